@@ -1,0 +1,12 @@
+//! Time as a number, deadlines that say why, and seeded randomness.
+//!
+//! Nothing here reads a clock or the system's generator: a node passes real time in, a simulator
+//! virtual time, and the very same code runs under both.
+
+mod deadline;
+mod random;
+mod time;
+
+pub use deadline::Deadline;
+pub use random::Random;
+pub use time::Time;
