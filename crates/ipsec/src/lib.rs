@@ -1,1 +1,27 @@
-//! placeholder
+//! The IPsec data plane without I/O: policy, security associations, ESP, AGGFRAG bundles, Strait
+//! blocks, IPComp, the replay window.
+//!
+//! Packets from the host enter at [`Outbound::packet`], datagrams from the network at
+//! [`Inbound::datagrams`]. Both halves own their state and share nothing but counters, so each can
+//! live in its own thread; what they are told comes as an [`outbound::Order`] or [`inbound::Order`],
+//! what they have to say leaves as a [`Notice`]. Time is an argument; nothing here reads a clock,
+//! a socket or a file.
+
+mod counters;
+mod dropped;
+pub mod inbound;
+mod notice;
+pub mod outbound;
+mod peer;
+mod policy;
+mod replay;
+mod rules;
+mod sa;
+
+pub use counters::{CodecCounters, Counter, Counters, PeerCounters, RuleCounters};
+pub use dropped::{Drops, Reason};
+pub use notice::Notice;
+pub use peer::{PeerId, PeerSpec};
+pub use policy::Policies;
+pub use rules::{Domain, PortRange, Rule, RuleSet};
+pub use sa::{InboundSa, IvMode, OutboundSa, Payloads, SaSpec, Usage};

@@ -1,0 +1,113 @@
+//! What is counted on the packet path, to be shown to people.
+//!
+//! All are relaxed atomics: written by the packet threads, read by whoever shows them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{Drops, Reason};
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds `amount`.
+    pub fn add(&self, amount: u64) {
+        self.0.fetch_add(amount, Ordering::Relaxed);
+    }
+
+    /// Its value.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Compression seen by one codec or one rule: bytes before, bytes after, blocks.
+#[derive(Debug, Default)]
+pub struct CodecCounters {
+    /// Blocks that were tried.
+    pub tried: Counter,
+    /// Blocks that shrank and were sent compressed.
+    pub blocks: Counter,
+    /// Inner packets in those blocks.
+    pub packets: Counter,
+    /// Bytes of those blocks before.
+    pub before: Counter,
+    /// Bytes of those blocks after.
+    pub after: Counter,
+    /// Blocks expanded on receipt.
+    pub expanded: Counter,
+}
+
+/// What one compression rule covered.
+#[derive(Debug, Default)]
+pub struct RuleCounters {
+    /// Inner packets that the rule covered.
+    pub packets: Counter,
+    /// Bytes of inner packets that the rule covered.
+    pub bytes: Counter,
+    /// Bytes of inner packets that were compressed.
+    pub before: Counter,
+    /// What became of them.
+    pub after: Counter,
+}
+
+/// What passed between this node and one peer.
+#[derive(Debug, Default)]
+pub struct PeerCounters {
+    /// Inner packets sent.
+    pub out_packets: Counter,
+    /// Bytes of inner packets sent.
+    pub out_bytes: Counter,
+    /// Datagrams sent.
+    pub out_datagrams: Counter,
+    /// Bytes on the wire sent, outer IP header included.
+    pub out_wire: Counter,
+    /// AGGFRAG bundles sent.
+    pub out_bundles: Counter,
+    /// Strait blocks sent.
+    pub out_blocks: Counter,
+    /// Inner packets received.
+    pub in_packets: Counter,
+    /// Bytes of inner packets received.
+    pub in_bytes: Counter,
+    /// Datagrams received.
+    pub in_datagrams: Counter,
+    /// Bytes on the wire received, outer IP header included.
+    pub in_wire: Counter,
+    /// Bytes waiting in the queue before the link.
+    pub queued: AtomicU64,
+    /// Largest inner packet to it.
+    pub inner_mtu: AtomicU64,
+}
+
+/// Everything that is counted for the whole node.
+#[derive(Debug)]
+pub struct Counters {
+    /// Drops by reason.
+    pub drops: Drops,
+    /// By codec, indexed by the codec's number on the wire.
+    pub codecs: [CodecCounters; 4],
+    /// By rule, in the order of the file.
+    pub rules: Vec<RuleCounters>,
+    /// Control datagrams sent and received, in wire bytes.
+    pub control_wire: Counter,
+}
+
+impl Counters {
+    /// Zeros, for a node with `rules` compression rules.
+    #[must_use]
+    pub fn new(rules: usize) -> Counters {
+        Counters {
+            drops: Drops::default(),
+            codecs: core::array::from_fn(|_| CodecCounters::default()),
+            rules: (0..rules).map(|_| RuleCounters::default()).collect(),
+            control_wire: Counter::default(),
+        }
+    }
+
+    pub(crate) fn drop(&self, reason: Reason) {
+        self.drops.count(reason, 1);
+    }
+}

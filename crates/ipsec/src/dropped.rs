@@ -1,0 +1,130 @@
+//! Why a packet went no further: every drop has a reason, every reason a counter.
+
+use core::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)+) => {
+        /// Why a packet or datagram was dropped.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Reason { $($(#[$doc])* $name,)+ }
+
+        impl Reason {
+            /// All of them, in the order they are shown.
+            pub const ALL: &'static [Reason] = &[$(Reason::$name,)+];
+
+            /// A short name for tables and metrics.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Reason::$name => $text,)+ }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// From the host: not a whole IP packet.
+    MalformedPacket = "malformed-packet",
+    /// From the host: no peer has this destination address.
+    NoPeer = "no-peer",
+    /// From the host: the peer has no security association yet and its queue is full.
+    NoSa = "no-sa-queue-full",
+    /// From the host: the peer's endpoint is not known.
+    NoEndpoint = "no-endpoint",
+    /// From the host: the queue before the link is full.
+    QueueFull = "queue-full",
+    /// From the host: larger than the path takes; the sender was told by ICMP.
+    TooBig = "too-big",
+    /// The sequence numbers of the association are used up.
+    Exhausted = "sequence-exhausted",
+    /// From the network: neither ESP nor QUIC nor a keepalive.
+    UnknownDatagram = "unknown-datagram",
+    /// From the network: ESP too short or with broken padding.
+    MalformedEsp = "malformed-esp",
+    /// From the network: an SPI that nobody here handed out.
+    UnknownSpi = "unknown-spi",
+    /// From the network: this sequence number was received before.
+    Replayed = "replayed",
+    /// From the network: older than the replay window.
+    TooOld = "too-old",
+    /// From the network: the integrity check failed.
+    Forged = "forged",
+    /// A next header that this association does not carry.
+    UnknownPayload = "unknown-payload",
+    /// Inside: not a whole IP packet.
+    MalformedInner = "malformed-inner",
+    /// Inside: the source address is not one of the peer's.
+    ForeignSource = "foreign-source",
+    /// Inside: for another peer, and this node does not forward.
+    NotForwarding = "not-forwarding",
+    /// Inside: a congestion mark on a packet that cannot carry it (RFC 6040 section 4.2).
+    CongestionMark = "congestion-mark",
+    /// A Strait block or IPComp payload that does not expand.
+    MalformedBlock = "malformed-block",
+    /// A block that would expand beyond the agreed cap.
+    BlockTooLong = "block-too-long",
+    /// A codec that was not agreed.
+    UnknownCodec = "unknown-codec",
+    /// Parts of a block whose other parts did not come.
+    BlockIncomplete = "block-incomplete",
+    /// A fragment of an AGGFRAG packet whose other fragments did not come.
+    FragmentIncomplete = "fragment-incomplete",
+    /// The host refused the packet.
+    HostRefused = "host-refused",
+    /// The network refused the datagram.
+    NetworkRefused = "network-refused",
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One counter a reason.
+#[derive(Debug)]
+pub struct Drops([AtomicU64; Reason::ALL.len()]);
+
+impl Default for Drops {
+    fn default() -> Drops {
+        Drops(core::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+impl Drops {
+    /// Counts `packets` dropped for `reason`.
+    pub fn count(&self, reason: Reason, packets: u64) {
+        if let Some(counter) = self.0.get(reason as usize) {
+            counter.fetch_add(packets, Ordering::Relaxed);
+        }
+    }
+
+    /// How many were dropped for `reason`.
+    #[must_use]
+    pub fn get(&self, reason: Reason) -> u64 {
+        self.0.get(reason as usize).map_or(0, |counter| counter.load(Ordering::Relaxed))
+    }
+
+    /// Every reason with its count, also those that never happened.
+    pub fn iter(&self) -> impl Iterator<Item = (Reason, u64)> {
+        Reason::ALL.iter().map(|&reason| (reason, self.get(reason)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_counts_apart() {
+        let drops = Drops::default();
+        for (index, reason) in Reason::ALL.iter().enumerate() {
+            drops.count(*reason, u64::try_from(index).unwrap() + 1);
+        }
+        assert!(drops.iter().enumerate().all(|(index, (_, count))| count == index as u64 + 1));
+        let mut names: Vec<_> = Reason::ALL.iter().map(|reason| reason.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Reason::ALL.len());
+    }
+}

@@ -1,0 +1,24 @@
+//! What the packet path tells whoever keeps the keys.
+
+use std::net::SocketAddr;
+
+use strait_wire::Spi;
+
+use crate::PeerId;
+
+/// Something that the packet path cannot decide alone. Each is said once per cause, not per packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A packet for this peer waits and there is no security association to send it with.
+    NeedsSa(PeerId),
+    /// The first authentic packet arrived on this inbound SA: the peer uses it.
+    Confirmed(PeerId, Spi),
+    /// An authentic packet came from another address than before; datagrams already follow it.
+    Moved(PeerId, SocketAddr),
+    /// ESP from `from` names an SPI that nobody here handed out (or forgot).
+    UnknownSpi(SocketAddr, Spi),
+    /// The outbound SA has no sequence number left; nothing is sent until it is replaced.
+    Exhausted(PeerId, Spi),
+    /// The largest inner packet to the peer changed to this many bytes.
+    InnerMtu(PeerId, u16),
+}

@@ -1,0 +1,40 @@
+//! What the sending half is told.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use strait_scheduler::Rate;
+use strait_wire::Spi;
+
+use crate::{OutboundSa, PeerId, PeerSpec, Policies, RuleSet};
+
+/// A change to the sending half, made between two packets.
+#[derive(Debug)]
+pub enum Order {
+    /// A peer appears, without an association.
+    AddPeer(Box<PeerSpec>),
+    /// A peer goes; what is queued for it is dropped.
+    RemovePeer(PeerId),
+    /// Who owns which inner addresses.
+    Policies(Arc<Policies>),
+    /// What may be compressed.
+    Rules(Arc<RuleSet>),
+    /// Datagrams to the peer go there from now on.
+    Endpoint(PeerId, SocketAddr),
+    /// The rate to pace at towards the peer; none means straight through.
+    Rate(PeerId, Option<Rate>),
+    /// Send with this association from now on; the one before is forgotten and its key wiped.
+    Install(Box<OutboundSa>),
+    /// Stop sending with this association, if it is still the peer's.
+    Withdraw(PeerId, Spi),
+    /// A control datagram, ahead of everything that waits.
+    Transmit(SocketAddr, Box<[u8]>),
+    /// A NAT keepalive (RFC 3948 section 2.3) to the peer.
+    Keepalive(PeerId),
+    /// Ask the peer for a sign of life.
+    Probe(PeerId),
+    /// The peer asked with a probe of this number and outer size: answer.
+    AnswerProbe(PeerId, u16, u16),
+    /// The peer answered the probe of this number and outer size.
+    ProbeAnswered(PeerId, u16, u16),
+}

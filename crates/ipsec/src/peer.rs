@@ -1,0 +1,27 @@
+//! Who is at the other end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+
+use crate::PeerCounters;
+
+/// A peer's number within one node, never reused while the node runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PeerId(pub u32);
+
+/// What the packet path has to know of a peer before there is a security association.
+#[derive(Clone, Debug)]
+pub struct PeerSpec {
+    /// Its number.
+    pub id: PeerId,
+    /// Addresses that packets from it may come from and packets to it may go to.
+    pub allowed: Vec<IpNet>,
+    /// Where datagrams to it go, if that is known before it speaks.
+    pub endpoint: Option<SocketAddr>,
+    /// Largest outer IP packet to it when the file says so; discovered otherwise.
+    pub mtu: Option<u16>,
+    /// What is counted for it, shared with whoever shows it.
+    pub counters: Arc<PeerCounters>,
+}

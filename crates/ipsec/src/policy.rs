@@ -1,0 +1,67 @@
+//! Which peer an inner address belongs to: the longest prefix decides (RFC 4301 section 4.4.1).
+
+use std::net::IpAddr;
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use prefix_trie::PrefixMap;
+
+use crate::PeerId;
+
+/// The allowed addresses of all peers, both to choose where a packet goes and to check whence one
+/// may come.
+#[derive(Clone, Debug, Default)]
+pub struct Policies {
+    v4: PrefixMap<Ipv4Net, PeerId>,
+    v6: PrefixMap<Ipv6Net, PeerId>,
+}
+
+impl Policies {
+    /// Nobody is allowed anything.
+    #[must_use]
+    pub fn new() -> Policies {
+        Policies::default()
+    }
+
+    /// Gives `prefix` to `peer`, taking it from whoever had exactly this prefix.
+    pub fn allow(&mut self, prefix: IpNet, peer: PeerId) {
+        match prefix {
+            IpNet::V4(net) => self.v4.insert(net.trunc(), peer),
+            IpNet::V6(net) => self.v6.insert(net.trunc(), peer),
+        };
+    }
+
+    /// Takes everything from `peer`.
+    pub fn remove(&mut self, peer: PeerId) {
+        self.v4.retain(|_, owner| *owner != peer);
+        self.v6.retain(|_, owner| *owner != peer);
+    }
+
+    /// Whose address this is.
+    #[must_use]
+    pub fn owner(&self, address: IpAddr) -> Option<PeerId> {
+        match address {
+            IpAddr::V4(address) => self.v4.get_lpm(&address.into()).map(|(_, peer)| *peer),
+            IpAddr::V6(address) => self.v6.get_lpm(&address.into()).map(|(_, peer)| *peer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_prefix_decides() {
+        let mut policies = Policies::new();
+        policies.allow("0.0.0.0/0".parse().unwrap(), PeerId(1));
+        policies.allow("10.2.0.0/16".parse().unwrap(), PeerId(2));
+        policies.allow("fd00::/8".parse().unwrap(), PeerId(3));
+        let owner = |text: &str| policies.owner(text.parse().unwrap());
+        assert_eq!(owner("10.2.3.4"), Some(PeerId(2)));
+        assert_eq!(owner("10.3.3.4"), Some(PeerId(1)));
+        assert_eq!(owner("fd01::1"), Some(PeerId(3)));
+        assert_eq!(owner("2001:db8::1"), None);
+        policies.remove(PeerId(2));
+        assert_eq!(policies.owner("10.2.3.4".parse().unwrap()), Some(PeerId(1)));
+    }
+}

@@ -1,0 +1,117 @@
+//! A token bucket in wire bytes, so that the queue stands here and not in a modem.
+
+use core::time::Duration;
+
+use strait_clock::Time;
+
+use crate::Rate;
+
+/// How much link time may be sent at once: covers the granularity of a kernel timer (about 1 ms on
+/// `HZ=1000`, 4 ms on `HZ=250`) without building a noticeable queue behind the pacer.
+const BURST: Duration = Duration::from_millis(4);
+
+/// A bucket that fills at the link's rate and may go into debt by what one send took.
+///
+/// A send is allowed while the bucket is not in debt, and charged whole afterwards, so a datagram
+/// larger than the bucket still leaves, and the long-run rate is exact.
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    rate: Rate,
+    /// The bucket is full at this time; later than now by what is missing.
+    full_at: Time,
+}
+
+impl Pacer {
+    /// A full bucket for a link of `rate`.
+    #[must_use]
+    pub const fn new(rate: Rate, now: Time) -> Pacer {
+        Pacer { rate, full_at: now }
+    }
+
+    /// The rate it paces at.
+    #[must_use]
+    pub const fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Paces at another rate from `now` on; debts stay what they were in time.
+    pub const fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+    }
+
+    /// Whether something may be sent at `now`.
+    #[must_use]
+    pub fn has_room(&self, now: Time) -> bool {
+        self.full_at <= now + BURST
+    }
+
+    /// When something may be sent next (in the past when it may already).
+    #[must_use]
+    pub fn room_at(&self) -> Time {
+        Time::from_nanos(self.full_at.as_nanos().saturating_sub(Time::ZERO.as_nanos() + nanos(BURST)))
+    }
+
+    /// How many bytes may still be sent at `now` before it is in debt; at least 1 when it has room.
+    #[must_use]
+    pub fn allowance(&self, now: Time) -> u64 {
+        let free = (now + BURST).since(self.full_at);
+        if self.has_room(now) { self.rate.bytes_in(free).max(1) } else { 0 }
+    }
+
+    /// Takes `bytes` that were sent at `now` out of the bucket.
+    pub fn charge(&mut self, bytes: u64, now: Time) {
+        self.full_at = self.full_at.max(now) + self.rate.time_for(bytes);
+    }
+}
+
+const fn nanos(span: Duration) -> u64 {
+    span.as_secs() * 1_000_000_000 + span.subsec_nanos() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mbit() -> Rate {
+        Rate::from_bits(1_000_000).expect("in range")
+    }
+
+    #[test]
+    fn the_long_run_rate_is_exact() {
+        let mut now = Time::from_millis(5);
+        let mut pacer = Pacer::new(mbit(), now);
+        let mut sent = 0_u64;
+        let end = now + Duration::from_secs(10);
+        while now < end {
+            if pacer.has_room(now) {
+                pacer.charge(1250, now);
+                sent += 1250;
+            } else {
+                now = pacer.room_at();
+            }
+        }
+        let expected = mbit().bytes_in(Duration::from_secs(10));
+        assert!(sent >= expected && sent <= expected + mbit().bytes_in(BURST) + 1250, "{sent} {expected}");
+    }
+
+    #[test]
+    fn an_idle_bucket_does_not_overflow() {
+        let mut pacer = Pacer::new(mbit(), Time::ZERO);
+        let late = Time::from_millis(60_000);
+        let mut burst = 0_u64;
+        while pacer.has_room(late) {
+            pacer.charge(100, late);
+            burst += 100;
+        }
+        assert!(burst <= mbit().bytes_in(BURST) + 100, "{burst}");
+        assert_eq!(pacer.allowance(late), 0);
+    }
+
+    #[test]
+    fn a_datagram_larger_than_the_bucket_leaves_and_is_paid_for() {
+        let mut pacer = Pacer::new(mbit(), Time::ZERO);
+        pacer.charge(65_000, Time::ZERO);
+        assert!(!pacer.has_room(Time::from_millis(500)));
+        assert!(pacer.has_room(Time::from_millis(520)));
+    }
+}

@@ -1,0 +1,155 @@
+//! How fast a link is.
+
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+
+const NANOS: u128 = 1_000_000_000;
+
+/// Bits per second on the wire; never zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// The slowest rate that makes sense to pace at: one 1,500-byte datagram in 24 s.
+    pub const MIN: Rate = Rate(500);
+    /// The fastest that the arithmetic is tested for, 10 Tbit/s.
+    pub const MAX: Rate = Rate(10_000_000_000_000);
+
+    /// A rate in bit/s, or nothing outside [`Rate::MIN`]..=[`Rate::MAX`].
+    #[must_use]
+    pub const fn from_bits(bits_per_second: u64) -> Option<Rate> {
+        if bits_per_second < Rate::MIN.0 || bits_per_second > Rate::MAX.0 {
+            return None;
+        }
+        Some(Rate(bits_per_second))
+    }
+
+    /// Bits per second.
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// How long `bytes` take on this link.
+    #[must_use]
+    pub fn time_for(self, bytes: u64) -> Duration {
+        let nanos = u128::from(bytes) * 8 * NANOS / u128::from(self.0);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// How many whole bytes this link carries in `span`.
+    #[must_use]
+    pub fn bytes_in(self, span: Duration) -> u64 {
+        u64::try_from(span.as_nanos() * u128::from(self.0) / (8 * NANOS)).unwrap_or(u64::MAX)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(1_000_000_000_u64, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s")];
+        match units.iter().find(|(size, _)| self.0 >= *size) {
+            Some((size, name)) => {
+                let thousandths = u128::from(self.0) * 1000 / u128::from(*size);
+                let (whole, part) = (thousandths / 1000, thousandths % 1000);
+                let part = format!("{part:03}");
+                let part = part.trim_end_matches('0');
+                let point = if part.is_empty() { "" } else { "." };
+                write!(f, "{whole}{point}{part} {name}")
+            }
+            None => write!(f, "{} bit/s", self.0),
+        }
+    }
+}
+
+/// A rate that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseRateError {
+    text: String,
+}
+
+impl fmt::Display for ParseRateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "'{}' is not a link rate; write a number and bit, kbit, Mbit or Gbit, between {} and {}, \
+             for example \"1.5Mbit\"",
+            self.text,
+            Rate::MIN,
+            Rate::MAX
+        )
+    }
+}
+
+impl core::error::Error for ParseRateError {}
+
+impl FromStr for Rate {
+    type Err = ParseRateError;
+
+    /// Reads `1.5Mbit`, `512 kbit/s`, `10Mbps`, `2Gbit`; a bare number is bit/s.
+    fn from_str(text: &str) -> Result<Rate, ParseRateError> {
+        let fail = || ParseRateError { text: text.to_owned() };
+        let trimmed = text.trim();
+        let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
+        let (number, unit) = trimmed.split_at(split);
+        let scale = match unit.trim().to_ascii_lowercase().trim_end_matches("/s").trim_end_matches("ps") {
+            "" | "b" | "bit" => 1_u64,
+            "k" | "kb" | "kbit" => 1_000,
+            "m" | "mb" | "mbit" => 1_000_000,
+            "g" | "gb" | "gbit" => 1_000_000_000,
+            _ => return Err(fail()),
+        };
+        decimal(number, scale).and_then(Rate::from_bits).ok_or_else(fail)
+    }
+}
+
+/// `number` with an optional fraction, times `scale`, exactly, rounded down.
+fn decimal(number: &str, scale: u64) -> Option<u64> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if fraction.len() > 9 || (whole.is_empty() && fraction.is_empty()) {
+        return None;
+    }
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let digits: u64 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
+    let places = 10_u64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    whole.checked_mul(scale)?.checked_add(digits.checked_mul(scale)? / places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        for (text, bits) in [
+            ("1.5Mbit", 1_500_000),
+            ("512 kbit/s", 512_000),
+            ("10Mbps", 10_000_000),
+            ("2Gbit", 2_000_000_000),
+            ("9600", 9_600),
+            (" 0.064 Mbit ", 64_000),
+        ] {
+            assert_eq!(text.parse::<Rate>().map(Rate::bits), Ok(bits), "{text}");
+        }
+        for text in ["", ".", "0", "-1Mbit", "fast", "1.5.5Mbit", "1e9", "99999Gbit", "1Tbit", "0.0000000001Gbit"] {
+            assert!(text.parse::<Rate>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn prints_what_it_reads() {
+        for bits in [500, 9_600, 64_000, 1_500_000, 1_536_000, 10_000_000, 2_500_000_000] {
+            let rate = Rate::from_bits(bits).expect("in range");
+            assert_eq!(rate.to_string().parse::<Rate>(), Ok(rate));
+        }
+        assert_eq!(Rate(1_500_000).to_string(), "1.5 Mbit/s");
+    }
+
+    #[test]
+    fn time_and_bytes_agree() {
+        let rate = Rate(1_500_000);
+        assert_eq!(rate.time_for(1500), Duration::from_millis(8));
+        assert_eq!(rate.bytes_in(Duration::from_millis(8)), 1500);
+        assert_eq!(Rate::MAX.time_for(u64::MAX), Duration::from_nanos(14_757_395_258_967_641));
+    }
+}
