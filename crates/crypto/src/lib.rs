@@ -1,1 +1,26 @@
-//! placeholder
+//! Authenticated encryption for packets: suites, keys, nonces that cannot repeat, and their cost here.
+//!
+//! A packet enters at [`Aead::seal`] or [`Aead::open`], both of which work in place and allocate
+//! nothing. A nonce to seal with exists only as the [`FreshNonce`] its [`NonceCounter`] just handed
+//! out; sealing consumes it. No clock and no randomness live here: keys come from keying, and
+//! [`calibrate`] is given its clock.
+//!
+//! What this crate refuses: unauthenticated encryption, truncated tags, nonces chosen by the caller
+//! and comparing or printing secrets.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod aead;
+mod calibrate;
+mod key_material;
+mod nonce;
+mod provider;
+mod suite;
+mod suite_set;
+
+pub use aead::{Aead, Forged, Key, SealError};
+pub use calibrate::{Ranking, calibrate, choose};
+pub use key_material::{KeyMaterial, WrongLength};
+pub use nonce::{Exhausted, FreshNonce, NonceCounter};
+pub use suite::{ICV_LEN, IV_LEN, MAX_KEY_MATERIAL, SALT_LEN, Suite, UnknownSuite};
+pub use suite_set::SuiteSet;
