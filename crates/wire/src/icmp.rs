@@ -1,0 +1,127 @@
+//! "Packet too big", the one ICMP error a tunnel must send: it alone knows how much fits through it.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::checksum::{Sum, pseudo_v6};
+use crate::ip::{self, Packet, V4_HEADER_LEN, V6_HEADER_LEN};
+use crate::{Protocol, field};
+
+/// Type, code, checksum and four bytes more, in both versions.
+const ICMP_HEADER_LEN: usize = 8;
+/// As much of the original as keeps the whole within 576 bytes (RFC 1812 section 4.3.2.3).
+const V4_QUOTE_MAX: usize = 576 - V4_HEADER_LEN - ICMP_HEADER_LEN;
+/// As much of the original as keeps the whole within the minimum MTU (RFC 4443 section 3.2).
+const V6_QUOTE_MAX: usize = 1280 - V6_HEADER_LEN - ICMP_HEADER_LEN;
+/// Time to live of what we originate (IANA, IP Time to Live Parameter).
+const TTL: u8 = 64;
+/// Precedence "internetwork control", for ICMP errors (RFC 1812 section 4.3.2.5).
+const V4_ERROR_TOS: u8 = 0xc0;
+/// Destination unreachable, fragmentation needed (RFC 1191 section 4).
+const V4_TYPE_CODE: [u8; 2] = [3, 4];
+/// Packet too big (RFC 4443 section 3.2).
+const V6_TYPE_CODE: [u8; 2] = [2, 0];
+
+/// Writes a whole IP packet from `from` to the sender of `original`, saying that only `mtu` bytes fit, and
+/// returns its length; what it quotes of `original` is cut so that the whole stays within 576 (IPv4) or 1,280
+/// bytes (IPv6).
+///
+/// Whether `original` may be fragmented instead is the caller's to ask.
+///
+/// `None` when `original` must not be answered (not an IP packet, an ICMP error itself, a later fragment, from
+/// no single host, or in IPv4 to more than one: RFC 1812 section 4.3.2.7, RFC 4443 section 2.4), when
+/// `from` is of the other family, or when `buf` is too short.
+pub fn too_big(original: &[u8], mtu: u16, from: IpAddr, buf: &mut [u8]) -> Option<usize> {
+    let original = Packet::parse(original).ok()?;
+    if original.is_later_fragment() || is_icmp_error(&original) {
+        return None;
+    }
+    match (from, original.src(), original.dst()) {
+        (IpAddr::V4(from), IpAddr::V4(src), IpAddr::V4(dst)) => {
+            let answerable = is_one_v4_host(src) && !dst.is_multicast() && !dst.is_broadcast();
+            answerable.then(|| v4(original.bytes(), mtu, from, src, buf))?
+        }
+        (IpAddr::V6(from), IpAddr::V6(src), IpAddr::V6(_)) => {
+            // Unlike other errors this one also answers multicast (RFC 4443 section 2.4 e.3).
+            let answerable = !src.is_unspecified() && !src.is_multicast();
+            answerable.then(|| v6(original.bytes(), mtu, from, src, buf))?
+        }
+        _ => None,
+    }
+}
+
+fn is_one_v4_host(address: Ipv4Addr) -> bool {
+    !(address.is_unspecified() || address.is_multicast() || address.is_broadcast() || address.is_loopback())
+}
+
+/// An ICMP message that is not known to be a question or an answer.
+fn is_icmp_error(packet: &Packet<'_>) -> bool {
+    let message = packet.payload().first().copied();
+    match packet.protocol() {
+        // Unreachable, source quench, redirect, time exceeded, parameter problem (RFC 1122 section 3.2.2).
+        Protocol::ICMP => message.is_none_or(|message| matches!(message, 3 | 4 | 5 | 11 | 12)),
+        // Errors have types below 128 (RFC 4443 section 2.1); redirects count too (section 2.4 e.2).
+        Protocol::ICMPV6 => message.is_none_or(|message| message < 128 || message == 137),
+        _ => false,
+    }
+}
+
+fn v4(original: &[u8], mtu: u16, src: Ipv4Addr, dst: Ipv4Addr, buf: &mut [u8]) -> Option<usize> {
+    let quote = original.get(..V4_QUOTE_MAX).unwrap_or(original);
+    let len = V4_HEADER_LEN + ICMP_HEADER_LEN + quote.len();
+    let (header, message) = buf.get_mut(..len)?.split_first_chunk_mut::<V4_HEADER_LEN>()?;
+    let [l0, l1] = u16::try_from(len).ok()?.to_be_bytes();
+    let [s0, s1, s2, s3] = src.octets();
+    let [d0, d1, d2, d3] = dst.octets();
+    // Identification 0 and "don't fragment": an atomic datagram needs no identity (RFC 6864 section 4.1).
+    *header = [
+        0x45,
+        V4_ERROR_TOS,
+        l0,
+        l1,
+        0,
+        0,
+        0x40,
+        0,
+        TTL,
+        Protocol::ICMP.0,
+        0,
+        0,
+        s0,
+        s1,
+        s2,
+        s3,
+        d0,
+        d1,
+        d2,
+        d3,
+    ];
+    [header[10], header[11]] = ip::v4_header_checksum(header).to_be_bytes();
+    write_message(message, V4_TYPE_CODE, mtu, quote, Sum::ZERO)?;
+    Some(len)
+}
+
+fn v6(original: &[u8], mtu: u16, src: Ipv6Addr, dst: Ipv6Addr, buf: &mut [u8]) -> Option<usize> {
+    let quote = original.get(..V6_QUOTE_MAX).unwrap_or(original);
+    let payload_len = ICMP_HEADER_LEN + quote.len();
+    let (header, message) =
+        buf.get_mut(..V6_HEADER_LEN + payload_len)?.split_first_chunk_mut::<V6_HEADER_LEN>()?;
+    let [l0, l1] = u16::try_from(payload_len).ok()?.to_be_bytes();
+    let (fields, addresses) = header.split_first_chunk_mut::<8>()?;
+    *fields = [0x60, 0, 0, 0, l0, l1, Protocol::ICMPV6.0, TTL];
+    let (to_src, to_dst) = addresses.split_first_chunk_mut::<16>()?;
+    *to_src = src.octets();
+    field::emit_header("ipv6 destination", to_dst, dst.octets()).ok()?;
+    let pseudo = pseudo_v6(src, dst, Protocol::ICMPV6, u32::try_from(payload_len).ok()?);
+    write_message(message, V6_TYPE_CODE, mtu, quote, pseudo)?;
+    Some(V6_HEADER_LEN + payload_len)
+}
+
+/// Type, code, checksum, MTU in the last two bytes of the header, and the quote: the same in both versions.
+fn write_message(buf: &mut [u8], type_code: [u8; 2], mtu: u16, quote: &[u8], pseudo: Sum) -> Option<()> {
+    let (header, body) = buf.split_first_chunk_mut::<ICMP_HEADER_LEN>()?;
+    let ([kind, code], [m0, m1]) = (type_code, mtu.to_be_bytes());
+    *header = [kind, code, 0, 0, 0, 0, m0, m1];
+    let sum = pseudo.add_bytes(header).add(crate::checksum::copy_and_sum(body, quote));
+    [header[2], header[3]] = sum.finish().to_be_bytes();
+    Some(())
+}

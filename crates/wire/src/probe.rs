@@ -1,0 +1,59 @@
+//! Path probes under ESP next header 144: is a datagram of this size delivered?
+//!
+//! ```text
+//! sub-type 0xF1 | kind | id (2) | size (2) | reserved (2) | padding to the size asked about
+//! ```
+
+use crate::{Malformed, field};
+
+/// The private AGGFRAG sub-type of a probe.
+pub const SUBTYPE: u8 = 0xf1;
+/// The probe without padding.
+pub const LEN: usize = 8;
+
+/// Which way the question goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// Padded to the size asked about.
+    Request = 1,
+    /// Says that the request of the same id arrived.
+    Answer = 2,
+}
+
+/// One question or answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Probe {
+    /// Question or answer.
+    pub kind: Kind,
+    /// Joins an answer to its request.
+    pub id: u16,
+    /// Bytes of the outer IP datagram the request had.
+    pub size: u16,
+}
+
+impl Probe {
+    /// Reads a probe; padding behind it and the reserved field are ignored.
+    ///
+    /// # Errors
+    /// [`Malformed`] when it is short, has another sub-type, or an unknown kind.
+    pub fn parse(bytes: &[u8]) -> Result<Probe, Malformed> {
+        let (&[subtype, kind, a, b, c, d, _, _], _padding) = field::split_header::<LEN>("probe", bytes)?;
+        let kind = match (subtype, kind) {
+            (SUBTYPE, 1) => Kind::Request,
+            (SUBTYPE, 2) => Kind::Answer,
+            (SUBTYPE, _) => return Err(Malformed::new("probe kind", bytes)),
+            _ => return Err(Malformed::new("probe sub-type", bytes)),
+        };
+        Ok(Probe { kind, id: u16::from_be_bytes([a, b]), size: u16::from_be_bytes([c, d]) })
+    }
+
+    /// Writes the probe at the start of `buf`; padding is the caller's.
+    ///
+    /// # Errors
+    /// [`Malformed`] when `buf` is shorter than 8 bytes.
+    pub fn emit(self, buf: &mut [u8]) -> Result<(), Malformed> {
+        let ([a, b], [c, d]) = (self.id.to_be_bytes(), self.size.to_be_bytes());
+        field::emit_header("buffer for a probe", buf, [SUBTYPE, self.kind as u8, a, b, c, d, 0, 0])
+    }
+}

@@ -1,0 +1,162 @@
+//! TCP segments (RFC 9293 section 3.1).
+//!
+//! ```text
+//! +--------------+--------------+   0
+//! | source port  |  dest port   |
+//! +--------------+--------------+   4
+//! |       sequence number       |
+//! +--------------+--------------+   8
+//! |    acknowledgement number   |
+//! +----+----+----+--------------+  12
+//! |off |  0 |flag|    window    |
+//! +----+----+----+--------------+  16
+//! |   checksum   |  urgent ptr  |
+//! +--------------+--------------+  20  options up to the data offset, then data
+//! ```
+
+use std::ops::{BitOr, Range};
+
+use crate::{Malformed, field};
+
+/// The header without options.
+pub const MIN_HEADER_LEN: usize = 20;
+/// Where the sequence number lies, for rewriting in place.
+pub const SEQ: Range<usize> = 4..8;
+/// Where the flags octet lies, for rewriting in place.
+pub const FLAGS: usize = 13;
+/// Where the checksum lies, for rewriting in place.
+pub const CHECKSUM: Range<usize> = 16..18;
+
+/// The eight control bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Flags = Flags(0x02);
+    /// Reset the connection.
+    pub const RST: Flags = Flags(0x04);
+    /// Push.
+    pub const PSH: Flags = Flags(0x08);
+    /// The acknowledgement field counts.
+    pub const ACK: Flags = Flags(0x10);
+    /// The urgent pointer counts.
+    pub const URG: Flags = Flags(0x20);
+    /// Congestion echo (RFC 3168 section 6.1).
+    pub const ECE: Flags = Flags(0x40);
+    /// Congestion window reduced (RFC 3168 section 6.1).
+    pub const CWR: Flags = Flags(0x80);
+
+    /// Whether every bit of `other` is set.
+    #[must_use]
+    pub const fn contains(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The octet.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Flags;
+
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+/// A segment whose data offset lies within its bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Segment<'a> {
+    bytes: &'a [u8],
+    fixed: &'a [u8; MIN_HEADER_LEN],
+    options: &'a [u8],
+    payload: &'a [u8],
+}
+
+impl<'a> Segment<'a> {
+    /// Checks the data offset: at least 5 words, at most all the bytes.
+    ///
+    /// # Errors
+    /// [`Malformed`] when it does not.
+    pub fn parse(bytes: &'a [u8]) -> Result<Segment<'a>, Malformed> {
+        let (fixed, rest) = field::split_header::<MIN_HEADER_LEN>("tcp header", bytes)?;
+        let (options, payload) = usize::from(fixed[12] >> 4)
+            .checked_mul(4)
+            .and_then(|header_len| header_len.checked_sub(MIN_HEADER_LEN))
+            .and_then(|options_len| rest.split_at_checked(options_len))
+            .ok_or(Malformed::new("tcp data offset", bytes))?;
+        Ok(Segment { bytes, fixed, options, payload })
+    }
+
+    /// The whole segment.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Source port.
+    #[must_use]
+    pub fn src_port(&self) -> u16 {
+        u16::from_be_bytes([self.fixed[0], self.fixed[1]])
+    }
+
+    /// Destination port.
+    #[must_use]
+    pub fn dst_port(&self) -> u16 {
+        u16::from_be_bytes([self.fixed[2], self.fixed[3]])
+    }
+
+    /// Sequence number of the first byte of payload.
+    #[must_use]
+    pub fn seq(&self) -> u32 {
+        u32::from_be_bytes([self.fixed[4], self.fixed[5], self.fixed[6], self.fixed[7]])
+    }
+
+    /// Acknowledgement number.
+    #[must_use]
+    pub fn ack(&self) -> u32 {
+        u32::from_be_bytes([self.fixed[8], self.fixed[9], self.fixed[10], self.fixed[11]])
+    }
+
+    /// Length of the header with its options, in bytes: 20 to 60.
+    #[must_use]
+    pub fn header_len(&self) -> usize {
+        MIN_HEADER_LEN + self.options.len()
+    }
+
+    /// The control bits.
+    #[must_use]
+    pub fn flags(&self) -> Flags {
+        Flags(self.fixed[FLAGS])
+    }
+
+    /// The window field, unscaled.
+    #[must_use]
+    pub fn window(&self) -> u16 {
+        u16::from_be_bytes([self.fixed[14], self.fixed[15]])
+    }
+
+    /// The checksum field as it stands; not verified.
+    #[must_use]
+    pub fn checksum(&self) -> u16 {
+        u16::from_be_bytes([self.fixed[16], self.fixed[17]])
+    }
+
+    /// The options with their padding, 0 to 40 bytes.
+    #[must_use]
+    pub fn options(&self) -> &'a [u8] {
+        self.options
+    }
+
+    /// What follows the header.
+    #[must_use]
+    pub fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+}
