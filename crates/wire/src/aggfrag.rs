@@ -179,3 +179,6 @@ pub fn emit_congestion(buf: &mut [u8], offset: u16, report: &Report) -> Result<(
         [1, flags, o0, o1, l0, l1, l2, l3, d0, d1, d2, d3, d4, d5, d6, d7, v0, v1, v2, v3, e0, e1, e2, e3];
     field::emit_header("buffer for an aggfrag congestion header", buf, header)
 }
+
+#[cfg(test)]
+mod tests;

@@ -91,3 +91,97 @@ impl<'a> Iterator for Packets<'a> {
 }
 
 impl std::iter::FusedIterator for Packets<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Protocol;
+    use crate::sample;
+
+    #[test]
+    fn emit() {
+        let mut buf = [0xff; 7];
+        Header { codec: 3, id: 0x0102, part: 0, parts: 4 }.emit(&mut buf).unwrap();
+        assert_eq!(buf, [0xf0, 3, 1, 2, 0, 4, 0xff]);
+    }
+
+    #[test]
+    fn edges() {
+        for (part, parts, ok) in [
+            (0, 0, false),
+            (0, 1, true),
+            (1, 1, false),
+            (1, 2, true),
+            (254, 255, true),
+            (255, 255, false),
+            (255, 0, false),
+        ] {
+            let header = Header { codec: 0, id: 0, part, parts };
+            assert_eq!(header.emit(&mut [0; HEADER_LEN]).is_ok(), ok, "emit {part} of {parts}");
+            let bytes = [0xf0, 0, 0, 0, part, parts];
+            assert_eq!(Header::parse(&bytes).is_ok(), ok, "parse {part} of {parts}");
+        }
+        assert!(Header::parse(&[0xf1, 0, 0, 0, 0, 1]).is_err());
+    }
+
+    #[test]
+    fn truncation() {
+        let header = Header { codec: 1, id: 2, part: 0, parts: 1 };
+        let mut bytes = [0; HEADER_LEN];
+        header.emit(&mut bytes).unwrap();
+        for len in 0..HEADER_LEN {
+            assert!(Header::parse(&bytes[..len]).is_err(), "{len} bytes");
+            assert!(header.emit(&mut [0; HEADER_LEN][..len]).is_err(), "buffer of {len}");
+        }
+    }
+
+    #[test]
+    fn packets_are_cut_by_their_lengths() {
+        let whole = [
+            sample::v4(Protocol::UDP, &[7; 9]),
+            sample::v6(Protocol::TCP, &[]),
+            sample::v4(Protocol::TCP, &[]),
+        ];
+        let bytes = whole.concat();
+        let cut: Vec<_> = packets(&bytes).map(Result::unwrap).collect();
+        assert_eq!(cut, whole);
+        assert_eq!(packets(&[]).count(), 0);
+    }
+
+    #[test]
+    fn packets_end_after_the_first_error() {
+        let (first, mut second) = (sample::v4(Protocol::UDP, &[7; 9]), sample::v6(Protocol::TCP, &[8; 5]));
+        for keep in 1..second.len() {
+            let bytes = [&first[..], &second[..keep]].concat();
+            let cut: Vec<_> = packets(&bytes).collect();
+            assert_eq!(cut[0], Ok(&first[..]));
+            assert!(cut[1].is_err() && cut.len() == 2, "{keep} bytes of the second");
+        }
+        second[0] = 0x50;
+        let bytes = [&second[..], &first].concat();
+        let what: Vec<_> = packets(&bytes).map(|packet| packet.map_err(|malformed| malformed.what)).collect();
+        assert_eq!(what, [Err("ip version")]);
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(codec: u8, id: u16, parts in 1u8.., part: u8, rest in vec(any::<u8>(), 0..9)) {
+            let header = Header { codec, id, part: part % parts, parts };
+            let mut bytes = [&[0; HEADER_LEN][..], &rest].concat();
+            header.emit(&mut bytes).unwrap();
+            prop_assert_eq!(Header::parse(&bytes).unwrap(), (header, &rest[..]));
+        }
+
+        #[test]
+        fn packets_cover_a_prefix(bytes in vec(any::<u8>(), 0..200)) {
+            let mut covered = 0;
+            for packet in packets(&bytes).flatten() {
+                prop_assert_eq!(packet, &bytes[covered..covered + packet.len()]);
+                covered += packet.len();
+            }
+        }
+    }
+}

@@ -141,3 +141,103 @@ fn address(address: IpAddr) -> Sum {
         IpAddr::V6(v6) => Sum::ZERO.add_bytes(&v6.octets()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// RFC 1071 section 4.1, word by word as printed there.
+    fn reference(bytes: &[u8]) -> u16 {
+        let mut sum: u32 = 0;
+        for pair in bytes.chunks(2) {
+            sum += u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]));
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        !u16::try_from(sum).unwrap()
+    }
+
+    #[test]
+    fn rfc1071_example() {
+        // Section 3: the words 0001 f203 f4f5 f6f7 sum to ddf2.
+        let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+        assert_eq!(Sum::ZERO.add_bytes(&bytes).finish(), !0xddf2);
+    }
+
+    #[test]
+    fn edges() {
+        assert_eq!(Sum::ZERO.finish(), 0xffff);
+        assert!(!Sum::ZERO.is_valid());
+        assert_eq!(Sum::ZERO.add_u16(0xffff).finish(), 0);
+        assert!(Sum::ZERO.add_u16(0xffff).is_valid());
+        assert_eq!(Sum::ZERO.add_bytes(&[0x12]).finish(), !0x1200);
+        let most = vec![0xff; 65_536];
+        assert_eq!(Sum::ZERO.add_bytes(&most).finish(), 0);
+        assert!(Sum(u64::MAX).add(Sum(u64::MAX)).is_valid());
+    }
+
+    #[test]
+    fn every_length_up_to_several_steps() {
+        let bytes: Vec<u8> = (0..200u8).map(|i| i.wrapping_mul(151).wrapping_add(7)).collect();
+        for len in 0..bytes.len() {
+            let bytes = &bytes[..len];
+            assert_eq!(Sum::ZERO.add_bytes(bytes).finish(), reference(bytes), "{len} bytes");
+            let mut copy = vec![0; len];
+            assert_eq!(copy_and_sum(&mut copy, bytes).finish(), reference(bytes), "{len} bytes copied");
+            assert_eq!(copy, bytes);
+        }
+    }
+
+    #[test]
+    fn copy_stops_at_the_shorter() {
+        let mut short = [0; 3];
+        assert_eq!(copy_and_sum(&mut short, &[1, 2, 3, 4]).finish(), reference(&[1, 2, 3]));
+        assert_eq!(short, [1, 2, 3]);
+        let mut long = [9; 4];
+        assert_eq!(copy_and_sum(&mut long, &[1, 2]).finish(), reference(&[1, 2]));
+        assert_eq!(long, [1, 2, 9, 9]);
+    }
+
+    #[test]
+    fn pseudo_headers() {
+        let (src, dst) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(192, 168, 3, 4));
+        let expected = reference(&[10, 0, 0, 1, 192, 168, 3, 4, 0, 17, 0, 0, 0x12, 0x34]);
+        assert_eq!(pseudo_v4(src, dst, Protocol::UDP, 0x1234).finish(), expected);
+        assert_eq!(pseudo(src.into(), dst.into(), Protocol::UDP, 0x1234).finish(), expected);
+        let (src, dst) = (Ipv6Addr::from([0x20; 16]), Ipv6Addr::from([0x31; 16]));
+        let header = [&[0x20; 16][..], &[0x31; 16], &[0, 1, 0x12, 0x34], &[0, 0, 0, 6]].concat();
+        assert_eq!(pseudo_v6(src, dst, Protocol::TCP, 0x1_1234).finish(), reference(&header));
+        assert_eq!(pseudo(src.into(), dst.into(), Protocol::TCP, 0x1_1234).finish(), reference(&header));
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_reference(bytes in vec(any::<u8>(), 0..3000), cut in 0usize..1500) {
+            let expected = reference(&bytes);
+            prop_assert_eq!(Sum::ZERO.add_bytes(&bytes).finish(), expected);
+            let (a, b) = bytes.split_at((cut * 2).min(bytes.len() & !1));
+            prop_assert_eq!(Sum::ZERO.add_bytes(a).add_bytes(b).finish(), expected);
+            let apart = Sum::ZERO.add_bytes(b).add(Sum::ZERO.add_bytes(a));
+            prop_assert_eq!(apart.finish(), expected);
+        }
+
+        #[test]
+        fn a_written_checksum_validates(mut bytes in vec(any::<u8>(), 2..300)) {
+            bytes[0] = 0;
+            bytes[1] = 0;
+            let checksum = Sum::ZERO.add_bytes(&bytes).finish();
+            bytes[..2].copy_from_slice(&checksum.to_be_bytes());
+            prop_assert!(Sum::ZERO.add_bytes(&bytes).is_valid());
+            bytes[0] ^= 1;
+            prop_assert!(!Sum::ZERO.add_bytes(&bytes).is_valid());
+        }
+
+        #[test]
+        fn fields_are_words(a in any::<u16>(), b in any::<u32>()) {
+            let bytes = [&a.to_be_bytes()[..], &b.to_be_bytes()].concat();
+            prop_assert_eq!(Sum::ZERO.add_u16(a).add_u32(b), Sum::ZERO.add_bytes(&bytes[..2]).add_bytes(&bytes[2..]));
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! What a datagram on the one UDP port is, by its first byte.
 //!
-//! SPIs handed out here start with 0x04 to 0x0F, so a packet number space that RFC 3948 tells apart by a
-//! zero SPI is told apart by its first byte; QUIC's fixed bit (RFC 9000 section 17) makes it 0x40 and up.
+//! QUIC's fixed bit makes its first byte 0x40 or more (RFC 9000 section 17), as long as it is not greased; the
+//! SPIs handed out here start with 0x04 to 0x0F, and sessionless packets with 0x10 to 0x1F.
 
 /// The kinds that share the port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,5 +27,32 @@ pub const fn classify(datagram: &[u8]) -> Datagram {
         [0x10..=0x1f, ..] => Datagram::Sessionless,
         [0x40..=0xff, ..] => Datagram::Quic,
         _ => Datagram::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_first_byte() {
+        for first in 0..=u8::MAX {
+            let expected = match first {
+                0x00..=0x03 | 0x20..=0x3f => Datagram::Unknown,
+                0x04..=0x0f => Datagram::Esp,
+                0x10..=0x1f => Datagram::Sessionless,
+                0x40..=0xff => Datagram::Quic,
+            };
+            assert_eq!(classify(&[first, 0]), expected, "first byte {first:#04x}");
+        }
+    }
+
+    #[test]
+    fn edges() {
+        assert_eq!(classify(&[]), Datagram::Unknown);
+        assert_eq!(classify(&[0xff]), Datagram::Keepalive);
+        assert_eq!(classify(&[0xff, 0xff]), Datagram::Quic);
+        assert_eq!(classify(&[0xfe]), Datagram::Quic);
+        assert_eq!(classify(&[0x04]), Datagram::Esp);
     }
 }

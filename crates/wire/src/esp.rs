@@ -95,3 +95,109 @@ pub fn parse_trailer(plaintext: &[u8]) -> Result<(&[u8], Protocol), Malformed> {
     }
     Ok((payload, Protocol(next)))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn parse() {
+        let bytes = [4, 0, 0, 1, 0, 0, 0, 2, 9];
+        let (header, rest) = Header::parse(&bytes).unwrap();
+        assert_eq!(header, Header { spi: Spi(0x0400_0001), seq: SeqLow(2) });
+        assert_eq!(rest, [9]);
+    }
+
+    #[test]
+    fn truncation() {
+        let header = Header { spi: Spi(1), seq: SeqLow(2) };
+        for len in 0..HEADER_LEN {
+            assert!(Header::parse(&[0; HEADER_LEN][..len]).is_err(), "{len} bytes");
+            assert!(header.emit(&mut [0; HEADER_LEN][..len]).is_err(), "buffer of {len}");
+        }
+    }
+
+    #[test]
+    fn pad_len_edges() {
+        for (payload_len, align, expected) in [
+            (0, 4, 2),
+            (1, 4, 1),
+            (2, 4, 0),
+            (3, 4, 3),
+            (4, 4, 2),
+            (2, 8, 4),
+            (7, 1, 0),
+            (7, 0, 0),
+            (1, 2, 1),
+            (0, 16, 14),
+            (14, 16, 0),
+            (15, 16, 15),
+            (usize::MAX, 4, 3),
+        ] {
+            assert_eq!(pad_len(payload_len, align), expected, "{payload_len} bytes to {align}");
+        }
+    }
+
+    #[test]
+    fn trailer_bytes() {
+        let mut buf = [0xff; 5];
+        emit_trailer(&mut buf, Protocol::IPIP).unwrap();
+        assert_eq!(buf, [1, 2, 3, 3, 4]);
+    }
+
+    #[test]
+    fn emit_trailer_edges() {
+        for (len, ok) in [(0, false), (1, false), (2, true), (3, true), (257, true), (258, false)] {
+            let mut buf = vec![0; len];
+            assert_eq!(emit_trailer(&mut buf, Protocol::IPV6).is_ok(), ok, "buffer of {len}");
+            assert_eq!(parse_trailer(&buf).is_ok_and(|(payload, _)| payload.is_empty() && len > 0), ok);
+        }
+    }
+
+    #[test]
+    fn parse_trailer_edges() {
+        for (plaintext, expected) in [
+            (&[][..], Err("esp trailer")),
+            (&[0], Err("esp trailer")),
+            (&[0, 4], Ok(&[][..])),
+            (&[1, 4], Err("esp pad length")),
+            (&[255, 4], Err("esp pad length")),
+            (&[1, 1, 4], Ok(&[])),
+            (&[0, 1, 4], Err("esp padding")),
+            (&[2, 1, 4], Err("esp padding")),
+            (&[9, 1, 2, 2, 4], Ok(&[9])),
+            (&[9, 1, 1, 2, 4], Err("esp padding")),
+            (&[9, 1, 2, 3, 4], Err("esp padding")),
+            (&[9, 1, 2, 4, 4], Err("esp pad length")),
+            (&[9, 1, 2, 0, 4], Ok(&[9, 1, 2])),
+        ] {
+            let parsed = parse_trailer(plaintext);
+            let parsed = parsed.map(|(payload, _)| payload).map_err(|malformed| malformed.what);
+            assert_eq!(parsed, expected, "{plaintext:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(spi in any::<u32>(), seq in any::<u32>(), rest in vec(any::<u8>(), 0..20)) {
+            let header = Header { spi: Spi(spi), seq: SeqLow(seq) };
+            let mut bytes = [&[0; HEADER_LEN][..], &rest].concat();
+            header.emit(&mut bytes).unwrap();
+            prop_assert_eq!(Header::parse(&bytes).unwrap(), (header, &rest[..]));
+        }
+
+        #[test]
+        fn trailer_round_trip(payload in vec(any::<u8>(), 0..300), align in 1usize..=256, next in any::<u8>()) {
+            let pad = pad_len(payload.len(), align);
+            prop_assert!(pad < align);
+            prop_assert_eq!((payload.len() + pad + 2) % align, 0);
+            let mut plaintext = payload.clone();
+            plaintext.resize(payload.len() + pad + 2, 0xff);
+            emit_trailer(&mut plaintext[payload.len()..], Protocol(next)).unwrap();
+            prop_assert_eq!(parse_trailer(&plaintext).unwrap(), (&payload[..], Protocol(next)));
+        }
+    }
+}

@@ -34,3 +34,19 @@ pub(crate) fn split_header<'a, const N: usize>(
 ) -> Result<(&'a [u8; N], &'a [u8]), Malformed> {
     bytes.split_first_chunk::<N>().ok_or(Malformed::new(what, bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_past_the_end_are_none() {
+        let bytes = [1, 2, 3];
+        assert_eq!(u16_at(&bytes, 1), Some(0x0203));
+        assert_eq!(u16_at(&bytes, 2), None);
+        assert_eq!(u16_at(&bytes, 3), None);
+        assert_eq!(u16_at(&bytes, usize::MAX), None);
+        assert_eq!(array_at::<0>(&bytes, 3), Some([]));
+        assert_eq!(array_at::<0>(&bytes, 4), None);
+    }
+}

@@ -31,3 +31,19 @@ impl fmt::Display for Flow {
         write!(f, "{protocol} {from} -> {to}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn display() {
+        let [src, dst] = ["10.0.0.1", "10.0.0.2"].map(|address| address.parse().unwrap());
+        let tcp = Flow { src, dst, protocol: Protocol::TCP, src_port: 5000, dst_port: 22 };
+        assert_eq!(tcp.to_string(), "tcp 10.0.0.1:5000 -> 10.0.0.2:22");
+        let ping = Flow { protocol: Protocol::ICMP, src_port: 0, dst_port: 0, ..tcp };
+        assert_eq!(ping.to_string(), "icmp 10.0.0.1 -> 10.0.0.2");
+        let [src, dst] = ["2001:db8::1", "2001:db8::2"].map(|address| address.parse().unwrap());
+        assert_eq!(Flow { src, dst, ..tcp }.to_string(), "tcp [2001:db8::1]:5000 -> [2001:db8::2]:22");
+    }
+}

@@ -125,3 +125,6 @@ fn write_message(buf: &mut [u8], type_code: [u8; 2], mtu: u16, quote: &[u8], pse
     [header[2], header[3]] = sum.finish().to_be_bytes();
     Some(())
 }
+
+#[cfg(test)]
+mod tests;

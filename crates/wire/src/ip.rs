@@ -260,3 +260,6 @@ fn v6_address(header: &[u8; V6_HEADER_LEN], at: usize) -> IpAddr {
     // Both callers' offsets lie within the array, so this is never the default.
     Ipv6Addr::from(field::array_at::<16>(header, at).unwrap_or_default()).into()
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,3 +33,46 @@ impl Header {
         field::emit_header("buffer for an ipcomp header", buf, [self.next.0, 0, a, b])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn parse_ignores_flags() {
+        for flags in [0, 1, 0x80, 0xff] {
+            let bytes = [6, flags, 0, 2, 7, 8];
+            let (header, rest) = Header::parse(&bytes).unwrap();
+            assert_eq!(header, Header { next: Protocol::TCP, cpi: Cpi::DEFLATE });
+            assert_eq!(rest, [7, 8]);
+        }
+    }
+
+    #[test]
+    fn emit_zeroes_flags() {
+        let mut buf = [0xff; 5];
+        Header { next: Protocol::IPIP, cpi: Cpi::LZS }.emit(&mut buf).unwrap();
+        assert_eq!(buf, [4, 0, 0, 3, 0xff]);
+    }
+
+    #[test]
+    fn truncation() {
+        for len in 0..HEADER_LEN {
+            assert!(Header::parse(&[0; HEADER_LEN][..len]).is_err(), "{len} bytes");
+            let header = Header { next: Protocol::IPIP, cpi: Cpi::LZS };
+            assert!(header.emit(&mut [0; HEADER_LEN][..len]).is_err(), "buffer of {len}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(next in any::<u8>(), cpi in any::<u16>()) {
+            let header = Header { next: Protocol(next), cpi: Cpi(cpi) };
+            let mut buf = [0xff; HEADER_LEN];
+            header.emit(&mut buf).unwrap();
+            prop_assert_eq!(Header::parse(&buf).unwrap(), (header, &[][..]));
+        }
+    }
+}

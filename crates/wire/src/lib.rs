@@ -31,6 +31,8 @@ pub mod ip;
 pub mod ipcomp;
 pub mod malformed;
 pub mod probe;
+#[cfg(test)]
+mod sample;
 pub mod tcp;
 pub mod tos;
 pub mod types;

@@ -26,3 +26,14 @@ impl fmt::Display for Malformed {
 }
 
 impl std::error::Error for Malformed {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_and_how_many_bytes() {
+        let malformed = Malformed::new("esp header", &[0; 7]);
+        assert_eq!(malformed.to_string(), "malformed esp header in 7 bytes");
+    }
+}

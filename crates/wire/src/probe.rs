@@ -57,3 +57,61 @@ impl Probe {
         field::emit_header("buffer for a probe", buf, [SUBTYPE, self.kind as u8, a, b, c, d, 0, 0])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const REQUEST: Probe = Probe { kind: Kind::Request, id: 0x0102, size: 0x0304 };
+
+    #[test]
+    fn emit() {
+        let mut buf = [0xff; 9];
+        REQUEST.emit(&mut buf).unwrap();
+        assert_eq!(buf, [0xf1, 1, 1, 2, 3, 4, 0, 0, 0xff]);
+    }
+
+    #[test]
+    fn parse_ignores_reserved_and_padding() {
+        assert_eq!(Probe::parse(&[0xf1, 1, 1, 2, 3, 4, 0xff, 0xff, 7, 7]), Ok(REQUEST));
+    }
+
+    #[test]
+    fn edges() {
+        for (subtype, kind, expected) in [
+            (0xf1, 0, Err("probe kind")),
+            (0xf1, 1, Ok(Kind::Request)),
+            (0xf1, 2, Ok(Kind::Answer)),
+            (0xf1, 3, Err("probe kind")),
+            (0xf1, 255, Err("probe kind")),
+            (0xf0, 1, Err("probe sub-type")),
+            (0xf2, 1, Err("probe sub-type")),
+        ] {
+            let parsed = Probe::parse(&[subtype, kind, 0, 0, 0, 0, 0, 0]);
+            let parsed = parsed.map(|probe| probe.kind).map_err(|malformed| malformed.what);
+            assert_eq!(parsed, expected, "sub-type {subtype}, kind {kind}");
+        }
+    }
+
+    #[test]
+    fn truncation() {
+        let mut bytes = [0; LEN];
+        REQUEST.emit(&mut bytes).unwrap();
+        for len in 0..LEN {
+            assert!(Probe::parse(&bytes[..len]).is_err(), "{len} bytes");
+            assert!(REQUEST.emit(&mut [0; LEN][..len]).is_err(), "buffer of {len}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(answer: bool, id: u16, size: u16) {
+            let probe = Probe { kind: if answer { Kind::Answer } else { Kind::Request }, id, size };
+            let mut buf = [0xff; LEN];
+            probe.emit(&mut buf).unwrap();
+            prop_assert_eq!(Probe::parse(&buf), Ok(probe));
+        }
+    }
+}

@@ -160,3 +160,83 @@ impl<'a> Segment<'a> {
         self.payload
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn segment(offset_words: u8, len: usize) -> Vec<u8> {
+        let mut bytes: Vec<u8> = (0..len).map(|i| i.to_be_bytes()[7]).collect();
+        bytes[12] = offset_words << 4;
+        bytes
+    }
+
+    #[test]
+    fn parse() {
+        let bytes = segment(6, 30);
+        let segment = Segment::parse(&bytes).unwrap();
+        assert_eq!((segment.src_port(), segment.dst_port()), (0x0001, 0x0203));
+        assert_eq!((segment.seq(), segment.ack()), (0x0405_0607, 0x0809_0a0b));
+        assert_eq!((segment.header_len(), segment.flags()), (24, Flags(0x0d)));
+        assert_eq!((segment.window(), segment.checksum()), (0x0e0f, 0x1011));
+        assert_eq!(segment.options(), &bytes[20..24]);
+        assert_eq!(segment.payload(), &bytes[24..]);
+        assert_eq!(segment.bytes(), bytes);
+    }
+
+    #[test]
+    fn constants_point_at_the_fields() {
+        let bytes = segment(5, 20);
+        let segment = Segment::parse(&bytes).unwrap();
+        assert_eq!(bytes[SEQ], segment.seq().to_be_bytes());
+        assert_eq!(bytes[FLAGS], segment.flags().bits());
+        assert_eq!(bytes[CHECKSUM], segment.checksum().to_be_bytes());
+    }
+
+    #[test]
+    fn flags() {
+        let flags = Flags::SYN | Flags::ACK;
+        assert!(flags.contains(Flags::SYN) && flags.contains(flags));
+        assert!(!flags.contains(Flags::SYN | Flags::FIN));
+    }
+
+    #[test]
+    fn edges() {
+        for (offset_words, len, header_len) in [
+            (0, 60, None),
+            (1, 60, None),
+            (4, 60, None),
+            (5, 20, Some(20)),
+            (6, 23, None),
+            (6, 24, Some(24)),
+            (15, 59, None),
+            (15, 60, Some(60)),
+            (15, 61, Some(60)),
+        ] {
+            let bytes = segment(offset_words, len);
+            let parsed = Segment::parse(&bytes).ok().map(|segment| segment.header_len());
+            assert_eq!(parsed, header_len, "{offset_words} words in {len} bytes");
+        }
+    }
+
+    #[test]
+    fn truncation() {
+        let bytes = segment(7, 28);
+        for len in 0..bytes.len() {
+            assert!(Segment::parse(&bytes[..len]).is_err(), "{len} bytes");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn header_and_payload_make_the_whole(bytes in proptest::collection::vec(any::<u8>(), 0..90)) {
+            if let Ok(segment) = Segment::parse(&bytes) {
+                let joined = [&bytes[..20], segment.options(), segment.payload()].concat();
+                prop_assert_eq!(&joined, &bytes);
+                prop_assert_eq!(segment.header_len() + segment.payload().len(), bytes.len());
+            }
+        }
+    }
+}

@@ -83,3 +83,40 @@ pub const fn decapsulate(inner: Ecn, outer: Ecn) -> Result<Ecn, DropCe> {
         (Ecn::Ect0 | Ecn::Ect1, _) => Ok(inner),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
+
+    /// RFC 6040 figure 4: rows are the inner, columns the outer, both in the order of [`ALL`].
+    const FIGURE_4: [[Option<Ecn>; 4]; 4] = [
+        [Some(Ecn::NotEct), Some(Ecn::NotEct), Some(Ecn::NotEct), None],
+        [Some(Ecn::Ect0), Some(Ecn::Ect0), Some(Ecn::Ect1), Some(Ecn::Ce)],
+        [Some(Ecn::Ect1), Some(Ecn::Ect1), Some(Ecn::Ect1), Some(Ecn::Ce)],
+        [Some(Ecn::Ce), Some(Ecn::Ce), Some(Ecn::Ce), Some(Ecn::Ce)],
+    ];
+
+    #[test]
+    fn decapsulation_is_figure_4() {
+        for (inner, row) in ALL.into_iter().zip(FIGURE_4) {
+            for (outer, expected) in ALL.into_iter().zip(row) {
+                assert_eq!(decapsulate(inner, outer).ok(), expected, "inner {inner:?}, outer {outer:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_octet_splits_and_joins() {
+        for octet in 0..=u8::MAX {
+            let tos = Tos(octet);
+            assert_eq!(tos.dscp() << 2 | tos.ecn() as u8, octet);
+            assert_eq!(tos.with_ecn(tos.ecn()), tos);
+            assert_eq!(Tos::encapsulate(tos), tos);
+            for ecn in ALL {
+                assert_eq!((tos.with_ecn(ecn).dscp(), tos.with_ecn(ecn).ecn()), (tos.dscp(), ecn));
+            }
+        }
+    }
+}

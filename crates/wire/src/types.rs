@@ -137,3 +137,25 @@ impl fmt::Display for Protocol {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn esn_halves() {
+        let esn = Esn(0x0123_4567_89ab_cdef);
+        assert_eq!((esn.high(), esn.low()), (0x0123_4567, SeqLow(0x89ab_cdef)));
+        assert_eq!((Esn(u64::MAX).high(), Esn(u64::MAX).low()), (u32::MAX, SeqLow(u32::MAX)));
+        assert_eq!((Esn(1 << 32).high(), Esn(1 << 32).low()), (1, SeqLow(0)));
+    }
+
+    #[test]
+    fn display() {
+        assert_eq!(Spi(0x0400_0001).to_string(), "0x04000001");
+        assert_eq!(SeqLow(7).to_string(), "7");
+        assert_eq!(Esn(1 << 32).to_string(), "4294967296");
+        assert_eq!([Cpi::DEFLATE, Cpi::LZS, Cpi(256)].map(|cpi| cpi.to_string()), ["deflate", "lzs", "256"]);
+        assert_eq!([Protocol::TCP, Protocol(200)].map(|protocol| protocol.to_string()), ["tcp", "200"]);
+    }
+}

@@ -76,3 +76,71 @@ pub fn emit(buf: &mut [u8], src_port: u16, dst_port: u16, payload_len: usize) ->
     let ([a, b], [c, d], [e, f]) = (src_port.to_be_bytes(), dst_port.to_be_bytes(), len.to_be_bytes());
     field::emit_header("buffer for a udp header", buf, [a, b, c, d, e, f, 0, 0])
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn parse_trims() {
+        let bytes = [0x12, 0x34, 0x56, 0x78, 0, 10, 0xab, 0xcd, 1, 2, 3];
+        let datagram = Datagram::parse(&bytes).unwrap();
+        assert_eq!((datagram.src_port(), datagram.dst_port()), (0x1234, 0x5678));
+        assert_eq!((datagram.len(), datagram.checksum()), (10, 0xabcd));
+        assert_eq!(datagram.payload(), [1, 2]);
+        assert_eq!(datagram.bytes(), &bytes[..10]);
+    }
+
+    #[test]
+    fn edges() {
+        for (field, given, ok) in [
+            (0u16, 8, false),
+            (1, 8, false),
+            (7, 8, false),
+            (8, 8, true),
+            (9, 8, false),
+            (8, 9, true),
+            (u16::MAX, 65_534, false),
+            (u16::MAX, 65_535, true),
+            (u16::MAX, 65_536, true),
+        ] {
+            let mut bytes = vec![0; given];
+            bytes[4..6].copy_from_slice(&field.to_be_bytes());
+            assert_eq!(Datagram::parse(&bytes).is_ok(), ok, "length {field} in {given} bytes");
+        }
+    }
+
+    #[test]
+    fn truncation() {
+        let mut bytes = [0; 12];
+        emit(&mut bytes, 1, 2, 4).unwrap();
+        for len in 0..bytes.len() {
+            assert!(Datagram::parse(&bytes[..len]).is_err(), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn emit_edges() {
+        let mut buf = [0xff; 8];
+        for (payload_len, ok) in [(0, true), (1, true), (65_527, true), (65_528, false), (usize::MAX, false)]
+        {
+            assert_eq!(emit(&mut buf, 1, 2, payload_len).is_ok(), ok, "{payload_len} bytes of payload");
+        }
+        for len in 0..HEADER_LEN {
+            assert!(emit(&mut [0; HEADER_LEN][..len], 1, 2, 0).is_err(), "buffer of {len}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(src in any::<u16>(), dst in any::<u16>(), payload in proptest::collection::vec(any::<u8>(), 0..50)) {
+            let mut bytes = [&[0xff; 8][..], &payload].concat();
+            emit(&mut bytes, src, dst, payload.len()).unwrap();
+            let datagram = Datagram::parse(&bytes).unwrap();
+            prop_assert_eq!((datagram.src_port(), datagram.dst_port(), datagram.checksum()), (src, dst, 0));
+            prop_assert_eq!(datagram.payload(), &payload[..]);
+        }
+    }
+}

@@ -67,3 +67,44 @@ impl Header {
         *buf = [self.flags, self.gso_type, a, b, c, d, e, f, g, h];
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn emit() {
+        let header = Header {
+            flags: NEEDS_CSUM,
+            gso_type: GSO_TCPV4 | GSO_ECN,
+            hdr_len: 0x0102,
+            gso_size: 0x0304,
+            csum_start: 0x0506,
+            csum_offset: 0x0708,
+        };
+        let mut buf = [0; LEN];
+        header.emit(&mut buf);
+        let fields = [0x0102u16, 0x0304, 0x0506, 0x0708].map(u16::to_ne_bytes).concat();
+        assert_eq!(buf, *[&[1, 0x81][..], &fields].concat());
+    }
+
+    #[test]
+    fn truncation() {
+        for len in 0..LEN {
+            assert!(Header::parse(&[0; LEN][..len]).is_err(), "{len} bytes");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(bytes: [u8; 13]) {
+            let (header, rest) = Header::parse(&bytes).unwrap();
+            prop_assert_eq!(rest, &bytes[LEN..]);
+            let mut buf = [0; LEN];
+            header.emit(&mut buf);
+            prop_assert_eq!(&buf, &bytes[..LEN]);
+        }
+    }
+}

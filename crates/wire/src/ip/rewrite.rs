@@ -78,3 +78,17 @@ pub fn v4_header_checksum(header: &[u8]) -> u16 {
     let after = header.get(12..).unwrap_or_default();
     Sum::ZERO.add_bytes(before).add_bytes(after).finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rfc1624_example() {
+        // Section 4: HC 0xdd2f, m 0x5555, m' 0x3285 gives 0x0000, which the older equation 2 gets wrong.
+        let mut header = [0; V4_HEADER_LEN];
+        header[10..12].copy_from_slice(&[0xdd, 0x2f]);
+        update_checksum(&mut header, [0x55, 0x55], [0x32, 0x85]);
+        assert_eq!(header[10..12], [0, 0]);
+    }
+}
