@@ -1,1 +1,12 @@
-//! placeholder
+//! The only part that touches the world: tunnel device, sockets, routes, files, clock, randomness.
+//!
+//! Two threads carry packets; the thread that called `daemon::run` keeps keys, names, timers and
+//! the local socket. What they say to each other is in [`channels`].
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod channels;
+pub mod clock;
+pub mod poll;
+pub mod tun;
+pub mod udp;
+pub mod wake;

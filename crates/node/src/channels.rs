@@ -1,0 +1,273 @@
+//! What the threads of a node say to each other.
+//!
+//! Orders go to a packet thread, which is woken for them; notices and control datagrams come from
+//! the packet threads, which never wait to say them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+
+use bytes::BytesMut;
+use strait_ipsec::{Counter, Notice};
+use strait_wire::tos::Ecn;
+use tokio::sync::mpsc;
+
+use crate::wake::Wake;
+
+/// Orders that may wait for one packet thread: ten times what a start with a hundred peers gives.
+const ORDERS: usize = 1024;
+/// Messages that may wait for the control loop; more mean a flood, and QUIC repeats what was lost.
+const TO_CONTROL: usize = 512;
+
+/// The packet thread has ended, so nobody takes its orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the packet thread has ended")]
+pub struct Gone;
+
+/// Where orders for one packet thread are left.
+#[derive(Debug)]
+pub struct Orders<T> {
+    sender: SyncSender<T>,
+    // After the sender: fields are dropped in this order, and the thread has to look after the last sender went.
+    wake: WakeOnDrop,
+}
+
+#[derive(Debug)]
+struct WakeOnDrop(Arc<Wake>);
+
+impl Drop for WakeOnDrop {
+    fn drop(&mut self) {
+        self.0.raise();
+    }
+}
+
+impl<T> Clone for Orders<T> {
+    fn clone(&self) -> Orders<T> {
+        Orders { sender: self.sender.clone(), wake: WakeOnDrop(Arc::clone(&self.wake.0)) }
+    }
+}
+
+/// Where a packet thread finds its orders: readable (as a descriptor) when there are some.
+#[derive(Debug)]
+pub struct OrderQueue<T> {
+    receiver: Receiver<T>,
+    wake: Arc<Wake>,
+}
+
+/// A queue of orders: the giver's end and the thread's end.
+///
+/// # Errors
+/// When the process has no file descriptor left.
+pub fn orders<T>() -> io::Result<(Orders<T>, OrderQueue<T>)> {
+    let wake = Arc::new(Wake::new()?);
+    let (sender, receiver) = sync_channel(ORDERS);
+    Ok((Orders { sender, wake: WakeOnDrop(Arc::clone(&wake)) }, OrderQueue { receiver, wake }))
+}
+
+impl<T> Orders<T> {
+    /// Gives an order and wakes the thread; waits for room, so a packet thread must not call it.
+    ///
+    /// # Errors
+    /// [`Gone`] when the thread has ended.
+    pub fn send(&self, order: T) -> Result<(), Gone> {
+        // Woken first when the queue is full, or a sleeping thread would never make room.
+        let sent = match self.sender.try_send(order) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(order)) => {
+                self.wake.0.raise();
+                self.sender.send(order).map_err(|_| Gone)
+            }
+            Err(TrySendError::Disconnected(_)) => Err(Gone),
+        };
+        self.wake.0.raise();
+        sent
+    }
+
+    /// Gives an order if there is room and wakes the thread; says whether it did. For packet threads.
+    #[must_use]
+    pub fn offer(&self, order: T) -> bool {
+        let sent = self.sender.try_send(order).is_ok();
+        self.wake.0.raise();
+        sent
+    }
+
+    /// Wakes the thread without an order.
+    pub fn wake(&self) {
+        self.wake.0.raise();
+    }
+}
+
+/// What a packet thread found when it looked for orders.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next<T> {
+    /// An order.
+    Order(T),
+    /// Nothing more for now.
+    Nothing,
+    /// Nothing more for ever: all givers are gone and the thread should end.
+    End,
+}
+
+impl<T> OrderQueue<T> {
+    /// Quiets the descriptor; call it once before taking orders with [`OrderQueue::next`].
+    pub fn clear(&self) {
+        self.wake.clear();
+    }
+
+    /// The next order.
+    #[must_use]
+    pub fn next(&self) -> Next<T> {
+        match self.receiver.try_recv() {
+            Ok(order) => Next::Order(order),
+            Err(TryRecvError::Empty) => Next::Nothing,
+            Err(TryRecvError::Disconnected) => Next::End,
+        }
+    }
+}
+
+impl<T> AsFd for OrderQueue<T> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+}
+
+/// What the packet threads tell the control loop.
+#[derive(Debug)]
+pub enum ToControl {
+    /// A datagram of the control channel.
+    Datagram {
+        /// Who sent it.
+        from: SocketAddr,
+        /// The congestion mark it came with.
+        ecn: Ecn,
+        /// Its bytes.
+        bytes: BytesMut,
+    },
+    /// Something that the packet path cannot decide alone.
+    Notice(Notice),
+    /// A packet thread has ended because of this error; the node cannot go on.
+    Failed(&'static str, io::Error),
+}
+
+/// A packet thread's way to the control loop: never waits; what finds no room is counted and lost.
+#[derive(Clone, Debug)]
+pub struct ControlSender {
+    sender: mpsc::Sender<ToControl>,
+    lost: Arc<Counter>,
+}
+
+/// The control loop's end of every [`ControlSender`].
+pub type ControlReceiver = mpsc::Receiver<ToControl>;
+
+/// The way from the packet threads to the control loop.
+#[must_use]
+pub fn to_control() -> (ControlSender, ControlReceiver) {
+    let (sender, receiver) = mpsc::channel(TO_CONTROL);
+    (ControlSender { sender, lost: Arc::default() }, receiver)
+}
+
+impl ControlSender {
+    /// Passes a datagram of the control channel on.
+    pub fn datagram(&self, from: SocketAddr, ecn: Ecn, bytes: &[u8]) {
+        // Reserved before the copy, so that a flood costs no allocation.
+        match self.sender.try_reserve() {
+            Ok(place) => place.send(ToControl::Datagram { from, ecn, bytes: BytesMut::from(bytes) }),
+            Err(_) => self.lost.add(1),
+        }
+    }
+
+    /// Passes a notice on.
+    pub fn notice(&self, notice: Notice) {
+        self.offer(ToControl::Notice(notice));
+    }
+
+    /// Says that the thread `name` cannot go on.
+    pub fn failed(&self, name: &'static str, error: io::Error) {
+        // Ends the node, so waiting for room is right; the loop runs in another thread.
+        if self.sender.blocking_send(ToControl::Failed(name, error)).is_err() {
+            self.lost.add(1);
+        }
+    }
+
+    /// Messages that found no room.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost.get()
+    }
+
+    fn offer(&self, message: ToControl) {
+        if self.sender.try_send(message).is_err() {
+            self.lost.add(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::poll::{PollFd, wait};
+    use std::time::Duration;
+    use strait_ipsec::PeerId;
+
+    #[test]
+    fn orders_arrive_in_order_and_wake() {
+        let (orders, queue) = orders().unwrap();
+        orders.send(1).unwrap();
+        assert!(orders.offer(2));
+        let mut fds = [PollFd::readable(queue.as_fd())];
+        assert_eq!(wait(&mut fds, Some(Duration::ZERO)).unwrap(), 1);
+        queue.clear();
+        assert_eq!(
+            [queue.next(), queue.next(), queue.next()],
+            [Next::Order(1), Next::Order(2), Next::Nothing]
+        );
+        assert_eq!(wait(&mut fds, Some(Duration::ZERO)).unwrap(), 0);
+        drop(orders);
+        assert_eq!(wait(&mut fds, Some(Duration::ZERO)).unwrap(), 1, "the thread must look to see the end");
+        assert_eq!(queue.next(), Next::End);
+    }
+
+    #[test]
+    fn a_full_queue_refuses_a_packet_thread_and_holds_the_giver() {
+        let (orders, queue) = orders().unwrap();
+        assert!((0..ORDERS).all(|order| orders.offer(order)));
+        assert!(!orders.offer(ORDERS));
+        let giver = std::thread::spawn(move || orders.send(ORDERS));
+        let taken = (0..=ORDERS).map(|_| {
+            loop {
+                match queue.next() {
+                    Next::Order(order) => break order,
+                    Next::Nothing => std::thread::yield_now(),
+                    Next::End => panic!("ended early"),
+                }
+            }
+        });
+        assert!(taken.eq(0..=ORDERS));
+        assert_eq!(giver.join().unwrap(), Ok(()));
+    }
+
+    #[test]
+    fn a_dead_thread_is_noticed() {
+        let (orders, queue) = orders().unwrap();
+        drop(queue);
+        assert_eq!(orders.send(1), Err(Gone));
+        assert!(!orders.offer(1));
+    }
+
+    #[test]
+    fn a_flood_is_counted_not_queued() {
+        let (sender, mut receiver) = to_control();
+        let from = "192.0.2.1:9".parse().unwrap();
+        for _ in 0..TO_CONTROL {
+            sender.datagram(from, Ecn::NotEct, b"hello");
+        }
+        sender.datagram(from, Ecn::NotEct, b"hello");
+        sender.notice(Notice::NeedsSa(PeerId(1)));
+        assert_eq!(sender.lost(), 2);
+        assert!(
+            matches!(receiver.try_recv(), Ok(ToControl::Datagram { bytes, .. }) if &bytes[..] == b"hello")
+        );
+    }
+}

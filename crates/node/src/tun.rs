@@ -1,0 +1,234 @@
+//! The tunnel device: whole IP packets and offloaded super-packets, each behind a
+//! [`strait_wire::vnet`] header.
+#![allow(unsafe_code)]
+
+use std::ffi::CStr;
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use strait_wire::vnet;
+
+const PATH: &str = "/dev/net/tun";
+/// The longest name an interface can have: `IFNAMSIZ` less its terminating zero.
+pub const NAME_MAX: usize = libc::IFNAMSIZ - 1;
+
+/// Which super-packets the kernel hands over uncut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offload {
+    /// TCP and UDP (Linux 6.2 and later).
+    TcpAndUdp,
+    /// TCP only.
+    Tcp,
+}
+
+/// Why there is no tunnel device.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TunError {
+    /// The name cannot be an interface's.
+    #[error("'{name}' cannot name an interface: 1 to {NAME_MAX} characters without '/', '%' and spaces")]
+    Name {
+        /// What was asked for.
+        name: String,
+    },
+    /// The kernel has no tunnel driver or the system hides it.
+    #[error(
+        "there is no {PATH}; load the driver with 'modprobe tun', or in a container pass the device in \
+         ('--device /dev/net/tun')"
+    )]
+    Missing,
+    /// The file exists and this user may not open it.
+    #[error(
+        "{PATH} may not be opened by this user; run as root, or 'chmod 666 {PATH}' as most distributions ship it"
+    )]
+    Forbidden,
+    /// Making an interface takes a capability.
+    #[error(
+        "interface '{name}' may not be created without CAP_NET_ADMIN; run as root, or \
+         'setcap cap_net_admin+ep' the strait binary"
+    )]
+    Unprivileged {
+        /// The interface.
+        name: String,
+    },
+    /// Somebody else has it.
+    #[error(
+        "interface '{name}' is in use; stop whoever has it ('strait down {name}'), or choose another \
+         name with 'interface = \"...\"'"
+    )]
+    Busy {
+        /// The interface.
+        name: String,
+    },
+    /// Anything else.
+    #[error("cannot {step} tunnel interface '{name}': {source}")]
+    Io {
+        /// What was tried.
+        step: &'static str,
+        /// The interface.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A tunnel device that is gone when this is dropped.
+#[derive(Debug)]
+pub struct Tun {
+    file: File,
+    name: String,
+    offload: Offload,
+}
+
+impl Tun {
+    /// Makes the interface `name`, down and without addresses, non-blocking, with checksum and
+    /// segmentation offload.
+    ///
+    /// # Errors
+    /// [`TunError`] with the remedy.
+    pub fn open(name: &str) -> Result<Tun, TunError> {
+        check_name(name)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+            .open(PATH)
+            .map_err(|error| open_error(error, name))?;
+        let name = attach(&file, name)?;
+        let failed = |step| {
+            let name = name.clone();
+            move |source| TunError::Io { step, name, source }
+        };
+        let header = libc::c_int::try_from(vnet::LEN).unwrap_or(libc::c_int::MAX);
+        // SAFETY: the argument is a pointer to an int that outlives the call, as TUNSETVNETHDRSZ wants.
+        checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETVNETHDRSZ, &raw const header) })
+            .map_err(failed("set the header size of"))?;
+        let offload = set_offload(&file).map_err(failed("set the offloads of"))?;
+        Ok(Tun { file, name, offload })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Which super-packets it may bring.
+    #[must_use]
+    pub const fn offload(&self) -> Offload {
+        self.offload
+    }
+
+    /// The next packet behind its [`vnet`] header into `buf`; the length of both.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is none; anything else means that the device is gone.
+    pub fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
+        (&self.file).read(buf)
+    }
+
+    /// Hands one packet, its [`vnet`] header first, to the host; `parts` are joined.
+    ///
+    /// # Errors
+    /// As `writev(2)`: EINVAL for what the kernel does not take, EIO while the interface is down.
+    /// Neither concerns the next packet.
+    pub fn writev(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        (&self.file).write_vectored(parts)
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Whether `name` can be an interface's (Linux `dev_valid_name`; '%' would be a pattern).
+///
+/// # Errors
+/// [`TunError::Name`].
+pub fn check_name(name: &str) -> Result<(), TunError> {
+    let fits = (1..=NAME_MAX).contains(&name.len()) && name != "." && name != "..";
+    let clean = name.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '/' | ':' | '%'));
+    if fits && clean { Ok(()) } else { Err(TunError::Name { name: name.to_owned() }) }
+}
+
+fn open_error(error: io::Error, name: &str) -> TunError {
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => TunError::Missing,
+        Some(libc::EACCES | libc::EPERM) => TunError::Forbidden,
+        _ => TunError::Io { step: "open", name: name.to_owned(), source: error },
+    }
+}
+
+/// Binds the file to an interface, which makes it; returns the interface's name.
+fn attach(file: &File, name: &str) -> Result<String, TunError> {
+    let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+    let mut request = libc::ifreq {
+        ifr_name: [0; libc::IFNAMSIZ],
+        ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: libc::c_short::try_from(flags).unwrap_or(0) },
+    };
+    for (to, from) in request.ifr_name.iter_mut().take(NAME_MAX).zip(name.bytes()) {
+        *to = libc::c_char::from_ne_bytes([from]);
+    }
+    // SAFETY: the argument is a pointer to an ifreq that outlives the call, as TUNSETIFF wants; the
+    // name in it ends with a zero because one place was left.
+    checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) }).map_err(
+        |source| {
+            let name = name.to_owned();
+            match source.raw_os_error() {
+                Some(libc::EPERM | libc::EACCES) => TunError::Unprivileged { name },
+                // EINVAL: an interface of this name exists and is not a tunnel device.
+                Some(libc::EBUSY | libc::EINVAL | libc::EEXIST) => TunError::Busy { name },
+                _ => TunError::Io { step: "create", name, source },
+            }
+        },
+    )?;
+    let name = request.ifr_name.map(|c| c.to_ne_bytes()[0]);
+    let name = CStr::from_bytes_until_nul(&name).map(CStr::to_string_lossy);
+    Ok(name.unwrap_or_default().into_owned())
+}
+
+fn set_offload(file: &File) -> io::Result<Offload> {
+    let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+    let both = tcp | libc::TUN_F_USO4 | libc::TUN_F_USO6;
+    // SAFETY: TUNSETOFFLOAD takes its flags by value; no pointer is passed.
+    let set = |flags: libc::c_uint| {
+        checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags)) })
+    };
+    match set(both) {
+        Ok(()) => Ok(Offload::TcpAndUdp),
+        // Older kernels know nothing of USO and refuse the whole set.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => set(tcp).map(|()| Offload::Tcp),
+        Err(error) => Err(error),
+    }
+}
+
+fn checked(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for good in ["strait0", "a", "fifteen-letters", "st.1"] {
+            assert!(check_name(good).is_ok(), "{good}");
+        }
+        for bad in ["", "sixteen-letters!", "a/b", "a b", "tun%d", ".", "..", "eth0:1", "straße"] {
+            assert!(check_name(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let error = |code| open_error(io::Error::from_raw_os_error(code), "strait0").to_string();
+        assert!(error(libc::ENOENT).contains("modprobe tun"));
+        assert!(error(libc::EACCES).contains("run as root"));
+        assert!(error(libc::EMFILE).contains("cannot open tunnel interface 'strait0'"));
+    }
+}

@@ -1,0 +1,47 @@
+//! Socket options, each set once.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use super::Family;
+
+/// Room for half a second at 64 Mbit/s, or for one round of a busy receiver at 10 Gbit/s.
+const RECEIVE_BUFFER: libc::c_int = 4 << 20;
+/// Room for a few trains; what is shaped waits in the node's own queue, not here.
+const SEND_BUFFER: libc::c_int = 1 << 20;
+
+/// Marks everything that is sent, for policy routing (socket(7), `SO_MARK`).
+pub(super) fn mark(fd: &OwnedFd, mark: u32) -> io::Result<()> {
+    set(fd, libc::SOL_SOCKET, libc::SO_MARK, libc::c_int::from_ne_bytes(mark.to_ne_bytes()))
+}
+
+/// Everything else; what only makes it faster is allowed to fail. A socket on `any_address` takes both families.
+pub(super) fn prepare(fd: &OwnedFd, family: Family, any_address: bool) -> io::Result<()> {
+    set(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)?;
+    set(fd, libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
+    if family == Family::V6 {
+        set(fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, (!any_address).into())?;
+        set(fd, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE)?;
+        set(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1)?;
+    }
+    // Kernels before 5.0 deliver one datagram at a time.
+    let _ = set(fd, libc::SOL_UDP, libc::UDP_GRO, 1);
+    set_buffer(fd, libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, RECEIVE_BUFFER);
+    set_buffer(fd, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER);
+    Ok(())
+}
+
+/// Beyond the system's limit when privileged, up to it otherwise.
+fn set_buffer(fd: &OwnedFd, force: libc::c_int, ask: libc::c_int, bytes: libc::c_int) {
+    if set(fd, libc::SOL_SOCKET, force, bytes).is_err() {
+        let _ = set(fd, libc::SOL_SOCKET, ask, bytes);
+    }
+}
+
+fn set(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    let len = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap_or(0);
+    // SAFETY: the pointer and length describe `value`, which outlives the call.
+    let result = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), len) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

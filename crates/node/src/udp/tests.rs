@@ -1,0 +1,134 @@
+use super::*;
+use crate::poll::{PollFd, wait};
+use std::os::fd::AsFd;
+
+fn bound(listen: &str) -> UdpSocket {
+    UdpSocket::bind(Listen::Address(listen.parse().unwrap()), None).unwrap()
+}
+
+fn to_loopback(socket: &UdpSocket, ip: &str) -> SocketAddr {
+    SocketAddr::new(ip.parse().unwrap(), socket.local().port())
+}
+
+/// Every datagram that arrives until there are `count`, each with its traffic class and sender.
+fn collect(socket: &UdpSocket, count: usize) -> Vec<(Vec<u8>, u8, SocketAddr)> {
+    let mut buf = vec![0; RECEIVE_BYTES];
+    let mut all = Vec::new();
+    while all.len() < count {
+        let mut fds = [PollFd::readable(socket.as_fd())];
+        assert_eq!(
+            wait(&mut fds, Some(Duration::from_secs(10))).unwrap(),
+            1,
+            "{} of {count} came",
+            all.len()
+        );
+        while let Ok(Received { len, from, tos, segment }) = socket.recv(&mut buf) {
+            all.extend(buf[..len].chunks(segment).map(|datagram| (datagram.to_vec(), tos, from)));
+        }
+    }
+    all
+}
+
+fn numbered(len: usize) -> Vec<u8> {
+    (0..len).map(|at| u8::try_from(at % 251).unwrap()).collect()
+}
+
+#[test]
+fn trains_cross_whole_with_their_traffic_class() {
+    for (from, to, ip) in [
+        ("127.0.0.1:0", "127.0.0.1:0", "127.0.0.1"),
+        ("[::1]:0", "[::1]:0", "::1"),
+        ("[::]:0", "[::]:0", "127.0.0.1"),
+        ("[::]:0", "[::]:0", "::1"),
+        ("127.0.0.1:0", "[::]:0", "127.0.0.1"),
+    ] {
+        let (sender, receiver) = (bound(from), bound(to));
+        let bytes = numbered(1400 * 10 + 77);
+        sender.send_train(to_loopback(&receiver, ip), 0xb9, 1400, &bytes).unwrap();
+        let got = collect(&receiver, 11);
+        assert_eq!(got.len(), 11);
+        for ((datagram, tos, source), sent) in got.iter().zip(bytes.chunks(1400)) {
+            assert_eq!((datagram.as_slice(), *tos), (sent, 0xb9), "{from} {to} {ip}");
+            assert_eq!(*source, to_loopback(&sender, ip), "IPv4 is never written as IPv6");
+        }
+    }
+}
+
+#[test]
+fn the_kernel_joins_what_it_was_given_joined() {
+    let (sender, receiver) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
+    sender.send_train(receiver.local(), 0, 1000, &numbered(8000)).unwrap();
+    let mut fds = [PollFd::readable(receiver.as_fd())];
+    assert_eq!(wait(&mut fds, Some(Duration::from_secs(10))).unwrap(), 1);
+    let received = receiver.recv(&mut vec![0; RECEIVE_BYTES]).unwrap();
+    assert_eq!((received.len, received.segment), (8000, 1000), "one call, eight datagrams");
+}
+
+#[test]
+fn long_trains_are_split() {
+    let (sender, receiver) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
+    for (segment, datagrams) in [(100, 200), (1400, 100), (1, 130), (60_000, 3)] {
+        let bytes = numbered(segment * datagrams);
+        sender.send_train(receiver.local(), 0, segment, &bytes).unwrap();
+        let got: Vec<u8> = collect(&receiver, datagrams).into_iter().flat_map(|(bytes, ..)| bytes).collect();
+        assert_eq!(got, bytes, "segment {segment}");
+    }
+}
+
+#[test]
+fn one_by_one_when_trains_are_refused() {
+    let (sender, receiver) = (bound("[::1]:0"), bound("[::1]:0"));
+    sender.trains.store(false, Ordering::Relaxed);
+    sender.send_train(receiver.local(), 2, 500, &numbered(1501)).unwrap();
+    let lengths: Vec<usize> = collect(&receiver, 4).iter().map(|(bytes, ..)| bytes.len()).collect();
+    assert_eq!(lengths, [500, 500, 500, 1]);
+}
+
+#[test]
+fn too_big_is_said_and_remembers_nothing() {
+    let (sender, receiver) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
+    let error = sender.send_train(receiver.local(), 0, 65_000, &[0; 66_000]).map(|()| "sent");
+    // 65,000 fit the loopback's 65,536 bytes; a datagram over 65,507 fits no IPv4 packet at all.
+    assert_eq!(error.unwrap(), "sent");
+    let error = message::send(
+        &sender.fd,
+        &Destination::new(receiver.local(), Family::V4).unwrap(),
+        0,
+        None,
+        &[0; 65_508],
+    )
+    .unwrap_err();
+    assert!(is_too_big(&error));
+    assert!(sender.trains.load(Ordering::Relaxed));
+}
+
+#[test]
+fn families() {
+    let v4 = bound("127.0.0.1:0");
+    assert!(!v4.reaches("[2001:db8::1]:1".parse().unwrap()));
+    assert!(v4.reaches("[::ffff:192.0.2.1]:1".parse().unwrap()));
+    let error = v4.send_train("[::1]:9".parse().unwrap(), 0, 10, b"x").unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::EAFNOSUPPORT));
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let taken = bound("127.0.0.1:0");
+    let error = UdpSocket::bind(Listen::Address(taken.local()), None).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "UDP {} is in use by another program; choose another 'listen', or stop it ('ss -ulpn' names it)",
+            taken.local()
+        )
+    );
+    let error = UdpSocket::bind(Listen::Address("192.0.2.1:0".parse().unwrap()), None).unwrap_err();
+    assert!(matches!(error, UdpError::NoSuchAddress { .. }), "{error}");
+}
+
+#[test]
+fn an_empty_socket_would_block() {
+    let socket = UdpSocket::bind(Listen::Port(0), None).unwrap();
+    let error = socket.recv(&mut [0; 10]).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+}
