@@ -1,1 +1,27 @@
-//! placeholder
+//! Codecs behind two traits, the choice of when to use them, and the caps that stop bombs.
+//!
+//! A block enters at [`Compressor::compress`] and comes back out of [`Expander::expand`]; both write
+//! into a slice of the caller's and allocate nothing once their contexts exist. Whether a unit is
+//! worth trying at all is a [`Chooser`]'s to say, and [`probe::shrinkable`] gives it a first guess.
+//!
+//! What this crate refuses: history or dictionaries shared between blocks (each stands alone, so that
+//! no block tells on another), growing a block, and output beyond the slice it was given.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod chooser;
+mod codec;
+mod codecs;
+mod method;
+pub mod probe;
+
+pub use chooser::{Backoff, Chooser, RuleId, Unit};
+pub use codec::{Codec, CodecSet};
+pub use codecs::{Codecs, Compressor, ExpandError, Expander};
+pub use method::{BadMethod, Method};
+
+/// Bytes under which compressing is not tried (RFC 3173 section 2.2 asks for such a threshold).
+///
+/// 90 is what RFC 2395 section 2.5 advises for LZS and what Linux uses for DEFLATE (`calg_list` in
+/// `net/xfrm/xfrm_algo.c`), so both ends of an IPComp pair agree on what travels bare.
+pub const THRESHOLD: usize = 90;

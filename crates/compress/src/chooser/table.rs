@@ -1,0 +1,125 @@
+//! A table of flows that never grows: what does not fit pushes out what rested longest.
+
+use core::hash::{Hash, Hasher};
+
+use strait_clock::Time;
+
+/// Entries a set: a flow can stand in any of them.
+const WAYS: usize = 4;
+
+/// A set-associative table of `K` to `V`, allocated once.
+pub(super) struct Table<K, V> {
+    entries: Box<[Option<Entry<K, V>>]>,
+    seed: u64,
+}
+
+struct Entry<K, V> {
+    key: K,
+    value: V,
+    touched: Time,
+}
+
+impl<K: Hash + Eq, V> Table<K, V> {
+    /// A table of `capacity` entries, rounded up to whole sets; `seed` decides who shares a set.
+    pub(super) fn new(capacity: usize, seed: u64) -> Table<K, V> {
+        let sets = capacity.div_ceil(WAYS).max(1);
+        let entries = (0..sets * WAYS).map(|_| None).collect();
+        Table { entries, seed }
+    }
+
+    /// The value of `key`.
+    pub(super) fn get_mut(&mut self, key: &K, now: Time) -> Option<&mut V> {
+        let found = self.set(key).iter_mut().flatten().find(|entry| entry.key == *key)?;
+        found.touched = now;
+        Some(&mut found.value)
+    }
+
+    /// Adds `key`, which is not in the table, in place of nothing or of what was touched longest ago.
+    pub(super) fn insert(&mut self, key: K, value: V, now: Time) -> &mut V {
+        let set = self.set(&key);
+        let rested = |place: &usize| set[*place].as_ref().map(|entry| entry.touched);
+        let place = (0..WAYS).min_by_key(rested).unwrap_or(0);
+        &mut set[place].insert(Entry { key, value, touched: now }).value
+    }
+
+    fn set(&mut self, key: &K) -> &mut [Option<Entry<K, V>>] {
+        let mut hasher = Folding(self.seed);
+        key.hash(&mut hasher);
+        let sets = self.entries.len() / WAYS;
+        // The remainder is below the number of sets, so it fits whatever a usize is.
+        let set = usize::try_from(hasher.finish() % sets as u64).unwrap_or(0);
+        &mut self.entries[set * WAYS..][..WAYS]
+    }
+}
+
+/// A hash by folded multiplication (as in wyhash, Wang Yi 2019): the same everywhere for the same seed.
+struct Folding(u64);
+
+impl Folding {
+    fn mix(&mut self, word: u64) {
+        // The odd constant is 2^64 divided by the golden ratio (Knuth, volume 3, section 6.4).
+        let product = u128::from(self.0 ^ word ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;
+        let [low, high] = [product, product >> 64].map(|half| (half & u128::from(u64::MAX)) as u64);
+        self.0 = low ^ high;
+    }
+}
+
+impl Hasher for Folding {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.mix(u64::from_le_bytes(word));
+        }
+        self.mix(bytes.len() as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_set_loses_what_rested_longest() {
+        let mut table = Table::<u32, u32>::new(WAYS, 1);
+        for key in 0..4 {
+            table.insert(key, key * 10, Time::from_millis(u64::from(key)));
+        }
+        // 0 is the oldest, but it is touched again; 1 goes.
+        assert_eq!(table.get_mut(&0, Time::from_millis(10)), Some(&mut 0));
+        table.insert(9, 90, Time::from_millis(11));
+        let now = Time::from_millis(12);
+        let there: Vec<u32> =
+            [0, 1, 2, 3, 9].into_iter().filter(|key| table.get_mut(key, now).is_some()).collect();
+        assert_eq!(there, [0, 2, 3, 9]);
+    }
+
+    #[test]
+    fn flows_spread_over_the_sets_and_the_seed_decides_where() {
+        for seed in [0, 1, u64::MAX] {
+            let mut table = Table::<u32, ()>::new(1_024, seed);
+            for key in 0..512 {
+                table.insert(key, (), Time::ZERO);
+            }
+            let kept = (0..512).filter(|key| table.get_mut(key, Time::ZERO).is_some()).count();
+            assert!(kept > 470, "{kept} of 512 kept with seed {seed}");
+        }
+        let place = |seed| {
+            let mut hasher = Folding(seed);
+            7_u32.hash(&mut hasher);
+            hasher.finish()
+        };
+        assert_ne!(place(1), place(2));
+    }
+
+    #[test]
+    fn capacity_is_rounded_up_to_whole_sets() {
+        for (asked, entries) in [(0, 4), (1, 4), (4, 4), (5, 8), (1_024, 1_024)] {
+            assert_eq!(Table::<u32, ()>::new(asked, 0).entries.len(), entries);
+        }
+    }
+}

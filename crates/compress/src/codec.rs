@@ -1,0 +1,146 @@
+//! What a block says about itself on the wire.
+
+use core::fmt;
+
+/// How a block was compressed: the codec byte of its header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Codec {
+    /// Not compressed.
+    None = 0,
+    /// Raw DEFLATE (RFC 1951), as in IPComp (RFC 2394).
+    Deflate = 1,
+    /// One LZ4 block, without frame or size.
+    Lz4 = 2,
+    /// One Zstandard frame (RFC 8878) without magic, content size, checksum and dictionary.
+    Zstd = 3,
+}
+
+impl Codec {
+    /// Every codec, in order of id.
+    pub const ALL: [Codec; 4] = [Codec::None, Codec::Deflate, Codec::Lz4, Codec::Zstd];
+
+    /// The codec's byte on the wire.
+    #[must_use]
+    pub const fn id(self) -> u8 {
+        self as u8
+    }
+
+    /// The codec a peer wrote as `id`, or `None` for a number nobody has assigned.
+    #[must_use]
+    pub const fn from_id(id: u8) -> Option<Codec> {
+        match id {
+            0 => Some(Codec::None),
+            1 => Some(Codec::Deflate),
+            2 => Some(Codec::Lz4),
+            3 => Some(Codec::Zstd),
+            _ => None,
+        }
+    }
+
+    /// The name in configuration files and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Codec::None => "none",
+            Codec::Deflate => "deflate",
+            Codec::Lz4 => "lz4",
+            Codec::Zstd => "zstd",
+        }
+    }
+}
+
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A set of codecs in one byte; bit `id` stands for the codec numbered `id`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CodecSet(u8);
+
+impl CodecSet {
+    /// No codec at all, not even [`Codec::None`].
+    pub const EMPTY: CodecSet = CodecSet(0);
+    /// Every codec this version knows.
+    pub const ALL: CodecSet = CodecSet(0b1111);
+
+    /// This set with `codec` added.
+    #[must_use]
+    pub const fn with(self, codec: Codec) -> CodecSet {
+        CodecSet(self.0 | 1 << codec.id())
+    }
+
+    /// Whether `codec` is in the set.
+    #[must_use]
+    pub const fn contains(self, codec: Codec) -> bool {
+        self.0 & 1 << codec.id() != 0
+    }
+
+    /// The codecs in both sets.
+    #[must_use]
+    pub const fn intersect(self, other: CodecSet) -> CodecSet {
+        CodecSet(self.0 & other.0)
+    }
+
+    /// Whether no codec is in the set.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The set as its wire byte.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// The set a peer wrote as `bits`; bits this version does not know are dropped.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> CodecSet {
+        CodecSet(bits & CodecSet::ALL.0)
+    }
+
+    /// The codecs in the set, in order of id.
+    pub fn iter(self) -> impl Iterator<Item = Codec> {
+        Codec::ALL.into_iter().filter(move |codec| self.contains(*codec))
+    }
+}
+
+impl FromIterator<Codec> for CodecSet {
+    fn from_iter<I: IntoIterator<Item = Codec>>(codecs: I) -> CodecSet {
+        codecs.into_iter().fold(CodecSet::EMPTY, CodecSet::with)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_round_trip_and_others_are_refused() {
+        for id in 0..=u8::MAX {
+            assert_eq!(Codec::from_id(id).map(Codec::id), (id < 4).then_some(id));
+        }
+        assert_eq!(Codec::ALL.map(Codec::name), ["none", "deflate", "lz4", "zstd"]);
+        assert_eq!(format!("{:>8}", Codec::Lz4), "     lz4");
+    }
+
+    #[test]
+    fn a_set_holds_what_was_put_in() {
+        let set = CodecSet::EMPTY.with(Codec::None).with(Codec::Zstd);
+        assert!(set.contains(Codec::None) && set.contains(Codec::Zstd));
+        assert!(!set.contains(Codec::Deflate) && !set.contains(Codec::Lz4));
+        assert_eq!(set.bits(), 0b1001);
+        let fast = CodecSet::EMPTY.with(Codec::Lz4).with(Codec::Zstd);
+        assert_eq!(set.intersect(fast), CodecSet::EMPTY.with(Codec::Zstd));
+        assert!(CodecSet::EMPTY.is_empty() && !set.is_empty());
+        assert_eq!(CodecSet::ALL.iter().collect::<Vec<_>>(), Codec::ALL);
+        for bits in 0..=u8::MAX {
+            let known = CodecSet::from_bits(bits);
+            assert_eq!(known.bits(), bits & 0b1111);
+            assert_eq!(known.iter().collect::<CodecSet>(), known);
+        }
+    }
+}
