@@ -1,1 +1,35 @@
-//! placeholder
+//! Who a node is, whom it trusts, and which keys its packets use: identities, the QUIC control
+//! channel, sessions and rekeying.
+//!
+//! A node drives one [`Control`]: QUIC datagrams enter at [`Control::datagram`], what the packet path
+//! noticed at [`Control::notice`], addresses that were looked up at [`Control::resolved`], and time at
+//! [`Control::timeout`]. What has to be done leaves through [`Control::poll_action`]. Nothing here reads
+//! a clock, a socket or a file; the handshake's own ephemeral keys alone come from the TLS provider's
+//! generator.
+//!
+//! One connection makes one pair of security associations: two nodes prove their Ed25519 keys in TLS 1.3
+//! (RFC 8446) with raw public keys (RFC 7250), exchange an [`Offer`](Message::Offer), an
+//! [`Accept`](Message::Accept) and a [`Confirm`](Message::Confirm), export the ESP keys once (RFC 5705)
+//! and close. Every rekey is a new connection, so nothing that could derive a key again outlives it.
+//!
+//! What this crate refuses: certificates, resumption, early data, unauthenticated peers and a second
+//! export from one connection.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod action;
+mod base64;
+mod control;
+mod event;
+mod identity;
+mod message;
+mod settings;
+mod status;
+
+pub use action::{Action, DangerKey, Direction};
+pub use control::Control;
+pub use event::{Event, Failure, Refusal};
+pub use identity::{ParseKeyError, PrivateKey, PublicKey, Role as KeyRole};
+pub use message::{Capabilities, Format, Measured, Message, MessageError, Terms};
+pub use settings::{KeyExport, Lifetime, PeerConfig, Settings, SetupError, Start, Where};
+pub use status::{AssociationStatus, PeerState, PeerStatus, Role};

@@ -1,0 +1,49 @@
+//! What the keeper of keys wants done.
+
+use strait_crypto::{KeyMaterial, Suite};
+use strait_ipsec::{IvMode, PeerId, inbound, outbound};
+use strait_wire::Spi;
+
+use crate::Event;
+
+/// Something for the node to do, in the order it is polled.
+#[derive(Debug)]
+pub enum Action {
+    /// Tell the sending half.
+    Out(outbound::Order),
+    /// Tell the receiving half.
+    In(inbound::Order),
+    /// Look up this `host:port` and answer with [`Control::resolved`](crate::Control::resolved).
+    Resolve(PeerId, String),
+    /// Log it.
+    Log(Event),
+    /// Write this key where an analyser reads it; only with
+    /// [`KeyExport::Danger`](crate::KeyExport::Danger).
+    DangerKey(Box<DangerKey>),
+}
+
+/// Which way an association leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the peer to here.
+    In,
+    /// From here to the peer.
+    Out,
+}
+
+/// A key in readable form.
+#[derive(Debug)]
+pub struct DangerKey {
+    /// Whose.
+    pub peer: PeerId,
+    /// Which way.
+    pub direction: Direction,
+    /// Of which association.
+    pub spi: Spi,
+    /// For which suite.
+    pub suite: Suite,
+    /// Where the IV is.
+    pub iv: IvMode,
+    /// Key and salt.
+    pub material: KeyMaterial,
+}

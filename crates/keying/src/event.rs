@@ -1,0 +1,209 @@
+//! What happened, for a log.
+
+use core::fmt;
+use core::time::Duration;
+use std::net::SocketAddr;
+
+use strait_crypto::Suite;
+use strait_ipsec::PeerId;
+use strait_wire::Spi;
+
+use crate::{MessageError, PublicKey, Role};
+
+/// A change of state worth a line in a log; [`fmt::Display`] is that line without the peer's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// This node began a handshake.
+    HandshakeStarted {
+        /// With whom.
+        peer: PeerId,
+        /// At which address.
+        to: SocketAddr,
+    },
+    /// A pair of associations is in use.
+    Established {
+        /// With whom.
+        peer: PeerId,
+        /// Who began.
+        role: Role,
+        /// What seals the packets.
+        suite: Suite,
+        /// The association towards this node.
+        inbound: Spi,
+        /// The association towards the peer.
+        outbound: Spi,
+        /// The pair it replaces, by its outbound half; none for a first pair.
+        replaces: Option<Spi>,
+    },
+    /// Somebody was turned away.
+    Refused {
+        /// From where.
+        from: SocketAddr,
+        /// Why.
+        why: Refusal,
+    },
+    /// A handshake came to nothing.
+    Failed {
+        /// With whom.
+        peer: PeerId,
+        /// Why.
+        why: Failure,
+        /// How many in a row.
+        failures: u32,
+        /// How long until the next may begin, if somebody still wants it then.
+        retry: Duration,
+    },
+    /// A handshake was dropped in favour of the one that the peer began at the same time.
+    Yielded {
+        /// With whom.
+        peer: PeerId,
+    },
+    /// An idle pair reached its hard limit and was withdrawn.
+    Expired {
+        /// With whom.
+        peer: PeerId,
+        /// The association towards the peer.
+        outbound: Spi,
+    },
+    /// The peer speaks from another address.
+    Moved {
+        /// Who.
+        peer: PeerId,
+        /// From where.
+        to: SocketAddr,
+    },
+    /// Packets were sent and nothing came back; the peer is asked for a sign of life.
+    Silent {
+        /// Who.
+        peer: PeerId,
+    },
+    /// The peer's name led nowhere.
+    Unresolved {
+        /// Whose.
+        peer: PeerId,
+        /// What was looked up.
+        name: String,
+        /// What the resolver said.
+        why: String,
+    },
+    /// Packets wait for a peer that nobody knows the place of.
+    NoEndpoint {
+        /// Who.
+        peer: PeerId,
+    },
+}
+
+/// Why somebody was turned away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// This key is nobody's here, or no longer.
+    Stranger(PublicKey),
+    /// The handshake broke off before anybody was known.
+    Handshake,
+    /// So many handshakes are under way that this one was dropped.
+    Crowded,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Stranger(key) => write!(f, "no peer has the public key {key}"),
+            Refusal::Handshake => f.write_str("it did not prove to be any peer"),
+            Refusal::Crowded => f.write_str("too many handshakes are under way"),
+        }
+    }
+}
+
+/// Why a handshake came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// No answer in time.
+    #[error("no answer; is the peer running, is its endpoint right, does a firewall pass UDP to it?")]
+    TimedOut,
+    /// The node there has another key than the peer should.
+    #[error("whoever answers there does not have the peer's public key; check `public_key`")]
+    WrongKey,
+    /// The peer does not know this node's key.
+    #[error("the peer refuses this node's public key; is {key} configured there?")]
+    RefusedThere {
+        /// This node's key.
+        key: PublicKey,
+    },
+    /// A message that cannot be read.
+    #[error("the peer sent a bad message: {0}")]
+    BadMessage(#[from] MessageError),
+    /// A message that does not belong where it came.
+    #[error("the peer sent {got} where {expected} belongs")]
+    OutOfTurn {
+        /// What came.
+        got: &'static str,
+        /// What should have.
+        expected: &'static str,
+    },
+    /// No suite that both allow.
+    #[error("no cipher suite is allowed at both ends; compare `suites`")]
+    NoCommonSuite,
+    /// The peer ended it.
+    #[error("the peer broke off: {0}")]
+    Closed(String),
+    /// The address cannot be used.
+    #[error("{to} is not an address that can be sent to")]
+    BadAddress {
+        /// The address.
+        to: SocketAddr,
+    },
+    /// The name led nowhere.
+    #[error("the peer's name was not resolved")]
+    Unresolved,
+    /// The TLS library failed in a way that no input should make it.
+    #[error("the TLS library failed: {0}")]
+    Tls(String),
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::HandshakeStarted { to, .. } => write!(f, "handshake with {to} begins"),
+            Event::Established { role, suite, inbound, outbound, replaces, .. } => {
+                let what = if replaces.is_some() { "rekeyed" } else { "session up" };
+                write!(f, "{what} as {role}: {suite}, SPI {inbound} in, {outbound} out")
+            }
+            Event::Refused { from, why } => write!(f, "{from} refused: {why}"),
+            Event::Failed { why, failures, retry, .. } => {
+                write!(f, "handshake failed ({failures} in a row): {why}; not before {:.1} s again", retry.as_secs_f32())
+            }
+            Event::Yielded { .. } => f.write_str("both ends began at once; the peer's handshake goes on"),
+            Event::Expired { outbound, .. } => {
+                write!(f, "idle session (SPI {outbound} out) withdrawn; the next packet makes a new one")
+            }
+            Event::Moved { to, .. } => write!(f, "peer is now at {to}"),
+            Event::Silent { .. } => f.write_str("packets go out and nothing comes back; asking for a sign of life"),
+            Event::Unresolved { name, why, .. } => write!(f, "cannot look up {name}: {why}"),
+            Event::NoEndpoint { .. } => {
+                f.write_str("packets wait, but the peer has no `endpoint` and has not spoken yet")
+            }
+        }
+    }
+}
+
+impl Event {
+    /// Which peer it is about, if it is about one.
+    #[must_use]
+    pub const fn peer(&self) -> Option<PeerId> {
+        match self {
+            Event::HandshakeStarted { peer, .. }
+            | Event::Established { peer, .. }
+            | Event::Failed { peer, .. }
+            | Event::Yielded { peer }
+            | Event::Expired { peer, .. }
+            | Event::Moved { peer, .. }
+            | Event::Silent { peer }
+            | Event::Unresolved { peer, .. }
+            | Event::NoEndpoint { peer } => Some(*peer),
+            Event::Refused { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What one end can and wants.
+
+use strait_compress::{Codec, CodecSet};
+use strait_crypto::{Ranking, Suite, SuiteSet};
+use strait_ipsec::IvMode;
+use strait_scheduler::Rate;
+
+use super::fields::{Fields, Writer};
+use super::MessageError;
+
+pub(super) const SUITES: u8 = 2;
+pub(super) const COSTS: u8 = 3;
+pub(super) const CODECS: u8 = 4;
+pub(super) const BLOCK_CAP: u8 = 5;
+pub(super) const IV: u8 = 6;
+pub(super) const FORMAT: u8 = 7;
+pub(super) const INNER_MTU: u8 = 8;
+pub(super) const DOWN: u8 = 9;
+pub(super) const MEASURED: u8 = 10;
+
+/// Most suites whose costs are read, known ones and others.
+const MOST_COSTS: usize = 32;
+/// Most rates that are read: a few levels of each codec.
+const MOST_MEASURED: usize = 64;
+
+/// What ESP may carry beside raw packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Bundles and Strait blocks.
+    #[default]
+    Strait,
+    /// Only what other IPsec implementations read: IPComp with DEFLATE.
+    Standard,
+}
+
+/// How fast one end compresses, measured there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// With which codec.
+    pub codec: Codec,
+    /// At which level.
+    pub level: i8,
+    /// Bytes of input a second.
+    pub bytes_per_second: u64,
+}
+
+/// What one end can and wants, as it tells the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Suites it allows.
+    pub suites: SuiteSet,
+    /// What each suite costs it.
+    pub ranking: Ranking,
+    /// Codecs it expands.
+    pub codecs: CodecSet,
+    /// Most bytes it expands a block to.
+    pub block_cap: u32,
+    /// Where it wants the IV; explicit if either end does.
+    pub iv: IvMode,
+    /// What it reads inside ESP; standard if either end wants that.
+    pub format: Format,
+    /// Its interface's MTU.
+    pub inner_mtu: u16,
+    /// The rate of its link in; none when it need not be paced.
+    pub down: Option<Rate>,
+    /// How fast it compresses; may be empty.
+    pub measured: Vec<Measured>,
+}
+
+impl Capabilities {
+    pub(super) fn read(fields: &Fields<'_>) -> Result<Capabilities, MessageError> {
+        Ok(Capabilities {
+            suites: SuiteSet::from_bits(fields.u8(SUITES, "suites")?),
+            ranking: read_ranking(fields)?,
+            codecs: CodecSet::from_bits(fields.u8(CODECS, "codecs")?),
+            block_cap: fields.u32(BLOCK_CAP, "block cap")?,
+            iv: match fields.u8(IV, "iv")? {
+                0 => IvMode::Implicit,
+                1 => IvMode::Explicit,
+                given => return Err(MessageError::Value { field: "iv", given: given.into() }),
+            },
+            format: match fields.u8(FORMAT, "format")? {
+                0 => Format::Strait,
+                1 => Format::Standard,
+                given => return Err(MessageError::Value { field: "format", given: given.into() }),
+            },
+            inner_mtu: fields.u16(INNER_MTU, "inner mtu")?,
+            down: read_down(fields)?,
+            measured: read_measured(fields)?,
+        })
+    }
+
+    pub(super) fn write(&self, writer: &mut Writer) {
+        writer.field(SUITES, &[self.suites.bits()]);
+        let costs = Suite::ALL.map(|suite| {
+            let [a, b, c, d] = self.ranking.cost(suite).to_be_bytes();
+            [suite.id(), a, b, c, d]
+        });
+        writer.field(COSTS, costs.as_flattened());
+        writer.field(CODECS, &[self.codecs.bits()]);
+        writer.field(BLOCK_CAP, &self.block_cap.to_be_bytes());
+        writer.field(IV, &[u8::from(self.iv == IvMode::Explicit)]);
+        writer.field(FORMAT, &[u8::from(self.format == Format::Standard)]);
+        writer.field(INNER_MTU, &self.inner_mtu.to_be_bytes());
+        if let Some(down) = self.down {
+            writer.field(DOWN, &down.bits().to_be_bytes());
+        }
+        if !self.measured.is_empty() {
+            let rates: Vec<u8> = self.measured.iter().take(MOST_MEASURED).flat_map(emit_measured).collect();
+            writer.field(MEASURED, &rates);
+        }
+    }
+}
+
+/// Costs by suite; one that the peer did not name counts as the slowest there is.
+fn read_ranking(fields: &Fields<'_>) -> Result<Ranking, MessageError> {
+    let mut ranking = Ranking { nanos_per_packet: [u32::MAX; 3] };
+    for [id, nanos @ ..] in fields.entries::<5>(COSTS, "costs", MOST_COSTS)? {
+        let known = Suite::ALL.iter().position(|suite| suite.id() == id);
+        if let Some(cost) = known.and_then(|place| ranking.nanos_per_packet.get_mut(place)) {
+            *cost = u32::from_be_bytes(nanos);
+        }
+    }
+    Ok(Ranking { nanos_per_packet: Suite::ALL.map(|suite| ranking.cost(suite)) })
+}
+
+fn read_down(fields: &Fields<'_>) -> Result<Option<Rate>, MessageError> {
+    if fields.get(DOWN).is_none() {
+        return Ok(None);
+    }
+    let given = fields.u64(DOWN, "down")?;
+    Rate::from_bits(given).map(Some).ok_or(MessageError::Value { field: "down", given })
+}
+
+/// Measured rates; those of codecs this node does not know are of no use to it.
+fn read_measured(fields: &Fields<'_>) -> Result<Vec<Measured>, MessageError> {
+    let entries = fields.entries::<10>(MEASURED, "measured", MOST_MEASURED)?;
+    let known = entries.filter_map(|[codec, level, rate @ ..]| {
+        let codec = Codec::from_id(codec)?;
+        Some(Measured { codec, level: level.cast_signed(), bytes_per_second: u64::from_be_bytes(rate) })
+    });
+    Ok(known.collect())
+}
+
+fn emit_measured(measured: &Measured) -> [u8; 10] {
+    let [a, b, c, d, e, f, g, h] = measured.bytes_per_second.to_be_bytes();
+    [measured.codec.id(), measured.level.cast_unsigned(), a, b, c, d, e, f, g, h]
+}

@@ -1,0 +1,215 @@
+use proptest::prelude::*;
+use strait_compress::{Codec, CodecSet};
+use strait_crypto::{Ranking, Suite, SuiteSet};
+use strait_ipsec::IvMode;
+use strait_scheduler::Rate;
+use strait_wire::Spi;
+
+use super::*;
+
+fn capabilities() -> Capabilities {
+    Capabilities {
+        suites: SuiteSet::ALL,
+        ranking: Ranking { nanos_per_packet: [1_000, 1_200, 4_000] },
+        codecs: CodecSet::ALL,
+        block_cap: 65_536,
+        iv: IvMode::Implicit,
+        format: Format::Strait,
+        inner_mtu: 1420,
+        down: Rate::from_bits(1_500_000),
+        measured: vec![Measured { codec: Codec::Zstd, level: -3, bytes_per_second: 150_000_000 }],
+    }
+}
+
+fn offer() -> Message {
+    Message::Offer(Terms { spi: Spi(0x0456_789a), capabilities: capabilities() })
+}
+
+/// A message without its length.
+fn body(message: &Message) -> Vec<u8> {
+    message.emit()[2..].to_vec()
+}
+
+/// A message of `kind` with these fields.
+fn crafted(kind: u8, fields: &[(u8, &[u8])]) -> Vec<u8> {
+    let mut bytes = vec![kind, VERSION];
+    for (tag, value) in fields {
+        bytes.push(*tag);
+        bytes.extend_from_slice(&u16::try_from(value.len()).unwrap().to_be_bytes());
+        bytes.extend_from_slice(value);
+    }
+    bytes
+}
+
+/// The fields of `offer()`, to change one of them.
+fn fields() -> Vec<(u8, Vec<u8>)> {
+    let bytes = body(&offer());
+    let (mut rest, mut fields) = (&bytes[2..], Vec::new());
+    while let [tag, high, low, after @ ..] = rest {
+        let (value, next) = after.split_at(usize::from(u16::from_be_bytes([*high, *low])));
+        fields.push((*tag, value.to_vec()));
+        rest = next;
+    }
+    fields
+}
+
+fn parse_fields(fields: &[(u8, Vec<u8>)]) -> Result<Message, MessageError> {
+    let borrowed: Vec<(u8, &[u8])> = fields.iter().map(|(tag, value)| (*tag, value.as_slice())).collect();
+    Message::parse(&crafted(OFFER, &borrowed))
+}
+
+#[test]
+fn emit_is_as_written() {
+    assert_eq!(Message::Confirm.emit(), [0, 2, 3, 1]);
+    let bytes = offer().emit();
+    assert_eq!(usize::from(u16::from_be_bytes([bytes[0], bytes[1]])), bytes.len() - 2);
+    assert_eq!(bytes[2..11], [1, 1, 1, 0, 4, 0x04, 0x56, 0x78, 0x9a]);
+}
+
+#[test]
+fn truncation_is_an_error_at_every_length() {
+    let bytes = body(&offer());
+    let mut whole_fields = 0;
+    for len in 0..bytes.len() {
+        match Message::parse(&bytes[..len]) {
+            Err(MessageError::Truncated { at, need }) => assert!(at == len && need >= 1, "{len}: {at} {need}"),
+            Err(MessageError::Missing { .. }) => whole_fields += 1,
+            // The two last fields, rate and measurements, may be absent.
+            Ok(message) => assert_ne!(message, offer(), "{len}"),
+            Err(other) => panic!("{len}: {other}"),
+        }
+    }
+    assert_eq!(whole_fields, 8, "one for the head and for each required field but the last");
+}
+
+#[test]
+fn unknown_fields_are_skipped() {
+    let mut fields = fields();
+    fields.insert(0, (200, vec![1, 2, 3]));
+    fields.push((0x7f, Vec::new()));
+    assert_eq!(parse_fields(&fields), Ok(offer()));
+}
+
+#[test]
+fn a_field_missing_twice_or_of_another_length_is_refused() {
+    let original = fields();
+    for (place, (tag, value)) in original.iter().enumerate() {
+        let optional = matches!(*tag, capabilities::DOWN | capabilities::MEASURED | capabilities::COSTS);
+        let mut without = original.clone();
+        without.remove(place);
+        assert_eq!(parse_fields(&without).is_ok(), optional, "without {tag}");
+
+        let mut twice = original.clone();
+        twice.push((*tag, value.clone()));
+        assert!(matches!(parse_fields(&twice), Err(MessageError::Twice { .. })), "twice {tag}");
+
+        for len in [0, value.len() - 1, value.len() + 1] {
+            let mut other = original.clone();
+            other[place].1.resize(len, 0);
+            let list = len == 0 && matches!(*tag, capabilities::MEASURED | capabilities::COSTS);
+            assert_eq!(parse_fields(&other).is_ok(), list, "{tag} with {len} bytes");
+        }
+    }
+}
+
+#[test]
+fn values_out_of_range_are_refused() {
+    let table: [(u8, &[u8]); 8] = [
+        (SPI, &[0x03, 0xff, 0xff, 0xff]),
+        (SPI, &[0x10, 0, 0, 0]),
+        (SPI, &[0, 0, 0, 0]),
+        (SPI, &[0xff, 0xff, 0xff, 0xff]),
+        (capabilities::IV, &[2]),
+        (capabilities::FORMAT, &[0xff]),
+        (capabilities::DOWN, &[0; 8]),
+        (capabilities::DOWN, &[0xff; 8]),
+    ];
+    for (tag, value) in table {
+        let mut fields = fields();
+        let place = fields.iter().position(|(known, _)| *known == tag).unwrap();
+        fields[place].1 = value.to_vec();
+        assert!(matches!(parse_fields(&fields), Err(MessageError::Value { .. })), "{tag} {value:?}");
+    }
+}
+
+#[test]
+fn kinds_versions_and_lengths() {
+    assert_eq!(Message::parse(&[]), Err(MessageError::Truncated { at: 0, need: 2 }));
+    assert_eq!(Message::parse(&[CONFIRM]), Err(MessageError::Truncated { at: 1, need: 1 }));
+    assert_eq!(Message::parse(&[CONFIRM, VERSION]), Ok(Message::Confirm));
+    for kind in (0..=u8::MAX).filter(|kind| !(OFFER..=CONFIRM).contains(kind)) {
+        assert_eq!(Message::parse(&[kind, VERSION]), Err(MessageError::Kind(kind)));
+    }
+    for version in (0..=u8::MAX).filter(|version| *version != VERSION) {
+        assert_eq!(Message::parse(&[CONFIRM, version]), Err(MessageError::Version(version)));
+    }
+    let mut most = crafted(CONFIRM, &[(250, &vec![0; MAX_LEN - 5])]);
+    assert_eq!(most.len(), MAX_LEN);
+    assert_eq!(Message::parse(&most), Ok(Message::Confirm));
+    most.push(0);
+    assert_eq!(Message::parse(&most), Err(MessageError::TooLong { given: MAX_LEN + 1 }));
+}
+
+#[test]
+fn a_suite_without_a_cost_is_the_last_choice() {
+    let mut fields = fields();
+    let place = fields.iter().position(|(tag, _)| *tag == capabilities::COSTS).unwrap();
+    fields[place].1 = vec![99, 0, 0, 0, 1, Suite::Aes256Gcm.id(), 0, 0, 0, 7];
+    let Ok(Message::Offer(terms)) = parse_fields(&fields) else { panic!("not an offer") };
+    assert_eq!(terms.capabilities.ranking.cost(Suite::Aes256Gcm), 7);
+    assert_eq!(terms.capabilities.ranking.order()[0], Suite::Aes256Gcm);
+}
+
+fn any_capabilities() -> impl Strategy<Value = Capabilities> {
+    let sets = (0..8_u8, 0..16_u8, any::<[bool; 2]>());
+    let numbers = (any::<[u32; 3]>(), any::<u32>(), any::<u16>(), proptest::option::of(500..1_000_000_000_u64));
+    let measured = proptest::collection::vec((0..4_u8, any::<i8>(), any::<u64>()), 0..64);
+    (sets, numbers, measured).prop_map(|((suites, codecs, [iv, format]), (costs, cap, mtu, down), measured)| {
+        let ranking = Ranking { nanos_per_packet: costs };
+        Capabilities {
+            suites: SuiteSet::from_bits(suites),
+            ranking: Ranking { nanos_per_packet: Suite::ALL.map(|suite| ranking.cost(suite)) },
+            codecs: CodecSet::from_bits(codecs),
+            block_cap: cap,
+            iv: if iv { IvMode::Explicit } else { IvMode::Implicit },
+            format: if format { Format::Standard } else { Format::Strait },
+            inner_mtu: mtu,
+            down: down.and_then(Rate::from_bits),
+            measured: measured
+                .into_iter()
+                .filter_map(|(codec, level, bytes_per_second)| {
+                    Some(Measured { codec: Codec::from_id(codec)?, level, bytes_per_second })
+                })
+                .collect(),
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn round_trip(capabilities in any_capabilities(), spi in SPIS, accept: bool) {
+        let terms = Terms { spi: Spi(spi), capabilities };
+        let message = if accept { Message::Accept(terms) } else { Message::Offer(terms) };
+        let bytes = message.emit();
+        prop_assert!(bytes.len() <= MAX_LEN + 2);
+        prop_assert_eq!(Message::parse(&bytes[2..]), Ok(message));
+    }
+
+    #[test]
+    fn any_bytes_are_answered(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = Message::parse(&bytes);
+        let mut headed = vec![OFFER, VERSION];
+        headed.extend_from_slice(&bytes);
+        let _ = Message::parse(&headed);
+    }
+
+    #[test]
+    fn one_changed_byte_is_answered(at in 0..200_usize, with: u8) {
+        let mut bytes = body(&offer());
+        let at = at % bytes.len();
+        bytes[at] = with;
+        if let Ok(message) = Message::parse(&bytes) {
+            prop_assert_eq!(Message::parse(&body(&message)), Ok(message));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What can be shown of a peer.
+
+use core::fmt;
+use std::net::SocketAddr;
+
+use strait_clock::Time;
+use strait_crypto::Suite;
+use strait_ipsec::{IvMode, Payloads, PeerId};
+use strait_scheduler::Rate;
+use strait_wire::Spi;
+
+use crate::{Capabilities, PublicKey};
+
+/// Who began a handshake, as seen from here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// This node.
+    Initiator,
+    /// The peer.
+    Responder,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::Initiator => "initiator",
+            Role::Responder => "responder",
+        })
+    }
+}
+
+/// Where things stand with a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerState {
+    /// No association and none being made.
+    Idle,
+    /// No association yet; a handshake is under way or waits for its next try.
+    Connecting,
+    /// Packets can flow.
+    Up,
+}
+
+impl fmt::Display for PeerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PeerState::Idle => "idle",
+            PeerState::Connecting => "connecting",
+            PeerState::Up => "up",
+        })
+    }
+}
+
+/// The pair of associations in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssociationStatus {
+    /// Who began it.
+    pub role: Role,
+    /// What seals its packets.
+    pub suite: Suite,
+    /// Where the IV is.
+    pub iv: IvMode,
+    /// The association towards this node.
+    pub inbound: Spi,
+    /// The association towards the peer.
+    pub outbound: Spi,
+    /// What the peer may be sent.
+    pub payloads: Payloads,
+    /// Since when.
+    pub established: Time,
+    /// When it is due to be replaced if it is in use then.
+    pub next_rekey: Time,
+    /// ESP packets received on it.
+    pub in_packets: u64,
+    /// Bytes opened on it.
+    pub in_bytes: u64,
+    /// ESP packets sent on it.
+    pub out_packets: u64,
+    /// Bytes sealed on it.
+    pub out_bytes: u64,
+    /// When a packet last came in, on this or an earlier pair.
+    pub last_received: Option<Time>,
+    /// When a packet last went out on it.
+    pub last_sent: Option<Time>,
+}
+
+/// What can be shown of a peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerStatus {
+    /// Its number.
+    pub peer: PeerId,
+    /// What people call it.
+    pub name: String,
+    /// Its public key.
+    pub key: PublicKey,
+    /// Where datagrams to it go.
+    pub endpoint: Option<SocketAddr>,
+    /// Where things stand.
+    pub state: PeerState,
+    /// The pair in use.
+    pub association: Option<AssociationStatus>,
+    /// When the last handshake succeeded.
+    pub last_handshake: Option<Time>,
+    /// How many handshakes failed since.
+    pub failures: u32,
+    /// The rate it is paced at.
+    pub rate: Option<Rate>,
+    /// What it offered in the last handshake.
+    pub capabilities: Option<Capabilities>,
+}
