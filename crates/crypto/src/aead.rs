@@ -91,3 +91,6 @@ impl fmt::Debug for Key {
         f.write_str("[key]")
     }
 }
+
+#[cfg(test)]
+mod tests;

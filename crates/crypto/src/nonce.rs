@@ -25,6 +25,12 @@ impl FreshNonce {
     pub const fn value(&self) -> u64 {
         self.0
     }
+
+    /// A published vector's nonce, which no counter would reach.
+    #[cfg(test)]
+    pub(crate) const fn of_vector(value: u64) -> FreshNonce {
+        FreshNonce(value)
+    }
 }
 
 /// The one source of nonces of a key; a key has one counter, which is why it cannot be copied.
