@@ -1,0 +1,61 @@
+//! AGGFRAG payloads: headers survive a round trip, data blocks lie back to back and in order.
+
+use strait_wire::aggfrag::{self, Block, CONGESTION_LEN, Header, PLAIN_LEN, Payload, Subtype};
+use strait_wire::ip;
+
+/// One payload under next header 144.
+pub fn check(data: &[u8]) {
+    let Ok(payload) = Payload::parse(data) else { return };
+    assert!(matches!(aggfrag::subtype(data), Some(Subtype::Plain | Subtype::Congestion)));
+    check_header(&payload);
+    check_blocks(&payload);
+}
+
+fn check_header(payload: &Payload<'_>) {
+    let mut bytes = match payload.header {
+        Header::Plain { .. } => vec![0xff; PLAIN_LEN],
+        Header::Congestion { .. } => vec![0xff; CONGESTION_LEN],
+    };
+    match &payload.header {
+        Header::Plain { offset } => aggfrag::emit_plain(&mut bytes, *offset),
+        Header::Congestion { offset, report } => aggfrag::emit_congestion(&mut bytes, *offset, report),
+    }
+    .unwrap();
+    assert_eq!(Payload::parse(&bytes).unwrap().header, payload.header);
+}
+
+fn check_blocks(payload: &Payload<'_>) {
+    let offset = usize::from(payload.header.offset());
+    let mut covered = 0;
+    let mut ended = false;
+    for (index, block) in payload.blocks().enumerate() {
+        assert!(!ended, "something behind the last block");
+        let rest = &payload.region[covered..];
+        match block {
+            Block::Continuation(bytes) => {
+                assert_eq!((index, bytes), (0, &rest[..offset.min(rest.len())]));
+                covered += bytes.len();
+            }
+            Block::Whole(bytes) => {
+                assert!(rest.starts_with(bytes));
+                assert_eq!(ip::declared_len(rest), Ok(bytes.len()));
+                covered += bytes.len();
+            }
+            Block::Start { bytes, len } => {
+                assert_eq!(bytes, rest);
+                assert!(len.is_none_or(|len| len > bytes.len()));
+                assert_eq!(len, ip::declared_len(bytes).ok());
+                (covered, ended) = (payload.region.len(), true);
+            }
+            Block::Pad => {
+                assert_eq!(rest[0] >> 4, 0);
+                (covered, ended) = (payload.region.len(), true);
+            }
+            Block::Bad(malformed) => {
+                assert_eq!(malformed.len, rest.len());
+                (covered, ended) = (payload.region.len(), true);
+            }
+        }
+    }
+    assert_eq!(covered, payload.region.len());
+}

@@ -1,0 +1,28 @@
+//! What every fuzz target asserts, apart from the fuzzer that feeds it: `fuzz_targets/` wraps each `check` for
+//! libFuzzer, and `tests/corpus.rs` replays the committed seeds through the same functions.
+//!
+//! A check panics when an invariant fails; input that is refused is fine, input that panics is a bug.
+
+pub mod aggfrag;
+pub mod block;
+pub mod esp;
+pub mod icmp;
+pub mod ip;
+pub mod ipcomp;
+pub mod probe_demux_vnet;
+pub mod transport;
+
+/// What a target does with one input.
+pub type Check = fn(&[u8]);
+
+/// Every target by the name of its binary and its folder under `corpus/`.
+pub const TARGETS: &[(&str, Check)] = &[
+    ("aggfrag", aggfrag::check),
+    ("block", block::check),
+    ("esp", esp::check),
+    ("icmp", icmp::check),
+    ("ip", ip::check),
+    ("ipcomp", ipcomp::check),
+    ("probe_demux_vnet", probe_demux_vnet::check),
+    ("transport", transport::check),
+];

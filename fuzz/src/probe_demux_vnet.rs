@@ -1,0 +1,27 @@
+//! Path probes, the kinds of datagram on the port, and the tunnel device's own header.
+
+use strait_wire::demux::{Datagram, classify};
+use strait_wire::{probe, vnet};
+
+/// One buffer, read as each.
+pub fn check(data: &[u8]) {
+    if let Ok(parsed) = probe::Probe::parse(data) {
+        let mut bytes = [0xff; probe::LEN];
+        parsed.emit(&mut bytes).unwrap();
+        assert_eq!(bytes[..6], data[..6]);
+        assert_eq!(bytes[6..], [0, 0]);
+    }
+    if let Ok((header, rest)) = vnet::Header::parse(data) {
+        let mut bytes = [0; vnet::LEN];
+        header.emit(&mut bytes);
+        assert_eq!((&bytes[..], rest), data.split_at(vnet::LEN));
+    }
+    let expected = match (data.first(), data.len()) {
+        (Some(0xff), 1) => Datagram::Keepalive,
+        (Some(first), _) if *first > 0x3f => Datagram::Quic,
+        (Some(first), _) if first >> 4 == 1 => Datagram::Sessionless,
+        (Some(first), _) if *first < 0x10 && *first > 3 => Datagram::Esp,
+        _ => Datagram::Unknown,
+    };
+    assert_eq!(classify(data), expected);
+}

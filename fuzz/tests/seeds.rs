@@ -1,0 +1,180 @@
+//! The seeds of the wire targets, written by the emitters themselves. `STRAIT_SEEDS=write cargo test --test seeds` writes
+//! them; without it the test checks that the committed files are what the emitters write.
+
+use std::fs;
+use std::path::PathBuf;
+
+use strait_wire::aggfrag::{self, Report};
+use strait_wire::{Cpi, Protocol, SeqLow, Spi, block, esp, ip, ipcomp, probe, udp, vnet};
+
+/// Target, name of the seed, bytes.
+type Seed = (&'static str, &'static str, Vec<u8>);
+
+fn v4(protocol: Protocol, fragment_word: u16, payload: &[u8]) -> Vec<u8> {
+    let [l0, l1] = u16::try_from(20 + payload.len()).unwrap().to_be_bytes();
+    let [f0, f1] = fragment_word.to_be_bytes();
+    let mut header = [0x45, 2, l0, l1, 0, 1, f0, f1, 64, protocol.0, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    let checksum = ip::v4_header_checksum(&header).to_be_bytes();
+    header[10..12].copy_from_slice(&checksum);
+    [&header[..], payload].concat()
+}
+
+fn v6(next: Protocol, payload: &[u8]) -> Vec<u8> {
+    let [l0, l1] = u16::try_from(payload.len()).unwrap().to_be_bytes();
+    let mut header = [0; 40];
+    header[..8].copy_from_slice(&[0x60, 0x20, 0, 0, l0, l1, next.0, 64]);
+    (header[8], header[9], header[23]) = (0xfd, 0x01, 1);
+    (header[24], header[25], header[39]) = (0xfd, 0x01, 2);
+    [&header[..], payload].concat()
+}
+
+fn tcp(flags: u8, options: &[u8], payload: &[u8]) -> Vec<u8> {
+    let offset = u8::try_from((20 + options.len()) / 4).unwrap() << 4;
+    let fixed = [0x13, 0x88, 0, 22, 0, 0, 0, 1, 0, 0, 0, 2, offset, flags, 0xff, 0xff, 0, 0, 0, 0];
+    [&fixed[..], options, payload].concat()
+}
+
+fn datagram(payload: &[u8]) -> Vec<u8> {
+    let mut bytes = [&[0; udp::HEADER_LEN][..], payload].concat();
+    udp::emit(&mut bytes, 5353, 53, payload.len()).unwrap();
+    bytes
+}
+
+fn ip_seeds() -> Vec<Seed> {
+    let extended = [
+        &[Protocol::ROUTING.0, 0, 0, 0, 0, 0, 0, 0][..],
+        &[Protocol::FRAGMENT.0, 0, 0, 0, 0, 0, 0, 0],
+        &[Protocol::UDP.0, 0, 0, 1, 0, 0, 0, 7],
+        &datagram(b"first piece"),
+    ]
+    .concat();
+    let authenticated =
+        [&[Protocol::TCP.0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1][..], &tcp(0x10, &[], &[])].concat();
+    vec![
+        ("ip", "v4-tcp", v4(Protocol::TCP, 0x4000, &tcp(0x18, &[], b"ls\n"))),
+        ("ip", "v4-udp", v4(Protocol::UDP, 0, &datagram(b"query"))),
+        ("ip", "v4-later-fragment", v4(Protocol::UDP, 0x2005, &[7; 16])),
+        ("ip", "v6-tcp", v6(Protocol::TCP, &tcp(0x02, &[2, 4, 5, 0xb4], &[]))),
+        ("ip", "v6-extensions", v6(Protocol::HOP_BY_HOP, &extended)),
+        ("ip", "v6-ah", v6(Protocol::AH, &authenticated)),
+    ]
+}
+
+fn transport_seeds() -> Vec<Seed> {
+    vec![
+        ("transport", "tcp-syn", tcp(0x02, &[2, 4, 5, 0xb4, 1, 3, 3, 7], &[])),
+        ("transport", "tcp-data", tcp(0x18, &[], b"GET / HTTP/1.1\r\n\r\n")),
+        ("transport", "udp", datagram(b"a query for a name")),
+    ]
+}
+
+fn esp_seeds() -> Vec<Seed> {
+    let mut packet = vec![0x5a; 40];
+    esp::Header { spi: Spi(0x0400_0001), seq: SeqLow(1) }.emit(&mut packet).unwrap();
+    let mut plaintext = v4(Protocol::UDP, 0, &datagram(b"x"));
+    let payload_len = plaintext.len();
+    plaintext.resize(payload_len + esp::pad_len(payload_len, 4) + 2, 0);
+    esp::emit_trailer(&mut plaintext[payload_len..], Protocol::IPIP).unwrap();
+    let mut dummy = vec![0; 257];
+    esp::emit_trailer(&mut dummy, Protocol::NO_NEXT).unwrap();
+    vec![("esp", "packet", packet), ("esp", "plaintext", plaintext), ("esp", "most-padding", dummy)]
+}
+
+fn ipcomp_seeds() -> Vec<Seed> {
+    let header = |cpi| {
+        let mut bytes = vec![0x5a; 12];
+        ipcomp::Header { next: Protocol::IPIP, cpi }.emit(&mut bytes).unwrap();
+        bytes
+    };
+    vec![("ipcomp", "deflate", header(Cpi::DEFLATE)), ("ipcomp", "negotiated", header(Cpi(61_440)))]
+}
+
+fn aggfrag_seeds() -> Vec<Seed> {
+    let packets = [v4(Protocol::UDP, 0, &datagram(b"one")), v6(Protocol::TCP, &tcp(0x10, &[], &[]))].concat();
+    let mut plain = [&[0; aggfrag::PLAIN_LEN][..], &packets, &[0; 9]].concat();
+    aggfrag::emit_plain(&mut plain, 0).unwrap();
+    let mut cut = [&[0; aggfrag::PLAIN_LEN][..], &[7; 10], &packets[..50]].concat();
+    aggfrag::emit_plain(&mut cut, 10).unwrap();
+    let mut inside = [&[0; aggfrag::PLAIN_LEN][..], &[7; 30]].concat();
+    aggfrag::emit_plain(&mut inside, 1000).unwrap();
+    let report =
+        Report { loss_event_rate: 100, rtt: 40_000, echo_delay: 500, tval: 1, techo: 2, ..Report::default() };
+    let mut congestion = [&[0; aggfrag::CONGESTION_LEN][..], &packets].concat();
+    aggfrag::emit_congestion(&mut congestion, 0, &report).unwrap();
+    vec![
+        ("aggfrag", "plain", plain),
+        ("aggfrag", "continued-and-cut", cut),
+        ("aggfrag", "all-continuation", inside),
+        ("aggfrag", "congestion", congestion),
+    ]
+}
+
+fn block_seeds() -> Vec<Seed> {
+    let packets =
+        [v6(Protocol::TCP, &tcp(0x10, &[], b"abc")), v4(Protocol::UDP, 0, &datagram(b"one"))].concat();
+    let mut part = [&[0; block::HEADER_LEN][..], &packets].concat();
+    block::Header { codec: 3, id: 7, part: 1, parts: 4 }.emit(&mut part).unwrap();
+    let cut = packets[..packets.len() - 1].to_vec();
+    vec![("block", "part", part), ("block", "expanded", packets), ("block", "cut", cut)]
+}
+
+fn probe_demux_vnet_seeds() -> Vec<Seed> {
+    let mut request = vec![0; 64];
+    probe::Probe { kind: probe::Kind::Request, id: 1, size: 1400 }.emit(&mut request).unwrap();
+    let mut answer = vec![0; probe::LEN];
+    probe::Probe { kind: probe::Kind::Answer, id: 1, size: 1400 }.emit(&mut answer).unwrap();
+    let mut offload = [0; vnet::LEN];
+    let header = vnet::Header {
+        flags: vnet::NEEDS_CSUM,
+        gso_type: vnet::GSO_TCPV4,
+        hdr_len: 40,
+        gso_size: 1360,
+        csum_start: 20,
+        csum_offset: 16,
+    };
+    header.emit(&mut offload);
+    vec![
+        ("probe_demux_vnet", "request", request),
+        ("probe_demux_vnet", "answer", answer),
+        ("probe_demux_vnet", "offload", offload.to_vec()),
+        ("probe_demux_vnet", "keepalive", vec![0xff]),
+        ("probe_demux_vnet", "quic", vec![0xc0; 20]),
+        ("probe_demux_vnet", "esp", vec![4; 20]),
+        ("probe_demux_vnet", "sessionless", vec![0x10; 20]),
+    ]
+}
+
+fn icmp_seeds() -> Vec<Seed> {
+    let with_mtu = |original: Vec<u8>| [&1280u16.to_be_bytes()[..], &original].concat();
+    vec![
+        ("icmp", "v4-long", with_mtu(v4(Protocol::UDP, 0x4000, &datagram(&[7; 600])))),
+        ("icmp", "v6-long", with_mtu(v6(Protocol::UDP, &datagram(&[7; 1400])))),
+        ("icmp", "v4-echo", with_mtu(v4(Protocol::ICMP, 0x4000, &[8, 0, 0, 0, 0, 1, 0, 1]))),
+        ("icmp", "v6-error", with_mtu(v6(Protocol::ICMPV6, &[2, 0, 0, 0, 0, 0, 5, 0]))),
+    ]
+}
+
+#[test]
+fn committed_seeds_are_what_the_emitters_write() {
+    let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let write = std::env::var_os("STRAIT_SEEDS").is_some_and(|value| value == "write");
+    let seeds = [
+        ip_seeds(),
+        transport_seeds(),
+        esp_seeds(),
+        ipcomp_seeds(),
+        aggfrag_seeds(),
+        block_seeds(),
+        probe_demux_vnet_seeds(),
+        icmp_seeds(),
+    ];
+    for (target, name, bytes) in seeds.into_iter().flatten() {
+        let path = corpus.join(target).join(name);
+        if write {
+            fs::create_dir_all(corpus.join(target)).unwrap();
+            fs::write(&path, &bytes).unwrap();
+        }
+        let committed = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert_eq!(committed, bytes, "{}", path.display());
+    }
+}
