@@ -112,6 +112,11 @@ mod tests {
     }
 
     #[test]
+    fn lengths_of_the_aead_suites() {
+        assert_eq!((HEADER_LEN, IV_LEN, ICV_LEN), (8, 8, 16));
+    }
+
+    #[test]
     fn truncation() {
         let header = Header { spi: Spi(1), seq: SeqLow(2) };
         for len in 0..HEADER_LEN {

@@ -41,4 +41,5 @@ pub mod vnet;
 
 pub use flow::Flow;
 pub use malformed::Malformed;
+pub use tos::{DropCe, Ecn, Tos};
 pub use types::{Cpi, Esn, Protocol, SeqLow, Spi};

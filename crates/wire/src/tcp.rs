@@ -200,6 +200,11 @@ mod tests {
         let flags = Flags::SYN | Flags::ACK;
         assert!(flags.contains(Flags::SYN) && flags.contains(flags));
         assert!(!flags.contains(Flags::SYN | Flags::FIN));
+        let from_lowest =
+            [Flags::FIN, Flags::SYN, Flags::RST, Flags::PSH, Flags::ACK, Flags::URG, Flags::ECE, Flags::CWR];
+        for (bit, flag) in from_lowest.into_iter().enumerate() {
+            assert_eq!(flag.bits(), 1 << bit);
+        }
     }
 
     #[test]

@@ -158,4 +158,32 @@ mod tests {
         assert_eq!([Cpi::DEFLATE, Cpi::LZS, Cpi(256)].map(|cpi| cpi.to_string()), ["deflate", "lzs", "256"]);
         assert_eq!([Protocol::TCP, Protocol(200)].map(|protocol| protocol.to_string()), ["tcp", "200"]);
     }
+
+    /// Every number and name again, from IANA's registry of protocol numbers.
+    #[test]
+    fn protocol_numbers() {
+        for (protocol, number, name) in [
+            (Protocol::HOP_BY_HOP, 0, "hop-by-hop"),
+            (Protocol::ICMP, 1, "icmp"),
+            (Protocol::IPIP, 4, "ipip"),
+            (Protocol::TCP, 6, "tcp"),
+            (Protocol::UDP, 17, "udp"),
+            (Protocol::DCCP, 33, "dccp"),
+            (Protocol::IPV6, 41, "ipv6"),
+            (Protocol::ROUTING, 43, "routing"),
+            (Protocol::FRAGMENT, 44, "fragment"),
+            (Protocol::ESP, 50, "esp"),
+            (Protocol::AH, 51, "ah"),
+            (Protocol::ICMPV6, 58, "icmpv6"),
+            (Protocol::NO_NEXT, 59, "no-next"),
+            (Protocol::DEST_OPTS, 60, "dest-opts"),
+            (Protocol::IPCOMP, 108, "ipcomp"),
+            (Protocol::SCTP, 132, "sctp"),
+            (Protocol::UDP_LITE, 136, "udp-lite"),
+            (Protocol::AGGFRAG, 144, "aggfrag"),
+        ] {
+            assert_eq!((protocol, protocol.name()), (Protocol(number), Some(name)));
+        }
+        assert_eq!((Cpi::DEFLATE, Cpi::LZS), (Cpi(2), Cpi(3)));
+    }
 }

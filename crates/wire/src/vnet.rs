@@ -107,4 +107,11 @@ mod tests {
             prop_assert_eq!(&buf, &bytes[..LEN]);
         }
     }
+
+    #[test]
+    fn numbers_of_the_kernel() {
+        assert_eq!([NEEDS_CSUM, DATA_VALID], [1, 2]);
+        let kinds = [GSO_NONE, GSO_TCPV4, GSO_UDP, GSO_TCPV6, GSO_UDP_L4, GSO_ECN];
+        assert_eq!(kinds, [0, 1, 3, 4, 5, 0x80]);
+    }
 }

@@ -52,6 +52,15 @@ fn v6_answer() {
 }
 
 #[test]
+fn headers_byte_by_byte() {
+    let v4 = answer(&sample::v4(Protocol::UDP, &[7; 8]), GATEWAY_V4).unwrap();
+    assert_eq!(v4[..10], [0x45, 0xc0, 0, 56, 0, 0, 0x40, 0, 64, 1]);
+    assert_eq!(v4[12..20], [10, 9, 9, 9, 10, 0, 0, 1]);
+    let v6 = answer(&sample::v6(Protocol::UDP, &[7; 8]), GATEWAY_V6).unwrap();
+    assert_eq!(v6[..8], [0x60, 0, 0, 0, 0, 56, 58, 64]);
+}
+
+#[test]
 fn icmp_errors_are_not_answered() {
     for kind in 0..=u8::MAX {
         let v4 = answer(&sample::v4(Protocol::ICMP, &[kind; 8]), GATEWAY_V4);

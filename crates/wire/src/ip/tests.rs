@@ -41,6 +41,31 @@ fn parse_v6() {
 }
 
 #[test]
+fn addresses_byte_by_byte() {
+    let mut v4 = sample::v4(Protocol::UDP, &[]);
+    v4[12..20].copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8]);
+    let packet = Packet::parse(&v4).unwrap();
+    assert_eq!((packet.src().to_string(), packet.dst().to_string()), ("1.2.3.4".into(), "5.6.7.8".into()));
+    let mut v6 = sample::v6(Protocol::UDP, &[]);
+    for (byte, value) in v6[8..40].iter_mut().zip(1..) {
+        *byte = value;
+    }
+    let packet = Packet::parse(&v6).unwrap();
+    assert_eq!(packet.src(), IpAddr::from(<[u8; 16]>::try_from(&v6[8..24]).unwrap()));
+    assert_eq!(packet.dst(), IpAddr::from(<[u8; 16]>::try_from(&v6[24..40]).unwrap()));
+}
+
+#[test]
+fn ports_of_every_protocol_that_has_them() {
+    for number in 0..=u8::MAX {
+        let bytes = sample::v4(Protocol(number), &[0, 1, 0, 2]);
+        let flow = Packet::parse(&bytes).unwrap().flow();
+        let has_ports = [6, 17, 33, 132, 136].contains(&number);
+        assert_eq!((flow.src_port, flow.dst_port), if has_ports { (1, 2) } else { (0, 0) }, "{number}");
+    }
+}
+
+#[test]
 fn v4_edges() {
     for (first, total, given, expected) in [
         (0x45, 20u16, 20, Ok(20)),
