@@ -1,4 +1,32 @@
-//! Two hosts and a thin link, made of network namespaces.
+//! Two hosts and a thin link, made of network namespaces: what `strait demo`, the end-to-end tests and the
+//! benchmarks stand on.
+//!
+//! - [`sandbox`] gets leave to make hosts, as root or inside a user namespace;
+//! - [`Namespace`] is a host, [`Link`] a wire that can be thin, [`TwoHosts`] the usual pair;
+//! - [`Daemon`] is a real `strait up` on a host, in a private [`Workdir`];
+//! - [`Transfer`] moves a file over plain TCP; [`sample`] makes files as sites exchange them; [`data`] finds others.
+//!
+//! Nothing here outlives the program: hosts and links live only as long as it holds them, daemons die with it, and
+//! the folder of a killed program is swept by the next one.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod data;
+mod error;
+mod hosts;
+mod interface;
+pub mod interrupt;
+mod link;
+mod namespace;
+mod netlink;
 pub mod sample;
+pub mod sandbox;
+mod transfer;
+mod workdir;
+
+pub use error::{Error, Obstacle};
+pub use hosts::{Router, TwoHosts};
+pub use interface::{State, Traffic};
+pub use link::{Carried, End, Link, LinkSpec, LinkTraffic, Offloads};
+pub use namespace::Namespace;
+pub use transfer::Transfer;
+pub use workdir::Workdir;

@@ -8,7 +8,7 @@ use super::vocabulary::{FAMILY, GIVEN, WORDS};
 /// a frequency proportional to 1 / (index + 1), Zipf's law.
 pub(super) fn zipf(random: &mut Random, count: usize) -> usize {
     let top = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and `count`")]
+    // Between 0 and `count`, so the cast loses nothing but the fraction.
     let index = (top + 1.0).powf(random.unit()) as usize - 1;
     index.min(count.saturating_sub(1))
 }
