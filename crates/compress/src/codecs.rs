@@ -110,3 +110,6 @@ fn copy(input: &[u8], output: &mut [u8]) -> Option<usize> {
     output.get_mut(..input.len())?.copy_from_slice(input);
     Some(input.len())
 }
+
+#[cfg(test)]
+mod tests;

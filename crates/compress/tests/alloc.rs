@@ -1,0 +1,173 @@
+//! Blocks and choices allocate nothing in the long run, neither in Rust nor in the libraries behind it.
+//!
+//! `malloc` and its relatives are replaced in this test binary by counting ones, which C code meets as
+//! well. That takes glibc, whose own allocator stays reachable under other names.
+
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![allow(unsafe_code, reason = "replacing the C allocator cannot be said safely")]
+#![allow(clippy::unwrap_used)]
+
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::net::{IpAddr, Ipv4Addr};
+
+use strait_clock::{Random, Time};
+use strait_compress::{Backoff, Chooser, Codecs, Compressor, Expander, Method, RuleId, Unit, probe};
+use strait_wire::{Flow, Protocol};
+
+thread_local! {
+    /// Calls of the allocator on this thread.
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    CALLS.with(|calls| calls.set(calls.get() + 1));
+}
+
+unsafe extern "C" {
+    fn __libc_malloc(size: usize) -> *mut c_void;
+    fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
+    fn __libc_realloc(old: *mut c_void, size: usize) -> *mut c_void;
+    fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
+}
+
+/// `malloc(3)`, counted.
+#[unsafe(no_mangle)]
+pub extern "C" fn malloc(size: usize) -> *mut c_void {
+    count();
+    // SAFETY: glibc's own malloc, with the caller's argument.
+    unsafe { __libc_malloc(size) }
+}
+
+/// `calloc(3)`, counted.
+#[unsafe(no_mangle)]
+pub extern "C" fn calloc(members: usize, size: usize) -> *mut c_void {
+    count();
+    // SAFETY: glibc's own calloc, with the caller's arguments.
+    unsafe { __libc_calloc(members, size) }
+}
+
+/// `realloc(3)`, counted.
+///
+/// # Safety
+/// As for `realloc(3)`: `old` is null or came from this allocator.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
+    count();
+    // SAFETY: glibc's own realloc; the caller vouches for `old`.
+    unsafe { __libc_realloc(old, size) }
+}
+
+/// `posix_memalign(3)`, counted.
+///
+/// # Safety
+/// As for `posix_memalign(3)`: `out` is valid for writing a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
+    const ENOMEM: c_int = 12;
+    count();
+    // SAFETY: glibc's own memalign, with the caller's arguments.
+    let place = unsafe { __libc_memalign(align, size) };
+    if place.is_null() {
+        return ENOMEM;
+    }
+    // SAFETY: the caller vouches for `out`.
+    unsafe { out.write(place) };
+    0
+}
+
+#[test]
+fn the_counter_counts() {
+    let before = CALLS.get();
+    let boxed = std::hint::black_box(vec![1_u8; 100]);
+    assert_eq!(CALLS.get(), before + 1);
+    drop(boxed);
+}
+
+/// `len` bytes of a log.
+fn page(len: usize) -> Vec<u8> {
+    let mut random = Random::new(len as u64);
+    let line = |_| format!("request {} served served served\n", random.below(100)).into_bytes();
+    let mut page: Vec<u8> = (0..=len / 20).flat_map(line).collect();
+    page.truncate(len);
+    page
+}
+
+/// Hundreds of small blocks between large ones: a library that trims its memory would show it here.
+fn traffic() -> Vec<Vec<u8>> {
+    let mut blocks: Vec<Vec<u8>> = [90, 576, 1_400, 4_096, 9_000, 30_000, 65_534, 65_535].map(page).into();
+    blocks.extend((0..1_200).map(|number| page(100 + number)));
+    blocks.extend([65_535, 9_000, 1_400].map(page));
+    blocks
+}
+
+/// Sends `blocks` there and back, one that is refused and one that is rubbish after each.
+fn carry(codecs: &mut Codecs, method: Method, blocks: &[Vec<u8>], squeezed: &mut [u8], back: &mut [u8]) {
+    for block in blocks {
+        let len = codecs.compress(method, block, &mut squeezed[..block.len() - 1]).unwrap();
+        assert_eq!(codecs.expand(method.codec, &squeezed[..len], back), Ok(block.len()));
+        assert_eq!(codecs.compress(method, block, &mut squeezed[..8]), None);
+        assert!(codecs.expand(method.codec, &squeezed[..len], &mut back[..8]).is_err());
+        // Whether it happens to be valid does not matter here.
+        let _ = codecs.expand(method.codec, &squeezed[1..len / 2], &mut back[..block.len() / 2]);
+    }
+}
+
+#[test]
+fn blocks_allocate_nothing_once_the_contexts_exist() {
+    let blocks = traffic();
+    let (mut squeezed, mut back) = (vec![0; 70_000], vec![0; 70_000]);
+    for name in ["deflate-1", "deflate-6", "lz4", "zstd-fast-1", "zstd-1", "zstd-3", "zstd-9"] {
+        let method: Method = name.parse().unwrap();
+        let before = CALLS.get();
+        let mut codecs = Codecs::new();
+        carry(&mut codecs, method, &blocks, &mut squeezed, &mut back);
+        assert!(CALLS.get() > before, "the contexts of {name} are counted");
+
+        let before = CALLS.get();
+        carry(&mut codecs, method, &blocks, &mut squeezed, &mut back);
+        assert_eq!(CALLS.get(), before, "{name} allocated");
+    }
+}
+
+#[test]
+fn methods_by_turns_allocate_nothing_once_their_contexts_exist() {
+    let methods = ["deflate-1", "deflate-9", "lz4", "zstd-1", "zstd-3", "zstd-12"];
+    let methods = methods.map(|name| name.parse::<Method>().unwrap());
+    let blocks = [1_400, 65_535, 200, 9_000].map(page);
+    let (mut squeezed, mut back) = (vec![0; 70_000], vec![0; 70_000]);
+    let mut codecs = Codecs::new();
+    let mut calls = Vec::new();
+    for _ in 0..3 {
+        let before = CALLS.get();
+        for block in &blocks {
+            for method in methods {
+                carry(&mut codecs, method, std::slice::from_ref(block), &mut squeezed, &mut back);
+            }
+        }
+        calls.push(CALLS.get() - before);
+    }
+    assert!(calls[0] > 0);
+    assert_eq!(calls[1..], [0, 0]);
+}
+
+#[test]
+fn choosing_allocates_nothing_however_many_flows_come() {
+    let mut backoff = Backoff::new(1);
+    let before = CALLS.get();
+    for number in 0..10_000_u32 {
+        let flow = Flow {
+            src: IpAddr::V4(Ipv4Addr::from(number)),
+            dst: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            protocol: Protocol::UDP,
+            src_port: 1,
+            dst_port: 2,
+        };
+        let unit = Unit { flow: &flow, rule: RuleId(0), method: Method::ZSTD };
+        let now = Time::from_millis(u64::from(number));
+        assert_eq!(backoff.choose(&unit, now), Method::ZSTD);
+        backoff.learn(&unit, 1_400, 1_400, now);
+        assert!(probe::shrinkable(&[0; 1_400]));
+    }
+    assert_eq!(CALLS.get(), before);
+}
