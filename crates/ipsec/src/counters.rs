@@ -107,7 +107,7 @@ impl Counters {
         }
     }
 
-    pub(crate) fn drop(&self, reason: Reason) {
+    pub(crate) fn refuse(&self, reason: Reason) {
         self.drops.count(reason, 1);
     }
 }

@@ -7,10 +7,14 @@
 //! what they have to say leaves as a [`Notice`]. Time is an argument; nothing here reads a clock,
 //! a socket or a file.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod counters;
 mod dropped;
+mod esp;
 pub mod inbound;
 mod notice;
+mod offload;
 pub mod outbound;
 mod peer;
 mod policy;
@@ -20,7 +24,9 @@ mod sa;
 
 pub use counters::{CodecCounters, Counter, Counters, PeerCounters, RuleCounters};
 pub use dropped::{Drops, Reason};
+pub use inbound::Inbound;
 pub use notice::Notice;
+pub use outbound::Outbound;
 pub use peer::{PeerId, PeerSpec};
 pub use policy::Policies;
 pub use rules::{Domain, PortRange, Rule, RuleSet};

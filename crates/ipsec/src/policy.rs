@@ -13,6 +13,7 @@ use crate::PeerId;
 pub struct Policies {
     v4: PrefixMap<Ipv4Net, PeerId>,
     v6: PrefixMap<Ipv6Net, PeerId>,
+    local: Vec<IpAddr>,
 }
 
 impl Policies {
@@ -28,6 +29,17 @@ impl Policies {
             IpNet::V4(net) => self.v4.insert(net.trunc(), peer),
             IpNet::V6(net) => self.v6.insert(net.trunc(), peer),
         };
+    }
+
+    /// Says that this address is the node's own, even inside a peer's prefix.
+    pub fn add_local(&mut self, address: IpAddr) {
+        self.local.push(address);
+    }
+
+    /// Whether this address is the node's own.
+    #[must_use]
+    pub fn is_local(&self, address: IpAddr) -> bool {
+        self.local.contains(&address)
     }
 
     /// Takes everything from `peer`.

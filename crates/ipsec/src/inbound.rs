@@ -1,0 +1,278 @@
+//! The journey of a datagram from the network to this host (RFC 4301 section 5.2).
+//!
+//! ```text
+//! 1. find       the association by its SPI                                  sa.rs
+//! 2. peek       could this sequence number be new                          replay.rs
+//! 3. open       check and decrypt, in place                                 esp.rs
+//! 4. commit     the window moves, for an authentic packet only              replay.rs
+//! 5. expand     blocks, once all their parts are here                       payload.rs assembly.rs
+//! 6. unbundle   whole IP packets                                            payload.rs
+//! 7. admit      is the source one of the peer's addresses                   admit.rs
+//! 8. coalesce   segments of one stream into one write                       coalesce.rs
+//! ```
+
+mod admit;
+mod assembly;
+mod coalesce;
+mod fragment;
+mod order;
+mod payload;
+
+use std::collections::BTreeMap;
+use std::io::IoSlice;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::sync::Arc;
+
+use core::time::Duration;
+
+use strait_clock::Time;
+use strait_compress::Codecs;
+use strait_wire::{Spi, Tos, demux, esp as wire_esp, vnet};
+
+use crate::outbound;
+use crate::{Counters, InboundSa, Notice, PeerCounters, PeerId, Policies, Reason, esp};
+
+use admit::Admission;
+use assembly::Assembly;
+use coalesce::Run;
+pub use coalesce::UdpOffload;
+use fragment::Fragment;
+pub use order::Order;
+
+/// How often an unknown SPI is reported: a flood of forged ones must not become a flood of notices.
+const UNKNOWN_EVERY: Duration = Duration::from_millis(500);
+
+/// Whether packets of one peer may go on to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forwarding {
+    /// A hub: they may.
+    Between,
+    /// They are dropped.
+    None,
+}
+
+/// What the receiving half needs to know once.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Whether it is a hub.
+    pub forwarding: Forwarding,
+    /// What the host takes.
+    pub udp_offload: UdpOffload,
+}
+
+/// Datagrams from one sender, as the network brought them in one call.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    /// Who sent them.
+    pub from: SocketAddr,
+    /// The outer header's DSCP and ECN.
+    pub tos: Tos,
+    /// Bytes a datagram; the last may be shorter.
+    pub segment: usize,
+    /// All of them; opened in place.
+    pub bytes: &'a mut [u8],
+}
+
+/// Where the receiving half's output goes.
+pub trait Inlet {
+    /// One packet, or several as one super-packet, for the host: `pieces` joined.
+    ///
+    /// # Errors
+    /// When the host did not take it.
+    fn deliver(&mut self, header: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason>;
+    /// A datagram of the control channel.
+    fn control(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]);
+    /// Something for the sending half.
+    fn order(&mut self, order: outbound::Order);
+    /// Something for the keeper of keys.
+    fn notice(&mut self, notice: Notice);
+}
+
+/// The receiving half of the data plane.
+#[derive(Debug)]
+pub struct Inbound {
+    sas: BTreeMap<Spi, Receiver>,
+    peers: BTreeMap<PeerId, Sender>,
+    policies: Arc<Policies>,
+    admission: Admission,
+    run: Run,
+    assembly: Assembly,
+    codecs: Codecs,
+    expanded: Box<[u8]>,
+    unknown_at: Option<Time>,
+    counters: Arc<Counters>,
+}
+
+/// An association with what is half received on it.
+#[derive(Debug)]
+struct Receiver {
+    sa: InboundSa,
+    fragment: Option<Box<Fragment>>,
+    counters: Arc<PeerCounters>,
+    confirmed: bool,
+}
+
+/// What is remembered of a peer.
+#[derive(Debug)]
+struct Sender {
+    counters: Arc<PeerCounters>,
+    last_from: Option<SocketAddr>,
+}
+
+/// Where and how one payload came.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    spi: Spi,
+    peer: PeerId,
+    tos: Tos,
+    now: Time,
+}
+
+impl Inbound {
+    /// A receiving half that knows nobody.
+    #[must_use]
+    pub fn new(settings: Settings, counters: Arc<Counters>) -> Inbound {
+        Inbound {
+            sas: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            policies: Arc::default(),
+            admission: Admission::new(settings.forwarding),
+            run: Run::new(settings.udp_offload),
+            assembly: Assembly::new(),
+            codecs: Codecs::new(),
+            expanded: vec![0; payload::EXPANDED_MAX].into_boxed_slice(),
+            unknown_at: None,
+            counters,
+        }
+    }
+
+    /// Takes datagrams as they came; what they hold for the host is delivered before this returns.
+    pub fn datagrams(&mut self, batch: Batch<'_>, now: Time, inlet: &mut impl Inlet) {
+        let step = batch.segment.max(1);
+        let mut start = 0;
+        while start < batch.bytes.len() {
+            let range = start..(start + step).min(batch.bytes.len());
+            start = range.end;
+            if let Err(reason) = self.datagram(batch.from, batch.tos, batch.bytes, range, now, inlet) {
+                self.counters.refuse(reason);
+            }
+        }
+        self.finish(batch.bytes, inlet);
+    }
+
+    /// Tells ESP from QUIC by the first byte, in each datagram of a batch.
+    fn datagram(
+        &mut self,
+        from: SocketAddr,
+        tos: Tos,
+        bytes: &mut [u8],
+        range: Range<usize>,
+        now: Time,
+        inlet: &mut impl Inlet,
+    ) -> Result<(), Reason> {
+        let datagram = bytes.get(range.clone()).unwrap_or_default();
+        match demux::classify(datagram) {
+            demux::Datagram::Esp => self.esp(from, tos, bytes, range, now, inlet),
+            demux::Datagram::Quic => {
+                self.counters.control_wire.add((datagram.len() + outer_len(from)) as u64);
+                inlet.control(from, tos, datagram);
+                Ok(())
+            }
+            demux::Datagram::Keepalive => Ok(()),
+            demux::Datagram::Sessionless | demux::Datagram::Unknown => Err(Reason::UnknownDatagram),
+        }
+    }
+
+    /// The steps above, for one ESP packet at `range` of `bytes`.
+    fn esp(
+        &mut self,
+        from: SocketAddr,
+        tos: Tos,
+        bytes: &mut [u8],
+        range: Range<usize>,
+        now: Time,
+        inlet: &mut impl Inlet,
+    ) -> Result<(), Reason> {
+        let packet = bytes.get_mut(range.clone()).ok_or(Reason::MalformedEsp)?;
+        let (header, _) = wire_esp::Header::parse(packet).map_err(|_| Reason::MalformedEsp)?;
+        let Some(receiver) = self.sas.get_mut(&header.spi) else {
+            return self.unknown(from, header.spi, now, inlet);
+        };
+        let opened = esp::open(&receiver.sa, packet, header.seq)?;
+        let newest = receiver.sa.window.commit(opened.esn, &opened.proof);
+        receiver.sa.usage.note(1, range.len() as u64, now);
+        receiver.counters.in_datagrams.add(1);
+        receiver.counters.in_wire.add((range.len() + outer_len(from)) as u64);
+        let (spi, peer) = (header.spi, receiver.sa.peer);
+        if !receiver.confirmed {
+            receiver.confirmed = true;
+            inlet.notice(Notice::Confirmed(peer, spi));
+        }
+        if newest {
+            self.follow(peer, from, inlet);
+        }
+        let start = range.start + opened.at;
+        let origin = Origin { spi, peer, tos, now };
+        self.payload(origin, opened.esn, opened.next, bytes, start..start + opened.len, inlet)
+    }
+
+    /// The peer is where its newest authentic packet came from.
+    fn follow(&mut self, peer: PeerId, from: SocketAddr, inlet: &mut impl Inlet) {
+        let Some(sender) = self.peers.get_mut(&peer) else { return };
+        if sender.last_from != Some(from) {
+            sender.last_from = Some(from);
+            inlet.order(outbound::Order::Endpoint(peer, from));
+            inlet.notice(Notice::Moved(peer, from));
+        }
+    }
+
+    fn unknown(
+        &mut self,
+        from: SocketAddr,
+        spi: Spi,
+        now: Time,
+        inlet: &mut impl Inlet,
+    ) -> Result<(), Reason> {
+        if self.unknown_at.is_none_or(|at| at + UNKNOWN_EVERY <= now) {
+            self.unknown_at = Some(now);
+            inlet.notice(Notice::UnknownSpi(from, spi));
+        }
+        Err(Reason::UnknownSpi)
+    }
+
+    /// Makes one change.
+    pub fn handle(&mut self, order: Order) {
+        match order {
+            Order::AddPeer(peer, counters) => {
+                self.peers.insert(peer, Sender { counters, last_from: None });
+            }
+            Order::RemovePeer(peer) => {
+                self.peers.remove(&peer);
+                self.sas.retain(|_, receiver| receiver.sa.peer != peer);
+            }
+            Order::Policies(policies) => {
+                self.policies = policies;
+                self.admission.forget();
+            }
+            Order::Install(sa) => {
+                let Some(sender) = self.peers.get(&sa.peer) else { return };
+                let counters = Arc::clone(&sender.counters);
+                let receiver = Receiver { sa: *sa, fragment: None, counters, confirmed: false };
+                self.sas.insert(receiver.sa.spi, receiver);
+            }
+            Order::Withdraw(spi) => {
+                self.sas.remove(&spi);
+                self.assembly.forget(spi);
+            }
+        }
+    }
+}
+
+/// What is in front of ESP or QUIC on the wire: the IP header and UDP's.
+const fn outer_len(from: SocketAddr) -> usize {
+    match from {
+        SocketAddr::V4(_) => 28,
+        SocketAddr::V6(_) => 48,
+    }
+}

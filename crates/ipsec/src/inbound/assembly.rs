@@ -1,0 +1,238 @@
+//! Blocks that came in several datagrams, until all parts are here; bounded in number, bytes and
+//! time.
+
+use core::time::Duration;
+
+use strait_clock::Time;
+use strait_wire::{Ecn, Spi, block};
+
+use crate::Reason;
+
+/// Blocks in the making at once, over all peers: reordering spans a block or two, loss leaves some.
+const SLOTS: usize = 16;
+/// Most parts of a block: 64 KiB over a path of 1,280 bytes takes 54.
+pub(crate) const PARTS_MAX: usize = 64;
+/// Most bytes of a block on the wire; compressed or not, it is never longer than when expanded.
+const BYTES_MAX: usize = 65_536;
+/// After this nothing that is missing comes any more: longer than reordering on any path.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A whole block, its parts in order.
+pub(crate) struct Whole<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) ecn: Ecn,
+}
+
+#[derive(Debug)]
+struct Slot {
+    key: Option<(Spi, u16)>,
+    codec: u8,
+    parts: usize,
+    got: usize,
+    /// Where each part lies in `bytes`.
+    places: [Option<(usize, usize)>; PARTS_MAX],
+    bytes: Vec<u8>,
+    started: Time,
+    ecn: Ecn,
+}
+
+/// All blocks in the making.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    slots: Vec<Slot>,
+    /// Where parts that came out of order are put in order.
+    ordered: Vec<u8>,
+}
+
+impl Assembly {
+    pub(crate) fn new() -> Assembly {
+        Assembly { slots: Vec::new(), ordered: Vec::new() }
+    }
+
+    /// Adds one part; gives the block when it was the last one missing. `lost` is told how many
+    /// blocks were given up to make room.
+    pub(crate) fn add(
+        &mut self,
+        spi: Spi,
+        header: block::Header,
+        part: &[u8],
+        ecn: Ecn,
+        now: Time,
+        lost: &mut u64,
+    ) -> Result<Option<Whole<'_>>, Reason> {
+        let (index, parts) = (usize::from(header.part), usize::from(header.parts));
+        if parts > PARTS_MAX || part.is_empty() {
+            return Err(Reason::MalformedBlock);
+        }
+        let at = self.slot_for((spi, header.id), header.codec, parts, now, lost);
+        let slot = self.slots.get_mut(at).ok_or(Reason::MalformedBlock)?;
+        let place = slot.places.get_mut(index).ok_or(Reason::MalformedBlock)?;
+        if slot.codec != header.codec || slot.parts != parts || place.is_some() {
+            return Err(Reason::MalformedBlock);
+        }
+        if slot.bytes.len() + part.len() > BYTES_MAX {
+            slot.key = None;
+            return Err(Reason::BlockTooLong);
+        }
+        *place = Some((slot.bytes.len(), slot.bytes.len() + part.len()));
+        slot.bytes.extend_from_slice(part);
+        slot.got += 1;
+        slot.ecn = worst(slot.ecn, ecn);
+        if slot.got < slot.parts {
+            return Ok(None);
+        }
+        slot.key = None;
+        Ok(Some(whole(slot, &mut self.ordered)))
+    }
+
+    /// Forgets what came on an association that is gone.
+    pub(crate) fn forget(&mut self, spi: Spi) {
+        for slot in &mut self.slots {
+            slot.key.take_if(|(of, _)| *of == spi);
+        }
+    }
+
+    fn slot_for(&mut self, key: (Spi, u16), codec: u8, parts: usize, now: Time, lost: &mut u64) -> usize {
+        let mut best = None;
+        for (at, slot) in self.slots.iter_mut().enumerate() {
+            if slot.key.is_some() && slot.started + PATIENCE < now {
+                slot.key = None;
+                *lost += 1;
+            }
+            match (slot.key, best) {
+                (Some(of), _) if of == key => return at,
+                (None, _) => best = Some((at, None)),
+                (Some(_), None) => best = Some((at, Some(slot.started))),
+                (Some(_), Some((_, Some(oldest)))) if slot.started < oldest => {
+                    best = Some((at, Some(slot.started)));
+                }
+                _ => {}
+            }
+        }
+        let at = match best {
+            Some((at, None)) => at,
+            Some((at, Some(_))) if self.slots.len() >= SLOTS => {
+                *lost += 1;
+                at
+            }
+            _ => {
+                self.slots.push(Slot::empty());
+                self.slots.len() - 1
+            }
+        };
+        if let Some(slot) = self.slots.get_mut(at) {
+            slot.start(key, codec, parts, now);
+        }
+        at
+    }
+}
+
+impl Slot {
+    fn empty() -> Slot {
+        Slot {
+            key: None,
+            codec: 0,
+            parts: 0,
+            got: 0,
+            places: [None; PARTS_MAX],
+            bytes: Vec::new(),
+            started: Time::ZERO,
+            ecn: Ecn::NotEct,
+        }
+    }
+
+    fn start(&mut self, key: (Spi, u16), codec: u8, parts: usize, now: Time) {
+        self.key = Some(key);
+        self.codec = codec;
+        self.parts = parts;
+        self.got = 0;
+        self.places = [None; PARTS_MAX];
+        self.bytes.clear();
+        self.started = now;
+        self.ecn = Ecn::NotEct;
+    }
+}
+
+/// The parts in order; they are copied only when they came out of order.
+fn whole<'a>(slot: &'a Slot, ordered: &'a mut Vec<u8>) -> Whole<'a> {
+    let places = slot.places.iter().flatten();
+    let in_order = places.clone().zip(places.clone().skip(1)).all(|(one, next)| one.1 == next.0);
+    if in_order {
+        return Whole { bytes: &slot.bytes, ecn: slot.ecn };
+    }
+    ordered.clear();
+    for (start, end) in places {
+        ordered.extend_from_slice(slot.bytes.get(*start..*end).unwrap_or_default());
+    }
+    Whole { bytes: ordered, ecn: slot.ecn }
+}
+
+/// A congestion mark on any part is one on the whole.
+fn worst(one: Ecn, other: Ecn) -> Ecn {
+    if one == Ecn::Ce || other == Ecn::Ce { Ecn::Ce } else { other }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(id: u16, part: u8, parts: u8) -> block::Header {
+        block::Header { codec: 3, id, part, parts }
+    }
+
+    fn add(assembly: &mut Assembly, id: u16, part: u8, parts: u8, at: u64) -> (Result<Option<Vec<u8>>, Reason>, u64) {
+        let mut lost = 0;
+        let bytes = [part; 3];
+        let result = assembly
+            .add(Spi(1), header(id, part, parts), &bytes, Ecn::NotEct, Time::from_millis(at), &mut lost)
+            .map(|whole| whole.map(|whole| whole.bytes.to_vec()));
+        (result, lost)
+    }
+
+    #[test]
+    fn parts_in_any_order_make_the_block() {
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1]] {
+            let mut assembly = Assembly::new();
+            assert_eq!(add(&mut assembly, 7, order[0], 3, 0).0, Ok(None));
+            assert_eq!(add(&mut assembly, 7, order[1], 3, 0).0, Ok(None));
+            assert_eq!(add(&mut assembly, 7, order[2], 3, 0).0, Ok(Some(vec![0, 0, 0, 1, 1, 1, 2, 2, 2])));
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let mut assembly = Assembly::new();
+        add(&mut assembly, 1, 0, 3, 0).0.unwrap();
+        assert_eq!(add(&mut assembly, 1, 0, 3, 0).0, Err(Reason::MalformedBlock));
+        assert_eq!(add(&mut assembly, 1, 1, 4, 0).0, Err(Reason::MalformedBlock));
+        assert_eq!(add(&mut assembly, 2, 0, 65, 0).0, Err(Reason::MalformedBlock));
+    }
+
+    #[test]
+    fn memory_is_bounded_in_number_bytes_and_time() {
+        let mut assembly = Assembly::new();
+        let mut lost = 0;
+        for id in 0..100 {
+            lost += add(&mut assembly, id, 0, 2, u64::from(id)).1;
+        }
+        assert_eq!((assembly.slots.len(), lost), (SLOTS, 100 - SLOTS as u64));
+        assert_eq!(add(&mut assembly, 500, 0, 2, 60_000).1, SLOTS as u64);
+        let big = vec![0; 40_000];
+        let mut lost = 0;
+        let mut add_big = |part| {
+            assembly.add(Spi(2), header(9, part, 3), &big, Ecn::NotEct, Time::ZERO, &mut lost).map(|_| ())
+        };
+        assert_eq!(add_big(0), Ok(()));
+        assert_eq!(add_big(1), Err(Reason::BlockTooLong));
+    }
+
+    #[test]
+    fn a_mark_on_one_part_is_on_the_whole() {
+        let mut assembly = Assembly::new();
+        let mut lost = 0;
+        for (part, ecn) in [(0, Ecn::Ect0), (1, Ecn::Ce), (2, Ecn::Ect0)] {
+            let whole = assembly.add(Spi(1), header(1, part, 3), &[1], ecn, Time::ZERO, &mut lost).unwrap();
+            assert!(whole.is_none_or(|whole| whole.ecn == Ecn::Ce));
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! An IP packet that spans several AGGFRAG payloads (RFC 9347 section 2.2.3).
+
+use strait_wire::Esn;
+
+/// Longest packet that fragments may make.
+const PACKET_MAX: usize = 65_535;
+
+/// The part of a packet that is here, and which payload has to bring the rest.
+#[derive(Debug)]
+pub(crate) struct Fragment {
+    next: Esn,
+    bytes: Vec<u8>,
+    waiting: bool,
+}
+
+impl Fragment {
+    pub(crate) fn new() -> Fragment {
+        Fragment { next: Esn(0), bytes: Vec::new(), waiting: false }
+    }
+
+    /// A packet begins at the end of payload `esn`; true when another one was given up for it.
+    pub(crate) fn start(&mut self, esn: Esn, bytes: &[u8]) -> bool {
+        let lost = core::mem::replace(&mut self.waiting, true);
+        self.next = Esn(esn.0.wrapping_add(1));
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+        lost
+    }
+
+    /// More of it at the start of payload `esn`; `None` when this is not the next one, or it grows
+    /// beyond any packet.
+    pub(crate) fn go_on(&mut self, esn: Esn, bytes: &[u8]) -> Option<&mut Vec<u8>> {
+        if !self.waiting || self.next != esn || self.bytes.len() + bytes.len() > PACKET_MAX {
+            self.waiting = false;
+            return None;
+        }
+        self.next = Esn(esn.0.wrapping_add(1));
+        self.bytes.extend_from_slice(bytes);
+        Some(&mut self.bytes)
+    }
+
+    /// The packet was complete.
+    pub(crate) fn finish(&mut self) {
+        self.waiting = false;
+    }
+}

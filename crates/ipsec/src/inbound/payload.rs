@@ -1,0 +1,312 @@
+//! Steps 5 and 6: what is inside an ESP packet, down to whole IP packets.
+
+use std::ops::Range;
+
+use strait_compress::{Codec, ExpandError, Expander};
+use strait_wire::aggfrag::{self, Block, Subtype};
+use strait_wire::ip::{self, Packet};
+use strait_wire::{Cpi, Ecn, Esn, Protocol, block, ipcomp, probe, tos};
+
+use super::assembly::Whole;
+use super::fragment::Fragment;
+use super::{Inbound, Inlet, Origin};
+use crate::outbound::Order;
+use crate::{Payloads, Reason};
+
+/// Most bytes that any block may expand to, whatever was agreed.
+pub(super) const EXPANDED_MAX: usize = 65_536;
+
+impl Inbound {
+    /// The payload at `range` of `bytes`, by ESP's next header.
+    pub(super) fn payload(
+        &mut self,
+        origin: Origin,
+        esn: Esn,
+        next: Protocol,
+        bytes: &mut [u8],
+        range: Range<usize>,
+        inlet: &mut impl Inlet,
+    ) -> Result<(), Reason> {
+        match next {
+            Protocol::IPIP | Protocol::IPV6 => self.packet(origin, bytes, range, inlet),
+            Protocol::AGGFRAG => self.aggfrag(origin, esn, bytes, range, inlet),
+            Protocol::IPCOMP => self.ipcomp(origin, bytes, range, inlet),
+            // A dummy packet (RFC 4303 section 2.6).
+            Protocol::NO_NEXT => Ok(()),
+            _ => Err(Reason::UnknownPayload),
+        }
+    }
+
+    /// One IP packet: checked, marked, and on its way to the host.
+    fn packet(
+        &mut self,
+        origin: Origin,
+        bytes: &mut [u8],
+        range: Range<usize>,
+        inlet: &mut impl Inlet,
+    ) -> Result<(), Reason> {
+        let whole = bytes.get(range.clone()).unwrap_or_default();
+        let packet = Packet::parse(whole).map_err(|_| Reason::MalformedInner)?;
+        let (len, inner) = (packet.bytes().len(), packet.tos().ecn());
+        self.admission.check(&self.policies, origin.peer, packet.src(), packet.dst())?;
+        let ecn = tos::decapsulate(inner, origin.tos.ecn()).map_err(|_| Reason::CongestionMark)?;
+        let range = range.start..range.start + len;
+        if ecn != inner && let Some(packet) = bytes.get_mut(range.clone()) {
+            ip::set_ecn(packet, ecn);
+        }
+        if let Some(receiver) = self.sas.get(&origin.spi) {
+            receiver.counters.in_packets.add(1);
+            receiver.counters.in_bytes.add(len as u64);
+        }
+        let counters = &self.counters;
+        self.run.offer(bytes, range, &mut |header, pieces| {
+            if let Err(reason) = inlet.deliver(header, pieces) {
+                counters.refuse(reason);
+            }
+        });
+        Ok(())
+    }
+
+    /// Delivers what was held back to be joined with more; to be called before `bytes` change.
+    pub(super) fn finish(&mut self, bytes: &mut [u8], inlet: &mut impl Inlet) {
+        let counters = &self.counters;
+        self.run.finish(bytes, &mut |header, pieces| {
+            if let Err(reason) = inlet.deliver(header, pieces) {
+                counters.refuse(reason);
+            }
+        });
+    }
+
+    /// Next header 144: a bundle, a part of a block, or a probe.
+    fn aggfrag(
+        &mut self,
+        origin: Origin,
+        esn: Esn,
+        bytes: &mut [u8],
+        range: Range<usize>,
+        inlet: &mut impl Inlet,
+    ) -> Result<(), Reason> {
+        let payload = bytes.get(range.clone()).unwrap_or_default();
+        match aggfrag::subtype(payload).ok_or(Reason::MalformedEsp)? {
+            Subtype::Plain | Subtype::Congestion => self.bundle(origin, esn, bytes, range, inlet),
+            Subtype::Block => self.block(origin, bytes, range, inlet),
+            Subtype::Probe => {
+                let probe = probe::Probe::parse(payload).map_err(|_| Reason::MalformedEsp)?;
+                inlet.order(match probe.kind {
+                    probe::Kind::Request => Order::AnswerProbe(origin.peer, probe.id, probe.size),
+                    probe::Kind::Answer => Order::ProbeAnswered(origin.peer, probe.id, probe.size),
+                });
+                Ok(())
+            }
+            Subtype::Unknown(_) => Err(Reason::UnknownPayload),
+        }
+    }
+
+    /// Whole packets and fragments of packets (RFC 9347).
+    fn bundle(
+        &mut self,
+        origin: Origin,
+        esn: Esn,
+        bytes: &mut [u8],
+        range: Range<usize>,
+        inlet: &mut impl Inlet,
+    ) -> Result<(), Reason> {
+        let payload = bytes.get(range.clone()).unwrap_or_default();
+        let payload = aggfrag::Payload::parse(payload).map_err(|_| Reason::MalformedEsp)?;
+        let mut at = range.end - payload.region.len();
+        let mut offset = usize::from(payload.header.offset());
+        while at < range.end {
+            let region = bytes.get(at..range.end).unwrap_or_default();
+            let (kind, len) = next_block(region, core::mem::take(&mut offset));
+            match kind {
+                Kind::Whole => {
+                    if let Err(reason) = self.packet(origin, bytes, at..at + len, inlet) {
+                        self.counters.refuse(reason);
+                    }
+                }
+                Kind::Continuation => self.go_on(origin, esn, bytes, at..at + len, inlet),
+                Kind::Start => self.start(origin, esn, bytes.get(at..at + len).unwrap_or_default()),
+                Kind::Pad => break,
+                Kind::Bad => return Err(Reason::MalformedInner),
+            }
+            at += len;
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, origin: Origin, esn: Esn, bytes: &[u8]) {
+        let Some(receiver) = self.sas.get_mut(&origin.spi) else { return };
+        let fragment = receiver.fragment.get_or_insert_with(|| Box::new(Fragment::new()));
+        if fragment.start(esn, bytes) {
+            self.counters.refuse(Reason::FragmentIncomplete);
+        }
+    }
+
+    /// More of a packet that began in an earlier payload.
+    fn go_on(
+        &mut self,
+        origin: Origin,
+        esn: Esn,
+        bytes: &mut [u8],
+        range: Range<usize>,
+        inlet: &mut impl Inlet,
+    ) {
+        let more = bytes.get(range).unwrap_or_default();
+        let Some(mut fragment) = self.sas.get_mut(&origin.spi).and_then(|receiver| receiver.fragment.take())
+        else {
+            return self.counters.refuse(Reason::FragmentIncomplete);
+        };
+        let mut complete = false;
+        match fragment.go_on(esn, more) {
+            None => self.counters.refuse(Reason::FragmentIncomplete),
+            Some(packet) => {
+                let len = ip::declared_len(packet).unwrap_or(usize::MAX);
+                complete = len <= packet.len();
+                if complete {
+                    self.finish(bytes, inlet);
+                    if let Err(reason) = self.packet(origin, packet, 0..len, inlet) {
+                        self.counters.refuse(reason);
+                    }
+                    self.finish(packet, inlet);
+                }
+            }
+        }
+        if complete {
+            fragment.finish();
+        }
+        if let Some(receiver) = self.sas.get_mut(&origin.spi) {
+            receiver.fragment = Some(fragment);
+        }
+    }
+
+    /// A part of a Strait block, and the block when it is the last.
+    fn block(
+        &mut self,
+        origin: Origin,
+        bytes: &mut [u8],
+        range: Range<usize>,
+        inlet: &mut impl Inlet,
+    ) -> Result<(), Reason> {
+        let payload = bytes.get(range).unwrap_or_default();
+        let (header, part) = block::Header::parse(payload).map_err(|_| Reason::MalformedBlock)?;
+        let codec = Codec::from_id(header.codec).ok_or(Reason::UnknownCodec)?;
+        let cap = self.cap(origin, codec)?;
+        let (len, ecn) = if header.parts == 1 {
+            (expand(&mut self.codecs, codec, part, &mut self.expanded, cap)?, origin.tos.ecn())
+        } else {
+            let mut lost = 0;
+            let added = self.assembly.add(origin.spi, header, part, origin.tos.ecn(), origin.now, &mut lost);
+            self.counters.drops.count(Reason::BlockIncomplete, lost);
+            let Some(Whole { bytes, ecn }) = added? else { return Ok(()) };
+            (expand(&mut self.codecs, codec, bytes, &mut self.expanded, cap)?, ecn)
+        };
+        if let Some(counters) = self.counters.codecs.get(usize::from(header.codec)) {
+            counters.expanded.add(1);
+        }
+        self.finish(bytes, inlet);
+        self.expanded_packets(origin, ecn, len, inlet)
+    }
+
+    /// The most that a block may expand to, if its codec was agreed.
+    fn cap(&self, origin: Origin, codec: Codec) -> Result<usize, Reason> {
+        let payloads = self.sas.get(&origin.spi).map(|receiver| receiver.sa.payloads);
+        let Some(Payloads::Strait { codecs, block_cap }) = payloads else {
+            return Err(Reason::UnknownPayload);
+        };
+        if codec != Codec::None && !codecs.contains(codec) {
+            return Err(Reason::UnknownCodec);
+        }
+        Ok(usize::try_from(block_cap).unwrap_or(EXPANDED_MAX).min(EXPANDED_MAX))
+    }
+
+    /// The packets of the expanded block, each on its way.
+    fn expanded_packets(
+        &mut self,
+        origin: Origin,
+        ecn: Ecn,
+        len: usize,
+        inlet: &mut impl Inlet,
+    ) -> Result<(), Reason> {
+        let origin = Origin { tos: origin.tos.with_ecn(ecn), ..origin };
+        let mut expanded = core::mem::take(&mut self.expanded);
+        let (mut at, mut result) = (0, Ok(()));
+        while at < len {
+            let rest = expanded.get(at..len).unwrap_or_default();
+            let Ok(packet) = ip::declared_len(rest) else {
+                result = Err(Reason::MalformedInner);
+                break;
+            };
+            if packet > rest.len() {
+                result = Err(Reason::MalformedInner);
+                break;
+            }
+            if let Err(reason) = self.packet(origin, &mut expanded, at..at + packet, inlet) {
+                self.counters.refuse(reason);
+            }
+            at += packet;
+        }
+        self.finish(&mut expanded, inlet);
+        self.expanded = expanded;
+        result
+    }
+
+    /// One compressed packet (RFC 3173).
+    fn ipcomp(
+        &mut self,
+        origin: Origin,
+        bytes: &mut [u8],
+        range: Range<usize>,
+        inlet: &mut impl Inlet,
+    ) -> Result<(), Reason> {
+        let payload = bytes.get(range).unwrap_or_default();
+        let (header, squeezed) = ipcomp::Header::parse(payload).map_err(|_| Reason::MalformedBlock)?;
+        if header.cpi != Cpi::DEFLATE {
+            return Err(Reason::UnknownCodec);
+        }
+        if !matches!(header.next, Protocol::IPIP | Protocol::IPV6) {
+            return Err(Reason::UnknownPayload);
+        }
+        let len = expand(&mut self.codecs, Codec::Deflate, squeezed, &mut self.expanded, EXPANDED_MAX)?;
+        self.finish(bytes, inlet);
+        let mut expanded = core::mem::take(&mut self.expanded);
+        let result = self.packet(origin, &mut expanded, 0..len, inlet);
+        self.finish(&mut expanded, inlet);
+        self.expanded = expanded;
+        result
+    }
+}
+
+/// What stands next in a bundle.
+enum Kind {
+    Whole,
+    Continuation,
+    Start,
+    Pad,
+    Bad,
+}
+
+fn next_block(region: &[u8], offset: usize) -> (Kind, usize) {
+    let offset = u16::try_from(offset).unwrap_or(u16::MAX);
+    let payload = aggfrag::Payload { header: aggfrag::Header::Plain { offset }, region };
+    match payload.blocks().next() {
+        Some(Block::Whole(packet)) => (Kind::Whole, packet.len()),
+        Some(Block::Continuation(bytes)) => (Kind::Continuation, bytes.len()),
+        Some(Block::Start { bytes, .. }) => (Kind::Start, bytes.len()),
+        Some(Block::Pad) | None => (Kind::Pad, region.len()),
+        Some(Block::Bad(_)) => (Kind::Bad, region.len()),
+    }
+}
+
+fn expand(
+    codecs: &mut strait_compress::Codecs,
+    codec: Codec,
+    from: &[u8],
+    into: &mut [u8],
+    cap: usize,
+) -> Result<usize, Reason> {
+    let into = into.get_mut(..cap).ok_or(Reason::BlockTooLong)?;
+    codecs.expand(codec, from, into).map_err(|error| match error {
+        ExpandError::TooLong { .. } => Reason::BlockTooLong,
+        _ => Reason::MalformedBlock,
+    })
+}

@@ -1,0 +1,292 @@
+//! The journey of a packet leaving this host (RFC 4301 section 5.1).
+//!
+//! ```text
+//! 1. select     whose address is it, and what do the rules say of it     policy.rs rules.rs classify.rs
+//! 2. queue      while the link has no room, or there is no key yet       link.rs
+//! 3. bundle     packets of one group that wait, as whole packets         plain.rs
+//! 4. squeeze    compress them as one block, if that makes them smaller   squeeze.rs
+//! 5. number, seal   the next sequence number, ESP                        emit.rs, esp.rs
+//! 6. pace       as many datagrams as the link takes, the rest waits      depart.rs
+//! ```
+//!
+//! Towards a peer without a rate steps 2, 3 and 6 fall away: straight through.
+
+mod classify;
+mod depart;
+mod emit;
+mod link;
+mod order;
+mod path_mtu;
+mod plain;
+mod squeeze;
+mod train;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use strait_clock::{Deadline, Time};
+use strait_compress::{Chooser, Codecs};
+use strait_scheduler::{Pacer, Rate};
+use strait_wire::{Ecn, Tos, icmp, vnet};
+
+use crate::offload::SuperPacket;
+use crate::{Counters, Notice, Payloads, PeerId, Policies, Reason, RuleSet};
+
+use link::{Link, Waiting};
+pub use order::Order;
+use path_mtu::PathMtu;
+use plain::Plain;
+pub use train::Train;
+use train::TrainBuffer;
+
+/// How often the keeper of keys is asked again for an association that packets wait for.
+const ASK_EVERY: core::time::Duration = core::time::Duration::from_secs(1);
+/// The least inner packet that always passes (RFC 8200 section 5).
+const INNER_MIN: usize = 1280;
+
+/// What the sending half needs to know once.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The rate of this node's own link, shared by all peers.
+    pub up: Option<Rate>,
+    /// Bytes that the link layer adds to each datagram, counted by the pacer.
+    pub overhead: u16,
+    /// Largest IP packet that the outer interface takes.
+    pub link_mtu: u16,
+}
+
+/// Why the network did not take a train.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// A datagram is larger than the interface takes.
+    TooBig,
+    /// Anything else: no route, no buffer.
+    Failed,
+}
+
+/// Where the sending half's output goes.
+pub trait Outlet {
+    /// Datagrams for the network, sent before this returns.
+    ///
+    /// # Errors
+    /// [`Refused`] when they were not taken; they are lost then, as on any network.
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused>;
+    /// An IP packet for the host itself, as ICMP errors are.
+    fn to_host(&mut self, packet: &[u8]);
+    /// Something for the keeper of keys.
+    fn notice(&mut self, notice: Notice);
+}
+
+/// The sending half of the data plane.
+pub struct Outbound {
+    links: BTreeMap<PeerId, Link>,
+    policies: Arc<Policies>,
+    works: Works,
+}
+
+/// What all links share: buffers, codecs, rules and counters.
+struct Works {
+    settings: Settings,
+    /// Links with something to send, in turn.
+    round: VecDeque<PeerId>,
+    rules: Arc<RuleSet>,
+    chooser: Box<dyn Chooser>,
+    codecs: Codecs,
+    plain: Plain,
+    squeezed: Box<[u8]>,
+    train: TrainBuffer,
+    /// Whose datagrams are in the train.
+    train_of: Option<PeerId>,
+    /// The node's own link, shared by all.
+    up: Option<Pacer>,
+    counters: Arc<Counters>,
+}
+
+impl Outbound {
+    /// A sending half without peers.
+    #[must_use]
+    pub fn new(settings: Settings, chooser: Box<dyn Chooser>, counters: Arc<Counters>, now: Time) -> Outbound {
+        let works = Works {
+            settings,
+            round: VecDeque::new(),
+            rules: Arc::default(),
+            chooser,
+            codecs: Codecs::new(),
+            plain: Plain::new(),
+            squeezed: vec![0; plain::BLOCK_MAX].into_boxed_slice(),
+            train: TrainBuffer::new(),
+            train_of: None,
+            up: settings.up.map(|rate| Pacer::new(rate, now)),
+            counters,
+        };
+        Outbound { links: BTreeMap::new(), policies: Arc::default(), works }
+    }
+
+    /// A packet from the host, whole or a super-packet, as `offload` says. What is sealed may stay
+    /// here until [`Outbound::release`].
+    pub fn packet(&mut self, bytes: &[u8], offload: &vnet::Header, now: Time, outlet: &mut impl Outlet) {
+        if let Err(reason) = self.forward(bytes, offload, now, outlet) {
+            self.works.counters.refuse(reason);
+        }
+    }
+
+    /// The steps above, for one packet.
+    fn forward(
+        &mut self,
+        bytes: &[u8],
+        offload: &vnet::Header,
+        now: Time,
+        outlet: &mut impl Outlet,
+    ) -> Result<(), Reason> {
+        let packet = SuperPacket::new(bytes, offload).map_err(|_| Reason::MalformedPacket)?;
+        let peer = self.policies.owner(packet.ip().dst()).ok_or(Reason::NoPeer)?;
+        self.works.switch_to(peer, &mut self.links, now, outlet);
+        let link = self.links.get_mut(&peer).ok_or(Reason::NoPeer)?;
+        too_big(link, &packet, outlet)?;
+        let waiting = self.works.classify(&packet, offload, now);
+        if !link.must_wait() {
+            return self.works.straight(link, &packet, &waiting, now, outlet);
+        }
+        enqueue(link, packet.ip().bytes(), waiting, now, outlet)?;
+        self.works.list(link);
+        Ok(())
+    }
+
+    /// Sends what may be sent at `now`; to be called after a run of packets and at
+    /// [`Outbound::poll_timeout`].
+    pub fn release(&mut self, now: Time, outlet: &mut impl Outlet) {
+        self.works.flush(&mut self.links, now, outlet);
+        let mut idle = 0;
+        while idle < self.works.round.len() {
+            let Some(peer) = self.works.round.pop_front() else { break };
+            let Some(link) = self.links.get_mut(&peer) else { continue };
+            self.works.train_of = Some(peer);
+            let progress = self.works.step(link, now, outlet);
+            link.note_queued();
+            if link.has_waiting() {
+                self.works.round.push_back(peer);
+            } else {
+                link.listed = false;
+            }
+            idle = if progress { 0 } else { idle + 1 };
+        }
+    }
+
+    /// When [`Outbound::release`] has something to do.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Deadline> {
+        let soonest = self.works.round.iter().filter_map(|peer| self.links.get(peer)).filter(|link| link.can_send());
+        let at = soonest.map(|link| self.works.room_at(link)).min()?;
+        Some(Deadline { at, why: "the link has room" })
+    }
+
+    /// Makes one change.
+    pub fn handle(&mut self, order: Order, now: Time, outlet: &mut impl Outlet) {
+        self.works.flush(&mut self.links, now, outlet);
+        match order {
+            Order::AddPeer(spec) => {
+                self.links.insert(spec.id, Link::new(*spec, self.works.settings.link_mtu));
+                self.works.round.reserve(self.links.len());
+            }
+            Order::RemovePeer(peer) => {
+                self.links.remove(&peer);
+                self.works.round.retain(|listed| *listed != peer);
+            }
+            Order::Policies(policies) => self.policies = policies,
+            Order::Rules(rules) => self.works.rules = rules,
+            Order::Transmit(to, bytes) => self.works.transmit_control(to, &bytes, now, outlet),
+            Order::Install(sa) => {
+                if let Some(link) = self.links.get_mut(&sa.peer) {
+                    install(link, *sa, self.works.settings.link_mtu);
+                    announce_mtu(link, outlet);
+                }
+            }
+            Order::Withdraw(peer, spi) => {
+                if let Some(link) = self.links.get_mut(&peer) {
+                    link.sa.take_if(|sa| sa.spi == spi);
+                }
+            }
+            Order::Endpoint(peer, to) => {
+                if let Some(link) = self.links.get_mut(&peer)
+                    && link.endpoint.replace(to) != Some(to)
+                {
+                    link.path.restart();
+                }
+            }
+            Order::Rate(peer, rate) => {
+                if let Some(link) = self.links.get_mut(&peer) {
+                    link.set_rate(rate, now);
+                }
+            }
+            Order::Keepalive(peer) => self.works.keepalive(self.links.get_mut(&peer), now, outlet),
+            Order::Probe(peer) => self.works.ask_life(self.links.get_mut(&peer), now, outlet),
+            Order::AnswerProbe(peer, id, size) => {
+                self.works.answer_probe(self.links.get_mut(&peer), id, size, now, outlet);
+            }
+            Order::ProbeAnswered(peer, _id, size) => {
+                if let Some(link) = self.links.get_mut(&peer)
+                    && link.path.answered(size, now)
+                {
+                    announce_mtu(link, outlet);
+                }
+            }
+        }
+    }
+}
+
+impl core::fmt::Debug for Outbound {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Outbound").field("links", &self.links.len()).finish_non_exhaustive()
+    }
+}
+
+fn install(link: &mut Link, sa: crate::OutboundSa, link_mtu: u16) {
+    // Only a Strait peer answers probes; towards others the path is what the interface takes.
+    if sa.payloads == Payloads::Standard && link.spec.mtu.is_none() {
+        link.path = PathMtu::fixed(link_mtu);
+    }
+    link.sa = Some(sa);
+    link.asked_at = None;
+}
+
+fn announce_mtu(link: &Link, outlet: &mut impl Outlet) {
+    let room = link.payload_room().max(INNER_MIN);
+    link.spec.counters.inner_mtu.store(room as u64, core::sync::atomic::Ordering::Relaxed);
+    outlet.notice(Notice::InnerMtu(link.spec.id, u16::try_from(room).unwrap_or(u16::MAX)));
+}
+
+/// Refuses what no datagram on this path carries, and tells its sender (RFC 1191, RFC 8201).
+fn too_big(link: &Link, packet: &SuperPacket<'_>, outlet: &mut impl Outlet) -> Result<(), Reason> {
+    let len = packet.len(0);
+    // Before the search for the path's size is over, and for what may be cut, several datagrams
+    // carry one packet; nobody is told a size that is about to change.
+    let cut = link.takes_blocks()
+        && (link.path.is_searching() || len <= INNER_MIN || !packet.ip().dont_fragment());
+    if link.sa.is_none() || cut || len <= link.payload_room() {
+        return Ok(());
+    }
+    let mut answer = [0; INNER_MIN];
+    let mtu = u16::try_from(link.payload_room().max(INNER_MIN)).unwrap_or(u16::MAX);
+    if let Some(len) = icmp::too_big(packet.ip().bytes(), mtu, packet.ip().dst(), &mut answer) {
+        outlet.to_host(answer.get(..len).unwrap_or_default());
+    }
+    Err(Reason::TooBig)
+}
+
+fn enqueue(
+    link: &mut Link,
+    bytes: &[u8],
+    waiting: Waiting,
+    now: Time,
+    outlet: &mut impl Outlet,
+) -> Result<(), Reason> {
+    if link.sa.is_none() && link.asked_at.is_none_or(|asked| asked + ASK_EVERY <= now) {
+        link.asked_at = Some(now);
+        outlet.notice(Notice::NeedsSa(link.spec.id));
+    }
+    let full = if link.sa.is_none() { Reason::NoSa } else { Reason::QueueFull };
+    link.queue().push(bytes, waiting).map_err(|_| full)
+}
+
+/// Control datagrams and probes are nobody's inner traffic: no marks.
+const CONTROL_TOS: Tos = Tos(Ecn::NotEct as u8);

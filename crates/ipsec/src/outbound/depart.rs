@@ -1,0 +1,207 @@
+//! Step 6: datagrams leave as the link has room for them.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use strait_clock::Time;
+use strait_scheduler::Pacer;
+
+use super::link::Link;
+use super::train::Train;
+use super::{CONTROL_TOS, Outlet, Refused, Works};
+use crate::{PeerId, Reason};
+
+impl Works {
+    /// Sends the train, or as much of it as the link has room for; the rest waits, sealed.
+    pub(super) fn depart(&mut self, link: &mut Link, now: Time, outlet: &mut impl Outlet) {
+        let Some(train) = self.train.train() else { return };
+        let around = link.outer_len() + usize::from(self.settings.overhead);
+        let mut room = if link.has_ready() { 0 } else { usize::MAX };
+        if let Some(pacer) = &mut link.pacer {
+            room = room.min(charge(train, around, [Some(pacer), self.up.as_mut()], now));
+        } else if let Some(up) = &mut self.up {
+            up.charge(wire_bytes(train, around), now);
+        }
+        let split = room.saturating_mul(train.segment).min(train.bytes.len());
+        let (first, rest) = train.bytes.split_at_checked(split).unwrap_or((train.bytes, &[]));
+        let sent = Train { bytes: first, ..train };
+        transmit(&self.counters, link, sent, now, outlet);
+        for datagram in (Train { bytes: rest, ..train }).datagrams() {
+            if link.ready().push(datagram, train.tos).is_err() {
+                self.counters.refuse(Reason::QueueFull);
+            }
+        }
+        self.train.clear();
+        if link.has_ready() {
+            self.list(link);
+        }
+    }
+
+    /// Gives the link a place in the round of those with something to send.
+    pub(super) fn list(&mut self, link: &mut Link) {
+        if !link.listed {
+            link.listed = true;
+            self.round.push_back(link.spec.id);
+        }
+    }
+
+    /// One turn of a link that has something to send: what is sealed first, then one unit of its
+    /// queue. True when something left and more may.
+    pub(super) fn step(&mut self, link: &mut Link, now: Time, outlet: &mut impl Outlet) -> bool {
+        if !link.can_send() || !self.has_room(link, now) {
+            return false;
+        }
+        if link.has_ready() {
+            self.drain_ready(link, now, outlet);
+            return !link.has_ready();
+        }
+        if !link.has_waiting() {
+            return false;
+        }
+        if let Err(reason) = self.unit(link, now, outlet) {
+            self.counters.refuse(reason);
+        }
+        self.depart(link, now, outlet);
+        self.probe_path(link, now, outlet);
+        self.depart(link, now, outlet);
+        true
+    }
+
+    /// Sends sealed datagrams that waited, several in one call where they are of one size.
+    fn drain_ready(&mut self, link: &mut Link, now: Time, outlet: &mut impl Outlet) {
+        let Some(to) = link.endpoint else { return };
+        let Some(mut ready) = link.ready.take() else { return };
+        let around = link.outer_len() + usize::from(self.settings.overhead);
+        while self.has_room(link, now) {
+            let Some((datagram, tos)) = ready.front() else { break };
+            if !self.train.takes(to, *tos, datagram.len()) {
+                self.send_train(link, now, outlet);
+                continue;
+            }
+            let (len, tos) = (datagram.len(), *tos);
+            if let Some(room) = self.train.room(len) {
+                room.copy_from_slice(datagram);
+            }
+            self.train.add(to, tos, len);
+            ready.pop();
+            let bytes = (len + around) as u64;
+            for pacer in [link.pacer.as_mut(), self.up.as_mut()].into_iter().flatten() {
+                pacer.charge(bytes, now);
+            }
+        }
+        self.send_train(link, now, outlet);
+        link.ready = Some(ready);
+    }
+
+    /// Sends a train that is already paid for.
+    fn send_train(&mut self, link: &mut Link, now: Time, outlet: &mut impl Outlet) {
+        if let Some(train) = self.train.train() {
+            transmit(&self.counters, link, train, now, outlet);
+        }
+        self.train.clear();
+    }
+
+    /// Sends what is in the train, whoever's it is.
+    pub(super) fn flush(&mut self, links: &mut BTreeMap<PeerId, Link>, now: Time, outlet: &mut impl Outlet) {
+        let Some(link) = self.train_of.take().and_then(|peer| links.get_mut(&peer)) else { return };
+        if !self.train.is_empty() {
+            self.depart(link, now, outlet);
+            self.probe_path(link, now, outlet);
+            self.depart(link, now, outlet);
+        }
+    }
+
+    /// Makes the train `peer`'s.
+    pub(super) fn switch_to(
+        &mut self,
+        peer: PeerId,
+        links: &mut BTreeMap<PeerId, Link>,
+        now: Time,
+        outlet: &mut impl Outlet,
+    ) {
+        if self.train_of != Some(peer) {
+            self.flush(links, now, outlet);
+            self.train_of = Some(peer);
+        }
+    }
+
+    /// A control datagram: at once, and paid for afterwards.
+    pub(super) fn transmit_control(&mut self, to: SocketAddr, bytes: &[u8], now: Time, outlet: &mut impl Outlet) {
+        let around = if to.is_ipv6() { 48 } else { 28 } + usize::from(self.settings.overhead);
+        let train = Train { to, tos: CONTROL_TOS, segment: bytes.len(), bytes };
+        let wire = wire_bytes(train, around);
+        self.counters.control_wire.add(wire);
+        if let Some(up) = &mut self.up {
+            up.charge(wire, now);
+        }
+        if outlet.transmit(train).is_err() {
+            self.counters.refuse(Reason::NetworkRefused);
+        }
+    }
+
+    /// One byte that keeps a NAT's mapping alive (RFC 3948 section 2.3).
+    pub(super) fn keepalive(&mut self, link: Option<&mut Link>, now: Time, outlet: &mut impl Outlet) {
+        if let Some(to) = link.and_then(|link| link.endpoint) {
+            self.transmit_control(to, &[0xff], now, outlet);
+        }
+    }
+
+    pub(super) fn has_room(&self, link: &Link, now: Time) -> bool {
+        let has_room = |pacer: &Pacer| pacer.has_room(now);
+        link.pacer.as_ref().is_none_or(|pacer| has_room(pacer) && self.up.as_ref().is_none_or(has_room))
+    }
+
+    /// When the link has room for the next datagram.
+    pub(super) fn room_at(&self, link: &Link) -> Time {
+        let own = link.pacer.as_ref().map_or(Time::ZERO, Pacer::room_at);
+        if link.pacer.is_none() {
+            return own;
+        }
+        own.max(self.up.as_ref().map_or(Time::ZERO, Pacer::room_at))
+    }
+}
+
+/// Takes as many datagrams as all pacers have room for out of them; says how many.
+fn charge<const N: usize>(train: Train<'_>, around: usize, mut pacers: [Option<&mut Pacer>; N], now: Time) -> usize {
+    let mut count = 0;
+    for datagram in train.datagrams() {
+        if pacers.iter().flatten().any(|pacer| !pacer.has_room(now)) {
+            break;
+        }
+        for pacer in pacers.iter_mut().flatten() {
+            pacer.charge((datagram.len() + around) as u64, now);
+        }
+        count += 1;
+    }
+    count
+}
+
+fn wire_bytes(train: Train<'_>, around: usize) -> u64 {
+    (train.bytes.len() + train.count() * around) as u64
+}
+
+fn transmit(
+    counters: &crate::Counters,
+    link: &mut Link,
+    train: Train<'_>,
+    now: Time,
+    outlet: &mut impl Outlet,
+) {
+    if train.bytes.is_empty() {
+        return;
+    }
+    match outlet.transmit(train) {
+        Ok(()) => {
+            let peer = &link.spec.counters;
+            peer.out_datagrams.add(train.count() as u64);
+            peer.out_wire.add(wire_bytes(train, link.outer_len()));
+        }
+        Err(refused) => {
+            counters.drops.count(Reason::NetworkRefused, train.count() as u64);
+            if refused == Refused::TooBig {
+                let outer = train.segment + link.outer_len();
+                link.path.refused(u16::try_from(outer).unwrap_or(u16::MAX), now);
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What stands between this node and one peer on the way out.
+
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+
+use strait_clock::Time;
+use strait_compress::{Codec, Method};
+use strait_scheduler::{Pacer, Rate, Ring};
+use strait_wire::flow::Flow;
+use strait_wire::{Tos, vnet};
+
+use super::path_mtu::PathMtu;
+use crate::esp::payload_room;
+use crate::{Domain, OutboundSa, Payloads, PeerSpec};
+
+/// What is in front of ESP on the wire: IPv4 or IPv6, and UDP.
+const OUTER_V4: usize = 20 + 8;
+const OUTER_V6: usize = 40 + 8;
+
+/// Queue before an unpaced link, which holds packets only while keys are being agreed.
+const QUEUE_MIN: usize = 192 * 1024;
+/// Queue at most, so that memory is bounded whatever the rate.
+const QUEUE_MAX: usize = 4 * 1024 * 1024;
+/// How much link time the queue holds: some round trips of a satellite hop, for bytes that shrink
+/// fourfold (the usual ratio of text in large blocks).
+const QUEUE_MILLIS: u64 = 250;
+const QUEUE_RATIO: u64 = 4;
+/// An entry a packet of 64 bytes.
+const BYTES_AN_ENTRY: usize = 64;
+/// Sealed datagrams waiting for room: what one block or super-packet makes, twice.
+const READY_BYTES: usize = 160 * 1024;
+const READY_ENTRIES: usize = 512;
+
+/// Packets may share a block or bundle only if all of this is equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) domain: Option<Domain>,
+    pub(crate) method: Method,
+    pub(crate) dscp: u8,
+}
+
+impl Group {
+    pub(crate) fn compresses(&self) -> bool {
+        self.method.codec != Codec::None
+    }
+}
+
+/// What is known of a packet that waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) offload: vnet::Header,
+    pub(crate) flow: Flow,
+    pub(crate) rule: Option<u16>,
+    pub(crate) group: Group,
+    /// Segments of a super-packet that already left.
+    pub(crate) next_segment: usize,
+}
+
+/// A peer as the sending half sees it.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) spec: PeerSpec,
+    pub(crate) endpoint: Option<SocketAddr>,
+    pub(crate) sa: Option<OutboundSa>,
+    pub(crate) pacer: Option<Pacer>,
+    pub(crate) queue: Option<Ring<Waiting>>,
+    pub(crate) ready: Option<Ring<Tos>>,
+    pub(crate) path: PathMtu,
+    pub(crate) block_id: u16,
+    /// When the keeper of keys was last asked for an association.
+    pub(crate) asked_at: Option<Time>,
+    /// Whether it stands in the round of links with something to send.
+    pub(crate) listed: bool,
+}
+
+impl Link {
+    pub(crate) fn new(spec: PeerSpec, link_mtu: u16) -> Link {
+        let path = spec.mtu.map_or_else(|| PathMtu::search(link_mtu), PathMtu::fixed);
+        Link {
+            endpoint: spec.endpoint,
+            spec,
+            sa: None,
+            pacer: None,
+            queue: None,
+            ready: None,
+            path,
+            block_id: 0,
+            asked_at: None,
+            listed: false,
+        }
+    }
+
+    /// Whether a packet cannot leave at once.
+    pub(crate) fn must_wait(&self) -> bool {
+        self.sa.is_none() || self.endpoint.is_none() || self.pacer.is_some() || self.has_waiting()
+    }
+
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.queue.as_ref().is_some_and(|queue| !queue.is_empty()) || self.has_ready()
+    }
+
+    pub(crate) fn has_ready(&self) -> bool {
+        self.ready.as_ref().is_some_and(|ready| !ready.is_empty())
+    }
+
+    pub(crate) const fn can_send(&self) -> bool {
+        self.sa.is_some() && self.endpoint.is_some()
+    }
+
+    /// The queue, made at its first use: most links never need one.
+    pub(crate) fn queue(&mut self) -> &mut Ring<Waiting> {
+        let capacity = queue_bytes(self.pacer.as_ref().map(Pacer::rate));
+        self.queue.get_or_insert_with(|| Ring::new(capacity, capacity / BYTES_AN_ENTRY))
+    }
+
+    /// Datagrams that are sealed and wait for room.
+    pub(crate) fn ready(&mut self) -> &mut Ring<Tos> {
+        self.ready.get_or_insert_with(|| Ring::new(READY_BYTES, READY_ENTRIES))
+    }
+
+    pub(crate) fn set_rate(&mut self, rate: Option<Rate>, now: Time) {
+        match (&mut self.pacer, rate) {
+            (Some(pacer), Some(rate)) => pacer.set_rate(rate),
+            (_, rate) => self.pacer = rate.map(|rate| Pacer::new(rate, now)),
+        }
+        // A queue of another size replaces this one as soon as it is empty.
+        if self.queue.as_ref().is_some_and(|queue| queue.capacity() != queue_bytes(rate) && queue.is_empty()) {
+            self.queue = None;
+        }
+    }
+
+    /// Bytes in front of ESP towards the peer.
+    pub(crate) fn outer_len(&self) -> usize {
+        if self.endpoint.is_some_and(|endpoint| endpoint.is_ipv6()) { OUTER_V6 } else { OUTER_V4 }
+    }
+
+    /// The largest ESP payload that fits one datagram.
+    pub(crate) fn payload_room(&self) -> usize {
+        let Some(sa) = &self.sa else { return 0 };
+        payload_room(sa.iv, usize::from(self.path.outer()).saturating_sub(self.outer_len()))
+    }
+
+    pub(crate) fn takes_blocks(&self) -> bool {
+        self.sa.as_ref().is_some_and(|sa| matches!(sa.payloads, Payloads::Strait { .. }))
+    }
+
+    pub(crate) fn note_queued(&self) {
+        let queued = self.queue.as_ref().map_or(0, Ring::queued);
+        self.spec.counters.queued.store(queued as u64, Ordering::Relaxed);
+    }
+}
+
+fn queue_bytes(rate: Option<Rate>) -> usize {
+    let wanted = rate.map_or(0, |rate| rate.bits() / 8 * QUEUE_MILLIS / 1000 * QUEUE_RATIO);
+    usize::try_from(wanted).unwrap_or(QUEUE_MAX).clamp(QUEUE_MIN, QUEUE_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_queue_is_bounded_at_both_ends() {
+        let rate = |bits| Rate::from_bits(bits);
+        assert_eq!(queue_bytes(None), QUEUE_MIN);
+        assert_eq!(queue_bytes(rate(1_500_000)), QUEUE_MIN);
+        assert_eq!(queue_bytes(rate(10_000_000)), 1_250_000);
+        assert_eq!(queue_bytes(Some(Rate::MAX)), QUEUE_MAX);
+    }
+}

@@ -1,0 +1,131 @@
+//! Whole IP packets one after another: what a block or a bundle is made of.
+
+use strait_wire::flow::Flow;
+use strait_wire::{Ecn, Tos};
+
+use crate::offload::SuperPacket;
+
+/// Most bytes of a block before compression; the largest that a block may expand to.
+pub(crate) const BLOCK_MAX: usize = 65_536;
+/// Flows in one block whose compressibility is remembered; more are rare and learn from the next.
+const FLOWS_MAX: usize = 8;
+
+/// A buffer of whole IP packets that belong together.
+#[derive(Debug)]
+pub(crate) struct Plain {
+    bytes: Box<[u8]>,
+    len: usize,
+    packets: u64,
+    tos: Option<Tos>,
+    flows: [Option<(Flow, u16)>; FLOWS_MAX],
+}
+
+impl Plain {
+    pub(crate) fn new() -> Plain {
+        let bytes = vec![0; BLOCK_MAX].into_boxed_slice();
+        Plain { bytes, len: 0, packets: 0, tos: None, flows: [None; FLOWS_MAX] }
+    }
+
+    /// What stands in for a buffer that is being read while the rest of the works is used.
+    pub(crate) fn lent() -> Plain {
+        Plain { bytes: Box::default(), len: 0, packets: 0, tos: None, flows: [None; FLOWS_MAX] }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+        self.packets = 0;
+        self.tos = None;
+        self.flows = [None; FLOWS_MAX];
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) const fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// DSCP and ECN for the outer header of all that is here.
+    pub(crate) fn tos(&self) -> Tos {
+        self.tos.unwrap_or(Tos(0))
+    }
+
+    /// The flows here with their rules.
+    pub(crate) fn flows(&self) -> impl Iterator<Item = (Flow, u16)> {
+        self.flows.iter().map_while(|flow| *flow)
+    }
+
+    /// Takes segments of `packet` from number `from` on while the whole stays within `limit`
+    /// bytes; says which segment comes next.
+    pub(crate) fn take(&mut self, packet: &SuperPacket<'_>, from: usize, limit: usize) -> usize {
+        let limit = limit.min(self.bytes.len());
+        let mut index = from;
+        while index < packet.count() {
+            let end = self.len + packet.len(index);
+            if end > limit {
+                break;
+            }
+            if let Some(room) = self.bytes.get_mut(self.len..end) {
+                packet.write(index, room);
+            }
+            self.len = end;
+            self.packets += 1;
+            index += 1;
+        }
+        if index > from {
+            let tos = packet.ip().tos();
+            self.tos = Some(self.tos.map_or(Tos::encapsulate(tos), |outer| joined(outer, tos)));
+        }
+        index
+    }
+
+    /// Remembers that a packet of `flow`, covered by `rule`, is here.
+    pub(crate) fn note_flow(&mut self, flow: Flow, rule: u16) {
+        for slot in &mut self.flows {
+            match slot {
+                Some((known, _)) if *known == flow => return,
+                Some(_) => {}
+                None => {
+                    *slot = Some((flow, rule));
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// The outer mark when a packet with `inner` joins those that gave `outer`: capable of congestion
+/// marks only if every packet inside is, since a mark outside marks all of them.
+fn joined(outer: Tos, inner: Tos) -> Tos {
+    match (outer.ecn(), inner.ecn()) {
+        (Ecn::NotEct, _) | (_, Ecn::NotEct) => outer.with_ecn(Ecn::NotEct),
+        (a, b) if a == b => outer,
+        _ => outer.with_ecn(Ecn::Ect0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_outer_mark_needs_every_packet() {
+        let tos = |ecn| Tos(0xb8).with_ecn(ecn);
+        for (first, second, outer) in [
+            (Ecn::Ect0, Ecn::Ect0, Ecn::Ect0),
+            (Ecn::Ect0, Ecn::NotEct, Ecn::NotEct),
+            (Ecn::NotEct, Ecn::Ect1, Ecn::NotEct),
+            (Ecn::Ect1, Ecn::Ect1, Ecn::Ect1),
+            (Ecn::Ect1, Ecn::Ect0, Ecn::Ect0),
+            (Ecn::Ce, Ecn::Ect0, Ecn::Ect0),
+            (Ecn::Ce, Ecn::Ce, Ecn::Ce),
+        ] {
+            assert_eq!(joined(tos(first), tos(second)), tos(outer), "{first:?} {second:?}");
+        }
+    }
+}

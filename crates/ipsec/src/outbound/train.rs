@@ -1,0 +1,100 @@
+//! Sealed datagrams of one size to one place, one after another, as the kernel takes them in one
+//! call (UDP generic segmentation offload).
+
+use std::net::SocketAddr;
+
+use strait_wire::Tos;
+
+/// Most bytes in one call: a UDP datagram's 65,507 less a margin for what the kernel adds.
+pub(crate) const TRAIN_MAX: usize = 65_000;
+/// Most segments in one call: `UDP_MAX_SEGMENTS` of Linux before 6.9.
+pub(crate) const SEGMENTS_MAX: usize = 64;
+
+/// Datagrams to send: each `segment` bytes long, the last one perhaps shorter.
+#[derive(Clone, Copy, Debug)]
+pub struct Train<'a> {
+    /// Where they go.
+    pub to: SocketAddr,
+    /// DSCP and ECN of the outer header.
+    pub tos: Tos,
+    /// Bytes a datagram.
+    pub segment: usize,
+    /// All of them.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Train<'a> {
+    /// How many datagrams it is.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        if self.segment == 0 { 0 } else { self.bytes.len().div_ceil(self.segment) }
+    }
+
+    /// The datagrams one by one.
+    pub fn datagrams(&self) -> impl Iterator<Item = &'a [u8]> {
+        self.bytes.chunks(self.segment.max(1))
+    }
+}
+
+/// Where datagrams are made, until they leave together.
+#[derive(Debug)]
+pub(crate) struct TrainBuffer {
+    bytes: Box<[u8]>,
+    len: usize,
+    segment: usize,
+    count: usize,
+    heading: Option<(SocketAddr, Tos)>,
+    /// A shorter datagram ends a train.
+    closed: bool,
+}
+
+impl TrainBuffer {
+    pub(crate) fn new() -> TrainBuffer {
+        let bytes = vec![0; TRAIN_MAX].into_boxed_slice();
+        TrainBuffer { bytes, len: 0, segment: 0, count: 0, heading: None, closed: false }
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Whether a datagram of `len` bytes with this heading can join what is here.
+    pub(crate) fn takes(&self, to: SocketAddr, tos: Tos, len: usize) -> bool {
+        self.is_empty()
+            || (self.heading == Some((to, tos))
+                && !self.closed
+                && len <= self.segment
+                && self.count < SEGMENTS_MAX
+                && self.len + len <= TRAIN_MAX)
+    }
+
+    /// Room for one more datagram, which [`TrainBuffer::takes`] said may join; it counts once
+    /// [`TrainBuffer::add`] says so.
+    pub(crate) fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.bytes.get_mut(self.len..self.len + len)
+    }
+
+    /// Adds the datagram of `len` bytes that was made in the room.
+    pub(crate) fn add(&mut self, to: SocketAddr, tos: Tos, len: usize) {
+        if self.is_empty() {
+            self.segment = len;
+            self.heading = Some((to, tos));
+        }
+        self.closed = len < self.segment;
+        self.len += len;
+        self.count += 1;
+    }
+
+    pub(crate) fn train(&self) -> Option<Train<'_>> {
+        let (to, tos) = self.heading?;
+        let bytes = self.bytes.get(..self.len)?;
+        (!self.is_empty()).then_some(Train { to, tos, segment: self.segment, bytes })
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+        self.count = 0;
+        self.heading = None;
+        self.closed = false;
+    }
+}
