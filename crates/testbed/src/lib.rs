@@ -4,12 +4,14 @@
 //! - [`sandbox`] gets leave to make hosts, as root or inside a user namespace;
 //! - [`Namespace`] is a host, [`Link`] a wire that can be thin, [`TwoHosts`] the usual pair;
 //! - [`Daemon`] is a real `strait up` on a host, in a private [`Workdir`];
+//! - [`Relay`] is a wire that loses, repeats and delays;
 //! - [`Transfer`] moves a file over plain TCP; [`sample`] makes files as sites exchange them; [`data`] finds others.
 //!
 //! Nothing here outlives the program: hosts and links live only as long as it holds them, daemons die with it, and
 //! the folder of a killed program is swept by the next one.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod daemon;
 pub mod data;
 mod error;
 mod hosts;
@@ -18,15 +20,18 @@ pub mod interrupt;
 mod link;
 mod namespace;
 mod netlink;
+mod relay;
 pub mod sample;
 pub mod sandbox;
 mod transfer;
 mod workdir;
 
+pub use daemon::{Cost, Daemon};
 pub use error::{Error, Obstacle};
 pub use hosts::{Router, TwoHosts};
 pub use interface::{State, Traffic};
 pub use link::{Carried, End, Link, LinkSpec, LinkTraffic, Offloads};
 pub use namespace::Namespace;
+pub use relay::{Direction, Fate, Relay};
 pub use transfer::Transfer;
 pub use workdir::Workdir;

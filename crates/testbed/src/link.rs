@@ -174,6 +174,11 @@ impl Link {
         Ok(link)
     }
 
+    /// A link of ends that are joined by other means.
+    pub(crate) const fn of_ends(a: End, b: End, spec: LinkSpec) -> Link {
+        Link { a, b, spec }
+    }
+
     /// Both ends.
     #[must_use]
     pub const fn ends(&self) -> [&End; 2] {

@@ -1,0 +1,105 @@
+//! Whole Ethernet frames from and to one interface (packet(7)).
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use crate::interface::index;
+use crate::namespace::check;
+
+/// A packet socket bound to one interface of the calling thread's namespace; never blocks.
+#[derive(Debug)]
+pub(super) struct FrameSocket(OwnedFd);
+
+/// Every protocol, in network byte order as `sockaddr_ll` wants it.
+const ALL_PROTOCOLS: u16 = (libc::ETH_P_ALL as u16).to_be();
+
+impl FrameSocket {
+    /// A socket that gets every frame the interface receives, and none that it sends.
+    pub(super) fn open(interface: &str) -> io::Result<FrameSocket> {
+        // Protocol 0: nothing arrives before the socket is bound to its interface.
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: takes no pointers.
+        let socket = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+        check(socket)?;
+        // SAFETY: just opened, owned by nobody else.
+        let socket = FrameSocket(unsafe { OwnedFd::from_raw_fd(socket) });
+        socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+        socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 8 << 20)?;
+        socket.promiscuous(interface)?;
+        socket.bind(interface)?;
+        Ok(socket)
+    }
+
+    fn set(&self, level: i32, option: i32, value: i32) -> io::Result<()> {
+        self.set_struct(level, option, &value)
+    }
+
+    fn set_struct<T>(&self, level: i32, option: i32, value: &T) -> io::Result<()> {
+        let size = libc::socklen_t::try_from(size_of::<T>()).map_err(io::Error::other)?;
+        let pointer: *const T = value;
+        // SAFETY: the pointer and the size describe `value`, which outlives the call.
+        check(unsafe { libc::setsockopt(self.0.as_raw_fd(), level, option, pointer.cast(), size) })
+    }
+
+    /// The hosts' frames are not addressed to the relay.
+    fn promiscuous(&self, interface: &str) -> io::Result<()> {
+        let request = libc::packet_mreq {
+            mr_ifindex: i32::try_from(index(interface)?).map_err(io::Error::other)?,
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        self.set_struct(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
+    }
+
+    fn bind(&self, interface: &str) -> io::Result<()> {
+        // SAFETY: `sockaddr_ll` is plain data, all zeros is a valid value of it.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = ALL_PROTOCOLS;
+        address.sll_ifindex = i32::try_from(index(interface)?).map_err(io::Error::other)?;
+        let size = libc::socklen_t::try_from(size_of::<libc::sockaddr_ll>()).map_err(io::Error::other)?;
+        // SAFETY: the pointer and the size describe `address`, which outlives the call.
+        check(unsafe { libc::bind(self.0.as_raw_fd(), (&raw const address).cast(), size) })
+    }
+
+    /// The next frame's length, or nothing when none is waiting.
+    pub(super) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        // SAFETY: the pointer and the length describe `buffer`, which outlives the call.
+        let length = unsafe { libc::recv(self.0.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        match usize::try_from(length) {
+            Ok(length) => Ok(Some(length)),
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+                // The interface is down; it may come back.
+                error if error.raw_os_error() == Some(libc::ENETDOWN) => Ok(None),
+                error => Err(error),
+            },
+        }
+    }
+
+    /// Sends one frame with its Ethernet header.
+    pub(super) fn send(&self, frame: &[u8]) -> io::Result<()> {
+        // SAFETY: the pointer and the length describe `frame`, which outlives the call.
+        let sent = unsafe { libc::send(self.0.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+/// Waits until a frame arrives on either socket, or for `time`.
+pub(super) fn wait(sockets: &[FrameSocket; 2], time: Duration) -> io::Result<()> {
+    let mut polled = [0, 1].map(|which: usize| libc::pollfd {
+        fd: sockets[which].0.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    });
+    let time = libc::timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
+    // SAFETY: two entries are passed and `polled` has two; both arguments outlive the call.
+    let result = unsafe { libc::ppoll(polled.as_mut_ptr(), 2, &raw const time, std::ptr::null()) };
+    match check(result) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+        result => result,
+    }
+}
