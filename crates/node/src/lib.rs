@@ -6,6 +6,10 @@
 
 pub mod channels;
 pub mod clock;
+pub mod config;
+pub mod inward;
+pub mod network;
+pub mod outward;
 pub mod poll;
 pub mod tun;
 pub mod udp;

@@ -1,0 +1,139 @@
+//! The thread that carries datagrams from the network to the host: UDP -> [`Inbound`] -> TUN.
+
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use strait_ipsec::inbound::{Batch, Inlet, Order};
+use strait_ipsec::{Inbound, Notice, Reason, outbound};
+use strait_wire::{Tos, vnet};
+
+use crate::channels::{ControlSender, Next, OrderQueue, Orders};
+use crate::clock::Clock;
+use crate::poll::{PollFd, wait};
+use crate::tun::Tun;
+use crate::udp::{RECEIVE_BYTES, UdpSocket};
+
+/// Trains taken before orders are looked at again.
+const DRAIN: usize = 32;
+/// Most pieces of one delivery, and the header before them.
+const PIECES: usize = 65;
+/// No recursion and no large locals on this thread.
+const STACK: usize = 256 * 1024;
+
+/// What the thread works with.
+#[derive(Debug)]
+pub struct Inward {
+    /// Where datagrams come from.
+    pub socket: Arc<UdpSocket>,
+    /// Where packets go.
+    pub tun: Arc<Tun>,
+    /// What happens between.
+    pub inbound: Inbound,
+    /// What it is told.
+    pub orders: OrderQueue<Order>,
+    /// What it tells the sending half.
+    pub outward: Orders<outbound::Order>,
+    /// Whom it tells everything else.
+    pub control: ControlSender,
+    /// The node's clock.
+    pub clock: Clock,
+}
+
+impl Inward {
+    /// Starts the thread; it ends when all givers of orders are gone.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn spawn(self) -> io::Result<JoinHandle<()>> {
+        thread::Builder::new().name("strait-in".into()).stack_size(STACK).spawn(|| self.run())
+    }
+
+    fn run(mut self) {
+        let mut world = World { tun: &self.tun, outward: &self.outward, control: &self.control };
+        let mut buffer = vec![0; RECEIVE_BYTES].into_boxed_slice();
+        loop {
+            self.orders.clear();
+            loop {
+                match self.orders.next() {
+                    Next::Order(order) => self.inbound.handle(order),
+                    Next::Nothing => break,
+                    Next::End => return,
+                }
+            }
+            match drain(&self.socket, &mut buffer, &mut self.inbound, &self.clock, &mut world) {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(error) => return self.control.failed("the UDP socket", error),
+            }
+            let mut fds = [PollFd::readable(self.socket.as_fd()), PollFd::readable(self.orders.as_fd())];
+            if let Err(error) = wait(&mut fds, None) {
+                return self.control.failed("waiting for datagrams", error);
+            }
+        }
+    }
+}
+
+/// Takes what waits in the socket, a few trains at a time; true when there may be more.
+fn drain(
+    socket: &UdpSocket,
+    buffer: &mut [u8],
+    inbound: &mut Inbound,
+    clock: &Clock,
+    world: &mut World<'_>,
+) -> io::Result<bool> {
+    for _ in 0..DRAIN {
+        let received = match socket.recv(buffer) {
+            Ok(received) => received,
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                return Ok(false);
+            }
+            // An ICMP error of an earlier datagram; it says nothing of the next.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ECONNREFUSED | libc::EHOSTUNREACH)) => {
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let bytes = buffer.get_mut(..received.len).unwrap_or_default();
+        let batch = Batch { from: received.from, tos: Tos(received.tos), segment: received.segment, bytes };
+        inbound.datagrams(batch, clock.now(), world);
+    }
+    Ok(true)
+}
+
+struct World<'a> {
+    tun: &'a Tun,
+    outward: &'a Orders<outbound::Order>,
+    control: &'a ControlSender,
+}
+
+impl Inlet for World<'_> {
+    fn deliver(&mut self, header: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason> {
+        let mut first = [0; vnet::LEN];
+        header.emit(&mut first);
+        let mut slices = [IoSlice::new(&[]); PIECES];
+        let (head, rest) = slices.split_at_mut(1);
+        head.fill(IoSlice::new(&first));
+        for (slice, piece) in rest.iter_mut().zip(pieces) {
+            *slice = *piece;
+        }
+        let all = slices.get(..=pieces.len()).ok_or(Reason::HostRefused)?;
+        self.tun.writev(all).map(|_| ()).map_err(|_| Reason::HostRefused)
+    }
+
+    fn control(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) {
+        self.control.datagram(from, tos.ecn(), datagram);
+    }
+
+    fn order(&mut self, order: outbound::Order) {
+        // The sending half is behind by a thousand orders: it is being flooded, and a probe more or
+        // less does not matter; an endpoint is announced again by the next change.
+        let _ = self.outward.offer(order);
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        self.control.notice(notice);
+    }
+}

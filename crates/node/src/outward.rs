@@ -1,0 +1,150 @@
+//! The thread that carries packets from the host to the network: TUN -> [`Outbound`] -> UDP.
+
+use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use strait_ipsec::outbound::{Order, Outlet, Refused, Train};
+use strait_ipsec::{Notice, Outbound};
+use strait_wire::vnet;
+
+use crate::channels::{ControlSender, Next, OrderQueue};
+use crate::clock::Clock;
+use crate::poll::{PollFd, sleep_exactly, wait};
+use crate::tun::Tun;
+use crate::udp::{UdpSocket, is_too_big};
+
+/// A super-packet of the TUN's and its header.
+const TUN_READ: usize = vnet::LEN + 65_535;
+/// Packets taken before what they made is sent: enough to fill a train of small ones.
+const DRAIN: usize = 64;
+/// How long a full socket buffer holds the thread back; then the datagrams are lost, as in any queue.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// No recursion and no large locals on this thread.
+const STACK: usize = 256 * 1024;
+
+/// What the thread works with.
+#[derive(Debug)]
+pub struct Outward {
+    /// Where packets come from, and ICMP answers go.
+    pub tun: Arc<Tun>,
+    /// Where datagrams go.
+    pub socket: Arc<UdpSocket>,
+    /// What happens between.
+    pub outbound: Outbound,
+    /// What it is told.
+    pub orders: OrderQueue<Order>,
+    /// Whom it tells.
+    pub control: ControlSender,
+    /// The node's clock.
+    pub clock: Clock,
+}
+
+impl Outward {
+    /// Starts the thread; it ends when all givers of orders are gone.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn spawn(self) -> io::Result<JoinHandle<()>> {
+        thread::Builder::new().name("strait-out".into()).stack_size(STACK).spawn(|| self.run())
+    }
+
+    fn run(mut self) {
+        sleep_exactly();
+        let mut world = World { tun: &self.tun, socket: &self.socket, control: &self.control };
+        let mut buffer = vec![0; TUN_READ].into_boxed_slice();
+        loop {
+            if !take_orders(&self.orders, &mut self.outbound, &self.clock, &mut world) {
+                return;
+            }
+            match drain(&self.tun, &mut buffer, &mut self.outbound, &self.clock, &mut world) {
+                Ok(more) => {
+                    self.outbound.release(self.clock.now(), &mut world);
+                    if more {
+                        continue;
+                    }
+                }
+                Err(error) => return self.control.failed("the tunnel device", error),
+            }
+            let timeout = self.outbound.poll_timeout().map(|deadline| self.clock.until(deadline.at));
+            let mut fds = [PollFd::readable(self.tun.as_fd()), PollFd::readable(self.orders.as_fd())];
+            if let Err(error) = wait(&mut fds, timeout) {
+                return self.control.failed("waiting for packets", error);
+            }
+        }
+    }
+}
+
+/// Makes the changes that were ordered; false when nobody will order any more.
+fn take_orders(orders: &OrderQueue<Order>, outbound: &mut Outbound, clock: &Clock, world: &mut World<'_>) -> bool {
+    orders.clear();
+    loop {
+        match orders.next() {
+            Next::Order(order) => outbound.handle(order, clock.now(), world),
+            Next::Nothing => return true,
+            Next::End => return false,
+        }
+    }
+}
+
+/// Takes the packets that wait in the device, a few at a time; true when there may be more.
+fn drain(
+    tun: &Tun,
+    buffer: &mut [u8],
+    outbound: &mut Outbound,
+    clock: &Clock,
+    world: &mut World<'_>,
+) -> io::Result<bool> {
+    for _ in 0..DRAIN {
+        let len = match tun.read(buffer) {
+            Ok(len) => len,
+            Err(error) if would_pass(&error) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let read = buffer.get(..len).unwrap_or_default();
+        if let Ok((header, packet)) = vnet::Header::parse(read) {
+            outbound.packet(packet, &header, clock.now(), world);
+        }
+    }
+    Ok(true)
+}
+
+/// Nothing to read, or an interface that is down for the moment.
+fn would_pass(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+        || error.kind() == io::ErrorKind::Interrupted
+        || error.raw_os_error() == Some(libc::EIO)
+}
+
+struct World<'a> {
+    tun: &'a Tun,
+    socket: &'a UdpSocket,
+    control: &'a ControlSender,
+}
+
+impl Outlet for World<'_> {
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
+        let send = || self.socket.send_train(train.to, train.tos.0, train.segment, train.bytes);
+        let sent = match send() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let mut fds = [PollFd::writable(self.socket.as_fd())];
+                wait(&mut fds, Some(PATIENCE)).and_then(|_| send())
+            }
+            sent => sent,
+        };
+        sent.map_err(|error| if is_too_big(&error) { Refused::TooBig } else { Refused::Failed })
+    }
+
+    fn to_host(&mut self, packet: &[u8]) {
+        let header = [0; vnet::LEN];
+        if let Err(error) = self.tun.writev(&[IoSlice::new(&header), IoSlice::new(packet)]) {
+            tracing::trace!(%error, "the host did not take an ICMP answer");
+        }
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        self.control.notice(notice);
+    }
+}
