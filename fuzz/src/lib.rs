@@ -6,10 +6,12 @@
 pub mod aggfrag;
 pub mod block;
 pub mod esp;
+pub mod expand;
 pub mod icmp;
 pub mod ip;
 pub mod ipcomp;
 pub mod probe_demux_vnet;
+pub mod squeeze_round_trip;
 pub mod transport;
 
 /// What a target does with one input.
@@ -20,9 +22,11 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("aggfrag", aggfrag::check),
     ("block", block::check),
     ("esp", esp::check),
+    ("expand", expand::check),
     ("icmp", icmp::check),
     ("ip", ip::check),
     ("ipcomp", ipcomp::check),
     ("probe_demux_vnet", probe_demux_vnet::check),
+    ("squeeze_round_trip", squeeze_round_trip::check),
     ("transport", transport::check),
 ];
