@@ -10,7 +10,7 @@ use super::table::Table;
 use super::{Chooser, RuleId, Unit};
 use crate::{Codec, Method};
 
-/// Flows remembered: 96 bytes each, and more than a thin link carries at once.
+/// Flows remembered: some 100 bytes each, and more than a thin link carries at once.
 const FLOWS: usize = 1_024;
 /// Percent saved under which compressing is not worth it (OpenVPN's `AC_SAVE_PCT`, `lzo.h` in 2.3).
 const WORTH_PERCENT: u64 = 5;

@@ -130,6 +130,13 @@ fn the_output_is_used_to_the_last_byte() {
 }
 
 #[test]
+fn codecs_move_between_threads() {
+    const fn sent<T: Send>(_: &T) {}
+    sent(&Codecs::new());
+    assert_eq!(format!("{:?}", Codecs::new()), "Codecs { .. }");
+}
+
+#[test]
 fn codec_none_copies() {
     let mut codecs = Codecs::new();
     let mut output = [0; 4];

@@ -10,7 +10,7 @@ use crate::{Codec, ExpandError};
 const WINDOW_LOG: u32 = 17;
 /// log2 of the input that the smallest and the largest context are for.
 const SIZE_CLASSES: (u32, u32) = (10, WINDOW_LOG);
-/// Contexts kept ready: all sizes at three levels. Level 3 takes some 2 MB for all its sizes.
+/// Contexts kept ready: all sizes at three levels. Level 3 takes under 3 MB for all its sizes.
 const CONTEXTS: usize = 24;
 
 /// The contexts for both directions.
