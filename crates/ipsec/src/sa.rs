@@ -91,7 +91,8 @@ impl Usage {
         }
     }
 
-    pub(crate) fn note(&self, packets: u64, bytes: u64, now: Time) {
+    /// Adds what was sealed or opened at `now`; for the one thread that owns the SA, and for simulations.
+    pub fn note(&self, packets: u64, bytes: u64, now: Time) {
         // One writer: plain additions suffice and cost no locked instruction.
         self.packets.store(self.packets() + packets, Ordering::Relaxed);
         self.bytes.store(self.bytes() + bytes, Ordering::Relaxed);
