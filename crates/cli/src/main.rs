@@ -1,2 +1,38 @@
-//! placeholder
-fn main() {}
+//! `strait`, the one binary: flags and words in one place, work in the crates below.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod configuration;
+mod demo;
+mod failure;
+mod flags;
+mod generate;
+mod keys;
+mod table;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use failure::Outcome;
+use flags::{Command, Flags};
+
+fn main() -> ExitCode {
+    match run(&Flags::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(command: &Command) -> Outcome {
+    match command {
+        Command::Keygen(flags) => keys::keygen(flags),
+        Command::Pubkey(flags) => keys::pubkey(flags),
+        Command::Init(flags) => configuration::init(flags),
+        Command::Check(flags) => configuration::check(flags),
+        Command::Demo(flags) => demo::run(flags),
+        Command::Completions(flags) => generate::completions(flags),
+        Command::Man(flags) => generate::man(flags),
+        _ => todo!(),
+    }
+}

@@ -80,7 +80,7 @@ impl Daemon {
             }
         }
         let what = format!("the daemon on {} was not ready", self.host.name());
-        Err(Error::TooSlow { what, waited: START, log: Some(self.log()) })
+        Err(Error::TooSlow { what, waited: START, said: self.last_words() })
     }
 
     /// The process's number.
@@ -157,7 +157,7 @@ impl Daemon {
             thread::sleep(TICK);
         }
         let what = format!("{} had no session with {peer}", self.host.name());
-        Err(Error::TooSlow { what, waited: patience, log: Some(self.log()) })
+        Err(Error::TooSlow { what, waited: patience, said: self.last_words() })
     }
 
     /// What the process has used so far.
@@ -186,7 +186,7 @@ impl Daemon {
             Some(status) => Ok(status),
             None => {
                 let what = format!("the daemon on {} did not end", self.host.name());
-                Err(Error::TooSlow { what, waited: END, log: Some(self.log()) })
+                Err(Error::TooSlow { what, waited: END, said: self.last_words() })
             }
         }
     }

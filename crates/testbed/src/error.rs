@@ -1,7 +1,6 @@
 //! What can go wrong while hosts, links and daemons are set up and driven.
 
 use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Why something on the testbed did not work.
@@ -30,14 +29,14 @@ pub enum Error {
         said: String,
     },
     /// A daemon, a session or a transfer made no progress in time.
-    #[error("{what} after {} s{}", waited.as_secs(), hint(log.as_ref()))]
+    #[error("{what} after {} s{}", waited.as_secs(), words(said))]
     TooSlow {
         /// What was waited for, such as "host a has no session with its peer".
         what: String,
         /// How long it was waited for.
         waited: Duration,
-        /// A log that may tell why.
-        log: Option<PathBuf>,
+        /// The end of the log that may tell why; empty when there is none.
+        said: String,
     },
     /// A command of the program under test failed.
     #[error("'{command}' on {host} ended with {status}: {said}")]
@@ -86,6 +85,6 @@ fn list(obstacles: &[Obstacle]) -> String {
     obstacles.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-fn hint(log: Option<&PathBuf>) -> String {
-    log.map(|path| format!("; see {}", path.display())).unwrap_or_default()
+fn words(said: &str) -> String {
+    if said.is_empty() { String::new() } else { format!("; the log ends:\n{said}") }
 }

@@ -255,7 +255,7 @@ fn wait_for_carrier(end: &End) -> Result<(), Error> {
         std::thread::sleep(CARRIER_PAUSE);
     }
     let what = format!("{} on {} has no carrier", end.interface, end.host.name());
-    Err(Error::TooSlow { what, waited: CARRIER_PAUSE * CARRIER_CHECKS, log: None })
+    Err(Error::TooSlow { what, waited: CARRIER_PAUSE * CARRIER_CHECKS, said: String::new() })
 }
 
 /// The kernel looks at changed wires at least once a second (linkwatch); five are generous.

@@ -128,7 +128,7 @@ impl Transfer<'_> {
             self.address,
             self.content.len()
         );
-        Error::TooSlow { what, waited: self.patience, log: None }
+        Error::TooSlow { what, waited: self.patience, said: String::new() }
     }
 }
 

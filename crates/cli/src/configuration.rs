@@ -1,0 +1,104 @@
+//! `init` and `check`.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::Path;
+
+use strait_node::config::{Config, template};
+
+use crate::failure::{Failure, Outcome};
+use crate::{flags, keys};
+
+/// Writes a configuration to fill in, and a key beside it if there is none.
+pub(crate) fn init(flags: &flags::Init) -> Outcome {
+    let file = &flags.file;
+    let key = file.with_extension("key");
+    // Named relative to the configuration, so that both can be moved together.
+    let name = key.file_name().map(Path::new).ok_or_else(|| {
+        Failure::new(format!("{} does not name a file", file.display()))
+            .remedy("for example: strait init site-a.toml")
+    })?;
+    let mut out = match OpenOptions::new().write(true).create_new(true).open(file) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(Failure::new(format!("{} exists already and is left as it is", file.display()))
+                .remedy("name another file, or move that one away first"));
+        }
+        result => result.map_err(Failure::doing(format!("make {}", file.display())))?,
+    };
+    out.write_all(template(name).as_bytes())
+        .and_then(|()| out.sync_all())
+        .map_err(Failure::doing(format!("write {}", file.display())))?;
+    println!("configuration: {} (fill in the addresses and the peer, then `strait check`)", file.display());
+    let (public, made) = match keys::make_or_read(&key)? {
+        keys::Found::Made(public) => (public, "made, readable by you only"),
+        keys::Found::There(public) => (public, "was there already"),
+    };
+    println!("private key:   {} ({made})", key.display());
+    println!("public key:    {public} (give this one to your peers)");
+    Ok(())
+}
+
+/// Reads a configuration and its key, and says what it would start.
+pub(crate) fn check(flags: &flags::Check) -> Outcome {
+    let config = load(&flags.file)?;
+    let key = config.private_key().map_err(Failure::new)?;
+    println!(
+        "{}: right. {} with {} and {}",
+        flags.file.display(),
+        config.node.interface,
+        counted(config.peers.len(), "peer", "peers"),
+        counted(config.rules.rules().len(), "compression rule", "compression rules"),
+    );
+    println!("public key: {}", key.public());
+    if config.peers.is_empty() {
+        println!("note: without a [[peer]] section there is nobody to talk to");
+    }
+    Ok(())
+}
+
+/// Reads a configuration.
+pub(crate) fn load(file: &Path) -> Result<Config, Failure> {
+    Config::load(file).map_err(Failure::new)
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strait_testbed::Workdir;
+
+    #[test]
+    fn what_init_writes_passes_check() {
+        let dir = Workdir::create().unwrap();
+        let file = dir.path().join("site-a.toml");
+        init(&flags::Init { file: file.clone() }).unwrap();
+        check(&flags::Check { file: file.clone() }).unwrap();
+        assert!(dir.path().join("site-a.key").exists());
+    }
+
+    #[test]
+    fn init_leaves_files_and_keys_alone() {
+        let dir = Workdir::create().unwrap();
+        let file = dir.path().join("a.toml");
+        let public = keys::make(&dir.path().join("a.key")).unwrap();
+        init(&flags::Init { file: file.clone() }).unwrap();
+        assert_eq!(load(&file).unwrap().private_key().unwrap().public(), public);
+        let before = std::fs::read(&file).unwrap();
+        assert!(
+            init(&flags::Init { file: file.clone() }).unwrap_err().to_string().contains("exists already")
+        );
+        assert_eq!(std::fs::read(&file).unwrap(), before);
+    }
+
+    #[test]
+    fn check_shows_the_place_of_a_mistake() {
+        let dir = Workdir::create().unwrap();
+        let file = dir.path().join("a.toml");
+        std::fs::write(&file, "[node]\nprivate_key_fil = \"x\"\n").unwrap();
+        let failure = check(&flags::Check { file }).unwrap_err().to_string();
+        assert!(failure.contains("a.toml:2:1:") && failure.contains("private_key_file"), "{failure}");
+    }
+}

@@ -1,0 +1,70 @@
+//! `demo`: two hosts, a thin link, real files; first beside a tunnel, then through one, then with compression.
+
+mod files;
+mod progress;
+mod result;
+mod site;
+mod stage;
+
+use strait_testbed::{Error, interrupt, sandbox};
+
+use crate::failure::{Failure, Outcome};
+use crate::flags;
+use crate::generate::print;
+use progress::Progress;
+use result::{Measured, Summary};
+use stage::{Stage, Way};
+
+/// Runs the demonstration and prints its table.
+pub(crate) fn run(flags: &flags::Demo) -> Outcome {
+    if let Some(folder) = &flags.save_sample {
+        return files::save_sample(folder);
+    }
+    // Before any thread is started: this may start the program again inside a user namespace.
+    sandbox::enter()?;
+    interrupt::watch();
+    let files = files::load(&flags.files)?;
+    let mut stage = Stage::set(flags.link)?;
+    if flags.keep_logs {
+        stage.keep();
+        eprintln!("configurations, keys and logs: {}", stage.folder().display());
+    }
+    let mut progress = Progress::new(&files, flags.link);
+    let measured = Way::ALL
+        .into_iter()
+        .map(|way| measure(&mut stage, way, &files, &mut progress))
+        .collect::<Result<Vec<Measured>, Failure>>()?;
+    progress.finish();
+    let summary = Summary { link: flags.link, files: &files, measured: &measured };
+    print(if flags.json { summary.json() } else { summary.text() }.as_bytes())
+}
+
+/// Moves every file one way.
+fn measure(
+    stage: &mut Stage,
+    way: Way,
+    files: &[strait_testbed::sample::SampleFile],
+    progress: &mut Progress,
+) -> Result<Measured, Failure> {
+    progress.prepare(way);
+    let before = stage.traffic()?;
+    stage.start(way)?;
+    let setup = stage.traffic()?.since(before).bytes();
+    let mut moved = Vec::with_capacity(files.len());
+    for file in files {
+        progress.begin(way, file);
+        let one = stage.transfer(way, file, &mut |bytes| progress.at(bytes));
+        let one = one.map_err(|error| explain(stage, error))?;
+        progress.end(way, file, &one);
+        moved.push(one);
+    }
+    let tunnels = stage.finish()?;
+    Ok(Measured { way, setup, moved, tunnels })
+}
+
+/// A transfer that fails through the tunnel is best explained by what the daemons said.
+fn explain(stage: &Stage, error: Error) -> Failure {
+    let interrupted = matches!(error, Error::Interrupted(_));
+    let failure = Failure::from(error);
+    if interrupted { failure } else { failure.remedy(stage.last_words()) }
+}

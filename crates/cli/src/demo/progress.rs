@@ -1,0 +1,93 @@
+//! What is shown while files move: a bar on a terminal, a line a file elsewhere.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use strait_scheduler::Rate;
+use strait_testbed::sample::SampleFile;
+
+use super::result::Moved;
+use super::stage::Way;
+use crate::failure::colours;
+use crate::units;
+
+/// Tells how far the demonstration is, on standard error.
+#[derive(Debug)]
+pub(super) struct Progress {
+    bar: ProgressBar,
+    /// Bytes of files that have arrived before the present one.
+    before: u64,
+    name_width: usize,
+}
+
+impl Progress {
+    /// Says what is about to happen.
+    pub(super) fn new(files: &[SampleFile], link: Rate) -> Progress {
+        let total: u64 = files.iter().map(|file| file.bytes.len() as u64).sum();
+        let passes = Way::ALL.len() as u64;
+        eprintln!(
+            "two hosts, a link of {link} between them, {} files of {} together, moved {passes} times",
+            files.len(),
+            units::bytes(total)
+        );
+        let bar = ProgressBar::with_draw_target(Some(total * passes), ProgressDrawTarget::stderr());
+        let template = if colours(&std::io::stderr()) {
+            "{msg:34} {bar:30.cyan/blue} {bytes:>10} {bytes_per_sec:>12}  {elapsed} of about {duration}"
+        } else {
+            "{msg:34} {bar:30} {bytes:>10} {bytes_per_sec:>12}  {elapsed} of about {duration}"
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        let name_width = files.iter().map(|file| file.name.chars().count()).max().unwrap_or(0);
+        Progress { bar, before: 0, name_width }
+    }
+
+    /// A way is being prepared.
+    pub(super) fn prepare(&self, way: Way) {
+        let text = match way {
+            Way::Plain => "plain link".to_owned(),
+            Way::Tunnel | Way::Compressed => format!("{}: two daemons shake hands", way.words()),
+        };
+        self.say(&text);
+        self.bar.enable_steady_tick(Duration::from_millis(200));
+    }
+
+    /// A file starts.
+    pub(super) fn begin(&self, way: Way, file: &SampleFile) {
+        self.bar.set_message(format!("{}: {}", way.words(), file.name));
+    }
+
+    /// So many bytes of the present file have arrived.
+    pub(super) fn at(&self, bytes: u64) {
+        self.bar.set_position(self.before + bytes);
+    }
+
+    /// A file has arrived.
+    pub(super) fn end(&mut self, _way: Way, file: &SampleFile, moved: &Moved) {
+        self.before += file.bytes.len() as u64;
+        self.bar.set_position(self.before);
+        self.say(&format!(
+            "  {:width$}  {:>8} in {:6.2} s, {:>8} on the wire",
+            file.name,
+            units::bytes(file.bytes.len() as u64),
+            moved.took.as_secs_f64(),
+            units::bytes(moved.wire.bytes()),
+            width = self.name_width,
+        ));
+    }
+
+    /// All is done.
+    pub(super) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// A line that stays, above the bar where there is one.
+    fn say(&self, text: &str) {
+        if self.bar.is_hidden() {
+            eprintln!("{text}");
+        } else {
+            self.bar.println(text);
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! What the demonstration found: per file and way, seconds and bytes on the wire; as a table and as JSON.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use strait_scheduler::Rate;
+use strait_testbed::sample::SampleFile;
+use strait_testbed::{Cost, LinkTraffic};
+
+use super::stage::Way;
+use crate::table::Table;
+use crate::units;
+
+/// One file that was moved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moved {
+    /// From the call to `connect` until the sender knew that all had arrived.
+    pub(super) took: Duration,
+    /// What crossed the link meanwhile.
+    pub(super) wire: LinkTraffic,
+}
+
+/// What a daemon said about itself at the end, and what it used.
+#[derive(Clone, Debug)]
+pub(super) struct Tunnel {
+    /// The site's name.
+    pub(super) name: &'static str,
+    /// What `strait show --json` said.
+    pub(super) report: Value,
+    /// Processor time and memory.
+    pub(super) cost: Cost,
+}
+
+impl Tunnel {
+    /// What it used.
+    fn sentence(&self, _measured: &Measured) -> String {
+        format!(
+            "  {}: {:.2} s of a processor, {} of memory",
+            self.name,
+            self.cost.processor.as_secs_f64(),
+            units::bytes(self.cost.resident_peak)
+        )
+    }
+}
+
+/// Everything about one way of moving the files.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    /// Which way.
+    pub(super) way: Way,
+    /// Bytes on the wire before the first file, both ways: handshakes.
+    pub(super) setup: u64,
+    /// The files, in order.
+    pub(super) moved: Vec<Moved>,
+    /// The daemons, where there were any.
+    pub(super) tunnels: Vec<Tunnel>,
+}
+
+impl Measured {
+    fn total(&self) -> Moved {
+        let mut total = Moved { took: Duration::ZERO, wire: LinkTraffic::default() };
+        for moved in &self.moved {
+            total.took += moved.took;
+            total.wire.there.bytes += moved.wire.there.bytes;
+            total.wire.there.packets += moved.wire.there.packets;
+            total.wire.back.bytes += moved.wire.back.bytes;
+            total.wire.back.packets += moved.wire.back.packets;
+        }
+        total
+    }
+}
+
+/// The whole demonstration, ready to be printed.
+#[derive(Debug)]
+pub(super) struct Summary<'a> {
+    /// The link's rate.
+    pub(super) link: Rate,
+    /// What was moved.
+    pub(super) files: &'a [SampleFile],
+    /// How it went, in the order of [`Way::ALL`].
+    pub(super) measured: &'a [Measured],
+}
+
+/// The columns' heads, in two lines.
+const HEAD: [[&str; 11]; 2] = [
+    ["", "", "plain", "", "tunnel", "", "compressed", "", "", "less on", "times"],
+    [
+        "file", "size", "seconds", "wire", "seconds", "wire", "seconds", "wire", "goodput", "the wire",
+        "as fast",
+    ],
+];
+
+impl Summary<'_> {
+    /// For people: the table, and what it comes to.
+    pub(super) fn text(&self) -> String {
+        format!(
+            "\n{} over a link of {} each way; \"wire\" is whole Ethernet frames, both ways\n\n{}\n{}",
+            self.count(),
+            self.link,
+            self.table(),
+            self.sentences()
+        )
+    }
+
+    fn count(&self) -> String {
+        match self.files.len() {
+            1 => "One file".to_owned(),
+            count => format!("{count} files"),
+        }
+    }
+
+    fn table(&self) -> String {
+        let [first, second] = HEAD;
+        let mut table = Table::new(first);
+        table.row(second.map(str::to_owned));
+        for (index, file) in self.files.iter().enumerate() {
+            let moved: Vec<Moved> =
+                self.measured.iter().filter_map(|way| way.moved.get(index)).copied().collect();
+            table.row(row(&file.name, file.bytes.len() as u64, &moved));
+        }
+        let totals: Vec<Moved> = self.measured.iter().map(Measured::total).collect();
+        table.row(row("total", self.size(), &totals));
+        table.render(0)
+    }
+
+    fn size(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes.len() as u64).sum()
+    }
+
+    fn sentences(&self) -> String {
+        let mut lines = Vec::new();
+        if let [plain, others @ ..] = self.measured {
+            let (size, base) = (self.size(), plain.total());
+            for measured in others {
+                let total = measured.total();
+                lines.push(format!(
+                    "{}: {} times the plain link's goodput ({} against {}), {} of its bytes on the wire; handshakes took {}",
+                    measured.way.words(),
+                    times(base.took, total.took),
+                    units::per_second(size, total.took),
+                    units::per_second(size, base.took),
+                    percent(total.wire.bytes(), base.wire.bytes()),
+                    units::bytes(measured.setup),
+                ));
+                lines.extend(measured.tunnels.iter().map(|tunnel| tunnel.sentence(measured)));
+            }
+        }
+        lines.join("\n") + "\n"
+    }
+
+    /// For programs: every number in bytes and seconds, and what the daemons said.
+    pub(super) fn json(&self) -> String {
+        let files: Vec<Value> = self
+            .files
+            .iter()
+            .enumerate()
+            .map(|(index, file)| {
+                let moved = self.measured.iter().filter_map(|way| Some((way, way.moved.get(index)?)));
+                let size = file.bytes.len() as u64;
+                let ways: serde_json::Map<String, Value> =
+                    moved.map(|(way, moved)| (way.way.word().to_owned(), moved.json(size))).collect();
+                json!({ "name": file.name, "bytes": size, "ways": ways })
+            })
+            .collect();
+        let ways: serde_json::Map<String, Value> = self
+            .measured
+            .iter()
+            .map(|measured| (measured.way.word().to_owned(), measured.json(self.size())))
+            .collect();
+        let whole = json!({
+            "link_bits_per_second": self.link.bits(),
+            "bytes": self.size(),
+            "files": files,
+            "total": ways,
+        });
+        format!("{whole:#}\n")
+    }
+}
+
+impl Moved {
+    fn json(&self, size: u64) -> Value {
+        json!({
+            "seconds": self.took.as_secs_f64(),
+            "wire_bytes": self.wire.bytes(),
+            "wire_bytes_there": self.wire.there.bytes,
+            "wire_bytes_back": self.wire.back.bytes,
+            "wire_packets": self.wire.there.packets + self.wire.back.packets,
+            "goodput_bytes_per_second": size as f64 / self.took.as_secs_f64(),
+        })
+    }
+}
+
+impl Measured {
+    fn json(&self, size: u64) -> Value {
+        let mut value = self.total().json(size);
+        let tunnels: Vec<Value> = self
+            .tunnels
+            .iter()
+            .map(|tunnel| {
+                json!({
+                    "name": tunnel.name,
+                    "processor_seconds": tunnel.cost.processor.as_secs_f64(),
+                    "memory_bytes": tunnel.cost.resident_peak,
+                    "report": tunnel.report,
+                })
+            })
+            .collect();
+        value["setup_wire_bytes"] = self.setup.into();
+        value["tunnels"] = tunnels.into();
+        value
+    }
+}
+
+/// A line of the table: the three ways, then the last against the first.
+fn row(name: &str, size: u64, moved: &[Moved]) -> Vec<String> {
+    let mut cells = vec![name.to_owned(), units::bytes(size)];
+    for way in moved {
+        cells.push(format!("{:.2}", way.took.as_secs_f64()));
+        cells.push(units::bytes(way.wire.bytes()));
+    }
+    if let (Some(plain), Some(compressed)) = (moved.first(), moved.last()) {
+        cells.push(units::per_second(size, compressed.took));
+        cells.push(units::ratio(plain.wire.bytes(), compressed.wire.bytes()));
+        cells.push(times(plain.took, compressed.took));
+    }
+    cells
+}
+
+/// How many times `short` fits into `long`.
+fn times(long: Duration, short: Duration) -> String {
+    if short.is_zero() { "-".to_owned() } else { format!("{:.2}", long.as_secs_f64() / short.as_secs_f64()) }
+}
+
+/// A part of a whole.
+fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 { "-".to_owned() } else { format!("{:.0} %", 100.0 * part as f64 / whole as f64) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strait_testbed::Carried;
+
+    fn moved(millis: u64, bytes: u64) -> Moved {
+        let there = Carried { packets: bytes / 1000, bytes };
+        let back = Carried { packets: 10, bytes: 1000 };
+        Moved { took: Duration::from_millis(millis), wire: LinkTraffic { there, back } }
+    }
+
+    fn measured(way: Way, moved: Vec<Moved>) -> Measured {
+        Measured { way, setup: 7_100, moved, tunnels: Vec::new() }
+    }
+
+    fn summary(check: impl FnOnce(&Summary<'_>)) {
+        let file =
+            |name: &str, size: usize| SampleFile { name: name.to_owned(), bytes: vec![0; size].into() };
+        let files = [file("a.log", 1_800_000), file("b.bin", 200_000)];
+        let ways = [
+            measured(Way::Plain, vec![moved(10_000, 1_899_000), moved(1_200, 211_000)]),
+            measured(Way::Tunnel, vec![moved(10_500, 1_959_000), moved(1_250, 219_000)]),
+            measured(Way::Compressed, vec![moved(2_500, 399_000), moved(1_250, 219_000)]),
+        ];
+        let link = "1.5Mbit".parse().unwrap();
+        check(&Summary { link, files: &files, measured: &ways });
+    }
+
+    #[test]
+    fn the_table_and_what_it_comes_to() {
+        summary(|summary| {
+            let expected = "\
+                                plain           tunnel           compressed                     less on    times\n\
+                file       size  seconds     wire  seconds     wire     seconds    wire   goodput  the wire  as fast\n";
+            let text = summary.table();
+            let squeeze = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+            let lines: Vec<String> = text.lines().map(squeeze).collect();
+            assert_eq!(lines[0], squeeze(expected.lines().next().unwrap()));
+            assert_eq!(lines[2], "a.log 1.80 MB 10.00 1.90 MB 10.50 1.96 MB 2.50 400 kB 720 kB/s 4.75 4.00");
+            assert_eq!(lines[4], "total 2.00 MB 11.20 2.11 MB 11.75 2.18 MB 3.75 620 kB 533 kB/s 3.41 2.99");
+            assert!(
+                summary
+                    .sentences()
+                    .contains("2.99 times the plain link's goodput (533 kB/s against 179 kB/s)")
+            );
+        });
+    }
+
+    #[test]
+    fn json_has_every_number() {
+        summary(|summary| {
+            let value: Value = serde_json::from_str(&summary.json()).unwrap();
+            assert_eq!(value["files"][0]["ways"]["compressed"]["wire_bytes"], 400_000);
+            assert_eq!(value["total"]["plain"]["wire_bytes"], 2_112_000);
+            assert_eq!(value["total"]["tunnel"]["setup_wire_bytes"], 7_100);
+            assert_eq!(value["link_bits_per_second"], 1_500_000);
+        });
+    }
+}
