@@ -173,14 +173,20 @@ impl fmt::Display for Event {
             }
             Event::Refused { from, why } => write!(f, "{from} refused: {why}"),
             Event::Failed { why, failures, retry, .. } => {
-                write!(f, "handshake failed ({failures} in a row): {why}; not before {:.1} s again", retry.as_secs_f32())
+                write!(
+                    f,
+                    "handshake failed ({failures} in a row): {why}; not before {:.1} s again",
+                    retry.as_secs_f32()
+                )
             }
             Event::Yielded { .. } => f.write_str("both ends began at once; the peer's handshake goes on"),
             Event::Expired { outbound, .. } => {
                 write!(f, "idle session (SPI {outbound} out) withdrawn; the next packet makes a new one")
             }
             Event::Moved { to, .. } => write!(f, "peer is now at {to}"),
-            Event::Silent { .. } => f.write_str("packets go out and nothing comes back; asking for a sign of life"),
+            Event::Silent { .. } => {
+                f.write_str("packets go out and nothing comes back; asking for a sign of life")
+            }
             Event::Unresolved { name, why, .. } => write!(f, "cannot look up {name}: {why}"),
             Event::NoEndpoint { .. } => {
                 f.write_str("packets wait, but the peer has no `endpoint` and has not spoken yet")

@@ -18,13 +18,17 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod action;
+mod agreement;
 mod base64;
+mod channel;
 mod control;
 mod event;
 mod identity;
+mod keystream;
 mod message;
 mod settings;
 mod status;
+mod tls;
 
 pub use action::{Action, DangerKey, Direction};
 pub use control::Control;

@@ -73,7 +73,7 @@ pub struct Settings {
 }
 
 /// Settings that no node can run with.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
     /// A key lifetime outside the limits.

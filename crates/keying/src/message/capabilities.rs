@@ -5,8 +5,8 @@ use strait_crypto::{Ranking, Suite, SuiteSet};
 use strait_ipsec::IvMode;
 use strait_scheduler::Rate;
 
-use super::fields::{Fields, Writer};
 use super::MessageError;
+use super::fields::{Fields, Writer};
 
 pub(super) const SUITES: u8 = 2;
 pub(super) const COSTS: u8 = 3;

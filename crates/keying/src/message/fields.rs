@@ -47,7 +47,11 @@ impl<'a> Fields<'a> {
     }
 
     /// The value of `tag` as exactly `N` bytes.
-    pub(super) fn array<const N: usize>(&self, tag: u8, field: &'static str) -> Result<[u8; N], MessageError> {
+    pub(super) fn array<const N: usize>(
+        &self,
+        tag: u8,
+        field: &'static str,
+    ) -> Result<[u8; N], MessageError> {
         let value = self.get(tag).ok_or(MessageError::Missing { field })?;
         value.try_into().map_err(|_| MessageError::Length { field, given: value.len() })
     }

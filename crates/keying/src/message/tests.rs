@@ -72,7 +72,9 @@ fn truncation_is_an_error_at_every_length() {
     let mut whole_fields = 0;
     for len in 0..bytes.len() {
         match Message::parse(&bytes[..len]) {
-            Err(MessageError::Truncated { at, need }) => assert!(at == len && need >= 1, "{len}: {at} {need}"),
+            Err(MessageError::Truncated { at, need }) => {
+                assert!(at == len && need >= 1, "{len}: {at} {need}")
+            }
             Err(MessageError::Missing { .. }) => whole_fields += 1,
             // The two last fields, rate and measurements, may be absent.
             Ok(message) => assert_ne!(message, offer(), "{len}"),
@@ -162,27 +164,30 @@ fn a_suite_without_a_cost_is_the_last_choice() {
 
 fn any_capabilities() -> impl Strategy<Value = Capabilities> {
     let sets = (0..8_u8, 0..16_u8, any::<[bool; 2]>());
-    let numbers = (any::<[u32; 3]>(), any::<u32>(), any::<u16>(), proptest::option::of(500..1_000_000_000_u64));
+    let numbers =
+        (any::<[u32; 3]>(), any::<u32>(), any::<u16>(), proptest::option::of(500..1_000_000_000_u64));
     let measured = proptest::collection::vec((0..4_u8, any::<i8>(), any::<u64>()), 0..64);
-    (sets, numbers, measured).prop_map(|((suites, codecs, [iv, format]), (costs, cap, mtu, down), measured)| {
-        let ranking = Ranking { nanos_per_packet: costs };
-        Capabilities {
-            suites: SuiteSet::from_bits(suites),
-            ranking: Ranking { nanos_per_packet: Suite::ALL.map(|suite| ranking.cost(suite)) },
-            codecs: CodecSet::from_bits(codecs),
-            block_cap: cap,
-            iv: if iv { IvMode::Explicit } else { IvMode::Implicit },
-            format: if format { Format::Standard } else { Format::Strait },
-            inner_mtu: mtu,
-            down: down.and_then(Rate::from_bits),
-            measured: measured
-                .into_iter()
-                .filter_map(|(codec, level, bytes_per_second)| {
-                    Some(Measured { codec: Codec::from_id(codec)?, level, bytes_per_second })
-                })
-                .collect(),
-        }
-    })
+    (sets, numbers, measured).prop_map(
+        |((suites, codecs, [iv, format]), (costs, cap, mtu, down), measured)| {
+            let ranking = Ranking { nanos_per_packet: costs };
+            Capabilities {
+                suites: SuiteSet::from_bits(suites),
+                ranking: Ranking { nanos_per_packet: Suite::ALL.map(|suite| ranking.cost(suite)) },
+                codecs: CodecSet::from_bits(codecs),
+                block_cap: cap,
+                iv: if iv { IvMode::Explicit } else { IvMode::Implicit },
+                format: if format { Format::Standard } else { Format::Strait },
+                inner_mtu: mtu,
+                down: down.and_then(Rate::from_bits),
+                measured: measured
+                    .into_iter()
+                    .filter_map(|(codec, level, bytes_per_second)| {
+                        Some(Measured { codec: Codec::from_id(codec)?, level, bytes_per_second })
+                    })
+                    .collect(),
+            }
+        },
+    )
 }
 
 proptest! {

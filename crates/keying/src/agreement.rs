@@ -1,0 +1,135 @@
+//! What two nodes' capabilities come to, and the keys for it; both ends compute the same.
+
+use strait_crypto::{KeyMaterial, MAX_KEY_MATERIAL, Suite, WrongLength, choose};
+use strait_ipsec::{IvMode, Payloads};
+use zeroize::Zeroizing;
+
+use crate::{Capabilities, Format};
+
+/// What the keys are exported under (RFC 8446 section 7.5, RFC 5705 section 4).
+pub(crate) const LABEL: &[u8] = b"EXPORTER-strait-esp-v1";
+/// Bytes that are exported: the longest key and salt for each direction.
+pub(crate) const EXPORT_LEN: usize = 2 * MAX_KEY_MATERIAL;
+
+/// What a pair of associations is to be like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Agreement {
+    /// The suite that costs both ends least.
+    pub suite: Suite,
+    /// Where the IV is.
+    pub iv: IvMode,
+    /// What this end reads.
+    pub inbound: Payloads,
+    /// What the other end reads.
+    pub outbound: Payloads,
+}
+
+impl Agreement {
+    /// What comes of `mine` and `theirs`; none when no suite is allowed at both ends.
+    pub(crate) fn of(mine: &Capabilities, theirs: &Capabilities) -> Option<Agreement> {
+        let suite = choose(&mine.ranking, &theirs.ranking, mine.suites.intersect(theirs.suites))?;
+        let explicit = mine.iv == IvMode::Explicit || theirs.iv == IvMode::Explicit;
+        let standard = mine.format == Format::Standard || theirs.format == Format::Standard;
+        let payloads = |reader: &Capabilities| {
+            if standard {
+                return Payloads::Standard;
+            }
+            // The smaller cap serves both ways: neither builds what it would not itself take.
+            Payloads::Strait { codecs: reader.codecs, block_cap: mine.block_cap.min(theirs.block_cap) }
+        };
+        Some(Agreement {
+            suite,
+            iv: if explicit { IvMode::Explicit } else { IvMode::Implicit },
+            inbound: payloads(mine),
+            outbound: payloads(theirs),
+        })
+    }
+}
+
+/// The two keys of a pair, cut from what TLS exported: the initiator's first.
+pub(crate) struct PairKeys {
+    /// From initiator to responder.
+    pub forth: KeyMaterial,
+    /// From responder to initiator.
+    pub back: KeyMaterial,
+}
+
+impl PairKeys {
+    pub(crate) fn cut(suite: Suite, exported: &Zeroizing<[u8; EXPORT_LEN]>) -> Result<PairKeys, WrongLength> {
+        let (forth, back) = exported.split_at(MAX_KEY_MATERIAL);
+        let key =
+            |half: &[u8]| KeyMaterial::new(suite, half.get(..suite.key_material_len()).unwrap_or_default());
+        Ok(PairKeys { forth: key(forth)?, back: key(back)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strait_compress::{Codec, CodecSet};
+    use strait_crypto::{Ranking, SuiteSet};
+
+    fn capabilities() -> Capabilities {
+        Capabilities {
+            suites: SuiteSet::ALL,
+            ranking: Ranking { nanos_per_packet: [10, 20, 30] },
+            codecs: CodecSet::ALL,
+            block_cap: 65_536,
+            iv: IvMode::Implicit,
+            format: Format::Strait,
+            inner_mtu: 1420,
+            down: None,
+            measured: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn both_ends_come_to_the_same() {
+        let mine = capabilities();
+        let table = [
+            capabilities(),
+            Capabilities { ranking: Ranking { nanos_per_packet: [900, 800, 100] }, ..capabilities() },
+            Capabilities { iv: IvMode::Explicit, block_cap: 1000, ..capabilities() },
+            Capabilities { format: Format::Standard, ..capabilities() },
+            Capabilities { codecs: CodecSet::EMPTY.with(Codec::Lz4), ..capabilities() },
+            Capabilities { suites: SuiteSet::EMPTY.with(Suite::Aes256Gcm), ..capabilities() },
+        ];
+        for theirs in table {
+            let here = Agreement::of(&mine, &theirs).unwrap();
+            let there = Agreement::of(&theirs, &mine).unwrap();
+            let turned = Agreement { inbound: there.outbound, outbound: there.inbound, ..there };
+            assert_eq!(here, turned, "{theirs:?}");
+        }
+    }
+
+    #[test]
+    fn either_end_may_insist() {
+        let mine = capabilities();
+        let theirs = Capabilities {
+            suites: SuiteSet::EMPTY.with(Suite::ChaCha20Poly1305),
+            iv: IvMode::Explicit,
+            block_cap: 1000,
+            codecs: CodecSet::EMPTY.with(Codec::Lz4),
+            ..capabilities()
+        };
+        let agreed = Agreement::of(&mine, &theirs).unwrap();
+        assert_eq!(agreed.suite, Suite::ChaCha20Poly1305);
+        assert_eq!(agreed.iv, IvMode::Explicit);
+        assert_eq!(agreed.inbound, Payloads::Strait { codecs: CodecSet::ALL, block_cap: 1000 });
+        assert_eq!(agreed.outbound, Payloads::Strait { codecs: theirs.codecs, block_cap: 1000 });
+        let standard = Capabilities { format: Format::Standard, ..capabilities() };
+        assert_eq!(Agreement::of(&mine, &standard).unwrap().inbound, Payloads::Standard);
+        let none = Capabilities { suites: SuiteSet::EMPTY, ..capabilities() };
+        assert_eq!(Agreement::of(&mine, &none), None);
+    }
+
+    #[test]
+    fn the_two_keys_share_no_byte() {
+        let exported = Zeroizing::new(core::array::from_fn(|at| u8::try_from(at).unwrap()));
+        for suite in Suite::ALL {
+            let keys = PairKeys::cut(suite, &exported).unwrap();
+            assert_eq!(keys.forth.expose(), &exported[..suite.key_material_len()]);
+            assert_eq!(keys.back.expose(), &exported[36..36 + suite.key_material_len()]);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! One QUIC connection (RFC 9000) with one stream of messages on it.
+
+pub(crate) mod admission;
+mod endpoint;
+mod reading;
+mod transport;
+
+use std::net::SocketAddr;
+
+use quinn_proto::{
+    ApplicationClose, Connection, ConnectionError, ConnectionHandle, StreamId, TransportErrorCode, VarInt,
+};
+use rustls::pki_types::CertificateDer;
+use strait_clock::Time;
+use zeroize::Zeroizing;
+
+use crate::agreement::{EXPORT_LEN, LABEL};
+use crate::{Message, MessageError, PublicKey, Role};
+
+pub(crate) use endpoint::{CannotConnect, Channels};
+
+/// A connection's number within one node, never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ChannelId(u64);
+
+/// What happened on a channel.
+#[derive(Debug)]
+pub(crate) enum Signal {
+    /// The other end proved its key; of an initiator, it has not judged ours yet (RFC 8446 section 4.4).
+    Connected,
+    /// A message, and its bytes as they came, length included.
+    Message(Message, Vec<u8>),
+    /// Bytes that are no message.
+    Garbled(MessageError),
+    /// All that was sent has arrived.
+    Delivered,
+    /// It is over; nothing follows.
+    Closed(Closed),
+}
+
+/// How a channel ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Closed {
+    /// The other end closed it with one of our codes.
+    ByPeer(Code),
+    /// The other end has another key than it should.
+    WrongKey,
+    /// The other end refuses our key.
+    RefusedThere,
+    /// Nothing came for too long.
+    TimedOut,
+    /// Anything else QUIC can end with.
+    Broken(String),
+}
+
+/// Why a channel is closed: QUIC's application error code (RFC 9000 section 20.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// All is said.
+    Done = 0,
+    /// The other end's own handshake goes first.
+    Yield = 1,
+    /// A message was wrong.
+    Malformed = 2,
+    /// There is no common suite.
+    NoSuite = 3,
+    /// The key is no longer allowed.
+    Stranger = 4,
+    /// A newer handshake took its place.
+    Superseded = 5,
+    /// It took too long.
+    GaveUp = 6,
+    /// Something in here failed.
+    Internal = 7,
+}
+
+impl Code {
+    const ALL: [Code; 8] = [
+        Code::Done,
+        Code::Yield,
+        Code::Malformed,
+        Code::NoSuite,
+        Code::Stranger,
+        Code::Superseded,
+        Code::GaveUp,
+        Code::Internal,
+    ];
+
+    const fn number(self) -> u32 {
+        self as u32
+    }
+
+    /// The text of the code; a peer's own words are not repeated in a log.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Code::Done => "it was done",
+            Code::Yield => "it has a handshake of its own under way",
+            Code::Malformed => "it could not read a message of ours",
+            Code::NoSuite => "no cipher suite is allowed at both ends",
+            Code::Stranger => "it does not know this node's key any more",
+            Code::Superseded => "a newer handshake took its place",
+            Code::GaveUp => "it took too long",
+            Code::Internal => "it failed within",
+        }
+    }
+}
+
+/// Keys were asked for before there are any, or a second time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoExport;
+
+/// Whether keys were taken from a connection; they are taken once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Export {
+    Fresh,
+    Taken,
+}
+
+/// Whether a channel still says anything to its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Voice {
+    Speaking,
+    Silent,
+}
+
+struct Channel {
+    handle: ConnectionHandle,
+    connection: Connection,
+    role: Role,
+    stream: Option<StreamId>,
+    /// Bytes of a message that is not complete.
+    inbox: Vec<u8>,
+    export: Export,
+    voice: Voice,
+    opened: Time,
+    due: Option<Time>,
+}
+
+impl Channel {
+    fn new(handle: ConnectionHandle, connection: Connection, role: Role, now: Time) -> Channel {
+        Channel {
+            handle,
+            connection,
+            role,
+            stream: None,
+            inbox: Vec::new(),
+            export: Export::Fresh,
+            voice: Voice::Speaking,
+            opened: now,
+            due: None,
+        }
+    }
+
+    fn remote(&self) -> SocketAddr {
+        self.connection.remote_address()
+    }
+
+    /// The key that TLS has verified at the other end.
+    fn peer_key(&self) -> Option<PublicKey> {
+        let identity = self.connection.crypto_session().peer_identity()?;
+        let spki = identity.downcast::<Vec<CertificateDer<'static>>>().ok()?;
+        PublicKey::from_spki(spki.first()?)
+    }
+
+    /// Key material bound to `context`; the second time there is none.
+    fn export(&mut self, context: &[u8]) -> Result<Zeroizing<[u8; EXPORT_LEN]>, NoExport> {
+        if self.export == Export::Taken || self.connection.is_handshaking() {
+            return Err(NoExport);
+        }
+        self.export = Export::Taken;
+        let mut material = Zeroizing::new([0; EXPORT_LEN]);
+        let session = self.connection.crypto_session();
+        session.export_keying_material(material.as_mut_slice(), LABEL, context).map_err(|_| NoExport)?;
+        Ok(material)
+    }
+}
+
+impl Closed {
+    fn of(error: &ConnectionError) -> Closed {
+        /// TLS alert `access_denied` (RFC 8446 section 6.2): a key that is not allowed.
+        const ACCESS_DENIED: u8 = 49;
+        match error {
+            ConnectionError::ApplicationClosed(ApplicationClose { error_code, .. }) => {
+                let known = Code::ALL.into_iter().find(|code| VarInt::from_u32(code.number()) == *error_code);
+                known.map_or_else(|| Closed::Broken(format!("with code {error_code}")), Closed::ByPeer)
+            }
+            ConnectionError::TransportError(error)
+                if error.code == TransportErrorCode::crypto(ACCESS_DENIED) =>
+            {
+                Closed::WrongKey
+            }
+            ConnectionError::ConnectionClosed(close)
+                if close.error_code == TransportErrorCode::crypto(ACCESS_DENIED) =>
+            {
+                Closed::RefusedThere
+            }
+            ConnectionError::ConnectionClosed(close) => Closed::Broken(close.error_code.to_string()),
+            ConnectionError::TimedOut => Closed::TimedOut,
+            other => Closed::Broken(other.to_string()),
+        }
+    }
+}

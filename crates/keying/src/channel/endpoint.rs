@@ -1,0 +1,353 @@
+//! All QUIC connections of a node: datagrams in, signals and datagrams out.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use quinn_proto::{
+    ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointEvent, Incoming, Transmit, VarInt,
+};
+use strait_clock::{Deadline, Time};
+use strait_wire::tos::Ecn;
+use zeroize::Zeroizing;
+
+use super::admission::{self, Address, Verdict};
+use super::transport::{self, Epoch, TokenClock};
+use super::{Channel, ChannelId, Closed, Code, NoExport, Signal, Voice};
+use crate::agreement::EXPORT_LEN;
+use crate::keystream::Keystream;
+use crate::tls::{AllowList, SERVER_NAME, Tls};
+use crate::{Message, PublicKey, Role, Settings, SetupError};
+
+/// How long a channel lives at most, whatever its peer does: an attempt's 10 s and time to close.
+const LIFE: Duration = Duration::from_secs(15);
+
+/// Why a connection cannot even be begun.
+#[derive(Debug)]
+pub(crate) enum CannotConnect {
+    /// QUIC has something against the address.
+    Address,
+    /// TLS cannot be set up.
+    Tls(SetupError),
+}
+
+/// All QUIC connections of a node.
+pub(crate) struct Channels {
+    epoch: Epoch,
+    clock: Arc<TokenClock>,
+    endpoint: Endpoint,
+    tls: Tls,
+    cids: Keystream,
+    channels: BTreeMap<ChannelId, Channel>,
+    by_handle: BTreeMap<usize, ChannelId>,
+    last: u64,
+    /// Channels that may have something to send.
+    stirred: BTreeSet<ChannelId>,
+    signals: VecDeque<(ChannelId, Signal)>,
+    transmits: VecDeque<(SocketAddr, Box<[u8]>)>,
+    buffer: Vec<u8>,
+}
+
+impl core::fmt::Debug for Channels {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Channels").field("open", &self.channels.len()).finish_non_exhaustive()
+    }
+}
+
+impl Channels {
+    pub(crate) fn new(
+        settings: &Settings,
+        allowed: Arc<AllowList>,
+        now: Time,
+    ) -> Result<Channels, SetupError> {
+        let tls = Tls::new(&settings.identity)?;
+        let clock = Arc::new(TokenClock::default());
+        clock.set(now);
+        let server =
+            transport::server(tls.server(allowed)?, &settings.seed, Arc::clone(&clock), admission::MOST);
+        let config = transport::endpoint(&settings.seed);
+        Ok(Channels {
+            epoch: Epoch(settings.base),
+            clock,
+            endpoint: Endpoint::new(Arc::new(config), Some(Arc::new(server)), false, None),
+            tls,
+            cids: Keystream::new(&settings.seed, "first connection id"),
+            channels: BTreeMap::new(),
+            by_handle: BTreeMap::new(),
+            last: 0,
+            stirred: BTreeSet::new(),
+            signals: VecDeque::new(),
+            transmits: VecDeque::new(),
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Begins a handshake with whoever has `key`, at `to`.
+    pub(crate) fn connect(
+        &mut self,
+        to: SocketAddr,
+        key: PublicKey,
+        now: Time,
+    ) -> Result<ChannelId, CannotConnect> {
+        let tls = self.tls.client(key).map_err(CannotConnect::Tls)?;
+        let config = transport::client(tls, self.cids.next_block());
+        let connected = self.endpoint.connect(self.epoch.instant(now), config, to, SERVER_NAME);
+        let (handle, connection) = connected.map_err(|_| CannotConnect::Address)?;
+        Ok(self.add(Channel::new(handle, connection, Role::Initiator, now)))
+    }
+
+    /// Takes a datagram from the network.
+    pub(crate) fn datagram(&mut self, from: SocketAddr, ecn: Ecn, data: &[u8], now: Time) {
+        self.clock.set(now);
+        let ecn = match ecn {
+            Ecn::NotEct => None,
+            Ecn::Ect0 => Some(EcnCodepoint::Ect0),
+            Ecn::Ect1 => Some(EcnCodepoint::Ect1),
+            Ecn::Ce => Some(EcnCodepoint::Ce),
+        };
+        let at = self.epoch.instant(now);
+        let mut buffer = core::mem::take(&mut self.buffer);
+        buffer.clear();
+        match self.endpoint.handle(at, from, None, ecn, BytesMut::from(data), &mut buffer) {
+            Some(DatagramEvent::ConnectionEvent(ConnectionHandle(handle), event)) => {
+                if let Some((id, channel)) = self.by_handle(handle) {
+                    channel.connection.handle_event(event);
+                    self.hear(id);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => self.admit(incoming, &mut buffer, now),
+            Some(DatagramEvent::Response(transmit)) => self.transmit(&transmit, &buffer),
+            None => {}
+        }
+        self.buffer = buffer;
+    }
+
+    /// Runs the timers that are due at `now`.
+    pub(crate) fn timeout(&mut self, now: Time) {
+        let at = self.epoch.instant(now);
+        let due: Vec<ChannelId> =
+            self.channels.iter().filter(|(_, channel)| channel.due_at() <= now).map(|(id, _)| *id).collect();
+        for id in due {
+            let Some(channel) = self.channels.get_mut(&id) else { continue };
+            if channel.opened + LIFE <= now {
+                self.end(id, now);
+                continue;
+            }
+            channel.connection.handle_timeout(at);
+            self.hear(id);
+        }
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
+        let at = self.channels.values().map(Channel::due_at).min()?;
+        Some(Deadline { at, why: "a control connection's timer" })
+    }
+
+    pub(crate) fn next_signal(&mut self) -> Option<(ChannelId, Signal)> {
+        self.signals.pop_front()
+    }
+
+    pub(crate) fn has_signals(&self) -> bool {
+        !self.signals.is_empty()
+    }
+
+    pub(crate) fn next_transmit(&mut self) -> Option<(SocketAddr, Box<[u8]>)> {
+        self.transmits.pop_front()
+    }
+
+    /// Puts into datagrams what the channels have to send, and forgets those that are over.
+    pub(crate) fn flush(&mut self, now: Time) {
+        while let Some(id) = self.stirred.pop_first() {
+            self.flush_one(id, now);
+        }
+    }
+
+    pub(crate) fn role(&self, id: ChannelId) -> Option<Role> {
+        self.channels.get(&id).map(|channel| channel.role)
+    }
+
+    pub(crate) fn remote(&self, id: ChannelId) -> Option<SocketAddr> {
+        self.channels.get(&id).map(Channel::remote)
+    }
+
+    pub(crate) fn peer_key(&self, id: ChannelId) -> Option<PublicKey> {
+        self.channels.get(&id)?.peer_key()
+    }
+
+    /// Channels that exist, those that are only fading included.
+    pub(crate) fn len(&self) -> usize {
+        self.channels.len()
+    }
+
+    /// Sends a message and returns its bytes; it cannot fail on a channel that lives, as its flow-control
+    /// window is larger than all messages of a handshake.
+    pub(crate) fn send(&mut self, id: ChannelId, message: &Message) -> Vec<u8> {
+        let frame = message.emit();
+        if let Some(channel) = self.channels.get_mut(&id)
+            && let Some(stream) = channel.stream
+        {
+            let mut stream = channel.connection.send_stream(stream);
+            // An error here means that the connection is over, which a signal says.
+            let _ = stream.write(&frame);
+            if *message == Message::Confirm {
+                let _ = stream.finish();
+            }
+            self.stirred.insert(id);
+        }
+        frame
+    }
+
+    /// Key material bound to `context`, once.
+    pub(crate) fn export(
+        &mut self,
+        id: ChannelId,
+        context: &[u8],
+    ) -> Result<Zeroizing<[u8; EXPORT_LEN]>, NoExport> {
+        self.channels.get_mut(&id).ok_or(NoExport)?.export(context)
+    }
+
+    /// Closes a channel; it says nothing more to its owner.
+    pub(crate) fn close(&mut self, id: ChannelId, code: Code, now: Time) {
+        let at = self.epoch.instant(now);
+        if let Some(channel) = self.channels.get_mut(&id) {
+            channel.connection.close(at, VarInt::from_u32(code.number()), Bytes::new());
+            self.silence(id);
+            self.stirred.insert(id);
+        }
+    }
+
+    /// A channel says nothing more to its owner, nor does what it has said already.
+    pub(crate) fn silence(&mut self, id: ChannelId) {
+        if let Some(channel) = self.channels.get_mut(&id) {
+            channel.voice = Voice::Silent;
+        }
+        self.signals.retain(|(of, _)| *of != id);
+    }
+
+    /// The end of a channel that lived too long: a stranger's is dropped, a peer's is closed as well.
+    fn end(&mut self, id: ChannelId, now: Time) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        if channel.voice == Voice::Speaking {
+            channel.voice = Voice::Silent;
+            self.signals.push_back((id, Signal::Closed(Closed::TimedOut)));
+        }
+        let known = !channel.connection.is_handshaking();
+        if known && !channel.connection.is_closed() {
+            channel.connection.close(
+                self.epoch.instant(now),
+                VarInt::from_u32(Code::GaveUp.number()),
+                Bytes::new(),
+            );
+            self.flush_one(id, now);
+        }
+        if let Some(channel) = self.channels.get(&id) {
+            let handle = channel.handle;
+            self.endpoint.handle_event(handle, EndpointEvent::drained());
+            self.forget(id);
+        }
+    }
+
+    fn admit(&mut self, incoming: Incoming, buffer: &mut Vec<u8>, now: Time) {
+        let address = if incoming.remote_address_validated() { Address::Proven } else { Address::Claimed };
+        let source = admission::source(incoming.remote_address().ip());
+        let guests = || self.channels.values().filter(|channel| channel.role == Role::Responder);
+        let same = guests().filter(|guest| admission::source(guest.remote().ip()) == source).count();
+        match admission::judge(guests().count(), same, address) {
+            Verdict::Admit => self.accept(incoming, buffer, now),
+            Verdict::Prove => match self.endpoint.retry(incoming, buffer) {
+                Ok(transmit) => self.transmit(&transmit, buffer),
+                Err(error) => self.endpoint.ignore(error.into_incoming()),
+            },
+            Verdict::Ignore => self.endpoint.ignore(incoming),
+        }
+    }
+
+    fn accept(&mut self, incoming: Incoming, buffer: &mut Vec<u8>, now: Time) {
+        match self.endpoint.accept(incoming, self.epoch.instant(now), buffer, None) {
+            Ok((handle, connection)) => {
+                let id = self.add(Channel::new(handle, connection, Role::Responder, now));
+                self.hear(id);
+            }
+            Err(error) => {
+                if let Some(transmit) = error.response {
+                    self.transmit(&transmit, buffer);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, channel: Channel) -> ChannelId {
+        self.last += 1;
+        let id = ChannelId(self.last);
+        self.by_handle.insert(channel.handle.0, id);
+        self.channels.insert(id, channel);
+        self.stirred.insert(id);
+        id
+    }
+
+    fn forget(&mut self, id: ChannelId) {
+        if let Some(channel) = self.channels.remove(&id) {
+            self.by_handle.remove(&channel.handle.0);
+            self.stirred.remove(&id);
+        }
+    }
+
+    fn by_handle(&mut self, handle: usize) -> Option<(ChannelId, &mut Channel)> {
+        let id = *self.by_handle.get(&handle)?;
+        self.channels.get_mut(&id).map(|channel| (id, channel))
+    }
+
+    /// Turns what the connection has to say into signals.
+    fn hear(&mut self, id: ChannelId) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        while let Some(event) = channel.connection.poll_endpoint_events() {
+            if let Some(answer) = self.endpoint.handle_event(channel.handle, event) {
+                channel.connection.handle_event(answer);
+            }
+        }
+        let (signals, voice) = (&mut self.signals, channel.voice);
+        while let Some(event) = channel.connection.poll() {
+            channel.interpret(event, &mut |signal| {
+                if voice == Voice::Speaking {
+                    signals.push_back((id, signal));
+                }
+            });
+        }
+        self.stirred.insert(id);
+    }
+
+    fn flush_one(&mut self, id: ChannelId, now: Time) {
+        let at = self.epoch.instant(now);
+        let mut buffer = core::mem::take(&mut self.buffer);
+        loop {
+            buffer.clear();
+            let Some(channel) = self.channels.get_mut(&id) else { break };
+            let Some(transmit) = channel.connection.poll_transmit(at, 1, &mut buffer) else { break };
+            self.transmit(&transmit, &buffer);
+        }
+        self.buffer = buffer;
+        self.hear(id);
+        self.stirred.remove(&id);
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        channel.due = channel.connection.poll_timeout().map(|due| self.epoch.time(due));
+        if channel.connection.is_drained() {
+            self.forget(id);
+        }
+    }
+
+    fn transmit(&mut self, transmit: &Transmit, buffer: &[u8]) {
+        if let Some(bytes) = buffer.get(..transmit.size) {
+            self.transmits.push_back((transmit.destination, bytes.into()));
+        }
+    }
+}
+
+impl Channel {
+    /// When it next wants its timers run.
+    fn due_at(&self) -> Time {
+        let end = self.opened + LIFE;
+        self.due.map_or(end, |due| due.min(end))
+    }
+}

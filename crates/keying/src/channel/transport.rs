@@ -1,0 +1,146 @@
+//! How QUIC is set up for a handshake and a few messages on a thin link.
+
+use core::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use aws_lc_rs::{hkdf, hmac};
+use quinn_proto::{
+    ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, NoneTokenStore, ServerConfig,
+    TimeSource, TransportConfig, VarInt,
+};
+use strait_clock::Time;
+
+use crate::Role;
+use crate::keystream::Keystream;
+
+/// Bytes of our connection ids: unguessable, and no longer than they must be (RFC 9000 section 5.1).
+const CID_LEN: usize = 8;
+/// Nothing heard for this long ends a connection: as long as an attempt lasts.
+const IDLE: VarInt = VarInt::from_u32(10_000);
+/// What the peer may have under way: four of the largest messages.
+const WINDOW: VarInt = VarInt::from_u32(16 * 1024);
+/// Least time between two stateless resets, which strangers can provoke (RFC 9000 section 10.3.3).
+const RESET_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a Retry token serves: the client answers at once, or after a few retransmissions.
+const RETRY_LIFETIME: Duration = Duration::from_secs(15);
+
+/// Translates between our time and the instants that QUIC counts in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Epoch(pub(super) Instant);
+
+impl Epoch {
+    pub(super) fn instant(self, time: Time) -> Instant {
+        self.0.checked_add(Duration::from_nanos(time.as_nanos())).unwrap_or(self.0)
+    }
+
+    pub(super) fn time(self, instant: Instant) -> Time {
+        Time::ZERO + instant.saturating_duration_since(self.0)
+    }
+}
+
+/// The transport parameters of a role; only an initiator opens a stream, and one is all there is.
+pub(super) fn transport(role: Role) -> Arc<TransportConfig> {
+    let mut config = TransportConfig::default();
+    let peer_streams = match role {
+        Role::Initiator => 0_u8,
+        Role::Responder => 1,
+    };
+    config
+        .max_concurrent_bidi_streams(peer_streams.into())
+        .max_concurrent_uni_streams(0_u8.into())
+        .max_idle_timeout(Some(IDLE.into()))
+        .stream_receive_window(WINDOW)
+        .receive_window(WINDOW)
+        .send_window(WINDOW.into_inner())
+        .datagram_receive_buffer_size(None)
+        // Its probes are 5 kB a connection, and 1,200 bytes pass everywhere.
+        .mtu_discovery_config(None)
+        .enable_segmentation_offload(false)
+        .allow_spin(false);
+    Arc::new(config)
+}
+
+/// The endpoint's parameters: everything unpredictable comes from `seed`.
+pub(super) fn endpoint(seed: &[u8; 32]) -> EndpointConfig {
+    let reset_key = Keystream::new(seed, "stateless reset").next_block();
+    let mut config = EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &reset_key)));
+    let cids = Keystream::new(seed, "connection id").next_block();
+    config
+        .cid_generator(move || Box::new(Cids(Keystream::new(&cids, "connection id"))))
+        // The first byte tells QUIC from ESP on one port (RFC 9443); a cleared fixed bit would not.
+        .grease_quic_bit(false)
+        .supported_versions(vec![1])
+        .min_reset_interval(RESET_INTERVAL)
+        .rng_seed(Some(Keystream::new(seed, "endpoint").next_block()));
+    config
+}
+
+/// The server's parameters around its TLS; `clock` dates its Retry tokens.
+pub(super) fn server(
+    tls: Arc<dyn quinn_proto::crypto::ServerConfig>,
+    seed: &[u8; 32],
+    clock: Arc<TokenClock>,
+    most: usize,
+) -> ServerConfig {
+    let secret = Keystream::new(seed, "retry token").next_block();
+    let token_key = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(&secret);
+    let mut config = ServerConfig::new(tls, Arc::new(token_key));
+    config
+        .transport_config(transport(Role::Responder))
+        .retry_token_lifetime(RETRY_LIFETIME)
+        // A handshake is over before anybody roams; the packet path follows those who do.
+        .migration(false)
+        .max_incoming(most)
+        .incoming_buffer_size(0)
+        .incoming_buffer_size_total(0)
+        .time_source(clock);
+    config
+}
+
+/// A client's parameters for one connection, whose first destination id is `cid`.
+pub(super) fn client(tls: Arc<dyn quinn_proto::crypto::ClientConfig>, cid: [u8; 32]) -> ClientConfig {
+    /// Bytes of the first destination id: RFC 9000 section 7.2 asks for 8 at least.
+    const FIRST_CID_LEN: usize = 16;
+    let mut config = ClientConfig::new(tls);
+    let first = ConnectionId::new(cid.get(..FIRST_CID_LEN).unwrap_or_default());
+    config
+        .transport_config(transport(Role::Initiator))
+        .token_store(Arc::new(NoneTokenStore))
+        .initial_dst_cid_provider(Arc::new(move || first));
+    config
+}
+
+/// Connection ids from the node's seed.
+struct Cids(Keystream);
+
+impl ConnectionIdGenerator for Cids {
+    fn generate_cid(&mut self) -> ConnectionId {
+        ConnectionId::new(self.0.next_block().get(..CID_LEN).unwrap_or_default())
+    }
+
+    fn cid_len(&self) -> usize {
+        CID_LEN
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// The node's time as Retry tokens want it: only differences matter, so it begins in 1970.
+#[derive(Debug, Default)]
+pub(super) struct TokenClock(AtomicU64);
+
+impl TokenClock {
+    pub(super) fn set(&self, now: Time) {
+        self.0.store(now.as_nanos(), Ordering::Relaxed);
+    }
+}
+
+impl TimeSource for TokenClock {
+    fn now(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,142 @@
+//! What is remembered of one peer.
+
+use core::time::Duration;
+use std::net::SocketAddr;
+
+use strait_clock::{Deadline, Time};
+use strait_scheduler::Rate;
+use strait_wire::Spi;
+
+use super::hush::Hush;
+use super::pairs::{Awaited, Fading, Pair};
+use super::watch::Silence;
+use crate::channel::ChannelId;
+use crate::{Capabilities, PeerConfig};
+
+/// How long one attempt may take, looking up a name included.
+pub(super) const ATTEMPT: Duration = Duration::from_secs(10);
+
+/// A handshake that this node has under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt {
+    pub(super) since: Time,
+    pub(super) step: Step,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Its name is being looked up.
+    LookUp,
+    /// On this channel.
+    Shake(ChannelId),
+}
+
+/// What is remembered of one peer.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) config: PeerConfig,
+    pub(super) endpoint: Option<SocketAddr>,
+    /// Ask for the address of its name before the next attempt.
+    pub(super) look_up: bool,
+    pub(super) attempt: Option<Attempt>,
+    /// Failed attempts in a row.
+    pub(super) failures: u32,
+    /// No attempt before then.
+    pub(super) not_before: Time,
+    /// Until when somebody wants new associations.
+    pub(super) wanted_until: Time,
+    /// The pair in use.
+    pub(super) pair: Option<Pair>,
+    /// A pair made here that its initiator has not confirmed.
+    pub(super) awaited: Option<Awaited>,
+    /// Inbound associations of earlier pairs, oldest first.
+    pub(super) fading: Vec<Fading>,
+    pub(super) silence: Silence,
+    /// Handshakes on account of unknown SPIs from it.
+    pub(super) unknown: Hush,
+    /// When anything but ESP was last sent to it.
+    pub(super) sent_at: Time,
+    pub(super) last_handshake: Option<Time>,
+    pub(super) capabilities: Option<Capabilities>,
+    /// The rate the sending half was told.
+    pub(super) paced: Option<Rate>,
+    /// Whether it was said that nobody knows where it is.
+    pub(super) lost: bool,
+}
+
+impl Peer {
+    pub(super) fn new(config: PeerConfig, now: Time) -> Peer {
+        Peer {
+            config,
+            endpoint: None,
+            look_up: false,
+            attempt: None,
+            failures: 0,
+            not_before: now,
+            wanted_until: now,
+            pair: None,
+            awaited: None,
+            fading: Vec::new(),
+            silence: Silence::default(),
+            unknown: Hush::new(now),
+            sent_at: now,
+            last_handshake: None,
+            capabilities: None,
+            paced: None,
+            lost: false,
+        }
+    }
+
+    /// Whether somebody wants new associations at `now`.
+    pub(super) fn is_wanted(&self, now: Time) -> bool {
+        now < self.wanted_until
+    }
+
+    /// When an attempt may begin, if one may before the state changes.
+    pub(super) fn may_begin_at(&self) -> Option<Time> {
+        if self.attempt.is_some() {
+            return None;
+        }
+        let answered = self.awaited.as_ref().map_or(Time::ZERO, |awaited| awaited.made + ATTEMPT);
+        Some(self.not_before.max(answered))
+    }
+
+    /// The smaller of this node's rate out and the peer's rate in; either alone if there is one.
+    pub(super) fn rate(&self, up: Option<Rate>) -> Option<Rate> {
+        let down = self.capabilities.as_ref().and_then(|capabilities| capabilities.down);
+        match (up, down) {
+            (Some(up), Some(down)) => Some(up.min(down)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// When anything was last sent to it.
+    pub(super) fn last_sent(&self) -> Time {
+        let esp = self.pair.as_ref().and_then(|pair| pair.outbound.usage.last());
+        esp.map_or(self.sent_at, |esp| esp.max(self.sent_at))
+    }
+
+    /// When a NAT keepalive is due: only towards a peer that has spoken, as another has no use for it.
+    pub(super) fn keepalive_at(&self) -> Option<Time> {
+        self.last_handshake?;
+        self.endpoint?;
+        Some(self.last_sent() + self.config.keepalive?)
+    }
+
+    /// The inbound associations that the receiving half has of it.
+    pub(super) fn inbound_spis(&self) -> impl Iterator<Item = Spi> {
+        let pair = self.pair.iter().map(|pair| pair.inbound.spi);
+        let awaited = self.awaited.iter().map(|awaited| awaited.pair.inbound.spi);
+        pair.chain(awaited).chain(self.fading.iter().map(|fading| fading.half.spi))
+    }
+
+    /// When something of it is due that the tick does not see to.
+    pub(super) fn deadline(&self) -> Option<Deadline> {
+        let attempt =
+            self.attempt.map(|attempt| Deadline { at: attempt.since + ATTEMPT, why: "an attempt's end" });
+        let begin = self.may_begin_at().filter(|at| *at < self.wanted_until);
+        let begin = begin.map(|at| Deadline { at, why: "the next attempt" });
+        let keepalive = self.keepalive_at().map(|at| Deadline { at, why: "a NAT keepalive" });
+        Deadline::earliest(Deadline::earliest(attempt, begin), keepalive)
+    }
+}
