@@ -21,13 +21,11 @@ impl Random {
     }
 
     /// A number in `0..bound` (0 when `bound` is 0); the bias is at most `bound` / 2^64.
-    #[expect(clippy::cast_possible_truncation, reason = "the high 64 bits of a 128-bit product")]
     pub const fn below(&mut self, bound: u64) -> u64 {
         ((self.next_u64() as u128 * bound as u128) >> 64) as u64
     }
 
     /// A number in `0.0..1.0` with 53 random bits.
-    #[expect(clippy::cast_precision_loss, reason = "53 bits fit a double exactly")]
     pub const fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }

@@ -98,7 +98,6 @@ impl ReplayWindow {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a remainder below 129")]
 const fn index(number: u64) -> usize {
     ((number / WORD) % WORDS as u64) as usize
 }
