@@ -78,7 +78,12 @@ impl Outward {
 }
 
 /// Makes the changes that were ordered; false when nobody will order any more.
-fn take_orders(orders: &OrderQueue<Order>, outbound: &mut Outbound, clock: &Clock, world: &mut World<'_>) -> bool {
+fn take_orders(
+    orders: &OrderQueue<Order>,
+    outbound: &mut Outbound,
+    clock: &Clock,
+    world: &mut World<'_>,
+) -> bool {
     orders.clear();
     loop {
         match orders.next() {

@@ -28,7 +28,7 @@ pub enum Offload {
 #[non_exhaustive]
 pub enum TunError {
     /// The name cannot be an interface's.
-    #[error("'{name}' cannot name an interface: 1 to {NAME_MAX} characters without '/', '%' and spaces")]
+    #[error("`{name}` cannot name an interface: 1 to {NAME_MAX} characters without `/`, `:`, `%` and spaces")]
     Name {
         /// What was asked for.
         name: String,

@@ -1,0 +1,260 @@
+//! The configuration file: TOML in WireGuard's vocabulary, checked whole before anything is touched.
+//!
+//! Every mistake in a file is found in one go and shown with its line, the line's text and what to
+//! write instead; nothing unknown is ignored.
+
+mod checks;
+mod diagnostic;
+mod key_file;
+mod problem;
+mod reader;
+mod sections;
+mod template;
+mod value;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ipnet::IpNet;
+use strait_crypto::SuiteSet;
+use strait_ipsec::{IvMode, RuleSet};
+use strait_keying::{Lifetime, PrivateKey, PublicKey};
+use strait_scheduler::Rate;
+
+pub use diagnostic::Diagnostic;
+pub use key_file::KeyFileError;
+pub use problem::Problem;
+pub use template::template;
+
+use crate::udp::Listen;
+
+/// Most bytes in a configuration file: some ten thousand peers.
+const FILE_MAX: u64 = 4 << 20;
+
+/// A whole configuration; one that exists is consistent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// This node.
+    pub node: Node,
+    /// Its link.
+    pub link: Link,
+    /// Its sessions.
+    pub session: Session,
+    /// Whom it talks to, in the order of the file.
+    pub peers: Vec<Peer>,
+    /// What it may compress, in the order of the file.
+    pub rules: RuleSet,
+    /// The names of the trust domains, by their number.
+    pub domains: Vec<String>,
+}
+
+/// `[node]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// The file with the private key, relative names resolved against the configuration's folder.
+    pub private_key_file: PathBuf,
+    /// Addresses of the interface, each with its network.
+    pub address: Vec<IpNet>,
+    /// Where datagrams are received.
+    pub listen: Listen,
+    /// Largest inner packet.
+    pub mtu: u16,
+    /// The interface's name.
+    pub interface: String,
+    /// Whether packets from one peer may go to another.
+    pub forward: bool,
+    /// A mark on all outer datagrams, for policy routing.
+    pub fwmark: Option<u32>,
+    /// Where the routes to peers go.
+    pub table: Table,
+    /// Whether the IV travels.
+    pub iv: IvMode,
+    /// Which suites may be used.
+    pub suites: SuiteSet,
+    /// Where metrics are served.
+    pub metrics: Option<SocketAddr>,
+    /// Where the keys of all traffic are written, for analysers.
+    pub danger_export_keys: Option<PathBuf>,
+}
+
+/// Where routes to the peers' addresses are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// In the main table, with policy routing where a default route would swallow the tunnel itself.
+    Auto,
+    /// Nowhere.
+    Off,
+    /// In this table.
+    Number(u32),
+}
+
+/// `[link]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// How fast this node may send, in wire bits.
+    pub up: Option<Rate>,
+    /// How fast it can receive.
+    pub down: Option<Rate>,
+    /// Bytes that the link layer adds to each IP packet.
+    pub overhead: u16,
+}
+
+/// `[session]`: how long keys are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Session {
+    /// Time, bytes and packets until they are replaced.
+    pub lifetime: Lifetime,
+}
+
+/// `[[peer]]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Peer {
+    /// What people call it; its public key when the file gives no name.
+    pub name: String,
+    /// Who it is.
+    pub public_key: PublicKey,
+    /// Where it is reached, if that is known.
+    pub endpoint: Option<Endpoint>,
+    /// Inner addresses that are its own, without host bits.
+    pub allowed_ips: Vec<IpNet>,
+    /// Longest silence towards it.
+    pub keepalive: Option<Duration>,
+    /// Largest outer packet on the path to it.
+    pub mtu: Option<u16>,
+    /// What it understands.
+    pub payloads: PeerPayloads,
+    /// Where in the file it is described.
+    pub line: usize,
+}
+
+/// What a peer understands inside ESP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerPayloads {
+    /// Bundles and blocks.
+    Strait,
+    /// Raw packets and IPComp.
+    Standard,
+}
+
+/// Where a peer is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// At an address.
+    Address(SocketAddr),
+    /// At whatever address this name has, `host:port`.
+    Name(String),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Address(address) => address.fmt(f),
+            Endpoint::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the configuration {}: {source}{}", path.display(), remedy(source))]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is not text.
+    #[error("{} is not a configuration: byte {offset} is not UTF-8 text", path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
+        /// Where it stops being text.
+        offset: usize,
+    },
+    /// The file is far too long.
+    #[error("{} is not a configuration: it has more than {FILE_MAX} bytes", path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file says something wrong, at least once.
+    #[error("{}", diagnostic::Listing { origin: &path.display().to_string(), found })]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// Everything that is wrong, in the order of the file.
+        found: Vec<Diagnostic>,
+    },
+}
+
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "; write one with `strait init`",
+        io::ErrorKind::PermissionDenied => "; run as the user who owns it",
+        _ => "",
+    }
+}
+
+impl Config {
+    /// Reads and checks the file at `path` and the private key it names.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with everything that is wrong.
+    pub fn load(path: &Path) -> Result<Config, ConfigError> {
+        let text = read(path)?;
+        sections::read(&text, path, &|file: &Path| key_file::read(file).map(|key| key.public()))
+    }
+
+    /// Checks `text` as if it stood in the file `origin`; touches no file.
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`] with everything that is wrong.
+    pub fn parse(text: &str, origin: &Path) -> Result<Config, ConfigError> {
+        sections::read(text, origin, &|_: &Path| Err(KeyFileError::Skipped))
+    }
+
+    /// Reads the private key, which a configuration never holds.
+    ///
+    /// # Errors
+    /// [`KeyFileError`] with the remedy.
+    pub fn private_key(&self) -> Result<PrivateKey, KeyFileError> {
+        key_file::read(&self.node.private_key_file)
+    }
+
+    /// The mark on outer datagrams: the file's, or one that keeps them out of a full tunnel.
+    #[must_use]
+    pub fn fwmark(&self) -> Option<u32> {
+        self.node.fwmark.or_else(|| self.is_full_tunnel().then_some(crate::network::DEFAULT_MARK))
+    }
+
+    /// Whether a default route leads into the tunnel and routes are ours to make.
+    #[must_use]
+    pub fn is_full_tunnel(&self) -> bool {
+        let default = self.peers.iter().flat_map(|peer| &peer.allowed_ips).any(|net| net.prefix_len() == 0);
+        default && self.node.table == Table::Auto
+    }
+}
+
+fn read(path: &Path) -> Result<String, ConfigError> {
+    let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    let read = file.take(FILE_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if u64::try_from(read).is_ok_and(|read| read > FILE_MAX) {
+        return Err(ConfigError::TooLong { path: path.to_owned() });
+    }
+    String::from_utf8(bytes).map_err(|error| ConfigError::NotText {
+        path: path.to_owned(),
+        offset: error.utf8_error().valid_up_to(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! Where something is wrong, and how that is shown.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::Problem;
+
+/// Most characters of a line that are shown.
+const SHOWN: usize = 100;
+
+/// One thing wrong, with its place.
+#[derive(Debug)]
+pub struct Diagnostic {
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Column in characters, counted from 1.
+    pub column: usize,
+    /// How many characters are meant.
+    pub width: usize,
+    /// The line's text; empty when it may hold a secret.
+    pub text: String,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+impl Diagnostic {
+    /// `problem` at the bytes `span` of `text`.
+    pub(super) fn new(text: &str, span: Range<usize>, problem: Problem) -> Diagnostic {
+        let start = floor(text, span.start);
+        let begin = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        let line = &text[begin..end];
+        // What spans lines is marked to the end of its first.
+        let stop = floor(text, span.end).clamp(start, end);
+        let secret = matches!(problem, Problem::InlineKey);
+        Diagnostic {
+            line: line_of(text, start),
+            column: text[begin..start].chars().count() + 1,
+            width: text[start..stop].chars().count().max(1),
+            text: if secret { String::new() } else { line.trim_end().to_owned() },
+            problem,
+        }
+    }
+
+    fn show(&self, f: &mut fmt::Formatter<'_>, origin: &str) -> fmt::Result {
+        write!(f, "{origin}:{}:{}: {}", self.line, self.column, self.problem)?;
+        // Tabs would part the mark from what it marks; a mark that is off screen helps nobody.
+        if self.text.is_empty() || self.column > SHOWN {
+            return Ok(());
+        }
+        let text: String =
+            self.text.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let mark = "^".repeat(self.width.min((SHOWN + 1).saturating_sub(self.column)));
+        write!(f, "\n{:>5} | {text}", self.line)?;
+        write!(f, "\n      | {:1$}{mark}", "", self.column - 1)
+    }
+}
+
+/// The line, counted from 1, of byte `at` of `text`.
+pub(super) fn line_of(text: &str, at: usize) -> usize {
+    text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// The last character boundary at or before `at`.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// Everything wrong with a file.
+pub(super) struct Listing<'a> {
+    pub(super) origin: &'a str,
+    pub(super) found: &'a [Diagnostic],
+}
+
+impl fmt::Display for Listing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, diagnostic) in self.found.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            diagnostic.show(f, self.origin)?;
+        }
+        match self.found.len() {
+            0 | 1 => Ok(()),
+            many => write!(f, "\n{many} errors in {}", self.origin),
+        }
+    }
+}

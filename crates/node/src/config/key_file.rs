@@ -1,0 +1,75 @@
+//! The file with the private key: one line that only its owner may read.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use strait_keying::{ParseKeyError, PrivateKey};
+use zeroize::Zeroizing;
+
+/// A key file has 45 bytes; more than this is another file.
+const FILE_MAX: usize = 1024;
+
+/// Why the private key cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyFileError {
+    /// There is no such file.
+    #[error("there is no key file {}; make one with `strait keygen --out {}`", path.display(), path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Others than the owner may read it.
+    #[error("the key file {} may be read by others (mode {mode:03o}); run `chmod 600 {}`", path.display(), path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// It cannot be read.
+    #[error("cannot read the key file {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It holds something else.
+    #[error("the key file {} holds no key: its text {error}; `strait keygen` makes one", path.display())]
+    NotAKey {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: ParseKeyError,
+    },
+    /// It was not looked at, because only a text was checked.
+    #[error("the key file was not read")]
+    Skipped,
+}
+
+/// The key in the file `path`.
+pub(super) fn read(path: &Path) -> Result<PrivateKey, KeyFileError> {
+    let unreadable = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => KeyFileError::Missing { path: path.to_owned() },
+        _ => KeyFileError::Unreadable { path: path.to_owned(), source },
+    };
+    let mut file = File::open(path).map_err(unreadable)?;
+    let mode = file.metadata().map_err(unreadable)?.mode();
+    if mode & 0o077 != 0 {
+        return Err(KeyFileError::Open { path: path.to_owned(), mode: mode & 0o777 });
+    }
+    // Filled in place, so that no copy is left behind by growing.
+    let mut bytes = Zeroizing::new([0_u8; FILE_MAX]);
+    let mut len = 0;
+    while let Some(room) = bytes.get_mut(len..).filter(|room| !room.is_empty()) {
+        match file.read(room).map_err(unreadable)? {
+            0 => break,
+            more => len += more,
+        }
+    }
+    let text = str::from_utf8(bytes.get(..len).unwrap_or_default()).unwrap_or_default();
+    text.parse().map_err(|error| KeyFileError::NotAKey { path: path.to_owned(), error })
+}

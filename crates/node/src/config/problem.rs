@@ -1,0 +1,226 @@
+//! What can be wrong in a configuration, each with its remedy.
+
+use ipnet::IpNet;
+use strait_compress::BadMethod;
+use strait_crypto::UnknownSuite;
+use strait_keying::{ParseKeyError, PublicKey};
+use strait_scheduler::ParseRateError;
+
+use super::KeyFileError;
+use super::value::{BadDuration, BadEndpoint, BadPorts, BadSize};
+
+/// One thing wrong with a configuration.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Not TOML.
+    #[error("{message}")]
+    Syntax {
+        /// What the TOML reader said.
+        message: String,
+    },
+    /// A key that the section does not have.
+    #[error("unknown key `{key}` in {section}; {}", suggestion(*nearest, known))]
+    UnknownKey {
+        /// As written.
+        key: String,
+        /// Where.
+        section: &'static str,
+        /// The known key most like it.
+        nearest: Option<&'static str>,
+        /// Every key the section has.
+        known: &'static [&'static str],
+    },
+    /// A private key where everybody can read it.
+    #[error(
+        "private keys are not written into the configuration; put the key into a file of its own and name that with \
+         `private_key_file`"
+    )]
+    InlineKey,
+    /// A key that must be there.
+    #[error("{section} needs `{key}`, for example {example}")]
+    Missing {
+        /// What is missing.
+        key: &'static str,
+        /// Where.
+        section: &'static str,
+        /// How it looks.
+        example: &'static str,
+    },
+    /// A value of the wrong type.
+    #[error("`{key}` must be {wanted}, not {found}")]
+    Type {
+        /// Whose value.
+        key: String,
+        /// What belongs there, with an example.
+        wanted: &'static str,
+        /// What is there.
+        found: &'static str,
+    },
+    /// A number outside its range.
+    #[error("`{key}` must be between {least} and {most}, not {given}")]
+    Range {
+        /// Whose value.
+        key: &'static str,
+        /// As written.
+        given: String,
+        /// Smallest that is right.
+        least: u64,
+        /// Largest that is right.
+        most: u64,
+    },
+    /// A word that is not one of a few.
+    #[error("`{key}` cannot be `{given}`; {}", suggestion(*nearest, known))]
+    Choice {
+        /// Whose value.
+        key: &'static str,
+        /// As written.
+        given: String,
+        /// The right word most like it.
+        nearest: Option<&'static str>,
+        /// Every right word.
+        known: &'static [&'static str],
+    },
+    /// A text that may not be empty or endless.
+    #[error("`{key}` must have 1 to {most} printable characters")]
+    Words {
+        /// Whose value.
+        key: &'static str,
+        /// Most characters.
+        most: usize,
+    },
+    /// Not a public key.
+    #[error("the public key {0}")]
+    PublicKey(#[from] ParseKeyError),
+    /// Not an address with its network.
+    #[error("`{given}` is not an IP network; write for example \"10.77.0.1/24\" or \"fd77::1/64\"")]
+    Network {
+        /// As written.
+        given: String,
+    },
+    /// Not an address with a port.
+    #[error("`{given}` is not an address with a port; write for example {example}")]
+    SocketAddress {
+        /// As written.
+        given: String,
+        /// How it looks.
+        example: &'static str,
+    },
+    /// Not where a peer can be reached.
+    #[error(transparent)]
+    Endpoint(#[from] BadEndpoint),
+    /// Not a time span.
+    #[error(transparent)]
+    Duration(#[from] BadDuration),
+    /// Not a size.
+    #[error(transparent)]
+    Size(#[from] BadSize),
+    /// A time span outside its range.
+    #[error("`{key}` must be between {least} and {most}, not {given}")]
+    Span {
+        /// Whose value.
+        key: &'static str,
+        /// As written.
+        given: String,
+        /// Shortest that is right.
+        least: &'static str,
+        /// Longest that is right.
+        most: &'static str,
+    },
+    /// Not a link rate.
+    #[error(transparent)]
+    Rate(#[from] ParseRateError),
+    /// Not a suite.
+    #[error(transparent)]
+    Suite(#[from] UnknownSuite),
+    /// Not a way to compress.
+    #[error("{error}{}", nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
+    Codec {
+        /// What is wrong.
+        error: BadMethod,
+        /// The codec most like it.
+        nearest: Option<&'static str>,
+    },
+    /// Not ports.
+    #[error(transparent)]
+    Ports(#[from] BadPorts),
+    /// Not an interface's name.
+    #[error(transparent)]
+    Interface(#[from] crate::tun::TunError),
+    /// Two peers with one key.
+    #[error("this peer has the same public key as the one in line {line}; each node has its own")]
+    DuplicatePeer {
+        /// Where the other is.
+        line: usize,
+    },
+    /// Two peers with one name.
+    #[error("the peer in line {line} has the name `{name}` already")]
+    DuplicateName {
+        /// The name.
+        name: String,
+        /// Where the other is.
+        line: usize,
+    },
+    /// Two peers at one address and port.
+    #[error("the peer in line {line} has the endpoint {endpoint} already; one address and port is one node")]
+    DuplicateEndpoint {
+        /// The address.
+        endpoint: String,
+        /// Where the other is.
+        line: usize,
+    },
+    /// Two peers with one network.
+    #[error(
+        "{prefix} belongs to the peer in line {line} already; give each network to one peer (a smaller network within \
+         a larger one is fine)"
+    )]
+    DuplicatePrefix {
+        /// The network.
+        prefix: IpNet,
+        /// Where the other is.
+        line: usize,
+    },
+    /// The node as its own peer.
+    #[error(
+        "this is the node's own public key ({key}); write the other node's (`strait pubkey` prints it there)"
+    )]
+    OwnKey {
+        /// The key.
+        key: PublicKey,
+    },
+    /// A rule between two kinds of addresses.
+    #[error("`from` {from} and `to` {to} are of different families; no packet can match")]
+    MixedFamilies {
+        /// Source.
+        from: IpNet,
+        /// Destination.
+        to: IpNet,
+    },
+    /// Ports of a protocol without ports.
+    #[error("`ports` need `protocol` \"tcp\" or \"udp\"; `{protocol}` has none")]
+    NoPorts {
+        /// The protocol.
+        protocol: String,
+    },
+    /// The private key cannot be used.
+    #[error(transparent)]
+    KeyFile(#[from] KeyFileError),
+}
+
+fn suggestion(nearest: Option<&str>, known: &[&str]) -> String {
+    match nearest {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => format!("known are {}", known.join(", ")),
+    }
+}
+
+/// The one of `known` that `given` was probably meant to be.
+pub(super) fn nearest(given: &str, known: &[&'static str]) -> Option<&'static str> {
+    let lower = given.to_ascii_lowercase().replace('-', "_");
+    let distance = |name: &str| strsim::damerau_levenshtein(&lower, &name.replace('-', "_"));
+    let best = known.iter().copied().min_by_key(|name| distance(name))?;
+    // A third of the letters wrong is still a typing mistake, half of them another word.
+    let limit = best.len().max(lower.len()).div_ceil(3).max(1);
+    let alike = distance(best) <= limit || (lower.len() >= 3 && best.starts_with(&lower));
+    alike.then_some(best)
+}

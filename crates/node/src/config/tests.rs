@@ -1,0 +1,419 @@
+use super::*;
+use std::os::unix::fs::PermissionsExt;
+
+/// Public keys of nobody in particular.
+const KEY_A: &str = "wXKeEeD2sUcsfgwA2rO7tClR0yGv6Ro0Hk4mVF2RQhI=";
+const KEY_B: &str = "QfJ2Cwk5m1TCsqM7cT2qFJ0c3H3Wc0o1o9hGfJ8YzUE=";
+const NODE: &str = "[node]\nprivate_key_file = \"a.key\"\naddress = [\"10.77.0.1/24\"]\n";
+
+fn parse(text: &str) -> Result<Config, ConfigError> {
+    Config::parse(text, Path::new("dir/site.toml"))
+}
+
+/// The errors of a file that begins with a good `[node]` of three lines.
+fn errors(rest: &str) -> String {
+    parse(&format!("{NODE}{rest}")).unwrap_err().to_string()
+}
+
+fn peer(key: &str, rest: &str) -> String {
+    format!("[[peer]]\npublic_key = \"{key}\"\nallowed_ips = [\"10.77.0.2/32\"]\n{rest}")
+}
+
+#[test]
+fn everything_that_can_be_said() {
+    let text = format!(
+        r#"
+[node]
+private_key_file = "site-a.key"
+address = ["10.77.0.1/24", "fd77::1/64"]
+listen = "192.0.2.1:51820"
+mtu = 1300
+interface = "st-a"
+forward = true
+fwmark = 0x5354
+table = 7
+iv = "explicit"
+suites = ["aes-256-gcm"]
+metrics = "127.0.0.1:9477"
+danger_export_keys = "/tmp/keys"
+[link]
+up = "1.5Mbit"
+down = "6 Mbit/s"
+overhead = 14
+[session]
+lifetime = "90m"
+bytes = "1GiB"
+packets = 100_000
+[[peer]]
+name = "site-b"
+public_key = "{KEY_A}"
+endpoint = "vpn.example.net:51820"
+allowed_ips = ["10.2.3.4/16", "10.2.0.0/16", "fd78::/64"]
+keepalive = "25s"
+mtu = 1500
+payloads = "standard"
+[[compress]]
+from = "10.1.0.0/16"
+to = "10.2.0.0/16"
+protocol = "tcp"
+ports = [514, "8000-8100"]
+domain = "logs"
+codec = "lz4"
+[[compress]]
+from = "::/0"
+to = "::/0"
+domain = "rest"
+[[compress]]
+from = "10.1.0.0/16"
+to = "10.3.0.0/16"
+domain = "logs"
+"#
+    );
+    let config = parse(&text).unwrap();
+    let Node { private_key_file, address, listen, mtu, interface, .. } = &config.node;
+    assert_eq!(private_key_file, Path::new("dir/site-a.key"));
+    assert_eq!(address.len(), 2);
+    assert_eq!(address[0].to_string(), "10.77.0.1/24", "host bits are the node's own address");
+    assert_eq!(*listen, Listen::Address("192.0.2.1:51820".parse().unwrap()));
+    assert_eq!((*mtu, interface.as_str()), (1300, "st-a"));
+    let Node { forward, fwmark, table, iv, suites, metrics, danger_export_keys, .. } = &config.node;
+    assert_eq!((*forward, *fwmark, *table, *iv), (true, Some(0x5354), Table::Number(7), IvMode::Explicit));
+    assert_eq!(suites.iter().map(|suite| suite.name()).collect::<Vec<_>>(), ["aes-256-gcm"]);
+    assert_eq!(*metrics, Some("127.0.0.1:9477".parse().unwrap()));
+    assert_eq!(danger_export_keys.as_deref(), Some(Path::new("/tmp/keys")));
+    assert_eq!(config.link.up.map(Rate::bits), Some(1_500_000));
+    assert_eq!((config.link.down.map(Rate::bits), config.link.overhead), (Some(6_000_000), 14));
+    let lifetime = config.session.lifetime;
+    assert_eq!((lifetime.soft.as_secs(), lifetime.bytes, lifetime.packets), (5400, 1 << 30, 100_000));
+    let peer = &config.peers[0];
+    assert_eq!((peer.name.as_str(), peer.line, peer.mtu), ("site-b", 23, Some(1500)));
+    assert_eq!(peer.endpoint, Some(Endpoint::Name("vpn.example.net:51820".into())));
+    let allowed: Vec<_> = peer.allowed_ips.iter().map(ToString::to_string).collect();
+    assert_eq!(allowed, ["10.2.0.0/16", "fd78::/64"], "truncated and named once");
+    assert_eq!((peer.keepalive, peer.payloads), (Some(Duration::from_secs(25)), PeerPayloads::Standard));
+    assert_eq!(config.domains, ["logs", "rest"]);
+    let rules = config.rules.rules();
+    assert_eq!(rules.iter().map(|rule| rule.domain.0).collect::<Vec<_>>(), [0, 1, 0]);
+    assert_eq!(rules[0].ports, [514..=514, 8000..=8100]);
+    assert_eq!(
+        rules.iter().map(|rule| rule.method.to_string()).collect::<Vec<_>>(),
+        ["lz4", "zstd-3", "zstd-3"]
+    );
+}
+
+#[test]
+fn the_least_that_must_be_said() {
+    let config = parse(NODE).unwrap();
+    assert_eq!((config.node.mtu, config.node.listen), (1420, Listen::Port(0)));
+    assert_eq!((config.node.interface.as_str(), config.node.table), ("strait0", Table::Auto));
+    assert_eq!((config.node.suites, config.node.iv), (SuiteSet::ALL, IvMode::Implicit));
+    assert_eq!((config.link, config.session), (Link::default(), Session::default()));
+    assert_eq!((config.peers.len(), config.rules.rules().len(), config.fwmark()), (0, 0, None));
+    assert!(
+        parse("[node]\nprivate_key_file = \"a\"\naddress = \"10.0.0.1\"\n").is_ok(),
+        "one is a list of one"
+    );
+}
+
+#[test]
+fn a_full_tunnel_gets_a_mark() {
+    let text = format!("{NODE}[[peer]]\npublic_key = \"{KEY_A}\"\nallowed_ips = [\"::/0\"]\n");
+    let config = parse(&text).unwrap();
+    assert!(config.is_full_tunnel());
+    assert_eq!(config.fwmark(), Some(crate::network::DEFAULT_MARK));
+    let off = parse(&text.replace("[[peer]]", "table = \"off\"\n[[peer]]")).unwrap();
+    assert_eq!((off.is_full_tunnel(), off.fwmark()), (false, None));
+}
+
+#[test]
+fn the_template_can_be_read_and_so_can_what_it_suggests() {
+    let text = template(Path::new("a \"quoted\" \\ name.key"));
+    let config = parse(&text).unwrap();
+    assert_eq!(config.node.private_key_file, Path::new("dir/a \"quoted\" \\ name.key"));
+    assert!(config.peers.is_empty());
+    // Suggested lines have `= ` or a bracket right after the mark; all else is prose.
+    let suggested = |line: &str| {
+        let line = line.strip_prefix("# ")?;
+        let word = line.split(' ').next()?;
+        (line.starts_with('[') || (line.contains(" = ") && !word.contains('.'))).then(|| line.to_owned())
+    };
+    let all: Vec<String> =
+        text.lines().map(|line| suggested(line).unwrap_or_else(|| line.to_owned())).collect();
+    let config = parse(&all.join("\n")).unwrap();
+    assert_eq!((config.peers.len(), config.rules.rules().len()), (1, 1));
+    assert_eq!(config.session, Session::default(), "what is suggested is what holds anyway");
+}
+
+#[test]
+fn unknown_keys_are_named_with_their_place_and_the_nearest() {
+    assert_eq!(
+        errors("adress = [\"10.77.0.1/24\"]\n"),
+        "dir/site.toml:4:1: unknown key `adress` in [node]; did you mean `address`?\n    \
+         4 | adress = [\"10.77.0.1/24\"]\n      | ^^^^^^"
+    );
+    assert_eq!(
+        errors("[link]\nup = \"1Mbit\"\n  dwon = \"1Mbit\" # ü\n"),
+        "dir/site.toml:6:3: unknown key `dwon` in [link]; did you mean `down`?\n    \
+         6 |   dwon = \"1Mbit\" # ü\n      |   ^^^^"
+    );
+    assert_eq!(
+        errors("[peer]\npublic_key = \"x\"\n"),
+        "dir/site.toml:4:1: `peer` must be a section in double brackets, one for each, not a table\n    \
+         4 | [peer]\n      | ^^^^^^"
+    );
+    assert_eq!(
+        errors("[peers]\n"),
+        "dir/site.toml:4:2: unknown key `peers` in the file; did you mean `peer`?\n    4 | [peers]\n      |  ^^^^^"
+    );
+    let zebra = errors("[link]\nzebra = 1\n");
+    assert!(
+        zebra.starts_with("dir/site.toml:5:1: unknown key `zebra` in [link]; known are up, down, overhead\n"),
+        "{zebra}"
+    );
+}
+
+#[test]
+fn all_mistakes_are_found_at_once() {
+    let text = format!("{NODE}mtu = 100\nlisten = true\n{}keepalive = \"0s\"\n", peer("short", ""));
+    assert_eq!(
+        parse(&text).unwrap_err().to_string(),
+        "dir/site.toml:4:7: `mtu` must be between 1280 and 65000, not 100\n    \
+         4 | mtu = 100\n      |       ^^^\n\
+         dir/site.toml:5:10: `listen` must be a port, or an address with a port in quotes, not true or false\n    \
+         5 | listen = true\n      |          ^^^^\n\
+         dir/site.toml:7:14: the public key is 5 characters, a public key has 44\n    \
+         7 | public_key = \"short\"\n      |              ^^^^^^^\n\
+         dir/site.toml:9:13: `keepalive` must be between 1s and 65535s, not 0s\n    \
+         9 | keepalive = \"0s\"\n      |             ^^^^\n\
+         4 errors in dir/site.toml"
+    );
+}
+
+#[test]
+fn two_of_what_must_be_unique_are_named_with_both_lines() {
+    let name = "name = \"b\"\nendpoint = \"192.0.2.1:7\"\n";
+    let text = peer(KEY_A, name) + &peer(KEY_A, name);
+    let found = errors(&text);
+    for line in [
+        "dir/site.toml:10:14: this peer has the same public key as the one in line 5; each node has its own",
+        "dir/site.toml:11:16: 10.77.0.2/32 belongs to the peer in line 6 already; give each network to one peer (a \
+         smaller network within a larger one is fine)",
+        "dir/site.toml:12:8: the peer in line 7 has the name `b` already",
+        "dir/site.toml:13:12: the peer in line 8 has the endpoint 192.0.2.1:7 already; one address and port is one \
+         node",
+        "4 errors in dir/site.toml",
+    ] {
+        assert!(found.lines().any(|one| one == line), "{line}\n in \n{found}");
+    }
+    let within = format!("{}{}", peer(KEY_A, ""), peer(KEY_B, "").replace("10.77.0.2/32", "10.77.0.0/16"));
+    assert!(parse(&format!("{NODE}{within}")).is_ok(), "a longer prefix decides");
+}
+
+#[test]
+fn mistakes_in_values() {
+    for (rest, expected) in [
+        ("fwmark = 0", "4:10: `fwmark` must be between 1 and 4294967295, not 0"),
+        ("fwmark = -1", "4:10: `fwmark` must be between 1 and 4294967295, not -1"),
+        ("listen = 65536", "4:10: `listen` must be between 0 and 65535, not 65536"),
+        (
+            "listen = \"51820\"",
+            "4:10: `51820` is not an address with a port; write for example 51820 or \"192.0.2.1:51820\"",
+        ),
+        ("iv = \"implicid\"", "4:6: `iv` cannot be `implicid`; did you mean `implicit`?"),
+        ("table = \"main\"", "4:9: `table` cannot be `main`; known are auto, off"),
+        (
+            "suites = [\"aes\"]",
+            "4:11: unknown suite `aes`: write one of aes-128-gcm, aes-256-gcm or chacha20-poly1305",
+        ),
+        ("suites = []", "4:10: `suites` must have 1 to 3 printable characters"),
+        ("forward = 1", "4:11: `forward` must be true or false, not a whole number"),
+        (
+            "interface = \"a/b\"",
+            "4:13: `a/b` cannot name an interface: 1 to 15 characters without `/`, `:`, `%` and spaces",
+        ),
+        (
+            "private_key = \"c2VjcmV0\"",
+            "4:1: private keys are not written into the configuration; put the key into a file of its own and name that with `private_key_file`",
+        ),
+        (
+            "[link]\nup = \"0\"",
+            "5:6: '0' is not a link rate; write a number and bit, kbit, Mbit or Gbit, between 500 bit/s and 10000 Gbit/s, for example \"1.5Mbit\"",
+        ),
+        ("[link]\nup = 5", "5:6: `up` must be a rate in quotes, as \"1.5Mbit\", not a whole number"),
+        ("[link]\noverhead = 257", "5:12: `overhead` must be between 0 and 256, not 257"),
+        ("[session]\nlifetime = \"59s\"", "5:12: `lifetime` must be between 1m and 30d, not 59s"),
+        (
+            "[session]\nlifetime = \"soon\"",
+            "5:12: `soon` is not a time span; write for example \"25s\", \"90m\" or \"1h30m\"",
+        ),
+        ("[session]\nbytes = \"1kB\"", "5:9: `bytes` must be between 1048576 and 68719476736, not 1kB"),
+        ("[session]\npackets = 1", "5:11: `packets` must be between 1024 and 4294967296, not 1"),
+        (
+            "[[peer]]",
+            "4:1: [[peer]] needs `public_key`, for example public_key = \"AAAA...=\" as `strait pubkey` prints it",
+        ),
+        (
+            "[[compress]]\nfrom = \"10.0.0.0/8\"\nto = \"::/0\"\ndomain = \"d\"",
+            "6:6: `from` 10.0.0.0/8 and `to` ::/0 are of different families; no packet can match",
+        ),
+        (
+            "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\ncodec = \"zstf-3\"",
+            "8:9: unknown compression `zstf-3`: write none, deflate, lz4 or zstd, with a level as in deflate-6, zstd-3 or zstd-fast-1; did you mean `zstd`?",
+        ),
+        (
+            "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\ncodec = \"zstd-30\"",
+            "8:9: `zstd-30` is no level of zstd: write zstd-1 to zstd-19, zstd-fast-1 to zstd-fast-5, or zstd for zstd-3",
+        ),
+        (
+            "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"\"",
+            "7:10: `domain` must have 1 to 64 printable characters",
+        ),
+        (
+            "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"",
+            "4:1: [[compress]] needs `domain`, for example domain = \"logs\"; blocks never mix two trust domains",
+        ),
+        (
+            "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\nprotocol = \"icmp\"\nports = [7]",
+            "9:9: `ports` need `protocol` \"tcp\" or \"udp\"; `icmp` has none",
+        ),
+        (
+            "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\nports = [\"9-7\"]",
+            "8:10: `9-7` is not a port or a range of ports; write 514 or \"8000-8100\"",
+        ),
+        ("mtu = 1400\nmtu = 1500", "5:1: duplicate key"),
+        ("mtu = ", "4:7: string values must be quoted, expected literal string"),
+    ] {
+        let found = errors(rest);
+        let first = found.lines().next().unwrap().strip_prefix("dir/site.toml:").unwrap();
+        assert_eq!(first, expected, "{rest}");
+    }
+}
+
+#[test]
+fn a_secret_in_the_file_is_not_repeated() {
+    let found = errors("private_key = \"c2VjcmV0\"\nPrivateKey = \"c2VjcmV0\"\n");
+    assert!(!found.contains("c2VjcmV0"), "{found}");
+}
+
+#[test]
+fn an_empty_file_lacks_a_node() {
+    assert_eq!(
+        parse("").unwrap_err().to_string(),
+        "dir/site.toml:1:1: the file needs `[node]`, for example [node]"
+    );
+    let found = parse("[node]\n").unwrap_err().to_string();
+    assert!(
+        found.contains("[node] needs `private_key_file`, for example private_key_file = \"strait.key\""),
+        "{found}"
+    );
+    assert!(found.contains("[node] needs `address`"), "{found}");
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("strait-config-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>, mode: u32) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn own_key() -> PrivateKey {
+    PrivateKey::generate(&[7; 32])
+}
+
+#[test]
+fn the_key_file_is_checked() {
+    let folder = Folder::new("key");
+    let file = folder.write("site.toml", NODE, 0o644);
+    let key = folder.0.join("a.key").display().to_string();
+    let load = || Config::load(&file).unwrap_err().to_string().lines().next().unwrap().to_owned();
+    let at = format!("{}:2:20: ", file.display());
+    assert_eq!(load(), format!("{at}there is no key file {key}; make one with `strait keygen --out {key}`"));
+    folder.write("a.key", own_key().expose().as_bytes(), 0o640);
+    assert_eq!(
+        load(),
+        format!("{at}the key file {key} may be read by others (mode 640); run `chmod 600 {key}`")
+    );
+    folder.write("a.key", "short\n", 0o600);
+    assert_eq!(
+        load(),
+        format!(
+            "{at}the key file {key} holds no key: its text is 5 characters, a private key has 44; `strait keygen` makes one"
+        )
+    );
+    folder.write("a.key", [0xff; 5000], 0o600);
+    assert!(load().contains("holds no key"));
+    folder.write("a.key", own_key().expose().as_bytes(), 0o600);
+    let config = Config::load(&file).unwrap();
+    assert_eq!(config.private_key().unwrap().public(), own_key().public());
+}
+
+#[test]
+fn a_node_is_not_its_own_peer() {
+    let folder = Folder::new("own");
+    folder.write("a.key", own_key().expose().as_bytes(), 0o600);
+    let public = own_key().public();
+    let file = folder.write("site.toml", format!("{NODE}{}", peer(&public.to_string(), "")), 0o644);
+    let found = Config::load(&file).unwrap_err().to_string();
+    let expected = format!("5:14: this is the node's own public key ({public});");
+    assert!(found.contains(&expected), "{found}");
+}
+
+#[test]
+fn files_that_are_no_configuration() {
+    let folder = Folder::new("files");
+    let load = |path: &Path| Config::load(path).unwrap_err().to_string();
+    let missing = load(&folder.0.join("none.toml"));
+    assert!(
+        missing.ends_with("No such file or directory (os error 2); write one with `strait init`"),
+        "{missing}"
+    );
+    let binary = load(&folder.write("binary", b"# \xff", 0o600));
+    assert!(binary.ends_with("binary is not a configuration: byte 2 is not UTF-8 text"), "{binary}");
+    let long = load(&folder.write("long", vec![b'#'; (4 << 20) + 1], 0o600));
+    assert!(long.ends_with("it has more than 4194304 bytes"), "{long}");
+    assert!(load(&folder.0).contains("cannot read the configuration"), "a folder");
+}
+
+mod properties {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text in "\\PC*|([\\[\\]a-z_=\"0-9.,/:#\n -]{0,80})") {
+            let _ = parse(&text).map_err(|error| error.to_string());
+        }
+
+        #[test]
+        fn no_cut_of_a_good_file_panics(at in 0_usize..4000, change in any::<char>()) {
+            let good = template(Path::new("k")).replace("# ", "");
+            let cut: String = good.chars().take(at).chain([change]).chain(good.chars().skip(at + 1)).collect();
+            let _ = parse(&cut).map_err(|error| error.to_string());
+        }
+
+        #[test]
+        fn a_mistyped_key_is_recognised(at in 0_usize..7, letter in "[a-z]") {
+            let mut key = "address".to_owned();
+            key.replace_range(at..=at, &letter);
+            prop_assume!(key != "address");
+            let found = errors(&format!("{key} = 1\n"));
+            prop_assert!(found.contains("did you mean `address`?"), "{}", found);
+        }
+    }
+}
