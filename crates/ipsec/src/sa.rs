@@ -133,6 +133,12 @@ impl OutboundSa {
         self.spi
     }
 
+    /// Whom it leads to.
+    #[must_use]
+    pub const fn peer(&self) -> PeerId {
+        self.peer
+    }
+
     /// Its counters, to watch its limits.
     #[must_use]
     pub fn usage(&self) -> Arc<Usage> {
@@ -171,6 +177,12 @@ impl InboundSa {
     #[must_use]
     pub const fn spi(&self) -> Spi {
         self.spi
+    }
+
+    /// Whom it comes from.
+    #[must_use]
+    pub const fn peer(&self) -> PeerId {
+        self.peer
     }
 
     /// Its counters, to see whether the peer is alive.
