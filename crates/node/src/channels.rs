@@ -116,6 +116,12 @@ impl<T> OrderQueue<T> {
         self.wake.clear();
     }
 
+    /// Whether orders were given since the last [`OrderQueue::clear`]; costs no system call.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        self.wake.is_raised()
+    }
+
     /// The next order.
     #[must_use]
     pub fn next(&self) -> Next<T> {

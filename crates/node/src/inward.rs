@@ -54,18 +54,11 @@ impl Inward {
     fn run(mut self) {
         let mut world = World { tun: &self.tun, outward: &self.outward, control: &self.control };
         let mut buffer = vec![0; RECEIVE_BYTES].into_boxed_slice();
-        loop {
-            self.orders.clear();
-            loop {
-                match self.orders.next() {
-                    Next::Order(order) => self.inbound.handle(order),
-                    Next::Nothing => break,
-                    Next::End => return,
-                }
-            }
-            match drain(&self.socket, &mut buffer, &mut self.inbound, &self.clock, &mut world) {
-                Ok(true) => continue,
-                Ok(false) => {}
+        while take_orders(&self.orders, &mut self.inbound) {
+            match drain(&self.socket, &self.orders, &mut buffer, &mut self.inbound, &self.clock, &mut world) {
+                Ok(Drained::Dry) => {}
+                Ok(Drained::More) => continue,
+                Ok(Drained::End) => return,
                 Err(error) => return self.control.failed("the UDP socket", error),
             }
             let mut fds = [PollFd::readable(self.socket.as_fd()), PollFd::readable(self.orders.as_fd())];
@@ -76,19 +69,39 @@ impl Inward {
     }
 }
 
-/// Takes what waits in the socket, a few trains at a time; true when there may be more.
+/// Makes the changes that were ordered; false when nobody will order any more.
+fn take_orders(orders: &OrderQueue<Order>, inbound: &mut Inbound) -> bool {
+    orders.clear();
+    loop {
+        match orders.next() {
+            Next::Order(order) => inbound.handle(order),
+            Next::Nothing => return true,
+            Next::End => return false,
+        }
+    }
+}
+
+/// How a look at the socket ended.
+enum Drained {
+    Dry,
+    More,
+    End,
+}
+
+/// Takes what waits in the socket, a few trains at a time.
 fn drain(
     socket: &UdpSocket,
+    orders: &OrderQueue<Order>,
     buffer: &mut [u8],
     inbound: &mut Inbound,
     clock: &Clock,
     world: &mut World<'_>,
-) -> io::Result<bool> {
+) -> io::Result<Drained> {
     for _ in 0..DRAIN {
         let received = match socket.recv(buffer) {
             Ok(received) => received,
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                return Ok(false);
+                return Ok(Drained::Dry);
             }
             // An ICMP error of an earlier datagram; it says nothing of the next.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ECONNREFUSED | libc::EHOSTUNREACH)) => {
@@ -96,11 +109,16 @@ fn drain(
             }
             Err(error) => return Err(error),
         };
+        // The peer uses an association only after it was ordered here, so once a datagram is in hand
+        // the order is in the queue: taken first, no packet meets an SPI that is about to be known.
+        if orders.has_news() && !take_orders(orders, inbound) {
+            return Ok(Drained::End);
+        }
         let bytes = buffer.get_mut(..received.len).unwrap_or_default();
         let batch = Batch { from: received.from, tos: Tos(received.tos), segment: received.segment, bytes };
         inbound.datagrams(batch, clock.now(), world);
     }
-    Ok(true)
+    Ok(Drained::More)
 }
 
 struct World<'a> {

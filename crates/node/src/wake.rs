@@ -41,6 +41,12 @@ impl Wake {
         unsafe { libc::write(self.event.as_raw_fd(), one.as_ptr().cast(), one.len()) };
     }
 
+    /// Whether it was raised and not cleared since; costs no system call.
+    #[must_use]
+    pub fn is_raised(&self) -> bool {
+        self.raised.load(Ordering::Acquire)
+    }
+
     /// Makes the descriptor quiet again; to be called before looking at what it announced.
     pub fn clear(&self) {
         let mut count = [0_u8; 8];
