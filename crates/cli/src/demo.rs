@@ -3,7 +3,6 @@
 mod files;
 mod progress;
 mod result;
-mod site;
 mod stage;
 
 use strait_testbed::{Error, interrupt, sandbox};

@@ -145,6 +145,12 @@ pub(crate) fn traffic(name: &str) -> io::Result<Traffic> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no interface {name}")))
 }
 
+/// The names of all interfaces.
+pub(crate) fn names() -> io::Result<Vec<String>> {
+    let table = std::fs::read_to_string("/proc/thread-self/net/dev")?;
+    Ok(table.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect())
+}
+
 /// Reads one line of `/proc/net/dev`: eight columns received (bytes, packets first), then eight sent.
 fn parse_traffic(table: &str, name: &str) -> Option<Traffic> {
     let columns = table.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;

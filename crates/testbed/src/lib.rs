@@ -3,7 +3,7 @@
 //!
 //! - [`sandbox`] gets leave to make hosts, as root or inside a user namespace;
 //! - [`Namespace`] is a host, [`Link`] a wire that can be thin, [`TwoHosts`] the usual pair;
-//! - [`Daemon`] is a real `strait up` on a host, in a private [`Workdir`];
+//! - [`Site`] is a host with a key and a configuration, [`Daemon`] a real `strait up` on it, [`Workdir`] a private folder;
 //! - [`Relay`] is a wire that loses, repeats and delays;
 //! - [`Transfer`] moves a file over plain TCP; [`sample`] makes files as sites exchange them; [`data`] finds others.
 //!
@@ -23,6 +23,7 @@ mod netlink;
 mod relay;
 pub mod sample;
 pub mod sandbox;
+mod site;
 mod transfer;
 mod workdir;
 
@@ -33,5 +34,6 @@ pub use interface::{State, Traffic};
 pub use link::{Carried, End, Link, LinkSpec, LinkTraffic, Offloads};
 pub use namespace::Namespace;
 pub use relay::{Direction, Fate, Relay};
+pub use site::{Extra, PORT, Site};
 pub use transfer::Transfer;
 pub use workdir::Workdir;

@@ -64,9 +64,7 @@ impl End {
     /// # Errors
     /// [`Error::System`] when the kernel refuses.
     pub fn add_address(&self, address: IpAddr, prefix: u8) -> Result<(), Error> {
-        self.host.run(&format!("add {address}/{prefix} to {}", self.interface), || {
-            interface::add_address(&self.interface, address, prefix)
-        })
+        self.host.add_address(&self.interface, address, prefix)
     }
 
     /// Takes an address away from this end.
@@ -74,9 +72,7 @@ impl End {
     /// # Errors
     /// [`Error::System`] when it has no such address.
     pub fn remove_address(&self, address: IpAddr, prefix: u8) -> Result<(), Error> {
-        self.host.run(&format!("remove {address}/{prefix} from {}", self.interface), || {
-            interface::remove_address(&self.interface, address, prefix)
-        })
+        self.host.remove_address(&self.interface, address, prefix)
     }
 
     /// Sets the largest packet this end takes, in bytes without the Ethernet header.

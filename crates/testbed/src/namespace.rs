@@ -7,6 +7,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -87,6 +88,34 @@ impl Namespace {
                 work()
             })
             .map_err(Error::doing(format!("start a thread on {}", self.name)))
+    }
+
+    /// Gives one of the host's interfaces an address.
+    ///
+    /// # Errors
+    /// [`Error::System`] when the kernel refuses.
+    pub fn add_address(&self, name: &str, address: IpAddr, prefix: u8) -> Result<(), Error> {
+        self.run(&format!("add {address}/{prefix} to {name}"), || {
+            interface::add_address(name, address, prefix)
+        })
+    }
+
+    /// Takes an address away from one of the host's interfaces.
+    ///
+    /// # Errors
+    /// [`Error::System`] when the interface has no such address.
+    pub fn remove_address(&self, name: &str, address: IpAddr, prefix: u8) -> Result<(), Error> {
+        self.run(&format!("remove {address}/{prefix} from {name}"), || {
+            interface::remove_address(name, address, prefix)
+        })
+    }
+
+    /// The names of the host's interfaces.
+    ///
+    /// # Errors
+    /// [`Error::System`] when they cannot be read.
+    pub fn interfaces(&self) -> Result<Vec<String>, Error> {
+        self.run("list interfaces", interface::names)
     }
 
     /// A command that will run inside the namespace, and is killed when the thread that spawns it ends.

@@ -24,7 +24,7 @@ pub(super) struct Moved {
 #[derive(Clone, Debug)]
 pub(super) struct Tunnel {
     /// The site's name.
-    pub(super) name: &'static str,
+    pub(super) name: String,
     /// What `strait show --json` said.
     pub(super) report: Value,
     /// Processor time and memory.

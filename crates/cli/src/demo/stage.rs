@@ -1,21 +1,26 @@
 //! The two hosts, their link, and the daemons that run on them for a while.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
 use strait_scheduler::Rate;
 use strait_testbed::sample::SampleFile;
-use strait_testbed::{Cost, Daemon, Error, LinkSpec, LinkTraffic, Transfer, TwoHosts, Workdir};
+use strait_testbed::{Cost, Daemon, Error, Extra, LinkSpec, LinkTraffic, Site, Transfer, TwoHosts, Workdir};
 
 use super::result::{Moved, Tunnel};
-use super::site::Site;
 use crate::failure::Failure;
 
-/// The daemons' port on both hosts.
-const PORT: u16 = 51820;
+/// The method that the demonstration compresses with.
+const CODEC: &str = "zstd-3";
+
+/// Ethernet's header, which the link's token bucket counts with every datagram.
+const OVERHEAD: u8 = 14;
+
+/// The daemons pace themselves at this many thousandths of the link's rate: just under it, so that the queue stands
+/// with them and not in the link.
+const PACE: u64 = 995;
 
 /// How long a file may stand still, and a session take: the slowest sensible link needs seconds for a handshake.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -63,7 +68,6 @@ pub(super) struct Stage {
     hosts: TwoHosts,
     sites: [Site; 2],
     link: Rate,
-    program: PathBuf,
     dir: Workdir,
 }
 
@@ -73,12 +77,8 @@ impl Stage {
         let program = std::env::current_exe().map_err(Failure::doing("find this program's own file"))?;
         let dir = Workdir::create()?;
         let hosts = TwoHosts::direct(LinkSpec::thin(link))?;
-        let outside = |address: IpAddr| SocketAddr::new(address, PORT);
-        let sites = [
-            Site::create("site-a", 1, outside(hosts.address_of_a().0), dir.path())?,
-            Site::create("site-b", 2, outside(hosts.address_of_b().0), dir.path())?,
-        ];
-        Ok(Stage { daemons: Vec::new(), hosts, sites, link, program, dir })
+        let sites = Site::pair(&program, &hosts, dir.path())?;
+        Ok(Stage { daemons: Vec::new(), hosts, sites, link, dir })
     }
 
     /// Keeps the folder.
@@ -102,13 +102,14 @@ impl Stage {
             return Ok(());
         }
         let [a, b] = &self.sites;
-        for (host, site, peer) in [(&self.hosts.a, a, b), (&self.hosts.b, b, a)] {
-            let config = site.write(peer, self.link, way)?;
-            let folder = site.folder.join(way.word());
-            self.daemons.push(Daemon::start(host, &self.program, &config, &folder)?);
+        for (site, peer) in [(a, b), (b, a)] {
+            let sections = sections(self.link, way, site, peer);
+            let config =
+                site.configure(way.word(), &[peer], Extra { sections: &sections, ..Extra::default() })?;
+            self.daemons.push(site.start(&config, way.word())?);
         }
         for (daemon, peer) in self.daemons.iter().zip([b, a]) {
-            daemon.wait_for_session(peer.name, PATIENCE)?;
+            daemon.wait_for_session(peer.name(), PATIENCE)?;
         }
         Ok(())
     }
@@ -123,7 +124,7 @@ impl Stage {
         let before = self.traffic()?;
         let address = match way {
             Way::Plain => self.hosts.address_of_b().0,
-            Way::Tunnel | Way::Compressed => Ipv4Addr::new(10, 77, 0, self.sites[1].number).into(),
+            Way::Tunnel | Way::Compressed => self.sites[1].inside().into(),
         };
         let took = Transfer {
             from: &self.hosts.a,
@@ -151,14 +152,27 @@ impl Stage {
                 return Err(Failure::new(format!("a daemon ended with {status}; its log ends:\n{said}")));
             }
         }
-        let names = self.sites.iter().map(|site| site.name);
+        let names = self.sites.iter().map(|site| site.name().to_owned());
         Ok(names.zip(asked).map(|(name, (report, cost))| Tunnel { name, report, cost }).collect())
     }
 
     /// The ends of the daemons' logs.
     pub(super) fn last_words(&self) -> String {
         let logs = self.sites.iter().zip(&self.daemons);
-        let ends = logs.map(|(site, daemon)| format!("{} said:\n{}", site.name, daemon.last_words()));
+        let ends = logs.map(|(site, daemon)| format!("{} said:\n{}", site.name(), daemon.last_words()));
         ends.collect::<Vec<_>>().join("\n")
     }
+}
+
+/// What the configurations have besides the peers: the link's rate, and what may be compressed.
+fn sections(link: Rate, way: Way, site: &Site, peer: &Site) -> String {
+    let pace = link.bits() * PACE / 1000;
+    let link = format!("[link]\nup = \"{pace}bit\"\ndown = \"{pace}bit\"\noverhead = {OVERHEAD}\n");
+    if way != Way::Compressed {
+        return link;
+    }
+    let (from, to) = (site.inside(), peer.inside());
+    format!(
+        "{link}\n[[compress]]\nfrom = \"{from}/32\"\nto = \"{to}/32\"\ndomain = \"demo\"\ncodec = \"{CODEC}\"\n"
+    )
 }

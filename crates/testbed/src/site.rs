@@ -1,0 +1,185 @@
+//! A site: a host with a key, a configuration and, at times, a daemon.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use crate::{Daemon, Error, Namespace, TwoHosts};
+
+/// The daemons' port.
+pub const PORT: u16 = 51820;
+
+/// A host with a key pair, reached at an address outside the tunnel and at two inside.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// The host, whose name is the site's.
+    pub host: Namespace,
+    /// Where it is reached outside the tunnel.
+    pub outside: SocketAddr,
+    number: u8,
+    folder: PathBuf,
+    program: PathBuf,
+    public_key: String,
+}
+
+/// What a configuration has besides the usual, as TOML.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extra<'a> {
+    /// More lines of `[node]`.
+    pub node: &'a str,
+    /// More lines of each `[[peer]]`.
+    pub peer: &'a str,
+    /// More sections, such as `[link]` and `[[compress]]`.
+    pub sections: &'a str,
+}
+
+impl Site {
+    /// Makes the site's folder in `parent`, and its key with `program keygen`. Inside the tunnel the site is
+    /// 10.77.0.`number` and fd77::`number`.
+    ///
+    /// # Errors
+    /// [`Error::System`] when the folder cannot be made, [`Error::Command`] when there is no key.
+    pub fn create(
+        program: &Path,
+        host: &Namespace,
+        number: u8,
+        outside: SocketAddr,
+        parent: &Path,
+    ) -> Result<Site, Error> {
+        let folder = parent.join(host.name());
+        fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&folder)
+            .map_err(Error::doing(format!("make the folder {}", folder.display())))?;
+        let mut site = Site {
+            host: host.clone(),
+            outside,
+            number,
+            folder,
+            program: program.to_owned(),
+            public_key: String::new(),
+        };
+        let key = site.key_file();
+        let key = key.to_string_lossy();
+        site.run(&["keygen", "--out", &key])?;
+        site.public_key = site.run(&["pubkey", &key])?.trim().to_owned();
+        Ok(site)
+    }
+
+    /// Both sites of two hosts, reached over IPv4 outside.
+    ///
+    /// # Errors
+    /// As [`Site::create`].
+    pub fn pair(program: &Path, hosts: &TwoHosts, parent: &Path) -> Result<[Site; 2], Error> {
+        let outside = |address: IpAddr| SocketAddr::new(address, PORT);
+        Ok([
+            Site::create(program, &hosts.a, 1, outside(hosts.address_of_a().0), parent)?,
+            Site::create(program, &hosts.b, 2, outside(hosts.address_of_b().0), parent)?,
+        ])
+    }
+
+    /// The host's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.host.name()
+    }
+
+    /// Its IPv4 address inside the tunnel.
+    #[must_use]
+    pub const fn inside(&self) -> Ipv4Addr {
+        Ipv4Addr::new(10, 77, 0, self.number)
+    }
+
+    /// Its IPv6 address inside the tunnel.
+    #[must_use]
+    pub const fn inside_v6(&self) -> Ipv6Addr {
+        // The number is below 256, so its cast loses nothing.
+        Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, self.number as u16)
+    }
+
+    /// Its public key, as text.
+    #[must_use]
+    pub fn public_key(&self) -> &str {
+        &self.public_key
+    }
+
+    /// The file with its private key.
+    #[must_use]
+    pub fn key_file(&self) -> PathBuf {
+        self.folder.join(format!("{}.key", self.name()))
+    }
+
+    /// The site's folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes a configuration under `name` and says where it is.
+    ///
+    /// # Errors
+    /// [`Error::System`] when it cannot be written.
+    pub fn configure(&self, name: &str, peers: &[&Site], extra: Extra<'_>) -> Result<PathBuf, Error> {
+        let path = self.folder.join(format!("{name}.toml"));
+        fs::write(&path, self.configuration(peers, extra))
+            .map_err(Error::doing(format!("write {}", path.display())))?;
+        Ok(path)
+    }
+
+    /// The text of a configuration that reaches `peers`.
+    #[must_use]
+    pub fn configuration(&self, peers: &[&Site], extra: Extra<'_>) -> String {
+        let (node, peer, sections) = (lines(extra.node), lines(extra.peer), lines(extra.sections));
+        let mut text = format!(
+            "[node]\nprivate_key_file = \"{}.key\"\naddress = [\"{}/24\", \"{}/64\"]\nlisten = {}\n{node}",
+            self.name(),
+            self.inside(),
+            self.inside_v6(),
+            self.outside.port(),
+        );
+        for other in peers {
+            text.push_str(&format!(
+                "\n[[peer]]\nname = \"{}\"\npublic_key = \"{}\"\nendpoint = \"{}\"\n\
+                 allowed_ips = [\"{}/32\", \"{}/128\"]\n{peer}",
+                other.name(),
+                other.public_key,
+                other.outside,
+                other.inside(),
+                other.inside_v6(),
+            ));
+        }
+        format!("{text}\n{sections}")
+    }
+
+    /// Starts a daemon from a configuration; its socket and log are in the folder `name` of the site's folder.
+    ///
+    /// # Errors
+    /// As [`Daemon::start`].
+    pub fn start(&self, config: &Path, name: &str) -> Result<Daemon, Error> {
+        Daemon::start(&self.host, &self.program, config, &self.folder.join(name))
+    }
+
+    fn run(&self, arguments: &[&str]) -> Result<String, Error> {
+        let command = format!("strait {}", arguments.join(" "));
+        let output = self
+            .host
+            .command(&self.program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(Error::doing(format!("run {command}")))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        Err(Error::Command { command, host: self.name().to_owned(), status: output.status.to_string(), said })
+    }
+}
+
+/// The text with a line end, unless it is empty.
+fn lines(text: &str) -> String {
+    let text = text.trim();
+    if text.is_empty() { String::new() } else { format!("{text}\n") }
+}
