@@ -227,19 +227,6 @@ impl Config {
     pub fn private_key(&self) -> Result<PrivateKey, KeyFileError> {
         key_file::read(&self.node.private_key_file)
     }
-
-    /// The mark on outer datagrams: the file's, or one that keeps them out of a full tunnel.
-    #[must_use]
-    pub fn fwmark(&self) -> Option<u32> {
-        self.node.fwmark.or_else(|| self.is_full_tunnel().then_some(crate::network::DEFAULT_MARK))
-    }
-
-    /// Whether a default route leads into the tunnel and routes are ours to make.
-    #[must_use]
-    pub fn is_full_tunnel(&self) -> bool {
-        let default = self.peers.iter().flat_map(|peer| &peer.allowed_ips).any(|net| net.prefix_len() == 0);
-        default && self.node.table == Table::Auto
-    }
 }
 
 fn read(path: &Path) -> Result<String, ConfigError> {

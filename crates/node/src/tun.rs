@@ -213,6 +213,10 @@ fn checked(result: libc::c_int) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::{Network, Plan};
+    use crate::poll::{PollFd, wait};
+    use crate::testing::in_namespace;
+    use std::time::Duration;
 
     #[test]
     fn names() {
@@ -230,5 +234,92 @@ mod tests {
         assert!(error(libc::ENOENT).contains("modprobe tun"));
         assert!(error(libc::EACCES).contains("run as root"));
         assert!(error(libc::EMFILE).contains("cannot open tunnel interface 'strait0'"));
+    }
+
+    fn plan() -> Plan {
+        let addresses = ["10.77.0.1/24".parse().unwrap()].into();
+        Plan { mtu: 1420, addresses, ..Plan::default() }
+    }
+
+    /// The next IPv4 packet from the host, with its header.
+    fn next(tun: &Tun) -> (vnet::Header, Vec<u8>) {
+        let mut buf = vec![0; 70_000];
+        loop {
+            let mut fds = [PollFd::readable(tun.as_fd())];
+            assert_eq!(wait(&mut fds, Some(Duration::from_secs(10))).unwrap(), 1, "no packet came");
+            let len = tun.read(&mut buf).unwrap();
+            let (header, packet) = vnet::Header::parse(&buf[..len]).unwrap();
+            if packet[0] >> 4 == 4 {
+                return (header, packet.to_vec());
+            }
+        }
+    }
+
+    #[test]
+    fn packets_cross_both_ways() {
+        in_namespace(|| {
+            let tun = Tun::open("st-tun").unwrap();
+            let _network = Network::set_up("st-tun", &plan()).unwrap();
+            let socket = std::net::UdpSocket::bind("10.77.0.1:7").unwrap();
+            socket.send_to(b"there", "10.77.0.2:8").unwrap();
+            let (header, mut packet) = next(&tun);
+            assert_eq!(header.flags, vnet::NEEDS_CSUM, "the host leaves the checksum to the tunnel");
+            assert!(packet.ends_with(b"there"));
+            // Sent back with source and destination exchanged, which leaves the header checksum right.
+            let (src, dst) = (packet[12..16].to_vec(), packet[16..20].to_vec());
+            packet[12..16].copy_from_slice(&dst);
+            packet[16..20].copy_from_slice(&src);
+            packet[20..24].copy_from_slice(&[0, 8, 0, 7]);
+            let mut head = [0; vnet::LEN];
+            header.emit(&mut head);
+            let parts = [IoSlice::new(&head), IoSlice::new(&packet[..20]), IoSlice::new(&packet[20..])];
+            assert_eq!(tun.writev(&parts).unwrap(), vnet::LEN + packet.len());
+            socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            let mut back = [0; 10];
+            let (len, from) = socket.recv_from(&mut back).unwrap();
+            assert_eq!((&back[..len], from), (&b"there"[..], "10.77.0.2:8".parse().unwrap()));
+        });
+    }
+
+    #[test]
+    fn super_packets_come_uncut() {
+        in_namespace(|| {
+            let tun = Tun::open("st-gso").unwrap();
+            let _network = Network::set_up("st-gso", &plan()).unwrap();
+            if tun.offload() == Offload::Tcp {
+                return eprintln!("skipped: this kernel has no UDP segmentation offload for tunnel devices");
+            }
+            let socket = crate::udp::UdpSocket::bind(crate::udp::Listen::Port(0), None).unwrap();
+            socket.send_train("10.77.0.2:8".parse().unwrap(), 0, 1000, &[7; 5000]).unwrap();
+            let (header, packet) = next(&tun);
+            assert_eq!((header.gso_type, header.gso_size), (vnet::GSO_UDP_L4, 1000));
+            assert_eq!(packet.len(), 28 + 5000);
+        });
+    }
+
+    #[test]
+    fn down_is_survived_and_gone_is_told() {
+        in_namespace(|| {
+            let tun = Tun::open("st-down").unwrap();
+            assert_eq!(tun.read(&mut [0; 100]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+            let head = [0; vnet::LEN];
+            let packet = [0x45; 20];
+            let error = tun.writev(&[IoSlice::new(&head), IoSlice::new(&packet)]).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::EIO), "while the interface is down");
+            let _network = Network::set_up("st-down", &plan()).unwrap();
+            assert!(tun.writev(&[IoSlice::new(&head), IoSlice::new(&packet)]).is_ok());
+        });
+    }
+
+    #[test]
+    fn a_name_in_use_is_named() {
+        in_namespace(|| {
+            let _tun = Tun::open("st-busy").unwrap();
+            for (name, remedy) in [("st-busy", "stop whoever has it"), ("lo", "choose another name")] {
+                let error = Tun::open(name).unwrap_err();
+                assert!(matches!(&error, TunError::Busy { name: busy } if busy == name), "{error}");
+                assert!(error.to_string().contains(remedy));
+            }
+        });
     }
 }

@@ -19,10 +19,7 @@ fn peer(key: &str, rest: &str) -> String {
     format!("[[peer]]\npublic_key = \"{key}\"\nallowed_ips = [\"10.77.0.2/32\"]\n{rest}")
 }
 
-#[test]
-fn everything_that_can_be_said() {
-    let text = format!(
-        r#"
+const EVERYTHING: &str = r#"
 [node]
 private_key_file = "site-a.key"
 address = ["10.77.0.1/24", "fd77::1/64"]
@@ -67,8 +64,11 @@ domain = "rest"
 from = "10.1.0.0/16"
 to = "10.3.0.0/16"
 domain = "logs"
-"#
-    );
+"#;
+
+#[test]
+fn everything_that_can_be_said() {
+    let text = EVERYTHING.replace("{KEY_A}", KEY_A);
     let config = parse(&text).unwrap();
     let Node { private_key_file, address, listen, mtu, interface, .. } = &config.node;
     assert_eq!(private_key_file, Path::new("dir/site-a.key"));
@@ -108,21 +108,11 @@ fn the_least_that_must_be_said() {
     assert_eq!((config.node.interface.as_str(), config.node.table), ("strait0", Table::Auto));
     assert_eq!((config.node.suites, config.node.iv), (SuiteSet::ALL, IvMode::Implicit));
     assert_eq!((config.link, config.session), (Link::default(), Session::default()));
-    assert_eq!((config.peers.len(), config.rules.rules().len(), config.fwmark()), (0, 0, None));
+    assert_eq!((config.peers.len(), config.rules.rules().len(), config.node.fwmark), (0, 0, None));
     assert!(
         parse("[node]\nprivate_key_file = \"a\"\naddress = \"10.0.0.1\"\n").is_ok(),
         "one is a list of one"
     );
-}
-
-#[test]
-fn a_full_tunnel_gets_a_mark() {
-    let text = format!("{NODE}[[peer]]\npublic_key = \"{KEY_A}\"\nallowed_ips = [\"::/0\"]\n");
-    let config = parse(&text).unwrap();
-    assert!(config.is_full_tunnel());
-    assert_eq!(config.fwmark(), Some(crate::network::DEFAULT_MARK));
-    let off = parse(&text.replace("[[peer]]", "table = \"off\"\n[[peer]]")).unwrap();
-    assert_eq!((off.is_full_tunnel(), off.fwmark()), (false, None));
 }
 
 #[test]
@@ -209,83 +199,86 @@ fn two_of_what_must_be_unique_are_named_with_both_lines() {
     assert!(parse(&format!("{NODE}{within}")).is_ok(), "a longer prefix decides");
 }
 
+/// What follows `[node]`, and the first line of what is said of it.
+const MISTAKES: &[(&str, &str)] = &[
+    ("fwmark = 0", "4:10: `fwmark` must be between 1 and 4294967295, not 0"),
+    ("fwmark = -1", "4:10: `fwmark` must be between 1 and 4294967295, not -1"),
+    ("listen = 65536", "4:10: `listen` must be between 0 and 65535, not 65536"),
+    (
+        "listen = \"51820\"",
+        "4:10: `51820` is not an address with a port; write for example 51820 or \"192.0.2.1:51820\"",
+    ),
+    ("iv = \"implicid\"", "4:6: `iv` cannot be `implicid`; did you mean `implicit`?"),
+    ("table = \"main\"", "4:9: `table` cannot be `main`; known are auto, off"),
+    (
+        "suites = [\"aes\"]",
+        "4:11: unknown suite `aes`: write one of aes-128-gcm, aes-256-gcm or chacha20-poly1305",
+    ),
+    ("suites = []", "4:10: `suites` must have 1 to 3 printable characters"),
+    ("forward = 1", "4:11: `forward` must be true or false, not a whole number"),
+    (
+        "interface = \"a/b\"",
+        "4:13: `a/b` cannot name an interface: 1 to 15 characters without `/`, `:`, `%` and spaces",
+    ),
+    (
+        "private_key = \"c2VjcmV0\"",
+        "4:1: private keys are not written into the configuration; put the key into a file of its own and name that with `private_key_file`",
+    ),
+    (
+        "[link]\nup = \"0\"",
+        "5:6: '0' is not a link rate; write a number and bit, kbit, Mbit or Gbit, between 500 bit/s and 10000 Gbit/s, for example \"1.5Mbit\"",
+    ),
+    ("[link]\nup = 5", "5:6: `up` must be a rate in quotes, as \"1.5Mbit\", not a whole number"),
+    ("[link]\noverhead = 257", "5:12: `overhead` must be between 0 and 256, not 257"),
+    ("[session]\nlifetime = \"59s\"", "5:12: `lifetime` must be between 1m and 30d, not 59s"),
+    (
+        "[session]\nlifetime = \"soon\"",
+        "5:12: `soon` is not a time span; write for example \"25s\", \"90m\" or \"1h30m\"",
+    ),
+    ("[session]\nbytes = \"1kB\"", "5:9: `bytes` must be between 1048576 and 68719476736, not 1kB"),
+    ("[session]\npackets = 1", "5:11: `packets` must be between 1024 and 4294967296, not 1"),
+    (
+        "[[peer]]",
+        "4:1: [[peer]] needs `public_key`, for example public_key = \"AAAA...=\" as `strait pubkey` prints it",
+    ),
+    (
+        "[[compress]]\nfrom = \"10.0.0.0/8\"\nto = \"::/0\"\ndomain = \"d\"",
+        "6:6: `from` 10.0.0.0/8 and `to` ::/0 are of different families; no packet can match",
+    ),
+    (
+        "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\ncodec = \"zstf-3\"",
+        "8:9: unknown compression `zstf-3`: write none, deflate, lz4 or zstd, with a level as in deflate-6, zstd-3 or zstd-fast-1; did you mean `zstd`?",
+    ),
+    (
+        "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\ncodec = \"zstd-30\"",
+        "8:9: `zstd-30` is no level of zstd: write zstd-1 to zstd-19, zstd-fast-1 to zstd-fast-5, or zstd for zstd-3",
+    ),
+    (
+        "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"\"",
+        "7:10: `domain` must have 1 to 64 printable characters",
+    ),
+    (
+        "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"",
+        "4:1: [[compress]] needs `domain`, for example domain = \"logs\"; blocks never mix two trust domains",
+    ),
+    (
+        "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\nprotocol = \"icmp\"\nports = [7]",
+        "9:9: `ports` need `protocol` \"tcp\" or \"udp\"; `icmp` has none",
+    ),
+    (
+        "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\nports = [\"9-7\"]",
+        "8:10: `9-7` is not a port or a range of ports; write 514 or \"8000-8100\"",
+    ),
+    ("mtu = 1400\nmtu = 1500", "5:1: duplicate key"),
+    ("mtu = ", "4:7: string values must be quoted, expected literal string"),
+];
+
 #[test]
 fn mistakes_in_values() {
-    for (rest, expected) in [
-        ("fwmark = 0", "4:10: `fwmark` must be between 1 and 4294967295, not 0"),
-        ("fwmark = -1", "4:10: `fwmark` must be between 1 and 4294967295, not -1"),
-        ("listen = 65536", "4:10: `listen` must be between 0 and 65535, not 65536"),
-        (
-            "listen = \"51820\"",
-            "4:10: `51820` is not an address with a port; write for example 51820 or \"192.0.2.1:51820\"",
-        ),
-        ("iv = \"implicid\"", "4:6: `iv` cannot be `implicid`; did you mean `implicit`?"),
-        ("table = \"main\"", "4:9: `table` cannot be `main`; known are auto, off"),
-        (
-            "suites = [\"aes\"]",
-            "4:11: unknown suite `aes`: write one of aes-128-gcm, aes-256-gcm or chacha20-poly1305",
-        ),
-        ("suites = []", "4:10: `suites` must have 1 to 3 printable characters"),
-        ("forward = 1", "4:11: `forward` must be true or false, not a whole number"),
-        (
-            "interface = \"a/b\"",
-            "4:13: `a/b` cannot name an interface: 1 to 15 characters without `/`, `:`, `%` and spaces",
-        ),
-        (
-            "private_key = \"c2VjcmV0\"",
-            "4:1: private keys are not written into the configuration; put the key into a file of its own and name that with `private_key_file`",
-        ),
-        (
-            "[link]\nup = \"0\"",
-            "5:6: '0' is not a link rate; write a number and bit, kbit, Mbit or Gbit, between 500 bit/s and 10000 Gbit/s, for example \"1.5Mbit\"",
-        ),
-        ("[link]\nup = 5", "5:6: `up` must be a rate in quotes, as \"1.5Mbit\", not a whole number"),
-        ("[link]\noverhead = 257", "5:12: `overhead` must be between 0 and 256, not 257"),
-        ("[session]\nlifetime = \"59s\"", "5:12: `lifetime` must be between 1m and 30d, not 59s"),
-        (
-            "[session]\nlifetime = \"soon\"",
-            "5:12: `soon` is not a time span; write for example \"25s\", \"90m\" or \"1h30m\"",
-        ),
-        ("[session]\nbytes = \"1kB\"", "5:9: `bytes` must be between 1048576 and 68719476736, not 1kB"),
-        ("[session]\npackets = 1", "5:11: `packets` must be between 1024 and 4294967296, not 1"),
-        (
-            "[[peer]]",
-            "4:1: [[peer]] needs `public_key`, for example public_key = \"AAAA...=\" as `strait pubkey` prints it",
-        ),
-        (
-            "[[compress]]\nfrom = \"10.0.0.0/8\"\nto = \"::/0\"\ndomain = \"d\"",
-            "6:6: `from` 10.0.0.0/8 and `to` ::/0 are of different families; no packet can match",
-        ),
-        (
-            "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\ncodec = \"zstf-3\"",
-            "8:9: unknown compression `zstf-3`: write none, deflate, lz4 or zstd, with a level as in deflate-6, zstd-3 or zstd-fast-1; did you mean `zstd`?",
-        ),
-        (
-            "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\ncodec = \"zstd-30\"",
-            "8:9: `zstd-30` is no level of zstd: write zstd-1 to zstd-19, zstd-fast-1 to zstd-fast-5, or zstd for zstd-3",
-        ),
-        (
-            "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"\"",
-            "7:10: `domain` must have 1 to 64 printable characters",
-        ),
-        (
-            "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"",
-            "4:1: [[compress]] needs `domain`, for example domain = \"logs\"; blocks never mix two trust domains",
-        ),
-        (
-            "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\nprotocol = \"icmp\"\nports = [7]",
-            "9:9: `ports` need `protocol` \"tcp\" or \"udp\"; `icmp` has none",
-        ),
-        (
-            "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\nports = [\"9-7\"]",
-            "8:10: `9-7` is not a port or a range of ports; write 514 or \"8000-8100\"",
-        ),
-        ("mtu = 1400\nmtu = 1500", "5:1: duplicate key"),
-        ("mtu = ", "4:7: string values must be quoted, expected literal string"),
-    ] {
+    for (rest, expected) in MISTAKES {
         let found = errors(rest);
         let first = found.lines().next().unwrap().strip_prefix("dir/site.toml:").unwrap();
-        assert_eq!(first, expected, "{rest}");
+        assert_eq!(first, *expected, "{rest}");
     }
 }
 

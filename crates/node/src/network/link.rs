@@ -1,0 +1,84 @@
+//! The tunnel interface itself: size, queue, silence, up.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use netlink_packet_core::DefaultNla;
+use netlink_packet_route::RouteNetlinkMessage as Message;
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+
+use super::NetworkError;
+use crate::netlink::Netlink;
+
+/// Packets that may wait for the tunnel; the queue that matters is the tunnel's own.
+const QUEUE_LEN: u32 = 1000;
+/// Largest super-packet, so that with everything around it fits one call for UDP.
+const GSO_MAX: u32 = 65_000;
+/// `IFLA_GSO_IPV4_MAX_SIZE` (Linux 6.3, `include/uapi/linux/if_link.h`).
+const IFLA_GSO_IPV4_MAX_SIZE: u16 = 63;
+
+/// The number of `interface`.
+pub(super) fn index(netlink: &mut Netlink, interface: &str) -> Result<u32, NetworkError> {
+    let mut message = LinkMessage::default();
+    message.attributes.push(LinkAttribute::IfName(interface.to_owned()));
+    let failed = |source| NetworkError::Link { step: "find", interface: interface.to_owned(), source };
+    match netlink.get(Message::GetLink(message)).map_err(failed)? {
+        Message::NewLink(link) => Ok(link.header.index),
+        _ => Err(failed(io::ErrorKind::InvalidData.into())),
+    }
+}
+
+/// Size and queue, and nothing that the kernel sends of its own accord: an idle tunnel is silent.
+pub(super) fn prepare(
+    netlink: &mut Netlink,
+    interface: &str,
+    index: u32,
+    mtu: u16,
+) -> Result<(), NetworkError> {
+    let mut link = message(index);
+    link.attributes = vec![LinkAttribute::Mtu(mtu.into()), LinkAttribute::TxQueueLen(QUEUE_LEN)];
+    // Without multicast there are no listener reports (MLD) and no router solicitations.
+    link.header.change_mask = LinkFlags::Multicast;
+    set(netlink, link, "set the MTU of", interface)?;
+    let ipv4 = DefaultNla::new(IFLA_GSO_IPV4_MAX_SIZE, GSO_MAX.to_ne_bytes().to_vec());
+    for attribute in [LinkAttribute::GsoMaxSize(GSO_MAX), LinkAttribute::Other(ipv4)] {
+        let mut link = message(index);
+        link.attributes = vec![attribute];
+        // Older kernels know neither; their super-packets are cut once more.
+        if let Err(error) = netlink.change(Message::SetLink(link), 0) {
+            tracing::debug!(%error, "super-packets keep the kernel's size");
+        }
+    }
+    // 1: no link-local address (Linux `Documentation/networking/ip-sysctl.rst`, addr_gen_mode).
+    for (setting, value) in [("addr_gen_mode", "1"), ("accept_ra", "0"), ("router_solicitations", "0")] {
+        let path = Path::new("/proc/sys/net/ipv6/conf").join(interface).join(setting);
+        if let Err(error) = fs::write(&path, value) {
+            tracing::debug!(path = %path.display(), %error, "setting left as it was");
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn up(netlink: &mut Netlink, interface: &str, index: u32) -> Result<(), NetworkError> {
+    let mut link = message(index);
+    link.header.flags = LinkFlags::Up;
+    link.header.change_mask = LinkFlags::Up;
+    set(netlink, link, "bring up", interface)
+}
+
+fn set(
+    netlink: &mut Netlink,
+    link: LinkMessage,
+    step: &'static str,
+    interface: &str,
+) -> Result<(), NetworkError> {
+    let failed = |source| NetworkError::Link { step, interface: interface.to_owned(), source };
+    netlink.change(Message::SetLink(link), 0).map_err(failed)
+}
+
+fn message(index: u32) -> LinkMessage {
+    let mut message = LinkMessage::default();
+    message.header.index = index;
+    message
+}

@@ -1,0 +1,188 @@
+//! What the system around the tunnel should look like, derived from the configuration alone.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use ipnet::IpNet;
+
+use crate::config::{Config, Endpoint, Table};
+
+/// The mark on outer packets, and the number of the routing table, of a full tunnel when the file
+/// names none: "ST" in ASCII.
+pub const DEFAULT_MARK: u32 = 0x5354;
+/// The kernel's main table (`RT_TABLE_MAIN`).
+pub(super) const MAIN_TABLE: u32 = 254;
+
+/// A route into the tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Route {
+    /// Where to.
+    pub destination: IpNet,
+    /// The table it stands in.
+    pub table: u32,
+}
+
+/// A policy rule for packets that do not carry `mark`, which are all but the tunnel's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PolicyRule {
+    /// Which family's packets.
+    pub family: Family,
+    /// The mark they must not have.
+    pub mark: u32,
+    /// Where they are looked up.
+    pub lookup: Lookup,
+}
+
+/// IPv4 or IPv6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    fn of(net: &IpNet) -> Family {
+        if net.addr().is_ipv4() { Family::V4 } else { Family::V6 }
+    }
+}
+
+/// Where a policy rule looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lookup {
+    /// In the main table, passing over routes whose prefix is no longer than this.
+    MainBeyond(u8),
+    /// In the table with the mark's number.
+    Tunnel,
+}
+
+/// A kernel setting that the plan wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) path: PathBuf,
+    pub(super) value: &'static str,
+    /// Whether the plan fails without it.
+    pub(super) needed: bool,
+}
+
+/// What the system around the tunnel should look like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Largest packet of the interface.
+    pub mtu: u16,
+    /// Its addresses.
+    pub addresses: BTreeSet<IpNet>,
+    /// Routes into it.
+    pub routes: BTreeSet<Route>,
+    /// Rules that keep the tunnel's own packets out of it.
+    pub rules: BTreeSet<PolicyRule>,
+    /// The mark of the tunnel's own packets.
+    pub mark: Option<u32>,
+    /// The families whose packets may pass from one peer to another.
+    pub forward: BTreeSet<Family>,
+}
+
+impl Plan {
+    /// What `config` asks for.
+    ///
+    /// A route that would swallow datagrams to a peer's endpoint, a default route above all, goes to a table of
+    /// its own, which marked packets do not see; more specific routes of the main table still come first. This is
+    /// what wg-quick(8) does for default routes.
+    #[must_use]
+    pub fn of(config: &Config) -> Plan {
+        let mut plan = Plan {
+            mtu: config.node.mtu,
+            addresses: config.node.address.iter().copied().collect(),
+            mark: config.node.fwmark,
+            ..Plan::default()
+        };
+        if config.node.forward {
+            let networks = config.peers.iter().flat_map(|peer| &peer.allowed_ips).chain(&config.node.address);
+            plan.forward = networks.map(Family::of).collect();
+        }
+        let endpoints: Vec<IpAddr> =
+            config.peers.iter().filter_map(|peer| address(peer.endpoint.as_ref()?)).collect();
+        for net in config.peers.iter().flat_map(|peer| &peer.allowed_ips) {
+            plan.route(*net, config.node.table, &endpoints);
+        }
+        plan.guard();
+        plan
+    }
+
+    fn route(&mut self, destination: IpNet, table: Table, endpoints: &[IpAddr]) {
+        let table = match table {
+            Table::Off => return,
+            Table::Number(table) => table,
+            // The kernel routes the networks of the interface's addresses by itself.
+            Table::Auto if self.addresses.iter().any(|own| own.trunc().contains(&destination)) => return,
+            Table::Auto if swallows(destination, endpoints) => {
+                let mark = *self.mark.get_or_insert(DEFAULT_MARK);
+                self.rules.insert(PolicyRule {
+                    family: Family::of(&destination),
+                    mark,
+                    lookup: Lookup::Tunnel,
+                });
+                mark
+            }
+            Table::Auto => MAIN_TABLE,
+        };
+        self.routes.insert(Route { destination, table });
+    }
+
+    /// Before each family's way into the tunnel's table, the main table's more specific routes.
+    fn guard(&mut self) {
+        for rule in self.rules.clone() {
+            let guarded =
+                |route: &&Route| route.table == rule.mark && Family::of(&route.destination) == rule.family;
+            let shortest =
+                self.routes.iter().filter(guarded).map(|route| route.destination.prefix_len()).min();
+            let lookup = Lookup::MainBeyond(shortest.unwrap_or(0));
+            self.rules.insert(PolicyRule { lookup, ..rule });
+        }
+    }
+
+    /// The kernel settings it takes.
+    pub(super) fn settings(&self, interface: &str) -> Vec<Wanted> {
+        let path = |rest: &str| Path::new("/proc/sys/net").join(rest);
+        let mut all = Vec::new();
+        // Or the reverse path filter drops answers to marked packets; harmless where there is no filter.
+        if self.rules.iter().any(|rule| rule.family == Family::V4) {
+            let path = path("ipv4/conf/all/src_valid_mark");
+            all.push(Wanted { path, value: "1", needed: false });
+        }
+        if self.forward.contains(&Family::V4) {
+            let path = path("ipv4/conf").join(interface).join("forwarding");
+            all.push(Wanted { path, value: "1", needed: true });
+        }
+        if self.forward.contains(&Family::V6) {
+            let one = path("ipv6/conf").join(interface).join("force_forwarding");
+            // Kernels before 6.17 forward IPv6 on all interfaces or none.
+            let path = if one.exists() { one } else { path("ipv6/conf/all/forwarding") };
+            all.push(Wanted { path, value: "1", needed: true });
+        }
+        all
+    }
+
+    /// Whether datagrams to `endpoint` would be routed into the tunnel themselves.
+    #[must_use]
+    pub fn would_loop(&self, endpoint: SocketAddr) -> bool {
+        let direct =
+            self.routes.iter().filter(|route| self.mark != Some(route.table) || self.rules.is_empty());
+        direct.into_iter().any(|route| route.destination.contains(&endpoint.ip()))
+    }
+}
+
+/// Whether datagrams to a peer could follow this route. Half of all addresses is meant as a default route, and
+/// holds endpoints that are known by name only.
+fn swallows(destination: IpNet, endpoints: &[IpAddr]) -> bool {
+    destination.prefix_len() <= 1 || endpoints.iter().any(|endpoint| destination.contains(endpoint))
+}
+
+fn address(endpoint: &Endpoint) -> Option<IpAddr> {
+    match endpoint {
+        Endpoint::Address(address) => Some(address.ip()),
+        Endpoint::Name(_) => None,
+    }
+}

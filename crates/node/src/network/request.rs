@@ -1,0 +1,125 @@
+//! Addresses, routes and rules as netlink writes them.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage as Message};
+
+use super::plan::{Family, Lookup, MAIN_TABLE, PolicyRule, Route};
+
+pub(super) const INET: AddressFamily = AddressFamily::Inet;
+pub(super) const INET6: AddressFamily = AddressFamily::Inet6;
+
+/// Who made a route or rule: a number of the range that Linux leaves to programs (`rtnetlink.h`), "S" in ASCII.
+const OURS: RouteProtocol = RouteProtocol::Other(0x53);
+/// Rules are asked in order of priority; the main table's own is 32766 (ip-rule(8)).
+const PRIORITY_MAIN: u32 = 32_700;
+/// After [`PRIORITY_MAIN`].
+const PRIORITY_TUNNEL: u32 = 32_701;
+
+const fn family(address: IpAddr) -> AddressFamily {
+    match address {
+        IpAddr::V4(_) => INET,
+        IpAddr::V6(_) => INET6,
+    }
+}
+
+pub(super) fn address(index: u32, address: IpNet) -> AddressMessage {
+    let mut message = AddressMessage::default();
+    message.header.family = family(address.addr());
+    message.header.prefix_len = address.prefix_len();
+    // Nobody else on a tunnel could have the address, so it need not be asked for (RFC 4862 section 5.4).
+    message.header.flags = AddressHeaderFlags::Nodad;
+    message.header.index = index;
+    message.attributes =
+        vec![AddressAttribute::Local(address.addr()), AddressAttribute::Address(address.addr())];
+    message
+}
+
+pub(super) fn route(index: u32, route: Route) -> RouteMessage {
+    let address = route.destination.addr();
+    let mut message = RouteMessage::default();
+    message.header.address_family = family(address);
+    message.header.destination_prefix_length = route.destination.prefix_len();
+    message.header.table = narrow(route.table);
+    message.header.protocol = OURS;
+    message.header.scope = if address.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
+    message.header.kind = RouteType::Unicast;
+    let destination = match address {
+        IpAddr::V4(address) => RouteAddress::Inet(address),
+        IpAddr::V6(address) => RouteAddress::Inet6(address),
+    };
+    message.attributes = vec![
+        RouteAttribute::Destination(destination),
+        RouteAttribute::Oif(index),
+        RouteAttribute::Table(route.table),
+    ];
+    message
+}
+
+pub(super) fn rule(rule: PolicyRule) -> RuleMessage {
+    let (table, priority) = match rule.lookup {
+        Lookup::MainBeyond(_) => (MAIN_TABLE, PRIORITY_MAIN),
+        Lookup::Tunnel => (rule.mark, PRIORITY_TUNNEL),
+    };
+    let mut message = RuleMessage::default();
+    message.header.family = match rule.family {
+        Family::V4 => INET,
+        Family::V6 => INET6,
+    };
+    message.header.table = narrow(table);
+    message.header.action = RuleAction::ToTable;
+    message.header.flags = RuleFlags::Invert;
+    message.attributes = vec![
+        RuleAttribute::FwMark(rule.mark),
+        RuleAttribute::Table(table),
+        RuleAttribute::Priority(priority),
+        RuleAttribute::Protocol(OURS),
+    ];
+    if let Lookup::MainBeyond(prefix) = rule.lookup {
+        message.attributes.push(RuleAttribute::SuppressPrefixLen(prefix.into()));
+    }
+    message
+}
+
+/// The old one-byte field, which the attribute overrides.
+fn narrow(table: u32) -> u8 {
+    u8::try_from(table).unwrap_or(RouteHeader::RT_TABLE_UNSPEC)
+}
+
+pub(super) fn all_routes() -> Message {
+    Message::GetRoute(RouteMessage::default())
+}
+
+pub(super) fn all_rules(family: AddressFamily) -> Message {
+    let mut message = RuleMessage::default();
+    message.header.family = family;
+    Message::GetRule(message)
+}
+
+/// The table of a dumped route, and the interface it leads to.
+pub(super) fn table_and_interface(message: &Message) -> Option<(u32, Option<u32>)> {
+    let Message::NewRoute(route) = message else { return None };
+    let table = route.attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Table(table) => Some(*table),
+        _ => None,
+    });
+    let index = route.attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Oif(index) => Some(*index),
+        _ => None,
+    });
+    Some((table.unwrap_or(route.header.table.into()), index))
+}
+
+/// A dumped rule, if it is one that we make for `mark`.
+pub(super) fn is_ours(message: Message, mark: u32) -> Option<RuleMessage> {
+    let Message::NewRule(rule) = message else { return None };
+    let has = |wanted: RuleAttribute| rule.attributes.contains(&wanted);
+    let ours = has(RuleAttribute::Protocol(OURS)) && has(RuleAttribute::FwMark(mark));
+    ours.then_some(rule)
+}

@@ -1,0 +1,175 @@
+use super::*;
+use crate::config::Config;
+use crate::tun::Tun;
+use netlink_packet_route::AddressFamily;
+use std::path::Path;
+
+const KEYS: [&str; 2] =
+    ["wXKeEeD2sUcsfgwA2rO7tClR0yGv6Ro0Hk4mVF2RQhI=", "QfJ2Cwk5m1TCsqM7cT2qFJ0c3H3Wc0o1o9hGfJ8YzUE="];
+
+fn plan(node: &str, peers: &[(&str, &str)]) -> Plan {
+    let head = "[node]\nprivate_key_file = \"k\"\naddress = [\"10.77.0.1/24\", \"fd77::1/64\"]\n";
+    let peers = KEYS.iter().zip(peers).map(|(key, (endpoint, allowed))| {
+        let endpoint =
+            if endpoint.is_empty() { String::new() } else { format!("endpoint = \"{endpoint}\"\n") };
+        format!("[[peer]]\npublic_key = \"{key}\"\nallowed_ips = [{allowed}]\n{endpoint}")
+    });
+    let text = format!("{head}{node}{}", peers.collect::<String>());
+    Plan::of(&Config::parse(&text, Path::new("x.toml")).unwrap())
+}
+
+fn routes(plan: &Plan) -> Vec<String> {
+    plan.routes.iter().map(|route| format!("{} in {}", route.destination, route.table)).collect()
+}
+
+#[test]
+fn ordinary_routes_go_to_the_main_table() {
+    let plan = plan("", &[("192.0.2.1:1", "\"10.77.0.2/32\", \"10.2.0.0/16\""), ("", "\"fd78::/64\"")]);
+    assert_eq!(
+        routes(&plan),
+        ["10.2.0.0/16 in 254", "fd78::/64 in 254"],
+        "10.77.0.2 is on the interface's network"
+    );
+    assert!(plan.rules.is_empty());
+    assert_eq!(plan.mark, None);
+    assert!(plan.would_loop("10.2.3.4:1".parse().unwrap()));
+    assert!(!plan.would_loop("192.0.2.1:1".parse().unwrap()));
+}
+
+#[test]
+fn a_full_tunnel_goes_to_its_own_table() {
+    let plan = plan("", &[("192.0.2.1:1", "\"0.0.0.0/0\""), ("", "\"10.2.0.0/16\"")]);
+    assert_eq!(routes(&plan), ["0.0.0.0/0 in 21332", "10.2.0.0/16 in 254"]);
+    assert_eq!(plan.mark, Some(0x5354));
+    let lookups: Vec<_> = plan.rules.iter().map(|rule| (rule.family, rule.lookup)).collect();
+    assert_eq!(
+        lookups,
+        [(plan::Family::V4, plan::Lookup::MainBeyond(0)), (plan::Family::V4, plan::Lookup::Tunnel)]
+    );
+    assert!(!plan.would_loop("192.0.2.1:1".parse().unwrap()), "marked packets do not see that table");
+}
+
+#[test]
+fn halves_and_networks_around_an_endpoint_count_as_full() {
+    let halves = plan("", &[("vpn.example.net:1", "\"::/1\", \"8000::/1\"")]);
+    assert_eq!(routes(&halves), ["::/1 in 21332", "8000::/1 in 21332"]);
+    assert_eq!(halves.rules.len(), 2);
+    let around = plan("fwmark = 7\n", &[("192.0.2.1:1", "\"192.0.0.0/16\"")]);
+    assert_eq!(routes(&around), ["192.0.0.0/16 in 7"]);
+    assert!(around.rules.iter().any(|rule| rule.lookup == plan::Lookup::MainBeyond(16)));
+}
+
+#[test]
+fn other_tables_are_the_users_business() {
+    assert!(plan("table = \"off\"\n", &[("", "\"::/0\", \"10.2.0.0/16\"")]).routes.is_empty());
+    let numbered = plan("table = 9\n", &[("192.0.2.1:1", "\"0.0.0.0/0\", \"10.77.0.2/32\"")]);
+    assert_eq!(routes(&numbered), ["0.0.0.0/0 in 9", "10.77.0.2/32 in 9"]);
+    assert!(numbered.rules.is_empty() && numbered.mark.is_none());
+}
+
+/// Everything in this network namespace that a tunnel could have made: addresses, routes, rules.
+fn snapshot() -> Vec<String> {
+    let mut netlink = Netlink::open().unwrap();
+    let mut all = netlink.dump(request::all_routes()).unwrap();
+    for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+        all.extend(netlink.dump(request::all_rules(family)).unwrap());
+    }
+    all.extend(netlink.dump(Message::GetAddress(Default::default())).unwrap());
+    let mut lines: Vec<String> = all.iter().map(|message| format!("{message:?}")).collect();
+    // Ages and counts of use change by themselves.
+    lines.iter_mut().for_each(|line| *line = line.split("CacheInfo").next().unwrap_or_default().to_owned());
+    lines.sort();
+    lines
+}
+
+fn setting(path: &str) -> String {
+    std::fs::read_to_string(Path::new("/proc/sys/net").join(path)).unwrap().trim().to_owned()
+}
+
+#[test]
+fn what_is_made_is_removed() {
+    crate::testing::in_namespace(|| {
+        let before = snapshot();
+        let full = plan(
+            "forward = true\nmtu = 1300\n",
+            &[("192.0.2.1:1", "\"0.0.0.0/0\", \"::/0\""), ("", "\"10.2.0.0/16\"")],
+        );
+        let tun = Tun::open("st-net").unwrap();
+        let mark_before = setting("ipv4/conf/all/src_valid_mark");
+        let network = Network::set_up(tun.name(), &full).unwrap();
+        let made = snapshot();
+        let has = |text: &str| made.iter().any(|line| line.contains(text));
+        assert!(has("SuppressPrefixLen(0)") && has("FwMark(21332)"), "{made:#?}");
+        assert_eq!(
+            made.iter().filter(|line| line.contains("SuppressPrefixLen(0)")).count(),
+            2,
+            "both families"
+        );
+        assert!(has("10.77.0.1") && has("fd77::1") && has("10.2.0.0"));
+        assert!(!has("fe80::"), "no link-local address, so nothing is sent unasked");
+        assert_eq!(setting("ipv4/conf/st-net/forwarding"), "1");
+        assert_eq!(setting("ipv4/conf/all/src_valid_mark"), "1");
+        drop(network);
+        assert_eq!(setting("ipv4/conf/all/src_valid_mark"), mark_before);
+        drop(tun);
+        assert_eq!(snapshot(), before);
+    });
+}
+
+#[test]
+fn a_change_touches_only_what_differs() {
+    crate::testing::in_namespace(|| {
+        let one = plan("", &[("192.0.2.1:1", "\"10.2.0.0/16\", \"10.3.0.0/16\"")]);
+        let other = plan("", &[("192.0.2.1:1", "\"10.3.0.0/16\", \"10.4.0.0/16\", \"::/0\"")]);
+        let tun = Tun::open("st-change").unwrap();
+        let mut network = Network::set_up(tun.name(), &one).unwrap();
+        network.change(&other).unwrap();
+        let made = snapshot();
+        let has = |text: &str| made.iter().any(|line| line.contains(text));
+        assert!(!has("10.2.0.0") && has("10.3.0.0") && has("10.4.0.0") && has("FwMark"));
+        network.change(&one).unwrap();
+        let made = snapshot();
+        let has = |text: &str| made.iter().any(|line| line.contains(text));
+        assert!(has("10.2.0.0") && has("10.3.0.0") && !has("10.4.0.0") && !has("FwMark"));
+    });
+}
+
+#[test]
+fn leftovers_of_a_killed_run_are_replaced() {
+    crate::testing::in_namespace(|| {
+        let before = snapshot();
+        let full = plan("", &[("192.0.2.1:1", "\"0.0.0.0/0\"")]);
+        let tun = Tun::open("st-kill").unwrap();
+        let network = Network::set_up(tun.name(), &full).unwrap();
+        let rules = || snapshot().iter().filter(|line| line.contains("FwMark(21332)")).count();
+        let made = rules();
+        // As `kill -9` does: nothing of ours runs, the kernel takes the device and its routes.
+        std::mem::forget(network);
+        drop(tun);
+        assert_ne!(snapshot(), before, "the rules are left");
+        let tun = Tun::open("st-kill").unwrap();
+        let network = Network::set_up(tun.name(), &full).unwrap();
+        assert_eq!((rules(), made), (2, 2), "each rule once");
+        drop(network);
+        drop(tun);
+        assert_eq!(snapshot(), before);
+    });
+}
+
+#[test]
+fn what_belongs_to_others_is_refused() {
+    crate::testing::in_namespace(|| {
+        let full = plan("", &[("192.0.2.1:1", "\"0.0.0.0/0\"")]);
+        let (one, other) = (Tun::open("st-one").unwrap(), Tun::open("st-two").unwrap());
+        let _first = Network::set_up(one.name(), &full).unwrap();
+        let moved = Plan { addresses: ["10.78.0.1/24".parse().unwrap()].into(), ..full };
+        let error = Network::set_up(other.name(), &moved).unwrap_err();
+        assert!(error.to_string().starts_with("routing table 21332 is used by another interface"), "{error}");
+        let taken = plan("", &[("", "\"10.9.0.0/16\"")]);
+        let third = Tun::open("st-three").unwrap();
+        let _third =
+            Network::set_up(third.name(), &Plan { addresses: BTreeSet::new(), ..taken.clone() }).unwrap();
+        let error = Network::set_up(other.name(), &Plan { addresses: BTreeSet::new(), ..taken }).unwrap_err();
+        assert!(error.to_string().starts_with("there is a route to 10.9.0.0/16 already"), "{error}");
+    });
+}
