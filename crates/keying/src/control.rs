@@ -181,11 +181,15 @@ impl Control {
             return self.add_peer(config, now);
         }
         let moved = peer.config.place != config.place;
+        let eager = moved && peer.pair.is_none() && config.start == Start::Eager;
         peer.config = config;
         match peer.config.place.clone() {
             Where::Address(address) if moved => self.move_to(id, address),
             Where::Name(_) if moved => peer.look_up = true,
             _ => {}
+        }
+        if eager {
+            self.want(id, PERSEVERANCE, now);
         }
         self.pump(now);
     }

@@ -47,19 +47,22 @@ pub enum Event {
     Failed {
         /// With whom.
         peer: PeerId,
+        /// Who began it.
+        role: Role,
         /// Why.
         why: Failure,
-        /// How many in a row.
+        /// How many that this node began came to nothing in a row.
         failures: u32,
-        /// How long until the next may begin, if somebody still wants it then.
-        retry: Duration,
+        /// How long until the next may begin, if somebody still wants it then; the peer's affair when it
+        /// began this one.
+        retry: Option<Duration>,
     },
     /// A handshake was dropped in favour of the one that the peer began at the same time.
     Yielded {
         /// With whom.
         peer: PeerId,
     },
-    /// An idle pair reached its hard limit and was withdrawn.
+    /// A pair reached its hard limit without being replaced, mostly for want of traffic, and was withdrawn.
     Expired {
         /// With whom.
         peer: PeerId,
@@ -172,16 +175,17 @@ impl fmt::Display for Event {
                 write!(f, "{what} as {role}: {suite}, SPI {inbound} in, {outbound} out")
             }
             Event::Refused { from, why } => write!(f, "{from} refused: {why}"),
-            Event::Failed { why, failures, retry, .. } => {
-                write!(
-                    f,
-                    "handshake failed ({failures} in a row): {why}; not before {:.1} s again",
-                    retry.as_secs_f32()
-                )
+            Event::Failed { why, failures, retry: Some(retry), .. } => {
+                let pause = retry.as_secs_f32();
+                write!(f, "handshake failed ({failures} in a row): {why}; not again before {pause:.1} s")
             }
+            Event::Failed { why, .. } => write!(f, "handshake that the peer began failed: {why}"),
             Event::Yielded { .. } => f.write_str("both ends began at once; the peer's handshake goes on"),
             Event::Expired { outbound, .. } => {
-                write!(f, "idle session (SPI {outbound} out) withdrawn; the next packet makes a new one")
+                write!(
+                    f,
+                    "session (SPI {outbound} out) unused and withdrawn; the next packet makes a new one"
+                )
             }
             Event::Moved { to, .. } => write!(f, "peer is now at {to}"),
             Event::Silent { .. } => {

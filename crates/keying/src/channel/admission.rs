@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 /// Handshakes under way beyond which a stranger has to prove its address first.
 pub(crate) const UNPROVEN: usize = 8;
-/// Handshakes under way beyond which none begins.
+/// Handshakes under way beyond which each that begins takes the place of the oldest.
 pub(crate) const MOST: usize = 64;
 /// Handshakes under way from one address (of IPv6: one /64, which one site gets) at most, once addresses
 /// are proven.
@@ -20,6 +20,9 @@ pub(crate) enum Verdict {
     Admit,
     /// Its sender has to show that it receives at its address, without any state here.
     Prove,
+    /// It goes on in place of the oldest that is not through yet: to keep others out, an attacker has to
+    /// begin as many within one of their round trips, from proven addresses.
+    Replace,
     /// It is dropped without a word.
     Ignore,
 }
@@ -38,8 +41,9 @@ pub(crate) const fn judge(all: usize, same: usize, address: Address) -> Verdict 
     match address {
         Address::Claimed if all < UNPROVEN => Verdict::Admit,
         Address::Claimed => Verdict::Prove,
-        Address::Proven if all < MOST && same < MOST_FROM_ONE => Verdict::Admit,
-        Address::Proven => Verdict::Ignore,
+        Address::Proven if same >= MOST_FROM_ONE => Verdict::Ignore,
+        Address::Proven if all < MOST => Verdict::Admit,
+        Address::Proven => Verdict::Replace,
     }
 }
 
@@ -59,7 +63,7 @@ mod tests {
     #[test]
     fn table() {
         use Address::{Claimed, Proven};
-        use Verdict::{Admit, Ignore, Prove};
+        use Verdict::{Admit, Ignore, Prove, Replace};
         let table = [
             (0, 0, Claimed, Admit),
             (UNPROVEN - 1, UNPROVEN - 1, Claimed, Admit),
@@ -68,7 +72,8 @@ mod tests {
             (UNPROVEN, 0, Proven, Admit),
             (MOST - 1, MOST_FROM_ONE - 1, Proven, Admit),
             (MOST - 1, MOST_FROM_ONE, Proven, Ignore),
-            (MOST, 0, Proven, Ignore),
+            (MOST, 0, Proven, Replace),
+            (MOST, MOST_FROM_ONE, Proven, Ignore),
         ];
         for (all, same, address, verdict) in table {
             assert_eq!(judge(all, same, address), verdict, "{all} {same} {address:?}");

@@ -199,6 +199,16 @@ impl Channels {
         frame
     }
 
+    /// Writes any bytes, as a peer without manners would.
+    #[cfg(test)]
+    pub(crate) fn write(&mut self, id: ChannelId, bytes: &[u8]) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        let Some(stream) = channel.stream else { return };
+        let mut stream = channel.connection.send_stream(stream);
+        assert_eq!(stream.write(bytes).unwrap_or(0), bytes.len());
+        self.stirred.insert(id);
+    }
+
     /// Key material bound to `context`, once.
     pub(crate) fn export(
         &mut self,
@@ -260,8 +270,21 @@ impl Channels {
                 Ok(transmit) => self.transmit(&transmit, buffer),
                 Err(error) => self.endpoint.ignore(error.into_incoming()),
             },
+            Verdict::Replace => match self.oldest_stranger() {
+                Some(oldest) => {
+                    self.end(oldest, now);
+                    self.accept(incoming, buffer, now);
+                }
+                None => self.endpoint.ignore(incoming),
+            },
             Verdict::Ignore => self.endpoint.ignore(incoming),
         }
+    }
+
+    /// The oldest handshake of somebody who is not known yet.
+    fn oldest_stranger(&self) -> Option<ChannelId> {
+        let mut guests = self.channels.iter().filter(|(_, channel)| channel.role == Role::Responder);
+        guests.find(|(_, guest)| guest.connection.is_handshaking()).map(|(id, _)| *id)
     }
 
     fn accept(&mut self, incoming: Incoming, buffer: &mut Vec<u8>, now: Time) {

@@ -121,6 +121,6 @@ impl Control {
     fn answer_failed(&mut self, id: PeerId, why: Failure) {
         let Some(peer) = self.peers.get(&id) else { return };
         let failures = peer.failures;
-        self.log(Event::Failed { peer: id, why, failures, retry: core::time::Duration::ZERO });
+        self.log(Event::Failed { peer: id, role: Role::Responder, why, failures, retry: None });
     }
 }

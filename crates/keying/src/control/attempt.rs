@@ -28,7 +28,7 @@ impl Control {
     /// Somebody wants new associations with `id` for `span`.
     pub(super) fn want(&mut self, id: PeerId, span: Duration, now: Time) {
         if let Some(peer) = self.peers.get_mut(&id) {
-            peer.wanted_until = peer.wanted_until.max(now + span);
+            peer.wanted_until = peer.wanted_until.max(Some(now + span));
             self.strive(id, now);
         }
     }
@@ -69,6 +69,7 @@ impl Control {
     /// Begins an attempt if one is wanted, none is under way and the pause is over.
     pub(super) fn strive(&mut self, id: PeerId, now: Time) {
         let Some(peer) = self.peers.get_mut(&id) else { return };
+        peer.lapse(now);
         if !peer.is_wanted(now) || peer.may_begin_at().is_none_or(|at| at > now) {
             return;
         }
@@ -80,7 +81,7 @@ impl Control {
             }
             (_, Some(to)) => self.connect(id, to, now, now),
             // It has to speak first.
-            (_, None) => peer.wanted_until = now,
+            (_, None) => peer.wanted_until = None,
         }
     }
 
@@ -245,7 +246,7 @@ impl Control {
         if let Some(peer) = self.peers.get_mut(&id) {
             peer.not_before = now + retry;
         }
-        self.log(Event::Failed { peer: id, why, failures, retry });
+        self.log(Event::Failed { peer: id, role: Role::Initiator, why, failures, retry: Some(retry) });
     }
 
     /// Ends the attempts that take too long.

@@ -145,7 +145,7 @@ impl Control {
         let before = peer.pair.replace(pair);
         peer.failures = 0;
         peer.not_before = now;
-        peer.wanted_until = now;
+        peer.wanted_until = None;
         peer.look_up = false;
         peer.lost = false;
         peer.silence = super::watch::Silence::default();

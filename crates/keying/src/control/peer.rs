@@ -43,8 +43,8 @@ pub(super) struct Peer {
     pub(super) failures: u32,
     /// No attempt before then.
     pub(super) not_before: Time,
-    /// Until when somebody wants new associations.
-    pub(super) wanted_until: Time,
+    /// Until when somebody wants new associations, if anybody does.
+    pub(super) wanted_until: Option<Time>,
     /// The pair in use.
     pub(super) pair: Option<Pair>,
     /// A pair made here that its initiator has not confirmed.
@@ -73,7 +73,7 @@ impl Peer {
             attempt: None,
             failures: 0,
             not_before: now,
-            wanted_until: now,
+            wanted_until: None,
             pair: None,
             awaited: None,
             fading: Vec::new(),
@@ -89,7 +89,12 @@ impl Peer {
 
     /// Whether somebody wants new associations at `now`.
     pub(super) fn is_wanted(&self, now: Time) -> bool {
-        now < self.wanted_until
+        self.wanted_until.is_some_and(|until| now < until)
+    }
+
+    /// Forgets a want that nobody has renewed.
+    pub(super) fn lapse(&mut self, now: Time) {
+        self.wanted_until = self.wanted_until.filter(|until| now < *until);
     }
 
     /// When an attempt may begin, if one may before the state changes.
@@ -134,8 +139,10 @@ impl Peer {
     pub(super) fn deadline(&self) -> Option<Deadline> {
         let attempt =
             self.attempt.map(|attempt| Deadline { at: attempt.since + ATTEMPT, why: "an attempt's end" });
-        let begin = self.may_begin_at().filter(|at| *at < self.wanted_until);
-        let begin = begin.map(|at| Deadline { at, why: "the next attempt" });
+        let begin = self.wanted_until.map(|until| match self.may_begin_at() {
+            Some(at) if at < until => Deadline { at, why: "the next attempt" },
+            _ => Deadline { at: until, why: "the end of trying" },
+        });
         let keepalive = self.keepalive_at().map(|at| Deadline { at, why: "a NAT keepalive" });
         Deadline::earliest(Deadline::earliest(attempt, begin), keepalive)
     }

@@ -11,9 +11,7 @@ impl Peer {
         let state = match (&self.pair, &self.attempt) {
             (Some(_), _) => PeerState::Up,
             (None, Some(_)) => PeerState::Connecting,
-            (None, None) if self.awaited.is_some() || self.not_before < self.wanted_until => {
-                PeerState::Connecting
-            }
+            (None, None) if self.awaited.is_some() || self.wanted_until.is_some() => PeerState::Connecting,
             (None, None) => PeerState::Idle,
         };
         PeerStatus {

@@ -1,1 +1,9 @@
+//! Two and more keepers in virtual time, on links that lose, reorder, repeat and delay.
 
+mod flood;
+mod handshake;
+mod lifetime;
+mod misbehaviour;
+mod reload;
+mod simultaneous;
+mod world;

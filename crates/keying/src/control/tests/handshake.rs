@@ -1,0 +1,320 @@
+use core::time::Duration;
+use std::net::SocketAddr;
+
+use strait_crypto::{Ranking, Suite, SuiteSet};
+use strait_ipsec::{IvMode, Notice, Payloads, PeerId};
+use strait_scheduler::Rate;
+use strait_wire::Spi;
+
+use super::world::{FAIR, Weather, World, address, peer};
+use crate::{Direction, Event, Failure, Format, KeyExport, PeerState, Refusal, Role, Start, Where};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn a_pair_comes_up_in_few_datagrams_and_the_connection_goes() {
+    let mut world = World::pair(1, FAIR, Start::Eager);
+    assert_eq!(world.nodes[0].control.status(PeerId(1)).unwrap().state, PeerState::Connecting);
+    assert!(world.run_until(5, World::both_up));
+    world.assert_joined();
+    world.run(5 * SECOND);
+    assert_eq!((world.established(0), world.established(1)), (1, 1));
+    let status = world.nodes[0].control.status(PeerId(1)).unwrap();
+    assert_eq!(status.association.as_ref().unwrap().role, Role::Initiator);
+    assert_eq!(status.association.unwrap().suite, Suite::Aes128Gcm);
+    assert_eq!(status.failures, 0);
+    assert!(world.sent <= 14, "{} datagrams", world.sent);
+    for node in &world.nodes {
+        assert_eq!(node.control.connections(), 0, "no connection, and so no secret, is left");
+        assert_eq!(node.inbound.len(), 1);
+        for spi in node.inbound.keys() {
+            assert!((0x0400_0000..=0x0fff_ffff).contains(&spi.0));
+        }
+    }
+}
+
+#[test]
+fn each_suite_iv_and_format_is_agreed_on_by_both() {
+    let ivs = [IvMode::Implicit, IvMode::Explicit];
+    for suite in Suite::ALL {
+        for (asks, iv) in ivs.into_iter().enumerate() {
+            let mut world = World::with(2, 2, FAIR, |node, settings| {
+                if usize::from(node) == asks {
+                    settings.capabilities.suites = SuiteSet::EMPTY.with(suite);
+                    settings.capabilities.iv = iv;
+                }
+            });
+            world.introduce(Start::Eager);
+            assert!(world.run_until(5, World::both_up), "{suite}");
+            world.assert_joined();
+            let pair = world.nodes[0].control.status(PeerId(1)).unwrap().association.unwrap();
+            assert_eq!((pair.suite, pair.iv), (suite, iv));
+            assert!(matches!(pair.payloads, Payloads::Strait { .. }));
+        }
+    }
+    let mut world = World::new(2, 2, FAIR);
+    let mut standard = peer(0, Where::Unknown, Start::OnTraffic);
+    standard.format = Format::Standard;
+    world.add(1, standard);
+    world.add(0, peer(1, Where::Address(address(1)), Start::Eager));
+    assert!(world.run_until(5, World::both_up));
+    for (node, other) in [(0, 1), (1, 0)] {
+        let pair = world.nodes[node].control.status(PeerId(other)).unwrap().association.unwrap();
+        assert_eq!(pair.payloads, Payloads::Standard);
+    }
+}
+
+#[test]
+fn the_suite_is_the_one_that_costs_both_least() {
+    let mut world = World::with(2, 3, FAIR, |node, settings| {
+        let nanos_per_packet = if node == 0 { [1_000, 1_200, 3_000] } else { [20_000, 26_000, 6_000] };
+        settings.capabilities.ranking = Ranking { nanos_per_packet };
+    });
+    world.introduce(Start::Eager);
+    assert!(world.run_until(5, World::both_up));
+    world.assert_joined();
+    let pair = world.nodes[1].control.status(PeerId(0)).unwrap().association.unwrap();
+    assert_eq!(pair.suite, Suite::ChaCha20Poly1305);
+}
+
+#[test]
+fn the_rate_is_the_smaller_of_ours_out_and_theirs_in() {
+    let rate = |bits| Rate::from_bits(bits).unwrap();
+    let table = [
+        (None, None, None),
+        (Some(rate(2_000_000)), None, Some(rate(2_000_000))),
+        (None, Some(rate(1_000_000)), Some(rate(1_000_000))),
+        (Some(rate(2_000_000)), Some(rate(1_000_000)), Some(rate(1_000_000))),
+        (Some(rate(500_000)), Some(rate(1_000_000)), Some(rate(500_000))),
+    ];
+    for (up, down, expected) in table {
+        let mut world = World::with(2, 4, FAIR, |node, settings| match node {
+            0 => settings.up = up,
+            _ => settings.capabilities.down = down,
+        });
+        world.introduce(Start::Eager);
+        let told = |world: &World| world.nodes[0].rates.get(&PeerId(1)).copied().flatten();
+        assert_eq!(told(&world), up, "before anything is known of the peer");
+        assert!(world.run_until(5, World::both_up));
+        assert_eq!(told(&world), expected, "{up:?} {down:?}");
+        assert_eq!(world.nodes[0].control.status(PeerId(1)).unwrap().rate, expected);
+    }
+}
+
+#[test]
+fn no_common_suite_is_said_at_both_ends() {
+    let mut world = World::with(2, 5, FAIR, |node, settings| {
+        settings.capabilities.suites = SuiteSet::EMPTY.with(Suite::ALL[usize::from(node)]);
+    });
+    world.introduce(Start::Eager);
+    world.run(5 * SECOND);
+    for node in 0..2 {
+        let why = |event: &Event| matches!(event, Event::Failed { why: Failure::NoCommonSuite, .. });
+        assert!(world.count(node, why) > 0, "{node}: {:?}", world.nodes[node].events);
+        assert!(world.nodes[node].inbound.is_empty() && world.nodes[node].outbound.is_empty());
+    }
+}
+
+#[test]
+fn a_node_with_another_key_is_not_believed() {
+    // Node 2 answers at node 1's address.
+    let mut world = World::new(3, 6, FAIR);
+    world.add(0, peer(1, Where::Address(address(2)), Start::Eager));
+    world.add(2, peer(0, Where::Unknown, Start::OnTraffic));
+    world.run(5 * SECOND);
+    let wrong = |event: &Event| matches!(event, Event::Failed { why: Failure::WrongKey, .. });
+    assert!(world.count(0, wrong) >= 2, "{:?}", world.nodes[0].events);
+    assert!(world.nodes.iter().all(|node| node.inbound.is_empty() && node.outbound.is_empty()));
+}
+
+#[test]
+fn a_stranger_is_refused_and_told() {
+    let mut world = World::new(2, 7, FAIR);
+    world.add(0, peer(1, Where::Address(address(1)), Start::Eager));
+    world.run(5 * SECOND);
+    let public = world.nodes[0].control.public();
+    let refused = |event: &Event| matches!(event, Event::Failed { why: Failure::RefusedThere { .. }, .. });
+    assert!(world.count(0, refused) >= 2, "{:?}", world.nodes[0].events);
+    let stranger =
+        |event: &Event| matches!(event, Event::Refused { why: Refusal::Stranger(key), .. } if *key == public);
+    assert!(world.count(1, stranger) >= 2, "{:?}", world.nodes[1].events);
+    assert!(!world.is_up(0, 1));
+    world.run(20 * SECOND);
+    assert_eq!(world.nodes[1].control.connections(), 0);
+}
+
+#[test]
+fn the_handshake_survives_a_bad_link() {
+    for seed in 0..60 {
+        let weather = Weather { delay: (5, 80), lost: 300, twice: 50 };
+        let mut world = World::pair(seed, weather, Start::Eager);
+        assert!(world.run_until(60, World::both_up), "seed {seed}: {:?}", world.nodes[0].events);
+        world.weather = FAIR;
+        world.run(20 * SECOND);
+        world.assert_joined();
+        assert!(world.nodes.iter().all(|node| node.control.connections() == 0), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_tenth_lost_costs_no_failed_attempt() {
+    let mut failed = 0;
+    for seed in 100..200 {
+        let mut world = World::pair(seed, Weather { delay: (20, 25), lost: 100, twice: 0 }, Start::Eager);
+        assert!(world.run_until(30, World::both_up), "seed {seed}");
+        failed += world.count(0, |event| matches!(event, Event::Failed { .. }));
+    }
+    assert!(failed <= 2, "{failed} of 100");
+}
+
+#[test]
+fn a_first_packet_confirms_as_well_as_a_message() {
+    // The confirmation is lost, and with it everything the initiator's connection sends.
+    let mut world = World::pair(8, FAIR, Start::Eager);
+    assert!(world.run_until(5, |world| world.is_up(0, 1)));
+    assert!(!world.is_up(1, 0), "the responder waits");
+    let spi = *world.nodes[1].inbound.keys().next().unwrap();
+    assert!(!world.nodes[1].outbound.contains_key(&PeerId(0)));
+    world.notice(1, Notice::Confirmed(PeerId(0), Spi(spi.0 ^ 1)));
+    assert!(!world.is_up(1, 0), "an SPI that is not awaited confirms nothing");
+    world.notice(1, Notice::Confirmed(PeerId(0), spi));
+    assert!(world.is_up(1, 0));
+    world.assert_joined();
+    world.run(10 * SECOND);
+    assert_eq!((world.established(0), world.established(1)), (1, 1));
+}
+
+#[test]
+fn a_pair_that_nobody_confirms_is_withdrawn() {
+    let mut world = World::pair(9, FAIR, Start::Eager);
+    assert!(world.run_until(5, |world| !world.nodes[1].inbound.is_empty()));
+    world.nodes[0].cut = true;
+    world.run(50 * SECOND);
+    assert_eq!(world.nodes[1].inbound.len(), 1, "its initiator may have it");
+    world.run(20 * SECOND);
+    assert!(world.nodes[1].inbound.is_empty());
+    assert!(world.nodes[1].outbound.is_empty());
+    assert_eq!(world.nodes[1].control.connections(), 0);
+    assert_eq!(world.nodes[1].control.poll_timeout(), None, "nothing is left to wait for");
+}
+
+#[test]
+fn on_traffic_means_on_traffic() {
+    let mut world = World::pair(10, FAIR, Start::OnTraffic);
+    world.run(3600 * SECOND);
+    assert_eq!(world.sent, 0);
+    assert!(!world.packet(0, 1));
+    assert!(world.run_until(1, World::both_up));
+    assert!(world.packet(0, 1));
+}
+
+#[test]
+fn a_peer_whose_place_is_unknown_is_waited_for() {
+    let mut world = World::pair(11, FAIR, Start::OnTraffic);
+    for _ in 0..3 {
+        assert!(!world.packet(1, 0));
+        world.run(SECOND);
+    }
+    assert_eq!(world.count(1, |event| matches!(event, Event::NoEndpoint { .. })), 1, "said once");
+    assert_eq!(world.sent, 0);
+    world.packet(0, 1);
+    assert!(world.run_until(1, World::both_up));
+    assert_eq!(world.nodes[1].endpoints[&PeerId(0)], address(0));
+    assert!(world.packet(1, 0));
+}
+
+#[test]
+fn back_off_doubles_while_wanted_and_ends_when_not() {
+    let mut world = World::pair(12, FAIR, Start::OnTraffic);
+    world.nodes[1].cut = true;
+    for _ in 0..600 {
+        world.packet(0, 1);
+        world.run(SECOND);
+    }
+    let starts = world.started(0);
+    let gaps: Vec<u64> = starts.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
+    assert!(gaps.iter().zip(&[10, 11, 13, 16]).all(|(gap, least)| gap >= least), "{gaps:?}");
+    assert!(gaps.iter().all(|gap| *gap <= 10 + 75 + 1), "{gaps:?}");
+    assert!(gaps.last().is_some_and(|gap| *gap >= 10 + 45), "{gaps:?}");
+    let failures = world.nodes[0].control.status(PeerId(1)).unwrap().failures;
+    assert_eq!(usize::try_from(failures).unwrap(), world.count(0, |e| matches!(e, Event::Failed { .. })));
+    world.run(120 * SECOND);
+    let sent = world.sent;
+    assert_eq!(world.nodes[0].control.status(PeerId(1)).unwrap().state, PeerState::Idle);
+    assert_eq!(world.nodes[0].control.poll_timeout(), None);
+    world.run(3600 * SECOND);
+    assert_eq!(world.sent, sent, "nobody wants it any more");
+    world.nodes[1].cut = false;
+    world.packet(0, 1);
+    assert!(world.run_until(2, World::both_up));
+    assert_eq!(world.nodes[0].control.status(PeerId(1)).unwrap().failures, 0);
+}
+
+#[test]
+fn an_address_that_cannot_be_used_is_a_failure_and_no_panic() {
+    for text in ["0.0.0.0:51820", "192.0.2.9:0", "[::]:1"] {
+        let mut world = World::new(1, 13, FAIR);
+        let address: SocketAddr = text.parse().unwrap();
+        world.add(0, peer(1, Where::Address(address), Start::Eager));
+        world.run(5 * SECOND);
+        assert!(world.count(0, |e| matches!(e, Event::Failed { why: Failure::BadAddress { .. }, .. })) > 0);
+    }
+}
+
+#[test]
+fn names_are_looked_up_first_and_again_after_a_failure() {
+    let mut world = World::new(3, 14, FAIR);
+    world.add(2, peer(0, Where::Unknown, Start::OnTraffic));
+    let name = "site-b.example:51820".to_owned();
+    world.nodes[0].names.insert(name.clone(), Err("no such host".to_owned()));
+    // Node 0 takes node 2 for its peer.
+    world.add(0, peer(2, Where::Name(name.clone()), Start::Eager));
+    world.run(5 * SECOND);
+    assert!(world.nodes[0].lookups.len() >= 2, "{:?}", world.nodes[0].lookups);
+    assert!(world.count(0, |e| matches!(e, Event::Unresolved { .. })) >= 2);
+    // First it leads nowhere, then to the peer.
+    world.nodes[0].names.insert(name.clone(), Ok("192.0.2.77:1".parse().unwrap()));
+    assert!(world.run_until(10, |world| !world.started(0).is_empty()));
+    world.nodes[0].names.insert(name, Ok(address(2)));
+    assert!(world.run_until(60, |world| world.is_up(0, 2)));
+    assert_eq!(world.nodes[0].endpoints[&PeerId(2)], address(2));
+}
+
+#[test]
+fn a_resolver_that_never_answers_is_not_waited_for() {
+    let mut world = World::new(1, 15, FAIR);
+    world.add(0, peer(1, Where::Name("nowhere.example:1".to_owned()), Start::Eager));
+    world.run(120 * SECOND);
+    assert!(world.nodes[0].lookups.len() >= 3, "{:?}", world.nodes[0].lookups);
+    assert!(world.count(0, |e| matches!(e, Event::Failed { why: Failure::Unresolved, .. })) >= 3);
+    assert_eq!(world.sent, 0);
+    let late = world.nodes[0].lookups.len();
+    world.run(3600 * SECOND);
+    assert_eq!(world.nodes[0].lookups.len(), late);
+}
+
+#[test]
+fn keys_are_handed_out_only_when_asked_for() {
+    for export in [KeyExport::Never, KeyExport::Danger] {
+        let mut world = World::with(2, 16, FAIR, |_, settings| settings.export = export);
+        world.introduce(Start::Eager);
+        assert!(world.run_until(5, World::both_up));
+        for node in &world.nodes {
+            assert_eq!(node.keys.len(), if export == KeyExport::Danger { 2 } else { 0 });
+            assert!(node.keys.iter().all(|key| format!("{key:?}").contains("[key]")));
+        }
+    }
+}
+
+#[test]
+fn the_first_keys_of_another_connection_are_other_keys() {
+    let keys = |seed| {
+        let mut world = World::pair(seed, FAIR, Start::Eager);
+        assert!(world.run_until(5, World::both_up));
+        let spi = world.nodes[0].outbound[&PeerId(1)].spi();
+        let node = &world.nodes[0];
+        node.key(Direction::Out, spi).material.expose().to_vec()
+    };
+    // Even the same seed does not make the same keys: TLS has its own randomness.
+    assert_ne!(keys(17), keys(17));
+}

@@ -1,0 +1,492 @@
+//! Nodes whose packet path is replaced by its counters, on a network in virtual time.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use strait_clock::{Random, Time};
+use strait_compress::CodecSet;
+use strait_crypto::{Ranking, SuiteSet};
+use strait_ipsec::{
+    InboundSa, IvMode, Notice, OutboundSa, PeerCounters, PeerId, PeerSpec, inbound, outbound,
+};
+use strait_scheduler::Rate;
+use strait_wire::Spi;
+use strait_wire::tos::Ecn;
+use zeroize::Zeroizing;
+
+use crate::{
+    Action, Capabilities, Control, DangerKey, Direction, Event, Format, KeyExport, Lifetime, PeerConfig,
+    PeerState, PrivateKey, Settings, Start, Where,
+};
+
+/// The inner bytes of a packet that the worlds' packet paths send.
+const PACKET: u64 = 1400;
+
+/// What the network does to datagrams.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weather {
+    /// Least and most time on the way, in milliseconds.
+    pub(super) delay: (u64, u64),
+    /// Out of a thousand, how many are lost.
+    pub(super) lost: u64,
+    /// Out of a thousand, how many arrive twice.
+    pub(super) twice: u64,
+}
+
+pub(super) const FAIR: Weather = Weather { delay: (10, 10), lost: 0, twice: 0 };
+
+/// One node: its keeper, and what its packet path was told.
+pub(super) struct Node {
+    pub(super) control: Control,
+    pub(super) address: SocketAddr,
+    pub(super) outbound: BTreeMap<PeerId, Box<OutboundSa>>,
+    pub(super) inbound: BTreeMap<Spi, Box<InboundSa>>,
+    pub(super) owners: BTreeMap<Spi, PeerId>,
+    pub(super) confirmed: BTreeMap<Spi, bool>,
+    pub(super) endpoints: BTreeMap<PeerId, SocketAddr>,
+    pub(super) rates: BTreeMap<PeerId, Option<Rate>>,
+    pub(super) keys: Vec<DangerKey>,
+    pub(super) events: Vec<(Time, Event)>,
+    pub(super) datagrams: u64,
+    pub(super) keepalives: Vec<Time>,
+    pub(super) probes: Vec<Time>,
+    pub(super) lookups: Vec<(Time, String)>,
+    /// What its resolver answers; nothing: it does not answer at all.
+    pub(super) names: BTreeMap<String, Result<SocketAddr, String>>,
+    /// Most inbound associations it had at once.
+    pub(super) most_inbound: usize,
+    /// Whether its network is cut.
+    pub(super) cut: bool,
+}
+
+struct Flight {
+    from: SocketAddr,
+    to: SocketAddr,
+    bytes: Box<[u8]>,
+}
+
+pub(super) struct World {
+    pub(super) now: Time,
+    pub(super) nodes: Vec<Node>,
+    pub(super) weather: Weather,
+    pub(super) random: Random,
+    flights: BTreeMap<(Time, u64), Flight>,
+    count: u64,
+    at_once: u32,
+    /// Datagrams sent by anybody.
+    pub(super) sent: u64,
+    /// Packets that arrived for no association.
+    pub(super) unknown: u64,
+    pub(super) base: Instant,
+    /// Datagrams to addresses that no node has.
+    pub(super) stray: Vec<Box<[u8]>>,
+}
+
+pub(super) fn capabilities() -> Capabilities {
+    Capabilities {
+        suites: SuiteSet::ALL,
+        ranking: Ranking { nanos_per_packet: [1_000, 1_100, 2_000] },
+        codecs: CodecSet::ALL,
+        block_cap: 65_536,
+        iv: IvMode::Implicit,
+        format: Format::Strait,
+        inner_mtu: 1420,
+        down: None,
+        measured: Vec::new(),
+    }
+}
+
+pub(super) fn key(node: u8) -> PrivateKey {
+    PrivateKey::generate(&[node + 1; 32])
+}
+
+pub(super) fn address(node: u8) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, node + 1], 51_820))
+}
+
+pub(super) fn settings(node: u8, seed: u64, base: Instant) -> Settings {
+    let mut bytes = [node; 32];
+    bytes[..8].copy_from_slice(&seed.to_be_bytes());
+    Settings {
+        identity: key(node),
+        capabilities: capabilities(),
+        up: None,
+        lifetime: Lifetime::default(),
+        export: KeyExport::Danger,
+        seed: Zeroizing::new(bytes),
+        base,
+    }
+}
+
+/// Node `other` as a peer of any node: its number is its index.
+pub(super) fn peer(other: u8, place: Where, start: Start) -> PeerConfig {
+    PeerConfig {
+        spec: PeerSpec {
+            id: PeerId(other.into()),
+            allowed: Vec::new(),
+            endpoint: None,
+            mtu: None,
+            counters: Arc::new(PeerCounters::default()),
+        },
+        name: format!("node-{other}"),
+        key: key(other).public(),
+        place,
+        start,
+        keepalive: None,
+        format: Format::Strait,
+    }
+}
+
+pub(super) fn base() -> Instant {
+    #[expect(clippy::disallowed_methods, reason = "an origin is needed, not the time")]
+    Instant::now()
+}
+
+impl World {
+    /// `nodes` nodes that do not know each other.
+    pub(super) fn new(nodes: u8, seed: u64, weather: Weather) -> World {
+        World::with(nodes, seed, weather, |_, _| {})
+    }
+
+    pub(super) fn with(nodes: u8, seed: u64, weather: Weather, change: impl Fn(u8, &mut Settings)) -> World {
+        let now = Time::from_millis(1000);
+        let base = base();
+        let mut world = World {
+            now,
+            nodes: Vec::new(),
+            weather,
+            random: Random::new(seed),
+            flights: BTreeMap::new(),
+            count: 0,
+            at_once: 0,
+            sent: 0,
+            unknown: 0,
+            base,
+            stray: Vec::new(),
+        };
+        for node in 0..nodes {
+            let mut settings = settings(node, seed, base);
+            change(node, &mut settings);
+            world.nodes.push(Node::new(settings, address(node), now));
+        }
+        world
+    }
+
+    /// Two nodes; the first knows where the second is and begins when `start` says, the second waits.
+    pub(super) fn pair(seed: u64, weather: Weather, start: Start) -> World {
+        let mut world = World::new(2, seed, weather);
+        world.introduce(start);
+        world
+    }
+
+    /// Makes the first two nodes peers, the second not knowing where the first is.
+    pub(super) fn introduce(&mut self, start: Start) {
+        self.add(1, peer(0, Where::Unknown, Start::OnTraffic));
+        self.add(0, peer(1, Where::Address(address(1)), start));
+    }
+
+    pub(super) fn add(&mut self, node: usize, config: PeerConfig) {
+        let now = self.now;
+        self.nodes[node].control.add_peer(config, now);
+        self.act(node);
+    }
+
+    /// Calls a method of a node's keeper.
+    pub(super) fn ask<R>(&mut self, node: usize, call: impl FnOnce(&mut Control, Time) -> R) -> R {
+        let now = self.now;
+        let result = call(&mut self.nodes[node].control, now);
+        self.act(node);
+        result
+    }
+
+    pub(super) fn notice(&mut self, node: usize, notice: Notice) {
+        self.ask(node, |control, now| control.notice(notice, now));
+    }
+
+    /// Sends one packet from `node` to `to`, or says that it waits.
+    pub(super) fn packet(&mut self, node: usize, to: u32) -> bool {
+        let now = self.now;
+        let from = &self.nodes[node];
+        let Some(sa) = from.outbound.get(&PeerId(to)) else {
+            self.notice(node, Notice::NeedsSa(PeerId(to)));
+            return false;
+        };
+        sa.usage().note(1, PACKET, now);
+        let (spi, endpoint) = (sa.spi(), from.endpoints.get(&PeerId(to)).copied());
+        let endpoint = endpoint.expect("an association without an endpoint");
+        self.launch(node, endpoint, spi.0.to_be_bytes().into());
+        true
+    }
+
+    /// Runs for `span`.
+    pub(super) fn run(&mut self, span: Duration) {
+        let end = self.now + span;
+        while self.step(end) {}
+        self.now = end;
+    }
+
+    /// Runs for `seconds`, with a packet each way every `every` milliseconds.
+    pub(super) fn chat(&mut self, seconds: u64, every: u64) {
+        let end = self.now + Duration::from_secs(seconds);
+        while self.now < end {
+            self.packet(0, 1);
+            self.packet(1, 0);
+            self.run(Duration::from_millis(every));
+        }
+    }
+
+    /// Runs until `done`, at most for `seconds`; says whether it was done.
+    pub(super) fn run_until(&mut self, seconds: u64, done: impl Fn(&World) -> bool) -> bool {
+        let end = self.now + Duration::from_secs(seconds);
+        while !done(self) {
+            if !self.step(end) {
+                self.now = end;
+                return done(self);
+            }
+        }
+        true
+    }
+
+    /// A datagram from anywhere, as an attacker sends it.
+    pub(super) fn forge(&mut self, node: usize, from: SocketAddr, bytes: &[u8]) {
+        self.ask(node, |control, now| control.datagram(from, Ecn::NotEct, bytes, now));
+    }
+
+    /// Moves a node to another address, as roaming does.
+    pub(super) fn roam(&mut self, node: usize, to: SocketAddr) {
+        self.nodes[node].address = to;
+    }
+
+    pub(super) fn is_up(&self, node: usize, with: u32) -> bool {
+        let status = self.nodes[node].control.status(PeerId(with));
+        status.is_some_and(|status| status.state == PeerState::Up)
+    }
+
+    pub(super) fn both_up(&self) -> bool {
+        self.is_up(0, 1) && self.is_up(1, 0)
+    }
+
+    /// Asserts that the first two nodes send with associations that the other receives on, with the same
+    /// keys, and that these are of one handshake.
+    pub(super) fn assert_joined(&self) {
+        for (here, there) in [(0, 1), (1, 0)] {
+            let (a, b) = (&self.nodes[here], &self.nodes[there]);
+            let index = |at: usize| PeerId(u32::try_from(at).unwrap());
+            let sa = a.outbound.get(&index(there)).expect("no outbound association");
+            assert!(b.inbound.contains_key(&sa.spi()), "{here} sends with {} unknown to {there}", sa.spi());
+            let mine = a.control.status(index(there)).unwrap().association.unwrap();
+            let theirs = b.control.status(index(here)).unwrap().association.unwrap();
+            assert_eq!(mine.outbound, sa.spi());
+            assert_eq!((mine.outbound, mine.inbound), (theirs.inbound, theirs.outbound));
+            assert_eq!((mine.suite, mine.iv), (theirs.suite, theirs.iv));
+            assert_ne!(mine.role, theirs.role);
+            let out = a.key(Direction::Out, mine.outbound);
+            assert_eq!(out.material, b.key(Direction::In, mine.outbound).material);
+            assert_ne!(out.material, a.key(Direction::In, mine.inbound).material);
+        }
+    }
+
+    /// How many events of `node` match.
+    pub(super) fn count(&self, node: usize, matches: impl Fn(&Event) -> bool) -> usize {
+        self.nodes[node].events.iter().filter(|(_, event)| matches(event)).count()
+    }
+
+    pub(super) fn established(&self, node: usize) -> usize {
+        self.count(node, |event| matches!(event, Event::Established { .. }))
+    }
+
+    pub(super) fn started(&self, node: usize) -> Vec<Time> {
+        let events = &self.nodes[node].events;
+        let started = |event: &Event| matches!(event, Event::HandshakeStarted { .. });
+        events.iter().filter(|(_, event)| started(event)).map(|(at, _)| *at).collect()
+    }
+
+    /// One thing after another; false when nothing more happens before `end`.
+    fn step(&mut self, end: Time) -> bool {
+        let flight = self.flights.first_key_value().map(|((at, _), _)| *at);
+        let timers = self.nodes.iter().enumerate();
+        let timer = timers.filter_map(|(node, it)| Some((it.control.poll_timeout()?.at, node))).min();
+        let next = flight.unwrap_or(Time::MAX).min(timer.map_or(Time::MAX, |(at, _)| at));
+        if next >= end {
+            return false;
+        }
+        self.at_once = if next > self.now { 0 } else { self.at_once + 1 };
+        if self.at_once > 5000 {
+            let why: Vec<_> = self.nodes.iter().map(|node| node.control.poll_timeout()).collect();
+            panic!("time stands still at {:?}: {why:?}", self.now);
+        }
+        self.now = self.now.max(next);
+        match timer {
+            Some((at, node)) if flight.is_none_or(|flight| at < flight) => {
+                self.ask(node, Control::timeout);
+            }
+            _ => self.land(),
+        }
+        true
+    }
+
+    fn land(&mut self) {
+        let Some((_, flight)) = self.flights.pop_first() else { return };
+        let Some(node) = self.nodes.iter().position(|node| node.address == flight.to) else {
+            return self.stray.push(flight.bytes);
+        };
+        if self.nodes[node].cut {
+            return;
+        }
+        match *flight.bytes {
+            [0xff] => {}
+            [0x04..=0x0f, a, b, c] => {
+                let spi = Spi(u32::from_be_bytes([flight.bytes[0], a, b, c]));
+                self.esp(node, flight.from, spi);
+            }
+            _ => self.forge(node, flight.from, &flight.bytes),
+        }
+    }
+
+    /// What the receiving half does with an ESP packet.
+    fn esp(&mut self, node: usize, from: SocketAddr, spi: Spi) {
+        let now = self.now;
+        let it = &mut self.nodes[node];
+        let Some(sa) = it.inbound.get(&spi) else {
+            self.unknown += 1;
+            return self.notice(node, Notice::UnknownSpi(from, spi));
+        };
+        sa.usage().note(1, PACKET, now);
+        let peer = it.owners[&spi];
+        let first = it.confirmed.insert(spi, true).is_none();
+        let moved = it.endpoints.insert(peer, from) != Some(from);
+        if first {
+            self.notice(node, Notice::Confirmed(peer, spi));
+        }
+        if moved {
+            self.notice(node, Notice::Moved(peer, from));
+        }
+    }
+
+    fn launch(&mut self, node: usize, to: SocketAddr, bytes: Box<[u8]>) {
+        self.sent += 1;
+        self.nodes[node].datagrams += 1;
+        if self.nodes[node].cut {
+            return;
+        }
+        let from = self.nodes[node].address;
+        let (least, most) = self.weather.delay;
+        let copies = if self.random.below(1000) < self.weather.twice { 2 } else { 1 };
+        for _ in 0..copies {
+            if self.random.below(1000) < self.weather.lost {
+                continue;
+            }
+            let delay = Duration::from_micros(least * 1000 + self.random.below((most - least) * 1000 + 1));
+            self.count += 1;
+            let flight = Flight { from, to, bytes: bytes.clone() };
+            self.flights.insert((self.now + delay, self.count), flight);
+        }
+    }
+
+    /// Does what a node's keeper wants done.
+    pub(super) fn act(&mut self, node: usize) {
+        while let Some(action) = self.nodes[node].control.poll_action() {
+            let now = self.now;
+            let it = &mut self.nodes[node];
+            match action {
+                Action::Out(order) => self.outbound(node, order),
+                Action::In(order) => it.inbound(order),
+                Action::Log(event) => it.events.push((now, event)),
+                Action::DangerKey(key) => it.keys.push(*key),
+                Action::Resolve(peer, name) => {
+                    it.lookups.push((now, name.clone()));
+                    if let Some(answer) = it.names.get(&name).cloned() {
+                        it.control.resolved(peer, answer, now);
+                    }
+                }
+            }
+        }
+    }
+
+    fn outbound(&mut self, node: usize, order: outbound::Order) {
+        use outbound::Order;
+        let now = self.now;
+        let it = &mut self.nodes[node];
+        match order {
+            Order::AddPeer(spec) => {
+                if let Some(endpoint) = spec.endpoint {
+                    it.endpoints.insert(spec.id, endpoint);
+                }
+            }
+            Order::RemovePeer(peer) => {
+                it.outbound.remove(&peer);
+                it.endpoints.remove(&peer);
+                it.rates.remove(&peer);
+            }
+            Order::Endpoint(peer, to) => drop(it.endpoints.insert(peer, to)),
+            Order::Rate(peer, rate) => drop(it.rates.insert(peer, rate)),
+            Order::Install(sa) => {
+                let peer = sa.peer();
+                it.outbound.insert(peer, sa);
+            }
+            Order::Withdraw(peer, spi) => {
+                if it.outbound.get(&peer).is_some_and(|sa| sa.spi() == spi) {
+                    it.outbound.remove(&peer);
+                }
+            }
+            Order::Transmit(to, bytes) => self.launch(node, to, bytes),
+            Order::Keepalive(peer) => {
+                it.keepalives.push(now);
+                let to = it.endpoints[&peer];
+                self.launch(node, to, [0xff].into());
+            }
+            Order::Probe(peer) => {
+                it.probes.push(now);
+                self.packet(node, peer.0);
+            }
+            other => panic!("not for a keeper to order: {other:?}"),
+        }
+    }
+}
+
+impl Node {
+    pub(super) fn new(settings: Settings, address: SocketAddr, now: Time) -> Node {
+        Node {
+            control: Control::new(settings, now).unwrap(),
+            address,
+            outbound: BTreeMap::new(),
+            inbound: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            confirmed: BTreeMap::new(),
+            endpoints: BTreeMap::new(),
+            rates: BTreeMap::new(),
+            keys: Vec::new(),
+            events: Vec::new(),
+            datagrams: 0,
+            keepalives: Vec::new(),
+            probes: Vec::new(),
+            lookups: Vec::new(),
+            names: BTreeMap::new(),
+            most_inbound: 0,
+            cut: false,
+        }
+    }
+
+    pub(super) fn key(&self, direction: Direction, spi: Spi) -> &DangerKey {
+        self.keys.iter().find(|key| key.direction == direction && key.spi == spi).expect("no such key")
+    }
+
+    fn inbound(&mut self, order: inbound::Order) {
+        use inbound::Order;
+        match order {
+            Order::Install(sa) => {
+                self.owners.insert(sa.spi(), sa.peer());
+                assert!(self.inbound.insert(sa.spi(), sa).is_none(), "an SPI twice");
+                self.most_inbound = self.most_inbound.max(self.inbound.len());
+            }
+            Order::Withdraw(spi) => assert!(self.inbound.remove(&spi).is_some(), "{spi} was not there"),
+            Order::AddPeer(..) | Order::Policies(_) => {}
+            Order::RemovePeer(peer) => {
+                assert!(!self.inbound.keys().any(|spi| self.owners[spi] == peer), "associations left behind");
+            }
+        }
+    }
+}
