@@ -82,31 +82,18 @@ pub struct PeerCounters {
     pub inner_mtu: AtomicU64,
 }
 
-/// Everything that is counted for the whole node.
-#[derive(Debug)]
+/// Everything that is counted for the whole node, but for its rules, which count for themselves.
+#[derive(Debug, Default)]
 pub struct Counters {
     /// Drops by reason.
     pub drops: Drops,
     /// By codec, indexed by the codec's number on the wire.
     pub codecs: [CodecCounters; 4],
-    /// By rule, in the order of the file.
-    pub rules: Vec<RuleCounters>,
     /// Control datagrams sent and received, in wire bytes.
     pub control_wire: Counter,
 }
 
 impl Counters {
-    /// Zeros, for a node with `rules` compression rules.
-    #[must_use]
-    pub fn new(rules: usize) -> Counters {
-        Counters {
-            drops: Drops::default(),
-            codecs: core::array::from_fn(|_| CodecCounters::default()),
-            rules: (0..rules).map(|_| RuleCounters::default()).collect(),
-            control_wire: Counter::default(),
-        }
-    }
-
     pub(crate) fn refuse(&self, reason: Reason) {
         self.drops.count(reason, 1);
     }

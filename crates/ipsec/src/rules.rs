@@ -8,6 +8,8 @@ use strait_compress::Method;
 use strait_wire::Protocol;
 use strait_wire::flow::Flow;
 
+use crate::RuleCounters;
+
 /// A trust domain: blocks never mix two of them. Numbered by the order of first mention in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Domain(pub u16);
@@ -42,26 +44,53 @@ impl Rule {
     }
 }
 
-/// The rules of a node in the order of its file; the first that covers a flow decides.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RuleSet(Vec<Rule>);
+/// The rules of a node in the order of its file, with what each has done; the first that covers a
+/// flow decides.
+#[derive(Debug, Default)]
+pub struct RuleSet {
+    rules: Vec<Rule>,
+    counters: Vec<RuleCounters>,
+}
 
 impl RuleSet {
-    /// Rules in order.
+    /// Rules in order, which have done nothing.
     #[must_use]
-    pub const fn new(rules: Vec<Rule>) -> RuleSet {
-        RuleSet(rules)
+    pub fn new(rules: Vec<Rule>) -> RuleSet {
+        let counters = rules.iter().map(|_| RuleCounters::default()).collect();
+        RuleSet { rules, counters }
     }
 
     /// The rules in order.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
-        &self.0
+        &self.rules
+    }
+
+    /// What the rule in place `index` has done.
+    #[must_use]
+    pub fn counters(&self, index: usize) -> Option<&RuleCounters> {
+        self.counters.get(index)
     }
 
     /// The first rule that covers `flow`, with its place in the order.
     #[must_use]
     pub fn find(&self, flow: &Flow) -> Option<(usize, &Rule)> {
-        self.0.iter().enumerate().find(|(_, rule)| rule.covers(flow))
+        self.rules.iter().enumerate().find(|(_, rule)| rule.covers(flow))
     }
 }
+
+impl Clone for RuleSet {
+    /// The same rules, which have done nothing.
+    fn clone(&self) -> RuleSet {
+        RuleSet::new(self.rules.clone())
+    }
+}
+
+impl PartialEq for RuleSet {
+    /// The same rules, whatever they have done.
+    fn eq(&self, other: &RuleSet) -> bool {
+        self.rules == other.rules
+    }
+}
+
+impl Eq for RuleSet {}

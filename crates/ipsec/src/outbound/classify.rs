@@ -23,7 +23,7 @@ impl Works {
         let mut waiting = Waiting { offload: *offload, flow, rule: None, group: plain, next_segment: 0 };
         let Some((index, rule)) = found else { return waiting };
         let number = u16::try_from(index).unwrap_or(u16::MAX);
-        if let Some(counters) = self.counters.rules.get(index) {
+        if let Some(counters) = self.rules.counters(index) {
             counters.packets.add(packet.count() as u64);
             counters.bytes.add(packet.total_len() as u64);
         }

@@ -159,7 +159,7 @@ impl Works {
         counters.before.add(before as u64);
         counters.after.add(became as u64);
         let rule = self.plain.flows().next().map_or(usize::MAX, |(_, rule)| usize::from(rule));
-        if let Some(rule) = self.counters.rules.get(rule) {
+        if let Some(rule) = self.rules.counters(rule) {
             rule.before.add(before as u64);
             rule.after.add(became as u64);
         }
