@@ -1,0 +1,19 @@
+//! Real daemons on two hosts, seen from outside: what crosses, what does not, and what survives.
+//!
+//! Each file is about one behaviour. All need leave to make network namespaces and TUN devices; without it they say
+//! that they are skipped.
+#![allow(clippy::unwrap_used)]
+
+mod addresses;
+mod compression;
+mod interruption;
+mod life;
+mod loss;
+mod pair;
+mod path_mtu;
+mod rekey;
+mod reload;
+mod replay;
+mod roaming;
+mod strangers;
+mod traffic;

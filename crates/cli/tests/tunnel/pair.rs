@@ -1,0 +1,142 @@
+//! Two sites with a daemon each, and what tests do with them.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use strait_scheduler::Rate;
+use strait_testbed::{Daemon, Extra, LinkSpec, Site, Transfer, TwoHosts, Workdir, sandbox};
+
+/// How long anything may take: hosts share processors with other tests.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Two sites, joined, each with a running daemon or none.
+pub(crate) struct Pair {
+    pub(crate) daemons: [Option<Daemon>; 2],
+    pub(crate) sites: [Site; 2],
+    pub(crate) hosts: TwoHosts,
+    pub(crate) dir: Workdir,
+}
+
+/// Whether hosts with tunnels can be made here; says so when a test is skipped.
+pub(crate) fn allowed() -> bool {
+    let allowed = sandbox::may_make_namespaces()
+        && std::fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun").is_ok();
+    if !allowed {
+        eprintln!("skipped: may not make network namespaces and TUN devices (run as root)");
+    }
+    allowed
+}
+
+/// The program under test.
+pub(crate) fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_strait"))
+}
+
+/// A link fast enough not to matter.
+pub(crate) fn fast() -> LinkSpec {
+    LinkSpec::thin(Rate::from_bits(200_000_000).unwrap())
+}
+
+impl Pair {
+    /// Two sites on `hosts`, with keys, and no daemons yet.
+    pub(crate) fn idle(hosts: TwoHosts) -> Pair {
+        let dir = Workdir::create().unwrap();
+        let sites = Site::pair(program(), &hosts, dir.path()).unwrap();
+        Pair { daemons: [None, None], sites, hosts, dir }
+    }
+
+    /// Two sites on `hosts` with daemons and a session.
+    pub(crate) fn up(hosts: TwoHosts, extra: Extra<'_>) -> Pair {
+        let mut pair = Pair::idle(hosts);
+        pair.start(0, extra);
+        pair.start(1, extra);
+        pair.wait_for_session();
+        pair
+    }
+
+    /// Starts the daemon of one site.
+    pub(crate) fn start(&mut self, which: usize, extra: Extra<'_>) {
+        let (site, peer) = (&self.sites[which], &self.sites[1 - which]);
+        let config = site.configure("strait", &[peer], extra).unwrap();
+        self.daemons[which] = Some(site.start(&config, "run").unwrap());
+    }
+
+    /// The daemon of one site.
+    pub(crate) fn daemon(&self, which: usize) -> &Daemon {
+        self.daemons[which].as_ref().unwrap()
+    }
+
+    /// Waits until both can send to each other.
+    pub(crate) fn wait_for_session(&self) {
+        self.daemon(0).wait_for_session("site-b", PATIENCE).unwrap();
+        self.daemon(1).wait_for_session("site-a", PATIENCE).unwrap();
+    }
+
+    /// Moves `size` bytes over TCP to the site `to`, inside the tunnel, and has them compared.
+    pub(crate) fn tcp(&self, to: usize, family: Family, size: usize) {
+        let content: Arc<[u8]> = (0..size).map(|at| u8::try_from(at * 7 % 251).unwrap()).collect();
+        let hosts = [&self.hosts.a, &self.hosts.b];
+        let transfer = Transfer {
+            from: hosts[1 - to],
+            to: hosts[to],
+            address: self.inside(to, family),
+            name: "test",
+            content: &content,
+            patience: PATIENCE,
+        };
+        transfer.run(&mut |_| {}).unwrap_or_else(|error| panic!("{error}\n{}", self.logs()));
+    }
+
+    /// A site's address inside the tunnel.
+    pub(crate) fn inside(&self, which: usize, family: Family) -> IpAddr {
+        match family {
+            Family::V4 => self.sites[which].inside().into(),
+            Family::V6 => self.sites[which].inside_v6().into(),
+        }
+    }
+
+    /// A socket at a site's address inside the tunnel, which waits 5 s for a datagram.
+    pub(crate) fn socket(&self, which: usize, family: Family) -> UdpSocket {
+        let address = SocketAddr::new(self.inside(which, family), 0);
+        let socket = self.sites[which].host.run("bind", || UdpSocket::bind(address)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        socket
+    }
+
+    /// The ends of both logs.
+    pub(crate) fn logs(&self) -> String {
+        let ends = self.daemons.iter().flatten().map(Daemon::last_words);
+        ends.collect::<Vec<_>>().join("\n----\n")
+    }
+
+    /// How many packets a site has dropped for a reason.
+    pub(crate) fn drops(&self, which: usize, reason: &str) -> u64 {
+        let report = self.daemon(which).show().unwrap();
+        report["drops"][reason].as_u64().unwrap_or_else(|| panic!("no {reason} in {report:#}"))
+    }
+
+    /// What a site shows about its only peer.
+    pub(crate) fn peer(&self, which: usize) -> Value {
+        self.daemon(which).show().unwrap()["peers"][0].clone()
+    }
+}
+
+/// IPv4 or IPv6, inside the tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    V4,
+    V6,
+}
+
+/// Looks again until `good` holds.
+pub(crate) fn eventually(what: &str, mut good: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !good() {
+        assert!(start.elapsed() < PATIENCE, "never: {what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}

@@ -1,0 +1,130 @@
+//! Captured datagrams that are sent again, cut, bent and forged: each is counted, none is delivered, the tunnel lives on.
+
+use std::net::UdpSocket;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use strait_testbed::{Direction, Extra, Fate, PORT, Relay};
+
+use crate::pair::{Family, Pair, allowed, eventually, fast};
+
+/// Ethernet, IPv4 and UDP headers in front of what a daemon sent.
+const HEADERS: usize = 14 + 20 + 8;
+
+type Captured = Arc<Mutex<Vec<Vec<u8>>>>;
+
+/// A pair whose datagrams from site-a to site-b are kept.
+fn tapped() -> (Pair, Relay, Captured) {
+    let captured = Captured::default();
+    let keep = Arc::clone(&captured);
+    let (hosts, relay) = Relay::between(fast(), move |direction, frame| {
+        let udp = frame.get(12..14) == Some(&[8, 0]) && frame.get(23) == Some(&17);
+        if direction == Direction::There && udp {
+            keep.lock().unwrap().push(frame.to_vec());
+        }
+        Fate::Pass
+    })
+    .unwrap();
+    (Pair::up(hosts, Extra::default()), relay, captured)
+}
+
+/// Sends numbered datagrams through the tunnel and receives them.
+fn exchange(pair: &Pair, count: u8) -> (UdpSocket, Vec<u8>) {
+    let (sender, receiver) = (pair.socket(0, Family::V4), pair.socket(1, Family::V4));
+    let mut buffer = [0; 100];
+    let mut got = Vec::new();
+    for number in 0..count {
+        sender.send_to(&[number; 50], receiver.local_addr().unwrap()).unwrap();
+        assert_eq!(receiver.recv(&mut buffer).unwrap(), 50);
+        got.push(buffer[0]);
+    }
+    (receiver, got)
+}
+
+#[test]
+fn what_was_captured_is_not_delivered_again() {
+    if !allowed() {
+        return;
+    }
+    let (pair, relay, captured) = tapped();
+    let (receiver, got) = exchange(&pair, 20);
+    assert_eq!(got, (0..20).collect::<Vec<u8>>());
+    let frames = captured.lock().unwrap().clone();
+    let esp: Vec<_> = frames.iter().filter(|frame| matches!(frame.get(HEADERS), Some(0x04..=0x0f))).collect();
+    assert!(esp.len() >= 20);
+    esp.iter().for_each(|frame| relay.inject(Direction::There, frame));
+    let expected = u64::try_from(esp.len()).unwrap();
+    eventually("every repeated datagram is counted", || pair.drops(1, "replayed") >= expected);
+    receiver.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    assert!(receiver.recv(&mut [0; 100]).is_err(), "a repeated datagram was delivered");
+    pair.tcp(1, Family::V4, 50_000);
+}
+
+#[test]
+fn what_is_bent_or_cut_is_counted_and_harmless() {
+    if !allowed() {
+        return;
+    }
+    let (pair, relay, captured) = tapped();
+    exchange(&pair, 5);
+    let frame = captured.lock().unwrap().last().unwrap().clone();
+    // Without the UDP checksum, or the kernel would drop what is bent before anybody sees it.
+    let mut bare = frame.clone();
+    bare[40..42].fill(0);
+    for at in HEADERS..bare.len() {
+        let mut bent = bare.clone();
+        bent[at] ^= 0x55;
+        relay.inject(Direction::There, &bent);
+    }
+    for length in 0..bare.len() - HEADERS {
+        relay.inject(Direction::There, &shortened(&bare, length));
+    }
+    let tampered = |reason| pair.drops(1, reason);
+    eventually("bent datagrams are counted", || {
+        tampered("forged") >= 20 && tampered("malformed-esp") + tampered("unknown-datagram") > 0
+    });
+    pair.tcp(1, Family::V4, 50_000);
+    pair.tcp(0, Family::V6, 50_000);
+}
+
+/// The frame with `length` bytes of UDP payload, and lengths to match.
+fn shortened(frame: &[u8], length: usize) -> Vec<u8> {
+    let mut short = frame[..HEADERS + length].to_vec();
+    let udp = u16::try_from(8 + length).unwrap();
+    short[38..40].copy_from_slice(&udp.to_be_bytes());
+    short[16..18].copy_from_slice(&(20 + udp).to_be_bytes());
+    short[24..26].fill(0);
+    let sum: u32 = short[14..34].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = u16::try_from((folded & 0xffff) + (folded >> 16)).unwrap();
+    short[24..26].copy_from_slice(&(!folded).to_be_bytes());
+    short
+}
+
+#[test]
+fn a_flood_of_nonsense_from_the_network_changes_nothing() {
+    if !allowed() {
+        return;
+    }
+    let (pair, _relay, _) = tapped();
+    let target = (pair.hosts.address_of_b().0, PORT);
+    pair.hosts
+        .a
+        .run("send nonsense", || {
+            let socket = UdpSocket::bind("0.0.0.0:0")?;
+            for first in 0..=255_u8 {
+                for length in [0, 1, 7, 8, 20, 100, 1200, 1400] {
+                    let mut datagram = vec![first.wrapping_mul(31); length];
+                    datagram.first_mut().into_iter().for_each(|byte| *byte = first);
+                    socket.send_to(&datagram, target)?;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Ok(())
+        })
+        .unwrap();
+    eventually("nonsense is counted", || {
+        pair.drops(1, "unknown-datagram") > 0 && pair.drops(1, "unknown-spi") > 0
+    });
+    pair.tcp(1, Family::V4, 50_000);
+}
