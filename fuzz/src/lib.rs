@@ -5,6 +5,7 @@
 
 pub mod aggfrag;
 pub mod block;
+pub mod control_message;
 pub mod esp;
 pub mod expand;
 pub mod icmp;
@@ -21,6 +22,7 @@ pub type Check = fn(&[u8]);
 pub const TARGETS: &[(&str, Check)] = &[
     ("aggfrag", aggfrag::check),
     ("block", block::check),
+    ("control_message", control_message::check),
     ("esp", esp::check),
     ("expand", expand::check),
     ("icmp", icmp::check),

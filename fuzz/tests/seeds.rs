@@ -189,6 +189,35 @@ fn squeeze_round_trip_seeds() -> Vec<Seed> {
     ]
 }
 
+fn control_message_seeds() -> Vec<Seed> {
+    let field = |tag: u8, value: &[u8]| {
+        let [high, low] = u16::try_from(value.len()).unwrap().to_be_bytes();
+        [&[tag, high, low], value].concat()
+    };
+    let terms = [
+        field(1, &[4, 0, 0, 1]),
+        field(2, &[7]),
+        field(3, &[1, 0, 0, 3, 232, 2, 0, 0, 4, 76, 3, 0, 0, 15, 160]),
+        field(4, &[15]),
+        field(5, &[0, 1, 0, 0]),
+        field(6, &[1]),
+        field(7, &[0]),
+        field(8, &[5, 140]),
+    ]
+    .concat();
+    let rates =
+        [field(9, &1_500_000_u64.to_be_bytes()), field(10, &[3, 253, 0, 0, 0, 0, 8, 240, 209, 128])].concat();
+    let message = |kind: u8, parts: &[&[u8]]| [&[kind, 1], parts.concat().as_slice()].concat();
+    vec![
+        ("control_message", "offer", message(1, &[&terms])),
+        ("control_message", "accept-with-rates", message(2, &[&terms, &rates])),
+        ("control_message", "confirm", message(3, &[])),
+        ("control_message", "unknown-field", message(1, &[&field(200, b"later"), &terms])),
+        ("control_message", "field-twice", message(1, &[&terms, &field(2, &[1])])),
+        ("control_message", "cut", message(1, &[&terms[..20]])),
+    ]
+}
+
 #[test]
 fn committed_seeds_are_what_the_emitters_write() {
     let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus");
@@ -204,6 +233,7 @@ fn committed_seeds_are_what_the_emitters_write() {
         icmp_seeds(),
         expand_seeds(),
         squeeze_round_trip_seeds(),
+        control_message_seeds(),
     ];
     for (target, name, bytes) in seeds.into_iter().flatten() {
         let path = corpus.join(target).join(name);
