@@ -3,6 +3,8 @@
 pub(crate) mod admission;
 mod endpoint;
 mod reading;
+#[cfg(test)]
+mod tests;
 mod transport;
 
 use std::net::SocketAddr;

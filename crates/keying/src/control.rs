@@ -13,8 +13,9 @@ mod hush;
 mod pairs;
 mod peer;
 mod show;
+mod signals;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod watch;
 
 use core::time::Duration;
@@ -28,15 +29,16 @@ use strait_scheduler::Rate;
 use strait_wire::Spi;
 use strait_wire::tos::Ecn;
 
-use crate::channel::{ChannelId, Channels, Closed, Code, Signal};
+use crate::channel::{ChannelId, Channels, Code};
 use crate::keystream::Keystream;
 use crate::message::SPIS;
 use crate::tls::AllowList;
 use crate::{
-    Action, Capabilities, Event, KeyExport, Lifetime, Message, PeerConfig, PeerStatus, PublicKey, Refusal,
-    Role, Settings, SetupError, Start, Where,
+    Action, Capabilities, Event, KeyExport, Lifetime, PeerConfig, PeerStatus, PublicKey, Settings,
+    SetupError, Start, Where,
 };
 use peer::Peer;
+use signals::{Owner, Stage};
 
 /// How often associations are looked at while there are any: coarse, as all limits are seconds or more.
 const TICK: Duration = Duration::from_secs(1);
@@ -45,29 +47,6 @@ const TICK: Duration = Duration::from_secs(1);
 const PERSEVERANCE: Duration = Duration::from_secs(90);
 /// Least time between two handshakes on account of unknown SPIs, which strangers can make up.
 const UNKNOWN_APART: Duration = Duration::from_secs(1);
-/// Least time between two lines about strangers, who decide how many there could be.
-const REFUSALS_APART: Duration = Duration::from_secs(1);
-
-/// Who a channel belongs to and how far it has come.
-#[derive(Debug)]
-struct Owner {
-    peer: PeerId,
-    stage: Stage,
-}
-
-#[derive(Debug)]
-enum Stage {
-    /// Begun here; TLS is not through.
-    Connecting,
-    /// Begun here; the offer with this SPI, as sent, awaits its answer.
-    Offered { spi: Spi, offer: Vec<u8> },
-    /// Begun here; done but for the last bytes on their way.
-    Confirming,
-    /// Begun there; its offer is awaited.
-    Awaiting,
-    /// Begun there; accepted with this SPI, its confirmation is awaited.
-    Accepted { spi: Spi },
-}
 
 /// The keeper of all sessions of one node.
 ///
@@ -291,70 +270,6 @@ impl Control {
         }
     }
 
-    fn signal(&mut self, id: ChannelId, signal: Signal, now: Time) {
-        match (signal, self.channels.role(id)) {
-            (Signal::Connected, Some(Role::Initiator)) => self.offer(id, now),
-            (Signal::Connected, _) => self.identify(id, now),
-            (Signal::Message(message, frame), _) => self.message(id, &message, &frame, now),
-            (Signal::Garbled(error), _) => self.misbehaved(id, error.into(), now),
-            (Signal::Delivered, _) => self.delivered(id, now),
-            (Signal::Closed(closed), _) => self.closed(id, &closed, now),
-        }
-    }
-
-    fn message(&mut self, id: ChannelId, message: &Message, frame: &[u8], now: Time) {
-        let Some(owner) = self.owners.get(&id) else { return };
-        match (message, &owner.stage) {
-            (Message::Accept(terms), Stage::Offered { .. }) => self.accepted(id, terms, frame, now),
-            (Message::Offer(terms), Stage::Awaiting) => self.offered(id, terms, frame, now),
-            (Message::Confirm, Stage::Accepted { spi }) => {
-                let (peer, spi) = (owner.peer, *spi);
-                self.owners.remove(&id);
-                self.channels.close(id, Code::Done, now);
-                self.promote(peer, spi, now);
-            }
-            (got, stage) => {
-                let why = crate::Failure::OutOfTurn { got: got.name(), expected: stage.expects() };
-                self.misbehaved(id, why, now);
-            }
-        }
-    }
-
-    /// The end of a channel, whoever began it.
-    fn closed(&mut self, id: ChannelId, closed: &Closed, now: Time) {
-        match self.owners.remove(&id) {
-            None => self.turned_away(id, closed, now),
-            Some(Owner { peer, stage: Stage::Connecting }) => self.attempt_over(peer, closed, now),
-            Some(Owner { peer, stage: Stage::Offered { spi, .. } }) => {
-                self.spis.remove(&spi);
-                self.attempt_over(peer, closed, now);
-            }
-            Some(Owner { stage: Stage::Confirming, .. }) => {}
-            Some(Owner { peer, stage: Stage::Awaiting }) => self.answer_over(peer, closed),
-            Some(Owner { peer, stage: Stage::Accepted { spi } }) => self.unconfirmed(peer, spi, closed),
-        }
-    }
-
-    /// Somebody who began a handshake did not become known.
-    fn turned_away(&mut self, id: ChannelId, closed: &Closed, now: Time) {
-        let stranger = self.allowed.take_stranger();
-        let Some(from) = self.channels.remote(id) else { return };
-        // Half a handshake that nobody finishes costs its sender nothing, so it is not worth a line.
-        let why = match (stranger, closed) {
-            (Some(key), _) => Refusal::Stranger(key),
-            (None, Closed::TimedOut) => return,
-            (None, _) => Refusal::Handshake,
-        };
-        self.refused(from, why, now);
-    }
-
-    fn refused(&mut self, from: SocketAddr, why: Refusal, now: Time) {
-        if self.refused_at.is_none_or(|at| at + REFUSALS_APART <= now) {
-            self.refused_at = Some(now);
-            self.log(Event::Refused { from, why });
-        }
-    }
-
     fn remove(&mut self, id: PeerId, now: Time) {
         let Some(peer) = self.peers.remove(&id) else { return };
         self.allowed.refuse(peer.config.key);
@@ -426,17 +341,6 @@ impl Control {
         if peer.paced != rate {
             peer.paced = rate;
             self.actions.push_back(Action::Out(outbound::Order::Rate(id, rate)));
-        }
-    }
-}
-
-impl Stage {
-    const fn expects(&self) -> &'static str {
-        match self {
-            Stage::Connecting | Stage::Confirming => "nothing",
-            Stage::Offered { .. } => "an accept",
-            Stage::Awaiting => "an offer",
-            Stage::Accepted { .. } => "a confirm",
         }
     }
 }

@@ -330,14 +330,19 @@ impl Channels {
                 channel.connection.handle_event(answer);
             }
         }
-        let (signals, voice) = (&mut self.signals, channel.voice);
+        let (signals, mut voice) = (&mut self.signals, channel.voice);
         while let Some(event) = channel.connection.poll() {
             channel.interpret(event, &mut |signal| {
-                if voice == Voice::Speaking {
-                    signals.push_back((id, signal));
+                if voice == Voice::Silent {
+                    return;
                 }
+                if matches!(signal, Signal::Closed(_)) {
+                    voice = Voice::Silent;
+                }
+                signals.push_back((id, signal));
             });
         }
+        channel.voice = voice;
         self.stirred.insert(id);
     }
 

@@ -4,6 +4,7 @@ mod flood;
 mod handshake;
 mod lifetime;
 mod misbehaviour;
+pub(crate) mod node;
 mod reload;
 mod simultaneous;
 mod world;

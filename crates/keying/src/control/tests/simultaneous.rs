@@ -3,7 +3,7 @@ use core::time::Duration;
 use strait_ipsec::PeerId;
 
 use super::world::{FAIR, Weather, World, address, peer};
-use crate::{Event, Start, Where};
+use crate::{Event, Role, Start, Where};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -42,6 +42,19 @@ fn crossing_handshakes_leave_one_pair() {
             assert_eq!(node.outbound.len(), 1);
             assert_eq!(node.control.connections(), 0);
         }
+    }
+}
+
+#[test]
+fn of_two_that_begin_at_the_same_moment_the_smaller_key_goes_first() {
+    let mut world = crossing(7, FAIR, 0);
+    assert!(world.run_until(10, World::both_up));
+    let smaller = usize::from(world.nodes[1].control.public() < world.nodes[0].control.public());
+    for node in 0..2_usize {
+        let status = world.nodes[node].control.status(PeerId(u32::try_from(1 - node).unwrap())).unwrap();
+        let role = if node == smaller { Role::Initiator } else { Role::Responder };
+        assert_eq!(status.association.unwrap().role, role);
+        assert_eq!(status.failures, 0);
     }
 }
 

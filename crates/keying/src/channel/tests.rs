@@ -1,0 +1,130 @@
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use strait_clock::Time;
+use strait_wire::tos::Ecn;
+use zeroize::Zeroizing;
+
+use super::*;
+use crate::control::tests::node::{base, key, settings};
+use crate::tls::AllowList;
+
+/// Two ends on a wire without delay.
+struct Wire {
+    ends: [Channels; 2],
+    carried: Vec<usize>,
+    now: Time,
+}
+
+fn address(end: usize) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, 1], u16::try_from(1000 + end).unwrap()))
+}
+
+fn end(node: u8, base: Instant) -> Channels {
+    let allowed = AllowList::default();
+    allowed.allow(key(1 - node).public());
+    Channels::new(&settings(node, 1, base), Arc::new(allowed), Time::ZERO).unwrap()
+}
+
+/// What each end heard.
+type Heard = [Vec<(ChannelId, Signal)>; 2];
+
+impl Wire {
+    fn new() -> Wire {
+        let base = base();
+        Wire { ends: [end(0, base), end(1, base)], carried: Vec::new(), now: Time::from_millis(5) }
+    }
+
+    fn carry(&mut self) -> Heard {
+        let mut heard = Heard::default();
+        let mut quiet = false;
+        while !core::mem::replace(&mut quiet, true) {
+            for (from, heard) in heard.iter_mut().enumerate() {
+                while let Some(signal) = self.ends[from].next_signal() {
+                    heard.push(signal);
+                }
+                self.ends[from].flush(self.now);
+                while let Some((_, bytes)) = self.ends[from].next_transmit() {
+                    quiet = false;
+                    self.carried.push(bytes.len());
+                    self.ends[1 - from].datagram(address(from), Ecn::NotEct, &bytes, self.now);
+                }
+            }
+        }
+        heard
+    }
+
+    /// A channel of both ends, connected.
+    fn connect(&mut self) -> [ChannelId; 2] {
+        let here = self.ends[0].connect(address(1), key(1).public(), self.now).ok().unwrap();
+        let [mine, theirs] = self.carry();
+        assert!(matches!(mine[..], [(id, Signal::Connected)] if id == here), "{mine:?}");
+        let [(there, Signal::Connected)] = theirs[..] else { panic!("{theirs:?}") };
+        [here, there]
+    }
+}
+
+#[test]
+fn both_ends_know_whom_they_speak_to() {
+    let mut wire = Wire::new();
+    let ids = wire.connect();
+    for ((end, id), other) in wire.ends.iter().zip(ids).zip([key(1), key(0)]) {
+        assert_eq!(end.peer_key(id), Some(other.public()));
+    }
+    assert_eq!(wire.ends[0].role(ids[0]), Some(Role::Initiator));
+    assert_eq!(wire.ends[1].role(ids[1]), Some(Role::Responder));
+}
+
+#[test]
+fn key_material_is_the_same_for_the_same_context_and_comes_once() {
+    let export = |here: &[u8], there: &[u8]| {
+        let mut wire = Wire::new();
+        let ids = wire.connect();
+        let one = wire.ends[0].export(ids[0], here).unwrap();
+        let other = wire.ends[1].export(ids[1], there).unwrap();
+        assert_eq!(wire.ends[0].export(ids[0], here).map(|_| ()), Err(NoExport), "a second time");
+        assert_ne!(one, Zeroizing::new([0; EXPORT_LEN]));
+        one == other
+    };
+    assert!(export(b"offer accept", b"offer accept"));
+    assert!(!export(b"offer accept", b"offer Accept"));
+    assert!(!export(b"offer accept", b""));
+}
+
+#[test]
+fn there_is_no_key_material_before_the_handshake_is_through() {
+    let mut wire = Wire::new();
+    let id = wire.ends[0].connect(address(1), key(1).public(), wire.now).ok().unwrap();
+    assert_eq!(wire.ends[0].export(id, b"early").map(|_| ()), Err(NoExport));
+}
+
+#[test]
+fn the_first_flight_is_hybrid_and_every_datagram_passes_a_thin_link() {
+    let mut wire = Wire::new();
+    wire.connect();
+    assert!(wire.carried.iter().all(|len| *len <= 1200), "{:?}", wire.carried);
+    // An ML-KEM-768 key is 1,184 bytes (FIPS 203 table 3): the hello takes two datagrams, X25519's one.
+    assert_eq!(wire.carried[..2], [1200, 1200]);
+    let total: usize = wire.carried.iter().sum();
+    assert!((4_000..7_000).contains(&total), "{total} bytes: {:?}", wire.carried);
+}
+
+#[test]
+fn a_closed_channel_says_why_and_says_it_once() {
+    for code in Code::ALL {
+        let mut wire = Wire::new();
+        let ids = wire.connect();
+        wire.ends[0].close(ids[0], code, wire.now);
+        let [mine, theirs] = wire.carry();
+        assert!(mine.is_empty(), "it is no news to who closed it: {mine:?}");
+        let [(id, Signal::Closed(Closed::ByPeer(said)))] = &theirs[..] else { panic!("{theirs:?}") };
+        assert_eq!((*id, *said), (ids[1], code));
+        wire.now += core::time::Duration::from_secs(20);
+        for end in &mut wire.ends {
+            end.timeout(wire.now);
+        }
+        assert!(wire.carry().iter().all(Vec::is_empty));
+        assert!(wire.ends.iter().all(|end| end.len() == 0));
+    }
+}

@@ -1,0 +1,147 @@
+//! A node of a world: its keeper, and its packet path as far as a keeper can see it.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use strait_clock::Time;
+use strait_compress::CodecSet;
+use strait_crypto::{Ranking, SuiteSet};
+use strait_ipsec::{InboundSa, IvMode, OutboundSa, PeerCounters, PeerId, PeerSpec, inbound};
+use strait_scheduler::Rate;
+use strait_wire::Spi;
+use zeroize::Zeroizing;
+
+use crate::{
+    Capabilities, Control, DangerKey, Direction, Event, Format, KeyExport, Lifetime, PeerConfig, PrivateKey,
+    Settings, Start, Where,
+};
+
+/// One node: its keeper, and what its packet path was told.
+pub(super) struct Node {
+    pub(super) control: Control,
+    pub(super) address: SocketAddr,
+    pub(super) outbound: BTreeMap<PeerId, Box<OutboundSa>>,
+    pub(super) inbound: BTreeMap<Spi, Box<InboundSa>>,
+    pub(super) owners: BTreeMap<Spi, PeerId>,
+    pub(super) confirmed: BTreeMap<Spi, bool>,
+    pub(super) endpoints: BTreeMap<PeerId, SocketAddr>,
+    pub(super) rates: BTreeMap<PeerId, Option<Rate>>,
+    pub(super) keys: Vec<DangerKey>,
+    pub(super) events: Vec<(Time, Event)>,
+    pub(super) datagrams: u64,
+    pub(super) keepalives: Vec<Time>,
+    pub(super) probes: Vec<Time>,
+    pub(super) lookups: Vec<(Time, String)>,
+    /// What its resolver answers; nothing: it does not answer at all.
+    pub(super) names: BTreeMap<String, Result<SocketAddr, String>>,
+    /// Most inbound associations it had at once.
+    pub(super) most_inbound: usize,
+    /// Whether its network is cut.
+    pub(super) cut: bool,
+}
+
+pub(crate) fn capabilities() -> Capabilities {
+    Capabilities {
+        suites: SuiteSet::ALL,
+        ranking: Ranking { nanos_per_packet: [1_000, 1_100, 2_000] },
+        codecs: CodecSet::ALL,
+        block_cap: 65_536,
+        iv: IvMode::Implicit,
+        format: Format::Strait,
+        inner_mtu: 1420,
+        down: None,
+        measured: Vec::new(),
+    }
+}
+
+pub(crate) fn key(node: u8) -> PrivateKey {
+    PrivateKey::generate(&[node + 1; 32])
+}
+
+pub(crate) fn address(node: u8) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, node + 1], 51_820))
+}
+
+pub(crate) fn settings(node: u8, seed: u64, base: Instant) -> Settings {
+    let mut bytes = [node; 32];
+    bytes[..8].copy_from_slice(&seed.to_be_bytes());
+    Settings {
+        identity: key(node),
+        capabilities: capabilities(),
+        up: None,
+        lifetime: Lifetime::default(),
+        export: KeyExport::Danger,
+        seed: Zeroizing::new(bytes),
+        base,
+    }
+}
+
+/// Node `other` as a peer of any node: its number is its index.
+pub(crate) fn peer(other: u8, place: Where, start: Start) -> PeerConfig {
+    PeerConfig {
+        spec: PeerSpec {
+            id: PeerId(other.into()),
+            allowed: Vec::new(),
+            endpoint: None,
+            mtu: None,
+            counters: Arc::new(PeerCounters::default()),
+        },
+        name: format!("node-{other}"),
+        key: key(other).public(),
+        place,
+        start,
+        keepalive: None,
+        format: Format::Strait,
+    }
+}
+
+pub(crate) fn base() -> Instant {
+    #[expect(clippy::disallowed_methods, reason = "an origin is needed, not the time")]
+    Instant::now()
+}
+
+impl Node {
+    pub(super) fn new(settings: Settings, address: SocketAddr, now: Time) -> Node {
+        Node {
+            control: Control::new(settings, now).unwrap(),
+            address,
+            outbound: BTreeMap::new(),
+            inbound: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            confirmed: BTreeMap::new(),
+            endpoints: BTreeMap::new(),
+            rates: BTreeMap::new(),
+            keys: Vec::new(),
+            events: Vec::new(),
+            datagrams: 0,
+            keepalives: Vec::new(),
+            probes: Vec::new(),
+            lookups: Vec::new(),
+            names: BTreeMap::new(),
+            most_inbound: 0,
+            cut: false,
+        }
+    }
+
+    pub(crate) fn key(&self, direction: Direction, spi: Spi) -> &DangerKey {
+        self.keys.iter().find(|key| key.direction == direction && key.spi == spi).expect("no such key")
+    }
+
+    pub(super) fn inbound(&mut self, order: inbound::Order) {
+        use inbound::Order;
+        match order {
+            Order::Install(sa) => {
+                self.owners.insert(sa.spi(), sa.peer());
+                assert!(self.inbound.insert(sa.spi(), sa).is_none(), "an SPI twice");
+                self.most_inbound = self.most_inbound.max(self.inbound.len());
+            }
+            Order::Withdraw(spi) => assert!(self.inbound.remove(&spi).is_some(), "{spi} was not there"),
+            Order::AddPeer(..) | Order::Policies(_) => {}
+            Order::RemovePeer(peer) => {
+                assert!(!self.inbound.keys().any(|spi| self.owners[spi] == peer), "associations left behind");
+            }
+        }
+    }
+}
