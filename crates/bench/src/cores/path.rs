@@ -1,0 +1,205 @@
+//! Both halves of the packet path, joined without a network.
+
+use std::io::IoSlice;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use strait_clock::Time;
+use strait_compress::{Backoff, CodecSet, Method};
+use strait_crypto::{KeyMaterial, Suite};
+use strait_ipsec::outbound::{Order, Outlet, Refused, Train};
+use strait_ipsec::{
+    Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
+    PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec, inbound, outbound,
+};
+use strait_wire::{Spi, Tos, vnet};
+
+use super::traffic::{FROM, Given, TO};
+use crate::error::Error;
+
+const PEER: PeerId = PeerId(1);
+const SPI: Spi = Spi(0x0400_0001);
+/// RFC 5737's addresses for documentation.
+const ENDPOINT: ([u8; 4], u16) = ([192, 0, 2, 2], 51820);
+/// What a virtual hour is for: choosers look at the time.
+const TICK: Duration = Duration::from_micros(10);
+
+/// A sending half and a receiving half that share a key.
+pub(super) struct Path {
+    outbound: Outbound,
+    inbound: Inbound,
+    now: Time,
+    seq: u32,
+}
+
+/// Datagrams on their way between the halves.
+#[derive(Debug, Default)]
+struct Wire {
+    bytes: Vec<u8>,
+    trains: Vec<(usize, usize)>,
+    keep: Keep,
+}
+
+/// What becomes of datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Keep {
+    #[default]
+    Forgotten,
+    Kept,
+}
+
+/// What the receiving half delivered.
+#[derive(Debug, Default)]
+struct Host {
+    payload: u64,
+}
+
+impl Path {
+    /// Halves with the suite that this machine is fastest with and, if given, a rule for everything.
+    pub(super) fn new(suite: Suite, method: Option<Method>) -> Path {
+        let spec = SaSpec {
+            spi: SPI,
+            peer: PEER,
+            key: key(suite),
+            iv: IvMode::Implicit,
+            payloads: Payloads::Strait { codecs: CodecSet::ALL, block_cap: 65_536 },
+        };
+        let counters = Arc::new(Counters::default());
+        let now = Time::from_nanos(1);
+        let mut path = Path {
+            outbound: Outbound::new(
+                outbound::Settings { up: None, overhead: 0, link_mtu: 1500 },
+                Box::new(Backoff::new(1)),
+                Arc::clone(&counters),
+                now,
+            ),
+            inbound: Inbound::new(
+                inbound::Settings {
+                    forwarding: inbound::Forwarding::None,
+                    udp_offload: inbound::UdpOffload::Supported,
+                },
+                counters,
+            ),
+            now,
+            seq: 0,
+        };
+        path.order(OutboundSa::new(&spec), method);
+        path.inbound.handle(inbound::Order::AddPeer(PEER, Arc::new(PeerCounters::default())));
+        path.inbound.handle(inbound::Order::Policies(policies(FROM)));
+        path.inbound.handle(inbound::Order::Install(Box::new(InboundSa::new(&spec))));
+        path
+    }
+
+    fn order(&mut self, sa: OutboundSa, method: Option<Method>) {
+        let spec = PeerSpec {
+            id: PEER,
+            allowed: Vec::new(),
+            endpoint: Some(ENDPOINT.into()),
+            mtu: Some(1500),
+            counters: Arc::new(PeerCounters::default()),
+        };
+        let mut orders = vec![Order::AddPeer(Box::new(spec)), Order::Policies(policies(TO))];
+        orders.extend(method.map(|method| Order::Rules(Arc::new(RuleSet::new(vec![everything(method)])))));
+        orders.push(Order::Install(Box::new(sa)));
+        for order in orders {
+            self.outbound.handle(order, self.now, &mut Wire::default());
+        }
+    }
+
+    /// Time for packets to leave as datagrams: they are taken one after another, as many as one run of the tunnel
+    /// device brings, and released.
+    pub(super) fn send(&mut self, packets: &mut [Given]) -> Duration {
+        self.send_into(packets, &mut Wire::default())
+    }
+
+    fn send_into(&mut self, packets: &mut [Given], wire: &mut Wire) -> Duration {
+        for packet in packets.iter_mut() {
+            packet.set_seq(self.seq);
+            self.seq = self.seq.wrapping_add(u32::try_from(packet.bytes.len() - 40).unwrap_or(0));
+        }
+        self.now += TICK;
+        let start = Instant::now();
+        for packet in packets.iter() {
+            self.outbound.packet(&packet.bytes, &packet.header, self.now, wire);
+        }
+        self.outbound.release(self.now, wire);
+        start.elapsed()
+    }
+
+    /// Time for the datagrams of the same packets to become packets for the host again.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] when not everything came out.
+    pub(super) fn receive(&mut self, packets: &mut [Given], what: &str) -> Result<Duration, Error> {
+        let mut wire = Wire { keep: Keep::Kept, ..Wire::default() };
+        self.send_into(packets, &mut wire);
+        let mut host = Host::default();
+        let mut rest = wire.bytes.as_mut_slice();
+        let start = Instant::now();
+        for (len, segment) in wire.trains {
+            let (bytes, later) = std::mem::take(&mut rest).split_at_mut(len);
+            rest = later;
+            let batch = inbound::Batch { from: SocketAddr::from(ENDPOINT), tos: Tos(0), segment, bytes };
+            self.inbound.datagrams(batch, self.now, &mut host);
+        }
+        let took = start.elapsed();
+        let sent: u64 = packets.iter().map(|packet| packet.bytes.len() as u64 - 40).sum();
+        if host.payload == sent {
+            return Ok(took);
+        }
+        Err(Error::Lost { what: what.to_owned(), sent, arrived: host.payload })
+    }
+}
+
+/// A key for measuring; secret from nobody.
+pub(super) fn key(suite: Suite) -> KeyMaterial {
+    let bytes = vec![7; suite.key_material_len()];
+    KeyMaterial::new(suite, &bytes).unwrap_or_else(|error| unreachable!("{error}"))
+}
+
+fn policies(address: std::net::Ipv4Addr) -> Arc<Policies> {
+    let mut policies = Policies::new();
+    policies.allow(std::net::IpAddr::V4(address).into(), PEER);
+    Arc::new(policies)
+}
+
+fn everything(method: Method) -> Rule {
+    Rule {
+        from: std::net::IpAddr::V4(FROM).into(),
+        to: std::net::IpAddr::V4(TO).into(),
+        protocol: None,
+        ports: Vec::new(),
+        domain: Domain(0),
+        method,
+    }
+}
+
+impl Outlet for Wire {
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
+        if self.keep == Keep::Kept {
+            self.bytes.extend_from_slice(train.bytes);
+            self.trains.push((train.bytes.len(), train.segment));
+        }
+        std::hint::black_box(train.bytes);
+        Ok(())
+    }
+
+    fn to_host(&mut self, _packet: &[u8]) {}
+
+    fn notice(&mut self, _notice: Notice) {}
+}
+
+impl inbound::Inlet for Host {
+    fn deliver(&mut self, _header: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason> {
+        let total: usize = std::hint::black_box(pieces).iter().map(|piece| piece.len()).sum();
+        self.payload += total as u64 - 40;
+        Ok(())
+    }
+
+    fn control(&mut self, _from: SocketAddr, _tos: Tos, _datagram: &[u8]) {}
+
+    fn order(&mut self, _order: Order) {}
+
+    fn notice(&mut self, _notice: Notice) {}
+}

@@ -1,0 +1,107 @@
+//! Round trips of small UDP datagrams between ordinary sockets of two hosts, one at a time, as an idle `ping`.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use strait_testbed::{Namespace, interrupt};
+
+use crate::error::Error;
+use crate::stream::end;
+
+/// Bytes of payload: those of an ordinary `ping`.
+const PAYLOAD: usize = 56;
+/// Rounds before measuring: addresses are resolved and paths warmed.
+const WARM_UP: usize = 10;
+/// Between two rounds, so that each finds everything idle.
+const GAP: Duration = Duration::from_millis(5);
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How soon the answering thread notices that it should end.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Milliseconds of each of `rounds` round trips from `from` to `address` on `to`; datagrams that are lost are
+/// left out.
+pub(crate) fn round_trips(
+    from: &Namespace,
+    to: &Namespace,
+    address: SocketAddr,
+    rounds: usize,
+) -> Result<Vec<f64>, Error> {
+    let server = to.run("listen for echoes", || UdpSocket::bind(address))?;
+    let target = server.local_addr().map_err(Error::doing("find the port that was chosen"))?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let answering = to.spawn({
+        let stop = Arc::clone(&stop);
+        move || answer(&server, &stop)
+    })?;
+    let any = SocketAddr::new(if address.is_ipv4() { [0; 4].into() } else { [0; 16].into() }, 0);
+    let client = from.run("open a socket for echoes", || {
+        let socket = UdpSocket::bind(any)?;
+        socket.connect(target)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        Ok(socket)
+    });
+    let times = client.map_err(Error::from).and_then(|client| ask(&client, rounds));
+    stop.store(true, Ordering::Relaxed);
+    end(answering)?;
+    match times? {
+        times if times.is_empty() => Err(Error::Silent { what: "a UDP echo", way: address.ip().to_string() }),
+        times => Ok(times),
+    }
+}
+
+fn ask(client: &UdpSocket, rounds: usize) -> Result<Vec<f64>, Error> {
+    let mut times = Vec::with_capacity(rounds);
+    let mut lost = 0;
+    for round in 0..WARM_UP + rounds {
+        interrupt::check()?;
+        match one(client, round).map_err(Error::doing("send an echo"))? {
+            Some(time) if round >= WARM_UP => times.push(time.as_secs_f64() * 1000.0),
+            Some(_) => {}
+            None => lost += 1,
+        }
+        if lost > WARM_UP {
+            break;
+        }
+        std::thread::sleep(GAP);
+    }
+    Ok(times)
+}
+
+/// One round trip; nothing when the answer did not come in time.
+fn one(client: &UdpSocket, round: usize) -> io::Result<Option<Duration>> {
+    let mut payload = [0_u8; PAYLOAD];
+    let number = (round as u64).to_be_bytes();
+    payload[..number.len()].copy_from_slice(&number);
+    let start = Instant::now();
+    client.send(&payload)?;
+    let mut answer = [0_u8; PAYLOAD];
+    loop {
+        match client.recv(&mut answer) {
+            Ok(PAYLOAD) if answer == payload => return Ok(Some(start.elapsed())),
+            // An answer that was given up before.
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn answer(server: &UdpSocket, stop: &AtomicBool) -> io::Result<()> {
+    server.set_read_timeout(Some(TICK))?;
+    let mut buffer = [0_u8; 2 * PAYLOAD];
+    while !stop.load(Ordering::Relaxed) {
+        match server.recv_from(&mut buffer) {
+            Ok((count, from)) => {
+                server.send_to(buffer.get(..count).unwrap_or_default(), from)?;
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! How long a small packet takes there and back while nothing else moves.
+
+use strait_testbed::LinkSpec;
+
+use crate::echo::round_trips;
+use crate::error::Error;
+use crate::machine::settle;
+use crate::report::{Section, progress};
+use crate::sample::{Sample, Target};
+use crate::stage::{Setting, Stage, Way};
+
+/// Milliseconds above the plain link.
+const ABOVE: Target = Target::AtMost(0.25);
+
+pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+    let (runs, rounds) = setting.effort.pick((5, 200), (2, 100));
+    let mut stage = Stage::set(&setting.program, LinkSpec::unshaped(), "")?;
+    let note = stage.add_wireguard(&setting.cache)?;
+    let ways = stage.ways();
+    let title = format!(
+        "round trips of 56 bytes over UDP, idle, unshaped, median of {rounds} a run, {runs} runs, median (min-max)"
+    );
+    let names: Vec<&str> = ways.iter().map(|way| way.name()).collect();
+    let mut section = Section::new("latency", title, &names);
+    section.notes.push(note);
+    let mut measured: Vec<Sample> = ways.iter().map(|_| Sample::default()).collect();
+    let mut slow: Vec<Sample> = measured.clone();
+    for run in 1..=runs {
+        for ((way, measured), slow) in ways.iter().zip(&mut measured).zip(&mut slow) {
+            section.before.push(settle()?);
+            let mut times = round_trips(&stage.hosts.a, &stage.hosts.b, stage.any_port(*way), rounds)?;
+            times.sort_by(f64::total_cmp);
+            let at = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or(f64::NAN);
+            progress("latency", run, way.name(), at(50), "ms");
+            measured.push(at(50));
+            slow.push(at(95));
+        }
+    }
+    section.row("round trip, ms", measured.iter().cloned());
+    section.row("95 of 100 within, ms", slow);
+    let of = |wanted: Way| {
+        ways.iter()
+            .zip(&measured)
+            .find(|(way, _)| **way == wanted)
+            .map(|(_, it)| it.clone())
+            .unwrap_or_default()
+    };
+    let plain = of(Way::Plain);
+    section.row("above plain link, ms", measured.iter().map(|it| it.minus(&plain)));
+    section.judge("Strait above plain link, ms", of(Way::Strait).minus(&plain), ABOVE);
+    Ok(section)
+}

@@ -1,0 +1,146 @@
+//! Speed and memory of Strait, side by side in one run with the plain link and with wireguard-go, as ratios with
+//! spread: what `make bench` prints.
+//!
+//! Each benchmark makes its own two hosts ([`strait_testbed`]) and ends with a table, the targets of the project and
+//! whether they are met here. Nothing is asserted: a machine is as fast as it is. The exit code is 0, or 1 when
+//! something could not run, or 2 when the system forbids the hosts.
+//!
+//! Runs of the compared ways alternate (A B C A B C ...), so that ratios are of neighbours in time; each waits until
+//! the machine is quiet, and the load found is part of the report.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod content;
+mod cores;
+mod echo;
+mod error;
+mod latency;
+mod machine;
+mod random;
+mod report;
+mod sample;
+mod stage;
+mod stream;
+mod text;
+mod throughput;
+mod wireguard;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use strait_testbed::{interrupt, sandbox};
+
+use error::Error;
+use machine::Machine;
+use report::{Failed, Report, Section};
+use stage::{Effort, Setting};
+
+/// Measures speed and memory of Strait beside the plain link and wireguard-go.
+///
+/// Needs root, or leave to make user namespaces. Takes about fifteen minutes; with --quick, about two.
+#[derive(Debug, Parser)]
+#[command(name = "strait-bench", version)]
+struct Flags {
+    /// Run only this; may be given more than once
+    #[arg(long, value_enum, value_name = "NAME")]
+    only: Vec<Benchmark>,
+    /// A few seconds each: to see that all is well, not for figures
+    #[arg(long)]
+    quick: bool,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    json: bool,
+    /// The program to measure [default: strait, beside this program]
+    #[arg(long, value_name = "PATH")]
+    strait: Option<PathBuf>,
+}
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Benchmark {
+    /// One TCP stream, unshaped: Gbit/s, processor time, memory
+    Throughput,
+    /// Round trips while idle
+    Latency,
+    /// Random data on shaped links, with a compression rule and without
+    Random,
+    /// Text on shaped links, plain and compressed
+    Text,
+    /// The packet path without I/O: nanoseconds a packet, codecs, ciphers
+    Cores,
+}
+
+impl Benchmark {
+    const fn name(self) -> &'static str {
+        match self {
+            Benchmark::Throughput => "throughput",
+            Benchmark::Latency => "latency",
+            Benchmark::Random => "random",
+            Benchmark::Text => "text",
+            Benchmark::Cores => "cores",
+        }
+    }
+
+    fn run(self, setting: &Setting) -> Result<Section, Error> {
+        match self {
+            Benchmark::Throughput => throughput::run(setting),
+            Benchmark::Latency => latency::run(setting),
+            Benchmark::Random => random::run(setting),
+            Benchmark::Text => text::run(setting),
+            Benchmark::Cores => cores::run(setting),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let flags = Flags::parse();
+    let wanted =
+        if flags.only.is_empty() { Benchmark::value_variants().to_vec() } else { flags.only.clone() };
+    // Before any thread is started: this may start the program again inside a user namespace.
+    if wanted.iter().any(|it| *it != Benchmark::Cores)
+        && let Err(error) = sandbox::enter()
+    {
+        eprintln!("error: {error}");
+        return ExitCode::from(2);
+    }
+    interrupt::watch();
+    let setting = setting(&flags);
+    let mut report = Report { machine: Machine::this(), sections: Vec::new(), failed: Vec::new() };
+    if !flags.json {
+        let Machine { processor, cores, kernel } = &report.machine;
+        println!("{processor}, {cores} cores, Linux {kernel}; both ends of everything share them\n");
+    }
+    for benchmark in wanted {
+        match benchmark.run(&setting) {
+            Ok(section) => {
+                if !flags.json {
+                    println!("{}", section.text());
+                }
+                report.sections.push(section);
+            }
+            Err(Error::Testbed(error @ strait_testbed::Error::Interrupted(_))) => {
+                eprintln!("{error}");
+                return ExitCode::FAILURE;
+            }
+            Err(error) => {
+                eprintln!("error: {} could not run: {error}", benchmark.name());
+                report.failed.push(Failed { name: benchmark.name(), cause: error.to_string() });
+            }
+        }
+    }
+    if flags.json {
+        print!("{}", report.json());
+    }
+    if report.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// `strait` lies beside this program, and what is installed for comparison in a folder beside that.
+fn setting(flags: &Flags) -> Setting {
+    let this = std::env::current_exe().unwrap_or_default();
+    let folder = this.parent().unwrap_or(Path::new("."));
+    Setting {
+        program: flags.strait.clone().unwrap_or_else(|| folder.join("strait")),
+        cache: folder.parent().unwrap_or(folder).join("wireguard-go"),
+        effort: if flags.quick { Effort::Quick } else { Effort::Full },
+    }
+}

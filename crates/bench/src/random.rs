@@ -1,0 +1,80 @@
+//! What compression costs where there is nothing to gain: random data, with a rule and without.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use strait_scheduler::Rate;
+use strait_testbed::LinkSpec;
+
+use crate::content::noise;
+use crate::error::Error;
+use crate::machine::{pause, settle};
+use crate::report::{Section, progress};
+use crate::sample::{Sample, Target};
+use crate::stage::{Setting, Stage, Way, rule};
+use crate::stream::Stream;
+
+/// The port that the rule covers, and the one that it does not: one tunnel, one link, all else equal.
+const PORTS: [u16; 2] = [7002, 7001];
+const NAMES: [&str; 2] = ["without rule", "zstd-3 rule"];
+/// Goodput with the rule over goodput without.
+const RATIO: Target = Target::AtLeast(0.97);
+/// Until queues are full and slow start is over.
+const WARM_UP: Duration = Duration::from_secs(2);
+/// Until what the last stream left in queues has drained.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// Mbit/s, and seconds of measuring.
+const LINKS: [(f64, u64); 3] = [(1.5, 10), (10.0, 5), (100.0, 5)];
+
+pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+    let runs = setting.effort.pick(5, 2);
+    let title = format!(
+        "random data over one TCP stream through Strait, shaped link, {runs} runs, Mbit/s, median (min-max)"
+    );
+    let mut section = Section::new("random", title, &[NAMES[0], NAMES[1], "with / without"]);
+    for (megabits, seconds) in LINKS {
+        let window = Duration::from_secs(setting.effort.pick(seconds, 3));
+        let [without, with] = one(setting, &mut section, megabits, window, runs)?;
+        let ratio = with.over(&without);
+        section.row(format!("{megabits} Mbit/s"), [without, with, ratio.clone()]);
+        section.judge(format!("with / without rule at {megabits} Mbit/s"), ratio, RATIO);
+    }
+    Ok(section)
+}
+
+fn one(
+    setting: &Setting,
+    section: &mut Section,
+    megabits: f64,
+    window: Duration,
+    runs: usize,
+) -> Result<[Sample; 2], Error> {
+    let rules = rule("zstd-3", &format!("protocol = \"tcp\"\nports = [{}]", PORTS[1]));
+    let stage = Stage::set(&setting.program, LinkSpec::thin(rate(megabits)), &rules)?;
+    let content = noise();
+    let mut samples = [Sample::default(), Sample::default()];
+    for run in 1..=runs {
+        for ((port, sample), name) in PORTS.into_iter().zip(&mut samples).zip(NAMES) {
+            section.before.push(settle()?);
+            let stream = Stream {
+                from: &stage.hosts.a,
+                to: &stage.hosts.b,
+                address: SocketAddr::new(stage.address(Way::Strait), port),
+                content: &content,
+                warm_up: WARM_UP,
+                window,
+            };
+            let arrived = stream.run(|| Ok(()))?.rate() / 1e6;
+            progress("random", run, name, arrived, "Mbit/s");
+            sample.push(arrived);
+            pause(DRAIN)?;
+        }
+    }
+    Ok(samples)
+}
+
+/// A rate from Mbit/s; the slowest there is for nonsense.
+pub(crate) fn rate(megabits: f64) -> Rate {
+    format!("{megabits}Mbit").parse().unwrap_or(Rate::MIN)
+}

@@ -1,0 +1,183 @@
+//! Repeated measurements of one quantity: median and spread, and ratios of two.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// The values of one quantity, one a run, in the order of the runs; not-a-number where a run gave none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Sample(Vec<f64>);
+
+/// What a sample comes down to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Spread {
+    /// The middle value.
+    pub(crate) median: f64,
+    /// The least.
+    pub(crate) min: f64,
+    /// The greatest.
+    pub(crate) max: f64,
+}
+
+impl Sample {
+    /// Adds a run's value.
+    pub(crate) fn push(&mut self, value: f64) {
+        self.0.push(value);
+    }
+
+    /// The values in the order of the runs.
+    pub(crate) fn values(&self) -> &[f64] {
+        &self.0
+    }
+
+    /// Run by run, this divided by `other`: runs next to each other saw the same machine.
+    pub(crate) fn over(&self, other: &Sample) -> Sample {
+        self.pairs(other, |mine, theirs| mine / theirs)
+    }
+
+    /// Run by run, this less `other`.
+    pub(crate) fn minus(&self, other: &Sample) -> Sample {
+        self.pairs(other, |mine, theirs| mine - theirs)
+    }
+
+    fn pairs(&self, other: &Sample, of: impl Fn(f64, f64) -> f64) -> Sample {
+        Sample(self.0.iter().zip(&other.0).map(|(mine, theirs)| of(*mine, *theirs)).collect())
+    }
+
+    /// Each value changed alike.
+    pub(crate) fn map(&self, of: impl Fn(f64) -> f64) -> Sample {
+        Sample(self.0.iter().map(|value| of(*value)).collect())
+    }
+
+    /// Run by run, the greater of this and `other`.
+    pub(crate) fn max(&self, other: &Sample) -> Sample {
+        self.pairs(other, f64::max)
+    }
+
+    /// Median and spread, unless no run gave a value.
+    pub(crate) fn spread(&self) -> Option<Spread> {
+        let mut sorted: Vec<f64> = self.0.iter().copied().filter(|value| value.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let middle = sorted.len() / 2;
+        let upper = *sorted.get(middle)?;
+        let median =
+            if sorted.len() % 2 == 1 { upper } else { f64::midpoint(*sorted.get(middle - 1)?, upper) };
+        Some(Spread { median, min, max })
+    }
+}
+
+impl FromIterator<f64> for Sample {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Sample {
+        Sample(values.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Sample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.spread() {
+            None => f.pad("-"),
+            Some(Spread { median, min, max }) => {
+                f.pad(&format!("{} ({}-{})", short(median), short(min), short(max)))
+            }
+        }
+    }
+}
+
+/// Three digits that mean something, more only before the point.
+pub(crate) fn short(value: f64) -> String {
+    let magnitude = value.abs();
+    let decimals = match magnitude {
+        _ if magnitude >= 99.95 || magnitude == 0.0 => 0,
+        _ if magnitude >= 9.995 => 1,
+        _ if magnitude >= 0.9995 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// What a figure has to reach.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Target {
+    /// This much or more.
+    AtLeast(f64),
+    /// This much or less.
+    AtMost(f64),
+}
+
+impl Target {
+    /// Whether `value` reaches it.
+    pub(crate) fn is_met_by(self, value: f64) -> bool {
+        match self {
+            Target::AtLeast(floor) => value >= floor,
+            Target::AtMost(ceiling) => value <= ceiling,
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::AtLeast(floor) => write!(f, ">= {floor}"),
+            Target::AtMost(ceiling) => write!(f, "<= {ceiling}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(values: &[f64]) -> Sample {
+        values.iter().copied().collect()
+    }
+
+    #[test]
+    fn median_and_spread() {
+        for (values, expected) in [
+            (&[][..], None),
+            (&[f64::NAN], None),
+            (&[3.0], Some((3.0, 3.0, 3.0))),
+            (&[5.0, 1.0, 3.0], Some((3.0, 1.0, 5.0))),
+            (&[4.0, 1.0, 2.0, 9.0], Some((3.0, 1.0, 9.0))),
+            (&[4.0, f64::NAN, 2.0], Some((3.0, 2.0, 4.0))),
+        ] {
+            let spread = sample(values).spread().map(|it| (it.median, it.min, it.max));
+            assert_eq!(spread, expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn ratios_pair_neighbouring_runs() {
+        let ratio = sample(&[10.0, 30.0]).over(&sample(&[5.0, 10.0]));
+        assert_eq!(ratio, sample(&[2.0, 3.0]));
+        assert_eq!(sample(&[3.0]).minus(&sample(&[1.0])), sample(&[2.0]));
+        assert_eq!(sample(&[3.0, 1.0]).max(&sample(&[2.0, 2.0])), sample(&[3.0, 2.0]));
+    }
+
+    #[test]
+    fn three_digits() {
+        for (value, expected) in [
+            (0.0, "0"),
+            (0.1234, "0.123"),
+            (1.0, "1.00"),
+            (6.547, "6.55"),
+            (12.34, "12.3"),
+            (123.4, "123"),
+            (45_678.9, "45679"),
+            (-0.0312, "-0.031"),
+        ] {
+            assert_eq!(short(value), expected);
+        }
+        assert_eq!(sample(&[1.0, 3.0, 2.0]).to_string(), "2.00 (1.00-3.00)");
+        assert_eq!(Sample::default().to_string(), "-");
+    }
+
+    #[test]
+    fn targets_hold_at_their_edge() {
+        assert!(Target::AtLeast(2.5).is_met_by(2.5) && !Target::AtLeast(2.5).is_met_by(2.49));
+        assert!(Target::AtMost(0.2).is_met_by(0.2) && !Target::AtMost(0.2).is_met_by(0.21));
+        assert!(!Target::AtMost(0.2).is_met_by(f64::NAN));
+    }
+}

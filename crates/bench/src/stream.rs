@@ -1,0 +1,179 @@
+//! One TCP stream between ordinary sockets of two hosts, measured where it arrives.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use strait_testbed::{Namespace, interrupt};
+
+use crate::error::Error;
+use crate::machine::pause;
+
+/// Bytes a read or write call moves at most: what iperf3 uses.
+const CHUNK: usize = 128 * 1024;
+/// How soon a thread notices that it should end.
+const TICK: Duration = Duration::from_millis(50);
+/// How long a connection may take, and the first byte.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A stream of `content`, again and again.
+#[derive(Clone, Debug)]
+pub(crate) struct Stream<'a> {
+    /// The sending host.
+    pub(crate) from: &'a Namespace,
+    /// The receiving host.
+    pub(crate) to: &'a Namespace,
+    /// Where it listens, which decides the way the bytes take; port 0 is any.
+    pub(crate) address: SocketAddr,
+    /// What is sent.
+    pub(crate) content: &'a Arc<[u8]>,
+    /// What passes before measuring starts, counted from the first byte.
+    pub(crate) warm_up: Duration,
+    /// How long is measured.
+    pub(crate) window: Duration,
+}
+
+/// What arrived in the window, and what was seen at its edges.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived<T> {
+    /// Bytes.
+    pub(crate) bytes: u64,
+    /// The window's true length.
+    pub(crate) took: Duration,
+    /// What `look` saw at its beginning.
+    pub(crate) before: T,
+    /// What `look` saw at its end.
+    pub(crate) after: T,
+}
+
+impl<T> Arrived<T> {
+    /// Bits a second.
+    pub(crate) fn rate(&self) -> f64 {
+        self.bytes as f64 * 8.0 / self.took.as_secs_f64()
+    }
+}
+
+/// What the threads of a stream share.
+#[derive(Debug, Default)]
+struct Shared {
+    received: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Stream<'_> {
+    /// Runs the stream; `look` is called at both edges of the window.
+    pub(crate) fn run<T>(&self, mut look: impl FnMut() -> Result<T, Error>) -> Result<Arrived<T>, Error> {
+        let listener = self.to.run("listen for a stream", || TcpListener::bind(self.address))?;
+        let target = listener.local_addr().map_err(Error::doing("find the port that was chosen"))?;
+        let shared = Arc::new(Shared::default());
+        let receiver = self.to.spawn({
+            let shared = Arc::clone(&shared);
+            move || receive(&listener, &shared)
+        })?;
+        let sender = self.from.spawn({
+            let (shared, content) = (Arc::clone(&shared), Arc::clone(self.content));
+            move || send(target, &content, &shared)
+        })?;
+        let measured = self.measure(&shared, &mut look);
+        shared.stop.store(true, Ordering::Relaxed);
+        // The receiver goes first: what is still on its way is refused, so the sender's buffers are not drained.
+        end(receiver)?;
+        end(sender)?;
+        measured
+    }
+
+    fn measure<T>(
+        &self,
+        shared: &Shared,
+        look: &mut impl FnMut() -> Result<T, Error>,
+    ) -> Result<Arrived<T>, Error> {
+        self.wait_for_first_byte(shared)?;
+        pause(self.warm_up)?;
+        let (before, start) = (look()?, Instant::now());
+        let first = shared.received.load(Ordering::Relaxed);
+        pause(self.window)?;
+        let (last, took) = (shared.received.load(Ordering::Relaxed), start.elapsed());
+        let after = look()?;
+        match last - first {
+            0 => Err(self.silent()),
+            bytes => Ok(Arrived { bytes, took, before, after }),
+        }
+    }
+
+    fn wait_for_first_byte(&self, shared: &Shared) -> Result<(), Error> {
+        let start = Instant::now();
+        while shared.received.load(Ordering::Relaxed) == 0 {
+            interrupt::check()?;
+            if start.elapsed() > PATIENCE {
+                return Err(self.silent());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    fn silent(&self) -> Error {
+        Error::Silent { what: "a TCP stream", way: self.address.ip().to_string() }
+    }
+}
+
+/// Sends until it is told to stop or the receiver goes away.
+fn send(target: SocketAddr, content: &[u8], shared: &Shared) -> io::Result<()> {
+    let mut stream = TcpStream::connect_timeout(&target, PATIENCE)?;
+    stream.set_write_timeout(Some(TICK))?;
+    let mut at = 0;
+    while !shared.stop.load(Ordering::Relaxed) {
+        let rest = content.get(at..).filter(|rest| !rest.is_empty()).unwrap_or(content);
+        at = content.len() - rest.len();
+        match stream.write(rest.get(..CHUNK).unwrap_or(rest)) {
+            Ok(sent) => at += sent,
+            Err(error) if is_pause(&error) => {}
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Counts what arrives until it is told to stop, then closes with bytes unread, which resets the connection.
+fn receive(listener: &TcpListener, shared: &Shared) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let mut stream = loop {
+        match listener.accept() {
+            Ok((stream, _)) => break stream,
+            Err(error) if is_pause(&error) && !shared.stop.load(Ordering::Relaxed) => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(error) if is_pause(&error) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    };
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(TICK))?;
+    let mut buffer = vec![0_u8; CHUNK];
+    while !shared.stop.load(Ordering::Relaxed) {
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => {
+                shared.received.fetch_add(count as u64, Ordering::Relaxed);
+            }
+            Err(error) if is_pause(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn is_pause(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+/// Waits for a thread and takes its failure.
+pub(crate) fn end(thread: JoinHandle<io::Result<()>>) -> Result<(), Error> {
+    let outcome = thread.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked")));
+    outcome.map_err(Error::doing("carry a stream"))
+}

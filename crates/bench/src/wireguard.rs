@@ -1,0 +1,206 @@
+//! wireguard-go between two hosts, to compare with: found or installed, configured over its own control socket.
+
+mod find;
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use aws_lc_rs::agreement::{PrivateKey, X25519};
+use strait_testbed::{Cost, End, Namespace, State, TwoHosts, interrupt};
+
+use crate::error::Error;
+pub(crate) use find::{Found, find};
+
+/// The interface, one of its own name on each host.
+const INTERFACE: &str = "wg0";
+const PORT: u16 = 51821;
+/// How long it may take to be there.
+const START: Duration = Duration::from_secs(10);
+/// How long an answer on the control socket may take.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// A running wireguard-go; killed when dropped.
+#[derive(Debug)]
+pub(crate) struct WireGuard {
+    host: Namespace,
+    child: Child,
+}
+
+/// A key pair in WireGuard's form.
+struct Keys {
+    private: [u8; 32],
+    public: [u8; 32],
+}
+
+impl WireGuard {
+    /// Starts one on each host and joins them by IPv4; inside they are what [`inside`] says.
+    pub(crate) fn pair(program: &Path, hosts: &TwoHosts, mtu: u32) -> Result<[WireGuard; 2], Error> {
+        let keys = [Keys::new()?, Keys::new()?];
+        let outside = [hosts.address_of_a().0, hosts.address_of_b().0];
+        let one = |host: &Namespace, me: usize| -> Result<WireGuard, Error> {
+            let other = 1 - me;
+            let running = WireGuard::start(program, host)?;
+            let peer = (&keys[other].public, SocketAddr::new(outside[other], PORT), inside(other));
+            running.set(&configuration(&keys[me], peer))?;
+            running.raise(inside(me), mtu)?;
+            Ok(running)
+        };
+        Ok([one(&hosts.a, 0)?, one(&hosts.b, 1)?])
+    }
+
+    /// What its process has used.
+    pub(crate) fn cost(&self) -> Result<Cost, Error> {
+        Ok(Cost::of_process(self.child.id())?)
+    }
+
+    fn start(program: &Path, host: &Namespace) -> Result<WireGuard, Error> {
+        // Its control socket has a fixed place, so each gets a folder of its own there; with the process goes
+        // the mount, and nothing is left behind.
+        let child = host
+            .command("unshare")
+            .args(["--mount", "sh", "-c", "mount -t tmpfs none \"$0\" && exec \"$@\""])
+            .arg(run_folder())
+            .arg(program)
+            .args(["-f", INTERFACE])
+            .env("LOG_LEVEL", "error")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .map_err(Error::doing(format!("start {} on {}", program.display(), host.name())))?;
+        let running = WireGuard { host: host.clone(), child };
+        running.wait()
+    }
+
+    fn wait(mut self) -> Result<WireGuard, Error> {
+        let start = Instant::now();
+        while !self.socket().exists() {
+            interrupt::check()?;
+            let ended = self.child.try_wait().map_err(Error::doing("look after wireguard-go"))?;
+            if ended.is_some() || start.elapsed() > START {
+                let answer =
+                    ended.map_or("no control socket in time".to_owned(), |status| status.to_string());
+                return Err(Error::Refused { host: self.host.name().to_owned(), answer });
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(self)
+    }
+
+    /// Where its control socket is, seen through its own mounts.
+    fn socket(&self) -> PathBuf {
+        let root = PathBuf::from(format!("/proc/{}/root", self.child.id()));
+        let folder = run_folder();
+        let inside = folder.strip_prefix("/").unwrap_or(&folder);
+        root.join(inside).join("wireguard").join(format!("{INTERFACE}.sock"))
+    }
+
+    /// One request of the configuration protocol (wireguard.com/xplatform).
+    fn set(&self, configuration: &str) -> Result<(), Error> {
+        let ask = || -> io::Result<String> {
+            let mut socket = UnixStream::connect(self.socket())?;
+            socket.set_read_timeout(Some(ANSWER))?;
+            socket.write_all(configuration.as_bytes())?;
+            socket.shutdown(std::net::Shutdown::Write)?;
+            let mut answer = String::new();
+            socket.read_to_string(&mut answer)?;
+            Ok(answer)
+        };
+        let answer = ask().map_err(Error::doing("configure wireguard-go"))?;
+        if answer.lines().any(|line| line == "errno=0") {
+            return Ok(());
+        }
+        Err(Error::Refused { host: self.host.name().to_owned(), answer: answer.trim().to_owned() })
+    }
+
+    fn raise(&self, address: Ipv4Addr, mtu: u32) -> Result<(), Error> {
+        let end = End {
+            host: self.host.clone(),
+            interface: INTERFACE.to_owned(),
+            v4: address,
+            v6: Ipv6Addr::UNSPECIFIED,
+        };
+        end.set_mtu(mtu)?;
+        end.set_state(State::Up)?;
+        Ok(end.add_address(IpAddr::V4(address), 24)?)
+    }
+}
+
+impl Drop for WireGuard {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Keys {
+    fn new() -> Result<Keys, Error> {
+        let make = || -> Result<Keys, aws_lc_rs::error::Unspecified> {
+            let mut private = [0_u8; 32];
+            aws_lc_rs::rand::fill(&mut private)?;
+            // Clamped as RFC 7748 section 5 says.
+            private[0] &= 248;
+            private[31] = private[31] & 127 | 64;
+            let key =
+                PrivateKey::from_private_key(&X25519, &private).map_err(|_| aws_lc_rs::error::Unspecified)?;
+            let public = key.compute_public_key()?;
+            let public = public.as_ref().try_into().map_err(|_| aws_lc_rs::error::Unspecified)?;
+            Ok(Keys { private, public })
+        };
+        make().map_err(|error| Error::doing("make a key for wireguard-go")(io::Error::other(error)))
+    }
+}
+
+/// The address inside the tunnel of host 0 or 1.
+pub(crate) fn inside(host: usize) -> Ipv4Addr {
+    if host == 0 { Ipv4Addr::new(10, 78, 0, 1) } else { Ipv4Addr::new(10, 78, 0, 2) }
+}
+
+fn configuration(me: &Keys, peer: (&[u8; 32], SocketAddr, Ipv4Addr)) -> String {
+    let (public, endpoint, allowed) = peer;
+    format!(
+        "set=1\nprivate_key={}\nlisten_port={PORT}\nreplace_peers=true\npublic_key={}\nendpoint={endpoint}\n\
+         replace_allowed_ips=true\nallowed_ip={allowed}/32\n\n",
+        hex(&me.private),
+        hex(public),
+    )
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The folder of run-time files, where wireguard-go puts `wireguard/`; often a link to `/run`.
+fn run_folder() -> PathBuf {
+    std::fs::canonicalize("/var/run").unwrap_or_else(|_| PathBuf::from("/var/run"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_public_key_belongs_to_its_private_key() {
+        let (ours, theirs) = (Keys::new().unwrap(), Keys::new().unwrap());
+        let agree = |mine: &Keys, other: &Keys| {
+            let key = PrivateKey::from_private_key(&X25519, &mine.private).unwrap();
+            let peer = aws_lc_rs::agreement::UnparsedPublicKey::new(&X25519, other.public);
+            aws_lc_rs::agreement::agree(&key, peer, (), |secret| Ok(secret.to_vec())).unwrap()
+        };
+        assert_eq!(agree(&ours, &theirs), agree(&theirs, &ours));
+        assert_eq!((ours.private[0] & 7, ours.private[31] & 0xc0), (0, 0x40));
+    }
+
+    #[test]
+    fn the_request_ends_with_an_empty_line() {
+        let keys = Keys { private: [0xab; 32], public: [0; 32] };
+        let text = configuration(&keys, (&[0xcd; 32], "192.0.2.1:9".parse().unwrap(), inside(1)));
+        assert!(text.starts_with(&format!("set=1\nprivate_key={}\nlisten_port=51821\n", "ab".repeat(32))));
+        assert!(text.contains(&format!("\npublic_key={}\nendpoint=192.0.2.1:9\n", "cd".repeat(32))));
+        assert!(text.ends_with("\nallowed_ip=10.78.0.2/32\n\n"));
+    }
+}
