@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
+use crate::Error;
+
 /// Processor time and memory of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
@@ -14,6 +16,16 @@ pub struct Cost {
     pub resident: u64,
     /// The most memory that ever was, in bytes.
     pub resident_peak: u64,
+}
+
+impl Cost {
+    /// What a running process, such as another program to compare with, has used so far.
+    ///
+    /// # Errors
+    /// [`Error::System`] when it has ended.
+    pub fn of_process(pid: u32) -> Result<Cost, Error> {
+        of(pid).map_err(Error::doing(format!("measure the process {pid}")))
+    }
 }
 
 /// The cost of a running process.
