@@ -77,6 +77,26 @@ fn both_ends_know_whom_they_speak_to() {
 }
 
 #[test]
+fn a_key_that_is_not_allowed_never_becomes_known() {
+    let mut wire = Wire::new();
+    let allowed = Arc::new(AllowList::default());
+    allowed.allow(key(0).public());
+    allowed.allow(key(5).public());
+    allowed.refuse(key(0).public());
+    wire.ends[1] = Channels::new(&settings(1, 1, base()), Arc::clone(&allowed), Time::ZERO).unwrap();
+    wire.ends[0].connect(address(1), key(1).public(), wire.now).ok().unwrap();
+    let [mine, theirs] = wire.carry();
+    // Its own handshake is through before the other end has judged (RFC 8446 section 4.4).
+    assert!(
+        matches!(mine[..], [(_, Signal::Connected), (_, Signal::Closed(Closed::RefusedThere))]),
+        "{mine:?}"
+    );
+    assert!(matches!(theirs[..], [(_, Signal::Closed(Closed::WrongKey))]), "{theirs:?}");
+    assert_eq!(allowed.take_stranger(), Some(key(0).public()));
+    assert_eq!(allowed.take_stranger(), None);
+}
+
+#[test]
 fn key_material_is_the_same_for_the_same_context_and_comes_once() {
     let export = |here: &[u8], there: &[u8]| {
         let mut wire = Wire::new();

@@ -148,7 +148,6 @@ impl Control {
         peer.wanted_until = None;
         peer.look_up = false;
         peer.lost = false;
-        peer.silence = super::watch::Silence::default();
         peer.last_handshake = Some(now);
         if let Some(before) = before {
             self.fade(id, before.inbound, now);

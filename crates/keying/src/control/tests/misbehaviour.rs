@@ -165,6 +165,8 @@ fn a_peer_that_begins_again_and_again_is_bounded() {
     rogue.exchange(&mut world, Duration::from_millis(100));
     assert!(world.nodes[0].most_inbound <= 4, "{}", world.nodes[0].most_inbound);
     assert!(world.nodes[0].outbound.is_empty(), "none was confirmed");
+    rogue.exchange(&mut world, 3 * SECOND);
+    assert_eq!(world.nodes[0].control.connections(), 1, "each took the place of the one before");
     assert_clean(&mut world, &mut rogue);
 }
 

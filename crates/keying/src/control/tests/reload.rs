@@ -55,6 +55,8 @@ fn a_peer_removed_in_the_middle_of_a_handshake_leaves_nothing() {
         let other = PeerId(1 - u32::try_from(node).unwrap());
         world.ask(node, |control, now| control.remove_peer(other, now));
         assert!(world.nodes[node].inbound.is_empty() && world.nodes[node].outbound.is_empty());
+        world.run(8 * SECOND);
+        assert_eq!(world.nodes[node].control.connections(), 0, "closed, not left to time out");
         world.run(200 * SECOND);
         assert!(world.nodes[node].inbound.is_empty() && world.nodes[node].outbound.is_empty());
         assert_eq!(world.nodes[node].control.connections(), 0);

@@ -30,6 +30,7 @@ fn crossing_handshakes_leave_one_pair() {
         assert!(world.run_until(10, World::both_up), "{later} ms: {:?}", world.nodes[0].events);
         world.run(10 * SECOND);
         world.assert_joined();
+        assert!((0..2).all(|node| world.started(node).len() <= 1), "{later} ms: nobody begins twice");
         assert_eq!(
             failures(&world),
             0,
