@@ -1,0 +1,252 @@
+//! A running node: starts everything, then keeps keys, names, timers and questions until it is told to end.
+//!
+//! ```text
+//! start     configuration, device, socket, network, the two packet threads     daemon/start.rs
+//! loop      what the threads say, deadlines, names, signals, questions         here
+//! actions   what the keeper of keys wants done                                 daemon/actions.rs
+//! reload    another configuration, the difference only                         daemon/reload.rs
+//! report    what is shown                                                      daemon/report.rs
+//! end       the threads first, then the network, last first
+//! ```
+
+mod actions;
+mod key_log;
+mod ready;
+mod reload;
+mod report;
+mod roster;
+mod start;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use strait_clock::Time;
+use strait_crypto::Ranking;
+use strait_ipsec::{Counters, PeerId, RuleSet, inbound, outbound};
+use strait_keying::Control;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::sleep_until;
+
+use crate::channels::{ControlReceiver, ControlSender, Orders, ToControl};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::local::{Answer, Asked, Request};
+use crate::network::{Network, Plan};
+
+pub use start::StartError;
+
+use key_log::KeyLog;
+use roster::Roster;
+use start::Started;
+
+/// Messages of the packet threads that are taken before anything else is looked at again.
+const BURST: usize = 64;
+/// Questions that may wait.
+const ASKED: usize = 16;
+/// Answers of the resolver that may wait: one a peer that has a name.
+const ANSWERS: usize = 64;
+
+/// What the resolver said of a peer's name.
+type Resolved = (PeerId, Result<SocketAddr, String>);
+/// Where that goes.
+type Names = mpsc::Sender<Resolved>;
+
+/// A node that is up.
+struct Daemon {
+    path: PathBuf,
+    config: Config,
+    plan: Plan,
+    clock: Clock,
+    listen: SocketAddr,
+    ranking: Ranking,
+    control: Control,
+    roster: Roster,
+    rules: Arc<RuleSet>,
+    counters: Arc<Counters>,
+    outward: Orders<outbound::Order>,
+    inward: Orders<inbound::Order>,
+    from_threads: ControlReceiver,
+    to_control: ControlSender,
+    key_log: Option<KeyLog>,
+    names: Names,
+    network: Network,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Why the loop ended.
+enum Ended {
+    Told,
+    Failed(&'static str, std::io::Error),
+}
+
+/// Runs the node of the configuration at `path` until it is told to end.
+///
+/// # Errors
+/// [`StartError`] with what is wrong and what to do about it; nothing stays behind.
+pub fn run(path: &Path) -> Result<(), StartError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(StartError::Runtime)?;
+    let (names, answers) = mpsc::channel(ANSWERS);
+    let Started { daemon, local, metrics } = start::start(path, names)?;
+    let ended = runtime.block_on(async {
+        let (asks, asked) = mpsc::channel(ASKED);
+        local.serve(asks.clone())?;
+        if let Some(metrics) = metrics {
+            metrics.serve(asks).map_err(StartError::Runtime)?;
+        }
+        daemon.run(asked, answers).await
+    });
+    // Whoever asked for the end sees it when everything is gone, the socket's file included.
+    drop(local);
+    drop(runtime);
+    ended
+}
+
+impl Daemon {
+    async fn run(
+        mut self,
+        mut asked: mpsc::Receiver<Asked>,
+        mut answers: mpsc::Receiver<Resolved>,
+    ) -> Result<(), StartError> {
+        let mut signals = Signals::new().map_err(StartError::Runtime)?;
+        self.act();
+        self.announce_policies();
+        ready::announce("READY=1");
+        tracing::info!(
+            interface = %self.config.node.interface, listen = %self.listen,
+            public_key = %self.control.public(), peers = self.config.peers.len(), "up"
+        );
+        let ended = loop {
+            self.act();
+            let deadline = self.deadline();
+            tokio::select! {
+                Some(message) = self.from_threads.recv() => {
+                    if let Some(failed) = self.hear(message) {
+                        break failed;
+                    }
+                }
+                Some((peer, answer)) = answers.recv() => {
+                    self.control.resolved(peer, answer, self.clock.now());
+                }
+                Some(Asked { request, answer, written }) = asked.recv() => {
+                    // Whoever asked may be gone, which changes nothing.
+                    let _ = answer.send(self.answer(request));
+                    if request == Request::Down {
+                        let _ = written.await;
+                        break Ended::Told;
+                    }
+                }
+                () = sleep_until(deadline.into()) => self.control.timeout(self.clock.now()),
+                which = signals.next() => match which {
+                    Wanted::End => break Ended::Told,
+                    Wanted::Reload => {
+                        self.answer(Request::Reload);
+                    }
+                },
+            }
+        };
+        ready::announce("STOPPING=1");
+        self.end().await;
+        match ended {
+            Ended::Told => Ok(()),
+            Ended::Failed(what, source) => Err(StartError::Broken { what, source }),
+        }
+    }
+
+    /// Takes what the packet threads said, a few messages at a time.
+    fn hear(&mut self, first: ToControl) -> Option<Ended> {
+        let mut next = Some(first);
+        for _ in 0..BURST {
+            let now = self.clock.now();
+            match next.take() {
+                Some(ToControl::Datagram { from, ecn, bytes }) => {
+                    self.control.datagram(from, ecn, &bytes, now)
+                }
+                Some(ToControl::Notice(notice)) => {
+                    tracing::debug!(?notice, "noticed");
+                    self.control.notice(notice, now);
+                }
+                Some(ToControl::Failed(what, error)) => return Some(Ended::Failed(what, error)),
+                None => break,
+            }
+            self.act();
+            next = self.from_threads.try_recv().ok();
+        }
+        None
+    }
+
+    fn answer(&mut self, request: Request) -> Answer {
+        match request {
+            Request::Show => Answer::Report { report: Box::new(self.report()) },
+            Request::Down => Answer::Ending,
+            Request::Reload => match self.reload() {
+                Ok(changes) => {
+                    tracing::info!(?changes, "read the configuration again");
+                    Answer::Reloaded { changes }
+                }
+                Err(error) => {
+                    tracing::error!("{error}");
+                    Answer::Refused { message: error.to_string() }
+                }
+            },
+        }
+    }
+
+    /// When the keeper of keys wants time; far away when it does not.
+    fn deadline(&self) -> Instant {
+        const FAR: Duration = Duration::from_secs(86_400);
+        let at = self.control.poll_timeout().map_or(Time::MAX, |deadline| deadline.at);
+        let span = at.since(Time::ZERO).min(self.clock.now().since(Time::ZERO) + FAR);
+        self.clock.base() + span
+    }
+
+    /// The threads end when nobody can give them orders any more; then the network is taken down.
+    async fn end(self) {
+        let Daemon { outward, inward, threads, network, from_threads, config, .. } = self;
+        drop((outward, inward, from_threads));
+        let joined = tokio::task::spawn_blocking(|| {
+            for thread in threads {
+                if thread.join().is_err() {
+                    tracing::error!("a packet thread panicked");
+                }
+            }
+        });
+        let _ = joined.await;
+        drop(network);
+        tracing::info!(interface = %config.node.interface, "down");
+    }
+}
+
+/// What a signal asks for.
+enum Wanted {
+    End,
+    Reload,
+}
+
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> Wanted {
+        tokio::select! {
+            _ = self.terminate.recv() => Wanted::End,
+            _ = self.interrupt.recv() => Wanted::End,
+            _ = self.hangup.recv() => Wanted::Reload,
+        }
+    }
+}

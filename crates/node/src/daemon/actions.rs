@@ -1,0 +1,84 @@
+//! What the keeper of keys wants done, done.
+
+use std::sync::Arc;
+
+use strait_ipsec::{PeerId, Policies, inbound, outbound};
+use strait_keying::{Action, Event};
+
+use super::Daemon;
+
+impl Daemon {
+    /// Does everything that is wanted now.
+    pub(super) fn act(&mut self) {
+        while let Some(action) = self.control.poll_action() {
+            match action {
+                Action::Out(order) => self.order_out(order),
+                Action::In(order) => self.order_in(order),
+                Action::Resolve(peer, name) => self.look_up(peer, name),
+                Action::Log(event) => self.log(&event),
+                Action::DangerKey(key) => {
+                    if let Some(log) = &mut self.key_log {
+                        log.write(&key);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells both halves whose addresses are whose, and the sending half what may be compressed.
+    pub(super) fn announce_policies(&self) {
+        let mut policies = Policies::new();
+        for peer in &self.config.peers {
+            let Some(id) = self.roster.number(&peer.public_key) else { continue };
+            for prefix in &peer.allowed_ips {
+                policies.allow(*prefix, id);
+            }
+        }
+        for address in &self.config.node.address {
+            policies.add_local(address.addr());
+        }
+        let policies = Arc::new(policies);
+        self.order_out(outbound::Order::Policies(Arc::clone(&policies)));
+        self.order_in(inbound::Order::Policies(policies));
+        self.order_out(outbound::Order::Rules(Arc::clone(&self.rules)));
+    }
+
+    // A packet thread that ended has said why, and the loop ends for it.
+    fn order_out(&self, order: outbound::Order) {
+        let _ = self.outward.send(order);
+    }
+
+    fn order_in(&self, order: inbound::Order) {
+        let _ = self.inward.send(order);
+    }
+
+    /// Asks the resolver without waiting for it.
+    fn look_up(&self, peer: PeerId, name: String) {
+        let (names, family) = (self.names.clone(), self.listen);
+        tokio::spawn(async move {
+            let answer = match tokio::net::lookup_host(&name).await {
+                Ok(mut found) => {
+                    let usable = found.find(|address| family.is_ipv6() || address.is_ipv4());
+                    usable.ok_or_else(|| "the name has no address that this node can reach".to_owned())
+                }
+                Err(error) => Err(error.to_string()),
+            };
+            // Nobody waits for names when the node ends.
+            let _ = names.send((peer, answer)).await;
+        });
+    }
+
+    fn log(&self, event: &Event) {
+        let name = event.peer().and_then(|peer| self.control.status(peer)).map(|status| status.name);
+        let peer = name.as_deref().unwrap_or("-");
+        match event {
+            Event::Failed { .. }
+            | Event::Refused { .. }
+            | Event::Unresolved { .. }
+            | Event::NoEndpoint { .. } => {
+                tracing::warn!(peer, "{event}");
+            }
+            _ => tracing::info!(peer, "{event}"),
+        }
+    }
+}

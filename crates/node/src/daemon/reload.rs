@@ -1,0 +1,100 @@
+//! Another configuration for a running node: only the difference is made.
+
+use std::sync::Arc;
+
+use crate::config::{Config, ConfigError, Node, Peer};
+use crate::local::Changes;
+use crate::network::{NetworkError, Plan};
+
+use super::Daemon;
+
+/// Why a running node keeps its configuration.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(super) enum ReloadError {
+    #[error("nothing was changed: {0}")]
+    Config(#[from] ConfigError),
+    #[error(
+        "nothing was changed: a default route to a peer comes or goes, which marks the tunnel's own packets; end the tunnel and start it again"
+    )]
+    Mark,
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+}
+
+impl Daemon {
+    /// Reads the file again and makes what is new in it so; says what that was.
+    pub(super) fn reload(&mut self) -> Result<Changes, ReloadError> {
+        let mut config = Config::load(&self.path)?;
+        let need_restart = keep_fixed(&self.config, &mut config);
+        let plan = Plan::of(&config);
+        if plan.mark != self.plan.mark {
+            return Err(ReloadError::Mark);
+        }
+        let before = core::mem::replace(&mut self.config, config);
+        if self.rules.rules() != self.config.rules.rules() {
+            self.rules = Arc::new(self.config.rules.clone());
+        }
+        let changes = Changes { need_restart, ..self.change_peers(&before) };
+        self.act();
+        self.announce_policies();
+        self.network.change(&plan)?;
+        self.plan = plan;
+        Ok(changes)
+    }
+
+    /// New peers in, gone ones out, the others told what is new.
+    fn change_peers(&mut self, before: &Config) -> Changes {
+        let now = self.clock.now();
+        let mut changes = Changes::default();
+        // Gone ones first: a key or an address may come back with another peer.
+        for peer in &before.peers {
+            if self.config.peers.iter().any(|stays| stays.public_key == peer.public_key) {
+                continue;
+            }
+            if let Some(id) = self.roster.strike(&peer.public_key) {
+                changes.removed.push(peer.name.clone());
+                self.control.remove_peer(id, now);
+            }
+        }
+        for peer in &self.config.peers {
+            let old = before.peers.iter().find(|old| old.public_key == peer.public_key);
+            let entry = self.roster.enter(peer);
+            match old {
+                None => {
+                    changes.added.push(peer.name.clone());
+                    self.control.add_peer(entry, now);
+                }
+                Some(old) if *old != (Peer { line: old.line, ..peer.clone() }) => {
+                    changes.changed.push(peer.name.clone());
+                    self.control.update_peer(entry, now);
+                }
+                Some(_) => {}
+            }
+        }
+        changes
+    }
+}
+
+/// Puts back what is used only when a node starts; says what of it differs.
+fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
+    let (a, b) = (&old.node, &new.node);
+    let different = [
+        ("interface", a.interface != b.interface),
+        ("private_key_file", a.private_key_file != b.private_key_file),
+        ("listen", a.listen != b.listen),
+        ("mtu", a.mtu != b.mtu),
+        ("forward", a.forward != b.forward),
+        ("iv", a.iv != b.iv),
+        ("suites", a.suites != b.suites),
+        ("metrics", a.metrics != b.metrics),
+        ("danger_export_keys", a.danger_export_keys != b.danger_export_keys),
+        ("[link]", old.link != new.link),
+        ("[session]", old.session != new.session),
+    ];
+    // The interface's addresses and the table of its routes follow the file; the rest stays.
+    new.node = Node { address: b.address.clone(), table: b.table, ..old.node.clone() };
+    new.link = old.link;
+    new.session = old.session;
+    different.iter().filter(|(_, differs)| *differs).map(|(name, _)| (*name).to_owned()).collect()
+}

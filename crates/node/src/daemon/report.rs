@@ -1,0 +1,197 @@
+//! What is shown of a running node.
+
+use std::fs;
+use std::sync::atomic::Ordering;
+
+use strait_clock::Time;
+use strait_compress::Codec;
+use strait_crypto::Suite;
+use strait_ipsec::{IvMode, Payloads, PeerCounters, PeerId, Rule, RuleCounters};
+use strait_keying::AssociationStatus;
+use strait_scheduler::Rate;
+
+use super::Daemon;
+use crate::config::Peer;
+use crate::report::{
+    AssociationReport, CodecReport, ControlReport, DropReport, EngineReport, NodeReport, PeerReport, Report,
+    RuleReport, SuiteReport, TrafficReport, ratio,
+};
+
+impl Daemon {
+    /// Everything that can be shown.
+    pub(super) fn report(&self) -> Report {
+        let drops = self.counters.drops.iter();
+        Report {
+            node: self.node_report(),
+            peers: self.config.peers.iter().filter_map(|peer| self.peer_report(peer)).collect(),
+            rules: self.rule_reports(),
+            codecs: Codec::ALL.iter().filter_map(|codec| self.codec_report(*codec)).collect(),
+            drops: drops
+                .map(|(reason, packets)| DropReport { reason: reason.name().to_owned(), packets })
+                .collect(),
+            control: ControlReport {
+                wire_bytes: self.counters.control_wire.get(),
+                lost_messages: self.to_control.lost(),
+            },
+            engines: engines(),
+            suites: Suite::ALL.iter().map(|suite| self.suite_report(*suite)).collect(),
+        }
+    }
+
+    fn node_report(&self) -> NodeReport {
+        let node = &self.config.node;
+        NodeReport {
+            interface: node.interface.clone(),
+            public_key: self.control.public().to_string(),
+            listen: self.listen.to_string(),
+            addresses: node.address.iter().map(ToString::to_string).collect(),
+            mtu: node.mtu,
+            up_bits_per_second: self.config.link.up.map(Rate::bits),
+            down_bits_per_second: self.config.link.down.map(Rate::bits),
+            forward: node.forward,
+            configuration: self.path.display().to_string(),
+            uptime_seconds: self.clock.now().since(Time::ZERO).as_secs_f64(),
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+
+    fn peer_report(&self, peer: &Peer) -> Option<PeerReport> {
+        let id: PeerId = self.roster.number(&peer.public_key)?;
+        let counters = self.roster.counters(&peer.public_key)?;
+        let status = self.control.status(id)?;
+        let now = self.clock.now();
+        Some(PeerReport {
+            name: peer.name.clone(),
+            public_key: peer.public_key.to_string(),
+            endpoint: status.endpoint.map(|endpoint| endpoint.to_string()),
+            state: status.state.to_string(),
+            allowed_ips: peer.allowed_ips.iter().map(ToString::to_string).collect(),
+            association: status.association.as_ref().map(|pair| association(pair, now)),
+            last_handshake_seconds: status.last_handshake.map(|at| now.since(at).as_secs_f64()),
+            failures: status.failures,
+            rate_bits_per_second: status.rate.map(Rate::bits),
+            sent: sent(counters),
+            received: received(counters),
+            bundles: counters.out_bundles.get(),
+            blocks: counters.out_blocks.get(),
+            queued_bytes: counters.queued.load(Ordering::Relaxed),
+            inner_mtu: counters.inner_mtu.load(Ordering::Relaxed),
+        })
+    }
+
+    fn rule_reports(&self) -> Vec<RuleReport> {
+        let rules = self.rules.rules().iter().enumerate();
+        rules.filter_map(|(index, rule)| Some(self.rule_report(rule, self.rules.counters(index)?))).collect()
+    }
+
+    fn rule_report(&self, rule: &Rule, counters: &RuleCounters) -> RuleReport {
+        let (before, after) = (counters.before.get(), counters.after.get());
+        let domain = self.config.domains.get(usize::from(rule.domain.0)).cloned();
+        let range = |range: &strait_ipsec::PortRange| match (range.start(), range.end()) {
+            (one, other) if one == other => one.to_string(),
+            (one, other) => format!("{one}-{other}"),
+        };
+        RuleReport {
+            from: rule.from.to_string(),
+            to: rule.to.to_string(),
+            protocol: rule.protocol.map(|protocol| {
+                protocol.name().map_or_else(|| protocol.0.to_string(), |name| name.to_ascii_lowercase())
+            }),
+            ports: rule.ports.iter().map(range).collect(),
+            domain: domain.unwrap_or_default(),
+            codec: rule.method.to_string(),
+            packets: counters.packets.get(),
+            bytes: counters.bytes.get(),
+            before,
+            after,
+            ratio: ratio(before, after),
+        }
+    }
+
+    fn codec_report(&self, codec: Codec) -> Option<CodecReport> {
+        let counters = self.counters.codecs.get(usize::from(codec.id()))?;
+        let (before, after) = (counters.before.get(), counters.after.get());
+        Some(CodecReport {
+            codec: codec.name().to_owned(),
+            tried: counters.tried.get(),
+            blocks: counters.blocks.get(),
+            packets: counters.packets.get(),
+            before,
+            after,
+            ratio: ratio(before, after),
+            expanded: counters.expanded.get(),
+        })
+    }
+
+    fn suite_report(&self, suite: Suite) -> SuiteReport {
+        SuiteReport { suite: suite.name().to_owned(), nanoseconds_per_packet: self.ranking.cost(suite) }
+    }
+}
+
+fn association(pair: &AssociationStatus, now: Time) -> AssociationReport {
+    let ago = |at: Time| now.since(at).as_secs_f64();
+    AssociationReport {
+        suite: pair.suite.name().to_owned(),
+        iv: match pair.iv {
+            IvMode::Implicit => "implicit",
+            IvMode::Explicit => "explicit",
+        }
+        .to_owned(),
+        payloads: match pair.payloads {
+            Payloads::Strait { .. } => "strait",
+            Payloads::Standard => "standard",
+        }
+        .to_owned(),
+        role: pair.role.to_string(),
+        inbound_spi: pair.inbound.to_string(),
+        outbound_spi: pair.outbound.to_string(),
+        age_seconds: ago(pair.established),
+        next_rekey_seconds: pair.next_rekey.since(now).as_secs_f64(),
+        in_packets: pair.in_packets,
+        in_bytes: pair.in_bytes,
+        out_packets: pair.out_packets,
+        out_bytes: pair.out_bytes,
+        last_received_seconds: pair.last_received.map(ago),
+        last_sent_seconds: pair.last_sent.map(ago),
+    }
+}
+
+fn sent(counters: &PeerCounters) -> TrafficReport {
+    let (bytes, wire_bytes) = (counters.out_bytes.get(), counters.out_wire.get());
+    TrafficReport {
+        packets: counters.out_packets.get(),
+        bytes,
+        datagrams: counters.out_datagrams.get(),
+        wire_bytes,
+        ratio: ratio(bytes, wire_bytes),
+    }
+}
+
+fn received(counters: &PeerCounters) -> TrafficReport {
+    let (bytes, wire_bytes) = (counters.in_bytes.get(), counters.in_wire.get());
+    TrafficReport {
+        packets: counters.in_packets.get(),
+        bytes,
+        datagrams: counters.in_datagrams.get(),
+        wire_bytes,
+        ratio: ratio(bytes, wire_bytes),
+    }
+}
+
+/// What each thread has used of the processor, as far as the system says.
+fn engines() -> Vec<EngineReport> {
+    let Ok(threads) = fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let mut engines: Vec<EngineReport> = threads
+        .flatten()
+        .filter_map(|thread| {
+            let name = fs::read_to_string(thread.path().join("comm")).ok()?.trim().to_owned();
+            let times = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            let nanos: u64 = times.split(' ').next()?.parse().ok()?;
+            let cpu_seconds = std::time::Duration::from_nanos(nanos).as_secs_f64();
+            Some(EngineReport { name, cpu_seconds })
+        })
+        .collect();
+    engines.sort_by(|one, other| one.name.cmp(&other.name));
+    engines
+}

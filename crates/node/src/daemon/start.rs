@@ -1,0 +1,218 @@
+//! Everything that has to exist before a node can run.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use strait_compress::{Backoff, CodecSet};
+use strait_crypto::Ranking;
+use strait_ipsec::inbound::{Forwarding, UdpOffload};
+use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
+use strait_keying::{Capabilities, Control, Format, KeyExport, Settings, SetupError};
+use zeroize::Zeroizing;
+
+use super::key_log::{KeyLog, KeyLogError};
+use super::roster::Roster;
+use super::{Daemon, Names};
+use crate::channels::{orders, to_control};
+use crate::clock::Clock;
+use crate::config::{Config, ConfigError, KeyFileError};
+use crate::inward::Inward;
+use crate::local::{LocalError, LocalSocket};
+use crate::metrics::{Metrics, MetricsError};
+use crate::network::{Network, NetworkError, Plan};
+use crate::outward::Outward;
+use crate::privileges::PrivilegeError;
+use crate::tun::{Offload, Tun, TunError};
+use crate::udp::{UdpError, UdpSocket};
+
+/// Most bytes that a block may expand to here; the largest that the packet path makes.
+const BLOCK_CAP: u32 = 65_536;
+/// What the outer interface is taken to carry until the system or a probe says otherwise: Ethernet.
+const LINK_MTU: u16 = 1500;
+
+/// Why a node is not up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The private key.
+    #[error(transparent)]
+    Key(#[from] KeyFileError),
+    /// The tunnel device.
+    #[error(transparent)]
+    Tun(#[from] TunError),
+    /// The socket.
+    #[error(transparent)]
+    Udp(#[from] UdpError),
+    /// Addresses, routes and rules.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// The local socket.
+    #[error(transparent)]
+    Local(#[from] LocalError),
+    /// Capabilities that are not needed.
+    #[error(transparent)]
+    Privilege(#[from] PrivilegeError),
+    /// The keeper of keys.
+    #[error(transparent)]
+    Keying(#[from] SetupError),
+    /// The file for exported keys.
+    #[error(transparent)]
+    KeyLog(#[from] KeyLogError),
+    /// The metrics' port.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
+    /// Threads, signals, randomness.
+    #[error("the system refuses what every program needs: {0}")]
+    Runtime(#[source] io::Error),
+    /// It was up and something it stands on broke.
+    #[error("{what} failed: {source}; the tunnel is down")]
+    Broken {
+        /// What broke.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A node that is up, with what it is asked through.
+pub(super) struct Started {
+    pub(super) daemon: Daemon,
+    pub(super) local: LocalSocket,
+    pub(super) metrics: Option<Metrics>,
+}
+
+/// Opens, makes and starts everything, in an order in which a failure leaves nothing behind.
+pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
+    let config = Config::load(path)?;
+    let key = config.private_key()?;
+    let clock = Clock::start();
+    let ranking = measure(&clock);
+    let local = LocalSocket::claim(&config.node.interface)?;
+    let metrics = config.node.metrics.map(Metrics::bind).transpose()?;
+    let key_log = config.node.danger_export_keys.as_deref().map(KeyLog::open).transpose()?;
+    let plan = Plan::of(&config);
+    let socket = Arc::new(UdpSocket::bind(config.node.listen, plan.mark)?);
+    let tun = Arc::new(Tun::open(&config.node.interface)?);
+    let network = Network::set_up(tun.name(), &plan)?;
+    crate::privileges::drop_all_but_network()?;
+
+    let mut control = Control::new(settings(&config, key, ranking, &clock)?, clock.now())?;
+    let counters = Arc::new(Counters::default());
+    let rules = Arc::new(config.rules.clone());
+    let (sender, from_threads) = to_control();
+    let (out_orders, out_queue) = orders().map_err(StartError::Runtime)?;
+    let (in_orders, in_queue) = orders().map_err(StartError::Runtime)?;
+    let outward = Outward {
+        tun: Arc::clone(&tun),
+        socket: Arc::clone(&socket),
+        outbound: outbound(&config, &counters, &clock)?,
+        orders: out_queue,
+        control: sender.clone(),
+        clock,
+    };
+    let listen = socket.local();
+    let inward = Inward {
+        inbound: inbound(&config, &tun, &counters),
+        socket,
+        tun,
+        orders: in_queue,
+        outward: out_orders.clone(),
+        control: sender.clone(),
+        clock,
+    };
+    let threads =
+        vec![outward.spawn().map_err(StartError::Runtime)?, inward.spawn().map_err(StartError::Runtime)?];
+    let mut roster = Roster::default();
+    for peer in &config.peers {
+        control.add_peer(roster.enter(peer), clock.now());
+    }
+    let daemon = Daemon {
+        path: path.to_owned(),
+        config,
+        plan,
+        clock,
+        listen,
+        ranking,
+        control,
+        roster,
+        rules,
+        counters,
+        outward: out_orders,
+        inward: in_orders,
+        from_threads,
+        to_control: sender,
+        key_log,
+        names,
+        network,
+        threads,
+    };
+    Ok(Started { daemon, local, metrics })
+}
+
+/// What each suite costs on this machine.
+fn measure(clock: &Clock) -> Ranking {
+    let ranking = strait_crypto::calibrate(|| clock.now().as_nanos());
+    tracing::debug!(?ranking, "measured the suites");
+    ranking
+}
+
+fn settings(
+    config: &Config,
+    identity: strait_keying::PrivateKey,
+    ranking: Ranking,
+    clock: &Clock,
+) -> Result<Settings, StartError> {
+    let capabilities = Capabilities {
+        suites: config.node.suites,
+        ranking,
+        codecs: CodecSet::ALL,
+        block_cap: BLOCK_CAP,
+        iv: config.node.iv,
+        format: Format::Strait,
+        inner_mtu: config.node.mtu,
+        down: config.link.down,
+        measured: Vec::new(),
+    };
+    let export = match config.node.danger_export_keys {
+        Some(_) => KeyExport::Danger,
+        None => KeyExport::Never,
+    };
+    Ok(Settings {
+        identity,
+        capabilities,
+        up: config.link.up,
+        lifetime: config.session.lifetime,
+        export,
+        seed: seed().map_err(StartError::Runtime)?,
+        base: clock.base(),
+    })
+}
+
+/// 32 bytes of the system's generator.
+fn seed() -> io::Result<Zeroizing<[u8; 32]>> {
+    let mut seed = Zeroizing::new([0; 32]);
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut *seed)?;
+    Ok(seed)
+}
+
+fn outbound(config: &Config, counters: &Arc<Counters>, clock: &Clock) -> Result<Outbound, StartError> {
+    let settings =
+        outbound::Settings { up: config.link.up, overhead: config.link.overhead, link_mtu: LINK_MTU };
+    let mut number = [0; 8];
+    number.copy_from_slice(seed().map_err(StartError::Runtime)?.get(..8).unwrap_or(&[0; 8]));
+    let chooser = Box::new(Backoff::new(u64::from_ne_bytes(number)));
+    Ok(Outbound::new(settings, chooser, Arc::clone(counters), clock.now()))
+}
+
+fn inbound(config: &Config, tun: &Tun, counters: &Arc<Counters>) -> Inbound {
+    let udp_offload = match tun.offload() {
+        Offload::TcpAndUdp => UdpOffload::Supported,
+        Offload::Tcp => UdpOffload::Unsupported,
+    };
+    let forwarding = if config.node.forward { Forwarding::Between } else { Forwarding::None };
+    Inbound::new(inbound::Settings { forwarding, udp_offload }, Arc::clone(counters))
+}

@@ -1,0 +1,216 @@
+//! The local socket of a daemon: one request line, one answer line, both JSON and bounded.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::timeout;
+
+use crate::report::Report;
+use crate::runtime::{self, RuntimeError};
+
+/// Most bytes of a request.
+const REQUEST_MAX: u64 = 4096;
+/// Requests under way at once; more wait.
+const AT_ONCE: usize = 8;
+/// How long a client may take to ask, and to take its answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a daemon can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "kebab-case")]
+pub enum Request {
+    /// What it does.
+    Show,
+    /// To remove what it made and end.
+    Down,
+    /// To read its configuration again.
+    Reload,
+}
+
+/// What it answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+pub enum Answer {
+    /// What it does.
+    Report {
+        /// All of it.
+        report: Box<Report>,
+    },
+    /// It is ending; the connection closes when everything is removed.
+    Ending,
+    /// It read its configuration.
+    Reloaded {
+        /// What that changed.
+        changes: Changes,
+    },
+    /// It did not do it.
+    Refused {
+        /// Why, and what to do.
+        message: String,
+    },
+}
+
+/// What reading the configuration again changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// Names of new peers.
+    pub added: Vec<String>,
+    /// Names of peers that are gone.
+    pub removed: Vec<String>,
+    /// Names of peers that were told something else.
+    pub changed: Vec<String>,
+    /// Settings that differ from the file until the daemon is started again.
+    pub need_restart: Vec<String>,
+}
+
+/// A request with the way back to who asked.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) request: Request,
+    pub(crate) answer: oneshot::Sender<Answer>,
+    /// Says when the answer has been written.
+    pub(crate) written: oneshot::Receiver<()>,
+}
+
+/// Why there is no local socket.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LocalError {
+    /// No folder for it.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// A daemon for this interface runs.
+    #[error(
+        "a tunnel on {interface} is running already; end it with `strait down {interface}` or change its configuration with `strait reload {interface}`"
+    )]
+    Running {
+        /// The interface.
+        interface: String,
+    },
+    /// Anything else.
+    #[error("cannot listen on {}: {source}", path.display())]
+    Io {
+        /// The socket.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// The socket's file, which is removed with this.
+#[derive(Debug)]
+pub(crate) struct LocalSocket {
+    listener: std::os::unix::net::UnixListener,
+    path: PathBuf,
+}
+
+impl LocalSocket {
+    /// Makes the socket of `interface`, in place of one that a killed daemon left.
+    pub(crate) fn claim(interface: &str) -> Result<LocalSocket, LocalError> {
+        let folder = runtime::folder()?;
+        runtime::make(&folder)?;
+        let path = runtime::socket(&folder, interface);
+        LocalSocket::claim_at(&path, interface)
+    }
+
+    fn claim_at(path: &Path, interface: &str) -> Result<LocalSocket, LocalError> {
+        use std::os::unix::net::{UnixListener, UnixStream};
+        let failed = |source| LocalError::Io { path: path.to_owned(), source };
+        let listener = match UnixListener::bind(path) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                if UnixStream::connect(path).is_ok() {
+                    return Err(LocalError::Running { interface: interface.to_owned() });
+                }
+                std::fs::remove_file(path).map_err(failed)?;
+                UnixListener::bind(path).map_err(failed)?
+            }
+            other => other.map_err(failed)?,
+        };
+        let socket = LocalSocket { listener, path: path.to_owned() };
+        let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(path, owner_only).map_err(failed)?;
+        socket.listener.set_nonblocking(true).map_err(failed)?;
+        Ok(socket)
+    }
+
+    /// Takes requests and passes them to `asks`, until the other end of that is gone.
+    pub(crate) fn serve(&self, asks: mpsc::Sender<Asked>) -> Result<(), LocalError> {
+        let failed = |source| LocalError::Io { path: self.path.clone(), source };
+        let listener = self.listener.try_clone().and_then(UnixListener::from_std).map_err(failed)?;
+        tokio::spawn(accept(listener, asks));
+        Ok(())
+    }
+}
+
+impl Drop for LocalSocket {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.path) {
+            tracing::debug!(path = %self.path.display(), %error, "socket left behind");
+        }
+    }
+}
+
+async fn accept(listener: UnixListener, asks: mpsc::Sender<Asked>) {
+    let room = Arc::new(Semaphore::new(AT_ONCE));
+    while let Ok(place) = Arc::clone(&room).acquire_owned().await {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let asks = asks.clone();
+                tokio::spawn(async move {
+                    if let Err(error) = converse(stream, &asks).await {
+                        tracing::debug!(%error, "local request");
+                    }
+                    drop(place);
+                });
+            }
+            // Out of descriptors: others will be closed.
+            Err(error) => {
+                tracing::warn!(%error, "local socket");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
+}
+
+async fn converse(stream: UnixStream, asks: &mpsc::Sender<Asked>) -> io::Result<()> {
+    let (read, mut write) = stream.into_split();
+    let mut line = String::new();
+    timeout(PATIENCE, BufReader::new(read.take(REQUEST_MAX)).read_line(&mut line)).await??;
+    let (written, seen) = oneshot::channel();
+    let answer = match serde_json::from_str(&line) {
+        Ok(request) => ask(asks, request, seen).await,
+        Err(error) => Answer::Refused { message: format!("not a request: {error}") },
+    };
+    let mut text = serde_json::to_string(&answer)?;
+    text.push('\n');
+    timeout(PATIENCE, write.write_all(text.as_bytes())).await??;
+    if answer == Answer::Ending {
+        let _ = written.send(());
+        // The connection closes with the runtime, after everything is removed; the client waits for that.
+        std::future::pending::<()>().await;
+    }
+    Ok(())
+}
+
+/// The control loop's answer to `request`.
+pub(crate) async fn ask(
+    asks: &mpsc::Sender<Asked>,
+    request: Request,
+    written: oneshot::Receiver<()>,
+) -> Answer {
+    let (answer, answered) = oneshot::channel();
+    let ending = || Answer::Refused { message: "the tunnel is ending".to_owned() };
+    if asks.send(Asked { request, answer, written }).await.is_err() {
+        return ending();
+    }
+    answered.await.unwrap_or_else(|_| ending())
+}
+
+#[cfg(test)]
+mod tests;

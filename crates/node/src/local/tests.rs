@@ -1,0 +1,91 @@
+use super::*;
+use crate::client::{ClientError, ask_at};
+use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
+
+/// A socket in a folder of its own, served by `answer` until the test ends.
+fn serve(name: &str, answer: fn(Request) -> Answer) -> (PathBuf, std::thread::JoinHandle<()>) {
+    let path = std::env::temp_dir().join(format!("strait-local-{name}-{}.sock", std::process::id()));
+    let socket = LocalSocket::claim_at(&path, "st0").unwrap();
+    let thread = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (asks, mut asked) = mpsc::channel(4);
+            socket.serve(asks).unwrap();
+            while let Some(Asked { request, answer: back, written }) = asked.recv().await {
+                back.send(answer(request)).unwrap();
+                if request == Request::Down {
+                    written.await.unwrap();
+                    return;
+                }
+            }
+        });
+    });
+    (path, thread)
+}
+
+fn answer(request: Request) -> Answer {
+    match request {
+        Request::Show => Answer::Refused { message: "not now".to_owned() },
+        Request::Reload => {
+            Answer::Reloaded { changes: Changes { added: vec!["b".to_owned()], ..Changes::default() } }
+        }
+        Request::Down => Answer::Ending,
+    }
+}
+
+#[test]
+fn questions_and_answers() {
+    let (path, daemon) = serve("talk", answer);
+    assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
+    let (refused, _) = ask_at(&path, "st0", Request::Show).unwrap();
+    assert_eq!(refused, answer(Request::Show));
+    let (reloaded, _) = ask_at(&path, "st0", Request::Reload).unwrap();
+    assert_eq!(reloaded, answer(Request::Reload));
+    let (ending, mut stream) = ask_at(&path, "st0", Request::Down).unwrap();
+    assert_eq!(ending, Answer::Ending);
+    assert_eq!(stream.read(&mut [0]).unwrap(), 0, "closed when the daemon has ended");
+    daemon.join().unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
+fn rubbish_is_refused_and_bounded() {
+    let (path, daemon) = serve("rubbish", answer);
+    for rubbish in [
+        "\n".to_owned(),
+        "{}\n".to_owned(),
+        "x".repeat(10_000) + "\n",
+        "{\"command\":\"format\"}\n".to_owned(),
+    ] {
+        let mut stream = std::os::unix::net::UnixStream::connect(&path).unwrap();
+        // A line that is cut off may be answered before it is all sent.
+        let _ = stream.write_all(rubbish.as_bytes());
+        let mut text = String::new();
+        let _ = stream.read_to_string(&mut text);
+        assert!(text.is_empty() || text.contains("not a request"), "{text}");
+    }
+    ask_at(&path, "st0", Request::Down).unwrap();
+    daemon.join().unwrap();
+}
+
+#[test]
+fn a_socket_nobody_listens_at_is_replaced_and_a_live_one_is_not() {
+    let path = std::env::temp_dir().join(format!("strait-local-stale-{}.sock", std::process::id()));
+    let missing = ask_at(&path, "st0", Request::Show).unwrap_err();
+    assert!(matches!(missing, ClientError::NotRunning { .. }), "{missing}");
+    // As `kill -9` leaves it.
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let stale = ask_at(&path, "st0", Request::Show).unwrap_err();
+    assert_eq!(
+        stale.to_string(),
+        format!("no tunnel is running on st0 (no daemon listens at {})", path.display())
+    );
+    let claimed = LocalSocket::claim_at(&path, "st0").unwrap();
+    let second = LocalSocket::claim_at(&path, "st0").unwrap_err();
+    assert!(
+        second.to_string().starts_with("a tunnel on st0 is running already; end it with `strait down st0`")
+    );
+    drop(claimed);
+    assert!(!path.exists());
+}

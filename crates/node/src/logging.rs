@@ -1,0 +1,48 @@
+//! The daemon's log: one line an event on standard error, for people or for programs.
+
+use std::io::{self, IsTerminal};
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
+
+/// Says what is logged, such as `debug` or `strait_keying=trace`.
+pub const FILTER_VARIABLE: &str = "STRAIT_LOG";
+const DEFAULT_FILTER: &str = "info";
+
+/// The form of the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Why nothing can be logged.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{FILTER_VARIABLE} cannot be understood: {source}; write for example \"debug\" or \"strait_keying=trace\""
+)]
+pub struct FilterError {
+    source: ParseError,
+}
+
+/// Logs to standard error from now on; a second call changes nothing.
+///
+/// # Errors
+/// [`FilterError`] when the environment asks for something that cannot be understood.
+pub fn start(form: Form) -> Result<(), FilterError> {
+    let asked = std::env::var(FILTER_VARIABLE).ok().filter(|text| !text.is_empty());
+    let filter = EnvFilter::try_new(asked.as_deref().unwrap_or(DEFAULT_FILTER));
+    let filter = filter.map_err(|source| FilterError { source })?;
+    let colours =
+        io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(colours);
+    // Fails only when a log has been started before, as tests in one process do.
+    let _ = match form {
+        Form::Text => log.with_target(false).try_init(),
+        Form::Json => log.json().flatten_event(true).try_init(),
+    };
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! What the process may do: as little as a running tunnel needs.
+#![allow(unsafe_code)]
+
+use std::io;
+
+use caps::{CapSet, Capability, CapsHashSet};
+
+/// Why privileges could not be dropped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrivilegeError {
+    /// The kernel refused.
+    #[error("cannot give up privileges ({step}): {reason}")]
+    Capabilities {
+        /// Which set of capabilities.
+        step: &'static str,
+        /// What the system said.
+        reason: caps::errors::CapsError,
+    },
+    /// The kernel refused.
+    #[error("cannot rule out new privileges: {0}")]
+    NoNewPrivileges(#[source] io::Error),
+}
+
+/// Whether the process runs as root.
+#[must_use]
+pub fn is_root() -> bool {
+    // SAFETY: takes nothing, touches nothing, cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// Keeps CAP_NET_ADMIN, for routes at reload and at the end, and nothing else, for this thread and all that it
+/// starts; programs it might run get nothing new, and no core file can hold keys.
+///
+/// To be called before any thread is started, since Linux keeps capabilities for each thread.
+///
+/// # Errors
+/// [`PrivilegeError`]; privileges may be dropped in part then.
+pub fn drop_all_but_network() -> Result<(), PrivilegeError> {
+    let failed = |step| move |reason| PrivilegeError::Capabilities { step, reason };
+    let held = caps::read(None, CapSet::Permitted).map_err(failed("read"))?;
+    if held.contains(&Capability::CAP_SETPCAP) {
+        for capability in caps::runtime::thread_all_supported() {
+            if capability != Capability::CAP_NET_ADMIN {
+                caps::drop(None, CapSet::Bounding, capability).map_err(failed("bounding set"))?;
+            }
+        }
+    }
+    // Not known before Linux 4.3, and then there is nothing to clear.
+    let _ = caps::clear(None, CapSet::Ambient);
+    let kept: CapsHashSet = held.into_iter().filter(|one| *one == Capability::CAP_NET_ADMIN).collect();
+    caps::set(None, CapSet::Effective, &kept).map_err(failed("effective set"))?;
+    caps::set(None, CapSet::Permitted, &kept).map_err(failed("permitted set"))?;
+    caps::clear(None, CapSet::Inheritable).map_err(failed("inheritable set"))?;
+    // SAFETY: takes integers only; it can only narrow what the process may do.
+    if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1 as libc::c_ulong, 0, 0, 0) } != 0 {
+        return Err(PrivilegeError::NoNewPrivileges(io::Error::last_os_error()));
+    }
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a whole rlimit that outlives the call. A limit can always be lowered.
+    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_network_is_left() {
+        // Capabilities belong to a thread, so this one is used up.
+        let thread = std::thread::spawn(|| {
+            drop_all_but_network().unwrap();
+            let left = |set| caps::read(None, set).unwrap();
+            let network = |set: &CapsHashSet| set.iter().all(|one| *one == Capability::CAP_NET_ADMIN);
+            assert!(network(&left(CapSet::Permitted)) && network(&left(CapSet::Effective)));
+            assert!(left(CapSet::Inheritable).is_empty());
+            if is_root() {
+                assert!(network(&left(CapSet::Bounding)), "{:?}", left(CapSet::Bounding));
+            }
+            let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+            assert!(status.lines().any(|line| line == "NoNewPrivs:\t1"));
+        });
+        thread.join().unwrap();
+    }
+}
