@@ -64,6 +64,12 @@ impl Failure {
         self
     }
 
+    /// The exit code.
+    #[cfg(test)]
+    pub(crate) fn number(&self) -> u8 {
+        self.code.number()
+    }
+
     /// Prints the failure to standard error and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         let bold = if colours(&io::stderr()) { ("\u{1b}[1;31m", "\u{1b}[0m") } else { ("", "") };

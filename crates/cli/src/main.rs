@@ -7,6 +7,8 @@ mod failure;
 mod flags;
 mod generate;
 mod keys;
+mod running;
+mod show;
 mod table;
 mod units;
 
@@ -30,9 +32,12 @@ fn run(command: &Command) -> Outcome {
         Command::Pubkey(flags) => keys::pubkey(flags),
         Command::Init(flags) => configuration::init(flags),
         Command::Check(flags) => configuration::check(flags),
+        Command::Up(flags) => running::up(flags),
+        Command::Down(flags) => running::down(flags),
+        Command::Show(flags) => show::show(flags),
+        Command::Reload(flags) => running::reload(flags),
         Command::Demo(flags) => demo::run(flags),
         Command::Completions(flags) => generate::completions(flags),
         Command::Man(flags) => generate::man(flags),
-        _ => todo!(),
     }
 }

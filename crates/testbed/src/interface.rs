@@ -19,8 +19,8 @@ use netlink_packet_route::link::{
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
+use strait_node::netlink::Netlink;
 
-use crate::netlink::request;
 pub(crate) use card::{disable_offloads, is_running};
 pub(crate) use shape::{set_shape, take_shape};
 
@@ -44,6 +44,11 @@ pub struct Traffic {
     pub sent_packets: u64,
     /// Bytes sent.
     pub sent_bytes: u64,
+}
+
+/// Asks the kernel for a change in the namespace of the calling thread.
+fn request(message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    Netlink::open()?.change(message, flags)
 }
 
 /// Makes a pair of interfaces joined by a wire: `name` here, `peer` in the namespace `there`.

@@ -19,7 +19,6 @@ mod interface;
 pub mod interrupt;
 mod link;
 mod namespace;
-mod netlink;
 mod relay;
 pub mod sample;
 pub mod sandbox;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use strait_node::report::Report;
 use strait_scheduler::Rate;
 use strait_testbed::sample::SampleFile;
 use strait_testbed::{Cost, LinkTraffic};
@@ -26,17 +27,30 @@ pub(super) struct Tunnel {
     /// The site's name.
     pub(super) name: String,
     /// What `strait show --json` said.
-    pub(super) report: Value,
+    pub(super) report: Report,
     /// Processor time and memory.
     pub(super) cost: Cost,
 }
 
+/// The Ethernet header, which the link counts and the tunnel does not.
+const ETHERNET_HEADER: u64 = 14;
+
 impl Tunnel {
-    /// What it used.
-    fn sentence(&self, _measured: &Measured) -> String {
+    /// What it says it put on the wire and took from it, with Ethernet headers as the link counts them.
+    fn own_count(&self) -> u64 {
+        let passed = self.report.peers.iter().flat_map(|peer| [peer.sent, peer.received]);
+        let counted: u64 = passed.map(|it| it.wire_bytes + ETHERNET_HEADER * it.datagrams).sum();
+        counted + self.report.control.wire_bytes
+    }
+
+    /// What it counted beside what the link counted, and what it used.
+    fn sentence(&self, measured: &Measured) -> String {
+        let link = measured.setup + measured.total().wire.bytes();
         format!(
-            "  {}: {:.2} s of a processor, {} of memory",
+            "  {} counts {} on the wire, the link's interfaces {}; {:.2} s of a processor, {} of memory",
             self.name,
+            units::bytes(self.own_count()),
+            units::bytes(link),
             self.cost.processor.as_secs_f64(),
             units::bytes(self.cost.resident_peak)
         )
@@ -201,6 +215,7 @@ impl Measured {
                     "name": tunnel.name,
                     "processor_seconds": tunnel.cost.processor.as_secs_f64(),
                     "memory_bytes": tunnel.cost.resident_peak,
+                    "own_wire_bytes": tunnel.own_count(),
                     "report": tunnel.report,
                 })
             })

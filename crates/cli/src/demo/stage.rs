@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
+use strait_node::report::Report;
 use strait_scheduler::Rate;
 use strait_testbed::sample::SampleFile;
 use strait_testbed::{Cost, Daemon, Error, Extra, LinkSpec, LinkTraffic, Site, Transfer, TwoHosts, Workdir};
@@ -141,10 +141,10 @@ impl Stage {
     /// Asks the daemons what they did and ends them, in order.
     pub(super) fn finish(&mut self) -> Result<Vec<Tunnel>, Failure> {
         let daemons = std::mem::take(&mut self.daemons);
-        let asked: Vec<(Value, Cost)> = daemons
+        let asked = daemons
             .iter()
-            .map(|daemon| Ok((daemon.show()?, daemon.cost()?)))
-            .collect::<Result<_, Error>>()?;
+            .map(|daemon| Ok((report(daemon)?, daemon.cost()?)))
+            .collect::<Result<Vec<(Report, Cost)>, Failure>>()?;
         for daemon in daemons {
             let said = daemon.last_words();
             let status = daemon.stop()?;
@@ -162,6 +162,13 @@ impl Stage {
         let ends = logs.map(|(site, daemon)| format!("{} said:\n{}", site.name(), daemon.last_words()));
         ends.collect::<Vec<_>>().join("\n")
     }
+}
+
+/// What a daemon says of itself.
+fn report(daemon: &Daemon) -> Result<Report, Failure> {
+    serde_json::from_value(daemon.show()?).map_err(|error| {
+        Failure::new(format!("`strait show --json` said something else than a report: {error}"))
+    })
 }
 
 /// What the configurations have besides the peers: the link's rate, and what may be compressed.

@@ -116,7 +116,8 @@ impl Pair {
     /// How many packets a site has dropped for a reason.
     pub(crate) fn drops(&self, which: usize, reason: &str) -> u64 {
         let report = self.daemon(which).show().unwrap();
-        report["drops"][reason].as_u64().unwrap_or_else(|| panic!("no {reason} in {report:#}"))
+        let found = report["drops"].as_array().unwrap().iter().find(|drop| drop["reason"] == reason);
+        found.and_then(|drop| drop["packets"].as_u64()).unwrap_or_else(|| panic!("no {reason} in {report:#}"))
     }
 
     /// What a site shows about its only peer.

@@ -33,7 +33,7 @@ fn no_packet_is_lost_while_keys_are_replaced() {
             std::thread::sleep(Duration::from_millis(5));
         }
         if number % 250 == 0 {
-            associations.insert(pair.peer(0)["spi_out"].to_string());
+            associations.insert(pair.peer(0)["association"]["outbound_spi"].to_string());
         }
     }
     let seen = reader.join().unwrap();

@@ -18,8 +18,8 @@ fn tcp_both_ways_in_both_families() {
         pair.tcp(0, family, 2_000_000);
     }
     let shown = pair.peer(0);
-    assert!(shown["out"]["inner_bytes"].as_u64().unwrap() > 4_000_000, "{shown:#}");
-    assert!(shown["in"]["inner_bytes"].as_u64().unwrap() > 4_000_000, "{shown:#}");
+    assert!(shown["sent"]["bytes"].as_u64().unwrap() > 4_000_000, "{shown:#}");
+    assert!(shown["received"]["bytes"].as_u64().unwrap() > 4_000_000, "{shown:#}");
 }
 
 #[test]

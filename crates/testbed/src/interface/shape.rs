@@ -8,7 +8,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcOption};
 use strait_scheduler::Rate;
 
-use crate::netlink::request;
+use super::request;
 
 // linux/pkt_sched.h
 const TCA_TBF_PARMS: u16 = 1;

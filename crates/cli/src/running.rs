@@ -1,0 +1,179 @@
+//! `up`, `down` and `reload`: tunnels that run.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use strait_node::client::{self, ClientError};
+use strait_node::daemon::StartError;
+use strait_node::local::Changes;
+use strait_node::tun::TunError;
+use strait_node::{background, daemon, logging, runtime};
+
+use crate::configuration;
+use crate::failure::{Code, Failure, Outcome};
+use crate::flags::{self, LogForm};
+
+/// Where the system keeps logs (hier(7)).
+const LOG_FOLDER: &str = "/var/log";
+
+/// Starts a tunnel.
+pub(crate) fn up(flags: &flags::Up) -> Outcome {
+    if flags.foreground { foreground(flags) } else { in_background(flags) }
+}
+
+fn foreground(flags: &flags::Up) -> Outcome {
+    let form = match flags.log {
+        LogForm::Text => logging::Form::Text,
+        LogForm::Json => logging::Form::Json,
+    };
+    logging::start(form).map_err(Failure::new)?;
+    daemon::run(&flags.file).map_err(|error| {
+        let code = code(&error);
+        Failure::new(error).code(code)
+    })
+}
+
+/// What the system forbids or lacks is told apart from what is wrong with the configuration.
+fn code(error: &StartError) -> Code {
+    match error {
+        StartError::Tun(TunError::Missing | TunError::Forbidden | TunError::Unprivileged { .. }) => {
+            Code::Environment
+        }
+        _ => Code::Failed,
+    }
+}
+
+fn in_background(flags: &flags::Up) -> Outcome {
+    // Read here too, for the interface's name and to tell mistakes where the person is.
+    let interface = configuration::load(&flags.file)?.node.interface;
+    let log = match &flags.log_file {
+        Some(file) => file.clone(),
+        None => log_file(&interface)?,
+    };
+    let form = match flags.log {
+        LogForm::Text => "text",
+        LogForm::Json => "json",
+    };
+    let arguments =
+        [OsStr::new("up"), flags.file.as_os_str(), "--foreground".as_ref(), "--log".as_ref(), form.as_ref()];
+    let process = background::start(&arguments, &log).map_err(|error| {
+        // The daemon wrote its failure as this program writes them.
+        let said = error.to_string();
+        Failure::new(said.strip_prefix("strait: ").unwrap_or(&said))
+    })?;
+    println!("{interface} is up (process {process}, log {})", log.display());
+    Ok(())
+}
+
+/// The log of a tunnel in the background: the system's place, or beside its socket for who may not write there.
+fn log_file(interface: &str) -> Result<PathBuf, Failure> {
+    let name = format!("strait-{interface}.log");
+    if strait_node::privileges::is_root() && Path::new(LOG_FOLDER).is_dir() {
+        return Ok(Path::new(LOG_FOLDER).join(name));
+    }
+    let folder = runtime::folder().map_err(Failure::new)?;
+    std::fs::create_dir_all(&folder).map_err(Failure::doing(format!("make {}", folder.display())))?;
+    Ok(folder.join(name))
+}
+
+/// Ends a tunnel.
+pub(crate) fn down(flags: &flags::Which) -> Outcome {
+    let interface = which(flags)?;
+    client::down(&interface).map_err(refused)?;
+    println!("{interface} is down");
+    Ok(())
+}
+
+/// Has a tunnel read its configuration again.
+pub(crate) fn reload(flags: &flags::Which) -> Outcome {
+    let interface = which(flags)?;
+    let changes = client::reload(&interface).map_err(refused)?;
+    println!("{interface} has read its configuration: {}", summary(&changes));
+    if !changes.need_restart.is_empty() {
+        println!(
+            "not before the next start: {} (`strait down {interface}`, then `strait up`)",
+            changes.need_restart.join(", ")
+        );
+    }
+    Ok(())
+}
+
+fn summary(changes: &Changes) -> String {
+    let named =
+        |what: &str, names: &[String]| (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")));
+    let parts: Vec<String> =
+        [named("new", &changes.added), named("gone", &changes.removed), named("changed", &changes.changed)]
+            .into_iter()
+            .flatten()
+            .collect();
+    if parts.is_empty() { "the same peers".to_owned() } else { parts.join("; ") }
+}
+
+/// The interface of the tunnel that is meant: the named one, that of the named file, or the only one.
+pub(crate) fn which(flags: &flags::Which) -> Result<String, Failure> {
+    match &flags.tunnel {
+        Some(name) if Path::new(name).is_file() => Ok(configuration::load(Path::new(name))?.node.interface),
+        Some(name) => Ok(name.clone()),
+        None => match all()?.as_slice() {
+            [only] => Ok(only.clone()),
+            several => Err(Failure::new(format!("several tunnels are running: {}", several.join(", ")))
+                .remedy("name the one that is meant")),
+        },
+    }
+}
+
+/// The interfaces of all running tunnels; at least one.
+pub(crate) fn all() -> Result<Vec<String>, Failure> {
+    let interfaces = client::running().map_err(refused)?;
+    if interfaces.is_empty() {
+        let folder = runtime::folder().map_err(Failure::new)?;
+        return Err(not_running(format!("no tunnel is running (no daemon listens in {})", folder.display())));
+    }
+    Ok(interfaces)
+}
+
+fn not_running(cause: String) -> Failure {
+    Failure::new(cause)
+        .remedy("start one with `strait up FILE`, or run this as the user who did")
+        .code(Code::NotRunning)
+}
+
+/// Why a daemon did not do what it was asked.
+pub(crate) fn refused(error: ClientError) -> Failure {
+    match error {
+        ClientError::NotRunning { .. } => not_running(error.to_string()),
+        ClientError::Forbidden { .. } => Failure::new(error).code(Code::Environment),
+        _ => Failure::new(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_reload_changed() {
+        assert_eq!(summary(&Changes::default()), "the same peers");
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let changes = Changes { added: names(&["b", "c"]), removed: names(&["a"]), ..Changes::default() };
+        assert_eq!(summary(&changes), "new b, c; gone a");
+    }
+
+    #[test]
+    fn nobody_listening_is_exit_code_3() {
+        let error = ClientError::NotRunning {
+            interface: "strait9".to_owned(),
+            path: "/run/strait/strait9.sock".into(),
+        };
+        let failure = refused(error);
+        assert!(failure.to_string().contains("strait up"), "{failure}");
+        assert_eq!(failure.number(), 3);
+    }
+
+    #[test]
+    fn a_name_is_an_interface_unless_it_is_a_file() {
+        let name = |name: &str| flags::Which { tunnel: Some(name.to_owned()) };
+        assert_eq!(which(&name("strait0")).unwrap(), "strait0");
+        assert_eq!(which(&name("no-such.toml")).unwrap(), "no-such.toml");
+    }
+}

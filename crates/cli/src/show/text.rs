@@ -1,0 +1,214 @@
+//! What a running tunnel does, as people read it.
+
+use std::time::Duration;
+
+use strait_node::report::{AssociationReport, NodeReport, PeerReport, Report, RuleReport, TrafficReport};
+use strait_scheduler::Rate;
+
+use crate::table::{Side, Table};
+use crate::units;
+
+/// The whole report; what never happened is left out.
+pub(crate) fn render(report: &Report) -> String {
+    let mut out = node(&report.node);
+    for peer in &report.peers {
+        out.push('\n');
+        out.push_str(&one_peer(peer));
+    }
+    for (title, table) in [
+        ("compression rules", rules(report)),
+        ("codecs", codecs(report)),
+        ("dropped", drops(report)),
+        ("threads", engines(report)),
+    ] {
+        if !table.is_empty() {
+            out.push_str(&format!("\n{title}\n{}", table.render(2)));
+        }
+    }
+    out.push_str(&format!("\ncontrol channel: {} on the wire", units::bytes(report.control.wire_bytes)));
+    if report.control.lost_messages > 0 {
+        out.push_str(&format!(", {} messages between threads lost", report.control.lost_messages));
+    }
+    out.push('\n');
+    out
+}
+
+/// Named values, one a line, the values under each other.
+fn list(lines: &[(&str, String)]) -> String {
+    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let shown = lines.iter().filter(|(_, value)| !value.is_empty());
+    shown.map(|(name, value)| format!("  {name:width$}  {value}\n")).collect()
+}
+
+fn node(node: &NodeReport) -> String {
+    let rate = |name, bits: Option<u64>| bits.map(|bits| format!("{name} {}", rate(bits)));
+    let link: Vec<String> = [rate("up", node.up_bits_per_second), rate("down", node.down_bits_per_second)]
+        .into_iter()
+        .flatten()
+        .collect();
+    let lines = [
+        ("public key", node.public_key.clone()),
+        ("listens on", node.listen.clone()),
+        ("addresses", node.addresses.join(", ")),
+        ("MTU", node.mtu.to_string()),
+        ("link", if link.is_empty() { "unshaped".to_owned() } else { link.join(", ") }),
+        ("forwards", if node.forward { "between its peers".to_owned() } else { String::new() }),
+        ("configuration", node.configuration.clone()),
+        (
+            "runs for",
+            format!("{} (process {}, version {})", span(node.uptime_seconds), node.pid, node.version),
+        ),
+    ];
+    format!("{}\n{}", node.interface, list(&lines))
+}
+
+fn one_peer(peer: &PeerReport) -> String {
+    let association = peer.association.as_ref();
+    let waiting = if peer.queued_bytes > 0 {
+        format!(", {} waiting", units::bytes(peer.queued_bytes))
+    } else {
+        String::new()
+    };
+    let lines = [
+        ("public key", peer.public_key.clone()),
+        ("endpoint", peer.endpoint.clone().unwrap_or_else(|| "not known yet".to_owned())),
+        ("allowed IPs", peer.allowed_ips.join(", ")),
+        ("last handshake", handshake(peer)),
+        ("associations", association.map(associations).unwrap_or_default()),
+        ("next keys", association.map(next_keys).unwrap_or_default()),
+        ("paced at", peer.rate_bits_per_second.map(|bits| rate(bits) + &waiting).unwrap_or_default()),
+        ("inner MTU", peer.inner_mtu.to_string()),
+        ("sent as", format!("{} bundles, {} compressed blocks", peer.bundles, peer.blocks)),
+    ];
+    format!("peer {}: {}\n{}{}", peer.name, peer.state, list(&lines), traffic(peer).render(2))
+}
+
+fn handshake(peer: &PeerReport) -> String {
+    let last = peer.last_handshake_seconds.map_or("never".to_owned(), |ago| format!("{} ago", span(ago)));
+    match peer.failures {
+        0 => last,
+        1 => format!("{last}; one attempt failed since"),
+        count => format!("{last}; {count} attempts failed since"),
+    }
+}
+
+fn associations(association: &AssociationReport) -> String {
+    format!(
+        "in {}, out {}: {}, {} IV, {} payloads, as {}",
+        association.inbound_spi,
+        association.outbound_spi,
+        association.suite,
+        association.iv,
+        association.payloads,
+        association.role
+    )
+}
+
+fn next_keys(association: &AssociationReport) -> String {
+    format!("in {} if in use then", span(association.next_rekey_seconds))
+}
+
+fn traffic(peer: &PeerReport) -> Table {
+    let mut table = Table::new(["", "packets", "bytes", "datagrams", "on the wire", "ratio"]);
+    let mut add = |name: &str, traffic: &TrafficReport| {
+        table.row([
+            name.to_owned(),
+            traffic.packets.to_string(),
+            units::bytes(traffic.bytes),
+            traffic.datagrams.to_string(),
+            units::bytes(traffic.wire_bytes),
+            ratio(traffic.ratio),
+        ]);
+    };
+    add("sent", &peer.sent);
+    add("received", &peer.received);
+    table
+}
+
+fn rules(report: &Report) -> Table {
+    let mut table = Table::new([
+        "from",
+        "to",
+        "what",
+        "domain",
+        "codec",
+        "packets",
+        "bytes",
+        "compressed",
+        "to bytes",
+        "ratio",
+    ]);
+    for column in 1..=4 {
+        table = table.side(column, Side::Left);
+    }
+    for rule in &report.rules {
+        table.row([
+            rule.from.clone(),
+            rule.to.clone(),
+            what(rule),
+            rule.domain.clone(),
+            rule.codec.clone(),
+            rule.packets.to_string(),
+            units::bytes(rule.bytes),
+            units::bytes(rule.before),
+            units::bytes(rule.after),
+            ratio(rule.ratio),
+        ]);
+    }
+    table
+}
+
+/// A rule's protocol and ports.
+fn what(rule: &RuleReport) -> String {
+    let protocol = rule.protocol.as_deref().unwrap_or("any");
+    if rule.ports.is_empty() { protocol.to_owned() } else { format!("{protocol} {}", rule.ports.join(",")) }
+}
+
+fn codecs(report: &Report) -> Table {
+    let mut table =
+        Table::new(["codec", "tried", "shrank", "packets", "bytes", "to bytes", "ratio", "expanded here"]);
+    for codec in report.codecs.iter().filter(|codec| codec.tried + codec.expanded > 0) {
+        table.row([
+            codec.codec.clone(),
+            codec.tried.to_string(),
+            codec.blocks.to_string(),
+            codec.packets.to_string(),
+            units::bytes(codec.before),
+            units::bytes(codec.after),
+            ratio(codec.ratio),
+            codec.expanded.to_string(),
+        ]);
+    }
+    table
+}
+
+fn drops(report: &Report) -> Table {
+    let mut table = Table::new(["reason", "packets"]);
+    for drop in report.drops.iter().filter(|drop| drop.packets > 0) {
+        table.row([drop.reason.clone(), drop.packets.to_string()]);
+    }
+    table
+}
+
+fn engines(report: &Report) -> Table {
+    let mut table = Table::new(["thread", "processor seconds"]);
+    for engine in &report.engines {
+        table.row([engine.name.clone(), format!("{:.2}", engine.cpu_seconds)]);
+    }
+    table
+}
+
+fn rate(bits: u64) -> String {
+    Rate::from_bits(bits).map_or_else(|| format!("{bits} bit/s"), |rate| rate.to_string())
+}
+
+fn ratio(ratio: Option<f64>) -> String {
+    ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"))
+}
+
+fn span(seconds: f64) -> String {
+    units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! What crosses a link, written to a file by tcpdump while it lives.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use strait_testbed::End;
+
+/// A running capture of the datagrams of the tunnel.
+pub(crate) struct Capture {
+    tcpdump: Child,
+    file: PathBuf,
+}
+
+impl Capture {
+    /// Captures what crosses `end`, from now on, into `file`.
+    pub(crate) fn start(end: &End, file: &Path) -> Capture {
+        let mut tcpdump = end
+            .host
+            .command("tcpdump")
+            // As root all the way, or it could not write into a folder that only its owner may enter.
+            .args(["-i", &end.interface, "-U", "--immediate-mode", "-Z", "root", "-w"])
+            .arg(file)
+            .args(["udp port 51820"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("tcpdump: {error}; install it (scripts/setup test)"));
+        let mut said = BufReader::new(tcpdump.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("listening on") {
+            line.clear();
+            assert!(said.read_line(&mut line).unwrap() > 0, "tcpdump ended before it began");
+        }
+        // Whatever it says later must not stop it.
+        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        Capture { tcpdump, file: file.to_owned() }
+    }
+
+    /// Ends the capture; everything that crossed before is in the file.
+    pub(crate) fn stop(mut self) -> PathBuf {
+        let pid = self.tcpdump.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        assert!(self.tcpdump.wait().unwrap().success());
+        self.file.clone()
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        let _ = self.tcpdump.kill();
+        let _ = self.tcpdump.wait();
+    }
+}
