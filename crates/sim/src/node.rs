@@ -1,0 +1,399 @@
+//! One node: both halves of the packet path and the keeper of keys, glued as the threads of a real node are.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use strait_clock::{Deadline, Random, Time};
+use strait_compress::Backoff;
+use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet};
+use strait_ipsec::outbound::{self, Outlet, Refused, Train};
+use strait_ipsec::{Counters, Inbound, Notice, Outbound, PeerCounters, PeerId, Policies, Reason, RuleSet};
+use strait_keying::{
+    Action, Control, Event, KeyExport, PeerConfig, PeerState, PeerStatus, Settings, SetupError,
+};
+use strait_wire::{Ecn, Tos, ip, vnet};
+
+use crate::{Datagram, Delivered, Host, NodeId, NodeSettings};
+
+/// One node: both halves of the packet path and the keeper of keys.
+#[derive(Debug)]
+pub struct Node {
+    settings: NodeSettings,
+    peers: Vec<PeerConfig>,
+    address: SocketAddr,
+    outbound: Outbound,
+    inbound: Inbound,
+    control: Control,
+    policies: Arc<Policies>,
+    rules: Arc<RuleSet>,
+    counters: Arc<Counters>,
+    world: World,
+    events: Vec<(Time, Event)>,
+    lookups: Vec<(PeerId, String)>,
+}
+
+/// What the cores' outlets lead to.
+#[derive(Debug)]
+struct World {
+    now: Time,
+    address: SocketAddr,
+    interface_mtu: u16,
+    sent: Vec<Datagram>,
+    host: Host,
+    /// What the host routes on.
+    routed: VecDeque<(vnet::Header, Vec<u8>)>,
+    router: Option<Arc<Policies>>,
+    notices: VecDeque<Notice>,
+    control: VecDeque<(SocketAddr, Ecn, Vec<u8>)>,
+    orders: VecDeque<outbound::Order>,
+}
+
+impl Node {
+    pub(crate) fn new(
+        settings: NodeSettings,
+        seed: u64,
+        base: Instant,
+        now: Time,
+    ) -> Result<Node, SetupError> {
+        let counters = Arc::new(Counters::default());
+        let mut random = Random::new(seed);
+        let mut bytes = [0; 32];
+        for part in bytes.chunks_mut(8) {
+            part.copy_from_slice(&random.next_u64().to_be_bytes());
+        }
+        let control = Control::new(
+            Settings {
+                identity: settings.id.private_key(),
+                capabilities: settings.capabilities.clone(),
+                up: settings.up,
+                lifetime: settings.lifetime,
+                export: KeyExport::Never,
+                seed: bytes.into(),
+                base,
+            },
+            now,
+        )?;
+        let out =
+            outbound::Settings { up: settings.up, overhead: settings.overhead, link_mtu: settings.link_mtu };
+        let chooser = Box::new(Backoff::new(random.next_u64()));
+        let mut outbound = Outbound::new(out, chooser, Arc::clone(&counters), now);
+        let into = inbound::Settings { forwarding: settings.forwarding, udp_offload: settings.udp_offload };
+        let inbound = Inbound::new(into, Arc::clone(&counters));
+        let mut world = World::new(&settings, now);
+        let rules = Arc::new(RuleSet::new(settings.rules.clone()));
+        outbound.handle(outbound::Order::Rules(Arc::clone(&rules)), now, &mut world);
+        Ok(Node {
+            address: settings.address,
+            settings,
+            peers: Vec::new(),
+            outbound,
+            inbound,
+            control,
+            policies: Arc::default(),
+            rules,
+            counters,
+            world,
+            events: Vec::new(),
+            lookups: Vec::new(),
+        })
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn id(&self) -> NodeId {
+        self.settings.id
+    }
+
+    /// The source address of what it sends, as others see it.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The keeper of its keys.
+    #[must_use]
+    pub const fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// What can be shown of a peer.
+    #[must_use]
+    pub fn status(&self, peer: NodeId) -> Option<PeerStatus> {
+        self.control.status(peer.peer())
+    }
+
+    /// Whether packets can flow to `peer`.
+    #[must_use]
+    pub fn is_up(&self, peer: NodeId) -> bool {
+        self.status(peer).is_some_and(|status| status.state == PeerState::Up)
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Its compression rules, with what each has done.
+    #[must_use]
+    pub fn rules(&self) -> &RuleSet {
+        &self.rules
+    }
+
+    /// What it counts for `peer`; zeros for one it does not know.
+    #[must_use]
+    pub fn peer_counters(&self, peer: NodeId) -> Arc<PeerCounters> {
+        let config = self.peers.iter().find(|config| config.spec.id == peer.peer());
+        config.map(|config| Arc::clone(&config.spec.counters)).unwrap_or_default()
+    }
+
+    /// Packets dropped for `reason`.
+    #[must_use]
+    pub fn drops(&self, reason: Reason) -> u64 {
+        self.counters.drops.get(reason)
+    }
+
+    /// Packets dropped, by those reasons that happened.
+    #[must_use]
+    pub fn all_drops(&self) -> Vec<(Reason, u64)> {
+        self.counters.drops.iter().filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// What it logged.
+    #[must_use]
+    pub fn events(&self) -> &[(Time, Event)] {
+        &self.events
+    }
+
+    /// How often it came to new associations.
+    #[must_use]
+    pub fn handshakes(&self) -> usize {
+        self.events.iter().filter(|(_, event)| matches!(event, Event::Established { .. })).count()
+    }
+
+    /// The host behind it.
+    #[must_use]
+    pub const fn host(&self) -> &Host {
+        &self.world.host
+    }
+
+    /// What its host received since the last [`Node::take_delivered`].
+    #[must_use]
+    pub fn delivered(&self) -> &[Delivered] {
+        self.world.host.delivered()
+    }
+
+    /// Takes what its host received.
+    pub fn take_delivered(&mut self) -> Vec<Delivered> {
+        self.world.host.take_delivered()
+    }
+
+    pub(crate) fn settings(&self) -> &NodeSettings {
+        &self.settings
+    }
+
+    pub(crate) fn peers(&self) -> &[PeerConfig] {
+        &self.peers
+    }
+
+    pub(crate) fn readdress(&mut self, address: SocketAddr) {
+        self.address = address;
+        self.world.address = address;
+    }
+
+    pub(crate) fn take_sent(&mut self) -> Vec<Datagram> {
+        core::mem::take(&mut self.world.sent)
+    }
+
+    pub(crate) fn take_lookups(&mut self) -> Vec<(PeerId, String)> {
+        core::mem::take(&mut self.lookups)
+    }
+
+    pub(crate) fn add_peer(&mut self, config: PeerConfig, now: Time) {
+        self.world.now = now;
+        let mut policies = Policies::clone(&self.policies);
+        for prefix in &config.spec.allowed {
+            policies.allow(*prefix, config.spec.id);
+        }
+        self.peers.push(config.clone());
+        self.control.add_peer(config, now);
+        self.settle(now);
+        self.set_policies(policies, now);
+    }
+
+    pub(crate) fn remove_peer(&mut self, peer: PeerId, now: Time) {
+        self.world.now = now;
+        let mut policies = Policies::clone(&self.policies);
+        policies.remove(peer);
+        self.set_policies(policies, now);
+        self.peers.retain(|config| config.spec.id != peer);
+        self.control.remove_peer(peer, now);
+        self.settle(now);
+    }
+
+    fn set_policies(&mut self, policies: Policies, now: Time) {
+        self.policies = Arc::new(policies);
+        if self.settings.forwarding == Forwarding::Between {
+            self.world.router = Some(Arc::clone(&self.policies));
+        }
+        self.inbound.handle(inbound::Order::Policies(Arc::clone(&self.policies)));
+        self.outbound.handle(outbound::Order::Policies(Arc::clone(&self.policies)), now, &mut self.world);
+        self.settle(now);
+    }
+
+    /// Packets from the host, as many as one turn of the loop takes.
+    pub(crate) fn packets(&mut self, packets: &[(&[u8], vnet::Header)], now: Time) {
+        self.world.now = now;
+        for (packet, header) in packets {
+            self.outbound.packet(packet, header, now, &mut self.world);
+        }
+        self.settle(now);
+    }
+
+    /// Datagrams from the network.
+    pub(crate) fn datagrams(&mut self, batch: Batch<'_>, now: Time) {
+        self.world.now = now;
+        self.inbound.datagrams(batch, now, &mut self.world);
+        self.settle(now);
+    }
+
+    pub(crate) fn resolved(&mut self, peer: PeerId, answer: Result<SocketAddr, String>, now: Time) {
+        self.world.now = now;
+        self.control.resolved(peer, answer, now);
+        self.settle(now);
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
+        Deadline::earliest(self.outbound.poll_timeout(), self.control.poll_timeout())
+    }
+
+    /// Does what is due.
+    pub(crate) fn timeout(&mut self, now: Time) {
+        self.world.now = now;
+        if self.control.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
+            self.control.timeout(now);
+        }
+        self.settle(now);
+    }
+
+    /// Passes on what the cores have to say to each other until they have nothing more to say.
+    fn settle(&mut self, now: Time) {
+        loop {
+            self.act(now);
+            let mut quiet = true;
+            while let Some(order) = self.world.orders.pop_front() {
+                quiet = false;
+                self.outbound.handle(order, now, &mut self.world);
+            }
+            while let Some(notice) = self.world.notices.pop_front() {
+                quiet = false;
+                self.control.notice(notice, now);
+            }
+            while let Some((from, ecn, datagram)) = self.world.control.pop_front() {
+                quiet = false;
+                self.control.datagram(from, ecn, &datagram, now);
+            }
+            while let Some((header, packet)) = self.world.routed.pop_front() {
+                quiet = false;
+                self.outbound.packet(&packet, &header, now, &mut self.world);
+            }
+            self.outbound.release(now, &mut self.world);
+            if quiet && self.world.notices.is_empty() {
+                break;
+            }
+        }
+    }
+
+    /// Does what the keeper of keys wants done.
+    fn act(&mut self, now: Time) {
+        while let Some(action) = self.control.poll_action() {
+            match action {
+                Action::Out(order) => self.outbound.handle(order, now, &mut self.world),
+                Action::In(order) => self.inbound.handle(order),
+                Action::Resolve(peer, name) => self.lookups.push((peer, name)),
+                Action::Log(event) => self.events.push((now, event)),
+                // The settings are against it.
+                Action::DangerKey(_) => {}
+            }
+        }
+    }
+}
+
+impl World {
+    fn new(settings: &NodeSettings, now: Time) -> World {
+        World {
+            now,
+            address: settings.address,
+            interface_mtu: settings.interface_mtu,
+            sent: Vec::new(),
+            host: Host::default(),
+            routed: VecDeque::new(),
+            router: None,
+            notices: VecDeque::new(),
+            control: VecDeque::new(),
+            orders: VecDeque::new(),
+        }
+    }
+
+    /// Whether a router's kernel would send this packet back into the tunnel.
+    fn routes(&self, bytes: &[u8]) -> bool {
+        let Some(policies) = &self.router else { return false };
+        ip::Packet::parse(bytes)
+            .is_ok_and(|packet| policies.owner(packet.dst()).is_some() && !policies.is_local(packet.dst()))
+    }
+}
+
+impl Outlet for World {
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
+        let outer = if train.to.is_ipv6() { 48 } else { 28 } + train.segment;
+        if outer > usize::from(self.interface_mtu) {
+            return Err(Refused::TooBig);
+        }
+        for datagram in train.datagrams() {
+            let bytes = datagram.to_vec();
+            self.sent.push(Datagram {
+                at: self.now,
+                from: self.address,
+                to: train.to,
+                tos: train.tos,
+                bytes,
+            });
+        }
+        Ok(())
+    }
+
+    fn to_host(&mut self, packet: &[u8]) {
+        self.host.take(&vnet::Header::default(), packet, self.now);
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        self.notices.push_back(notice);
+    }
+}
+
+impl Inlet for World {
+    fn deliver(&mut self, header: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason> {
+        let mut bytes: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
+        if !self.routes(&bytes) {
+            self.host.take(header, &bytes, self.now);
+        } else if ip::decrement_ttl(&mut bytes).is_some_and(|ttl| ttl > 0) {
+            self.routed.push_back((*header, bytes));
+        }
+        Ok(())
+    }
+
+    fn control(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) {
+        self.control.push_back((from, tos.ecn(), datagram.to_vec()));
+    }
+
+    fn order(&mut self, order: outbound::Order) {
+        self.orders.push_back(order);
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        self.notices.push_back(notice);
+    }
+}

@@ -1,0 +1,86 @@
+//! Two nodes meet, and whatever their hosts say arrives as it was said.
+
+use strait_crypto::{Suite, SuiteSet};
+use strait_ipsec::IvMode;
+use strait_keying::{Event, Format};
+use strait_sim::{Conversation, Filler, Tally};
+
+use crate::stage::{A, B, Seed, count, joined, millis, pair, seconds, v4, v6};
+
+#[test]
+fn every_suite_iv_mode_and_family_carries_every_family() {
+    let mut seed = 100;
+    for suite in Suite::ALL {
+        for iv in [IvMode::Implicit, IvMode::Explicit] {
+            for outer_v6 in [false, true] {
+                seed += 1;
+                let _seed = Seed(seed);
+                let mut network = joined(seed, |pair| {
+                    for node in [&mut pair.a, &mut pair.b] {
+                        node.capabilities.suites = SuiteSet::default().with(suite);
+                        node.address = if outer_v6 { node.id.outer_v6() } else { node.id.outer_v4() };
+                    }
+                    pair.a.capabilities.iv = iv;
+                });
+                let status = network.node(B).status(A).unwrap().association.unwrap();
+                assert_eq!((status.suite, status.iv), (suite, iv));
+                exchange(&mut network);
+                assert!(network.node(A).all_drops().is_empty(), "{:?}", network.node(A).all_drops());
+                assert!(network.node(B).all_drops().is_empty(), "{:?}", network.node(B).all_drops());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_peer_of_standard_payloads_is_spoken_to_in_those() {
+    let _seed = Seed(1);
+    let mut network = joined(1, |pair| pair.b.capabilities.format = Format::Standard);
+    exchange(&mut network);
+}
+
+/// Packets of all sizes both ways over both families.
+fn exchange(network: &mut strait_sim::Network) {
+    let shapes =
+        [(A, B), (B, A)].map(|(from, to)| [(from, to, v4(from, to, 9)), (from, to, v6(from, to, 9))]);
+    for (from, to, shape) in shapes.into_iter().flatten() {
+        let mut talk = Conversation::new(shape, Filler::Random);
+        for len in [8, 9, 10, 11, 50, 500, 1000, 1200, 1232] {
+            network.send(from, &talk.next_packet(len));
+            network.run_for(millis(2));
+        }
+        network.run_for(millis(100));
+        let delivered = network.node_mut(to).take_delivered();
+        talk.note(&delivered);
+        assert_eq!(talk.tally(), Tally { sent: 9, arrived: 9, ..Tally::default() }, "{shape:?}");
+        assert_eq!(delivered.len(), 9);
+        assert_eq!(network.node(to).host().damaged(), 0);
+    }
+}
+
+#[test]
+fn packets_that_come_before_the_keys_wait_for_them() {
+    let _seed = Seed(2);
+    let mut network = pair(2, |pair| pair.start = strait_keying::Start::OnTraffic);
+    network.run_for(seconds(60));
+    assert_eq!(network.link(A, B).counters().entered, 0, "somebody spoke unasked");
+    let mut talk = Conversation::new(v4(A, B, 9), Filler::Text);
+    for _ in 0..50 {
+        network.send(A, &talk.next_packet(500));
+    }
+    network.run_for(seconds(2));
+    talk.note(&network.node_mut(B).take_delivered());
+    assert_eq!(talk.tally(), Tally { sent: 50, arrived: 50, ..Tally::default() });
+}
+
+#[test]
+fn one_handshake_is_enough() {
+    let _seed = Seed(3);
+    let mut network = joined(3, |_| {});
+    network.run_for(seconds(100));
+    for node in [A, B] {
+        assert_eq!(count(&network, node, |event| matches!(event, Event::Established { .. })), 1);
+        assert_eq!(count(&network, node, |event| matches!(event, Event::Failed { .. })), 0);
+        assert_eq!(network.node(node).control().connections(), 0, "something of a handshake is left");
+    }
+}
