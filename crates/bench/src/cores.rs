@@ -22,16 +22,17 @@ use traffic::{Given, SMALL, SUPER, tcp};
 
 /// Super-packets a call of the work: some 2 MB, as a busy second brings in one run.
 const SUPERS: usize = 32;
-/// Small packets a call: what the sending thread takes before it releases.
-const SMALLS: usize = 64;
+/// Small packets a call, so that it takes about a millisecond too.
+const SMALLS: usize = 2560;
 /// Methods that are worth comparing, by link (see the table of methods in the compress crate).
 const METHODS: [&str; 6] = ["lz4", "zstd-fast-1", "zstd-1", "zstd-3", "deflate-1", "deflate-6"];
 /// Lengths of blocks: one packet's payload, and a whole super-packet.
 const BLOCKS: [usize; 2] = [1360, 65_536];
 /// Bytes that a codec is given a call.
 const TEXT: usize = 1 << 20;
-/// Bytes that a cipher is given a call: one packet.
+/// Bytes of a packet that a cipher is given, and packets a call.
 const PACKET: usize = 1400;
+const PACKETS: usize = 2000;
 
 pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     let stopwatch = match setting.effort {
@@ -42,7 +43,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     let ranking = calibrate(|| u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
     let suite = ranking.order()[0];
     let title = format!(
-        "the packet path without I/O, {suite}, one core, {} repeats, median (min-max)",
+        "the packet path without I/O, {suite}, one core's time, {} repeats, median (min-max)",
         stopwatch.repeats
     );
     let mut section = Section::new("cores", title, &["out", "in"]);
@@ -162,11 +163,11 @@ fn ciphers(section: &mut Section, stopwatch: Stopwatch) -> Result<(), Error> {
             Error::doing(format!("use {suite}"))(std::io::Error::other(error.to_string()))
         };
         let seal = stopwatch.nanos_per_unit(|| {
-            for _ in 0..SMALLS {
+            for _ in 0..PACKETS {
                 let nonce = nonces.next().map_err(|error| refused(&error))?;
                 std::hint::black_box(key.seal(nonce, &aad, &mut text).map_err(|error| refused(&error))?);
             }
-            Ok::<_, Error>((SMALLS * PACKET) as u64)
+            Ok::<_, Error>((PACKETS * PACKET) as u64)
         })?;
         let sealed: Vec<u8> = {
             let nonce = nonces.next().map_err(|error| refused(&error))?;
@@ -176,11 +177,11 @@ fn ciphers(section: &mut Section, stopwatch: Stopwatch) -> Result<(), Error> {
         let iv = nonces.last();
         let mut packet = sealed.clone();
         let open = stopwatch.nanos_per_unit(|| {
-            for _ in 0..SMALLS {
+            for _ in 0..PACKETS {
                 packet.copy_from_slice(&sealed);
                 std::hint::black_box(key.open(iv, &aad, &mut packet).map_err(|error| refused(&error))?);
             }
-            Ok::<_, Error>((SMALLS * PACKET) as u64)
+            Ok::<_, Error>((PACKETS * PACKET) as u64)
         })?;
         section.row(
             format!("{suite}, 1,400 bytes, MB/s"),
