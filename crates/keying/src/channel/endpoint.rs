@@ -199,6 +199,14 @@ impl Channels {
         frame
     }
 
+    /// Lets a channel live on, as a peer without an end to its patience would.
+    #[cfg(test)]
+    pub(crate) fn renew(&mut self, id: ChannelId, now: Time) {
+        if let Some(channel) = self.channels.get_mut(&id) {
+            channel.opened = now;
+        }
+    }
+
     /// Writes any bytes, as a peer without manners would.
     #[cfg(test)]
     pub(crate) fn write(&mut self, id: ChannelId, bytes: &[u8]) {

@@ -10,7 +10,7 @@ use strait_wire::Spi;
 use strait_wire::tos::Ecn;
 
 use super::world::{FAIR, World, address, capabilities, key, peer, settings};
-use crate::channel::{ChannelId, Channels, Code, Signal};
+use crate::channel::{ChannelId, Channels, Closed, Code, Signal};
 use crate::message::MAX_LEN;
 use crate::tls::AllowList;
 use crate::{Event, Failure, Message, MessageError, SetupError, Start, Terms, Where};
@@ -196,6 +196,66 @@ fn a_responder_that_answers_wrongly_fails_the_attempt() {
         assert!(!failed.is_empty() && world.nodes[0].inbound.is_empty(), "{what}");
         assert_eq!(world.nodes[0].control.status(PeerId(1)).unwrap().association, None);
     }
+}
+
+/// Node 0 begins, the rogue answers TLS and has the offer.
+fn offered_to() -> (World, Rogue, ChannelId) {
+    let mut world = World::new(1, 3, FAIR);
+    let mut rogue = Rogue::new(&world);
+    world.add(0, peer(1, Where::Address(address(1)), Start::Eager));
+    rogue.exchange(&mut world, Duration::from_millis(100));
+    let [(_, Signal::Connected), (id, Signal::Message(Message::Offer(_), _))] = rogue.signals[..] else {
+        panic!("{:?}", rogue.signals)
+    };
+    (world, rogue, id)
+}
+
+#[test]
+fn a_peer_that_trickles_gets_no_more_time() {
+    let head = 1000_u16.to_be_bytes();
+    // As a responder: the attempt ends after its ten seconds, once.
+    let (mut world, mut rogue, id) = offered_to();
+    rogue.channels.write(id, &head);
+    for second in 1..10 {
+        rogue.channels.write(id, &[0]);
+        rogue.exchange(&mut world, SECOND);
+        assert!(second == 10 || failures(&world).is_empty(), "{second}");
+    }
+    rogue.channels.write(id, &[0]);
+    rogue.exchange(&mut world, Duration::from_millis(1000));
+    assert_eq!(failures(&world), [Failure::TimedOut]);
+    let told = |(of, signal): &(_, Signal)| {
+        *of == id && matches!(signal, Signal::Closed(Closed::ByPeer(Code::GaveUp)))
+    };
+    assert!(rogue.signals.iter().any(told), "{:?}", rogue.signals);
+    world.ask(0, |control, now| control.remove_peer(PeerId(1), now));
+    rogue.exchange(&mut world, 8 * SECOND);
+    assert_eq!(failures(&world), [Failure::TimedOut]);
+    assert_eq!(world.nodes[0].control.connections(), 0);
+    // As an initiator: its channel ends after fifteen.
+    let (mut world, mut rogue, id) = connected();
+    rogue.channels.write(id, &head);
+    for _ in 0..16 {
+        if rogue.signals.len() == 1 {
+            rogue.channels.write(id, &[0]);
+        }
+        rogue.channels.renew(id, world.now);
+        rogue.exchange(&mut world, SECOND);
+    }
+    assert_eq!(world.nodes[0].control.connections(), 0);
+    assert_eq!(failures(&world), [Failure::TimedOut]);
+}
+
+#[test]
+fn a_yield_is_no_failure_and_gives_the_other_end_time() {
+    let (mut world, mut rogue, id) = offered_to();
+    rogue.channels.close(id, Code::Yield, world.now);
+    rogue.exchange(&mut world, 2 * SECOND);
+    assert_eq!(world.count(0, |event| matches!(event, Event::Yielded { .. })), 1);
+    assert_eq!(world.started(0).len(), 1, "the other end's own handshake has a moment");
+    rogue.exchange(&mut world, 3 * SECOND);
+    assert_eq!(world.started(0).len(), 2);
+    assert!(failures(&world).is_empty());
 }
 
 #[test]
