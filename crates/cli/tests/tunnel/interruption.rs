@@ -4,15 +4,6 @@ use strait_testbed::{Extra, State, TwoHosts};
 
 use crate::pair::{Family, Pair, allowed, fast};
 
-/// Kills a daemon as hard as can be, and waits until it is gone.
-fn kill(pair: &mut Pair, which: usize) {
-    let mut daemon = pair.daemons[which].take().unwrap();
-    daemon.signal(9).unwrap();
-    while daemon.ended().unwrap().is_none() {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-}
-
 #[test]
 fn either_daemon_may_be_killed_and_started_again() {
     if !allowed() {
@@ -20,7 +11,7 @@ fn either_daemon_may_be_killed_and_started_again() {
     }
     let mut pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
     for which in [0, 1] {
-        kill(&mut pair, which);
+        pair.kill(which);
         pair.start(which, Extra::default());
         // Whoever lived on sends with keys that the other has lost, until it learns better.
         pair.tcp(which, Family::V4, 100_000);
@@ -34,8 +25,8 @@ fn both_at_once_and_together_again() {
         return;
     }
     let mut pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
-    kill(&mut pair, 0);
-    kill(&mut pair, 1);
+    pair.kill(0);
+    pair.kill(1);
     pair.start(0, Extra::default());
     pair.start(1, Extra::default());
     pair.wait_for_session();

@@ -5,10 +5,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod addresses;
+mod capture;
 mod compression;
 mod interruption;
 mod life;
 mod loss;
+mod outside;
 mod pair;
 mod path_mtu;
 mod rekey;
