@@ -1,0 +1,137 @@
+"""A tunnel's ESP as scapy's own implementation sees it, with the keys that `danger_export_keys` wrote.
+
+The cipher is AEAD with 64-bit sequence numbers (RFC 4303 appendix A, RFC 4106, RFC 7634). Scapy knows the IV on the
+wire only; where it is implicit (RFC 8750) it is the sequence number, put in here before scapy sees the packet.
+"""
+
+import json
+import logging
+import struct
+import zlib
+
+logging.getLogger("scapy").setLevel(logging.ERROR)
+
+from scapy.layers.inet import IP, UDP  # noqa: E402
+from scapy.layers.ipsec import ESP, IPSecIntegrityError, SecurityAssociation, _ESPPlain  # noqa: E402
+
+AEAD = {"aes-128-gcm": "AES-GCM", "aes-256-gcm": "AES-GCM", "chacha20-poly1305": "CHACHA20-POLY1305"}
+IPV4, IPV6, IPCOMP, AGGFRAG = 4, 41, 108, 144
+BLOCK, PROBE = 0xF0, 0xF1  # private AGGFRAG sub-types
+DEFLATE = 1  # codec of a block
+
+Forged = IPSecIntegrityError
+
+
+class Association:
+    """One direction's key."""
+
+    def __init__(self, row):
+        self.direction = row["direction"]
+        self.spi = int(row["spi"], 16)
+        self.implicit = row["iv"] == "implicit"
+        key = bytes.fromhex(row["key_and_salt"])
+        self.sa = SecurityAssociation(ESP, self.spi, crypt_algo=AEAD[row["suite"]], crypt_key=key, esn_en=True)
+
+    def open(self, datagram):
+        """The sequence number, next header and payload of a datagram; `Forged` when the ICV is wrong."""
+        seq = struct.unpack("!L", datagram[4:8])[0]
+        if self.implicit:
+            datagram = datagram[:8] + struct.pack("!Q", seq) + datagram[8:]
+        plain = self.sa.crypt_algo.decrypt(self.sa, ESP(datagram), self.sa.crypt_key, esn_en=True, esn=0)
+        return seq, plain.nh, plain.data
+
+    def seal(self, seq, packet):
+        """A datagram with one IPv4 packet."""
+        iv = struct.pack("!Q", seq)
+        pad = -(len(packet) + 2) % 4
+        plain = _ESPPlain(
+            spi=self.spi, seq=seq, iv=iv, data=packet, padding=bytes(range(1, pad + 1)), padlen=pad, nh=IPV4
+        )
+        sealed = bytes(self.sa.crypt_algo.encrypt(self.sa, plain, self.sa.crypt_key, esn_en=True, esn=0))
+        return sealed[:8] + sealed[16:] if self.implicit else sealed
+
+
+def associations(path):
+    """The associations of a key file by SPI."""
+    with open(path) as file:
+        found = [Association(json.loads(line)) for line in file]
+    return {association.spi: association for association in found}
+
+
+def is_esp(datagram):
+    """Whether a datagram of the tunnel's port is ESP, by its first byte."""
+    return len(datagram) > 8 and 0x04 <= datagram[0] <= 0x0F
+
+
+def length(packet):
+    """How long the IP packet at the start of some bytes says that it is."""
+    if packet[0] >> 4 == 4:
+        return struct.unpack("!H", packet[2:4])[0]
+    return 40 + struct.unpack("!H", packet[4:6])[0]
+
+
+def cut(region):
+    """The whole IP packets at the start of some bytes; padding ends them (RFC 9347 section 6.1.3.3)."""
+    packets = []
+    while region and region[0] >> 4 in (4, 6):
+        end = length(region)
+        assert end <= len(region), "a packet is cut"
+        packets.append(region[:end])
+        region = region[end:]
+    return packets
+
+
+def inflate(data):
+    """Raw DEFLATE to its end and no further (RFC 1951)."""
+    stream = zlib.decompressobj(wbits=-15)
+    out = stream.decompress(data)
+    assert stream.eof and not stream.unused_data, "DEFLATE does not end with the payload"
+    return out
+
+
+class Reader:
+    """What the payloads of one association carry."""
+
+    def __init__(self):
+        self.parts = {}
+
+    def read(self, next_header, payload):
+        """The kind of a payload and the packets that it completes."""
+        if next_header in (IPV4, IPV6):
+            return "packet", [payload]
+        if next_header == IPCOMP:
+            inner, _, cpi = struct.unpack("!BBH", payload[:4])
+            assert (inner in (IPV4, IPV6), cpi) == (True, 2), f"IPComp of {inner} with CPI {cpi}"
+            return "ipcomp", [inflate(payload[4:])]
+        assert next_header == AGGFRAG, f"next header {next_header}"
+        if payload[0] == 0:
+            offset = struct.unpack("!H", payload[2:4])[0]
+            assert offset == 0, "a bundle that begins with a fragment"
+            return "bundle", cut(payload[4:])
+        if payload[0] == BLOCK:
+            return self.part(payload)
+        return "other", []
+
+    def part(self, payload):
+        """A part of a block; the last to come completes it."""
+        codec, name, part, parts = struct.unpack("!BHBB", payload[1:6])
+        have = self.parts.setdefault(name, {})
+        have[part] = payload[6:]
+        if len(have) < parts:
+            return "part", []
+        whole = b"".join(self.parts.pop(name)[at] for at in range(parts))
+        assert codec == DEFLATE, f"codec {codec}"
+        return "block", cut(inflate(whole))
+
+
+def datagrams(pcap, port):
+    """The UDP payloads of a capture's datagrams from or to a port."""
+    from scapy.utils import PcapReader
+
+    with PcapReader(pcap) as frames:
+        for frame in frames:
+            if UDP in frame and port in (frame[UDP].sport, frame[UDP].dport):
+                yield bytes(frame[UDP].payload)
+
+
+__all__ = ["IP", "UDP", "Forged", "Reader", "associations", "datagrams", "is_esp"]

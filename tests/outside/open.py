@@ -1,0 +1,25 @@
+"""Opens every ESP packet of a capture with scapy and prints what was in it, one JSON object a line.
+
+    open.py KEYS PCAP PORT
+"""
+
+import json
+import sys
+
+import esp
+
+
+def main(keys, pcap, port):
+    associations = esp.associations(keys)
+    readers = {spi: esp.Reader() for spi in associations}
+    for datagram in esp.datagrams(pcap, int(port)):
+        if not esp.is_esp(datagram):
+            continue
+        spi = int.from_bytes(datagram[:4], "big")
+        seq, next_header, payload = associations[spi].open(datagram)
+        kind, packets = readers[spi].read(next_header, payload)
+        line = {"direction": associations[spi].direction, "spi": spi, "seq": seq, "kind": kind}
+        print(json.dumps(line | {"packets": [packet.hex() for packet in packets]}))
+
+
+main(*sys.argv[1:])
