@@ -13,10 +13,13 @@
 //!            |      \         /      v
 //!            +------ Control --------+                   network.rs moves time and datagrams
 //! ```
+//!
+//! [`Halves`] are one direction alone, under a key that everybody knows.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod conversation;
+mod halves;
 mod host;
 mod link;
 mod network;
@@ -26,6 +29,7 @@ mod queue;
 mod settings;
 
 pub use conversation::{Conversation, Filler, Tally};
+pub use halves::{Halves, HalvesSettings};
 pub use host::{Delivered, Host};
 pub use link::{Arrivals, Link, LinkCounters, LinkSettings, Loss, Reordering, Switch};
 pub use network::{Datagram, Network};

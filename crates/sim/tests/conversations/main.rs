@@ -4,5 +4,23 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod bundles_and_blocks;
 mod establish_and_exchange;
+mod foreign_source;
+mod forged_and_truncated;
+mod forwarding;
+mod hostile_peer;
+mod idle_is_silent;
+mod link_down_and_up;
+mod pacing;
+mod path_mtu;
+mod rekey_under_load;
+mod rekey_under_loss;
+mod replay_attack;
+mod replay_window;
+mod restart_of_one_side;
+mod roaming;
+mod same_seed_same_run;
+mod silence_probe_then_handshake;
+mod simultaneous_start;
 mod stage;

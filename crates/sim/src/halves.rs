@@ -1,0 +1,323 @@
+//! One direction under a key that everybody knows: a sending half facing a receiving half, without a keeper of
+//! keys, so that a test can seal what no peer would send and open a datagram at a time.
+
+use std::io::IoSlice;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use strait_clock::Time;
+use strait_compress::{Backoff, CodecSet};
+use strait_crypto::{Aead, ICV_LEN, Key, KeyMaterial, NonceCounter, Suite};
+use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
+use strait_ipsec::outbound::{self, Outlet, Refused, Train};
+use strait_ipsec::{
+    Counters, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters, PeerSpec,
+    Policies, Reason, Rule, RuleSet, SaSpec,
+};
+use strait_scheduler::Rate;
+use strait_wire::{Esn, Protocol, Spi, Tos, esp, vnet};
+
+use crate::host::split;
+use crate::{Datagram, NodeId, prefixes};
+
+/// The association's number at the receiver.
+const SPI: Spi = Spi(0x0400_0001);
+/// Its keying material: everybody's.
+const MATERIAL: [u8; 36] = *b"a key that everybody knows, and salt";
+
+/// What the two halves agreed on.
+#[derive(Clone, Debug)]
+pub struct HalvesSettings {
+    /// What seals.
+    pub suite: Suite,
+    /// Where the IV is.
+    pub iv: IvMode,
+    /// What may be inside.
+    pub payloads: Payloads,
+    /// The sender's rate.
+    pub up: Option<Rate>,
+    /// The sender's compression rules.
+    pub rules: Vec<Rule>,
+    /// Largest outer IP packet.
+    pub mtu: u16,
+    /// What the receiver's host takes.
+    pub udp_offload: UdpOffload,
+}
+
+impl Default for HalvesSettings {
+    fn default() -> HalvesSettings {
+        HalvesSettings {
+            suite: Suite::Aes128Gcm,
+            iv: IvMode::Implicit,
+            payloads: Payloads::Strait { codecs: CodecSet::ALL, block_cap: 65_536 },
+            up: None,
+            rules: Vec::new(),
+            mtu: 1500,
+            udp_offload: UdpOffload::Unsupported,
+        }
+    }
+}
+
+/// The sending half of node 0 facing the receiving half of node 1.
+#[derive(Debug)]
+pub struct Halves {
+    /// The sending half.
+    pub outbound: Outbound,
+    /// The receiving half.
+    pub inbound: Inbound,
+    counters: [Arc<Counters>; 2],
+    rules: Arc<RuleSet>,
+    sealer: Sealer,
+    from: SocketAddr,
+}
+
+impl Halves {
+    /// Halves that have sent and received nothing.
+    #[must_use]
+    pub fn new(settings: HalvesSettings, now: Time) -> Halves {
+        let (here, there) = (NodeId(0), NodeId(1));
+        let counters = [Arc::new(Counters::default()), Arc::new(Counters::default())];
+        let out = outbound::Settings { up: settings.up, overhead: 0, link_mtu: settings.mtu };
+        let mut outbound = Outbound::new(out, Box::new(Backoff::new(1)), Arc::clone(&counters[0]), now);
+        let into = inbound::Settings { forwarding: Forwarding::None, udp_offload: settings.udp_offload };
+        let mut inbound = Inbound::new(into, Arc::clone(&counters[1]));
+        let rules = Arc::new(RuleSet::new(settings.rules.clone()));
+        let spec = PeerSpec {
+            id: there.peer(),
+            allowed: Vec::new(),
+            endpoint: Some(there.outer_v4()),
+            mtu: Some(settings.mtu),
+            counters: Arc::new(PeerCounters::default()),
+        };
+        let nowhere = &mut Catch::default();
+        for order in [
+            outbound::Order::Policies(behind(there)),
+            outbound::Order::Rules(Arc::clone(&rules)),
+            outbound::Order::AddPeer(Box::new(spec)),
+            outbound::Order::Rate(there.peer(), settings.up),
+        ] {
+            outbound.handle(order, now, nowhere);
+        }
+        if let Some(spec) = sa(&settings, there) {
+            outbound.handle(outbound::Order::Install(Box::new(OutboundSa::new(&spec))), now, nowhere);
+        }
+        inbound.handle(inbound::Order::Policies(behind(here)));
+        inbound.handle(inbound::Order::AddPeer(here.peer(), Arc::new(PeerCounters::default())));
+        if let Some(spec) = sa(&settings, here) {
+            inbound.handle(inbound::Order::Install(Box::new(InboundSa::new(&spec))));
+        }
+        let sealer = Sealer::new(settings.suite, settings.iv);
+        Halves { outbound, inbound, counters, rules, sealer, from: here.outer_v4() }
+    }
+
+    /// What the sender counts.
+    #[must_use]
+    pub fn sender(&self) -> &Counters {
+        &self.counters[0]
+    }
+
+    /// What the receiver counts.
+    #[must_use]
+    pub fn receiver(&self) -> &Counters {
+        &self.counters[1]
+    }
+
+    /// The sender's rules.
+    #[must_use]
+    pub fn rules(&self) -> &RuleSet {
+        &self.rules
+    }
+
+    /// Sends packets that the node finds all at once; gives what left for the network.
+    pub fn send<P: AsRef<[u8]>>(&mut self, packets: &[P], now: Time) -> Vec<Datagram> {
+        let mut catch = Catch::at(now, self.from);
+        for packet in packets {
+            self.outbound.packet(packet.as_ref(), &vnet::Header::default(), now, &mut catch);
+        }
+        self.outbound.release(now, &mut catch);
+        catch.sent
+    }
+
+    /// Sends a super-packet; gives what left for the network.
+    pub fn send_offloaded(&mut self, packet: &[u8], offload: &vnet::Header, now: Time) -> Vec<Datagram> {
+        let mut catch = Catch::at(now, self.from);
+        self.outbound.packet(packet, offload, now, &mut catch);
+        self.outbound.release(now, &mut catch);
+        catch.sent
+    }
+
+    /// Sends whatever waits, as time passes from `now`; gives what left and when all of it had.
+    pub fn drain(&mut self, mut now: Time) -> (Vec<Datagram>, Time) {
+        let mut sent = Vec::new();
+        loop {
+            let mut catch = Catch::at(now, self.from);
+            self.outbound.release(now, &mut catch);
+            sent.append(&mut catch.sent);
+            match self.outbound.poll_timeout() {
+                Some(deadline) => now = now.max(deadline.at),
+                None => return (sent, now),
+            }
+        }
+    }
+
+    /// Receives one datagram; gives the IP packets it brought the host.
+    pub fn receive(&mut self, datagram: &Datagram, now: Time) -> Vec<Vec<u8>> {
+        let mut bytes = datagram.bytes.clone();
+        let segment = bytes.len();
+        self.receive_batch(datagram.from, datagram.tos, segment, &mut bytes, now)
+    }
+
+    /// Receives datagrams of `segment` bytes at once; gives the IP packets they brought the host.
+    pub fn receive_batch(
+        &mut self,
+        from: SocketAddr,
+        tos: Tos,
+        segment: usize,
+        bytes: &mut [u8],
+        now: Time,
+    ) -> Vec<Vec<u8>> {
+        let mut catch = Catch::default();
+        self.inbound.datagrams(Batch { from, tos, segment, bytes }, now, &mut catch);
+        catch.delivered
+    }
+
+    /// Seals any payload under the peer's own key, with the next number that [`Halves::seal`] has not used.
+    #[must_use]
+    pub fn seal(&mut self, next: Protocol, payload: &[u8]) -> Datagram {
+        let bytes = self.sealer.seal(next, payload);
+        Datagram { at: Time::ZERO, from: self.from, to: NodeId(1).outer_v4(), tos: Tos(0), bytes }
+    }
+
+    /// What the receiver counted for `reason`.
+    #[must_use]
+    pub fn refused(&self, reason: Reason) -> u64 {
+        self.receiver().drops.get(reason)
+    }
+}
+
+/// The prefixes behind `node` are its own.
+fn behind(node: NodeId) -> Arc<Policies> {
+    let mut policies = Policies::new();
+    for prefix in prefixes(node).iter().filter_map(|prefix| prefix.parse().ok()) {
+        policies.allow(prefix, node.peer());
+    }
+    Arc::new(policies)
+}
+
+fn sa(settings: &HalvesSettings, peer: NodeId) -> Option<SaSpec> {
+    let key = material(settings.suite)?;
+    Some(SaSpec { spi: SPI, peer: peer.peer(), key, iv: settings.iv, payloads: settings.payloads })
+}
+
+fn material(suite: Suite) -> Option<KeyMaterial> {
+    KeyMaterial::new(suite, MATERIAL.get(..suite.key_material_len())?).ok()
+}
+
+/// Makes ESP packets by RFC 4303 alone.
+struct Sealer {
+    key: Option<Key>,
+    nonces: NonceCounter,
+    iv: IvMode,
+}
+
+impl core::fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("[key]")
+    }
+}
+
+impl Sealer {
+    fn new(suite: Suite, iv: IvMode) -> Sealer {
+        Sealer { key: material(suite).map(|material| Key::new(&material)), nonces: NonceCounter::new(), iv }
+    }
+
+    fn seal(&mut self, next: Protocol, payload: &[u8]) -> Vec<u8> {
+        let (Some(key), Ok(nonce)) = (&self.key, self.nonces.next()) else { return Vec::new() };
+        let esn = Esn(nonce.value());
+        let mut packet = vec![0; esp::HEADER_LEN];
+        let _ = esp::Header { spi: SPI, seq: esn.low() }.emit(&mut packet);
+        if self.iv == IvMode::Explicit {
+            packet.extend_from_slice(&esn.0.to_be_bytes());
+        }
+        let pad = esp::pad_len(payload.len(), 4);
+        let mut text = payload.to_vec();
+        text.resize(payload.len() + pad + 2, 0);
+        let _ = esp::emit_trailer(text.get_mut(payload.len()..).unwrap_or_default(), next);
+        let aad = [&SPI.0.to_be_bytes()[..], &esn.0.to_be_bytes()].concat();
+        let icv = key.seal(nonce, &aad, &mut text).unwrap_or([0; ICV_LEN]);
+        [packet, text, icv.to_vec()].concat()
+    }
+}
+
+/// Keeps what the halves give out.
+#[derive(Debug)]
+struct Catch {
+    now: Time,
+    from: SocketAddr,
+    sent: Vec<Datagram>,
+    delivered: Vec<Vec<u8>>,
+}
+
+impl Default for Catch {
+    fn default() -> Catch {
+        Catch::at(Time::ZERO, NodeId(0).outer_v4())
+    }
+}
+
+impl Catch {
+    const fn at(now: Time, from: SocketAddr) -> Catch {
+        Catch { now, from, sent: Vec::new(), delivered: Vec::new() }
+    }
+}
+
+impl Outlet for Catch {
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
+        for datagram in train.datagrams() {
+            let bytes = datagram.to_vec();
+            self.sent.push(Datagram { at: self.now, from: self.from, to: train.to, tos: train.tos, bytes });
+        }
+        Ok(())
+    }
+
+    fn to_host(&mut self, packet: &[u8]) {
+        self.delivered.push(packet.to_vec());
+    }
+
+    fn notice(&mut self, _: Notice) {}
+}
+
+impl Inlet for Catch {
+    fn deliver(&mut self, header: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason> {
+        let bytes: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
+        self.delivered.extend(split(header, &bytes));
+        Ok(())
+    }
+
+    fn control(&mut self, _: SocketAddr, _: Tos, _: &[u8]) {}
+
+    fn order(&mut self, _: outbound::Order) {}
+
+    fn notice(&mut self, _: Notice) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Shape;
+
+    #[test]
+    fn what_is_sealed_by_hand_is_what_the_sending_half_seals() {
+        for suite in Suite::ALL {
+            for iv in [IvMode::Implicit, IvMode::Explicit] {
+                let mut halves =
+                    Halves::new(HalvesSettings { suite, iv, ..HalvesSettings::default() }, Time::ZERO);
+                let packet = Shape::new(NodeId(0).inner_v4(1), NodeId(1).inner_v4(2)).udp(b"hello");
+                let sent = halves.send(&[&packet], Time::ZERO);
+                let sealed = halves.seal(Protocol::IPIP, &packet);
+                assert_eq!(sent.len(), 1);
+                assert_eq!(sent[0].bytes, sealed.bytes);
+                assert_eq!(halves.receive(&sealed, Time::ZERO), [packet]);
+            }
+        }
+    }
+}

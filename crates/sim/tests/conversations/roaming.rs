@@ -1,0 +1,69 @@
+//! A peer that speaks from elsewhere is answered there; nobody else can move it.
+
+use std::net::SocketAddr;
+
+use strait_sim::{Conversation, Filler};
+
+use crate::stage::{A, B, Seed, Talk, joined, millis, seconds, v4};
+
+fn elsewhere(last: u8) -> SocketAddr {
+    SocketAddr::from(([198, 51, 100, last], 40_000))
+}
+
+#[test]
+fn traffic_follows_a_peer_from_place_to_place() {
+    let _seed = Seed(1);
+    let mut network = joined(1, |_| {});
+    for place in 1..20 {
+        network.readdress(A, elsewhere(place));
+        let mut hello = Conversation::new(v4(A, B, 7000), Filler::Text);
+        network.send(A, &hello.next_packet(100));
+        network.run_for(millis(20));
+        hello.note(&network.node_mut(B).take_delivered());
+        assert_eq!(hello.tally().missing(), 0);
+        assert_eq!(network.node(B).status(A).unwrap().endpoint, Some(elsewhere(place)));
+        let mut talk = Talk::new(A, B, 5000);
+        talk.run(&mut network, seconds(1), millis(50));
+        talk.finish(&mut network);
+        talk.assert_perfect();
+    }
+    assert_eq!(network.node(B).handshakes(), 1, "moving needs no handshake");
+}
+
+#[test]
+fn a_copy_from_elsewhere_does_not_move_the_peer() {
+    let _seed = Seed(2);
+    let mut network = joined(2, |_| {});
+    network.start_capture();
+    let mut talk = Talk::new(A, B, 5000);
+    talk.run(&mut network, seconds(2), millis(50));
+    let home = network.node(A).address();
+    for mut datagram in network.take_capture().into_iter().filter(|one| one.is_esp() && one.from == home) {
+        datagram.from = elsewhere(66);
+        network.inject(datagram);
+        assert_eq!(network.node(B).status(A).unwrap().endpoint, Some(home));
+    }
+    talk.run(&mut network, seconds(1), millis(50));
+    talk.finish(&mut network);
+    talk.assert_perfect();
+    assert_eq!(network.strays(), 0, "something was sent elsewhere");
+}
+
+#[test]
+fn an_old_packet_that_was_held_back_does_not_move_the_peer() {
+    let _seed = Seed(3);
+    let mut network = joined(3, |_| {});
+    network.start_capture();
+    network.link(A, B).switch = strait_sim::Switch::Down;
+    let mut talk = Conversation::new(v4(A, B, 7000), Filler::Text);
+    network.send(A, &talk.next_packet(100));
+    let mut held = network.take_capture().into_iter().find(strait_sim::Datagram::is_esp).unwrap();
+    network.link(A, B).switch = strait_sim::Switch::Up;
+    network.send(A, &talk.next_packet(100));
+    network.run_for(millis(50));
+    held.from = elsewhere(66);
+    network.inject(held);
+    talk.note(&network.node_mut(B).take_delivered());
+    assert_eq!(talk.tally().arrived, 2, "it is authentic and new");
+    assert_eq!(network.node(B).status(A).unwrap().endpoint, Some(network.node(A).address()));
+}
