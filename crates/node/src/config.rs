@@ -212,6 +212,15 @@ impl Config {
         sections::read(&text, path, &|file: &Path| key_file::read(file).map(|key| key.public()))
     }
 
+    /// As [`Config::load`] for a node that runs already with the key `public` from `key_file`, which is not read again.
+    pub(crate) fn reload(path: &Path, key_file: &Path, public: PublicKey) -> Result<Config, ConfigError> {
+        let known = |file: &Path| match file == key_file {
+            true => Ok(public),
+            false => key_file::read(file).map(|key| key.public()),
+        };
+        sections::read(&read(path)?, path, &known)
+    }
+
     /// Checks `text` as if it stood in the file `origin`; touches no file.
     ///
     /// # Errors

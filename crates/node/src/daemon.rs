@@ -17,7 +17,7 @@ mod report;
 mod roster;
 mod start;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -36,6 +36,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::local::{Answer, Asked, Request};
 use crate::network::{Network, Plan};
+use crate::udp::UdpSocket;
 
 pub use start::StartError;
 
@@ -61,20 +62,28 @@ struct Daemon {
     config: Config,
     plan: Plan,
     clock: Clock,
-    listen: SocketAddr,
+    socket: Arc<UdpSocket>,
     ranking: Ranking,
     control: Control,
     roster: Roster,
     rules: Arc<RuleSet>,
     counters: Arc<Counters>,
+    threads: Threads,
+    key_log: Option<KeyLog>,
+    quiet_until: Time,
+    names: Names,
+    /// Endpoints that names led to, as far as routes had to make way for them.
+    outer: Vec<IpAddr>,
+    network: Network,
+}
+
+/// The two packet threads, and the ways to them and from them.
+struct Threads {
     outward: Orders<outbound::Order>,
     inward: Orders<inbound::Order>,
-    from_threads: ControlReceiver,
-    to_control: ControlSender,
-    key_log: Option<KeyLog>,
-    names: Names,
-    network: Network,
-    threads: Vec<JoinHandle<()>>,
+    heard: ControlReceiver,
+    control: ControlSender,
+    handles: [JoinHandle<()>; 2],
 }
 
 /// Why the loop ended.
@@ -117,20 +126,20 @@ impl Daemon {
         self.announce_policies();
         ready::announce("READY=1");
         tracing::info!(
-            interface = %self.config.node.interface, listen = %self.listen,
+            interface = %self.config.node.interface, listen = %self.socket.local(),
             public_key = %self.control.public(), peers = self.config.peers.len(), "up"
         );
         let ended = loop {
             self.act();
             let deadline = self.deadline();
             tokio::select! {
-                Some(message) = self.from_threads.recv() => {
+                Some(message) = self.threads.heard.recv() => {
                     if let Some(failed) = self.hear(message) {
                         break failed;
                     }
                 }
                 Some((peer, answer)) = answers.recv() => {
-                    self.control.resolved(peer, answer, self.clock.now());
+                    self.resolved(peer, answer);
                 }
                 Some(Asked { request, answer, written }) = asked.recv() => {
                     // Whoever asked may be gone, which changes nothing.
@@ -174,7 +183,7 @@ impl Daemon {
                 None => break,
             }
             self.act();
-            next = self.from_threads.try_recv().ok();
+            next = self.threads.heard.try_recv().ok();
         }
         None
     }
@@ -206,10 +215,11 @@ impl Daemon {
 
     /// The threads end when nobody can give them orders any more; then the network is taken down.
     async fn end(self) {
-        let Daemon { outward, inward, threads, network, from_threads, config, .. } = self;
-        drop((outward, inward, from_threads));
+        let Daemon { threads, network, config, .. } = self;
+        let Threads { outward, inward, heard, handles, .. } = threads;
+        drop((outward, inward, heard));
         let joined = tokio::task::spawn_blocking(|| {
-            for thread in threads {
+            for thread in handles {
                 if thread.join().is_err() {
                     tracing::error!("a packet thread panicked");
                 }

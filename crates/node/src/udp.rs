@@ -174,6 +174,14 @@ impl UdpSocket {
         self.local
     }
 
+    /// Marks everything that is sent from now on, or nothing, for policy routing.
+    ///
+    /// # Errors
+    /// EPERM without CAP_NET_ADMIN.
+    pub fn set_mark(&self, mark: Option<u32>) -> io::Result<()> {
+        options::mark(&self.fd, mark.unwrap_or(0))
+    }
+
     /// Whether datagrams can be sent to `to` at all: an IPv4 socket reaches no IPv6 address.
     #[must_use]
     pub fn reaches(&self, to: SocketAddr) -> bool {

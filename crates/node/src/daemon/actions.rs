@@ -1,11 +1,16 @@
 //! What the keeper of keys wants done, done.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use strait_ipsec::{PeerId, Policies, inbound, outbound};
 use strait_keying::{Action, Event};
 
 use super::Daemon;
+
+/// How often a refused handshake is logged.
+const REFUSALS_EVERY: Duration = Duration::from_secs(1);
 
 impl Daemon {
     /// Does everything that is wanted now.
@@ -45,20 +50,20 @@ impl Daemon {
 
     // A packet thread that ended has said why, and the loop ends for it.
     fn order_out(&self, order: outbound::Order) {
-        let _ = self.outward.send(order);
+        let _ = self.threads.outward.send(order);
     }
 
     fn order_in(&self, order: inbound::Order) {
-        let _ = self.inward.send(order);
+        let _ = self.threads.inward.send(order);
     }
 
     /// Asks the resolver without waiting for it.
     fn look_up(&self, peer: PeerId, name: String) {
-        let (names, family) = (self.names.clone(), self.listen);
+        let (names, socket) = (self.names.clone(), Arc::clone(&self.socket));
         tokio::spawn(async move {
             let answer = match tokio::net::lookup_host(&name).await {
                 Ok(mut found) => {
-                    let usable = found.find(|address| family.is_ipv6() || address.is_ipv4());
+                    let usable = found.find(|address| socket.reaches(*address));
                     usable.ok_or_else(|| "the name has no address that this node can reach".to_owned())
                 }
                 Err(error) => Err(error.to_string()),
@@ -68,7 +73,28 @@ impl Daemon {
         });
     }
 
-    fn log(&self, event: &Event) {
+    /// Passes on where a name led; where the tunnel itself would swallow datagrams to there, routes make way first.
+    pub(super) fn resolved(&mut self, peer: PeerId, answer: Result<SocketAddr, String>) {
+        if let Ok(address) = answer
+            && self.plan.would_loop(address)
+        {
+            self.outer.push(address.ip());
+            if let Err(error) = self.reroute() {
+                tracing::error!(%address, "datagrams to a peer may be routed into the tunnel: {error}");
+            }
+        }
+        self.control.resolved(peer, answer, self.clock.now());
+    }
+
+    fn log(&mut self, event: &Event) {
+        if matches!(event, Event::Refused { .. }) {
+            // However many strangers knock, the log grows slowly.
+            let now = self.clock.now();
+            if now < self.quiet_until {
+                return;
+            }
+            self.quiet_until = now + REFUSALS_EVERY;
+        }
         let name = event.peer().and_then(|peer| self.control.status(peer)).map(|status| status.name);
         let peer = name.as_deref().unwrap_or("-");
         match event {

@@ -14,10 +14,16 @@ use super::Daemon;
 pub(super) enum ReloadError {
     #[error("nothing was changed: {0}")]
     Config(#[from] ConfigError),
-    #[error(
-        "nothing was changed: a default route to a peer comes or goes, which marks the tunnel's own packets; end the tunnel and start it again"
-    )]
-    Mark,
+    #[error("peers were changed, but not all addresses and routes: {0}")]
+    Routes(#[from] RerouteError),
+}
+
+/// Why addresses and routes are not all what they should be.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(super) enum RerouteError {
+    #[error("the tunnel's own packets cannot be marked for policy routing: {0}")]
+    Mark(#[source] std::io::Error),
     #[error(transparent)]
     Network(#[from] NetworkError),
 }
@@ -25,12 +31,10 @@ pub(super) enum ReloadError {
 impl Daemon {
     /// Reads the file again and makes what is new in it so; says what that was.
     pub(super) fn reload(&mut self) -> Result<Changes, ReloadError> {
-        let mut config = Config::load(&self.path)?;
+        // The privilege to read other users' files is gone, and the key is known.
+        let mut config =
+            Config::reload(&self.path, &self.config.node.private_key_file, self.control.public())?;
         let need_restart = keep_fixed(&self.config, &mut config);
-        let plan = Plan::of(&config);
-        if plan.mark != self.plan.mark {
-            return Err(ReloadError::Mark);
-        }
         let before = core::mem::replace(&mut self.config, config);
         if self.rules.rules() != self.config.rules.rules() {
             self.rules = Arc::new(self.config.rules.clone());
@@ -38,9 +42,20 @@ impl Daemon {
         let changes = Changes { need_restart, ..self.change_peers(&before) };
         self.act();
         self.announce_policies();
+        self.reroute()?;
+        Ok(changes)
+    }
+
+    /// Makes addresses and routes what the configuration asks for, given where peers are.
+    pub(super) fn reroute(&mut self) -> Result<(), RerouteError> {
+        let plan = Plan::around(&self.config, &self.outer);
+        // Before the routes that would lead unmarked packets into the tunnel.
+        if plan.mark != self.plan.mark {
+            self.socket.set_mark(plan.mark).map_err(RerouteError::Mark)?;
+        }
         self.network.change(&plan)?;
         self.plan = plan;
-        Ok(changes)
+        Ok(())
     }
 
     /// New peers in, gone ones out, the others told what is new.
@@ -92,8 +107,8 @@ fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         ("[link]", old.link != new.link),
         ("[session]", old.session != new.session),
     ];
-    // The interface's addresses and the table of its routes follow the file; the rest stays.
-    new.node = Node { address: b.address.clone(), table: b.table, ..old.node.clone() };
+    // The interface's addresses, the table of its routes and the mark follow the file; the rest stays.
+    new.node = Node { address: b.address.clone(), table: b.table, fwmark: b.fwmark, ..old.node.clone() };
     new.link = old.link;
     new.session = old.session;
     different.iter().filter(|(_, differs)| *differs).map(|(name, _)| (*name).to_owned()).collect()

@@ -31,7 +31,7 @@ impl Daemon {
                 .collect(),
             control: ControlReport {
                 wire_bytes: self.counters.control_wire.get(),
-                lost_messages: self.to_control.lost(),
+                lost_messages: self.threads.control.lost(),
             },
             engines: engines(),
             suites: Suite::ALL.iter().map(|suite| self.suite_report(*suite)).collect(),
@@ -43,7 +43,7 @@ impl Daemon {
         NodeReport {
             interface: node.interface.clone(),
             public_key: self.control.public().to_string(),
-            listen: self.listen.to_string(),
+            listen: self.socket.local().to_string(),
             addresses: node.address.iter().map(ToString::to_string).collect(),
             mtu: node.mtu,
             up_bits_per_second: self.config.link.up.map(Rate::bits),

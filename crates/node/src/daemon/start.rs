@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use super::key_log::{KeyLog, KeyLogError};
 use super::roster::Roster;
-use super::{Daemon, Names};
+use super::{Daemon, Names, Threads};
 use crate::channels::{orders, to_control};
 use crate::clock::Clock;
 use crate::config::{Config, ConfigError, KeyFileError};
@@ -87,6 +87,8 @@ pub(super) struct Started {
 
 /// Opens, makes and starts everything, in an order in which a failure leaves nothing behind.
 pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
+    // A working directory is not this program's to keep.
+    let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let config = Config::load(path)?;
     let key = config.private_key()?;
     let clock = Clock::start();
@@ -103,29 +105,7 @@ pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
     let mut control = Control::new(settings(&config, key, ranking, &clock)?, clock.now())?;
     let counters = Arc::new(Counters::default());
     let rules = Arc::new(config.rules.clone());
-    let (sender, from_threads) = to_control();
-    let (out_orders, out_queue) = orders().map_err(StartError::Runtime)?;
-    let (in_orders, in_queue) = orders().map_err(StartError::Runtime)?;
-    let outward = Outward {
-        tun: Arc::clone(&tun),
-        socket: Arc::clone(&socket),
-        outbound: outbound(&config, &counters, &clock)?,
-        orders: out_queue,
-        control: sender.clone(),
-        clock,
-    };
-    let listen = socket.local();
-    let inward = Inward {
-        inbound: inbound(&config, &tun, &counters),
-        socket,
-        tun,
-        orders: in_queue,
-        outward: out_orders.clone(),
-        control: sender.clone(),
-        clock,
-    };
-    let threads =
-        vec![outward.spawn().map_err(StartError::Runtime)?, inward.spawn().map_err(StartError::Runtime)?];
+    let threads = threads(&config, &tun, &socket, &counters, clock)?;
     let mut roster = Roster::default();
     for peer in &config.peers {
         control.add_peer(roster.enter(peer), clock.now());
@@ -135,22 +115,52 @@ pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
         config,
         plan,
         clock,
-        listen,
+        socket,
         ranking,
         control,
         roster,
         rules,
         counters,
-        outward: out_orders,
-        inward: in_orders,
-        from_threads,
-        to_control: sender,
-        key_log,
-        names,
-        network,
         threads,
+        key_log,
+        quiet_until: clock.now(),
+        names,
+        outer: Vec::new(),
+        network,
     };
     Ok(Started { daemon, local, metrics })
+}
+
+/// Starts the two packet threads.
+fn threads(
+    config: &Config,
+    tun: &Arc<Tun>,
+    socket: &Arc<UdpSocket>,
+    counters: &Arc<Counters>,
+    clock: Clock,
+) -> Result<Threads, StartError> {
+    let (control, heard) = to_control();
+    let (outward, out_queue) = orders().map_err(StartError::Runtime)?;
+    let (inward, in_queue) = orders().map_err(StartError::Runtime)?;
+    let out = Outward {
+        tun: Arc::clone(tun),
+        socket: Arc::clone(socket),
+        outbound: outbound(config, counters, &clock)?,
+        orders: out_queue,
+        control: control.clone(),
+        clock,
+    };
+    let into = Inward {
+        inbound: inbound(config, tun, counters),
+        socket: Arc::clone(socket),
+        tun: Arc::clone(tun),
+        orders: in_queue,
+        outward: outward.clone(),
+        control: control.clone(),
+        clock,
+    };
+    let handles = [out.spawn().map_err(StartError::Runtime)?, into.spawn().map_err(StartError::Runtime)?];
+    Ok(Threads { outward, inward, heard, control, handles })
 }
 
 /// What each suite costs on this machine.

@@ -92,6 +92,12 @@ impl Plan {
     /// what wg-quick(8) does for default routes.
     #[must_use]
     pub fn of(config: &Config) -> Plan {
+        Plan::around(config, &[])
+    }
+
+    /// As [`Plan::of`] when peers are also at the addresses `others`, which names led to.
+    #[must_use]
+    pub fn around(config: &Config, others: &[IpAddr]) -> Plan {
         let mut plan = Plan {
             mtu: config.node.mtu,
             addresses: config.node.address.iter().copied().collect(),
@@ -102,8 +108,8 @@ impl Plan {
             let networks = config.peers.iter().flat_map(|peer| &peer.allowed_ips).chain(&config.node.address);
             plan.forward = networks.map(Family::of).collect();
         }
-        let endpoints: Vec<IpAddr> =
-            config.peers.iter().filter_map(|peer| address(peer.endpoint.as_ref()?)).collect();
+        let written = config.peers.iter().filter_map(|peer| address(peer.endpoint.as_ref()?));
+        let endpoints: Vec<IpAddr> = written.chain(others.iter().copied()).collect();
         for net in config.peers.iter().flat_map(|peer| &peer.allowed_ips) {
             plan.route(*net, config.node.table, &endpoints);
         }
@@ -168,9 +174,9 @@ impl Plan {
     /// Whether datagrams to `endpoint` would be routed into the tunnel themselves.
     #[must_use]
     pub fn would_loop(&self, endpoint: SocketAddr) -> bool {
-        let direct =
-            self.routes.iter().filter(|route| self.mark != Some(route.table) || self.rules.is_empty());
-        direct.into_iter().any(|route| route.destination.contains(&endpoint.ip()))
+        // Marked packets do not see the table of the mark.
+        let seen = |route: &&Route| self.rules.is_empty() || self.mark != Some(route.table);
+        self.routes.iter().filter(seen).any(|route| route.destination.contains(&endpoint.ip()))
     }
 }
 

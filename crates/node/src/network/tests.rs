@@ -8,6 +8,10 @@ const KEYS: [&str; 2] =
     ["wXKeEeD2sUcsfgwA2rO7tClR0yGv6Ro0Hk4mVF2RQhI=", "QfJ2Cwk5m1TCsqM7cT2qFJ0c3H3Wc0o1o9hGfJ8YzUE="];
 
 fn plan(node: &str, peers: &[(&str, &str)]) -> Plan {
+    Plan::of(&config(node, peers))
+}
+
+fn config(node: &str, peers: &[(&str, &str)]) -> Config {
     let head = "[node]\nprivate_key_file = \"k\"\naddress = [\"10.77.0.1/24\", \"fd77::1/64\"]\n";
     let peers = KEYS.iter().zip(peers).map(|(key, (endpoint, allowed))| {
         let endpoint =
@@ -15,7 +19,7 @@ fn plan(node: &str, peers: &[(&str, &str)]) -> Plan {
         format!("[[peer]]\npublic_key = \"{key}\"\nallowed_ips = [{allowed}]\n{endpoint}")
     });
     let text = format!("{head}{node}{}", peers.collect::<String>());
-    Plan::of(&Config::parse(&text, Path::new("x.toml")).unwrap())
+    Config::parse(&text, Path::new("x.toml")).unwrap()
 }
 
 fn routes(plan: &Plan) -> Vec<String> {
@@ -57,6 +61,16 @@ fn halves_and_networks_around_an_endpoint_count_as_full() {
     let around = plan("fwmark = 7\n", &[("192.0.2.1:1", "\"192.0.0.0/16\"")]);
     assert_eq!(routes(&around), ["192.0.0.0/16 in 7"]);
     assert!(around.rules.iter().any(|rule| rule.lookup == plan::Lookup::MainBeyond(16)));
+}
+
+#[test]
+fn a_name_that_leads_into_the_tunnel_moves_the_route() {
+    let config = config("", &[("vpn.example.net:1", "\"192.0.0.0/16\"")]);
+    let (before, endpoint): (_, std::net::SocketAddr) = (Plan::of(&config), "192.0.2.1:1".parse().unwrap());
+    assert!(before.would_loop(endpoint) && before.mark.is_none());
+    let after = Plan::around(&config, &[endpoint.ip()]);
+    assert!(!after.would_loop(endpoint) && after.mark.is_some());
+    assert_eq!(routes(&after), ["192.0.0.0/16 in 21332"]);
 }
 
 #[test]
