@@ -1,15 +1,18 @@
+# Flags go along in DEMO and BENCH, for example: make demo DEMO="--link 512kbit"
+#
 # demo    two hosts, a thin link and a tunnel on this machine; needs a Rust toolchain and a C compiler
 # test    everything that must hold: form, lints, documentation, tests, end-to-end tests, a short fuzz run
 # bench   figures of speed and memory, side by side with others, as ratios
 
 CARGO ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Seconds of fuzzing for each target in `make test`.
 FUZZ ?= 2
 
-.PHONY: demo test bench build check setup clean
+.PHONY: demo test bench build check setup-build setup clean
 
 demo: build
-	target/release/strait demo $(DEMO)
+	$(TARGET)/release/strait demo $(DEMO)
 
 build: setup-build
 	$(CARGO) build --release --locked
@@ -17,16 +20,14 @@ build: setup-build
 test: setup
 	scripts/test $(FUZZ)
 
+# The quick part of `make test`.
 check:
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
+	scripts/test check
 
 bench: setup build
-	scripts/bench
+	$(CARGO) run --release --locked --package strait-bench -- $(BENCH)
 
 # What building needs, and what the tests need besides; installed where that is possible, named where it is not.
-.PHONY: setup-build
 setup-build:
 	scripts/setup build
 

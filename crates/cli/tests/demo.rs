@@ -14,15 +14,6 @@ fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_strait"))
 }
 
-/// Whether this user may do everything; says so when a test is skipped.
-fn root() -> bool {
-    let allowed = sandbox::may_make_namespaces() && Path::new("/dev/net/tun").exists();
-    if !allowed {
-        eprintln!("skipped: may not make network namespaces and TUN devices (run as root)");
-    }
-    allowed
-}
-
 /// A command that keeps its temporary files in `dir`.
 fn within(dir: &Workdir, program: &Path) -> Command {
     let mut command = Command::new(program);
@@ -44,7 +35,7 @@ fn figures(output: &Output) -> Value {
 
 #[test]
 fn it_ends_with_figures_that_show_what_compression_saves() {
-    if !root() {
+    if !sandbox::allows_tests() {
         return;
     }
     let dir = Workdir::create().unwrap();
@@ -60,7 +51,7 @@ fn it_ends_with_figures_that_show_what_compression_saves() {
 
 #[test]
 fn named_files_and_kept_logs() {
-    if !root() {
+    if !sandbox::allows_tests() {
         return;
     }
     let dir = Workdir::create().unwrap();
@@ -82,7 +73,7 @@ fn named_files_and_kept_logs() {
 
 #[test]
 fn interrupted_at_any_moment_it_leaves_nothing() {
-    if !root() {
+    if !sandbox::allows_tests() {
         return;
     }
     for (signal, after) in [("INT", 300), ("TERM", 1_500), ("INT", 4_000), ("HUP", 6_000)] {
@@ -104,7 +95,7 @@ fn interrupted_at_any_moment_it_leaves_nothing() {
 
 #[test]
 fn killed_it_leaves_no_process() {
-    if !root() {
+    if !sandbox::allows_tests() {
         return;
     }
     let dir = Workdir::create().unwrap();
@@ -147,7 +138,7 @@ const NOBODY: [&str; 5] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear
 
 #[test]
 fn an_ordinary_user_can_run_it() {
-    if !root() {
+    if !sandbox::allows_tests() {
         return;
     }
     let open = std::fs::metadata("/dev/net/tun").unwrap().permissions().mode() & 0o006 == 0o006;
@@ -171,7 +162,7 @@ fn assert_refused(output: &Output, fix: &str) {
 
 #[test]
 fn a_closed_tun_device_is_named_with_the_fix() {
-    if !root() {
+    if !sandbox::allows_tests() {
         return;
     }
     let (dir, copy) = for_anybody();
@@ -190,7 +181,7 @@ fn a_closed_tun_device_is_named_with_the_fix() {
 
 #[test]
 fn forbidden_user_namespaces_are_named_with_the_fix() {
-    if !root() {
+    if !sandbox::allows_tests() {
         return;
     }
     let (dir, copy) = for_anybody();

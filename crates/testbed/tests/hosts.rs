@@ -11,15 +11,6 @@ use strait_testbed::{Error, LinkSpec, Namespace, State, Transfer, TwoHosts, sand
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Whether hosts can be made; says so when a test is skipped.
-fn allowed() -> bool {
-    let allowed = sandbox::may_make_namespaces();
-    if !allowed {
-        eprintln!("skipped: may not make network namespaces (run as root)");
-    }
-    allowed
-}
-
 fn transfer(hosts: &TwoHosts, address: IpAddr, content: &Arc<[u8]>) -> Result<Duration, Error> {
     let (from, to) = (&hosts.a, &hosts.b);
     Transfer { from, to, address, name: "test", content, patience: PATIENCE }.run(&mut |_| {})
@@ -31,7 +22,7 @@ fn content(size: usize) -> Arc<[u8]> {
 
 #[test]
 fn a_thin_link_carries_what_its_rate_allows_and_counts_it() {
-    if !allowed() {
+    if !sandbox::allows_tests() {
         return;
     }
     let hosts = TwoHosts::direct(LinkSpec::thin(Rate::from_bits(8_000_000).unwrap())).unwrap();
@@ -65,7 +56,7 @@ fn a_thin_link_carries_what_its_rate_allows_and_counts_it() {
 
 #[test]
 fn what_does_not_fit_the_queue_is_dropped() {
-    if !allowed() {
+    if !sandbox::allows_tests() {
         return;
     }
     let spec =
@@ -87,7 +78,7 @@ fn what_does_not_fit_the_queue_is_dropped() {
 
 #[test]
 fn a_link_changes_its_rate() {
-    if !allowed() {
+    if !sandbox::allows_tests() {
         return;
     }
     let mut hosts = TwoHosts::direct(LinkSpec::thin(Rate::from_bits(64_000).unwrap())).unwrap();
@@ -100,7 +91,7 @@ fn a_link_changes_its_rate() {
 
 #[test]
 fn a_router_stands_between() {
-    if !allowed() {
+    if !sandbox::allows_tests() {
         return;
     }
     let hosts = TwoHosts::routed(LinkSpec::unshaped(), LinkSpec::unshaped()).unwrap();
@@ -113,7 +104,7 @@ fn a_router_stands_between() {
 
 #[test]
 fn a_dead_link_ends_a_transfer_with_where_it_stood() {
-    if !allowed() {
+    if !sandbox::allows_tests() {
         return;
     }
     let hosts = TwoHosts::direct(LinkSpec::unshaped()).unwrap();
@@ -139,7 +130,7 @@ fn a_dead_link_ends_a_transfer_with_where_it_stood() {
 
 #[test]
 fn hosts_are_apart_and_commands_run_inside() {
-    if !allowed() {
+    if !sandbox::allows_tests() {
         return;
     }
     let host = Namespace::create("alone").unwrap();
@@ -155,7 +146,7 @@ fn hosts_are_apart_and_commands_run_inside() {
 
 #[test]
 fn ends_take_addresses_and_an_mtu() {
-    if !allowed() {
+    if !sandbox::allows_tests() {
         return;
     }
     let hosts = TwoHosts::direct(LinkSpec::unshaped()).unwrap();

@@ -13,14 +13,6 @@ fn thin() -> LinkSpec {
     LinkSpec::thin(Rate::from_bits(20_000_000).unwrap())
 }
 
-fn allowed() -> bool {
-    let allowed = sandbox::may_make_namespaces();
-    if !allowed {
-        eprintln!("skipped: may not make network namespaces (run as root)");
-    }
-    allowed
-}
-
 fn transfer(hosts: &TwoHosts, size: usize) {
     let content: Arc<[u8]> = (0..size).map(|index| (index / 3) as u8).collect();
     for address in [hosts.address_of_b().0, hosts.address_of_b().1] {
@@ -38,7 +30,7 @@ fn transfer(hosts: &TwoHosts, size: usize) {
 
 #[test]
 fn tcp_survives_a_bad_wire() {
-    if !allowed() {
+    if !sandbox::allows_tests() {
         return;
     }
     let mut count = 0_u32;
@@ -57,7 +49,7 @@ fn tcp_survives_a_bad_wire() {
 
 #[test]
 fn what_passed_can_be_sent_again() {
-    if !allowed() {
+    if !sandbox::allows_tests() {
         return;
     }
     const MARK: &[u8] = b"a datagram that comes back";
@@ -89,7 +81,7 @@ fn what_passed_can_be_sent_again() {
 
 #[test]
 fn a_link_that_is_pulled_and_plugged_in_works_again() {
-    if !allowed() {
+    if !sandbox::allows_tests() {
         return;
     }
     let (hosts, relay) = Relay::between(thin(), |_, _| Fate::Pass).unwrap();
