@@ -73,6 +73,8 @@ fn what_is_bent_or_cut_is_counted_and_harmless() {
     bare[40..42].fill(0);
     for at in HEADERS..bare.len() {
         let mut bent = bare.clone();
+        // A number of its own for each, or it would be known as a repeated one before anybody looks inside.
+        bent[HEADERS + 4..HEADERS + 8].copy_from_slice(&(1000 + u32::try_from(at).unwrap()).to_be_bytes());
         bent[at] ^= 0x55;
         relay.inject(Direction::There, &bent);
     }
@@ -81,7 +83,7 @@ fn what_is_bent_or_cut_is_counted_and_harmless() {
     }
     let tampered = |reason| pair.drops(1, reason);
     eventually("bent datagrams are counted", || {
-        tampered("forged") >= 20 && tampered("malformed-esp") + tampered("unknown-datagram") > 0
+        tampered("forged") >= 100 && tampered("malformed-esp") > 0 && tampered("unknown-spi") > 0
     });
     pair.tcp(1, Family::V4, 50_000);
     pair.tcp(0, Family::V6, 50_000);
