@@ -7,6 +7,7 @@ use std::path::Path;
 use strait_node::config::{Config, template};
 
 use crate::failure::{Failure, Outcome};
+use crate::units::counted;
 use crate::{flags, keys};
 
 /// Writes a configuration to fill in, and a key beside it if there is none.
@@ -46,8 +47,8 @@ pub(crate) fn check(flags: &flags::Check) -> Outcome {
         "{}: right. {} with {} and {}",
         flags.file.display(),
         config.node.interface,
-        counted(config.peers.len(), "peer", "peers"),
-        counted(config.rules.rules().len(), "compression rule", "compression rules"),
+        counted(config.peers.len() as u64, "peer"),
+        counted(config.rules.rules().len() as u64, "compression rule"),
     );
     println!("public key: {}", key.public());
     if config.peers.is_empty() {
@@ -59,10 +60,6 @@ pub(crate) fn check(flags: &flags::Check) -> Outcome {
 /// Reads a configuration.
 pub(crate) fn load(file: &Path) -> Result<Config, Failure> {
     Config::load(file).map_err(Failure::new)
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 #[cfg(test)]

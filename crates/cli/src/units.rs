@@ -32,6 +32,11 @@ pub(crate) fn span(time: Duration) -> String {
     }
 }
 
+/// A number of things: `1 peer`, `2 peers`.
+pub(crate) fn counted(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
 fn scaled(value: f64, units: &[&str]) -> String {
     let mut value = value;
     let mut units = units.iter().peekable();
@@ -87,6 +92,12 @@ mod tests {
         ] {
             assert_eq!(span(Duration::from_millis(millis)), expected);
         }
+    }
+
+    #[test]
+    fn things() {
+        assert_eq!(counted(1, "peer"), "1 peer");
+        assert_eq!(counted(0, "peer"), "0 peers");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use strait_node::report::{AssociationReport, NodeReport, PeerReport, Report, Rul
 use strait_scheduler::Rate;
 
 use crate::table::{Side, Table};
-use crate::units;
+use crate::units::{self, counted};
 
 /// The whole report; what never happened is left out.
 pub(crate) fn render(report: &Report) -> String {
@@ -78,7 +78,10 @@ fn one_peer(peer: &PeerReport) -> String {
         ("next keys", association.map(next_keys).unwrap_or_default()),
         ("paced at", peer.rate_bits_per_second.map(|bits| rate(bits) + &waiting).unwrap_or_default()),
         ("inner MTU", peer.inner_mtu.to_string()),
-        ("sent as", format!("{} bundles, {} compressed blocks", peer.bundles, peer.blocks)),
+        (
+            "sent as",
+            format!("{}, {}", counted(peer.bundles, "bundle"), counted(peer.blocks, "compressed block")),
+        ),
     ];
     format!("peer {}: {}\n{}{}", peer.name, peer.state, list(&lines), traffic(peer).render(2))
 }
@@ -87,8 +90,7 @@ fn handshake(peer: &PeerReport) -> String {
     let last = peer.last_handshake_seconds.map_or("never".to_owned(), |ago| format!("{} ago", span(ago)));
     match peer.failures {
         0 => last,
-        1 => format!("{last}; one attempt failed since"),
-        count => format!("{last}; {count} attempts failed since"),
+        count => format!("{last}; {} failed since", counted(u64::from(count), "attempt")),
     }
 }
 
