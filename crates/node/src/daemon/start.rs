@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use strait_compress::{Backoff, CodecSet};
 use strait_crypto::Ranking;
@@ -30,6 +31,10 @@ use crate::udp::{UdpError, UdpSocket};
 const BLOCK_CAP: u32 = 65_536;
 /// What the outer interface is taken to carry until the system or a probe says otherwise: Ethernet.
 const LINK_MTU: u16 = 1500;
+
+/// How often, and how far apart, what is in use is tried again: the kernel takes some 10 ms to bury a process.
+const RELEASE_TRIES: u32 = 10;
+const RELEASE_PAUSE: Duration = Duration::from_millis(50);
 
 /// Why a node is not up.
 #[derive(Debug, thiserror::Error)]
@@ -97,8 +102,10 @@ pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
     let metrics = config.node.metrics.map(Metrics::bind).transpose()?;
     let key_log = config.node.danger_export_keys.as_deref().map(KeyLog::open).transpose()?;
     let plan = Plan::of(&config);
-    let socket = Arc::new(UdpSocket::bind(config.node.listen, plan.mark)?);
-    let tun = Arc::new(Tun::open(&config.node.interface)?);
+    let bind = || UdpSocket::bind(config.node.listen, plan.mark);
+    let socket = Arc::new(patiently(bind, |error| matches!(error, UdpError::InUse { .. }))?);
+    let open = || Tun::open(&config.node.interface);
+    let tun = Arc::new(patiently(open, |error| matches!(error, TunError::Busy { .. }))?);
     let network = Network::set_up(tun.name(), &plan)?;
     crate::privileges::drop_all_but_network()?;
 
@@ -129,6 +136,17 @@ pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
         network,
     };
     Ok(Started { daemon, local, metrics })
+}
+
+/// Tries again for a moment what a killed daemon may not have let go of yet.
+fn patiently<T, E>(attempt: impl Fn() -> Result<T, E>, in_use: impl Fn(&E) -> bool) -> Result<T, E> {
+    for _ in 0..RELEASE_TRIES {
+        match attempt() {
+            Err(error) if in_use(&error) => std::thread::sleep(RELEASE_PAUSE),
+            other => return other,
+        }
+    }
+    attempt()
 }
 
 /// Starts the two packet threads.
