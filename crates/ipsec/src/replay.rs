@@ -36,19 +36,19 @@ impl ReplayWindow {
         ReplayWindow { highest: 0, seen: Box::new([0; WORDS]) }
     }
 
-    /// The whole number whose low half travelled, nearest to what was received last
-    /// (RFC 4303 appendix A2.2).
+    /// The whole number whose low half travelled, nearest to what was received last.
+    ///
+    /// RFC 4303 appendix A2.2 takes all that lies behind the window for the next epoch; here the half
+    /// that is nearer to the past is past, so an old packet is refused without being opened.
     pub(crate) fn infer(&self, low: SeqLow) -> Esn {
+        const EPOCH: u64 = 1 << 32;
         let top = self.highest;
         let candidate = (top & !0xffff_ffff) | u64::from(low.0);
-        let epoch = 1_u64 << 32;
-        let floor = top.saturating_sub(WINDOW - 1);
-        if candidate < floor {
-            // Behind the window in this epoch: it can only be a number of the next.
-            return Esn(candidate.checked_add(epoch).unwrap_or(candidate));
+        if top.saturating_sub(candidate) > EPOCH / 2 {
+            return Esn(candidate.checked_add(EPOCH).unwrap_or(candidate));
         }
-        if candidate > top && candidate - epoch.min(candidate) >= floor && candidate >= epoch {
-            return Esn(candidate - epoch);
+        if candidate.saturating_sub(top) > EPOCH / 2 {
+            return Esn(candidate.checked_sub(EPOCH).unwrap_or(candidate));
         }
         Esn(candidate)
     }
@@ -157,13 +157,19 @@ mod tests {
     fn the_high_half_is_inferred_across_the_wrap() {
         let mut window = ReplayWindow::new();
         let wrap = 1_u64 << 32;
-        for number in [1, wrap - 3, wrap - 1, wrap + 2, wrap, 2 * wrap - 1] {
+        for number in [1, wrap - 3, wrap - 1, wrap + 2, wrap, wrap + wrap / 2, 2 * wrap - 1] {
             assert_eq!(window.infer(Esn(number).low()), Esn(number), "{number}");
             if window.peek(Esn(number)).is_ok() {
                 window.commit(Esn(number), &Authentic::for_test());
             }
         }
-        // From 2^33 - 1, an old low half above the window is of this epoch, a small one of the next.
+        // From 2^33 - 1, a small low half is of the next epoch, one just below is of this.
         assert_eq!(window.infer(SeqLow(5)), Esn(2 * wrap + 5));
+        assert_eq!(window.infer(SeqLow(u32::MAX - 20_000)), Esn(2 * wrap - 1 - 20_000));
+        // What is long past is not taken for the far future: it is refused without being opened.
+        window.commit(Esn(2 * wrap + 20_000), &Authentic::for_test());
+        for old in [SeqLow(5), SeqLow(u32::MAX)] {
+            assert_eq!(window.peek(window.infer(old)), Err(Refused::TooOld), "{old:?}");
+        }
     }
 }
