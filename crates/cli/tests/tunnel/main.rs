@@ -7,9 +7,13 @@
 mod addresses;
 mod capture;
 mod compression;
+mod full_tunnel;
+mod hub;
+mod idle;
 mod interruption;
 mod life;
 mod loss;
+mod names;
 mod outside;
 mod pair;
 mod path_mtu;

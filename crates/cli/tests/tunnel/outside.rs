@@ -250,9 +250,9 @@ fn tshark_dissects_down_to_the_inner_packets() {
             for round in 0..ROUNDS {
                 for word in ["question", "answer"] {
                     let message = message(word, family, round);
-                    let found = frames.iter().filter(|(protocols, data)| {
-                        protocols.ends_with(stack) && data.contains(&message)
-                    });
+                    let found = frames
+                        .iter()
+                        .filter(|(protocols, data)| protocols.ends_with(stack) && data.contains(&message));
                     assert_eq!(found.count(), 1, "{codec}: {word} {round} over {family:?} under {stack}");
                 }
             }

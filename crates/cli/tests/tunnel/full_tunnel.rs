@@ -1,0 +1,61 @@
+//! Everything through the tunnel, but for the tunnel itself.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use strait_testbed::{Extra, Transfer, TwoHosts};
+
+use crate::pair::{PATIENCE, Pair, allowed, fast};
+
+/// An address beyond the second site that only the tunnel leads to (RFC 5737, RFC 3849).
+const BEYOND: [&str; 2] = ["203.0.113.7", "2001:db8::7"];
+
+#[test]
+fn everything_goes_through_the_tunnel_but_the_tunnel_itself() {
+    if !allowed() {
+        return;
+    }
+    let mut pair = Pair::idle(TwoHosts::routed(fast(), fast()).unwrap());
+    let beyond = BEYOND.map(|address| address.parse::<IpAddr>().unwrap());
+    for (address, prefix) in beyond.into_iter().zip([32, 128]) {
+        pair.hosts.b.add_address("lo", address, prefix).unwrap();
+    }
+    pair.start(1, Extra::default());
+    let text = pair.sites[0].configuration(&[&pair.sites[1]], Extra::default());
+    let text = text.replace("10.77.0.2/32", "0.0.0.0/0").replace("fd77::2/128", "::/0");
+    let config = pair.sites[0].folder().join("full.toml");
+    std::fs::write(&config, text).unwrap();
+    let before = routing(&pair);
+    pair.daemons[0] = Some(pair.sites[0].start(&config, "run").unwrap());
+    pair.wait_for_session();
+
+    let content: Arc<[u8]> = (0..200_000_u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
+    for address in beyond {
+        let (from, to) = (&pair.hosts.a, &pair.hosts.b);
+        let transfer = Transfer { from, to, address, name: "test", content: &content, patience: PATIENCE };
+        transfer.run(&mut |_| {}).unwrap_or_else(|error| panic!("{error}\n{}", pair.logs()));
+    }
+    let sent = &pair.peer(0)["sent"];
+    let (inner, wire) = (sent["bytes"].as_u64().unwrap(), sent["wire_bytes"].as_u64().unwrap());
+    assert!(inner > 400_000, "{sent:#}");
+    // Packets that went round in circles would be sealed again and again.
+    assert!(wire < inner * 3 / 2, "{sent:#}");
+    assert!(pair.daemons[0].take().unwrap().stop().unwrap().success());
+    assert_eq!(routing(&pair), before);
+}
+
+/// Routes and rules of the first site, as `ip` shows them.
+fn routing(pair: &Pair) -> Vec<String> {
+    ["-4", "-6"]
+        .into_iter()
+        .flat_map(|family| [[family, "rule", ""], [family, "route", "all"]])
+        .map(|[family, what, table]| {
+            let mut command = pair.hosts.a.command("ip");
+            command.args([family, what, "show"]);
+            if !table.is_empty() {
+                command.args(["table", table]);
+            }
+            String::from_utf8(command.output().unwrap().stdout).unwrap()
+        })
+        .collect()
+}
