@@ -1,6 +1,6 @@
 //! `show`: what running tunnels do.
 
-mod text;
+pub(crate) mod text;
 
 use strait_node::client;
 

@@ -37,7 +37,7 @@ struct Kind {
 }
 
 /// The mix, about 4 MB in all: 22 s a pass at 1.5 Mbit/s, so three passes stay well under three minutes.
-/// Five per cent are random, so that the whole still compresses as the figures for site traffic do.
+/// Five per cent are random, so that the whole still compresses as traffic between sites does.
 const KINDS: [Kind; 6] = [
     Kind { name: "syslog.log", size: 900_000, write: syslog::write },
     Kind { name: "orders.ndjson", size: 800_000, write: json::write },

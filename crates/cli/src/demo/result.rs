@@ -300,6 +300,18 @@ mod tests {
     }
 
     #[test]
+    fn the_tunnels_count_is_set_beside_the_links() {
+        let cost = Cost { processor: Duration::from_millis(420), resident: 1, resident_peak: 16_000_000 };
+        let tunnel = Tunnel { name: "site-a".to_owned(), report: crate::show::text::tests::report(), cost };
+        // 1,250,000 bytes in 1,000 datagrams with 14 bytes of Ethernet each, and 7,100 of the control channel.
+        assert_eq!(tunnel.own_count(), 1_271_100);
+        let measured = measured(Way::Compressed, vec![moved(2_500, 1_262_000)]);
+        let expected = "  site-a counts 1.27 MB on the wire, the link's interfaces 1.27 MB; \
+                        0.42 s of a processor, 16.0 MB of memory";
+        assert_eq!(tunnel.sentence(&measured), expected);
+    }
+
+    #[test]
     fn json_has_every_number() {
         summary(|summary| {
             let value: Value = serde_json::from_str(&summary.json()).unwrap();

@@ -213,4 +213,4 @@ fn span(seconds: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

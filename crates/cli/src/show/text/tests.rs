@@ -1,7 +1,8 @@
 use super::*;
 use strait_node::report::{CodecReport, ControlReport, DropReport, EngineReport};
 
-fn report() -> Report {
+/// A report with every part filled in.
+pub(crate) fn report() -> Report {
     Report {
         node: NodeReport {
             interface: "strait0".to_owned(),
