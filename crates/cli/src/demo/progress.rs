@@ -32,9 +32,9 @@ impl Progress {
         );
         let bar = ProgressBar::with_draw_target(Some(total * passes), ProgressDrawTarget::stderr());
         let template = if colours(&std::io::stderr()) {
-            "{msg:34} {bar:30.cyan/blue} {bytes:>10} {bytes_per_sec:>12}  {elapsed} of about {duration}"
+            "{msg:34} {bar:30.cyan/blue} {decimal_bytes:>10} {decimal_bytes_per_sec:>12}  {elapsed} of about {duration}"
         } else {
-            "{msg:34} {bar:30} {bytes:>10} {bytes_per_sec:>12}  {elapsed} of about {duration}"
+            "{msg:34} {bar:30} {decimal_bytes:>10} {decimal_bytes_per_sec:>12}  {elapsed} of about {duration}"
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
