@@ -23,9 +23,7 @@ pub(crate) struct Pair {
 
 /// Whether hosts with tunnels can be made here; says so when a test is skipped.
 pub(crate) fn allowed() -> bool {
-    let allowed = sandbox::may_make_namespaces()
-        && std::fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun").is_ok();
-    allowed || skip("may not make network namespaces and TUN devices (run as root)")
+    sandbox::allows_tests()
 }
 
 /// Says that a test is skipped, and why; where everything has to be tested it fails instead.
