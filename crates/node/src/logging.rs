@@ -34,8 +34,7 @@ pub struct FilterError {
 /// [`FilterError`] when the environment asks for something that cannot be understood.
 pub fn start(form: Form) -> Result<(), FilterError> {
     let asked = std::env::var(FILTER_VARIABLE).ok().filter(|text| !text.is_empty());
-    let filter = EnvFilter::try_new(asked.as_deref().unwrap_or(DEFAULT_FILTER));
-    let filter = filter.map_err(|source| FilterError { source })?;
+    let filter = filter(asked.as_deref())?;
     let colours =
         io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(colours);
@@ -45,4 +44,21 @@ pub fn start(form: Form) -> Result<(), FilterError> {
         Form::Json => log.json().flatten_event(true).try_init(),
     };
     Ok(())
+}
+
+fn filter(asked: Option<&str>) -> Result<EnvFilter, FilterError> {
+    EnvFilter::try_new(asked.unwrap_or(DEFAULT_FILTER)).map_err(|source| FilterError { source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_logged_can_be_chosen() {
+        assert_eq!(filter(None).unwrap().to_string(), "info");
+        assert_eq!(filter(Some("strait_keying=trace")).unwrap().to_string(), "strait_keying=trace");
+        let error = filter(Some("strait=loud")).unwrap_err().to_string();
+        assert!(error.starts_with("STRAIT_LOG cannot be understood: "), "{error}");
+    }
 }

@@ -196,3 +196,6 @@ fn codecs(report: &Report) -> Vec<Family> {
     };
     known.into_iter().map(family).collect()
 }
+
+#[cfg(test)]
+mod tests;

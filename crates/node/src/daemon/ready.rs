@@ -19,3 +19,25 @@ fn send(path: &[u8], state: &str) -> std::io::Result<()> {
     };
     UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address).map(|_| ())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_kinds_of_socket_are_told() {
+        let path = std::env::temp_dir().join(format!("strait-ready-test-{}", std::process::id()));
+        let file = UnixDatagram::bind(&path).unwrap();
+        send(path.as_os_str().as_encoded_bytes(), "READY=1").unwrap();
+        let name = format!("strait-ready-test-{}", std::process::id());
+        let hidden = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        send(format!("@{name}").as_bytes(), "STOPPING=1").unwrap();
+        let mut text = [0; 20];
+        let len = file.recv(&mut text).unwrap();
+        assert_eq!(&text[..len], b"READY=1");
+        let len = hidden.recv(&mut text).unwrap();
+        assert_eq!(&text[..len], b"STOPPING=1");
+        std::fs::remove_file(&path).unwrap();
+        assert!(send(path.as_os_str().as_encoded_bytes(), "READY=1").is_err(), "nobody listens any more");
+    }
+}

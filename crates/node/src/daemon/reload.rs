@@ -113,3 +113,33 @@ fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
     new.session = old.session;
     different.iter().filter(|(_, differs)| *differs).map(|(name, _)| (*name).to_owned()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn config(node: &str, rest: &str) -> Config {
+        let text = format!("[node]\nprivate_key_file = \"k\"\naddress = \"10.0.0.1\"\n{node}{rest}");
+        Config::parse(&text, Path::new("x.toml")).unwrap()
+    }
+
+    #[test]
+    fn what_only_a_start_can_change_is_kept_and_named() {
+        let old = config("listen = 7\n", "");
+        let mut new = config(
+            "listen = 8\nmtu = 1300\nforward = true\niv = \"explicit\"\nfwmark = 5\ntable = 9\n",
+            "[link]\nup = \"1Mbit\"\n[session]\nlifetime = \"2h\"\n",
+        );
+        let named = keep_fixed(&old, &mut new);
+        assert_eq!(named, ["listen", "mtu", "forward", "iv", "[link]", "[session]"]);
+        assert_eq!(
+            (new.node.fwmark, new.node.table),
+            (Some(5), crate::config::Table::Number(9)),
+            "taken over"
+        );
+        assert_eq!(Node { fwmark: None, table: old.node.table, ..new.node.clone() }, old.node);
+        assert_eq!((new.link, new.session), (old.link, old.session));
+        assert!(keep_fixed(&old, &mut new).is_empty(), "told against what runs");
+    }
+}

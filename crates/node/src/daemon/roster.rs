@@ -67,3 +67,43 @@ fn place(endpoint: Option<&Endpoint>) -> Where {
         Some(Endpoint::Name(name)) => Where::Name(name.clone()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use std::path::Path;
+
+    fn peer(key: u8, endpoint: &str) -> Peer {
+        let key = PublicKey::from_bytes([key; 32]);
+        let text = format!(
+            "[node]\nprivate_key_file = \"k\"\naddress = \"10.0.0.1\"\n[[peer]]\npublic_key = \"{key}\"\n\
+             allowed_ips = \"10.0.0.2\"\npayloads = \"standard\"\nendpoint = \"{endpoint}\"\n"
+        );
+        Config::parse(&text, Path::new("x.toml")).unwrap().peers.remove(0)
+    }
+
+    #[test]
+    fn a_number_is_kept_while_the_peer_is_there_and_never_given_again() {
+        let mut roster = Roster::default();
+        let (one, other) = (peer(1, "192.0.2.1:9"), peer(2, "host.example:9"));
+        let (first, second) = (roster.enter(&one), roster.enter(&other));
+        assert_ne!(first.spec.id, second.spec.id);
+        assert_eq!(roster.enter(&one).spec.id, first.spec.id);
+        assert!(Arc::ptr_eq(&roster.enter(&one).spec.counters, &first.spec.counters), "counts go on");
+        assert_eq!(roster.strike(&one.public_key), Some(first.spec.id));
+        assert_eq!((roster.number(&one.public_key), roster.strike(&one.public_key)), (None, None));
+        let again = roster.enter(&one).spec.id;
+        assert!(again != first.spec.id && again != second.spec.id);
+    }
+
+    #[test]
+    fn what_the_file_says_reaches_the_keeper_of_keys() {
+        let mut roster = Roster::default();
+        let entry = roster.enter(&peer(1, "192.0.2.1:9"));
+        assert_eq!(entry.place, Where::Address("192.0.2.1:9".parse().unwrap()));
+        assert_eq!((entry.format, entry.start), (Format::Standard, Start::Eager));
+        assert_eq!(entry.name, entry.key.to_string(), "without a name people see the key");
+        assert_eq!(roster.enter(&peer(2, "host.example:9")).place, Where::Name("host.example:9".to_owned()));
+    }
+}

@@ -1,0 +1,180 @@
+use super::*;
+use crate::report::{AssociationReport, ControlReport, DropReport, EngineReport, SuiteReport, TrafficReport};
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+
+fn rule(ports: &[&str]) -> RuleReport {
+    RuleReport {
+        from: "10.1.0.0/16".to_owned(),
+        to: "10.2.0.0/16".to_owned(),
+        protocol: Some("tcp".to_owned()),
+        ports: ports.iter().map(|port| (*port).to_owned()).collect(),
+        domain: "logs".to_owned(),
+        codec: "zstd-3".to_owned(),
+        packets: 4,
+        bytes: 4000,
+        before: 3000,
+        after: 1000,
+        ratio: Some(3.0),
+    }
+}
+
+fn peer() -> PeerReport {
+    PeerReport {
+        name: "site \"b\"\\\n".to_owned(),
+        public_key: "key".to_owned(),
+        endpoint: None,
+        state: "up".to_owned(),
+        allowed_ips: vec!["10.2.0.0/16".to_owned()],
+        association: Some(AssociationReport {
+            suite: "aes-128-gcm".to_owned(),
+            iv: "implicit".to_owned(),
+            payloads: "strait".to_owned(),
+            role: "initiator".to_owned(),
+            inbound_spi: "0x04000001".to_owned(),
+            outbound_spi: "0x04000002".to_owned(),
+            age_seconds: 1.5,
+            next_rekey_seconds: 3600.0,
+            in_packets: 1,
+            in_bytes: 2,
+            out_packets: 3,
+            out_bytes: 4,
+            last_received_seconds: None,
+            last_sent_seconds: Some(0.25),
+        }),
+        last_handshake_seconds: None,
+        failures: 2,
+        rate_bits_per_second: Some(1_500_000),
+        sent: TrafficReport { packets: 1, bytes: 2, datagrams: 3, wire_bytes: 4, ratio: Some(0.5) },
+        received: TrafficReport::default(),
+        bundles: 5,
+        blocks: 6,
+        queued_bytes: 7,
+        inner_mtu: 1280,
+    }
+}
+
+fn report() -> Report {
+    Report {
+        node: NodeReport {
+            interface: "strait0".to_owned(),
+            public_key: "own".to_owned(),
+            listen: "[::]:51820".to_owned(),
+            addresses: Vec::new(),
+            mtu: 1420,
+            up_bits_per_second: None,
+            down_bits_per_second: None,
+            forward: false,
+            configuration: "a.toml".to_owned(),
+            uptime_seconds: 12.5,
+            pid: 1,
+            version: "0.1.0".to_owned(),
+        },
+        peers: vec![peer()],
+        rules: vec![rule(&["514"]), rule(&["515"])],
+        codecs: vec![CodecReport {
+            codec: "zstd".to_owned(),
+            tried: 3,
+            blocks: 2,
+            packets: 4,
+            before: 3000,
+            after: 1000,
+            ratio: Some(3.0),
+            expanded: 1,
+        }],
+        drops: vec![DropReport { reason: "forged".to_owned(), packets: 9 }],
+        control: ControlReport { wire_bytes: 6400, lost_messages: 0 },
+        engines: vec![EngineReport { name: "strait-in".to_owned(), cpu_seconds: 0.125 }],
+        suites: vec![SuiteReport { suite: "aes-128-gcm".to_owned(), nanoseconds_per_packet: 700 }],
+    }
+}
+
+#[test]
+fn every_number_has_its_line() {
+    let text = text(&report());
+    for line in [
+        "strait_info{interface=\"strait0\",version=\"0.1.0\",public_key=\"own\"} 1",
+        "strait_uptime_seconds 12.5",
+        "strait_dropped_packets_total{reason=\"forged\"} 9",
+        "strait_peer_up{peer=\"site \\\"b\\\"\\\\\\n\"} 1",
+        "strait_peer_sent_wire_bytes_total{peer=\"site \\\"b\\\"\\\\\\n\"} 4",
+        "strait_rule_after_bytes_total{rule=\"2\",from=\"10.1.0.0/16\",to=\"10.2.0.0/16\",domain=\"logs\",codec=\"zstd-3\"} 1000",
+        "strait_codec_tried_blocks_total{codec=\"zstd\"} 3",
+        "strait_thread_cpu_seconds_total{thread=\"strait-in\"} 0.125",
+    ] {
+        assert!(text.lines().any(|one| one == line), "{line}\nis not in\n{text}");
+    }
+    assert!(!text.contains("strait_peer_last_handshake_seconds{"), "what never happened has no age");
+}
+
+#[test]
+fn the_text_keeps_the_rules_of_its_form() {
+    let text = text(&report());
+    let mut series = BTreeSet::new();
+    let mut families = BTreeSet::new();
+    for line in text.lines() {
+        if let Some(family) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = family.split_once(' ').unwrap();
+            assert!(families.insert(name.to_owned()), "{name} is declared twice");
+            assert_eq!(name.ends_with("_total"), kind == "counter", "{name} is a {kind}");
+            continue;
+        }
+        if line.starts_with("# HELP ") {
+            continue;
+        }
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+        assert!(families.contains(name.split('{').next().unwrap()), "{name} comes after its type");
+        assert!(series.insert(name.to_owned()), "{name} comes twice");
+    }
+}
+
+#[test]
+fn a_report_survives_its_way_to_the_client() {
+    let json = serde_json::to_string(&report()).unwrap();
+    assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report());
+    assert!(json.contains("\"last_handshake_seconds\":null"), "a key is always there");
+}
+
+#[test]
+fn it_is_served_where_prometheus_looks() {
+    let metrics = Metrics::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = metrics.0.local_addr().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let client = std::thread::spawn(move || {
+        let ask = |path: &str| {
+            let mut stream = std::net::TcpStream::connect(address).unwrap();
+            write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        };
+        (ask("/metrics"), ask("/"))
+    });
+    runtime.block_on(async {
+        let (asks, mut asked) = mpsc::channel(1);
+        metrics.serve(asks).unwrap();
+        let Asked { request, answer, .. } = asked.recv().await.unwrap();
+        assert_eq!(request, Request::Show);
+        answer.send(Answer::Report { report: Box::new(report()) }).unwrap();
+        // The other question is answered without the control loop.
+        while !client.is_finished() {
+            tokio::task::yield_now().await;
+        }
+    });
+    let (metrics, other) = client.join().unwrap();
+    assert!(metrics.starts_with("HTTP/1.1 200 OK\r\n") && metrics.contains(MEDIA_TYPE), "{metrics}");
+    assert!(metrics.contains("\nstrait_uptime_seconds 12.5\n"));
+    assert!(other.starts_with("HTTP/1.1 404"), "{other}");
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let taken = Metrics::bind("127.0.0.1:0".parse().unwrap()).unwrap().0;
+    let address = taken.local_addr().unwrap();
+    let error = Metrics::bind(address).unwrap_err().to_string();
+    assert!(
+        error.starts_with(&format!("cannot serve metrics at {address}: Address already in use")),
+        "{error}"
+    );
+}
