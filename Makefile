@@ -15,7 +15,7 @@ demo: build
 	$(TARGET)/release/strait demo $(DEMO)
 
 build: setup-build
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked --package strait
 
 test: setup
 	scripts/test $(FUZZ)
