@@ -4,6 +4,7 @@
 //! write instead; nothing unknown is ignored.
 
 mod checks;
+mod compress;
 mod diagnostic;
 mod key_file;
 mod problem;

@@ -4,17 +4,16 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use strait_compress::{BadMethod, Method};
 use strait_crypto::{Suite, SuiteSet};
-use strait_ipsec::{Domain, IvMode, PortRange, Rule, RuleSet};
+use strait_ipsec::IvMode;
 use strait_keying::{Lifetime, PublicKey};
 use strait_scheduler::Rate;
-use strait_wire::Protocol;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::checks::{self, FoundPeer};
-use super::problem::{Problem, nearest};
+use super::compress;
+use super::problem::Problem;
 use super::reader::{Findings, Placed, Section};
 use super::value;
 use super::{Config, ConfigError, Endpoint, KeyFileError, Link, Node, Peer, PeerPayloads, Session, Table};
@@ -39,7 +38,6 @@ const NODE: &[&str] = &[
 const LINK: &[&str] = &["up", "down", "overhead"];
 const SESSION: &[&str] = &["lifetime", "bytes", "packets"];
 const PEER: &[&str] = &["name", "public_key", "endpoint", "allowed_ips", "keepalive", "mtu", "payloads"];
-const COMPRESS: &[&str] = &["from", "to", "protocol", "ports", "domain", "codec"];
 
 /// Inner MTU when the file says nothing: WireGuard's, and our overhead is no larger.
 const DEFAULT_MTU: u16 = 1420;
@@ -55,8 +53,6 @@ const MOST_OVERHEAD: u16 = 256;
 const MOST_KEEPALIVE: Duration = Duration::from_secs(65_535);
 /// Longest name of a peer or a trust domain.
 const NAME_MAX: usize = 64;
-/// Domains and rules are numbered with 16 bits.
-const MOST_RULES: usize = 1 << 16;
 
 /// Reads a private key file to learn the public key.
 pub(super) type OwnKey<'k> = &'k dyn Fn(&Path) -> Result<PublicKey, KeyFileError>;
@@ -94,8 +90,8 @@ fn document(
     let peers = many(&root, findings, "peer", "[[peer]]", PEER);
     let peers: Vec<FoundPeer> = peers.iter().map(peer_section).collect();
     checks::peers(findings, &peers);
-    let rules = many(&root, findings, "compress", "[[compress]]", COMPRESS);
-    let (rules, domains) = compress_sections(&rules);
+    let rules = many(&root, findings, "compress", "[[compress]]", compress::KEYS);
+    let (rules, domains) = compress::rules(&rules);
     let (node, key) = node_section(&node?, origin, own_key);
     checks::own_key(findings, &peers, key);
     Some(Config {
@@ -324,99 +320,7 @@ fn peer_section(section: &Section<'_>) -> FoundPeer {
     FoundPeer { peer, key, name, endpoint, prefixes }
 }
 
-fn words(key: &'static str, text: &str) -> Result<String, Problem> {
+pub(super) fn words(key: &'static str, text: &str) -> Result<String, Problem> {
     let fits = (1..=NAME_MAX).contains(&text.chars().count()) && !text.chars().any(char::is_control);
     if fits { Ok(text.to_owned()) } else { Err(Problem::Words { key, most: NAME_MAX }) }
-}
-
-/// The rules, and the domains by their number, which is the order of first mention.
-fn compress_sections(sections: &[Section<'_>]) -> (RuleSet, Vec<String>) {
-    let mut domains: Vec<String> = Vec::new();
-    let mut rules = Vec::new();
-    for section in sections.iter().take(MOST_RULES) {
-        section.require("domain", "domain = \"logs\"; blocks never mix two trust domains");
-        let name = section.parsed("domain", "a name in quotes", |text| words("domain", text));
-        let domain = name.map_or(0, |name| {
-            let known = domains.iter().position(|domain| *domain == name.value);
-            known.unwrap_or_else(|| {
-                domains.push(name.value);
-                domains.len() - 1
-            })
-        });
-        rules.extend(rule(section, Domain(u16::try_from(domain).unwrap_or(u16::MAX))));
-    }
-    (RuleSet::new(rules), domains)
-}
-
-fn rule(section: &Section<'_>, domain: Domain) -> Option<Rule> {
-    section.require("from", "from = \"10.1.0.0/16\"");
-    section.require("to", "to = \"10.2.0.0/16\"");
-    let network = |key| section.parsed(key, "a network in quotes, as \"10.1.0.0/16\"", value::network);
-    let (from, to) = (network("from"), network("to"));
-    let protocol = protocol(section);
-    let ports = ports(section);
-    if let (Some(protocol), Some(value)) = (protocol, section.value("ports"))
-        && !matches!(protocol, Protocol::TCP | Protocol::UDP)
-    {
-        section.note(value.span(), Problem::NoPorts { protocol: protocol.to_string() });
-    }
-    let method = section.parsed("codec", "a codec in quotes, as \"zstd-3\"", method);
-    let (from, to) = (from?, to?);
-    if from.value.addr().is_ipv4() != to.value.addr().is_ipv4() {
-        section.note(to.span, Problem::MixedFamilies { from: from.value, to: to.value });
-    }
-    Some(Rule {
-        from: from.value.trunc(),
-        to: to.value.trunc(),
-        protocol,
-        ports,
-        domain,
-        method: method.map_or(Method::ZSTD, |method| method.value),
-    })
-}
-
-const CODECS: &[&str] = &["none", "deflate", "lz4", "zstd"];
-
-fn method(given: &str) -> Result<Method, Problem> {
-    given.parse().map_err(|error| {
-        let nearest = match &error {
-            BadMethod::Unknown { given } => {
-                nearest(given.trim_end_matches(|c: char| !c.is_alphabetic()), CODECS)
-            }
-            BadMethod::Level { .. } => None,
-        };
-        Problem::Codec { error, nearest }
-    })
-}
-
-const PROTOCOLS: &[&str] = &["tcp", "udp", "icmp", "icmpv6"];
-
-/// A protocol's name or number.
-fn protocol(section: &Section<'_>) -> Option<Protocol> {
-    match section.value("protocol")?.get_ref() {
-        DeValue::Integer(_) => {
-            let number = section.integer("protocol", 0..=u8::MAX.into())?;
-            u8::try_from(number).ok().map(Protocol)
-        }
-        _ => {
-            let numbers = [Protocol::TCP, Protocol::UDP, Protocol::ICMP, Protocol::ICMPV6];
-            section.choice("protocol", PROTOCOLS, &numbers)
-        }
-    }
-}
-
-/// Port numbers and ranges of them.
-fn ports(section: &Section<'_>) -> Vec<PortRange> {
-    let read = |item: &Spanned<DeValue<'_>>| {
-        let text = match item.get_ref() {
-            DeValue::String(text) => text.to_string(),
-            DeValue::Integer(number) => number.to_string(),
-            _ => {
-                section.wrong_type("ports", "a list of ports, as [514, \"8000-8100\"]", item);
-                return None;
-            }
-        };
-        value::ports(&text).map_err(|problem| section.note(item.span(), problem)).ok()
-    };
-    section.items("ports").into_iter().filter_map(read).collect()
 }

@@ -1,0 +1,109 @@
+//! `[[compress]]`: what may be compressed, and whose data it is.
+
+use strait_compress::{BadMethod, Method};
+use strait_ipsec::{Domain, PortRange, Rule, RuleSet};
+use strait_wire::Protocol;
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::problem::{Problem, nearest};
+use super::reader::Section;
+use super::sections::words;
+use super::value;
+
+pub(super) const KEYS: &[&str] = &["from", "to", "protocol", "ports", "domain", "codec"];
+
+/// Domains and rules are numbered with 16 bits.
+const MOST_RULES: usize = 1 << 16;
+
+/// The rules, and the domains by their number, which is the order of first mention.
+pub(super) fn rules(sections: &[Section<'_>]) -> (RuleSet, Vec<String>) {
+    let mut domains: Vec<String> = Vec::new();
+    let mut rules = Vec::new();
+    for section in sections.iter().take(MOST_RULES) {
+        section.require("domain", "domain = \"logs\"; blocks never mix two trust domains");
+        let name = section.parsed("domain", "a name in quotes", |text| words("domain", text));
+        let domain = name.map_or(0, |name| {
+            let known = domains.iter().position(|domain| *domain == name.value);
+            known.unwrap_or_else(|| {
+                domains.push(name.value);
+                domains.len() - 1
+            })
+        });
+        rules.extend(rule(section, Domain(u16::try_from(domain).unwrap_or(u16::MAX))));
+    }
+    (RuleSet::new(rules), domains)
+}
+
+fn rule(section: &Section<'_>, domain: Domain) -> Option<Rule> {
+    section.require("from", "from = \"10.1.0.0/16\"");
+    section.require("to", "to = \"10.2.0.0/16\"");
+    let network = |key| section.parsed(key, "a network in quotes, as \"10.1.0.0/16\"", value::network);
+    let (from, to) = (network("from"), network("to"));
+    let protocol = protocol(section);
+    let ports = ports(section);
+    if let (Some(protocol), Some(value)) = (protocol, section.value("ports"))
+        && !matches!(protocol, Protocol::TCP | Protocol::UDP)
+    {
+        section.note(value.span(), Problem::NoPorts { protocol: protocol.to_string() });
+    }
+    let method = section.parsed("codec", "a codec in quotes, as \"zstd-3\"", method);
+    let (from, to) = (from?, to?);
+    if from.value.addr().is_ipv4() != to.value.addr().is_ipv4() {
+        section.note(to.span, Problem::MixedFamilies { from: from.value, to: to.value });
+    }
+    Some(Rule {
+        from: from.value.trunc(),
+        to: to.value.trunc(),
+        protocol,
+        ports,
+        domain,
+        method: method.map_or(Method::ZSTD, |method| method.value),
+    })
+}
+
+const CODECS: &[&str] = &["none", "deflate", "lz4", "zstd"];
+
+fn method(given: &str) -> Result<Method, Problem> {
+    given.parse().map_err(|error| {
+        let nearest = match &error {
+            BadMethod::Unknown { given } => {
+                nearest(given.trim_end_matches(|c: char| !c.is_alphabetic()), CODECS)
+            }
+            BadMethod::Level { .. } => None,
+        };
+        Problem::Codec { error, nearest }
+    })
+}
+
+const PROTOCOLS: &[&str] = &["tcp", "udp", "icmp", "icmpv6"];
+
+/// A protocol's name or number.
+fn protocol(section: &Section<'_>) -> Option<Protocol> {
+    match section.value("protocol")?.get_ref() {
+        DeValue::Integer(_) => {
+            let number = section.integer("protocol", 0..=u8::MAX.into())?;
+            u8::try_from(number).ok().map(Protocol)
+        }
+        _ => {
+            let numbers = [Protocol::TCP, Protocol::UDP, Protocol::ICMP, Protocol::ICMPV6];
+            section.choice("protocol", PROTOCOLS, &numbers)
+        }
+    }
+}
+
+/// Port numbers and ranges of them.
+fn ports(section: &Section<'_>) -> Vec<PortRange> {
+    let read = |item: &Spanned<DeValue<'_>>| {
+        let text = match item.get_ref() {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Integer(number) => number.to_string(),
+            _ => {
+                section.wrong_type("ports", "a list of ports, as [514, \"8000-8100\"]", item);
+                return None;
+            }
+        };
+        value::ports(&text).map_err(|problem| section.note(item.span(), problem)).ok()
+    };
+    section.items("ports").into_iter().filter_map(read).collect()
+}
