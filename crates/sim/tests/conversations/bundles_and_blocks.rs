@@ -23,12 +23,20 @@ fn rule(port: u16, domain: u16, method: &str) -> Rule {
 }
 
 /// A burst of packets over a thin link under these rules; gives inner and wire bytes.
-fn burst(rules: Vec<Rule>, filler: Filler, len: usize, check: impl FnOnce(&strait_sim::Network)) -> (u64, u64) {
+fn burst(
+    rules: Vec<Rule>,
+    filler: Filler,
+    len: usize,
+    check: impl FnOnce(&strait_sim::Network),
+) -> (u64, u64) {
     let mut network = joined(1, |pair| {
         pair.a.up = "1Mbit".parse().ok();
         pair.a.rules = rules;
     });
-    network.run_for(seconds(1));
+    // The search for the path's size ends with its first probe.
+    network.send(A, &v4(A, B, 9).udp(b"first"));
+    network.run_for(seconds(2));
+    network.node_mut(B).take_delivered();
     let before = network.link(A, B).counters().bytes;
     let mut talk = Conversation::new(v4(A, B, 80), filler);
     let packets: Vec<_> = (0..200).map(|_| talk.next_packet(len)).collect();
@@ -68,7 +76,9 @@ fn nothing_is_compressed_without_a_rule() {
 #[test]
 fn with_a_rule_text_shrinks_with_every_codec() {
     let _seed = Seed(1);
-    for (method, codec, least) in [("zstd-3", Codec::Zstd, 8), ("deflate-6", Codec::Deflate, 8), ("lz4", Codec::Lz4, 4)] {
+    for (method, codec, least) in
+        [("zstd-3", Codec::Zstd, 8), ("deflate-6", Codec::Deflate, 8), ("lz4", Codec::Lz4, 4)]
+    {
         let (inner, wire) = burst(vec![rule(80, 0, method)], Filler::Text, 400, |network| {
             let counters = &network.node(A).counters().codecs[usize::from(codec.id())];
             assert!(counters.blocks.get() > 0);
@@ -84,7 +94,7 @@ fn with_a_rule_text_shrinks_with_every_codec() {
 fn random_data_is_hardly_tried() {
     let _seed = Seed(1);
     // Long enough to look at before it is tried, and short enough that only trying tells.
-    for (len, most) in [(1000, 0), (200, 40)] {
+    for (len, most) in [(900, 0), (200, 40)] {
         burst(vec![rule(80, 0, "zstd-3")], Filler::Random, len, |network| {
             let tried = network.node(A).counters().codecs[usize::from(Codec::Zstd.id())].tried.get();
             assert!(tried <= most, "{tried} of 200 packets of {len} bytes");
@@ -110,11 +120,11 @@ fn units(rules: Vec<Rule>, talks: &mut [Conversation], len: usize) -> Vec<Vec<Ve
     let settings = HalvesSettings { up: "1Mbit".parse().ok(), rules, ..HalvesSettings::default() };
     let mut halves = Halves::new(settings, now);
     let mut packets = Vec::new();
-    for round in 0..60 {
-        for at in 0..talks.len() {
+    for round in 0..50 {
+        for (at, talk) in talks.iter_mut().enumerate() {
             // Runs of different lengths, so that groups of several form.
             for _ in 0..=(round + at) % 4 {
-                packets.push(talks[at].next_packet(len));
+                packets.push(talk.next_packet(len));
             }
         }
     }
@@ -125,7 +135,7 @@ fn units(rules: Vec<Rule>, talks: &mut [Conversation], len: usize) -> Vec<Vec<Ve
     let mut all = packets;
     arrived.sort();
     all.sort();
-    assert_eq!(arrived, all);
+    assert!(arrived == all, "{} of {} packets arrived", arrived.len(), all.len());
     units.into_iter().filter(|unit| !unit.is_empty()).collect()
 }
 
@@ -142,8 +152,14 @@ fn trust_domains_never_share_a_block() {
     assert!(units.iter().any(|unit| unit.len() > 2), "nothing was bundled");
     // Ports 80 and 82 are of one domain; 81 is another's, and 83 is nobody's.
     for ports in &together {
-        let domains: BTreeSet<_> =
-            ports.iter().map(|port| match port { 80 | 82 => 0, 81 => 1, _ => 2 }).collect();
+        let domains: BTreeSet<_> = ports
+            .iter()
+            .map(|port| match port {
+                80 | 82 => 0,
+                81 => 1,
+                _ => 2,
+            })
+            .collect();
         assert_eq!(domains.len(), 1, "{ports:?} in one unit");
     }
     assert!(together.len() >= 3);
@@ -185,7 +201,8 @@ fn the_outer_header_says_what_all_inside_can_bear() {
         let marked = Datagram { tos: Tos(0xb8).with_ecn(Ecn::Ce), ..ours[0].clone() };
         let arrived = halves.receive(&marked, now);
         let expected: Vec<_> = marks.into_iter().filter(|ecn| *ecn != Ecn::NotEct).map(|_| Ecn::Ce).collect();
-        let got: Vec<_> = arrived.iter().map(|packet| ip::Packet::parse(packet).unwrap().tos().ecn()).collect();
+        let got: Vec<_> =
+            arrived.iter().map(|packet| ip::Packet::parse(packet).unwrap().tos().ecn()).collect();
         assert_eq!(got, expected);
         assert!(arrived.iter().all(|packet| strait_sim::is_intact(packet)));
     }

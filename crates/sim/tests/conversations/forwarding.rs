@@ -8,7 +8,7 @@ use strait_sim::{Conversation, Filler, LinkSettings, Network, NodeSettings, Tall
 use crate::stage::{A, B, C, Seed, millis, seconds, v4, v6};
 
 /// A and B with C between them, who forwards or not.
-fn spokes(seed: u64, forwarding: Forwarding) -> Network {
+pub(crate) fn spokes(seed: u64, forwarding: Forwarding) -> Network {
     star(seed, |hub| hub.forwarding = forwarding)
 }
 

@@ -53,7 +53,8 @@ fn a_block_that_expands_beyond_the_cap_is_a_bomb() {
         assert_eq!(halves.refused(Reason::BlockTooLong), 1, "{method}");
         let zeros = compressed(method, &vec![0; 10_000_000]);
         for chunk in [zeros.len().min(60_000), 1000] {
-            let bomb = halves.seal(Protocol::AGGFRAG, &part(codec, 3, (0, 1), &zeros[..chunk.min(zeros.len())]));
+            let bomb =
+                halves.seal(Protocol::AGGFRAG, &part(codec, 3, (0, 1), &zeros[..chunk.min(zeros.len())]));
             assert!(halves.receive(&bomb, NOW).is_empty());
         }
         let counted = halves.refused(Reason::BlockTooLong) + halves.refused(Reason::MalformedBlock);
@@ -143,8 +144,7 @@ fn rubbish_under_the_right_key_delivers_nothing_that_is_not_whole() {
     let nexts = [4, 41, 108, 144, 59, 17, 0, 255].map(Protocol);
     for round in 0..20_000_u64 {
         let len = usize::try_from(random.below(200)).unwrap();
-        let mut payload: Vec<u8> =
-            (0..len).map(|_| u8::try_from(random.below(256)).unwrap()).collect();
+        let mut payload: Vec<u8> = (0..len).map(|_| u8::try_from(random.below(256)).unwrap()).collect();
         // Most begin as something that is looked at closely.
         if let Some(first) = payload.first_mut().filter(|_| round % 4 > 0) {
             *first = [0x45, 0x60, 0, 1, 0xe0, 0xe1][usize::try_from(random.below(6)).unwrap()];
@@ -154,7 +154,10 @@ fn rubbish_under_the_right_key_delivers_nothing_that_is_not_whole() {
         for packet in halves.receive(&one, NOW) {
             let parsed = strait_wire::ip::Packet::parse(&packet).unwrap();
             assert_eq!(parsed.bytes().len(), packet.len());
-            assert!(parsed.src().to_string().starts_with("10.0.1.") || parsed.src().to_string().starts_with("fd00:0:0:1:"));
+            assert!(
+                parsed.src().to_string().starts_with("10.0.1.")
+                    || parsed.src().to_string().starts_with("fd00:0:0:1:")
+            );
         }
     }
 }

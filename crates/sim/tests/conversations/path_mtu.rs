@@ -45,7 +45,9 @@ fn what_is_too_big_is_answered_with_the_size_that_is_not() {
     }
     network.node_mut(A).take_delivered();
     let inner = network.node(A).peer_counters(B).inner_mtu.load(Ordering::Relaxed);
-    for (shape, header, protocol) in [(v4(A, B, 81), 28, Protocol::ICMP), (v6(A, B, 81), 48, Protocol::ICMPV6)] {
+    for (shape, header, protocol) in
+        [(v4(A, B, 81), 28, Protocol::ICMP), (v6(A, B, 81), 48, Protocol::ICMPV6)]
+    {
         let fits = usize::try_from(inner).unwrap() - header;
         network.send(A, &shape.udp(&vec![7; fits]));
         assert!(network.node(A).delivered().is_empty());
@@ -58,7 +60,10 @@ fn what_is_too_big_is_answered_with_the_size_that_is_not() {
         let mtu = u32::from_be_bytes([0, 0, message[6], message[7]]);
         assert_eq!(u64::from(mtu), inner);
         network.run_for(millis(100));
-        assert_eq!(network.node_mut(B).take_delivered().iter().filter(|one| one.packet.len() > 1000).count(), 1);
+        assert_eq!(
+            network.node_mut(B).take_delivered().iter().filter(|one| one.packet.len() > 1000).count(),
+            1
+        );
     }
     assert_eq!(network.node(A).host().damaged(), 0);
 }
@@ -98,7 +103,8 @@ fn an_interface_that_takes_less_than_it_said_is_believed() {
 fn a_path_that_shrinks_is_noticed_and_one_that_grows_is_used() {
     let _seed = Seed(4);
     let mut network = joined(4, |_| {});
-    let inner = |network: &strait_sim::Network| network.node(A).peer_counters(B).inner_mtu.load(Ordering::Relaxed);
+    let inner =
+        |network: &strait_sim::Network| network.node(A).peer_counters(B).inner_mtu.load(Ordering::Relaxed);
     let run = |network: &mut strait_sim::Network, span| {
         let mut talk = Conversation::new(v4(A, B, 80), Filler::Random);
         for _ in 0..span * 2 {
