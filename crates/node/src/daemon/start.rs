@@ -31,6 +31,9 @@ use crate::udp::{UdpError, UdpSocket};
 const BLOCK_CAP: u32 = 65_536;
 /// What the outer interface is taken to carry until the system or a probe says otherwise: Ethernet.
 const LINK_MTU: u16 = 1500;
+/// The most that ESP over UDP over IPv6 adds to an inner packet: 40 + 8 + 8 + 8 + 5 + 16 bytes, the IV and padding
+/// included.
+const AROUND: u16 = 85;
 
 /// How often, and how far apart, what is in use is tried again: the kernel takes some 10 ms to bury a process.
 const RELEASE_TRIES: u32 = 10;
@@ -228,8 +231,9 @@ fn seed() -> io::Result<Zeroizing<[u8; 32]>> {
 }
 
 fn outbound(config: &Config, counters: &Arc<Counters>, clock: &Clock) -> Result<Outbound, StartError> {
-    let settings =
-        outbound::Settings { up: config.link.up, overhead: config.link.overhead, link_mtu: LINK_MTU };
+    // Whoever asks for larger inner packets has larger outer ones.
+    let link_mtu = LINK_MTU.max(config.node.mtu.saturating_add(AROUND));
+    let settings = outbound::Settings { up: config.link.up, overhead: config.link.overhead, link_mtu };
     let mut number = [0; 8];
     number.copy_from_slice(seed().map_err(StartError::Runtime)?.get(..8).unwrap_or(&[0; 8]));
     let chooser = Box::new(Backoff::new(u64::from_ne_bytes(number)));
