@@ -52,9 +52,11 @@ impl Works {
         }
     }
 
-    /// Asks for a sign of life with the smallest probe.
+    /// Asks for a sign of life with the smallest probe; until larger ones are answered too, only what every path
+    /// takes is sent.
     pub(super) fn ask_life(&mut self, link: Option<&mut Link>, now: Time, outlet: &mut impl Outlet) {
         if let Some(link) = link {
+            link.path.doubt(now);
             let _ = self.probe(link, probe::Kind::Request, 0, 0, now, outlet);
             self.depart(link, now, outlet);
         }

@@ -35,6 +35,8 @@ enum Phase {
     Searching,
     /// Found; asked again now and then.
     Settled { raise_at: Time },
+    /// Found, but nothing comes back from the peer: `high` is what was found and has to prove itself.
+    Doubted { raise_at: Time },
 }
 
 /// The search for one path.
@@ -89,7 +91,21 @@ impl PathMtu {
 
     /// Whether a larger size may still turn out to fit soon.
     pub(crate) const fn is_searching(&self) -> bool {
-        matches!(self.phase, Phase::Searching)
+        matches!(self.phase, Phase::Searching | Phase::Doubted { .. })
+    }
+
+    /// Nothing comes back although traffic goes out, which may be because large datagrams no longer pass: they are
+    /// not relied upon until one is answered again.
+    pub(crate) fn doubt(&mut self, now: Time) {
+        if let Phase::Settled { raise_at } = self.phase
+            && self.low > BASE
+        {
+            self.phase = Phase::Doubted { raise_at };
+            self.high = self.low;
+            self.low = BASE;
+            self.probe = None;
+            self.next_at = now;
+        }
     }
 
     /// The search starts over, as on a new path.
@@ -149,6 +165,9 @@ impl PathMtu {
         self.try_ceiling = false;
         self.probe = None;
         self.next_at = now;
+        if matches!(self.phase, Phase::Doubted { .. }) {
+            self.phase = Phase::Searching;
+        }
         if size <= self.low {
             // What used to pass no longer does: a black hole (RFC 8899 section 4.3).
             self.restart();
@@ -164,6 +183,11 @@ impl PathMtu {
         if self.phase == Phase::Searching && self.high - self.low < ENOUGH {
             self.phase = Phase::Settled { raise_at: now + RAISE_EVERY };
             self.next_at = now + CONFIRM_EVERY;
+        } else if let Phase::Doubted { raise_at } = self.phase
+            && self.low == self.high
+        {
+            self.phase = Phase::Settled { raise_at };
+            self.next_at = (now + CONFIRM_EVERY).min(raise_at.max(now));
         } else if matches!(self.phase, Phase::Settled { .. }) {
             self.next_at = now + CONFIRM_EVERY;
         }
@@ -173,6 +197,7 @@ impl PathMtu {
     fn next_size(&mut self, now: Time) -> Option<u16> {
         match self.phase {
             Phase::Fixed => None,
+            Phase::Doubted { .. } => Some(self.high),
             Phase::Searching if self.try_ceiling => Some(self.ceiling),
             Phase::Searching => Some(self.low + (self.high - self.low).div_ceil(2)),
             Phase::Settled { raise_at } if raise_at <= now && self.low < self.ceiling => {
@@ -233,6 +258,37 @@ mod tests {
         assert!((1393..=1400).contains(&outer), "{outer}");
         let (outer, _) = found(&mut path, 1500, Time::from_millis(200_000), 800);
         assert_eq!(outer, 1500);
+    }
+
+    #[test]
+    fn a_doubted_size_is_not_relied_upon_until_it_is_answered() {
+        let mut path = PathMtu::search(1500);
+        found(&mut path, 1400, Time::ZERO, 60);
+        let before = path.outer();
+        let at = Time::from_millis(60_000);
+        path.doubt(at);
+        assert_eq!((path.outer(), path.is_searching()), (BASE, true));
+        assert_eq!(found(&mut path, 1400, at, 5), (before, 1), "one probe proves it");
+        assert!(!path.is_searching());
+
+        path.doubt(at + Duration::from_secs(5));
+        let (outer, _) = found(&mut path, 1320, at + Duration::from_secs(5), 60);
+        assert!((1313..=1320).contains(&outer), "{outer}");
+        let mut fixed = PathMtu::fixed(1400);
+        fixed.doubt(Time::ZERO);
+        assert_eq!(fixed.outer(), 1400);
+    }
+
+    #[test]
+    fn doubts_do_not_keep_a_path_from_growing() {
+        let mut path = PathMtu::search(1500);
+        found(&mut path, 1400, Time::ZERO, 60);
+        for second in (60..700).step_by(10) {
+            let at = Time::from_millis(second * 1000);
+            path.doubt(at);
+            found(&mut path, 1500, at, 10);
+        }
+        assert_eq!(path.outer(), 1500);
     }
 
     #[test]
