@@ -126,7 +126,13 @@ impl Works {
     }
 
     /// A control datagram: at once, and paid for afterwards.
-    pub(super) fn transmit_control(&mut self, to: SocketAddr, bytes: &[u8], now: Time, outlet: &mut impl Outlet) {
+    pub(super) fn transmit_control(
+        &mut self,
+        to: SocketAddr,
+        bytes: &[u8],
+        now: Time,
+        outlet: &mut impl Outlet,
+    ) {
         let around = if to.is_ipv6() { 48 } else { 28 } + usize::from(self.settings.overhead);
         let train = Train { to, tos: CONTROL_TOS, segment: bytes.len(), bytes };
         let wire = wire_bytes(train, around);
@@ -162,7 +168,12 @@ impl Works {
 }
 
 /// Takes as many datagrams as all pacers have room for out of them; says how many.
-fn charge<const N: usize>(train: Train<'_>, around: usize, mut pacers: [Option<&mut Pacer>; N], now: Time) -> usize {
+fn charge<const N: usize>(
+    train: Train<'_>,
+    around: usize,
+    mut pacers: [Option<&mut Pacer>; N],
+    now: Time,
+) -> usize {
     let mut count = 0;
     for datagram in train.datagrams() {
         if pacers.iter().flatten().any(|pacer| !pacer.has_room(now)) {
@@ -195,6 +206,7 @@ fn transmit(
             let peer = &link.spec.counters;
             peer.out_datagrams.add(train.count() as u64);
             peer.out_wire.add(wire_bytes(train, link.outer_len()));
+            link.path.note_sent(train.segment + link.outer_len());
         }
         Err(refused) => {
             counters.drops.count(Reason::NetworkRefused, train.count() as u64);

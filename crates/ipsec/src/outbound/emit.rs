@@ -58,6 +58,8 @@ impl Works {
         if let Some(link) = link {
             link.path.doubt(now);
             let _ = self.probe(link, probe::Kind::Request, 0, 0, now, outlet);
+            link.path.suspect(now);
+            self.probe_path(link, now, outlet);
             self.depart(link, now, outlet);
         }
     }
