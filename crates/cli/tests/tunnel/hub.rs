@@ -20,7 +20,8 @@ impl Star {
     /// With daemons everywhere and sessions between the hub and the sites.
     fn up(hub_node: &str) -> Star {
         let [centre, a, b] = ["hub", "site-a", "site-b"].map(|name| Namespace::create(name).unwrap());
-        let links = [Link::join(&a, &centre, 1, fast()).unwrap(), Link::join(&b, &centre, 2, fast()).unwrap()];
+        let links =
+            [Link::join(&a, &centre, 1, fast()).unwrap(), Link::join(&b, &centre, 2, fast()).unwrap()];
         let dir = Workdir::create().unwrap();
         let site = |host, number, address: IpAddr| {
             Site::create(program(), host, number, SocketAddr::new(address, PORT), dir.path()).unwrap()
@@ -67,7 +68,8 @@ fn peers_reach_each_other_through_a_hub_that_forwards() {
     for (from, to) in [(0, 1), (1, 0)] {
         for address in star.inside(to) {
             let (from, to) = (&star.sites[from].host, &star.sites[to].host);
-            let transfer = Transfer { from, to, address, name: "test", content: &content, patience: PATIENCE };
+            let transfer =
+                Transfer { from, to, address, name: "test", content: &content, patience: PATIENCE };
             transfer.run(&mut |_| {}).unwrap_or_else(|error| panic!("{error}\n{}", star.logs()));
         }
     }

@@ -55,11 +55,18 @@ fn mistakes_in_a_configuration() {
         (|text| text.replace("public_key = \"", "public_key = \"AAAA"), &["the public key"]),
         (|text| text.clone() + &text[text.find("[[peer]]").unwrap()..], &["same public key", "line"]),
         (
-            |text| text + "[[peer]]\npublic_key = \"11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\"\nallowed_ips = [\"10.77.0.2/32\"]\n",
+            |text| {
+                text + "[[peer]]\npublic_key = \"11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\"\nallowed_ips = [\"10.77.0.2/32\"]\n"
+            },
             &["10.77.0.2/32", "line"],
         ),
         (|text| text + "[link]\nup = \"0bit\"\n", &["up = \"0bit\"", "rate"]),
-        (|text| text + "[[compress]]\nfrom = \"10.0.0.0/8\"\nto = \"10.0.0.0/8\"\ndomain = \"x\"\ncodec = \"zst-3\"\n", &["zst-3", "zstd"]),
+        (
+            |text| {
+                text + "[[compress]]\nfrom = \"10.0.0.0/8\"\nto = \"10.0.0.0/8\"\ndomain = \"x\"\ncodec = \"zst-3\"\n"
+            },
+            &["zst-3", "zstd"],
+        ),
         (|text| text.replace("[node]", "[node"), &["changed.toml:1:"]),
     ];
     for (change, words) in mistakes {
