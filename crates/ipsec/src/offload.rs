@@ -2,7 +2,7 @@
 //! written with its checksum in one pass straight into the datagram it leaves in.
 
 use strait_wire::checksum::{Sum, copy_and_sum, pseudo};
-use strait_wire::ip::{self, Packet, Version};
+use strait_wire::ip::{Packet, Version};
 use strait_wire::tcp::{Flags, Segment};
 use strait_wire::{Protocol, tcp, udp, vnet};
 
@@ -19,6 +19,41 @@ pub(crate) struct SuperPacket<'a> {
     header_len: usize,
     /// Payload bytes a segment, but for the last.
     step: usize,
+    sums: HeaderSums,
+}
+
+/// What the headers of all segments add to their checksums: everything but the fields that differ.
+#[derive(Clone, Copy, Debug)]
+struct HeaderSums {
+    /// The IPv4 header without length, identification and checksum.
+    ip: Sum,
+    /// Pseudo-header and transport header without length, sequence, flags and checksum.
+    transport: Sum,
+}
+
+impl HeaderSums {
+    /// For packets that are not cut.
+    const NONE: HeaderSums = HeaderSums { ip: Sum::ZERO, transport: Sum::ZERO };
+
+    fn of(packet: &Packet<'_>, kind: Kind, header_len: usize) -> HeaderSums {
+        let headers = packet.bytes().get(..header_len).unwrap_or_default();
+        let (ip, transport) = headers.split_at_checked(packet.header_len()).unwrap_or_default();
+        let (protocol, fields): (_, &[usize]) = match kind {
+            Kind::Tcp => (Protocol::TCP, &[4, 6, 12, 16]),
+            _ => (Protocol::UDP, &[4, 6]),
+        };
+        HeaderSums {
+            ip: without(ip, &[2, 4, 10]),
+            transport: pseudo(packet.src(), packet.dst(), protocol, 0).add(without(transport, fields)),
+        }
+    }
+}
+
+/// The sum of a header without the 16-bit fields at `fields`: their complement takes them out again.
+fn without(header: &[u8], fields: &[usize]) -> Sum {
+    let value =
+        |at: usize| header.get(at..at + 2).map_or(0, |field| u16::from_be_bytes([field[0], field[1]]));
+    fields.iter().fold(Sum::ZERO.add_bytes(header), |sum, at| sum.add_u16(!value(*at)))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +89,8 @@ impl<'a> SuperPacket<'a> {
         if offload.gso_size == 0 || ip.is_fragment() {
             return Err(Unusable);
         }
-        Ok(SuperPacket { ip, kind: transport.0, header_len, step: usize::from(offload.gso_size) })
+        let (kind, step) = (transport.0, usize::from(offload.gso_size));
+        Ok(SuperPacket { ip, kind, header_len, step, sums: HeaderSums::of(&ip, kind, header_len) })
     }
 
     fn single(ip: Packet<'a>, offload: &vnet::Header) -> Result<SuperPacket<'a>, Unusable> {
@@ -68,7 +104,7 @@ impl<'a> SuperPacket<'a> {
             }
             kind = Kind::Unfinished { start, at };
         }
-        Ok(SuperPacket { ip, kind, header_len: len, step: 1 })
+        Ok(SuperPacket { ip, kind, header_len: len, step: 1, sums: HeaderSums::NONE })
     }
 
     /// Its headers, which all segments share but for lengths and sequence.
@@ -124,12 +160,11 @@ impl<'a> SuperPacket<'a> {
     fn fix_ip(&self, index: usize, ip: &mut [u8], transport_len: usize) {
         match self.ip.version() {
             Version::V4 => {
-                put16(ip, 2, narrow(ip.len() + transport_len));
+                let len = narrow(ip.len() + transport_len);
                 let id = self.ip.id().unwrap_or(0).wrapping_add(narrow(index));
+                put16(ip, 2, len);
                 put16(ip, 4, id);
-                put16(ip, 10, 0);
-                let sum = ip::v4_header_checksum(ip);
-                put16(ip, 10, sum);
+                put16(ip, 10, self.sums.ip.add_u16(len).add_u16(id).finish());
             }
             Version::V6 => put16(ip, 4, narrow(ip.len() - 40 + transport_len)),
         }
@@ -138,8 +173,8 @@ impl<'a> SuperPacket<'a> {
     fn fix_tcp(&self, index: usize, header: &mut [u8], payload: Sum, len: usize) {
         let Some(bytes) = header.get_mut(tcp::SEQ) else { return };
         let first = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        let step = u32::try_from(index * self.step).unwrap_or(0);
-        bytes.copy_from_slice(&first.wrapping_add(step).to_be_bytes());
+        let seq = first.wrapping_add(u32::try_from(index * self.step).unwrap_or(0));
+        bytes.copy_from_slice(&seq.to_be_bytes());
         if let Some(flags) = header.get_mut(tcp::FLAGS) {
             // What ends the stream or asks for delivery belongs to the last segment, and the answer
             // to a congestion mark to the first (as RFC 3168 section 6.1.2 and every TSO engine).
@@ -150,21 +185,17 @@ impl<'a> SuperPacket<'a> {
                 *flags &= !Flags::CWR.bits();
             }
         }
-        put16(header, tcp::CHECKSUM.start, 0);
-        let sum = self.pseudo(Protocol::TCP, len).add_bytes(header).add(payload).finish();
-        put16(header, tcp::CHECKSUM.start, sum);
+        let flags = header.get(12..14).map_or(0, |word| u16::from_be_bytes([word[0], word[1]]));
+        let sum = self.sums.transport.add_u32(seq).add_u16(flags).add_u16(narrow(len)).add(payload);
+        put16(header, tcp::CHECKSUM.start, sum.finish());
     }
 
     fn fix_udp(&self, header: &mut [u8], payload: Sum, len: usize) {
         put16(header, 4, narrow(len));
-        put16(header, 6, 0);
-        let sum = self.pseudo(Protocol::UDP, len).add_bytes(header).add(payload).finish();
+        // The length is summed twice: once in the header, once in the pseudo-header.
+        let sum = self.sums.transport.add_u16(narrow(len)).add_u16(narrow(len)).add(payload).finish();
         // Zero means "no checksum" in UDP (RFC 768), so it is sent as its other form.
         put16(header, 6, if sum == 0 { 0xffff } else { sum });
-    }
-
-    fn pseudo(&self, protocol: Protocol, len: usize) -> Sum {
-        pseudo(self.ip.src(), self.ip.dst(), protocol, u32::try_from(len).unwrap_or(0))
     }
 }
 
@@ -190,5 +221,108 @@ fn copy(out: &mut [u8], from: &[u8]) {
     let len = out.len().min(from.len());
     if let (Some(out), Some(from)) = (out.get_mut(..len), from.get(..len)) {
         out.copy_from_slice(from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strait_wire::ip;
+
+    /// A super-packet of 3 bytes short of three full segments, with odd fields everywhere.
+    fn given(version: Version, protocol: Protocol, step: u16) -> (Vec<u8>, vnet::Header) {
+        let transport = if protocol == Protocol::TCP { 32 } else { udp::HEADER_LEN };
+        let payload: Vec<u8> =
+            (0..usize::from(step) * 3 - 3).map(|n| u8::try_from(n * 7 % 251).unwrap()).collect();
+        let mut packet = match version {
+            Version::V4 => {
+                let mut ip = vec![0x45, 0xb8, 0, 0, 0xff, 0xfe, 0x40, 0, 63, protocol.0, 0xab, 0xcd];
+                ip.extend([10, 255, 254, 253, 192, 0, 2, 77]);
+                ip
+            }
+            Version::V6 => {
+                let mut ip = vec![0x6b, 0x8f, 0xff, 0xff, 0, 0, protocol.0, 63];
+                ip.extend((0..32).map(|n| n * 7 + 1));
+                ip
+            }
+        };
+        let ip_len = packet.len();
+        let mut header = vec![0xff; transport];
+        if protocol == Protocol::TCP {
+            header[4..8].copy_from_slice(&0xffff_ff00_u32.to_be_bytes());
+            header[12] = 0x80;
+            header[13] = (Flags::ACK.bits() | Flags::PSH.bits()) | Flags::CWR.bits();
+        }
+        packet.extend(header);
+        packet.extend(payload);
+        let total = narrow(packet.len());
+        match version {
+            Version::V4 => put16(&mut packet, 2, total),
+            Version::V6 => put16(&mut packet, 4, total - 40),
+        }
+        let gso_type = match (protocol, version) {
+            (Protocol::UDP, _) => {
+                put16(&mut packet, ip_len + 4, total - narrow(ip_len));
+                vnet::GSO_UDP_L4
+            }
+            (_, Version::V4) => vnet::GSO_TCPV4,
+            (_, Version::V6) => vnet::GSO_TCPV6,
+        };
+        (
+            packet,
+            vnet::Header { flags: vnet::NEEDS_CSUM, gso_type, gso_size: step, ..vnet::Header::default() },
+        )
+    }
+
+    #[test]
+    fn every_segment_is_a_whole_valid_packet() {
+        for (version, protocol) in [
+            (Version::V4, Protocol::TCP),
+            (Version::V6, Protocol::TCP),
+            (Version::V4, Protocol::UDP),
+            (Version::V6, Protocol::UDP),
+        ] {
+            for step in [4, 5, 77, 1368] {
+                let (bytes, header) = given(version, protocol, step);
+                let packet = SuperPacket::new(&bytes, &header).unwrap();
+                assert_eq!(packet.count(), 3);
+                for index in 0..3 {
+                    let mut out = vec![0xee; packet.len(index)];
+                    packet.write(index, &mut out);
+                    assert_valid(&out, &format!("{version:?} {protocol:?} {step} {index}"));
+                }
+            }
+        }
+    }
+
+    /// Checked without any of the code above.
+    fn assert_valid(bytes: &[u8], what: &str) {
+        let packet = Packet::parse(bytes).unwrap();
+        assert_eq!(packet.bytes().len(), bytes.len(), "{what}");
+        if packet.version() == Version::V4 {
+            assert!(Sum::ZERO.add_bytes(&bytes[..ip::V4_HEADER_LEN]).is_valid(), "{what}");
+        }
+        let len = u32::try_from(packet.payload().len()).unwrap();
+        let sum = pseudo(packet.src(), packet.dst(), packet.protocol(), len).add_bytes(packet.payload());
+        assert!(sum.is_valid(), "{what}");
+    }
+
+    #[test]
+    fn what_only_one_segment_may_have() {
+        let (bytes, header) = given(Version::V4, Protocol::TCP, 100);
+        let packet = SuperPacket::new(&bytes, &header).unwrap();
+        let seen: Vec<(u32, u16, u8)> = (0..3)
+            .map(|index| {
+                let mut out = vec![0; packet.len(index)];
+                packet.write(index, &mut out);
+                let seq = u32::from_be_bytes([out[24], out[25], out[26], out[27]]);
+                (seq, u16::from_be_bytes([out[4], out[5]]), out[33])
+            })
+            .collect();
+        let (ack, push, cwr) = (Flags::ACK.bits(), Flags::PSH.bits(), Flags::CWR.bits());
+        assert_eq!(
+            seen,
+            [(0xffff_ff00, 0xfffe, ack | cwr), (0xffff_ff64, 0xffff, ack), (0xffff_ffc8, 0, ack | push)]
+        );
     }
 }
