@@ -67,6 +67,8 @@ impl WireGuard {
             .arg(program)
             .args(["-f", INTERFACE])
             .env("LOG_LEVEL", "error")
+            // Without this it advises, in a large frame, to use the kernel instead.
+            .env("WG_PROCESS_FOREGROUND", "1")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::inherit())
