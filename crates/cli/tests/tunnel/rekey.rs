@@ -41,3 +41,22 @@ fn no_packet_is_lost_while_keys_are_replaced() {
     assert!(lost.is_empty(), "{} lost, the first {:?}\n{}", lost.len(), lost.first(), pair.logs());
     assert!(associations.len() >= 3, "only {associations:?}\n{}", pair.logs());
 }
+
+#[test]
+fn tcp_goes_on_while_keys_are_replaced() {
+    if !allowed() {
+        return;
+    }
+    let extra = Extra { sections: "[session]\nbytes = \"1MiB\"\n", ..Extra::default() };
+    let pair = Pair::up(TwoHosts::direct(fast()).unwrap(), extra);
+    let before = pair.peer(0)["association"]["outbound_spi"].clone();
+    for to in [1, 0] {
+        pair.tcp(to, Family::V4, 8_000_000);
+    }
+    assert_ne!(pair.peer(0)["association"]["outbound_spi"], before, "{}", pair.logs());
+    for which in [0, 1] {
+        for reason in ["forged", "unknown-spi", "sequence-exhausted"] {
+            assert_eq!(pair.drops(which, reason), 0, "{reason}\n{}", pair.logs());
+        }
+    }
+}

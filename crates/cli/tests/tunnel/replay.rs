@@ -61,6 +61,30 @@ fn what_was_captured_is_not_delivered_again() {
 }
 
 #[test]
+fn a_repeated_datagram_from_elsewhere_moves_nobody() {
+    if !allowed() {
+        return;
+    }
+    let (pair, _relay, captured) = tapped();
+    exchange(&pair, 20);
+    let frames = captured.lock().unwrap().clone();
+    let esp: Vec<_> = frames.iter().filter(|frame| matches!(frame.get(HEADERS), Some(0x04..=0x0f))).collect();
+    let target = (pair.hosts.address_of_b().0, PORT);
+    pair.hosts
+        .a
+        .run("repeat what was captured", || {
+            let socket = UdpSocket::bind("0.0.0.0:4000")?;
+            esp.iter().try_for_each(|frame| socket.send_to(&frame[HEADERS..], target).map(|_| ()))
+        })
+        .unwrap();
+    let expected = u64::try_from(esp.len()).unwrap();
+    eventually("every repeated datagram is counted", || pair.drops(1, "replayed") >= expected);
+    assert_eq!(pair.peer(1)["endpoint"], pair.sites[0].outside.to_string());
+    // What site-b sends next goes where it went before.
+    pair.tcp(0, Family::V4, 50_000);
+}
+
+#[test]
 fn what_is_bent_or_cut_is_counted_and_harmless() {
     if !allowed() {
         return;

@@ -51,6 +51,8 @@ fn a_stranger_gets_no_session_and_disturbs_nobody() {
         .unwrap();
     let stranger = stranger.start(&config, "run").unwrap();
     assert!(stranger.wait_for_session("site-b", Duration::from_secs(4)).is_err());
+    let log = std::fs::read_to_string(pair.daemon(1).log()).unwrap();
+    assert!(log.contains("refused") && log.contains("198.18.0.1:4000"), "{log}");
     drop(stranger);
     pair.start(0, Extra::default());
     pair.wait_for_session();
