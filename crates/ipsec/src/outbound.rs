@@ -105,7 +105,12 @@ struct Works {
 impl Outbound {
     /// A sending half without peers.
     #[must_use]
-    pub fn new(settings: Settings, chooser: Box<dyn Chooser>, counters: Arc<Counters>, now: Time) -> Outbound {
+    pub fn new(
+        settings: Settings,
+        chooser: Box<dyn Chooser>,
+        counters: Arc<Counters>,
+        now: Time,
+    ) -> Outbound {
         let works = Works {
             settings,
             round: VecDeque::new(),
@@ -175,7 +180,8 @@ impl Outbound {
     /// When [`Outbound::release`] has something to do.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Deadline> {
-        let soonest = self.works.round.iter().filter_map(|peer| self.links.get(peer)).filter(|link| link.can_send());
+        let soonest =
+            self.works.round.iter().filter_map(|peer| self.links.get(peer)).filter(|link| link.can_send());
         let at = soonest.map(|link| self.works.room_at(link)).min()?;
         Some(Deadline { at, why: "the link has room" })
     }
@@ -260,8 +266,8 @@ fn too_big(link: &Link, packet: &SuperPacket<'_>, outlet: &mut impl Outlet) -> R
     let len = packet.len(0);
     // Before the search for the path's size is over, and for what may be cut, several datagrams
     // carry one packet; nobody is told a size that is about to change.
-    let cut = link.takes_blocks()
-        && (link.path.is_searching() || len <= INNER_MIN || !packet.ip().dont_fragment());
+    let cut =
+        link.takes_blocks() && (link.path.is_searching() || len <= INNER_MIN || !packet.ip().dont_fragment());
     if link.sa.is_none() || cut || len <= link.payload_room() {
         return Ok(());
     }

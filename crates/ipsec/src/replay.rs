@@ -144,7 +144,11 @@ mod tests {
                 } else {
                     Ok(number > highest)
                 };
-                assert_eq!(accept(&mut window, number), expected, "seed {seed} number {number} highest {highest}");
+                assert_eq!(
+                    accept(&mut window, number),
+                    expected,
+                    "seed {seed} number {number} highest {highest}"
+                );
                 if expected.is_ok() {
                     seen.insert(number);
                     highest = highest.max(number);

@@ -131,7 +131,9 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Rate>().map(Rate::bits), Ok(bits), "{text}");
         }
-        for text in ["", ".", "0", "-1Mbit", "fast", "1.5.5Mbit", "1e9", "99999Gbit", "1Tbit", "0.0000000001Gbit"] {
+        for text in
+            ["", ".", "0", "-1Mbit", "fast", "1.5.5Mbit", "1e9", "99999Gbit", "1Tbit", "0.0000000001Gbit"]
+        {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }
     }

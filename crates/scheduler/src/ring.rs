@@ -136,7 +136,10 @@ mod tests {
                 if ring.push(&bytes, step).is_ok() {
                     model.push_back((bytes, step));
                 } else {
-                    assert!(model.len() == 20 || ring.queued() + 3 * 300 > 1000, "refused with room to spare");
+                    assert!(
+                        model.len() == 20 || ring.queued() + 3 * 300 > 1000,
+                        "refused with room to spare"
+                    );
                 }
             } else {
                 assert_eq!(ring.pop(), model.pop_front().map(|(_, note)| note));

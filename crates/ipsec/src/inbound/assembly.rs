@@ -180,7 +180,13 @@ mod tests {
         block::Header { codec: 3, id, part, parts }
     }
 
-    fn add(assembly: &mut Assembly, id: u16, part: u8, parts: u8, at: u64) -> (Result<Option<Vec<u8>>, Reason>, u64) {
+    fn add(
+        assembly: &mut Assembly,
+        id: u16,
+        part: u8,
+        parts: u8,
+        at: u64,
+    ) -> (Result<Option<Vec<u8>>, Reason>, u64) {
         let mut lost = 0;
         let bytes = [part; 3];
         let result = assembly

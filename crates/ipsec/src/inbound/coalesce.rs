@@ -126,9 +126,10 @@ impl Run {
             return false;
         }
         let start = self.pieces[0].0;
-        let (Some(a), Some(b)) =
-            (buffer.get(start..start + first.header_len), buffer.get(range.start..range.start + first.header_len))
-        else {
+        let (Some(a), Some(b)) = (
+            buffer.get(start..start + first.header_len),
+            buffer.get(range.start..range.start + first.header_len),
+        ) else {
             return false;
         };
         let sent = self.total - first.header_len;
@@ -162,9 +163,14 @@ impl Run {
         };
         let payload = packet.payload().len().checked_sub(transport).filter(|payload| *payload > 0)?;
         let header_len = ip_len + transport;
-        checksum_of(&packet)
-            .is_valid()
-            .then_some(Candidate { kind, version: packet.version(), ip_len, header_len, payload, push })
+        checksum_of(&packet).is_valid().then_some(Candidate {
+            kind,
+            version: packet.version(),
+            ip_len,
+            header_len,
+            payload,
+            push,
+        })
     }
 
     /// Makes the first packet's headers those of the super-packet.
@@ -257,11 +263,7 @@ fn same_transport(first: &Candidate, a: &[u8], b: &[u8], sent: usize) -> bool {
                 bytes.get(at + 4..at + 8).map_or(0, |s| u32::from_be_bytes([s[0], s[1], s[2], s[3]]))
             };
             let expected = seq(a).wrapping_add(u32::try_from(sent).unwrap_or(0));
-            same(0..4)
-                && seq(b) == expected
-                && same(8..13)
-                && same(14..16)
-                && same(18..first.header_len - at)
+            same(0..4) && seq(b) == expected && same(8..13) && same(14..16) && same(18..first.header_len - at)
         }
     }
 }

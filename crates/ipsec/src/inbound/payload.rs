@@ -51,7 +51,9 @@ impl Inbound {
         self.admission.check(&self.policies, origin.peer, packet.src(), packet.dst())?;
         let ecn = tos::decapsulate(inner, origin.tos.ecn()).map_err(|_| Reason::CongestionMark)?;
         let range = range.start..range.start + len;
-        if ecn != inner && let Some(packet) = bytes.get_mut(range.clone()) {
+        if ecn != inner
+            && let Some(packet) = bytes.get_mut(range.clone())
+        {
             ip::set_ecn(packet, ecn);
         }
         if let Some(receiver) = self.sas.get(&origin.spi) {

@@ -14,7 +14,12 @@ const PROBE_MIN: usize = 256;
 
 impl Works {
     /// What is to be known of a packet before it waits or leaves.
-    pub(super) fn classify(&mut self, packet: &SuperPacket<'_>, offload: &vnet::Header, now: Time) -> Waiting {
+    pub(super) fn classify(
+        &mut self,
+        packet: &SuperPacket<'_>,
+        offload: &vnet::Header,
+        now: Time,
+    ) -> Waiting {
         let flow = packet.ip().flow();
         let rules = self.rules.rules();
         let found = if rules.is_empty() { None } else { self.rules.find(&flow) };

@@ -124,7 +124,8 @@ impl Link {
             (_, rate) => self.pacer = rate.map(|rate| Pacer::new(rate, now)),
         }
         // A queue of another size replaces this one as soon as it is empty.
-        if self.queue.as_ref().is_some_and(|queue| queue.capacity() != queue_bytes(rate) && queue.is_empty()) {
+        if self.queue.as_ref().is_some_and(|queue| queue.capacity() != queue_bytes(rate) && queue.is_empty())
+        {
             self.queue = None;
         }
     }

@@ -41,7 +41,12 @@ impl Works {
     }
 
     /// What stands first in the queue, with what may go along.
-    pub(super) fn unit(&mut self, link: &mut Link, now: Time, outlet: &mut impl Outlet) -> Result<(), Reason> {
+    pub(super) fn unit(
+        &mut self,
+        link: &mut Link,
+        now: Time,
+        outlet: &mut impl Outlet,
+    ) -> Result<(), Reason> {
         let Some((group, lone)) = self.head(link) else { return Ok(()) };
         if lone {
             return self.raw_head(link, now, outlet);
@@ -66,9 +71,9 @@ impl Works {
         let queue = link.queue();
         let (bytes, waiting) = queue.front()?;
         let group = waiting.group;
-        let follows = queue.get(1).is_some_and(|(next, other)| {
-            other.group == group && bytes.len() + next.len() <= room && blocks
-        });
+        let follows = queue
+            .get(1)
+            .is_some_and(|(next, other)| other.group == group && bytes.len() + next.len() <= room && blocks);
         Some((group, !group.compresses() && !follows))
     }
 
@@ -86,7 +91,9 @@ impl Works {
                 continue;
             };
             let (count, next) = (packet.count(), self.plain.take(&packet, from, limit));
-            if next > from && let Some(rule) = rule {
+            if next > from
+                && let Some(rule) = rule
+            {
                 self.plain.note_flow(flow, rule);
             }
             if next < count {
@@ -113,7 +120,13 @@ impl Works {
     }
 
     /// The gathered packets: as one compressed block if that is smaller, else as they are.
-    fn block(&mut self, link: &mut Link, method: Method, now: Time, outlet: &mut impl Outlet) -> Result<(), Reason> {
+    fn block(
+        &mut self,
+        link: &mut Link,
+        method: Method,
+        now: Time,
+        outlet: &mut impl Outlet,
+    ) -> Result<(), Reason> {
         if let Some(len) = self.squeeze(link, method, now) {
             let squeezed = core::mem::take(&mut self.squeezed);
             let bytes = squeezed.get(..len).unwrap_or_default();
@@ -180,10 +193,18 @@ impl Works {
         link.block_id = link.block_id.wrapping_add(1);
         for (part, chunk) in (0_u8..).zip(bytes.chunks(step)) {
             let header = block::Header { codec: codec.id(), id: link.block_id, part, parts };
-            self.emit(link, Protocol::AGGFRAG, block::HEADER_LEN + chunk.len(), tos, now, outlet, |payload| {
-                let _ = header.emit(payload);
-                put(payload, block::HEADER_LEN, chunk);
-            })?;
+            self.emit(
+                link,
+                Protocol::AGGFRAG,
+                block::HEADER_LEN + chunk.len(),
+                tos,
+                now,
+                outlet,
+                |payload| {
+                    let _ = header.emit(payload);
+                    put(payload, block::HEADER_LEN, chunk);
+                },
+            )?;
         }
         Ok(())
     }
@@ -247,9 +268,7 @@ impl Works {
         let next = next_header(packet);
         let mut squeezed = core::mem::take(&mut self.squeezed);
         let room = packet.len().saturating_sub(ipcomp::HEADER_LEN + 1);
-        let after = squeezed
-            .get_mut(..room)
-            .and_then(|output| self.codecs.compress(method, packet, output));
+        let after = squeezed.get_mut(..room).and_then(|output| self.codecs.compress(method, packet, output));
         self.account(method, packet.len(), after, now);
         let sent = match after.and_then(|len| squeezed.get(..len)) {
             None => self.emit(link, next, packet.len(), tos, now, outlet, |payload| put(payload, 0, packet)),
