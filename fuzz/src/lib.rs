@@ -6,6 +6,7 @@
 pub mod aggfrag;
 pub mod block;
 pub mod control_message;
+pub mod datagram;
 pub mod esp;
 pub mod expand;
 pub mod icmp;
@@ -13,6 +14,7 @@ pub mod ip;
 pub mod ipcomp;
 pub mod probe_demux_vnet;
 pub mod squeeze_round_trip;
+pub mod super_packet;
 pub mod transport;
 
 /// What a target does with one input.
@@ -23,6 +25,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("aggfrag", aggfrag::check),
     ("block", block::check),
     ("control_message", control_message::check),
+    ("datagram", datagram::check),
     ("esp", esp::check),
     ("expand", expand::check),
     ("icmp", icmp::check),
@@ -30,5 +33,6 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("ipcomp", ipcomp::check),
     ("probe_demux_vnet", probe_demux_vnet::check),
     ("squeeze_round_trip", squeeze_round_trip::check),
+    ("super_packet", super_packet::check),
     ("transport", transport::check),
 ];

@@ -4,8 +4,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use strait_sim::{NodeId, Shape};
 use strait_wire::aggfrag::{self, Report};
-use strait_wire::{Cpi, Protocol, SeqLow, Spi, block, esp, ip, ipcomp, probe, udp, vnet};
+use strait_wire::{Cpi, Protocol, SeqLow, Spi, block, esp, ip, ipcomp, probe, tcp, udp, vnet};
 
 /// Target, name of the seed, bytes.
 type Seed = (&'static str, &'static str, Vec<u8>);
@@ -218,6 +219,97 @@ fn control_message_seeds() -> Vec<Seed> {
     ]
 }
 
+/// Records for the target `datagram`: kind, traffic class, bytes.
+fn records(records: &[(u8, u8, Vec<u8>)]) -> Vec<u8> {
+    let mut seed = vec![1];
+    for (kind, tos, bytes) in records {
+        let [high, low] = u16::try_from(bytes.len()).unwrap().to_be_bytes();
+        seed.extend_from_slice(&[*kind, *tos, high, low]);
+        seed.extend_from_slice(bytes);
+    }
+    seed
+}
+
+fn shapes() -> [Shape; 2] {
+    let (a, b) = (NodeId(0), NodeId(1));
+    [Shape::new(a.inner_v4(5), b.inner_v4(6)), Shape::new(a.inner_v6(5), b.inner_v6(6))]
+}
+
+fn datagram_seeds() -> Vec<Seed> {
+    let [v4, v6] = shapes();
+    let (one, two) = (v4.udp(b"one of some packets"), v6.tcp(7, tcp::Flags::PSH, b"another"));
+    let packets = [&one[..], &two].concat();
+    let headed = |header: &dyn Fn(&mut [u8]), len: usize, rest: &[u8]| {
+        let mut payload = [&vec![0; len][..], rest].concat();
+        header(&mut payload);
+        payload
+    };
+    let plain = |offset, rest: &[u8]| {
+        headed(&|buf| aggfrag::emit_plain(buf, offset).unwrap(), aggfrag::PLAIN_LEN, rest)
+    };
+    let part = |part, parts, codec, rest: &[u8]| {
+        let header = block::Header { codec, id: 7, part, parts };
+        headed(&|buf| header.emit(buf).unwrap(), block::HEADER_LEN, rest)
+    };
+    let (front, back) = packets.split_at(60);
+    let request = probe::Probe { kind: probe::Kind::Request, id: 1, size: 1400 };
+    let compressed = ipcomp::Header { next: Protocol::IPIP, cpi: Cpi::DEFLATE };
+    let stored = [&[1, one.len() as u8, 0, !(one.len() as u8), 0xff][..], &one].concat();
+    let stream: Vec<_> = (0..3).map(|at| (0, 0, v4.tcp(1 + at * 4, tcp::Flags(0), b"data"))).collect();
+    vec![
+        ("datagram", "packets", records(&[(0, 0, one.clone()), (1, 3, two.clone())])),
+        ("datagram", "stream", records(&stream)),
+        ("datagram", "bundle", records(&[(2, 0, plain(0, &packets))])),
+        ("datagram", "fragment", records(&[(2, 0, plain(0, &front[..40])), (2, 0, plain(7, &one[40..]))])),
+        ("datagram", "block", records(&[(3, 0, part(0, 1, 0, &packets))])),
+        ("datagram", "parts", records(&[(3, 0, part(1, 2, 0, back)), (3, 3, part(0, 2, 0, front))])),
+        ("datagram", "repeat", records(&[(3, 0, part(0, 1, 3, b"\x00\x00\x43\x1fE"))])),
+        (
+            "datagram",
+            "probe",
+            records(&[(4, 0, headed(&|buf| request.emit(buf).unwrap(), probe::LEN, &[0; 9]))]),
+        ),
+        (
+            "datagram",
+            "ipcomp",
+            records(&[(5, 0, headed(&|buf| compressed.emit(buf).unwrap(), ipcomp::HEADER_LEN, &stored))]),
+        ),
+        (
+            "datagram",
+            "strangers",
+            records(&[
+                (6, 0, vec![0; 9]),
+                (7, 0, vec![0; 9]),
+                (40, 0, vec![4; 100]),
+                (20, 0, vec![0xc0; 50]),
+            ]),
+        ),
+    ]
+}
+
+fn super_packet_seeds() -> Vec<Seed> {
+    let seed = |bits: u8, (packet, header): (Vec<u8>, vnet::Header)| {
+        let mut head = [0; vnet::LEN];
+        header.emit(&mut head);
+        [&[bits][..], &head, &packet].concat()
+    };
+    let [v4, v6] = shapes();
+    let whole = |packet| (packet, vnet::Header::default());
+    let text = b"a line of text that repeats\n".repeat(60);
+    let mut late = v6.udp_super(&text[..100], 0);
+    late.1.gso_type = vnet::GSO_NONE;
+    vec![
+        ("super_packet", "whole", seed(0, whole(v4.udp(b"as it is")))),
+        ("super_packet", "checksum-to-come", seed(2, late)),
+        ("super_packet", "tcp-v4", seed(0, v4.tcp_super(u32::MAX, &text, 500))),
+        ("super_packet", "tcp-v6-paced", seed(1, v6.tcp_super(9, &text, 700))),
+        ("super_packet", "udp-compressed", seed(17, v4.udp_super(&text, 600))),
+        ("super_packet", "tcp-ipcomp", seed(24, v4.tcp_super(9, &text, 600))),
+        ("super_packet", "too-long-a-step", seed(4, v4.tcp_super(9, &text, 1500))),
+        ("super_packet", "short-steps", seed(5, v6.udp_super(&text, 9))),
+    ]
+}
+
 #[test]
 fn committed_seeds_are_what_the_emitters_write() {
     let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus");
@@ -233,6 +325,8 @@ fn committed_seeds_are_what_the_emitters_write() {
         icmp_seeds(),
         expand_seeds(),
         squeeze_round_trip_seeds(),
+        datagram_seeds(),
+        super_packet_seeds(),
         control_message_seeds(),
     ];
     for (target, name, bytes) in seeds.into_iter().flatten() {
