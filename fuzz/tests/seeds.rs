@@ -257,12 +257,12 @@ fn datagram_seeds() -> Vec<Seed> {
     let stored = [&[1, one.len() as u8, 0, !(one.len() as u8), 0xff][..], &one].concat();
     let stream: Vec<_> = (0..3).map(|at| (0, 0, v4.tcp(1 + at * 4, tcp::Flags(0), b"data"))).collect();
     vec![
-        ("datagram", "packets", records(&[(0, 0, one.clone()), (1, 3, two.clone())])),
+        ("datagram", "packets", records(&[(0, 0, one.clone()), (1, 2, two.clone())])),
         ("datagram", "stream", records(&stream)),
         ("datagram", "bundle", records(&[(2, 0, plain(0, &packets))])),
         ("datagram", "fragment", records(&[(2, 0, plain(0, &front[..40])), (2, 0, plain(7, &one[40..]))])),
         ("datagram", "block", records(&[(3, 0, part(0, 1, 0, &packets))])),
-        ("datagram", "parts", records(&[(3, 0, part(1, 2, 0, back)), (3, 3, part(0, 2, 0, front))])),
+        ("datagram", "parts", records(&[(3, 0, part(1, 2, 0, back)), (3, 2, part(0, 2, 0, front))])),
         ("datagram", "repeat", records(&[(3, 0, part(0, 1, 3, b"\x00\x00\x43\x1fE"))])),
         (
             "datagram",
