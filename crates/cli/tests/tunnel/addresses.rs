@@ -1,5 +1,7 @@
 //! What a daemon makes on its host, and that it takes it away again.
 
+use std::path::{Path, PathBuf};
+
 use strait_testbed::{Extra, TwoHosts};
 
 use crate::pair::{Pair, allowed, fast};
@@ -23,6 +25,12 @@ fn network(pair: &Pair) -> Vec<String> {
     .collect()
 }
 
+/// The sockets of a daemon in its folder.
+fn sockets(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.extension().is_some_and(|extension| extension == "sock")).collect()
+}
+
 #[test]
 fn a_clean_end_leaves_the_host_as_it_was() {
     if !allowed() {
@@ -34,8 +42,12 @@ fn a_clean_end_leaves_the_host_as_it_was() {
     assert!(pair.hosts.a.interfaces().unwrap().contains(&"strait0".to_owned()));
     assert!(seen(&pair, &["-o", "address", "show", "dev", "strait0"]).contains("10.77.0.1/24"));
     assert!(seen(&pair, &["route"]).contains("10.77.0"));
+    let run = pair.sites[0].folder().join("run");
+    let made = sockets(&run);
+    assert!(!made.is_empty(), "no socket in {}", run.display());
     let status = pair.daemons[0].take().unwrap().stop().unwrap();
     assert!(status.success(), "{status}");
+    assert_eq!(sockets(&run), Vec::<PathBuf>::new());
     assert_eq!(network(&pair), before);
     assert!(!pair.hosts.a.interfaces().unwrap().contains(&"strait0".to_owned()));
 }

@@ -7,6 +7,7 @@
 mod addresses;
 mod capture;
 mod compression;
+mod domains;
 mod figures;
 mod full_tunnel;
 mod hub;
