@@ -7,7 +7,8 @@ use tracing_subscriber::filter::ParseError;
 
 /// Says what is logged, such as `debug` or `strait_keying=trace`.
 pub const FILTER_VARIABLE: &str = "STRAIT_LOG";
-const DEFAULT_FILTER: &str = "info";
+/// The library that speaks to the kernel warns of every attribute newer than itself, which is no one's concern here.
+const DEFAULT_FILTER: &str = "info,netlink_packet_route=error";
 
 /// The form of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +57,7 @@ mod tests {
 
     #[test]
     fn what_is_logged_can_be_chosen() {
-        assert_eq!(filter(None).unwrap().to_string(), "info");
+        assert_eq!(filter(None).unwrap().to_string(), "netlink_packet_route=error,info");
         assert_eq!(filter(Some("strait_keying=trace")).unwrap().to_string(), "strait_keying=trace");
         let error = filter(Some("strait=loud")).unwrap_err().to_string();
         assert!(error.starts_with("STRAIT_LOG cannot be understood: "), "{error}");
