@@ -84,6 +84,13 @@ pub struct Outbound {
     works: Works,
 }
 
+/// The way to one peer at one moment.
+struct Way<'a, O> {
+    link: &'a mut Link,
+    now: Time,
+    outlet: &'a mut O,
+}
+
 /// What all links share: buffers, codecs, rules and counters.
 struct Works {
     settings: Settings,
@@ -150,7 +157,7 @@ impl Outbound {
         too_big(link, &packet, outlet)?;
         let waiting = self.works.classify(&packet, offload, now);
         if !link.must_wait() {
-            return self.works.straight(link, &packet, &waiting, now, outlet);
+            return self.works.straight(&mut Way { link, now, outlet }, &packet, &waiting);
         }
         enqueue(link, packet.ip().bytes(), waiting, now, outlet)?;
         self.works.list(link);
@@ -166,7 +173,7 @@ impl Outbound {
             let Some(peer) = self.works.round.pop_front() else { break };
             let Some(link) = self.links.get_mut(&peer) else { continue };
             self.works.train_of = Some(peer);
-            let progress = self.works.step(link, now, outlet);
+            let progress = self.works.step(&mut Way { link: &mut *link, now, outlet: &mut *outlet });
             link.note_queued();
             if link.has_waiting() {
                 self.works.round.push_back(peer);
@@ -224,10 +231,20 @@ impl Outbound {
                     link.set_rate(rate, now);
                 }
             }
-            Order::Keepalive(peer) => self.works.keepalive(self.links.get_mut(&peer), now, outlet),
-            Order::Probe(peer) => self.works.ask_life(self.links.get_mut(&peer), now, outlet),
+            Order::Keepalive(peer) => {
+                if let Some(link) = self.links.get_mut(&peer) {
+                    self.works.keepalive(&mut Way { link, now, outlet });
+                }
+            }
+            Order::Probe(peer) => {
+                if let Some(link) = self.links.get_mut(&peer) {
+                    self.works.ask_life(&mut Way { link, now, outlet });
+                }
+            }
             Order::AnswerProbe(peer, id, size) => {
-                self.works.answer_probe(self.links.get_mut(&peer), id, size, now, outlet);
+                if let Some(link) = self.links.get_mut(&peer) {
+                    self.works.answer_probe(&mut Way { link, now, outlet }, id, size);
+                }
             }
             Order::ProbeAnswered(peer, _id, size) => {
                 if let Some(link) = self.links.get_mut(&peer)

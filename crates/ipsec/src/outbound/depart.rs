@@ -8,32 +8,32 @@ use strait_scheduler::Pacer;
 
 use super::link::Link;
 use super::train::Train;
-use super::{CONTROL_TOS, Outlet, Refused, Works};
+use super::{CONTROL_TOS, Outlet, Refused, Way, Works};
 use crate::{PeerId, Reason};
 
 impl Works {
     /// Sends the train, or as much of it as the link has room for; the rest waits, sealed.
-    pub(super) fn depart(&mut self, link: &mut Link, now: Time, outlet: &mut impl Outlet) {
+    pub(super) fn depart(&mut self, way: &mut Way<'_, impl Outlet>) {
         let Some(train) = self.train.train() else { return };
-        let around = link.outer_len() + usize::from(self.settings.overhead);
-        let mut room = if link.has_ready() { 0 } else { usize::MAX };
-        if let Some(pacer) = &mut link.pacer {
-            room = room.min(charge(train, around, [Some(pacer), self.up.as_mut()], now));
+        let around = way.link.outer_len() + usize::from(self.settings.overhead);
+        let mut room = if way.link.has_ready() { 0 } else { usize::MAX };
+        if let Some(pacer) = &mut way.link.pacer {
+            room = room.min(charge(train, around, [Some(pacer), self.up.as_mut()], way.now));
         } else if let Some(up) = &mut self.up {
-            up.charge(wire_bytes(train, around), now);
+            up.charge(wire_bytes(train, around), way.now);
         }
         let split = room.saturating_mul(train.segment).min(train.bytes.len());
         let (first, rest) = train.bytes.split_at_checked(split).unwrap_or((train.bytes, &[]));
         let sent = Train { bytes: first, ..train };
-        transmit(&self.counters, link, sent, now, outlet);
+        transmit(&self.counters, way, sent);
         for datagram in (Train { bytes: rest, ..train }).datagrams() {
-            if link.ready().push(datagram, train.tos).is_err() {
+            if way.link.ready().push(datagram, train.tos).is_err() {
                 self.counters.refuse(Reason::QueueFull);
             }
         }
         self.train.clear();
-        if link.has_ready() {
-            self.list(link);
+        if way.link.has_ready() {
+            self.list(way.link);
         }
     }
 
@@ -47,35 +47,35 @@ impl Works {
 
     /// One turn of a link that has something to send: what is sealed first, then one unit of its
     /// queue. True when something left and more may.
-    pub(super) fn step(&mut self, link: &mut Link, now: Time, outlet: &mut impl Outlet) -> bool {
-        if !link.can_send() || !self.has_room(link, now) {
+    pub(super) fn step(&mut self, way: &mut Way<'_, impl Outlet>) -> bool {
+        if !way.link.can_send() || !self.has_room(way.link, way.now) {
             return false;
         }
-        if link.has_ready() {
-            self.drain_ready(link, now, outlet);
-            return !link.has_ready();
+        if way.link.has_ready() {
+            self.drain_ready(way);
+            return !way.link.has_ready();
         }
-        if !link.has_waiting() {
+        if !way.link.has_waiting() {
             return false;
         }
-        if let Err(reason) = self.unit(link, now, outlet) {
+        if let Err(reason) = self.unit(way) {
             self.counters.refuse(reason);
         }
-        self.depart(link, now, outlet);
-        self.probe_path(link, now, outlet);
-        self.depart(link, now, outlet);
+        self.depart(way);
+        self.probe_path(way);
+        self.depart(way);
         true
     }
 
     /// Sends sealed datagrams that waited, several in one call where they are of one size.
-    fn drain_ready(&mut self, link: &mut Link, now: Time, outlet: &mut impl Outlet) {
-        let Some(to) = link.endpoint else { return };
-        let Some(mut ready) = link.ready.take() else { return };
-        let around = link.outer_len() + usize::from(self.settings.overhead);
-        while self.has_room(link, now) {
+    fn drain_ready(&mut self, way: &mut Way<'_, impl Outlet>) {
+        let Some(to) = way.link.endpoint else { return };
+        let Some(mut ready) = way.link.ready.take() else { return };
+        let around = way.link.outer_len() + usize::from(self.settings.overhead);
+        while self.has_room(way.link, way.now) {
             let Some((datagram, tos)) = ready.front() else { break };
             if !self.train.takes(to, *tos, datagram.len()) {
-                self.send_train(link, now, outlet);
+                self.send_train(way);
                 continue;
             }
             let (len, tos) = (datagram.len(), *tos);
@@ -85,18 +85,18 @@ impl Works {
             self.train.add(to, tos, len);
             ready.pop();
             let bytes = (len + around) as u64;
-            for pacer in [link.pacer.as_mut(), self.up.as_mut()].into_iter().flatten() {
-                pacer.charge(bytes, now);
+            for pacer in [way.link.pacer.as_mut(), self.up.as_mut()].into_iter().flatten() {
+                pacer.charge(bytes, way.now);
             }
         }
-        self.send_train(link, now, outlet);
-        link.ready = Some(ready);
+        self.send_train(way);
+        way.link.ready = Some(ready);
     }
 
     /// Sends a train that is already paid for.
-    fn send_train(&mut self, link: &mut Link, now: Time, outlet: &mut impl Outlet) {
+    fn send_train(&mut self, way: &mut Way<'_, impl Outlet>) {
         if let Some(train) = self.train.train() {
-            transmit(&self.counters, link, train, now, outlet);
+            transmit(&self.counters, way, train);
         }
         self.train.clear();
     }
@@ -105,9 +105,10 @@ impl Works {
     pub(super) fn flush(&mut self, links: &mut BTreeMap<PeerId, Link>, now: Time, outlet: &mut impl Outlet) {
         let Some(link) = self.train_of.take().and_then(|peer| links.get_mut(&peer)) else { return };
         if !self.train.is_empty() {
-            self.depart(link, now, outlet);
-            self.probe_path(link, now, outlet);
-            self.depart(link, now, outlet);
+            let mut way = Way { link, now, outlet };
+            self.depart(&mut way);
+            self.probe_path(&mut way);
+            self.depart(&mut way);
         }
     }
 
@@ -146,9 +147,9 @@ impl Works {
     }
 
     /// One byte that keeps a NAT's mapping alive (RFC 3948 section 2.3).
-    pub(super) fn keepalive(&mut self, link: Option<&mut Link>, now: Time, outlet: &mut impl Outlet) {
-        if let Some(to) = link.and_then(|link| link.endpoint) {
-            self.transmit_control(to, &[0xff], now, outlet);
+    pub(super) fn keepalive(&mut self, way: &mut Way<'_, impl Outlet>) {
+        if let Some(to) = way.link.endpoint {
+            self.transmit_control(to, &[0xff], way.now, way.outlet);
         }
     }
 
@@ -191,28 +192,23 @@ fn wire_bytes(train: Train<'_>, around: usize) -> u64 {
     (train.bytes.len() + train.count() * around) as u64
 }
 
-fn transmit(
-    counters: &crate::Counters,
-    link: &mut Link,
-    train: Train<'_>,
-    now: Time,
-    outlet: &mut impl Outlet,
-) {
+fn transmit(counters: &crate::Counters, way: &mut Way<'_, impl Outlet>, train: Train<'_>) {
     if train.bytes.is_empty() {
         return;
     }
-    match outlet.transmit(train) {
+    let link = &mut *way.link;
+    let outer = train.segment + link.outer_len();
+    match way.outlet.transmit(train) {
         Ok(()) => {
             let peer = &link.spec.counters;
             peer.out_datagrams.add(train.count() as u64);
             peer.out_wire.add(wire_bytes(train, link.outer_len()));
-            link.path.note_sent(train.segment + link.outer_len());
+            link.path.note_sent(outer);
         }
         Err(refused) => {
             counters.drops.count(Reason::NetworkRefused, train.count() as u64);
             if refused == Refused::TooBig {
-                let outer = train.segment + link.outer_len();
-                link.path.refused(u16::try_from(outer).unwrap_or(u16::MAX), now);
+                link.path.refused(u16::try_from(outer).unwrap_or(u16::MAX), way.now);
             }
         }
     }

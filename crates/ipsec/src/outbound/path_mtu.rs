@@ -104,6 +104,7 @@ impl PathMtu {
     pub(crate) fn doubt(&mut self, now: Time) {
         if let Phase::Settled { raise_at } = self.phase
             && self.low > BASE
+            && self.large_sent
         {
             self.phase = Phase::Doubted { raise_at };
             self.high = self.low;
@@ -123,13 +124,6 @@ impl PathMtu {
     /// A datagram of `size`, outer IP header included, was sent.
     pub(crate) const fn note_sent(&mut self, size: usize) {
         self.large_sent |= size > BASE as usize;
-    }
-
-    /// Nothing comes back: perhaps what is sent is too large by now.
-    pub(crate) fn suspect(&mut self, now: Time) {
-        if matches!(self.phase, Phase::Settled { .. }) && self.probe.is_none() {
-            self.next_at = now;
-        }
     }
 
     /// Asked under traffic: a probe to send at `now`, if one is due.
@@ -276,15 +270,6 @@ mod tests {
         path.answered(1500, Time::from_millis(10_000));
         let probes = (10..10_000).filter(|second| path.poll(Time::from_millis(second * 1000)).is_some());
         assert_eq!(probes.count(), 0);
-    }
-
-    #[test]
-    fn a_suspicion_is_checked_at_once() {
-        let mut path = PathMtu::search(1500);
-        found(&mut path, 1500, Time::ZERO, 10);
-        path.suspect(Time::from_millis(10_000));
-        let (outer, _) = found(&mut path, 1400, Time::from_millis(10_000), 4);
-        assert!((BASE..1400).contains(&outer) && path.is_searching(), "{outer}");
     }
 
     #[test]

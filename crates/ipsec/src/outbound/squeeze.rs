@@ -7,7 +7,7 @@ use strait_wire::{Cpi, Protocol, Tos, aggfrag, ip, ipcomp};
 
 use super::link::{Link, Waiting};
 use super::plain::BLOCK_MAX;
-use super::{Outlet, Works};
+use super::{Outlet, Way, Works};
 use crate::offload::SuperPacket;
 use crate::{Payloads, Reason};
 
@@ -15,53 +15,46 @@ impl Works {
     /// One packet that need not wait: its segments go straight into the datagrams they leave in.
     pub(super) fn straight(
         &mut self,
-        link: &mut Link,
+        way: &mut Way<'_, impl Outlet>,
         packet: &SuperPacket<'_>,
         waiting: &Waiting,
-        now: Time,
-        outlet: &mut impl Outlet,
     ) -> Result<(), Reason> {
         if !waiting.group.compresses() {
-            return self.raw(link, packet, 0, now, outlet);
+            return self.raw(way, packet, 0);
         }
         let mut next = 0;
         while next < packet.count() {
             self.plain.clear();
-            let after = self.plain.take(packet, next, block_limit(link));
+            let after = self.plain.take(packet, next, block_limit(way.link));
             if after == next {
-                return self.raw(link, packet, next, now, outlet);
+                return self.raw(way, packet, next);
             }
             next = after;
             if let Some(rule) = waiting.rule {
                 self.plain.note_flow(waiting.flow, rule);
             }
-            self.block(link, waiting.group.method, now, outlet)?;
+            self.block(way, waiting.group.method)?;
         }
         Ok(())
     }
 
     /// What stands first in the queue, with what may go along.
-    pub(super) fn unit(
-        &mut self,
-        link: &mut Link,
-        now: Time,
-        outlet: &mut impl Outlet,
-    ) -> Result<(), Reason> {
-        let Some((group, lone)) = self.head(link) else { return Ok(()) };
+    pub(super) fn unit(&mut self, way: &mut Way<'_, impl Outlet>) -> Result<(), Reason> {
+        let Some((group, lone)) = self.head(way.link) else { return Ok(()) };
         if lone {
-            return self.raw_head(link, now, outlet);
+            return self.raw_head(way);
         }
         let limit = if group.compresses() {
-            block_limit(link)
+            block_limit(way.link)
         } else {
-            link.payload_room().saturating_sub(aggfrag::PLAIN_LEN)
+            way.link.payload_room().saturating_sub(aggfrag::PLAIN_LEN)
         };
         self.plain.clear();
-        self.gather(link, limit);
+        self.gather(way.link, limit);
         if self.plain.packets() == 0 {
-            return self.raw_head(link, now, outlet);
+            return self.raw_head(way);
         }
-        self.block(link, group.method, now, outlet)
+        self.block(way, group.method)
     }
 
     /// The group of the packet that stands first, and whether it leaves alone and uncompressed.
@@ -107,37 +100,31 @@ impl Works {
     }
 
     /// The first packet of the queue, as it is.
-    fn raw_head(&mut self, link: &mut Link, now: Time, outlet: &mut impl Outlet) -> Result<(), Reason> {
+    fn raw_head(&mut self, way: &mut Way<'_, impl Outlet>) -> Result<(), Reason> {
         // The queue is lent out while the link is used; nothing is allocated.
-        let Some(mut queue) = link.queue.take() else { return Ok(()) };
+        let Some(mut queue) = way.link.queue.take() else { return Ok(()) };
         let sent = queue.front().map_or(Ok(()), |(bytes, waiting)| {
             let packet = SuperPacket::new(bytes, &waiting.offload).map_err(|_| Reason::MalformedPacket)?;
-            self.raw(link, &packet, waiting.next_segment, now, outlet)
+            self.raw(way, &packet, waiting.next_segment)
         });
         queue.pop();
-        link.queue = Some(queue);
+        way.link.queue = Some(queue);
         sent
     }
 
     /// The gathered packets: as one compressed block if that is smaller, else as they are.
-    fn block(
-        &mut self,
-        link: &mut Link,
-        method: Method,
-        now: Time,
-        outlet: &mut impl Outlet,
-    ) -> Result<(), Reason> {
-        if let Some(len) = self.squeeze(link, method, now) {
+    fn block(&mut self, way: &mut Way<'_, impl Outlet>, method: Method) -> Result<(), Reason> {
+        if let Some(len) = self.squeeze(way.link, method, way.now) {
             let squeezed = core::mem::take(&mut self.squeezed);
             let bytes = squeezed.get(..len).unwrap_or_default();
-            let sent = self.parts(link, method.codec, bytes, self.plain.tos(), now, outlet);
+            let sent = self.parts(way, method.codec, bytes, self.plain.tos());
             self.squeezed = squeezed;
-            link.spec.counters.out_blocks.add(1);
-            link.spec.counters.out_packets.add(self.plain.packets());
-            link.spec.counters.out_bytes.add(self.plain.len() as u64);
+            way.link.spec.counters.out_blocks.add(1);
+            way.link.spec.counters.out_packets.add(self.plain.packets());
+            way.link.spec.counters.out_bytes.add(self.plain.len() as u64);
             return sent;
         }
-        self.uncompressed(link, method, now, outlet)
+        self.uncompressed(way, method)
     }
 
     /// Compresses the gathered packets; nothing when that is not allowed or not smaller
@@ -181,51 +168,35 @@ impl Works {
     /// A Strait block in as many datagrams as it takes.
     fn parts(
         &mut self,
-        link: &mut Link,
+        way: &mut Way<'_, impl Outlet>,
         codec: Codec,
         bytes: &[u8],
         tos: Tos,
-        now: Time,
-        outlet: &mut impl Outlet,
     ) -> Result<(), Reason> {
-        let step = link.payload_room().saturating_sub(block::HEADER_LEN).max(1);
+        let step = way.link.payload_room().saturating_sub(block::HEADER_LEN).max(1);
         let parts = u8::try_from(bytes.len().div_ceil(step)).map_err(|_| Reason::TooBig)?;
-        link.block_id = link.block_id.wrapping_add(1);
+        way.link.block_id = way.link.block_id.wrapping_add(1);
         for (part, chunk) in (0_u8..).zip(bytes.chunks(step)) {
-            let header = block::Header { codec: codec.id(), id: link.block_id, part, parts };
-            self.emit(
-                link,
-                Protocol::AGGFRAG,
-                block::HEADER_LEN + chunk.len(),
-                tos,
-                now,
-                outlet,
-                |payload| {
-                    let _ = header.emit(payload);
-                    put(payload, block::HEADER_LEN, chunk);
-                },
-            )?;
+            let header = block::Header { codec: codec.id(), id: way.link.block_id, part, parts };
+            self.emit(way, Protocol::AGGFRAG, block::HEADER_LEN + chunk.len(), tos, |payload| {
+                let _ = header.emit(payload);
+                put(payload, block::HEADER_LEN, chunk);
+            })?;
         }
         Ok(())
     }
 
     /// The gathered packets without compression: several in a datagram where they fit.
-    fn uncompressed(
-        &mut self,
-        link: &mut Link,
-        method: Method,
-        now: Time,
-        outlet: &mut impl Outlet,
-    ) -> Result<(), Reason> {
+    fn uncompressed(&mut self, way: &mut Way<'_, impl Outlet>, method: Method) -> Result<(), Reason> {
         let plain = core::mem::replace(&mut self.plain, super::plain::Plain::lent());
         let mut rest = plain.bytes();
         let mut sent = Ok(());
         while !rest.is_empty() && sent.is_ok() {
-            let (len, packets) = fitting(link, rest);
+            let (len, packets) = fitting(way.link, rest);
             let (now_bytes, later) = rest.split_at_checked(len).unwrap_or((rest, &[]));
             sent = match packets {
-                0 | 1 => self.single(link, method, now_bytes, plain.tos(), now, outlet),
-                _ => self.bundle(link, now_bytes, packets, plain.tos(), now, outlet),
+                0 | 1 => self.single(way, method, now_bytes, plain.tos()),
+                _ => self.bundle(way, now_bytes, packets, plain.tos()),
             };
             rest = later;
         }
@@ -236,46 +207,42 @@ impl Works {
     /// One whole packet in a datagram of its own, or in several if no datagram carries it.
     fn single(
         &mut self,
-        link: &mut Link,
+        way: &mut Way<'_, impl Outlet>,
         method: Method,
         packet: &[u8],
         tos: Tos,
-        now: Time,
-        outlet: &mut impl Outlet,
     ) -> Result<(), Reason> {
-        link.spec.counters.out_packets.add(1);
-        link.spec.counters.out_bytes.add(packet.len() as u64);
-        if packet.len() > link.payload_room() && link.takes_blocks() {
-            return self.parts(link, Codec::None, packet, tos, now, outlet);
+        way.link.spec.counters.out_packets.add(1);
+        way.link.spec.counters.out_bytes.add(packet.len() as u64);
+        if packet.len() > way.link.payload_room() && way.link.takes_blocks() {
+            return self.parts(way, Codec::None, packet, tos);
         }
-        if !link.takes_blocks() && method.codec == Codec::Deflate && packet.len() >= THRESHOLD {
-            return self.ipcomp(link, method, packet, tos, now, outlet);
+        if !way.link.takes_blocks() && method.codec == Codec::Deflate && packet.len() >= THRESHOLD {
+            return self.ipcomp(way, method, packet, tos);
         }
         let next = next_header(packet);
-        self.emit(link, next, packet.len(), tos, now, outlet, |payload| put(payload, 0, packet))
+        self.emit(way, next, packet.len(), tos, |payload| put(payload, 0, packet))
     }
 
     /// One packet as IPComp (RFC 3173), for a peer that knows nothing private.
     fn ipcomp(
         &mut self,
-        link: &mut Link,
+        way: &mut Way<'_, impl Outlet>,
         method: Method,
         packet: &[u8],
         tos: Tos,
-        now: Time,
-        outlet: &mut impl Outlet,
     ) -> Result<(), Reason> {
         let next = next_header(packet);
         let mut squeezed = core::mem::take(&mut self.squeezed);
         let room = packet.len().saturating_sub(ipcomp::HEADER_LEN + 1);
         let after = squeezed.get_mut(..room).and_then(|output| self.codecs.compress(method, packet, output));
-        self.account(method, packet.len(), after, now);
+        self.account(method, packet.len(), after, way.now);
         let sent = match after.and_then(|len| squeezed.get(..len)) {
-            None => self.emit(link, next, packet.len(), tos, now, outlet, |payload| put(payload, 0, packet)),
+            None => self.emit(way, next, packet.len(), tos, |payload| put(payload, 0, packet)),
             Some(bytes) => {
                 let header = ipcomp::Header { next, cpi: Cpi::DEFLATE };
                 let len = ipcomp::HEADER_LEN + bytes.len();
-                self.emit(link, Protocol::IPCOMP, len, tos, now, outlet, |payload| {
+                self.emit(way, Protocol::IPCOMP, len, tos, |payload| {
                     let _ = header.emit(payload);
                     put(payload, ipcomp::HEADER_LEN, bytes);
                 })
@@ -288,18 +255,16 @@ impl Works {
     /// Several whole packets in one datagram (RFC 9347).
     fn bundle(
         &mut self,
-        link: &mut Link,
+        way: &mut Way<'_, impl Outlet>,
         packets: &[u8],
         count: u64,
         tos: Tos,
-        now: Time,
-        outlet: &mut impl Outlet,
     ) -> Result<(), Reason> {
-        link.spec.counters.out_bundles.add(1);
-        link.spec.counters.out_packets.add(count);
-        link.spec.counters.out_bytes.add(packets.len() as u64);
+        way.link.spec.counters.out_bundles.add(1);
+        way.link.spec.counters.out_packets.add(count);
+        way.link.spec.counters.out_bytes.add(packets.len() as u64);
         let len = aggfrag::PLAIN_LEN + packets.len();
-        self.emit(link, Protocol::AGGFRAG, len, tos, now, outlet, |payload| {
+        self.emit(way, Protocol::AGGFRAG, len, tos, |payload| {
             let _ = aggfrag::emit_plain(payload, 0);
             put(payload, aggfrag::PLAIN_LEN, packets);
         })
@@ -308,37 +273,33 @@ impl Works {
     /// The segments of a super-packet from `from` on, each written and sealed where it leaves.
     fn raw(
         &mut self,
-        link: &mut Link,
+        way: &mut Way<'_, impl Outlet>,
         packet: &SuperPacket<'_>,
         from: usize,
-        now: Time,
-        outlet: &mut impl Outlet,
     ) -> Result<(), Reason> {
-        if packet.len(from) > link.payload_room() {
-            return self.cut(link, packet, from, now, outlet);
+        if packet.len(from) > way.link.payload_room() {
+            return self.cut(way, packet, from);
         }
         let tos = Tos::encapsulate(packet.ip().tos());
         let next = next_header(packet.ip().bytes());
         let count = packet.count();
         for index in from..count {
             let len = packet.len(index);
-            self.emit(link, next, len, tos, now, outlet, |payload| packet.write(index, payload))?;
-            link.spec.counters.out_bytes.add(len as u64);
+            self.emit(way, next, len, tos, |payload| packet.write(index, payload))?;
+            way.link.spec.counters.out_bytes.add(len as u64);
         }
-        link.spec.counters.out_packets.add((count - from) as u64);
+        way.link.spec.counters.out_packets.add((count - from) as u64);
         Ok(())
     }
 
     /// Segments that no datagram of this path carries whole, as blocks in several parts.
     fn cut(
         &mut self,
-        link: &mut Link,
+        way: &mut Way<'_, impl Outlet>,
         packet: &SuperPacket<'_>,
         from: usize,
-        now: Time,
-        outlet: &mut impl Outlet,
     ) -> Result<(), Reason> {
-        if !link.takes_blocks() {
+        if !way.link.takes_blocks() {
             return Err(Reason::TooBig);
         }
         let mut next = from;
@@ -349,7 +310,7 @@ impl Works {
                 return Err(Reason::TooBig);
             }
             next = after;
-            self.uncompressed(link, Method::NONE, now, outlet)?;
+            self.uncompressed(way, Method::NONE)?;
         }
         Ok(())
     }

@@ -107,8 +107,11 @@ fn a_path_that_shrinks_is_noticed_and_one_that_grows_is_used() {
         |network: &strait_sim::Network| network.node(A).peer_counters(B).inner_mtu.load(Ordering::Relaxed);
     let run = |network: &mut strait_sim::Network, span| {
         let mut talk = Conversation::new(v4(A, B, 80), Filler::Random);
+        // Only who sends large datagrams has to know what becomes of them.
+        let mut bulk = Conversation::new(v4(A, B, 81), Filler::Random);
         for _ in 0..span * 2 {
             network.send(A, &talk.next_packet(100));
+            network.send(A, &bulk.next_packet(1390));
             network.run_for(millis(500));
         }
         network.run_for(seconds(1));
