@@ -3,14 +3,15 @@
 //! ```text
 //! 1. select     whose address is it, and what do the rules say of it     policy.rs rules.rs classify.rs
 //! 2. queue      while the link has no room, or there is no key yet       link.rs
-//! 3. bundle     packets of one group that wait, as whole packets         plain.rs
-//! 4. squeeze    compress them as one block, if that makes them smaller   squeeze.rs
+//! 3. bundle     packets of one group that wait, as whole packets         plain.rs bundle.rs
+//! 4. squeeze    compress them as one block, if that makes them smaller   squeeze.rs raw.rs
 //! 5. number, seal   the next sequence number, ESP                        emit.rs, esp.rs
 //! 6. pace       as many datagrams as the link takes, the rest waits      depart.rs
 //! ```
 //!
 //! Towards a peer without a rate steps 2, 3 and 6 fall away: straight through.
 
+mod bundle;
 mod classify;
 mod depart;
 mod emit;
@@ -18,6 +19,7 @@ mod link;
 mod order;
 mod path_mtu;
 mod plain;
+mod raw;
 mod squeeze;
 mod train;
 

@@ -1,43 +1,16 @@
-//! Steps 3 and 4: packets that wait become one block or bundle, compressed if that is smaller.
+//! Steps 3 and 4: packets that wait become one block, compressed if that is smaller.
 
 use strait_clock::Time;
 use strait_compress::{Codec, Compressor, Method, RuleId, THRESHOLD, Unit};
-use strait_wire::block;
-use strait_wire::{Cpi, Protocol, Tos, aggfrag, ip, ipcomp};
+use strait_wire::{Protocol, Tos, aggfrag, block};
 
-use super::link::{Link, Waiting};
+use super::link::{Group, Link};
 use super::plain::BLOCK_MAX;
 use super::{Outlet, Way, Works};
 use crate::offload::SuperPacket;
 use crate::{Payloads, Reason};
 
 impl Works {
-    /// One packet that need not wait: its segments go straight into the datagrams they leave in.
-    pub(super) fn straight(
-        &mut self,
-        way: &mut Way<'_, impl Outlet>,
-        packet: &SuperPacket<'_>,
-        waiting: &Waiting,
-    ) -> Result<(), Reason> {
-        if !waiting.group.compresses() {
-            return self.raw(way, packet, 0);
-        }
-        let mut next = 0;
-        while next < packet.count() {
-            self.plain.clear();
-            let after = self.plain.take(packet, next, block_limit(way.link));
-            if after == next {
-                return self.raw(way, packet, next);
-            }
-            next = after;
-            if let Some(rule) = waiting.rule {
-                self.plain.note_flow(waiting.flow, rule);
-            }
-            self.block(way, waiting.group.method)?;
-        }
-        Ok(())
-    }
-
     /// What stands first in the queue, with what may go along.
     pub(super) fn unit(&mut self, way: &mut Way<'_, impl Outlet>) -> Result<(), Reason> {
         let Some((group, lone)) = self.head(way.link) else { return Ok(()) };
@@ -58,7 +31,7 @@ impl Works {
     }
 
     /// The group of the packet that stands first, and whether it leaves alone and uncompressed.
-    fn head(&mut self, link: &mut Link) -> Option<(super::link::Group, bool)> {
+    fn head(&mut self, link: &mut Link) -> Option<(Group, bool)> {
         let room = link.payload_room().saturating_sub(aggfrag::PLAIN_LEN);
         let blocks = link.takes_blocks();
         let queue = link.queue();
@@ -99,21 +72,8 @@ impl Works {
         }
     }
 
-    /// The first packet of the queue, as it is.
-    fn raw_head(&mut self, way: &mut Way<'_, impl Outlet>) -> Result<(), Reason> {
-        // The queue is lent out while the link is used; nothing is allocated.
-        let Some(mut queue) = way.link.queue.take() else { return Ok(()) };
-        let sent = queue.front().map_or(Ok(()), |(bytes, waiting)| {
-            let packet = SuperPacket::new(bytes, &waiting.offload).map_err(|_| Reason::MalformedPacket)?;
-            self.raw(way, &packet, waiting.next_segment)
-        });
-        queue.pop();
-        way.link.queue = Some(queue);
-        sent
-    }
-
     /// The gathered packets: as one compressed block if that is smaller, else as they are.
-    fn block(&mut self, way: &mut Way<'_, impl Outlet>, method: Method) -> Result<(), Reason> {
+    pub(super) fn block(&mut self, way: &mut Way<'_, impl Outlet>, method: Method) -> Result<(), Reason> {
         if let Some(len) = self.squeeze(way.link, method, way.now) {
             let squeezed = core::mem::take(&mut self.squeezed);
             let bytes = squeezed.get(..len).unwrap_or_default();
@@ -143,7 +103,7 @@ impl Works {
     }
 
     /// Tells the chooser and the counters what came of one attempt.
-    fn account(&mut self, method: Method, before: usize, after: Option<usize>, now: Time) {
+    pub(super) fn account(&mut self, method: Method, before: usize, after: Option<usize>, now: Time) {
         let became = after.unwrap_or(before);
         for (flow, rule) in self.plain.flows() {
             let unit = Unit { flow: &flow, rule: RuleId(rule), method };
@@ -166,7 +126,7 @@ impl Works {
     }
 
     /// A Strait block in as many datagrams as it takes.
-    fn parts(
+    pub(super) fn parts(
         &mut self,
         way: &mut Way<'_, impl Outlet>,
         codec: Codec,
@@ -185,139 +145,10 @@ impl Works {
         }
         Ok(())
     }
-
-    /// The gathered packets without compression: several in a datagram where they fit.
-    fn uncompressed(&mut self, way: &mut Way<'_, impl Outlet>, method: Method) -> Result<(), Reason> {
-        let plain = core::mem::replace(&mut self.plain, super::plain::Plain::lent());
-        let mut rest = plain.bytes();
-        let mut sent = Ok(());
-        while !rest.is_empty() && sent.is_ok() {
-            let (len, packets) = fitting(way.link, rest);
-            let (now_bytes, later) = rest.split_at_checked(len).unwrap_or((rest, &[]));
-            sent = match packets {
-                0 | 1 => self.single(way, method, now_bytes, plain.tos()),
-                _ => self.bundle(way, now_bytes, packets, plain.tos()),
-            };
-            rest = later;
-        }
-        self.plain = plain;
-        sent
-    }
-
-    /// One whole packet in a datagram of its own, or in several if no datagram carries it.
-    fn single(
-        &mut self,
-        way: &mut Way<'_, impl Outlet>,
-        method: Method,
-        packet: &[u8],
-        tos: Tos,
-    ) -> Result<(), Reason> {
-        way.link.spec.counters.out_packets.add(1);
-        way.link.spec.counters.out_bytes.add(packet.len() as u64);
-        if packet.len() > way.link.payload_room() && way.link.takes_blocks() {
-            return self.parts(way, Codec::None, packet, tos);
-        }
-        if !way.link.takes_blocks() && method.codec == Codec::Deflate && packet.len() >= THRESHOLD {
-            return self.ipcomp(way, method, packet, tos);
-        }
-        let next = next_header(packet);
-        self.emit(way, next, packet.len(), tos, |payload| put(payload, 0, packet))
-    }
-
-    /// One packet as IPComp (RFC 3173), for a peer that knows nothing private.
-    fn ipcomp(
-        &mut self,
-        way: &mut Way<'_, impl Outlet>,
-        method: Method,
-        packet: &[u8],
-        tos: Tos,
-    ) -> Result<(), Reason> {
-        let next = next_header(packet);
-        let mut squeezed = core::mem::take(&mut self.squeezed);
-        let room = packet.len().saturating_sub(ipcomp::HEADER_LEN + 1);
-        let after = squeezed.get_mut(..room).and_then(|output| self.codecs.compress(method, packet, output));
-        self.account(method, packet.len(), after, way.now);
-        let sent = match after.and_then(|len| squeezed.get(..len)) {
-            None => self.emit(way, next, packet.len(), tos, |payload| put(payload, 0, packet)),
-            Some(bytes) => {
-                let header = ipcomp::Header { next, cpi: Cpi::DEFLATE };
-                let len = ipcomp::HEADER_LEN + bytes.len();
-                self.emit(way, Protocol::IPCOMP, len, tos, |payload| {
-                    let _ = header.emit(payload);
-                    put(payload, ipcomp::HEADER_LEN, bytes);
-                })
-            }
-        };
-        self.squeezed = squeezed;
-        sent
-    }
-
-    /// Several whole packets in one datagram (RFC 9347).
-    fn bundle(
-        &mut self,
-        way: &mut Way<'_, impl Outlet>,
-        packets: &[u8],
-        count: u64,
-        tos: Tos,
-    ) -> Result<(), Reason> {
-        way.link.spec.counters.out_bundles.add(1);
-        way.link.spec.counters.out_packets.add(count);
-        way.link.spec.counters.out_bytes.add(packets.len() as u64);
-        let len = aggfrag::PLAIN_LEN + packets.len();
-        self.emit(way, Protocol::AGGFRAG, len, tos, |payload| {
-            let _ = aggfrag::emit_plain(payload, 0);
-            put(payload, aggfrag::PLAIN_LEN, packets);
-        })
-    }
-
-    /// The segments of a super-packet from `from` on, each written and sealed where it leaves.
-    fn raw(
-        &mut self,
-        way: &mut Way<'_, impl Outlet>,
-        packet: &SuperPacket<'_>,
-        from: usize,
-    ) -> Result<(), Reason> {
-        if packet.len(from) > way.link.payload_room() {
-            return self.cut(way, packet, from);
-        }
-        let tos = Tos::encapsulate(packet.ip().tos());
-        let next = next_header(packet.ip().bytes());
-        let count = packet.count();
-        for index in from..count {
-            let len = packet.len(index);
-            self.emit(way, next, len, tos, |payload| packet.write(index, payload))?;
-            way.link.spec.counters.out_bytes.add(len as u64);
-        }
-        way.link.spec.counters.out_packets.add((count - from) as u64);
-        Ok(())
-    }
-
-    /// Segments that no datagram of this path carries whole, as blocks in several parts.
-    fn cut(
-        &mut self,
-        way: &mut Way<'_, impl Outlet>,
-        packet: &SuperPacket<'_>,
-        from: usize,
-    ) -> Result<(), Reason> {
-        if !way.link.takes_blocks() {
-            return Err(Reason::TooBig);
-        }
-        let mut next = from;
-        while next < packet.count() {
-            self.plain.clear();
-            let after = self.plain.take(packet, next, packet.len(next).max(1) * 2);
-            if after == next {
-                return Err(Reason::TooBig);
-            }
-            next = after;
-            self.uncompressed(way, Method::NONE)?;
-        }
-        Ok(())
-    }
 }
 
 /// The most that a block to this peer may hold.
-fn block_limit(link: &Link) -> usize {
+pub(super) fn block_limit(link: &Link) -> usize {
     match link.sa.as_ref().map(|sa| sa.payloads) {
         Some(Payloads::Strait { block_cap, .. }) => {
             usize::try_from(block_cap).unwrap_or(BLOCK_MAX).min(BLOCK_MAX)
@@ -326,30 +157,7 @@ fn block_limit(link: &Link) -> usize {
     }
 }
 
-/// How many bytes, and packets, from the front of `bytes` one datagram takes; at least one packet.
-fn fitting(link: &Link, bytes: &[u8]) -> (usize, u64) {
-    let room = link.payload_room().saturating_sub(aggfrag::PLAIN_LEN);
-    let (mut len, mut count) = (0, 0);
-    for packet in block::packets(bytes).map_while(Result::ok) {
-        let alone = count == 0;
-        if !alone && (len + packet.len() > room || !link.takes_blocks()) {
-            break;
-        }
-        len += packet.len();
-        count += 1;
-    }
-    if count == 0 { (bytes.len(), 1) } else { (len, count) }
-}
-
-/// ESP's next header for an IP packet (RFC 4303 section 2.6).
-fn next_header(packet: &[u8]) -> Protocol {
-    match ip::version_of(packet) {
-        Some(ip::Version::V6) => Protocol::IPV6,
-        _ => Protocol::IPIP,
-    }
-}
-
-fn put(payload: &mut [u8], at: usize, bytes: &[u8]) {
+pub(super) fn put(payload: &mut [u8], at: usize, bytes: &[u8]) {
     if let Some(room) = payload.get_mut(at..at + bytes.len()) {
         room.copy_from_slice(bytes);
     }
