@@ -3,7 +3,7 @@
     peer.py KEYS PCAP LOCAL-ADDRESS LOCAL-PORT REMOTE-ADDRESS REMOTE-PORT INSIDE-FROM INSIDE-TO INSIDE-PORT
 
 Sends numbered datagrams to INSIDE-TO, each once with a bent ICV and once as it should be, then waits for an answer
-and prints its text. Sequence numbers go on behind those of the capture.
+and prints its text. Sequence numbers go on well behind those of the capture, in case the node has sent more since.
 """
 
 import socket
@@ -13,6 +13,7 @@ import time
 import esp
 
 COUNT = 5
+AHEAD = 100
 PATIENCE = 20
 
 
@@ -62,7 +63,7 @@ def main(keys, pcap, local, local_port, remote, remote_port, inside_from, inside
     for number in range(COUNT):
         text = f"from scapy {number}"
         packet = esp.IP(src=inside_from, dst=inside_to) / esp.UDP(sport=7000, dport=int(inside_port)) / text
-        send(sock, (remote, int(remote_port)), out, seq + 1 + number, packet)
+        send(sock, (remote, int(remote_port)), out, seq + AHEAD + number, packet)
     print(answer(sock, associations))
 
 
