@@ -1,11 +1,11 @@
-//! ESP as it is sealed and opened (RFC 4303), AEAD suites, 64-bit sequence numbers always.
+//! ESP as it is sealed and opened (RFC 4303) with AEAD suites.
 
 use strait_crypto::{Aead, Exhausted, ICV_LEN};
 use strait_wire::esp::{self, HEADER_LEN};
 use strait_wire::{Esn, Protocol, SeqLow, Spi};
 
 use crate::replay::Refused;
-use crate::{InboundSa, IvMode, OutboundSa, Reason};
+use crate::{InboundSa, IvMode, OutboundSa, Reason, SequenceNumbers};
 
 /// Proof that a packet passed its integrity check; only [`open`] makes one.
 #[derive(Debug)]
@@ -20,8 +20,6 @@ impl Authentic {
 
 /// ESP needs its trailer to end on a multiple of 4 bytes (RFC 4303 section 2.4); AEAD suites ask no more.
 const ALIGN: usize = 4;
-/// SPI and the whole sequence number (RFC 4106 section 5, RFC 7634 section 2.1).
-const AAD_LEN: usize = 12;
 
 /// Bytes of a whole ESP packet around a payload of `payload` bytes.
 pub(crate) const fn sealed_len(iv: IvMode, payload: usize) -> usize {
@@ -50,6 +48,10 @@ pub(crate) fn seal(
 ) -> Result<(), Exhausted> {
     let nonce = sa.nonces.next()?;
     let esn = Esn(nonce.value());
+    if sa.sequence == SequenceNumbers::Bits32 && esn.high() != 0 {
+        // A number that was sent must not be sent again (RFC 4303 section 3.3.3).
+        return Err(Exhausted);
+    }
     let header = esp::Header { spi: sa.spi, seq: esn.low() };
     let text_at = payload_at(sa.iv);
     let parts = packet.split_at_mut_checked(text_at).and_then(|(front, rest)| {
@@ -68,7 +70,7 @@ pub(crate) fn seal(
     if let Some(trailer) = text.get_mut(payload..) {
         let _ = esp::emit_trailer(trailer, next);
     }
-    match sa.key.seal(nonce, &aad(sa.spi, esn), text) {
+    match sa.key.seal(nonce, Aad::new(sa.spi, esn, sa.sequence).bytes(), text) {
         Ok(tag) => icv.copy_from_slice(&tag),
         Err(_) => return Err(Exhausted),
     }
@@ -91,7 +93,10 @@ pub(crate) fn open(sa: &InboundSa, packet: &mut [u8], low: SeqLow) -> Result<Ope
     if packet.len() < at + 2 + ICV_LEN {
         return Err(Reason::MalformedEsp);
     }
-    let esn = sa.window.infer(low);
+    let esn = match sa.sequence {
+        SequenceNumbers::Bits32 => Esn(u64::from(low.0)),
+        SequenceNumbers::Bits64 => sa.window.infer(low),
+    };
     sa.window.peek(esn).map_err(|refused| match refused {
         Refused::TooOld => Reason::TooOld,
         Refused::Duplicate => Reason::Replayed,
@@ -104,17 +109,32 @@ pub(crate) fn open(sa: &InboundSa, packet: &mut [u8], low: SeqLow) -> Result<Ope
             u64::from_be_bytes(bytes.ok_or(Reason::MalformedEsp)?)
         }
     };
-    let text = sa.key.open(iv, &aad(sa.spi, esn), sealed).map_err(|_| Reason::Forged)?;
+    let aad = Aad::new(sa.spi, esn, sa.sequence);
+    let text = sa.key.open(iv, aad.bytes(), sealed).map_err(|_| Reason::Forged)?;
     let (payload, next) = esp::parse_trailer(text).map_err(|_| Reason::MalformedEsp)?;
     Ok(Opened { esn, at, len: payload.len(), next, proof: Authentic(()) })
 }
 
-fn aad(spi: Spi, esn: Esn) -> [u8; AAD_LEN] {
-    let mut aad = [0; AAD_LEN];
-    let (first, rest) = aad.split_at_mut(4);
-    first.copy_from_slice(&spi.0.to_be_bytes());
-    rest.copy_from_slice(&esn.0.to_be_bytes());
-    aad
+/// What the integrity check covers beside the text: SPI and sequence number, whole, in 8 or 12 bytes
+/// (RFC 4106 section 5, RFC 7634 section 2.1).
+struct Aad {
+    bytes: [u8; 12],
+    len: usize,
+}
+
+impl Aad {
+    fn new(spi: Spi, esn: Esn, sequence: SequenceNumbers) -> Aad {
+        let [a, b, c, d] = spi.0.to_be_bytes();
+        let [e, f, g, h, i, j, k, l] = esn.0.to_be_bytes();
+        match sequence {
+            SequenceNumbers::Bits32 => Aad { bytes: [a, b, c, d, i, j, k, l, 0, 0, 0, 0], len: 8 },
+            SequenceNumbers::Bits64 => Aad { bytes: [a, b, c, d, e, f, g, h, i, j, k, l], len: 12 },
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or(&self.bytes)
+    }
 }
 
 #[cfg(test)]
@@ -123,23 +143,31 @@ mod tests {
     use crate::{Payloads, PeerId, SaSpec};
     use strait_crypto::{KeyMaterial, Suite};
 
-    fn spec(suite: Suite, iv: IvMode) -> SaSpec {
+    fn spec(suite: Suite, iv: IvMode, sequence: SequenceNumbers) -> SaSpec {
         let bytes: Vec<u8> = (0..suite.key_material_len()).map(|n| u8::try_from(n).unwrap()).collect();
         SaSpec {
             spi: Spi(0x0400_0001),
             peer: PeerId(0),
             key: KeyMaterial::new(suite, &bytes).unwrap(),
             iv,
+            sequence,
             payloads: Payloads::Standard,
         }
     }
 
     #[test]
     fn a_sealed_packet_opens_once_and_only_whole() {
-        for (suite, iv) in
-            Suite::ALL.into_iter().flat_map(|suite| [(suite, IvMode::Implicit), (suite, IvMode::Explicit)])
+        let modes = [
+            (IvMode::Implicit, SequenceNumbers::Bits64),
+            (IvMode::Explicit, SequenceNumbers::Bits64),
+            (IvMode::Implicit, SequenceNumbers::Bits32),
+            (IvMode::Explicit, SequenceNumbers::Bits32),
+        ];
+        for (suite, (iv, sequence)) in
+            Suite::ALL.into_iter().flat_map(|suite| modes.map(|mode| (suite, mode)))
         {
-            let (mut out, mut inn) = (OutboundSa::new(&spec(suite, iv)), InboundSa::new(&spec(suite, iv)));
+            let spec = spec(suite, iv, sequence);
+            let (mut out, mut inn) = (OutboundSa::new(&spec), InboundSa::new(&spec));
             for len in [0, 1, 2, 3, 20, 1400, 60_000] {
                 let mut packet = vec![0x5a; sealed_len(iv, len)];
                 seal(&mut out, &mut packet, len, Protocol::IPIP).unwrap();
@@ -159,5 +187,55 @@ mod tests {
                 assert_eq!(open(&inn, &mut vec![0; len], SeqLow(99)).unwrap_err(), Reason::MalformedEsp);
             }
         }
+    }
+
+    #[test]
+    fn the_last_32_bit_number_is_the_last() {
+        let spec = spec(Suite::Aes128Gcm, IvMode::Explicit, SequenceNumbers::Bits32);
+        let mut out = OutboundSa::new(&spec);
+        out.nonces = strait_crypto::NonceCounter::starting_at(u64::from(u32::MAX));
+        let mut packet = vec![0; sealed_len(IvMode::Explicit, 20)];
+        seal(&mut out, &mut packet, 20, Protocol::IPIP).unwrap();
+        assert_eq!(esp::Header::parse(&packet).unwrap().0.seq, SeqLow(u32::MAX));
+        let mut inn = InboundSa::new(&spec);
+        let opened = open(&inn, &mut packet, SeqLow(u32::MAX)).unwrap();
+        inn.window.commit(opened.esn, &opened.proof);
+        // The number 0 of a next round is never taken for 2^32.
+        assert_eq!(open(&inn, &mut packet, SeqLow(0)).unwrap_err(), Reason::TooOld);
+        for _ in 0..3 {
+            assert_eq!(seal(&mut out, &mut packet, 20, Protocol::IPIP).unwrap_err(), Exhausted);
+        }
+    }
+
+    /// Bytes written in hex, spaces and line ends between them.
+    fn hex(text: &str) -> Vec<u8> {
+        let digits: String = text.split_whitespace().collect();
+        (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
+    }
+
+    /// The section of the vector file under `title`.
+    fn section(title: &str) -> Vec<u8> {
+        let file = include_str!("../tests/vectors/rfc7634-appendix-a.txt");
+        let mut lines = file.lines().skip_while(|line| *line != title).skip(1);
+        hex(&lines.by_ref().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn the_packet_of_rfc_7634_opens() {
+        let key = KeyMaterial::new(Suite::ChaCha20Poly1305, &section("KEYMAT")).unwrap();
+        let sa = InboundSa::new(&SaSpec {
+            spi: Spi(0x0102_0304),
+            peer: PeerId(0),
+            key,
+            iv: IvMode::Explicit,
+            sequence: SequenceNumbers::Bits32,
+            payloads: Payloads::Standard,
+        });
+        let mut packet = section("ESP packet").split_off(20);
+        let header = esp::Header::parse(&packet).unwrap().0;
+        assert_eq!((header.spi, header.seq), (Spi(0x0102_0304), SeqLow(5)));
+        let opened = open(&sa, &mut packet, header.seq).unwrap();
+        assert_eq!((opened.esn, opened.next), (Esn(5), Protocol::IPIP));
+        assert_eq!(packet[opened.at..opened.at + opened.len], section("Source Packet"));
     }
 }

@@ -30,4 +30,4 @@ pub use outbound::Outbound;
 pub use peer::{PeerId, PeerSpec};
 pub use policy::Policies;
 pub use rules::{Domain, PortRange, Rule, RuleSet};
-pub use sa::{InboundSa, IvMode, OutboundSa, Payloads, SaSpec, Usage};
+pub use sa::{InboundSa, IvMode, OutboundSa, Payloads, SaSpec, SequenceNumbers, Usage};

@@ -55,7 +55,7 @@ impl ReplayWindow {
 
     /// Whether `esn` could be new. Says nothing of the packet's authenticity.
     pub(crate) fn peek(&self, esn: Esn) -> Result<(), Refused> {
-        if esn.0 == 0 || esn.0 + WINDOW <= self.highest {
+        if esn.0 == 0 || esn.0.saturating_add(WINDOW) <= self.highest {
             return Err(Refused::TooOld);
         }
         if esn.0 <= self.highest && self.word(esn.0) & bit(esn.0) != 0 {

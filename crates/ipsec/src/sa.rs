@@ -31,6 +31,15 @@ impl IvMode {
     }
 }
 
+/// How long the sequence number is that the integrity check covers (RFC 4303 section 2.2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SequenceNumbers {
+    /// 32 bits, all of them sent, for peers that know no others; the association ends with the last.
+    Bits32,
+    /// 64 bits, the upper half known to both ends.
+    Bits64,
+}
+
 /// What the receiver of an SA understands inside ESP, beside raw IP packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payloads {
@@ -57,6 +66,8 @@ pub struct SaSpec {
     pub key: KeyMaterial,
     /// Where the IV is.
     pub iv: IvMode,
+    /// How long its sequence numbers are.
+    pub sequence: SequenceNumbers,
     /// What may be inside.
     pub payloads: Payloads,
 }
@@ -108,6 +119,7 @@ pub struct OutboundSa {
     pub(crate) key: Key,
     pub(crate) nonces: NonceCounter,
     pub(crate) iv: IvMode,
+    pub(crate) sequence: SequenceNumbers,
     pub(crate) payloads: Payloads,
     pub(crate) usage: Arc<Usage>,
 }
@@ -122,6 +134,7 @@ impl OutboundSa {
             key: Key::new(&spec.key),
             nonces: NonceCounter::new(),
             iv: spec.iv,
+            sequence: spec.sequence,
             payloads: spec.payloads,
             usage: Arc::default(),
         }
@@ -153,6 +166,7 @@ pub struct InboundSa {
     pub(crate) peer: PeerId,
     pub(crate) key: Key,
     pub(crate) iv: IvMode,
+    pub(crate) sequence: SequenceNumbers,
     pub(crate) payloads: Payloads,
     pub(crate) window: ReplayWindow,
     pub(crate) usage: Arc<Usage>,
@@ -167,6 +181,7 @@ impl InboundSa {
             peer: spec.peer,
             key: Key::new(&spec.key),
             iv: spec.iv,
+            sequence: spec.sequence,
             payloads: spec.payloads,
             window: ReplayWindow::new(),
             usage: Arc::default(),

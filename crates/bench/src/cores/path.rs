@@ -11,7 +11,7 @@ use strait_crypto::{KeyMaterial, Suite};
 use strait_ipsec::outbound::{Order, Outlet, Refused, Train};
 use strait_ipsec::{
     Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
-    PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec, inbound, outbound,
+    PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec, SequenceNumbers, inbound, outbound,
 };
 use strait_wire::{Spi, Tos, vnet};
 
@@ -66,6 +66,7 @@ impl Path {
             peer: PEER,
             key: key(suite),
             iv: IvMode::Implicit,
+            sequence: SequenceNumbers::Bits64,
             payloads: Payloads::Strait { codecs: CodecSet::ALL, block_cap: 65_536 },
         };
         let counters = Arc::new(Counters::default());

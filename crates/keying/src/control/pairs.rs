@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use strait_clock::Time;
 use strait_crypto::{KeyMaterial, Suite};
-use strait_ipsec::{InboundSa, IvMode, OutboundSa, Payloads, PeerId, SaSpec, Usage, inbound, outbound};
+use strait_ipsec::{
+    InboundSa, IvMode, OutboundSa, Payloads, PeerId, SaSpec, SequenceNumbers, Usage, inbound, outbound,
+};
 use strait_wire::Spi;
 
 use super::Control;
@@ -105,7 +107,14 @@ impl Control {
         };
         self.tell(peer, Direction::In, spis.0, agreement, &key_in);
         self.tell(peer, Direction::Out, spis.1, agreement, &key_out);
-        let spec = |spi, key, payloads| SaSpec { spi, peer, key, iv: agreement.iv, payloads };
+        let spec = |spi, key, payloads| SaSpec {
+            spi,
+            peer,
+            key,
+            iv: agreement.iv,
+            sequence: SequenceNumbers::Bits64,
+            payloads,
+        };
         let inbound = Box::new(InboundSa::new(&spec(spis.0, key_in, agreement.inbound)));
         let outbound = Box::new(OutboundSa::new(&spec(spis.1, key_out, agreement.outbound)));
         let soft = self.lifetime.soft;
