@@ -105,3 +105,25 @@ fn answer(server: &UdpSocket, stop: &AtomicBool) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strait_testbed::{LinkSpec, TwoHosts, sandbox};
+
+    #[test]
+    fn every_round_that_is_answered_counts() {
+        if !sandbox::may_make_namespaces() {
+            eprintln!("skipped: this user may not make network namespaces");
+            return;
+        }
+        let hosts = TwoHosts::direct(LinkSpec::unshaped()).unwrap();
+        let (v4, v6) = hosts.address_of_b();
+        for address in [v4, v6] {
+            let times = round_trips(&hosts.a, &hosts.b, SocketAddr::new(address, 0), 20).unwrap();
+            assert!(times.len() > 10 && times.iter().all(|time| *time > 0.0), "{times:?}");
+        }
+        let packets = hosts.link.traffic().unwrap().there.packets;
+        assert!(packets >= 60, "{packets} frames crossed");
+    }
+}

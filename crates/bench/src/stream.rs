@@ -177,3 +177,36 @@ pub(crate) fn end(thread: JoinHandle<io::Result<()>>) -> Result<(), Error> {
     let outcome = thread.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked")));
     outcome.map_err(Error::doing("carry a stream"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strait_testbed::{LinkSpec, TwoHosts, sandbox};
+
+    #[test]
+    fn a_stream_is_counted_where_it_arrives_and_ends() {
+        if !sandbox::may_make_namespaces() {
+            eprintln!("skipped: this user may not make network namespaces");
+            return;
+        }
+        let hosts = TwoHosts::direct(LinkSpec::unshaped()).unwrap();
+        let stream = Stream {
+            from: &hosts.a,
+            to: &hosts.b,
+            address: SocketAddr::new(hosts.address_of_b().0, 0),
+            content: &vec![7; 100_000].into(),
+            warm_up: Duration::ZERO,
+            window: Duration::from_millis(100),
+        };
+        let mut looks = 0;
+        let arrived = stream.run(|| {
+            looks += 1;
+            Ok(looks)
+        });
+        let arrived = arrived.unwrap();
+        assert_eq!((arrived.before, arrived.after), (1, 2));
+        let carried = hosts.link.traffic().unwrap().there.bytes;
+        assert!(arrived.bytes > 0 && arrived.bytes <= carried, "{} of {carried}", arrived.bytes);
+        assert!(arrived.rate() > 0.0);
+    }
+}

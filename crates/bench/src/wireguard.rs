@@ -205,4 +205,22 @@ mod tests {
         assert!(text.contains(&format!("\npublic_key={}\nendpoint=192.0.2.1:9\n", "cd".repeat(32))));
         assert!(text.ends_with("\nallowed_ip=10.78.0.2/32\n\n"));
     }
+
+    #[test]
+    fn two_of_them_carry_datagrams() {
+        let Some(Found::Here { program, .. }) = find::look(Path::new("/nonexistent")) else {
+            eprintln!("skipped: there is no wireguard-go");
+            return;
+        };
+        if !strait_testbed::sandbox::may_make_namespaces() {
+            eprintln!("skipped: this user may not make network namespaces");
+            return;
+        }
+        let hosts = TwoHosts::direct(strait_testbed::LinkSpec::unshaped()).unwrap();
+        let both = WireGuard::pair(&program, &hosts, 1420).unwrap();
+        let address = SocketAddr::new(inside(1).into(), 0);
+        let times = crate::echo::round_trips(&hosts.a, &hosts.b, address, 10).unwrap();
+        assert!(!times.is_empty());
+        assert!(both.iter().all(|one| one.cost().unwrap().resident > 0));
+    }
 }

@@ -208,3 +208,34 @@ impl inbound::Inlet for Host {
 
     fn notice(&mut self, _notice: Notice) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::traffic::{SMALL, SUPER, tcp};
+    use super::*;
+
+    #[test]
+    fn everything_comes_out_again_with_a_rule_and_without() {
+        let text: Vec<u8> =
+            b"the same line again and again\n".iter().copied().cycle().take(3 * SUPER).collect();
+        for method in [None, Some(Method::ZSTD), Some(Method::LZ4)] {
+            for len in [SMALL, SUPER] {
+                let mut given: Vec<Given> = text.chunks_exact(len).take(3).map(tcp).collect();
+                let mut path = Path::new(Suite::Aes128Gcm, method);
+                for _ in 0..3 {
+                    path.receive(&mut given, "a test").unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_come_out_is_told() {
+        let mut given = [tcp(&[0; 100])];
+        given[0].bytes[8] = 0;
+        given[0].bytes[19] = 99;
+        let mut path = Path::new(Suite::Aes128Gcm, None);
+        let lost = path.receive(&mut given, "a stranger's packet").unwrap_err();
+        assert!(matches!(lost, Error::Lost { sent: 100, arrived: 0, .. }), "{lost}");
+    }
+}

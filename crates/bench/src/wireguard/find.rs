@@ -23,16 +23,20 @@ pub(crate) enum Found {
 
 /// Looks in the search path, where Go installs, and in `cache`; installs it into `cache` if Go is here.
 pub(crate) fn find(cache: &Path) -> Found {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain(go_folder()).chain([cache.to_owned()]);
-    let candidates = folders.flat_map(|folder| NAMES.map(|name| folder.join(name)));
-    if let Some(found) = candidates.into_iter().find_map(|program| examine(&program)) {
+    if let Some(found) = look(cache) {
         return found;
     }
     if output("go", &["version"]).is_none() {
         return Found::Missing("there is no wireguard-go, and no go to install it with".to_owned());
     }
     install(cache)
+}
+
+/// Where it is, if it is installed.
+pub(super) fn look(cache: &Path) -> Option<Found> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(go_folder()).chain([cache.to_owned()]);
+    folders.flat_map(|folder| NAMES.map(|name| folder.join(name))).find_map(|program| examine(&program))
 }
 
 fn install(cache: &Path) -> Found {
