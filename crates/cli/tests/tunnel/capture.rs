@@ -1,20 +1,28 @@
 //! What crosses a link, written to a file by tcpdump while it lives.
 
 use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use strait_testbed::End;
+use strait_testbed::{PORT, TwoHosts};
+
+use crate::pair::eventually;
+
+/// Sent last: what is in the file before it is all that crossed before. Neither ESP nor anything else of the tunnel's.
+const LAST: &[u8] = b"\0the end of the capture";
 
 /// A running capture of the datagrams of the tunnel.
 pub(crate) struct Capture {
     tcpdump: Child,
     file: PathBuf,
+    hosts: TwoHosts,
 }
 
 impl Capture {
-    /// Captures what crosses `end`, from now on, into `file`.
-    pub(crate) fn start(end: &End, file: &Path) -> Capture {
+    /// Captures what crosses the link of `hosts`, from now on, into `file`.
+    pub(crate) fn start(hosts: &TwoHosts, file: &Path) -> Capture {
+        let end = &hosts.link.b;
         let mut tcpdump = end
             .host
             .command("tcpdump")
@@ -34,11 +42,16 @@ impl Capture {
         }
         // Whatever it says later must not stop it.
         std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-        Capture { tcpdump, file: file.to_owned() }
+        Capture { tcpdump, file: file.to_owned(), hosts: hosts.clone() }
     }
 
     /// Ends the capture; everything that crossed before is in the file.
     pub(crate) fn stop(mut self) -> PathBuf {
+        let target = (self.hosts.address_of_b().0, PORT);
+        self.hosts.a.run("mark the end", || UdpSocket::bind("0.0.0.0:0")?.send_to(LAST, target)).unwrap();
+        eventually("the end is in the file", || {
+            std::fs::read(&self.file).unwrap().windows(LAST.len()).any(|window| window == LAST)
+        });
         let pid = self.tcpdump.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
         assert!(self.tcpdump.wait().unwrap().success());

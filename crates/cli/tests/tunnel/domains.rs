@@ -34,7 +34,7 @@ fn blocks_never_mix_domains() {
     }
     let hosts = TwoHosts::direct(LinkSpec::thin(Rate::from_bits(2_000_000).unwrap())).unwrap();
     let pair = Pair::idle(hosts);
-    let capture = Capture::start(&pair.hosts.link.b, &pair.dir.path().join("link.pcap"));
+    let capture = Capture::start(&pair.hosts, &pair.dir.path().join("link.pcap"));
     let node = "danger_export_keys = \"esp-keys\"";
     let pair = pair.and_up(Extra { node, sections: RULES, ..Extra::default() });
     send(&pair);

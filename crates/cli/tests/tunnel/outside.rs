@@ -103,7 +103,7 @@ fn message(word: &str, family: Family, round: usize) -> String {
 fn watched(node: &str, peer: &str, sections: &str) -> (Pair, Capture) {
     let node = format!("danger_export_keys = \"{KEYS}\"\n{node}");
     let pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
-    let capture = Capture::start(&pair.hosts.link.b, &pair.dir.path().join("link.pcap"));
+    let capture = Capture::start(&pair.hosts, &pair.dir.path().join("link.pcap"));
     (pair.and_up(Extra { node: &node, peer, sections }), capture)
 }
 
@@ -250,10 +250,12 @@ fn tshark_dissects_down_to_the_inner_packets() {
             for round in 0..ROUNDS {
                 for word in ["question", "answer"] {
                     let message = message(word, family, round);
-                    let found = frames
-                        .iter()
-                        .filter(|(protocols, data)| protocols.ends_with(stack) && data.contains(&message));
-                    assert_eq!(found.count(), 1, "{codec}: {word} {round} over {family:?} under {stack}");
+                    let holds = |(protocols, data): &&(String, String)| {
+                        protocols.ends_with(stack) && data.contains(&message)
+                    };
+                    let stacks: Vec<_> = frames.iter().map(|(protocols, _)| protocols).collect();
+                    let found = frames.iter().filter(holds).count();
+                    assert_eq!(found, 1, "{codec}: {word} {round} over {family:?} under {stack} in {stacks:#?}");
                 }
             }
         }
