@@ -79,8 +79,8 @@ impl Control {
         offered && self.public < peer.config.key
     }
 
-    /// The peer is where its handshake came from.
-    fn follow(&mut self, id: ChannelId, peer: PeerId) {
+    /// The peer is where its end of the handshake is.
+    pub(super) fn follow(&mut self, id: ChannelId, peer: PeerId) {
         let Some(from) = self.channels.remote(id) else { return };
         let before = self.peers.get(&peer).and_then(|peer| peer.endpoint);
         self.move_to(peer, from);

@@ -79,7 +79,10 @@ impl Control {
                 let name = name.clone();
                 self.actions.push_back(Action::Resolve(id, name));
             }
-            (_, Some(to)) => self.connect(id, to, now, now),
+            (_, Some(last)) => {
+                let to = peer.next_place(last);
+                self.connect(id, to, now, now);
+            }
             // It has to speak first.
             (_, None) => peer.wanted_until = None,
         }
@@ -148,6 +151,7 @@ impl Control {
             peer.attempt = None;
             peer.capabilities = Some(theirs.capabilities.clone());
         }
+        self.follow(id, peer);
         self.install_inbound(made.inbound);
         self.use_pair(peer, made.pair, made.outbound, now);
         self.channels.send(id, &Message::Confirm);

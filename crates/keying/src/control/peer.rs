@@ -11,7 +11,7 @@ use super::hush::Hush;
 use super::pairs::{Awaited, Fading, Pair};
 use super::watch::Silence;
 use crate::channel::ChannelId;
-use crate::{Capabilities, PeerConfig};
+use crate::{Capabilities, PeerConfig, Where};
 
 /// How long one attempt may take, looking up a name included.
 pub(super) const ATTEMPT: Duration = Duration::from_secs(10);
@@ -104,6 +104,15 @@ impl Peer {
         }
         let answered = self.awaited.as_ref().map_or(Time::ZERO, |awaited| awaited.made + ATTEMPT);
         Some(self.not_before.max(answered))
+    }
+
+    /// Where the next handshake is tried: where the peer was last, and after a failure there where its
+    /// configuration has it, in turn, as both ends may have moved while neither could hear the other.
+    pub(super) fn next_place(&self, last: SocketAddr) -> SocketAddr {
+        match self.config.place {
+            Where::Address(home) if self.failures % 2 == 1 => home,
+            _ => last,
+        }
     }
 
     /// The smaller of this node's rate out and the peer's rate in; either alone if there is one.

@@ -26,3 +26,4 @@ mod silence_probe_then_handshake;
 mod simultaneous_start;
 mod stage;
 mod super_packets;
+mod weather;

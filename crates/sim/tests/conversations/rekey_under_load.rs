@@ -45,6 +45,15 @@ fn by_packets() {
 }
 
 #[test]
+fn over_a_satellite() {
+    for seed in 130..134 {
+        let _seed = Seed(seed);
+        let lifetime = Lifetime { packets: 100, ..Lifetime::default() };
+        assert_seamless(rekeyed(seed, lifetime, 600 + 300 * (seed % 4)), 90, 100, 4);
+    }
+}
+
+#[test]
 fn by_bytes() {
     for seed in 200..220 {
         let _seed = Seed(seed);

@@ -67,3 +67,22 @@ fn an_old_packet_that_was_held_back_does_not_move_the_peer() {
     assert_eq!(talk.tally().arrived, 2, "it is authentic and new");
     assert_eq!(network.node(B).status(A).unwrap().endpoint, Some(network.node(A).address()));
 }
+
+#[test]
+fn two_that_moved_while_neither_could_hear_meet_where_they_are_configured() {
+    let _seed = Seed(4);
+    let mut network = joined(4, |pair| pair.answer = Some(strait_keying::Start::OnTraffic));
+    for (node, place) in [(A, 1), (B, 2)] {
+        network.readdress(node, elsewhere(place));
+        Talk::new(A, B, 5000).run(&mut network, seconds(1), millis(50));
+    }
+    assert_eq!(network.node(A).status(B).unwrap().endpoint, Some(elsewhere(2)));
+    network.readdress(A, A.outer_v4());
+    network.readdress(B, B.outer_v4());
+    // Silence 15 s, an attempt where nobody is 10 s, a pause.
+    Talk::new(A, B, 5001).run(&mut network, seconds(30), millis(200));
+    let mut talk = Talk::new(A, B, 5002);
+    talk.run(&mut network, seconds(2), millis(50));
+    talk.finish(&mut network);
+    talk.assert_perfect();
+}

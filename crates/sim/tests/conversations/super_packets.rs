@@ -1,9 +1,10 @@
 //! Hosts leave segmentation to the device: whole super-packets in, whole valid packets on the wire, super-packets
 //! out again.
 
+use strait_clock::Time;
 use strait_ipsec::inbound::UdpOffload;
-use strait_sim::{Network, Shape};
-use strait_wire::tcp::Segment;
+use strait_sim::{Halves, HalvesSettings, Network, Shape};
+use strait_wire::tcp::{Flags, Segment};
 use strait_wire::{ip, udp};
 
 use crate::stage::{A, B, Seed, joined, millis, seconds, v4, v6};
@@ -82,6 +83,39 @@ fn udp_datagrams_keep_their_bounds() {
         let expected: Vec<Vec<u8>> = sent.chunks(1200).map(<[u8]>::to_vec).collect();
         assert!(got == expected, "{} of {}", got.len(), expected.len());
         assert_eq!(network.node(B).host().damaged(), 0);
+    }
+}
+
+#[test]
+fn what_was_bundled_is_joined_only_where_the_bounds_are_not_lost() {
+    let now = Time::from_millis(1000);
+    let settings = HalvesSettings {
+        up: "1Mbit".parse().ok(),
+        udp_offload: UdpOffload::Supported,
+        ..HalvesSettings::default()
+    };
+    for lens in [[60, 80, 80, 40], [80, 80, 40, 80], [40, 60, 80, 100], [1, 1, 1, 2], [70, 70, 70, 70]] {
+        for shape in [v4(A, B, 80), v6(A, B, 80)] {
+            let mut halves = Halves::new(settings.clone(), now);
+            let datagrams = lens.map(|len| shape.udp(&payload(len)));
+            let (mut seq, mut segments) = (1, Vec::new());
+            for len in lens {
+                segments.push(shape.tcp(seq, Flags(0), &payload(len)));
+                seq += u32::try_from(len).unwrap();
+            }
+            for packets in [datagrams.to_vec(), segments] {
+                let mut sent = halves.send(&packets, now);
+                sent.append(&mut halves.drain(now).0);
+                let got: Vec<_> = sent.iter().flat_map(|one| halves.receive(one, now)).collect();
+                // Identifications of packets that may not be fragmented mean nothing (RFC 6864 section 4.1).
+                let upper = |packets: &[Vec<u8>]| -> Vec<Vec<u8>> {
+                    packets.iter().map(|one| ip::Packet::parse(one).unwrap().payload().to_vec()).collect()
+                };
+                let came = got.iter().map(Vec::len).collect::<Vec<_>>();
+                assert!(upper(&got) == upper(&packets), "{lens:?} came as {came:?}");
+                assert!(got.iter().all(|one| strait_sim::is_intact(one)));
+            }
+        }
     }
 }
 
