@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use strait_testbed::{Extra, Fate, Relay};
 
+use crate::frame::is_udp;
 use crate::pair::{Family, PATIENCE, Pair, allowed, fast};
 
 /// How long nothing may be said.
@@ -16,7 +17,7 @@ fn counted() -> (Pair, Relay, Arc<AtomicU64>) {
     let count = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&count);
     let (hosts, relay) = Relay::between(fast(), move |_, frame| {
-        if frame.get(12..14) == Some(&[8, 0]) && frame.get(23) == Some(&17) {
+        if is_udp(frame) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
         Fate::Pass

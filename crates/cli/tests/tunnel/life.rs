@@ -1,5 +1,7 @@
 //! `up`, `show` and `down` as a person uses them, and what they say when something is wrong.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Output;
 
 use serde_json::Value;
@@ -101,4 +103,29 @@ fn a_wrong_configuration_starts_nothing() {
     let up = strait(&pair, &["up", "/nowhere/strait.toml"]);
     assert_eq!(up.status.code(), Some(1));
     assert!(text(&up.stderr).contains("strait init"), "{}", text(&up.stderr));
+}
+
+#[test]
+fn metrics_are_served_where_the_file_says() {
+    if !allowed() {
+        return;
+    }
+    let address = "127.0.0.1:9477";
+    let node = format!("metrics = \"{address}\"");
+    let mut pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
+    pair.start(0, Extra { node: &node, ..Extra::default() });
+    pair.start(1, Extra::default());
+    pair.wait_for_session();
+    pair.tcp(1, Family::V4, 50_000);
+    let answer = pair.hosts.a.run("ask for metrics", || {
+        let mut stream = TcpStream::connect(address)?;
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).map(|_| answer)
+    });
+    let answer = answer.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    for word in ["# TYPE strait_", "site-b", "replayed"] {
+        assert!(answer.contains(word), "{word} is not in\n{answer}");
+    }
 }

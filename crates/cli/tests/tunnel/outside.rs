@@ -255,7 +255,10 @@ fn tshark_dissects_down_to_the_inner_packets() {
                     };
                     let stacks: Vec<_> = frames.iter().map(|(protocols, _)| protocols).collect();
                     let found = frames.iter().filter(holds).count();
-                    assert_eq!(found, 1, "{codec}: {word} {round} over {family:?} under {stack} in {stacks:#?}");
+                    assert_eq!(
+                        found, 1,
+                        "{codec}: {word} {round} over {family:?} under {stack} in {stacks:#?}"
+                    );
                 }
             }
         }

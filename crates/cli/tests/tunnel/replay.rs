@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use strait_testbed::{Direction, Extra, Fate, PORT, Relay};
 
+use crate::frame::{HEADERS, is_esp, is_udp, shortened};
 use crate::pair::{Family, Pair, allowed, eventually, fast};
-
-/// Ethernet, IPv4 and UDP headers in front of what a daemon sent.
-const HEADERS: usize = 14 + 20 + 8;
 
 type Captured = Arc<Mutex<Vec<Vec<u8>>>>;
 
@@ -18,8 +16,7 @@ fn tapped() -> (Pair, Relay, Captured) {
     let captured = Captured::default();
     let keep = Arc::clone(&captured);
     let (hosts, relay) = Relay::between(fast(), move |direction, frame| {
-        let udp = frame.get(12..14) == Some(&[8, 0]) && frame.get(23) == Some(&17);
-        if direction == Direction::There && udp {
+        if direction == Direction::There && is_udp(frame) {
             keep.lock().unwrap().push(frame.to_vec());
         }
         Fate::Pass
@@ -50,7 +47,7 @@ fn what_was_captured_is_not_delivered_again() {
     let (receiver, got) = exchange(&pair, 20);
     assert_eq!(got, (0..20).collect::<Vec<u8>>());
     let frames = captured.lock().unwrap().clone();
-    let esp: Vec<_> = frames.iter().filter(|frame| matches!(frame.get(HEADERS), Some(0x04..=0x0f))).collect();
+    let esp: Vec<_> = frames.iter().filter(|frame| is_esp(frame)).collect();
     assert!(esp.len() >= 20);
     esp.iter().for_each(|frame| relay.inject(Direction::There, frame));
     let expected = u64::try_from(esp.len()).unwrap();
@@ -68,7 +65,7 @@ fn a_repeated_datagram_from_elsewhere_moves_nobody() {
     let (pair, _relay, captured) = tapped();
     exchange(&pair, 20);
     let frames = captured.lock().unwrap().clone();
-    let esp: Vec<_> = frames.iter().filter(|frame| matches!(frame.get(HEADERS), Some(0x04..=0x0f))).collect();
+    let esp: Vec<_> = frames.iter().filter(|frame| is_esp(frame)).collect();
     let target = (pair.hosts.address_of_b().0, PORT);
     pair.hosts
         .a
@@ -111,20 +108,6 @@ fn what_is_bent_or_cut_is_counted_and_harmless() {
     });
     pair.tcp(1, Family::V4, 50_000);
     pair.tcp(0, Family::V6, 50_000);
-}
-
-/// The frame with `length` bytes of UDP payload, and lengths to match.
-fn shortened(frame: &[u8], length: usize) -> Vec<u8> {
-    let mut short = frame[..HEADERS + length].to_vec();
-    let udp = u16::try_from(8 + length).unwrap();
-    short[38..40].copy_from_slice(&udp.to_be_bytes());
-    short[16..18].copy_from_slice(&(20 + udp).to_be_bytes());
-    short[24..26].fill(0);
-    let sum: u32 = short[14..34].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    let folded = u16::try_from((folded & 0xffff) + (folded >> 16)).unwrap();
-    short[24..26].copy_from_slice(&(!folded).to_be_bytes());
-    short
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use strait_testbed::{Extra, Namespace, Site, TwoHosts, Workdir};
+use strait_testbed::{Extra, LinkSpec, Namespace, Site, TwoHosts, Workdir};
 
 use crate::pair::{Family, PATIENCE, Pair, allowed, fast, program};
 
@@ -92,4 +92,22 @@ fn through_a_router() {
     pair.tcp(1, Family::V4, 500_000);
     pair.tcp(0, Family::V6, 500_000);
     pair.daemon(0).wait_for_session("site-b", PATIENCE).unwrap();
+}
+
+#[test]
+fn super_packets_all_the_way() {
+    if !allowed() {
+        return;
+    }
+    // A link with offloads: the system cuts and joins datagrams, and may hand over many as one.
+    let pair = Pair::up(TwoHosts::direct(LinkSpec::unshaped()).unwrap(), Extra::default());
+    for family in [Family::V4, Family::V6] {
+        pair.tcp(1, family, 20_000_000);
+        pair.tcp(0, family, 20_000_000);
+    }
+    for which in [0, 1] {
+        for reason in ["forged", "malformed-packet", "malformed-esp", "malformed-inner", "host-refused"] {
+            assert_eq!(pair.drops(which, reason), 0, "{reason}\n{}", pair.logs());
+        }
+    }
 }
