@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use strait_sim::{Conversation, Filler};
+use strait_keying::{Start, Where};
+use strait_sim::{Conversation, Filler, LinkSettings, Network, NodeSettings};
 
 use crate::stage::{A, B, Seed, Talk, joined, millis, seconds, v4};
 
@@ -71,7 +72,7 @@ fn an_old_packet_that_was_held_back_does_not_move_the_peer() {
 #[test]
 fn two_that_moved_while_neither_could_hear_meet_where_they_are_configured() {
     let _seed = Seed(4);
-    let mut network = joined(4, |pair| pair.answer = Some(strait_keying::Start::OnTraffic));
+    let mut network = joined(4, |pair| pair.answer = Some(Start::OnTraffic));
     for (node, place) in [(A, 1), (B, 2)] {
         network.readdress(node, elsewhere(place));
         Talk::new(A, B, 5000).run(&mut network, seconds(1), millis(50));
@@ -81,6 +82,36 @@ fn two_that_moved_while_neither_could_hear_meet_where_they_are_configured() {
     network.readdress(B, B.outer_v4());
     // Silence 15 s, an attempt where nobody is 10 s, a pause.
     Talk::new(A, B, 5001).run(&mut network, seconds(30), millis(200));
+    let mut talk = Talk::new(A, B, 5002);
+    talk.run(&mut network, seconds(2), millis(50));
+    talk.finish(&mut network);
+    talk.assert_perfect();
+}
+
+#[test]
+fn a_peer_that_is_found_by_name_is_looked_up_again_when_it_falls_silent() {
+    let _seed = Seed(5);
+    let mut network = Network::new(5);
+    let [a, b] = [A, B].map(NodeSettings::new);
+    let to_b = b.as_peer(Where::Name("b.example:51820".to_owned()), Start::Eager);
+    let to_a = a.as_peer(Where::Unknown, Start::OnTraffic);
+    for settings in [a, b] {
+        network.add_node(settings).unwrap();
+    }
+    for (from, to) in [(A, B), (B, A)] {
+        network.set_link(from, to, LinkSettings::default());
+    }
+    network.add_peer(B, to_a);
+    network.add_peer(A, to_b);
+    network.run_for(seconds(20));
+    assert!(!network.node(A).is_up(B), "the name does not exist yet");
+    network.names.insert("b.example:51820".to_owned(), B.outer_v4());
+    assert!(network.run_until_up(A, B, seconds(40)));
+    network.readdress(B, elsewhere(2));
+    network.restart(B).unwrap();
+    network.names.insert("b.example:51820".to_owned(), elsewhere(2));
+    Talk::new(A, B, 5001).run(&mut network, seconds(18), millis(200));
+    assert_eq!(network.node(A).status(B).unwrap().endpoint, Some(elsewhere(2)));
     let mut talk = Talk::new(A, B, 5002);
     talk.run(&mut network, seconds(2), millis(50));
     talk.finish(&mut network);
