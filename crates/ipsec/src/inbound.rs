@@ -35,6 +35,7 @@ use crate::{Counters, InboundSa, Notice, PeerCounters, PeerId, Policies, Reason,
 
 use admit::Admission;
 use assembly::Assembly;
+pub(crate) use assembly::PARTS_MAX;
 use coalesce::Run;
 pub use coalesce::UdpOffload;
 use fragment::Fragment;

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use strait_clock::{Deadline, Time};
 use strait_compress::{Chooser, Codecs};
 use strait_scheduler::{Pacer, Rate};
+use strait_wire::ip::Version;
 use strait_wire::{Ecn, Tos, icmp, vnet};
 
 use crate::offload::SuperPacket;
@@ -93,12 +94,28 @@ struct Way<'a, O> {
     outlet: &'a mut O,
 }
 
+/// Inner packets that go no further, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Lost {
+    reason: Reason,
+    packets: u64,
+}
+
+impl Lost {
+    /// The same, with `packets` more that would have followed.
+    const fn and(self, packets: usize) -> Lost {
+        Lost { packets: self.packets + packets as u64, ..self }
+    }
+}
+
 /// What all links share: buffers, codecs, rules and counters.
 struct Works {
     settings: Settings,
     /// Links with something to send, in turn.
     round: VecDeque<PeerId>,
     rules: Arc<RuleSet>,
+    /// Counts the changes of rules: what was classified by different ones is never mixed.
+    edition: u32,
     chooser: Box<dyn Chooser>,
     codecs: Codecs,
     plain: Plain,
@@ -124,6 +141,7 @@ impl Outbound {
             settings,
             round: VecDeque::new(),
             rules: Arc::default(),
+            edition: 0,
             chooser,
             codecs: Codecs::new(),
             plain: Plain::new(),
@@ -139,8 +157,8 @@ impl Outbound {
     /// A packet from the host, whole or a super-packet, as `offload` says. What is sealed may stay
     /// here until [`Outbound::release`].
     pub fn packet(&mut self, bytes: &[u8], offload: &vnet::Header, now: Time, outlet: &mut impl Outlet) {
-        if let Err(reason) = self.forward(bytes, offload, now, outlet) {
-            self.works.counters.refuse(reason);
+        if let Err(lost) = self.forward(bytes, offload, now, outlet) {
+            self.works.counters.drops.count(lost.reason, lost.packets);
         }
     }
 
@@ -151,17 +169,19 @@ impl Outbound {
         offload: &vnet::Header,
         now: Time,
         outlet: &mut impl Outlet,
-    ) -> Result<(), Reason> {
-        let packet = SuperPacket::new(bytes, offload).map_err(|_| Reason::MalformedPacket)?;
-        let peer = self.policies.owner(packet.ip().dst()).ok_or(Reason::NoPeer)?;
+    ) -> Result<(), Lost> {
+        let packet = SuperPacket::new(bytes, offload)
+            .map_err(|_| Lost { reason: Reason::MalformedPacket, packets: 1 })?;
+        let lost = |reason| Lost { reason, packets: packet.count() as u64 };
+        let peer = self.policies.owner(packet.ip().dst()).ok_or(Reason::NoPeer).map_err(lost)?;
         self.works.switch_to(peer, &mut self.links, now, outlet);
-        let link = self.links.get_mut(&peer).ok_or(Reason::NoPeer)?;
-        too_big(link, &packet, outlet)?;
+        let link = self.links.get_mut(&peer).ok_or(Reason::NoPeer).map_err(lost)?;
+        too_big(link, &packet, outlet).map_err(lost)?;
         let waiting = self.works.classify(&packet, offload, now);
         if !link.must_wait() {
             return self.works.straight(&mut Way { link, now, outlet }, &packet, &waiting);
         }
-        enqueue(link, packet.ip().bytes(), waiting, now, outlet)?;
+        enqueue(link, packet.ip().bytes(), waiting, now, outlet).map_err(lost)?;
         self.works.list(link);
         Ok(())
     }
@@ -203,12 +223,9 @@ impl Outbound {
                 self.links.insert(spec.id, Link::new(*spec, self.works.settings.link_mtu));
                 self.works.round.reserve(self.links.len());
             }
-            Order::RemovePeer(peer) => {
-                self.links.remove(&peer);
-                self.works.round.retain(|listed| *listed != peer);
-            }
+            Order::RemovePeer(peer) => self.remove(peer),
             Order::Policies(policies) => self.policies = policies,
-            Order::Rules(rules) => self.works.rules = rules,
+            Order::Rules(rules) => self.works.obey(rules),
             Order::Transmit(to, bytes) => self.works.transmit_control(to, &bytes, now, outlet),
             Order::Install(sa) => {
                 if let Some(link) = self.links.get_mut(&sa.peer) {
@@ -259,6 +276,22 @@ impl Outbound {
     }
 }
 
+impl Outbound {
+    fn remove(&mut self, peer: PeerId) {
+        let waiting = self.links.remove(&peer).map_or(0, |link| link.waiting_packets());
+        self.works.counters.drops.count(Reason::NoPeer, waiting);
+        self.works.round.retain(|listed| *listed != peer);
+    }
+}
+
+impl Works {
+    /// Other rules from now on.
+    fn obey(&mut self, rules: Arc<RuleSet>) {
+        self.rules = rules;
+        self.edition = self.edition.wrapping_add(1);
+    }
+}
+
 impl core::fmt::Debug for Outbound {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Outbound").field("links", &self.links.len()).finish_non_exhaustive()
@@ -291,7 +324,9 @@ fn too_big(link: &Link, packet: &SuperPacket<'_>, outlet: &mut impl Outlet) -> R
         return Ok(());
     }
     let mut answer = [0; INNER_MIN];
-    let mtu = u16::try_from(link.payload_room().max(INNER_MIN)).unwrap_or(u16::MAX);
+    // What is cut for a Strait peer, and what IPv6 never announces, is not asked to shrink further.
+    let least = if link.takes_blocks() || packet.ip().version() == Version::V6 { INNER_MIN } else { 0 };
+    let mtu = u16::try_from(link.payload_room().max(least)).unwrap_or(u16::MAX);
     if let Some(len) = icmp::too_big(packet.ip().bytes(), mtu, packet.ip().dst(), &mut answer) {
         outlet.to_host(answer.get(..len).unwrap_or_default());
     }

@@ -24,7 +24,7 @@ impl Works {
         let rules = self.rules.rules();
         let found = if rules.is_empty() { None } else { self.rules.find(&flow) };
         let dscp = packet.ip().tos().dscp();
-        let plain = Group { domain: None, method: Method::NONE, dscp };
+        let plain = Group { domain: None, method: Method::NONE, dscp, edition: self.edition };
         let mut waiting = Waiting { offload: *offload, flow, rule: None, group: plain, next_segment: 0 };
         let Some((index, rule)) = found else { return waiting };
         let number = u16::try_from(index).unwrap_or(u16::MAX);

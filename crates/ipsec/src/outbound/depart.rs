@@ -16,9 +16,12 @@ impl Works {
     pub(super) fn depart(&mut self, way: &mut Way<'_, impl Outlet>) {
         let Some(train) = self.train.train() else { return };
         let around = way.link.outer_len() + usize::from(self.settings.overhead);
-        let mut room = if way.link.has_ready() { 0 } else { usize::MAX };
-        if let Some(pacer) = &mut way.link.pacer {
-            room = room.min(charge(train, around, [Some(pacer), self.up.as_mut()], way.now));
+        let mut room = usize::MAX;
+        if way.link.has_ready() {
+            // Behind what is sealed already; it is paid for when it leaves.
+            room = 0;
+        } else if let Some(pacer) = &mut way.link.pacer {
+            room = charge(train, around, [Some(pacer), self.up.as_mut()], way.now);
         } else if let Some(up) = &mut self.up {
             up.charge(wire_bytes(train, around), way.now);
         }
@@ -58,8 +61,8 @@ impl Works {
         if !way.link.has_waiting() {
             return false;
         }
-        if let Err(reason) = self.unit(way) {
-            self.counters.refuse(reason);
+        if let Err(lost) = self.unit(way) {
+            self.counters.drops.count(lost.reason, lost.packets);
         }
         self.depart(way);
         self.probe_path(way);

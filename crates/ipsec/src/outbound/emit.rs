@@ -30,6 +30,8 @@ impl Works {
         }
         if seal(sa, room, len, next).is_err() {
             way.outlet.notice(Notice::Exhausted(sa.peer, sa.spi));
+            // What comes now waits for the next association, and asks for it.
+            way.link.sa = None;
             return Err(Reason::Exhausted);
         }
         sa.usage.note(1, whole as u64, way.now);

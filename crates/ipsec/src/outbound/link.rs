@@ -10,7 +10,9 @@ use strait_wire::flow::Flow;
 use strait_wire::{Tos, vnet};
 
 use super::path_mtu::PathMtu;
+use super::train::TRAIN_MAX;
 use crate::esp::payload_room;
+use crate::offload::SuperPacket;
 use crate::{Domain, OutboundSa, Payloads, PeerSpec};
 
 /// What is in front of ESP on the wire: IPv4 or IPv6, and UDP.
@@ -27,7 +29,7 @@ const QUEUE_MILLIS: u64 = 250;
 const QUEUE_RATIO: u64 = 4;
 /// An entry a packet of 64 bytes.
 const BYTES_AN_ENTRY: usize = 64;
-/// Sealed datagrams waiting for room: what one block or super-packet makes, twice.
+/// Sealed datagrams waiting for room: what one unit of the queue makes at most, twice.
 const READY_BYTES: usize = 160 * 1024;
 const READY_ENTRIES: usize = 512;
 
@@ -37,6 +39,8 @@ pub(crate) struct Group {
     pub(crate) domain: Option<Domain>,
     pub(crate) method: Method,
     pub(crate) dscp: u8,
+    /// Which rules said so: a domain's number means nothing under others.
+    pub(crate) edition: u32,
 }
 
 impl Group {
@@ -99,6 +103,17 @@ impl Link {
         self.queue.as_ref().is_some_and(|queue| !queue.is_empty()) || self.has_ready()
     }
 
+    /// Packets that wait, each segment of a super-packet counted.
+    pub(crate) fn waiting_packets(&self) -> u64 {
+        let Some(queue) = &self.queue else { return 0 };
+        let segments = |at: usize| {
+            let (bytes, waiting) = queue.get(at)?;
+            let packet = SuperPacket::new(bytes, &waiting.offload).ok()?;
+            Some((packet.count() - waiting.next_segment) as u64)
+        };
+        (0..queue.len()).filter_map(segments).sum()
+    }
+
     pub(crate) fn has_ready(&self) -> bool {
         self.ready.as_ref().is_some_and(|ready| !ready.is_empty())
     }
@@ -138,11 +153,18 @@ impl Link {
     /// The largest ESP payload that fits one datagram.
     pub(crate) fn payload_room(&self) -> usize {
         let Some(sa) = &self.sa else { return 0 };
-        payload_room(sa.iv, usize::from(self.path.outer()).saturating_sub(self.outer_len()))
+        let room = usize::from(self.path.outer()).saturating_sub(self.outer_len());
+        payload_room(sa.iv, room.min(TRAIN_MAX))
     }
 
     pub(crate) fn takes_blocks(&self) -> bool {
         self.sa.as_ref().is_some_and(|sa| matches!(sa.payloads, Payloads::Strait { .. }))
+    }
+
+    /// Counts inner packets that were sealed.
+    pub(crate) fn note_sent(&self, packets: u64, bytes: usize) {
+        self.spec.counters.out_packets.add(packets);
+        self.spec.counters.out_bytes.add(bytes as u64);
     }
 
     pub(crate) fn note_queued(&self) {

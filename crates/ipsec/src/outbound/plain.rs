@@ -17,8 +17,11 @@ pub(crate) struct Plain {
     len: usize,
     packets: u64,
     tos: Option<Tos>,
-    flows: [Option<(Flow, u16)>; FLOWS_MAX],
+    flows: Flows,
 }
+
+/// Flows with the rules that cover them, the first ones first.
+pub(crate) type Flows = [Option<(Flow, u16)>; FLOWS_MAX];
 
 impl Plain {
     pub(crate) fn new() -> Plain {
@@ -56,8 +59,8 @@ impl Plain {
     }
 
     /// The flows here with their rules.
-    pub(crate) fn flows(&self) -> impl Iterator<Item = (Flow, u16)> {
-        self.flows.iter().map_while(|flow| *flow)
+    pub(crate) const fn flows(&self) -> Flows {
+        self.flows
     }
 
     /// Takes segments of `packet` from number `from` on while the whole stays within `limit`
@@ -101,7 +104,7 @@ impl Plain {
 
 /// The outer mark when a packet with `inner` joins those that gave `outer`: capable of congestion
 /// marks only if every packet inside is, since a mark outside marks all of them.
-fn joined(outer: Tos, inner: Tos) -> Tos {
+pub(super) fn joined(outer: Tos, inner: Tos) -> Tos {
     match (outer.ecn(), inner.ecn()) {
         (Ecn::NotEct, _) | (_, Ecn::NotEct) => outer.with_ecn(Ecn::NotEct),
         (a, b) if a == b => outer,

@@ -1,13 +1,18 @@
 //! Packets that leave as they are, each segment written and sealed where it leaves.
 
-use strait_compress::Method;
+use std::ops::Range;
+
 use strait_wire::{Protocol, Tos, ip};
 
 use super::link::Waiting;
 use super::squeeze::block_limit;
-use super::{Outlet, Way, Works};
+use super::train::SEGMENTS_MAX;
+use super::{Lost, Outlet, Way, Works};
 use crate::Reason;
 use crate::offload::SuperPacket;
+
+/// Segments of a super-packet that leave in one turn: a train of them.
+const TURN: usize = SEGMENTS_MAX;
 
 impl Works {
     /// One packet that need not wait: its segments go straight into the datagrams they leave in.
@@ -16,59 +21,72 @@ impl Works {
         way: &mut Way<'_, impl Outlet>,
         packet: &SuperPacket<'_>,
         waiting: &Waiting,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), Lost> {
         if !waiting.group.compresses() {
-            return self.raw(way, packet, 0);
+            return self.raw(way, packet, 0..packet.count());
         }
         let mut next = 0;
         while next < packet.count() {
             self.plain.clear();
-            let after = self.plain.take(packet, next, block_limit(way.link));
+            let after = self.plain.take(packet, next, block_limit(way.link, packet.len(next)));
             if after == next {
-                return self.raw(way, packet, next);
+                return self.raw(way, packet, next..packet.count());
             }
             next = after;
             if let Some(rule) = waiting.rule {
                 self.plain.note_flow(waiting.flow, rule);
             }
-            self.block(way, waiting.group.method)?;
+            self.block(way, waiting.group.method).map_err(|lost| lost.and(packet.count() - next))?;
         }
         Ok(())
     }
 
-    /// The first packet of the queue, as it is.
-    pub(super) fn raw_head(&mut self, way: &mut Way<'_, impl Outlet>) -> Result<(), Reason> {
+    /// The first packet of the queue, as it is; of a long super-packet a train at a time.
+    pub(super) fn raw_head(&mut self, way: &mut Way<'_, impl Outlet>) -> Result<(), Lost> {
         // The queue is lent out while the link is used; nothing is allocated.
         let Some(mut queue) = way.link.queue.take() else { return Ok(()) };
+        let mut next = None;
         let sent = queue.front().map_or(Ok(()), |(bytes, waiting)| {
-            let packet = SuperPacket::new(bytes, &waiting.offload).map_err(|_| Reason::MalformedPacket)?;
-            self.raw(way, &packet, waiting.next_segment)
+            let packet = SuperPacket::new(bytes, &waiting.offload)
+                .map_err(|_| Lost { reason: Reason::MalformedPacket, packets: 1 })?;
+            let end = packet.count().min(waiting.next_segment + TURN);
+            next = (end < packet.count()).then_some(end);
+            self.raw(way, &packet, waiting.next_segment..end)
         });
-        queue.pop();
+        match (next, queue.front_note_mut()) {
+            (Some(next), Some(waiting)) => waiting.next_segment = next,
+            _ => {
+                queue.pop();
+            }
+        }
         way.link.queue = Some(queue);
         sent
     }
 
-    /// The segments of a super-packet from `from` on, each written and sealed where it leaves.
+    /// These segments of a super-packet, each written and sealed where it leaves.
     pub(super) fn raw(
         &mut self,
         way: &mut Way<'_, impl Outlet>,
         packet: &SuperPacket<'_>,
-        from: usize,
-    ) -> Result<(), Reason> {
-        if packet.len(from) > way.link.payload_room() {
-            return self.cut(way, packet, from);
+        segments: Range<usize>,
+    ) -> Result<(), Lost> {
+        if packet.len(segments.start) > way.link.payload_room() {
+            return self.cut(way, packet, segments);
         }
         let tos = Tos::encapsulate(packet.ip().tos());
         let next = next_header(packet.ip().bytes());
-        let count = packet.count();
-        for index in from..count {
+        let (mut bytes, mut index, mut sent) = (0, segments.start, Ok(()));
+        while index < segments.end {
             let len = packet.len(index);
-            self.emit(way, next, len, tos, |payload| packet.write(index, payload))?;
-            way.link.spec.counters.out_bytes.add(len as u64);
+            sent = self.emit(way, next, len, tos, |payload| packet.write(index, payload));
+            if sent.is_err() {
+                break;
+            }
+            bytes += len;
+            index += 1;
         }
-        way.link.spec.counters.out_packets.add((count - from) as u64);
-        Ok(())
+        way.link.note_sent((index - segments.start) as u64, bytes);
+        sent.map_err(|reason| Lost { reason, packets: (segments.end - index) as u64 })
     }
 
     /// Segments that no datagram of this path carries whole, as blocks in several parts.
@@ -76,20 +94,18 @@ impl Works {
         &mut self,
         way: &mut Way<'_, impl Outlet>,
         packet: &SuperPacket<'_>,
-        from: usize,
-    ) -> Result<(), Reason> {
+        segments: Range<usize>,
+    ) -> Result<(), Lost> {
+        let lost = |next| Lost { reason: Reason::TooBig, packets: (segments.end - next) as u64 };
         if !way.link.takes_blocks() {
-            return Err(Reason::TooBig);
+            return Err(lost(segments.start));
         }
-        let mut next = from;
-        while next < packet.count() {
+        for index in segments.clone() {
             self.plain.clear();
-            let after = self.plain.take(packet, next, packet.len(next).max(1) * 2);
-            if after == next {
-                return Err(Reason::TooBig);
+            if self.plain.take(packet, index, packet.len(index)) == index {
+                return Err(lost(index));
             }
-            next = after;
-            self.uncompressed(way, Method::NONE)?;
+            self.uncompressed(way).map_err(|lost| lost.and(segments.end - index - 1))?;
         }
         Ok(())
     }

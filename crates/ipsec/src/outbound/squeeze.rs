@@ -5,20 +5,21 @@ use strait_compress::{Codec, Compressor, Method, RuleId, THRESHOLD, Unit};
 use strait_wire::{Protocol, Tos, aggfrag, block};
 
 use super::link::{Group, Link};
-use super::plain::BLOCK_MAX;
-use super::{Outlet, Way, Works};
+use super::plain::{BLOCK_MAX, Flows};
+use super::{Lost, Outlet, Way, Works};
+use crate::inbound::PARTS_MAX;
 use crate::offload::SuperPacket;
 use crate::{Payloads, Reason};
 
 impl Works {
     /// What stands first in the queue, with what may go along.
-    pub(super) fn unit(&mut self, way: &mut Way<'_, impl Outlet>) -> Result<(), Reason> {
-        let Some((group, lone)) = self.head(way.link) else { return Ok(()) };
+    pub(super) fn unit(&mut self, way: &mut Way<'_, impl Outlet>) -> Result<(), Lost> {
+        let Some((group, first, lone)) = head(way.link) else { return Ok(()) };
         if lone {
             return self.raw_head(way);
         }
         let limit = if group.compresses() {
-            block_limit(way.link)
+            block_limit(way.link, first)
         } else {
             way.link.payload_room().saturating_sub(aggfrag::PLAIN_LEN)
         };
@@ -28,19 +29,6 @@ impl Works {
             return self.raw_head(way);
         }
         self.block(way, group.method)
-    }
-
-    /// The group of the packet that stands first, and whether it leaves alone and uncompressed.
-    fn head(&mut self, link: &mut Link) -> Option<(Group, bool)> {
-        let room = link.payload_room().saturating_sub(aggfrag::PLAIN_LEN);
-        let blocks = link.takes_blocks();
-        let queue = link.queue();
-        let (bytes, waiting) = queue.front()?;
-        let group = waiting.group;
-        let follows = queue
-            .get(1)
-            .is_some_and(|(next, other)| other.group == group && bytes.len() + next.len() <= room && blocks);
-        Some((group, !group.compresses() && !follows))
     }
 
     /// Moves packets of the first one's group from the queue into the block, in order.
@@ -73,18 +61,19 @@ impl Works {
     }
 
     /// The gathered packets: as one compressed block if that is smaller, else as they are.
-    pub(super) fn block(&mut self, way: &mut Way<'_, impl Outlet>, method: Method) -> Result<(), Reason> {
+    pub(super) fn block(&mut self, way: &mut Way<'_, impl Outlet>, method: Method) -> Result<(), Lost> {
         if let Some(len) = self.squeeze(way.link, method, way.now) {
             let squeezed = core::mem::take(&mut self.squeezed);
             let bytes = squeezed.get(..len).unwrap_or_default();
             let sent = self.parts(way, method.codec, bytes, self.plain.tos());
             self.squeezed = squeezed;
+            let packets = self.plain.packets();
+            sent.map_err(|reason| Lost { reason, packets })?;
             way.link.spec.counters.out_blocks.add(1);
-            way.link.spec.counters.out_packets.add(self.plain.packets());
-            way.link.spec.counters.out_bytes.add(self.plain.len() as u64);
-            return sent;
+            way.link.note_sent(packets, self.plain.len());
+            return Ok(());
         }
-        self.uncompressed(way, method)
+        if way.link.takes_blocks() { self.uncompressed(way) } else { self.standard(way, method) }
     }
 
     /// Compresses the gathered packets; nothing when that is not allowed or not smaller
@@ -98,15 +87,17 @@ impl Works {
         let room = before.saturating_sub(block::HEADER_LEN + 1);
         let output = self.squeezed.get_mut(..room)?;
         let after = self.codecs.compress(method, self.plain.bytes(), output);
-        self.account(method, before, after, now);
+        let attempt = Attempt { method, packets: self.plain.packets(), before, after };
+        self.account(&attempt, &self.plain.flows(), now);
         after
     }
 
-    /// Tells the chooser and the counters what came of one attempt.
-    pub(super) fn account(&mut self, method: Method, before: usize, after: Option<usize>, now: Time) {
+    /// Tells the chooser and the counters what came of one attempt on packets of these flows.
+    pub(super) fn account(&mut self, attempt: &Attempt, flows: &Flows, now: Time) {
+        let Attempt { method, packets, before, after } = *attempt;
         let became = after.unwrap_or(before);
-        for (flow, rule) in self.plain.flows() {
-            let unit = Unit { flow: &flow, rule: RuleId(rule), method };
+        for (flow, rule) in flows.iter().flatten() {
+            let unit = Unit { flow, rule: RuleId(*rule), method };
             self.chooser.learn(&unit, before, became, now);
         }
         let Some(counters) = self.counters.codecs.get(usize::from(method.codec.id())) else { return };
@@ -115,10 +106,10 @@ impl Works {
             return;
         }
         counters.blocks.add(1);
-        counters.packets.add(self.plain.packets());
+        counters.packets.add(packets);
         counters.before.add(before as u64);
         counters.after.add(became as u64);
-        let rule = self.plain.flows().next().map_or(usize::MAX, |(_, rule)| usize::from(rule));
+        let rule = flows.first().copied().flatten().map_or(usize::MAX, |(_, rule)| usize::from(rule));
         if let Some(rule) = self.rules.counters(rule) {
             rule.before.add(before as u64);
             rule.after.add(became as u64);
@@ -133,8 +124,9 @@ impl Works {
         bytes: &[u8],
         tos: Tos,
     ) -> Result<(), Reason> {
-        let step = way.link.payload_room().saturating_sub(block::HEADER_LEN).max(1);
-        let parts = u8::try_from(bytes.len().div_ceil(step)).map_err(|_| Reason::TooBig)?;
+        let step = part_room(way.link);
+        let parts = bytes.len().div_ceil(step);
+        let parts = u8::try_from(parts).ok().filter(|_| parts <= PARTS_MAX).ok_or(Reason::TooBig)?;
         way.link.block_id = way.link.block_id.wrapping_add(1);
         for (part, chunk) in (0_u8..).zip(bytes.chunks(step)) {
             let header = block::Header { codec: codec.id(), id: way.link.block_id, part, parts };
@@ -147,13 +139,48 @@ impl Works {
     }
 }
 
-/// The most that a block to this peer may hold.
-pub(super) fn block_limit(link: &Link) -> usize {
+/// What was tried on how much.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt {
+    pub(super) method: Method,
+    pub(super) packets: u64,
+    pub(super) before: usize,
+    /// Nothing when it did not shrink.
+    pub(super) after: Option<usize>,
+}
+
+/// The group of the packet that stands first, how long its next segment is, and whether it leaves
+/// alone and uncompressed.
+fn head(link: &mut Link) -> Option<(Group, usize, bool)> {
+    let room = link.payload_room().saturating_sub(aggfrag::PLAIN_LEN);
+    let blocks = link.takes_blocks();
+    let queue = link.queue();
+    let (bytes, waiting) = queue.front()?;
+    let group = waiting.group;
+    if group.compresses() {
+        let packet = SuperPacket::new(bytes, &waiting.offload);
+        let first = packet.map_or(bytes.len(), |packet| packet.len(waiting.next_segment));
+        return Some((group, first, false));
+    }
+    let follows = queue
+        .get(1)
+        .is_some_and(|(next, other)| other.group == group && bytes.len() + next.len() <= room && blocks);
+    Some((group, bytes.len(), !follows))
+}
+
+/// Bytes of a block in one datagram.
+fn part_room(link: &Link) -> usize {
+    link.payload_room().saturating_sub(block::HEADER_LEN).max(1)
+}
+
+/// The most that a block to this peer may hold: what it expands to, in as many parts as a block has; of
+/// what knows no blocks the one packet of `first` bytes.
+pub(super) fn block_limit(link: &Link, first: usize) -> usize {
     match link.sa.as_ref().map(|sa| sa.payloads) {
         Some(Payloads::Strait { block_cap, .. }) => {
-            usize::try_from(block_cap).unwrap_or(BLOCK_MAX).min(BLOCK_MAX)
+            usize::try_from(block_cap).unwrap_or(BLOCK_MAX).min(BLOCK_MAX).min(PARTS_MAX * part_room(link))
         }
-        _ => BLOCK_MAX,
+        _ => first,
     }
 }
 
