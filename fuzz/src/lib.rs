@@ -5,6 +5,7 @@
 
 pub mod aggfrag;
 pub mod block;
+pub mod configuration;
 pub mod control_message;
 pub mod datagram;
 pub mod esp;
@@ -24,6 +25,7 @@ pub type Check = fn(&[u8]);
 pub const TARGETS: &[(&str, Check)] = &[
     ("aggfrag", aggfrag::check),
     ("block", block::check),
+    ("configuration", configuration::check),
     ("control_message", control_message::check),
     ("datagram", datagram::check),
     ("esp", esp::check),

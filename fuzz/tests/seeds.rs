@@ -190,6 +190,23 @@ fn squeeze_round_trip_seeds() -> Vec<Seed> {
     ]
 }
 
+fn configuration_seeds() -> Vec<Seed> {
+    let template = strait_node::config::template(std::path::Path::new("site.key"));
+    // Every suggestion of the template taken up: its comments explain, or suggest a line that can be read.
+    let suggestion = |line: &str| {
+        let bare = line.strip_prefix("# ").unwrap_or(line);
+        let reads = bare.starts_with('[') || bare.split_once(" = ").is_some_and(|(key, _)| !key.contains(' '));
+        reads.then(|| format!("{bare}\n"))
+    };
+    let full: String = template.lines().filter_map(suggestion).collect();
+    vec![
+        ("configuration", "template", template.clone().into_bytes()),
+        ("configuration", "full", full.into_bytes()),
+        ("configuration", "misspelt", template.replace("address", "adress").into_bytes()),
+        ("configuration", "cut", template.as_bytes()[..template.len() / 2].to_vec()),
+    ]
+}
+
 fn control_message_seeds() -> Vec<Seed> {
     let field = |tag: u8, value: &[u8]| {
         let [high, low] = u16::try_from(value.len()).unwrap().to_be_bytes();
@@ -327,6 +344,7 @@ fn committed_seeds_are_what_the_emitters_write() {
         squeeze_round_trip_seeds(),
         datagram_seeds(),
         super_packet_seeds(),
+        configuration_seeds(),
         control_message_seeds(),
     ];
     for (target, name, bytes) in seeds.into_iter().flatten() {
