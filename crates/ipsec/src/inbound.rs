@@ -250,7 +250,14 @@ impl Inbound {
             }
             Order::RemovePeer(peer) => {
                 self.peers.remove(&peer);
-                self.sas.retain(|_, receiver| receiver.sa.peer != peer);
+                let assembly = &mut self.assembly;
+                self.sas.retain(|spi, receiver| {
+                    let stays = receiver.sa.peer != peer;
+                    if !stays {
+                        assembly.forget(*spi);
+                    }
+                    stays
+                });
             }
             Order::Policies(policies) => {
                 self.policies = policies;

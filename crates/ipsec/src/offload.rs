@@ -76,11 +76,11 @@ impl<'a> SuperPacket<'a> {
         if gso == vnet::GSO_NONE {
             return SuperPacket::single(ip, offload);
         }
-        let transport = match gso {
-            vnet::GSO_TCPV4 | vnet::GSO_TCPV6 if ip.protocol() == Protocol::TCP => {
+        let transport = match (gso, ip.version(), ip.protocol()) {
+            (vnet::GSO_TCPV4, Version::V4, Protocol::TCP) | (vnet::GSO_TCPV6, Version::V6, Protocol::TCP) => {
                 (Kind::Tcp, Segment::parse(ip.payload()).map_err(|_| Unusable)?.header_len())
             }
-            vnet::GSO_UDP_L4 if ip.protocol() == Protocol::UDP && ip.payload().len() >= udp::HEADER_LEN => {
+            (vnet::GSO_UDP_L4, _, Protocol::UDP) if ip.payload().len() >= udp::HEADER_LEN => {
                 (Kind::Udp, udp::HEADER_LEN)
             }
             _ => return Err(Unusable),
@@ -99,7 +99,7 @@ impl<'a> SuperPacket<'a> {
         if offload.flags & vnet::NEEDS_CSUM != 0 {
             let start = usize::from(offload.csum_start);
             let at = start + usize::from(offload.csum_offset);
-            if start < 20 || at + 2 > len {
+            if start < ip.header_len() || at + 2 > len {
                 return Err(Unusable);
             }
             kind = Kind::Unfinished { start, at };

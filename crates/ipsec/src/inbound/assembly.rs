@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use strait_clock::Time;
-use strait_wire::{Ecn, Spi, block};
+use strait_wire::{Ecn, Esn, Spi, block};
 
 use crate::Reason;
 
@@ -14,6 +14,9 @@ const SLOTS: usize = 16;
 pub(crate) const PARTS_MAX: usize = 64;
 /// Most bytes of a block on the wire; compressed or not, it is never longer than when expanded.
 const BYTES_MAX: usize = 65_536;
+/// Parts that lie further apart than this, in sequence numbers, are of two blocks with the same number,
+/// which comes again after 2^16 blocks.
+const SPREAD_MAX: u64 = 1 << 15;
 /// After this nothing that is missing comes any more: longer than reordering on any path.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -21,6 +24,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Whole<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) ecn: Ecn,
+}
+
+/// Where one part came from and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) spi: Spi,
+    pub(crate) esn: Esn,
+    pub(crate) ecn: Ecn,
+    pub(crate) now: Time,
 }
 
 #[derive(Debug)]
@@ -33,6 +45,8 @@ struct Slot {
     places: [Option<(usize, usize)>; PARTS_MAX],
     bytes: Vec<u8>,
     started: Time,
+    /// The sequence number of the part that came first.
+    esn: Esn,
     ecn: Ecn,
 }
 
@@ -53,18 +67,16 @@ impl Assembly {
     /// blocks were given up to make room.
     pub(crate) fn add(
         &mut self,
-        spi: Spi,
+        arrival: Arrival,
         header: block::Header,
         part: &[u8],
-        ecn: Ecn,
-        now: Time,
         lost: &mut u64,
     ) -> Result<Option<Whole<'_>>, Reason> {
         let (index, parts) = (usize::from(header.part), usize::from(header.parts));
         if parts > PARTS_MAX || part.is_empty() {
             return Err(Reason::MalformedBlock);
         }
-        let at = self.slot_for((spi, header.id), header.codec, parts, now, lost);
+        let at = self.slot_for(arrival, header, lost);
         let slot = self.slots.get_mut(at).ok_or(Reason::MalformedBlock)?;
         let place = slot.places.get_mut(index).ok_or(Reason::MalformedBlock)?;
         if slot.codec != header.codec || slot.parts != parts || place.is_some() {
@@ -77,7 +89,7 @@ impl Assembly {
         *place = Some((slot.bytes.len(), slot.bytes.len() + part.len()));
         slot.bytes.extend_from_slice(part);
         slot.got += 1;
-        slot.ecn = worst(slot.ecn, ecn);
+        slot.ecn = worst(slot.ecn, arrival.ecn);
         if slot.got < slot.parts {
             return Ok(None);
         }
@@ -92,10 +104,12 @@ impl Assembly {
         }
     }
 
-    fn slot_for(&mut self, key: (Spi, u16), codec: u8, parts: usize, now: Time, lost: &mut u64) -> usize {
+    /// The slot of this part's block, an empty one if it is the block's first.
+    fn slot_for(&mut self, arrival: Arrival, header: block::Header, lost: &mut u64) -> usize {
+        let key = (arrival.spi, header.id);
         let mut best = None;
         for (at, slot) in self.slots.iter_mut().enumerate() {
-            if slot.key.is_some() && slot.started + PATIENCE < now {
+            if slot.key.is_some() && slot.is_over(key, arrival) {
                 slot.key = None;
                 *lost += 1;
             }
@@ -121,7 +135,7 @@ impl Assembly {
             }
         };
         if let Some(slot) = self.slots.get_mut(at) {
-            slot.start(key, codec, parts, now);
+            slot.start(arrival, header);
         }
         at
     }
@@ -137,18 +151,26 @@ impl Slot {
             places: [None; PARTS_MAX],
             bytes: Vec::new(),
             started: Time::ZERO,
+            esn: Esn(0),
             ecn: Ecn::NotEct,
         }
     }
 
-    fn start(&mut self, key: (Spi, u16), codec: u8, parts: usize, now: Time) {
-        self.key = Some(key);
-        self.codec = codec;
-        self.parts = parts;
+    /// Whether what is missing will not come any more, as `arrival` of a part of `key` shows.
+    fn is_over(&self, key: (Spi, u16), arrival: Arrival) -> bool {
+        let again = self.key == Some(key) && self.esn.0.abs_diff(arrival.esn.0) > SPREAD_MAX;
+        again || self.started + PATIENCE < arrival.now
+    }
+
+    fn start(&mut self, arrival: Arrival, header: block::Header) {
+        self.key = Some((arrival.spi, header.id));
+        self.codec = header.codec;
+        self.parts = usize::from(header.parts);
         self.got = 0;
         self.places = [None; PARTS_MAX];
         self.bytes.clear();
-        self.started = now;
+        self.started = arrival.now;
+        self.esn = arrival.esn;
         self.ecn = Ecn::NotEct;
     }
 }
@@ -168,7 +190,7 @@ fn whole<'a>(slot: &'a Slot, ordered: &'a mut Vec<u8>) -> Whole<'a> {
 }
 
 /// A congestion mark on any part is one on the whole.
-fn worst(one: Ecn, other: Ecn) -> Ecn {
+pub(super) fn worst(one: Ecn, other: Ecn) -> Ecn {
     if one == Ecn::Ce || other == Ecn::Ce { Ecn::Ce } else { other }
 }
 
@@ -178,6 +200,10 @@ mod tests {
 
     fn header(id: u16, part: u8, parts: u8) -> block::Header {
         block::Header { codec: 3, id, part, parts }
+    }
+
+    fn arrival(esn: u64, at: u64) -> Arrival {
+        Arrival { spi: Spi(1), esn: Esn(esn), ecn: Ecn::NotEct, now: Time::from_millis(at) }
     }
 
     fn add(
@@ -190,7 +216,7 @@ mod tests {
         let mut lost = 0;
         let bytes = [part; 3];
         let result = assembly
-            .add(Spi(1), header(id, part, parts), &bytes, Ecn::NotEct, Time::from_millis(at), &mut lost)
+            .add(arrival(0, at), header(id, part, parts), &bytes, &mut lost)
             .map(|whole| whole.map(|whole| whole.bytes.to_vec()));
         (result, lost)
     }
@@ -225,11 +251,34 @@ mod tests {
         assert_eq!(add(&mut assembly, 500, 0, 2, 60_000).1, SLOTS as u64);
         let big = vec![0; 40_000];
         let mut lost = 0;
-        let mut add_big = |part| {
-            assembly.add(Spi(2), header(9, part, 3), &big, Ecn::NotEct, Time::ZERO, &mut lost).map(|_| ())
-        };
+        let mut add_big =
+            |part| assembly.add(arrival(0, 60_000), header(9, part, 3), &big, &mut lost).map(|_| ());
         assert_eq!(add_big(0), Ok(()));
         assert_eq!(add_big(1), Err(Reason::BlockTooLong));
+    }
+
+    #[test]
+    fn a_number_that_comes_again_is_another_block() {
+        let mut assembly = Assembly::new();
+        let mut lost = 0;
+        let mut add = |esn, part, byte| {
+            let whole = assembly.add(arrival(esn, 0), header(5, part, 2), &[byte], &mut lost);
+            (whole.map(|whole| whole.map(|whole| whole.bytes.to_vec())), lost)
+        };
+        assert_eq!(add(10, 0, 1), (Ok(None), 0));
+        assert_eq!(add(10 + (1 << 16), 1, 4), (Ok(None), 1));
+        assert_eq!(add(9 + (1 << 16), 0, 3), (Ok(Some(vec![3, 4])), 1));
+        assert_eq!(add(20, 1, 2), (Ok(None), 1));
+        assert_eq!(add(10, 0, 1), (Ok(Some(vec![1, 2])), 1));
+    }
+
+    #[test]
+    fn what_came_on_an_association_that_is_gone_is_forgotten() {
+        let mut assembly = Assembly::new();
+        add(&mut assembly, 1, 0, 2, 0).0.unwrap();
+        assembly.forget(Spi(2));
+        assembly.forget(Spi(1));
+        assert_eq!(add(&mut assembly, 1, 1, 2, 0), (Ok(None), 0));
     }
 
     #[test]
@@ -237,7 +286,8 @@ mod tests {
         let mut assembly = Assembly::new();
         let mut lost = 0;
         for (part, ecn) in [(0, Ecn::Ect0), (1, Ecn::Ce), (2, Ecn::Ect0)] {
-            let whole = assembly.add(Spi(1), header(1, part, 3), &[1], ecn, Time::ZERO, &mut lost).unwrap();
+            let whole =
+                assembly.add(Arrival { ecn, ..arrival(0, 0) }, header(1, part, 3), &[1], &mut lost).unwrap();
             assert!(whole.is_none_or(|whole| whole.ecn == Ecn::Ce));
         }
     }

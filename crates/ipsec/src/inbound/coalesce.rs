@@ -147,6 +147,10 @@ impl Run {
         if packet.is_fragment() || packet.header_len() != ip_len {
             return None;
         }
+        // A merged packet gets a new header checksum, which must not make a broken header whole.
+        if packet.version() == Version::V4 && !Sum::ZERO.add_bytes(bytes.get(..ip_len)?).is_valid() {
+            return None;
+        }
         let (kind, transport, push) = match packet.protocol() {
             Protocol::TCP => {
                 let segment = Segment::parse(packet.payload()).ok()?;

@@ -7,7 +7,7 @@ use strait_wire::aggfrag::{self, Block, Subtype};
 use strait_wire::ip::{self, Packet};
 use strait_wire::{Cpi, Ecn, Esn, Protocol, block, ipcomp, probe, tos};
 
-use super::assembly::Whole;
+use super::assembly::{Arrival, Whole};
 use super::fragment::Fragment;
 use super::{Inbound, Inlet, Origin};
 use crate::outbound::Order;
@@ -91,7 +91,7 @@ impl Inbound {
         let payload = bytes.get(range.clone()).unwrap_or_default();
         match aggfrag::subtype(payload).ok_or(Reason::MalformedEsp)? {
             Subtype::Plain | Subtype::Congestion => self.bundle(origin, esn, bytes, range, inlet),
-            Subtype::Block => self.block(origin, bytes, range, inlet),
+            Subtype::Block => self.block(origin, esn, bytes, range, inlet),
             Subtype::Probe => {
                 let probe = probe::Probe::parse(payload).map_err(|_| Reason::MalformedEsp)?;
                 inlet.order(match probe.kind {
@@ -139,7 +139,7 @@ impl Inbound {
     fn start(&mut self, origin: Origin, esn: Esn, bytes: &[u8]) {
         let Some(receiver) = self.sas.get_mut(&origin.spi) else { return };
         let fragment = receiver.fragment.get_or_insert_with(|| Box::new(Fragment::new()));
-        if fragment.start(esn, bytes) {
+        if fragment.start(esn, origin.tos.ecn(), bytes) {
             self.counters.refuse(Reason::FragmentIncomplete);
         }
     }
@@ -159,9 +159,10 @@ impl Inbound {
             return self.counters.refuse(Reason::FragmentIncomplete);
         };
         let mut complete = false;
-        match fragment.go_on(esn, more) {
+        match fragment.go_on(esn, origin.tos.ecn(), more) {
             None => self.counters.refuse(Reason::FragmentIncomplete),
-            Some(packet) => {
+            Some((packet, ecn)) => {
+                let origin = Origin { tos: origin.tos.with_ecn(ecn), ..origin };
                 let len = ip::declared_len(packet).unwrap_or(usize::MAX);
                 complete = len <= packet.len();
                 if complete {
@@ -185,6 +186,7 @@ impl Inbound {
     fn block(
         &mut self,
         origin: Origin,
+        esn: Esn,
         bytes: &mut [u8],
         range: Range<usize>,
         inlet: &mut impl Inlet,
@@ -197,7 +199,8 @@ impl Inbound {
             (expand(&mut self.codecs, codec, part, &mut self.expanded, cap)?, origin.tos.ecn())
         } else {
             let mut lost = 0;
-            let added = self.assembly.add(origin.spi, header, part, origin.tos.ecn(), origin.now, &mut lost);
+            let arrival = Arrival { spi: origin.spi, esn, ecn: origin.tos.ecn(), now: origin.now };
+            let added = self.assembly.add(arrival, header, part, &mut lost);
             self.counters.drops.count(Reason::BlockIncomplete, lost);
             let Some(Whole { bytes, ecn }) = added? else { return Ok(()) };
             (expand(&mut self.codecs, codec, bytes, &mut self.expanded, cap)?, ecn)
@@ -268,7 +271,11 @@ impl Inbound {
         if !matches!(header.next, Protocol::IPIP | Protocol::IPV6) {
             return Err(Reason::UnknownPayload);
         }
-        let len = expand(&mut self.codecs, Codec::Deflate, squeezed, &mut self.expanded, EXPANDED_MAX)?;
+        let cap = match self.sas.get(&origin.spi).map(|receiver| receiver.sa.payloads) {
+            Some(Payloads::Standard) => EXPANDED_MAX,
+            _ => self.cap(origin, Codec::Deflate)?,
+        };
+        let len = expand(&mut self.codecs, Codec::Deflate, squeezed, &mut self.expanded, cap)?;
         self.finish(bytes, inlet);
         let mut expanded = core::mem::take(&mut self.expanded);
         let result = self.packet(origin, &mut expanded, 0..len, inlet);
