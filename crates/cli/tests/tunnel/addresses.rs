@@ -21,8 +21,13 @@ fn network(pair: &Pair) -> Vec<String> {
         &["-6", "rule"],
     ]
     .into_iter()
-    .map(|what| seen(pair, what))
+    .map(|what| without_own_link_local(&seen(pair, what)))
     .collect()
+}
+
+/// The link's own interface gets its link-local address from the kernel when it likes.
+fn without_own_link_local(text: &str) -> String {
+    text.lines().filter(|line| !(line.contains("fe80::") && line.contains("dev to-site-b"))).collect()
 }
 
 /// The sockets of a daemon in its folder.

@@ -53,7 +53,9 @@ fn tcp_goes_on_while_keys_are_replaced() {
     for to in [1, 0] {
         pair.tcp(to, Family::V4, 8_000_000);
     }
-    assert_ne!(pair.peer(0)["association"]["outbound_spi"], before, "{}", pair.logs());
+    crate::pair::eventually("the keys are replaced", || {
+        pair.peer(0)["association"]["outbound_spi"] != before
+    });
     for which in [0, 1] {
         for reason in ["forged", "unknown-spi", "sequence-exhausted"] {
             assert_eq!(pair.drops(which, reason), 0, "{reason}\n{}", pair.logs());
