@@ -1,8 +1,11 @@
 //! A daemon that is killed, a host that is cut off: traffic resumes without a person.
 
-use strait_testbed::{Extra, State, TwoHosts};
+use std::sync::Arc;
 
-use crate::pair::{Family, Pair, allowed, fast};
+use strait_scheduler::Rate;
+use strait_testbed::{Extra, LinkSpec, State, Transfer, TwoHosts};
+
+use crate::pair::{Family, PATIENCE, Pair, allowed, fast};
 
 #[test]
 fn either_daemon_may_be_killed_and_started_again() {
@@ -17,6 +20,29 @@ fn either_daemon_may_be_killed_and_started_again() {
         pair.tcp(which, Family::V4, 100_000);
         pair.tcp(1 - which, Family::V6, 100_000);
     }
+}
+
+#[test]
+fn a_transfer_outlives_the_daemons_under_it() {
+    if !allowed() {
+        return;
+    }
+    let hosts = TwoHosts::direct(LinkSpec::thin(Rate::from_bits(8_000_000).unwrap())).unwrap();
+    let mut pair = Pair::up(hosts.clone(), Extra::default());
+    let address = pair.inside(1, Family::V4);
+    let content: Arc<[u8]> = (0..3_000_000_u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
+    let (from, to) = (&hosts.a, &hosts.b);
+    let transfer = Transfer { from, to, address, name: "test", content: &content, patience: PATIENCE };
+    // After so many bytes each daemon is killed and started again, with the connection open.
+    let mut victims = vec![(2_000_000, 1), (1_000_000, 0)];
+    let outcome = transfer.run(&mut |arrived| {
+        if let Some((_, which)) = victims.pop_if(|(at, _)| arrived >= *at) {
+            pair.kill(which);
+            pair.start(which, Extra::default());
+        }
+    });
+    outcome.unwrap_or_else(|error| panic!("{error}\n{}", pair.logs()));
+    assert!(victims.is_empty());
 }
 
 #[test]

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod addresses;
+mod by_hand;
 mod capture;
 mod compression;
 mod domains;
