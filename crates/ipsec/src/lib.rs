@@ -21,6 +21,8 @@ mod policy;
 mod replay;
 mod rules;
 mod sa;
+#[cfg(test)]
+mod sample;
 
 pub use counters::{CodecCounters, Counter, Counters, PeerCounters, RuleCounters};
 pub use dropped::{Drops, Reason};

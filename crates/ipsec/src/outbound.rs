@@ -350,3 +350,6 @@ fn enqueue(
 
 /// Control datagrams and probes are nobody's inner traffic: no marks.
 const CONTROL_TOS: Tos = Tos(Ecn::NotEct as u8);
+
+#[cfg(test)]
+mod tests;

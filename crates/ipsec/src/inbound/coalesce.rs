@@ -271,3 +271,6 @@ fn same_transport(first: &Candidate, a: &[u8], b: &[u8], sent: usize) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

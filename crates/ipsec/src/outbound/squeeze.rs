@@ -84,7 +84,11 @@ impl Works {
         if method.codec == Codec::None || !codecs.contains(method.codec) || before < THRESHOLD {
             return None;
         }
-        let room = before.saturating_sub(block::HEADER_LEN + 1);
+        // Smaller with the headers of its parts, and in no more datagrams than the packets would take.
+        let packets = usize::try_from(self.plain.packets()).unwrap_or(usize::MAX);
+        let (step, room) = (part_room(link), link.payload_room().max(1));
+        let parts = before.div_ceil(step).min(packets.max(before.div_ceil(room)));
+        let room = before.saturating_sub(block::HEADER_LEN * parts + 1).min(step * parts);
         let output = self.squeezed.get_mut(..room)?;
         let after = self.codecs.compress(method, self.plain.bytes(), output);
         let attempt = Attempt { method, packets: self.plain.packets(), before, after };

@@ -1,0 +1,470 @@
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use proptest::prelude::*;
+use strait_compress::{Codec, CodecSet, Codecs, Expander, Method};
+use strait_crypto::NonceCounter;
+use strait_scheduler::Rate;
+use strait_wire::esp::Header;
+use strait_wire::ip::{Packet, Version};
+use strait_wire::{Ecn, Protocol, Tos, aggfrag, block, ipcomp, vnet};
+
+use super::Order;
+use crate::sample::{PEER, Receiver, SPI, STRAIT, Sender, Shape, Wire, rule, sa_spec, without_id};
+use crate::{InboundSa, Notice, OutboundSa, Payloads, Reason, RuleSet, esp};
+
+const PLAIN: vnet::Header =
+    vnet::Header { flags: 0, gso_type: 0, hdr_len: 0, gso_size: 0, csum_start: 0, csum_offset: 0 };
+
+fn slow() -> Option<Rate> {
+    Rate::from_bits(1_000_000)
+}
+
+/// A packet to a port; text, so that it shrinks.
+fn text(port: u16, len: usize) -> Shape {
+    let words = b"GET /index.html HTTP/1.1 Accept: text/html Host: example.org ";
+    let payload = words.iter().copied().cycle().take(len).collect();
+    Shape { ports: [port ^ 0x1234, port], ..Shape::new(Version::V4, Protocol::UDP, payload) }
+}
+
+/// The same, of bytes that do not shrink.
+fn noise(port: u16, len: usize) -> Shape {
+    let mut random = strait_clock::Random::new(len as u64);
+    let payload = (0..len).map(|_| random.next_u64().to_be_bytes()[0]).collect();
+    Shape { payload, ..text(port, 0) }
+}
+
+/// What is inside each datagram, with the outer mark.
+fn opened(wire: &Wire, payloads: Payloads) -> Vec<(Protocol, Vec<u8>, Tos)> {
+    let mut sa = InboundSa::new(&sa_spec(payloads));
+    let open = |(datagram, tos): &(Vec<u8>, Tos)| {
+        let mut bytes = datagram.clone();
+        let low = Header::parse(&bytes).unwrap().0.seq;
+        let opened = esp::open(&sa, &mut bytes, low).unwrap();
+        sa.window.commit(opened.esn, &opened.proof);
+        (opened.next, bytes[opened.at..opened.at + opened.len].to_vec(), *tos)
+    };
+    wire.datagrams.iter().map(open).collect()
+}
+
+/// What left together: the packets of one block, bundle or datagram.
+#[derive(Debug)]
+struct Group {
+    codec: Option<Codec>,
+    packets: Vec<Vec<u8>>,
+    /// ESP payload bytes of all its datagrams.
+    wire: usize,
+    datagrams: usize,
+    tos: Tos,
+}
+
+/// Puts the groups together again, without the code under test; each part must follow the one before.
+fn groups(wire: &Wire) -> Vec<Group> {
+    let mut groups = Vec::new();
+    let mut parts: Option<(block::Header, Vec<u8>, Group)> = None;
+    for (next, bytes, tos) in opened(wire, STRAIT) {
+        let mut group = Group { codec: None, packets: Vec::new(), wire: bytes.len(), datagrams: 1, tos };
+        match (next, bytes[0]) {
+            (Protocol::AGGFRAG, block::SUBTYPE) => {
+                let (header, part) = block::Header::parse(&bytes).unwrap();
+                let (first, mut sofar, mut whole) = parts.take().unwrap_or((header, Vec::new(), group));
+                if header.part > 0 {
+                    assert_eq!((header.id, header.codec, header.parts), (first.id, first.codec, first.parts));
+                    whole.wire += bytes.len();
+                    whole.datagrams += 1;
+                }
+                sofar.extend(part);
+                if header.part + 1 < header.parts {
+                    parts = Some((first, sofar, whole));
+                    continue;
+                }
+                let (codec, mut plain) = (Codec::from_id(header.codec).unwrap(), vec![0; 65_536]);
+                let len = Codecs::new().expand(codec, &sofar, &mut plain).unwrap();
+                whole.packets =
+                    block::packets(&plain[..len]).map(|packet| packet.unwrap().to_vec()).collect();
+                whole.codec = Some(codec);
+                groups.push(whole);
+                continue;
+            }
+            (Protocol::AGGFRAG, 0) => {
+                let region = aggfrag::Payload::parse(&bytes).unwrap().region;
+                group.packets = block::packets(region).map(|packet| packet.unwrap().to_vec()).collect();
+            }
+            (Protocol::AGGFRAG, _) => continue,
+            _ => group.packets.push(bytes),
+        }
+        assert!(parts.is_none(), "a block's parts are not interrupted");
+        groups.push(group);
+    }
+    assert!(parts.is_none());
+    groups
+}
+
+/// The domain that the test's rules, which are for IPv4, give a packet, and their codec.
+fn ruled(packet: &[u8]) -> (u16, Codec) {
+    let packet = Packet::parse(packet).unwrap();
+    match packet.flow().dst_port {
+        _ if packet.version() == Version::V6 => (0, Codec::None),
+        1001 => (1, Codec::Zstd),
+        1002 => (2, Codec::Zstd),
+        1003 => (1, Codec::Lz4),
+        1004 => (3, Codec::None),
+        _ => (0, Codec::None),
+    }
+}
+
+fn rules() -> Vec<crate::Rule> {
+    vec![
+        rule(1001, 1, Method::ZSTD),
+        rule(1002, 2, Method::ZSTD),
+        rule(1003, 1, Method::LZ4),
+        rule(1004, 3, Method::NONE),
+    ]
+}
+
+/// Packets and super-packets, in runs of one kind so that something groups.
+fn traffic() -> impl Strategy<Value = Vec<(Shape, u16)>> {
+    let one = (0..12_usize, 0..6_u16, any::<bool>(), 0..1300_usize, 0..4_u8, 0..30_usize);
+    proptest::collection::vec(one, 1..40).prop_map(|steps| {
+        let (mut port, mut dscp) = (1001, 0);
+        let shape = |(index, (run, kind, shrinks, len, ecn, large)): (
+            usize,
+            (usize, u16, bool, usize, u8, usize),
+        )| {
+            if run < 3 {
+                (port, dscp) = (1000 + kind, (ecn & 1) << 5);
+            }
+            let small = if run % 2 == 0 { len } else { len / 12 };
+            let (payload, step) = if large == 0 { (len * 40, 1000) } else { (small, 0) };
+            let shape = if shrinks { text(port, payload) } else { noise(port, payload) };
+            let (version, protocol) =
+                [(Version::V4, Protocol::UDP), (Version::V6, Protocol::TCP), (Version::V4, Protocol::TCP)]
+                    [index % 3];
+            (
+                Shape {
+                    version,
+                    protocol,
+                    tos: dscp | (ecn % 3),
+                    id: u16::try_from(index * 100).unwrap(),
+                    ..shape
+                },
+                step,
+            )
+        };
+        steps.into_iter().enumerate().map(shape).collect()
+    })
+}
+
+/// Sends everything at once; the packets that it is.
+fn send_all(sender: &mut Sender, traffic: &[(Shape, u16)]) -> Vec<Vec<u8>> {
+    let mut sent = Vec::new();
+    for (shape, step) in traffic {
+        if *step == 0 || shape.payload.is_empty() {
+            sender.send(&shape.packet(), &PLAIN);
+            sent.push(shape.packet());
+        } else {
+            let (packet, header) = shape.super_packet(*step);
+            sender.send(&packet, &header);
+            sent.extend(shape.segments((*step).into()));
+        }
+    }
+    sender.drain();
+    sent
+}
+
+fn comparable(packets: impl IntoIterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
+    packets.into_iter().map(without_id).collect()
+}
+
+fn rates() -> impl Strategy<Value = Option<Rate>> {
+    prop_oneof![Just(None), Just(Rate::from_bits(1_000_000)), Just(Rate::from_bits(50_000_000))]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn everything_arrives_in_order_or_is_counted(
+        traffic in traffic(),
+        rate in rates(),
+        mtu in prop_oneof![Just(1500_u16), Just(1280), Just(576)],
+        strait in any::<bool>(),
+    ) {
+        let payloads = if strait { STRAIT } else { Payloads::Standard };
+        let rules = if strait { rules() } else { vec![rule(1001, 1, Method::DEFLATE)] };
+        let mut sender = Sender::new(payloads, mtu, rate, rules);
+        let sent = send_all(&mut sender, &traffic);
+        let mut receiver = Receiver::new(payloads);
+        receiver.take_all(&sender.wire);
+
+        let out = sender.peer.out_packets.get();
+        prop_assert_eq!(sent.len() as u64, out + sender.dropped());
+        let arrived = receiver.site.packets.len() as u64;
+        prop_assert_eq!((out, receiver.dropped(), receiver.peer.in_packets.get()), (arrived, 0, arrived));
+        prop_assert_eq!(sender.peer.out_bytes.get(), receiver.peer.in_bytes.get());
+        prop_assert_eq!(sender.peer.out_datagrams.get(), sender.wire.datagrams.len() as u64);
+        let wire: usize = sender.wire.datagrams.iter().map(|(datagram, _)| datagram.len() + 28).sum();
+        prop_assert_eq!((sender.peer.out_wire.get(), receiver.peer.in_wire.get()), (wire as u64, wire as u64));
+        prop_assert!(sender.wire.datagrams.iter().all(|(datagram, _)| datagram.len() + 28 <= usize::from(mtu)));
+        // In order: what was dropped left a gap and nothing else.
+        let mut rest = comparable(sent).into_iter();
+        for packet in comparable(receiver.site.packets) {
+            prop_assert!(rest.any(|sent| sent == packet), "out of order or made up");
+        }
+        if mtu == 1500 && sender.dropped() > 0 {
+            prop_assert_eq!(sender.dropped(), sender.counters.drops.get(Reason::QueueFull));
+        }
+    }
+
+    #[test]
+    fn groups_never_mix_and_nothing_grows(traffic in traffic(), rate in rates()) {
+        let mut sender = Sender::new(STRAIT, 1500, rate, rules());
+        send_all(&mut sender, &traffic);
+        for group in groups(&sender.wire) {
+            let domain = ruled(&group.packets[0]).0;
+            let tos: Vec<Tos> = group.packets.iter().map(|packet| Packet::parse(packet).unwrap().tos()).collect();
+            for (packet, tos) in group.packets.iter().zip(&tos) {
+                let (of, codec) = ruled(packet);
+                prop_assert_eq!(of, domain, "one domain");
+                prop_assert!(group.codec.is_none_or(|used| used == codec), "compressed as its rule says");
+                prop_assert_eq!(tos.dscp(), group.tos.dscp(), "one class, inside and outside");
+            }
+            let capable = tos.iter().all(|tos| tos.ecn() != Ecn::NotEct);
+            prop_assert_eq!(group.tos.ecn() != Ecn::NotEct, capable, "marks only if all can take them");
+            // What left together took no more datagrams and fewer or as many bytes than apart; a bundle
+            // spends 4 bytes on having one ESP header less for each packet but the first.
+            let raw: usize = group.packets.iter().map(Vec::len).sum();
+            prop_assert!(group.datagrams <= group.packets.len());
+            match group.codec {
+                Some(used) => prop_assert!(used != Codec::None && group.wire < raw),
+                None if group.packets.len() == 1 => prop_assert_eq!(group.wire, raw),
+                None => prop_assert!(group.wire == raw + aggfrag::PLAIN_LEN && group.datagrams == 1),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lone_packet_leaves_at_once_and_raw() {
+    for rate in [None, slow()] {
+        let mut sender = Sender::new(STRAIT, 1500, rate, Vec::new());
+        sender.send(&text(9, 30).packet(), &PLAIN);
+        sender.drain();
+        assert_eq!(sender.now, strait_clock::Time::from_millis(1000));
+        assert_eq!(opened(&sender.wire, STRAIT), [(Protocol::IPIP, text(9, 30).packet(), Tos(0))]);
+    }
+}
+
+#[test]
+fn packets_bundle_only_when_several_wait() {
+    let mut sender = Sender::new(STRAIT, 1500, slow(), Vec::new());
+    for _ in 0..5 {
+        sender.send(&text(9, 1300).packet(), &PLAIN);
+    }
+    sender.drain();
+    assert_eq!(sender.peer.out_bundles.get(), 0, "no two fit");
+    for len in 0..30 {
+        sender.send(&text(9, len).packet(), &PLAIN);
+    }
+    sender.drain();
+    assert_eq!(sender.peer.out_bundles.get(), 1);
+    assert_eq!(groups(&sender.wire).last().unwrap().packets.len(), 30);
+}
+
+#[test]
+fn a_long_block_resumes_where_the_last_one_ended() {
+    for (method, cap) in [(Method::ZSTD, 4096), (Method::LZ4, 65_536), (Method::ZSTD, 100)] {
+        let payloads = Payloads::Strait { codecs: CodecSet::ALL, block_cap: cap };
+        for rate in [None, slow()] {
+            let mut sender = Sender::new(payloads, 1500, rate, vec![rule(7, 1, method)]);
+            let shape = text(7, 40_000);
+            let (packet, header) = shape.super_packet(999);
+            sender.send(&packet, &header);
+            sender.send(&text(7, 50).packet(), &PLAIN);
+            sender.drain();
+            let mut receiver = Receiver::new(payloads);
+            receiver.take_all(&sender.wire);
+            let mut expected = shape.segments(999);
+            expected.push(text(7, 50).packet());
+            assert_eq!(comparable(receiver.site.packets), comparable(expected), "{cap} {rate:?}");
+            assert_eq!(sender.peer.out_blocks.get() > 0, cap > 100);
+        }
+    }
+}
+
+#[test]
+fn many_small_segments_wait_in_the_queue_and_overflow_nothing() {
+    let mut sender = Sender::new(STRAIT, 1500, slow(), Vec::new());
+    let shape = noise(9, 50_000);
+    let (packet, header) = shape.super_packet(20);
+    sender.send(&packet, &header);
+    sender.drain();
+    assert_eq!((sender.peer.out_packets.get(), sender.dropped()), (2500, 0));
+    assert_eq!(sender.wire.datagrams.len(), 2500);
+}
+
+#[test]
+fn blocks_on_a_small_path_have_no_more_parts_than_a_peer_takes() {
+    let mut sender = Sender::new(STRAIT, 576, slow(), vec![rule(7, 1, Method::LZ4)]);
+    for len in 0..60 {
+        // Half of each shrinks: large blocks, many parts.
+        let payload = [noise(7, 500 + len).payload, text(7, 500).payload].concat();
+        sender.send(&Shape { payload, ..text(7, 0) }.packet(), &PLAIN);
+    }
+    sender.drain();
+    let mut receiver = Receiver::new(STRAIT);
+    receiver.take_all(&sender.wire);
+    assert_eq!((receiver.site.packets.len(), receiver.dropped(), sender.dropped()), (60, 0, 0));
+    assert!(sender.peer.out_blocks.get() > 0);
+}
+
+#[test]
+fn without_an_association_packets_wait_within_bounds() {
+    let mut sender = Sender::without_sa(1500, None, Vec::new());
+    for _ in 0..400 {
+        sender.send(&text(9, 1000).packet(), &PLAIN);
+    }
+    let waiting = 400 - sender.dropped();
+    assert!((180..=200).contains(&waiting), "192 KiB of packets: {waiting}");
+    assert_eq!(sender.counters.drops.get(Reason::NoSa), sender.dropped());
+    assert_eq!(sender.wire.notices, [Notice::NeedsSa(PEER)]);
+    sender.order(Order::Install(Box::new(OutboundSa::new(&sa_spec(STRAIT)))));
+    sender.drain();
+    assert_eq!(sender.peer.out_packets.get(), waiting);
+}
+
+#[test]
+fn what_waits_for_a_peer_that_goes_is_counted() {
+    let mut sender = Sender::without_sa(1500, None, Vec::new());
+    let (packet, header) = text(9, 1000).super_packet(100);
+    sender.send(&packet, &header);
+    sender.send(&text(9, 10).packet(), &PLAIN);
+    sender.order(Order::RemovePeer(PEER));
+    sender.send(&packet, &header);
+    assert_eq!(sender.counters.drops.get(Reason::NoPeer), 21);
+}
+
+#[test]
+fn a_spent_association_says_so_once_and_the_rest_waits_for_the_next() {
+    let mut sender = Sender::new(STRAIT, 1500, None, Vec::new());
+    let mut sa = OutboundSa::new(&sa_spec(STRAIT));
+    sa.nonces = NonceCounter::starting_at(NonceCounter::LAST - 2);
+    sender.order(Order::Install(Box::new(sa)));
+    let (packet, header) = text(9, 1000).super_packet(100);
+    sender.send(&packet, &header);
+    assert_eq!((sender.peer.out_packets.get(), sender.counters.drops.get(Reason::Exhausted)), (3, 7));
+    sender.send(&packet, &header);
+    sender.send(&packet, &header);
+    let exhausted = Notice::Exhausted(PEER, SPI);
+    assert_eq!(sender.wire.notices.iter().filter(|notice| **notice == exhausted).count(), 1);
+    sender.order(Order::Install(Box::new(OutboundSa::new(&sa_spec(STRAIT)))));
+    sender.drain();
+    assert_eq!((sender.peer.out_packets.get(), sender.dropped()), (23, 7));
+}
+
+#[test]
+fn rules_that_change_do_not_mix_domains_of_the_same_number() {
+    let mut sender = Sender::new(STRAIT, 1500, slow(), vec![rule(1001, 1, Method::ZSTD)]);
+    // The first fills the link, so that the others wait.
+    sender.send(&noise(9, 1400).packet(), &PLAIN);
+    sender.drain();
+    for _ in 0..3 {
+        sender.send(&text(1001, 500).packet(), &PLAIN);
+    }
+    sender.order(Order::Rules(Arc::new(RuleSet::new(vec![rule(1002, 1, Method::ZSTD)]))));
+    for _ in 0..3 {
+        sender.send(&text(1002, 500).packet(), &PLAIN);
+    }
+    sender.drain();
+    let groups = groups(&sender.wire);
+    assert_eq!(groups.iter().map(|group| group.packets.len()).collect::<Vec<_>>(), [1, 3, 3]);
+}
+
+#[test]
+fn what_no_datagram_carries_is_answered() {
+    // ESP around a packet: header 8, ICV 16, trailer 2 and padding; IPv4 and UDP 28.
+    for (payloads, mtu, version, len, told) in [
+        (STRAIT, 1500, Version::V4, 1500, Some(1446)),
+        (STRAIT, 1500, Version::V6, 1500, Some(1446)),
+        (STRAIT, 1500, Version::V4, 1446, None),
+        (STRAIT, 1280, Version::V6, 1280, None),
+        (STRAIT, 1280, Version::V6, 1281, Some(1280)),
+        (Payloads::Standard, 1280, Version::V4, 1280, Some(1226)),
+        (Payloads::Standard, 1280, Version::V4, 1226, None),
+        (Payloads::Standard, 1280, Version::V6, 1281, Some(1280)),
+    ] {
+        for wait in [None, slow()] {
+            let mut sender = Sender::new(payloads, mtu, wait, Vec::new());
+            let mut shape = Shape::new(version, Protocol::UDP, Vec::new());
+            shape.payload = vec![1; len - shape.header_len()];
+            sender.send(&shape.packet(), &PLAIN);
+            sender.drain();
+            let answers: Vec<_> =
+                sender.wire.host.iter().map(|packet| Packet::parse(packet).unwrap()).collect();
+            let mtus: Vec<_> = answers
+                .iter()
+                .map(|answer| u16::from_be_bytes([answer.payload()[6], answer.payload()[7]]))
+                .collect();
+            assert_eq!(mtus, told.into_iter().collect::<Vec<_>>(), "{payloads:?} {mtu} {version:?} {len}");
+            assert_eq!(sender.counters.drops.get(Reason::TooBig), u64::from(told.is_some()));
+            assert_eq!(sender.wire.datagrams.is_empty(), told.is_some());
+            let sent = Packet::parse(&shape.packet()).map(|packet| (packet.dst(), packet.src())).unwrap();
+            assert!(answers.iter().all(|answer| (answer.src(), answer.dst()) == sent));
+        }
+    }
+}
+
+#[test]
+fn what_may_be_fragmented_goes_in_parts() {
+    let mut sender = Sender::new(STRAIT, 1280, None, Vec::new());
+    let shape = Shape { dont_fragment: false, ..noise(9, 3000) };
+    sender.send(&shape.packet(), &PLAIN);
+    sender.drain();
+    let groups = groups(&sender.wire);
+    let [group] = groups.as_slice() else { panic!("{groups:?}") };
+    assert_eq!((group.codec, group.datagrams), (Some(Codec::None), 3));
+    assert_eq!(group.packets, [shape.packet()]);
+}
+
+#[test]
+fn a_peer_that_is_not_strait_gets_ipcomp() {
+    let mut sender = Sender::new(Payloads::Standard, 9000, slow(), vec![rule(7, 1, Method::DEFLATE)]);
+    let packets =
+        [text(7, 1000), noise(7, 1000), text(7, 20), text(8, 1000), text(7, 2500)].map(|s| s.packet());
+    for packet in &packets {
+        sender.send(packet, &PLAIN);
+    }
+    sender.drain();
+    let sent = opened(&sender.wire, Payloads::Standard);
+    let nexts: Vec<_> = sent.iter().map(|(next, ..)| *next).collect();
+    // What does not shrink, is short, has no rule or is longer than Linux looks back goes as it is.
+    let raw = Protocol::IPIP;
+    assert_eq!(nexts, [Protocol::IPCOMP, raw, raw, raw, raw]);
+    let (header, squeezed) = ipcomp::Header::parse(&sent[0].1).unwrap();
+    assert_eq!((header.next, header.cpi), (Protocol::IPIP, strait_wire::Cpi::DEFLATE));
+    assert!(squeezed.len() < 200);
+    let mut receiver = Receiver::new(Payloads::Standard);
+    receiver.take_all(&sender.wire);
+    assert_eq!(receiver.site.packets, packets);
+    let counters = &sender.counters.codecs[usize::from(Codec::Deflate.id())];
+    let learned = sender.learned.load(Ordering::Relaxed);
+    assert_eq!((counters.packets.get(), counters.blocks.get()), (1, 1));
+    assert!(learned == counters.tried.get() && learned >= 1, "the chooser is told");
+}
+
+#[test]
+fn the_rate_holds_and_nothing_is_charged_twice() {
+    let mut sender = Sender::new(STRAIT, 1500, slow(), Vec::new());
+    let started = sender.now;
+    for _ in 0..100 {
+        sender.send(&noise(9, 1300).packet(), &PLAIN);
+        // An answer while sealed datagrams wait goes behind them.
+        sender.order(Order::AnswerProbe(PEER, 1, 1400));
+    }
+    sender.drain();
+    let wire = sender.peer.out_wire.get();
+    let took = sender.now.since(started);
+    let expected = slow().unwrap().time_for(wire);
+    let spread = core::time::Duration::from_millis(16);
+    assert!(took + spread > expected && took < expected + spread, "{took:?} {expected:?}");
+}
