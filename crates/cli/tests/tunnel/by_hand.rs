@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use strait_testbed::{Namespace, TwoHosts, Workdir};
 
-use crate::pair::{allowed, eventually, fast, program, skip};
+use crate::pair::{allowed, eventually, fast, has, program};
 
 /// One of the two hosts, with the folder of its tunnel.
 struct Desk<'a> {
@@ -68,11 +68,6 @@ impl Drop for Server {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-fn has(tool: &str) -> bool {
-    let found = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    found.is_ok() || skip(&format!("no {tool} (scripts/setup test)"))
 }
 
 #[test]

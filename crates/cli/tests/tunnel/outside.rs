@@ -8,7 +8,7 @@ use serde_json::Value;
 use strait_testbed::{Extra, PORT, TwoHosts};
 
 use crate::capture::Capture;
-use crate::pair::{Family, Pair, allowed, eventually, fast, skip};
+use crate::pair::{Family, Pair, allowed, eventually, fast, has, skip};
 
 /// The name of the exported keys, in the folder of each site.
 const KEYS: &str = "esp-keys";
@@ -20,10 +20,6 @@ const PYTHON: &str = "/usr/bin/python3";
 pub(crate) fn has_scapy() -> bool {
     let found = Command::new(PYTHON).args(["-c", "import scapy.layers.ipsec, cryptography"]).output();
     found.is_ok_and(|it| it.status.success()) || skip("no scapy (scripts/setup test)")
-}
-
-fn has_tshark() -> bool {
-    Command::new("tshark").arg("--version").output().is_ok() || skip("no tshark (scripts/setup test)")
 }
 
 /// A script of `tests/outside` with its arguments.
@@ -235,7 +231,7 @@ fn dissect(pair: &Pair, capture: &Path) -> Vec<(String, String)> {
 
 #[test]
 fn tshark_dissects_down_to_the_inner_packets() {
-    if !allowed() || !has_tshark() {
+    if !allowed() || !has("tshark") {
         return;
     }
     for (codec, v4, v6) in [

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,6 +32,13 @@ pub(crate) fn skip(why: &str) -> bool {
     assert!(std::env::var_os("CI").is_none(), "nothing may be skipped here: {why}");
     eprintln!("skipped: {why}");
     false
+}
+
+/// Whether a program that a test needs is here; says so when a test is skipped.
+pub(crate) fn has(program: &str) -> bool {
+    let mut asked = Command::new(program);
+    let found = asked.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    found.is_ok() || skip(&format!("no {program} (scripts/setup test)"))
 }
 
 /// The program under test.

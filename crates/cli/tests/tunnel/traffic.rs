@@ -1,11 +1,10 @@
 //! TCP, UDP and ICMP, IPv4 and IPv6, inside and outside.
 
 use std::net::SocketAddr;
-use std::path::Path;
 
 use strait_testbed::{Extra, LinkSpec, Namespace, Site, TwoHosts, Workdir};
 
-use crate::pair::{Family, PATIENCE, Pair, allowed, fast, program};
+use crate::pair::{Family, PATIENCE, Pair, allowed, fast, has, program};
 
 #[test]
 fn tcp_both_ways_in_both_families() {
@@ -51,7 +50,7 @@ fn ping(host: &Namespace, arguments: &[&str]) -> (bool, String) {
 
 #[test]
 fn pings_are_answered_up_to_the_mtu() {
-    if !allowed() || !Path::new("/usr/bin/ping").exists() {
+    if !allowed() || !has("ping") {
         return;
     }
     let pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
