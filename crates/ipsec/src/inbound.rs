@@ -284,3 +284,6 @@ const fn outer_len(from: SocketAddr) -> usize {
         SocketAddr::V6(_) => 48,
     }
 }
+
+#[cfg(test)]
+mod tests;

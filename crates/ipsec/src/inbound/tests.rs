@@ -1,0 +1,423 @@
+use proptest::prelude::*;
+use strait_compress::{Codec, CodecSet, Codecs, Compressor, Method};
+use strait_wire::ip::{Packet, Version};
+use strait_wire::{Cpi, Ecn, Protocol, Spi, Tos, aggfrag, block, esp as wire_esp, ipcomp, probe};
+
+use super::Order;
+use crate::sample::{PEER, Receiver, SPI, STRAIT, Shape, endpoint, sa_spec};
+use crate::{Notice, OutboundSa, Payloads, Reason, esp, outbound};
+
+/// The peer's key, sealing whatever a test likes.
+struct Hand(OutboundSa);
+
+impl Hand {
+    fn new(payloads: Payloads) -> Hand {
+        Hand(OutboundSa::new(&sa_spec(payloads)))
+    }
+
+    fn seal(&mut self, next: Protocol, payload: &[u8]) -> Vec<u8> {
+        let mut packet = vec![0; esp::sealed_len(self.0.iv, payload.len())];
+        let at = esp::payload_at(self.0.iv);
+        packet[at..at + payload.len()].copy_from_slice(payload);
+        esp::seal(&mut self.0, &mut packet, payload.len(), next).unwrap();
+        packet
+    }
+}
+
+fn packet(len: usize) -> Vec<u8> {
+    Shape::new(Version::V4, Protocol::UDP, vec![0x61; len]).packet()
+}
+
+/// An AGGFRAG payload whose first `offset` bytes belong to an earlier packet.
+fn bundle(offset: u16, parts: &[&[u8]]) -> Vec<u8> {
+    let mut payload = vec![0; aggfrag::PLAIN_LEN];
+    aggfrag::emit_plain(&mut payload, offset).unwrap();
+    payload.extend(parts.concat());
+    payload
+}
+
+fn block(codec: u8, id: u16, part: u8, parts: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut payload = vec![0; block::HEADER_LEN];
+    block::Header { codec, id, part, parts }.emit(&mut payload).unwrap();
+    payload.extend(bytes);
+    payload
+}
+
+fn squeezed(method: Method, plain: &[u8]) -> Vec<u8> {
+    let mut output = vec![0; plain.len() + 100];
+    let len = Codecs::new().compress(method, plain, &mut output).unwrap();
+    output.truncate(len);
+    output
+}
+
+/// Delivers payloads of this kind in order, but for number `skip`.
+fn deliver(payloads: Payloads, sent: &[(Protocol, Vec<u8>)], skip: Option<usize>) -> Receiver {
+    let (mut hand, mut receiver) = (Hand::new(payloads), Receiver::new(payloads));
+    for (index, (next, payload)) in sent.iter().enumerate() {
+        let datagram = hand.seal(*next, payload);
+        if skip != Some(index) {
+            receiver.take(&datagram, Tos(0));
+        }
+    }
+    receiver
+}
+
+fn one(payloads: Payloads, next: Protocol, payload: &[u8]) -> Receiver {
+    deliver(payloads, &[(next, payload.to_vec())], None)
+}
+
+/// Packets laid end to end and cut every `step` bytes, as a peer that fragments sends them.
+fn aggregated(packets: &[Vec<u8>], step: usize) -> Vec<(Protocol, Vec<u8>)> {
+    let stream = packets.concat();
+    let mut ends = vec![0];
+    for packet in packets {
+        ends.push(ends[ends.len() - 1] + packet.len());
+    }
+    let payload = |(index, chunk): (usize, &[u8])| {
+        let at = index * step;
+        let next = ends.iter().find(|end| **end >= at).unwrap();
+        (Protocol::AGGFRAG, bundle(u16::try_from(next - at).unwrap(), &[chunk]))
+    };
+    stream.chunks(step).enumerate().map(payload).collect()
+}
+
+proptest! {
+    #[test]
+    fn packets_cut_over_payloads_are_put_together(
+        lens in proptest::collection::vec(0..900_usize, 1..12),
+        step in 7..700_usize,
+        lost in any::<prop::sample::Index>(),
+    ) {
+        let packets: Vec<_> = lens.iter().map(|len| packet(*len)).collect();
+        let sent = aggregated(&packets, step);
+        let receiver = deliver(STRAIT, &sent, None);
+        prop_assert_eq!(receiver.dropped(), 0);
+        let same = |packets: &[Vec<u8>]| packets.iter().cloned().map(crate::sample::without_id).collect::<Vec<_>>();
+        prop_assert_eq!(same(&receiver.site.packets), same(&packets));
+
+        // A payload that is lost takes every packet with it that has a byte in it, and no other.
+        let lost = lost.index(sent.len());
+        let receiver = deliver(STRAIT, &sent, Some(lost));
+        let (from, to) = (lost * step, (lost + 1) * step);
+        let (mut at, mut left) = (0, Vec::new());
+        for packet in &packets {
+            if at + packet.len() <= from || at >= to {
+                left.push(packet.clone());
+            }
+            at += packet.len();
+        }
+        prop_assert_eq!(same(&receiver.site.packets), same(&left));
+    }
+
+    #[test]
+    fn nothing_under_the_right_key_does_harm(
+        payloads in proptest::collection::vec((any::<u8>(), proptest::collection::vec(any::<u8>(), 0..200)), 1..20),
+        strait in any::<bool>(),
+    ) {
+        let kinds = [4, 41, 59, 108, 144, 144, 144, 144];
+        let (sa, len) = (if strait { STRAIT } else { Payloads::Standard }, payloads.len());
+        let sent: Vec<_> = payloads
+            .into_iter()
+            .map(|(kind, mut payload)| {
+                // Half of all AGGFRAG payloads are of a sub-type there is.
+                if let Some(first) = payload.first_mut().filter(|_| kind >= 128) {
+                    *first = [0, 1, block::SUBTYPE, probe::SUBTYPE][usize::from(*first % 4)];
+                }
+                (Protocol(kinds[usize::from(kind % 8)]), payload)
+            })
+            .collect();
+        let receiver = deliver(sa, &sent, None);
+        prop_assert_eq!(receiver.peer.in_datagrams.get(), len as u64, "all are authentic");
+        prop_assert_eq!(receiver.peer.in_packets.get(), receiver.site.packets.len() as u64);
+    }
+
+    #[test]
+    fn every_datagram_of_a_stranger_is_refused_with_a_reason(
+        datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 1..100), 1..20),
+        known in any::<bool>(),
+    ) {
+        let mut receiver = Receiver::new(STRAIT);
+        for mut datagram in datagrams.clone() {
+            datagram[0] %= 0x40;
+            if known {
+                let len = datagram.len().min(4);
+                datagram[..len].copy_from_slice(&SPI.0.to_be_bytes()[..len]);
+            }
+            receiver.take(&datagram, Tos(0));
+        }
+        prop_assert_eq!(receiver.dropped(), datagrams.len() as u64);
+        prop_assert_eq!((receiver.site.packets.len(), receiver.peer.in_datagrams.get()), (0, 0));
+    }
+}
+
+#[test]
+fn a_gap_in_aggfrag_costs_one_packet_and_a_reason() {
+    let (first, cut, last) = (packet(10), packet(300), packet(20));
+    let sent = [
+        (Protocol::AGGFRAG, bundle(0, &[&first, &cut[..100]])),
+        (Protocol::AGGFRAG, bundle(60_000, &[&cut[100..200]])),
+        (Protocol::AGGFRAG, bundle(128, &[&cut[200..], &last])),
+    ];
+    assert_eq!(deliver(STRAIT, &sent, None).site.packets, [&first[..], &cut, &last]);
+    let receiver = deliver(STRAIT, &sent, Some(1));
+    assert_eq!(receiver.site.packets, [&first[..], &last]);
+    assert_eq!((receiver.dropped(), receiver.drops(Reason::FragmentIncomplete)), (1, 1));
+}
+
+#[test]
+fn a_packet_that_never_ends_is_given_up() {
+    let mut hand = Hand::new(STRAIT);
+    let mut receiver = Receiver::new(STRAIT);
+    let mut endless = packet(0);
+    endless[2..4].fill(0xff);
+    receiver.take(&hand.seal(Protocol::AGGFRAG, &bundle(0, &[&endless])), Tos(0));
+    for _ in 0..100 {
+        receiver.take(&hand.seal(Protocol::AGGFRAG, &bundle(u16::MAX, &[&[0; 1400]])), Tos(0));
+    }
+    // 65,535 bytes are there after 47 more; what follows belongs to nothing.
+    assert_eq!(receiver.site.packets.len(), 0);
+    assert_eq!(
+        receiver.drops(Reason::MalformedInner) + receiver.drops(Reason::FragmentIncomplete),
+        receiver.dropped()
+    );
+    assert!((1..=55).contains(&receiver.dropped()), "{}", receiver.dropped());
+}
+
+#[test]
+fn padding_ends_a_bundle_and_rubbish_is_counted() {
+    let (one, two) = (packet(10), packet(20));
+    let receiver = deliver(STRAIT, &[(Protocol::AGGFRAG, bundle(0, &[&one, &two, &[0; 50]]))], None);
+    assert_eq!(
+        (receiver.site.packets, receiver.counters.drops.get(Reason::MalformedInner)),
+        (vec![one.clone(), two], 0)
+    );
+    let receiver = deliver(STRAIT, &[(Protocol::AGGFRAG, bundle(0, &[&one, &[0x50; 50]]))], None);
+    assert_eq!((receiver.site.packets.len(), receiver.drops(Reason::MalformedInner)), (1, 1));
+}
+
+#[test]
+fn blocks_are_held_to_what_was_agreed() {
+    let text = packet(1000);
+    let two = [text.clone(), text.clone()].concat();
+    let agreed = Payloads::Strait { codecs: CodecSet::EMPTY.with(Codec::Lz4), block_cap: 2000 };
+    let bomb = squeezed(Method::LZ4, &vec![0; 60_000]);
+    let whole = squeezed(Method::LZ4, &text);
+    let cases = [
+        ("as agreed", block(2, 1, 0, 1, &whole), None),
+        ("not compressed", block(0, 1, 0, 1, &text), None),
+        ("a codec nobody knows", block(9, 1, 0, 1, &whole), Some(Reason::UnknownCodec)),
+        (
+            "a codec that was not agreed",
+            block(3, 1, 0, 1, &squeezed(Method::ZSTD, &text)),
+            Some(Reason::UnknownCodec),
+        ),
+        ("over the cap", block(2, 1, 0, 1, &squeezed(Method::LZ4, &two)), Some(Reason::BlockTooLong)),
+        ("over the cap as it is", block(0, 1, 0, 1, &two), Some(Reason::BlockTooLong)),
+        ("a bomb", block(2, 1, 0, 1, &bomb), Some(Reason::BlockTooLong)),
+        (
+            "another codec's bytes",
+            block(2, 1, 0, 1, &squeezed(Method::ZSTD, &text)),
+            Some(Reason::MalformedBlock),
+        ),
+        ("cut short", block(2, 1, 0, 1, &whole[..whole.len() - 3]), Some(Reason::MalformedBlock)),
+        ("nothing", block(2, 1, 0, 1, &[]), Some(Reason::MalformedBlock)),
+        ("no such part", vec![block::SUBTYPE, 2, 0, 1, 3, 3, 1], Some(Reason::MalformedBlock)),
+        ("too many parts", block(2, 1, 0, 255, &whole), Some(Reason::MalformedBlock)),
+        ("half a packet", block(0, 1, 0, 1, &text[..500]), Some(Reason::MalformedInner)),
+        (
+            "rubbish behind a packet",
+            block(0, 1, 0, 1, &[&text[..], &[9]].concat()),
+            Some(Reason::MalformedInner),
+        ),
+    ];
+    for (what, payload, reason) in cases {
+        let receiver = one(agreed, Protocol::AGGFRAG, &payload);
+        assert_eq!(receiver.dropped(), u64::from(reason.is_some()), "{what}");
+        assert!(reason.is_none_or(|reason| receiver.drops(reason) == 1), "{what}");
+        let rubbish = what.starts_with("rubbish");
+        assert_eq!(receiver.site.packets.len(), usize::from(reason.is_none() || rubbish), "{what}");
+    }
+    let standard = one(Payloads::Standard, Protocol::AGGFRAG, &block(2, 1, 0, 1, &whole));
+    assert_eq!(standard.drops(Reason::UnknownPayload), 1);
+}
+
+#[test]
+fn a_block_in_parts_waits_for_the_last_and_forgives_no_gap() {
+    let packets = [packet(30), packet(1000)];
+    let whole = squeezed(Method::ZSTD, &packets.concat());
+    let parts: Vec<_> = (0..3_u8)
+        .zip(whole.chunks(whole.len().div_ceil(3)))
+        .map(|(part, chunk)| (Protocol::AGGFRAG, block(3, 8, part, 3, chunk)))
+        .collect();
+    assert_eq!(deliver(STRAIT, &parts, None).site.packets, packets);
+    for missing in 0..3 {
+        assert_eq!(deliver(STRAIT, &parts, Some(missing)).site.packets.len(), 0);
+    }
+}
+
+#[test]
+fn ipcomp_is_one_deflated_packet() {
+    let text = packet(1000);
+    let header = |next: Protocol, cpi: Cpi, bytes: &[u8]| {
+        let mut payload = vec![0; ipcomp::HEADER_LEN];
+        ipcomp::Header { next, cpi }.emit(&mut payload).unwrap();
+        payload.extend(bytes);
+        payload
+    };
+    let deflated = squeezed(Method::DEFLATE, &text);
+    let no_deflate = Payloads::Strait { codecs: CodecSet::EMPTY.with(Codec::Zstd), block_cap: 65_536 };
+    let capped = Payloads::Strait { codecs: CodecSet::ALL, block_cap: 500 };
+    for (what, sa, payload, reason) in [
+        ("as it should be", Payloads::Standard, header(Protocol::IPIP, Cpi::DEFLATE, &deflated), None),
+        ("agreed", STRAIT, header(Protocol::IPIP, Cpi::DEFLATE, &deflated), None),
+        (
+            "not agreed",
+            no_deflate,
+            header(Protocol::IPIP, Cpi::DEFLATE, &deflated),
+            Some(Reason::UnknownCodec),
+        ),
+        ("over the cap", capped, header(Protocol::IPIP, Cpi::DEFLATE, &deflated), Some(Reason::BlockTooLong)),
+        ("LZS", Payloads::Standard, header(Protocol::IPIP, Cpi::LZS, &deflated), Some(Reason::UnknownCodec)),
+        (
+            "TCP inside",
+            Payloads::Standard,
+            header(Protocol::TCP, Cpi::DEFLATE, &deflated),
+            Some(Reason::UnknownPayload),
+        ),
+        (
+            "rubbish",
+            Payloads::Standard,
+            header(Protocol::IPIP, Cpi::DEFLATE, &[0xff; 40]),
+            Some(Reason::MalformedBlock),
+        ),
+        ("no header", Payloads::Standard, vec![4, 0, 0], Some(Reason::MalformedBlock)),
+    ] {
+        let receiver = one(sa, Protocol::IPCOMP, &payload);
+        assert_eq!(receiver.site.packets.len(), usize::from(reason.is_none()), "{what}");
+        assert_eq!(receiver.dropped(), u64::from(reason.is_some()), "{what}");
+        assert!(reason.is_none_or(|reason| receiver.drops(reason) == 1), "{what}");
+    }
+}
+
+#[test]
+fn probes_go_to_the_sending_half() {
+    let payload = |kind, id, size| {
+        let mut payload = vec![0; 40];
+        probe::Probe { kind, id, size }.emit(&mut payload).unwrap();
+        payload
+    };
+    let receiver = one(STRAIT, Protocol::AGGFRAG, &payload(probe::Kind::Request, 7, 1400));
+    let orders = |receiver: &Receiver| -> Vec<String> {
+        let probes =
+            receiver.site.orders.iter().filter(|order| !matches!(order, outbound::Order::Endpoint(..)));
+        probes.map(|order| format!("{order:?}")).collect()
+    };
+    assert_eq!(orders(&receiver), [format!("{:?}", outbound::Order::AnswerProbe(PEER, 7, 1400))]);
+    let receiver = one(STRAIT, Protocol::AGGFRAG, &payload(probe::Kind::Answer, 8, 1300));
+    assert_eq!(orders(&receiver), [format!("{:?}", outbound::Order::ProbeAnswered(PEER, 8, 1300))]);
+    let receiver = one(STRAIT, Protocol::AGGFRAG, &[probe::SUBTYPE, 9, 0, 0, 0, 0, 0, 0]);
+    assert_eq!((orders(&receiver).len(), receiver.drops(Reason::MalformedEsp)), (0, 1));
+}
+
+#[test]
+fn a_mark_outside_reaches_every_packet_inside() {
+    let inside =
+        |ecn: Ecn| Shape { tos: 0xb8 | ecn as u8, ..Shape::new(Version::V4, Protocol::TCP, vec![1; 50]) };
+    // RFC 6040 figure 4; nothing where the packet is dropped.
+    for (inner, outer, expected) in [
+        (Ecn::NotEct, Ecn::NotEct, Some(Ecn::NotEct)),
+        (Ecn::NotEct, Ecn::Ect0, Some(Ecn::NotEct)),
+        (Ecn::NotEct, Ecn::Ce, None),
+        (Ecn::Ect0, Ecn::NotEct, Some(Ecn::Ect0)),
+        (Ecn::Ect0, Ecn::Ect1, Some(Ecn::Ect1)),
+        (Ecn::Ect0, Ecn::Ce, Some(Ecn::Ce)),
+        (Ecn::Ect1, Ecn::Ect0, Some(Ecn::Ect1)),
+        (Ecn::Ect1, Ecn::Ce, Some(Ecn::Ce)),
+        (Ecn::Ce, Ecn::NotEct, Some(Ecn::Ce)),
+    ] {
+        let (packet, capable) = (inside(inner).packet(), inside(Ecn::Ect0).packet());
+        let both = [packet.clone(), capable.clone()].concat();
+        let payloads = [
+            (Protocol::IPIP, packet),
+            (Protocol::AGGFRAG, bundle(0, &[&both])),
+            (Protocol::AGGFRAG, block(3, 1, 0, 1, &squeezed(Method::ZSTD, &both))),
+        ];
+        for (next, payload) in payloads {
+            let mut receiver = Receiver::new(STRAIT);
+            receiver.take(&Hand::new(STRAIT).seal(next, &payload), Tos(0x28).with_ecn(outer));
+            let what = format!("{inner:?} {outer:?} {next}");
+            let first = receiver.site.packets.first().map(|packet| Packet::parse(packet).unwrap().tos());
+            assert_eq!(receiver.drops(Reason::CongestionMark), u64::from(expected.is_none()), "{what}");
+            if let Some(expected) = expected {
+                // The class inside stays; the checksum follows the mark.
+                assert_eq!(first, Some(Tos(0xb8).with_ecn(expected)), "{what}");
+                assert_eq!(receiver.site.packets[0], inside(expected).packet(), "{what}");
+            }
+            if next == Protocol::AGGFRAG && outer == Ecn::Ce {
+                assert_eq!(receiver.site.packets.last(), Some(&inside(Ecn::Ce).packet()), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mark_on_any_piece_of_a_packet_marks_it() {
+    let shape = Shape { tos: 2, ..Shape::new(Version::V6, Protocol::TCP, vec![1; 300]) };
+    let packet = shape.packet();
+    let sent = [
+        bundle(0, &[&packet[..100]]),
+        bundle(60_000, &[&packet[100..200]]),
+        bundle(u16::try_from(packet.len() - 200).unwrap(), &[&packet[200..]]),
+    ];
+    for marked in 0..3 {
+        let (mut hand, mut receiver) = (Hand::new(STRAIT), Receiver::new(STRAIT));
+        for (index, payload) in sent.iter().enumerate() {
+            let ecn = if index == marked { Ecn::Ce } else { Ecn::Ect0 };
+            receiver.take(&hand.seal(Protocol::AGGFRAG, payload), Tos(0).with_ecn(ecn));
+        }
+        assert_eq!(receiver.site.packets, [Shape { tos: 3, ..shape.clone() }.packet()], "{marked}");
+    }
+}
+
+#[test]
+fn what_is_repeated_forged_or_unknown_is_told_apart() {
+    let (mut hand, mut receiver) = (Hand::new(STRAIT), Receiver::new(STRAIT));
+    let first = hand.seal(Protocol::IPIP, &packet(10));
+    receiver.take(&first, Tos(0));
+    receiver.take(&first, Tos(0));
+    assert_eq!(receiver.drops(Reason::Replayed), 1);
+    let mut bent = hand.seal(Protocol::IPIP, &packet(10));
+    let genuine = bent.clone();
+    bent[20] ^= 1;
+    receiver.take(&bent, Tos(0));
+    assert_eq!(receiver.drops(Reason::Forged), 1);
+    receiver.take(&genuine, Tos(0));
+    assert_eq!(receiver.site.packets.len(), 2, "what was forged does not use up the number");
+    let mut strange = genuine;
+    wire_esp::Header { spi: Spi(SPI.0 + 1), seq: strait_wire::SeqLow(1) }.emit(&mut strange).unwrap();
+    for _ in 0..3 {
+        receiver.take(&strange, Tos(0));
+    }
+    assert_eq!(receiver.drops(Reason::UnknownSpi), 3);
+    let unknown = Notice::UnknownSpi(endpoint(), Spi(SPI.0 + 1));
+    assert_eq!(receiver.site.notices.iter().filter(|notice| **notice == unknown).count(), 1);
+    let mut foreign = packet(10);
+    foreign[13] = 9;
+    receiver.take(&hand.seal(Protocol::IPIP, &foreign), Tos(0));
+    assert_eq!(receiver.drops(Reason::ForeignSource), 1);
+    receiver.site.refuses = true;
+    receiver.take(&hand.seal(Protocol::IPIP, &packet(10)), Tos(0));
+    assert_eq!(receiver.drops(Reason::HostRefused), 1);
+    receiver.half.handle(Order::Withdraw(SPI));
+    receiver.take(&hand.seal(Protocol::IPIP, &packet(10)), Tos(0));
+    assert_eq!(receiver.drops(Reason::UnknownSpi), 4);
+}
+
+#[test]
+fn a_peer_that_goes_takes_its_associations_along() {
+    let (mut hand, mut receiver) = (Hand::new(STRAIT), Receiver::new(STRAIT));
+    receiver.take(&hand.seal(Protocol::AGGFRAG, &block(0, 1, 0, 2, &[1; 50])), Tos(0));
+    receiver.half.handle(Order::RemovePeer(PEER));
+    receiver.take(&hand.seal(Protocol::IPIP, &packet(10)), Tos(0));
+    assert_eq!(receiver.drops(Reason::UnknownSpi), 1);
+}
