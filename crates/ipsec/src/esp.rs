@@ -138,6 +138,9 @@ impl Aad {
 }
 
 #[cfg(test)]
+mod vectors;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Payloads, PeerId, SaSpec};
@@ -205,37 +208,5 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(seal(&mut out, &mut packet, 20, Protocol::IPIP).unwrap_err(), Exhausted);
         }
-    }
-
-    /// Bytes written in hex, spaces and line ends between them.
-    fn hex(text: &str) -> Vec<u8> {
-        let digits: String = text.split_whitespace().collect();
-        (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
-    }
-
-    /// The section of the vector file under `title`.
-    fn section(title: &str) -> Vec<u8> {
-        let file = include_str!("../tests/vectors/rfc7634-appendix-a.txt");
-        let mut lines = file.lines().skip_while(|line| *line != title).skip(1);
-        hex(&lines.by_ref().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" "))
-    }
-
-    #[test]
-    fn the_packet_of_rfc_7634_opens() {
-        let key = KeyMaterial::new(Suite::ChaCha20Poly1305, &section("KEYMAT")).unwrap();
-        let sa = InboundSa::new(&SaSpec {
-            spi: Spi(0x0102_0304),
-            peer: PeerId(0),
-            key,
-            iv: IvMode::Explicit,
-            sequence: SequenceNumbers::Bits32,
-            payloads: Payloads::Standard,
-        });
-        let mut packet = section("ESP packet").split_off(20);
-        let header = esp::Header::parse(&packet).unwrap().0;
-        assert_eq!((header.spi, header.seq), (Spi(0x0102_0304), SeqLow(5)));
-        let opened = open(&sa, &mut packet, header.seq).unwrap();
-        assert_eq!((opened.esn, opened.next), (Esn(5), Protocol::IPIP));
-        assert_eq!(packet[opened.at..opened.at + opened.len], section("Source Packet"));
     }
 }

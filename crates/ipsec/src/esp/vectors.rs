@@ -1,0 +1,124 @@
+//! Whole packets that others made.
+
+use std::path::Path;
+
+use strait_crypto::{KeyMaterial, Suite};
+use strait_wire::esp::Header;
+use strait_wire::ip::Packet;
+use strait_wire::{Esn, Protocol, SeqLow, Spi};
+
+use super::{Authentic, open};
+use crate::{InboundSa, IvMode, Payloads, PeerId, SaSpec, SequenceNumbers};
+
+/// Bytes written in hex, spaces and line ends between them.
+fn hex(text: &str) -> Vec<u8> {
+    let digits: String = text.split_whitespace().collect();
+    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
+}
+
+fn sa(suite: Suite, key: &[u8], spi: Spi, sequence: SequenceNumbers) -> InboundSa {
+    InboundSa::new(&SaSpec {
+        spi,
+        peer: PeerId(0),
+        key: KeyMaterial::new(suite, key).unwrap(),
+        iv: IvMode::Explicit,
+        sequence,
+        payloads: Payloads::Standard,
+    })
+}
+
+/// The section of the vector file under `title`.
+fn section(title: &str) -> Vec<u8> {
+    let file = include_str!("../../tests/vectors/rfc7634-appendix-a.txt");
+    let lines = file.lines().skip_while(|line| *line != title).skip(1);
+    hex(&lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn the_packet_of_rfc_7634_opens() {
+    let key = section("KEYMAT");
+    let sa = sa(Suite::ChaCha20Poly1305, &key, Spi(0x0102_0304), SequenceNumbers::Bits32);
+    let mut packet = section("ESP packet").split_off(20);
+    let header = Header::parse(&packet).unwrap().0;
+    assert_eq!((header.spi, header.seq), (Spi(0x0102_0304), SeqLow(5)));
+    let opened = open(&sa, &mut packet, header.seq).unwrap();
+    assert_eq!((opened.esn, opened.next), (Esn(5), Protocol::IPIP));
+    assert_eq!(packet[opened.at..opened.at + opened.len], section("Source Packet"));
+}
+
+/// A file of vectors that cannot be part of the project, in the folder that `STRAIT_TEST_DATA` names.
+fn file(name: &str) -> Option<String> {
+    let Some(folder) = std::env::var_os("STRAIT_TEST_DATA") else {
+        eprintln!("skipped: set STRAIT_TEST_DATA to the folder that has {name}");
+        return None;
+    };
+    Some(std::fs::read_to_string(Path::new(&folder).join(name)).unwrap())
+}
+
+/// The text of `field` in the case of this name.
+fn field(file: &str, case: &str, field: &str) -> String {
+    let at = file.find(&format!("\"name\": \"{case}\"")).unwrap();
+    let value = file[at..].split_once(&format!("\"{field}\": \"")).unwrap().1;
+    value.split('"').next().unwrap().to_owned()
+}
+
+/// Opens `sealed`, the packet behind SPI and sequence number, as the one numbered `esn`.
+fn opens(mut sa: InboundSa, esn: Esn, sealed: &[u8]) -> (Vec<u8>, Protocol) {
+    if esn.high() > 0 {
+        sa.window.commit(Esn(esn.0 - 1), &Authentic(()));
+    }
+    let mut packet = vec![0; 8];
+    Header { spi: sa.spi, seq: esn.low() }.emit(&mut packet).unwrap();
+    packet.extend(sealed);
+    let opened = open(&sa, &mut packet, esn.low()).unwrap();
+    assert_eq!(opened.esn, esn);
+    (packet[opened.at..opened.at + opened.len].to_vec(), opened.next)
+}
+
+#[test]
+fn the_packets_of_draft_mcgrew_gcm_test_open() {
+    let Some(file) = file("vectors/esp-aes-gcm-mcgrew-draft.json") else { return };
+    for (case, suite, spi, esn, sequence) in [
+        (
+            "AES-128-GCM, ESN AAD (12 octets)",
+            Suite::Aes128Gcm,
+            0x4321,
+            0x8765_4321_0000_0000,
+            SequenceNumbers::Bits64,
+        ),
+        (
+            "AES-256-GCM, 32-bit sequence AAD (8 octets)",
+            Suite::Aes256Gcm,
+            0x4a2c_bfe3,
+            2,
+            SequenceNumbers::Bits32,
+        ),
+    ] {
+        let value = |name| hex(&field(&file, case, name));
+        let (nonce, plain) = (value("nonce"), value("plaintext"));
+        let (salt, iv) = nonce.split_at(4);
+        let sa = sa(suite, &[&value("key"), salt].concat(), Spi(spi), sequence);
+        let (payload, next) = opens(sa, Esn(esn), &[iv, &value("ctext_tag")].concat());
+        // Both end in padding 1, 2, its length, and ICMP for next header.
+        assert_eq!((next, [&payload[..], &[1, 2, 2, 1]].concat()), (Protocol::ICMP, plain), "{case}");
+    }
+}
+
+#[test]
+fn the_packets_of_linux_open() {
+    let Some(file) = file("vectors/esp-linux-kernel-packets.json") else { return };
+    let plain = "IPv4 / ESP - Transport - AES-GCM - NULL";
+    let extended = "IPv4 / ESP - Transport - AES-GCM - NULL -- ESN";
+    for (case, esn, sequence) in
+        [(plain, 1, SequenceNumbers::Bits32), (extended, (1 << 32) + 1, SequenceNumbers::Bits64)]
+    {
+        let sa = sa(Suite::Aes128Gcm, b"16bytekey+4bytenonce", Spi(0x222), sequence);
+        let (payload, next) = opens(sa, Esn(esn), &hex(&field(&file, case, "esp_payload_after_seq_hex")));
+        let packet = Packet::parse(&payload).unwrap();
+        assert_eq!(
+            (next, packet.protocol(), packet.bytes().len()),
+            (Protocol::IPIP, Protocol::ICMP, 84),
+            "{case}"
+        );
+    }
+}
