@@ -23,6 +23,25 @@ impl Counter {
     }
 }
 
+/// A number that only grows, which one thread adds to and any may read.
+#[derive(Debug, Default)]
+pub struct Tally(AtomicU64);
+
+impl Tally {
+    /// Adds `amount`; of two threads that add at once, one may be lost.
+    pub fn add(&self, amount: u64) {
+        // One writer: a plain addition suffices. A locked one, four of them a packet, took a tenth of the time
+        // of a packet received.
+        self.0.store(self.get() + amount, Ordering::Relaxed);
+    }
+
+    /// Its value.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Compression seen by one codec or one rule: bytes before, bytes after, blocks.
 #[derive(Debug, Default)]
 pub struct CodecCounters {
@@ -57,25 +76,25 @@ pub struct RuleCounters {
 #[derive(Debug, Default)]
 pub struct PeerCounters {
     /// Inner packets sent.
-    pub out_packets: Counter,
+    pub out_packets: Tally,
     /// Bytes of inner packets sent.
-    pub out_bytes: Counter,
+    pub out_bytes: Tally,
     /// Datagrams sent.
-    pub out_datagrams: Counter,
+    pub out_datagrams: Tally,
     /// Bytes on the wire sent, outer IP header included.
-    pub out_wire: Counter,
+    pub out_wire: Tally,
     /// AGGFRAG bundles sent.
-    pub out_bundles: Counter,
+    pub out_bundles: Tally,
     /// Strait blocks sent.
-    pub out_blocks: Counter,
+    pub out_blocks: Tally,
     /// Inner packets received.
-    pub in_packets: Counter,
+    pub in_packets: Tally,
     /// Bytes of inner packets received.
-    pub in_bytes: Counter,
+    pub in_bytes: Tally,
     /// Datagrams received.
-    pub in_datagrams: Counter,
+    pub in_datagrams: Tally,
     /// Bytes on the wire received, outer IP header included.
-    pub in_wire: Counter,
+    pub in_wire: Tally,
     /// Bytes waiting in the queue before the link.
     pub queued: AtomicU64,
     /// Largest inner packet to it.

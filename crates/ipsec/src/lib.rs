@@ -24,7 +24,7 @@ mod sa;
 #[cfg(test)]
 mod sample;
 
-pub use counters::{CodecCounters, Counter, Counters, PeerCounters, RuleCounters};
+pub use counters::{CodecCounters, Counter, Counters, PeerCounters, RuleCounters, Tally};
 pub use dropped::{Drops, Reason};
 pub use inbound::Inbound;
 pub use notice::Notice;
