@@ -102,6 +102,8 @@ pub struct Inbound {
     codecs: Codecs,
     expanded: Box<[u8]>,
     unknown_at: Option<Time>,
+    /// Whose packets are being taken apart, so that none of them has to be looked up.
+    heard: (PeerId, Arc<PeerCounters>),
     counters: Arc<Counters>,
 }
 
@@ -112,6 +114,8 @@ struct Receiver {
     fragment: Option<Box<Fragment>>,
     counters: Arc<PeerCounters>,
     confirmed: bool,
+    /// Where its last packet came from, while that is where the peer is.
+    from: Option<SocketAddr>,
 }
 
 /// What is remembered of a peer.
@@ -144,6 +148,7 @@ impl Inbound {
             codecs: Codecs::new(),
             expanded: vec![0; payload::EXPANDED_MAX].into_boxed_slice(),
             unknown_at: None,
+            heard: (PeerId(u32::MAX), Arc::default()),
             counters,
         }
     }
@@ -210,7 +215,11 @@ impl Inbound {
             receiver.confirmed = true;
             inlet.notice(Notice::Confirmed(peer, spi));
         }
-        if newest {
+        if self.heard.0 != peer {
+            self.heard = (peer, Arc::clone(&receiver.counters));
+        }
+        if newest && receiver.from != Some(from) {
+            receiver.from = Some(from);
             self.follow(peer, from, inlet);
         }
         let start = range.start + opened.at;
@@ -223,6 +232,9 @@ impl Inbound {
         let Some(sender) = self.peers.get_mut(&peer) else { return };
         if sender.last_from != Some(from) {
             sender.last_from = Some(from);
+            for receiver in self.sas.values_mut().filter(|receiver| receiver.sa.peer == peer) {
+                receiver.from = receiver.from.filter(|last| *last == from);
+            }
             inlet.order(outbound::Order::Endpoint(peer, from));
             inlet.notice(Notice::Moved(peer, from));
         }
@@ -266,7 +278,7 @@ impl Inbound {
             Order::Install(sa) => {
                 let Some(sender) = self.peers.get(&sa.peer) else { return };
                 let counters = Arc::clone(&sender.counters);
-                let receiver = Receiver { sa: *sa, fragment: None, counters, confirmed: false };
+                let receiver = Receiver { sa: *sa, fragment: None, counters, confirmed: false, from: None };
                 self.sas.insert(receiver.sa.spi, receiver);
             }
             Order::Withdraw(spi) => {

@@ -56,10 +56,8 @@ impl Inbound {
         {
             ip::set_ecn(packet, ecn);
         }
-        if let Some(receiver) = self.sas.get(&origin.spi) {
-            receiver.counters.in_packets.add(1);
-            receiver.counters.in_bytes.add(len as u64);
-        }
+        self.heard.1.in_packets.add(1);
+        self.heard.1.in_bytes.add(len as u64);
         let counters = &self.counters;
         self.run.offer(bytes, range, &mut |header, pieces| {
             if let Err(reason) = inlet.deliver(header, pieces) {
