@@ -84,11 +84,9 @@ impl Works {
         if method.codec == Codec::None || !codecs.contains(method.codec) || before < THRESHOLD {
             return None;
         }
-        // Smaller with the headers of its parts, and in no more datagrams than the packets would take.
-        let packets = usize::try_from(self.plain.packets()).unwrap_or(usize::MAX);
-        let (step, room) = (part_room(link), link.payload_room().max(1));
-        let parts = before.div_ceil(step).min(packets.max(before.div_ceil(room)));
-        let room = before.saturating_sub(block::HEADER_LEN * parts + 1).min(step * parts);
+        // Smaller with the headers of all its parts, which also keeps the parts no more than the packets.
+        let headers = block::HEADER_LEN * before.div_ceil(part_room(link));
+        let room = before.saturating_sub(headers + 1);
         let output = self.squeezed.get_mut(..room)?;
         let after = self.codecs.compress(method, self.plain.bytes(), output);
         let attempt = Attempt { method, packets: self.plain.packets(), before, after };
