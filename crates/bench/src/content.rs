@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use strait_clock::Random;
-use strait_testbed::{data, sample};
+use strait_testbed::sample;
+use strait_testdata as data;
 
 use crate::error::Error;
 

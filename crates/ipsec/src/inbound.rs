@@ -33,6 +33,7 @@ use strait_wire::{Spi, Tos, demux, esp as wire_esp, vnet};
 use crate::outbound;
 use crate::{Counters, InboundSa, Notice, PeerCounters, PeerId, Policies, Reason, esp};
 
+pub use crate::policy::Forwarding;
 use admit::Admission;
 use assembly::Assembly;
 pub(crate) use assembly::PARTS_MAX;
@@ -43,15 +44,6 @@ pub use order::Order;
 
 /// How often an unknown SPI is reported: a flood of forged ones must not become a flood of notices.
 const UNKNOWN_EVERY: Duration = Duration::from_millis(500);
-
-/// Whether packets of one peer may go on to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Forwarding {
-    /// A hub: they may.
-    Between,
-    /// They are dropped.
-    None,
-}
 
 /// What the receiving half needs to know once.
 #[derive(Clone, Copy, Debug)]

@@ -30,6 +30,6 @@ pub use inbound::Inbound;
 pub use notice::Notice;
 pub use outbound::Outbound;
 pub use peer::{PeerId, PeerSpec};
-pub use policy::Policies;
+pub use policy::{Forwarding, Policies};
 pub use rules::{Domain, PortRange, Rule, RuleSet};
 pub use sa::{InboundSa, IvMode, OutboundSa, Payloads, SaSpec, SequenceNumbers, Usage};

@@ -33,7 +33,7 @@ use strait_wire::ip::Version;
 use strait_wire::{Ecn, Tos, icmp, vnet};
 
 use crate::offload::SuperPacket;
-use crate::{Counters, Notice, Payloads, PeerId, Policies, Reason, RuleSet};
+use crate::{Counters, Forwarding, Notice, Payloads, PeerId, Policies, Reason, RuleSet};
 
 use link::{Link, Waiting};
 pub use order::Order;
@@ -56,6 +56,8 @@ pub struct Settings {
     pub overhead: u16,
     /// Largest IP packet that the outer interface takes.
     pub link_mtu: u16,
+    /// Whether packets of one peer may go on to another.
+    pub forwarding: Forwarding,
 }
 
 /// Why the network did not take a train.
@@ -173,7 +175,7 @@ impl Outbound {
         let packet = SuperPacket::new(bytes, offload)
             .map_err(|_| Lost { reason: Reason::MalformedPacket, packets: 1 })?;
         let lost = |reason| Lost { reason, packets: packet.count() as u64 };
-        let peer = self.policies.owner(packet.ip().dst()).ok_or(Reason::NoPeer).map_err(lost)?;
+        let peer = self.select(&packet).map_err(lost)?;
         self.works.switch_to(peer, &mut self.links, now, outlet);
         let link = self.links.get_mut(&peer).ok_or(Reason::NoPeer).map_err(lost)?;
         too_big(link, &packet, outlet).map_err(lost)?;
@@ -184,6 +186,18 @@ impl Outbound {
         enqueue(link, packet.ip().bytes(), waiting, now, outlet).map_err(lost)?;
         self.works.list(link);
         Ok(())
+    }
+
+    /// Whom a packet is for. From one peer's site to another's only at a hub, whatever way it took to
+    /// come here.
+    fn select(&self, packet: &SuperPacket<'_>) -> Result<PeerId, Reason> {
+        let peer = self.policies.owner(packet.ip().dst()).ok_or(Reason::NoPeer)?;
+        if self.works.settings.forwarding == Forwarding::None
+            && self.policies.site_of(packet.ip().src()).is_some_and(|site| site != peer)
+        {
+            return Err(Reason::NotForwarding);
+        }
+        Ok(peer)
     }
 
     /// Sends what may be sent at `now`; to be called after a run of packets and at

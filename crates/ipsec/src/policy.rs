@@ -7,6 +7,15 @@ use prefix_trie::PrefixMap;
 
 use crate::PeerId;
 
+/// Whether packets of one peer may go on to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forwarding {
+    /// A hub: they may.
+    Between,
+    /// They are dropped.
+    None,
+}
+
 /// The allowed addresses of all peers, both to choose where a packet goes and to check whence one
 /// may come.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +57,21 @@ impl Policies {
         self.v6.retain(|_, owner| *owner != peer);
     }
 
+    /// Whose site this address belongs to: a default route (or half of one) names a way out, not a
+    /// site, so what it covers may as well be a host behind this node.
+    #[must_use]
+    pub fn site_of(&self, address: IpAddr) -> Option<PeerId> {
+        let (prefix_len, peer) = match address {
+            IpAddr::V4(address) => {
+                self.v4.get_lpm(&address.into()).map(|(net, peer)| (net.prefix_len(), *peer))?
+            }
+            IpAddr::V6(address) => {
+                self.v6.get_lpm(&address.into()).map(|(net, peer)| (net.prefix_len(), *peer))?
+            }
+        };
+        (prefix_len > 1 && !self.is_local(address)).then_some(peer)
+    }
+
     /// Whose address this is.
     #[must_use]
     pub fn owner(&self, address: IpAddr) -> Option<PeerId> {
@@ -73,6 +97,12 @@ mod tests {
         assert_eq!(owner("10.3.3.4"), Some(PeerId(1)));
         assert_eq!(owner("fd01::1"), Some(PeerId(3)));
         assert_eq!(owner("2001:db8::1"), None);
+        policies.add_local("10.2.0.1".parse().unwrap());
+        let site = |text: &str| policies.site_of(text.parse().unwrap());
+        assert_eq!(site("10.2.3.4"), Some(PeerId(2)));
+        assert_eq!(site("10.2.0.1"), None, "the node's own");
+        assert_eq!(site("10.3.3.4"), None, "only a default route covers it");
+        assert_eq!(site("2001:db8::1"), None);
         policies.remove(PeerId(2));
         assert_eq!(policies.owner("10.2.3.4".parse().unwrap()), Some(PeerId(1)));
     }

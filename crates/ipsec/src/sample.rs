@@ -309,7 +309,8 @@ impl Sender {
     pub(crate) fn without_sa(mtu: u16, rate: Option<Rate>, rules: Vec<Rule>) -> Sender {
         let (counters, peer, learned) = (Arc::<Counters>::default(), Arc::default(), Arc::default());
         let now = Time::from_millis(1000);
-        let settings = outbound::Settings { up: None, overhead: 0, link_mtu: 1500 };
+        let settings =
+            outbound::Settings { up: None, overhead: 0, link_mtu: 1500, forwarding: crate::Forwarding::None };
         let out = Outbound::new(settings, Box::new(Always(Arc::clone(&learned))), Arc::clone(&counters), now);
         let spec = PeerSpec {
             id: PEER,

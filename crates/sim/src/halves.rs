@@ -77,7 +77,12 @@ impl Halves {
     pub fn new(settings: HalvesSettings, now: Time) -> Halves {
         let (here, there) = (NodeId(0), NodeId(1));
         let counters = [Arc::new(Counters::default()), Arc::new(Counters::default())];
-        let out = outbound::Settings { up: settings.up, overhead: 0, link_mtu: settings.mtu };
+        let out = outbound::Settings {
+            up: settings.up,
+            overhead: 0,
+            link_mtu: settings.mtu,
+            forwarding: Forwarding::None,
+        };
         let mut outbound = Outbound::new(out, Box::new(Backoff::new(1)), Arc::clone(&counters[0]), now);
         let into = inbound::Settings { forwarding: Forwarding::None, udp_offload: settings.udp_offload };
         let mut inbound = Inbound::new(into, Arc::clone(&counters[1]));

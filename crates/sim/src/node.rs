@@ -76,8 +76,12 @@ impl Node {
             },
             now,
         )?;
-        let out =
-            outbound::Settings { up: settings.up, overhead: settings.overhead, link_mtu: settings.link_mtu };
+        let out = outbound::Settings {
+            up: settings.up,
+            overhead: settings.overhead,
+            link_mtu: settings.link_mtu,
+            forwarding: settings.forwarding,
+        };
         let chooser = Box::new(Backoff::new(random.next_u64()));
         let mut outbound = Outbound::new(out, chooser, Arc::clone(&counters), now);
         let into = inbound::Settings { forwarding: settings.forwarding, udp_offload: settings.udp_offload };

@@ -5,14 +5,13 @@
 //! - [`Namespace`] is a host, [`Link`] a wire that can be thin, [`TwoHosts`] the usual pair;
 //! - [`Site`] is a host with a key and a configuration, [`Daemon`] a real `strait up` on it, [`Workdir`] a private folder;
 //! - [`Relay`] is a wire that loses, repeats and delays;
-//! - [`Transfer`] moves a file over plain TCP; [`sample`] makes files as sites exchange them; [`data`] finds others.
+//! - [`Transfer`] moves a file over plain TCP; [`sample`] makes files as sites exchange them.
 //!
 //! Nothing here outlives the program: hosts and links live only as long as it holds them, daemons die with it, and
 //! the folder of a killed program is swept by the next one.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod daemon;
-pub mod data;
 mod error;
 mod hosts;
 mod interface;

@@ -73,7 +73,12 @@ impl Path {
         let now = Time::from_nanos(1);
         let mut path = Path {
             outbound: Outbound::new(
-                outbound::Settings { up: None, overhead: 0, link_mtu: 1500 },
+                outbound::Settings {
+                    up: None,
+                    overhead: 0,
+                    link_mtu: 1500,
+                    forwarding: strait_ipsec::Forwarding::None,
+                },
                 Box::new(Backoff::new(1)),
                 Arc::clone(&counters),
                 now,

@@ -1,7 +1,5 @@
 //! Whole packets that others made.
 
-use std::path::Path;
-
 use strait_crypto::{KeyMaterial, Suite};
 use strait_wire::esp::Header;
 use strait_wire::ip::Packet;
@@ -46,13 +44,9 @@ fn the_packet_of_rfc_7634_opens() {
     assert_eq!(packet[opened.at..opened.at + opened.len], section("Source Packet"));
 }
 
-/// A file of vectors that cannot be part of the project, in the folder that `STRAIT_TEST_DATA` names.
+/// A file of vectors that cannot be part of the project.
 fn file(name: &str) -> Option<String> {
-    let Some(folder) = std::env::var_os("STRAIT_TEST_DATA") else {
-        eprintln!("skipped: set STRAIT_TEST_DATA to the folder that has {name}");
-        return None;
-    };
-    Some(std::fs::read_to_string(Path::new(&folder).join(name)).unwrap())
+    strait_testdata::find(name).map(|path| std::fs::read_to_string(path).unwrap())
 }
 
 /// The text of `field` in the case of this name.

@@ -36,8 +36,8 @@ impl Admission {
         if policies.owner(src) != Some(peer) {
             return Err(Reason::ForeignSource);
         }
-        let other = policies.owner(dst).filter(|owner| *owner != peer && !policies.is_local(dst));
-        if other.is_some() && self.forwarding == Forwarding::None {
+        let other = policies.site_of(dst).is_some_and(|site| site != peer);
+        if other && self.forwarding == Forwarding::None {
             return Err(Reason::NotForwarding);
         }
         self.last = Some((src, dst, peer));
@@ -54,6 +54,7 @@ mod tests {
         policies.allow("10.0.1.0/24".parse().unwrap(), PeerId(1));
         policies.allow("10.0.2.0/24".parse().unwrap(), PeerId(2));
         policies.allow("10.0.0.0/16".parse().unwrap(), PeerId(3));
+        policies.allow("0.0.0.0/0".parse().unwrap(), PeerId(4));
         policies.add_local("10.0.2.9".parse().unwrap());
         policies
     }

@@ -233,7 +233,12 @@ fn seed() -> io::Result<Zeroizing<[u8; 32]>> {
 fn outbound(config: &Config, counters: &Arc<Counters>, clock: &Clock) -> Result<Outbound, StartError> {
     // Whoever asks for larger inner packets has larger outer ones.
     let link_mtu = LINK_MTU.max(config.node.mtu.saturating_add(AROUND));
-    let settings = outbound::Settings { up: config.link.up, overhead: config.link.overhead, link_mtu };
+    let settings = outbound::Settings {
+        up: config.link.up,
+        overhead: config.link.overhead,
+        link_mtu,
+        forwarding: forwarding(config),
+    };
     let mut number = [0; 8];
     number.copy_from_slice(seed().map_err(StartError::Runtime)?.get(..8).unwrap_or(&[0; 8]));
     let chooser = Box::new(Backoff::new(u64::from_ne_bytes(number)));
@@ -245,6 +250,9 @@ fn inbound(config: &Config, tun: &Tun, counters: &Arc<Counters>) -> Inbound {
         Offload::TcpAndUdp => UdpOffload::Supported,
         Offload::Tcp => UdpOffload::Unsupported,
     };
-    let forwarding = if config.node.forward { Forwarding::Between } else { Forwarding::None };
-    Inbound::new(inbound::Settings { forwarding, udp_offload }, Arc::clone(counters))
+    Inbound::new(inbound::Settings { forwarding: forwarding(config), udp_offload }, Arc::clone(counters))
+}
+
+const fn forwarding(config: &Config) -> Forwarding {
+    if config.node.forward { Forwarding::Between } else { Forwarding::None }
 }

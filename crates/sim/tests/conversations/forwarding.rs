@@ -68,6 +68,12 @@ fn any_other_node_does_not() {
     network.run_for(millis(200));
     assert!(network.node(B).delivered().is_empty() && network.node(C).delivered().is_empty());
     assert_eq!(network.node(C).drops(Reason::NotForwarding), 1);
+    // Nor by way of its host, which may forward whatever it likes.
+    let mut around = Conversation::new(v4(A, B, 8), Filler::Text);
+    network.send(C, &around.next_packet(100));
+    network.run_for(millis(200));
+    assert!(network.node(B).delivered().is_empty());
+    assert_eq!(network.node(C).drops(Reason::NotForwarding), 2);
     let mut own = Conversation::new(v4(A, C, 7), Filler::Text);
     network.send(A, &own.next_packet(100));
     network.run_for(millis(200));

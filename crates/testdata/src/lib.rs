@@ -1,4 +1,4 @@
-//! Where data for trying the project out is found: corpora, captures, published vectors. None of it is part of the
+//! Where data for trying the project out is found, the one place that knows: corpora, captures, published vectors. None of it is part of the
 //! project, so whoever uses it must be able to do without.
 
 use std::path::{Path, PathBuf};
