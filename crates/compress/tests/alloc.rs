@@ -1,88 +1,18 @@
 //! Blocks and choices allocate nothing in the long run, neither in Rust nor in the libraries behind it.
-//!
-//! `malloc` and its relatives are replaced in this test binary by counting ones, which C code meets as
-//! well. That takes glibc, whose own allocator stays reachable under other names.
 
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
-#![allow(unsafe_code, reason = "replacing the C allocator cannot be said safely")]
 #![allow(clippy::unwrap_used)]
 
-use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+#[path = "../../crypto/tests/counting/malloc.rs"]
+mod malloc;
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use strait_clock::{Random, Time};
 use strait_compress::{Backoff, Chooser, Codecs, Compressor, Expander, Method, RuleId, Unit, probe};
 use strait_wire::{Flow, Protocol};
 
-thread_local! {
-    /// Calls of the allocator on this thread.
-    static CALLS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count() {
-    CALLS.with(|calls| calls.set(calls.get() + 1));
-}
-
-unsafe extern "C" {
-    fn __libc_malloc(size: usize) -> *mut c_void;
-    fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
-    fn __libc_realloc(old: *mut c_void, size: usize) -> *mut c_void;
-    fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
-}
-
-/// `malloc(3)`, counted.
-#[unsafe(no_mangle)]
-pub extern "C" fn malloc(size: usize) -> *mut c_void {
-    count();
-    // SAFETY: glibc's own malloc, with the caller's argument.
-    unsafe { __libc_malloc(size) }
-}
-
-/// `calloc(3)`, counted.
-#[unsafe(no_mangle)]
-pub extern "C" fn calloc(members: usize, size: usize) -> *mut c_void {
-    count();
-    // SAFETY: glibc's own calloc, with the caller's arguments.
-    unsafe { __libc_calloc(members, size) }
-}
-
-/// `realloc(3)`, counted.
-///
-/// # Safety
-/// As for `realloc(3)`: `old` is null or came from this allocator.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
-    count();
-    // SAFETY: glibc's own realloc; the caller vouches for `old`.
-    unsafe { __libc_realloc(old, size) }
-}
-
-/// `posix_memalign(3)`, counted.
-///
-/// # Safety
-/// As for `posix_memalign(3)`: `out` is valid for writing a pointer.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
-    const ENOMEM: c_int = 12;
-    count();
-    // SAFETY: glibc's own memalign, with the caller's arguments.
-    let place = unsafe { __libc_memalign(align, size) };
-    if place.is_null() {
-        return ENOMEM;
-    }
-    // SAFETY: the caller vouches for `out`.
-    unsafe { out.write(place) };
-    0
-}
-
-#[test]
-fn the_counter_counts() {
-    let before = CALLS.get();
-    let boxed = std::hint::black_box(vec![1_u8; 100]);
-    assert_eq!(CALLS.get(), before + 1);
-    drop(boxed);
-}
+use malloc::calls;
 
 /// `len` bytes of a log.
 fn page(len: usize) -> Vec<u8> {
@@ -119,14 +49,14 @@ fn blocks_allocate_nothing_once_the_contexts_exist() {
     let (mut squeezed, mut back) = (vec![0; 70_000], vec![0; 70_000]);
     for name in ["deflate-1", "deflate-6", "lz4", "zstd-fast-1", "zstd-1", "zstd-3", "zstd-9"] {
         let method: Method = name.parse().unwrap();
-        let before = CALLS.get();
+        let before = calls();
         let mut codecs = Codecs::new();
         carry(&mut codecs, method, &blocks, &mut squeezed, &mut back);
-        assert!(CALLS.get() > before, "the contexts of {name} are counted");
+        assert!(calls() > before, "the contexts of {name} are counted");
 
-        let before = CALLS.get();
+        let before = calls();
         carry(&mut codecs, method, &blocks, &mut squeezed, &mut back);
-        assert_eq!(CALLS.get(), before, "{name} allocated");
+        assert_eq!(calls(), before, "{name} allocated");
     }
 }
 
@@ -137,24 +67,24 @@ fn methods_by_turns_allocate_nothing_once_their_contexts_exist() {
     let blocks = [1_400, 65_535, 200, 9_000].map(page);
     let (mut squeezed, mut back) = (vec![0; 70_000], vec![0; 70_000]);
     let mut codecs = Codecs::new();
-    let mut calls = Vec::new();
+    let mut counts = Vec::new();
     for _ in 0..3 {
-        let before = CALLS.get();
+        let before = calls();
         for block in &blocks {
             for method in methods {
                 carry(&mut codecs, method, std::slice::from_ref(block), &mut squeezed, &mut back);
             }
         }
-        calls.push(CALLS.get() - before);
+        counts.push(calls() - before);
     }
-    assert!(calls[0] > 0);
-    assert_eq!(calls[1..], [0, 0]);
+    assert!(counts[0] > 0);
+    assert_eq!(counts[1..], [0, 0]);
 }
 
 #[test]
 fn choosing_allocates_nothing_however_many_flows_come() {
     let mut backoff = Backoff::new(1);
-    let before = CALLS.get();
+    let before = calls();
     for number in 0..10_000_u32 {
         let flow = Flow {
             src: IpAddr::V4(Ipv4Addr::from(number)),
@@ -169,5 +99,5 @@ fn choosing_allocates_nothing_however_many_flows_come() {
         backoff.learn(&unit, 1_400, 1_400, now);
         assert!(probe::shrinkable(&[0; 1_400]));
     }
-    assert_eq!(CALLS.get(), before);
+    assert_eq!(calls(), before);
 }
