@@ -28,7 +28,7 @@ unsafe extern "C" {
 
 /// `malloc(3)`, counted.
 #[unsafe(no_mangle)]
-pub extern "C" fn malloc(size: usize) -> *mut c_void {
+pub(crate) extern "C" fn malloc(size: usize) -> *mut c_void {
     count();
     // SAFETY: glibc's own malloc, with the caller's argument.
     unsafe { __libc_malloc(size) }
@@ -36,7 +36,7 @@ pub extern "C" fn malloc(size: usize) -> *mut c_void {
 
 /// `calloc(3)`, counted.
 #[unsafe(no_mangle)]
-pub extern "C" fn calloc(members: usize, size: usize) -> *mut c_void {
+pub(crate) extern "C" fn calloc(members: usize, size: usize) -> *mut c_void {
     count();
     // SAFETY: glibc's own calloc, with the caller's arguments.
     unsafe { __libc_calloc(members, size) }
@@ -47,7 +47,7 @@ pub extern "C" fn calloc(members: usize, size: usize) -> *mut c_void {
 /// # Safety
 /// As for `realloc(3)`: `old` is null or came from this allocator.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
+pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     count();
     // SAFETY: glibc's own realloc; the caller vouches for `old`.
     unsafe { __libc_realloc(old, size) }
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
 /// # Safety
 /// As for `posix_memalign(3)`: `out` is valid for writing a pointer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
+pub(crate) unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
     const ENOMEM: c_int = 12;
     count();
     // SAFETY: glibc's own memalign, with the caller's arguments.
