@@ -61,23 +61,25 @@ impl Policies {
     /// site, so what it covers may as well be a host behind this node.
     #[must_use]
     pub fn site_of(&self, address: IpAddr) -> Option<PeerId> {
-        let (prefix_len, peer) = match address {
-            IpAddr::V4(address) => {
-                self.v4.get_lpm(&address.into()).map(|(net, peer)| (net.prefix_len(), *peer))?
-            }
-            IpAddr::V6(address) => {
-                self.v6.get_lpm(&address.into()).map(|(net, peer)| (net.prefix_len(), *peer))?
-            }
-        };
+        let (prefix_len, peer) = self.longest_match(address)?;
         (prefix_len > 1 && !self.is_local(address)).then_some(peer)
     }
 
     /// Whose address this is.
     #[must_use]
     pub fn owner(&self, address: IpAddr) -> Option<PeerId> {
+        self.longest_match(address).map(|(_, peer)| peer)
+    }
+
+    /// The longest prefix that covers the address, by its length, and whose it is.
+    fn longest_match(&self, address: IpAddr) -> Option<(u8, PeerId)> {
         match address {
-            IpAddr::V4(address) => self.v4.get_lpm(&address.into()).map(|(_, peer)| *peer),
-            IpAddr::V6(address) => self.v6.get_lpm(&address.into()).map(|(_, peer)| *peer),
+            IpAddr::V4(address) => {
+                self.v4.get_lpm(&address.into()).map(|(net, peer)| (net.prefix_len(), *peer))
+            }
+            IpAddr::V6(address) => {
+                self.v6.get_lpm(&address.into()).map(|(net, peer)| (net.prefix_len(), *peer))
+            }
         }
     }
 }
