@@ -31,6 +31,7 @@ use strait_compress::Codecs;
 use strait_wire::{Spi, Tos, demux, esp as wire_esp, vnet};
 
 use crate::outbound;
+use crate::outer::outer_len;
 use crate::{Counters, InboundSa, Notice, PeerCounters, PeerId, Policies, Reason, esp};
 
 pub use crate::policy::Forwarding;
@@ -278,14 +279,6 @@ impl Inbound {
                 self.assembly.forget(spi);
             }
         }
-    }
-}
-
-/// What is in front of ESP or QUIC on the wire: the IP header and UDP's.
-const fn outer_len(from: SocketAddr) -> usize {
-    match from {
-        SocketAddr::V4(_) => 28,
-        SocketAddr::V6(_) => 48,
     }
 }
 

@@ -16,6 +16,7 @@ pub mod inbound;
 mod notice;
 mod offload;
 pub mod outbound;
+mod outer;
 mod peer;
 mod policy;
 mod replay;

@@ -9,6 +9,7 @@ use strait_scheduler::Pacer;
 use super::link::Link;
 use super::train::Train;
 use super::{CONTROL_TOS, Outlet, Refused, Way, Works};
+use crate::outer::outer_len;
 use crate::{PeerId, Reason};
 
 impl Works {
@@ -137,7 +138,7 @@ impl Works {
         now: Time,
         outlet: &mut impl Outlet,
     ) {
-        let around = if to.is_ipv6() { 48 } else { 28 } + usize::from(self.settings.overhead);
+        let around = outer_len(to) + usize::from(self.settings.overhead);
         let train = Train { to, tos: CONTROL_TOS, segment: bytes.len(), bytes };
         let wire = wire_bytes(train, around);
         self.counters.control_wire.add(wire);

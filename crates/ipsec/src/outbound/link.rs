@@ -13,11 +13,8 @@ use super::path_mtu::PathMtu;
 use super::train::TRAIN_MAX;
 use crate::esp::payload_room;
 use crate::offload::SuperPacket;
+use crate::outer::outer_len;
 use crate::{Domain, OutboundSa, Payloads, PeerSpec};
-
-/// What is in front of ESP on the wire: IPv4 or IPv6, and UDP.
-const OUTER_V4: usize = 20 + 8;
-const OUTER_V6: usize = 40 + 8;
 
 /// Queue before an unpaced link, which holds packets only while keys are being agreed.
 const QUEUE_MIN: usize = 192 * 1024;
@@ -145,9 +142,9 @@ impl Link {
         }
     }
 
-    /// Bytes in front of ESP towards the peer.
+    /// Bytes in front of ESP towards the peer; as over IPv4 while nobody knows where it is.
     pub(crate) fn outer_len(&self) -> usize {
-        if self.endpoint.is_some_and(|endpoint| endpoint.is_ipv6()) { OUTER_V6 } else { OUTER_V4 }
+        outer_len(self.endpoint.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0))))
     }
 
     /// The largest ESP payload that fits one datagram.
