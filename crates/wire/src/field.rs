@@ -12,6 +12,12 @@ pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     array_at(bytes, at).map(u16::from_be_bytes)
 }
 
+/// Writes `value` at `at`; `None` when it does not fit there.
+pub(crate) fn put<const N: usize>(bytes: &mut [u8], at: usize, value: [u8; N]) -> Option<()> {
+    *bytes.get_mut(at..)?.first_chunk_mut()? = value;
+    Some(())
+}
+
 /// Writes a fixed header at the start of `buf`.
 pub(crate) fn emit_header<const N: usize>(
     what: &'static str,
@@ -48,5 +54,8 @@ mod tests {
         assert_eq!(u16_at(&bytes, usize::MAX), None);
         assert_eq!(array_at::<0>(&bytes, 3), Some([]));
         assert_eq!(array_at::<0>(&bytes, 4), None);
+        let mut bytes = bytes;
+        assert_eq!((put(&mut bytes, 2, [8, 9]), put(&mut bytes, usize::MAX, [8])), (None, None));
+        assert_eq!((put(&mut bytes, 1, [8, 9]), bytes), (Some(()), [1, 8, 9]));
     }
 }

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::checksum::{Sum, pseudo_v6};
-use crate::ip::{self, Packet, V4_HEADER_LEN, V6_HEADER_LEN};
-use crate::{Protocol, field};
+use crate::ip::{Packet, V4_HEADER_LEN, V4Header, V6_HEADER_LEN, V6Header};
+use crate::{Protocol, Tos};
 
 /// Type, code, checksum and four bytes more, in both versions.
 const ICMP_HEADER_LEN: usize = 8;
@@ -12,10 +12,8 @@ const ICMP_HEADER_LEN: usize = 8;
 const V4_QUOTE_MAX: usize = 576 - V4_HEADER_LEN - ICMP_HEADER_LEN;
 /// As much of the original as keeps the whole within the minimum MTU (RFC 4443 section 3.2).
 const V6_QUOTE_MAX: usize = 1280 - V6_HEADER_LEN - ICMP_HEADER_LEN;
-/// Time to live of what we originate (IANA, IP Time to Live Parameter).
-const TTL: u8 = 64;
 /// Precedence "internetwork control", for ICMP errors (RFC 1812 section 4.3.2.5).
-const V4_ERROR_TOS: u8 = 0xc0;
+const V4_ERROR_TOS: Tos = Tos(0xc0);
 /// Destination unreachable, fragmentation needed (RFC 1191 section 4).
 const V4_TYPE_CODE: [u8; 2] = [3, 4];
 /// Packet too big (RFC 4443 section 3.2).
@@ -67,52 +65,30 @@ fn is_icmp_error(packet: &Packet<'_>) -> bool {
 
 fn v4(original: &[u8], mtu: u16, src: Ipv4Addr, dst: Ipv4Addr, buf: &mut [u8]) -> Option<usize> {
     let quote = original.get(..V4_QUOTE_MAX).unwrap_or(original);
-    let len = V4_HEADER_LEN + ICMP_HEADER_LEN + quote.len();
-    let (header, message) = buf.get_mut(..len)?.split_first_chunk_mut::<V4_HEADER_LEN>()?;
-    let [l0, l1] = u16::try_from(len).ok()?.to_be_bytes();
-    let [s0, s1, s2, s3] = src.octets();
-    let [d0, d1, d2, d3] = dst.octets();
-    // Identification 0 and "don't fragment": an atomic datagram needs no identity (RFC 6864 section 4.1).
-    *header = [
-        0x45,
-        V4_ERROR_TOS,
-        l0,
-        l1,
-        0,
-        0,
-        0x40,
-        0,
-        TTL,
-        Protocol::ICMP.0,
-        0,
-        0,
-        s0,
-        s1,
-        s2,
-        s3,
-        d0,
-        d1,
-        d2,
-        d3,
-    ];
-    [header[10], header[11]] = ip::v4_header_checksum(header).to_be_bytes();
-    write_message(message, V4_TYPE_CODE, mtu, quote, Sum::ZERO)?;
-    Some(len)
+    let payload_len = ICMP_HEADER_LEN + quote.len();
+    let header = V4Header {
+        src,
+        dst,
+        tos: V4_ERROR_TOS,
+        // An atomic datagram needs no identity (RFC 6864 section 4.1).
+        id: 0,
+        dont_fragment: true,
+        protocol: Protocol::ICMP,
+        payload_len,
+    };
+    let packet = buf.get_mut(..V4_HEADER_LEN + payload_len)?;
+    header.emit(packet).ok()?;
+    write_message(packet.get_mut(V4_HEADER_LEN..)?, V4_TYPE_CODE, mtu, quote, Sum::ZERO)?;
+    Some(V4_HEADER_LEN + payload_len)
 }
 
 fn v6(original: &[u8], mtu: u16, src: Ipv6Addr, dst: Ipv6Addr, buf: &mut [u8]) -> Option<usize> {
     let quote = original.get(..V6_QUOTE_MAX).unwrap_or(original);
     let payload_len = ICMP_HEADER_LEN + quote.len();
-    let (header, message) =
-        buf.get_mut(..V6_HEADER_LEN + payload_len)?.split_first_chunk_mut::<V6_HEADER_LEN>()?;
-    let [l0, l1] = u16::try_from(payload_len).ok()?.to_be_bytes();
-    let (fields, addresses) = header.split_first_chunk_mut::<8>()?;
-    *fields = [0x60, 0, 0, 0, l0, l1, Protocol::ICMPV6.0, TTL];
-    let (to_src, to_dst) = addresses.split_first_chunk_mut::<16>()?;
-    *to_src = src.octets();
-    field::emit_header("ipv6 destination", to_dst, dst.octets()).ok()?;
+    let packet = buf.get_mut(..V6_HEADER_LEN + payload_len)?;
+    V6Header { src, dst, tos: Tos(0), next: Protocol::ICMPV6, payload_len }.emit(packet).ok()?;
     let pseudo = pseudo_v6(src, dst, Protocol::ICMPV6, u32::try_from(payload_len).ok()?);
-    write_message(message, V6_TYPE_CODE, mtu, quote, pseudo)?;
+    write_message(packet.get_mut(V6_HEADER_LEN..)?, V6_TYPE_CODE, mtu, quote, pseudo)?;
     Some(V6_HEADER_LEN + payload_len)
 }
 

@@ -3,11 +3,15 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::tos::Tos;
-use crate::{Flow, Malformed, Protocol, field};
+use crate::{Flow, Malformed, Protocol, field, fragment};
 
 mod chain;
+mod emit;
+mod front;
 mod rewrite;
 
+pub use emit::{V4Header, V6Header};
+pub use front::{FRONT_MAX, Front};
 pub use rewrite::{decrement_ttl, set_ecn, set_tos, v4_header_checksum};
 
 /// The IPv4 header without options (RFC 791 section 3.1).
@@ -15,12 +19,12 @@ pub const V4_HEADER_LEN: usize = 20;
 /// The IPv6 header without extensions (RFC 8200 section 3).
 pub const V6_HEADER_LEN: usize = 40;
 
+/// Where IPv4 says what follows.
+const V4_PROTOCOL_AT: usize = 9;
+/// Where the fixed IPv6 header does.
+const V6_NEXT_AT: usize = 6;
 /// "Don't fragment" among the flags in IPv4's fragment field.
 const DONT_FRAGMENT: u16 = 0x4000;
-/// "More fragments" there.
-const MORE_FRAGMENTS: u16 = 0x2000;
-/// The fragment offset there, in units of 8 bytes.
-const FRAGMENT_OFFSET: u16 = 0x1fff;
 
 /// Which IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,25 +78,6 @@ enum Fixed<'a> {
     V6(&'a [u8; V6_HEADER_LEN]),
 }
 
-/// Where in a fragmented packet this one lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fragment {
-    /// It is the whole, also with a fragment header of its own (RFC 6946).
-    Not,
-    First,
-    Later,
-}
-
-impl Fragment {
-    fn new(offset: u16, more: u16) -> Fragment {
-        match (offset, more) {
-            (0, 0) => Fragment::Not,
-            (0, _) => Fragment::First,
-            _ => Fragment::Later,
-        }
-    }
-}
-
 /// An IP packet, trimmed to its own length, whose headers up to the upper layer all lie within it.
 ///
 /// The IPv4 header checksum is not verified.
@@ -102,7 +87,7 @@ pub struct Packet<'a> {
     fixed: Fixed<'a>,
     payload: &'a [u8],
     protocol: Protocol,
-    fragment: Fragment,
+    fragment: Option<fragment::Header>,
 }
 
 impl<'a> Packet<'a> {
@@ -125,15 +110,14 @@ impl<'a> Packet<'a> {
         let (fixed, _) = field::split_header::<V4_HEADER_LEN>("ipv4 header", bytes)?;
         let payload = v4_header_len(bytes).and_then(|header_len| bytes.get(header_len..));
         let payload = payload.ok_or(Malformed::new("ipv4 header length", bytes))?;
-        let word = u16::from_be_bytes([fixed[6], fixed[7]]);
-        let fragment = Fragment::new(word & FRAGMENT_OFFSET, word & MORE_FRAGMENTS);
-        Ok(Packet { bytes, fixed: Fixed::V4(fixed), payload, protocol: Protocol(fixed[9]), fragment })
+        let (protocol, fragment) = (Protocol(fixed[V4_PROTOCOL_AT]), Some(fragment::Header::from_v4(fixed)));
+        Ok(Packet { bytes, fixed: Fixed::V4(fixed), payload, protocol, fragment })
     }
 
     fn parse_v6(bytes: &'a [u8]) -> Result<Packet<'a>, Malformed> {
-        let (fixed, rest) = field::split_header::<V6_HEADER_LEN>("ipv6 header", bytes)?;
-        let upper = chain::walk(Protocol(fixed[6]), rest)?;
-        let chain::Upper { protocol, payload, fragment } = upper;
+        let (fixed, _) = field::split_header::<V6_HEADER_LEN>("ipv6 header", bytes)?;
+        let chain::Place { at, next: protocol, fragment, .. } = chain::walk(fixed, bytes)?;
+        let payload = bytes.get(at..).unwrap_or_default();
         Ok(Packet { bytes, fixed: Fixed::V6(fixed), payload, protocol, fragment })
     }
 
@@ -209,13 +193,13 @@ impl<'a> Packet<'a> {
     /// Whether this is one piece of several.
     #[must_use]
     pub fn is_fragment(&self) -> bool {
-        self.fragment != Fragment::Not
+        self.fragment.is_some_and(|fragment| !fragment.is_whole())
     }
 
     /// Whether this is a piece without the upper layer's header.
     #[must_use]
     pub fn is_later_fragment(&self) -> bool {
-        self.fragment == Fragment::Later
+        self.fragment.is_some_and(|fragment| fragment.offset != 0)
     }
 
     /// Whether routers may not fragment it; always so in IPv6.

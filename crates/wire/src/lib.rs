@@ -26,6 +26,7 @@ pub mod demux;
 pub mod esp;
 mod field;
 pub mod flow;
+pub mod fragment;
 pub mod icmp;
 pub mod ip;
 pub mod ipcomp;
