@@ -1,0 +1,210 @@
+//! ESP and AH around a packet in transport mode: what they add, what they work on, and how long that takes.
+
+use crate::{Bytes, Network, Packet, Rate, Seconds};
+
+/// ESP's fields before the IV: SPI and sequence number (RFC 4303 section 2).
+const ESP_HEADER: Bytes = Bytes(8);
+/// ESP's fields behind the padding: its length and the next header (RFC 4303 section 2).
+const ESP_TRAILER: Bytes = Bytes(2);
+/// What ESP's ciphertext is a multiple of at least (RFC 4303 section 2.4).
+const ESP_ALIGNMENT: u64 = 4;
+/// AH's fields before the ICV (RFC 4302 section 2).
+const AH_HEADER: Bytes = Bytes(12);
+
+/// How fast an integrity algorithm is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hash {
+    /// Computing at the sender.
+    pub compute: Rate,
+    /// Verifying at the receiver.
+    pub verify: Rate,
+}
+
+/// An ESP association (RFC 4303).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Esp {
+    /// The IV in each packet.
+    pub iv: Bytes,
+    /// The cipher's block, which the text is padded to; at most 4 for those that need none.
+    pub block: Bytes,
+    /// The ICV behind the text; none when integrity is left to AH.
+    pub icv: Bytes,
+    /// How fast the cipher, or the AEAD as a whole, is at the sender.
+    pub encrypt: Rate,
+    /// And at the receiver.
+    pub decrypt: Rate,
+    /// The algorithm that makes the ICV, when that is not the cipher itself.
+    pub hash: Option<Hash>,
+}
+
+/// An AH association (RFC 4302).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ah {
+    /// The ICV, with any padding of it.
+    pub icv: Bytes,
+    /// The algorithm that makes it.
+    pub hash: Hash,
+}
+
+/// What is done to a packet: AH in front of ESP where there are both (section 3.5 of the paper).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Security {
+    /// Encryption.
+    pub esp: Option<Esp>,
+    /// Authentication of the whole packet.
+    pub ah: Option<Ah>,
+}
+
+/// How long a packet spends in each stage, one after the other (section 2 of the paper).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stages {
+    /// T_E.
+    pub encrypt: Seconds,
+    /// T_HC.
+    pub compute: Seconds,
+    /// T_SECNET.
+    pub transmit: Seconds,
+    /// T_HV.
+    pub verify: Seconds,
+    /// T_D.
+    pub decrypt: Seconds,
+}
+
+impl Stages {
+    /// From the first byte prepared to the last one interpreted.
+    #[must_use]
+    pub fn total(&self) -> Seconds {
+        [self.encrypt, self.compute, self.transmit, self.verify, self.decrypt].into_iter().sum()
+    }
+
+    fn hashed(&mut self, hash: Hash, covered: Bytes) {
+        self.compute = self.compute + covered / hash.compute;
+        self.verify = self.verify + covered / hash.verify;
+    }
+}
+
+impl Esp {
+    /// The text, padded, with its trailer: what the cipher works on.
+    fn ciphertext(&self, body: Bytes) -> Bytes {
+        Bytes((body + ESP_TRAILER).0.next_multiple_of(self.block.0.max(ESP_ALIGNMENT)))
+    }
+}
+
+impl Security {
+    /// The packet in the clear.
+    pub const NONE: Security = Security { esp: None, ah: None };
+
+    /// How long each stage takes.
+    #[must_use]
+    pub fn stages(&self, packet: Packet, network: &Network) -> Stages {
+        let mut stages = Stages::default();
+        let mut body = packet.body();
+        if let Some(esp) = &self.esp {
+            let text = esp.ciphertext(body);
+            stages.encrypt = text / esp.encrypt;
+            stages.decrypt = text / esp.decrypt;
+            // RFC 4303 section 3.3.2.1: all of ESP but the ICV itself.
+            let covered = ESP_HEADER + esp.iv + text;
+            if let Some(hash) = esp.hash {
+                stages.hashed(hash, covered);
+            }
+            body = covered + esp.icv;
+        }
+        if let Some(ah) = &self.ah {
+            body = AH_HEADER + ah.icv + body;
+            // RFC 4302 section 3.3.3: the whole packet, with zeros for the ICV.
+            stages.hashed(ah.hash, Packet::IP_HEADER + body);
+        }
+        stages.transmit = network.time(body);
+        stages
+    }
+
+    /// The bare packet's time over the secured packet's: 1 when security costs nothing, 0.5 when it doubles the time
+    /// (section 4.2 of the paper).
+    #[must_use]
+    pub fn speedup(&self, packet: Packet, network: &Network) -> f64 {
+        network.time(packet.body()) / self.stages(packet, network).total()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rate(megabits: f64) -> Rate {
+        Rate::megabits(megabits).unwrap()
+    }
+
+    fn network(megabits: f64) -> Network {
+        Network::new(rate(megabits), 0.8, Network::MTU).unwrap()
+    }
+
+    fn hash(megabits: f64) -> Hash {
+        Hash { compute: rate(megabits), verify: rate(megabits) }
+    }
+
+    fn esp(icv: u64, hash: Option<Hash>) -> Esp {
+        Esp {
+            iv: Bytes(16),
+            block: Bytes(16),
+            icv: Bytes(icv),
+            encrypt: rate(100.0),
+            decrypt: rate(200.0),
+            hash,
+        }
+    }
+
+    #[test]
+    fn each_stage_by_hand() {
+        // 1020 bytes behind the IP header and 2 of trailer make 64 blocks of 16; ESP in all 8 + 16 + 1024 + 12.
+        let security = Security { esp: Some(esp(12, Some(hash(300.0)))), ah: None };
+        let stages = security.stages(Packet::tcp(Bytes(1000)), &network(10.0));
+        assert_eq!(stages.encrypt, Bytes(1024) / rate(100.0));
+        assert_eq!(stages.decrypt, Bytes(1024) / rate(200.0));
+        assert_eq!(stages.compute, Bytes(1048) / rate(300.0));
+        assert_eq!(stages.verify, stages.compute);
+        assert_eq!(stages.transmit, Bytes(1100) / rate(8.0));
+        // AH covers the IP header, itself, and ESP with its ICV.
+        let ah = Ah { icv: Bytes(20), hash: hash(100.0) };
+        let stages = Security { esp: Some(esp(0, None)), ah: Some(ah) };
+        let stages = stages.stages(Packet::tcp(Bytes(1000)), &network(10.0));
+        assert_eq!(stages.compute, Bytes(40 + 32 + 1048) / rate(100.0));
+        assert_eq!(stages.transmit, Bytes(40 + 32 + 1048) / rate(8.0));
+        let total = stages.encrypt.0 + stages.compute.0 * 2.0 + stages.transmit.0 + stages.decrypt.0;
+        assert!((stages.total().0 - total).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_text_is_padded_to_the_block_and_to_four() {
+        let padded = |block, body| Esp { block: Bytes(block), ..esp(0, None) }.ciphertext(Bytes(body)).0;
+        for (block, body, expected) in [(1, 18, 20), (1, 19, 24), (8, 22, 24), (8, 23, 32), (16, 0, 16)] {
+            assert_eq!(padded(block, body), expected, "{body} bytes in blocks of {block}");
+        }
+    }
+
+    #[test]
+    fn nothing_done_costs_nothing() {
+        let packet = Packet::tcp(Bytes(4096));
+        assert_eq!(Security::NONE.speedup(packet, &network(10.0)), 1.0);
+        let stages = Security::NONE.stages(packet, &network(10.0));
+        assert_eq!(stages, Stages { transmit: network(10.0).time(packet.body()), ..Stages::default() });
+    }
+
+    proptest! {
+        #[test]
+        fn security_never_pays_and_costs_more_on_faster_links(
+            payload in 0_u64..65_000,
+            slow in 0.05_f64..1000.0,
+            factor in 1.01_f64..100.0,
+            cipher in 1.0_f64..10_000.0,
+        ) {
+            let packet = Packet::tcp(Bytes(payload));
+            let esp = Esp { encrypt: rate(cipher), ..esp(0, None) };
+            let security = Security { esp: Some(esp), ah: Some(Ah { icv: Bytes(12), hash: hash(300.0) }) };
+            let (slower, faster) = (network(slow), network(slow * factor));
+            let [slower, faster] = [slower, faster].map(|network| security.speedup(packet, &network));
+            prop_assert!(faster < slower && slower < 1.0 && faster > 0.0, "{slower} {faster}");
+        }
+    }
+}
