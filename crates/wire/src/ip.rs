@@ -8,10 +8,13 @@ use crate::{Flow, Malformed, Protocol, field, fragment};
 mod chain;
 mod emit;
 mod front;
+mod options;
 mod rewrite;
 
+pub(crate) use chain::Place;
 pub use emit::{V4Header, V6Header};
 pub use front::{FRONT_MAX, Front};
+pub(crate) use options::{next_v4, next_v6};
 pub use rewrite::{decrement_ttl, set_ecn, set_tos, v4_header_checksum};
 
 /// The IPv4 header without options (RFC 791 section 3.1).
@@ -66,7 +69,7 @@ pub fn declared_len(bytes: &[u8]) -> Result<usize, Malformed> {
 }
 
 /// The IHL in bytes, at least 20.
-fn v4_header_len(bytes: &[u8]) -> Option<usize> {
+pub(crate) fn v4_header_len(bytes: &[u8]) -> Option<usize> {
     let header_len = usize::from(bytes.first()? & 0x0f) * 4;
     (header_len >= V4_HEADER_LEN).then_some(header_len)
 }

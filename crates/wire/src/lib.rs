@@ -20,6 +20,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod aggfrag;
+pub mod ah;
 pub mod block;
 pub mod checksum;
 pub mod demux;

@@ -28,3 +28,9 @@ pub(crate) fn v6(next: Protocol, payload: &[u8]) -> Vec<u8> {
     }
     [&header[..], payload].concat()
 }
+
+/// Bytes from two digits each.
+pub(crate) fn hex(digits: &str) -> Vec<u8> {
+    let pairs = (0..digits.len()).step_by(2).map(|at| &digits[at..at + 2]);
+    pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
+}

@@ -10,25 +10,25 @@ const AH_LEN: usize = 12;
 
 /// A place between two headers of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Where it is, in bytes from the start of the packet.
-    pub(super) at: usize,
+    pub(crate) at: usize,
     /// What stands there.
-    pub(super) next: Protocol,
+    pub(crate) next: Protocol,
     /// Where that is written.
-    pub(super) next_at: usize,
+    pub(crate) next_at: usize,
     /// The fragment header last passed.
-    pub(super) fragment: Option<fragment::Header>,
+    pub(crate) fragment: Option<fragment::Header>,
 }
 
 impl Place {
     /// Behind the fixed header.
-    pub(super) fn behind(fixed: &[u8; V6_HEADER_LEN]) -> Place {
+    pub(crate) fn behind(fixed: &[u8; V6_HEADER_LEN]) -> Place {
         Place { at: V6_HEADER_LEN, next: Protocol(fixed[V6_NEXT_AT]), next_at: V6_NEXT_AT, fragment: None }
     }
 
     /// Passes the extension header that stands here.
-    pub(super) fn pass(self, packet: &[u8]) -> Result<Place, Malformed> {
+    pub(crate) fn pass(self, packet: &[u8]) -> Result<Place, Malformed> {
         let here = packet.get(self.at..).unwrap_or_default();
         let cut = Malformed::new("ipv6 extension header", here);
         let [next, len] = field::array_at::<2>(here, 0).ok_or(cut)?;
