@@ -60,12 +60,12 @@ impl Key {
     /// Only when the library is out of memory.
     #[must_use]
     pub fn new(material: &KeyMaterial) -> Key {
-        Key::by(Provider::preferred(material.suite()), material)
+        Key::by(Provider::preferred(material.algorithm()), material)
     }
 
     /// The key in `material`, computed by `provider`.
     pub(crate) fn by(provider: Provider, material: &KeyMaterial) -> Key {
-        let (suite, salt) = (material.suite(), Zeroizing::new(material.salt()));
+        let (suite, salt) = (material.algorithm(), Zeroizing::new(material.salt()));
         Key { suite, salt, scheduled: Scheduled::new(material, provider) }
     }
 }

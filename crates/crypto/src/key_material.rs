@@ -5,84 +5,90 @@ use core::fmt;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
-use crate::{MAX_KEY_MATERIAL, SALT_LEN, Suite};
+use crate::algorithm::LONGEST;
+use crate::{Algorithm, SALT_LEN, Suite};
 
-/// Keying material of the wrong length for its suite.
+/// Keying material of the wrong length for its algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{suite} needs {expected} bytes of keying material, key then 4 of salt, but {given} were given")]
-pub struct WrongLength {
-    /// The suite the material was meant for.
-    pub suite: Suite,
-    /// Bytes the suite needs.
+#[error("{algorithm} needs {expected} bytes of {}, but {given} were given", A::SECRET)]
+pub struct WrongLength<A: Algorithm = Suite> {
+    /// The algorithm the material was meant for.
+    pub algorithm: A,
+    /// Bytes the algorithm needs.
     pub expected: usize,
     /// Bytes that were given.
     pub given: usize,
 }
 
-/// The key and then the salt of one direction of one security association (RFC 4106 section 8.1).
+/// The secret of one algorithm in one direction of one security association: a key, and for a [`Suite`]
+/// four bytes of salt after it (RFC 4106 section 8.1).
 ///
 /// It is wiped when dropped, prints as `[key]`, compares in constant time and cannot be cloned. The
 /// bytes stay in one place on the heap, so that moving the value leaves no copy behind.
-pub struct KeyMaterial {
-    suite: Suite,
-    bytes: Box<Zeroizing<[u8; MAX_KEY_MATERIAL]>>,
+pub struct KeyMaterial<A: Algorithm = Suite> {
+    algorithm: A,
+    bytes: Box<Zeroizing<[u8; LONGEST]>>,
 }
 
-impl KeyMaterial {
-    /// Material for `suite`: its key, then four bytes of salt.
+impl<A: Algorithm> KeyMaterial<A> {
+    /// Material for `algorithm`: its key; for a suite its key, then four bytes of salt.
     ///
     /// # Errors
-    /// [`WrongLength`] when `material` is not exactly [`Suite::key_material_len`] bytes.
-    pub fn new(suite: Suite, material: &[u8]) -> Result<KeyMaterial, WrongLength> {
-        let (expected, given) = (suite.key_material_len(), material.len());
+    /// [`WrongLength`] when `material` is not exactly [`Algorithm::key_material_len`] bytes.
+    pub fn new(algorithm: A, material: &[u8]) -> Result<KeyMaterial<A>, WrongLength<A>> {
+        let (expected, given) = (algorithm.key_material_len(), material.len());
         if given != expected {
-            return Err(WrongLength { suite, expected, given });
+            return Err(WrongLength { algorithm, expected, given });
         }
-        let mut bytes = Box::new(Zeroizing::new([0; MAX_KEY_MATERIAL]));
+        let mut bytes = Box::new(Zeroizing::new([0; LONGEST]));
         bytes[..expected].copy_from_slice(material);
-        Ok(KeyMaterial { suite, bytes })
+        Ok(KeyMaterial { algorithm, bytes })
     }
 
-    /// The suite this material is for.
+    /// The algorithm this material is for.
     #[must_use]
-    pub const fn suite(&self) -> Suite {
-        self.suite
+    pub const fn algorithm(&self) -> A {
+        self.algorithm
     }
 
-    /// The bare secret, key then salt: for the loud export of keys and for tests, nothing else.
+    /// The bare secret: for the loud export of keys and for tests, nothing else.
     #[must_use]
     pub fn expose(&self) -> &[u8] {
-        &self.bytes[..self.suite.key_material_len()]
+        &self.bytes[..self.algorithm.key_material_len()]
     }
+}
 
+impl KeyMaterial<Suite> {
     /// The key alone, [`Suite::key_len`] bytes.
     pub(crate) fn key(&self) -> &[u8] {
-        &self.bytes[..self.suite.key_len()]
+        &self.bytes[..self.algorithm.key_len()]
     }
 
     /// The salt alone.
     pub(crate) fn salt(&self) -> [u8; SALT_LEN] {
         let mut salt = [0; SALT_LEN];
-        salt.copy_from_slice(&self.expose()[self.suite.key_len()..]);
+        salt.copy_from_slice(&self.expose()[self.algorithm.key_len()..]);
         salt
     }
 }
 
-impl ConstantTimeEq for KeyMaterial {
-    fn ct_eq(&self, other: &KeyMaterial) -> Choice {
-        self.suite.id().ct_eq(&other.suite.id()) & self.bytes.as_slice().ct_eq(other.bytes.as_slice())
+impl<A: Algorithm> ConstantTimeEq for KeyMaterial<A> {
+    /// Which algorithms the two are for is no secret; their bytes are.
+    fn ct_eq(&self, other: &KeyMaterial<A>) -> Choice {
+        Choice::from(u8::from(self.algorithm == other.algorithm))
+            & self.bytes.as_slice().ct_eq(other.bytes.as_slice())
     }
 }
 
-impl PartialEq for KeyMaterial {
-    fn eq(&self, other: &KeyMaterial) -> bool {
+impl<A: Algorithm> PartialEq for KeyMaterial<A> {
+    fn eq(&self, other: &KeyMaterial<A>) -> bool {
         self.ct_eq(other).into()
     }
 }
 
-impl Eq for KeyMaterial {}
+impl<A: Algorithm> Eq for KeyMaterial<A> {}
 
-impl fmt::Debug for KeyMaterial {
+impl<A: Algorithm> fmt::Debug for KeyMaterial<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[key]")
     }
@@ -91,19 +97,34 @@ impl fmt::Debug for KeyMaterial {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Cipher, Integrity};
 
-    #[test]
-    fn only_the_exact_length_is_taken() {
-        for suite in Suite::ALL {
-            for given in 0..=MAX_KEY_MATERIAL + 1 {
-                let made = KeyMaterial::new(suite, &vec![7; given]);
-                let expected = suite.key_material_len();
-                assert_eq!(made.is_ok(), given == expected, "{suite} with {given} bytes");
+    fn takes_its_exact_length_only<A: Algorithm>() {
+        for algorithm in A::EVERY.iter().copied() {
+            for given in 0..=LONGEST + 1 {
+                let made = KeyMaterial::new(algorithm, &vec![7; given]);
+                let expected = algorithm.key_material_len();
+                assert_eq!(made.is_ok(), given == expected, "{algorithm} with {given} bytes");
                 if let Err(wrong) = made {
-                    assert_eq!(wrong, WrongLength { suite, expected, given });
+                    assert_eq!(wrong, WrongLength { algorithm, expected, given });
                 }
             }
         }
+    }
+
+    #[test]
+    fn only_the_exact_length_is_taken() {
+        takes_its_exact_length_only::<Suite>();
+        takes_its_exact_length_only::<Cipher>();
+        takes_its_exact_length_only::<Integrity>();
+    }
+
+    #[test]
+    fn the_message_says_what_the_bytes_are() {
+        let suite = KeyMaterial::new(Suite::Aes128Gcm, &[7; 16]).unwrap_err();
+        assert_eq!(suite.to_string(), "aes-128-gcm needs 20 bytes of key and then salt, but 16 were given");
+        let cipher = KeyMaterial::new(Cipher::Aes128Cbc, &[7; 20]).unwrap_err();
+        assert_eq!(cipher.to_string(), "aes-128-cbc needs 16 bytes of key, but 20 were given");
     }
 
     #[test]
@@ -116,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn material_never_prints_and_compares_by_suite_and_bytes() {
+    fn material_never_prints_and_compares_by_algorithm_and_bytes() {
         let of = |suite, byte| KeyMaterial::new(suite, &[byte; 36]).unwrap();
         assert_eq!(format!("{:?}", of(Suite::Aes256Gcm, 1)), "[key]");
         assert_eq!(of(Suite::Aes256Gcm, 1), of(Suite::Aes256Gcm, 1));

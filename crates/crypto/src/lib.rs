@@ -11,16 +11,27 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod aead;
+mod algorithm;
 mod calibrate;
+mod cbc;
+mod cipher;
+mod cipher_key;
+mod integrity;
 mod key_material;
+mod mac_key;
 mod nonce;
 mod provider;
 mod suite;
 mod suite_set;
 
 pub use aead::{Aead, Forged, Key, SealError};
+pub use algorithm::{Algorithm, UnknownName};
 pub use calibrate::{Ranking, calibrate, choose};
+pub use cipher::{Cipher, IV_MAX, UnknownCipher};
+pub use cipher_key::{CipherKey, WrongBlocks};
+pub use integrity::{ICV_MAX, Integrity, UnknownIntegrity};
 pub use key_material::{KeyMaterial, WrongLength};
+pub use mac_key::MacKey;
 pub use nonce::{Exhausted, FreshNonce, NonceCounter};
 pub use suite::{ICV_LEN, IV_LEN, MAX_KEY_MATERIAL, SALT_LEN, Suite, UnknownSuite};
 pub use suite_set::SuiteSet;

@@ -83,7 +83,7 @@ impl Scheduled {
         match provider {
             Provider::AwsLc => {
                 use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, CHACHA20_POLY1305, LessSafeKey, UnboundKey};
-                let algorithm = match material.suite() {
+                let algorithm = match material.algorithm() {
                     Suite::Aes128Gcm => &AES_128_GCM,
                     Suite::Aes256Gcm => &AES_256_GCM,
                     Suite::ChaCha20Poly1305 => &CHACHA20_POLY1305,
@@ -94,7 +94,7 @@ impl Scheduled {
             #[cfg(feature = "ring")]
             Provider::Ring => {
                 use ring::aead::{AES_128_GCM, AES_256_GCM, CHACHA20_POLY1305, LessSafeKey, UnboundKey};
-                let algorithm = match material.suite() {
+                let algorithm = match material.algorithm() {
                     Suite::Aes128Gcm => &AES_128_GCM,
                     Suite::Aes256Gcm => &AES_256_GCM,
                     Suite::ChaCha20Poly1305 => &CHACHA20_POLY1305,

@@ -3,13 +3,15 @@
 use core::fmt;
 use core::str::FromStr;
 
+use crate::algorithm::{Algorithm, UnknownName, named};
+
 /// Bytes of salt after the key in keying material (RFC 4106 section 8.1, RFC 7634 section 2).
 pub const SALT_LEN: usize = 4;
 /// Bytes of IV, explicit or implicit, that complete the nonce (RFC 4106 section 3.1, RFC 8750 section 4).
 pub const IV_LEN: usize = 8;
 /// Bytes of integrity check value after the ciphertext (RFC 4106 section 6, RFC 7634 section 2).
 pub const ICV_LEN: usize = 16;
-/// Bytes of the longest keying material: a 256-bit key and the salt.
+/// Bytes of the longest keying material of a suite: a 256-bit key and the salt.
 pub const MAX_KEY_MATERIAL: usize = 32 + SALT_LEN;
 
 /// An AEAD suite for ESP, with the number it has in our control messages.
@@ -86,25 +88,28 @@ impl fmt::Display for Suite {
     }
 }
 
-/// A suite name that is not one of ours.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown suite `{given}`: write one of {}, {} or {}",
-    Suite::Aes128Gcm,
-    Suite::Aes256Gcm,
-    Suite::ChaCha20Poly1305
-)]
-pub struct UnknownSuite {
-    /// The name as it was written.
-    pub given: String,
+impl Algorithm for Suite {
+    const KIND: &'static str = "suite";
+    const SECRET: &'static str = "key and then salt";
+    const EVERY: &'static [Suite] = &Suite::ALL;
+
+    fn name(self) -> &'static str {
+        self.name()
+    }
+
+    fn key_material_len(self) -> usize {
+        self.key_material_len()
+    }
 }
+
+/// A suite name that is not one of ours.
+pub type UnknownSuite = UnknownName<Suite>;
 
 impl FromStr for Suite {
     type Err = UnknownSuite;
 
     fn from_str(name: &str) -> Result<Suite, UnknownSuite> {
-        let known = Suite::ALL.into_iter().find(|suite| suite.name() == name);
-        known.ok_or_else(|| UnknownSuite { given: name.to_owned() })
+        named(name)
     }
 }
 

@@ -1,0 +1,130 @@
+//! Ciphers with their keys, at work on whole packets in place.
+
+use core::fmt;
+
+use crate::cbc::AesCbc;
+use crate::{Cipher, IV_MAX, KeyMaterial};
+
+/// An IV or a text of a length that the cipher cannot work on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{cipher} takes an IV of {} bytes and text in blocks of {}, not an IV of {iv} and text of {text}",
+    cipher.iv_len(),
+    cipher.block_len()
+)]
+pub struct WrongBlocks {
+    /// The cipher that refused.
+    pub cipher: Cipher,
+    /// Bytes of IV that were given.
+    pub iv: usize,
+    /// Bytes of text that were given.
+    pub text: usize,
+}
+
+/// What a cipher does once it has a key; both directions leave a text alone that they refuse.
+pub(crate) trait Keyed: Send + Sync {
+    /// Encrypts `text`, whole blocks, in place.
+    fn encrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), Unfit>;
+    /// Decrypts `text`, whole blocks, in place.
+    fn decrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), Unfit>;
+}
+
+/// An IV or a text that is not of the cipher's length.
+pub(crate) struct Unfit;
+
+/// A cipher with its key; neither direction allocates.
+///
+/// It authenticates nothing: check a packet's [`MacKey`](crate::MacKey) before decrypting it, for a peer
+/// who is told what came out of a changed packet is an oracle. Prints as `[key]`; the schedule stays in one
+/// place on the heap and is wiped when dropped.
+pub struct CipherKey {
+    cipher: Cipher,
+    keyed: Box<dyn Keyed>,
+}
+
+impl CipherKey {
+    /// The key in `material`.
+    #[must_use]
+    pub fn new(material: &KeyMaterial<Cipher>) -> CipherKey {
+        let key = material.expose();
+        let keyed: Box<dyn Keyed> = match material.algorithm() {
+            Cipher::Null => Box::new(Null),
+            Cipher::Aes128Cbc | Cipher::Aes192Cbc | Cipher::Aes256Cbc => Box::new(AesCbc::new(key)),
+        };
+        CipherKey { cipher: material.algorithm(), keyed }
+    }
+
+    /// The cipher of this key.
+    #[must_use]
+    pub const fn cipher(&self) -> Cipher {
+        self.cipher
+    }
+
+    /// Encrypts `text` in place.
+    ///
+    /// In CBC mode `iv` must be unpredictable, as that of [`CipherKey::iv_for`] is (RFC 3602 section 3).
+    ///
+    /// # Errors
+    /// [`WrongBlocks`] unless `iv` is [`Cipher::iv_len`] bytes and `text` a multiple of
+    /// [`Cipher::block_len`]; `text` is then as it was.
+    pub fn encrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), WrongBlocks> {
+        let wrong = self.wrong(iv, text);
+        self.keyed.encrypt(iv, text).map_err(|Unfit| wrong)
+    }
+
+    /// Decrypts `text` in place.
+    ///
+    /// # Errors
+    /// As [`CipherKey::encrypt`].
+    pub fn decrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), WrongBlocks> {
+        let wrong = self.wrong(iv, text);
+        self.keyed.decrypt(iv, text).map_err(|Unfit| wrong)
+    }
+
+    /// Writes the IV of packet `number`, which nobody without the key can predict: the forward cipher applied
+    /// to a nonce (NIST SP 800-38A appendix C, first method).
+    ///
+    /// The nonce is `seed`, then `number`; in a block of 8 bytes, one added to the other. Either way it is
+    /// another for every number. `seed` is a random number that the caller draws once for each key it starts
+    /// to send with.
+    ///
+    /// # Panics
+    /// When `iv` is not [`Cipher::iv_len`] bytes long.
+    pub fn iv_for(&self, number: u64, seed: u64, iv: &mut [u8]) {
+        assert_eq!(iv.len(), self.cipher.iv_len(), "the IV of {}", self.cipher);
+        match iv.split_last_chunk_mut() {
+            Some(([], last)) => *last = number.wrapping_add(seed).to_be_bytes(),
+            Some((first, last)) => {
+                first.copy_from_slice(&seed.to_be_bytes());
+                *last = number.to_be_bytes();
+            }
+            None => return,
+        }
+        // With an IV of zeros, CBC mode on one block is the cipher alone.
+        let forward = self.encrypt(&[0; IV_MAX][..iv.len()], iv);
+        debug_assert!(forward.is_ok(), "an IV is one block");
+    }
+
+    fn wrong(&self, iv: &[u8], text: &[u8]) -> WrongBlocks {
+        WrongBlocks { cipher: self.cipher, iv: iv.len(), text: text.len() }
+    }
+}
+
+impl fmt::Debug for CipherKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[key]")
+    }
+}
+
+/// RFC 2410: the identity.
+struct Null;
+
+impl Keyed for Null {
+    fn encrypt(&self, iv: &[u8], _text: &mut [u8]) -> Result<(), Unfit> {
+        if iv.is_empty() { Ok(()) } else { Err(Unfit) }
+    }
+
+    fn decrypt(&self, iv: &[u8], text: &mut [u8]) -> Result<(), Unfit> {
+        self.encrypt(iv, text)
+    }
+}
