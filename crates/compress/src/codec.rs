@@ -15,11 +15,13 @@ pub enum Codec {
     Lz4 = 2,
     /// One Zstandard frame (RFC 8878) without magic, content size, checksum and dictionary.
     Zstd = 3,
+    /// One LZS stream (RFC 2395 section 2.2), as in IPComp.
+    Lzs = 4,
 }
 
 impl Codec {
     /// Every codec, in order of id.
-    pub const ALL: [Codec; 4] = [Codec::None, Codec::Deflate, Codec::Lz4, Codec::Zstd];
+    pub const ALL: [Codec; 5] = [Codec::None, Codec::Deflate, Codec::Lz4, Codec::Zstd, Codec::Lzs];
 
     /// The codec's byte on the wire.
     #[must_use]
@@ -35,6 +37,7 @@ impl Codec {
             1 => Some(Codec::Deflate),
             2 => Some(Codec::Lz4),
             3 => Some(Codec::Zstd),
+            4 => Some(Codec::Lzs),
             _ => None,
         }
     }
@@ -47,6 +50,7 @@ impl Codec {
             Codec::Deflate => "deflate",
             Codec::Lz4 => "lz4",
             Codec::Zstd => "zstd",
+            Codec::Lzs => "lzs",
         }
     }
 }
@@ -65,7 +69,7 @@ impl CodecSet {
     /// No codec at all, not even [`Codec::None`].
     pub const EMPTY: CodecSet = CodecSet(0);
     /// Every codec this version knows.
-    pub const ALL: CodecSet = CodecSet(0b1111);
+    pub const ALL: CodecSet = CodecSet(0b1_1111);
 
     /// This set with `codec` added.
     #[must_use]
@@ -122,9 +126,9 @@ mod tests {
     #[test]
     fn ids_round_trip_and_others_are_refused() {
         for id in 0..=u8::MAX {
-            assert_eq!(Codec::from_id(id).map(Codec::id), (id < 4).then_some(id));
+            assert_eq!(Codec::from_id(id).map(Codec::id), (id < 5).then_some(id));
         }
-        assert_eq!(Codec::ALL.map(Codec::name), ["none", "deflate", "lz4", "zstd"]);
+        assert_eq!(Codec::ALL.map(Codec::name), ["none", "deflate", "lz4", "zstd", "lzs"]);
         assert_eq!(format!("{:>8}", Codec::Lz4), "     lz4");
     }
 
@@ -140,7 +144,7 @@ mod tests {
         assert_eq!(CodecSet::ALL.iter().collect::<Vec<_>>(), Codec::ALL);
         for bits in 0..=u8::MAX {
             let known = CodecSet::from_bits(bits);
-            assert_eq!(known.bits(), bits & 0b1111);
+            assert_eq!(known.bits(), bits & 0b1_1111);
             assert_eq!(known.iter().collect::<CodecSet>(), known);
         }
     }

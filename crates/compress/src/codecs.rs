@@ -1,12 +1,13 @@
 //! The codecs of this build behind one object, with contexts that are made once and kept.
 
-mod deflate;
+pub(crate) mod deflate;
 mod lz4;
 mod shelf;
 mod zstd;
 
 use core::fmt;
 
+use crate::lzs::{self, Lzs};
 use crate::{Codec, Method};
 
 /// Compresses blocks, each by itself.
@@ -58,6 +59,7 @@ pub struct Codecs {
     deflate: deflate::Deflate,
     lz4: lz4::Lz4,
     zstd: zstd::Zstd,
+    lzs: Lzs,
 }
 
 impl Codecs {
@@ -79,6 +81,7 @@ impl Compressor for Codecs {
             Codec::Deflate => self.deflate.compress(level, input, output),
             Codec::Lz4 => self.lz4.compress(input, output),
             Codec::Zstd => self.zstd.compress(level, input, output),
+            Codec::Lzs => self.lzs.compress(input, output),
         }
     }
 }
@@ -95,6 +98,7 @@ impl Expander for Codecs {
             Codec::Deflate => self.deflate.expand(input, output),
             Codec::Lz4 => lz4::expand(input, output),
             Codec::Zstd => self.zstd.expand(input, output),
+            Codec::Lzs => lzs::expand(input, output),
         }
     }
 }

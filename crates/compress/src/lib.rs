@@ -12,12 +12,15 @@
 pub mod chooser;
 mod codec;
 mod codecs;
+mod ipcomp;
+mod lzs;
 mod method;
 pub mod probe;
 
 pub use chooser::{Backoff, Chooser, RuleId, Unit};
 pub use codec::{Codec, CodecSet};
 pub use codecs::{Codecs, Compressor, ExpandError, Expander};
+pub use ipcomp::{Algorithm, Ipcomp};
 pub use method::{BadMethod, Method};
 
 /// Bytes under which compressing is not tried (RFC 3173 section 2.2 asks for such a threshold).

@@ -10,6 +10,8 @@ use crate::Codec;
 const DEFLATE_LEVELS: RangeInclusive<i8> = 1..=12;
 /// Zstandard's levels worth naming: below -5 little is saved, above 19 its memory leaves proportion.
 const ZSTD_LEVELS: RangeInclusive<i8> = -5..=19;
+/// LZS is searched one way.
+const LZS_LEVELS: RangeInclusive<i8> = 1..=1;
 
 /// A codec and how hard it tries.
 ///
@@ -35,6 +37,8 @@ impl Method {
     /// Zstandard at level 3: measured, 2.5 times the goodput of text on links of 10 and 100 Mbit/s,
     /// within 7 % of level 9 at 1.5 Mbit/s, and 97 to 185 MB/s a core.
     pub const ZSTD: Method = Method { codec: Codec::Zstd, level: 3 };
+    /// LZS at level 1.
+    pub const LZS: Method = Method { codec: Codec::Lzs, level: 1 };
 
     /// `codec` at its default level.
     #[must_use]
@@ -44,6 +48,7 @@ impl Method {
             Codec::Deflate => Method::DEFLATE,
             Codec::Lz4 => Method::LZ4,
             Codec::Zstd => Method::ZSTD,
+            Codec::Lzs => Method::LZS,
         }
     }
 
@@ -64,6 +69,7 @@ impl Method {
             // To the library 0 means the default, which has a name of its own here.
             Codec::Zstd if self.level == 0 => Method::ZSTD.level,
             Codec::Zstd => within(ZSTD_LEVELS),
+            Codec::Lzs => within(LZS_LEVELS),
         };
         Method { codec: self.codec, level }
     }
@@ -75,7 +81,7 @@ impl fmt::Display for Method {
         match codec {
             Codec::None | Codec::Lz4 => f.pad(codec.name()),
             Codec::Zstd if level < 0 => f.pad(&format!("zstd-fast-{}", level.unsigned_abs())),
-            Codec::Deflate | Codec::Zstd => f.pad(&format!("{codec}-{level}")),
+            Codec::Deflate | Codec::Zstd | Codec::Lzs => f.pad(&format!("{codec}-{level}")),
         }
     }
 }
@@ -85,7 +91,7 @@ impl fmt::Display for Method {
 pub enum BadMethod {
     /// The codec's name is none of ours.
     #[error(
-        "unknown compression `{given}`: write none, deflate, lz4 or zstd, with a level as in deflate-6, zstd-3 or zstd-fast-1"
+        "unknown compression `{given}`: write none, deflate, lz4, zstd or lzs, with a level as in deflate-6, zstd-3 or zstd-fast-1"
     )]
     Unknown {
         /// The method as it was written.
@@ -107,6 +113,7 @@ const fn spelled_levels(codec: Codec) -> &'static str {
         Codec::None => "none",
         Codec::Deflate => "deflate-1 to deflate-12, or deflate for deflate-6",
         Codec::Lz4 => "lz4, which has no levels",
+        Codec::Lzs => "lzs-1, or lzs for it",
         Codec::Zstd => "zstd-1 to zstd-19, zstd-fast-1 to zstd-fast-5, or zstd for zstd-3",
     }
 }
@@ -122,7 +129,7 @@ impl FromStr for Method {
         let Some(level) = level else { return Ok(Method::of(codec)) };
         let levelled = spelled_level(codec, level).and_then(|level| Method::at_level(codec, level));
         // `none-0` and `lz4-0` would be inside the range, but nobody should have to learn them.
-        let levelled = levelled.filter(|_| matches!(codec, Codec::Deflate | Codec::Zstd));
+        let levelled = levelled.filter(|_| matches!(codec, Codec::Deflate | Codec::Zstd | Codec::Lzs));
         levelled.ok_or_else(|| BadMethod::Level { given: given.to_owned(), codec })
     }
 }
@@ -151,7 +158,7 @@ mod tests {
 
     #[test]
     fn every_method_round_trips_through_its_name() {
-        assert_eq!(every_method().count(), 1 + 12 + 1 + 24);
+        assert_eq!(every_method().count(), 1 + 12 + 1 + 24 + 1);
         for method in every_method() {
             assert_eq!(method.to_string().parse(), Ok(method), "{method}");
         }
@@ -179,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_is_answered_with_what_does() {
-        for unknown in ["", "gzip", "Zstd", "zstd3", "-3", "lzs", "zstandard-3"] {
+        for unknown in ["", "gzip", "Zstd", "zstd3", "-3", "lzss", "zstandard-3"] {
             let given = unknown.to_owned();
             assert_eq!(unknown.parse::<Method>(), Err(BadMethod::Unknown { given }));
         }

@@ -4,6 +4,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use strait_compress::Codec;
+
 use crate::{Drops, Reason};
 
 /// A number that only grows.
@@ -107,7 +109,7 @@ pub struct Counters {
     /// Drops by reason.
     pub drops: Drops,
     /// By codec, indexed by the codec's number on the wire.
-    pub codecs: [CodecCounters; 4],
+    pub codecs: [CodecCounters; Codec::ALL.len()],
     /// Control datagrams sent and received, in wire bytes.
     pub control_wire: Counter,
 }

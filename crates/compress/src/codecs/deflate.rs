@@ -10,14 +10,14 @@ const LEVELS: usize = 4;
 
 /// The contexts for both directions.
 #[derive(Default)]
-pub(super) struct Deflate {
+pub(crate) struct Deflate {
     compressors: Shelf<i8, libdeflater::Compressor, LEVELS>,
     decompressor: Option<Decompressor>,
 }
 
 impl Deflate {
     /// Compresses at `level`, 1 to 12.
-    pub(super) fn compress(&mut self, level: i8, input: &[u8], output: &mut [u8]) -> Option<usize> {
+    pub(crate) fn compress(&mut self, level: i8, input: &[u8], output: &mut [u8]) -> Option<usize> {
         let compressor = self.compressors.get(level, || {
             let level = CompressionLvl::new(i32::from(level)).unwrap_or_default();
             libdeflater::Compressor::new(level)
@@ -26,7 +26,7 @@ impl Deflate {
     }
 
     /// Expands one stream; bytes after its last block are ignored.
-    pub(super) fn expand(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize, ExpandError> {
+    pub(crate) fn expand(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize, ExpandError> {
         let cap = output.len();
         let decompressor = self.decompressor.get_or_insert_default();
         decompressor.deflate_decompress(input, output).map_err(|error| match error {

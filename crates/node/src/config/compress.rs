@@ -1,6 +1,6 @@
 //! `[[compress]]`: what may be compressed, and whose data it is.
 
-use strait_compress::{BadMethod, Method};
+use strait_compress::{BadMethod, Codec, Method};
 use strait_ipsec::{Domain, PortRange, Rule, RuleSet};
 use strait_wire::Protocol;
 use toml::Spanned;
@@ -62,13 +62,12 @@ fn rule(section: &Section<'_>, domain: Domain) -> Option<Rule> {
     })
 }
 
-const CODECS: &[&str] = &["none", "deflate", "lz4", "zstd"];
-
 fn method(given: &str) -> Result<Method, Problem> {
     given.parse().map_err(|error| {
         let nearest = match &error {
             BadMethod::Unknown { given } => {
-                nearest(given.trim_end_matches(|c: char| !c.is_alphabetic()), CODECS)
+                let name = given.trim_end_matches(|c: char| !c.is_alphabetic());
+                nearest(name, &Codec::ALL.map(Codec::name))
             }
             BadMethod::Level { .. } => None,
         };

@@ -247,7 +247,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\ncodec = \"zstf-3\"",
-        "8:9: unknown compression `zstf-3`: write none, deflate, lz4 or zstd, with a level as in deflate-6, zstd-3 or zstd-fast-1; did you mean `zstd`?",
+        "8:9: unknown compression `zstf-3`: write none, deflate, lz4, zstd or lzs, with a level as in deflate-6, zstd-3 or zstd-fast-1; did you mean `zstd`?",
     ),
     (
         "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\ncodec = \"zstd-30\"",

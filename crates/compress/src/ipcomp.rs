@@ -1,0 +1,131 @@
+//! IP payload compression (RFC 3173): which packets are tried, and how the two algorithms with a number
+//! of their own are written so that every receiver can read them.
+
+mod narrow;
+
+use core::fmt;
+
+use narrow::NarrowDeflate;
+
+use crate::codecs::deflate::Deflate;
+use crate::lzs::{self, Lzs};
+use crate::{ExpandError, Method, THRESHOLD};
+
+/// Bytes of the header in front of what is compressed (RFC 3173 section 3).
+const HEADER_LEN: usize = 4;
+
+/// How a payload is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Algorithm {
+    /// Raw DEFLATE (RFC 2394).
+    Deflate = 2,
+    /// LZS (RFC 2395).
+    Lzs = 3,
+}
+
+impl Algorithm {
+    /// Every algorithm, in order of number.
+    pub const ALL: [Algorithm; 2] = [Algorithm::Deflate, Algorithm::Lzs];
+
+    /// The algorithm's IPComp transform identifier (RFC 2407 section 4.4.5), which is also its
+    /// well-known CPI (RFC 3173 section 3.3).
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The algorithm with that number, or `None` when it is not known here.
+    #[must_use]
+    pub const fn from_number(number: u16) -> Option<Algorithm> {
+        match number {
+            2 => Some(Algorithm::Deflate),
+            3 => Some(Algorithm::Lzs),
+            _ => None,
+        }
+    }
+
+    /// The name in configuration files and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Algorithm::Deflate => "deflate",
+            Algorithm::Lzs => "lzs",
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Both algorithms, with their contexts.
+///
+/// A context is made at its first use and kept; from then on no payload allocates. One object serves one
+/// thread.
+#[derive(Default)]
+pub struct Ipcomp {
+    deflate: Deflate,
+    narrow: NarrowDeflate,
+    lzs: Lzs,
+}
+
+impl Ipcomp {
+    /// Both algorithms without any context yet.
+    #[must_use]
+    pub fn new() -> Ipcomp {
+        Ipcomp::default()
+    }
+
+    /// Compresses `input` into the front of `output` and returns how many bytes that took, without the
+    /// header.
+    ///
+    /// `None` when it must be sent as it was (RFC 3173 section 2.2): it is shorter than [`THRESHOLD`], or
+    /// with the header it would not be smaller, or it does not fit in `output`.
+    pub fn compress(&mut self, algorithm: Algorithm, input: &[u8], output: &mut [u8]) -> Option<usize> {
+        if input.len() < THRESHOLD {
+            return None;
+        }
+        let room = output.len().min(input.len() - HEADER_LEN - 1);
+        let output = output.get_mut(..room)?;
+        match algorithm {
+            // Nothing is farther back than its own length, and libdeflate is the faster and the better.
+            Algorithm::Deflate if input.len() <= narrow::WINDOW => {
+                self.deflate.compress(Method::DEFLATE.level, input, output)
+            }
+            Algorithm::Deflate => self.narrow.compress(input, output),
+            Algorithm::Lzs => self.lzs.compress(input, output),
+        }
+    }
+
+    /// Expands `input`, what follows the header, into the front of `output` and returns how many bytes
+    /// that gave. Distances to the whole of DEFLATE's window are followed.
+    ///
+    /// The length of `output` is the cap that stops a bomb. After an error `output` holds rubbish.
+    ///
+    /// # Errors
+    /// [`ExpandError::TooLong`] when the data does not fit in `output`, [`ExpandError::Malformed`] when
+    /// `input` is not what the algorithm writes.
+    pub fn expand(
+        &mut self,
+        algorithm: Algorithm,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<usize, ExpandError> {
+        match algorithm {
+            Algorithm::Deflate => self.deflate.expand(input, output),
+            Algorithm::Lzs => lzs::expand(input, output),
+        }
+    }
+}
+
+impl fmt::Debug for Ipcomp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ipcomp").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;
