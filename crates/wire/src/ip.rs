@@ -27,7 +27,7 @@ const V4_PROTOCOL_AT: usize = 9;
 /// Where the fixed IPv6 header does.
 const V6_NEXT_AT: usize = 6;
 /// "Don't fragment" among the flags in IPv4's fragment field.
-const DONT_FRAGMENT: u16 = 0x4000;
+pub(crate) const DONT_FRAGMENT: u16 = 0x4000;
 
 /// Which IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

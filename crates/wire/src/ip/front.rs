@@ -46,7 +46,7 @@ impl Front {
     ///
     /// # Errors
     /// As [`Front::parse`].
-    pub fn of_fragments(bytes: &[u8]) -> Result<Front, Malformed> {
+    pub(crate) fn of_fragments(bytes: &[u8]) -> Result<Front, Malformed> {
         Front::up_to(Border::Fragment, bytes)
     }
 
