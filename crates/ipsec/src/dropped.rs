@@ -37,10 +37,26 @@ reasons! {
     TooBig = "too-big",
     /// The sequence numbers of the association are used up.
     Exhausted = "sequence-exhausted",
+    /// Sequence numbers are used faster than they are reserved on disk.
+    NotReserved = "sequence-not-reserved",
+    /// From the host: for a transport-mode association, but not between its two hosts.
+    NotBetweenHosts = "not-between-hosts",
     /// From the network: neither ESP nor QUIC nor a keepalive.
     UnknownDatagram = "unknown-datagram",
     /// From the network: ESP too short or with broken padding.
     MalformedEsp = "malformed-esp",
+    /// From the network: AH that does not add up, or headers before it that cannot be covered.
+    MalformedAh = "malformed-ah",
+    /// From the network: not a whole IP packet.
+    MalformedOuter = "malformed-outer",
+    /// From the network: a protocol that was agreed is missing.
+    Unprotected = "unprotected",
+    /// From the network: an outer fragment that does not add up.
+    MalformedFragment = "malformed-fragment",
+    /// From the network: outer fragments that overlap (RFC 5722).
+    FragmentsOverlap = "fragments-overlap",
+    /// From the network: outer fragments whose others did not come in time or in bounds.
+    FragmentsIncomplete = "fragments-incomplete",
     /// From the network: an SPI that nobody here handed out.
     UnknownSpi = "unknown-spi",
     /// From the network: this sequence number was received before.

@@ -1,118 +1,197 @@
-//! ESP as it is sealed and opened (RFC 4303) with AEAD suites.
+//! ESP as it is sealed and opened (RFC 4303), with AEAD suites and with a cipher and an integrity
+//! algorithm apart.
 
-use strait_crypto::{Aead, Exhausted, ICV_LEN};
+mod separate;
+
+use strait_crypto::{Aead, FreshNonce, ICV_LEN, Key};
 use strait_wire::esp::{self, HEADER_LEN};
-use strait_wire::{Esn, Protocol, SeqLow, Spi};
+use strait_wire::{Esn, Protocol, Spi};
 
-use crate::replay::Refused;
-use crate::{InboundSa, IvMode, OutboundSa, Reason, SequenceNumbers};
+use crate::replay::Authentic;
+use crate::sequence::Received;
+use crate::wrap::{Inside, Unsealable};
+use crate::{EspKeys, EspSpec, IvMode, Reason, SequenceNumbers};
 
-/// Proof that a packet passed its integrity check; only [`open`] makes one.
-#[derive(Debug)]
-pub(crate) struct Authentic(());
-
-#[cfg(test)]
-impl Authentic {
-    pub(crate) const fn for_test() -> Authentic {
-        Authentic(())
-    }
-}
+use separate::Separate;
 
 /// ESP needs its trailer to end on a multiple of 4 bytes (RFC 4303 section 2.4); AEAD suites ask no more.
 const ALIGN: usize = 4;
 
-/// Bytes of a whole ESP packet around a payload of `payload` bytes.
-pub(crate) const fn sealed_len(iv: IvMode, payload: usize) -> usize {
-    HEADER_LEN + iv.wire_len() + payload + esp::pad_len(payload, ALIGN) + 2 + ICV_LEN
+/// How many bytes ESP adds where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    iv: usize,
+    icv: usize,
+    /// What payload and trailer together are a multiple of, less one; a power of two less one.
+    align: usize,
 }
 
-/// The largest payload whose ESP packet takes at most `room` bytes.
-pub(crate) const fn payload_room(iv: IvMode, room: usize) -> usize {
-    let around = HEADER_LEN + iv.wire_len() + ICV_LEN;
-    let Some(text) = room.checked_sub(around) else { return 0 };
-    (text / ALIGN * ALIGN).saturating_sub(2)
-}
-
-/// Where the payload starts in an ESP packet.
-pub(crate) const fn payload_at(iv: IvMode) -> usize {
-    HEADER_LEN + iv.wire_len()
-}
-
-/// Makes an ESP packet in place: `packet` is [`sealed_len`] long and holds the payload at
-/// [`payload_at`]; everything else is written here.
-pub(crate) fn seal(
-    sa: &mut OutboundSa,
-    packet: &mut [u8],
-    payload: usize,
-    next: Protocol,
-) -> Result<(), Exhausted> {
-    let nonce = sa.nonces.next()?;
-    let esn = Esn(nonce.value());
-    if sa.sequence == SequenceNumbers::Bits32 && esn.high() != 0 {
-        // A number that was sent must not be sent again (RFC 4303 section 3.3.3).
-        return Err(Exhausted);
+impl Sizes {
+    /// Where the payload starts.
+    pub(crate) const fn front(self) -> usize {
+        HEADER_LEN + self.iv
     }
-    let header = esp::Header { spi: sa.spi, seq: esn.low() };
-    let text_at = payload_at(sa.iv);
-    let parts = packet.split_at_mut_checked(text_at).and_then(|(front, rest)| {
-        let text = rest.len().checked_sub(ICV_LEN)?;
-        let (text, icv) = rest.split_at_mut_checked(text)?;
-        Some((front, text, icv))
-    });
-    let Some((front, text, icv)) = parts else { return Err(Exhausted) };
-    // The lengths come from `sealed_len`, so none of these can fail.
-    let _ = header.emit(front);
-    if let Some(iv) = front.get_mut(HEADER_LEN..HEADER_LEN + sa.iv.wire_len())
-        && !iv.is_empty()
+
+    /// Bytes of a whole ESP packet around a payload of `payload` bytes.
+    pub(crate) const fn sealed(self, payload: usize) -> usize {
+        self.front() + ((payload + 2 + self.align) & !self.align) + self.icv
+    }
+
+    /// The largest payload whose ESP packet takes at most `room` bytes.
+    pub(crate) const fn room(self, room: usize) -> usize {
+        let Some(text) = room.checked_sub(self.front() + self.icv) else { return 0 };
+        (text & !self.align).saturating_sub(2)
+    }
+}
+
+/// A scheduled key with what surrounds its use.
+#[derive(Debug)]
+enum Scheduled {
+    Aead(Key, IvMode),
+    Separate(Box<Separate>),
+}
+
+impl Scheduled {
+    fn new(keys: &EspKeys) -> Scheduled {
+        match keys {
+            EspKeys::Aead { key, iv } => Scheduled::Aead(Key::new(key), *iv),
+            EspKeys::Separate { cipher, integrity, seed } => {
+                Scheduled::Separate(Box::new(Separate::new(cipher, integrity.as_ref(), *seed)))
+            }
+        }
+    }
+
+    fn sizes(&self) -> Sizes {
+        match self {
+            Scheduled::Aead(_, iv) => Sizes { iv: iv.wire_len(), icv: ICV_LEN, align: ALIGN - 1 },
+            Scheduled::Separate(keys) => {
+                Sizes { iv: keys.iv_len(), icv: keys.icv_len(), align: keys.block_len().max(ALIGN) - 1 }
+            }
+        }
+    }
+}
+
+/// ESP on the way out.
+#[derive(Debug)]
+pub(crate) struct EspOut {
+    spi: Spi,
+    keys: Scheduled,
+    pub(crate) sizes: Sizes,
+}
+
+impl EspOut {
+    pub(crate) fn new(spec: &EspSpec) -> EspOut {
+        let keys = Scheduled::new(&spec.keys);
+        EspOut { spi: spec.spi, sizes: keys.sizes(), keys }
+    }
+
+    /// Makes an ESP packet in place: `packet` is [`Sizes::sealed`] long and holds the payload at
+    /// [`Sizes::front`]; everything else is written here.
+    pub(crate) fn seal(
+        &self,
+        nonce: FreshNonce,
+        length: SequenceNumbers,
+        packet: &mut [u8],
+        payload: usize,
+        next: Protocol,
+    ) -> Result<(), Unsealable> {
+        let esn = Esn(nonce.value());
+        // The lengths come from `sealed`, so none of these can fail.
+        let _ = esp::Header { spi: self.spi, seq: esn.low() }.emit(packet);
+        let text_end = packet.len().checked_sub(self.sizes.icv).ok_or(Unsealable)?;
+        if let Some(trailer) = packet.get_mut(self.sizes.front() + payload..text_end) {
+            let _ = esp::emit_trailer(trailer, next);
+        }
+        match &self.keys {
+            Scheduled::Aead(key, iv) => seal(key, *iv, self.spi, nonce, length, packet),
+            Scheduled::Separate(keys) => keys.seal(esn, length, packet),
+        }
+    }
+}
+
+/// The rest of sealing with an AEAD suite.
+fn seal(
+    key: &Key,
+    iv: IvMode,
+    spi: Spi,
+    nonce: FreshNonce,
+    length: SequenceNumbers,
+    packet: &mut [u8],
+) -> Result<(), Unsealable> {
+    let esn = Esn(nonce.value());
+    let (front, sealed) = packet.split_at_mut_checked(HEADER_LEN + iv.wire_len()).ok_or(Unsealable)?;
+    let text = sealed.len().checked_sub(ICV_LEN).ok_or(Unsealable)?;
+    let (text, icv) = sealed.split_at_mut_checked(text).ok_or(Unsealable)?;
+    if iv == IvMode::Explicit
+        && let Some(iv) = front.get_mut(HEADER_LEN..)
     {
         iv.copy_from_slice(&esn.0.to_be_bytes());
     }
-    if let Some(trailer) = text.get_mut(payload..) {
-        let _ = esp::emit_trailer(trailer, next);
-    }
-    match sa.key.seal(nonce, Aad::new(sa.spi, esn, sa.sequence).bytes(), text) {
-        Ok(tag) => icv.copy_from_slice(&tag),
-        Err(_) => return Err(Exhausted),
-    }
+    let tag = key.seal(nonce, Aad::new(spi, esn, length).bytes(), text).map_err(|_| Unsealable)?;
+    icv.copy_from_slice(&tag);
     Ok(())
 }
 
-/// What [`open`] found: where the payload lies in the packet, and what it is.
+/// ESP on the way in.
 #[derive(Debug)]
-pub(crate) struct Opened {
-    pub(crate) esn: Esn,
-    pub(crate) at: usize,
-    pub(crate) len: usize,
-    pub(crate) next: Protocol,
-    pub(crate) proof: Authentic,
+pub(crate) struct EspIn {
+    spi: Spi,
+    keys: Scheduled,
+    sizes: Sizes,
+    pub(crate) received: Received,
 }
 
-/// Checks and decrypts an ESP packet in place. Looks at the replay window, never moves it.
-pub(crate) fn open(sa: &InboundSa, packet: &mut [u8], low: SeqLow) -> Result<Opened, Reason> {
-    let at = payload_at(sa.iv);
-    if packet.len() < at + 2 + ICV_LEN {
-        return Err(Reason::MalformedEsp);
+impl EspIn {
+    pub(crate) fn new(spec: &EspSpec, length: SequenceNumbers) -> EspIn {
+        let keys = Scheduled::new(&spec.keys);
+        EspIn { spi: spec.spi, sizes: keys.sizes(), keys, received: Received::new(length) }
     }
-    let esn = match sa.sequence {
-        SequenceNumbers::Bits32 => Esn(u64::from(low.0)),
-        SequenceNumbers::Bits64 => sa.window.infer(low),
-    };
-    sa.window.peek(esn).map_err(|refused| match refused {
-        Refused::TooOld => Reason::TooOld,
-        Refused::Duplicate => Reason::Replayed,
-    })?;
-    let (front, sealed) = packet.split_at_mut_checked(at).ok_or(Reason::MalformedEsp)?;
-    let iv = match sa.iv {
+
+    /// Checks and decrypts the ESP packet `inside`, in place; the window moves for an authentic one only.
+    pub(crate) fn open(&mut self, bytes: &mut [u8], inside: Inside) -> Result<Inside, Reason> {
+        let packet = bytes.get_mut(inside.range()).ok_or(Reason::MalformedEsp)?;
+        let header = esp::Header::parse(packet).map_err(|_| Reason::MalformedEsp)?.0;
+        if header.spi != self.spi {
+            return Err(Reason::UnknownSpi);
+        }
+        let front = self.sizes.front();
+        if packet.len() < front + 2 + self.sizes.icv {
+            return Err(Reason::MalformedEsp);
+        }
+        let esn = self.received.peek(header.seq)?;
+        let (text, checked) = match &self.keys {
+            Scheduled::Aead(key, iv) => open(key, *iv, self.spi, esn, self.received.length, packet)?,
+            Scheduled::Separate(keys) => keys.open(esn, self.received.length, packet)?,
+        };
+        let proof = checked.or(inside.proof).ok_or(Reason::Unprotected)?;
+        let newest = self.received.window.commit(esn, &proof);
+        let (payload, next) = esp::parse_trailer(text).map_err(|_| Reason::MalformedEsp)?;
+        let at = inside.at + front;
+        Ok(Inside { at, end: at + payload.len(), next, esn, newest, proof: Some(proof) })
+    }
+}
+
+/// The rest of opening with an AEAD suite: the text, which nothing but its own check vouches for.
+fn open<'a>(
+    key: &Key,
+    iv: IvMode,
+    spi: Spi,
+    esn: Esn,
+    length: SequenceNumbers,
+    packet: &'a mut [u8],
+) -> Result<(&'a [u8], Option<Authentic>), Reason> {
+    let (front, sealed) =
+        packet.split_at_mut_checked(HEADER_LEN + iv.wire_len()).ok_or(Reason::MalformedEsp)?;
+    let iv = match iv {
         IvMode::Implicit => esn.0,
         IvMode::Explicit => {
             let bytes = front.get(HEADER_LEN..).and_then(|iv| iv.try_into().ok());
             u64::from_be_bytes(bytes.ok_or(Reason::MalformedEsp)?)
         }
     };
-    let aad = Aad::new(sa.spi, esn, sa.sequence);
-    let text = sa.key.open(iv, aad.bytes(), sealed).map_err(|_| Reason::Forged)?;
-    let (payload, next) = esp::parse_trailer(text).map_err(|_| Reason::MalformedEsp)?;
-    Ok(Opened { esn, at, len: payload.len(), next, proof: Authentic(()) })
+    let aad = Aad::new(spi, esn, length);
+    let text = key.open(iv, aad.bytes(), sealed).map_err(|_| Reason::Forged)?;
+    Ok((text, Some(Authentic::checked())))
 }
 
 /// What the integrity check covers beside the text: SPI and sequence number, whole, in 8 or 12 bytes
@@ -141,72 +220,4 @@ impl Aad {
 mod vectors;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Payloads, PeerId, SaSpec};
-    use strait_crypto::{KeyMaterial, Suite};
-
-    fn spec(suite: Suite, iv: IvMode, sequence: SequenceNumbers) -> SaSpec {
-        let bytes: Vec<u8> = (0..suite.key_material_len()).map(|n| u8::try_from(n).unwrap()).collect();
-        SaSpec {
-            spi: Spi(0x0400_0001),
-            peer: PeerId(0),
-            key: KeyMaterial::new(suite, &bytes).unwrap(),
-            iv,
-            sequence,
-            payloads: Payloads::Standard,
-        }
-    }
-
-    #[test]
-    fn a_sealed_packet_opens_once_and_only_whole() {
-        let modes = [
-            (IvMode::Implicit, SequenceNumbers::Bits64),
-            (IvMode::Explicit, SequenceNumbers::Bits64),
-            (IvMode::Implicit, SequenceNumbers::Bits32),
-            (IvMode::Explicit, SequenceNumbers::Bits32),
-        ];
-        for (suite, (iv, sequence)) in
-            Suite::ALL.into_iter().flat_map(|suite| modes.map(|mode| (suite, mode)))
-        {
-            let spec = spec(suite, iv, sequence);
-            let (mut out, mut inn) = (OutboundSa::new(&spec), InboundSa::new(&spec));
-            for len in [0, 1, 2, 3, 20, 1400, 60_000] {
-                let mut packet = vec![0x5a; sealed_len(iv, len)];
-                seal(&mut out, &mut packet, len, Protocol::IPIP).unwrap();
-                let room = |less| payload_room(iv, packet.len() - less);
-                assert!((len == 0 || len > room(4)) && len <= room(0), "{len}");
-                let header = esp::Header::parse(&packet).unwrap().0;
-                let mut tampered = packet.clone();
-                *tampered.last_mut().unwrap() ^= 1;
-                assert_eq!(open(&inn, &mut tampered, header.seq).unwrap_err(), Reason::Forged);
-                let opened = open(&inn, &mut packet, header.seq).unwrap();
-                assert_eq!((opened.len, opened.next), (len, Protocol::IPIP));
-                assert!(packet[opened.at..opened.at + len].iter().all(|byte| *byte == 0x5a));
-                inn.window.commit(opened.esn, &opened.proof);
-                assert_eq!(open(&inn, &mut packet, header.seq).unwrap_err(), Reason::Replayed);
-            }
-            for len in 0..payload_at(iv) + 18 {
-                assert_eq!(open(&inn, &mut vec![0; len], SeqLow(99)).unwrap_err(), Reason::MalformedEsp);
-            }
-        }
-    }
-
-    #[test]
-    fn the_last_32_bit_number_is_the_last() {
-        let spec = spec(Suite::Aes128Gcm, IvMode::Explicit, SequenceNumbers::Bits32);
-        let mut out = OutboundSa::new(&spec);
-        out.nonces = strait_crypto::NonceCounter::starting_at(u64::from(u32::MAX));
-        let mut packet = vec![0; sealed_len(IvMode::Explicit, 20)];
-        seal(&mut out, &mut packet, 20, Protocol::IPIP).unwrap();
-        assert_eq!(esp::Header::parse(&packet).unwrap().0.seq, SeqLow(u32::MAX));
-        let mut inn = InboundSa::new(&spec);
-        let opened = open(&inn, &mut packet, SeqLow(u32::MAX)).unwrap();
-        inn.window.commit(opened.esn, &opened.proof);
-        // The number 0 of a next round is never taken for 2^32.
-        assert_eq!(open(&inn, &mut packet, SeqLow(0)).unwrap_err(), Reason::TooOld);
-        for _ in 0..3 {
-            assert_eq!(seal(&mut out, &mut packet, 20, Protocol::IPIP).unwrap_err(), Exhausted);
-        }
-    }
-}
+mod tests;

@@ -10,13 +10,18 @@
 //! 7. admit      is the source one of the peer's addresses                   admit.rs
 //! 8. coalesce   segments of one stream into one write                       coalesce.rs
 //! ```
+//!
+//! Packets directly behind IP are put together from their fragments first (direct.rs, reassembly.rs); AH is
+//! taken off before ESP (wrap.rs); an upper layer gets its headers back (upper_layer.rs).
 
 mod admit;
 mod assembly;
 mod coalesce;
+mod direct;
 mod fragment;
 mod order;
 mod payload;
+mod upper_layer;
 
 use std::collections::BTreeMap;
 use std::io::IoSlice;
@@ -27,12 +32,14 @@ use std::sync::Arc;
 use core::time::Duration;
 
 use strait_clock::Time;
-use strait_compress::Codecs;
-use strait_wire::{Spi, Tos, demux, esp as wire_esp, vnet};
+use strait_compress::{Codecs, Ipcomp};
+use strait_wire::{Protocol, Spi, Tos, demux, esp as wire_esp, ip, vnet};
 
 use crate::outbound;
 use crate::outer::outer_len;
-use crate::{Counters, InboundSa, Notice, PeerCounters, PeerId, Policies, Reason, esp};
+use crate::sa::SaId;
+use crate::wrap::Inside;
+use crate::{Counters, InboundSa, Mode, Notice, PeerCounters, PeerId, Policies, Reason};
 
 pub use crate::policy::Forwarding;
 use admit::Admission;
@@ -42,6 +49,7 @@ use coalesce::Run;
 pub use coalesce::UdpOffload;
 use fragment::Fragment;
 pub use order::Order;
+use upper_layer::UpperLayer;
 
 /// How often an unknown SPI is reported: a flood of forged ones must not become a flood of notices.
 const UNKNOWN_EVERY: Duration = Duration::from_millis(500);
@@ -86,13 +94,14 @@ pub trait Inlet {
 /// The receiving half of the data plane.
 #[derive(Debug)]
 pub struct Inbound {
-    sas: BTreeMap<Spi, Receiver>,
+    sas: BTreeMap<SaId, Receiver>,
     peers: BTreeMap<PeerId, Sender>,
     policies: Arc<Policies>,
     admission: Admission,
     run: Run,
     assembly: Assembly,
     codecs: Codecs,
+    ipcomp: Ipcomp,
     expanded: Box<[u8]>,
     unknown_at: Option<Time>,
     /// Whose packets are being taken apart, so that none of them has to be looked up.
@@ -111,6 +120,29 @@ struct Receiver {
     from: Option<SocketAddr>,
 }
 
+impl Receiver {
+    /// Steps 2 to 4, and what is counted of a packet of `wire` bytes; whom it is from, and what is left.
+    fn open(
+        &mut self,
+        bytes: &mut [u8],
+        inside: Inside,
+        wire: usize,
+        now: Time,
+        inlet: &mut impl Inlet,
+    ) -> Result<(PeerId, Inside), Reason> {
+        let sealed = inside.range().len() as u64;
+        let inside = self.sa.open(bytes, inside)?;
+        self.sa.usage.note(1, sealed, now);
+        self.counters.in_datagrams.add(1);
+        self.counters.in_wire.add(wire as u64);
+        if !self.confirmed {
+            self.confirmed = true;
+            inlet.notice(Notice::Confirmed(self.sa.peer, self.sa.spi));
+        }
+        Ok((self.sa.peer, inside))
+    }
+}
+
 /// What is remembered of a peer.
 #[derive(Debug)]
 struct Sender {
@@ -121,7 +153,7 @@ struct Sender {
 /// Where and how one payload came.
 #[derive(Clone, Copy, Debug)]
 struct Origin {
-    spi: Spi,
+    sa: SaId,
     peer: PeerId,
     tos: Tos,
     now: Time,
@@ -139,6 +171,7 @@ impl Inbound {
             run: Run::new(settings.udp_offload),
             assembly: Assembly::new(),
             codecs: Codecs::new(),
+            ipcomp: Ipcomp::new(),
             expanded: vec![0; payload::EXPANDED_MAX].into_boxed_slice(),
             unknown_at: None,
             heard: (PeerId(u32::MAX), Arc::default()),
@@ -193,31 +226,42 @@ impl Inbound {
         now: Time,
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
-        let packet = bytes.get_mut(range.clone()).ok_or(Reason::MalformedEsp)?;
+        let packet = bytes.get(range.clone()).unwrap_or_default();
         let (header, _) = wire_esp::Header::parse(packet).map_err(|_| Reason::MalformedEsp)?;
-        let Some(receiver) = self.sas.get_mut(&header.spi) else {
+        let Some(receiver) = self.sas.get_mut(&SaId::Spi(header.spi)) else {
             return self.unknown(from, header.spi, now, inlet);
         };
-        let opened = esp::open(&receiver.sa, packet, header.seq)?;
-        let newest = receiver.sa.window.commit(opened.esn, &opened.proof);
-        receiver.sa.usage.note(1, range.len() as u64, now);
-        receiver.counters.in_datagrams.add(1);
-        receiver.counters.in_wire.add((range.len() + outer_len(from)) as u64);
-        let (spi, peer) = (header.spi, receiver.sa.peer);
-        if !receiver.confirmed {
-            receiver.confirmed = true;
-            inlet.notice(Notice::Confirmed(peer, spi));
-        }
-        if self.heard.0 != peer {
-            self.heard = (peer, Arc::clone(&receiver.counters));
-        }
-        if newest && receiver.from != Some(from) {
+        let wire = range.len() + outer_len(from);
+        let inside = Inside::untouched(range.start, range.end, Protocol::ESP);
+        let (peer, inside) = receiver.open(bytes, inside, wire, now, inlet)?;
+        if inside.newest && receiver.from != Some(from) {
             receiver.from = Some(from);
             self.follow(peer, from, inlet);
         }
-        let start = range.start + opened.at;
-        let origin = Origin { spi, peer, tos, now };
-        self.payload(origin, opened.esn, opened.next, bytes, start..start + opened.len, inlet)
+        let origin = Origin { sa: SaId::Spi(header.spi), peer, tos, now };
+        self.inside(origin, inside, bytes, None, inlet)
+    }
+
+    /// What was inside the protocols, behind the headers `front` unless UDP carried it.
+    fn inside(
+        &mut self,
+        origin: Origin,
+        inside: Inside,
+        bytes: &mut [u8],
+        front: Option<(&[u8], ip::Front)>,
+        inlet: &mut impl Inlet,
+    ) -> Result<(), Reason> {
+        let Some(receiver) = self.sas.get(&origin.sa) else { return Err(Reason::UnknownSpi) };
+        if self.heard.0 != origin.peer {
+            self.heard = (origin.peer, Arc::clone(&receiver.counters));
+        }
+        match receiver.sa.mode {
+            Mode::Tunnel => self.payload(origin, inside.esn, inside.next, bytes, inside.range(), inlet),
+            Mode::Transport { from, to } => {
+                let layer = UpperLayer { front, from, to, next: inside.next };
+                self.upper_layer(origin, layer, bytes.get(inside.range()).unwrap_or_default(), inlet)
+            }
+        }
     }
 
     /// The peer is where its newest authentic packet came from.
@@ -256,10 +300,10 @@ impl Inbound {
             Order::RemovePeer(peer) => {
                 self.peers.remove(&peer);
                 let assembly = &mut self.assembly;
-                self.sas.retain(|spi, receiver| {
+                self.sas.retain(|id, receiver| {
                     let stays = receiver.sa.peer != peer;
                     if !stays {
-                        assembly.forget(*spi);
+                        assembly.forget(*id);
                     }
                     stays
                 });
@@ -272,11 +316,12 @@ impl Inbound {
                 let Some(sender) = self.peers.get(&sa.peer) else { return };
                 let counters = Arc::clone(&sender.counters);
                 let receiver = Receiver { sa: *sa, fragment: None, counters, confirmed: false, from: None };
-                self.sas.insert(receiver.sa.spi, receiver);
+                self.sas.insert(receiver.sa.id, receiver);
             }
             Order::Withdraw(spi) => {
-                self.sas.remove(&spi);
-                self.assembly.forget(spi);
+                let id = SaId::Spi(spi);
+                self.sas.remove(&id);
+                self.assembly.forget(id);
             }
         }
     }

@@ -1,14 +1,15 @@
-//! The IPsec data plane without I/O: policy, security associations, ESP, AGGFRAG bundles, Strait
-//! blocks, IPComp, the replay window.
+//! The IPsec data plane without I/O: policy, security associations, ESP, AH, IPComp, AGGFRAG bundles, Strait
+//! blocks, the replay window.
 //!
 //! Packets from the host enter at [`Outbound::packet`], datagrams from the network at
-//! [`Inbound::datagrams`]. Both halves own their state and share nothing but counters, so each can
+//! [`Inbound::datagrams`], and what comes directly behind IP at [`Inbound::ip_packet`]. Both halves own their state and share nothing but counters, so each can
 //! live in its own thread; what they are told comes as an [`outbound::Order`] or [`inbound::Order`],
 //! what they have to say leaves as a [`Notice`]. Time is an argument; nothing here reads a clock,
 //! a socket or a file.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod ah;
 mod counters;
 mod dropped;
 mod esp;
@@ -24,6 +25,8 @@ mod rules;
 mod sa;
 #[cfg(test)]
 mod sample;
+mod sequence;
+mod wrap;
 
 pub use counters::{CodecCounters, Counter, Counters, PeerCounters, RuleCounters, Tally};
 pub use dropped::{Drops, Reason};
@@ -33,4 +36,8 @@ pub use outbound::Outbound;
 pub use peer::{PeerId, PeerSpec};
 pub use policy::{Forwarding, Policies};
 pub use rules::{Domain, PortRange, Rule, RuleSet};
-pub use sa::{InboundSa, IvMode, OutboundSa, Payloads, SaSpec, SequenceNumbers, Usage};
+pub use sa::{
+    AhSpec, Carrier, EspKeys, EspSpec, Fragments, InboundSa, IpcompSpec, IvMode, Mode, OutboundSa, Payloads,
+    SaSpec, SequenceNumbers, Usage,
+};
+pub use sequence::Reserve;

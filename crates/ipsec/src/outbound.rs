@@ -13,6 +13,7 @@
 
 mod bundle;
 mod classify;
+mod cut;
 mod depart;
 mod emit;
 mod link;
@@ -21,13 +22,14 @@ mod path_mtu;
 mod plain;
 mod raw;
 mod squeeze;
+mod standard;
 mod train;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use strait_clock::{Deadline, Time};
-use strait_compress::{Chooser, Codecs};
+use strait_compress::{Chooser, Codecs, Ipcomp};
 use strait_scheduler::{Pacer, Rate};
 use strait_wire::ip::Version;
 use strait_wire::{Ecn, Tos, icmp, vnet};
@@ -39,8 +41,8 @@ use link::{Link, Waiting};
 pub use order::Order;
 use path_mtu::PathMtu;
 use plain::Plain;
-pub use train::Train;
 use train::TrainBuffer;
+pub use train::{Train, Via};
 
 /// How often the keeper of keys is asked again for an association that packets wait for.
 const ASK_EVERY: core::time::Duration = core::time::Duration::from_secs(1);
@@ -120,8 +122,11 @@ struct Works {
     edition: u32,
     chooser: Box<dyn Chooser>,
     codecs: Codecs,
+    ipcomp: Ipcomp,
     plain: Plain,
     squeezed: Box<[u8]>,
+    /// Where a packet is cut into outer fragments, once there was one.
+    cutting: Box<[u8]>,
     train: TrainBuffer,
     /// Whose datagrams are in the train.
     train_of: Option<PeerId>,
@@ -146,8 +151,10 @@ impl Outbound {
             edition: 0,
             chooser,
             codecs: Codecs::new(),
+            ipcomp: Ipcomp::new(),
             plain: Plain::new(),
             squeezed: vec![0; plain::BLOCK_MAX].into_boxed_slice(),
+            cutting: Box::default(),
             train: TrainBuffer::new(),
             train_of: None,
             up: settings.up.map(|rate| Pacer::new(rate, now)),
@@ -314,7 +321,7 @@ impl core::fmt::Debug for Outbound {
 
 fn install(link: &mut Link, sa: crate::OutboundSa, link_mtu: u16) {
     // Only a Strait peer answers probes; towards others the path is what the interface takes.
-    if sa.payloads == Payloads::Standard && link.spec.mtu.is_none() {
+    if !matches!(sa.payloads, Payloads::Strait { .. }) && link.spec.mtu.is_none() {
         link.path = PathMtu::fixed(link_mtu);
     }
     link.sa = Some(sa);
@@ -322,7 +329,7 @@ fn install(link: &mut Link, sa: crate::OutboundSa, link_mtu: u16) {
 }
 
 fn announce_mtu(link: &Link, outlet: &mut impl Outlet) {
-    let room = link.payload_room().max(INNER_MIN);
+    let room = link.packet_room().max(INNER_MIN);
     link.spec.counters.inner_mtu.store(room as u64, core::sync::atomic::Ordering::Relaxed);
     outlet.notice(Notice::InnerMtu(link.spec.id, u16::try_from(room).unwrap_or(u16::MAX)));
 }
@@ -332,15 +339,20 @@ fn too_big(link: &Link, packet: &SuperPacket<'_>, outlet: &mut impl Outlet) -> R
     let len = packet.len(0);
     // Before the search for the path's size is over, and for what may be cut, several datagrams
     // carry one packet; nobody is told a size that is about to change.
-    let cut =
-        link.takes_blocks() && (link.path.is_searching() || len <= INNER_MIN || !packet.ip().dont_fragment());
-    if link.sa.is_none() || cut || len <= link.payload_room() {
+    let cut = match link.sa.as_ref().map(|sa| sa.payloads) {
+        Some(Payloads::Strait { .. }) => {
+            link.path.is_searching() || len <= INNER_MIN || !packet.ip().dont_fragment()
+        }
+        Some(Payloads::Aggfrag) | None => true,
+        Some(Payloads::Standard(_)) => false,
+    };
+    if cut || link.carries(packet.ip(), len) {
         return Ok(());
     }
     let mut answer = [0; INNER_MIN];
     // What is cut for a Strait peer, and what IPv6 never announces, is not asked to shrink further.
     let least = if link.takes_blocks() || packet.ip().version() == Version::V6 { INNER_MIN } else { 0 };
-    let mtu = u16::try_from(link.payload_room().max(least)).unwrap_or(u16::MAX);
+    let mtu = u16::try_from(link.packet_room().max(least)).unwrap_or(u16::MAX);
     if let Some(len) = icmp::too_big(packet.ip().bytes(), mtu, packet.ip().dst(), &mut answer) {
         outlet.to_host(answer.get(..len).unwrap_or_default());
     }

@@ -1,76 +1,22 @@
-//! Security associations: one direction, one SPI, one key, one sequence (RFC 4301 section 4.1).
+//! Security associations: one direction, one key, one sequence (RFC 4301 section 4.1).
+
+mod spec;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use strait_clock::Time;
-use strait_compress::CodecSet;
-use strait_crypto::{Key, KeyMaterial, NonceCounter};
 use strait_wire::Spi;
 
 use crate::PeerId;
-use crate::replay::ReplayWindow;
+use crate::ah::{AhIn, AhOut};
+use crate::esp::{EspIn, EspOut};
+use crate::sequence::{Numbers, Reserve};
 
-/// Whether the initialization vector travels in each packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IvMode {
-    /// The sequence number is the IV and is not sent a second time (RFC 8750).
-    Implicit,
-    /// Eight bytes after the ESP header (RFC 4106, RFC 7634), for analysers and other peers.
-    Explicit,
-}
-
-impl IvMode {
-    /// Bytes it takes in a packet.
-    #[must_use]
-    pub const fn wire_len(self) -> usize {
-        match self {
-            IvMode::Implicit => 0,
-            IvMode::Explicit => strait_wire::esp::IV_LEN,
-        }
-    }
-}
-
-/// How long the sequence number is that the integrity check covers (RFC 4303 section 2.2.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SequenceNumbers {
-    /// 32 bits, all of them sent, for peers that know no others; the association ends with the last.
-    Bits32,
-    /// 64 bits, the upper half known to both ends.
-    Bits64,
-}
-
-/// What the receiver of an SA understands inside ESP, beside raw IP packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Payloads {
-    /// Raw packets, AGGFRAG bundles and Strait blocks in these codecs, each block at most
-    /// `block_cap` bytes when expanded.
-    Strait {
-        /// Codecs the receiver can expand.
-        codecs: CodecSet,
-        /// Most bytes a block may expand to.
-        block_cap: u32,
-    },
-    /// Raw packets and IPComp with DEFLATE (RFC 3173, RFC 2394), nothing private.
-    Standard,
-}
-
-/// Everything that makes a security association.
-#[derive(Debug)]
-pub struct SaSpec {
-    /// Chosen by the receiver.
-    pub spi: Spi,
-    /// Whom it leads to or comes from.
-    pub peer: PeerId,
-    /// Key and salt.
-    pub key: KeyMaterial,
-    /// Where the IV is.
-    pub iv: IvMode,
-    /// How long its sequence numbers are.
-    pub sequence: SequenceNumbers,
-    /// What may be inside.
-    pub payloads: Payloads,
-}
+pub(crate) use spec::SaId;
+pub use spec::{
+    AhSpec, Carrier, EspKeys, EspSpec, Fragments, IpcompSpec, IvMode, Mode, Payloads, SaSpec, SequenceNumbers,
+};
 
 /// What one SA has carried, written by the packet path and read by whoever keeps the keys.
 #[derive(Debug, Default)]
@@ -81,7 +27,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// ESP packets, which is also the last sequence number of an outbound SA.
+    /// Packets sealed or opened; of an outbound SA that began with number 1 also its last number.
     #[must_use]
     pub fn packets(&self) -> u64 {
         self.packets.load(Ordering::Relaxed)
@@ -111,15 +57,17 @@ impl Usage {
     }
 }
 
-/// The sending half: the key with the only counter that feeds it.
+/// The sending half: the keys with the only counter that feeds them.
 #[derive(Debug)]
 pub struct OutboundSa {
     pub(crate) spi: Spi,
     pub(crate) peer: PeerId,
-    pub(crate) key: Key,
-    pub(crate) nonces: NonceCounter,
-    pub(crate) iv: IvMode,
-    pub(crate) sequence: SequenceNumbers,
+    pub(crate) ah: Option<AhOut>,
+    pub(crate) esp: Option<EspOut>,
+    pub(crate) numbers: Numbers,
+    pub(crate) mode: Mode,
+    pub(crate) carrier: Carrier,
+    pub(crate) fragments: Fragments,
     pub(crate) payloads: Payloads,
     pub(crate) usage: Arc<Usage>,
 }
@@ -129,18 +77,26 @@ impl OutboundSa {
     #[must_use]
     pub fn new(spec: &SaSpec) -> OutboundSa {
         OutboundSa {
-            spi: spec.spi,
+            spi: spec.spi(),
             peer: spec.peer,
-            key: Key::new(&spec.key),
-            nonces: NonceCounter::new(),
-            iv: spec.iv,
-            sequence: spec.sequence,
+            ah: spec.ah.as_ref().map(|ah| AhOut::new(ah, spec)),
+            esp: spec.esp.as_ref().map(EspOut::new),
+            numbers: Numbers::new(spec.sequence),
+            mode: spec.mode,
+            carrier: spec.carrier,
+            fragments: spec.fragments,
             payloads: spec.payloads,
             usage: Arc::default(),
         }
     }
 
-    /// Its number.
+    /// The same, going on where an earlier run stopped, with no number that is not reserved.
+    #[must_use]
+    pub fn within(self, reserve: Reserve) -> OutboundSa {
+        OutboundSa { numbers: self.numbers.within(reserve), ..self }
+    }
+
+    /// The SPI of its outermost protocol, or 0.
     #[must_use]
     pub const fn spi(&self) -> Spi {
         self.spi
@@ -159,16 +115,16 @@ impl OutboundSa {
     }
 }
 
-/// The receiving half: the key with its replay window.
+/// The receiving half: the keys with their replay windows.
 #[derive(Debug)]
 pub struct InboundSa {
+    pub(crate) id: SaId,
     pub(crate) spi: Spi,
     pub(crate) peer: PeerId,
-    pub(crate) key: Key,
-    pub(crate) iv: IvMode,
-    pub(crate) sequence: SequenceNumbers,
+    pub(crate) ah: Option<AhIn>,
+    pub(crate) esp: Option<EspIn>,
+    pub(crate) mode: Mode,
     pub(crate) payloads: Payloads,
-    pub(crate) window: ReplayWindow,
     pub(crate) usage: Arc<Usage>,
 }
 
@@ -177,18 +133,18 @@ impl InboundSa {
     #[must_use]
     pub fn new(spec: &SaSpec) -> InboundSa {
         InboundSa {
-            spi: spec.spi,
+            id: spec.id(),
+            spi: spec.spi(),
             peer: spec.peer,
-            key: Key::new(&spec.key),
-            iv: spec.iv,
-            sequence: spec.sequence,
+            ah: spec.ah.as_ref().map(|ah| AhIn::new(ah, spec)),
+            esp: spec.esp.as_ref().map(|esp| EspIn::new(esp, spec.sequence)),
+            mode: spec.mode,
             payloads: spec.payloads,
-            window: ReplayWindow::new(),
             usage: Arc::default(),
         }
     }
 
-    /// Its number.
+    /// The SPI of its outermost protocol, or 0.
     #[must_use]
     pub const fn spi(&self) -> Spi {
         self.spi

@@ -17,7 +17,7 @@ use crate::offload::SuperPacket;
 use crate::outbound::{self, Outlet, Refused, Train};
 use crate::{
     Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
-    PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec, SequenceNumbers,
+    PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
 };
 
 /// RFC 1071 section 4.1, word by word; not complemented.
@@ -230,14 +230,8 @@ pub(crate) fn endpoint() -> SocketAddr {
 pub(crate) const STRAIT: Payloads = Payloads::Strait { codecs: CodecSet::ALL, block_cap: 65_536 };
 
 pub(crate) fn sa_spec(payloads: Payloads) -> SaSpec {
-    SaSpec {
-        spi: SPI,
-        peer: PEER,
-        key: KeyMaterial::new(Suite::Aes128Gcm, &[7; 20]).unwrap(),
-        iv: IvMode::Implicit,
-        sequence: SequenceNumbers::Bits64,
-        payloads,
-    }
+    let key = KeyMaterial::new(Suite::Aes128Gcm, &[7; 20]).unwrap();
+    SaSpec::session(PEER, SPI, key, IvMode::Implicit, payloads)
 }
 
 /// A rule for one destination port.

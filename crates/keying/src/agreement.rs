@@ -32,7 +32,7 @@ impl Agreement {
         let standard = mine.format == Format::Standard || theirs.format == Format::Standard;
         let payloads = |reader: &Capabilities| {
             if standard {
-                return Payloads::Standard;
+                return Payloads::STANDARD;
             }
             // The smaller cap serves both ways: neither builds what it would not itself take.
             Payloads::Strait { codecs: reader.codecs, block_cap: mine.block_cap.min(theirs.block_cap) }
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(agreed.inbound, Payloads::Strait { codecs: CodecSet::ALL, block_cap: 1000 });
         assert_eq!(agreed.outbound, Payloads::Strait { codecs: theirs.codecs, block_cap: 1000 });
         let standard = Capabilities { format: Format::Standard, ..capabilities() };
-        assert_eq!(Agreement::of(&mine, &standard).unwrap().inbound, Payloads::Standard);
+        assert_eq!(Agreement::of(&mine, &standard).unwrap().inbound, Payloads::STANDARD);
         let none = Capabilities { suites: SuiteSet::EMPTY, ..capabilities() };
         assert_eq!(Agreement::of(&mine, &none), None);
     }

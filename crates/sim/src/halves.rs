@@ -12,7 +12,7 @@ use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
 use strait_ipsec::outbound::{self, Outlet, Refused, Train};
 use strait_ipsec::{
     Counters, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters, PeerSpec,
-    Policies, Reason, Rule, RuleSet, SaSpec, SequenceNumbers,
+    Policies, Reason, Rule, RuleSet, SaSpec,
 };
 use strait_scheduler::Rate;
 use strait_wire::{Esn, Protocol, Spi, Tos, esp, vnet};
@@ -211,14 +211,7 @@ fn behind(node: NodeId) -> Arc<Policies> {
 
 fn sa(settings: &HalvesSettings, peer: NodeId) -> Option<SaSpec> {
     let key = material(settings.suite)?;
-    Some(SaSpec {
-        spi: SPI,
-        peer: peer.peer(),
-        key,
-        iv: settings.iv,
-        sequence: SequenceNumbers::Bits64,
-        payloads: settings.payloads,
-    })
+    Some(SaSpec::session(peer.peer(), SPI, key, settings.iv, settings.payloads))
 }
 
 fn material(suite: Suite) -> Option<KeyMaterial> {

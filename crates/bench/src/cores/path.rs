@@ -11,7 +11,7 @@ use strait_crypto::{KeyMaterial, Suite};
 use strait_ipsec::outbound::{Order, Outlet, Refused, Train};
 use strait_ipsec::{
     Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
-    PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec, SequenceNumbers, inbound, outbound,
+    PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec, inbound, outbound,
 };
 use strait_wire::{Spi, Tos, vnet};
 
@@ -61,14 +61,8 @@ struct Host {
 impl Path {
     /// Halves with the suite that this machine is fastest with and, if given, a rule for everything.
     pub(super) fn new(suite: Suite, method: Option<Method>) -> Path {
-        let spec = SaSpec {
-            spi: SPI,
-            peer: PEER,
-            key: key(suite),
-            iv: IvMode::Implicit,
-            sequence: SequenceNumbers::Bits64,
-            payloads: Payloads::Strait { codecs: CodecSet::ALL, block_cap: 65_536 },
-        };
+        let payloads = Payloads::Strait { codecs: CodecSet::ALL, block_cap: 65_536 };
+        let spec = SaSpec::session(PEER, SPI, key(suite), IvMode::Implicit, payloads);
         let counters = Arc::new(Counters::default());
         let now = Time::from_nanos(1);
         let mut path = Path {

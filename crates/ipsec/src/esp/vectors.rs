@@ -5,7 +5,8 @@ use strait_wire::esp::Header;
 use strait_wire::ip::Packet;
 use strait_wire::{Esn, Protocol, SeqLow, Spi};
 
-use super::{Authentic, open};
+use crate::replay::Authentic;
+use crate::wrap::Inside;
 use crate::{InboundSa, IvMode, Payloads, PeerId, SaSpec, SequenceNumbers};
 
 /// Bytes written in hex, spaces and line ends between them.
@@ -15,14 +16,16 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 fn sa(suite: Suite, key: &[u8], spi: Spi, sequence: SequenceNumbers) -> InboundSa {
-    InboundSa::new(&SaSpec {
-        spi,
-        peer: PeerId(0),
-        key: KeyMaterial::new(suite, key).unwrap(),
-        iv: IvMode::Explicit,
-        sequence,
-        payloads: Payloads::Standard,
-    })
+    let key = KeyMaterial::new(suite, key).unwrap();
+    let session = SaSpec::session(PeerId(0), spi, key, IvMode::Explicit, Payloads::STANDARD);
+    InboundSa::new(&SaSpec { sequence, ..session })
+}
+
+/// Opens a whole ESP packet: its number, what it is and what was inside.
+fn open(sa: &mut InboundSa, mut packet: Vec<u8>) -> (Esn, Protocol, Vec<u8>) {
+    let inside = Inside::untouched(0, packet.len(), Protocol::ESP);
+    let inside = sa.open(&mut packet, inside).unwrap();
+    (inside.esn, inside.next, packet[inside.range()].to_vec())
 }
 
 /// The section of the vector file under `title`.
@@ -35,13 +38,11 @@ fn section(title: &str) -> Vec<u8> {
 #[test]
 fn the_packet_of_rfc_7634_opens() {
     let key = section("KEYMAT");
-    let sa = sa(Suite::ChaCha20Poly1305, &key, Spi(0x0102_0304), SequenceNumbers::Bits32);
-    let mut packet = section("ESP packet").split_off(20);
+    let mut sa = sa(Suite::ChaCha20Poly1305, &key, Spi(0x0102_0304), SequenceNumbers::Bits32);
+    let packet = section("ESP packet").split_off(20);
     let header = Header::parse(&packet).unwrap().0;
     assert_eq!((header.spi, header.seq), (Spi(0x0102_0304), SeqLow(5)));
-    let opened = open(&sa, &mut packet, header.seq).unwrap();
-    assert_eq!((opened.esn, opened.next), (Esn(5), Protocol::IPIP));
-    assert_eq!(packet[opened.at..opened.at + opened.len], section("Source Packet"));
+    assert_eq!(open(&mut sa, packet), (Esn(5), Protocol::IPIP, section("Source Packet")));
 }
 
 /// A file of vectors that cannot be part of the project.
@@ -59,14 +60,15 @@ fn field(file: &str, case: &str, field: &str) -> String {
 /// Opens `sealed`, the packet behind SPI and sequence number, as the one numbered `esn`.
 fn opens(mut sa: InboundSa, esn: Esn, sealed: &[u8]) -> (Vec<u8>, Protocol) {
     if esn.high() > 0 {
-        sa.window.commit(Esn(esn.0 - 1), &Authentic(()));
+        let window = &mut sa.esp.as_mut().unwrap().received.window;
+        window.commit(Esn(esn.0 - 1), &Authentic::checked());
     }
     let mut packet = vec![0; 8];
     Header { spi: sa.spi, seq: esn.low() }.emit(&mut packet).unwrap();
     packet.extend(sealed);
-    let opened = open(&sa, &mut packet, esn.low()).unwrap();
-    assert_eq!(opened.esn, esn);
-    (packet[opened.at..opened.at + opened.len].to_vec(), opened.next)
+    let (opened, next, payload) = open(&mut sa, packet);
+    assert_eq!(opened, esn);
+    (payload, next)
 }
 
 #[test]

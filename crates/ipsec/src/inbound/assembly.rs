@@ -4,9 +4,10 @@
 use core::time::Duration;
 
 use strait_clock::Time;
-use strait_wire::{Ecn, Esn, Spi, block};
+use strait_wire::{Ecn, Esn, block};
 
 use crate::Reason;
+use crate::sa::SaId;
 
 /// Blocks in the making at once, over all peers: reordering spans a block or two, loss leaves some.
 const SLOTS: usize = 16;
@@ -29,7 +30,7 @@ pub(crate) struct Whole<'a> {
 /// Where one part came from and when.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
-    pub(crate) spi: Spi,
+    pub(crate) sa: SaId,
     pub(crate) esn: Esn,
     pub(crate) ecn: Ecn,
     pub(crate) now: Time,
@@ -37,7 +38,7 @@ pub(crate) struct Arrival {
 
 #[derive(Debug)]
 struct Slot {
-    key: Option<(Spi, u16)>,
+    key: Option<(SaId, u16)>,
     codec: u8,
     parts: usize,
     got: usize,
@@ -98,15 +99,15 @@ impl Assembly {
     }
 
     /// Forgets what came on an association that is gone.
-    pub(crate) fn forget(&mut self, spi: Spi) {
+    pub(crate) fn forget(&mut self, sa: SaId) {
         for slot in &mut self.slots {
-            slot.key.take_if(|(of, _)| *of == spi);
+            slot.key.take_if(|(of, _)| *of == sa);
         }
     }
 
     /// The slot of this part's block, an empty one if it is the block's first.
     fn slot_for(&mut self, arrival: Arrival, header: block::Header, lost: &mut u64) -> usize {
-        let key = (arrival.spi, header.id);
+        let key = (arrival.sa, header.id);
         let mut best = None;
         for (at, slot) in self.slots.iter_mut().enumerate() {
             if slot.key.is_some() && slot.is_over(key, arrival) {
@@ -157,13 +158,13 @@ impl Slot {
     }
 
     /// Whether what is missing will not come any more, as `arrival` of a part of `key` shows.
-    fn is_over(&self, key: (Spi, u16), arrival: Arrival) -> bool {
+    fn is_over(&self, key: (SaId, u16), arrival: Arrival) -> bool {
         let again = self.key == Some(key) && self.esn.0.abs_diff(arrival.esn.0) > SPREAD_MAX;
         again || self.started + PATIENCE < arrival.now
     }
 
     fn start(&mut self, arrival: Arrival, header: block::Header) {
-        self.key = Some((arrival.spi, header.id));
+        self.key = Some((arrival.sa, header.id));
         self.codec = header.codec;
         self.parts = usize::from(header.parts);
         self.got = 0;
@@ -196,6 +197,8 @@ pub(super) fn worst(one: Ecn, other: Ecn) -> Ecn {
 
 #[cfg(test)]
 mod tests {
+    use strait_wire::Spi;
+
     use super::*;
 
     fn header(id: u16, part: u8, parts: u8) -> block::Header {
@@ -203,7 +206,7 @@ mod tests {
     }
 
     fn arrival(esn: u64, at: u64) -> Arrival {
-        Arrival { spi: Spi(1), esn: Esn(esn), ecn: Ecn::NotEct, now: Time::from_millis(at) }
+        Arrival { sa: SaId::Spi(Spi(1)), esn: Esn(esn), ecn: Ecn::NotEct, now: Time::from_millis(at) }
     }
 
     fn add(
@@ -276,8 +279,8 @@ mod tests {
     fn what_came_on_an_association_that_is_gone_is_forgotten() {
         let mut assembly = Assembly::new();
         add(&mut assembly, 1, 0, 2, 0).0.unwrap();
-        assembly.forget(Spi(2));
-        assembly.forget(Spi(1));
+        assembly.forget(SaId::Spi(Spi(2)));
+        assembly.forget(SaId::Spi(Spi(1)));
         assert_eq!(add(&mut assembly, 1, 1, 2, 0), (Ok(None), 0));
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use strait_compress::{Codec, ExpandError, Expander};
+use strait_compress::{Algorithm, Codec, ExpandError, Expander};
 use strait_wire::aggfrag::{self, Block, Subtype};
 use strait_wire::ip::{self, Packet};
 use strait_wire::{Cpi, Ecn, Esn, Protocol, block, ipcomp, probe, tos};
@@ -38,7 +38,7 @@ impl Inbound {
     }
 
     /// One IP packet: checked, marked, and on its way to the host.
-    fn packet(
+    pub(super) fn packet(
         &mut self,
         origin: Origin,
         bytes: &mut [u8],
@@ -135,7 +135,7 @@ impl Inbound {
     }
 
     fn start(&mut self, origin: Origin, esn: Esn, bytes: &[u8]) {
-        let Some(receiver) = self.sas.get_mut(&origin.spi) else { return };
+        let Some(receiver) = self.sas.get_mut(&origin.sa) else { return };
         let fragment = receiver.fragment.get_or_insert_with(|| Box::new(Fragment::new()));
         if fragment.start(esn, origin.tos.ecn(), bytes) {
             self.counters.refuse(Reason::FragmentIncomplete);
@@ -152,7 +152,7 @@ impl Inbound {
         inlet: &mut impl Inlet,
     ) {
         let more = bytes.get(range).unwrap_or_default();
-        let Some(mut fragment) = self.sas.get_mut(&origin.spi).and_then(|receiver| receiver.fragment.take())
+        let Some(mut fragment) = self.sas.get_mut(&origin.sa).and_then(|receiver| receiver.fragment.take())
         else {
             return self.counters.refuse(Reason::FragmentIncomplete);
         };
@@ -175,7 +175,7 @@ impl Inbound {
         if complete {
             fragment.finish();
         }
-        if let Some(receiver) = self.sas.get_mut(&origin.spi) {
+        if let Some(receiver) = self.sas.get_mut(&origin.sa) {
             receiver.fragment = Some(fragment);
         }
     }
@@ -197,7 +197,7 @@ impl Inbound {
             (expand(&mut self.codecs, codec, part, &mut self.expanded, cap)?, origin.tos.ecn())
         } else {
             let mut lost = 0;
-            let arrival = Arrival { spi: origin.spi, esn, ecn: origin.tos.ecn(), now: origin.now };
+            let arrival = Arrival { sa: origin.sa, esn, ecn: origin.tos.ecn(), now: origin.now };
             let added = self.assembly.add(arrival, header, part, &mut lost);
             self.counters.drops.count(Reason::BlockIncomplete, lost);
             let Some(Whole { bytes, ecn }) = added? else { return Ok(()) };
@@ -212,7 +212,7 @@ impl Inbound {
 
     /// The most that a block may expand to, if its codec was agreed.
     fn cap(&self, origin: Origin, codec: Codec) -> Result<usize, Reason> {
-        let payloads = self.sas.get(&origin.spi).map(|receiver| receiver.sa.payloads);
+        let payloads = self.sas.get(&origin.sa).map(|receiver| receiver.sa.payloads);
         let Some(Payloads::Strait { codecs, block_cap }) = payloads else {
             return Err(Reason::UnknownPayload);
         };
@@ -261,25 +261,39 @@ impl Inbound {
         range: Range<usize>,
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
-        let payload = bytes.get(range).unwrap_or_default();
-        let (header, squeezed) = ipcomp::Header::parse(payload).map_err(|_| Reason::MalformedBlock)?;
-        if header.cpi != Cpi::DEFLATE {
-            return Err(Reason::UnknownCodec);
-        }
-        if !matches!(header.next, Protocol::IPIP | Protocol::IPV6) {
-            return Err(Reason::UnknownPayload);
-        }
-        let cap = match self.sas.get(&origin.spi).map(|receiver| receiver.sa.payloads) {
-            Some(Payloads::Standard) => EXPANDED_MAX,
-            _ => self.cap(origin, Codec::Deflate)?,
-        };
-        let len = expand(&mut self.codecs, Codec::Deflate, squeezed, &mut self.expanded, cap)?;
-        self.finish(bytes, inlet);
         let mut expanded = core::mem::take(&mut self.expanded);
-        let result = self.packet(origin, &mut expanded, 0..len, inlet);
+        let found = self.decompress(origin, bytes.get(range).unwrap_or_default(), &mut expanded);
+        self.finish(bytes, inlet);
+        let result = found.and_then(|(next, len)| match next {
+            Protocol::IPIP | Protocol::IPV6 => self.packet(origin, &mut expanded, 0..len, inlet),
+            _ => Err(Reason::UnknownPayload),
+        });
         self.finish(&mut expanded, inlet);
         self.expanded = expanded;
         result
+    }
+
+    /// Expands what IPComp compressed, if the association takes it, and says what it is and how long.
+    pub(super) fn decompress(
+        &mut self,
+        origin: Origin,
+        payload: &[u8],
+        expanded: &mut [u8],
+    ) -> Result<(Protocol, usize), Reason> {
+        let (header, squeezed) = ipcomp::Header::parse(payload).map_err(|_| Reason::MalformedBlock)?;
+        let (algorithm, cap) = match self.sas.get(&origin.sa).map(|receiver| receiver.sa.payloads) {
+            Some(Payloads::Standard(Some(agreed))) if header.cpi == agreed.cpi => {
+                (agreed.algorithm, EXPANDED_MAX)
+            }
+            Some(Payloads::Strait { .. }) if header.cpi == Cpi::DEFLATE => {
+                (Algorithm::Deflate, self.cap(origin, Codec::Deflate)?)
+            }
+            _ => return Err(Reason::UnknownCodec),
+        };
+        let room = cap.min(expanded.len());
+        let into = expanded.get_mut(..room).ok_or(Reason::BlockTooLong)?;
+        let len = self.ipcomp.expand(algorithm, squeezed, into).map_err(refused)?;
+        Ok((header.next, len))
     }
 }
 
@@ -312,8 +326,12 @@ fn expand(
     cap: usize,
 ) -> Result<usize, Reason> {
     let into = into.get_mut(..cap).ok_or(Reason::BlockTooLong)?;
-    codecs.expand(codec, from, into).map_err(|error| match error {
+    codecs.expand(codec, from, into).map_err(refused)
+}
+
+fn refused(error: ExpandError) -> Reason {
+    match error {
         ExpandError::TooLong { .. } => Reason::BlockTooLong,
         _ => Reason::MalformedBlock,
-    })
+    }
 }

@@ -5,7 +5,8 @@ use strait_wire::{Cpi, Ecn, Protocol, Spi, Tos, aggfrag, block, esp as wire_esp,
 
 use super::Order;
 use crate::sample::{PEER, Receiver, SPI, STRAIT, Shape, endpoint, sa_spec};
-use crate::{Notice, OutboundSa, Payloads, Reason, esp, outbound};
+use crate::wrap::Head;
+use crate::{Notice, OutboundSa, Payloads, Reason, outbound};
 
 /// The peer's key, sealing whatever a test likes.
 struct Hand(OutboundSa);
@@ -16,10 +17,10 @@ impl Hand {
     }
 
     fn seal(&mut self, next: Protocol, payload: &[u8]) -> Vec<u8> {
-        let mut packet = vec![0; esp::sealed_len(self.0.iv, payload.len())];
-        let at = esp::payload_at(self.0.iv);
+        let mut packet = vec![0; self.0.sealed_len(0, payload.len())];
+        let at = self.0.payload_at(0);
         packet[at..at + payload.len()].copy_from_slice(payload);
-        esp::seal(&mut self.0, &mut packet, payload.len(), next).unwrap();
+        self.0.seal(Head::Fresh(Tos(0)), &mut packet, payload.len(), next).unwrap();
         packet
     }
 }
@@ -115,7 +116,7 @@ proptest! {
         strait in any::<bool>(),
     ) {
         let kinds = [4, 41, 59, 108, 144, 144, 144, 144];
-        let (sa, len) = (if strait { STRAIT } else { Payloads::Standard }, payloads.len());
+        let (sa, len) = (if strait { STRAIT } else { Payloads::STANDARD }, payloads.len());
         let sent: Vec<_> = payloads
             .into_iter()
             .map(|(kind, mut payload)| {
@@ -237,7 +238,7 @@ fn blocks_are_held_to_what_was_agreed() {
         let rubbish = what.starts_with("rubbish");
         assert_eq!(receiver.site.packets.len(), usize::from(reason.is_none() || rubbish), "{what}");
     }
-    let standard = one(Payloads::Standard, Protocol::AGGFRAG, &block(2, 1, 0, 1, &whole));
+    let standard = one(Payloads::STANDARD, Protocol::AGGFRAG, &block(2, 1, 0, 1, &whole));
     assert_eq!(standard.drops(Reason::UnknownPayload), 1);
 }
 
@@ -268,7 +269,7 @@ fn ipcomp_is_one_deflated_packet() {
     let no_deflate = Payloads::Strait { codecs: CodecSet::EMPTY.with(Codec::Zstd), block_cap: 65_536 };
     let capped = Payloads::Strait { codecs: CodecSet::ALL, block_cap: 500 };
     for (what, sa, payload, reason) in [
-        ("as it should be", Payloads::Standard, header(Protocol::IPIP, Cpi::DEFLATE, &deflated), None),
+        ("as it should be", Payloads::STANDARD, header(Protocol::IPIP, Cpi::DEFLATE, &deflated), None),
         ("agreed", STRAIT, header(Protocol::IPIP, Cpi::DEFLATE, &deflated), None),
         (
             "not agreed",
@@ -277,20 +278,20 @@ fn ipcomp_is_one_deflated_packet() {
             Some(Reason::UnknownCodec),
         ),
         ("over the cap", capped, header(Protocol::IPIP, Cpi::DEFLATE, &deflated), Some(Reason::BlockTooLong)),
-        ("LZS", Payloads::Standard, header(Protocol::IPIP, Cpi::LZS, &deflated), Some(Reason::UnknownCodec)),
+        ("LZS", Payloads::STANDARD, header(Protocol::IPIP, Cpi::LZS, &deflated), Some(Reason::UnknownCodec)),
         (
             "TCP inside",
-            Payloads::Standard,
+            Payloads::STANDARD,
             header(Protocol::TCP, Cpi::DEFLATE, &deflated),
             Some(Reason::UnknownPayload),
         ),
         (
             "rubbish",
-            Payloads::Standard,
+            Payloads::STANDARD,
             header(Protocol::IPIP, Cpi::DEFLATE, &[0xff; 40]),
             Some(Reason::MalformedBlock),
         ),
-        ("no header", Payloads::Standard, vec![4, 0, 0], Some(Reason::MalformedBlock)),
+        ("no header", Payloads::STANDARD, vec![4, 0, 0], Some(Reason::MalformedBlock)),
     ] {
         let receiver = one(sa, Protocol::IPCOMP, &payload);
         assert_eq!(receiver.site.packets.len(), usize::from(reason.is_none()), "{what}");

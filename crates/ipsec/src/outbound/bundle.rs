@@ -1,19 +1,16 @@
-//! Whole packets without a block around them: several in a datagram where they fit (RFC 9347), or
-//! each in its own, or, for a peer that knows nothing private, as IPComp (RFC 3173).
+//! Whole packets without a block around them: several in a datagram where they fit, or each in its own,
+//! or one in several (RFC 9347).
 
-use strait_compress::{Codec, Compressor, Method, THRESHOLD};
+use strait_compress::Codec;
 use strait_wire::ip::Packet;
-use strait_wire::{Cpi, Protocol, Tos, aggfrag, block, ipcomp};
+use strait_wire::{Protocol, Tos, aggfrag, block};
 
 use super::link::Link;
 use super::plain::{Plain, joined};
 use super::raw::next_header;
-use super::squeeze::{Attempt, put};
+use super::squeeze::put;
 use super::{Lost, Outlet, Way, Works};
 use crate::Reason;
-
-/// Longest packet that is sent as IPComp: Linux, the usual peer, follows DEFLATE no further back.
-const IPCOMP_MAX: usize = 2048;
 
 impl Works {
     /// The gathered packets without compression: several in a datagram where they fit.
@@ -42,58 +39,29 @@ impl Works {
 
     /// One whole packet in a datagram of its own, or in several if no datagram carries it.
     fn single(&mut self, way: &mut Way<'_, impl Outlet>, packet: &[u8], tos: Tos) -> Result<(), Reason> {
+        if !way.link.takes_raw() {
+            return self.pieces(way, packet, tos);
+        }
         if packet.len() > way.link.payload_room() {
             return self.parts(way, Codec::None, packet, tos);
         }
         self.emit(way, next_header(packet), packet.len(), tos, |payload| put(payload, 0, packet))
     }
 
-    /// The one gathered packet, for a peer that knows nothing private: as IPComp (RFC 3173) if that is
-    /// asked for and smaller.
-    pub(super) fn standard(&mut self, way: &mut Way<'_, impl Outlet>, method: Method) -> Result<(), Lost> {
-        let plain = core::mem::replace(&mut self.plain, Plain::lent());
-        let packet = plain.bytes();
-        let tried = method.codec == Codec::Deflate && (THRESHOLD..=IPCOMP_MAX).contains(&packet.len());
-        let sent = if packet.len() > way.link.payload_room() {
-            Err(Reason::TooBig)
-        } else if tried {
-            self.ipcomp(way, method, &plain)
-        } else {
-            self.single(way, packet, plain.tos())
-        };
-        if sent.is_ok() {
-            way.link.note_sent(plain.packets(), packet.len());
+    /// One whole packet for a peer that knows nothing but AGGFRAG: in as many payloads as it takes, each saying
+    /// how much of it is still to come (RFC 9347 section 2.2.1).
+    fn pieces(&mut self, way: &mut Way<'_, impl Outlet>, packet: &[u8], tos: Tos) -> Result<(), Reason> {
+        let room = way.link.payload_room().saturating_sub(aggfrag::PLAIN_LEN).max(1);
+        let mut rest = packet.len();
+        for piece in packet.chunks(room) {
+            let offset = if rest == packet.len() { 0 } else { u16::try_from(rest).unwrap_or(u16::MAX) };
+            self.emit(way, Protocol::AGGFRAG, aggfrag::PLAIN_LEN + piece.len(), tos, |payload| {
+                let _ = aggfrag::emit_plain(payload, offset);
+                put(payload, aggfrag::PLAIN_LEN, piece);
+            })?;
+            rest -= piece.len();
         }
-        let packets = plain.packets();
-        self.plain = plain;
-        sent.map_err(|reason| Lost { reason, packets })
-    }
-
-    fn ipcomp(
-        &mut self,
-        way: &mut Way<'_, impl Outlet>,
-        method: Method,
-        plain: &Plain,
-    ) -> Result<(), Reason> {
-        let (packet, tos) = (plain.bytes(), plain.tos());
-        let mut squeezed = core::mem::take(&mut self.squeezed);
-        let room = packet.len().saturating_sub(ipcomp::HEADER_LEN + 1);
-        let after = squeezed.get_mut(..room).and_then(|output| self.codecs.compress(method, packet, output));
-        let attempt = Attempt { method, packets: plain.packets(), before: packet.len(), after };
-        self.account(&attempt, &plain.flows(), way.now);
-        let sent = match after.and_then(|len| squeezed.get(..len)) {
-            None => self.single(way, packet, tos),
-            Some(bytes) => {
-                let header = ipcomp::Header { next: next_header(packet), cpi: Cpi::DEFLATE };
-                let len = ipcomp::HEADER_LEN + bytes.len();
-                self.emit(way, Protocol::IPCOMP, len, tos, |payload| {
-                    let _ = header.emit(payload);
-                    put(payload, ipcomp::HEADER_LEN, bytes);
-                })
-            }
-        };
-        self.squeezed = squeezed;
-        sent
+        Ok(())
     }
 
     /// Several whole packets in one datagram (RFC 9347).

@@ -7,7 +7,7 @@ use strait_clock::Time;
 use strait_scheduler::Pacer;
 
 use super::link::Link;
-use super::train::Train;
+use super::train::{Train, Via};
 use super::{CONTROL_TOS, Outlet, Refused, Way, Works};
 use crate::outer::outer_len;
 use crate::{PeerId, Reason};
@@ -15,7 +15,7 @@ use crate::{PeerId, Reason};
 impl Works {
     /// Sends the train, or as much of it as the link has room for; the rest waits, sealed.
     pub(super) fn depart(&mut self, way: &mut Way<'_, impl Outlet>) {
-        let Some(train) = self.train.train() else { return };
+        let Some(train) = self.train.train(way.link.via()) else { return };
         let around = way.link.outer_len() + usize::from(self.settings.overhead);
         let mut room = usize::MAX;
         if way.link.has_ready() {
@@ -99,7 +99,7 @@ impl Works {
 
     /// Sends a train that is already paid for.
     fn send_train(&mut self, way: &mut Way<'_, impl Outlet>) {
-        if let Some(train) = self.train.train() {
+        if let Some(train) = self.train.train(way.link.via()) {
             transmit(&self.counters, way, train);
         }
         self.train.clear();
@@ -139,7 +139,7 @@ impl Works {
         outlet: &mut impl Outlet,
     ) {
         let around = outer_len(to) + usize::from(self.settings.overhead);
-        let train = Train { to, tos: CONTROL_TOS, segment: bytes.len(), bytes };
+        let train = Train { via: Via::Udp, to, tos: CONTROL_TOS, segment: bytes.len(), bytes };
         let wire = wire_bytes(train, around);
         self.counters.control_wire.add(wire);
         if let Some(up) = &mut self.up {

@@ -1,14 +1,25 @@
-//! Step 5: one ESP packet, numbered and sealed in the train it leaves in.
+//! Step 5: one protected packet, numbered and sealed in the train it leaves in.
 
 use strait_wire::{Protocol, Tos, probe};
 
 use super::path_mtu::Wanted;
 use super::{CONTROL_TOS, Outlet, Way, Works};
-use crate::esp::{payload_at, payload_room, seal, sealed_len};
+use crate::sequence::NoNumber;
+use crate::wrap::{Head, NotSealed};
 use crate::{Notice, Reason};
 
+/// What is about to be sealed, but for its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load<'a> {
+    pub(super) head: Head<'a>,
+    pub(super) next: Protocol,
+    pub(super) len: usize,
+    /// DSCP and ECN of what carries it.
+    pub(super) tos: Tos,
+}
+
 impl Works {
-    /// Seals a payload of `len` bytes, which `write` puts in its place.
+    /// Seals a payload of `len` bytes in tunnel mode, which `write` puts in its place.
     pub(super) fn emit(
         &mut self,
         way: &mut Way<'_, impl Outlet>,
@@ -17,24 +28,36 @@ impl Works {
         tos: Tos,
         write: impl FnOnce(&mut [u8]),
     ) -> Result<(), Reason> {
+        self.wrap(way, Load { head: Head::Fresh(tos), next, len, tos }, write)
+    }
+
+    /// Seals a payload, which `write` puts in its place.
+    pub(super) fn wrap(
+        &mut self,
+        way: &mut Way<'_, impl Outlet>,
+        load: Load<'_>,
+        write: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Reason> {
+        let Load { head, next, len, tos } = load;
         let to = way.link.endpoint.ok_or(Reason::NoEndpoint)?;
-        let whole = sealed_len(way.link.sa.as_ref().ok_or(Reason::NoSa)?.iv, len);
+        let sa = way.link.sa.as_ref().ok_or(Reason::NoSa)?;
+        let front = sa.front_len(head);
+        let (at, whole) = (sa.payload_at(front), sa.sealed_len(front, len));
         if !self.train.takes(to, tos, whole) {
             self.depart(way);
         }
         let sa = way.link.sa.as_mut().ok_or(Reason::NoSa)?;
         let room = self.train.room(whole).ok_or(Reason::TooBig)?;
-        let at = payload_at(sa.iv);
         if let Some(payload) = room.get_mut(at..at + len) {
             write(payload);
         }
-        if seal(sa, room, len, next).is_err() {
-            way.outlet.notice(Notice::Exhausted(sa.peer, sa.spi));
-            // What comes now waits for the next association, and asks for it.
-            way.link.sa = None;
-            return Err(Reason::Exhausted);
+        if let Err(why) = sa.seal(head, room, len, next) {
+            return Err(unsealed(way, why));
         }
         sa.usage.note(1, whole as u64, way.now);
+        if way.link.must_cut(whole) {
+            return self.cut_sealed(way, whole, tos);
+        }
         self.train.add(to, tos, whole);
         Ok(())
     }
@@ -71,16 +94,32 @@ impl Works {
         id: u16,
         size: u16,
     ) -> Result<(), Reason> {
-        let iv = way.link.sa.as_ref().ok_or(Reason::NoSa)?.iv;
+        let sa = way.link.sa.as_ref().ok_or(Reason::NoSa)?;
+        let room = usize::from(size).saturating_sub(way.link.outer_len());
         self.train_of = Some(way.link.spec.id);
         let probe = probe::Probe { kind, id, size };
         let padded = match kind {
-            probe::Kind::Request => payload_room(iv, usize::from(size).saturating_sub(way.link.outer_len())),
+            probe::Kind::Request => sa.payload_room(0, room),
             probe::Kind::Answer => 0,
         };
         self.emit(way, Protocol::AGGFRAG, padded.max(probe::LEN), CONTROL_TOS, |payload| {
             payload.fill(0);
             let _ = probe.emit(payload);
         })
+    }
+}
+
+/// What is to be done about a packet that was not sealed.
+fn unsealed(way: &mut Way<'_, impl Outlet>, why: NotSealed) -> Reason {
+    match why {
+        NotSealed::Unsealable => Reason::TooBig,
+        NotSealed::NoNumber(NoNumber::NotReserved) => Reason::NotReserved,
+        NotSealed::NoNumber(NoNumber::Exhausted) => {
+            // What comes now waits for the next association, and asks for it.
+            if let Some(sa) = way.link.sa.take() {
+                way.outlet.notice(Notice::Exhausted(sa.peer, sa.spi));
+            }
+            Reason::Exhausted
+        }
     }
 }

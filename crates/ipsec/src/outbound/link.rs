@@ -1,20 +1,21 @@
 //! What stands between this node and one peer on the way out.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::Ordering;
 
 use strait_clock::Time;
 use strait_compress::{Codec, Method};
 use strait_scheduler::{Pacer, Rate, Ring};
 use strait_wire::flow::Flow;
-use strait_wire::{Tos, vnet};
+use strait_wire::ip::{Packet, Version};
+use strait_wire::{Tos, ip, vnet};
 
 use super::path_mtu::PathMtu;
-use super::train::TRAIN_MAX;
-use crate::esp::payload_room;
+use super::train::{TRAIN_MAX, Via};
 use crate::offload::SuperPacket;
 use crate::outer::outer_len;
-use crate::{Domain, OutboundSa, Payloads, PeerSpec};
+use crate::wrap::Head;
+use crate::{Carrier, Domain, Fragments, Mode, OutboundSa, Payloads, PeerSpec};
 
 /// Queue before an unpaced link, which holds packets only while keys are being agreed.
 const QUEUE_MIN: usize = 192 * 1024;
@@ -29,6 +30,9 @@ const BYTES_AN_ENTRY: usize = 64;
 /// Sealed datagrams waiting for room: what one unit of the queue makes at most, twice.
 const READY_BYTES: usize = 160 * 1024;
 const READY_ENTRIES: usize = 512;
+
+/// Longest inner packet that may become outer fragments: what is put around it still fits one call.
+const CUT_MAX: usize = TRAIN_MAX - 512;
 
 /// Packets may share a block or bundle only if all of this is equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,20 +146,69 @@ impl Link {
         }
     }
 
-    /// Bytes in front of ESP towards the peer; as over IPv4 while nobody knows where it is.
-    pub(crate) fn outer_len(&self) -> usize {
-        outer_len(self.endpoint.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0))))
+    /// What the peer's datagrams are.
+    pub(crate) fn via(&self) -> Via {
+        match self.sa.as_ref().map(|sa| sa.carrier) {
+            Some(Carrier::Ip { .. }) => Via::Ip,
+            _ => Via::Udp,
+        }
     }
 
-    /// The largest ESP payload that fits one datagram.
+    /// Bytes that the system puts in front of datagrams to the peer; as over IPv4 while nobody knows where
+    /// it is.
+    pub(crate) fn outer_len(&self) -> usize {
+        match self.via() {
+            Via::Ip => 0,
+            Via::Udp => outer_len(self.endpoint.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)))),
+        }
+    }
+
+    /// The largest payload in tunnel mode that fits one datagram.
     pub(crate) fn payload_room(&self) -> usize {
         let Some(sa) = &self.sa else { return 0 };
         let room = usize::from(self.path.outer()).saturating_sub(self.outer_len());
-        payload_room(sa.iv, room.min(TRAIN_MAX))
+        sa.payload_room(sa.front_len(Head::Fresh(Tos(0))), room.min(TRAIN_MAX))
+    }
+
+    /// The largest inner packet that fits one datagram.
+    pub(crate) fn packet_room(&self) -> usize {
+        match self.sa.as_ref().map(|sa| sa.mode) {
+            Some(Mode::Transport { to: IpAddr::V4(_), .. }) => self.payload_room() + ip::V4_HEADER_LEN,
+            Some(Mode::Transport { to: IpAddr::V6(_), .. }) => self.payload_room() + ip::V6_HEADER_LEN,
+            _ => self.payload_room(),
+        }
+    }
+
+    /// Whether this packet of `len` bytes can go whole: in one datagram, or in outer fragments of one. In transport mode its
+    /// own "don't fragment" stands on the outside.
+    pub(crate) fn carries(&self, packet: &Packet<'_>, len: usize) -> bool {
+        let Some(sa) = &self.sa else { return true };
+        let may_cut = sa.mode == Mode::Tunnel || packet.version() == Version::V6 || !packet.dont_fragment();
+        len <= self.packet_room() || self.cuts() && may_cut && len <= CUT_MAX
+    }
+
+    /// Whether protected packets may become outer fragments.
+    fn cuts(&self) -> bool {
+        self.sa.as_ref().is_some_and(|sa| sa.fragments == Fragments::Outer) && self.via() == Via::Ip
+    }
+
+    /// Whether this is such a packet.
+    pub(crate) fn must_cut(&self, whole: usize) -> bool {
+        whole > usize::from(self.path.outer()) && self.cuts()
     }
 
     pub(crate) fn takes_blocks(&self) -> bool {
         self.sa.as_ref().is_some_and(|sa| matches!(sa.payloads, Payloads::Strait { .. }))
+    }
+
+    /// Whether several packets may share a datagram.
+    pub(crate) fn takes_bundles(&self) -> bool {
+        self.sa.as_ref().is_some_and(|sa| !matches!(sa.payloads, Payloads::Standard(_)))
+    }
+
+    /// Whether a packet may be the payload as it is.
+    pub(crate) fn takes_raw(&self) -> bool {
+        self.sa.as_ref().is_some_and(|sa| sa.mode == Mode::Tunnel && sa.payloads != Payloads::Aggfrag)
     }
 
     /// Counts inner packets that were sealed.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use strait_compress::Method;
 use strait_wire::{Protocol, Tos, ip};
 
 use super::link::Waiting;
@@ -70,8 +71,8 @@ impl Works {
         packet: &SuperPacket<'_>,
         segments: Range<usize>,
     ) -> Result<(), Lost> {
-        if packet.len(segments.start) > way.link.payload_room() {
-            return self.cut(way, packet, segments);
+        if !way.link.takes_raw() || packet.len(segments.start) > way.link.payload_room() {
+            return self.one_by_one(way, packet, segments);
         }
         let tos = Tos::encapsulate(packet.ip().tos());
         let next = next_header(packet.ip().bytes());
@@ -89,23 +90,21 @@ impl Works {
         sent.map_err(|reason| Lost { reason, packets: (segments.end - index) as u64 })
     }
 
-    /// Segments that no datagram of this path carries whole, as blocks in several parts.
-    fn cut(
+    /// Segments that are not payloads as they are: those that no datagram of this path carries whole, and all of
+    /// them towards peers that take only upper layers, or only AGGFRAG.
+    fn one_by_one(
         &mut self,
         way: &mut Way<'_, impl Outlet>,
         packet: &SuperPacket<'_>,
         segments: Range<usize>,
     ) -> Result<(), Lost> {
-        let lost = |next| Lost { reason: Reason::TooBig, packets: (segments.end - next) as u64 };
-        if !way.link.takes_blocks() {
-            return Err(lost(segments.start));
-        }
         for index in segments.clone() {
             self.plain.clear();
             if self.plain.take(packet, index, packet.len(index)) == index {
-                return Err(lost(index));
+                let packets = (segments.end - index) as u64;
+                return Err(Lost { reason: Reason::TooBig, packets });
             }
-            self.uncompressed(way).map_err(|lost| lost.and(segments.end - index - 1))?;
+            self.unsqueezed(way, Method::NONE).map_err(|lost| lost.and(segments.end - index - 1))?;
         }
         Ok(())
     }

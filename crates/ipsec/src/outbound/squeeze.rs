@@ -73,7 +73,12 @@ impl Works {
             way.link.note_sent(packets, self.plain.len());
             return Ok(());
         }
-        if way.link.takes_blocks() { self.uncompressed(way) } else { self.standard(way, method) }
+        self.unsqueezed(way, method)
+    }
+
+    /// The gathered packets, which made no block.
+    pub(super) fn unsqueezed(&mut self, way: &mut Way<'_, impl Outlet>, method: Method) -> Result<(), Lost> {
+        if way.link.takes_bundles() { self.uncompressed(way) } else { self.standard(way, method) }
     }
 
     /// Compresses the gathered packets; nothing when that is not allowed or not smaller
@@ -155,7 +160,7 @@ pub(super) struct Attempt {
 /// alone and uncompressed.
 fn head(link: &mut Link) -> Option<(Group, usize, bool)> {
     let room = link.payload_room().saturating_sub(aggfrag::PLAIN_LEN);
-    let blocks = link.takes_blocks();
+    let bundles = link.takes_bundles();
     let queue = link.queue();
     let (bytes, waiting) = queue.front()?;
     let group = waiting.group;
@@ -166,7 +171,7 @@ fn head(link: &mut Link) -> Option<(Group, usize, bool)> {
     }
     let follows = queue
         .get(1)
-        .is_some_and(|(next, other)| other.group == group && bytes.len() + next.len() <= room && blocks);
+        .is_some_and(|(next, other)| other.group == group && bytes.len() + next.len() <= room && bundles);
     Some((group, bytes.len(), !follows))
 }
 
@@ -175,13 +180,14 @@ fn part_room(link: &Link) -> usize {
     link.payload_room().saturating_sub(block::HEADER_LEN).max(1)
 }
 
-/// The most that a block to this peer may hold: what it expands to, in as many parts as a block has; of
-/// what knows no blocks the one packet of `first` bytes.
+/// The most that packets gathered for this peer may hold together: in a block what it expands to, in as many
+/// parts as a block has; in a bundle what one datagram takes; else the one packet of `first` bytes.
 pub(super) fn block_limit(link: &Link, first: usize) -> usize {
     match link.sa.as_ref().map(|sa| sa.payloads) {
         Some(Payloads::Strait { block_cap, .. }) => {
             usize::try_from(block_cap).unwrap_or(BLOCK_MAX).min(BLOCK_MAX).min(PARTS_MAX * part_room(link))
         }
+        Some(Payloads::Aggfrag) => first.max(link.payload_room().saturating_sub(aggfrag::PLAIN_LEN)),
         _ => first,
     }
 }

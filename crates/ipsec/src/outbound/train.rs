@@ -10,10 +10,21 @@ pub(crate) const TRAIN_MAX: usize = 65_000;
 /// Most segments in one call: `UDP_MAX_SEGMENTS` of Linux before 6.9.
 pub(crate) const SEGMENTS_MAX: usize = 64;
 
+/// What the bytes of a train are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// Payloads of UDP datagrams.
+    Udp,
+    /// Whole IP packets.
+    Ip,
+}
+
 /// Datagrams to send: each `segment` bytes long, the last one perhaps shorter.
 #[derive(Clone, Copy, Debug)]
 pub struct Train<'a> {
-    /// Where they go.
+    /// What they are.
+    pub via: Via,
+    /// Where they go; of whole IP packets without a port.
     pub to: SocketAddr,
     /// DSCP and ECN of the outer header.
     pub tos: Tos,
@@ -85,10 +96,10 @@ impl TrainBuffer {
         self.count += 1;
     }
 
-    pub(crate) fn train(&self) -> Option<Train<'_>> {
+    pub(crate) fn train(&self, via: Via) -> Option<Train<'_>> {
         let (to, tos) = self.heading?;
         let bytes = self.bytes.get(..self.len)?;
-        (!self.is_empty()).then_some(Train { to, tos, segment: self.segment, bytes })
+        (!self.is_empty()).then_some(Train { via, to, tos, segment: self.segment, bytes })
     }
 
     pub(crate) fn clear(&mut self) {

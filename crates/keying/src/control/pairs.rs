@@ -9,7 +9,7 @@ use std::sync::Arc;
 use strait_clock::Time;
 use strait_crypto::{KeyMaterial, Suite};
 use strait_ipsec::{
-    InboundSa, IvMode, OutboundSa, Payloads, PeerId, SaSpec, SequenceNumbers, Usage, inbound, outbound,
+    InboundSa, IvMode, OutboundSa, Payloads, PeerId, SaSpec, Usage, inbound, outbound,
 };
 use strait_wire::Spi;
 
@@ -107,14 +107,7 @@ impl Control {
         };
         self.tell(peer, Direction::In, spis.0, agreement, &key_in);
         self.tell(peer, Direction::Out, spis.1, agreement, &key_out);
-        let spec = |spi, key, payloads| SaSpec {
-            spi,
-            peer,
-            key,
-            iv: agreement.iv,
-            sequence: SequenceNumbers::Bits64,
-            payloads,
-        };
+        let spec = |spi, key, payloads| SaSpec::session(peer, spi, key, agreement.iv, payloads);
         let inbound = Box::new(InboundSa::new(&spec(spis.0, key_in, agreement.inbound)));
         let outbound = Box::new(OutboundSa::new(&spec(spis.1, key_out, agreement.outbound)));
         let soft = self.lifetime.soft;

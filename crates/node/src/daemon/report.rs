@@ -140,7 +140,8 @@ fn association(pair: &AssociationStatus, now: Time) -> AssociationReport {
         .to_owned(),
         payloads: match pair.payloads {
             Payloads::Strait { .. } => "strait",
-            Payloads::Standard => "standard",
+            Payloads::Standard(_) => "standard",
+            Payloads::Aggfrag => "aggfrag",
         }
         .to_owned(),
         role: pair.role.to_string(),

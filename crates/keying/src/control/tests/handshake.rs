@@ -60,7 +60,7 @@ fn each_suite_iv_and_format_is_agreed_on_by_both() {
     assert!(world.run_until(5, World::both_up));
     for (node, other) in [(0, 1), (1, 0)] {
         let pair = world.nodes[node].control.status(PeerId(other)).unwrap().association.unwrap();
-        assert_eq!(pair.payloads, Payloads::Standard);
+        assert_eq!(pair.payloads, Payloads::STANDARD);
     }
 }
 

@@ -112,5 +112,5 @@ fn what_a_peer_is_offered_changes_with_the_next_handshake() {
     world.notice(0, Notice::Exhausted(PeerId(1), spi));
     world.run(SECOND);
     let pair = world.nodes[1].control.status(PeerId(0)).unwrap().association.unwrap();
-    assert_eq!(pair.payloads, strait_ipsec::Payloads::Standard);
+    assert_eq!(pair.payloads, strait_ipsec::Payloads::STANDARD);
 }

@@ -1,0 +1,55 @@
+//! What comes directly behind IP: AH, ESP and IPComp as protocols 51, 50 and 108.
+
+use strait_clock::Time;
+use strait_wire::ip::{FRONT_MAX, Front, Packet};
+use strait_wire::{Protocol, ah, esp};
+
+use super::{Inbound, Inlet, Origin};
+use crate::Reason;
+use crate::sa::SaId;
+use crate::wrap::Inside;
+
+impl Inbound {
+    /// Takes an IP packet, or a fragment of one, as the network brought it; what it holds for the host is
+    /// delivered before this returns.
+    pub fn ip_packet(&mut self, packet: &mut [u8], now: Time, inlet: &mut impl Inlet) {
+        if let Err(reason) = self.direct(packet, now, inlet) {
+            self.counters.refuse(reason);
+        }
+    }
+
+    fn direct(&mut self, packet: &mut [u8], now: Time, inlet: &mut impl Inlet) -> Result<(), Reason> {
+        let front = Front::parse(packet).map_err(|_| Reason::MalformedOuter)?;
+        if front.fragment.is_none() {
+            return self.whole(packet, front, now, inlet);
+        }
+        Err(Reason::MalformedFragment)
+    }
+
+    fn whole(
+        &mut self,
+        bytes: &mut [u8],
+        front: Front,
+        now: Time,
+        inlet: &mut impl Inlet,
+    ) -> Result<(), Reason> {
+        let packet = Packet::parse(bytes).map_err(|_| Reason::MalformedOuter)?;
+        let (end, tos, src) = (packet.bytes().len(), packet.tos(), packet.src());
+        let behind = packet.bytes().get(front.len..).unwrap_or_default();
+        let sa = match front.next {
+            Protocol::AH => SaId::Spi(ah::View::parse(behind).map_err(|_| Reason::MalformedAh)?.header().spi),
+            Protocol::ESP => SaId::Spi(esp::Header::parse(behind).map_err(|_| Reason::MalformedEsp)?.0.spi),
+            // What did not shrink comes without IPComp's header (RFC 3173 section 2.2).
+            _ => SaId::From(src),
+        };
+        let receiver = self.sas.get_mut(&sa).ok_or(Reason::UnknownSpi)?;
+        let inside = Inside::untouched(front.len, end, front.next);
+        let (peer, inside) = receiver.open(bytes, inside, end, now, inlet)?;
+        let mut headers = [0; FRONT_MAX];
+        let headers = headers.get_mut(..front.len).ok_or(Reason::MalformedOuter)?;
+        headers.copy_from_slice(bytes.get(..front.len).unwrap_or_default());
+        self.inside(Origin { sa, peer, tos, now }, inside, bytes, Some((headers, front)), inlet)?;
+        self.finish(bytes, inlet);
+        Ok(())
+    }
+}

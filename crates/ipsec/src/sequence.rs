@@ -1,0 +1,182 @@
+//! Sequence numbers: the only source of them on the way out, their low halves and windows on the way in.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use strait_crypto::{FreshNonce, NonceCounter};
+use strait_wire::{Esn, SeqLow};
+
+use crate::replay::{Refused, ReplayWindow};
+use crate::{Reason, SequenceNumbers};
+
+/// Numbers that an association may use: from the first, as far as the limit, which whoever keeps them
+/// on disk raises before it is reached.
+#[derive(Clone, Debug)]
+pub struct Reserve {
+    first: u64,
+    limit: Arc<AtomicU64>,
+}
+
+impl Reserve {
+    /// Numbers from `first` up to and with `limit`.
+    #[must_use]
+    pub fn new(first: u64, limit: u64) -> Reserve {
+        Reserve { first, limit: Arc::new(AtomicU64::new(limit)) }
+    }
+
+    /// The first number.
+    #[must_use]
+    pub const fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The last number that may be used now.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Allows numbers up to and with `limit`; to be called once that is safe on disk.
+    pub fn raise(&self, limit: u64) {
+        self.limit.fetch_max(limit, Ordering::Relaxed);
+    }
+}
+
+/// Why there is no next number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoNumber {
+    /// All are used: the keys must be replaced.
+    Exhausted,
+    /// More are to come as soon as they are safe on disk.
+    NotReserved,
+}
+
+/// The numbers of an outbound association.
+#[derive(Debug)]
+pub(crate) struct Numbers {
+    counter: NonceCounter,
+    length: SequenceNumbers,
+    /// The last that may be used as far as was known; looked up again only when it is reached.
+    limit: u64,
+    reserve: Option<Reserve>,
+}
+
+impl Numbers {
+    pub(crate) fn new(length: SequenceNumbers) -> Numbers {
+        Numbers { counter: NonceCounter::new(), length, limit: last(length), reserve: None }
+    }
+
+    pub(crate) fn within(self, reserve: Reserve) -> Numbers {
+        let counter = NonceCounter::starting_at(reserve.first());
+        let limit = last(self.length).min(reserve.limit());
+        Numbers { counter, limit, reserve: Some(reserve), ..self }
+    }
+
+    pub(crate) const fn length(&self) -> SequenceNumbers {
+        self.length
+    }
+
+    /// The number used last.
+    pub(crate) const fn last(&self) -> Esn {
+        Esn(self.counter.last())
+    }
+
+    /// The next number. One that was sent must not be sent again (RFC 4303 section 3.3.3).
+    pub(crate) fn next(&mut self) -> Result<FreshNonce, NoNumber> {
+        if self.counter.last() >= self.limit {
+            self.look_up_limit()?;
+        }
+        self.counter.next().map_err(|_| NoNumber::Exhausted)
+    }
+
+    fn look_up_limit(&mut self) -> Result<(), NoNumber> {
+        let (last, used) = (last(self.length), self.counter.last());
+        self.limit = last.min(self.reserve.as_ref().map_or(u64::MAX, Reserve::limit));
+        match used {
+            used if used < self.limit => Ok(()),
+            used if used >= last => Err(NoNumber::Exhausted),
+            _ => Err(NoNumber::NotReserved),
+        }
+    }
+}
+
+/// The last number of this length.
+const fn last(length: SequenceNumbers) -> u64 {
+    match length {
+        SequenceNumbers::Bits32 => u32::MAX as u64,
+        SequenceNumbers::Bits64 => u64::MAX,
+    }
+}
+
+/// The numbers of one protocol of an inbound association.
+#[derive(Debug)]
+pub(crate) struct Received {
+    pub(crate) length: SequenceNumbers,
+    pub(crate) window: ReplayWindow,
+}
+
+impl Received {
+    pub(crate) fn new(length: SequenceNumbers) -> Received {
+        Received { length, window: ReplayWindow::new() }
+    }
+
+    /// The whole number whose low half came, if it could be new.
+    pub(crate) fn peek(&self, low: SeqLow) -> Result<Esn, Reason> {
+        let esn = match self.length {
+            SequenceNumbers::Bits32 => Esn(u64::from(low.0)),
+            SequenceNumbers::Bits64 => self.window.infer(low),
+        };
+        self.window.peek(esn).map_err(|refused| match refused {
+            Refused::TooOld => Reason::TooOld,
+            Refused::Duplicate => Reason::Replayed,
+        })?;
+        Ok(esn)
+    }
+}
+
+/// What an integrity check covers after the packet: the high half, where there is one that is not sent
+/// (RFC 4302 section 2.5.1, RFC 4303 section 2.2.1).
+pub(crate) fn unsent(esn: Esn, length: SequenceNumbers) -> ([u8; 4], usize) {
+    match length {
+        SequenceNumbers::Bits32 => ([0; 4], 0),
+        SequenceNumbers::Bits64 => (esn.high().to_be_bytes(), 4),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use NoNumber::{Exhausted, NotReserved};
+
+    fn take(numbers: &mut Numbers) -> Result<u64, NoNumber> {
+        numbers.next().map(|nonce| nonce.value())
+    }
+
+    #[test]
+    fn a_fresh_association_counts_from_one() {
+        let mut numbers = Numbers::new(SequenceNumbers::Bits64);
+        assert_eq!((take(&mut numbers), take(&mut numbers)), (Ok(1), Ok(2)));
+    }
+
+    #[test]
+    fn the_last_32_bit_number_is_the_last() {
+        let reserve = Reserve::new(u64::from(u32::MAX), u64::MAX);
+        let mut numbers = Numbers::new(SequenceNumbers::Bits32).within(reserve.clone());
+        assert_eq!(take(&mut numbers), Ok(u64::from(u32::MAX)));
+        assert_eq!([take(&mut numbers), take(&mut numbers)], [Err(Exhausted); 2]);
+        let mut numbers = Numbers::new(SequenceNumbers::Bits64).within(reserve);
+        assert_eq!(take(&mut numbers), Ok(u64::from(u32::MAX)));
+        assert_eq!(take(&mut numbers), Ok(1 << 32));
+    }
+
+    #[test]
+    fn no_number_is_used_that_is_not_reserved() {
+        let reserve = Reserve::new(100, 101);
+        let mut numbers = Numbers::new(SequenceNumbers::Bits64).within(reserve.clone());
+        assert_eq!([take(&mut numbers), take(&mut numbers)], [Ok(100), Ok(101)]);
+        assert_eq!([take(&mut numbers), take(&mut numbers)], [Err(NotReserved); 2]);
+        reserve.raise(102);
+        reserve.raise(90);
+        assert_eq!([take(&mut numbers), take(&mut numbers)], [Ok(102), Err(NotReserved)]);
+    }
+}

@@ -1,0 +1,207 @@
+//! The protocols around a payload, put on and taken off: ESP, then AH, then the outer header
+//! (RFC 4301 sections 5.1 and 5.2).
+//!
+//! ```text
+//! outer header | AH | ESP header, IV | payload | ESP trailer, ICV
+//! '-- front --'
+//! ```
+//!
+//! Each step is there or not; together they are every combination that the configuration can name. The
+//! payload is in its place before and stays there: nothing is moved.
+
+use core::ops::Range;
+use std::net::IpAddr;
+
+use strait_wire::{Esn, Protocol, Tos, ip};
+
+use crate::esp::Sizes;
+use crate::replay::Authentic;
+use crate::sequence::NoNumber;
+use crate::{Carrier, Fragments, InboundSa, OutboundSa, Reason};
+
+/// What goes in front of the protocols.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Head<'a> {
+    /// A header of our own, as the carrier needs it, with these marks.
+    Fresh(Tos),
+    /// The front of the packet whose upper layer is the payload, and where its fields are.
+    Own(&'a [u8], ip::Front),
+}
+
+/// A packet whose lengths do not add up, or that is longer than its algorithm takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unsealable;
+
+/// Why a packet was not sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotSealed {
+    NoNumber(NoNumber),
+    Unsealable,
+}
+
+impl From<Unsealable> for NotSealed {
+    fn from(_: Unsealable) -> NotSealed {
+        NotSealed::Unsealable
+    }
+}
+
+impl From<NoNumber> for NotSealed {
+    fn from(why: NoNumber) -> NotSealed {
+        NotSealed::NoNumber(why)
+    }
+}
+
+impl OutboundSa {
+    /// Bytes in front of the protocols. UDP's headers are the system's to write.
+    pub(crate) const fn front_len(&self, head: Head<'_>) -> usize {
+        match (self.carrier, head) {
+            (Carrier::Udp, _) => 0,
+            (Carrier::Ip { .. }, Head::Own(headers, _)) => headers.len(),
+            (Carrier::Ip { to: IpAddr::V4(_), .. }, Head::Fresh(_)) => ip::V4_HEADER_LEN,
+            (Carrier::Ip { to: IpAddr::V6(_), .. }, Head::Fresh(_)) => ip::V6_HEADER_LEN,
+        }
+    }
+
+    fn ah_len(&self) -> usize {
+        self.ah.as_ref().map_or(0, |ah| ah.len())
+    }
+
+    fn esp_sizes(&self) -> Option<Sizes> {
+        self.esp.as_ref().map(|esp| esp.sizes)
+    }
+
+    /// Where the payload starts.
+    pub(crate) fn payload_at(&self, front: usize) -> usize {
+        front + self.ah_len() + self.esp_sizes().map_or(0, Sizes::front)
+    }
+
+    /// Bytes of the whole packet around a payload of `payload` bytes.
+    pub(crate) fn sealed_len(&self, front: usize, payload: usize) -> usize {
+        front + self.ah_len() + self.esp_sizes().map_or(payload, |esp| esp.sealed(payload))
+    }
+
+    /// The largest payload whose packet takes at most `room` bytes.
+    pub(crate) fn payload_room(&self, front: usize, room: usize) -> usize {
+        let room = room.saturating_sub(front + self.ah_len());
+        self.esp_sizes().map_or(room, |esp| esp.room(room))
+    }
+
+    /// Makes a protected packet in place: `packet` is [`OutboundSa::sealed_len`] long and holds `payload`
+    /// bytes at [`OutboundSa::payload_at`]; everything else is written here.
+    pub(crate) fn seal(
+        &mut self,
+        head: Head<'_>,
+        packet: &mut [u8],
+        payload: usize,
+        next: Protocol,
+    ) -> Result<(), NotSealed> {
+        let nonce = self.numbers.next()?;
+        let (esn, length) = (Esn(nonce.value()), self.numbers.length());
+        let front_len = self.front_len(head);
+        let mut next = next;
+        if let Some(esp) = &self.esp {
+            let inner = packet.get_mut(front_len + self.ah_len()..).ok_or(Unsealable)?;
+            esp.seal(nonce, length, inner, payload, next)?;
+            next = Protocol::ESP;
+        }
+        if front_len > 0 {
+            let outermost = if self.ah.is_some() { Protocol::AH } else { next };
+            self.put_front(head, packet, outermost, esn)?;
+        }
+        if let Some(ah) = &self.ah {
+            ah.sign(esn, packet, front_len, next)?;
+        }
+        Ok(())
+    }
+
+    /// The headers in front, saying what follows and how long it is.
+    fn put_front(
+        &self,
+        head: Head<'_>,
+        packet: &mut [u8],
+        outermost: Protocol,
+        esn: Esn,
+    ) -> Result<(), Unsealable> {
+        let whole = packet.len();
+        match (head, self.carrier) {
+            (Head::Own(headers, front), _) => {
+                packet.get_mut(..headers.len()).ok_or(Unsealable)?.copy_from_slice(headers);
+                front.refit(packet, outermost, whole).map_err(|_| Unsealable)
+            }
+            (Head::Fresh(tos), Carrier::Ip { from: IpAddr::V4(src), to: IpAddr::V4(dst) }) => {
+                let (id, dont_fragment) = (id(esn), self.fragments == Fragments::Never);
+                let payload_len = whole.saturating_sub(ip::V4_HEADER_LEN);
+                ip::V4Header { src, dst, tos, id, dont_fragment, protocol: outermost, payload_len }
+                    .emit(packet)
+                    .map_err(|_| Unsealable)
+            }
+            (Head::Fresh(tos), Carrier::Ip { from: IpAddr::V6(src), to: IpAddr::V6(dst) }) => {
+                let payload_len = whole.saturating_sub(ip::V6_HEADER_LEN);
+                ip::V6Header { src, dst, tos, next: outermost, payload_len }
+                    .emit(packet)
+                    .map_err(|_| Unsealable)
+            }
+            (Head::Fresh(_), Carrier::Udp) => Ok(()),
+            (Head::Fresh(_), Carrier::Ip { .. }) => Err(Unsealable),
+        }
+    }
+}
+
+/// IPv4's identification: the sequence number's last bits, since AH covers it and the system would put
+/// its own in place of zero.
+fn id(esn: Esn) -> u16 {
+    let [_, _, high, low] = esn.low().0.to_be_bytes();
+    match u16::from_be_bytes([high, low]) {
+        0 => 1 << 15,
+        id => id,
+    }
+}
+
+/// What is left of a packet while its protocols are taken off one after another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inside {
+    /// Where it starts.
+    pub(crate) at: usize,
+    /// Where it ends.
+    pub(crate) end: usize,
+    /// What it is.
+    pub(crate) next: Protocol,
+    /// The number of the protocol that was taken off last.
+    pub(crate) esn: Esn,
+    /// Whether that was the highest so far.
+    pub(crate) newest: bool,
+    /// That somebody vouches for it.
+    pub(crate) proof: Option<Authentic>,
+}
+
+impl Inside {
+    /// A packet nothing was taken off of.
+    pub(crate) const fn untouched(at: usize, end: usize, next: Protocol) -> Inside {
+        Inside { at, end, next, esn: Esn(0), newest: false, proof: None }
+    }
+
+    pub(crate) const fn range(self) -> Range<usize> {
+        self.at..self.end
+    }
+}
+
+impl InboundSa {
+    /// Takes off the protocols of this association, in place. `inside` is the packet behind the headers in
+    /// front; all that was agreed must be there (RFC 4301 section 5.2, step 4).
+    pub(crate) fn open(&mut self, bytes: &mut [u8], inside: Inside) -> Result<Inside, Reason> {
+        let mut inside = inside;
+        if let Some(ah) = &mut self.ah {
+            inside = agreed(Protocol::AH, inside)?;
+            inside = ah.open(bytes, inside)?;
+        }
+        if let Some(esp) = &mut self.esp {
+            inside = agreed(Protocol::ESP, inside)?;
+            inside = esp.open(bytes, inside)?;
+        }
+        Ok(inside)
+    }
+}
+
+fn agreed(protocol: Protocol, inside: Inside) -> Result<Inside, Reason> {
+    if inside.next == protocol { Ok(inside) } else { Err(Reason::Unprotected) }
+}
