@@ -15,7 +15,7 @@ pub trait Algorithm: Copy + Eq + fmt::Debug + fmt::Display + sealed::Sealed + 's
     /// The name in configuration files and reports.
     fn name(self) -> &'static str;
 
-    /// Bytes of keying material, at most [`LONGEST`].
+    /// Bytes of keying material, at most 64.
     fn key_material_len(self) -> usize;
 }
 

@@ -20,11 +20,50 @@ pub enum Cipher {
     Aes192Cbc,
     /// AES in CBC mode with a 256-bit key (RFC 3602).
     Aes256Cbc,
+    /// DES in CBC mode (RFC 2405); parity bits do not matter.
+    DesCbc,
+    /// Triple DES in CBC mode with three keys (RFC 2451 section 2.6).
+    TripleDesCbc,
+    /// Triple DES in CBC mode whose third key is the first again.
+    TwoKeyTripleDesCbc,
+    /// RC5-32/12/16 in CBC mode (RFC 2040).
+    Rc5R12Cbc,
+    /// RC5-32/16/16 in CBC mode (RFC 2040, RFC 2451 section 2.4).
+    Rc5R16Cbc,
+    /// RC2 in CBC mode with 40 bits of key (RFC 2268).
+    Rc2_40Cbc,
+    /// RC2 in CBC mode with 128 bits of key (RFC 2268).
+    Rc2_128Cbc,
+    /// RC4 with 40 bits of key. Every packet is encrypted with the same key stream: it must never protect more
+    /// than one packet under one key.
+    Rc4_40,
+    /// RC4 with 128 bits of key; as [`Cipher::Rc4_40`], for one packet under one key.
+    Rc4_128,
+    /// IDEA in CBC mode (RFC 2451 section 2.5).
+    IdeaCbc,
+    /// SAFER SK-128 with ten rounds in CBC mode.
+    SaferSk128Cbc,
 }
 
 impl Cipher {
     /// Every cipher, the sound ones first.
-    pub const ALL: [Cipher; 4] = [Cipher::Null, Cipher::Aes128Cbc, Cipher::Aes192Cbc, Cipher::Aes256Cbc];
+    pub const ALL: [Cipher; 15] = [
+        Cipher::Null,
+        Cipher::Aes128Cbc,
+        Cipher::Aes192Cbc,
+        Cipher::Aes256Cbc,
+        Cipher::DesCbc,
+        Cipher::TripleDesCbc,
+        Cipher::TwoKeyTripleDesCbc,
+        Cipher::Rc5R12Cbc,
+        Cipher::Rc5R16Cbc,
+        Cipher::Rc2_40Cbc,
+        Cipher::Rc2_128Cbc,
+        Cipher::Rc4_40,
+        Cipher::Rc4_128,
+        Cipher::IdeaCbc,
+        Cipher::SaferSk128Cbc,
+    ];
 
     /// Name, bytes of key and bytes of block: what [`Cipher`] has one row a member of.
     const fn row(self) -> (&'static str, usize, usize) {
@@ -33,6 +72,17 @@ impl Cipher {
             Cipher::Aes128Cbc => ("aes-128-cbc", 16, 16),
             Cipher::Aes192Cbc => ("aes-192-cbc", 24, 16),
             Cipher::Aes256Cbc => ("aes-256-cbc", 32, 16),
+            Cipher::DesCbc => ("des-cbc", 8, 8),
+            Cipher::TripleDesCbc => ("3des-cbc", 24, 8),
+            Cipher::TwoKeyTripleDesCbc => ("two-key-3des-cbc", 16, 8),
+            Cipher::Rc5R12Cbc => ("rc5-32-12-16-cbc", 16, 8),
+            Cipher::Rc5R16Cbc => ("rc5-32-16-16-cbc", 16, 8),
+            Cipher::Rc2_40Cbc => ("rc2-40-cbc", 5, 8),
+            Cipher::Rc2_128Cbc => ("rc2-128-cbc", 16, 8),
+            Cipher::Rc4_40 => ("rc4-40", 5, 1),
+            Cipher::Rc4_128 => ("rc4-128", 16, 1),
+            Cipher::IdeaCbc => ("idea-cbc", 16, 8),
+            Cipher::SaferSk128Cbc => ("safer-sk-128-cbc", 16, 8),
         }
     }
 
@@ -99,5 +149,36 @@ impl FromStr for Cipher {
 
     fn from_str(name: &str) -> Result<Cipher, UnknownCipher> {
         named(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip_and_sizes_fit() {
+        for (place, cipher) in Cipher::ALL.into_iter().enumerate() {
+            assert_eq!(cipher as usize, place, "every cipher is listed, in order");
+            assert_eq!(cipher.to_string().parse(), Ok(cipher));
+            assert_eq!(format!("{cipher:<20}|").len(), 21);
+            assert!(cipher.iv_len() <= IV_MAX && cipher.iv_len() % cipher.block_len() == 0);
+        }
+        assert_eq!(Cipher::SaferSk128Cbc as usize + 1, Cipher::ALL.len());
+    }
+
+    #[test]
+    fn nothing_legacy_is_a_suite_and_only_aes_and_null_are_not_legacy() {
+        let sound: Vec<&str> =
+            Cipher::ALL.into_iter().filter(|cipher| !cipher.is_legacy()).map(Cipher::name).collect();
+        assert_eq!(sound, ["null", "aes-128-cbc", "aes-192-cbc", "aes-256-cbc"]);
+        assert!(Cipher::ALL.iter().all(|cipher| cipher.name().parse::<crate::Suite>().is_err()));
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let message = "3des".parse::<Cipher>().unwrap_err().to_string();
+        assert!(message.starts_with("unknown cipher `3des`: write one of null, aes-128-cbc, "), "{message}");
+        assert!(message.ends_with(", idea-cbc or safer-sk-128-cbc"), "{message}");
     }
 }

@@ -2,7 +2,9 @@
 
 use core::fmt;
 
-use crate::cbc::AesCbc;
+use crate::aes_cbc::AesCbc;
+use crate::legacy::rc4::Rc4PerPacket;
+use crate::legacy::{des, idea, rc2, rc5, safer};
 use crate::{Cipher, IV_MAX, KeyMaterial};
 
 /// An IV or a text of a length that the cipher cannot work on.
@@ -46,12 +48,7 @@ impl CipherKey {
     /// The key in `material`.
     #[must_use]
     pub fn new(material: &KeyMaterial<Cipher>) -> CipherKey {
-        let key = material.expose();
-        let keyed: Box<dyn Keyed> = match material.algorithm() {
-            Cipher::Null => Box::new(Null),
-            Cipher::Aes128Cbc | Cipher::Aes192Cbc | Cipher::Aes256Cbc => Box::new(AesCbc::new(key)),
-        };
-        CipherKey { cipher: material.algorithm(), keyed }
+        CipherKey { cipher: material.algorithm(), keyed: keyed(material) }
     }
 
     /// The cipher of this key.
@@ -116,6 +113,25 @@ impl fmt::Debug for CipherKey {
     }
 }
 
+/// The key in `material`, expanded.
+fn keyed(material: &KeyMaterial<Cipher>) -> Box<dyn Keyed> {
+    match material.algorithm() {
+        Cipher::Null => Box::new(Null),
+        Cipher::Aes128Cbc | Cipher::Aes192Cbc | Cipher::Aes256Cbc => Box::new(AesCbc::new(material.expose())),
+        Cipher::DesCbc => Box::new(des::single_cbc(&material.array())),
+        Cipher::TripleDesCbc => Box::new(des::triple_cbc(&material.array())),
+        Cipher::TwoKeyTripleDesCbc => Box::new(des::two_key_triple_cbc(&material.array())),
+        Cipher::Rc5R12Cbc => Box::new(rc5::twelve_rounds_cbc(&material.array())),
+        Cipher::Rc5R16Cbc => Box::new(rc5::sixteen_rounds_cbc(&material.array())),
+        Cipher::Rc2_40Cbc => Box::new(rc2::cbc::<5>(&material.array())),
+        Cipher::Rc2_128Cbc => Box::new(rc2::cbc::<16>(&material.array())),
+        Cipher::Rc4_40 => Box::new(Rc4PerPacket::<5>(material.array())),
+        Cipher::Rc4_128 => Box::new(Rc4PerPacket::<16>(material.array())),
+        Cipher::IdeaCbc => Box::new(idea::cbc(&material.array())),
+        Cipher::SaferSk128Cbc => Box::new(safer::cbc(&material.array())),
+    }
+}
+
 /// RFC 2410: the identity.
 struct Null;
 
@@ -128,3 +144,6 @@ impl Keyed for Null {
         self.encrypt(iv, text)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -100,3 +100,34 @@ impl FromStr for Integrity {
         named(name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip_and_sizes_fit() {
+        for (place, integrity) in Integrity::ALL.into_iter().enumerate() {
+            assert_eq!(integrity as usize, place, "every algorithm is listed, in order");
+            assert_eq!(integrity.to_string().parse(), Ok(integrity));
+            assert_eq!(format!("{integrity:<20}|").len(), 21);
+            assert!(integrity.icv_len() <= ICV_MAX);
+        }
+        assert_eq!(Integrity::HmacMd5_96 as usize + 1, Integrity::ALL.len());
+    }
+
+    #[test]
+    fn only_sha_2_is_not_legacy() {
+        let legacy = Integrity::ALL.map(Integrity::is_legacy);
+        assert_eq!(legacy, [false, false, false, true, true]);
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        assert_eq!(
+            "hmac-sha2-256".parse::<Integrity>().unwrap_err().to_string(),
+            "unknown integrity algorithm `hmac-sha2-256`: write one of hmac-sha-256-128, hmac-sha-384-192, \
+             hmac-sha-512-256, hmac-sha-1-96 or hmac-md5-96"
+        );
+    }
+}

@@ -6,7 +6,7 @@ use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use crate::algorithm::LONGEST;
-use crate::{Algorithm, SALT_LEN, Suite};
+use crate::{Algorithm, Cipher, SALT_LEN, Suite};
 
 /// Keying material of the wrong length for its algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -72,6 +72,15 @@ impl KeyMaterial<Suite> {
     }
 }
 
+impl KeyMaterial<Cipher> {
+    /// The first `LEN` bytes: the key, when the cipher's has that length.
+    pub(crate) fn array<const LEN: usize>(&self) -> Zeroizing<[u8; LEN]> {
+        let mut key = Zeroizing::new([0; LEN]);
+        key.copy_from_slice(&self.bytes[..LEN]);
+        key
+    }
+}
+
 impl<A: Algorithm> ConstantTimeEq for KeyMaterial<A> {
     /// Which algorithms the two are for is no secret; their bytes are.
     fn ct_eq(&self, other: &KeyMaterial<A>) -> Choice {
@@ -97,7 +106,7 @@ impl<A: Algorithm> fmt::Debug for KeyMaterial<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cipher, Integrity};
+    use crate::Integrity;
 
     fn takes_its_exact_length_only<A: Algorithm>() {
         for algorithm in A::EVERY.iter().copied() {

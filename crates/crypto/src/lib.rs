@@ -11,16 +11,20 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod aead;
+mod aes_cbc;
 mod algorithm;
 mod calibrate;
-mod cbc;
+
 mod cipher;
 mod cipher_key;
 mod integrity;
 mod key_material;
+mod legacy;
 mod mac_key;
 mod nonce;
 mod provider;
+#[cfg(test)]
+mod published;
 mod suite;
 mod suite_set;
 

@@ -24,15 +24,8 @@ impl MacKey {
     /// The key in `material`.
     #[must_use]
     pub fn new(material: &KeyMaterial<Integrity>) -> MacKey {
-        let key = material.expose();
-        let keyed = match material.algorithm() {
-            Integrity::HmacSha256_128 => keyed::<Hmac<Sha256>>(key),
-            Integrity::HmacSha384_192 => keyed::<Hmac<Sha384>>(key),
-            Integrity::HmacSha512_256 => keyed::<Hmac<Sha512>>(key),
-            Integrity::HmacSha1_96 => keyed::<Hmac<Sha1>>(key),
-            Integrity::HmacMd5_96 => keyed::<Hmac<Md5>>(key),
-        };
-        MacKey { integrity: material.algorithm(), keyed }
+        let integrity = material.algorithm();
+        MacKey { integrity, keyed: keyed(integrity, material.expose()) }
     }
 
     /// The integrity algorithm of this key.
@@ -87,7 +80,20 @@ impl<M: Mac + Clone + Send + Sync> Keyed for M {
     }
 }
 
-fn keyed<M: Mac + KeyInit + Clone + Send + Sync + 'static>(key: &[u8]) -> Box<dyn Keyed> {
-    // HMAC takes a key of any length.
-    Box::new(<M as KeyInit>::new_from_slice(key).expect("HMAC takes every key"))
+/// HMAC with a `key`, which may have any length (RFC 2104 section 2).
+fn keyed(integrity: Integrity, key: &[u8]) -> Box<dyn Keyed> {
+    match integrity {
+        Integrity::HmacSha256_128 => hmac::<Hmac<Sha256>>(key),
+        Integrity::HmacSha384_192 => hmac::<Hmac<Sha384>>(key),
+        Integrity::HmacSha512_256 => hmac::<Hmac<Sha512>>(key),
+        Integrity::HmacSha1_96 => hmac::<Hmac<Sha1>>(key),
+        Integrity::HmacMd5_96 => hmac::<Hmac<Md5>>(key),
+    }
 }
+
+fn hmac<M: Mac + KeyInit + Clone + Send + Sync + 'static>(key: &[u8]) -> Box<dyn Keyed> {
+    Box::new(<M as KeyInit>::new_from_slice(key).expect("HMAC takes a key of any length"))
+}
+
+#[cfg(test)]
+mod tests;

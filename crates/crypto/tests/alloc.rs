@@ -1,4 +1,4 @@
-//! Sealing and opening allocate nothing, neither in Rust nor in the library behind it.
+//! Work on packets allocates nothing, neither in Rust nor in the libraries behind it.
 
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(clippy::unwrap_used)]
@@ -6,14 +6,21 @@
 #[path = "counting/malloc.rs"]
 mod malloc;
 
-use strait_crypto::{Aead, ICV_LEN, Key, KeyMaterial, MAX_KEY_MATERIAL, NonceCounter, Suite};
+use strait_crypto::{
+    Aead, Algorithm, Cipher, CipherKey, ICV_LEN, ICV_MAX, IV_MAX, Integrity, Key, KeyMaterial, MacKey,
+    NonceCounter, Suite,
+};
 
 use malloc::calls;
+
+fn material<A: Algorithm>(algorithm: A) -> KeyMaterial<A> {
+    KeyMaterial::new(algorithm, &vec![7; algorithm.key_material_len()]).unwrap()
+}
 
 #[test]
 fn seal_and_open_allocate_nothing() {
     for suite in Suite::ALL {
-        let material = KeyMaterial::new(suite, &[7; MAX_KEY_MATERIAL][..suite.key_material_len()]).unwrap();
+        let material = material(suite);
         let before = calls();
         let key = Key::new(&material);
         assert!(calls() > before, "the library's own allocations are counted");
@@ -35,5 +42,42 @@ fn seal_and_open_allocate_nothing() {
             }
         }
         assert_eq!(calls(), before, "{suite} allocated");
+    }
+}
+
+#[test]
+fn a_cipher_and_an_integrity_algorithm_allocate_nothing() {
+    let mut packet = vec![0; 65_024];
+    // Every cipher with some integrity algorithm, every integrity algorithm with some cipher.
+    for (cipher, integrity) in Cipher::ALL.into_iter().zip(Integrity::ALL.into_iter().cycle()) {
+        let (material, secret) = (material(cipher), material(integrity));
+        let before = calls();
+        let (key, mac) = (CipherKey::new(&material), MacKey::new(&secret));
+        assert!(calls() > before, "allocations are counted");
+
+        let before = calls();
+        let (mut iv, mut icv) = ([0; IV_MAX], [0; ICV_MAX]);
+        let (iv, icv) = (&mut iv[..cipher.iv_len()], &mut icv[..integrity.icv_len()]);
+        for (number, len) in [(1, 0), (2, 64), (3, 1_408), (4, 65_024)] {
+            let text = &mut packet[..len];
+            key.iv_for(number, 5, iv);
+            key.encrypt(iv, text).unwrap();
+            mac.sign(&[b"spi and number", iv, text], icv);
+            mac.verify(&[b"spi and number", iv, text], icv).unwrap();
+            mac.verify(&[b"spi and another", iv, text], icv).unwrap_err();
+            key.decrypt(iv, text).unwrap();
+        }
+        assert_eq!(calls(), before, "{cipher} with {integrity} allocated");
+    }
+}
+
+#[test]
+fn refusing_blocks_allocates_nothing() {
+    for cipher in Cipher::ALL.into_iter().filter(|cipher| cipher.block_len() > 1) {
+        let key = CipherKey::new(&material(cipher));
+        let before = calls();
+        key.encrypt(&[0; IV_MAX][..cipher.iv_len()], &mut [0; 17]).unwrap_err();
+        key.decrypt(&[0; 3], &mut [0; 16]).unwrap_err();
+        assert_eq!(calls(), before, "{cipher} allocated");
     }
 }

@@ -1,6 +1,7 @@
 //! Published vectors, in the form of NIST's response files: `Name = hex` lines, `Tag` last of a case.
 
 use super::*;
+use crate::published::unhex;
 
 const NIST_128: &str = include_str!("../../../tests/vectors/nist-gcm-128.rsp");
 const NIST_256: &str = include_str!("../../../tests/vectors/nist-gcm-256.rsp");
@@ -16,11 +17,6 @@ struct Case {
     aad: Vec<u8>,
     sealed: Vec<u8>,
     tag: Vec<u8>,
-}
-
-fn unhex(digits: &str) -> Vec<u8> {
-    let pairs = digits.as_bytes().chunks(2);
-    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
 
 fn cases(file: &str) -> Vec<Case> {
