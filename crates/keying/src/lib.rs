@@ -25,6 +25,7 @@ mod control;
 mod event;
 mod identity;
 mod keystream;
+pub mod manual;
 mod message;
 mod settings;
 mod status;
