@@ -1,28 +1,22 @@
-//! Cipher block chaining (NIST SP 800-38A section 6.2).
+//! AES in cipher block chaining mode (NIST SP 800-38A section 6.2, RFC 3602).
 
 use aws_lc_rs::cipher::{
-    AES_128, AES_192, AES_256, DecryptingKey, DecryptionContext, EncryptingKey, EncryptionContext,
-    UnboundCipherKey,
+    Algorithm, DecryptingKey, DecryptionContext, EncryptingKey, EncryptionContext, UnboundCipherKey,
 };
 use aws_lc_rs::iv::FixedLength;
 
 use crate::cipher_key::{Keyed, Unfit};
 
-/// AES in CBC mode by aws-lc, whose decryption works on many blocks at once: both ways faster than
-/// RustCrypto's at any length.
+/// AES in CBC mode by aws-lc, whose decryption works on many blocks at once. It is the faster both ways:
+/// 1,392 bytes cost 1.0 µs to encrypt and 0.13 to decrypt, `RustCrypto`'s 1.3 and 0.27 (AMD EPYC with VAES).
 pub(crate) struct AesCbc {
     forth: EncryptingKey,
     back: DecryptingKey,
 }
 
 impl AesCbc {
-    /// The `key` of 16, 24 or 32 bytes.
-    pub(crate) fn new(key: &[u8]) -> AesCbc {
-        let algorithm = match key.len() {
-            16 => &AES_128,
-            24 => &AES_192,
-            _ => &AES_256,
-        };
+    /// The `key`, which has the length that `algorithm` asks for.
+    pub(crate) fn new(algorithm: &'static Algorithm, key: &[u8]) -> AesCbc {
         // aws-lc fails on no AES key of the algorithm's own length, which `KeyMaterial` guarantees.
         const LENGTH: &str = "keying material has the cipher's key length";
         let unbound = || UnboundCipherKey::new(algorithm, key).expect(LENGTH);
@@ -83,7 +77,8 @@ mod tests {
         }
     }
 
-    /// What follows `label` and a colon: a string in quotes, or hexadecimal up to the first line that has something else.
+    /// What follows `label` and a colon: a string in quotes, or hexadecimal up to the first line that has
+    /// something else.
     fn field(case: &str, label: &str) -> Option<Vec<u8>> {
         let (_, rest) = case.split_once(label)?;
         let (_, value) = rest.split_once(':')?;

@@ -5,7 +5,7 @@ use core::str::FromStr;
 
 use crate::algorithm::{Algorithm, UnknownName, named};
 
-/// Bytes of the longest block, and so of the longest IV: that of AES (RFC 3602 section 2).
+/// Bytes of the longest block, and so of the longest IV: that of AES (RFC 3602 section 2.4).
 pub const IV_MAX: usize = 16;
 
 /// A cipher for ESP that protects nothing from being changed: it is one half, an
@@ -22,13 +22,13 @@ pub enum Cipher {
     Aes256Cbc,
     /// DES in CBC mode (RFC 2405); parity bits do not matter.
     DesCbc,
-    /// Triple DES in CBC mode with three keys (RFC 2451 section 2.6).
+    /// Triple DES in CBC mode with three keys (RFC 2451).
     TripleDesCbc,
     /// Triple DES in CBC mode whose third key is the first again.
     TwoKeyTripleDesCbc,
     /// RC5-32/12/16 in CBC mode (RFC 2040).
     Rc5R12Cbc,
-    /// RC5-32/16/16 in CBC mode (RFC 2040, RFC 2451 section 2.4).
+    /// RC5-32/16/16 in CBC mode (RFC 2040), the default of RFC 2451 section 2.5.
     Rc5R16Cbc,
     /// RC2 in CBC mode with 40 bits of key (RFC 2268).
     Rc2_40Cbc,
@@ -39,7 +39,7 @@ pub enum Cipher {
     Rc4_40,
     /// RC4 with 128 bits of key; as [`Cipher::Rc4_40`], for one packet under one key.
     Rc4_128,
-    /// IDEA in CBC mode (RFC 2451 section 2.5).
+    /// IDEA in CBC mode (RFC 2451).
     IdeaCbc,
     /// SAFER SK-128 with ten rounds in CBC mode.
     SaferSk128Cbc,

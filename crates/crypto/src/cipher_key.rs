@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use aws_lc_rs::cipher::{AES_128, AES_192, AES_256};
+
 use crate::aes_cbc::AesCbc;
 use crate::legacy::rc4::Rc4PerPacket;
 use crate::legacy::{des, idea, rc2, rc5, safer};
@@ -37,8 +39,8 @@ pub(crate) struct Unfit;
 /// A cipher with its key; neither direction allocates.
 ///
 /// It authenticates nothing: check a packet's [`MacKey`](crate::MacKey) before decrypting it, for a peer
-/// who is told what came out of a changed packet is an oracle. Prints as `[key]`; the schedule stays in one
-/// place on the heap and is wiped when dropped.
+/// who is told what came out of a changed packet is an oracle. Prints as `[key]`. The schedule is wiped when
+/// dropped; what expanding the key left on the stack is not.
 pub struct CipherKey {
     cipher: Cipher,
     keyed: Box<dyn Keyed>,
@@ -117,7 +119,9 @@ impl fmt::Debug for CipherKey {
 fn keyed(material: &KeyMaterial<Cipher>) -> Box<dyn Keyed> {
     match material.algorithm() {
         Cipher::Null => Box::new(Null),
-        Cipher::Aes128Cbc | Cipher::Aes192Cbc | Cipher::Aes256Cbc => Box::new(AesCbc::new(material.expose())),
+        Cipher::Aes128Cbc => Box::new(AesCbc::new(&AES_128, material.expose())),
+        Cipher::Aes192Cbc => Box::new(AesCbc::new(&AES_192, material.expose())),
+        Cipher::Aes256Cbc => Box::new(AesCbc::new(&AES_256, material.expose())),
         Cipher::DesCbc => Box::new(des::single_cbc(&material.array())),
         Cipher::TripleDesCbc => Box::new(des::triple_cbc(&material.array())),
         Cipher::TwoKeyTripleDesCbc => Box::new(des::two_key_triple_cbc(&material.array())),

@@ -1,12 +1,18 @@
-//! Authenticated encryption for packets: suites, keys, nonces that cannot repeat, and their cost here.
+//! Encryption and authentication of packets: suites, keys, nonces that cannot repeat, and their cost here.
 //!
 //! A packet enters at [`Aead::seal`] or [`Aead::open`], both of which work in place and allocate
 //! nothing. A nonce to seal with exists only as the [`FreshNonce`] its [`NonceCounter`] just handed
 //! out; sealing consumes it. No clock and no randomness live here: keys come from keying, and
 //! [`calibrate`] is given its clock.
 //!
-//! What this crate refuses: unauthenticated encryption, truncated tags, nonces chosen by the caller
-//! and comparing or printing secrets.
+//! ESP with two algorithms, and AH, find their parts here: a [`Cipher`] with its [`CipherKey`], which
+//! encrypts and nothing else, and an [`Integrity`] algorithm with its [`MacKey`]. Who builds the packet
+//! pairs them: encrypt, then authenticate; verify, then decrypt. Some of both are
+//! [legacy](Cipher::is_legacy), kept for measuring and for old peers. Neither kind can be negotiated: a
+//! [`SuiteSet`] knows suites alone, and every [`Suite`] authenticates.
+//!
+//! What this crate refuses: encryption without authentication, truncated tags and nonces chosen by the
+//! caller in any [`Suite`]; comparing secrets in variable time and printing them anywhere.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -14,7 +20,6 @@ mod aead;
 mod aes_cbc;
 mod algorithm;
 mod calibrate;
-
 mod cipher;
 mod cipher_key;
 mod integrity;

@@ -13,11 +13,11 @@ use crate::{Forged, ICV_MAX, Integrity, KeyMaterial};
 
 /// An integrity algorithm with its key; neither direction allocates.
 ///
-/// Prints as `[key]`; what is derived from the key stays in one place on the heap and is wiped when dropped,
-/// the copy that works on a packet included.
+/// Prints as `[key]`. What is derived from the key is wiped when dropped, the copy that works on a packet
+/// included; what deriving it left on the stack is not.
 pub struct MacKey {
     integrity: Integrity,
-    keyed: Box<dyn Keyed>,
+    keyed: Box<dyn KeyedHash>,
 }
 
 impl MacKey {
@@ -63,12 +63,12 @@ impl fmt::Debug for MacKey {
 }
 
 /// What an algorithm does once it has a key.
-trait Keyed: Send + Sync {
+trait KeyedHash: Send + Sync {
     /// Writes the front of the code of `parts`, as much as `icv` takes.
     fn sign(&self, parts: &[&[u8]], icv: &mut [u8]);
 }
 
-impl<M: Mac + Clone + Send + Sync> Keyed for M {
+impl<M: Mac + Clone + Send + Sync> KeyedHash for M {
     fn sign(&self, parts: &[&[u8]], icv: &mut [u8]) {
         // Both pads are hashed already: a packet starts from a copy of that state (RFC 2104 section 4).
         let mut mac = self.clone();
@@ -80,8 +80,8 @@ impl<M: Mac + Clone + Send + Sync> Keyed for M {
     }
 }
 
-/// HMAC with a `key`, which may have any length (RFC 2104 section 2).
-fn keyed(integrity: Integrity, key: &[u8]) -> Box<dyn Keyed> {
+/// HMAC with a `key`, which may have any length (RFC 2104 section 3).
+fn keyed(integrity: Integrity, key: &[u8]) -> Box<dyn KeyedHash> {
     match integrity {
         Integrity::HmacSha256_128 => hmac::<Hmac<Sha256>>(key),
         Integrity::HmacSha384_192 => hmac::<Hmac<Sha384>>(key),
@@ -91,7 +91,7 @@ fn keyed(integrity: Integrity, key: &[u8]) -> Box<dyn Keyed> {
     }
 }
 
-fn hmac<M: Mac + KeyInit + Clone + Send + Sync + 'static>(key: &[u8]) -> Box<dyn Keyed> {
+fn hmac<M: Mac + KeyInit + Clone + Send + Sync + 'static>(key: &[u8]) -> Box<dyn KeyedHash> {
     Box::new(<M as KeyInit>::new_from_slice(key).expect("HMAC takes a key of any length"))
 }
 

@@ -47,8 +47,8 @@ pub(crate) fn check_hex(cipher: Cipher, vector: [&str; 4]) {
     check(cipher, &key, &iv, &text, &sealed);
 }
 
-/// Every case of the response file `name`, whose key is the fields `keys` one after another. How many there must be is
-/// `expected`.
+/// Every case of the response file `name`, of which there must be `expected`; the key is the fields `keys`,
+/// one after another.
 pub(crate) fn check_responses(cipher: Cipher, name: &str, keys: &[&str], expected: usize) {
     let Some(file) = file(name) else { return };
     let cases = cases(&file);

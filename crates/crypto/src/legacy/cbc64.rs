@@ -1,4 +1,4 @@
-//! Cipher block chaining (RFC 2451 section 3) for the ciphers with blocks of 64 bits, which all of these have.
+//! Cipher block chaining (RFC 2451 section 2.1) for ciphers with blocks of 64 bits, as these have.
 
 use cipher::consts::U8;
 use cipher::{BlockCipherDecrypt, BlockCipherEncrypt};

@@ -1,8 +1,9 @@
 //! DES (FIPS 46-3) and triple DES (ANSI X9.52, NIST SP 800-67), with two keys and with three.
 //!
-//! Written here because the speed of 3DES is what measurements with it are about: `RustCrypto`'s takes 2.7 times as
-//! long as OpenSSL's, which would flatter whatever is set against it. Tables indexed with secrets leak through the cache;
-//! that is one more reason to protect nothing with it.
+//! Written here because the speed of 3DES is what measurements with it are about: `RustCrypto`'s takes 2.7
+//! times as long as OpenSSL's, this as long as that, and slowness would flatter whatever is set against it.
+//! Weak keys are taken like any other. Tables indexed with secrets leak through the cache, one more reason
+//! to protect nothing with it.
 
 mod tables;
 
@@ -14,8 +15,8 @@ use tables::{PC1, PC2, SHIFTS, SP};
 /// Rounds of one DES.
 const ROUNDS: usize = 16;
 
-/// The 48 bits of one round: six in the low end of each byte, those of S1, S3, S5 and S7 in the first word, those of
-/// S2, S4, S6 and S8 in the second.
+/// The 48 bits of one round, six at the low end of each byte: those of S1, S3, S5 and S7 in the first word,
+/// those of S2, S4, S6 and S8 in the second.
 type RoundKey = [u32; 2];
 
 /// DES with one key, or with several one after another: every second one deciphers (`EDE`).

@@ -1,4 +1,5 @@
-//! IDEA (Lai and Massey, "A Proposal for a New Block Encryption Standard", 1990; in ESP RFC 2451) by `RustCrypto`.
+//! IDEA (Lai and Massey, "A Proposal for a New Block Encryption Standard", 1990; in ESP RFC 2451) by
+//! `RustCrypto`.
 
 use cipher::KeyInit;
 use idea::Idea;

@@ -6,8 +6,8 @@ use zeroize::Zeroizing;
 
 use crate::cipher_key::{Keyed, Unfit};
 
-/// A key of RC4 that every packet begins anew with, key schedule included: the same key stream for all of them. Two
-/// packets under one key give each other away, so a key serves for one packet, or for measuring.
+/// A key of RC4 that every packet begins anew with, key schedule included: the same key stream for all of
+/// them. Two packets under one key give each other away, so a key serves for one packet, or for measuring.
 pub(crate) struct Rc4PerPacket<const LEN: usize>(pub(crate) Zeroizing<[u8; LEN]>);
 
 impl<const LEN: usize> Keyed for Rc4PerPacket<LEN> {

@@ -11,7 +11,7 @@ pub(crate) fn twelve_rounds_cbc(key: &[u8; 16]) -> Cbc64<RC5<u32, U12, U16>> {
     Cbc64(RC5::new(key.into()))
 }
 
-/// RC5-32/16/16 in CBC mode: what RFC 2451 section 2.4 has by default.
+/// RC5-32/16/16 in CBC mode: what RFC 2451 section 2.5 has by default.
 pub(crate) fn sixteen_rounds_cbc(key: &[u8; 16]) -> Cbc64<RC5<u32, U16, U16>> {
     Cbc64(RC5::new(key.into()))
 }

@@ -1,8 +1,9 @@
-//! SAFER SK-128 with ten rounds: Massey's cipher (Fast Software Encryption, LNCS 809, 1994, pages 1 to 17) with the
-//! key schedule that Knudsen strengthened ("A Detailed Analysis of SAFER K", Journal of Cryptology 13, 2000).
+//! SAFER SK-128 with ten rounds: Massey's cipher (Fast Software Encryption, LNCS 809, 1994, pages 1 to 17)
+//! with the key schedule that Knudsen strengthened ("A Detailed Analysis of SAFER K", Journal of Cryptology
+//! 13, 2000).
 //!
-//! Written here from that specification, as no library that is looked after has it. Its two tables are indexed with
-//! secrets, as in every software of its time, so its time tells something about the key through the cache.
+//! Written here from that specification, as no library that is looked after has it. Its two tables are
+//! indexed with secrets, as in every software of its time: the cache tells something about the key.
 
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -58,8 +59,8 @@ impl SaferSk128 {
     }
 }
 
-/// Whether byte `place` is added to its key where its neighbours are combined by exclusive or, and takes its logarithm
-/// where they are raised to a power: the second, third, sixth and seventh.
+/// Whether byte `place` is added to its key and its logarithm taken: the second, third, sixth and seventh.
+/// The others are combined with theirs by exclusive or, and are exponents.
 const fn is_inner(place: usize) -> bool {
     matches!(place, 1 | 2 | 5 | 6)
 }
@@ -97,8 +98,8 @@ fn unsubstitute(block: [u8; 8], key: &[u8; 8]) -> [u8; 8] {
     })
 }
 
-/// Three levels of the pseudo-Hadamard transformation, which takes (x, y) to (2x + y, x + y), and between them
-/// every second byte to the front.
+/// Three levels of the pseudo-Hadamard transformation, which takes (x, y) to (2x + y, x + y); between them,
+/// every second byte goes to the front.
 #[inline]
 fn diffuse(block: [u8; 8]) -> [u8; 8] {
     let level = |[a, b, c, d, e, f, g, h]: [u8; 8]| {
@@ -134,9 +135,9 @@ const fn inverse_pht([x, y]: [u8; 2]) -> [u8; 2] {
     [first, y.wrapping_sub(first)]
 }
 
-/// The strengthened schedule: subkeys come in turn from the second and the first half of the key, each half lengthened
-/// by the exclusive or of its bytes and read one byte further every time, turned by three bits every time, plus a bias
-/// that is the same for all keys; the first subkey has none.
+/// The strengthened schedule. Subkeys come in turn from the second and the first half of the key, each
+/// lengthened by the exclusive or of its bytes. From one subkey to the next they are read one byte further on
+/// and turned by three bits more, and a bias is added that is the same for all keys; the first has none.
 fn schedule(key: &[u8; 16]) -> [[u8; 8]; SUBKEYS] {
     let lengthened = |half: &[u8]| {
         let mut register = Zeroizing::new([0; 9]);

@@ -1,5 +1,5 @@
-//! LibTomCrypt's chained vectors (notes/cipher_tv.txt): the first key and block count from 0, and every ciphertext is the
-//! next block, and repeated as often as it takes, the next key.
+//! `LibTomCrypt`'s chained vectors (notes/cipher_tv.txt): the first key and block count from 0; every
+//! ciphertext is the next block and, repeated as often as it takes, the next key.
 
 use super::cbc64::BlockCipher64;
 use crate::published::{block, file};

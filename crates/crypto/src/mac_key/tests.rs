@@ -15,7 +15,7 @@ fn icv(key: &MacKey, parts: &[&[u8]]) -> Vec<u8> {
     icv
 }
 
-/// RFC 4868 section 2.7.2 (AUTH256-1, AUTH384-1, AUTH512-1) and RFC 2202 (case 1 of each): the front of the code.
+/// RFC 4868 section 2.7.2 (AUTH256-1, AUTH384-1, AUTH512-1) and RFC 2202 (case 1 of each).
 #[test]
 fn published_cases() {
     let cases = [
