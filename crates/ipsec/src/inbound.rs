@@ -37,6 +37,7 @@ use strait_wire::{Protocol, Spi, Tos, demux, esp as wire_esp, ip, vnet};
 
 use crate::outbound;
 use crate::outer::outer_len;
+use crate::reassembly::Reassembly;
 use crate::sa::SaId;
 use crate::wrap::Inside;
 use crate::{Counters, InboundSa, Mode, Notice, PeerCounters, PeerId, Policies, Reason};
@@ -100,6 +101,8 @@ pub struct Inbound {
     admission: Admission,
     run: Run,
     assembly: Assembly,
+    /// Outer fragments; without memory of its own until there are any.
+    reassembly: Reassembly,
     codecs: Codecs,
     ipcomp: Ipcomp,
     expanded: Box<[u8]>,
@@ -170,6 +173,7 @@ impl Inbound {
             admission: Admission::new(settings.forwarding),
             run: Run::new(settings.udp_offload),
             assembly: Assembly::new(),
+            reassembly: Reassembly::new(),
             codecs: Codecs::new(),
             ipcomp: Ipcomp::new(),
             expanded: vec![0; payload::EXPANDED_MAX].into_boxed_slice(),

@@ -13,6 +13,8 @@ mod ah;
 mod counters;
 mod dropped;
 mod esp;
+#[cfg(test)]
+mod family;
 pub mod inbound;
 mod notice;
 mod offload;
@@ -20,6 +22,7 @@ pub mod outbound;
 mod outer;
 mod peer;
 mod policy;
+pub mod reassembly;
 mod replay;
 mod rules;
 mod sa;

@@ -295,8 +295,12 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(payloads: Payloads, mtu: u16, rate: Option<Rate>, rules: Vec<Rule>) -> Sender {
+        Sender::with(&sa_spec(payloads), mtu, rate, rules)
+    }
+
+    pub(crate) fn with(spec: &SaSpec, mtu: u16, rate: Option<Rate>, rules: Vec<Rule>) -> Sender {
         let mut sender = Sender::without_sa(mtu, rate, rules);
-        sender.order(outbound::Order::Install(Box::new(OutboundSa::new(&sa_spec(payloads)))));
+        sender.order(outbound::Order::Install(Box::new(OutboundSa::new(spec))));
         sender
     }
 
@@ -390,12 +394,16 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub(crate) fn new(payloads: Payloads) -> Receiver {
+        Receiver::with(&sa_spec(payloads))
+    }
+
+    pub(crate) fn with(spec: &SaSpec) -> Receiver {
         let (counters, peer) = (Arc::<Counters>::default(), Arc::<PeerCounters>::default());
         let settings = inbound::Settings { forwarding: Forwarding::None, udp_offload: UdpOffload::Supported };
         let mut half = Inbound::new(settings, Arc::clone(&counters));
         half.handle(inbound::Order::AddPeer(PEER, Arc::clone(&peer)));
         half.handle(inbound::Order::Policies(Arc::new(policies("10.2.0.0/16", "fd02::/16"))));
-        half.handle(inbound::Order::Install(Box::new(InboundSa::new(&sa_spec(payloads)))));
+        half.handle(inbound::Order::Install(Box::new(InboundSa::new(spec))));
         Receiver { half, site: Site::default(), counters, peer }
     }
 
@@ -403,6 +411,11 @@ impl Receiver {
         let mut bytes = datagram.to_vec();
         let batch = Batch { from: endpoint(), tos, segment: bytes.len(), bytes: &mut bytes };
         self.half.datagrams(batch, Time::from_millis(1000), &mut self.site);
+    }
+
+    /// One packet directly behind IP.
+    pub(crate) fn take_direct(&mut self, packet: &[u8]) {
+        self.half.ip_packet(&mut packet.to_vec(), Time::from_millis(1000), &mut self.site);
     }
 
     pub(crate) fn take_all(&mut self, wire: &Wire) {

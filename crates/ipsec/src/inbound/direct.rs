@@ -6,6 +6,7 @@ use strait_wire::{Protocol, ah, esp};
 
 use super::{Inbound, Inlet, Origin};
 use crate::Reason;
+use crate::reassembly::Reassembly;
 use crate::sa::SaId;
 use crate::wrap::Inside;
 
@@ -23,7 +24,27 @@ impl Inbound {
         if front.fragment.is_none() {
             return self.whole(packet, front, now, inlet);
         }
-        Err(Reason::MalformedFragment)
+        // Lent out while what it put together is used.
+        let mut reassembly = core::mem::take(&mut self.reassembly);
+        let result = self.piece(&mut reassembly, packet, now, inlet);
+        self.reassembly = reassembly;
+        result
+    }
+
+    /// One fragment, and the packet when it is the last that was missing.
+    fn piece(
+        &mut self,
+        reassembly: &mut Reassembly,
+        fragment: &[u8],
+        now: Time,
+        inlet: &mut impl Inlet,
+    ) -> Result<(), Reason> {
+        let mut lost = 0;
+        let added = reassembly.add(fragment, now, &mut lost);
+        self.counters.drops.count(Reason::FragmentsIncomplete, lost);
+        let Some(packet) = added? else { return Ok(()) };
+        let front = Front::parse(packet).map_err(|_| Reason::MalformedOuter)?;
+        self.whole(packet, front, now, inlet)
     }
 
     fn whole(
