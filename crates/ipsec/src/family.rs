@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use strait_compress::Method;
 use strait_crypto::{Cipher, Integrity, KeyMaterial, Suite};
 use strait_wire::ah::Align;
+use strait_wire::fragment::Cutter;
 use strait_wire::ip::{Front, Packet, Version};
 use strait_wire::{Protocol, Spi, vnet};
 
@@ -15,8 +16,7 @@ use crate::{
     SequenceNumbers,
 };
 
-const PLAIN: vnet::Header =
-    vnet::Header { flags: 0, gso_type: 0, gso_size: 0, hdr_len: 0, csum_start: 0, csum_offset: 0 };
+const PLAIN: vnet::Header = vnet::Header::PLAIN;
 
 /// One member of the family.
 #[derive(Clone, Copy, Debug)]
@@ -236,11 +236,34 @@ fn what_is_too_large_for_the_path_becomes_fragments_or_is_refused() {
             assert_eq!(receiver.site.packets.len(), 1, "{member:?}");
             assert_eq!(upper_layer(&receiver.site.packets[0]), upper_layer(&packet), "{member:?}");
         }
+        if member.transport {
+            continue;
+        }
         let mut sender = Sender::with(&member.spec(), 1280, None, Vec::new());
         sender.send(&packet, &PLAIN);
         sender.drain();
         let refused = (sender.counters.drops.get(Reason::TooBig), sender.wire.host.len());
         assert_eq!((refused, sender.wire.datagrams.len()), ((1, 1), 0), "{member:?}");
+    }
+}
+
+#[test]
+fn fragments_of_the_host_are_protected_as_one_packet_in_transport_mode() {
+    for member in all().into_iter().filter(|member| member.transport && !member.udp && member.esp.is_some()) {
+        let spec = member.spec();
+        let (mut sender, mut receiver) = (Sender::with(&spec, 1400, None, Vec::new()), Receiver::with(&spec));
+        let mut shape = Shape::new(member.version, Protocol::UDP, vec![0x55; 3000]);
+        shape.dont_fragment = false;
+        let (packet, mut piece) = (shape.packet(), [0; 1400]);
+        let mut cutter = Cutter::new(&packet, 1400, 77).unwrap();
+        while let Some(len) = cutter.cut(&mut piece).unwrap() {
+            sender.send(&piece[..len], &PLAIN);
+        }
+        sender.drain();
+        assert_eq!((sender.dropped(), sender.wire.datagrams.len()), (0, 3), "{member:?}");
+        take(&mut receiver, &member, &sender);
+        assert_eq!(receiver.site.packets.len(), 1, "{member:?}");
+        assert_eq!(upper_layer(&receiver.site.packets[0]), upper_layer(&packet), "{member:?}");
     }
 }
 

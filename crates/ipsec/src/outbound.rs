@@ -24,6 +24,7 @@ mod raw;
 mod squeeze;
 mod standard;
 mod train;
+mod unite;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use strait_wire::ip::Version;
 use strait_wire::{Ecn, Tos, icmp, vnet};
 
 use crate::offload::SuperPacket;
+use crate::reassembly::Reassembly;
 use crate::{Counters, Forwarding, Notice, Payloads, PeerId, Policies, Reason, RuleSet};
 
 use link::{Link, Waiting};
@@ -88,6 +90,8 @@ pub trait Outlet {
 pub struct Outbound {
     links: BTreeMap<PeerId, Link>,
     policies: Arc<Policies>,
+    /// Fragments for transport-mode associations; without memory of its own until there are any.
+    reassembly: Reassembly,
     works: Works,
 }
 
@@ -160,7 +164,7 @@ impl Outbound {
             up: settings.up.map(|rate| Pacer::new(rate, now)),
             counters,
         };
-        Outbound { links: BTreeMap::new(), policies: Arc::default(), works }
+        Outbound { links: BTreeMap::new(), policies: Arc::default(), reassembly: Reassembly::new(), works }
     }
 
     /// A packet from the host, whole or a super-packet, as `offload` says. What is sealed may stay
@@ -185,6 +189,9 @@ impl Outbound {
         let peer = self.select(&packet).map_err(lost)?;
         self.works.switch_to(peer, &mut self.links, now, outlet);
         let link = self.links.get_mut(&peer).ok_or(Reason::NoPeer).map_err(lost)?;
+        if unite::wanted(link, &packet) {
+            return self.unite(bytes, now, outlet);
+        }
         too_big(link, &packet, outlet).map_err(lost)?;
         let waiting = self.works.classify(&packet, offload, now);
         if !link.must_wait() {

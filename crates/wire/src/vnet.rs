@@ -42,6 +42,10 @@ pub struct Header {
 }
 
 impl Header {
+    /// Of a packet that is whole as it is.
+    pub const PLAIN: Header =
+        Header { flags: 0, gso_type: 0, gso_size: 0, hdr_len: 0, csum_start: 0, csum_offset: 0 };
+
     /// The header, and the packet behind it; host byte order, since it never leaves the machine.
     ///
     /// # Errors

@@ -1,10 +1,11 @@
 //! Whole packets that others made.
 
-use strait_crypto::{KeyMaterial, Suite};
-use strait_wire::esp::Header;
+use strait_crypto::{Cipher, KeyMaterial, Suite};
+use strait_wire::esp::{Header, parse_trailer};
 use strait_wire::ip::Packet;
 use strait_wire::{Esn, Protocol, SeqLow, Spi};
 
+use super::Separate;
 use crate::replay::Authentic;
 use crate::wrap::Inside;
 use crate::{InboundSa, IvMode, Payloads, PeerId, SaSpec, SequenceNumbers};
@@ -114,6 +115,30 @@ fn the_packets_of_linux_open() {
         assert_eq!(
             (next, packet.protocol(), packet.bytes().len()),
             (Protocol::IPIP, Protocol::ICMP, 84),
+            "{case}"
+        );
+    }
+}
+
+#[test]
+fn the_packets_of_linux_with_ciphers_alone_decrypt() {
+    let Some(file) = file("vectors/esp-linux-kernel-packets.json") else { return };
+    for (case, cipher, key) in [
+        ("DES", Cipher::DesCbc, "8bytekey"),
+        ("3DES", Cipher::TripleDesCbc, "threedifferent8byteskeys"),
+        ("AES-CBC", Cipher::Aes128Cbc, "sixteenbytes key"),
+    ] {
+        let name = format!("IPv4 / ESP - Transport - {case} - NULL");
+        let mut packet = hex("00000222 00000001");
+        packet.extend(hex(&field(&file, &name, "esp_payload_after_seq_hex")));
+        let keys = Separate::new(&KeyMaterial::new(cipher, key.as_bytes()).unwrap(), None, 0);
+        // No integrity algorithm: the text comes without a proof, and an association would not deliver it.
+        let (text, proof) = keys.open(Esn(1), SequenceNumbers::Bits32, &mut packet).unwrap();
+        let (payload, next) = parse_trailer(text).unwrap();
+        let inner = Packet::parse(payload).unwrap();
+        assert_eq!(
+            (next, inner.protocol(), proof.is_none()),
+            (Protocol::IPIP, Protocol::ICMP, true),
             "{case}"
         );
     }

@@ -187,9 +187,11 @@ impl Link {
         len <= self.packet_room() || self.cuts() && may_cut && len <= CUT_MAX
     }
 
-    /// Whether protected packets may become outer fragments.
+    /// Whether protected packets may become outer fragments: where that is asked for, and in transport mode, where
+    /// the host that protects is the host that would have cut.
     fn cuts(&self) -> bool {
-        self.sa.as_ref().is_some_and(|sa| sa.fragments == Fragments::Outer) && self.via() == Via::Ip
+        let asked = |sa: &OutboundSa| sa.fragments == Fragments::Outer || sa.mode != Mode::Tunnel;
+        self.sa.as_ref().is_some_and(asked) && self.via() == Via::Ip
     }
 
     /// Whether this is such a packet.

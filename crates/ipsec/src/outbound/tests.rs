@@ -13,8 +13,7 @@ use crate::sample::{PEER, Receiver, SPI, STRAIT, Sender, Shape, Wire, rule, sa_s
 use crate::wrap::Inside;
 use crate::{InboundSa, Notice, OutboundSa, Payloads, Reason, Reserve, RuleSet};
 
-const PLAIN: vnet::Header =
-    vnet::Header { flags: 0, gso_type: 0, hdr_len: 0, gso_size: 0, csum_start: 0, csum_offset: 0 };
+const PLAIN: vnet::Header = vnet::Header::PLAIN;
 
 fn slow() -> Option<Rate> {
     Rate::from_bits(1_000_000)
