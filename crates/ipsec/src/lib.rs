@@ -29,7 +29,7 @@ mod sa;
 #[cfg(test)]
 mod sample;
 mod sequence;
-mod wrap;
+pub mod wrap;
 
 pub use counters::{CodecCounters, Counter, Counters, PeerCounters, RuleCounters, Tally};
 pub use dropped::{Drops, Reason};

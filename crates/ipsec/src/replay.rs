@@ -14,7 +14,7 @@ const WORDS: usize = 129;
 
 /// Proof that a packet passed an integrity check; only the steps that check make one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Authentic(());
+pub struct Authentic(());
 
 impl Authentic {
     /// For the step that has just checked.

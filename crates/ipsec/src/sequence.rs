@@ -44,7 +44,7 @@ impl Reserve {
 
 /// Why there is no next number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoNumber {
+pub enum NoNumber {
     /// All are used: the keys must be replaced.
     Exhausted,
     /// More are to come as soon as they are safe on disk.

@@ -15,13 +15,13 @@ use std::net::IpAddr;
 use strait_wire::{Esn, Protocol, Tos, ip};
 
 use crate::esp::Sizes;
-use crate::replay::Authentic;
-use crate::sequence::NoNumber;
+pub use crate::replay::Authentic;
+pub use crate::sequence::NoNumber;
 use crate::{Carrier, Fragments, InboundSa, OutboundSa, Reason};
 
 /// What goes in front of the protocols.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Head<'a> {
+pub enum Head<'a> {
     /// A header of our own, as the carrier needs it, with these marks.
     Fresh(Tos),
     /// The front of the packet whose upper layer is the payload, and where its fields are.
@@ -34,8 +34,10 @@ pub(crate) struct Unsealable;
 
 /// Why a packet was not sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotSealed {
+pub enum NotSealed {
+    /// There is no number for it.
     NoNumber(NoNumber),
+    /// Its lengths do not add up, or it is longer than its algorithm takes.
     Unsealable,
 }
 
@@ -53,7 +55,8 @@ impl From<NoNumber> for NotSealed {
 
 impl OutboundSa {
     /// Bytes in front of the protocols. UDP's headers are the system's to write.
-    pub(crate) const fn front_len(&self, head: Head<'_>) -> usize {
+    #[must_use]
+    pub const fn front_len(&self, head: Head<'_>) -> usize {
         match (self.carrier, head) {
             (Carrier::Udp, _) => 0,
             (Carrier::Ip { .. }, Head::Own(headers, _)) => headers.len(),
@@ -71,24 +74,30 @@ impl OutboundSa {
     }
 
     /// Where the payload starts.
-    pub(crate) fn payload_at(&self, front: usize) -> usize {
+    #[must_use]
+    pub fn payload_at(&self, front: usize) -> usize {
         front + self.ah_len() + self.esp_sizes().map_or(0, Sizes::front)
     }
 
     /// Bytes of the whole packet around a payload of `payload` bytes.
-    pub(crate) fn sealed_len(&self, front: usize, payload: usize) -> usize {
+    #[must_use]
+    pub fn sealed_len(&self, front: usize, payload: usize) -> usize {
         front + self.ah_len() + self.esp_sizes().map_or(payload, |esp| esp.sealed(payload))
     }
 
     /// The largest payload whose packet takes at most `room` bytes.
-    pub(crate) fn payload_room(&self, front: usize, room: usize) -> usize {
+    #[must_use]
+    pub fn payload_room(&self, front: usize, room: usize) -> usize {
         let room = room.saturating_sub(front + self.ah_len());
         self.esp_sizes().map_or(room, |esp| esp.room(room))
     }
 
     /// Makes a protected packet in place: `packet` is [`OutboundSa::sealed_len`] long and holds `payload`
     /// bytes at [`OutboundSa::payload_at`]; everything else is written here.
-    pub(crate) fn seal(
+    ///
+    /// # Errors
+    /// [`NotSealed`]; the packet is then rubbish.
+    pub fn seal(
         &mut self,
         head: Head<'_>,
         packet: &mut [u8],
@@ -159,28 +168,31 @@ fn id(esn: Esn) -> u16 {
 
 /// What is left of a packet while its protocols are taken off one after another.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Inside {
+pub struct Inside {
     /// Where it starts.
-    pub(crate) at: usize,
+    pub at: usize,
     /// Where it ends.
-    pub(crate) end: usize,
+    pub end: usize,
     /// What it is.
-    pub(crate) next: Protocol,
+    pub next: Protocol,
     /// The number of the protocol that was taken off last.
-    pub(crate) esn: Esn,
+    pub esn: Esn,
     /// Whether that was the highest so far.
-    pub(crate) newest: bool,
+    pub newest: bool,
     /// That somebody vouches for it.
-    pub(crate) proof: Option<Authentic>,
+    pub proof: Option<Authentic>,
 }
 
 impl Inside {
     /// A packet nothing was taken off of.
-    pub(crate) const fn untouched(at: usize, end: usize, next: Protocol) -> Inside {
+    #[must_use]
+    pub const fn untouched(at: usize, end: usize, next: Protocol) -> Inside {
         Inside { at, end, next, esn: Esn(0), newest: false, proof: None }
     }
 
-    pub(crate) const fn range(self) -> Range<usize> {
+    /// Where it lies.
+    #[must_use]
+    pub const fn range(self) -> Range<usize> {
         self.at..self.end
     }
 }
@@ -188,7 +200,10 @@ impl Inside {
 impl InboundSa {
     /// Takes off the protocols of this association, in place. `inside` is the packet behind the headers in
     /// front; all that was agreed must be there (RFC 4301 section 5.2, step 4).
-    pub(crate) fn open(&mut self, bytes: &mut [u8], inside: Inside) -> Result<Inside, Reason> {
+    ///
+    /// # Errors
+    /// Why it is not to be delivered.
+    pub fn open(&mut self, bytes: &mut [u8], inside: Inside) -> Result<Inside, Reason> {
         let mut inside = inside;
         if let Some(ah) = &mut self.ah {
             inside = agreed(Protocol::AH, inside)?;
