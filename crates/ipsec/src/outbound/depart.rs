@@ -62,11 +62,11 @@ impl Works {
         if !way.link.has_waiting() {
             return false;
         }
+        // A probe does not wait behind what the unit makes, or its answer would seem late on a slow link.
+        self.probe_path(way);
         if let Err(lost) = self.unit(way) {
             self.counters.drops.count(lost.reason, lost.packets);
         }
-        self.depart(way);
-        self.probe_path(way);
         self.depart(way);
         true
     }

@@ -35,6 +35,21 @@ fn the_search_settles_on_every_path_without_losing_a_small_packet() {
 }
 
 #[test]
+fn a_probe_does_not_wait_behind_what_a_super_packet_makes() {
+    let _seed = Seed(5);
+    let mut network = joined(5, |pair| {
+        pair.a.up = "56kbit".parse().ok();
+        pair.forth.rate = pair.a.up;
+    });
+    // All of it takes 9 s.
+    let (packet, offload) = v4(A, B, 80).tcp_super(1, &[7; 60_000], 1380);
+    network.send_offloaded(A, &packet, offload);
+    network.run_for(seconds(2));
+    let inner = network.node(A).peer_counters(B).inner_mtu.load(Ordering::Relaxed);
+    assert_eq!(inner, 1500 - AROUND);
+}
+
+#[test]
 fn what_is_too_big_is_answered_with_the_size_that_is_not() {
     let _seed = Seed(1);
     let mut network = joined(1, |pair| pair.forth.mtu = 1400);
