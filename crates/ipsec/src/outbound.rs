@@ -193,6 +193,7 @@ impl Outbound {
             return self.unite(bytes, now, outlet);
         }
         too_big(link, &packet, outlet).map_err(lost)?;
+        link.path.watch(&packet, link.payload_room(), now);
         let waiting = self.works.classify(&packet, offload, now);
         if !link.must_wait() {
             return self.works.straight(&mut Way { link, now, outlet }, &packet, &waiting);

@@ -35,6 +35,7 @@ fn a_path_that_becomes_narrow_later() {
     let router = pair.hosts.router.as_ref().unwrap();
     router.link.ends().into_iter().for_each(|end| end.set_mtu(1400).unwrap());
     pair.tcp(1, Family::V4, 200_000);
+    pair.tcp(0, Family::V6, 200_000);
 }
 
 /// Sends datagrams that grow until one has arrived whole; what is lost while the path is measured is sent again.

@@ -2,7 +2,7 @@
 
 use strait_wire::{Protocol, Tos, probe};
 
-use super::path_mtu::Wanted;
+use super::path_mtu::{ANY_SIZE, Wanted};
 use super::{CONTROL_TOS, Outlet, Way, Works};
 use crate::sequence::NoNumber;
 use crate::wrap::{Head, NotSealed};
@@ -67,7 +67,11 @@ impl Works {
         if !way.link.takes_blocks() || way.link.endpoint.is_none() {
             return;
         }
-        if let Some(Wanted { id, size }) = way.link.path.poll(way.now) {
+        let link = &mut *way.link;
+        if let Some(Wanted { id, size, again }) = link.path.poll(way.now, &link.spec.counters.in_datagrams) {
+            if again {
+                let _ = self.probe(way, probe::Kind::Request, id, ANY_SIZE);
+            }
             let _ = self.probe(way, probe::Kind::Request, id, size);
         }
     }
@@ -76,7 +80,7 @@ impl Works {
     /// path takes is sent.
     pub(super) fn ask_life(&mut self, way: &mut Way<'_, impl Outlet>) {
         way.link.path.doubt(way.now);
-        let _ = self.probe(way, probe::Kind::Request, 0, 0);
+        let _ = self.probe(way, probe::Kind::Request, 0, ANY_SIZE);
         self.probe_path(way);
         self.depart(way);
     }

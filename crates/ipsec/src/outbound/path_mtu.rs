@@ -1,9 +1,19 @@
 //! How large a datagram the path to a peer takes, found by padded probes under traffic
 //! (RFC 8899), never below what carries an inner packet of 1,280 bytes in one piece or two.
+//!
+//! A path that becomes narrow says nothing of it (a black hole, RFC 8899 section 4.3). What makes it doubtful,
+//! soonest first: TCP inside that sends the same again and again, silence, a confirmation without an answer. From
+//! the first doubt on, large packets travel in pieces that pass every path, so that nobody waits for the search.
+
+mod repeats;
 
 use core::time::Duration;
 
 use strait_clock::Time;
+
+use crate::Tally;
+use crate::offload::SuperPacket;
+use repeats::Repeats;
 
 /// What every path is taken to carry, outer IP header included: the least an IPv6 link may have
 /// (RFC 8200 section 5).
@@ -13,19 +23,37 @@ pub(crate) const BASE: u16 = 1280;
 const PROBE_TIMEOUT: Duration = Duration::from_millis(1100);
 /// Lost probes of one size that say it does not fit (RFC 8899 section 5.1.2, `MAX_PROBES`).
 const MAX_PROBES: u8 = 3;
+/// The same for a size that used to pass: twice as many, as nobody waits for the verdict.
+const MAX_DOUBTS: u8 = 2 * MAX_PROBES;
 /// How often a size is confirmed while datagrams above [`BASE`] are sent, so that a black hole does not
 /// last: one probe in half a minute, 0.4 kbit/s.
 const CONFIRM_EVERY: Duration = Duration::from_secs(30);
 /// How often a size below the ceiling is tried anew (RFC 8899 section 5.1.1, `PMTU_RAISE_TIMER`).
 const RAISE_EVERY: Duration = Duration::from_secs(600);
+/// A probe that asks whether the peer hears anything at all.
+pub(crate) const ANY_SIZE: u16 = 0;
 /// The search ends when no more than this is to be gained a datagram.
 const ENOUGH: u16 = 8;
 
-/// One probe to send: its number and the size of its outer IP packet.
+/// One probe to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) id: u16,
+    /// Of its outer IP packet; [`ANY_SIZE`] for as small as can be.
     pub(crate) size: u16,
+    /// Whether one of this size got no answer, so that the smallest goes along: if that one gets an answer, it was
+    /// the size.
+    pub(crate) again: bool,
+}
+
+/// The probe under way.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    size: u16,
+    /// How often it was sent.
+    tries: u8,
+    /// Datagrams that had come from the peer when it was last sent.
+    heard: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +64,7 @@ enum Phase {
     Searching,
     /// Found; asked again now and then.
     Settled { raise_at: Time },
-    /// Found, but nothing comes back from the peer: `high` is what was found and has to prove itself.
+    /// Found, but it seems to pass no longer: `high` is what was found and has to prove itself.
     Doubted { raise_at: Time },
 }
 
@@ -49,12 +77,12 @@ pub(crate) struct PathMtu {
     high: u16,
     /// Whether the ceiling itself is still to be tried, as most paths take it.
     try_ceiling: bool,
-    /// The probe under way and how often it was sent.
-    probe: Option<(Wanted, u8)>,
+    probe: Option<Probe>,
     /// Whether anything was sent since the last answer that a smaller path would lose.
     large_sent: bool,
     next_at: Time,
     last_id: u16,
+    repeats: Repeats,
 }
 
 impl PathMtu {
@@ -70,6 +98,7 @@ impl PathMtu {
             large_sent: false,
             next_at: Time::MAX,
             last_id: 0,
+            repeats: Repeats::new(),
         }
     }
 
@@ -86,6 +115,7 @@ impl PathMtu {
             large_sent: false,
             next_at: Time::ZERO,
             last_id: 0,
+            repeats: Repeats::new(),
         }
     }
 
@@ -99,19 +129,32 @@ impl PathMtu {
         matches!(self.phase, Phase::Searching | Phase::Doubted { .. })
     }
 
-    /// Nothing comes back although traffic goes out, which may be because large datagrams no longer pass: they are
-    /// not relied upon until one is answered again.
-    pub(crate) fn doubt(&mut self, now: Time) {
-        if let Phase::Settled { raise_at } = self.phase
-            && self.low > BASE
-            && self.large_sent
-        {
-            self.phase = Phase::Doubted { raise_at };
-            self.high = self.low;
-            self.low = BASE;
-            self.probe = None;
-            self.next_at = now;
+    /// A packet is about to leave in a datagram that has `room` for it. If it is TCP sending the same for the third
+    /// time although it is large, it is not relied upon that large datagrams pass.
+    pub(crate) fn watch(&mut self, packet: &SuperPacket<'_>, room: usize, now: Time) {
+        let around = usize::from(self.low).saturating_sub(room);
+        let relies = self.phase != Phase::Fixed && packet.len(0) + around > usize::from(BASE);
+        if relies && self.low > BASE && self.repeats.note(packet.ip()) {
+            self.doubt(now);
         }
+    }
+
+    /// Large datagrams may pass no longer: they are not relied upon until one is answered again.
+    pub(crate) fn doubt(&mut self, now: Time) {
+        if self.low == BASE || !self.large_sent {
+            return;
+        }
+        match self.phase {
+            Phase::Fixed | Phase::Doubted { .. } => return,
+            Phase::Searching => {}
+            Phase::Settled { raise_at } => {
+                self.phase = Phase::Doubted { raise_at };
+                self.high = self.low;
+            }
+        }
+        self.low = BASE;
+        self.probe = None;
+        self.next_at = now;
     }
 
     /// The search starts over, as on a new path.
@@ -126,25 +169,39 @@ impl PathMtu {
         self.large_sent |= size > BASE as usize;
     }
 
-    /// Asked under traffic: a probe to send at `now`, if one is due.
-    pub(crate) fn poll(&mut self, now: Time) -> Option<Wanted> {
+    /// Asked under traffic: a probe to send at `now`, if one is due. `heard` counts what comes from the peer: while
+    /// nothing does, no size is to blame.
+    pub(crate) fn poll(&mut self, now: Time, heard: &Tally) -> Option<Wanted> {
         if now < self.next_at {
             return None;
         }
+        let heard = heard.get();
         let tries = match self.probe {
-            Some((wanted, MAX_PROBES)) => {
-                self.lost(wanted.size, now);
+            Some(probe) if probe.heard == heard => return Some(self.ask(ANY_SIZE, now)),
+            Some(probe) if probe.tries == self.tries_max() => {
+                self.lost(probe.size, now);
                 0
             }
-            Some((_, tries)) => tries,
+            Some(_) if matches!(self.phase, Phase::Settled { .. }) => {
+                self.doubt(now);
+                0
+            }
+            Some(probe) => probe.tries,
             None => 0,
         };
         let size = self.next_size(now)?;
+        self.probe = Some(Probe { size, tries: tries + 1, heard });
+        Some(Wanted { again: tries > 0, ..self.ask(size, now) })
+    }
+
+    fn ask(&mut self, size: u16, now: Time) -> Wanted {
         self.last_id = self.last_id.wrapping_add(1);
-        let wanted = Wanted { id: self.last_id, size };
-        self.probe = Some((wanted, tries + 1));
         self.next_at = now + PROBE_TIMEOUT;
-        Some(wanted)
+        Wanted { id: self.last_id, size, again: false }
+    }
+
+    const fn tries_max(&self) -> u8 {
+        if matches!(self.phase, Phase::Doubted { .. }) { MAX_DOUBTS } else { MAX_PROBES }
     }
 
     /// The peer answered a probe of `size`; true when the path turned out larger than known.
@@ -156,7 +213,7 @@ impl PathMtu {
         self.large_sent = false;
         self.low = self.low.max(size);
         self.high = self.high.max(self.low);
-        if self.probe.is_some_and(|(wanted, _)| wanted.size <= size) {
+        if self.probe.is_some_and(|probe| probe.size <= size) {
             self.probe = None;
             self.next_at = now;
         }
@@ -228,108 +285,4 @@ impl PathMtu {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Runs the search over a path of `real` bytes and says what it found and how many probes it took.
-    fn found(path: &mut PathMtu, real: u16, from: Time, seconds: u64) -> (u16, usize) {
-        let mut probes = 0;
-        for tick in 0..seconds * 10 {
-            let now = from + Duration::from_millis(tick * 100);
-            path.note_sent(1500);
-            if let Some(wanted) = path.poll(now) {
-                probes += 1;
-                if wanted.size <= real {
-                    path.answered(wanted.size, now);
-                }
-            }
-        }
-        (path.outer(), probes)
-    }
-
-    #[test]
-    fn finds_every_size_within_its_tolerance() {
-        for real in (1280..=1500).step_by(7) {
-            let mut path = PathMtu::search(1500);
-            let (outer, _) = found(&mut path, real, Time::ZERO, 60);
-            assert!(outer <= real && real - outer < ENOUGH, "{real} {outer}");
-            assert!(!path.is_searching());
-        }
-    }
-
-    #[test]
-    fn an_ordinary_path_takes_one_probe() {
-        let mut path = PathMtu::search(1500);
-        assert_eq!(found(&mut path, 1500, Time::ZERO, 25), (1500, 1));
-    }
-
-    #[test]
-    fn small_datagrams_need_no_confirmation() {
-        let mut path = PathMtu::search(1500);
-        found(&mut path, 1500, Time::ZERO, 10);
-        path.answered(1500, Time::from_millis(10_000));
-        let probes = (10..10_000).filter(|second| path.poll(Time::from_millis(second * 1000)).is_some());
-        assert_eq!(probes.count(), 0);
-    }
-
-    #[test]
-    fn a_path_that_shrinks_is_noticed_and_one_that_grows_is_used() {
-        let mut path = PathMtu::search(1500);
-        found(&mut path, 1500, Time::ZERO, 10);
-        let (outer, _) = found(&mut path, 1400, Time::from_millis(10_000), 130);
-        assert!((1393..=1400).contains(&outer), "{outer}");
-        let (outer, _) = found(&mut path, 1500, Time::from_millis(200_000), 800);
-        assert_eq!(outer, 1500);
-    }
-
-    #[test]
-    fn a_doubted_size_is_not_relied_upon_until_it_is_answered() {
-        let mut path = PathMtu::search(1500);
-        found(&mut path, 1400, Time::ZERO, 60);
-        let before = path.outer();
-        let at = Time::from_millis(60_000);
-        path.doubt(at);
-        assert_eq!((path.outer(), path.is_searching()), (BASE, true));
-        assert_eq!(found(&mut path, 1400, at, 5), (before, 1), "one probe proves it");
-        assert!(!path.is_searching());
-
-        path.doubt(at + Duration::from_secs(5));
-        let (outer, _) = found(&mut path, 1320, at + Duration::from_secs(5), 60);
-        assert!((1313..=1320).contains(&outer), "{outer}");
-        let mut fixed = PathMtu::fixed(1400);
-        fixed.doubt(Time::ZERO);
-        assert_eq!(fixed.outer(), 1400);
-    }
-
-    #[test]
-    fn doubts_do_not_keep_a_path_from_growing() {
-        let mut path = PathMtu::search(1500);
-        found(&mut path, 1400, Time::ZERO, 60);
-        for second in (60..700).step_by(10) {
-            let at = Time::from_millis(second * 1000);
-            path.doubt(at);
-            found(&mut path, 1500, at, 10);
-        }
-        assert_eq!(path.outer(), 1500);
-    }
-
-    #[test]
-    fn what_the_system_refuses_is_not_tried_again() {
-        let mut path = PathMtu::search(1500);
-        assert_eq!(path.poll(Time::ZERO).map(|wanted| wanted.size), Some(1500));
-        path.refused(1500, Time::ZERO);
-        let (outer, probes) = found(&mut path, 1420, Time::ZERO, 60);
-        assert!((1413..=1420).contains(&outer) && probes < 20, "{outer} after {probes} probes");
-    }
-
-    #[test]
-    fn nonsense_answers_change_nothing() {
-        let mut path = PathMtu::search(1500);
-        for size in [0, 1, 1279, 1501, u16::MAX] {
-            assert!(!path.answered(size, Time::ZERO));
-        }
-        assert_eq!(path.outer(), BASE);
-        let mut fixed = PathMtu::fixed(1400);
-        assert!(!fixed.answered(1500, Time::ZERO) && fixed.poll(Time::MAX).is_none());
-    }
-}
+mod tests;
