@@ -17,9 +17,6 @@ pub use canonical::canonical;
 /// What a header has besides ICV and padding; where the ICV begins.
 pub const HEADER_LEN: usize = 12;
 
-/// The longest ICV: a header of 257 words (RFC 4302 section 2.2), less the fixed part.
-const ICV_MAX: usize = (255 + 2) * 4 - HEADER_LEN;
-
 /// What a whole header's length is a multiple of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Align {
@@ -36,7 +33,7 @@ pub const fn len(icv_len: usize, align: Align) -> usize {
         Align::Four => 4,
         Align::Eight => 8,
     };
-    (HEADER_LEN + icv_len).next_multiple_of(align)
+    icv_len.saturating_add(HEADER_LEN + align - 1) / align * align
 }
 
 /// What a header says, its ICV apart.
@@ -57,9 +54,6 @@ impl Header {
     /// [`Malformed`] when `buf` is shorter, or the ICV longer than the 1,016 bytes that the length field can say.
     pub fn emit(self, buf: &mut [u8], icv_len: usize, align: Align) -> Result<usize, Malformed> {
         let malformed = Malformed::new("buffer for an authentication header", buf);
-        if icv_len > ICV_MAX {
-            return Err(malformed);
-        }
         let len = len(icv_len, align);
         let (fixed, check) = buf.get_mut(..len).and_then(<[u8]>::split_first_chunk_mut).ok_or(malformed)?;
         // In 4-byte units, less 2 (RFC 4302 section 2.2).

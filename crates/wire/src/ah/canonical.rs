@@ -56,8 +56,8 @@ fn v4(front: &mut [u8]) -> Result<(), Malformed> {
     if let Some(last) = clear_v4_options(options)? {
         field::put(fixed, 16, last).ok_or(malformed)?;
     }
-    // DSCP and ECN; flags and fragment offset, TTL; checksum. What lies between is immutable.
-    for mutable in [1, 6, 7, 8, 10, 11] {
+    // DSCP and ECN; flags, beside an offset that is 0; TTL; checksum. What lies between is immutable.
+    for mutable in [1, 6, 8, 10, 11] {
         field::put(fixed, mutable, [0]).ok_or(malformed)?;
     }
     Ok(())

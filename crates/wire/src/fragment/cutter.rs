@@ -1,7 +1,7 @@
 //! A packet that is too long for a link, one fragment after another.
 
 use super::{Fragment, HEADER_LEN, Header};
-use crate::ip::{self, Front, Version, next_v4};
+use crate::ip::{self, FRONT_MAX, Front, Version, next_v4};
 use crate::{Malformed, Protocol};
 
 /// The longest IPv4 header: 15 words (RFC 791 section 3.1).
@@ -48,8 +48,8 @@ impl<'a> Cutter<'a> {
     /// theirs, and may be fragments already.
     ///
     /// # Errors
-    /// [`Malformed`] when this is no packet, or when it is too long and has a fragment header (IPv6), forbids to be
-    /// cut or has options that do not add up (IPv4).
+    /// [`Malformed`] when this is no packet, or when it is too long and has a fragment header or no room for one
+    /// within [`FRONT_MAX`] bytes (IPv6), forbids to be cut or has options that do not add up (IPv4).
     pub fn new(packet: &'a [u8], mtu: usize, id: u32) -> Result<Cutter<'a>, Malformed> {
         let front = Front::of_fragments(packet)?;
         let version = ip::version_of(packet).ok_or(Malformed::new("ip version", packet))?;
@@ -71,6 +71,9 @@ impl<'a> Cutter<'a> {
                 Version::V4 => cutter.prepare_v4(packet)?,
                 Version::V6 if front.fragment.is_some() => {
                     return Err(Malformed::new("packet that is a fragment", packet));
+                }
+                Version::V6 if front.len + HEADER_LEN > FRONT_MAX => {
+                    return Err(Malformed::new("length of the headers in front", packet));
                 }
                 Version::V6 => {}
             }

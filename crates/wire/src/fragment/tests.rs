@@ -162,6 +162,11 @@ fn what_is_not_cut() {
     let mut broken = sample::v4(Protocol::UDP, &[1; 100]);
     (broken[0], broken[20], broken[21]) = (0x46, 7, 9);
     assert_eq!(cut(&broken, 100), Err("option past the end of its header"));
+    for (units, expected) in [(58, Ok(())), (59, Err("length of the headers in front"))] {
+        let mut routed = vec![0; units * 8 + 100];
+        (routed[0], routed[1]) = (Protocol::UDP.0, u8::try_from(units - 1).unwrap());
+        assert_eq!(cut(&sample::v6(Protocol::ROUTING, &routed), 560).map(|_| ()), expected, "{units}");
+    }
     let packet = sample::v4(Protocol::UDP, &[1; 100]);
     let mut cutter = Cutter::new(&packet, 68, 0).unwrap();
     assert!(cutter.cut(&mut [0; 67]).is_err());

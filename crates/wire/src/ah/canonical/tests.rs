@@ -122,8 +122,8 @@ fn fragments_are_refused() {
 /// RFC 4302 appendix A2: by the third bit of the type, data only.
 #[test]
 fn v6_options() {
-    let options = [Protocol::AH.0, 1, 0x3e, 2, 1, 2, 0x1e, 2, 3, 4, 0, 0xe5, 1, 9, 1, 0];
-    let expected = [Protocol::AH.0, 1, 0x3e, 2, 0, 0, 0x1e, 2, 3, 4, 0, 0xe5, 1, 0, 1, 0];
+    let options = [Protocol::AH.0, 1, 0x3e, 2, 1, 2, 0x1f, 2, 3, 4, 0, 0xe5, 1, 9, 1, 0];
+    let expected = [Protocol::AH.0, 1, 0x3e, 2, 0, 0, 0x1f, 2, 3, 4, 0, 0xe5, 1, 0, 1, 0];
     for first in [Protocol::HOP_BY_HOP, Protocol::DEST_OPTS] {
         assert_eq!(of(&v6_front(first, &options)).unwrap()[40..], expected);
     }
