@@ -4,16 +4,19 @@
 //! A check panics when an invariant fails; input that is refused is fine, input that panics is a bug.
 
 pub mod aggfrag;
+pub mod ah;
 pub mod block;
 pub mod configuration;
 pub mod control_message;
 pub mod datagram;
 pub mod esp;
 pub mod expand;
+pub mod fragment;
 pub mod icmp;
 pub mod ip;
 pub mod ipcomp;
 pub mod probe_demux_vnet;
+pub mod reassembly;
 pub mod squeeze_round_trip;
 pub mod super_packet;
 pub mod transport;
@@ -24,16 +27,19 @@ pub type Check = fn(&[u8]);
 /// Every target by the name of its binary and its folder under `corpus/`.
 pub const TARGETS: &[(&str, Check)] = &[
     ("aggfrag", aggfrag::check),
+    ("ah", ah::check),
     ("block", block::check),
     ("configuration", configuration::check),
     ("control_message", control_message::check),
     ("datagram", datagram::check),
     ("esp", esp::check),
     ("expand", expand::check),
+    ("fragment", fragment::check),
     ("icmp", icmp::check),
     ("ip", ip::check),
     ("ipcomp", ipcomp::check),
     ("probe_demux_vnet", probe_demux_vnet::check),
+    ("reassembly", reassembly::check),
     ("squeeze_round_trip", squeeze_round_trip::check),
     ("super_packet", super_packet::check),
     ("transport", transport::check),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use strait_sim::{NodeId, Shape};
 use strait_wire::aggfrag::{self, Report};
-use strait_wire::{Cpi, Protocol, SeqLow, Spi, block, esp, ip, ipcomp, probe, tcp, udp, vnet};
+use strait_wire::{Cpi, Protocol, SeqLow, Spi, ah, block, esp, ip, ipcomp, probe, tcp, udp, vnet};
 
 /// Target, name of the seed, bytes.
 type Seed = (&'static str, &'static str, Vec<u8>);
@@ -79,6 +79,74 @@ fn esp_seeds() -> Vec<Seed> {
     let mut dummy = vec![0; 257];
     esp::emit_trailer(&mut dummy, Protocol::NO_NEXT).unwrap();
     vec![("esp", "packet", packet), ("esp", "plaintext", plaintext), ("esp", "most-padding", dummy)]
+}
+
+fn ah_seeds() -> Vec<Seed> {
+    let header = |next: Protocol, payload: &[u8]| {
+        let header = ah::Header { next, spi: Spi(0x0400_0001), seq: SeqLow(1) };
+        let mut bytes = vec![0; ah::len(16, ah::Align::Eight)];
+        header.emit(&mut bytes, 16, ah::Align::Eight).unwrap();
+        bytes.extend_from_slice(payload);
+        bytes
+    };
+    // Router alert, record route, loose source route with one hop to go, end of options.
+    let options = [148, 4, 0, 0, 7, 7, 4, 0, 0, 0, 0, 131, 7, 4, 192, 0, 2, 1, 0, 0];
+    let mut routed = v4(Protocol::AH, 0, &[&options[..], &header(Protocol::UDP, &datagram(b"x"))].concat());
+    routed[0] = 0x4a;
+    let chain = [
+        &[Protocol::ROUTING.0, 0, 0x3e, 2, 1, 2, 0, 0][..],
+        &[Protocol::DEST_OPTS.0, 2, 0, 1, 0, 0, 0, 0, 0xfd, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3],
+        &[Protocol::AH.0, 0, 1, 4, 0, 0, 0, 0],
+        &header(Protocol::UDP, &datagram(b"x")),
+    ];
+    vec![
+        ("ah", "header", header(Protocol::UDP, &datagram(b"x"))),
+        ("ah", "v4-options", routed),
+        ("ah", "v6-chain", v6(Protocol::HOP_BY_HOP, &chain.concat())),
+    ]
+}
+
+fn fragment_seeds() -> Vec<Seed> {
+    let with_mtu = |mtu: u16, packet: Vec<u8>| [&mtu.to_be_bytes()[..], &packet].concat();
+    let mut options = v4(Protocol::UDP, 0, &[&[148, 4, 0, 0, 7, 3, 4, 0][..], &[7; 100]].concat());
+    options[0] = 0x47;
+    let routing = [Protocol::UDP.0, 0, 0, 0, 0, 0, 0, 0];
+    let first = [&[Protocol::UDP.0, 0, 0, 1, 0, 0, 0, 7][..], &[7; 16]].concat();
+    vec![
+        ("fragment", "v4-options", with_mtu(76, options)),
+        ("fragment", "v4-fragment", with_mtu(60, v4(Protocol::UDP, 0x2003, &[7; 80]))),
+        ("fragment", "v4-forbidden", with_mtu(60, v4(Protocol::UDP, 0x4000, &[7; 80]))),
+        ("fragment", "v6-routing", with_mtu(100, v6(Protocol::ROUTING, &[&routing[..], &[7; 100]].concat()))),
+        ("fragment", "v6-fragment", with_mtu(1280, v6(Protocol::FRAGMENT, &first))),
+    ]
+}
+
+/// Records of the target `reassembly`: place, length, flags, wait.
+fn reassembly_seeds() -> Vec<Seed> {
+    let records = |records: &[[u8; 4]]| [&[0][..], &records.concat()].concat();
+    let (more, four) = (1, 2);
+    let fragment = v4(Protocol::ESP, 0x2000, &[7; 16]);
+    vec![
+        (
+            "reassembly",
+            "v4-in-order",
+            records(&[[0, 16, four | more, 0], [2, 8, four | more, 0], [3, 5, four, 0]]),
+        ),
+        (
+            "reassembly",
+            "v6-backwards",
+            records(&[[3, 5, 0, 0], [2, 8, more, 0], [0, 16, more, 0], [0, 16, more, 0]]),
+        ),
+        ("reassembly", "overlap", records(&[[0, 32, more, 0], [3, 4, 0, 0], [4, 8, more, 0]])),
+        (
+            "reassembly",
+            "marked",
+            records(&[[0, 8, 0x30 | more, 0], [1, 1, 0x20, 0], [0, 8, 4 | more, 0], [1, 1, 0x34, 0]]),
+        ),
+        ("reassembly", "too-late", records(&[[0, 8, more, 0], [1, 1, 0, 255]])),
+        ("reassembly", "long", records(&[[0x44, 200, four | more, 0], [0x44, 200, more, 0]])),
+        ("reassembly", "raw", [&[1][..], &fragment].concat()),
+    ]
 }
 
 fn ipcomp_seeds() -> Vec<Seed> {
@@ -195,7 +263,8 @@ fn configuration_seeds() -> Vec<Seed> {
     // Every suggestion of the template taken up: its comments explain, or suggest a line that can be read.
     let suggestion = |line: &str| {
         let bare = line.strip_prefix("# ").unwrap_or(line);
-        let reads = bare.starts_with('[') || bare.split_once(" = ").is_some_and(|(key, _)| !key.contains(' '));
+        let reads =
+            bare.starts_with('[') || bare.split_once(" = ").is_some_and(|(key, _)| !key.contains(' '));
         reads.then(|| format!("{bare}\n"))
     };
     let full: String = template.lines().filter_map(suggestion).collect();
@@ -335,6 +404,9 @@ fn committed_seeds_are_what_the_emitters_write() {
         ip_seeds(),
         transport_seeds(),
         esp_seeds(),
+        ah_seeds(),
+        fragment_seeds(),
+        reassembly_seeds(),
         ipcomp_seeds(),
         aggfrag_seeds(),
         block_seeds(),
