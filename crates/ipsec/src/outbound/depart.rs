@@ -112,7 +112,6 @@ impl Works {
             let mut way = Way { link, now, outlet };
             self.depart(&mut way);
             self.probe_path(&mut way);
-            self.depart(&mut way);
         }
     }
 

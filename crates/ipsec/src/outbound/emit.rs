@@ -73,6 +73,8 @@ impl Works {
                 let _ = self.probe(way, probe::Kind::Request, id, ANY_SIZE);
             }
             let _ = self.probe(way, probe::Kind::Request, id, size);
+            // Alone: the network may refuse it, and then all of its train is lost.
+            self.depart(way);
         }
     }
 
