@@ -9,6 +9,7 @@ pub mod block;
 pub mod configuration;
 pub mod control_message;
 pub mod datagram;
+pub mod direct;
 pub mod esp;
 pub mod expand;
 pub mod fragment;
@@ -32,6 +33,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("configuration", configuration::check),
     ("control_message", control_message::check),
     ("datagram", datagram::check),
+    ("direct", direct::check),
     ("esp", esp::check),
     ("expand", expand::check),
     ("fragment", fragment::check),

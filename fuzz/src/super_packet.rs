@@ -53,7 +53,7 @@ fn halves_settings(bits: u8) -> HalvesSettings {
         settings.mtu = 1280;
     }
     if bits & 8 != 0 {
-        settings.payloads = Payloads::Standard;
+        settings.payloads = Payloads::STANDARD;
     }
     if bits & 16 != 0 {
         let any = |text: &str| text.parse().expect("a prefix");

@@ -149,6 +149,28 @@ fn reassembly_seeds() -> Vec<Seed> {
     ]
 }
 
+/// Records of the target `direct`: next header, length, payload.
+fn direct_seeds() -> Vec<Seed> {
+    let record = |next: Protocol, payload: &[u8]| {
+        let [high, low] = u16::try_from(payload.len()).unwrap().to_be_bytes();
+        [&[next.0, high, low][..], payload].concat()
+    };
+    let mut inner = v4(Protocol::UDP, 0, &datagram(b"query"));
+    (inner[12..16].copy_from_slice(&[192, 0, 2, 1]), inner[10..12].fill(0));
+    let checksum = ip::v4_header_checksum(&inner[..20]).to_be_bytes();
+    inner[10..12].copy_from_slice(&checksum);
+    let mut squeezed = vec![0x5a; 24];
+    ipcomp::Header { next: Protocol::IPIP, cpi: Cpi::LZS }.emit(&mut squeezed).unwrap();
+    let tunnel = |settings: u8| [&[settings][..], &record(Protocol::IPIP, &inner)].concat();
+    vec![
+        ("direct", "ah-tunnel", tunnel(0b0001)),
+        ("direct", "ah-esp-tunnel", tunnel(0b0111)),
+        ("direct", "esp-transport", [&[0b1010][..], &record(Protocol::UDP, &datagram(b"query"))].concat()),
+        ("direct", "ipcomp-alone", [&[0b1_0000][..], &record(Protocol::IPCOMP, &squeezed)].concat()),
+        ("direct", "as-it-is", [&[0][..], &record(Protocol(255), &inner)].concat()),
+    ]
+}
+
 fn ipcomp_seeds() -> Vec<Seed> {
     let header = |cpi| {
         let mut bytes = vec![0x5a; 12];
@@ -407,6 +429,7 @@ fn committed_seeds_are_what_the_emitters_write() {
         ah_seeds(),
         fragment_seeds(),
         reassembly_seeds(),
+        direct_seeds(),
         ipcomp_seeds(),
         aggfrag_seeds(),
         block_seeds(),
