@@ -1,23 +1,22 @@
 //! The packet path without I/O, and what it is made of: codecs and ciphers. One core, nothing shaped, nothing sent.
 
 mod path;
-mod stopwatch;
 mod traffic;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use strait_compress::{Codecs, Compressor, Expander, Method};
-use strait_crypto::{Aead, Key, NonceCounter, Suite, calibrate};
+use strait_compress::{Codecs, Method};
+use strait_crypto::Suite;
+use strait_lab::measure::{Sample, Stopwatch};
+use strait_lab::rate;
 use strait_testbed::interrupt;
 
 use crate::content::{generated, noise};
 use crate::error::Error;
-use crate::machine::settle;
 use crate::report::Section;
-use crate::sample::Sample;
+use crate::settle::settle;
 use crate::stage::{Effort, Setting};
 use path::Path;
-use stopwatch::Stopwatch;
 use traffic::{Given, SMALL, SUPER, tcp};
 
 /// Super-packets a call of the work: some 2 MB, as a busy second brings in one run.
@@ -30,18 +29,15 @@ const METHODS: [&str; 6] = ["lz4", "zstd-fast-1", "zstd-1", "zstd-3", "deflate-1
 const BLOCKS: [usize; 2] = [1360, 65_536];
 /// Bytes that a codec is given a call.
 const TEXT: usize = 1 << 20;
-/// Bytes of a packet that a cipher is given, and packets a call.
+/// Bytes of a packet that a cipher is given.
 const PACKET: usize = 1400;
-const PACKETS: usize = 2000;
 
 pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     let stopwatch = match setting.effort {
         Effort::Full => Stopwatch { repeats: 15, least: Duration::from_millis(40) },
         Effort::Quick => Stopwatch { repeats: 5, least: Duration::from_millis(10) },
     };
-    let start = Instant::now();
-    let ranking = calibrate(|| u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
-    let suite = ranking.order()[0];
+    let suite = rate::calibrate().order()[0];
     let title = format!(
         "the packet path without I/O, {suite}, one core's time, {} repeats, median (min-max)",
         stopwatch.repeats
@@ -107,86 +103,26 @@ fn codecs(section: &mut Section, stopwatch: Stopwatch) -> Result<(), Error> {
     let text = &text[..TEXT.min(text.len()) / BLOCKS[1] * BLOCKS[1]];
     let mut codecs = Codecs::new();
     for method in METHODS.iter().filter_map(|name| name.parse::<Method>().ok()) {
-        for block in BLOCKS {
+        for len in BLOCKS {
             interrupt::check()?;
-            let quantity = format!("{method} in blocks of {block} bytes, MB/s");
-            let squeeze =
-                stopwatch.nanos_per_unit(|| Ok::<_, Error>(squeeze(&mut codecs, method, text, block)))?;
-            let squeezed = squeezed(&mut codecs, method, text, block);
-            let mut out = vec![0; block];
-            let expand = stopwatch.nanos_per_unit(|| expand(&mut codecs, method, &squeezed, &mut out))?;
-            section.row(quantity, [squeeze, expand].map(|it| it.map(|nanos| 1000.0 / nanos)));
+            let blocks: Vec<&[u8]> = text.chunks_exact(len).collect();
+            let compress = rate::compress(stopwatch, &mut codecs, method, &blocks);
+            let made = rate::compressed(&mut codecs, method, &blocks)?;
+            let made: Vec<&[u8]> = made.iter().map(Vec::as_slice).collect();
+            let expand = rate::expand(stopwatch, &mut codecs, method.codec, &made, len)?;
+            let quantity = format!("{method} in blocks of {len} bytes, MB/s");
+            section.row(quantity, [compress, expand].map(|it| it.map(|nanos| 1000.0 / nanos)));
         }
     }
     Ok(())
-}
-
-/// Compresses block by block and says how many bytes that were.
-fn squeeze(codecs: &mut Codecs, method: Method, text: &[u8], block: usize) -> u64 {
-    let mut out = vec![0; block];
-    for chunk in text.chunks_exact(block) {
-        std::hint::black_box(codecs.compress(method, chunk, &mut out[..block - 1]));
-    }
-    (text.len() / block * block) as u64
-}
-
-/// The blocks that a method made smaller.
-fn squeezed(codecs: &mut Codecs, method: Method, text: &[u8], block: usize) -> Vec<Vec<u8>> {
-    let mut out = vec![0; block];
-    let one = |chunk: &[u8]| {
-        let len = codecs.compress(method, chunk, &mut out[..block - 1])?;
-        Some(out[..len].to_vec())
-    };
-    text.chunks_exact(block).filter_map(one).collect()
-}
-
-/// Expands blocks and says how many bytes came out.
-fn expand(codecs: &mut Codecs, method: Method, blocks: &[Vec<u8>], out: &mut [u8]) -> Result<u64, Error> {
-    let mut bytes = 0;
-    for block in blocks {
-        let expanded = codecs.expand(method.codec, block, out);
-        bytes +=
-            expanded.map_err(|error| Error::doing("expand a block")(std::io::Error::other(error)))? as u64;
-    }
-    Ok(bytes)
 }
 
 /// Ciphers alone, on 1,400-byte packets: MB/s.
 fn ciphers(section: &mut Section, stopwatch: Stopwatch) -> Result<(), Error> {
     for suite in Suite::ALL {
         interrupt::check()?;
-        let key = Key::new(&path::key(suite));
-        let mut nonces = NonceCounter::new();
-        let aad = [0; 12];
-        let mut text = vec![0x5a; PACKET];
-        let refused = |error: &dyn std::fmt::Display| {
-            Error::doing(format!("use {suite}"))(std::io::Error::other(error.to_string()))
-        };
-        let seal = stopwatch.nanos_per_unit(|| {
-            for _ in 0..PACKETS {
-                let nonce = nonces.next().map_err(|error| refused(&error))?;
-                std::hint::black_box(key.seal(nonce, &aad, &mut text).map_err(|error| refused(&error))?);
-            }
-            Ok::<_, Error>((PACKETS * PACKET) as u64)
-        })?;
-        let sealed: Vec<u8> = {
-            let nonce = nonces.next().map_err(|error| refused(&error))?;
-            let tag = key.seal(nonce, &aad, &mut text).map_err(|error| refused(&error))?;
-            text.iter().copied().chain(tag).collect()
-        };
-        let iv = nonces.last();
-        let mut packet = sealed.clone();
-        let open = stopwatch.nanos_per_unit(|| {
-            for _ in 0..PACKETS {
-                packet.copy_from_slice(&sealed);
-                std::hint::black_box(key.open(iv, &aad, &mut packet).map_err(|error| refused(&error))?);
-            }
-            Ok::<_, Error>((PACKETS * PACKET) as u64)
-        })?;
-        section.row(
-            format!("{suite}, 1,400 bytes, MB/s"),
-            [seal, open].map(|it| it.map(|nanos| 1000.0 / nanos)),
-        );
+        let both = rate::aead(stopwatch, suite, &[0x5a; PACKET])?;
+        section.row(format!("{suite}, 1,400 bytes, MB/s"), both.map(|it| it.map(|nanos| 1000.0 / nanos)));
     }
     Ok(())
 }

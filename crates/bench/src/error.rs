@@ -9,6 +9,9 @@ pub(crate) enum Error {
     /// Hosts, links, daemons or transfers failed, or a signal asked for the end.
     #[error(transparent)]
     Testbed(#[from] strait_testbed::Error),
+    /// A codec or a cipher could not be measured.
+    #[error(transparent)]
+    Lab(#[from] strait_lab::Error),
     /// A system call or a file failed.
     #[error("cannot {doing}: {source}")]
     System {

@@ -1,13 +1,14 @@
 //! How long a small packet takes there and back while nothing else moves.
 
+use strait_lab::measure::Sample;
 use strait_testbed::LinkSpec;
 
 use crate::echo::round_trips;
 use crate::error::Error;
-use crate::machine::settle;
 use crate::report::{Section, progress};
-use crate::sample::{Sample, Target};
+use crate::settle::settle;
 use crate::stage::{Setting, Stage, Way};
+use crate::target::Target;
 
 /// Milliseconds above the plain link.
 const ABOVE: Target = Target::AtMost(0.25);

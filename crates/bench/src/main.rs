@@ -14,12 +14,12 @@ mod cores;
 mod echo;
 mod error;
 mod latency;
-mod machine;
 mod random;
 mod report;
-mod sample;
+mod settle;
 mod stage;
 mod stream;
+mod target;
 mod text;
 mod throughput;
 mod wireguard;
@@ -28,10 +28,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
+use strait_lab::measure::Machine;
 use strait_testbed::{interrupt, sandbox};
 
 use error::Error;
-use machine::Machine;
 use report::{Failed, Report, Section};
 use stage::{Effort, Setting};
 
@@ -107,8 +107,7 @@ fn main() -> ExitCode {
     let setting = setting(&flags);
     let mut report = Report { machine: Machine::this(), sections: Vec::new(), failed: Vec::new() };
     if !flags.json {
-        let Machine { processor, cores, kernel } = &report.machine;
-        println!("{processor}, {cores} cores, Linux {kernel}; both ends of everything share them\n");
+        println!("{}; both ends of everything share them\n", report.machine);
     }
     for benchmark in wanted {
         match benchmark.run(&setting) {

@@ -3,16 +3,17 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use strait_lab::measure::Sample;
 use strait_scheduler::Rate;
 use strait_testbed::LinkSpec;
 
 use crate::content::noise;
 use crate::error::Error;
-use crate::machine::{pause, settle};
 use crate::report::{Section, progress};
-use crate::sample::{Sample, Target};
+use crate::settle::{pause, settle};
 use crate::stage::{Setting, Stage, Way, rule};
 use crate::stream::Stream;
+use crate::target::Target;
 
 /// The port that the rule covers, and the one that it does not: one tunnel, one link, all else equal.
 const PORTS: [u16; 2] = [7002, 7001];

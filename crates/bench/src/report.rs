@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use serde::ser::{SerializeStruct, Serializer};
 
-use crate::machine::{Load, Machine};
-use crate::sample::{Sample, Spread, Target, short};
+use strait_lab::measure::{Load, Machine, Sample, short};
+
+use crate::target::Target;
 
 /// Everything a call of the program found.
 #[derive(Debug, Serialize)]
@@ -164,15 +164,6 @@ fn aligned(rows: &[Vec<String>]) -> String {
     out
 }
 
-impl Serialize for Sample {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("Sample", 2)?;
-        out.serialize_field::<Option<Spread>>("spread", &self.spread())?;
-        out.serialize_field("runs", self.values())?;
-        out.end()
-    }
-}
-
 /// A run's figure while the benchmark goes on.
 pub(crate) fn progress(name: &str, run: usize, subject: &str, value: f64, unit: &str) {
     eprintln!("  {name}, run {run}: {subject} {} {unit}", short(value));
@@ -214,7 +205,7 @@ throughput: one TCP stream
 
     #[test]
     fn json_has_the_runs_and_their_spread() {
-        let machine = Machine { processor: "p".into(), cores: 2, kernel: "6".into() };
+        let machine = Machine { processor: "p".into(), cores: 2, kernel: "6".into(), governor: None };
         let report = Report { machine, sections: vec![section()], failed: Vec::new() };
         let value: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
         let cell = &value["sections"][0]["rows"][0]["cells"][0];

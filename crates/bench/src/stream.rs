@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use strait_testbed::{Namespace, interrupt};
 
 use crate::error::Error;
-use crate::machine::pause;
+use crate::settle::pause;
 
 /// Bytes a read or write call moves at most: what iperf3 uses.
 const CHUNK: usize = 128 * 1024;

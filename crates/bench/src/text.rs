@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use strait_lab::measure::Sample;
 use strait_testbed::{LinkSpec, Transfer};
 
 use crate::content::{Text, generated, texts};
 use crate::error::Error;
-use crate::machine::{pause, settle};
 use crate::random::rate;
 use crate::report::{Section, progress};
-use crate::sample::{Sample, Target};
+use crate::settle::{pause, settle};
 use crate::stage::{Setting, Stage, Way, rule};
+use crate::target::Target;
 
 const WAYS: [Way; 2] = [Way::Plain, Way::Strait];
 /// Goodput through the tunnel over goodput of the plain link.

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use strait_lab::measure::Sample;
 use strait_testbed::{Cost, LinkSpec};
 
 use crate::content::noise;
 use crate::error::Error;
-use crate::machine::settle;
 use crate::report::{Section, progress};
-use crate::sample::{Sample, Target};
+use crate::settle::settle;
 use crate::stage::{Setting, Stage, Way};
 use crate::stream::Stream;
+use crate::target::Target;
 
 /// What is cut off at the beginning: connections and caches warm up.
 const WARM_UP: Duration = Duration::from_secs(1);

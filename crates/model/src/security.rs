@@ -88,34 +88,52 @@ impl Esp {
     fn ciphertext(&self, body: Bytes) -> Bytes {
         Bytes((body + ESP_TRAILER).0.next_multiple_of(self.block.0.max(ESP_ALIGNMENT)))
     }
+
+    /// What its ICV covers: all but the ICV itself (RFC 4303 section 3.3.2.1).
+    fn covered(&self, body: Bytes) -> Bytes {
+        ESP_HEADER + self.iv + self.ciphertext(body)
+    }
+}
+
+impl Ah {
+    /// What its ICV covers: the whole packet, with zeros for the ICV (RFC 4302 section 3.3.3).
+    fn covered(&self, body: Bytes) -> Bytes {
+        Packet::IP_HEADER + AH_HEADER + self.icv + body
+    }
 }
 
 impl Security {
     /// The packet in the clear.
     pub const NONE: Security = Security { esp: None, ah: None };
 
+    /// What is behind the IP header once the packet is secured.
+    #[must_use]
+    pub fn body(&self, packet: Packet) -> Bytes {
+        let body = self.behind_ah(packet);
+        self.ah.map_or(body, |ah| AH_HEADER + ah.icv + body)
+    }
+
+    /// The same without AH's own header.
+    fn behind_ah(&self, packet: Packet) -> Bytes {
+        let body = packet.body();
+        self.esp.map_or(body, |esp| esp.covered(body) + esp.icv)
+    }
+
     /// How long each stage takes.
     #[must_use]
     pub fn stages(&self, packet: Packet, network: &Network) -> Stages {
-        let mut stages = Stages::default();
-        let mut body = packet.body();
+        let mut stages = Stages { transmit: network.time(self.body(packet)), ..Stages::default() };
         if let Some(esp) = &self.esp {
-            let text = esp.ciphertext(body);
+            let text = esp.ciphertext(packet.body());
             stages.encrypt = text / esp.encrypt;
             stages.decrypt = text / esp.decrypt;
-            // RFC 4303 section 3.3.2.1: all of ESP but the ICV itself.
-            let covered = ESP_HEADER + esp.iv + text;
             if let Some(hash) = esp.hash {
-                stages.hashed(hash, covered);
+                stages.hashed(hash, esp.covered(packet.body()));
             }
-            body = covered + esp.icv;
         }
         if let Some(ah) = &self.ah {
-            body = AH_HEADER + ah.icv + body;
-            // RFC 4302 section 3.3.3: the whole packet, with zeros for the ICV.
-            stages.hashed(ah.hash, Packet::IP_HEADER + body);
+            stages.hashed(ah.hash, ah.covered(self.behind_ah(packet)));
         }
-        stages.transmit = network.time(body);
         stages
     }
 
@@ -165,10 +183,11 @@ mod tests {
         assert_eq!(stages.compute, Bytes(1048) / rate(300.0));
         assert_eq!(stages.verify, stages.compute);
         assert_eq!(stages.transmit, Bytes(1100) / rate(8.0));
-        // AH covers the IP header, itself, and ESP with its ICV.
+        // AH covers the IP header, itself, and ESP.
         let ah = Ah { icv: Bytes(20), hash: hash(100.0) };
-        let stages = Security { esp: Some(esp(0, None)), ah: Some(ah) };
-        let stages = stages.stages(Packet::tcp(Bytes(1000)), &network(10.0));
+        let security = Security { esp: Some(esp(0, None)), ah: Some(ah) };
+        assert_eq!(security.body(Packet::tcp(Bytes(1000))), Bytes(32 + 1048));
+        let stages = security.stages(Packet::tcp(Bytes(1000)), &network(10.0));
         assert_eq!(stages.compute, Bytes(40 + 32 + 1048) / rate(100.0));
         assert_eq!(stages.transmit, Bytes(40 + 32 + 1048) / rate(8.0));
         let total = stages.encrypt.0 + stages.compute.0 * 2.0 + stages.transmit.0 + stages.decrypt.0;

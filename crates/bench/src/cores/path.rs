@@ -13,9 +13,9 @@ use strait_ipsec::{
     Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
     PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec, inbound, outbound,
 };
+use strait_lab::measure::Mark;
 use strait_wire::{Spi, Tos, vnet};
 
-use super::stopwatch::Mark;
 use super::traffic::{FROM, Given, TO};
 use crate::error::Error;
 
@@ -157,7 +157,7 @@ impl Path {
 }
 
 /// A key for measuring; secret from nobody.
-pub(super) fn key(suite: Suite) -> KeyMaterial {
+fn key(suite: Suite) -> KeyMaterial {
     let bytes = vec![7; suite.key_material_len()];
     KeyMaterial::new(suite, &bytes).unwrap_or_else(|error| unreachable!("{error}"))
 }

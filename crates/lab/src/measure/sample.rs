@@ -3,40 +3,41 @@
 use std::fmt;
 
 use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
 
 /// The values of one quantity, one a run, in the order of the runs; not-a-number where a run gave none.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Sample(Vec<f64>);
+pub struct Sample(Vec<f64>);
 
 /// What a sample comes down to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Spread {
+pub struct Spread {
     /// The middle value.
-    pub(crate) median: f64,
+    pub median: f64,
     /// The least.
-    pub(crate) min: f64,
+    pub min: f64,
     /// The greatest.
-    pub(crate) max: f64,
+    pub max: f64,
 }
 
 impl Sample {
     /// Adds a run's value.
-    pub(crate) fn push(&mut self, value: f64) {
+    pub fn push(&mut self, value: f64) {
         self.0.push(value);
     }
 
     /// The values in the order of the runs.
-    pub(crate) fn values(&self) -> &[f64] {
+    pub fn values(&self) -> &[f64] {
         &self.0
     }
 
     /// Run by run, this divided by `other`: runs next to each other saw the same machine.
-    pub(crate) fn over(&self, other: &Sample) -> Sample {
+    pub fn over(&self, other: &Sample) -> Sample {
         self.pairs(other, |mine, theirs| mine / theirs)
     }
 
     /// Run by run, this less `other`.
-    pub(crate) fn minus(&self, other: &Sample) -> Sample {
+    pub fn minus(&self, other: &Sample) -> Sample {
         self.pairs(other, |mine, theirs| mine - theirs)
     }
 
@@ -45,17 +46,17 @@ impl Sample {
     }
 
     /// Each value changed alike.
-    pub(crate) fn map(&self, of: impl Fn(f64) -> f64) -> Sample {
+    pub fn map(&self, of: impl Fn(f64) -> f64) -> Sample {
         Sample(self.0.iter().map(|value| of(*value)).collect())
     }
 
     /// Run by run, the greater of this and `other`.
-    pub(crate) fn max(&self, other: &Sample) -> Sample {
+    pub fn max(&self, other: &Sample) -> Sample {
         self.pairs(other, f64::max)
     }
 
     /// Median and spread, unless no run gave a value.
-    pub(crate) fn spread(&self) -> Option<Spread> {
+    pub fn spread(&self) -> Option<Spread> {
         let mut sorted: Vec<f64> = self.0.iter().copied().filter(|value| value.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
         let (min, max) = (*sorted.first()?, *sorted.last()?);
@@ -84,8 +85,17 @@ impl fmt::Display for Sample {
     }
 }
 
+impl Serialize for Sample {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Sample", 2)?;
+        out.serialize_field::<Option<Spread>>("spread", &self.spread())?;
+        out.serialize_field("runs", self.values())?;
+        out.end()
+    }
+}
+
 /// Three digits that mean something, more only before the point.
-pub(crate) fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     let magnitude = value.abs();
     let decimals = match magnitude {
         _ if magnitude >= 99.95 || magnitude == 0.0 => 0,
@@ -94,35 +104,6 @@ pub(crate) fn short(value: f64) -> String {
         _ => 3,
     };
     format!("{value:.decimals$}")
-}
-
-/// What a figure has to reach.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Target {
-    /// This much or more.
-    AtLeast(f64),
-    /// This much or less.
-    AtMost(f64),
-}
-
-impl Target {
-    /// Whether `value` reaches it.
-    pub(crate) fn is_met_by(self, value: f64) -> bool {
-        match self {
-            Target::AtLeast(floor) => value >= floor,
-            Target::AtMost(ceiling) => value <= ceiling,
-        }
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Target::AtLeast(floor) => write!(f, ">= {floor}"),
-            Target::AtMost(ceiling) => write!(f, "<= {ceiling}"),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -172,12 +153,5 @@ mod tests {
         }
         assert_eq!(sample(&[1.0, 3.0, 2.0]).to_string(), "2.00 (1.00-3.00)");
         assert_eq!(Sample::default().to_string(), "-");
-    }
-
-    #[test]
-    fn targets_hold_at_their_edge() {
-        assert!(Target::AtLeast(2.5).is_met_by(2.5) && !Target::AtLeast(2.5).is_met_by(2.49));
-        assert!(Target::AtMost(0.2).is_met_by(0.2) && !Target::AtMost(0.2).is_met_by(0.21));
-        assert!(!Target::AtMost(0.2).is_met_by(f64::NAN));
     }
 }

@@ -2,30 +2,44 @@
 
 use std::time::{Duration, Instant};
 
-use crate::sample::Sample;
+use super::Sample;
 
 /// How often everything is repeated, and how long a repeat lasts at least.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stopwatch {
+pub struct Stopwatch {
     /// Repeats that count; one more goes before them.
-    pub(super) repeats: usize,
+    pub repeats: usize,
     /// Least length of a repeat: long enough that reading the clock does not show.
-    pub(super) least: Duration,
+    pub least: Duration,
 }
 
 impl Stopwatch {
-    /// Nanoseconds a unit: `work` is called again and again and says how many units it did each time.
-    pub(super) fn nanos_per_unit<E>(self, mut work: impl FnMut() -> Result<u64, E>) -> Result<Sample, E> {
+    /// Nanoseconds a unit: `work` is called again and again and says how many units it did each time. However short
+    /// it is, the clock is read so seldom that it does not show.
+    ///
+    /// # Errors
+    /// What `work` fails with.
+    pub fn nanos_per_unit<E>(self, mut work: impl FnMut() -> Result<u64, E>) -> Result<Sample, E> {
+        let mut calls = 1_u32;
         self.timed(|| {
-            let start = Mark::now();
-            let units = work()?;
-            Ok((start.elapsed(), units))
+            let (mut units, start) = (0, Mark::now());
+            for _ in 0..calls {
+                units += work()?;
+            }
+            let took = start.elapsed();
+            if took < self.least / BATCHES {
+                calls = calls.saturating_mul(2);
+            }
+            Ok((took, units))
         })
     }
 
     /// As [`Stopwatch::nanos_per_unit`], of which only what `work` itself timed counts: it says how long it took and
-    /// how many units it did.
-    pub(super) fn timed<E>(self, mut work: impl FnMut() -> Result<(Duration, u64), E>) -> Result<Sample, E> {
+    /// how many units it did. It should take a millisecond.
+    ///
+    /// # Errors
+    /// What `work` fails with.
+    pub fn timed<E>(self, mut work: impl FnMut() -> Result<(Duration, u64), E>) -> Result<Sample, E> {
         let mut sample = Sample::default();
         for repeat in 0..=self.repeats {
             let (mut total, mut units) = (Duration::ZERO, 0);
@@ -42,13 +56,16 @@ impl Stopwatch {
     }
 }
 
+/// Readings of the clock a repeat, at most twice as many.
+const BATCHES: u32 = 8;
+
 /// What no piece of work is shorter than, so that a clock that stands still cannot hold a measurement up forever.
 const RESOLUTION: Duration = Duration::from_nanos(1);
 
 /// A moment in this thread's life: what else the machine does then is not counted, if the kernel says how long
 /// the thread was on a processor.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Mark {
+pub enum Mark {
     /// Time on a processor.
     Processor(Duration),
     /// Time as it passes, where the kernel keeps no account.
@@ -57,12 +74,14 @@ pub(super) enum Mark {
 
 impl Mark {
     /// This moment. Takes some microseconds, so what is timed should take a millisecond.
-    pub(super) fn now() -> Mark {
+    #[must_use]
+    pub fn now() -> Mark {
         processor_time().map_or_else(|| Mark::Wall(Instant::now()), Mark::Processor)
     }
 
     /// What has passed since.
-    pub(super) fn elapsed(self) -> Duration {
+    #[must_use]
+    pub fn elapsed(self) -> Duration {
         match self {
             Mark::Wall(start) => start.elapsed(),
             Mark::Processor(start) => processor_time().unwrap_or(start).saturating_sub(start),
@@ -93,6 +112,18 @@ mod tests {
         });
         assert_eq!(sample.unwrap().values(), [100_000.0; 4]);
         assert_eq!(calls, 25);
+    }
+
+    #[test]
+    fn reading_the_clock_does_not_show_in_short_work() {
+        let stopwatch = Stopwatch { repeats: 5, least: Duration::from_millis(2) };
+        let median = |sample: Result<Sample, ()>| sample.unwrap().spread().unwrap().median;
+        let reading = median(stopwatch.nanos_per_unit(|| {
+            std::hint::black_box(Mark::now());
+            Ok(1)
+        }));
+        let nothing = median(stopwatch.nanos_per_unit(|| Ok(std::hint::black_box(1))));
+        assert!(nothing * 4.0 < reading, "{nothing} {reading}");
     }
 
     #[test]

@@ -1,42 +1,43 @@
 //! The machine that is measured on, and whether it has something else to do.
 
-use std::fs;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use std::{fmt, fs, io, thread};
 
 use serde::Serialize;
-use strait_testbed::interrupt;
-
-use crate::error::Error;
-
-/// How long the processors are watched before a run.
-const WATCH: Duration = Duration::from_millis(250);
-/// A run starts when less of the processors than this is in use,
-const QUIET: f64 = 0.25;
-/// or after this much waiting.
-const PATIENCE: Duration = Duration::from_secs(8);
 
 /// What kind of machine it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Machine {
+pub struct Machine {
     /// The processor's model.
-    pub(crate) processor: String,
+    pub processor: String,
     /// How many processors this program may use.
-    pub(crate) cores: usize,
+    pub cores: usize,
     /// The kernel's version.
-    pub(crate) kernel: String,
+    pub kernel: String,
+    /// How the kernel chooses the processor's frequency, if it does.
+    pub governor: Option<String>,
 }
 
 impl Machine {
     /// This machine.
-    pub(crate) fn this() -> Machine {
-        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    #[must_use]
+    pub fn this() -> Machine {
+        let read = |path| fs::read_to_string(path).map(|text| text.trim().to_owned());
+        let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
         Machine {
             processor: model(&cpuinfo).unwrap_or("unknown processor").to_owned(),
             cores: thread::available_parallelism().map_or(1, usize::from),
-            kernel: kernel.trim().to_owned(),
+            kernel: read("/proc/sys/kernel/osrelease").unwrap_or_default(),
+            governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").ok(),
         }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Machine { processor, cores, kernel, governor } = self;
+        write!(f, "{processor}, {cores} cores, Linux {kernel}")?;
+        governor.as_ref().map_or(Ok(()), |governor| write!(f, ", governor {governor}"))
     }
 }
 
@@ -52,44 +53,26 @@ fn model(cpuinfo: &str) -> Option<&str> {
 
 /// What the machine had to do just before a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Load {
+pub struct Load {
     /// Load average over a minute, which earlier runs of this program raise.
-    pub(crate) average: f64,
-    /// Share of the processors that was in use, 0 to 1, in the quarter second before.
-    pub(crate) busy: f64,
+    pub average: f64,
+    /// Share of the processors that was in use, 0 to 1, while they were watched.
+    pub busy: f64,
 }
 
-/// Waits until the machine is quiet, or has not become so in time, and says how it is.
-pub(crate) fn settle() -> Result<Load, Error> {
-    let start = Instant::now();
-    loop {
-        interrupt::check()?;
-        let before = read("/proc/stat")?;
-        thread::sleep(WATCH);
-        let busy = busy(&before, &read("/proc/stat")?).unwrap_or(1.0);
-        if busy < QUIET || start.elapsed() > PATIENCE {
-            let average = read("/proc/loadavg")?;
-            let average = average.split_whitespace().next().and_then(|first| first.parse().ok());
-            return Ok(Load { average: average.unwrap_or(f64::NAN), busy });
-        }
+impl Load {
+    /// What the machine does while this call watches it for `span`.
+    ///
+    /// # Errors
+    /// When `/proc` cannot be read.
+    pub fn watched(span: Duration) -> io::Result<Load> {
+        let before = fs::read_to_string("/proc/stat")?;
+        thread::sleep(span);
+        let busy = busy(&before, &fs::read_to_string("/proc/stat")?).unwrap_or(1.0);
+        let average = fs::read_to_string("/proc/loadavg")?;
+        let average = average.split_whitespace().next().and_then(|first| first.parse().ok());
+        Ok(Load { average: average.unwrap_or(f64::NAN), busy })
     }
-}
-
-/// Waits for `span`, unless a signal asks for the end.
-pub(crate) fn pause(span: Duration) -> Result<(), Error> {
-    let end = Instant::now() + span;
-    loop {
-        interrupt::check()?;
-        let rest = end.saturating_duration_since(Instant::now());
-        if rest.is_zero() {
-            return Ok(());
-        }
-        thread::sleep(rest.min(WATCH));
-    }
-}
-
-fn read(path: &str) -> Result<String, Error> {
-    fs::read_to_string(path).map_err(Error::doing(format!("read {path}")))
 }
 
 /// The share of time between two states of `/proc/stat` in which processors were neither idle nor waiting for disks
@@ -117,11 +100,27 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_in_words() {
+        let (processor, kernel) = ("AMD EPYC".to_owned(), "6.18".to_owned());
+        let machine = Machine { processor, cores: 2, kernel, governor: None };
+        assert_eq!(machine.to_string(), "AMD EPYC, 2 cores, Linux 6.18");
+        let machine = Machine { governor: Some("performance".to_owned()), ..machine };
+        assert_eq!(machine.to_string(), "AMD EPYC, 2 cores, Linux 6.18, governor performance");
+    }
+
+    #[test]
     fn what_is_not_idle_is_busy() {
         let before = "cpu  100 0 100 700 100 0 0 0 9 9\ncpu0 1 2 3 4\n";
         let after = "cpu  130 0 120 740 110 0 0 0 9 9\n";
         assert_eq!(busy(before, after), Some(0.5));
         assert_eq!(busy(before, before), None);
         assert_eq!(busy("", after), None);
+    }
+
+    #[test]
+    fn a_machine_has_a_core_and_a_share_of_it_in_use() {
+        assert!(Machine::this().cores > 0);
+        let load = Load::watched(Duration::from_millis(20)).unwrap();
+        assert!((0.0..=1.0).contains(&load.busy) && load.average >= 0.0, "{load:?}");
     }
 }

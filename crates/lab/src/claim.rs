@@ -1,0 +1,92 @@
+//! What a paper says of its figures, and whether the figures say so.
+
+use serde::Serialize;
+
+/// Whose figures a claim is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Figures {
+    /// The paper's, as it prints them.
+    Printed,
+    /// Computed by the model from the paper's own rates.
+    Computed,
+    /// This machine's.
+    Here,
+}
+
+impl Figures {
+    /// In a word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Figures::Printed => "printed",
+            Figures::Computed => "computed",
+            Figures::Here => "here",
+        }
+    }
+}
+
+/// A sentence of a paper.
+#[derive(Clone, Debug, Serialize)]
+pub struct Claim {
+    /// The section it stands in.
+    pub section: &'static str,
+    /// Its words.
+    pub words: &'static str,
+    /// What they are taken to mean, in figures.
+    pub reading: &'static str,
+    /// What each set of figures says to that.
+    pub judgements: Vec<Judgement>,
+}
+
+/// What one set of figures says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Judgement {
+    /// Whose figures.
+    pub figures: Figures,
+    /// Whether the claim holds on them.
+    pub holds: bool,
+    /// The figures that decide.
+    pub because: String,
+}
+
+/// Whether a claim holds, and the figures that decide.
+pub(crate) type Finding = (bool, String);
+
+/// A sentence and the rule it is judged by, on figures of kind `F`.
+pub(crate) struct Rule<F: ?Sized> {
+    pub(crate) section: &'static str,
+    pub(crate) words: &'static str,
+    pub(crate) reading: &'static str,
+    /// Nothing, when these figures say nothing to it.
+    pub(crate) judge: fn(&F) -> Option<Finding>,
+}
+
+/// Judges each sentence by each set of figures.
+pub(crate) fn judged<F: ?Sized>(rules: &[Rule<F>], sets: &[(Figures, &F)]) -> Vec<Claim> {
+    let one = |rule: &Rule<F>| {
+        let judgement = |(figures, set): &(Figures, &F)| {
+            let (holds, because) = (rule.judge)(set)?;
+            Some(Judgement { figures: *figures, holds, because })
+        };
+        Claim {
+            section: rule.section,
+            words: rule.words,
+            reading: rule.reading,
+            judgements: sets.iter().filter_map(judgement).collect(),
+        }
+    };
+    rules.iter().map(one).collect()
+}
+
+/// The least of some figures with its name; not-a-number and no name where there are none.
+pub(crate) fn least(figures: impl Iterator<Item = (String, f64)>) -> (String, f64) {
+    let smaller = |a: (String, f64), b: (String, f64)| if b.1 < a.1 { b } else { a };
+    figures.reduce(smaller).unwrap_or((String::new(), f64::NAN))
+}
+
+/// The greatest, likewise.
+pub(crate) fn greatest(figures: impl Iterator<Item = (String, f64)>) -> (String, f64) {
+    let (name, value) = least(figures.map(|(name, value)| (name, -value)));
+    (name, -value)
+}

@@ -1,0 +1,26 @@
+//! The papers' tables, made again: ours, theirs, and how the two compare. One module a paper, one function a table.
+//!
+//! - [`vpn`]: McGregor and Lee, *Performance Impact of Data Compression on Virtual Private Network Transactions*;
+//! - [`corpus`]: the files that blocks are drawn from, somebody's or generated;
+//! - [`rate`]: how fast ciphers, integrity algorithms and codecs are here, and [`measure`] the stopwatch for it.
+//!
+//! What comes out is a [`Report`]: figures and what they decide, for whoever prints them. A claim of a paper is
+//! judged by a rule that is written beside it, on the figures the paper prints, on those computed from its own rates
+//! and on this machine's; one that fails is reported as failing.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod claim;
+pub mod corpus;
+mod error;
+pub mod measure;
+pub mod rate;
+mod report;
+mod steps;
+pub mod vpn;
+
+pub use claim::{Claim, Figures, Judgement};
+pub use corpus::Corpus;
+pub use error::Error;
+pub use report::{Cell, Comparison, Report, Row, Table, Unit};
+pub use steps::{Effort, Step};

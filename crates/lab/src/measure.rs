@@ -1,0 +1,9 @@
+//! Measuring a machine: a stopwatch, repeated values with their spread, and what machine it was.
+
+mod machine;
+mod sample;
+mod stopwatch;
+
+pub use machine::{Load, Machine};
+pub use sample::{Sample, Spread, short};
+pub use stopwatch::{Mark, Stopwatch};

@@ -1,0 +1,68 @@
+//! Ciphers and integrity algorithms, which ESP pairs and AH has the latter of.
+
+use strait_crypto::{
+    Algorithm, Cipher, CipherKey, ICV_MAX, IV_MAX, Integrity, KeyMaterial, MacKey, WrongBlocks,
+};
+
+use super::on_a_copy;
+use crate::error::Error;
+use crate::measure::{Sample, Stopwatch};
+
+/// Encrypting and decrypting this text, whole blocks of the cipher.
+///
+/// # Errors
+/// [`Error::Refused`] when the cipher does not take the text.
+pub fn cipher(stopwatch: Stopwatch, cipher: Cipher, text: &[u8]) -> Result<[Sample; 2], Error> {
+    let key = CipherKey::new(&material(cipher)?);
+    let iv = &[0x5a; IV_MAX][..cipher.iv_len()];
+    let refused = |doing| move |error: WrongBlocks| Error::refused(cipher, doing)(error.into());
+    let encrypting = on_a_copy(stopwatch, text, |text| key.encrypt(iv, text).map_err(refused("encrypt")))?;
+    let decrypting = on_a_copy(stopwatch, text, |text| key.decrypt(iv, text).map_err(refused("decrypt")))?;
+    Ok([encrypting, decrypting])
+}
+
+/// Signing a text; verifying computes the same.
+///
+/// # Errors
+/// [`Error::Refused`] when the algorithm takes no key.
+pub fn integrity(stopwatch: Stopwatch, integrity: Integrity, text: &[u8]) -> Result<Sample, Error> {
+    let key = MacKey::new(&material(integrity)?);
+    let mut icv = [0; ICV_MAX];
+    stopwatch.nanos_per_unit(|| {
+        key.sign(&[std::hint::black_box(text)], &mut icv[..integrity.icv_len()]);
+        std::hint::black_box(&mut icv);
+        Ok(text.len() as u64)
+    })
+}
+
+/// A key for measuring; secret from nobody.
+fn material<A: Algorithm>(algorithm: A) -> Result<KeyMaterial<A>, Error> {
+    let bytes = vec![7; algorithm.key_material_len()];
+    let material = KeyMaterial::new(algorithm, &bytes);
+    material.map_err(|error| Error::refused(algorithm, "take a key")(error.to_string().into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const STOPWATCH: Stopwatch = Stopwatch { repeats: 2, least: Duration::from_micros(100) };
+
+    #[test]
+    fn every_cipher_has_both_figures_and_refuses_part_of_a_block() {
+        for algorithm in Cipher::ALL {
+            let figures = cipher(STOPWATCH, algorithm, &[0x5a; 1024]).unwrap();
+            assert!(figures.iter().all(|it| it.values().len() == 2), "{algorithm}: {figures:?}");
+            let part = cipher(STOPWATCH, algorithm, &[0x5a; 1023]);
+            assert_eq!(part.is_err(), algorithm.block_len() > 1, "{algorithm}");
+        }
+    }
+
+    #[test]
+    fn every_integrity_algorithm_has_a_figure() {
+        for algorithm in Integrity::ALL {
+            assert_eq!(integrity(STOPWATCH, algorithm, &[0x5a; 1024]).unwrap().values().len(), 2);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What a lab report holds: tables of figures, ours beside the paper's, and claims.
+
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use crate::claim::Claim;
+use crate::error::Error;
+use crate::measure::{Load, Machine, Sample, Stopwatch};
+
+/// How long the processors are watched before measuring.
+const WATCH: Duration = Duration::from_millis(250);
+
+/// Everything about some tables of a paper.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The paper.
+    pub paper: &'static str,
+    /// Where it was measured.
+    pub machine: Machine,
+    /// What else the machine did just before.
+    pub before: Load,
+    /// How it was measured, in a line.
+    pub method: String,
+    /// Figures.
+    pub tables: Vec<Table>,
+    /// What the paper says of them.
+    pub claims: Vec<Claim>,
+    /// What else is to be known: what was left out, and why figures differ.
+    pub notes: Vec<String>,
+}
+
+/// Figures by row and column.
+#[derive(Clone, Debug, Serialize)]
+pub struct Table {
+    /// Which table of the paper it is, or extends.
+    pub number: u8,
+    /// What it is about, besides rows and columns: a codec, a length.
+    pub subject: String,
+    /// What its figures are.
+    pub unit: Unit,
+    /// How ours are compared with the paper's.
+    pub comparison: Comparison,
+    /// Heads of the columns.
+    pub columns: Vec<String>,
+    /// Rows, each with a cell a column.
+    pub rows: Vec<Row>,
+}
+
+/// One row of a table.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Its head.
+    pub name: String,
+    /// A cell a column.
+    pub cells: Vec<Cell>,
+}
+
+/// A figure, and the paper's if it prints one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cell {
+    /// Measured or computed; a computed one is a sample of one value.
+    pub ours: Sample,
+    /// What the paper prints.
+    pub paper: Option<f64>,
+    /// The median of ours against the paper's.
+    pub compared: Option<f64>,
+}
+
+/// What figures are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Millions of bits a second of what the algorithm is given, or gives when it expands.
+    MegabitsPerSecond,
+    /// The time of the bare packet over that of the secured one.
+    Speedup,
+    /// Bytes before compression over bytes after.
+    Ratio,
+}
+
+/// How figures are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Comparison {
+    /// Ours divided by the paper's.
+    Quotient,
+    /// Ours less the paper's.
+    Difference,
+}
+
+impl Unit {
+    /// In a few letters.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Unit::MegabitsPerSecond => "Mbit/s",
+            Unit::Speedup => "speedup",
+            Unit::Ratio => "ratio",
+        }
+    }
+}
+
+impl Serialize for Unit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl Comparison {
+    /// What its column is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Comparison::Quotient => "ours/paper",
+            Comparison::Difference => "difference",
+        }
+    }
+
+    const fn of(self, ours: f64, paper: f64) -> Option<f64> {
+        match self {
+            // Zero stands for "not done" in the paper.
+            Comparison::Quotient if paper == 0.0 => None,
+            Comparison::Quotient => Some(ours / paper),
+            Comparison::Difference => Some(ours - paper),
+        }
+    }
+}
+
+impl Table {
+    /// A table without rows.
+    pub(crate) fn new(
+        number: u8,
+        subject: impl Into<String>,
+        unit: Unit,
+        comparison: Comparison,
+        columns: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Table {
+        let columns = columns.into_iter().map(Into::into).collect();
+        Table { number, subject: subject.into(), unit, comparison, columns, rows: Vec::new() }
+    }
+
+    /// Adds a row of our figures and the paper's.
+    pub(crate) fn row(
+        &mut self,
+        name: impl Into<String>,
+        figures: impl IntoIterator<Item = (Sample, Option<f64>)>,
+    ) {
+        let cell = |(ours, paper): (Sample, Option<f64>)| {
+            let median = ours.spread().map(|it| it.median);
+            let compared = median.zip(paper).and_then(|(ours, paper)| self.comparison.of(ours, paper));
+            Cell { ours, paper, compared }
+        };
+        let cells = figures.into_iter().map(cell).collect();
+        self.rows.push(Row { name: name.into(), cells });
+    }
+
+    /// Whether the paper prints any of these figures.
+    #[must_use]
+    pub fn is_in_paper(&self) -> bool {
+        self.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.paper.is_some())
+    }
+}
+
+impl Report {
+    /// A report about this machine as it is now, without figures.
+    pub(crate) fn begin(paper: &'static str, stopwatch: Stopwatch) -> Result<Report, Error> {
+        let method = format!(
+            "median and min-max of {} repeats of at least {} ms of processor time each, after one to warm up",
+            stopwatch.repeats,
+            stopwatch.least.as_millis()
+        );
+        let before = Load::watched(WATCH).map_err(Error::NoLoad)?;
+        let slow = cfg!(debug_assertions)
+            .then(|| "this program was built without optimisation: its own LZS, RC5, SAFER are far slower than they could be");
+        let notes = slow.into_iter().map(str::to_owned).collect();
+        let (tables, claims) = (Vec::new(), Vec::new());
+        Ok(Report { paper, machine: Machine::this(), before, method, tables, claims, notes })
+    }
+}
+
+/// A computed figure.
+pub(crate) fn computed(value: f64) -> Sample {
+    std::iter::once(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_compare_medians_with_what_is_printed() {
+        let mut table = Table::new(2, "x", Unit::Speedup, Comparison::Difference, ["a", "b"]);
+        assert!(!table.is_in_paper());
+        table.row("r", [(computed(0.75), Some(0.5)), ([3.0, 1.0, 2.0].into_iter().collect(), None)]);
+        assert!(table.is_in_paper());
+        assert_eq!(table.rows[0].cells[0].compared, Some(0.25));
+        assert_eq!(table.rows[0].cells[1].compared, None);
+        assert_eq!(Comparison::Quotient.of(6.0, 4.0), Some(1.5));
+        assert_eq!(Comparison::Quotient.of(6.0, 0.0), None);
+    }
+
+    #[test]
+    fn json_has_unit_spread_and_comparison() {
+        let mut table = Table::new(1, "x", Unit::MegabitsPerSecond, Comparison::Quotient, ["1 KiB"]);
+        table.row("r", [([3.0, 1.0, 2.0].into_iter().collect(), Some(4.0))]);
+        let value = serde_json::to_value(&table).unwrap();
+        assert_eq!(value["unit"], "Mbit/s");
+        assert_eq!(value["comparison"], "quotient");
+        assert_eq!(value["rows"][0]["cells"][0]["ours"]["spread"]["median"], 2.0);
+        assert_eq!(value["rows"][0]["cells"][0]["compared"], 0.5);
+    }
+}

@@ -1,0 +1,32 @@
+//! J. P. McGregor and R. B. Lee, *Performance Impact of Data Compression on Virtual Private Network Transactions*
+//! (LCN 2000): what security costs, and what compression gives back.
+//!
+//! - [`crypto`]: Table 1, how fast ciphers and hashes are;
+//! - [`slowdown`]: Table 2, what they cost a transaction;
+//! - [`codecs`]: Tables 4, 5 and 6, how far codecs shrink and how fast they are.
+
+mod codecs;
+mod crypto;
+pub mod printed;
+mod slowdown;
+mod subject;
+
+pub use codecs::{codecs, methods};
+pub use crypto::crypto;
+pub use slowdown::slowdown;
+
+use crate::measure::Sample;
+
+/// As reports name it.
+const PAPER: &str =
+    "McGregor and Lee, Performance Impact of Data Compression on Virtual Private Network Transactions";
+
+/// A sample's median; not-a-number when there is none.
+fn median(sample: &Sample) -> f64 {
+    sample.spread().map_or(f64::NAN, |spread| spread.median)
+}
+
+/// Mbit/s of nanoseconds a byte.
+fn megabits(nanos: f64) -> f64 {
+    8e3 / nanos
+}

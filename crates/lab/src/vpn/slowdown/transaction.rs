@@ -1,0 +1,132 @@
+//! The transaction of Table 2: one packet of 4 KiB, and what is done to it.
+
+use strait_model::{Ah, Bytes, Esp, Hash, Network, Packet, Rate, Security};
+
+use crate::vpn::printed::{EFFICIENCY, SIZES, TABLE1, TABLE2_SIZE};
+
+/// An algorithm's rates at the sender and at the receiver.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Rates {
+    forth: Rate,
+    back: Rate,
+}
+
+impl Rates {
+    /// From Mbit/s, if these are rates.
+    pub(super) fn megabits(forth: f64, back: f64) -> Option<Rates> {
+        Some(Rates { forth: Rate::megabits(forth)?, back: Rate::megabits(back)? })
+    }
+
+    const fn hash(self) -> Hash {
+        Hash { compute: self.forth, verify: self.back }
+    }
+}
+
+/// Table 1's rates, changed by so many Mbit/s.
+pub(super) fn printed(change: f64) -> [Rates; 4] {
+    TABLE1.map(|(name, rates)| {
+        let rate = rates[TABLE2_SIZE] + change;
+        Rates::megabits(rate, rate).unwrap_or_else(|| unreachable!("{name}'s rate is one"))
+    })
+}
+
+/// The lengths that the paper leaves open, or says do not matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Headers {
+    /// The transport protocol's header.
+    pub(super) transport: Bytes,
+    /// AH's ICV for MD5 and for SHA-1.
+    pub(super) icv: [Bytes; 2],
+}
+
+impl Headers {
+    /// TCP without options (section 4.1), and all that the hashes give (section 3.4): more of the printed cells come
+    /// out with these than with ICVs that are [`Headers::TRUNCATED`].
+    pub(super) const PAPER: Headers = Headers { transport: Packet::TCP_HEADER, icv: [Bytes(16), Bytes(20)] };
+    /// ICVs cut to 96 bits, as RFC 2403 section 2 and RFC 2404 section 2 have it.
+    pub(super) const TRUNCATED: Headers = Headers { icv: [Bytes(12), Bytes(12)], ..Headers::PAPER };
+    /// UDP instead of TCP (RFC 768).
+    pub(super) const UDP: Headers = Headers { transport: Bytes(8), ..Headers::PAPER };
+    /// TCP with as many options as fit (RFC 9293 section 3.1).
+    pub(super) const OPTIONS: Headers = Headers { transport: Bytes(60), ..Headers::PAPER };
+}
+
+/// Payload of the packet (section 4.2).
+const PAYLOAD: Bytes = Bytes(SIZES[TABLE2_SIZE].1 as u64);
+/// Bytes of IV and of block of the paper's ciphers: 64 bits (section 3.3).
+const BLOCK: Bytes = Bytes(8);
+/// Places of the paper's algorithms among rates, as in [`TABLE1`].
+const MD5: usize = 0;
+const SHA1: usize = 1;
+const RC5: usize = 2;
+const TRIPLE_DES: usize = 3;
+
+/// The columns of Table 2: which cipher in ESP and which hash in AH, if any.
+const PARTS: [(Option<usize>, Option<usize>); 8] = [
+    (None, Some(MD5)),
+    (None, Some(SHA1)),
+    (Some(RC5), None),
+    (Some(RC5), Some(MD5)),
+    (Some(RC5), Some(SHA1)),
+    (Some(TRIPLE_DES), None),
+    (Some(TRIPLE_DES), Some(MD5)),
+    (Some(TRIPLE_DES), Some(SHA1)),
+];
+
+/// A column of Table 2: encryption in ESP alone, authentication in AH (section 3.5).
+pub(super) fn papers(column: usize, rates: &[Rates], headers: Headers) -> Security {
+    let (cipher, hash) = PARTS[column];
+    let esp = |cipher: usize| Esp {
+        iv: BLOCK,
+        block: BLOCK,
+        icv: Bytes(0),
+        encrypt: rates[cipher].forth,
+        decrypt: rates[cipher].back,
+        hash: None,
+    };
+    let ah = |hash: usize| Ah { icv: headers.icv[hash], hash: rates[hash].hash() };
+    Security { esp: cipher.map(esp), ah: hash.map(ah) }
+}
+
+/// Combinations of today, all in ESP.
+pub(super) const TODAYS: [&str; 4] =
+    ["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305", "aes-128-cbc hmac-sha-256-128"];
+
+/// One of [`TODAYS`], from rates of its three suites, of AES-CBC and of HMAC-SHA-256.
+pub(super) fn todays(column: usize, rates: &[Rates]) -> Security {
+    let rate = rates[column];
+    // RFC 4106 sections 3 and 6, RFC 7634 section 2: an IV of 8 bytes, an ICV of 16, no block to pad to.
+    let suite = Esp {
+        iv: Bytes(8),
+        block: Bytes(1),
+        icv: Bytes(16),
+        encrypt: rate.forth,
+        decrypt: rate.back,
+        hash: None,
+    };
+    let is_suite = column + 1 < TODAYS.len();
+    // RFC 3602 section 3: IV and block of 16 bytes; RFC 4868 section 2.3: an ICV of 16.
+    let cbc = Esp { iv: Bytes(16), block: Bytes(16), hash: Some(rates[column + 1].hash()), ..suite };
+    Security { esp: Some(if is_suite { suite } else { cbc }), ah: None }
+}
+
+/// The transaction on a link of so many Mbit/s, bare over secured.
+pub(super) fn speedup(security: &Security, headers: Headers, megabits: f64) -> f64 {
+    let network = Rate::megabits(megabits).and_then(|rate| Network::new(rate, EFFICIENCY, Network::MTU));
+    let network = network.unwrap_or_else(|| unreachable!("{megabits} Mbit/s is a rate"));
+    security.speedup(Packet { transport: headers.transport, payload: PAYLOAD }, &network)
+}
+
+/// What 63 KiB leave of the longest packet with every header that the paper names, and what 64 KiB would: bytes.
+pub(super) fn left_of_the_longest_packet(rates: &[Rates]) -> [i64; 2] {
+    /// What an IPv6 header can say of what follows it (RFC 8200 section 3).
+    const LONGEST: i64 = 65_535;
+    /// RFC 3173 section 3.1.
+    const IPCOMP_HEADER: Bytes = Bytes(4);
+    [63, 64].map(|kibibytes| {
+        let packet =
+            Packet { transport: Packet::TCP_HEADER + IPCOMP_HEADER, payload: Bytes(kibibytes << 10) };
+        let body = papers(PARTS.len() - 1, rates, Headers::PAPER).body(packet);
+        LONGEST - i64::try_from(body.0).unwrap_or(i64::MAX)
+    })
+}
