@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use strait_compress::Method;
 use strait_scheduler::Rate;
 
 /// Printed under the help of `strait` itself.
@@ -24,7 +25,8 @@ Quick start:
   strait demo                      two hosts, a thin link and a tunnel, on this machine
   strait init site-a.toml          a configuration to fill in, and a key
   strait up site-a.toml            start the tunnel
-  strait show                      what it does";
+  strait show                      what it does
+  strait lab slowdown              what encryption costs on links of any rate, by a paper and here";
 
 /// Join two sites over a thin link: bundle, compress when it pays, seal as ESP.
 #[derive(Debug, Parser)]
@@ -56,6 +58,8 @@ pub(crate) enum Command {
     Reload(Which),
     /// Watch two hosts exchange files over a thin link, without and with a tunnel
     Demo(Demo),
+    /// Make a paper's tables again: its figures beside this machine's, and whether what it says holds
+    Lab(Lab),
     /// Print a script that completes commands and flags in a shell
     Completions(Completions),
     /// Print the manual page, or write all of them into a folder
@@ -159,6 +163,53 @@ pub(crate) struct Demo {
     pub(crate) save_sample: Option<PathBuf>,
 }
 
+/// Flags of `lab`.
+#[derive(Debug, Args)]
+pub(crate) struct Lab {
+    /// Which tables.
+    #[command(subcommand)]
+    pub(crate) tables: LabTables,
+}
+
+/// Tables of McGregor and Lee, Performance Impact of Data Compression on Virtual Private Network Transactions.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabTables {
+    /// How fast ciphers and hashes are (Table 1 of McGregor and Lee)
+    Crypto(LabOutput),
+    /// What encryption and authentication cost a transaction, from 56 kbit/s to 100 Gbit/s (Table 2)
+    Slowdown(LabOutput),
+    /// How far codecs shrink the blocks of files, and how fast (Tables 4, 5 and 6)
+    Codecs(LabCodecs),
+}
+
+/// What is printed of a lab report, and how much is measured for it.
+#[derive(Debug, Args)]
+pub(crate) struct LabOutput {
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print figures as comma-separated values, a cell a line, instead of tables
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
+    /// Measure for a few seconds only: to see that all is well, not for figures
+    #[arg(long)]
+    pub(crate) quick: bool,
+}
+
+/// Flags of `lab codecs`.
+#[derive(Debug, Args)]
+pub(crate) struct LabCodecs {
+    /// The files to draw blocks from, such as the Calgary corpus [default: generated files]
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) corpus: Option<PathBuf>,
+    /// Measure these methods, such as deflate-6, lzs or zstd-3 [default: the paper's two and some of each other codec]
+    #[arg(long = "codec", value_name = "METHOD", num_args = 1..)]
+    pub(crate) codecs: Vec<Method>,
+    /// What is printed, and how much is measured.
+    #[command(flatten)]
+    pub(crate) output: LabOutput,
+}
+
 /// Flags of `completions`.
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
@@ -200,6 +251,9 @@ mod tests {
             "strait reload a.toml",
             "strait demo --link 512kbit --files a b --json --keep-logs",
             "strait demo --save-sample /tmp/x",
+            "strait lab crypto --quick",
+            "strait lab slowdown --json",
+            "strait lab codecs --corpus calgary --codec lzs zstd-3 --csv",
             "strait completions bash",
             "strait man --out man",
         ] {
@@ -215,6 +269,9 @@ mod tests {
             ("strait demo --link fast", "is not a link rate"),
             ("strait up a --foreground --log-file b", "cannot be used with"),
             ("strait demo --files", "a value is required"),
+            ("strait lab", "Usage: strait lab <COMMAND>"),
+            ("strait lab codecs --codec gzip", "unknown compression `gzip`"),
+            ("strait lab crypto --csv --json", "cannot be used with"),
         ] {
             let error = Flags::try_parse_from(line.split(' ')).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");

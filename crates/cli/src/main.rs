@@ -7,6 +7,7 @@ mod failure;
 mod flags;
 mod generate;
 mod keys;
+mod lab;
 mod running;
 mod show;
 mod table;
@@ -37,6 +38,7 @@ fn run(command: &Command) -> Outcome {
         Command::Show(flags) => show::show(flags),
         Command::Reload(flags) => running::reload(flags),
         Command::Demo(flags) => demo::run(flags),
+        Command::Lab(flags) => lab::run(flags),
         Command::Completions(flags) => generate::completions(flags),
         Command::Man(flags) => generate::man(flags),
     }

@@ -19,8 +19,14 @@ pub(crate) struct Table {
 impl Table {
     /// A table whose first column holds words and the others numbers, with this head.
     pub(crate) fn new<const N: usize>(head: [&str; N]) -> Table {
-        let sides = (0..N).map(|column| if column == 0 { Side::Left } else { Side::Right }).collect();
-        Table { sides, rows: vec![head.map(str::to_owned).to_vec()] }
+        Table::with_head(head.map(str::to_owned))
+    }
+
+    /// The same with a head of any length.
+    pub(crate) fn with_head(head: impl IntoIterator<Item = String>) -> Table {
+        let head: Vec<String> = head.into_iter().collect();
+        let sides = (0..head.len()).map(|column| if column == 0 { Side::Left } else { Side::Right });
+        Table { sides: sides.collect(), rows: vec![head] }
     }
 
     /// Puts the words of a column on a side.

@@ -1,0 +1,184 @@
+//! A report for people: tables in columns, what the paper says and whether that holds, notes.
+
+use std::fmt::Write;
+
+use strait_lab::measure::{Sample, short};
+use strait_lab::{Cell, Claim, Comparison, Report, Table, Unit};
+
+use crate::table::Table as Columns;
+
+/// Columns of text that are filled with words; tables may be wider.
+const WIDTH: usize = 110;
+/// Columns of figures beside which the paper's fit on a line; with more they stand below each other.
+const BESIDE: usize = 4;
+
+/// The whole report.
+pub(super) fn render(report: &Report, colours: bool) -> String {
+    let mut out = [
+        report.paper.to_owned(),
+        format!("{}, {:.0} % busy before", report.machine, report.before.busy * 100.0),
+        format!("{}; ± is the farther of min and max", report.method),
+    ]
+    .map(|words| filled("", "", &words))
+    .concat();
+    for table in &report.tables {
+        let _ = write!(
+            out,
+            "\nTable {}, {}, {}\n{}",
+            table.number,
+            table.subject,
+            table.unit.name(),
+            figures(table)
+        );
+    }
+    if !report.claims.is_empty() {
+        out.push_str("\nWhat the paper says of them\n");
+    }
+    for claim in &report.claims {
+        out.push_str(&judged(claim, colours));
+    }
+    if !report.notes.is_empty() {
+        out.push_str("\nNotes\n");
+    }
+    for note in &report.notes {
+        out.push_str(&filled("  ", "- ", note));
+    }
+    out
+}
+
+fn figures(table: &Table) -> String {
+    if !table.is_in_paper() {
+        ours_alone(table)
+    } else if table.columns.len() <= BESIDE {
+        beside(table)
+    } else {
+        stacked(table)
+    }
+}
+
+/// Figures that the paper does not have.
+fn ours_alone(table: &Table) -> String {
+    let head = std::iter::once(String::new()).chain(table.columns.iter().cloned());
+    let mut columns = Columns::with_head(head);
+    for row in &table.rows {
+        let cells = row.cells.iter().map(|cell| ours(table.unit, &cell.ours));
+        columns.row(std::iter::once(row.name.clone()).chain(cells));
+    }
+    columns.render(2)
+}
+
+/// Three columns for each: ours, the paper's, how they compare.
+fn beside(table: &Table) -> String {
+    let first = table.columns.iter().flat_map(|name| [name.clone(), String::new(), String::new()]);
+    let mut columns = Columns::with_head(std::iter::once(String::new()).chain(first));
+    let second = table.columns.iter().flat_map(|_| ["ours", "paper", table.comparison.name()]);
+    columns.row(std::iter::once("").chain(second).map(str::to_owned));
+    for row in &table.rows {
+        let cells = row.cells.iter().flat_map(|cell| three(table, cell));
+        columns.row(std::iter::once(row.name.clone()).chain(cells));
+    }
+    columns.render(2)
+}
+
+/// Three lines for each row: ours, the paper's, how they compare; one where the paper has none.
+fn stacked(table: &Table) -> String {
+    let head = ["", ""].into_iter().map(str::to_owned).chain(table.columns.iter().cloned());
+    let mut columns = Columns::with_head(head).side(1, crate::table::Side::Left);
+    for row in &table.rows {
+        let printed = row.cells.iter().any(|cell| cell.paper.is_some());
+        let lines = if printed { &["ours", "paper", table.comparison.name()][..] } else { &["ours"] };
+        for (at, line) in lines.iter().enumerate() {
+            let name = if at == 0 { row.name.clone() } else { String::new() };
+            let cells = row.cells.iter().map(|cell| three(table, cell)[at].clone());
+            columns.row([name, (*line).to_owned()].into_iter().chain(cells));
+        }
+    }
+    columns.render(2)
+}
+
+/// A cell's three figures.
+fn three(table: &Table, cell: &Cell) -> [String; 3] {
+    let dash = || "-".to_owned();
+    [
+        ours(table.unit, &cell.ours),
+        cell.paper.map_or_else(dash, |paper| printed(table.unit, paper)),
+        cell.compared.map_or_else(dash, |value| match table.comparison {
+            Comparison::Quotient => ratio(value),
+            Comparison::Difference => format!("{value:+.4}"),
+        }),
+    ]
+}
+
+/// A median, and how far the farther of min and max is from it when there is more than one value.
+fn ours(unit: Unit, sample: &Sample) -> String {
+    let Some(spread) = sample.spread() else { return "-".to_owned() };
+    let median = match unit {
+        Unit::MegabitsPerSecond => short(spread.median),
+        Unit::Speedup => speedup(spread.median),
+        Unit::Ratio => ratio(spread.median),
+    };
+    if sample.values().len() < 2 {
+        return median;
+    }
+    let farther = (spread.max - spread.median).max(spread.median - spread.min) / spread.median;
+    format!("{median} ±{:.0}%", farther * 100.0)
+}
+
+/// A figure with as many digits as the paper gives it.
+fn printed(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::MegabitsPerSecond => format!("{value:.0}"),
+        Unit::Speedup => format!("{value:.2}"),
+        Unit::Ratio => ratio(value),
+    }
+}
+
+/// Four places, more where the first of them are zeros.
+fn speedup(value: f64) -> String {
+    let places = match value {
+        _ if value >= 0.01 => 4,
+        _ if value >= 0.001 => 5,
+        _ => 6,
+    };
+    format!("{value:.places$}")
+}
+
+fn ratio(value: f64) -> String {
+    if value < 9.995 { format!("{value:.2}") } else { format!("{value:.1}") }
+}
+
+/// A claim: where it stands, its words, how they are read, and what each set of figures says.
+fn judged(claim: &Claim, colours: bool) -> String {
+    let mut out = filled("  ", &format!("{:<4} ", claim.section), &format!("\"{}\"", claim.words));
+    out.push_str(&filled("  ", "     ", &format!("read as: {}", claim.reading)));
+    for judgement in &claim.judgements {
+        let (word, colour) = if judgement.holds { ("holds", "\u{1b}[32m") } else { ("fails", "\u{1b}[31m") };
+        let word = if colours { format!("{colour}{word}\u{1b}[0m") } else { word.to_owned() };
+        let _ = writeln!(out, "       {:<8}  {word}  {}", judgement.figures.name(), judgement.because);
+    }
+    out
+}
+
+/// Words in lines of at most [`WIDTH`], the first after `head`, the others as far in.
+fn filled(indent: &str, head: &str, words: &str) -> String {
+    let rest = " ".repeat(indent.len() + head.chars().count());
+    let mut out = format!("{indent}{head}");
+    let mut column = rest.len();
+    for (at, word) in words.split(' ').enumerate() {
+        let width = word.chars().count();
+        if at > 0 && column + 1 + width > WIDTH {
+            let _ = write!(out, "\n{rest}");
+            column = rest.len();
+        } else if at > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += width;
+    }
+    out.push('\n');
+    out
+}
+
+#[cfg(test)]
+pub(super) mod tests;

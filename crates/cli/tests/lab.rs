@@ -1,0 +1,115 @@
+//! The papers' tables, made by the program as people call it: that every form is whole and that failures say what to
+//! do. No figure is asserted: a machine is as fast as it is.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use strait_testbed::Workdir;
+
+fn lab(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_strait"));
+    command.arg("lab").args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", output.status);
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&text(&lab(arguments))).unwrap()
+}
+
+/// Every cell of every table.
+fn cells(report: &Value) -> Vec<&Value> {
+    let tables = report["tables"].as_array().unwrap().iter();
+    let rows = tables.flat_map(|table| table["rows"].as_array().unwrap());
+    rows.flat_map(|row| row["cells"].as_array().unwrap()).collect()
+}
+
+#[test]
+fn each_report_is_one_json_document_with_figures_beside_the_papers() {
+    for (arguments, tables, printed) in [
+        (["slowdown", "--quick", "--json"], 4, 40 + 40 + 8),
+        (["crypto", "--quick", "--json"], 3, 18),
+        (["codecs", "--quick", "--json"], 15, 36),
+    ] {
+        let report = json(&arguments);
+        assert_eq!(report["tables"].as_array().unwrap().len(), tables, "{arguments:?}");
+        assert!(report["machine"]["cores"].as_u64().unwrap() > 0);
+        assert!(report["method"].as_str().unwrap().contains("min-max"));
+        let cells = cells(&report);
+        assert!(cells.iter().all(|cell| cell["ours"]["spread"]["median"].is_number()), "{arguments:?}");
+        assert_eq!(cells.iter().filter(|cell| cell["paper"].is_number()).count(), printed, "{arguments:?}");
+        let claims = report["claims"].as_array().unwrap();
+        assert!(!claims.is_empty() && claims.iter().all(|claim| claim["words"].is_string()));
+        let judgements = claims.iter().flat_map(|claim| claim["judgements"].as_array().unwrap());
+        assert!(judgements.into_iter().all(|it| it["holds"].is_boolean() && it["because"].is_string()));
+    }
+}
+
+#[test]
+fn the_computed_cells_of_table_2_are_the_papers() {
+    let report = json(&["slowdown", "--quick", "--json"]);
+    let table = &report["tables"][0];
+    assert_eq!((table["number"].as_u64(), table["comparison"].as_str()), (Some(2), Some("difference")));
+    let rows = table["rows"].as_array().unwrap();
+    let differences = rows.iter().flat_map(|row| row["cells"].as_array().unwrap());
+    let differences: Vec<f64> = differences.map(|cell| cell["compared"].as_f64().unwrap()).collect();
+    assert_eq!(differences.len(), 40);
+    assert!(differences.iter().all(|difference| difference.abs() < 0.01), "{differences:?}");
+}
+
+#[test]
+fn comma_separated_values_have_a_line_a_cell() {
+    let text = text(&lab(&["codecs", "--quick", "--csv", "--codec", "deflate-6", "zstd-1"]));
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("table,subject,row,column,unit,median,min,max,paper,"), "{}", lines[0]);
+    // Eight files, three lengths, three quantities, two methods.
+    assert_eq!(lines.len(), 1 + 8 * 3 * 3 * 2);
+    assert!(lines.iter().any(|line| line.contains(",random,63 KiB,ratio,")), "{text}");
+}
+
+#[test]
+fn the_text_names_machine_method_and_verdicts_without_colour() {
+    let text = text(&lab(&["slowdown", "--quick"]));
+    for words in ["McGregor and Lee", "cores, Linux", "Table 2", "100 Gbit/s", "holds", "fails", "Notes"] {
+        assert!(text.contains(words), "{words} is not in\n{text}");
+    }
+    assert!(!text.contains('\u{1b}'));
+}
+
+#[test]
+fn a_folder_that_will_not_do_is_named_with_what_to_do() {
+    let dir = Workdir::create().unwrap();
+    let folder = dir.path().join("files");
+    let refused = || {
+        let output = lab(&["codecs", "--quick", "--corpus", folder.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(output.stdout.is_empty());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let said = refused();
+    assert!(said.contains("files") && said.contains("No such file") && said.contains("--corpus"), "{said}");
+    fs::create_dir(&folder).unwrap();
+    assert!(refused().contains("no file at all"));
+    fs::write(folder.join("short.log"), [0; 100]).unwrap();
+    assert!(refused().contains("its longest, short.log, has 100"));
+    fs::write(folder.join("book1"), [0; 100]).unwrap();
+    assert!(refused().contains("book1 has 100 bytes"));
+}
+
+#[test]
+fn interrupted_it_ends_at_once() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_strait"));
+    let child = command.args(["lab", "crypto"]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert!(!output.status.success() && output.stdout.is_empty(), "{:?}", output.status);
+}
