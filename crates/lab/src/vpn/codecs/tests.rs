@@ -34,6 +34,14 @@ fn each_claim_on_the_papers_own_figures() {
 }
 
 #[test]
+fn the_methods_are_the_papers_two_and_some_of_each_other_codec() {
+    let methods = methods();
+    assert_eq!(methods[..2], [Method::DEFLATE, Method::of(Codec::Lzs)]);
+    let named = |codec: Codec| methods.iter().filter(|method| method.codec == codec).count();
+    assert_eq!([Codec::None, Codec::Deflate, Codec::Lz4, Codec::Zstd].map(named), [0, 2, 1, 4]);
+}
+
+#[test]
 fn tables_beside_the_paper_first_then_the_others_side_by_side() {
     let report = quick(&Corpus::generated(), &["deflate-6", "lzs", "lz4", "zstd-1"]);
     let numbers: Vec<u8> = report.tables.iter().map(|table| table.number).collect();
