@@ -301,6 +301,18 @@ fn pieces_are_bounded() {
     assert_eq!(last_of(&fragments), Ok(Some(whole)));
 }
 
+/// Room is made as it is needed, and ends where a datagram must.
+#[test]
+fn room_grows_to_its_bound() {
+    let mut fragments = cut(&packet(false, 1, 65_535), 1_280, 1);
+    fragments.pop();
+    let mut reassembly = Reassembly::new();
+    for (count, room) in [(1, 2_048), (2, 4_096), (53, BYTES_MAX)] {
+        add_all(&mut reassembly, &fragments[..count], 0);
+        assert_eq!(reassembly.slots[0].room(), room, "{count} fragments");
+    }
+}
+
 /// What a datagram left behind in a slot never shows in a later one.
 #[test]
 fn slots_are_used_again() {

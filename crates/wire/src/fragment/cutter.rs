@@ -17,7 +17,8 @@ pub struct Cutter<'a> {
     front: Front,
     /// Those headers, as the first fragment has them.
     first: &'a [u8],
-    later: Later,
+    /// And as the others have them, where that is not the same.
+    later: Option<Later>,
     /// What is not sent yet.
     payload: &'a [u8],
     /// Of the fragment to come, were it the last.
@@ -59,7 +60,7 @@ impl<'a> Cutter<'a> {
             version,
             front,
             first,
-            later: Later { bytes: [0; V4_HEADER_MAX], len: 0 },
+            later: None,
             payload,
             header: Header { id, offset: 0, more: false },
             mtu,
@@ -88,7 +89,7 @@ impl<'a> Cutter<'a> {
         if let Some(fragment) = Fragment::parse(packet)? {
             self.header = fragment.header;
         }
-        self.later = Later::new(self.first)?;
+        self.later = Some(Later::new(self.first)?);
         Ok(())
     }
 
@@ -98,16 +99,15 @@ impl<'a> Cutter<'a> {
     /// # Errors
     /// [`Malformed`] when `buf` is too short, or the link takes not even 8 bytes behind the headers.
     pub fn cut(&mut self, buf: &mut [u8]) -> Result<Option<usize>, Malformed> {
-        let front = match self.state {
-            State::Done => return Ok(None),
-            State::Later if self.version == Version::V4 => {
-                self.later.bytes.get(..self.later.len).unwrap_or_default()
-            }
-            State::Fits | State::First | State::Later => self.first,
+        let front = match (self.state, &self.later) {
+            (State::Done, _) => return Ok(None),
+            (State::Later, Some(later)) => later.bytes(),
+            (State::Fits | State::First | State::Later, _) => self.first,
         };
         let has_header = self.version == Version::V6 && self.state != State::Fits;
         let head_len = front.len() + if has_header { HEADER_LEN } else { 0 };
-        let take = self.share(self.mtu.saturating_sub(head_len)).ok_or(Malformed::new("mtu", front))?;
+        let take = self.mtu.checked_sub(head_len).and_then(|room| self.share(room));
+        let take = take.ok_or(Malformed::new("mtu", front))?;
         let (payload, left) = self.payload.split_at_checked(take).unwrap_or_default();
 
         let malformed = Malformed::new("buffer for a fragment", buf);
@@ -175,6 +175,10 @@ impl Later {
         let words = u8::try_from(later.len / 4).map_err(|_| malformed)?;
         later.bytes[0] = 0x40 | words;
         Ok(later)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
     }
 
     fn push(&mut self, bytes: &[u8]) -> Option<()> {

@@ -124,13 +124,13 @@ fn rfc791_example() {
 #[test]
 fn options_with_the_copied_flag_are_in_every_fragment() {
     let mut packet = sample::v4(Protocol::UDP, &[1; 12 + 100]);
-    // No operation, record route (not copied), router alert (copied), end.
-    packet[20..32].copy_from_slice(&[1, 7, 3, 4, 148, 4, 0, 0, 0, 0, 0, 0]);
+    // No operation, record route (not copied), sender directed delivery (copied), end.
+    packet[20..32].copy_from_slice(&[1, 7, 3, 4, 149, 6, 1, 2, 3, 4, 0, 9]);
     packet[0] = 0x48;
     let fragments = cut(&packet, 76).unwrap();
-    assert_eq!((fragments.len(), fragments[0].len(), fragments[1].len()), (3, 72, 72));
+    assert_eq!((fragments.len(), fragments[0].len(), fragments[1].len()), (3, 72, 76));
     assert_eq!(fragments[0][20..32], packet[20..32]);
-    assert_eq!((fragments[1][0], &fragments[1][20..24]), (0x46, &[148, 4, 0, 0][..]));
+    assert_eq!((fragments[1][0], &fragments[1][20..28]), (0x47, &[149, 6, 1, 2, 3, 4, 0, 0][..]));
     assert!(fragments.iter().all(|fragment| {
         let header_len = usize::from(fragment[0] & 0xf) * 4;
         Sum::ZERO.add_bytes(&fragment[..header_len]).is_valid()
@@ -159,6 +159,14 @@ fn what_is_not_cut() {
     assert_eq!(cut(&sample::v4(Protocol::UDP, &[1; 16]), 28).unwrap().len(), 2);
     assert_eq!(cut(&sample::v6(Protocol::UDP, &[1; 100]), 55), Err("mtu"));
     assert_eq!(cut(&sample::v6(Protocol::UDP, &[1; 16]), 55), Err("mtu"));
+    // All front, nothing to share out.
+    let mut options = sample::v4(Protocol::UDP, &[0; 40]);
+    options[0] = 0x4f;
+    let routed = sample::v6(Protocol::ROUTING, &[Protocol::NO_NEXT.0, 4, 0, 0].repeat(10));
+    for packet in [options, routed] {
+        let mut cutter = Cutter::new(&packet, 50, 0).unwrap();
+        assert_eq!(cutter.cut(&mut [0; 200]).map_err(|malformed| malformed.what), Err("mtu"));
+    }
     let mut broken = sample::v4(Protocol::UDP, &[1; 100]);
     (broken[0], broken[20], broken[21]) = (0x46, 7, 9);
     assert_eq!(cut(&broken, 100), Err("option past the end of its header"));
