@@ -4,17 +4,10 @@
 use crate::ip::{self, Place, V4_HEADER_LEN, V6_HEADER_LEN, Version, next_v4, next_v6};
 use crate::{Malformed, Protocol, field, fragment};
 
-/// IPv4 options that are covered as they are; any other is covered as zeros, type and length included (RFC 4302
-/// appendix A1, its columns Copy, Class and # as one octet).
-const V4_IMMUTABLE: [u8; 6] = [
-    // No operation. The end of the list is covered too, and so is what follows it.
-    1,   // Security.
-    130, // Extended security.
-    133, // Commercial security.
-    134, // Router alert.
-    148, // Sender directed multi-destination delivery.
-    149,
-];
+/// IPv4 options that are covered as they are: no operation, security, extended and commercial security, router alert,
+/// sender directed multi-destination delivery; the end of the list is too, and what follows it. Any other is
+/// covered as zeros, type and length included (RFC 4302 appendix A1, columns Copy, Class and # as one octet).
+const V4_IMMUTABLE: [u8; 6] = [1, 130, 133, 134, 148, 149];
 /// Loose and strict source route (RFC 791 section 3.1).
 const V4_SOURCE_ROUTES: [u8; 2] = [131, 137];
 /// In an IPv6 option's type: its data may change on the way (RFC 8200 section 4.2).

@@ -3,7 +3,8 @@
 use super::{V6_HEADER_LEN, V6_NEXT_AT};
 use crate::{Malformed, Protocol, field, fragment};
 
-/// More extension headers than this are refused; RFC 8200 section 4.1 lists seven places for one.
+/// More extension headers than this are refused, and as many where the end of the front is looked for; RFC 8200 section
+/// 4.1 lists seven places for one.
 const MAX_HEADERS: usize = 8;
 /// The fixed part of an authentication header, which a length of 1 says (RFC 4302 section 2).
 const AH_LEN: usize = 12;
@@ -91,7 +92,8 @@ pub(super) enum Border {
     Ipsec,
 }
 
-/// The last place that lies before `border`, and in front of nothing that is found once a datagram is put together.
+/// The last place before `border`. A fragment header ends the search: what follows it is only known once the datagram
+/// is put together.
 pub(super) fn front(fixed: &[u8; V6_HEADER_LEN], packet: &[u8], border: Border) -> Result<Place, Malformed> {
     let mut place = Place::behind(fixed);
     let mut front = place;

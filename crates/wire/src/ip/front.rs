@@ -7,9 +7,8 @@ use super::{
 };
 use crate::{Malformed, Protocol, field, fragment};
 
-/// Fronts longer than this are refused: a choice. IPv4 headers have at most 60 bytes; an IPv6 header is left room for
-/// 472 bytes of extension headers, such as a routing header with 24 addresses and as many bytes of options as that
-/// leaves.
+/// Fronts longer than this are refused: a choice. IPv4 headers have at most 60 bytes; behind an IPv6 header there is
+/// room for a routing header with 24 addresses and 80 bytes of options.
 pub const FRONT_MAX: usize = 512;
 
 /// Where a packet's headers for the way end and what it carries begins.
@@ -35,8 +34,8 @@ impl Front {
     ///
     /// # Errors
     /// [`Malformed`] when a length is wrong, a header is cut short (a jumbogram's is: RFC 2675 makes its length 0),
-    /// hop-by-hop options are not first, more than 8 extension headers come before the end is known, or the front
-    /// is longer than [`FRONT_MAX`].
+    /// hop-by-hop options are not first, 8 extension headers or more come before the end is known, or the front is
+    /// longer than [`FRONT_MAX`].
     pub fn parse(bytes: &[u8]) -> Result<Front, Malformed> {
         Front::up_to(Border::Ipsec, bytes)
     }
