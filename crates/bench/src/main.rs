@@ -18,6 +18,7 @@ mod random;
 mod report;
 mod settle;
 mod stage;
+mod steps;
 mod stream;
 mod target;
 mod text;
@@ -68,6 +69,8 @@ enum Benchmark {
     Text,
     /// The packet path without I/O: nanoseconds a packet, codecs, ciphers
     Cores,
+    /// AH, ESP and IPComp without I/O, alone and together, beside the bare calls
+    Steps,
 }
 
 impl Benchmark {
@@ -78,6 +81,7 @@ impl Benchmark {
             Benchmark::Random => "random",
             Benchmark::Text => "text",
             Benchmark::Cores => "cores",
+            Benchmark::Steps => "steps",
         }
     }
 
@@ -88,6 +92,7 @@ impl Benchmark {
             Benchmark::Random => random::run(setting),
             Benchmark::Text => text::run(setting),
             Benchmark::Cores => cores::run(setting),
+            Benchmark::Steps => steps::run(setting),
         }
     }
 }
@@ -97,7 +102,7 @@ fn main() -> ExitCode {
     let wanted =
         if flags.only.is_empty() { Benchmark::value_variants().to_vec() } else { flags.only.clone() };
     // Before any thread is started: this may start the program again inside a user namespace.
-    if wanted.iter().any(|it| *it != Benchmark::Cores)
+    if wanted.iter().any(|it| !matches!(it, Benchmark::Cores | Benchmark::Steps))
         && let Err(error) = sandbox::enter()
     {
         eprintln!("error: {error}");

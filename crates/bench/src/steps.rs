@@ -1,0 +1,172 @@
+//! What the protocols around a packet cost, each alone and together, beside the calls of ciphers, integrity algorithms
+//! and codecs that they consist of. One core, no I/O.
+
+mod stack;
+
+use std::time::Duration;
+
+use strait_compress::Algorithm;
+use strait_crypto::{Cipher, Integrity, Suite};
+use strait_lab::measure::{Mark, Sample, Stopwatch};
+use strait_testbed::interrupt;
+
+use crate::content::generated;
+use crate::error::Error;
+use crate::report::Section;
+use crate::settle::settle;
+use crate::stage::{Effort, Setting};
+use crate::target::Target;
+use stack::{Esp, Stack};
+
+/// Bytes of the packets that are protected.
+const LENGTHS: [usize; 4] = [64, 576, 1400, 64_000];
+/// The length that has a target: a full packet on Ethernet, and how much more than the bare calls it may cost.
+const JUDGED: usize = 1400;
+const AT_MOST: f64 = 1.15;
+/// Bytes a batch, so that it takes about a millisecond or more.
+const BATCH: usize = 1 << 20;
+/// Packets a batch at most.
+const PACKETS: usize = 1024;
+
+const ONE: Stack = Stack { name: "", ipcomp: None, esp: None, ah: None };
+const GCM: Option<Esp> = Some(Esp::Aead(Suite::Aes128Gcm));
+const CHACHA: Option<Esp> = Some(Esp::Aead(Suite::ChaCha20Poly1305));
+const SHA: Integrity = Integrity::HmacSha256_128;
+
+/// Each step alone, then the pipelines.
+const STACKS: [Stack; 9] = [
+    Stack { name: "ESP aes-128-gcm", esp: GCM, ..ONE },
+    Stack { name: "ESP chacha20-poly1305", esp: CHACHA, ..ONE },
+    Stack {
+        name: "ESP aes-128-cbc, hmac-sha-256",
+        esp: Some(Esp::Separate(Cipher::Aes128Cbc, Some(SHA))),
+        ..ONE
+    },
+    Stack { name: "AH hmac-sha-256", ah: Some(SHA), ..ONE },
+    Stack { name: "IPComp deflate", ipcomp: Some(Algorithm::Deflate), ..ONE },
+    Stack { name: "IPComp lzs", ipcomp: Some(Algorithm::Lzs), ..ONE },
+    Stack { name: "AH + ESP aes-128-gcm", ah: Some(SHA), esp: GCM, ..ONE },
+    Stack { name: "ESP aes-128-gcm + IPComp deflate", esp: GCM, ipcomp: Some(Algorithm::Deflate), ..ONE },
+    Stack {
+        name: "AH + ESP aes-128-cbc + IPComp lzs",
+        ah: Some(SHA),
+        esp: Some(Esp::Separate(Cipher::Aes128Cbc, None)),
+        ipcomp: Some(Algorithm::Lzs),
+    },
+];
+
+pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+    let (repeats, least) = match setting.effort {
+        Effort::Full => (15, Duration::from_millis(20)),
+        Effort::Quick => (5, Duration::from_millis(4)),
+    };
+    let title = format!(
+        "steps of IPsec beside the bare calls they consist of, ns a packet, one core's time, {repeats} repeats, median (min-max)"
+    );
+    let columns = ["out, bare", "out, steps", "in, bare", "in, steps", "out, Gbit/s", "in, Gbit/s"];
+    let mut section = Section::new("steps", title, &columns);
+    section.before.push(settle()?);
+    let text = generated(1).bytes;
+    let mut judged = Vec::new();
+    for stack in STACKS {
+        for len in LENGTHS {
+            interrupt::check()?;
+            let [out, back] = measure(stack, &text, len, repeats, least)?;
+            let rate = |sample: &Sample| sample.map(|nanos| (len * 8) as f64 / nanos);
+            let rates = [rate(&out.steps), rate(&back.steps)];
+            if len == JUDGED {
+                judged.push((stack.name, out.steps.over(&out.bare), back.steps.over(&back.bare)));
+            }
+            let [out_rate, in_rate] = rates;
+            section.row(
+                format!("{}, {len} bytes", stack.name),
+                [out.bare, out.steps, back.bare, back.steps, out_rate, in_rate],
+            );
+        }
+    }
+    for (name, out, back) in judged {
+        section.judge(
+            format!("{name}, {JUDGED} bytes out, steps over bare calls"),
+            out,
+            Target::AtMost(AT_MOST),
+        );
+        section.judge(
+            format!("{name}, {JUDGED} bytes in, steps over bare calls"),
+            back,
+            Target::AtMost(AT_MOST),
+        );
+    }
+    section.notes.push(
+        "steps include a copy of the payload out and headers, checks, counters and replay windows both ways; the way in \
+         copies each packet first, bare and in steps"
+            .to_owned(),
+    );
+    Ok(section)
+}
+
+/// Both ways of doing the same.
+#[derive(Debug, Default)]
+struct Beside {
+    bare: Sample,
+    steps: Sample,
+}
+
+/// Out and in, nanoseconds a packet of `len` bytes of `text`; bare and in steps in turn.
+fn measure(
+    stack: Stack,
+    text: &[u8],
+    len: usize,
+    repeats: usize,
+    least: Duration,
+) -> Result<[Beside; 2], Error> {
+    let count = (BATCH / len).clamp(16, PACKETS);
+    let payloads: Vec<&[u8]> = text.windows(len).step_by(len / 2 + 13).take(count).collect();
+    let stopwatch = Stopwatch { repeats: 1, least };
+    let (mut sender, mut bare) = (stack.sender()?, stack.bare()?);
+    let (mut out, mut back) = (Beside::default(), Beside::default());
+    let units = payloads.len() as u64;
+    let mut lengths = Vec::new();
+    for payload in &payloads {
+        lengths.push(stack.lengths(sender.protect(payload)?));
+    }
+    for _ in 0..repeats {
+        let one = stopwatch.nanos_per_unit(|| {
+            payloads.iter().zip(&lengths).try_for_each(|(payload, lengths)| bare.out(payload, *lengths))?;
+            Ok::<_, Error>(units)
+        })?;
+        let other = stopwatch.nanos_per_unit(|| {
+            for payload in &payloads {
+                std::hint::black_box(sender.protect(payload)?);
+            }
+            Ok::<_, Error>(units)
+        })?;
+        one.values().iter().for_each(|value| out.bare.push(*value));
+        other.values().iter().for_each(|value| out.steps.push(*value));
+    }
+    let squeezed: Vec<Option<Vec<u8>>> = payloads.iter().map(|payload| bare.squeeze(payload)).collect();
+    for _ in 0..repeats {
+        let mut packets = Vec::new();
+        for payload in &payloads {
+            packets.push(sender.protect(payload)?.to_vec());
+        }
+        let one = stopwatch.timed(|| {
+            let start = Mark::now();
+            for ((packet, squeezed), lengths) in packets.iter().zip(&squeezed).zip(&lengths) {
+                bare.back(packet, squeezed.as_deref(), *lengths)?;
+            }
+            Ok::<_, Error>((start.elapsed(), units))
+        })?;
+        let other = stopwatch.timed(|| {
+            // A packet is taken once, so each batch has an association of its own.
+            let mut receiver = stack.receiver()?;
+            let start = Mark::now();
+            for packet in &packets {
+                std::hint::black_box(receiver.open(packet)?);
+            }
+            Ok::<_, Error>((start.elapsed(), units))
+        })?;
+        one.values().iter().for_each(|value| back.bare.push(*value));
+        other.values().iter().for_each(|value| back.steps.push(*value));
+    }
+    Ok([out, back])
+}
