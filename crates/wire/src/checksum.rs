@@ -32,7 +32,7 @@ impl Sum {
             }
             sum = sum.add(lanes.total());
         }
-        sum.add(tail(rest))
+        sum.add(short(rest))
     }
 
     /// Adds one 16-bit field, in host order.
@@ -111,8 +111,9 @@ impl Lanes {
     }
 }
 
-/// Fewer bytes than a step, the last word filled up with zeros.
-fn tail(rest: &[u8]) -> Sum {
+/// Few bytes, as those left over from steps or those of a header; the last word filled up with zeros.
+#[inline]
+pub(crate) fn short(rest: &[u8]) -> Sum {
     let (words, last) = rest.as_chunks::<4>();
     let mut word = [0u8; 4];
     for (place, byte) in word.iter_mut().zip(last) {
@@ -140,7 +141,7 @@ pub fn copy_and_sum(dst: &mut [u8], src: &[u8]) -> Sum {
         sum = sum.add(lanes.total());
     }
     to_rest.copy_from_slice(from_rest);
-    sum.add(tail(from_rest))
+    sum.add(short(from_rest))
 }
 
 /// The pseudo-header of an upper layer of `len` bytes over IPv4 (RFC 9293 section 3.1).
