@@ -8,8 +8,8 @@ use core::fmt;
 pub enum Codec {
     /// Not compressed.
     None = 0,
-    /// Raw DEFLATE (RFC 1951), as in IPComp (RFC 2394). Distances reach back as far as the input goes, up
-    /// to 32 KiB; Linux follows 2 KiB, so what a Linux peer is to expand must be no longer than that.
+    /// Raw DEFLATE (RFC 1951), its distances as far as the input goes, up to 32 KiB. What another
+    /// implementation is to expand, see [`crate::Ipcomp`].
     Deflate = 1,
     /// One LZ4 block, without frame or size.
     Lz4 = 2,

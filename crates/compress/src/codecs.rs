@@ -81,7 +81,7 @@ impl Compressor for Codecs {
             Codec::Deflate => self.deflate.compress(level, input, output),
             Codec::Lz4 => self.lz4.compress(input, output),
             Codec::Zstd => self.zstd.compress(level, input, output),
-            Codec::Lzs => self.lzs.compress(input, output),
+            Codec::Lzs => self.lzs.compress(level, input, output),
         }
     }
 }

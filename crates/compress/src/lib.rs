@@ -4,6 +4,9 @@
 //! into a slice of the caller's and allocate nothing once their contexts exist. Whether a unit is
 //! worth trying at all is a [`Chooser`]'s to say, and [`probe::shrinkable`] gives it a first guess.
 //!
+//! IP payload compression, whose streams must suit other implementations, has a home of its own in
+//! [`Ipcomp`].
+//!
 //! What this crate refuses: history or dictionaries shared between blocks (each stands alone, so that
 //! no block tells on another), growing a block, and output beyond the slice it was given.
 

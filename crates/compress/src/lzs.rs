@@ -3,21 +3,35 @@
 
 mod bits;
 mod code;
+mod common;
 mod decode;
 mod fast;
+mod parse;
+mod places;
+mod search;
+mod thorough;
 
 pub(crate) use decode::expand;
 use fast::Fast;
+use thorough::Thorough;
 
 /// The contexts for compressing; expanding needs none.
 #[derive(Default)]
 pub(crate) struct Lzs {
     fast: Option<Fast>,
+    thorough: Option<Thorough>,
 }
 
 impl Lzs {
-    /// Compresses to one stream.
-    pub(crate) fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<usize> {
-        self.fast.get_or_insert_with(Fast::new).compress(input, output)
+    /// Compresses at `level`, 1 or 2, to one stream.
+    pub(crate) fn compress(&mut self, level: i8, input: &[u8], output: &mut [u8]) -> Option<usize> {
+        if level < 2 {
+            self.fast.get_or_insert_with(Fast::new).compress(input, output)
+        } else {
+            self.thorough.get_or_insert_with(Thorough::new).compress(input, output)
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

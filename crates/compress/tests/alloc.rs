@@ -9,7 +9,9 @@ mod malloc;
 use std::net::{IpAddr, Ipv4Addr};
 
 use strait_clock::{Random, Time};
-use strait_compress::{Backoff, Chooser, Codecs, Compressor, Expander, Method, RuleId, Unit, probe};
+use strait_compress::{
+    Algorithm, Backoff, Chooser, Codecs, Compressor, Expander, Ipcomp, Method, RuleId, Unit, probe,
+};
 use strait_wire::{Flow, Protocol};
 
 use malloc::calls;
@@ -47,7 +49,9 @@ fn carry(codecs: &mut Codecs, method: Method, blocks: &[Vec<u8>], squeezed: &mut
 fn blocks_allocate_nothing_once_the_contexts_exist() {
     let blocks = traffic();
     let (mut squeezed, mut back) = (vec![0; 70_000], vec![0; 70_000]);
-    for name in ["deflate-1", "deflate-6", "lz4", "zstd-fast-1", "zstd-1", "zstd-3", "zstd-9"] {
+    for name in
+        ["deflate-1", "deflate-6", "lz4", "zstd-fast-1", "zstd-1", "zstd-3", "zstd-9", "lzs-1", "lzs-2"]
+    {
         let method: Method = name.parse().unwrap();
         let before = calls();
         let mut codecs = Codecs::new();
@@ -62,7 +66,7 @@ fn blocks_allocate_nothing_once_the_contexts_exist() {
 
 #[test]
 fn methods_by_turns_allocate_nothing_once_their_contexts_exist() {
-    let methods = ["deflate-1", "deflate-9", "lz4", "zstd-1", "zstd-3", "zstd-12"];
+    let methods = ["deflate-1", "deflate-9", "lz4", "zstd-1", "zstd-3", "zstd-12", "lzs-1", "lzs-2"];
     let methods = methods.map(|name| name.parse::<Method>().unwrap());
     let blocks = [1_400, 65_535, 200, 9_000].map(page);
     let (mut squeezed, mut back) = (vec![0; 70_000], vec![0; 70_000]);
@@ -74,6 +78,28 @@ fn methods_by_turns_allocate_nothing_once_their_contexts_exist() {
             for method in methods {
                 carry(&mut codecs, method, std::slice::from_ref(block), &mut squeezed, &mut back);
             }
+        }
+        counts.push(calls() - before);
+    }
+    assert!(counts[0] > 0);
+    assert_eq!(counts[1..], [0, 0]);
+}
+
+#[test]
+fn payloads_allocate_nothing_once_the_contexts_exist() {
+    let payloads = [100, 576, 1_400, 2_048, 2_049, 9_000, 65_535, 200].map(page);
+    let (mut squeezed, mut back) = (vec![0; 70_000], vec![0; 70_000]);
+    let mut ipcomp = Ipcomp::new();
+    let mut counts = Vec::new();
+    for _ in 0..3 {
+        let before = calls();
+        for (payload, algorithm) in
+            payloads.iter().flat_map(|payload| Algorithm::ALL.map(|each| (payload, each)))
+        {
+            let len = ipcomp.compress(algorithm, payload, &mut squeezed).unwrap();
+            assert_eq!(ipcomp.expand(algorithm, &squeezed[..len], &mut back), Ok(payload.len()));
+            assert_eq!(ipcomp.compress(algorithm, payload, &mut squeezed[..8]), None);
+            assert!(ipcomp.expand(algorithm, &squeezed[..len / 2], &mut back).is_err());
         }
         counts.push(calls() - before);
     }

@@ -80,7 +80,8 @@ fn every_method_round_trips_every_kind_of_data() {
 fn random_lengths_round_trip() {
     let mut random = Random::new(2);
     let mut codecs = Codecs::new();
-    let methods = ["deflate-1", "deflate", "lz4", "zstd-fast-5", "zstd-1", "zstd", "zstd-9"];
+    let methods =
+        ["deflate-1", "deflate", "lz4", "zstd-fast-5", "zstd-1", "zstd", "zstd-9", "lzs-1", "lzs-2"];
     for method in methods.map(|name| name.parse::<Method>().unwrap()) {
         for _ in 0..60 {
             let len = 1 + usize::try_from(random.below(CAP as u64)).unwrap();
@@ -120,7 +121,7 @@ fn the_output_is_used_to_the_last_byte() {
     let mut random = Random::new(4);
     let mut codecs = Codecs::new();
     let input = text(&mut random, 1_400);
-    for method in [Method::DEFLATE, Method::LZ4, Method::ZSTD] {
+    for method in [Method::DEFLATE, Method::LZ4, Method::ZSTD, Method::LZS] {
         let exact = squeezed(&mut codecs, method, &input).len();
         let fits = |codecs: &mut Codecs, room| codecs.compress(method, &input, &mut vec![0; room]).is_some();
         assert!(!fits(&mut codecs, exact - 1), "{method} in one byte too few");
@@ -159,6 +160,8 @@ fn ratios_are_those_of_the_codec() {
     assert!(best < usual && usual < fast, "deflate: {fast}, {usual}, {best}");
     let (fast, usual, best) = (size("zstd-fast-5"), size("zstd-3"), size("zstd-19"));
     assert!(best < usual && usual < fast, "zstd: {fast}, {usual}, {best}");
+    let (fast, thorough) = (size("lzs-1"), size("lzs-2"));
+    assert!(thorough < fast, "lzs: {fast}, {thorough}");
     let lz4 = size("lz4");
     assert!(lz4 > usual, "lz4 {lz4} without entropy coding, zstd {usual} with it");
     assert!(lz4 * 10 < input.len() * 8 && usual * 2 < input.len(), "lz4 {lz4}, zstd {usual}");
@@ -168,7 +171,9 @@ fn ratios_are_those_of_the_codec() {
 fn a_thousand_to_one_is_legal_under_the_cap_and_refused_over_it() {
     let mut codecs = Codecs::new();
     let (legal, bomb) = (vec![0; CAP], vec![0; 16 << 20]);
-    for (method, most) in [(Method::DEFLATE, 100), (Method::LZ4, 300), (Method::ZSTD, 65)] {
+    for (method, most) in
+        [(Method::DEFLATE, 100), (Method::LZ4, 300), (Method::ZSTD, 65), (Method::LZS, 2_200)]
+    {
         let sealed = squeezed(&mut codecs, method, &legal);
         assert!(sealed.len() <= most, "{method}: {} bytes", sealed.len());
         assert_eq!(expanded(&mut codecs, method.codec, &sealed, CAP).as_ref(), Ok(&legal), "{method}");
@@ -190,7 +195,7 @@ fn every_cap_short_of_the_data_is_refused() {
     let mut random = Random::new(6);
     let mut codecs = Codecs::new();
     for input in kinds(&mut random, 700) {
-        for method in [Method::NONE, Method::DEFLATE, Method::LZ4, Method::ZSTD] {
+        for method in [Method::NONE, Method::DEFLATE, Method::LZ4, Method::ZSTD, Method::LZS] {
             let sealed = squeezed(&mut codecs, method, &input);
             for cap in 0..input.len() {
                 let result = expanded(&mut codecs, method.codec, &sealed, cap);
@@ -205,7 +210,7 @@ fn a_block_cut_short_never_passes_for_whole() {
     let mut random = Random::new(7);
     let mut codecs = Codecs::new();
     for input in kinds(&mut random, 1_400) {
-        for method in [Method::DEFLATE, Method::LZ4, Method::ZSTD] {
+        for method in [Method::DEFLATE, Method::LZ4, Method::ZSTD, Method::LZS] {
             let sealed = squeezed(&mut codecs, method, &input);
             for len in 0..sealed.len() {
                 let result = expanded(&mut codecs, method.codec, &sealed[..len], CAP);
@@ -228,7 +233,7 @@ fn rubbish_never_panics_nor_exceeds_its_cap() {
         let len = usize::try_from(random.below(300)).unwrap();
         let rubbish = random_bytes(&mut random, len);
         let cap = usize::try_from(random.below(2_000)).unwrap();
-        for codec in [Codec::Deflate, Codec::Lz4, Codec::Zstd] {
+        for codec in [Codec::Deflate, Codec::Lz4, Codec::Zstd, Codec::Lzs] {
             match expanded(&mut codecs, codec, &rubbish, cap) {
                 Ok(data) => assert!(data.len() <= cap, "{codec} in round {round}"),
                 Err(ExpandError::TooLong { cap: said }) => assert_eq!(said, cap),
@@ -239,7 +244,7 @@ fn rubbish_never_panics_nor_exceeds_its_cap() {
             }
         }
     }
-    assert!(refused > 20_000, "only {refused} of 60,000 pieces of rubbish were malformed");
+    assert!(refused > 20_000, "only {refused} of 80,000 pieces of rubbish were malformed");
 }
 
 #[test]
@@ -247,7 +252,7 @@ fn damaged_blocks_never_panic_nor_spoil_the_context() {
     let mut random = Random::new(9);
     let mut codecs = Codecs::new();
     let input = text(&mut random, 2_000);
-    for method in [Method::DEFLATE, Method::LZ4, Method::ZSTD] {
+    for method in [Method::DEFLATE, Method::LZ4, Method::ZSTD, Method::LZS] {
         let sealed = squeezed(&mut codecs, method, &input);
         for _ in 0..5_000 {
             let mut damaged = sealed.clone();

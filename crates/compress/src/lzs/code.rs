@@ -54,6 +54,11 @@ pub(super) const LENGTH_OF: [(u8, u8); 256] = {
     lengths
 };
 
+/// Bits that the code of `length` takes.
+pub(super) const fn length_bits(length: usize) -> u32 {
+    if length <= PLAIN_MAX { LENGTHS[length].1 as u32 } else { 8 + 4 * ((length - 8) / NIBBLE) as u32 }
+}
+
 /// Bits that the code of `offset` takes.
 pub(super) const fn offset_bits(offset: usize) -> u32 {
     if offset <= NEAR { NEAR_BITS } else { FAR_BITS }

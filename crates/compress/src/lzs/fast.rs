@@ -1,86 +1,72 @@
 //! The encoder that looks once for each string.
 
 use super::bits::Writer;
-use super::code::WINDOW;
+use super::code::{NEAR, WINDOW};
+use super::common::common;
+use super::places::Places;
 
-/// log2 of the places in the table: twice the strings in a window.
-const TABLE_BITS: u32 = 12;
-/// Shortest string that is looked for, the order of the table.
-const ORDER: usize = 3;
-/// 2^32 divided by the golden ratio (Knuth, volume 3, section 6.4).
-const SPREAD: u32 = 2_654_435_769;
-
-/// Where strings of three bytes were met last.
+/// Where strings were met last: some 36 KiB.
 pub(super) struct Fast {
-    /// Positions, counted over all blocks so that those of earlier blocks are out of reach.
-    places: Box<[u32; 1 << TABLE_BITS]>,
-    /// The position of the next block.
-    next: u32,
+    /// Of three bytes, with four times as many places as a window has strings.
+    triples: Places<8_192>,
+    /// Of two bytes, which save half their bits when they are near, and hardly any when they are far.
+    pairs: Places<1_024>,
 }
 
 impl Fast {
+    /// No string met.
     pub(super) fn new() -> Fast {
-        Fast { places: Box::new([0; 1 << TABLE_BITS]), next: 0 }
+        Fast { triples: Places::new(), pairs: Places::new() }
     }
 
     /// Compresses `input` as one stream into the front of `output`; `None` when it does not fit.
     pub(super) fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<usize> {
-        let start = self.start(input.len());
+        self.triples.begin(input.len());
+        self.pairs.begin(input.len());
         let mut writer = Writer::new(output);
-        let (mut at, mut begun) = (0, 0);
-        while let Some(word) = input.get(at..).and_then(|rest| rest.first_chunk()) {
-            let offset = self.replace(u32::from_le_bytes(*word), start.wrapping_add(at as u32));
-            let length =
-                if offset.wrapping_sub(1) < WINDOW.min(at) { common(input, at - offset, at) } else { 0 };
-            if length < ORDER {
+        let (mut at, mut written) = (0, 0);
+        while let Some(word) = word(input, at) {
+            let Some((offset, length)) = self.find(input, at, word) else {
                 at += 1;
                 continue;
-            }
-            writer.literals(&input[begun..at])?;
+            };
+            writer.literals(&input[written..at])?;
             writer.copy(offset, length)?;
+            // Of the strings that begin inside, those at its ends are the likeliest to be met again.
+            self.note(input, at + 1);
+            self.note(input, at + length - 1);
             at += length;
-            begun = at;
+            written = at;
         }
-        writer.literals(&input[begun..])?;
+        writer.literals(&input[written..])?;
         writer.end()
     }
 
-    /// The position of a block of `len` bytes, farther than any match from those before.
-    fn start(&mut self, len: usize) -> u32 {
-        let taken = u32::try_from(len + WINDOW).unwrap_or(u32::MAX);
-        if self.next.checked_add(taken).is_none() {
-            self.places.fill(0);
-            self.next = 0;
+    /// Offset and length of a repetition at `at`, where `word` stands; both tables note it.
+    #[inline(always)]
+    fn find(&mut self, input: &[u8], at: usize, word: u32) -> Option<(usize, usize)> {
+        let offset = self.triples.replace(word << 8, at);
+        if (1..=WINDOW.min(at)).contains(&offset) {
+            let length = common(input, at - offset, at);
+            if length >= 3 {
+                return Some((offset, length));
+            }
         }
-        let start = self.next + WINDOW as u32;
-        self.next = self.next.saturating_add(taken);
-        start
+        let offset = self.pairs.replace(word << 16, at);
+        let near = (1..=NEAR.min(at)).contains(&offset);
+        (near && common(input, at - offset, at) >= 2).then_some((offset, 2))
     }
 
-    /// Notes that the first three bytes of `word` are met at `here`; how far back they were, or others
-    /// that share their place.
     #[inline(always)]
-    fn replace(&mut self, word: u32, here: u32) -> usize {
-        let place = (word << 8).wrapping_mul(SPREAD) >> (32 - TABLE_BITS);
-        here.wrapping_sub(core::mem::replace(&mut self.places[place as usize], here)) as usize
+    fn note(&mut self, input: &[u8], at: usize) {
+        if let Some(word) = word(input, at) {
+            self.triples.replace(word << 8, at);
+        }
     }
 }
 
-/// How many bytes are the same from `from` and from `at` on.
+/// The four bytes at `at`, the first the lowest.
 #[inline(always)]
-fn common(input: &[u8], from: usize, at: usize) -> usize {
-    let (earlier, later) = (&input[from..], &input[at..]);
-    let mut length = 0;
-    while let (Some(a), Some(b)) = (
-        earlier.get(length..).and_then(|a| a.first_chunk()),
-        later.get(length..).and_then(|b| b.first_chunk()),
-    ) {
-        let difference = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
-        if difference != 0 {
-            return length + difference.trailing_zeros() as usize / 8;
-        }
-        length += 8;
-    }
-    let (a, b) = (&earlier[length..], &later[length..]);
-    length + a.iter().zip(b).take_while(|(a, b)| a == b).count()
+fn word(input: &[u8], at: usize) -> Option<u32> {
+    input.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }

@@ -1,0 +1,66 @@
+//! Where strings were met last.
+
+use super::code::WINDOW;
+
+/// 2^32 divided by the golden ratio (Knuth, volume 3, section 6.4).
+const SPREAD: u32 = 2_654_435_769;
+
+/// `N` places, a power of two, for strings of up to four bytes; some strings share one.
+///
+/// Positions are counted on from block to block. So nothing is cleared between two, and yet no block
+/// sees what another left: that is farther back than any repetition reaches.
+pub(super) struct Places<const N: usize> {
+    places: Box<[u32; N]>,
+    /// The position of this block's first byte.
+    start: u32,
+    /// The least that the next block's may be.
+    next: u32,
+}
+
+impl<const N: usize> Places<N> {
+    /// No string met.
+    pub(super) fn new() -> Places<N> {
+        Places { places: Box::new([0; N]), start: 0, next: WINDOW as u32 }
+    }
+
+    /// Begins a block of `len` bytes.
+    pub(super) fn begin(&mut self, len: usize) {
+        let taken = u32::try_from(len + WINDOW).unwrap_or(u32::MAX);
+        if self.next.checked_add(taken).is_none() {
+            *self = Places::new();
+        }
+        self.start = self.next;
+        self.next = self.next.saturating_add(taken);
+    }
+
+    /// Notes that `string` is met at `at` in the block and tells how far back its place was last noted:
+    /// for this string or another, and beyond the block's start if never in it.
+    #[inline(always)]
+    pub(super) fn replace(&mut self, string: u32, at: usize) -> usize {
+        let place = string.wrapping_mul(SPREAD) >> (32 - N.ilog2());
+        let here = self.start.wrapping_add(at as u32);
+        here.wrapping_sub(core::mem::replace(&mut self.places[place as usize], here)) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_do_not_see_each_other_even_when_positions_run_out() {
+        let mut places = Places::<256>::new();
+        for next in [WINDOW as u32, 10_000, u32::MAX - 5_000, u32::MAX - 2_000] {
+            places.next = next;
+            for _ in 0..3 {
+                places.begin(1_000);
+                for at in 0..1_000 {
+                    assert!(places.replace(0x0061_6263, at) > WINDOW.min(at) || at > 0, "{next}: {at}");
+                    if at > 0 {
+                        assert_eq!(places.replace(0x0061_6263, at), 0, "{next}: {at}");
+                    }
+                }
+            }
+        }
+    }
+}
