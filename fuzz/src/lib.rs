@@ -16,6 +16,7 @@ pub mod fragment;
 pub mod icmp;
 pub mod ip;
 pub mod ipcomp;
+pub mod ipcomp_payload;
 pub mod probe_demux_vnet;
 pub mod reassembly;
 pub mod squeeze_round_trip;
@@ -40,6 +41,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("icmp", icmp::check),
     ("ip", ip::check),
     ("ipcomp", ipcomp::check),
+    ("ipcomp_payload", ipcomp_payload::check),
     ("probe_demux_vnet", probe_demux_vnet::check),
     ("reassembly", reassembly::check),
     ("squeeze_round_trip", squeeze_round_trip::check),

@@ -3,8 +3,19 @@
 use strait_compress::{Codec, Codecs, Compressor, Expander, Method};
 
 /// Methods tried: each codec at its ends, less the levels that are slow by design.
-const METHODS: [&str; 9] =
-    ["none", "deflate-1", "deflate-6", "deflate-9", "lz4", "zstd-fast-5", "zstd-1", "zstd-3", "zstd-9"];
+const METHODS: [&str; 11] = [
+    "none",
+    "deflate-1",
+    "deflate-6",
+    "deflate-9",
+    "lz4",
+    "zstd-fast-5",
+    "zstd-1",
+    "zstd-3",
+    "zstd-9",
+    "lzs-1",
+    "lzs-2",
+];
 
 /// A method byte, a room of two bytes, then what to compress.
 pub fn check(data: &[u8]) {

@@ -265,6 +265,9 @@ fn expand_seeds() -> Vec<Seed> {
         ("expand", "lz4-over-cap", seed(2, 19, b"\x1aa\x01\x00\x50aaaaa")),
         ("expand", "zstd-stored", seed(3, 100, b"\x00\x00\x29\x00\x00hello")),
         ("expand", "zstd-repeat", seed(3, 1_400, b"\x00\x00\x43\x1f\x00x")),
+        ("expand", "lzs-literal", seed(4, 100, b"\x30\xe0\x00")),
+        ("expand", "lzs-string", seed(4, 10, b"\x30\xe0\x7c\x70\x00")),
+        ("expand", "lzs-over-cap", seed(4, 9, b"\x30\xe0\x7c\x70\x00")),
     ]
 }
 
@@ -275,8 +278,23 @@ fn squeeze_round_trip_seeds() -> Vec<Seed> {
         ("squeeze_round_trip", "deflate", seed(2, 170)),
         ("squeeze_round_trip", "lz4", seed(4, 170)),
         ("squeeze_round_trip", "zstd", seed(7, 170)),
+        ("squeeze_round_trip", "lzs-fast", seed(9, 170)),
+        ("squeeze_round_trip", "lzs-thorough", seed(10, 170)),
         ("squeeze_round_trip", "no-room", seed(7, 20)),
         ("squeeze_round_trip", "much-room", seed(4, 1_000)),
+    ]
+}
+
+fn ipcomp_payload_seeds() -> Vec<Seed> {
+    let log = b"GET /index.html 200\nGET /style.css 200\nGET /icon.png 404\n".repeat(3);
+    let seed = |choice: u8, payload: &[u8]| [&[choice, 1, 0][..], payload].concat();
+    vec![
+        ("ipcomp_payload", "deflate", seed(0, &log)),
+        ("ipcomp_payload", "deflate-beyond-the-window", seed(0xf0, &log)),
+        ("ipcomp_payload", "deflate-stream", seed(0, b"\xcb\x48\xcd\xc9\xc9\x07\x00")),
+        ("ipcomp_payload", "lzs", seed(1, &log)),
+        ("ipcomp_payload", "lzs-repeated", seed(0xf1, &log)),
+        ("ipcomp_payload", "lzs-stream", seed(1, b"\x30\xe0\x7c\x70\x00")),
     ]
 }
 
@@ -437,6 +455,7 @@ fn committed_seeds_are_what_the_emitters_write() {
         icmp_seeds(),
         expand_seeds(),
         squeeze_round_trip_seeds(),
+        ipcomp_payload_seeds(),
         datagram_seeds(),
         super_packet_seeds(),
         configuration_seeds(),
