@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::namespace::check;
-use crate::{Error, Namespace, interrupt};
+use crate::{Error, Namespace, interrupt, log};
 pub use cost::Cost;
 
 /// How long a daemon may take to be ready: it measures its ciphers first.
@@ -24,8 +24,6 @@ const START: Duration = Duration::from_secs(30);
 const END: Duration = Duration::from_secs(5);
 /// How often waiting looks again.
 const TICK: Duration = Duration::from_millis(20);
-/// How much of a log an error shows.
-const LOG_END: usize = 2000;
 
 /// A running daemon; dropped, it is asked to end, and killed if it does not.
 #[derive(Debug)]
@@ -205,9 +203,7 @@ impl Daemon {
     /// The end of its log.
     #[must_use]
     pub fn last_words(&self) -> String {
-        let text = fs::read_to_string(self.log()).unwrap_or_default();
-        let from = text.len().saturating_sub(LOG_END);
-        text.get(text.ceil_char_boundary(from)..).unwrap_or_default().trim().to_owned()
+        log::end_of(&self.log())
     }
 }
 

@@ -28,6 +28,12 @@ pub enum Error {
         /// The end of its log.
         said: String,
     },
+    /// A guest's kernel ended by itself.
+    #[error("the guest has ended; its console said:\n{said}")]
+    GuestEnded {
+        /// The end of what its console said.
+        said: String,
+    },
     /// A daemon, a session or a transfer made no progress in time.
     #[error("{what} after {} s{}", waited.as_secs(), words(said))]
     TooSlow {
@@ -38,7 +44,7 @@ pub enum Error {
         /// The end of the log that may tell why; empty when there is none.
         said: String,
     },
-    /// A command of the program under test failed.
+    /// A command on a host failed.
     #[error("'{command}' on {host} ended with {status}: {said}")]
     Command {
         /// The command line.
@@ -47,7 +53,7 @@ pub enum Error {
         host: String,
         /// Exit status, as the system prints it.
         status: String,
-        /// What it wrote to its standard error.
+        /// What it wrote about it.
         said: String,
     },
     /// The receiver got other bytes than the sender sent.

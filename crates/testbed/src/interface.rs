@@ -9,19 +9,22 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use strait_node::netlink::Netlink;
 
-pub(crate) use card::{disable_offloads, is_running};
+pub(crate) use card::{disable_offloads, hardware_address, is_running};
 pub(crate) use shape::{set_shape, take_shape};
 
 /// Whether an interface passes packets.
@@ -127,6 +130,23 @@ pub(crate) fn add_route(destination: IpAddr, prefix: u8, via: IpAddr) -> io::Res
         RouteAttribute::Gateway(route_address(via)),
     ];
     request(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+}
+
+/// Says for good which hardware address a neighbour has, so that it is never asked.
+pub(crate) fn add_neighbour(name: &str, address: IpAddr, hardware: [u8; 6]) -> io::Result<()> {
+    let mut message = NeighbourMessage::default();
+    message.header.family = family(address);
+    message.header.ifindex = index(name)?;
+    message.header.state = NeighbourState::Permanent;
+    let destination = match address {
+        IpAddr::V4(v4) => NeighbourAddress::Inet(v4),
+        IpAddr::V6(v6) => NeighbourAddress::Inet6(v6),
+    };
+    message.attributes = vec![
+        NeighbourAttribute::Destination(destination),
+        NeighbourAttribute::LinkLocalAddress(hardware.to_vec()),
+    ];
+    request(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE | NLM_F_REPLACE)
 }
 
 const fn family(address: IpAddr) -> AddressFamily {

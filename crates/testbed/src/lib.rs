@@ -4,20 +4,26 @@
 //! - [`sandbox`] gets leave to make hosts, as root or inside a user namespace;
 //! - [`Namespace`] is a host, [`Link`] a wire that can be thin, [`TwoHosts`] the usual pair;
 //! - [`Site`] is a host with a key and a configuration, [`Daemon`] a real `strait up` on it, [`Workdir`] a private folder;
+//! - [`Guest`] is a host with a kernel of its own, for an IPsec that is not ours;
 //! - [`Relay`] is a wire that loses, repeats and delays;
-//! - [`Transfer`] moves a file over plain TCP; [`sample`] makes files as sites exchange them.
+//! - [`outside`] starts programs that are not ours, such as tshark on a capture;
+//! - [`Transfer`] moves a file over plain TCP, [`EchoService`] sends back what it is sent; [`sample`] makes files as sites exchange them.
 //!
 //! Nothing here outlives the program: hosts and links live only as long as it holds them, daemons die with it, and
 //! the folder of a killed program is swept by the next one.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod daemon;
+mod echo;
 mod error;
+mod guest;
 mod hosts;
 mod interface;
 pub mod interrupt;
 mod link;
+mod log;
 mod namespace;
+pub mod outside;
 mod relay;
 pub mod sample;
 pub mod sandbox;
@@ -26,7 +32,9 @@ mod transfer;
 mod workdir;
 
 pub use daemon::{Cost, Daemon};
+pub use echo::EchoService;
 pub use error::{Error, Obstacle};
+pub use guest::Guest;
 pub use hosts::{Router, TwoHosts};
 pub use interface::{State, Traffic};
 pub use link::{Carried, End, Link, LinkSpec, LinkTraffic, Offloads};

@@ -45,20 +45,22 @@ pub fn may_make_namespaces() -> bool {
     thread::spawn(|| check(unsafe { libc::unshare(libc::CLONE_NEWNET) }).is_ok()).join().unwrap_or(false)
 }
 
-/// For tests: whether hosts with tunnels can be made here. Where not, says that the test is skipped; where the
-/// environment has `CI`, nothing may be skipped.
-///
-/// # Panics
-/// When hosts cannot be made and the environment has `CI`.
+/// For tests: whether hosts with tunnels can be made here; where not, see [`skip`].
 #[must_use]
 pub fn allows_tests() -> bool {
     let allowed = may_make_namespaces() && open_tun().is_ok();
-    if !allowed {
-        let why = "may not make network namespaces or open /dev/net/tun (run as root)";
-        assert!(std::env::var_os("CI").is_none(), "nothing may be skipped here: {why}");
-        eprintln!("skipped: {why}");
-    }
-    allowed
+    allowed || skip("may not make network namespaces or open /dev/net/tun (run as root)")
+}
+
+/// For tests: says that one is skipped, and why, and answers false. Where the environment has `CI`, nothing may be skipped.
+///
+/// # Panics
+/// When the environment has `CI`.
+#[must_use]
+pub fn skip(why: &str) -> bool {
+    assert!(std::env::var_os("CI").is_none(), "nothing may be skipped here: {why}");
+    eprintln!("skipped: {why}");
+    false
 }
 
 /// Replaces this program by itself inside new namespaces; returns only why that failed.

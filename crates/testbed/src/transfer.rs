@@ -185,7 +185,7 @@ fn receive(listener: &TcpListener, content: &[u8], shared: &Shared) -> io::Resul
 }
 
 /// Where `got` stops being the beginning of `expected`.
-fn first_difference(got: &[u8], expected: &[u8]) -> Option<usize> {
+pub(crate) fn first_difference(got: &[u8], expected: &[u8]) -> Option<usize> {
     match got.iter().zip(expected).position(|(left, right)| left != right) {
         None if got.len() > expected.len() => Some(expected.len()),
         other => other,

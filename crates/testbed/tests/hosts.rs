@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strait_scheduler::Rate;
-use strait_testbed::{Error, LinkSpec, Namespace, State, Transfer, TwoHosts, sandbox};
+use strait_testbed::{EchoService, Error, LinkSpec, Namespace, State, Transfer, TwoHosts, sandbox};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -52,6 +52,22 @@ fn a_thin_link_carries_what_its_rate_allows_and_counts_it() {
     assert!(seen.windows(2).all(|pair| pair[0] < pair[1]) && seen.last() == Some(&500_000), "{seen:?}");
 
     transfer(&hosts, v6, &content).unwrap();
+}
+
+#[test]
+fn an_echo_service_sends_back_what_it_is_sent() {
+    if !sandbox::allows_tests() {
+        return;
+    }
+    let hosts = TwoHosts::direct(LinkSpec::unshaped()).unwrap();
+    let content = content(3_000_000);
+    for address in [hosts.address_of_b().0, hosts.address_of_b().1] {
+        let service = EchoService::start(&hosts.b).unwrap();
+        EchoService::call(&hosts.a, address, &content, PATIENCE).unwrap();
+        EchoService::call(&hosts.a, address, &[], PATIENCE).unwrap();
+        drop(service);
+        assert!(EchoService::call(&hosts.a, address, &content, PATIENCE).is_err());
+    }
 }
 
 #[test]

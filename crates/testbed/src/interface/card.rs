@@ -1,4 +1,4 @@
-//! The card's side of an interface: whether its wire is alive, and switching off what a network card would do for the kernel, so that
+//! The card's side of an interface: whether its wire is alive, its address, and switching off what a network card would do for the kernel, so that
 //! real datagrams cross the wire.
 #![allow(unsafe_code)]
 
@@ -58,6 +58,17 @@ pub(crate) fn is_running(name: &str) -> io::Result<bool> {
     // SAFETY: SIOCGIFFLAGS has filled in the flags.
     let flags = unsafe { request.ifr_ifru.ifru_flags };
     Ok(i32::from(flags) & libc::IFF_RUNNING != 0)
+}
+
+/// The hardware address of an Ethernet interface.
+pub(crate) fn hardware_address(name: &str) -> io::Result<[u8; 6]> {
+    let socket = UdpSocket::bind(("127.0.0.1", 0))?;
+    let mut request = named(name)?;
+    // SAFETY: the kernel reads and writes one `ifreq`, which outlives the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request) })?;
+    // SAFETY: SIOCGIFHWADDR has filled in the address.
+    let address = unsafe { request.ifr_ifru.ifru_hwaddr }.sa_data;
+    Ok([0, 1, 2, 3, 4, 5].map(|at| u8::from_ne_bytes(address[at].to_ne_bytes())))
 }
 
 /// A request about the interface `name`.
