@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use strait_scheduler::Rate;
+use strait_testbed::outside::has_scapy;
 use strait_testbed::{Extra, LinkSpec, TwoHosts};
 
 use crate::capture::Capture;
-use crate::outside::{has_scapy, open};
+use crate::outside::open;
 use crate::pair::{Family, Pair, allowed, eventually};
 
 /// Two domains by port, and a port that no rule names.

@@ -5,27 +5,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use strait_testbed::outside::{self, PYTHON, has_scapy};
 use strait_testbed::{Extra, PORT, TwoHosts};
 
 use crate::capture::Capture;
-use crate::pair::{Family, Pair, allowed, eventually, fast, has, skip};
+use crate::pair::{Family, Pair, allowed, eventually, fast, has};
 
 /// The name of the exported keys, in the folder of each site.
 const KEYS: &str = "esp-keys";
 
-/// Debian's, which has scapy; another may come first in the path.
-const PYTHON: &str = "/usr/bin/python3";
-
-/// Whether scapy is here; says so when a test is skipped.
-pub(crate) fn has_scapy() -> bool {
-    let found = Command::new(PYTHON).args(["-c", "import scapy.layers.ipsec, cryptography"]).output();
-    found.is_ok_and(|it| it.status.success()) || skip("no scapy (scripts/setup test)")
-}
-
 /// A script of `tests/outside` with its arguments.
 fn script(name: &str) -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/outside");
-    ["-B".to_owned(), folder.join(name).to_str().unwrap().to_owned()].into()
+    ["-B".to_owned(), outside::file(name).to_str().unwrap().to_owned()].into()
 }
 
 fn text(output: &Output) -> String {
@@ -212,21 +203,20 @@ fn zlib_expands_what_ipcomp_carries() {
 
 /// What tshark makes of a capture: the stack of protocols of each frame, and the innermost data.
 fn dissect(pair: &Pair, capture: &Path) -> Vec<(String, String)> {
-    let mut command = Command::new("tshark");
-    // Its own empty home: a person's settings would change what it does.
-    command.env("HOME", pair.dir.path()).args(["-n", "-r"]).arg(capture);
-    command.args(["-d", &format!("udp.port=={PORT},udpencap"), "-o", "esp.enable_encryption_decode:TRUE"]);
+    let mut options: Vec<String> =
+        ["-d", &format!("udp.port=={PORT},udpencap"), "-o", "esp.enable_encryption_decode:TRUE"]
+            .map(str::to_owned)
+            .into();
     for line in std::fs::read_to_string(keys(pair, 0)).unwrap().lines() {
         let key: Value = serde_json::from_str(line).unwrap();
-        command.args(["-o", &format!("uat:esp_sa:{}", key["tshark"].as_str().unwrap())]);
+        options.extend(["-o".to_owned(), format!("uat:esp_sa:{}", key["tshark"].as_str().unwrap())]);
     }
-    command.args(["-T", "fields", "-e", "frame.protocols", "-e", "data.data"]);
-    let lines = text(&command.output().unwrap());
-    let fields = |line: &str| {
-        let (protocols, data) = line.split_once('\t').unwrap_or((line, ""));
-        (protocols.to_owned(), String::from_utf8_lossy(&unhex(&data.replace(',', ""))).into_owned())
+    let frames = outside::dissect(capture, &options, &["frame.protocols", "data.data"]).unwrap();
+    let fields = |frame: Vec<String>| {
+        let [protocols, data] = <[String; 2]>::try_from(frame).unwrap();
+        (protocols, String::from_utf8_lossy(&unhex(&data.replace(',', ""))).into_owned())
     };
-    lines.lines().map(fields).collect()
+    frames.into_iter().map(fields).collect()
 }
 
 #[test]

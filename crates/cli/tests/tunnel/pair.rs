@@ -2,13 +2,13 @@
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use strait_scheduler::Rate;
+pub(crate) use strait_testbed::outside::has;
 use strait_testbed::{Daemon, Extra, LinkSpec, Site, Transfer, TwoHosts, Workdir, sandbox};
 
 /// How long anything may take: hosts share processors with other tests.
@@ -25,20 +25,6 @@ pub(crate) struct Pair {
 /// Whether hosts with tunnels can be made here; says so when a test is skipped.
 pub(crate) fn allowed() -> bool {
     sandbox::allows_tests()
-}
-
-/// Says that a test is skipped, and why; where everything has to be tested it fails instead.
-pub(crate) fn skip(why: &str) -> bool {
-    assert!(std::env::var_os("CI").is_none(), "nothing may be skipped here: {why}");
-    eprintln!("skipped: {why}");
-    false
-}
-
-/// Whether a program that a test needs is here; says so when a test is skipped.
-pub(crate) fn has(program: &str) -> bool {
-    let mut asked = Command::new(program);
-    let found = asked.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    found.is_ok() || skip(&format!("no {program} (scripts/setup test)"))
 }
 
 /// The program under test.
