@@ -23,7 +23,7 @@ pub struct WrongLength<A: Algorithm = Suite> {
 /// The secret of one algorithm in one direction of one security association: a key, and for a [`Suite`]
 /// four bytes of salt after it (RFC 4106 section 8.1).
 ///
-/// It is wiped when dropped, prints as `[key]`, compares in constant time and cannot be cloned. The
+/// It is wiped when dropped, prints as `[key]`, compares in constant time and is not copied by chance. The
 /// bytes stay in one place on the heap, so that moving the value leaves no copy behind.
 pub struct KeyMaterial<A: Algorithm = Suite> {
     algorithm: A,
@@ -49,6 +49,14 @@ impl<A: Algorithm> KeyMaterial<A> {
     #[must_use]
     pub const fn algorithm(&self) -> A {
         self.algorithm
+    }
+
+    /// The same secret in another place, for another association with it.
+    #[must_use]
+    pub fn duplicate(&self) -> KeyMaterial<A> {
+        let mut bytes = Box::new(Zeroizing::new([0; LONGEST]));
+        bytes.copy_from_slice(self.bytes.as_slice());
+        KeyMaterial { algorithm: self.algorithm, bytes }
     }
 
     /// The bare secret: for the loud export of keys and for tests, nothing else.
