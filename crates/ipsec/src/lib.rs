@@ -35,6 +35,7 @@ pub use counters::{CodecCounters, Counter, Counters, PeerCounters, RuleCounters,
 pub use dropped::{Drops, Reason};
 pub use inbound::Inbound;
 pub use notice::Notice;
+pub use offload::{SuperPacket, Unusable};
 pub use outbound::Outbound;
 pub use peer::{PeerId, PeerSpec};
 pub use policy::{Forwarding, Policies};

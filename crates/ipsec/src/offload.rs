@@ -8,11 +8,11 @@ use strait_wire::{Protocol, tcp, udp, vnet};
 
 /// Why a packet from the host cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unusable;
+pub struct Unusable;
 
 /// A packet as the host gave it: perhaps many segments in one, perhaps without its checksum.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SuperPacket<'a> {
+pub struct SuperPacket<'a> {
     ip: Packet<'a>,
     kind: Kind,
     /// IP and transport headers, repeated in each segment.
@@ -70,7 +70,10 @@ enum Kind {
 
 impl<'a> SuperPacket<'a> {
     /// Checks what the host says of `packet` against the packet itself.
-    pub(crate) fn new(packet: &'a [u8], offload: &vnet::Header) -> Result<SuperPacket<'a>, Unusable> {
+    ///
+    /// # Errors
+    /// [`Unusable`] when they do not agree.
+    pub fn new(packet: &'a [u8], offload: &vnet::Header) -> Result<SuperPacket<'a>, Unusable> {
         let ip = Packet::parse(packet).map_err(|_| Unusable)?;
         let gso = offload.gso_type & !vnet::GSO_ECN;
         if gso == vnet::GSO_NONE {
@@ -113,13 +116,15 @@ impl<'a> SuperPacket<'a> {
     }
 
     /// How many IP packets it makes.
-    pub(crate) fn count(&self) -> usize {
+    #[must_use]
+    pub fn count(&self) -> usize {
         let payload = self.ip.bytes().len() - self.header_len;
         if payload == 0 { 1 } else { payload.div_ceil(self.step) }
     }
 
     /// Length of the IP packet `index`.
-    pub(crate) fn len(&self, index: usize) -> usize {
+    #[must_use]
+    pub fn len(&self, index: usize) -> usize {
         let payload = self.ip.bytes().len() - self.header_len;
         self.header_len + payload.saturating_sub(index * self.step).min(self.step)
     }
@@ -130,7 +135,7 @@ impl<'a> SuperPacket<'a> {
     }
 
     /// Writes the IP packet `index` into `out`, which is [`SuperPacket::len`] long.
-    pub(crate) fn write(&self, index: usize, out: &mut [u8]) {
+    pub fn write(&self, index: usize, out: &mut [u8]) {
         match self.kind {
             Kind::Whole => copy(out, self.ip.bytes()),
             Kind::Unfinished { start, at } => {

@@ -330,7 +330,7 @@ impl core::fmt::Debug for Outbound {
 fn install(link: &mut Link, sa: crate::OutboundSa, link_mtu: u16) {
     // Only a Strait peer answers probes; towards others the path is what the interface takes.
     if !matches!(sa.payloads, Payloads::Strait { .. }) && link.spec.mtu.is_none() {
-        link.path = PathMtu::fixed(link_mtu);
+        link.path = PathMtu::assumed(link_mtu);
     }
     link.sa = Some(sa);
     link.asked_at = None;

@@ -15,13 +15,15 @@ use crate::{Reason, SequenceNumbers};
 pub struct Reserve {
     first: u64,
     limit: Arc<AtomicU64>,
+    /// The last number used, and one more, once no other will be.
+    end: Arc<AtomicU64>,
 }
 
 impl Reserve {
     /// Numbers from `first` up to and with `limit`.
     #[must_use]
     pub fn new(first: u64, limit: u64) -> Reserve {
-        Reserve { first, limit: Arc::new(AtomicU64::new(limit)) }
+        Reserve { first, limit: Arc::new(AtomicU64::new(limit)), end: Arc::default() }
     }
 
     /// The first number.
@@ -34,6 +36,13 @@ impl Reserve {
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.limit.load(Ordering::Relaxed)
+    }
+
+    /// The last number that was used, or the one before the first; nothing while there is an association that may
+    /// use more.
+    #[must_use]
+    pub fn ended_at(&self) -> Option<u64> {
+        self.end.load(Ordering::Acquire).checked_sub(1)
     }
 
     /// Allows numbers up to and with `limit`; to be called once that is safe on disk.
@@ -66,10 +75,11 @@ impl Numbers {
         Numbers { counter: NonceCounter::new(), length, limit: last(length), reserve: None }
     }
 
-    pub(crate) fn within(self, reserve: Reserve) -> Numbers {
-        let counter = NonceCounter::starting_at(reserve.first());
-        let limit = last(self.length).min(reserve.limit());
-        Numbers { counter, limit, reserve: Some(reserve), ..self }
+    pub(crate) fn within(mut self, reserve: Reserve) -> Numbers {
+        self.counter = NonceCounter::starting_at(reserve.first());
+        self.limit = last(self.length).min(reserve.limit());
+        self.reserve = Some(reserve);
+        self
     }
 
     pub(crate) const fn length(&self) -> SequenceNumbers {
@@ -96,6 +106,14 @@ impl Numbers {
             used if used < self.limit => Ok(()),
             used if used >= last => Err(NoNumber::Exhausted),
             _ => Err(NoNumber::NotReserved),
+        }
+    }
+}
+
+impl Drop for Numbers {
+    fn drop(&mut self) {
+        if let Some(reserve) = &self.reserve {
+            reserve.end.store(self.counter.last().saturating_add(1), Ordering::Release);
         }
     }
 }
@@ -178,5 +196,8 @@ mod tests {
         reserve.raise(102);
         reserve.raise(90);
         assert_eq!([take(&mut numbers), take(&mut numbers)], [Ok(102), Err(NotReserved)]);
+        assert_eq!(reserve.ended_at(), None);
+        drop(numbers);
+        assert_eq!(reserve.ended_at(), Some(102));
     }
 }

@@ -293,6 +293,13 @@ impl Inbound {
         let room = cap.min(expanded.len());
         let into = expanded.get_mut(..room).ok_or(Reason::BlockTooLong)?;
         let len = self.ipcomp.expand(algorithm, squeezed, into).map_err(refused)?;
+        let codec = match algorithm {
+            Algorithm::Deflate => Codec::Deflate,
+            Algorithm::Lzs => Codec::Lzs,
+        };
+        if let Some(counters) = self.counters.codecs.get(usize::from(codec.id())) {
+            counters.expanded.add(1);
+        }
         Ok((header.next, len))
     }
 }

@@ -8,7 +8,7 @@ use strait_scheduler::Pacer;
 
 use super::link::Link;
 use super::train::{Train, Via};
-use super::{CONTROL_TOS, Outlet, Refused, Way, Works};
+use super::{CONTROL_TOS, Outlet, Refused, Way, Works, announce_mtu};
 use crate::outer::outer_len;
 use crate::{PeerId, Reason};
 
@@ -211,7 +211,11 @@ fn transmit(counters: &crate::Counters, way: &mut Way<'_, impl Outlet>, train: T
         Err(refused) => {
             counters.drops.count(Reason::NetworkRefused, train.count() as u64);
             if refused == Refused::TooBig {
+                let before = link.path.outer();
                 link.path.refused(u16::try_from(outer).unwrap_or(u16::MAX), way.now);
+                if link.path.outer() != before {
+                    announce_mtu(link, way.outlet);
+                }
             }
         }
     }

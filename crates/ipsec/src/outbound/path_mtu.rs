@@ -35,6 +35,10 @@ pub(crate) const ANY_SIZE: u16 = 0;
 /// The search ends when no more than this is to be gained a datagram.
 const ENOUGH: u16 = 8;
 
+/// Sizes that links have, the largest first (RFC 1191 section 7.1, with those of today's tunnels): what is left to try
+/// when a size is refused and nobody says how much less it has to be.
+const PLATEAUS: [u16; 9] = [9000, 4352, 2002, 1500, 1492, 1420, 1280, 1006, 576];
+
 /// One probe to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
@@ -58,7 +62,7 @@ struct Probe {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The file says how large.
+    /// It is said how large, or taken to be so.
     Fixed,
     /// Looking between `low`, which fits, and `high`, which may.
     Searching,
@@ -72,6 +76,8 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub(crate) struct PathMtu {
     phase: Phase,
+    /// Whether a fixed size was only assumed, and yields to what the interface takes.
+    yields: bool,
     ceiling: u16,
     low: u16,
     high: u16,
@@ -90,6 +96,7 @@ impl PathMtu {
     pub(crate) const fn fixed(outer: u16) -> PathMtu {
         PathMtu {
             phase: Phase::Fixed,
+            yields: false,
             ceiling: outer,
             low: outer,
             high: outer,
@@ -102,11 +109,17 @@ impl PathMtu {
         }
     }
 
+    /// A path to a peer that answers no probes, over an interface that is taken to carry `outer` until it refuses.
+    pub(crate) const fn assumed(outer: u16) -> PathMtu {
+        PathMtu { yields: true, ..PathMtu::fixed(outer) }
+    }
+
     /// A path of unknown size over an interface that takes `ceiling`.
     pub(crate) fn search(ceiling: u16) -> PathMtu {
         let ceiling = ceiling.max(BASE);
         PathMtu {
             phase: Phase::Searching,
+            yields: false,
             ceiling,
             low: BASE,
             high: ceiling,
@@ -223,7 +236,10 @@ impl PathMtu {
 
     /// The system refused to send `size`: nothing that large leaves this machine.
     pub(crate) fn refused(&mut self, size: u16, now: Time) {
-        if self.phase != Phase::Fixed && size > BASE {
+        if self.phase == Phase::Fixed {
+            let smaller = PLATEAUS.into_iter().find(|plateau| *plateau < size);
+            self.low = smaller.filter(|_| self.yields).unwrap_or(self.low);
+        } else if size > BASE {
             self.ceiling = self.ceiling.min(size - 1).max(BASE);
             self.lost(size, now);
         }

@@ -105,6 +105,8 @@ fn nonsense_answers_change_nothing() {
     }
     assert_eq!(path.outer(), BASE);
     let mut fixed = PathMtu::fixed(1400);
+    fixed.refused(1400, Time::ZERO);
+    assert_eq!(fixed.outer(), 1400, "as the file says");
     assert!(!fixed.answered(1500, Time::ZERO) && fixed.poll(Time::MAX, &Tally::default()).is_none());
 }
 
@@ -206,4 +208,21 @@ fn what_is_found_so_far_can_be_doubted_too() {
     assert_eq!((path.outer(), path.is_searching()), (BASE, true));
     let (outer, _) = found(&mut path, 1340, Time::from_millis(5_000), 60);
     assert!((1333..=1340).contains(&outer), "{outer}");
+}
+
+#[test]
+fn what_was_assumed_yields_to_the_interface() {
+    // What an interface that takes so much makes of what was assumed, in a few refusals.
+    for (takes, found) in [(1500, 1500), (1499, 1492), (1450, 1420), (1280, 1280), (600, 576)] {
+        let mut path = PathMtu::assumed(1505);
+        let mut refusals = 0;
+        while path.outer() > takes {
+            path.refused(path.outer(), Time::ZERO);
+            refusals += 1;
+        }
+        assert!(path.outer() == found && refusals < 9, "{takes}: {} after {refusals}", path.outer());
+    }
+    let mut least = PathMtu::assumed(576);
+    least.refused(576, Time::ZERO);
+    assert_eq!(least.outer(), 576, "less than every host takes is another failure");
 }
