@@ -147,9 +147,14 @@ mod tests {
     #[test]
     fn keys_of_other_lengths() {
         // RFC 4648 section 10.
-        for (text, bytes) in
-            [("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYg==", "foob"), ("Zm9vYmE=", "fooba"), ("", "")]
-        {
+        for (text, bytes) in [
+            ("Zg==", "f"),
+            ("Zm8=", "fo"),
+            ("Zm9v", "foo"),
+            ("Zm9vYg==", "foob"),
+            ("Zm9vYmE=", "fooba"),
+            ("", ""),
+        ] {
             assert_eq!(decode_any(text).unwrap().as_slice(), bytes.as_bytes());
         }
         for (text, wrong) in [

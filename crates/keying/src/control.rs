@@ -14,12 +14,13 @@ mod pairs;
 mod peer;
 mod show;
 mod signals;
+mod spis;
 #[cfg(test)]
 pub(crate) mod tests;
 mod watch;
 
 use core::time::Duration;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -31,7 +32,6 @@ use strait_wire::tos::Ecn;
 
 use crate::channel::{ChannelId, Channels, Code};
 use crate::keystream::Keystream;
-use crate::message::SPIS;
 use crate::tls::AllowList;
 use crate::{
     Action, Capabilities, Event, KeyExport, Lifetime, PeerConfig, PeerStatus, PublicKey, Settings,
@@ -67,6 +67,8 @@ pub struct Control {
     by_endpoint: BTreeMap<SocketAddr, PeerId>,
     /// Inbound SPIs handed out and not yet taken back.
     spis: BTreeMap<Spi, PeerId>,
+    /// SPIs that are in use beside the sessions.
+    set_aside: BTreeSet<Spi>,
     spi_stream: Keystream,
     random: Random,
     actions: VecDeque<Action>,
@@ -108,6 +110,7 @@ impl Control {
             by_key: BTreeMap::new(),
             by_endpoint: BTreeMap::new(),
             spis: BTreeMap::new(),
+            set_aside: BTreeSet::new(),
             spi_stream: Keystream::new(&settings.seed, "spi"),
             random: Random::new(Keystream::new(&settings.seed, "jitter").next_u64()),
             actions: VecDeque::new(),
@@ -291,20 +294,6 @@ impl Control {
 
     fn log(&mut self, event: Event) {
         self.actions.push_back(Action::Log(event));
-    }
-
-    /// An SPI of the range that tells ESP from QUIC, not in use here.
-    fn fresh_spi(&mut self, peer: PeerId) -> Spi {
-        let (low, high) = (u64::from(*SPIS.start()), u64::from(*SPIS.end()));
-        loop {
-            // 2^64 is a multiple of the range's size (3 * 2^26) but for 2^64 mod 3: a bias of 2^-37.
-            let number = low + self.spi_stream.next_u64() % (high - low + 1);
-            let spi = Spi(u32::try_from(number).unwrap_or(*SPIS.start()));
-            if let std::collections::btree_map::Entry::Vacant(place) = self.spis.entry(spi) {
-                place.insert(peer);
-                return spi;
-            }
-        }
     }
 
     /// Remembers where datagrams to a peer go.

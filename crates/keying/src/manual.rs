@@ -9,5 +9,5 @@ mod identity;
 mod key_text;
 
 pub use counter::{Counter, CounterError, FILE_LEN, SLACK, Write};
-pub use identity::Identity;
+pub use identity::{Fingerprint, Identity};
 pub use key_text::{KeyTextError, read_key};

@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use strait_clock::Time;
 use strait_crypto::{KeyMaterial, Suite};
-use strait_ipsec::{
-    InboundSa, IvMode, OutboundSa, Payloads, PeerId, SaSpec, Usage, inbound, outbound,
-};
+use strait_ipsec::{InboundSa, IvMode, OutboundSa, Payloads, PeerId, SaSpec, Usage, inbound, outbound};
 use strait_wire::Spi;
 
 use super::Control;

@@ -29,7 +29,9 @@ pub const FILE_LEN: usize = 2 * BLOCK;
 #[non_exhaustive]
 pub enum CounterError {
     /// It is something else, or damaged beyond recognition.
-    #[error("it is not a counter file; name another, and if it ever was one, make new keys for both ends too")]
+    #[error(
+        "it is not a counter file; name another, and if it ever was one, make new keys for both ends too"
+    )]
     NotACounter,
     /// A later version of this program wrote it.
     #[error("a later version of this program wrote it; go on with that one")]

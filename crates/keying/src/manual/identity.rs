@@ -7,14 +7,33 @@ use strait_wire::Spi;
 
 /// Bytes of a fingerprint: half of SHA-256's, enough for no two keys to share one by chance.
 pub(super) const FINGERPRINT_LEN: usize = 16;
-/// Keeps these fingerprints apart from every other use of the hash.
-const CONTEXT: &[u8] = b"strait manual counter 1";
+
+/// What tells keys apart without giving them away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fingerprint(pub(super) [u8; FINGERPRINT_LEN]);
+
+impl Fingerprint {
+    /// The fingerprint of one key.
+    #[must_use]
+    pub fn of<A: Algorithm>(key: &KeyMaterial<A>) -> Fingerprint {
+        let mut context = Context::new(&SHA256);
+        add(&mut context, key);
+        Fingerprint::finish(context)
+    }
+
+    fn finish(context: Context) -> Fingerprint {
+        let mut fingerprint = [0; FINGERPRINT_LEN];
+        let digest = context.finish();
+        fingerprint.iter_mut().zip(digest.as_ref()).for_each(|(to, from)| *to = *from);
+        Fingerprint(fingerprint)
+    }
+}
 
 /// The keys of an outbound association, as far as a counter has to know them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub(super) spi: Spi,
-    pub(super) fingerprint: [u8; FINGERPRINT_LEN],
+    pub(super) fingerprint: Fingerprint,
 }
 
 impl Identity {
@@ -22,7 +41,6 @@ impl Identity {
     #[must_use]
     pub fn of(outbound: &SaSpec) -> Identity {
         let mut context = Context::new(&SHA256);
-        context.update(CONTEXT);
         if let Some(esp) = &outbound.esp {
             context.update(&esp.spi.0.to_be_bytes());
             match &esp.keys {
@@ -39,10 +57,7 @@ impl Identity {
             context.update(&ah.spi.0.to_be_bytes());
             add(&mut context, &ah.integrity);
         }
-        let mut fingerprint = [0; FINGERPRINT_LEN];
-        let digest = context.finish();
-        fingerprint.iter_mut().zip(digest.as_ref()).for_each(|(to, from)| *to = *from);
-        Identity { spi: outbound.spi(), fingerprint }
+        Identity { spi: outbound.spi(), fingerprint: Fingerprint::finish(context) }
     }
 }
 

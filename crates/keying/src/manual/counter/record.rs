@@ -13,7 +13,7 @@
 use aws_lc_rs::digest::{SHA256, digest};
 use strait_wire::Spi;
 
-use super::super::identity::FINGERPRINT_LEN;
+use super::super::identity::{FINGERPRINT_LEN, Fingerprint};
 use super::{BLOCK, CounterError, Identity, SLACK};
 
 /// Bytes of a record.
@@ -76,7 +76,7 @@ impl Record {
             (0, &MAGIC),
             (7, &[VERSION]),
             (8, &self.identity.spi.0.to_be_bytes()),
-            (16, &self.identity.fingerprint),
+            (16, &self.identity.fingerprint.0),
             (32, &self.reserved.to_be_bytes()),
             (40, &self.age.to_be_bytes()),
         ];
@@ -103,7 +103,8 @@ impl Record {
             u64::from_be_bytes(long)
         };
         let spi = Spi(u32::from_be_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]));
-        Found::Sound(Record { identity: Identity { spi, fingerprint }, reserved: long(32), age: long(40) })
+        let identity = Identity { spi, fingerprint: Fingerprint(fingerprint) };
+        Found::Sound(Record { identity, reserved: long(32), age: long(40) })
     }
 }
 

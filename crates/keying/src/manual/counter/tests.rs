@@ -1,3 +1,4 @@
+use super::super::identity::Fingerprint;
 use super::*;
 use proptest::prelude::*;
 use strait_crypto::{Cipher, Integrity, KeyMaterial, Suite};
@@ -5,7 +6,7 @@ use strait_ipsec::{EspKeys, EspSpec, IvMode, Payloads, PeerId, SaSpec};
 use strait_wire::Spi;
 
 fn identity(byte: u8) -> Identity {
-    Identity { spi: Spi(0x0400_0002), fingerprint: [byte; 16] }
+    Identity { spi: Spi(0x0400_0002), fingerprint: Fingerprint([byte; 16]) }
 }
 
 fn bits64(identity: Identity) -> Counter {
