@@ -3,35 +3,42 @@
 //! Every mistake in a file is found in one go and shown with its line, the line's text and what to
 //! write instead; nothing unknown is ignored.
 
+mod beside;
 mod checks;
 mod compress;
 mod diagnostic;
 mod key_file;
+mod manual;
+mod peer;
 mod problem;
 mod reader;
 mod sections;
 mod template;
 mod value;
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use ipnet::IpNet;
 use strait_crypto::SuiteSet;
 use strait_ipsec::{IvMode, RuleSet};
 use strait_keying::{Lifetime, PrivateKey, PublicKey};
 use strait_scheduler::Rate;
+use zeroize::Zeroizing;
 
 pub use diagnostic::Diagnostic;
 pub use key_file::KeyFileError;
+pub use manual::{Ah, Carrier, Esp, Hosts, Inside, Keys, Manual, ManualProblem, Mode, Protection, Spis};
+pub use peer::{Endpoint, Peer, PeerKeys, PeerPayloads};
 pub use problem::Problem;
+pub(crate) use sections::DEFAULT_MTU;
 pub use template::template;
 
 use crate::udp::Listen;
+use beside::{Nothing, OnDisk};
 
 /// Most bytes in a configuration file: some ten thousand peers.
 const FILE_MAX: u64 = 4 << 20;
@@ -56,8 +63,9 @@ pub struct Config {
 /// `[node]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// The file with the private key, relative names resolved against the configuration's folder.
-    pub private_key_file: PathBuf,
+    /// The file with the private key, relative names resolved against the configuration's folder; a node needs none
+    /// whose peers' keys are all in the file.
+    pub private_key_file: Option<PathBuf>,
     /// Addresses of the interface, each with its network.
     pub address: Vec<IpNet>,
     /// Where datagrams are received.
@@ -111,54 +119,6 @@ pub struct Session {
     pub lifetime: Lifetime,
 }
 
-/// `[[peer]]`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Peer {
-    /// What people call it; its public key when the file gives no name.
-    pub name: String,
-    /// Who it is.
-    pub public_key: PublicKey,
-    /// Where it is reached, if that is known.
-    pub endpoint: Option<Endpoint>,
-    /// Inner addresses that are its own, without host bits.
-    pub allowed_ips: Vec<IpNet>,
-    /// Longest silence towards it.
-    pub keepalive: Option<Duration>,
-    /// Largest outer packet on the path to it.
-    pub mtu: Option<u16>,
-    /// What it understands.
-    pub payloads: PeerPayloads,
-    /// Where in the file it is described.
-    pub line: usize,
-}
-
-/// What a peer understands inside ESP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PeerPayloads {
-    /// Bundles and blocks.
-    Strait,
-    /// Raw packets and IPComp.
-    Standard,
-}
-
-/// Where a peer is reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Endpoint {
-    /// At an address.
-    Address(SocketAddr),
-    /// At whatever address this name has, `host:port`.
-    Name(String),
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Endpoint::Address(address) => address.fmt(f),
-            Endpoint::Name(name) => f.write_str(name),
-        }
-    }
-}
-
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -204,53 +164,54 @@ fn remedy(error: &io::Error) -> &'static str {
 }
 
 impl Config {
-    /// Reads and checks the file at `path` and the private key it names.
+    /// Reads and checks the file at `path` and the keys it names.
     ///
     /// # Errors
     /// [`ConfigError`] with everything that is wrong.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
-        let text = read(path)?;
-        sections::read(&text, path, &|file: &Path| key_file::read(file).map(|key| key.public()))
+        let (text, mode) = read(path)?;
+        sections::read(&text, path, &OnDisk { mode, known: None })
     }
 
-    /// As [`Config::load`] for a node that runs already with the key `public` from `key_file`, which is not read again.
-    pub(crate) fn reload(path: &Path, key_file: &Path, public: PublicKey) -> Result<Config, ConfigError> {
-        let known = |file: &Path| match file == key_file {
-            true => Ok(public),
-            false => key_file::read(file).map(|key| key.public()),
-        };
-        sections::read(&read(path)?, path, &known)
+    /// As [`Config::load`] for a node that runs already with the private key of `known`, which is not read again.
+    pub(crate) fn reload(path: &Path, known: Option<(PathBuf, PublicKey)>) -> Result<Config, ConfigError> {
+        let (text, mode) = read(path)?;
+        sections::read(&text, path, &OnDisk { mode, known })
     }
 
-    /// Checks `text` as if it stood in the file `origin`; touches no file.
+    /// Checks `text` as if it stood in the file `origin`; touches no file, so manual keys have to be in the text.
     ///
     /// # Errors
     /// [`ConfigError::Invalid`] with everything that is wrong.
     pub fn parse(text: &str, origin: &Path) -> Result<Config, ConfigError> {
-        sections::read(text, origin, &|_: &Path| Err(KeyFileError::Skipped))
+        sections::read(text, origin, &Nothing)
     }
 
-    /// Reads the private key, which a configuration never holds.
+    /// Reads the private key, which a configuration never holds; none when no file is named for it.
     ///
     /// # Errors
     /// [`KeyFileError`] with the remedy.
-    pub fn private_key(&self) -> Result<PrivateKey, KeyFileError> {
-        key_file::read(&self.node.private_key_file)
+    pub fn private_key(&self) -> Result<Option<PrivateKey>, KeyFileError> {
+        self.node.private_key_file.as_deref().map(key_file::read).transpose()
     }
 }
 
-fn read(path: &Path) -> Result<String, ConfigError> {
+/// The text of the file, which may hold keys, and its permission bits.
+fn read(path: &Path) -> Result<(Zeroizing<String>, u32), ConfigError> {
     let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
-    let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    // All the room at once, so that no copy is left behind by growing.
+    let room = usize::try_from(metadata.len().min(FILE_MAX)).unwrap_or(0) + 1;
+    let mut bytes = Zeroizing::new(Vec::with_capacity(room));
     let read = file.take(FILE_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if u64::try_from(read).is_ok_and(|read| read > FILE_MAX) {
         return Err(ConfigError::TooLong { path: path.to_owned() });
     }
-    String::from_utf8(bytes).map_err(|error| ConfigError::NotText {
-        path: path.to_owned(),
-        offset: error.utf8_error().valid_up_to(),
-    })
+    match str::from_utf8(&bytes) {
+        Ok(text) => Ok((Zeroizing::new(text.to_owned()), metadata.mode())),
+        Err(error) => Err(ConfigError::NotText { path: path.to_owned(), offset: error.valid_up_to() }),
+    }
 }
 
 #[cfg(test)]

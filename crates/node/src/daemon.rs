@@ -5,12 +5,14 @@
 //! loop      what the threads say, deadlines, names, signals, questions         here
 //! actions   what the keeper of keys wants done                                 daemon/actions.rs
 //! reload    another configuration, the difference only                         daemon/reload.rs
+//! manual    keys from the file, and how far they are used                      daemon/manual.rs
 //! report    what is shown                                                      daemon/report.rs
 //! end       the threads first, then the network, last first
 //! ```
 
 mod actions;
 mod key_log;
+mod manual;
 mod ready;
 mod reload;
 mod report;
@@ -34,6 +36,7 @@ use tokio::time::sleep_until;
 use crate::channels::{ControlReceiver, ControlSender, Orders, ToControl};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::direct::Direct;
 use crate::local::{Answer, Asked, Request};
 use crate::network::{Network, Plan};
 use crate::udp::UdpSocket;
@@ -41,6 +44,7 @@ use crate::udp::UdpSocket;
 pub use start::StartError;
 
 use key_log::KeyLog;
+use manual::ManualPeers;
 use roster::Roster;
 use start::Started;
 
@@ -63,8 +67,11 @@ struct Daemon {
     plan: Plan,
     clock: Clock,
     socket: Arc<UdpSocket>,
+    /// For peers directly behind IP, if there were any at the start.
+    direct: Option<Arc<Direct>>,
     ranking: Ranking,
     control: Control,
+    manual: ManualPeers,
     roster: Roster,
     rules: Arc<RuleSet>,
     counters: Arc<Counters>,
@@ -127,7 +134,7 @@ impl Daemon {
         ready::announce("READY=1");
         tracing::info!(
             interface = %self.config.node.interface, listen = %self.socket.local(),
-            public_key = %self.control.public(), peers = self.config.peers.len(), "up"
+            public_key = self.public_key(), peers = self.config.peers.len(), "up"
         );
         let ended = loop {
             self.act();
@@ -149,7 +156,7 @@ impl Daemon {
                         break Ended::Told;
                     }
                 }
-                () = sleep_until(deadline.into()) => self.control.timeout(self.clock.now()),
+                () = sleep_until(deadline.into()) => self.timeout(),
                 which = signals.next() => match which {
                     Wanted::End => break Ended::Told,
                     Wanted::Reload => {
@@ -177,7 +184,9 @@ impl Daemon {
                 }
                 Some(ToControl::Notice(notice)) => {
                     tracing::debug!(?notice, "noticed");
-                    self.control.notice(notice, now);
+                    if let Some(notice) = self.manual.notice(notice) {
+                        self.control.notice(notice, now);
+                    }
                 }
                 Some(ToControl::Failed(what, error)) => return Some(Ended::Failed(what, error)),
                 None => break,
@@ -205,17 +214,29 @@ impl Daemon {
         }
     }
 
-    /// When the keeper of keys wants time; far away when it does not.
+    /// What peers know this node by, if there are any that do.
+    fn public_key(&self) -> Option<String> {
+        self.config.node.private_key_file.as_ref().map(|_| self.control.public().to_string())
+    }
+
+    fn timeout(&mut self) {
+        let now = self.clock.now();
+        self.control.timeout(now);
+        self.manual.look(now).into_iter().for_each(|order| self.order_out(order));
+    }
+
+    /// When a keeper of keys wants time; far away when none does.
     fn deadline(&self) -> Instant {
         const FAR: Duration = Duration::from_secs(86_400);
-        let at = self.control.poll_timeout().map_or(Time::MAX, |deadline| deadline.at);
+        let session = self.control.poll_timeout().map_or(Time::MAX, |deadline| deadline.at);
+        let at = session.min(self.manual.poll_timeout().unwrap_or(Time::MAX));
         let span = at.since(Time::ZERO).min(self.clock.now().since(Time::ZERO) + FAR);
         self.clock.base() + span
     }
 
     /// The threads end when nobody can give them orders any more; then the network is taken down.
     async fn end(self) {
-        let Daemon { threads, network, config, .. } = self;
+        let Daemon { threads, network, config, manual, .. } = self;
         let Threads { outward, inward, heard, handles, .. } = threads;
         drop((outward, inward, heard));
         let joined = tokio::task::spawn_blocking(|| {
@@ -224,6 +245,7 @@ impl Daemon {
                     tracing::error!("a packet thread panicked");
                 }
             }
+            manual.end();
         });
         let _ = joined.await;
         drop(network);

@@ -1,4 +1,4 @@
-//! The thread that carries datagrams from the network to the host: UDP -> [`Inbound`] -> TUN.
+//! The thread that carries datagrams from the network to the host: UDP, or IP itself -> [`Inbound`] -> TUN.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -8,10 +8,11 @@ use std::thread::{self, JoinHandle};
 
 use strait_ipsec::inbound::{Batch, Inlet, Order};
 use strait_ipsec::{Inbound, Notice, Reason, outbound};
-use strait_wire::{Tos, vnet};
+use strait_wire::{Tos, ip, vnet};
 
 use crate::channels::{ControlSender, Next, OrderQueue, Orders};
 use crate::clock::Clock;
+use crate::direct::{self, Direct};
 use crate::poll::{PollFd, wait};
 use crate::tun::Tun;
 use crate::udp::{RECEIVE_BYTES, UdpSocket};
@@ -28,6 +29,8 @@ const STACK: usize = 256 * 1024;
 pub struct Inward {
     /// Where datagrams come from.
     pub socket: Arc<UdpSocket>,
+    /// Where packets directly behind IP come from, if there are any.
+    pub direct: Option<Arc<Direct>>,
     /// Where packets go.
     pub tun: Arc<Tun>,
     /// What happens between.
@@ -52,73 +55,108 @@ impl Inward {
     }
 
     fn run(mut self) {
-        let mut world = World { tun: &self.tun, outward: &self.outward, control: &self.control };
         let mut buffer = vec![0; RECEIVE_BYTES].into_boxed_slice();
-        while take_orders(&self.orders, &mut self.inbound) {
-            match drain(&self.socket, &self.orders, &mut buffer, &mut self.inbound, &self.clock, &mut world) {
-                Ok(Drained::Dry) => {}
-                Ok(Drained::More) => continue,
-                Ok(Drained::End) => return,
+        let mut packets = self.direct.as_ref().map(|_| direct::Buffer::new());
+        while self.take_orders() {
+            let drained = match self.drain(&mut buffer) {
+                Ok(drained) => drained,
                 Err(error) => return self.control.failed("the UDP socket", error),
+            };
+            let direct = match self.drain_direct(packets.as_mut()) {
+                Ok(direct) => direct,
+                Err(error) => return self.control.failed("a packet socket", error),
+            };
+            match (drained, direct) {
+                (Drained::Dry, Drained::Dry) => {}
+                (Drained::End, _) | (_, Drained::End) => return,
+                _ => continue,
             }
-            let mut fds = [PollFd::readable(self.socket.as_fd()), PollFd::readable(self.orders.as_fd())];
-            if let Err(error) = wait(&mut fds, None) {
+            if let Err(error) = self.wait() {
                 return self.control.failed("waiting for datagrams", error);
             }
         }
     }
-}
 
-/// Makes the changes that were ordered; false when nobody will order any more.
-fn take_orders(orders: &OrderQueue<Order>, inbound: &mut Inbound) -> bool {
-    orders.clear();
-    loop {
-        match orders.next() {
-            Next::Order(order) => inbound.handle(order),
-            Next::Nothing => return true,
-            Next::End => return false,
+    /// Until there is something to do.
+    fn wait(&self) -> io::Result<()> {
+        let tap = |version| {
+            let tap = self.direct.as_ref().and_then(|direct| direct.tap(version));
+            tap.map_or(PollFd::ignored(), PollFd::readable)
+        };
+        let (socket, orders) = (PollFd::readable(self.socket.as_fd()), PollFd::readable(self.orders.as_fd()));
+        wait(&mut [socket, orders, tap(ip::Version::V4), tap(ip::Version::V6)], None).map(|_| ())
+    }
+
+    /// Makes the changes that were ordered; false when nobody will order any more.
+    fn take_orders(&mut self) -> bool {
+        self.orders.clear();
+        loop {
+            match self.orders.next() {
+                Next::Order(order) => self.inbound.handle(order),
+                Next::Nothing => return true,
+                Next::End => return false,
+            }
         }
+    }
+
+    /// Takes what waits in the UDP socket, a few trains at a time.
+    fn drain(&mut self, buffer: &mut [u8]) -> io::Result<Drained> {
+        for _ in 0..DRAIN {
+            let received = match self.socket.recv(buffer) {
+                Ok(received) => received,
+                Err(error) if is_dry(&error) => return Ok(Drained::Dry),
+                // An ICMP error of an earlier datagram; it says nothing of the next.
+                Err(error)
+                    if matches!(error.raw_os_error(), Some(libc::ECONNREFUSED | libc::EHOSTUNREACH)) =>
+                {
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            // The peer uses an association only after it was ordered here, so once a datagram is in hand
+            // the order is in the queue: taken first, no packet meets an SPI that is about to be known.
+            if self.orders.has_news() && !self.take_orders() {
+                return Ok(Drained::End);
+            }
+            let bytes = buffer.get_mut(..received.len).unwrap_or_default();
+            let batch =
+                Batch { from: received.from, tos: Tos(received.tos), segment: received.segment, bytes };
+            let mut world = World { tun: &self.tun, outward: &self.outward, control: &self.control };
+            self.inbound.datagrams(batch, self.clock.now(), &mut world);
+        }
+        Ok(Drained::More)
+    }
+
+    /// Takes what waits in the packet sockets, a few packets of each version at a time.
+    fn drain_direct(&mut self, buffer: Option<&mut direct::Buffer>) -> io::Result<Drained> {
+        let (Some(direct), Some(buffer)) = (&self.direct, buffer) else { return Ok(Drained::Dry) };
+        let mut drained = Drained::Dry;
+        for version in [ip::Version::V4, ip::Version::V6] {
+            for left in (0..DRAIN).rev() {
+                let mut world = World { tun: &self.tun, outward: &self.outward, control: &self.control };
+                let (inbound, now) = (&mut self.inbound, self.clock.now());
+                match direct.receive(version, buffer, |packet| inbound.ip_packet(packet, now, &mut world)) {
+                    Ok(()) if left == 0 => drained = Drained::More,
+                    Ok(()) => {}
+                    Err(error) if is_dry(&error) => break,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(drained)
     }
 }
 
-/// How a look at the socket ended.
+/// How a look at a socket ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Drained {
     Dry,
     More,
     End,
 }
 
-/// Takes what waits in the socket, a few trains at a time.
-fn drain(
-    socket: &UdpSocket,
-    orders: &OrderQueue<Order>,
-    buffer: &mut [u8],
-    inbound: &mut Inbound,
-    clock: &Clock,
-    world: &mut World<'_>,
-) -> io::Result<Drained> {
-    for _ in 0..DRAIN {
-        let received = match socket.recv(buffer) {
-            Ok(received) => received,
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                return Ok(Drained::Dry);
-            }
-            // An ICMP error of an earlier datagram; it says nothing of the next.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ECONNREFUSED | libc::EHOSTUNREACH)) => {
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        // The peer uses an association only after it was ordered here, so once a datagram is in hand
-        // the order is in the queue: taken first, no packet meets an SPI that is about to be known.
-        if orders.has_news() && !take_orders(orders, inbound) {
-            return Ok(Drained::End);
-        }
-        let bytes = buffer.get_mut(..received.len).unwrap_or_default();
-        let batch = Batch { from: received.from, tos: Tos(received.tos), segment: received.segment, bytes };
-        inbound.datagrams(batch, clock.now(), world);
-    }
-    Ok(Drained::More)
+fn is_dry(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 struct World<'a> {

@@ -68,7 +68,7 @@ type Labels = Vec<(&'static str, String)>;
 #[must_use]
 pub fn text(report: &Report) -> String {
     let mut text = String::new();
-    let all = [node(report), peers(report), rules(report), codecs(report)];
+    let all = [node(report), peer_info(report), peers(report), rules(report), codecs(report)];
     for (name, kind, help, samples) in all.into_iter().flatten() {
         let _ = writeln!(text, "# HELP strait_{name} {help}\n# TYPE strait_{name} {kind}");
         for (labels, value) in samples {
@@ -94,7 +94,8 @@ const fn number(value: u64) -> f64 {
 fn node(report: &Report) -> Vec<Family> {
     let node = &report.node;
     let NodeReport { interface, version, public_key, .. } = node.clone();
-    let labels = vec![("interface", interface), ("version", version), ("public_key", public_key)];
+    let mut labels = vec![("interface", interface), ("version", version)];
+    labels.extend(public_key.map(|key| ("public_key", key)));
     let drops = report.drops.iter().map(|drop| (vec![("reason", drop.reason.clone())], number(drop.packets)));
     let threads =
         report.engines.iter().map(|engine| (vec![("thread", engine.name.clone())], engine.cpu_seconds));
@@ -112,6 +113,34 @@ fn node(report: &Report) -> Vec<Family> {
             lost,
         ),
         ("thread_cpu_seconds_total", "counter", "CPU time of each thread.", threads.collect()),
+    ]
+}
+
+/// How each peer is protected; `protocols` only where keys are in the file, since sessions change theirs.
+fn peer_info(report: &Report) -> Vec<Family> {
+    let sample = |peer: &PeerReport| {
+        let mut labels = vec![("peer", peer.name.clone()), ("keys", peer.keys.clone())];
+        if let Some(manual) = &peer.manual {
+            let protocols =
+                manual.protocols.iter().map(|it| format!("{} {}", it.protocol, it.algorithms.join("+")));
+            labels.push(("mode", manual.mode.clone()));
+            labels.push(("carrier", manual.carrier.clone()));
+            labels.push(("protocols", protocols.collect::<Vec<_>>().join(", ")));
+        }
+        (labels, 1.0)
+    };
+    let number = |peer: &PeerReport| {
+        let manual = peer.manual.as_ref()?;
+        Some((vec![("peer", peer.name.clone())], number(manual.last_number)))
+    };
+    vec![
+        ("peer_info", "gauge", "A peer; always 1.", report.peers.iter().map(sample).collect()),
+        (
+            "peer_last_number",
+            "gauge",
+            "Sequence number of the last packet sent with manual keys.",
+            report.peers.iter().filter_map(number).collect(),
+        ),
     ]
 }
 

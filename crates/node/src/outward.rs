@@ -1,4 +1,4 @@
-//! The thread that carries packets from the host to the network: TUN -> [`Outbound`] -> UDP.
+//! The thread that carries packets from the host to the network: TUN -> [`Outbound`] -> UDP, or IP itself.
 
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use strait_ipsec::outbound::{Order, Outlet, Refused, Train};
+use strait_ipsec::outbound::{Order, Outlet, Refused, Train, Via};
 use strait_ipsec::{Notice, Outbound};
 use strait_wire::vnet;
 
 use crate::channels::{ControlSender, Next, OrderQueue};
 use crate::clock::Clock;
+use crate::direct::Direct;
 use crate::poll::{PollFd, sleep_exactly, wait};
 use crate::tun::Tun;
 use crate::udp::{UdpSocket, is_too_big};
@@ -32,6 +33,8 @@ pub struct Outward {
     pub tun: Arc<Tun>,
     /// Where datagrams go.
     pub socket: Arc<UdpSocket>,
+    /// Where packets directly behind IP go, if there are any.
+    pub direct: Option<Arc<Direct>>,
     /// What happens between.
     pub outbound: Outbound,
     /// What it is told.
@@ -53,7 +56,8 @@ impl Outward {
 
     fn run(mut self) {
         sleep_exactly();
-        let mut world = World { tun: &self.tun, socket: &self.socket, control: &self.control };
+        let (tun, socket, direct, control) = (&self.tun, &self.socket, self.direct.as_deref(), &self.control);
+        let mut world = World { tun, socket, direct, control };
         let mut buffer = vec![0; TUN_READ].into_boxed_slice();
         loop {
             if !take_orders(&self.orders, &mut self.outbound, &self.clock, &mut world) {
@@ -126,18 +130,42 @@ fn would_pass(error: &io::Error) -> bool {
 struct World<'a> {
     tun: &'a Tun,
     socket: &'a UdpSocket,
+    direct: Option<&'a Direct>,
     control: &'a ControlSender,
 }
 
-impl Outlet for World<'_> {
-    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
+impl World<'_> {
+    /// In UDP datagrams.
+    fn send_datagrams(&self, train: Train<'_>) -> io::Result<()> {
         let send = || self.socket.send_train(train.to, train.tos.0, train.segment, train.bytes);
-        let sent = match send() {
+        match send() {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let mut fds = [PollFd::writable(self.socket.as_fd())];
                 wait(&mut fds, Some(PATIENCE)).and_then(|_| send())
             }
             sent => sent,
+        }
+    }
+
+    /// As they are.
+    fn send_packets(&self, train: Train<'_>) -> io::Result<()> {
+        // A peer that is reached so is only in use where there are sockets for it.
+        let direct = self.direct.ok_or(io::ErrorKind::Unsupported)?;
+        let send = || direct.send_train(train.to.ip(), train.segment, train.bytes);
+        match send() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                direct.wait_writable(train.to.ip(), PATIENCE).and_then(|()| send())
+            }
+            sent => sent,
+        }
+    }
+}
+
+impl Outlet for World<'_> {
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
+        let sent = match train.via {
+            Via::Udp => self.send_datagrams(train),
+            Via::Ip => self.send_packets(train),
         };
         sent.map_err(|error| if is_too_big(&error) { Refused::TooBig } else { Refused::Failed })
     }

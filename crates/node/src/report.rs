@@ -1,5 +1,7 @@
 //! What `strait show --json` says; every number counts from the start of the daemon.
 
+mod manual;
+
 use serde::{Deserialize, Serialize};
 
 /// Everything that can be shown of a running node.
@@ -28,8 +30,8 @@ pub struct Report {
 pub struct NodeReport {
     /// Its interface.
     pub interface: String,
-    /// Its public key.
-    pub public_key: String,
+    /// Its public key; none where no peer knows it by one.
+    pub public_key: Option<String>,
     /// Where it receives.
     pub listen: String,
     /// Its inner addresses.
@@ -57,16 +59,20 @@ pub struct NodeReport {
 pub struct PeerReport {
     /// What people call it.
     pub name: String,
-    /// Who it is.
-    pub public_key: String,
+    /// Where its keys come from: `session` or `manual`.
+    pub keys: String,
+    /// Who it is, if it proves that by a key pair.
+    pub public_key: Option<String>,
     /// Where datagrams to it go.
     pub endpoint: Option<String>,
-    /// `idle`, `connecting` or `up`.
+    /// `idle`, `connecting` or `up`; with manual keys `up` or `used-up`.
     pub state: String,
     /// Its inner addresses.
     pub allowed_ips: Vec<String>,
-    /// The pair of security associations in use.
+    /// The pair of security associations in use, if keys are agreed with it.
     pub association: Option<AssociationReport>,
+    /// The pair of security associations from the file, if its keys are there.
+    pub manual: Option<ManualReport>,
     /// Seconds since the last handshake succeeded.
     pub last_handshake_seconds: Option<f64>,
     /// Handshakes that failed since.
@@ -133,6 +139,52 @@ pub struct AssociationReport {
     pub last_received_seconds: Option<f64>,
     /// Seconds since something was sent.
     pub last_sent_seconds: Option<f64>,
+}
+
+/// A pair of security associations with manual keys.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ManualReport {
+    /// `tunnel` or `transport`.
+    pub mode: String,
+    /// `udp` or `ip`.
+    pub carrier: String,
+    /// This node's address outside, where it is agreed.
+    pub local: Option<String>,
+    /// Bits of a sequence number, 32 or 64.
+    pub sequence_bits: u8,
+    /// What protects and compresses, the outermost first.
+    pub protocols: Vec<ProtocolReport>,
+    /// Whether all payloads are AGGFRAG's.
+    pub aggfrag: bool,
+    /// Whether packets that are too large become outer fragments.
+    pub fragment: bool,
+    /// The sequence number of the last packet sent.
+    pub last_number: u64,
+    /// Packets received on it.
+    pub in_packets: u64,
+    /// Bytes opened on it.
+    pub in_bytes: u64,
+    /// Packets sent on it.
+    pub out_packets: u64,
+    /// Bytes sealed on it.
+    pub out_bytes: u64,
+    /// Seconds since something authentic came.
+    pub last_received_seconds: Option<f64>,
+    /// Seconds since something was sent.
+    pub last_sent_seconds: Option<f64>,
+}
+
+/// One protocol of a pair with manual keys.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProtocolReport {
+    /// `ah`, `esp` or `ipcomp`.
+    pub protocol: String,
+    /// What it works with, never a key.
+    pub algorithms: Vec<String>,
+    /// The SPI towards this node; a CPI for IPComp.
+    pub inbound_spi: String,
+    /// The SPI towards the peer; a CPI for IPComp.
+    pub outbound_spi: String,
 }
 
 /// One compression rule.

@@ -1,4 +1,5 @@
-//! What only the whole file shows: two peers with the same key, name, endpoint or network.
+//! What only the whole file shows: two peers with the same key, name, endpoint, network or number; what a node needs
+//! for the peers it has.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,9 +7,10 @@ use std::ops::Range;
 use ipnet::IpNet;
 use strait_keying::PublicKey;
 
+use super::manual::{FoundManual, ManualProblem};
 use super::problem::Problem;
-use super::reader::{Findings, Placed};
-use super::{Endpoint, Peer};
+use super::reader::{Findings, Placed, Section};
+use super::{Endpoint, Node, Peer};
 
 /// A peer as far as it could be read, with the places of what must be unique.
 pub(super) struct FoundPeer {
@@ -17,6 +19,8 @@ pub(super) struct FoundPeer {
     pub(super) name: Option<Placed<String>>,
     pub(super) endpoint: Option<Placed<Endpoint>>,
     pub(super) prefixes: Vec<Placed<IpNet>>,
+    /// Its keys, if they are in the file.
+    pub(super) manual: Option<FoundManual>,
 }
 
 impl FoundPeer {
@@ -38,6 +42,46 @@ pub(super) fn peers(findings: &Findings<'_>, peers: &[FoundPeer]) {
         line,
     });
     prefixes(findings, peers);
+    manual(findings, peers);
+}
+
+/// Numbers, files, keys and addresses that belong to one peer with manual keys only.
+fn manual(findings: &Findings<'_>, peers: &[FoundPeer]) {
+    let found = || peers.iter().filter_map(|peer| peer.manual.as_ref());
+    // One peer may use a number for both of its protocols.
+    let mut seen: BTreeMap<_, (usize, usize)> = BTreeMap::new();
+    for (owner, peer) in found().enumerate() {
+        for Placed { value: spi, span } in &peer.spis {
+            let (first, line) = *seen.entry(*spi).or_insert((owner, findings.line_of(span.start)));
+            if first != owner {
+                findings.note(span.clone(), ManualProblem::DuplicateSpi { spi: *spi, line });
+            }
+        }
+    }
+    let files = found().filter_map(|peer| peer.counter_file.as_ref());
+    unique(findings, files, |_, line| ManualProblem::DuplicateCounterFile { line }.into());
+    let alone = found().filter_map(|peer| peer.alone.as_ref());
+    unique(findings, alone, |remote, line| ManualProblem::DuplicateRemote { remote: *remote, line }.into());
+    let keys = found().flat_map(|peer| &peer.sealing);
+    unique(findings, keys, |(_, suite), line| ManualProblem::SameKey { suite: *suite, line }.into());
+}
+
+/// What `[node]` must say, which depends on the peers: a key of its own for those with which keys are agreed,
+/// addresses inside for all but those in transport mode, and a port that peers with manual keys can know.
+pub(super) fn needs(section: &Section<'_>, node: &Node, peers: &[FoundPeer]) {
+    let manual = || peers.iter().filter_map(|peer| peer.manual.as_ref());
+    let all_manual = !peers.is_empty() && manual().count() == peers.len();
+    if !all_manual {
+        section.require("private_key_file", "private_key_file = \"strait.key\"");
+    }
+    if !all_manual || manual().any(|peer| peer.is_tunnel) {
+        section.require("address", "address = [\"10.77.0.1/24\"]");
+    }
+    if node.listen.port() == 0
+        && let Some(peer) = manual().find(|peer| peer.is_udp)
+    {
+        section.note(peer.place.clone(), ManualProblem::NoListen);
+    }
 }
 
 fn unique<'p, T: Ord + 'p>(

@@ -32,7 +32,10 @@ impl Diagnostic {
         let line = &text[begin..end];
         // What spans lines is marked to the end of its first.
         let stop = floor(text, span.end).clamp(start, end);
-        let secret = matches!(problem, Problem::InlineKey);
+        let secret = matches!(problem, Problem::InlineKey)
+            || holds_key(line)
+            // Where the text breaks off nobody knows what a line is part of.
+            || (matches!(problem, Problem::Syntax { .. }) && text.lines().any(holds_key));
         Diagnostic {
             line: line_of(text, start),
             column: text[begin..start].chars().count() + 1,
@@ -54,6 +57,29 @@ impl Diagnostic {
         write!(f, "\n{:>5} | {text}", self.line)?;
         write!(f, "\n      | {:1$}{mark}", "", self.column - 1)
     }
+}
+
+/// Whether a secret key may be written in `line`: by the name in it, however misspelt, or by what looks like one.
+fn holds_key(line: &str) -> bool {
+    let name: String =
+        line.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let names =
+        |one: &str| name.match_indices(one).any(|(at, _)| !name[at + one.len()..].starts_with("file"));
+    names("keyin") || names("keyout") || (!name.contains("publickey") && line.split(is_no_digit).any(is_key))
+}
+
+/// Not a character of hex or base64.
+fn is_no_digit(c: char) -> bool {
+    !c.is_ascii_alphanumeric() && !matches!(c, '+' | '/' | '=')
+}
+
+/// Longer than any number in hex, or as mixed as 16 bytes and more are in base64.
+fn is_key(word: &str) -> bool {
+    let hex = word.strip_prefix("0x").unwrap_or(word);
+    let is_hex = hex.len() > 8 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let has = |kind: fn(&u8) -> bool| word.as_bytes().iter().any(kind);
+    let mixed = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
+    is_hex || (word.len() >= 24 && word.len().is_multiple_of(4) && mixed)
 }
 
 /// The line, counted from 1, of byte `at` of `text`.

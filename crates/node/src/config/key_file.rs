@@ -1,4 +1,4 @@
-//! The file with the private key: one line that only its owner may read.
+//! Files with a key: one line that only its owner may read.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,16 +8,22 @@ use std::path::{Path, PathBuf};
 use strait_keying::{ParseKeyError, PrivateKey};
 use zeroize::Zeroizing;
 
-/// A key file has 45 bytes; more than this is another file.
+/// A key file has some 45 bytes, at most 131 (the longest key in hex); more than this is another file.
 const FILE_MAX: usize = 1024;
 
-/// Why the private key cannot be used.
+/// Why a key cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileError {
     /// There is no such file.
     #[error("there is no key file {}; make one with `strait keygen --out {}`", path.display(), path.display())]
     Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no such file, and nothing here makes one.
+    #[error("there is no key file {}; it holds what `ip xfrm` takes as a key, or base64", path.display())]
+    NoSecret {
         /// The file.
         path: PathBuf,
     },
@@ -50,10 +56,19 @@ pub enum KeyFileError {
     Skipped,
 }
 
-/// The key in the file `path`.
+/// The private key in the file `path`.
 pub(super) fn read(path: &Path) -> Result<PrivateKey, KeyFileError> {
+    let text = read_text(path).map_err(|error| match error {
+        KeyFileError::NoSecret { path } => KeyFileError::Missing { path },
+        other => other,
+    })?;
+    text.parse().map_err(|error| KeyFileError::NotAKey { path: path.to_owned(), error })
+}
+
+/// What stands in the file `path`; nothing when it is no text.
+pub(super) fn read_text(path: &Path) -> Result<Zeroizing<String>, KeyFileError> {
     let unreadable = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => KeyFileError::Missing { path: path.to_owned() },
+        io::ErrorKind::NotFound => KeyFileError::NoSecret { path: path.to_owned() },
         _ => KeyFileError::Unreadable { path: path.to_owned(), source },
     };
     let mut file = File::open(path).map_err(unreadable)?;
@@ -71,5 +86,5 @@ pub(super) fn read(path: &Path) -> Result<PrivateKey, KeyFileError> {
         }
     }
     let text = str::from_utf8(bytes.get(..len).unwrap_or_default()).unwrap_or_default();
-    text.parse().map_err(|error| KeyFileError::NotAKey { path: path.to_owned(), error })
+    Ok(Zeroizing::new(text.to_owned()))
 }

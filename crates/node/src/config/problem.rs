@@ -1,5 +1,7 @@
 //! What can be wrong in a configuration, each with its remedy.
 
+use std::path::PathBuf;
+
 use ipnet::IpNet;
 use strait_compress::BadMethod;
 use strait_crypto::UnknownSuite;
@@ -7,6 +9,7 @@ use strait_keying::{ParseKeyError, PublicKey};
 use strait_scheduler::ParseRateError;
 
 use super::KeyFileError;
+use super::manual::ManualProblem;
 use super::value::{BadDuration, BadEndpoint, BadPorts, BadSize};
 
 /// One thing wrong with a configuration.
@@ -202,9 +205,24 @@ pub enum Problem {
         /// The protocol.
         protocol: String,
     },
-    /// The private key cannot be used.
+    /// A key in a file cannot be used.
     #[error(transparent)]
     KeyFile(#[from] KeyFileError),
+    /// A peer's manual keys.
+    #[error(transparent)]
+    Manual(#[from] ManualProblem),
+    /// Keys where others can read them.
+    #[error(
+        "the configuration holds a key and may be read by others (mode {mode:03o}); run `chmod 600 {}`, or put keys \
+         into files of their own",
+        path.display()
+    )]
+    OpenConfiguration {
+        /// The configuration.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
 }
 
 fn suggestion(nearest: Option<&str>, known: &[&str]) -> String {

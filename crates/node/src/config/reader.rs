@@ -79,6 +79,44 @@ impl<'a> Section<'a> {
         Section { name, table, span, findings }
     }
 
+    /// The one table `[name]` that `key` stands for.
+    pub(super) fn one(
+        &self,
+        key: &'static str,
+        name: &'static str,
+        known: &'static [&'static str],
+    ) -> Option<Section<'a>> {
+        let value = self.value(key)?;
+        let Some(table) = value.get_ref().as_table() else {
+            self.wrong_type(key, "a single section in brackets", value);
+            return None;
+        };
+        Some(Section::new(self.findings, name, table, value.span(), known))
+    }
+
+    /// Every table `[[name]]`.
+    pub(super) fn many(
+        &self,
+        key: &'static str,
+        name: &'static str,
+        known: &'static [&'static str],
+    ) -> Vec<Section<'a>> {
+        const WANTED: &str = "a section in double brackets, one for each";
+        let Some(value) = self.value(key) else { return Vec::new() };
+        let Some(items) = value.get_ref().as_array() else {
+            self.wrong_type(key, WANTED, value);
+            return Vec::new();
+        };
+        let section = |item: &'a Spanned<DeValue<'a>>| match item.get_ref().as_table() {
+            Some(table) => Some(Section::new(self.findings, name, table, item.span(), known)),
+            None => {
+                self.wrong_type(key, WANTED, item);
+                None
+            }
+        };
+        items.iter().filter_map(section).collect()
+    }
+
     /// Where the section begins.
     pub(super) fn span(&self) -> Range<usize> {
         self.span.clone()
@@ -196,6 +234,16 @@ impl<'a> Section<'a> {
             })
         };
         self.parsed(key, "a word in quotes", parse).map(|placed| placed.value)
+    }
+
+    /// The same, or the first of them when there is no such key.
+    pub(super) fn choice_or<T: Copy>(
+        &self,
+        key: &'static str,
+        known: &'static [&'static str],
+        meanings: &[T],
+    ) -> Option<T> {
+        if self.value(key).is_none() { meanings.first().copied() } else { self.choice(key, known, meanings) }
     }
 
     fn place<T, E: Into<Problem>>(&self, span: Range<usize>, result: Result<T, E>) -> Option<Placed<T>> {

@@ -108,6 +108,18 @@ pub enum BadEndpoint {
         /// As written.
         host: String,
     },
+    /// A port where there are none.
+    #[error("directly behind IP there are no ports; write \"{address}\"")]
+    NoPorts {
+        /// The address without it.
+        address: IpAddr,
+    },
+    /// Not an address.
+    #[error("`{given}` is not an IP address; write for example \"192.0.2.1\" or \"2001:db8::1\"")]
+    NotAnAddress {
+        /// As written.
+        given: String,
+    },
     /// An address that leads nowhere.
     #[error("{address} is nobody's address")]
     Nowhere {
@@ -132,17 +144,34 @@ impl FromStr for Endpoint {
         let number: Option<u16> = port.parse().ok().filter(|number| *number != 0);
         let number = number.ok_or_else(|| BadEndpoint::Port { port: port.to_owned() })?;
         if let Ok(address) = given.parse::<SocketAddr>() {
-            let nowhere = address.ip().is_unspecified() || address.ip().is_multicast();
-            return match nowhere {
-                true => Err(BadEndpoint::Nowhere { address: address.ip() }),
-                false => Ok(Endpoint::Address(SocketAddr::new(address.ip().to_canonical(), number))),
-            };
+            return somewhere(address.ip()).map(|ip| Endpoint::Address(SocketAddr::new(ip, number)));
         }
         match is_host_name(host) {
             true => Ok(Endpoint::Name(owned())),
             false => Err(BadEndpoint::Host { host: host.to_owned() }),
         }
     }
+}
+
+/// Reads `192.0.2.1`, `2001:db8::1`.
+pub(super) fn host(given: &str) -> Result<IpAddr, BadEndpoint> {
+    let given = given.trim();
+    let bare = given.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(given);
+    if let Ok(address) = bare.parse() {
+        return somewhere(address);
+    }
+    match given.parse::<SocketAddr>() {
+        Ok(address) => Err(BadEndpoint::NoPorts { address: address.ip() }),
+        Err(_) => Err(BadEndpoint::NotAnAddress { given: given.to_owned() }),
+    }
+}
+
+/// The address of one host, IPv4 never written as IPv6.
+fn somewhere(address: IpAddr) -> Result<IpAddr, BadEndpoint> {
+    if address.is_unspecified() || address.is_multicast() {
+        return Err(BadEndpoint::Nowhere { address });
+    }
+    Ok(address.to_canonical())
 }
 
 /// RFC 1123 section 2.1, with the underscores that people use; a name of digits only is a mistyped address.
@@ -256,6 +285,30 @@ mod tests {
             ("[ff02::1]:9", "ff02::1 is nobody's address"),
         ] {
             assert_eq!(bad.parse::<Endpoint>().unwrap_err().to_string(), why, "{bad}");
+        }
+    }
+
+    #[test]
+    fn hosts() {
+        for (text, address) in
+            [("192.0.2.1", "192.0.2.1"), ("[2001:db8::1]", "2001:db8::1"), ("::ffff:192.0.2.1", "192.0.2.1")]
+        {
+            assert_eq!(host(text).map(|address| address.to_string()), Ok(address.to_owned()));
+        }
+        for (bad, why) in [
+            ("192.0.2.1:4500", "directly behind IP there are no ports; write \"192.0.2.1\""),
+            ("[2001:db8::1]:4500", "directly behind IP there are no ports; write \"2001:db8::1\""),
+            (
+                "host.example",
+                "`host.example` is not an IP address; write for example \"192.0.2.1\" or \"2001:db8::1\"",
+            ),
+            (
+                "255.255.255.256",
+                "`255.255.255.256` is not an IP address; write for example \"192.0.2.1\" or \"2001:db8::1\"",
+            ),
+            ("::", ":: is nobody's address"),
+        ] {
+            assert_eq!(host(bad).unwrap_err().to_string(), why, "{bad}");
         }
     }
 

@@ -8,6 +8,7 @@ use strait_ipsec::{PeerId, Policies, inbound, outbound};
 use strait_keying::{Action, Event};
 
 use super::Daemon;
+use super::manual::Told;
 
 /// How often a refused handshake is logged.
 const REFUSALS_EVERY: Duration = Duration::from_secs(1);
@@ -34,7 +35,7 @@ impl Daemon {
     pub(super) fn announce_policies(&self) {
         let mut policies = Policies::new();
         for peer in &self.config.peers {
-            let Some(id) = self.roster.number(&peer.public_key) else { continue };
+            let Some(id) = self.roster.number(peer) else { continue };
             for prefix in &peer.allowed_ips {
                 policies.allow(*prefix, id);
             }
@@ -42,14 +43,22 @@ impl Daemon {
         for address in &self.config.node.address {
             policies.add_local(address.addr());
         }
+        let hosts = self.config.peers.iter().filter_map(|peer| peer.manual()?.hosts());
+        hosts.for_each(|hosts| policies.add_local(hosts.local));
         let policies = Arc::new(policies);
         self.order_out(outbound::Order::Policies(Arc::clone(&policies)));
         self.order_in(inbound::Order::Policies(policies));
         self.order_out(outbound::Order::Rules(Arc::clone(&self.rules)));
     }
 
+    /// Tells the packet threads of a peer with manual keys.
+    pub(super) fn tell(&self, told: Told) {
+        told.into.into_iter().for_each(|order| self.order_in(order));
+        told.out.into_iter().for_each(|order| self.order_out(order));
+    }
+
     // A packet thread that ended has said why, and the loop ends for it.
-    fn order_out(&self, order: outbound::Order) {
+    pub(super) fn order_out(&self, order: outbound::Order) {
         let _ = self.threads.outward.send(order);
     }
 

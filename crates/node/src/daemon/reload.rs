@@ -1,12 +1,21 @@
 //! Another configuration for a running node: only the difference is made.
 
+use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
+use strait_wire::Spi;
+
 use crate::config::{Config, ConfigError, Node, Peer};
+use crate::counter_file::{CounterFile, CounterFileError};
+use crate::direct::DirectError;
 use crate::local::Changes;
 use crate::network::{NetworkError, Plan};
 
-use super::Daemon;
+use super::manual::{self, Entry};
+use super::roster::is_same;
+use super::start::number;
+use super::{Daemon, roster};
 
 /// Why a running node keeps its configuration.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +23,21 @@ use super::Daemon;
 pub(super) enum ReloadError {
     #[error("nothing was changed: {0}")]
     Config(#[from] ConfigError),
+    #[error("nothing was changed: {0}")]
+    Counter(#[from] CounterFileError),
+    #[error("nothing was changed: {0}")]
+    Direct(#[from] DirectError),
+    #[error(
+        "nothing was changed: a session has SPI {spi} by chance; choose another, or try again in an hour"
+    )]
+    SpiTaken { spi: Spi },
+    #[error(
+        "nothing was changed: only a start can open what the first peer with `carrier = \"ip\"` needs; `strait down`, \
+         then `strait up`"
+    )]
+    NoSockets,
+    #[error("nothing was changed: the system has no random numbers: {0}")]
+    Random(#[source] io::Error),
     #[error("peers were changed, but not all addresses and routes: {0}")]
     Routes(#[from] RerouteError),
 }
@@ -32,14 +56,15 @@ impl Daemon {
     /// Reads the file again and makes what is new in it so; says what that was.
     pub(super) fn reload(&mut self) -> Result<Changes, ReloadError> {
         // The privilege to read other users' files is gone, and the key is known.
-        let mut config =
-            Config::reload(&self.path, &self.config.node.private_key_file, self.control.public())?;
+        let known = self.config.node.private_key_file.clone();
+        let mut config = Config::reload(&self.path, known.map(|file| (file, self.control.public())))?;
+        let new = self.prepare(&config)?;
         let need_restart = keep_fixed(&self.config, &mut config);
         let before = core::mem::replace(&mut self.config, config);
         if self.rules.rules() != self.config.rules.rules() {
             self.rules = Arc::new(self.config.rules.clone());
         }
-        let changes = Changes { need_restart, ..self.change_peers(&before) };
+        let changes = Changes { need_restart, ..self.change_peers(&before, new) };
         self.act();
         self.announce_policies();
         self.reroute()?;
@@ -52,43 +77,97 @@ impl Daemon {
         // Before the routes that would lead unmarked packets into the tunnel.
         if plan.mark != self.plan.mark {
             self.socket.set_mark(plan.mark).map_err(RerouteError::Mark)?;
+            let marked = self.direct.as_ref().map_or(Ok(()), |direct| direct.set_mark(plan.mark));
+            marked.map_err(RerouteError::Mark)?;
         }
         self.network.change(&plan)?;
         self.plan = plan;
         Ok(())
     }
 
-    /// New peers in, gone ones out, the others told what is new.
-    fn change_peers(&mut self, before: &Config) -> Changes {
-        let now = self.clock.now();
-        let mut changes = Changes::default();
-        // Gone ones first: a key or an address may come back with another peer.
-        for peer in &before.peers {
-            if self.config.peers.iter().any(|stays| stays.public_key == peer.public_key) {
+    /// Everything that can fail about the peers of `config` with manual keys that are new or not what they were.
+    fn prepare(&mut self, config: &Config) -> Result<New, ReloadError> {
+        let flows = manual::flows(&config.peers);
+        if self.direct.is_none() && !flows.is_empty() {
+            return Err(ReloadError::NoSockets);
+        }
+        let mut new = New::new();
+        for peer in &config.peers {
+            let Some(manual) = peer.manual() else { continue };
+            if self.config.peers.iter().any(|old| is_same(old, peer) && goes_on(old, peer)) {
                 continue;
             }
-            if let Some(id) = self.roster.strike(&peer.public_key) {
+            let held = manual.counter_file.as_deref().and_then(|path| self.manual.counter_at(path));
+            let seed = number().map_err(ReloadError::Random)?;
+            new.insert(peer.name.clone(), (manual::counter(manual, held)?, seed));
+        }
+        if let Some(spi) = self.control.set_aside(manual::spis(&config.peers)) {
+            return Err(ReloadError::SpiTaken { spi });
+        }
+        if let Some(direct) = &self.direct {
+            direct.watch(&flows)?;
+        }
+        Ok(new)
+    }
+
+    /// New peers in, gone ones out, the others told what is new.
+    fn change_peers(&mut self, before: &Config, mut new: New) -> Changes {
+        let mut changes = Changes::default();
+        let peers = self.config.peers.clone();
+        // Gone ones first: a key or an address may come back with another peer.
+        for peer in &before.peers {
+            if !peers.iter().any(|stays| is_same(stays, peer)) {
                 changes.removed.push(peer.name.clone());
-                self.control.remove_peer(id, now);
+                self.remove(peer);
             }
         }
-        for peer in &self.config.peers {
-            let old = before.peers.iter().find(|old| old.public_key == peer.public_key);
-            let entry = self.roster.enter(peer);
+        for peer in &peers {
+            let old = before.peers.iter().find(|old| is_same(old, peer));
             match old {
-                None => {
-                    changes.added.push(peer.name.clone());
-                    self.control.add_peer(entry, now);
-                }
+                None => changes.added.push(peer.name.clone()),
                 Some(old) if *old != (Peer { line: old.line, ..peer.clone() }) => {
                     changes.changed.push(peer.name.clone());
-                    self.control.update_peer(entry, now);
                 }
-                Some(_) => {}
+                Some(_) => continue,
+            }
+            match new.remove(&peer.name).filter(|_| peer.manual().is_some()) {
+                Some((counter, seed)) => {
+                    // Its associations are made anew, so it has another number.
+                    self.remove(peer);
+                    let spec = self.roster.enter(peer);
+                    self.add_manual(Entry { spec, peer: peer.clone(), counter, seed });
+                }
+                None => self.tell_again(peer),
             }
         }
         changes
     }
+
+    fn remove(&mut self, peer: &Peer) {
+        let Some(id) = self.roster.strike(peer) else { return };
+        match peer.manual() {
+            Some(_) => self.remove_manual(id),
+            None => self.control.remove_peer(id, self.clock.now()),
+        }
+    }
+
+    /// What may change without new associations.
+    fn tell_again(&mut self, peer: &Peer) {
+        let spec = self.roster.enter(peer);
+        let id = spec.id;
+        match roster::session(peer, spec) {
+            Some(entry) => self.control.update_peer(entry, self.clock.now()),
+            None => self.manual.set_keepalive(id, peer.keepalive),
+        }
+    }
+}
+
+/// The counters of peers with manual keys, and randomness for each, by the peers' names.
+type New = BTreeMap<String, (Option<CounterFile>, u64)>;
+
+/// Whether the associations of a peer with manual keys stay.
+fn goes_on(old: &Peer, new: &Peer) -> bool {
+    (&old.keys, &old.endpoint, old.mtu) == (&new.keys, &new.endpoint, new.mtu)
 }
 
 /// Puts back what is used only when a node starts; says what of it differs.

@@ -1,12 +1,14 @@
 //! What is shown of a running node.
 
+mod manual;
+
 use std::fs;
 use std::sync::atomic::Ordering;
 
 use strait_clock::Time;
 use strait_compress::Codec;
 use strait_crypto::Suite;
-use strait_ipsec::{IvMode, Payloads, PeerCounters, PeerId, Rule, RuleCounters};
+use strait_ipsec::{IvMode, Payloads, PeerCounters, Rule, RuleCounters};
 use strait_keying::AssociationStatus;
 use strait_scheduler::Rate;
 
@@ -42,7 +44,7 @@ impl Daemon {
         let node = &self.config.node;
         NodeReport {
             interface: node.interface.clone(),
-            public_key: self.control.public().to_string(),
+            public_key: self.public_key(),
             listen: self.socket.local().to_string(),
             addresses: node.address.iter().map(ToString::to_string).collect(),
             mtu: node.mtu,
@@ -57,26 +59,23 @@ impl Daemon {
     }
 
     fn peer_report(&self, peer: &Peer) -> Option<PeerReport> {
-        let id: PeerId = self.roster.number(&peer.public_key)?;
-        let counters = self.roster.counters(&peer.public_key)?;
-        let status = self.control.status(id)?;
+        let id = self.roster.number(peer)?;
+        let report = common(peer, self.roster.counters(peer)?);
         let now = self.clock.now();
+        if let Some(manual) = peer.manual() {
+            return Some(manual::report(report, manual, self.manual.get(id)?, now));
+        }
+        let status = self.control.status(id)?;
         Some(PeerReport {
-            name: peer.name.clone(),
-            public_key: peer.public_key.to_string(),
+            keys: "session".to_owned(),
+            public_key: peer.public_key().map(ToString::to_string),
             endpoint: status.endpoint.map(|endpoint| endpoint.to_string()),
             state: status.state.to_string(),
-            allowed_ips: peer.allowed_ips.iter().map(ToString::to_string).collect(),
             association: status.association.as_ref().map(|pair| association(pair, now)),
             last_handshake_seconds: status.last_handshake.map(|at| now.since(at).as_secs_f64()),
             failures: status.failures,
             rate_bits_per_second: status.rate.map(Rate::bits),
-            sent: sent(counters),
-            received: received(counters),
-            bundles: counters.out_bundles.get(),
-            blocks: counters.out_blocks.get(),
-            queued_bytes: counters.queued.load(Ordering::Relaxed),
-            inner_mtu: counters.inner_mtu.load(Ordering::Relaxed),
+            ..report
         })
     }
 
@@ -126,6 +125,29 @@ impl Daemon {
 
     fn suite_report(&self, suite: Suite) -> SuiteReport {
         SuiteReport { suite: suite.name().to_owned(), nanoseconds_per_packet: self.ranking.cost(suite) }
+    }
+}
+
+/// What is shown of any peer.
+fn common(peer: &Peer, counters: &PeerCounters) -> PeerReport {
+    PeerReport {
+        name: peer.name.clone(),
+        keys: String::new(),
+        public_key: None,
+        endpoint: None,
+        state: String::new(),
+        allowed_ips: peer.allowed_ips.iter().map(ToString::to_string).collect(),
+        association: None,
+        manual: None,
+        last_handshake_seconds: None,
+        failures: 0,
+        rate_bits_per_second: None,
+        sent: sent(counters),
+        received: received(counters),
+        bundles: counters.out_bundles.get(),
+        blocks: counters.out_blocks.get(),
+        queued_bytes: counters.queued.load(Ordering::Relaxed),
+        inner_mtu: counters.inner_mtu.load(Ordering::Relaxed),
     }
 }
 

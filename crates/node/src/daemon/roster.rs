@@ -1,68 +1,100 @@
 //! The peers of the configuration with the numbers that the packet path knows them by.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_ipsec::{PeerCounters, PeerId, PeerSpec};
 use strait_keying::{Format, PeerConfig, PublicKey, Start, Where};
 
-use crate::config::{Endpoint, Peer, PeerPayloads};
+use crate::config::{Endpoint, Peer, PeerKeys, PeerPayloads};
+
+/// What makes a peer the same one in another configuration.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Who {
+    /// It has this key.
+    Key(PublicKey),
+    /// Its keys are in the file, under this name.
+    Name(String),
+}
+
+impl Who {
+    fn is(peer: &Peer) -> Who {
+        peer.public_key().map_or_else(|| Who::Name(peer.name.clone()), |key| Who::Key(*key))
+    }
+}
+
+/// Whether `one` and `other` are what two configurations say of the same peer.
+pub(super) fn is_same(one: &Peer, other: &Peer) -> bool {
+    Who::is(one) == Who::is(other)
+}
 
 /// Who has which number; a number is never given twice.
 #[derive(Debug, Default)]
 pub(super) struct Roster {
-    known: BTreeMap<PublicKey, (PeerId, Arc<PeerCounters>)>,
+    known: BTreeMap<Who, (PeerId, Arc<PeerCounters>)>,
     last: u32,
 }
 
 impl Roster {
-    /// The peer as the keeper of keys wants it, with its number, a new one if it is new.
-    pub(super) fn enter(&mut self, peer: &Peer) -> PeerConfig {
+    /// The peer as the packet path wants it, with its number, a new one if it is new.
+    pub(super) fn enter(&mut self, peer: &Peer) -> PeerSpec {
         let last = &mut self.last;
-        let (id, counters) = self.known.entry(peer.public_key).or_insert_with(|| {
+        let (id, counters) = self.known.entry(Who::is(peer)).or_insert_with(|| {
             *last += 1;
             (PeerId(*last), Arc::default())
         });
-        let spec = PeerSpec {
+        PeerSpec {
             id: *id,
             allowed: peer.allowed_ips.clone(),
-            endpoint: None,
+            endpoint: match (&peer.keys, &peer.endpoint) {
+                (PeerKeys::Manual(_), Some(Endpoint::Address(address))) => Some(*address),
+                (PeerKeys::Manual(_), Some(Endpoint::Host(address))) => Some(SocketAddr::new(*address, 0)),
+                // The keeper of keys says where it is.
+                _ => None,
+            },
             mtu: peer.mtu,
             counters: Arc::clone(counters),
-        };
-        PeerConfig {
-            spec,
-            name: peer.name.clone(),
-            key: peer.public_key,
-            place: place(peer.endpoint.as_ref()),
-            start: Start::Eager,
-            keepalive: peer.keepalive,
-            format: match peer.payloads {
-                PeerPayloads::Strait => Format::Strait,
-                PeerPayloads::Standard => Format::Standard,
-            },
         }
     }
 
     /// Forgets a peer; says which number it had.
-    pub(super) fn strike(&mut self, key: &PublicKey) -> Option<PeerId> {
-        self.known.remove(key).map(|(id, _)| id)
+    pub(super) fn strike(&mut self, peer: &Peer) -> Option<PeerId> {
+        self.known.remove(&Who::is(peer)).map(|(id, _)| id)
     }
 
     /// The number of a peer.
-    pub(super) fn number(&self, key: &PublicKey) -> Option<PeerId> {
-        self.known.get(key).map(|(id, _)| *id)
+    pub(super) fn number(&self, peer: &Peer) -> Option<PeerId> {
+        self.known.get(&Who::is(peer)).map(|(id, _)| *id)
     }
 
     /// What was counted for a peer.
-    pub(super) fn counters(&self, key: &PublicKey) -> Option<&PeerCounters> {
-        self.known.get(key).map(|(_, counters)| &**counters)
+    pub(super) fn counters(&self, peer: &Peer) -> Option<&PeerCounters> {
+        self.known.get(&Who::is(peer)).map(|(_, counters)| &**counters)
     }
+}
+
+/// The peer as the keeper of keys wants it, if keys are to be agreed with it.
+pub(super) fn session(peer: &Peer, spec: PeerSpec) -> Option<PeerConfig> {
+    let PeerKeys::Session { public_key, payloads } = &peer.keys else { return None };
+    Some(PeerConfig {
+        spec,
+        name: peer.name.clone(),
+        key: *public_key,
+        place: place(peer.endpoint.as_ref()),
+        start: Start::Eager,
+        keepalive: peer.keepalive,
+        format: match payloads {
+            PeerPayloads::Strait => Format::Strait,
+            PeerPayloads::Standard => Format::Standard,
+        },
+    })
 }
 
 fn place(endpoint: Option<&Endpoint>) -> Where {
     match endpoint {
-        None => Where::Unknown,
+        // Without ports nobody agrees on keys.
+        None | Some(Endpoint::Host(_)) => Where::Unknown,
         Some(Endpoint::Address(address)) => Where::Address(*address),
         Some(Endpoint::Name(name)) => Where::Name(name.clone()),
     }
@@ -88,22 +120,23 @@ mod tests {
         let mut roster = Roster::default();
         let (one, other) = (peer(1, "192.0.2.1:9"), peer(2, "host.example:9"));
         let (first, second) = (roster.enter(&one), roster.enter(&other));
-        assert_ne!(first.spec.id, second.spec.id);
-        assert_eq!(roster.enter(&one).spec.id, first.spec.id);
-        assert!(Arc::ptr_eq(&roster.enter(&one).spec.counters, &first.spec.counters), "counts go on");
-        assert_eq!(roster.strike(&one.public_key), Some(first.spec.id));
-        assert_eq!((roster.number(&one.public_key), roster.strike(&one.public_key)), (None, None));
-        let again = roster.enter(&one).spec.id;
-        assert!(again != first.spec.id && again != second.spec.id);
+        assert_ne!(first.id, second.id);
+        assert_eq!(roster.enter(&one).id, first.id);
+        assert!(Arc::ptr_eq(&roster.enter(&one).counters, &first.counters), "counts go on");
+        assert_eq!(roster.strike(&one), Some(first.id));
+        assert_eq!((roster.number(&one), roster.strike(&one)), (None, None));
+        let again = roster.enter(&one).id;
+        assert!(again != first.id && again != second.id);
     }
 
     #[test]
     fn what_the_file_says_reaches_the_keeper_of_keys() {
         let mut roster = Roster::default();
-        let entry = roster.enter(&peer(1, "192.0.2.1:9"));
-        assert_eq!(entry.place, Where::Address("192.0.2.1:9".parse().unwrap()));
-        assert_eq!((entry.format, entry.start), (Format::Standard, Start::Eager));
-        assert_eq!(entry.name, entry.key.to_string(), "without a name people see the key");
-        assert_eq!(roster.enter(&peer(2, "host.example:9")).place, Where::Name("host.example:9".to_owned()));
+        let mut entry = |peer: &Peer| session(peer, roster.enter(peer)).unwrap();
+        let first = entry(&peer(1, "192.0.2.1:9"));
+        assert_eq!(first.place, Where::Address("192.0.2.1:9".parse().unwrap()));
+        assert_eq!((first.format, first.start), (Format::Standard, Start::Eager));
+        assert_eq!(first.name, first.key.to_string(), "without a name people see the key");
+        assert_eq!(entry(&peer(2, "host.example:9")).place, Where::Name("host.example:9".to_owned()));
     }
 }

@@ -9,15 +9,18 @@ use strait_compress::{Backoff, CodecSet};
 use strait_crypto::Ranking;
 use strait_ipsec::inbound::{Forwarding, UdpOffload};
 use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
-use strait_keying::{Capabilities, Control, Format, KeyExport, Settings, SetupError};
+use strait_keying::{Capabilities, Control, Format, KeyExport, PrivateKey, Settings, SetupError};
 use zeroize::Zeroizing;
 
 use super::key_log::{KeyLog, KeyLogError};
-use super::roster::Roster;
+use super::manual::{self, Entry, ManualPeers};
+use super::roster::{self, Roster};
 use super::{Daemon, Names, Threads};
 use crate::channels::{orders, to_control};
 use crate::clock::Clock;
-use crate::config::{Config, ConfigError, KeyFileError};
+use crate::config::{Config, ConfigError, DEFAULT_MTU, KeyFileError};
+use crate::counter_file::CounterFileError;
+use crate::direct::{Direct, DirectError};
 use crate::inward::Inward;
 use crate::local::{LocalError, LocalSocket};
 use crate::metrics::{Metrics, MetricsError};
@@ -55,6 +58,12 @@ pub enum StartError {
     /// The socket.
     #[error(transparent)]
     Udp(#[from] UdpError),
+    /// The sockets for packets directly behind IP.
+    #[error(transparent)]
+    Direct(#[from] DirectError),
+    /// The count of a manual key's sequence numbers.
+    #[error(transparent)]
+    Counter(#[from] CounterFileError),
     /// Addresses, routes and rules.
     #[error(transparent)]
     Network(#[from] NetworkError),
@@ -98,15 +107,20 @@ pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
     // A working directory is not this program's to keep.
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let config = Config::load(path)?;
-    let key = config.private_key()?;
+    let key = identity(&config)?;
     let clock = Clock::start();
     let ranking = measure(&clock);
     let local = LocalSocket::claim(&config.node.interface)?;
     let metrics = config.node.metrics.map(Metrics::bind).transpose()?;
     let key_log = config.node.danger_export_keys.as_deref().map(KeyLog::open).transpose()?;
+    let mut roster = Roster::default();
+    let entries = entries(&config, &mut roster)?;
     let plan = Plan::of(&config);
     let bind = || UdpSocket::bind(config.node.listen, plan.mark);
     let socket = Arc::new(patiently(bind, |error| matches!(error, UdpError::InUse { .. }))?);
+    let flows = manual::flows(&config.peers);
+    let open = || Direct::open(&flows, plan.mark).map(Arc::new);
+    let direct = (!flows.is_empty()).then(open).transpose()?;
     let open = || Tun::open(&config.node.interface);
     let tun = Arc::new(patiently(open, |error| matches!(error, TunError::Busy { .. }))?);
     let network = Network::set_up(tun.name(), &plan)?;
@@ -115,19 +129,25 @@ pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
     let mut control = Control::new(settings(&config, key, ranking, &clock)?, clock.now())?;
     let counters = Arc::new(Counters::default());
     let rules = Arc::new(config.rules.clone());
-    let threads = threads(&config, &tun, &socket, &counters, clock)?;
-    let mut roster = Roster::default();
+    let threads =
+        threads(&config, &tun, Sockets { udp: &socket, direct: direct.as_ref() }, &counters, clock)?;
+    // No session has an SPI yet.
+    let _ = control.set_aside(manual::spis(&config.peers));
     for peer in &config.peers {
-        control.add_peer(roster.enter(peer), clock.now());
+        if let Some(session) = roster::session(peer, roster.enter(peer)) {
+            control.add_peer(session, clock.now());
+        }
     }
-    let daemon = Daemon {
+    let mut daemon = Daemon {
         path: path.to_owned(),
         config,
         plan,
         clock,
         socket,
+        direct,
         ranking,
         control,
+        manual: ManualPeers::default(),
         roster,
         rules,
         counters,
@@ -138,7 +158,36 @@ pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
         outer: Vec::new(),
         network,
     };
+    for entry in entries {
+        daemon.add_manual(entry);
+    }
     Ok(Started { daemon, local, metrics })
+}
+
+/// The node's key pair; where no peer needs one, a pair that is forgotten at the end.
+fn identity(config: &Config) -> Result<PrivateKey, StartError> {
+    match config.private_key()? {
+        Some(key) => Ok(key),
+        None => Ok(PrivateKey::generate(&*seed().map_err(StartError::Runtime)?)),
+    }
+}
+
+/// The peers with manual keys, their counters opened while this process may open anybody's files.
+fn entries(config: &Config, roster: &mut Roster) -> Result<Vec<Entry>, StartError> {
+    let mut entries = Vec::new();
+    for peer in &config.peers {
+        let Some(manual) = peer.manual() else { continue };
+        let counter = manual::counter(manual, None)?;
+        let seed = number().map_err(StartError::Runtime)?;
+        entries.push(Entry { spec: roster.enter(peer), peer: peer.clone(), counter, seed });
+    }
+    Ok(entries)
+}
+
+/// Where packets of peers come from and go to.
+struct Sockets<'a> {
+    udp: &'a Arc<UdpSocket>,
+    direct: Option<&'a Arc<Direct>>,
 }
 
 /// Tries again for a moment what a killed daemon may not have let go of yet.
@@ -156,7 +205,7 @@ fn patiently<T, E>(attempt: impl Fn() -> Result<T, E>, in_use: impl Fn(&E) -> bo
 fn threads(
     config: &Config,
     tun: &Arc<Tun>,
-    socket: &Arc<UdpSocket>,
+    sockets: Sockets<'_>,
     counters: &Arc<Counters>,
     clock: Clock,
 ) -> Result<Threads, StartError> {
@@ -165,7 +214,8 @@ fn threads(
     let (inward, in_queue) = orders().map_err(StartError::Runtime)?;
     let out = Outward {
         tun: Arc::clone(tun),
-        socket: Arc::clone(socket),
+        socket: Arc::clone(sockets.udp),
+        direct: sockets.direct.map(Arc::clone),
         outbound: outbound(config, counters, &clock)?,
         orders: out_queue,
         control: control.clone(),
@@ -173,7 +223,8 @@ fn threads(
     };
     let into = Inward {
         inbound: inbound(config, tun, counters),
-        socket: Arc::clone(socket),
+        socket: Arc::clone(sockets.udp),
+        direct: sockets.direct.map(Arc::clone),
         tun: Arc::clone(tun),
         orders: in_queue,
         outward: outward.clone(),
@@ -193,7 +244,7 @@ fn measure(clock: &Clock) -> Ranking {
 
 fn settings(
     config: &Config,
-    identity: strait_keying::PrivateKey,
+    identity: PrivateKey,
     ranking: Ranking,
     clock: &Clock,
 ) -> Result<Settings, StartError> {
@@ -230,18 +281,26 @@ fn seed() -> io::Result<Zeroizing<[u8; 32]>> {
     Ok(seed)
 }
 
+/// A random number.
+pub(super) fn number() -> io::Result<u64> {
+    let mut number = [0; 8];
+    number.copy_from_slice(seed()?.get(..8).unwrap_or(&[0; 8]));
+    Ok(u64::from_ne_bytes(number))
+}
+
 fn outbound(config: &Config, counters: &Arc<Counters>, clock: &Clock) -> Result<Outbound, StartError> {
-    // Whoever asks for larger inner packets has larger outer ones.
-    let link_mtu = LINK_MTU.max(config.node.mtu.saturating_add(AROUND));
+    // Whoever asks for larger inner packets than usual has larger outer ones.
+    let link_mtu = match config.node.mtu {
+        ..=DEFAULT_MTU => LINK_MTU,
+        larger => larger.saturating_add(AROUND),
+    };
     let settings = outbound::Settings {
         up: config.link.up,
         overhead: config.link.overhead,
         link_mtu,
         forwarding: forwarding(config),
     };
-    let mut number = [0; 8];
-    number.copy_from_slice(seed().map_err(StartError::Runtime)?.get(..8).unwrap_or(&[0; 8]));
-    let chooser = Box::new(Backoff::new(u64::from_ne_bytes(number)));
+    let chooser = Box::new(Backoff::new(number().map_err(StartError::Runtime)?));
     Ok(Outbound::new(settings, chooser, Arc::clone(counters), clock.now()))
 }
 

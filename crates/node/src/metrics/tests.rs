@@ -22,7 +22,9 @@ fn rule(ports: &[&str]) -> RuleReport {
 fn peer() -> PeerReport {
     PeerReport {
         name: "site \"b\"\\\n".to_owned(),
-        public_key: "key".to_owned(),
+        keys: "session".to_owned(),
+        public_key: Some("key".to_owned()),
+        manual: None,
         endpoint: None,
         state: "up".to_owned(),
         allowed_ips: vec!["10.2.0.0/16".to_owned()],
@@ -58,7 +60,7 @@ fn report() -> Report {
     Report {
         node: NodeReport {
             interface: "strait0".to_owned(),
-            public_key: "own".to_owned(),
+            public_key: Some("own".to_owned()),
             listen: "[::]:51820".to_owned(),
             addresses: Vec::new(),
             mtu: 1420,

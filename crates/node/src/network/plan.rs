@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
 
-use crate::config::{Config, Endpoint, Table};
+use crate::config::{Config, Mode, Peer, Table};
 
 /// The mark on outer packets, and the number of the routing table, of a full tunnel when the file
 /// names none: "ST" in ASCII.
@@ -21,6 +21,8 @@ pub struct Route {
     pub destination: IpNet,
     /// The table it stands in.
     pub table: u32,
+    /// The address that the host's own packets have as their source when they take it; the kernel's choice if none.
+    pub source: Option<IpAddr>,
 }
 
 /// A policy rule for packets that do not carry `mark`, which are all but the tunnel's own.
@@ -54,8 +56,8 @@ impl Family {
 pub enum Lookup {
     /// In the main table, passing over routes whose prefix is no longer than this.
     MainBeyond(u8),
-    /// In the table with the mark's number.
-    Tunnel,
+    /// In the table with the mark's number, passing over routes whose prefix is shorter than this.
+    TunnelFrom(u8),
 }
 
 /// A kernel setting that the plan wants.
@@ -88,8 +90,9 @@ impl Plan {
     /// What `config` asks for.
     ///
     /// A route that would swallow datagrams to a peer's endpoint, a default route above all, goes to a table of
-    /// its own, which marked packets do not see; more specific routes of the main table still come first. This is
-    /// what wg-quick(8) does for default routes.
+    /// its own, which marked packets do not see. The longest prefix decides as if both tables were one, and the main
+    /// table's where two are equally long: for each length in the tunnel's table, rules ask the main table for longer
+    /// ones, then the tunnel's for none shorter. For a default route this is what wg-quick(8) does.
     #[must_use]
     pub fn of(config: &Config) -> Plan {
         Plan::around(config, &[])
@@ -108,16 +111,17 @@ impl Plan {
             let networks = config.peers.iter().flat_map(|peer| &peer.allowed_ips).chain(&config.node.address);
             plan.forward = networks.map(Family::of).collect();
         }
-        let written = config.peers.iter().filter_map(|peer| address(peer.endpoint.as_ref()?));
+        let written = config.peers.iter().filter_map(|peer| peer.endpoint.as_ref()?.ip());
         let endpoints: Vec<IpAddr> = written.chain(others.iter().copied()).collect();
-        for net in config.peers.iter().flat_map(|peer| &peer.allowed_ips) {
-            plan.route(*net, config.node.table, &endpoints);
+        for peer in &config.peers {
+            for net in &peer.allowed_ips {
+                plan.route(*net, source(peer), config.node.table, &endpoints);
+            }
         }
-        plan.guard();
         plan
     }
 
-    fn route(&mut self, destination: IpNet, table: Table, endpoints: &[IpAddr]) {
+    fn route(&mut self, destination: IpNet, source: Option<IpAddr>, table: Table, endpoints: &[IpAddr]) {
         let table = match table {
             Table::Off => return,
             Table::Number(table) => table,
@@ -125,28 +129,21 @@ impl Plan {
             Table::Auto if self.addresses.iter().any(|own| own.trunc().contains(&destination)) => return,
             Table::Auto if swallows(destination, endpoints) => {
                 let mark = *self.mark.get_or_insert(DEFAULT_MARK);
-                self.rules.insert(PolicyRule {
-                    family: Family::of(&destination),
-                    mark,
-                    lookup: Lookup::Tunnel,
-                });
+                self.rules_for(destination, mark);
                 mark
             }
             Table::Auto => MAIN_TABLE,
         };
-        self.routes.insert(Route { destination, table });
+        self.routes.insert(Route { destination, table, source });
     }
 
-    /// Before each family's way into the tunnel's table, the main table's more specific routes.
-    fn guard(&mut self) {
-        for rule in self.rules.clone() {
-            let guarded =
-                |route: &&Route| route.table == rule.mark && Family::of(&route.destination) == rule.family;
-            let shortest =
-                self.routes.iter().filter(guarded).map(|route| route.destination.prefix_len()).min();
-            let lookup = Lookup::MainBeyond(shortest.unwrap_or(0));
-            self.rules.insert(PolicyRule { lookup, ..rule });
+    /// The main table's longer routes first, then the tunnel's that are no shorter.
+    fn rules_for(&mut self, destination: IpNet, mark: u32) {
+        let (family, len) = (Family::of(&destination), destination.prefix_len());
+        if len < destination.max_prefix_len() {
+            self.rules.insert(PolicyRule { family, mark, lookup: Lookup::MainBeyond(len) });
         }
+        self.rules.insert(PolicyRule { family, mark, lookup: Lookup::TunnelFrom(len) });
     }
 
     /// The kernel settings it takes.
@@ -186,9 +183,10 @@ fn swallows(destination: IpNet, endpoints: &[IpAddr]) -> bool {
     destination.prefix_len() <= 1 || endpoints.iter().any(|endpoint| destination.contains(endpoint))
 }
 
-fn address(endpoint: &Endpoint) -> Option<IpAddr> {
-    match endpoint {
-        Endpoint::Address(address) => Some(address.ip()),
-        Endpoint::Name(_) => None,
+/// In transport mode this node is known by its address outside.
+fn source(peer: &Peer) -> Option<IpAddr> {
+    match peer.manual()?.mode {
+        Mode::Transport(hosts) => Some(hosts.local),
+        Mode::Tunnel => None,
     }
 }

@@ -17,10 +17,16 @@ pub(super) const INET6: AddressFamily = AddressFamily::Inet6;
 
 /// Who made a route or rule: a number of the range that Linux leaves to programs (`rtnetlink.h`), "S" in ASCII.
 const OURS: RouteProtocol = RouteProtocol::Other(0x53);
-/// Rules are asked in order of priority; the main table's own is 32766 (ip-rule(8)).
-const PRIORITY_MAIN: u32 = 32_700;
-/// After [`PRIORITY_MAIN`].
-const PRIORITY_TUNNEL: u32 = 32_701;
+/// Rules are asked in order of priority; ours end before the main table's own (ip-rule(8)).
+const PRIORITY_AFTER: u32 = 32_766;
+
+/// Longer prefixes first, and the main table before the tunnel's.
+const fn priority(lookup: Lookup) -> u32 {
+    match lookup {
+        Lookup::MainBeyond(len) => PRIORITY_AFTER - 2 * (len as u32 + 1),
+        Lookup::TunnelFrom(len) => PRIORITY_AFTER - 2 * (len as u32 + 1) + 1,
+    }
+}
 
 const fn family(address: IpAddr) -> AddressFamily {
     match address {
@@ -50,22 +56,27 @@ pub(super) fn route(index: u32, route: Route) -> RouteMessage {
     message.header.protocol = OURS;
     message.header.scope = if address.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
     message.header.kind = RouteType::Unicast;
-    let destination = match address {
-        IpAddr::V4(address) => RouteAddress::Inet(address),
-        IpAddr::V6(address) => RouteAddress::Inet6(address),
-    };
     message.attributes = vec![
-        RouteAttribute::Destination(destination),
+        RouteAttribute::Destination(in_route(address)),
         RouteAttribute::Oif(index),
         RouteAttribute::Table(route.table),
     ];
+    message.attributes.extend(route.source.map(|source| RouteAttribute::PrefSource(in_route(source))));
     message
 }
 
+const fn in_route(address: IpAddr) -> RouteAddress {
+    match address {
+        IpAddr::V4(address) => RouteAddress::Inet(address),
+        IpAddr::V6(address) => RouteAddress::Inet6(address),
+    }
+}
+
 pub(super) fn rule(rule: PolicyRule) -> RuleMessage {
-    let (table, priority) = match rule.lookup {
-        Lookup::MainBeyond(_) => (MAIN_TABLE, PRIORITY_MAIN),
-        Lookup::Tunnel => (rule.mark, PRIORITY_TUNNEL),
+    // What is no longer than this is passed over.
+    let (table, passed_over) = match rule.lookup {
+        Lookup::MainBeyond(len) => (MAIN_TABLE, Some(len)),
+        Lookup::TunnelFrom(len) => (rule.mark, len.checked_sub(1)),
     };
     let mut message = RuleMessage::default();
     message.header.family = match rule.family {
@@ -78,11 +89,11 @@ pub(super) fn rule(rule: PolicyRule) -> RuleMessage {
     message.attributes = vec![
         RuleAttribute::FwMark(rule.mark),
         RuleAttribute::Table(table),
-        RuleAttribute::Priority(priority),
+        RuleAttribute::Priority(priority(rule.lookup)),
         RuleAttribute::Protocol(OURS),
     ];
-    if let Lookup::MainBeyond(prefix) = rule.lookup {
-        message.attributes.push(RuleAttribute::SuppressPrefixLen(prefix.into()));
+    if let Some(len) = passed_over {
+        message.attributes.push(RuleAttribute::SuppressPrefixLen(len.into()));
     }
     message
 }

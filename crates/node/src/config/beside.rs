@@ -1,0 +1,92 @@
+//! What a configuration is read beside: the files it names, and who may read the file itself.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use strait_keying::PublicKey;
+use zeroize::Zeroizing;
+
+use super::problem::Problem;
+use super::reader::Section;
+use super::{KeyFileError, key_file};
+
+/// The files around a configuration.
+pub(super) trait Files {
+    /// The public half of the private key in a file.
+    fn own_key(&self, path: &Path) -> Result<PublicKey, KeyFileError>;
+    /// A manual key as it is written in a file.
+    fn key_text(&self, path: &Path) -> Result<Zeroizing<String>, KeyFileError>;
+    /// The permission bits of the configuration itself, if others than its owner may read it.
+    fn open_mode(&self) -> Option<u32>;
+}
+
+/// The files there are.
+pub(super) struct OnDisk {
+    /// Permission bits of the configuration.
+    pub(super) mode: u32,
+    /// A private key that is known already, and is not read again.
+    pub(super) known: Option<(PathBuf, PublicKey)>,
+}
+
+impl Files for OnDisk {
+    fn own_key(&self, path: &Path) -> Result<PublicKey, KeyFileError> {
+        match &self.known {
+            Some((known, key)) if known == path => Ok(*key),
+            _ => key_file::read(path).map(|key| key.public()),
+        }
+    }
+
+    fn key_text(&self, path: &Path) -> Result<Zeroizing<String>, KeyFileError> {
+        key_file::read_text(path)
+    }
+
+    fn open_mode(&self) -> Option<u32> {
+        (self.mode & 0o077 != 0).then_some(self.mode & 0o777)
+    }
+}
+
+/// Only a text is there, which is in nobody's file.
+pub(super) struct Nothing;
+
+impl Files for Nothing {
+    fn own_key(&self, _: &Path) -> Result<PublicKey, KeyFileError> {
+        Err(KeyFileError::Skipped)
+    }
+
+    fn key_text(&self, _: &Path) -> Result<Zeroizing<String>, KeyFileError> {
+        Err(KeyFileError::Skipped)
+    }
+
+    fn open_mode(&self) -> Option<u32> {
+        None
+    }
+}
+
+/// Where a configuration is, and what is beside it.
+pub(super) struct Beside<'a> {
+    origin: &'a Path,
+    pub(super) files: &'a dyn Files,
+    /// Whether it was said that others may read the keys in it.
+    told: Cell<bool>,
+}
+
+impl<'a> Beside<'a> {
+    pub(super) const fn new(origin: &'a Path, files: &'a dyn Files) -> Beside<'a> {
+        Beside { origin, files, told: Cell::new(false) }
+    }
+
+    /// A file's name, which counts from the configuration's folder.
+    pub(super) fn path(&self, text: &str) -> PathBuf {
+        self.origin.parent().unwrap_or(Path::new("")).join(text)
+    }
+
+    /// A key stands in the configuration itself, at `span`: once, others must not be able to read it.
+    pub(super) fn holds_key(&self, section: &Section<'_>, span: Range<usize>) {
+        if let Some(mode) = self.files.open_mode()
+            && !self.told.replace(true)
+        {
+            section.note(span, Problem::OpenConfiguration { path: self.origin.to_owned(), mode });
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! `[[peer]]`: whom a node talks to.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use ipnet::IpNet;
+use strait_keying::PublicKey;
+
+use super::beside::Beside;
+use super::checks::FoundPeer;
+use super::manual::{self, Manual, ManualProblem};
+use super::reader::{Placed, Section};
+use super::sections::{span, words};
+use super::value;
+
+pub(super) const KEYS: &[&str] =
+    &["name", "public_key", "endpoint", "allowed_ips", "keepalive", "mtu", "payloads", "manual"];
+
+/// Every IPv4 host takes packets of this size (RFC 791 section 3.1).
+const LEAST_PATH_MTU: u16 = 576;
+/// Longest keepalive, as in WireGuard.
+const MOST_KEEPALIVE: Duration = Duration::from_secs(65_535);
+
+/// `[[peer]]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Peer {
+    /// What people call it; its public key when the file gives no name.
+    pub name: String,
+    /// Where the keys for it come from.
+    pub keys: PeerKeys,
+    /// Where it is reached, if that is known.
+    pub endpoint: Option<Endpoint>,
+    /// Inner addresses that are its own, without host bits.
+    pub allowed_ips: Vec<IpNet>,
+    /// Longest silence towards it.
+    pub keepalive: Option<Duration>,
+    /// Largest outer packet on the path to it.
+    pub mtu: Option<u16>,
+    /// Where in the file it is described.
+    pub line: usize,
+}
+
+/// Where the keys for a peer come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PeerKeys {
+    /// They are agreed with whoever has this public key.
+    Session {
+        /// Who it is.
+        public_key: PublicKey,
+        /// What it understands.
+        payloads: PeerPayloads,
+    },
+    /// They are in the file.
+    Manual(Box<Manual>),
+}
+
+/// What a peer understands inside ESP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerPayloads {
+    /// Bundles and blocks.
+    Strait,
+    /// Raw packets and IPComp.
+    Standard,
+}
+
+/// Where a peer is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// At an address and port.
+    Address(SocketAddr),
+    /// At whatever address this name has, `host:port`.
+    Name(String),
+    /// At an address, directly behind IP.
+    Host(IpAddr),
+}
+
+impl Endpoint {
+    /// The address, if it is known before a name is looked up.
+    #[must_use]
+    pub const fn ip(&self) -> Option<IpAddr> {
+        match self {
+            Endpoint::Address(address) => Some(address.ip()),
+            Endpoint::Host(address) => Some(*address),
+            Endpoint::Name(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Address(address) => address.fmt(f),
+            Endpoint::Name(name) => f.write_str(name),
+            Endpoint::Host(address) => address.fmt(f),
+        }
+    }
+}
+
+impl Peer {
+    /// Who the peer is, if it proves that by a key pair.
+    #[must_use]
+    pub const fn public_key(&self) -> Option<&PublicKey> {
+        match &self.keys {
+            PeerKeys::Session { public_key, .. } => Some(public_key),
+            PeerKeys::Manual(_) => None,
+        }
+    }
+
+    /// What protects the traffic with it, if its keys are in the file.
+    #[must_use]
+    pub const fn manual(&self) -> Option<&Manual> {
+        match &self.keys {
+            PeerKeys::Session { .. } => None,
+            PeerKeys::Manual(manual) => Some(manual),
+        }
+    }
+}
+
+/// What every kind of peer has.
+struct Common {
+    name: Option<Placed<String>>,
+    prefixes: Vec<Placed<IpNet>>,
+    keepalive: Option<Duration>,
+    mtu: Option<u16>,
+}
+
+pub(super) fn read(section: &Section<'_>, beside: &Beside<'_>) -> FoundPeer {
+    let prefixes = section.list("allowed_ips", "a list of networks, as [\"10.77.0.2/32\"]", value::network);
+    let truncate = |Placed { value, span }: Placed<IpNet>| Placed { value: value.trunc(), span };
+    let common = Common {
+        name: section.parsed("name", "a name in quotes", |text| words("name", text)),
+        prefixes: prefixes.into_iter().map(truncate).collect(),
+        keepalive: span(section, "keepalive", Duration::from_secs(1), MOST_KEEPALIVE, ["1s", "65535s"]),
+        mtu: section.short("mtu", LEAST_PATH_MTU..=u16::MAX),
+    };
+    if section.value("manual").is_some() { manual(section, common, beside) } else { session(section, common) }
+}
+
+/// A peer with which keys are agreed.
+fn session(section: &Section<'_>, common: Common) -> FoundPeer {
+    section.require("public_key", "public_key = \"AAAA...=\" as `strait pubkey` prints it");
+    section.require("allowed_ips", "allowed_ips = [\"10.77.0.2/32\"]");
+    let key = section.parsed("public_key", "a public key in quotes", str::parse::<PublicKey>);
+    let endpoint = section.parsed("endpoint", "a host with a port in quotes", str::parse::<Endpoint>);
+    let kinds = [PeerPayloads::Strait, PeerPayloads::Standard];
+    let payloads =
+        section.choice("payloads", &["strait", "standard"], &kinds).unwrap_or(PeerPayloads::Strait);
+    let peer = key.as_ref().map(|key| {
+        let keys = PeerKeys::Session { public_key: key.value, payloads };
+        let name = common.name.as_ref().map_or_else(|| key.value.to_string(), |name| name.value.clone());
+        common.peer(name, keys, endpoint.as_ref(), section)
+    });
+    let Common { name, prefixes, .. } = common;
+    FoundPeer { peer, key, name, endpoint, prefixes, manual: None }
+}
+
+/// A peer whose keys are in the file.
+fn manual(section: &Section<'_>, mut common: Common, beside: &Beside<'_>) -> FoundPeer {
+    section.require("name", "name = \"gateway\"");
+    let mut found = manual::read(section, beside);
+    let no_use = |key, why| {
+        if let Some(value) = section.value(key) {
+            section.note(value.span(), ManualProblem::NoUse { key, why });
+        }
+    };
+    if let Some(value) = section.value("public_key") {
+        section.note(value.span(), ManualProblem::TwoKindsOfKeys);
+    }
+    no_use("payloads", "what is inside is said in [peer.manual]");
+    if !found.is_udp {
+        no_use("keepalive", "it is for NATs, which `carrier = \"ip\"` does not pass");
+    }
+    if found.is_tunnel {
+        section.require("allowed_ips", "allowed_ips = [\"10.77.0.2/32\"]");
+    } else if let Some(hosts) = found.manual.as_ref().and_then(Manual::hosts) {
+        common.prefixes = vec![remote(section, &common.prefixes, hosts.remote)];
+    }
+    let keys = found.manual.take().map(|manual| PeerKeys::Manual(Box::new(manual)));
+    let peer = keys
+        .zip(common.name.as_ref())
+        .map(|(keys, name)| common.peer(name.value.clone(), keys, found.endpoint.as_ref(), section));
+    let Common { name, prefixes, .. } = common;
+    FoundPeer { peer, key: None, name, endpoint: None, prefixes, manual: Some(found) }
+}
+
+/// The one address of a peer in transport mode, whatever was written, so that no other peer can have it.
+fn remote(section: &Section<'_>, written: &[Placed<IpNet>], remote: IpAddr) -> Placed<IpNet> {
+    let value = IpNet::from(remote);
+    for Placed { span, .. } in written.iter().filter(|prefix| prefix.value != value) {
+        section.note(span.clone(), ManualProblem::TransportNetworks { remote });
+    }
+    let span = written.first().map_or(section.span(), |prefix| prefix.span.clone());
+    Placed { value, span }
+}
+
+impl Common {
+    fn peer(
+        &self,
+        name: String,
+        keys: PeerKeys,
+        endpoint: Option<&Placed<Endpoint>>,
+        section: &Section<'_>,
+    ) -> Peer {
+        let mut allowed_ips: Vec<_> = self.prefixes.iter().map(|prefix| prefix.value).collect();
+        allowed_ips.sort_unstable();
+        allowed_ips.dedup();
+        Peer {
+            name,
+            keys,
+            endpoint: endpoint.map(|endpoint| endpoint.value.clone()),
+            allowed_ips,
+            keepalive: self.keepalive,
+            mtu: self.mtu,
+            line: section.line(),
+        }
+    }
+}

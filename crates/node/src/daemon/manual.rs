@@ -1,0 +1,251 @@
+//! Peers whose keys are in the file: their associations are there from the start and never replaced, and their
+//! sequence numbers outlive the node.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use strait_clock::Time;
+use strait_ipsec::{InboundSa, Notice, OutboundSa, PeerId, PeerSpec, SaSpec, Usage, inbound, outbound};
+use strait_keying::manual::Identity;
+use strait_scheduler::Rate;
+use strait_wire::{Protocol, Spi};
+
+use super::Daemon;
+use crate::config::{Carrier, Inside, Manual, Mode, Peer};
+use crate::counter_file::{CounterFile, CounterFileError};
+use crate::direct::Flow;
+
+/// How often counters are looked at: far more often than half of the numbers in reserve can be used up.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What the packet threads are told of a peer, one list for each.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) out: Vec<outbound::Order>,
+    pub(super) into: Vec<inbound::Order>,
+}
+
+/// A peer whose keys are in the file.
+#[derive(Debug)]
+pub(super) struct ManualPeer {
+    name: String,
+    pub(super) endpoint: Option<SocketAddr>,
+    pub(super) rate: Option<Rate>,
+    pub(super) inbound: Arc<Usage>,
+    pub(super) outbound: Arc<Usage>,
+    pub(super) is_used_up: bool,
+    counter: Option<CounterFile>,
+    keepalive: Option<Duration>,
+    /// When something was last sent to keep a NAT's binding alive.
+    kept_alive: Time,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct ManualPeers {
+    known: BTreeMap<PeerId, ManualPeer>,
+    look_at: Option<Time>,
+}
+
+impl Daemon {
+    /// Puts a peer with manual keys in use; what it gets from the link is all that the link has.
+    pub(super) fn add_manual(&mut self, entry: Entry) {
+        let told = self.manual.add(entry, self.config.link.up, self.clock.now());
+        self.tell(told);
+    }
+
+    /// Takes one out of use.
+    pub(super) fn remove_manual(&mut self, id: PeerId) {
+        let told = self.manual.remove(id);
+        self.tell(told);
+    }
+}
+
+impl ManualPeers {
+    /// Puts a peer in use; says what the packet threads have to be told.
+    pub(super) fn add(&mut self, entry: Entry, rate: Option<Rate>, now: Time) -> Told {
+        let Entry { spec, peer, counter, seed } = entry;
+        let Some(manual) = peer.manual() else { return Told::default() };
+        let id = spec.id;
+        let outbound = OutboundSa::new(&manual.outbound(id, seed));
+        let outbound = match &counter {
+            Some(counter) => outbound.within(counter.reserve()),
+            None => outbound,
+        };
+        let inbound = InboundSa::new(&manual.inbound(id));
+        let known = ManualPeer {
+            name: peer.name.clone(),
+            endpoint: spec.endpoint,
+            rate,
+            inbound: inbound.usage(),
+            outbound: outbound.usage(),
+            is_used_up: false,
+            counter,
+            keepalive: peer.keepalive,
+            kept_alive: now,
+        };
+        self.known.insert(id, known);
+        self.look_at.get_or_insert(now + LOOK_EVERY);
+        let into = vec![
+            inbound::Order::AddPeer(id, Arc::clone(&spec.counters)),
+            inbound::Order::Install(Box::new(inbound)),
+        ];
+        let out = vec![
+            outbound::Order::AddPeer(Box::new(spec)),
+            outbound::Order::Rate(id, rate),
+            outbound::Order::Install(Box::new(outbound)),
+        ];
+        Told { out, into }
+    }
+
+    /// Takes a peer out of use.
+    pub(super) fn remove(&mut self, id: PeerId) -> Told {
+        if self.known.remove(&id).is_none() {
+            return Told::default();
+        }
+        if self.known.is_empty() {
+            self.look_at = None;
+        }
+        Told { out: vec![outbound::Order::RemovePeer(id)], into: vec![inbound::Order::RemovePeer(id)] }
+    }
+
+    /// Another keepalive.
+    pub(super) fn set_keepalive(&mut self, id: PeerId, keepalive: Option<Duration>) {
+        if let Some(peer) = self.known.get_mut(&id) {
+            peer.keepalive = keepalive;
+        }
+    }
+
+    pub(super) fn get(&self, id: PeerId) -> Option<&ManualPeer> {
+        self.known.get(&id)
+    }
+
+    /// The counter that is kept in the file at `path` now.
+    pub(super) fn counter_at(&self, path: &Path) -> Option<&CounterFile> {
+        self.known.values().filter_map(|peer| peer.counter.as_ref()).find(|counter| counter.path() == path)
+    }
+
+    /// Takes a notice about one of them, and gives back any other.
+    pub(super) fn notice(&mut self, notice: Notice) -> Option<Notice> {
+        let about = match notice {
+            Notice::NeedsSa(id)
+            | Notice::Confirmed(id, _)
+            | Notice::Moved(id, _)
+            | Notice::Exhausted(id, _)
+            | Notice::InnerMtu(id, _) => id,
+            Notice::UnknownSpi(..) => return Some(notice),
+        };
+        let Some(peer) = self.known.get_mut(&about) else { return Some(notice) };
+        let name = peer.name.as_str();
+        match notice {
+            Notice::Confirmed(_, spi) => tracing::info!(peer = name, %spi, "first packet from the peer"),
+            Notice::Moved(_, to) => {
+                tracing::info!(peer = name, "peer is now at {to}");
+                peer.endpoint = Some(to);
+            }
+            Notice::Exhausted(_, spi) => {
+                peer.is_used_up = true;
+                tracing::error!(
+                    peer = name,
+                    %spi,
+                    "all sequence numbers are used up and nothing is sent any more; make new keys for both ends"
+                );
+            }
+            Notice::NeedsSa(_) | Notice::InnerMtu(..) | Notice::UnknownSpi(..) => {}
+        }
+        None
+    }
+
+    /// When [`ManualPeers::look`] wants to be called next.
+    pub(super) const fn poll_timeout(&self) -> Option<Time> {
+        self.look_at
+    }
+
+    /// Reserves numbers where they run low; says who needs a NAT keepalive.
+    pub(super) fn look(&mut self, now: Time) -> Vec<outbound::Order> {
+        if self.look_at.is_none_or(|at| now < at) {
+            return Vec::new();
+        }
+        self.look_at = Some(now + LOOK_EVERY);
+        self.known.iter_mut().filter_map(|(id, peer)| peer.look(*id, now)).collect()
+    }
+
+    /// Notes where the numbers ended, once the packet threads have.
+    pub(super) fn end(self) {
+        for peer in self.known.into_values() {
+            if let Some(Err(error)) = peer.counter.map(CounterFile::close) {
+                tracing::warn!(peer = peer.name, "some sequence numbers will be passed over: {error}");
+            }
+        }
+    }
+}
+
+impl ManualPeer {
+    /// The number of the last packet sent.
+    pub(super) fn last_number(&self) -> u64 {
+        let sealed = self.outbound.packets();
+        self.counter.as_ref().map_or(sealed, |counter| counter.used(sealed))
+    }
+
+    fn look(&mut self, id: PeerId, now: Time) -> Option<outbound::Order> {
+        if let Some(Err(error)) = self.counter.as_mut().map(|counter| counter.keep(self.outbound.packets())) {
+            tracing::error!(peer = self.name, "no more than the numbers in reserve can be used: {error}");
+        }
+        let sent = self.outbound.last().unwrap_or(Time::ZERO).max(self.kept_alive);
+        let is_due = self.keepalive.is_some_and(|silence| sent + silence <= now);
+        is_due.then(|| {
+            self.kept_alive = now;
+            outbound::Order::Keepalive(id)
+        })
+    }
+}
+
+/// A peer with everything that can fail done.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) spec: PeerSpec,
+    pub(super) peer: Peer,
+    pub(super) counter: Option<CounterFile>,
+    pub(super) seed: u64,
+}
+
+/// Opens the counter of `manual`, or takes it over from `held`, which uses the same file.
+pub(super) fn counter(
+    manual: &Manual,
+    held: Option<&CounterFile>,
+) -> Result<Option<CounterFile>, CounterFileError> {
+    let Some(path) = &manual.counter_file else { return Ok(None) };
+    // Only its keys and numbers are looked at, and they are the same whoever the peer is.
+    let outbound: SaSpec = manual.outbound(PeerId(0), 0);
+    let identity = Identity::of(&outbound);
+    match held {
+        Some(held) => held.again(identity, manual.sequence),
+        None => CounterFile::open(path, identity, manual.sequence),
+    }
+    .map(Some)
+}
+
+/// The SPIs that `peers` are received with.
+pub(super) fn spis(peers: &[Peer]) -> BTreeSet<Spi> {
+    peers.iter().filter_map(|peer| Some(peer.manual()?.spi()?.inbound)).collect()
+}
+
+/// What peers directly behind IP send; nothing when there are none.
+pub(super) fn flows(peers: &[Peer]) -> Vec<Flow> {
+    peers.iter().filter_map(|peer| flow(peer.manual()?)).collect()
+}
+
+fn flow(manual: &Manual) -> Option<Flow> {
+    let Carrier::Ip(hosts) = manual.carrier else { return None };
+    let protocols = match (&manual.ah, &manual.esp, manual.inside, manual.mode) {
+        (Some(_), ..) => vec![Protocol::AH],
+        (None, Some(_), ..) => vec![Protocol::ESP],
+        // What did not shrink comes as it is (RFC 3173 section 2.2): in transport mode to the host itself.
+        (None, None, Inside::Ipcomp { .. }, Mode::Transport(_)) => vec![Protocol::IPCOMP],
+        (None, None, ..) => vec![Protocol::IPCOMP, Protocol::IPIP, Protocol::IPV6],
+    };
+    Some(Flow { from: hosts.remote, to: hosts.local, protocols })
+}

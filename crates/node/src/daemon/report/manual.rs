@@ -1,0 +1,37 @@
+//! What is shown of a peer with manual keys.
+
+use strait_clock::Time;
+use strait_scheduler::Rate;
+
+use crate::config::{Carrier, Manual};
+use crate::daemon::manual::ManualPeer;
+use crate::report::{ManualReport, PeerReport};
+
+/// `report` with what concerns manual keys.
+pub(super) fn report(report: PeerReport, manual: &Manual, peer: &ManualPeer, now: Time) -> PeerReport {
+    PeerReport {
+        keys: "manual".to_owned(),
+        endpoint: peer.endpoint.map(|endpoint| match manual.carrier {
+            Carrier::Udp => endpoint.to_string(),
+            Carrier::Ip(_) => endpoint.ip().to_string(),
+        }),
+        state: if peer.is_used_up { "used-up" } else { "up" }.to_owned(),
+        rate_bits_per_second: peer.rate.map(Rate::bits),
+        manual: Some(pair(manual, peer, now)),
+        ..report
+    }
+}
+
+fn pair(manual: &Manual, peer: &ManualPeer, now: Time) -> ManualReport {
+    let ago = |at: Time| now.since(at).as_secs_f64();
+    ManualReport {
+        last_number: peer.last_number(),
+        in_packets: peer.inbound.packets(),
+        in_bytes: peer.inbound.bytes(),
+        out_packets: peer.outbound.packets(),
+        out_bytes: peer.outbound.bytes(),
+        last_received_seconds: peer.inbound.last().map(ago),
+        last_sent_seconds: peer.outbound.last().map(ago),
+        ..ManualReport::of(manual)
+    }
+}

@@ -1,0 +1,264 @@
+//! Packets directly behind IP, without UDP: AH, ESP and IPComp as protocols 51, 50 and 108.
+//!
+//! They are sent whole, with the header that the packet path made, and received before the kernel puts fragments
+//! together or takes extension headers off, since that is what an integrity check may cover.
+
+mod apart;
+mod filter;
+mod program;
+mod socket;
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use strait_wire::{Protocol, ip};
+
+use crate::poll::{PollFd, wait};
+
+pub use filter::Flow;
+use filter::Look;
+
+/// Protocols that are answered here and not by the kernel.
+const OWNED: [Protocol; 5] = [Protocol::ESP, Protocol::AH, Protocol::IPCOMP, Protocol::IPIP, Protocol::IPV6];
+/// The largest IP packet without a jumbo payload: IPv6's header and what its length field can say.
+const PACKET_MAX: usize = 40 + 65_535;
+/// How long a packet in the middle of a train waits for room in the socket's buffer.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Why there are no such sockets.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DirectError {
+    /// They take a capability.
+    #[error(
+        "packets directly behind IP may not be sent and received without CAP_NET_RAW; run as root, or use \
+         `carrier = \"udp\"` if the peer can"
+    )]
+    Unprivileged,
+    /// `fwmark` takes a capability.
+    #[error("fwmark {mark:#x} may not be set without CAP_NET_ADMIN; run as root or leave 'fwmark' out")]
+    Mark {
+        /// What was asked for.
+        mark: u32,
+    },
+    /// Anything else.
+    #[error("cannot {step}: {source}")]
+    Io {
+        /// What was tried.
+        step: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Where packets are received, and taken apart.
+#[derive(Debug)]
+pub struct Buffer {
+    bytes: Box<[u8]>,
+    room: Box<[u8]>,
+}
+
+impl Buffer {
+    /// Room for the largest packet.
+    #[must_use]
+    pub fn new() -> Buffer {
+        let zeros = |len| vec![0; len].into_boxed_slice();
+        Buffer { bytes: zeros(PACKET_MAX), room: zeros(PACKET_MAX) }
+    }
+}
+
+impl Default for Buffer {
+    fn default() -> Buffer {
+        Buffer::new()
+    }
+}
+
+/// The sockets for one version of IP.
+#[derive(Debug)]
+struct Sockets {
+    sender: OwnedFd,
+    tap: OwnedFd,
+    /// Held for what they keep the kernel from.
+    _owners: Vec<OwnedFd>,
+}
+
+/// The sockets for packets directly behind IP.
+#[derive(Debug)]
+pub struct Direct {
+    v4: Sockets,
+    /// None where the system has no IPv6.
+    v6: Option<Sockets>,
+}
+
+impl Direct {
+    /// Opens them, deaf to all but `flows`; every packet sent carries `mark` for policy routing, if there is one.
+    ///
+    /// # Errors
+    /// [`DirectError`] with the remedy.
+    pub fn open(flows: &[Flow], mark: Option<u32>) -> Result<Direct, DirectError> {
+        let direct = Direct {
+            v4: Sockets::open(ip::Version::V4)?,
+            v6: match Sockets::open(ip::Version::V6) {
+                Err(DirectError::Io { source, .. }) if source.raw_os_error() == Some(libc::EAFNOSUPPORT) => {
+                    None
+                }
+                opened => Some(opened?),
+            },
+        };
+        if let Some(mark) = mark {
+            direct.set_mark(Some(mark)).map_err(|_| DirectError::Mark { mark })?;
+        }
+        direct.watch(flows)?;
+        Ok(direct)
+    }
+
+    /// Receives `flows` from now on, and nothing else of the host's traffic; of more peers than the kernel has room to
+    /// tell apart, all that has their protocols.
+    ///
+    /// # Errors
+    /// [`DirectError::Io`] when the kernel takes no filter at all.
+    pub fn watch(&self, flows: &[Flow]) -> Result<(), DirectError> {
+        for (version, sockets) in self.sockets() {
+            let exact = sockets.filter(version, flows, Look::Exact);
+            exact
+                .or_else(|_| sockets.filter(version, flows, Look::Coarse))
+                .map_err(failed("set the packet filter"))?;
+        }
+        Ok(())
+    }
+
+    /// Marks everything that is sent from now on, or nothing, for policy routing.
+    ///
+    /// # Errors
+    /// EPERM without CAP_NET_ADMIN.
+    pub fn set_mark(&self, mark: Option<u32>) -> io::Result<()> {
+        self.sockets().try_for_each(|(_, sockets)| socket::mark(&sockets.sender, mark.unwrap_or(0)))
+    }
+
+    /// Sends `bytes` as packets of `segment` bytes each (the last may be shorter) towards `to`.
+    ///
+    /// # Errors
+    /// `WouldBlock` when the socket's buffer is full and nothing was sent. EMSGSIZE (see
+    /// [`crate::udp::is_too_big`]) when a packet does not fit the path's first interface. Anything else as
+    /// `sendmmsg(2)`.
+    pub fn send_train(&self, to: IpAddr, segment: usize, bytes: &[u8]) -> io::Result<()> {
+        let sockets =
+            self.of(version_of(to)).ok_or_else(|| io::Error::from_raw_os_error(libc::EAFNOSUPPORT))?;
+        let segment = segment.max(1);
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match socket::send(&sockets.sender, to, rest.chunks(segment)) {
+                Ok(sent) => rest = rest.get(sent * segment..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && rest.len() < bytes.len() => {
+                    sockets.wait_writable(PATIENCE)?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// What is readable when packets of `version` have come; nothing where the system has no such packets.
+    #[must_use]
+    pub fn tap(&self, version: ip::Version) -> Option<BorrowedFd<'_>> {
+        self.of(version).map(|sockets| sockets.tap.as_fd())
+    }
+
+    /// Waits until a packet can be sent to `to`.
+    ///
+    /// # Errors
+    /// As `ppoll(2)`; `TimedOut`.
+    pub fn wait_writable(&self, to: IpAddr, patience: Duration) -> io::Result<()> {
+        self.of(version_of(to)).map_or(Ok(()), |sockets| sockets.wait_writable(patience))
+    }
+
+    /// Gives `each` the next packet of `version`, or several that a driver joined, one after the other.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is none; anything else as `recv(2)`.
+    pub fn receive(
+        &self,
+        version: ip::Version,
+        buffer: &mut Buffer,
+        mut each: impl FnMut(&mut [u8]),
+    ) -> io::Result<()> {
+        let sockets = self.of(version).ok_or(io::ErrorKind::WouldBlock)?;
+        let Buffer { bytes, room } = buffer;
+        let taken = loop {
+            // More than an IP packet can have is passed over.
+            let taken = socket::receive(&sockets.tap, bytes)?;
+            if taken.len <= bytes.len() {
+                break taken;
+            }
+        };
+        let packet = bytes.get_mut(..taken.len).unwrap_or_default();
+        if !taken.unfinished {
+            each(packet);
+        } else if apart::apart(packet, room, each).is_err() {
+            tracing::debug!(len = taken.len, "joined packets that are not IP in IP");
+        }
+        Ok(())
+    }
+
+    fn of(&self, version: ip::Version) -> Option<&Sockets> {
+        match version {
+            ip::Version::V4 => Some(&self.v4),
+            ip::Version::V6 => self.v6.as_ref(),
+        }
+    }
+
+    fn sockets(&self) -> impl Iterator<Item = (ip::Version, &Sockets)> {
+        [(ip::Version::V4, Some(&self.v4)), (ip::Version::V6, self.v6.as_ref())]
+            .into_iter()
+            .filter_map(|(version, sockets)| Some((version, sockets?)))
+    }
+}
+
+impl Sockets {
+    fn open(version: ip::Version) -> Result<Sockets, DirectError> {
+        let (domain, ethertype) = match version {
+            ip::Version::V4 => (libc::AF_INET, libc::ETH_P_IP),
+            ip::Version::V6 => (libc::AF_INET6, libc::ETH_P_IPV6),
+        };
+        let nothing = filter::program(version, &[], Look::Coarse).unwrap_or_default();
+        let owner = |protocol: Protocol| socket::owner(domain, protocol.0, &nothing);
+        let owners: io::Result<Vec<OwnedFd>> = OWNED.into_iter().map(owner).collect();
+        Ok(Sockets {
+            sender: socket::sender(domain).map_err(failed("open a raw socket"))?,
+            _owners: owners.map_err(failed("open a raw socket"))?,
+            tap: socket::tap(ethertype, &nothing).map_err(failed("open a packet socket"))?,
+        })
+    }
+
+    fn filter(&self, version: ip::Version, flows: &[Flow], look: Look) -> io::Result<()> {
+        // Too many steps; where there is no room for them (sysctl `net.core.optmem_max`) the kernel says so.
+        let program = filter::program(version, flows, look).ok_or(io::ErrorKind::StorageFull)?;
+        socket::attach(&self.tap, &program)
+    }
+
+    fn wait_writable(&self, patience: Duration) -> io::Result<()> {
+        match wait(&mut [PollFd::writable(self.sender.as_fd())], Some(patience))? {
+            0 => Err(io::ErrorKind::TimedOut.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+const fn version_of(address: IpAddr) -> ip::Version {
+    match address {
+        IpAddr::V4(_) => ip::Version::V4,
+        IpAddr::V6(_) => ip::Version::V6,
+    }
+}
+
+fn failed(step: &'static str) -> impl Fn(io::Error) -> DirectError {
+    move |source| match source.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => DirectError::Unprivileged,
+        _ => DirectError::Io { step, source },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! Programs for the kernel's packet filter (Linux `Documentation/networking/filter.rst`), with names for the places
+//! that they go on at.
+
+use libc::sock_filter;
+
+/// A place further down in a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Label(usize);
+
+/// One step, its place not known yet.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Do(u32, u32),
+    /// Goes on there if the accumulator is this, with the next step otherwise.
+    Equal(u32, Label),
+    /// The other way round.
+    Differs(u32, Label),
+    Goto(Label),
+    Here(Label),
+}
+
+/// A program in the making. `A` is its accumulator, `X` its index.
+#[derive(Debug, Default)]
+pub(super) struct Program {
+    steps: Vec<Step>,
+    labels: usize,
+}
+
+/// A few steps that are always used together have a name here and no other.
+impl Program {
+    /// A new place, to be given a position later by [`Program::here`].
+    pub(super) fn label(&mut self) -> Label {
+        self.labels += 1;
+        Label(self.labels)
+    }
+
+    /// What follows is at `label`.
+    pub(super) fn here(&mut self, label: Label) {
+        self.steps.push(Step::Here(label));
+    }
+
+    /// Goes on at `label` if A is `k`.
+    pub(super) fn equal(&mut self, k: u32, label: Label) {
+        self.steps.push(Step::Equal(k, label));
+    }
+
+    /// Goes on at `label` if A is not `k`.
+    pub(super) fn differs(&mut self, k: u32, label: Label) {
+        self.steps.push(Step::Differs(k, label));
+    }
+
+    /// Goes on at `label`.
+    pub(super) fn goto(&mut self, label: Label) {
+        self.steps.push(Step::Goto(label));
+    }
+
+    /// Ends, taking this many bytes of the packet.
+    pub(super) fn take(&mut self, bytes: u32) {
+        self.add(libc::BPF_RET | libc::BPF_K, bytes);
+    }
+
+    /// A becomes the 32 bits at byte `at`, or one of the kernel's own figures.
+    pub(super) fn load_word(&mut self, at: u32) {
+        self.add(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at);
+    }
+
+    /// A becomes the byte at `at`.
+    pub(super) fn load_byte(&mut self, at: u32) {
+        self.add(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, at);
+    }
+
+    /// A becomes the byte at X and `beyond`.
+    pub(super) fn load_byte_at_x(&mut self, beyond: u32) {
+        self.add(libc::BPF_LD | libc::BPF_B | libc::BPF_IND, beyond);
+    }
+
+    /// A becomes `k`.
+    pub(super) fn load_number(&mut self, k: u32) {
+        self.add(libc::BPF_LD | libc::BPF_IMM, k);
+    }
+
+    /// A becomes what was kept at `slot`.
+    pub(super) fn recall(&mut self, slot: u32) {
+        self.add(libc::BPF_LD | libc::BPF_MEM, slot);
+    }
+
+    /// Keeps A at `slot`.
+    pub(super) fn keep(&mut self, slot: u32) {
+        self.add(libc::BPF_ST, slot);
+    }
+
+    /// X becomes `k`.
+    pub(super) fn set_x(&mut self, k: u32) {
+        self.add(libc::BPF_LDX | libc::BPF_W | libc::BPF_IMM, k);
+    }
+
+    /// X moves on by (A + 1) times 2 to the power of `shift`; A becomes X.
+    pub(super) fn advance_x(&mut self, shift: u32) {
+        self.add(libc::BPF_ALU | libc::BPF_ADD | libc::BPF_K, 1);
+        self.add(libc::BPF_ALU | libc::BPF_LSH | libc::BPF_K, shift);
+        self.add(libc::BPF_ALU | libc::BPF_ADD | libc::BPF_X, 0);
+        self.add(libc::BPF_MISC | libc::BPF_TAX, 0);
+    }
+
+    fn add(&mut self, code: u32, k: u32) {
+        self.steps.push(Step::Do(code, k));
+    }
+
+    /// The program as the kernel takes it; none when it has more than the 4,096 steps it takes (`BPF_MAXINSNS`), or
+    /// a test that leads further than 255 steps.
+    pub(super) fn finish(self) -> Option<Vec<sock_filter>> {
+        let mut places = vec![0; self.labels + 1];
+        let mut at = 0_usize;
+        for step in &self.steps {
+            match step {
+                Step::Here(Label(label)) => *places.get_mut(*label)? = at,
+                _ => at += 1,
+            }
+        }
+        let mut program = Vec::with_capacity(at);
+        for step in self.steps {
+            let next = program.len() + 1;
+            let distance = |Label(label): Label| places.get(label).and_then(|place| place.checked_sub(next));
+            let near = |label| distance(label).and_then(|distance| u8::try_from(distance).ok());
+            let test = u16::try_from(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K).ok()?;
+            program.push(match step {
+                Step::Here(_) => continue,
+                Step::Do(code, k) => sock_filter { code: u16::try_from(code).ok()?, jt: 0, jf: 0, k },
+                Step::Equal(k, label) => sock_filter { code: test, jt: near(label)?, jf: 0, k },
+                Step::Differs(k, label) => sock_filter { code: test, jt: 0, jf: near(label)?, k },
+                Step::Goto(label) => {
+                    let code = u16::try_from(libc::BPF_JMP | libc::BPF_JA).ok()?;
+                    sock_filter { code, jt: 0, jf: 0, k: u32::try_from(distance(label)?).ok()? }
+                }
+            });
+        }
+        (program.len() <= MOST).then_some(program)
+    }
+}
+
+/// `linux/bpf_common.h`.
+const MOST: usize = 4096;

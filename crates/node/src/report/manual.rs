@@ -1,0 +1,78 @@
+//! What is shown of manual keys before they were used.
+
+use strait_ipsec::{Fragments, SequenceNumbers};
+
+use super::{ManualReport, ProtocolReport};
+use crate::config::{Ah, Carrier, Esp, Inside, Manual, Mode, Protection};
+
+impl ManualReport {
+    /// What the file says, with nothing counted yet.
+    #[must_use]
+    pub fn of(manual: &Manual) -> ManualReport {
+        ManualReport {
+            mode: match manual.mode {
+                Mode::Tunnel => "tunnel",
+                Mode::Transport(_) => "transport",
+            }
+            .to_owned(),
+            carrier: match manual.carrier {
+                Carrier::Udp => "udp",
+                Carrier::Ip(_) => "ip",
+            }
+            .to_owned(),
+            local: manual.hosts().map(|hosts| hosts.local.to_string()),
+            sequence_bits: match manual.sequence {
+                SequenceNumbers::Bits32 => 32,
+                SequenceNumbers::Bits64 => 64,
+            },
+            protocols: [manual.ah.as_ref().map(ah), manual.esp.as_ref().map(esp), ipcomp(manual.inside)]
+                .into_iter()
+                .flatten()
+                .collect(),
+            aggfrag: manual.inside == Inside::Aggfrag,
+            fragment: manual.fragments == Fragments::Outer,
+            last_number: 0,
+            in_packets: 0,
+            in_bytes: 0,
+            out_packets: 0,
+            out_bytes: 0,
+            last_received_seconds: None,
+            last_sent_seconds: None,
+        }
+    }
+}
+
+fn ah(ah: &Ah) -> ProtocolReport {
+    ProtocolReport {
+        protocol: "ah".to_owned(),
+        algorithms: vec![ah.keys.algorithm().to_string()],
+        inbound_spi: ah.spi.inbound.to_string(),
+        outbound_spi: ah.spi.outbound.to_string(),
+    }
+}
+
+fn esp(esp: &Esp) -> ProtocolReport {
+    let algorithms = match &esp.protection {
+        Protection::Aead(keys) => vec![keys.algorithm().to_string()],
+        Protection::Separate { cipher, integrity } => {
+            let integrity = integrity.as_ref().map(|keys| keys.algorithm().to_string());
+            [cipher.algorithm().to_string()].into_iter().chain(integrity).collect()
+        }
+    };
+    ProtocolReport {
+        protocol: "esp".to_owned(),
+        algorithms,
+        inbound_spi: esp.spi.inbound.to_string(),
+        outbound_spi: esp.spi.outbound.to_string(),
+    }
+}
+
+fn ipcomp(inside: Inside) -> Option<ProtocolReport> {
+    let Inside::Ipcomp { algorithm, inbound, outbound } = inside else { return None };
+    Some(ProtocolReport {
+        protocol: "ipcomp".to_owned(),
+        algorithms: vec![algorithm.to_string()],
+        inbound_spi: inbound.0.to_string(),
+        outbound_spi: outbound.0.to_string(),
+    })
+}
