@@ -2,11 +2,14 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use strait_node::config::{Config, template};
+use strait_node::report::ManualReport;
 
 use crate::failure::{Failure, Outcome};
+use crate::show::text::manual;
 use crate::units::counted;
 use crate::{flags, keys};
 
@@ -19,7 +22,8 @@ pub(crate) fn init(flags: &flags::Init) -> Outcome {
         Failure::new(format!("{} does not name a file", file.display()))
             .remedy("for example: strait init site-a.toml")
     })?;
-    let mut out = match OpenOptions::new().write(true).create_new(true).open(file) {
+    // It may come to hold keys.
+    let mut out = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(Failure::new(format!("{} exists already and is left as it is", file.display()))
                 .remedy("name another file, or move that one away first"));
@@ -50,7 +54,15 @@ pub(crate) fn check(flags: &flags::Check) -> Outcome {
         counted(config.peers.len() as u64, "peer"),
         counted(config.rules.rules().len() as u64, "compression rule"),
     );
-    println!("public key: {}", key.public());
+    if let Some(key) = key {
+        println!("public key: {}", key.public());
+    }
+    for peer in &config.peers {
+        if let Some(manual) = peer.manual() {
+            let shown = ManualReport::of(manual);
+            println!("{}: {}: {}", peer.name, manual::way(&shown), manual::protocols(&shown));
+        }
+    }
     if config.peers.is_empty() {
         println!("note: without a [[peer]] section there is nobody to talk to");
     }
@@ -82,7 +94,7 @@ mod tests {
         let file = dir.path().join("a.toml");
         let public = keys::make(&dir.path().join("a.key")).unwrap();
         init(&flags::Init { file: file.clone() }).unwrap();
-        assert_eq!(load(&file).unwrap().private_key().unwrap().public(), public);
+        assert_eq!(load(&file).unwrap().private_key().unwrap().unwrap().public(), public);
         let before = std::fs::read(&file).unwrap();
         assert!(
             init(&flags::Init { file: file.clone() }).unwrap_err().to_string().contains("exists already")

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use strait_node::client::{self, ClientError};
 use strait_node::daemon::StartError;
+use strait_node::direct::DirectError;
 use strait_node::local::Changes;
 use strait_node::tun::TunError;
 use strait_node::{background, daemon, logging, runtime};
@@ -36,9 +37,8 @@ fn foreground(flags: &flags::Up) -> Outcome {
 /// What the system forbids or lacks is told apart from what is wrong with the configuration.
 fn code(error: &StartError) -> Code {
     match error {
-        StartError::Tun(TunError::Missing | TunError::Forbidden | TunError::Unprivileged { .. }) => {
-            Code::Environment
-        }
+        StartError::Tun(TunError::Missing | TunError::Forbidden | TunError::Unprivileged { .. })
+        | StartError::Direct(DirectError::Unprivileged) => Code::Environment,
         _ => Code::Failed,
     }
 }

@@ -1,5 +1,7 @@
 //! What a running tunnel does, as people read it.
 
+pub(crate) mod manual;
+
 use std::time::Duration;
 
 use strait_node::report::{AssociationReport, NodeReport, PeerReport, Report, RuleReport, TrafficReport};
@@ -47,7 +49,7 @@ fn node(node: &NodeReport) -> String {
         .flatten()
         .collect();
     let lines = [
-        ("public key", node.public_key.clone()),
+        ("public key", node.public_key.clone().unwrap_or_default()),
         ("listens on", node.listen.clone()),
         ("addresses", node.addresses.join(", ")),
         ("MTU", node.mtu.to_string()),
@@ -63,17 +65,20 @@ fn node(node: &NodeReport) -> String {
 }
 
 fn one_peer(peer: &PeerReport) -> String {
-    let association = peer.association.as_ref();
+    let (association, manual) = (peer.association.as_ref(), peer.manual.as_ref());
     let waiting = if peer.queued_bytes > 0 {
         format!(", {} waiting", units::bytes(peer.queued_bytes))
     } else {
         String::new()
     };
     let lines = [
-        ("public key", peer.public_key.clone()),
+        ("public key", peer.public_key.clone().unwrap_or_default()),
         ("endpoint", peer.endpoint.clone().unwrap_or_else(|| "not known yet".to_owned())),
         ("allowed IPs", peer.allowed_ips.join(", ")),
-        ("last handshake", handshake(peer)),
+        ("last handshake", if manual.is_some() { String::new() } else { handshake(peer) }),
+        ("manual keys", manual.map(manual::protocols).unwrap_or_default()),
+        ("protecting", manual.map(manual::way).unwrap_or_default()),
+        ("last packet", manual.map(manual::last_packet).unwrap_or_default()),
         ("associations", association.map(associations).unwrap_or_default()),
         ("next keys", association.map(next_keys).unwrap_or_default()),
         ("paced at", peer.rate_bits_per_second.map(|bits| rate(bits) + &waiting).unwrap_or_default()),

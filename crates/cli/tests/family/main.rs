@@ -13,8 +13,5 @@ mod kernel;
 mod lines;
 mod matrix;
 mod oracles;
-mod ours;
-mod packets;
 mod scapy;
-mod tried;
 mod wire;

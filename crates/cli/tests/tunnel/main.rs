@@ -17,6 +17,7 @@ mod idle;
 mod interruption;
 mod life;
 mod loss;
+mod manual;
 mod marks;
 mod names;
 mod outside;

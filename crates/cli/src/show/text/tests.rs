@@ -1,12 +1,14 @@
 use super::*;
-use strait_node::report::{CodecReport, ControlReport, DropReport, EngineReport};
+use strait_node::report::{
+    CodecReport, ControlReport, DropReport, EngineReport, ManualReport, ProtocolReport,
+};
 
 /// A report with every part filled in.
 pub(crate) fn report() -> Report {
     Report {
         node: NodeReport {
             interface: "strait0".to_owned(),
-            public_key: "QUJD".to_owned(),
+            public_key: Some("QUJD".to_owned()),
             listen: "0.0.0.0:51820".to_owned(),
             addresses: vec!["10.77.0.1/24".to_owned(), "fd77::1/64".to_owned()],
             mtu: 1420,
@@ -31,7 +33,9 @@ pub(crate) fn report() -> Report {
 fn peer() -> PeerReport {
     PeerReport {
         name: "site-b".to_owned(),
-        public_key: "REVG".to_owned(),
+        keys: "session".to_owned(),
+        public_key: Some("REVG".to_owned()),
+        manual: None,
         endpoint: Some("198.18.0.2:51820".to_owned()),
         state: "up".to_owned(),
         allowed_ips: vec!["10.77.0.2/32".to_owned()],
@@ -148,6 +152,58 @@ control channel: 7.10 kB on the wire
 ";
     let shown = render(&report());
     assert_eq!(shown, expected, "\n{shown}");
+}
+
+#[test]
+fn a_peer_with_manual_keys() {
+    let protocol =
+        |protocol: &str, algorithms: &[&str], inbound_spi: &str, outbound_spi: &str| ProtocolReport {
+            protocol: protocol.to_owned(),
+            algorithms: algorithms.iter().map(|name| (*name).to_owned()).collect(),
+            inbound_spi: inbound_spi.to_owned(),
+            outbound_spi: outbound_spi.to_owned(),
+        };
+    let manual = ManualReport {
+        mode: "tunnel".to_owned(),
+        carrier: "ip".to_owned(),
+        local: Some("192.0.2.1".to_owned()),
+        sequence_bits: 32,
+        protocols: vec![
+            protocol("ah", &["hmac-sha-256-128"], "0x00001001", "0x00001002"),
+            protocol("esp", &["aes-128-cbc", "hmac-sha-256-128"], "0x00002001", "0x00002002"),
+            protocol("ipcomp", &["deflate"], "2", "2"),
+        ],
+        aggfrag: false,
+        fragment: true,
+        last_number: 77,
+        in_packets: 0,
+        in_bytes: 0,
+        out_packets: 77,
+        out_bytes: 9_000,
+        last_received_seconds: None,
+        last_sent_seconds: Some(1.0),
+    };
+    let shown = one_peer(&PeerReport {
+        keys: "manual".to_owned(),
+        public_key: None,
+        endpoint: Some("192.0.2.2".to_owned()),
+        association: None,
+        manual: Some(manual),
+        last_handshake_seconds: None,
+        rate_bits_per_second: None,
+        ..peer()
+    });
+    let expected = "\
+peer site-b: up
+  endpoint        192.0.2.2
+  allowed IPs     10.77.0.2/32
+  manual keys     ah hmac-sha-256-128 (in 0x00001001, out 0x00001002), \
+esp aes-128-cbc + hmac-sha-256-128 (in 0x00002001, out 0x00002002), ipcomp deflate (in 2, out 2)
+  protecting      whole packets (tunnel mode), directly behind IP from 192.0.2.1, in fragments where it is too large
+  last packet     has number 77, of 32 bits
+  inner MTU       1420
+";
+    assert!(shown.starts_with(expected), "\n{shown}");
 }
 
 #[test]
