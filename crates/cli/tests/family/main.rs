@@ -13,5 +13,8 @@ mod kernel;
 mod lines;
 mod matrix;
 mod oracles;
+mod ours;
+mod packets;
 mod scapy;
+mod tried;
 mod wire;

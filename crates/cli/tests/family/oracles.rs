@@ -120,7 +120,7 @@ fn a_bent_packet_is_refused_by_scapy_and_marked_by_tshark() {
 }
 
 /// Scapy pads AH as RFC 4302 has it.
-fn scapy_knows(case: Case) -> bool {
+pub(crate) fn scapy_knows(case: Case) -> bool {
     !case.ah.is_some_and(|ah| ah.padded)
 }
 
@@ -149,7 +149,7 @@ fn understand(
     Err(format!("{why}; the kernel counts {counters:?}"))
 }
 
-fn requests(agreement: &Agreement) -> Vec<Echo> {
+pub(crate) fn requests(agreement: &Agreement) -> Vec<Echo> {
     let ways = agreement.protected(Direction::ToGuest);
     let numbered = (0..).zip(ways.into_iter().flat_map(|way| SIZES.map(|size| (way, size))));
     let request = |(number, ((from, to), size)): (u32, ((_, _), usize))| {
