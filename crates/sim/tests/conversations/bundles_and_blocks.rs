@@ -76,9 +76,13 @@ fn nothing_is_compressed_without_a_rule() {
 #[test]
 fn with_a_rule_text_shrinks_with_every_codec() {
     let _seed = Seed(1);
-    for (method, codec, least) in
-        [("zstd-3", Codec::Zstd, 8), ("deflate-6", Codec::Deflate, 8), ("lz4", Codec::Lz4, 4)]
-    {
+    for (method, codec, least) in [
+        ("zstd-3", Codec::Zstd, 8),
+        ("deflate-6", Codec::Deflate, 8),
+        ("lz4", Codec::Lz4, 4),
+        ("lzs-1", Codec::Lzs, 3),
+        ("lzs-2", Codec::Lzs, 4),
+    ] {
         let (inner, wire) = burst(vec![rule(80, 0, method)], Filler::Text, 400, |network| {
             let counters = &network.node(A).counters().codecs[usize::from(codec.id())];
             assert!(counters.blocks.get() > 0);
