@@ -5,8 +5,9 @@ pub(super) struct Reader<'a> {
     input: &'a [u8],
     /// Bytes of `input` that are in `window` whole.
     taken: usize,
-    /// The next bits, from the top. Below `ready` of them are zeros or bits that are loaded again.
+    /// The next bits, from the top.
     window: u64,
+    /// How many of them there are; what is under them is zeros, or loaded once more.
     ready: u32,
 }
 

@@ -25,8 +25,7 @@ pub(crate) fn expand(input: &[u8], output: &mut [u8]) -> Result<usize, ExpandErr
     let mut expanded = Expanded { output, len: 0 };
     loop {
         reader.refill();
-        let row =
-            ((reader.window() & ROW_FLAGS).leading_zeros() / LITERAL_BITS).min(reader.ready() / LITERAL_BITS);
+        let row = (reader.window() & ROW_FLAGS).leading_zeros().min(reader.ready()) / LITERAL_BITS;
         expanded.literals(reader.window(), row as usize)?;
         reader.take(row * LITERAL_BITS).ok_or(MALFORMED)?;
         reader.refill();
@@ -61,7 +60,7 @@ fn offset(reader: &mut Reader<'_>) -> Result<Option<usize>, ExpandError> {
     }
 }
 
-/// Takes a length; from `most` on it may be any larger one.
+/// Takes a length, or of one beyond `most` as much as tells that it is.
 #[inline(always)]
 fn length(reader: &mut Reader<'_>, most: usize) -> Result<usize, ExpandError> {
     let (length, bits) = LENGTH_OF[(reader.window() >> 56) as usize];

@@ -160,9 +160,21 @@ fn what_is_longer_than_a_stretch_and_than_16_bits() {
             .flat_map(|number: u32| format!("{} ", number * number % 977).into_bytes())
             .take(len)
             .collect();
-        check(&words);
-        check(&vec![0; len]);
+        let zeros = vec![0; len];
+        for input in [words, zeros] {
+            check(&input);
+            assert!(compressed(2, &input).len() <= compressed(1, &input).len(), "{len} bytes");
+        }
     }
+}
+
+#[test]
+fn behind_every_run_the_whole_of_the_run_before_is_found() {
+    // The last three zeros of the run before come first, then its last four, and only then all of it.
+    let input: Vec<u8> = (1..100).flat_map(|byte| [&[0; 31][..], &[byte]].concat()).collect();
+    check(&input);
+    // For each run a near offset and a length of 31, 21 bits; for each byte between two of them 9.
+    assert!(compressed(2, &input).len() <= 99 * 30 / 8 + 8);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The encoder that looks through the whole window and takes the cheapest way.
 
+use core::ops::Range;
+
 use super::bits::Writer;
 use super::parse::{Parse, STRETCH};
 use super::search::{Found, Search};
@@ -20,31 +22,42 @@ impl Thorough {
     pub(super) fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<usize> {
         self.search.begin(input.len());
         let mut writer = Writer::new(output);
-        let mut carried = Found::default();
+        let (mut found, mut written) = (Found::default(), 0);
         for start in (0..input.len()).step_by(STRETCH) {
-            let len = STRETCH.min(input.len() - start);
-            for (place, found) in self.parse.found[..len].iter_mut().enumerate() {
-                carried = self.search.find(input, start + place, carried.shifted());
-                *found = carried;
+            let end = input.len().min(start + STRETCH);
+            for at in start..end {
+                found = self.search.find(input, at, found.shifted());
+                self.parse.found[at - start] = found;
             }
-            self.parse.choose(len);
-            self.write(&input[start..start + len], &mut writer)?;
+            self.parse.choose(end - start);
+            written = self.write(input, start..end, written, &mut writer)?;
         }
         writer.end()
     }
 
-    /// Writes the way through `stretch`.
-    fn write(&self, stretch: &[u8], writer: &mut Writer<'_>) -> Option<()> {
-        let (mut place, mut written) = (0, 0);
-        while place < stretch.len() {
-            let (offset, length) = self.parse.step(place);
-            if let Some(offset) = offset {
-                writer.literals(&stretch[written..place])?;
-                writer.copy(offset, length)?;
-                written = place + length;
+    /// Writes the way from `written` through `stretch`, and returns how far it got: a repetition at the
+    /// end goes on as far as it can.
+    fn write(
+        &self,
+        input: &[u8],
+        stretch: Range<usize>,
+        mut written: usize,
+        writer: &mut Writer<'_>,
+    ) -> Option<usize> {
+        let mut at = written.max(stretch.start);
+        while at < stretch.end {
+            let (repeat, mut length) = self.parse.step(at - stretch.start);
+            if let Some(repeat) = repeat {
+                if at + length == stretch.end {
+                    length = repeat.length();
+                }
+                writer.literals(&input[written..at])?;
+                writer.copy(repeat.offset(), length)?;
+                written = at + length;
             }
-            place += length;
+            at += length;
         }
-        writer.literals(&stretch[written..])
+        writer.literals(input.get(written..stretch.end).unwrap_or_default())?;
+        Some(at)
     }
 }
