@@ -7,13 +7,14 @@ use strait_compress::Method;
 use strait_crypto::{Cipher, Integrity, KeyMaterial, Suite};
 use strait_wire::ah::Align;
 use strait_wire::fragment::Cutter;
-use strait_wire::ip::{Front, Packet, Version};
-use strait_wire::{Protocol, Spi, vnet};
+use strait_wire::ip::{Front, Packet, V4Header, Version};
+use strait_wire::{Protocol, Spi, Tos, aggfrag, vnet};
 
 use crate::sample::{PEER, Receiver, Sender, Shape, rule};
+use crate::wrap::Head;
 use crate::{
-    AhSpec, Carrier, EspKeys, EspSpec, Fragments, IpcompSpec, IvMode, Mode, Payloads, Reason, Rule, SaSpec,
-    SequenceNumbers,
+    AhSpec, Carrier, EspKeys, EspSpec, Fragments, IpcompSpec, IvMode, Mode, OutboundSa, Payloads, Reason,
+    Rule, SaSpec, SequenceNumbers,
 };
 
 const PLAIN: vnet::Header = vnet::Header::PLAIN;
@@ -294,4 +295,73 @@ fn forged_and_cut_packets_are_counted_and_change_nothing() {
             assert!(allowed && receiver.site.packets.len() <= 1, "{member:?}");
         }
     }
+}
+
+/// ESP with AES-GCM in tunnel mode over IPv4.
+fn gcm(udp: bool) -> Member {
+    Member {
+        version: Version::V4,
+        transport: false,
+        udp,
+        ah: None,
+        esp: Some(Esp::Aead(Suite::Aes128Gcm)),
+        ipcomp: None,
+        sequence: SequenceNumbers::Bits32,
+    }
+}
+
+#[test]
+fn an_association_is_found_by_the_way_that_was_agreed_only() {
+    // Somebody on the way who wraps or unwraps an authentic packet must not move a peer, nor be listened to.
+    for udp in [false, true] {
+        let spec = gcm(udp).spec();
+        let mut sender = Sender::with(&spec, 1500, None, Vec::new());
+        sender.send(&text(Version::V4, 100), &PLAIN);
+        sender.drain();
+        let (sent, tos) = sender.wire.datagrams[0].clone();
+        let mut receiver = Receiver::with(&spec);
+        if udp {
+            let (src, dst) = ("10.2.0.1".parse().unwrap(), "10.1.0.1".parse().unwrap());
+            let mut packet = [vec![0; 20], sent.clone()].concat();
+            let (protocol, payload_len) = (Protocol::ESP, sent.len());
+            let header = V4Header { src, dst, tos, id: 1, dont_fragment: true, protocol, payload_len };
+            header.emit(&mut packet).unwrap();
+            receiver.take_direct(&packet);
+        } else {
+            receiver.take(&sent[20..], tos);
+        }
+        assert_eq!(
+            (receiver.drops(Reason::UnknownSpi), receiver.site.packets.len()),
+            (1, 0),
+            "in UDP: {udp}"
+        );
+        assert!(receiver.site.orders.is_empty(), "nobody moved");
+        take(&mut receiver, &gcm(udp), &sender);
+        assert_eq!(receiver.site.packets.len(), 1);
+    }
+}
+
+#[test]
+fn what_is_whole_before_the_rubbish_in_a_bundle_is_delivered_with_it() {
+    let spec = SaSpec { payloads: Payloads::Aggfrag, ..gcm(false).spec() };
+    let mut sender = OutboundSa::new(&spec);
+    let mut receiver = Receiver::with(&spec);
+    let good = text(Version::V4, 100);
+    let mut seal = |payload: &[u8]| {
+        let head = Head::Fresh(Tos(0));
+        let front = sender.front_len(head);
+        let mut packet = vec![0; sender.sealed_len(front, payload.len())];
+        let at = sender.payload_at(front);
+        packet[at..at + payload.len()].copy_from_slice(payload);
+        sender.seal(head, &mut packet, payload.len(), Protocol::AGGFRAG).unwrap();
+        packet
+    };
+    let header = [0; aggfrag::PLAIN_LEN];
+    receiver.take_direct(&seal(&[&header, good.as_slice(), &[0x45, 0, 0, 1]].concat()));
+    assert_eq!(
+        (receiver.site.packets.clone(), receiver.drops(Reason::MalformedInner)),
+        (vec![good.clone()], 1)
+    );
+    receiver.take_direct(&seal(&[&header, good.as_slice()].concat()));
+    assert_eq!(receiver.site.packets, [good.clone(), good]);
 }

@@ -232,7 +232,7 @@ impl Inbound {
     ) -> Result<(), Reason> {
         let packet = bytes.get(range.clone()).unwrap_or_default();
         let (header, _) = wire_esp::Header::parse(packet).map_err(|_| Reason::MalformedEsp)?;
-        let Some(receiver) = self.sas.get_mut(&SaId::Spi(header.spi)) else {
+        let Some(receiver) = self.sas.get_mut(&SaId::Udp(header.spi)) else {
             return self.unknown(from, header.spi, now, inlet);
         };
         let wire = range.len() + outer_len(from);
@@ -242,7 +242,7 @@ impl Inbound {
             receiver.from = Some(from);
             self.follow(peer, from, inlet);
         }
-        let origin = Origin { sa: SaId::Spi(header.spi), peer, tos, now };
+        let origin = Origin { sa: SaId::Udp(header.spi), peer, tos, now };
         self.inside(origin, inside, bytes, None, inlet)
     }
 
@@ -323,7 +323,7 @@ impl Inbound {
                 self.sas.insert(receiver.sa.id, receiver);
             }
             Order::Withdraw(spi) => {
-                let id = SaId::Spi(spi);
+                let id = SaId::Udp(spi);
                 self.sas.remove(&id);
                 self.assembly.forget(id);
             }

@@ -206,7 +206,7 @@ mod tests {
     }
 
     fn arrival(esn: u64, at: u64) -> Arrival {
-        Arrival { sa: SaId::Spi(Spi(1)), esn: Esn(esn), ecn: Ecn::NotEct, now: Time::from_millis(at) }
+        Arrival { sa: SaId::Udp(Spi(1)), esn: Esn(esn), ecn: Ecn::NotEct, now: Time::from_millis(at) }
     }
 
     fn add(
@@ -279,8 +279,8 @@ mod tests {
     fn what_came_on_an_association_that_is_gone_is_forgotten() {
         let mut assembly = Assembly::new();
         add(&mut assembly, 1, 0, 2, 0).0.unwrap();
-        assembly.forget(SaId::Spi(Spi(2)));
-        assembly.forget(SaId::Spi(Spi(1)));
+        assembly.forget(SaId::Udp(Spi(2)));
+        assembly.forget(SaId::Udp(Spi(1)));
         assert_eq!(add(&mut assembly, 1, 1, 2, 0), (Ok(None), 0));
     }
 

@@ -58,8 +58,8 @@ impl Inbound {
         let (end, tos, src) = (packet.bytes().len(), packet.tos(), packet.src());
         let behind = packet.bytes().get(front.len..).unwrap_or_default();
         let sa = match front.next {
-            Protocol::AH => SaId::Spi(ah::View::parse(behind).map_err(|_| Reason::MalformedAh)?.header().spi),
-            Protocol::ESP => SaId::Spi(esp::Header::parse(behind).map_err(|_| Reason::MalformedEsp)?.0.spi),
+            Protocol::AH => SaId::Ip(ah::View::parse(behind).map_err(|_| Reason::MalformedAh)?.header().spi),
+            Protocol::ESP => SaId::Ip(esp::Header::parse(behind).map_err(|_| Reason::MalformedEsp)?.0.spi),
             // What did not shrink comes without IPComp's header (RFC 3173 section 2.2).
             _ => SaId::From(src),
         };
@@ -69,8 +69,9 @@ impl Inbound {
         let mut headers = [0; FRONT_MAX];
         let headers = headers.get_mut(..front.len).ok_or(Reason::MalformedOuter)?;
         headers.copy_from_slice(bytes.get(..front.len).unwrap_or_default());
-        self.inside(Origin { sa, peer, tos, now }, inside, bytes, Some((headers, front)), inlet)?;
+        let result = self.inside(Origin { sa, peer, tos, now }, inside, bytes, Some((headers, front)), inlet);
+        // Whatever became of the rest: these bytes are about to change.
         self.finish(bytes, inlet);
-        Ok(())
+        result
     }
 }

@@ -17,6 +17,6 @@ pub enum Order {
     Policies(Arc<Policies>),
     /// Accept this association, beside those there are.
     Install(Box<InboundSa>),
-    /// Accept it no longer and wipe its key.
+    /// Accept the association with this SPI in UDP no longer and wipe its key; others go with their peers.
     Withdraw(Spi),
 }

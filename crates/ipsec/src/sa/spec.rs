@@ -206,16 +206,20 @@ impl SaSpec {
     pub(crate) fn id(&self) -> SaId {
         match (self.ah.is_some() || self.esp.is_some(), self.carrier) {
             (false, Carrier::Ip { from, .. }) => SaId::From(from),
-            _ => SaId::Spi(self.spi()),
+            (true, Carrier::Ip { .. }) => SaId::Ip(self.spi()),
+            (_, Carrier::Udp) => SaId::Udp(self.spi()),
         }
     }
 }
 
-/// What a receiver finds a security association by.
+/// What a receiver finds a security association by. Whoever is on the way can wrap and unwrap packets, so each is
+/// found by the way that was agreed only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SaId {
-    /// The SPI of its outermost protocol.
-    Spi(Spi),
+    /// The SPI of what came in UDP.
+    Udp(Spi),
+    /// The SPI of the outermost protocol of what came directly behind IP.
+    Ip(Spi),
     /// The sender, where nothing but compression is agreed.
     From(IpAddr),
 }
