@@ -228,9 +228,10 @@ pub(super) fn counter(
     .map(Some)
 }
 
-/// The SPIs that `peers` are received with.
+/// The SPIs that `peers` are received with in UDP, as sessions are.
 pub(super) fn spis(peers: &[Peer]) -> BTreeSet<Spi> {
-    peers.iter().filter_map(|peer| Some(peer.manual()?.spi()?.inbound)).collect()
+    let in_udp = peers.iter().filter_map(Peer::manual).filter(|manual| manual.carrier == Carrier::Udp);
+    in_udp.filter_map(|manual| Some(manual.spi()?.inbound)).collect()
 }
 
 /// What peers directly behind IP send; nothing when there are none.
