@@ -25,7 +25,8 @@ pub(crate) fn knows(kernel: &Kernel, case: Case) -> bool {
 pub(crate) struct Place {
     pub(crate) guest: Guest,
     pub(crate) hosts: TwoHosts,
-    _dir: Workdir,
+    /// For what daemons need.
+    pub(crate) dir: Workdir,
 }
 
 impl Place {
@@ -37,6 +38,11 @@ impl Place {
         let mut guest =
             Guest::start(&kernel.path, &hosts.link, neighbours, &dir.path().join("console")).unwrap();
         guest.run(&kernel::preparation()).unwrap();
-        Place { guest, hosts, _dir: dir }
+        Place { guest, hosts, dir }
+    }
+    /// What the guest's kernel has counted of IPsec's errors.
+    pub(crate) fn statistics(&mut self) -> String {
+        let counted = self.guest.run("grep -v '\\b0$' /proc/net/xfrm_stat || true");
+        counted.map_or_else(|error| error.to_string(), |it| format!("the guest's kernel counts {it:?}"))
     }
 }

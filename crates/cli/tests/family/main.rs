@@ -6,6 +6,7 @@
 
 mod agreement;
 mod case;
+mod daemon;
 mod dissect;
 mod echo;
 mod guests;
