@@ -6,17 +6,23 @@ use crate::{Codec, ExpandError};
 
 /// Bytes copied at once.
 const WIDE: usize = 16;
-/// Literals that [`Reader::window`] can hold whole.
-const ROW: u32 = 7;
+/// Literals that are taken at once: as many as leave room for the longest plain repetition, of 21 bits, in
+/// the 56 that a refill makes ready, so that each turn needs only one.
+const ROW: u32 = 3;
 /// The first bit of each of those, which is zero.
 const ROW_FLAGS: u64 = {
     let (mut flags, mut place) = (0, 0);
     while place < ROW {
-        flags |= 1 << (63 - LITERAL_BITS * place);
+        flags |= first_bit(place);
         place += 1;
     }
     flags
 };
+
+/// The first bit of the literal at `place` in a row of them.
+const fn first_bit(place: u32) -> u64 {
+    1 << (63 - LITERAL_BITS * place)
+}
 
 /// Expands `input` into the front of `output`; what follows the end marker is padding (RFC 2395
 /// section 2.3).
@@ -25,10 +31,9 @@ pub(crate) fn expand(input: &[u8], output: &mut [u8]) -> Result<usize, ExpandErr
     let mut expanded = Expanded { output, len: 0 };
     loop {
         reader.refill();
-        let row = (reader.window() & ROW_FLAGS).leading_zeros().min(reader.ready()) / LITERAL_BITS;
-        expanded.literals(reader.window(), row as usize)?;
-        reader.take(row * LITERAL_BITS).ok_or(MALFORMED)?;
-        reader.refill();
+        let bits = row_bits(&reader);
+        expanded.literals(reader.window(), (bits / LITERAL_BITS) as usize)?;
+        reader.take(bits).ok_or(MALFORMED)?;
         if reader.window() >> 63 == 0 {
             // A longer row, or less than a literal.
             if reader.ready() < LITERAL_BITS {
@@ -40,6 +45,13 @@ pub(crate) fn expand(input: &[u8], output: &mut [u8]) -> Result<usize, ExpandErr
         let length = length(&mut reader, expanded.output.len())?;
         expanded.copy(offset, length)?;
     }
+}
+
+/// Bits of the literals that are next, up to a row of them.
+#[inline(always)]
+fn row_bits(reader: &Reader<'_>) -> u32 {
+    let bits = (reader.window() & ROW_FLAGS | first_bit(ROW)).leading_zeros();
+    if bits <= reader.ready() { bits } else { reader.ready() / LITERAL_BITS * LITERAL_BITS }
 }
 
 /// What every stream that breaks the grammar is answered with.
@@ -146,12 +158,13 @@ impl Expanded<'_> {
     }
 }
 
-/// The bytes of up to seven literals in a row, from the top of `window`.
+/// The bytes of a row of literals, from the top of `window`, and one to spare.
 #[inline(always)]
-fn row(window: u64) -> [u8; 8] {
+fn row(window: u64) -> [u8; 4] {
     let mut bytes = 0;
     for place in 0..ROW {
         bytes |= (window << (1 + place)) & 0xff << (56 - 8 * place);
     }
-    bytes.to_be_bytes()
+    let [a, b, c, d, ..] = bytes.to_be_bytes();
+    [a, b, c, d]
 }
