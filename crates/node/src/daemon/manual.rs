@@ -250,3 +250,6 @@ fn flow(manual: &Manual) -> Option<Flow> {
     };
     Some(Flow { from: hosts.remote, to: hosts.local, protocols })
 }
+
+#[cfg(test)]
+mod tests;

@@ -63,6 +63,30 @@ fn halves_and_networks_around_an_endpoint_count_as_full() {
     assert!(around.rules.iter().any(|rule| rule.lookup == plan::Lookup::MainBeyond(16)));
 }
 
+/// A host in transport mode, directly behind IP, and `node`'s other peers.
+const HOST: &str = "[[peer]]\nname = \"host\"\nendpoint = \"192.0.2.2\"\n[peer.manual]\nmode = \"transport\"\n\
+    carrier = \"ip\"\nlocal = \"192.0.2.1\"\nipcomp = \"deflate\"\ndanger_plain = true\n";
+
+#[test]
+fn a_host_in_transport_mode_is_routed_by_its_address_outside() {
+    let text = format!("[node]\n{HOST}");
+    let plan = Plan::of(&Config::parse(&text, Path::new("x.toml")).unwrap());
+    let source = plan.routes.iter().map(|route| route.source).collect::<Vec<_>>();
+    assert_eq!(
+        (routes(&plan), source),
+        (vec!["192.0.2.2/32 in 21332".to_owned()], vec![Some("192.0.2.1".parse().unwrap())])
+    );
+    let lookups: Vec<_> = plan.rules.iter().map(|rule| rule.lookup).collect();
+    assert_eq!(lookups, [plan::Lookup::TunnelFrom(32)], "no route of the main table is longer");
+    let full = Plan::of(&Config::parse(
+        &format!("[node]\nprivate_key_file = \"k\"\naddress = \"10.77.0.1/24\"\n[[peer]]\npublic_key = \"{}\"\nallowed_ips = \"0.0.0.0/0\"\n{HOST}", KEYS[0]),
+        Path::new("x.toml"),
+    ).unwrap());
+    let lookups: Vec<_> = full.rules.iter().map(|rule| rule.lookup).collect();
+    use plan::Lookup::{MainBeyond, TunnelFrom};
+    assert_eq!(lookups, [MainBeyond(0), TunnelFrom(0), TunnelFrom(32)]);
+}
+
 #[test]
 fn a_name_that_leads_into_the_tunnel_moves_the_route() {
     let config = config("", &[("vpn.example.net:1", "\"192.0.0.0/16\"")]);
@@ -127,6 +151,51 @@ fn what_is_made_is_removed() {
         assert_eq!(setting("ipv4/conf/all/src_valid_mark"), mark_before);
         drop(tun);
         assert_eq!(snapshot(), before);
+    });
+}
+
+/// Sends a datagram to `to`, marked or not; gives its source, and whether it went into the tunnel.
+fn way(to: &str, mark: Option<u32>, tunnel: &Tun, outside: &Tun) -> (String, bool) {
+    let socket = crate::udp::UdpSocket::bind(crate::udp::Listen::Port(0), mark).unwrap();
+    socket.send_train(format!("{to}:7").parse().unwrap(), 0, 5, b"hello").unwrap();
+    let mut buffer = [0; 2000];
+    let mut read = |tun: &Tun| {
+        let len = tun.read(&mut buffer).ok()?;
+        let packet = strait_wire::ip::Packet::parse(&buffer[strait_wire::vnet::LEN..len]).ok()?;
+        Some(packet.src().to_string())
+    };
+    match (read(tunnel), read(outside)) {
+        (Some(source), None) => (source, true),
+        (None, Some(source)) => (source, false),
+        both => panic!("{to}: {both:?}"),
+    }
+}
+
+#[test]
+fn the_longest_prefix_decides_whichever_table_it_is_in() {
+    crate::testing::in_namespace(|| {
+        let outside = Tun::open("st-outside").unwrap();
+        let plan = Plan { mtu: 1500, addresses: ["192.0.2.1/24".parse().unwrap()].into(), ..Plan::default() };
+        let _outside = Network::set_up(outside.name(), &plan).unwrap();
+        let text = format!(
+            "[node]\nprivate_key_file = \"k\"\naddress = \"10.77.0.1/24\"\n[[peer]]\npublic_key = \"{}\"\n\
+             allowed_ips = [\"0.0.0.0/0\", \"192.0.2.128/25\"]\nendpoint = \"192.0.2.200:9\"\n{HOST}",
+            KEYS[0]
+        );
+        let plan = Plan::of(&Config::parse(&text, Path::new("x.toml")).unwrap());
+        let tunnel = Tun::open("st-tunnel").unwrap();
+        let _tunnel = Network::set_up(tunnel.name(), &plan).unwrap();
+        for (to, mark, source, inside) in [
+            ("192.0.2.2", None, "192.0.2.1", true),
+            ("192.0.2.2", plan.mark, "192.0.2.1", false),
+            ("192.0.2.3", None, "192.0.2.1", false),
+            ("192.0.2.200", None, "10.77.0.1", true),
+            ("192.0.2.200", plan.mark, "192.0.2.1", false),
+            ("203.0.113.1", None, "10.77.0.1", true),
+        ] {
+            let found = way(to, mark, &tunnel, &outside);
+            assert_eq!(found, (source.to_owned(), inside), "{to} {mark:?}");
+        }
     });
 }
 
