@@ -1,5 +1,7 @@
 //! Everything that has to exist before a node can run.
 
+mod error;
+
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -9,26 +11,26 @@ use strait_compress::{Backoff, CodecSet};
 use strait_crypto::Ranking;
 use strait_ipsec::inbound::{Forwarding, UdpOffload};
 use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
-use strait_keying::{Capabilities, Control, Format, KeyExport, PrivateKey, Settings, SetupError};
+use strait_keying::{Capabilities, Control, Format, KeyExport, PrivateKey, Settings};
 use zeroize::Zeroizing;
 
-use super::key_log::{KeyLog, KeyLogError};
+use super::key_log::KeyLog;
 use super::manual::{self, Entry, ManualPeers};
 use super::roster::{self, Roster};
 use super::{Daemon, Names, Threads};
 use crate::channels::{orders, to_control};
 use crate::clock::Clock;
-use crate::config::{Config, ConfigError, DEFAULT_MTU, KeyFileError};
-use crate::counter_file::CounterFileError;
-use crate::direct::{Direct, DirectError};
+use crate::config::{Config, DEFAULT_MTU};
+use crate::direct::Direct;
 use crate::inward::Inward;
-use crate::local::{LocalError, LocalSocket};
-use crate::metrics::{Metrics, MetricsError};
-use crate::network::{Network, NetworkError, Plan};
+use crate::local::LocalSocket;
+use crate::metrics::Metrics;
+use crate::network::{Network, Plan};
 use crate::outward::Outward;
-use crate::privileges::PrivilegeError;
 use crate::tun::{Offload, Tun, TunError};
 use crate::udp::{UdpError, UdpSocket};
+
+pub use error::StartError;
 
 /// Most bytes that a block may expand to here; the largest that the packet path makes.
 const BLOCK_CAP: u32 = 65_536;
@@ -41,59 +43,6 @@ const AROUND: u16 = 85;
 /// How often, and how far apart, what is in use is tried again: the kernel takes some 10 ms to bury a process.
 const RELEASE_TRIES: u32 = 10;
 const RELEASE_PAUSE: Duration = Duration::from_millis(50);
-
-/// Why a node is not up.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The configuration.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The private key.
-    #[error(transparent)]
-    Key(#[from] KeyFileError),
-    /// The tunnel device.
-    #[error(transparent)]
-    Tun(#[from] TunError),
-    /// The socket.
-    #[error(transparent)]
-    Udp(#[from] UdpError),
-    /// The sockets for packets directly behind IP.
-    #[error(transparent)]
-    Direct(#[from] DirectError),
-    /// The count of a manual key's sequence numbers.
-    #[error(transparent)]
-    Counter(#[from] CounterFileError),
-    /// Addresses, routes and rules.
-    #[error(transparent)]
-    Network(#[from] NetworkError),
-    /// The local socket.
-    #[error(transparent)]
-    Local(#[from] LocalError),
-    /// Capabilities that are not needed.
-    #[error(transparent)]
-    Privilege(#[from] PrivilegeError),
-    /// The keeper of keys.
-    #[error(transparent)]
-    Keying(#[from] SetupError),
-    /// The file for exported keys.
-    #[error(transparent)]
-    KeyLog(#[from] KeyLogError),
-    /// The metrics' port.
-    #[error(transparent)]
-    Metrics(#[from] MetricsError),
-    /// Threads, signals, randomness.
-    #[error("the system refuses what every program needs: {0}")]
-    Runtime(#[source] io::Error),
-    /// It was up and something it stands on broke.
-    #[error("{what} failed: {source}; the tunnel is down")]
-    Broken {
-        /// What broke.
-        what: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
-}
 
 /// A node that is up, with what it is asked through.
 pub(super) struct Started {
