@@ -159,17 +159,8 @@ fn session(section: &Section<'_>, common: Common) -> FoundPeer {
 fn manual(section: &Section<'_>, mut common: Common, beside: &Beside<'_>) -> FoundPeer {
     section.require("name", "name = \"gateway\"");
     let mut found = manual::read(section, beside);
-    let no_use = |key, why| {
-        if let Some(value) = section.value(key) {
-            section.note(value.span(), ManualProblem::NoUse { key, why });
-        }
-    };
     if let Some(value) = section.value("public_key") {
         section.note(value.span(), ManualProblem::TwoKindsOfKeys);
-    }
-    no_use("payloads", "what is inside is said in [peer.manual]");
-    if !found.is_udp {
-        no_use("keepalive", "it is for NATs, which `carrier = \"ip\"` does not pass");
     }
     if found.is_tunnel {
         section.require("allowed_ips", "allowed_ips = [\"10.77.0.2/32\"]");

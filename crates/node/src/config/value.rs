@@ -120,6 +120,12 @@ pub enum BadEndpoint {
         /// As written.
         given: String,
     },
+    /// An address that means another host on each link.
+    #[error("{address} means another host on each link; write an address that does not begin with fe80")]
+    LinkLocal {
+        /// The address.
+        address: IpAddr,
+    },
     /// An address that leads nowhere.
     #[error("{address} is nobody's address")]
     Nowhere {
@@ -158,7 +164,10 @@ pub(super) fn host(given: &str) -> Result<IpAddr, BadEndpoint> {
     let given = given.trim();
     let bare = given.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(given);
     if let Ok(address) = bare.parse() {
-        return somewhere(address);
+        return match somewhere(address)? {
+            IpAddr::V6(ip) if ip.is_unicast_link_local() => Err(BadEndpoint::LinkLocal { address }),
+            address => Ok(address),
+        };
     }
     match given.parse::<SocketAddr>() {
         Ok(address) => Err(BadEndpoint::NoPorts { address: address.ip() }),

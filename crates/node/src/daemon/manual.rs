@@ -21,6 +21,9 @@ use crate::direct::Flow;
 /// How often counters are looked at: far more often than half of the numbers in reserve can be used up.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// How the system says that no interface has an address.
+const NO_SUCH_ADDRESS: std::io::ErrorKind = std::io::ErrorKind::AddrNotAvailable;
+
 /// What the packet threads are told of a peer, one list for each.
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -53,6 +56,12 @@ pub(super) struct ManualPeers {
 impl Daemon {
     /// Puts a peer with manual keys in use; what it gets from the link is all that the link has.
     pub(super) fn add_manual(&mut self, entry: Entry) {
+        if let Some(hosts) = entry.peer.manual().and_then(Manual::hosts)
+            && std::net::UdpSocket::bind((hosts.local, 0)).is_err_and(|error| error.kind() == NO_SUCH_ADDRESS)
+        {
+            let (peer, local) = (&entry.peer.name, hosts.local);
+            tracing::warn!(peer, %local, "no interface here has this address; nothing comes before one does");
+        }
         let told = self.manual.add(entry, self.config.link.up, self.clock.now());
         self.tell(told);
     }

@@ -9,6 +9,7 @@ use strait_keying::manual::{Fingerprint, read_key};
 use zeroize::Zeroizing;
 
 use super::problem::ManualProblem;
+use super::section::unused;
 use super::{Keys, Protection};
 use crate::config::beside::Beside;
 use crate::config::problem::Problem;
@@ -142,9 +143,7 @@ impl Reading<'_> {
 
     fn unused(&self, name: KeyName, why: &'static str) {
         for key in [name.text, name.file] {
-            if let Some(value) = self.section.value(key) {
-                self.section.note(value.span(), ManualProblem::NoUse { key, why });
-            }
+            unused(self.section, key, why);
         }
     }
 

@@ -101,6 +101,7 @@ impl Reader<'_> {
     fn read(self) -> FoundManual {
         let endpoint = self.endpoint();
         let hosts = self.hosts(endpoint.as_ref());
+        self.other_peers_keys();
         self.whole();
         let (ah, esp) = (self.ah(hosts), self.esp());
         let (inside, sequence, fragments) = (inside::read(&self), self.sequence(), self.fragments());
@@ -174,6 +175,14 @@ impl Reader<'_> {
         Some(Hosts { local: local.value, remote })
     }
 
+    /// What is said of peers of other kinds only.
+    fn other_peers_keys(&self) {
+        unused(self.peer, "payloads", "what is inside is said in [peer.manual]");
+        if self.over == Over::Ip {
+            unused(self.peer, "keepalive", "it is for NATs, which `carrier = \"ip\"` does not pass");
+        }
+    }
+
     /// What the protocols, taken together, lack.
     fn whole(&self) {
         if !self.is_alone() {
@@ -227,8 +236,13 @@ impl Reader<'_> {
 
     /// Notes `key`, if it is there, as something that changes nothing.
     pub(super) fn unused(&self, key: &'static str, why: &'static str) {
-        if self.section.value(key).is_some() {
-            self.note_at(key, ManualProblem::NoUse { key, why });
-        }
+        unused(&self.section, key, why);
+    }
+}
+
+/// Notes `key` of `section`, if it is there, as something that changes nothing.
+pub(super) fn unused(section: &Section<'_>, key: &'static str, why: &'static str) {
+    if let Some(value) = section.value(key) {
+        section.note(value.span(), ManualProblem::NoUse { key, why });
     }
 }

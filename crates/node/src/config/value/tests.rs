@@ -100,6 +100,10 @@ fn hosts() {
             "`255.255.255.256` is not an IP address; write for example \"192.0.2.1\" or \"2001:db8::1\"",
         ),
         ("::", ":: is nobody's address"),
+        (
+            "fe80::1",
+            "fe80::1 means another host on each link; write an address that does not begin with fe80",
+        ),
     ] {
         assert_eq!(host(bad).unwrap_err().to_string(), why, "{bad}");
     }
