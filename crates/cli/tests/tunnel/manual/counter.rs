@@ -52,7 +52,6 @@ fn a_counter_has_one_user_and_its_own_keys() {
     let refused = |text: &str| {
         let path = site.folder().join("second.toml");
         fs::write(&path, text).unwrap();
-        std::os::unix::fs::chown(&path, Some(0), Some(0)).unwrap();
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         let mut command = pair.hosts.a.command(crate::pair::program());
         command
