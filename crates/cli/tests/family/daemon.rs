@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use strait_testbed::{Daemon, EchoService};
+use strait_testbed::{Daemon, EchoService, Namespace};
 use strait_testdata::Kernel;
 
 use crate::agreement::{Agreement, Direction, INSIDE, Layer, PORT};
@@ -65,33 +65,39 @@ fn through(place: &mut Place, agreement: &Agreement, content: &[u8]) -> Result<(
     fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(|error| error.to_string())?;
     let program = Path::new(env!("CARGO_BIN_EXE_strait"));
     let daemon = Daemon::start(&near, program, &path, &folder.join("run")).map_err(said)?;
-    let result = exchange(place, agreement, content).and_then(|()| bundled(&daemon, agreement.case));
+    let result = exchange(place, agreement, content).and_then(|()| bundled(place, &daemon, agreement));
     result.map_err(|why| format!("{why}\n{}\n{}", shown(&daemon), place.statistics()))
 }
 
 fn exchange(place: &mut Place, agreement: &Agreement, content: &[u8]) -> Result<(), String> {
     let near = place.hosts.link.a.host.clone();
     for (own, guest) in agreement.protected(Direction::ToGuest) {
-        let ping = |address: IpAddr| format!("ping -n -q -c 1 -W 2 -s 900 {address}");
-        attempt(|| near_ping(&near, guest))?;
-        attempt(|| place.guest.run(&ping(own)).map(|_| ()).map_err(|error| error.to_string()))?;
+        let once = ["-n", "-q", "-c", "1", "-W", "2", "-s", "900"];
+        attempt(|| ping(&near, guest, &once))?;
+        let command = format!("ping {} {own}", once.join(" "));
+        attempt(|| place.guest.run(&command).map(|_| ()).map_err(|error| error.to_string()))?;
         EchoService::call(&near, guest, content, PATIENCE).map_err(|error| format!("to {guest}: {error}"))?;
     }
     Ok(())
 }
 
-/// Whether packets left in bundles, where that was agreed.
-fn bundled(daemon: &Daemon, case: Case) -> Result<(), String> {
-    let shown = daemon.show().map_err(|error| error.to_string())?;
-    let bundles = shown["peers"][0]["bundles"].as_u64();
-    match (case.mode, bundles) {
-        (Mode::Aggfrag(_), Some(0) | None) => Err(format!("no bundles: {shown}")),
-        _ => Ok(()),
+/// Sees to it that packets left in bundles, where that was agreed: many small ones at once wait for the link together.
+fn bundled(place: &Place, daemon: &Daemon, agreement: &Agreement) -> Result<(), String> {
+    if !matches!(agreement.case.mode, Mode::Aggfrag(_)) {
+        return Ok(());
     }
+    let many = ["-n", "-q", "-c", "20", "-l", "20", "-W", "2", "-s", "20"];
+    attempt(|| {
+        for (_, guest) in agreement.protected(Direction::ToGuest) {
+            ping(&place.hosts.link.a.host, guest, &many)?;
+        }
+        let shown = daemon.show().map_err(|error| error.to_string())?;
+        let bundles = shown["peers"][0]["bundles"].as_u64();
+        if bundles > Some(0) { Ok(()) } else { Err(format!("no bundles: {shown}")) }
+    })
 }
 
-fn near_ping(near: &strait_testbed::Namespace, guest: IpAddr) -> Result<(), String> {
-    let arguments = ["-n", "-q", "-c", "1", "-W", "2", "-s", "900"];
+fn ping(near: &Namespace, guest: IpAddr, arguments: &[&str]) -> Result<(), String> {
     let output = near.command("ping").args(arguments).arg(guest.to_string()).output();
     let output = output.map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
