@@ -66,7 +66,7 @@ fn through(place: &mut Place, agreement: &Agreement, content: &[u8]) -> Result<(
     let program = Path::new(env!("CARGO_BIN_EXE_strait"));
     let daemon = Daemon::start(&near, program, &path, &folder.join("run")).map_err(said)?;
     let result = exchange(place, agreement, content).and_then(|()| bundled(place, &daemon, agreement));
-    result.map_err(|why| format!("{why}\n{}\n{}", shown(&daemon), place.statistics()))
+    result.map_err(|why| format!("{why}\n{}\n{}", shown(&daemon), kernel::statistics(&mut place.guest)))
 }
 
 fn exchange(place: &mut Place, agreement: &Agreement, content: &[u8]) -> Result<(), String> {

@@ -40,9 +40,4 @@ impl Place {
         guest.run(&kernel::preparation()).unwrap();
         Place { guest, hosts, dir }
     }
-    /// What the guest's kernel has counted of IPsec's errors.
-    pub(crate) fn statistics(&mut self) -> String {
-        let counted = self.guest.run("grep -v '\\b0$' /proc/net/xfrm_stat || true");
-        counted.map_or_else(|error| error.to_string(), |it| format!("the guest's kernel counts {it:?}"))
-    }
 }

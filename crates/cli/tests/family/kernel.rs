@@ -7,6 +7,7 @@ use std::net::IpAddr;
 
 use serde_json::json;
 use strait_crypto::{Cipher, Integrity, Suite};
+use strait_testbed::Guest;
 
 use crate::agreement::{Agreement, Direction, INSIDE, Layer, PORT};
 use crate::case::{Ah, Esp, Mode};
@@ -25,6 +26,12 @@ pub(crate) fn preparation() -> String {
         "address add {guest_v4}/32 dev lo\naddress add {guest_v6}/128 dev lo nodad\n\
          route add {near_v4}/32 dev vec0 src {guest_v4}\nroute add {near_v6}/128 dev vec0 src {guest_v6}\n"
     ))
+}
+
+/// What the guest's kernel has counted of IPsec's errors.
+pub(crate) fn statistics(guest: &mut Guest) -> String {
+    let counted = guest.run("grep -v '\\b0$' /proc/net/xfrm_stat || true");
+    counted.map_or_else(|error| error.to_string(), |it| format!("the guest's kernel counts {it:?}"))
 }
 
 /// Makes the guest forget what was agreed on before and take this.

@@ -145,8 +145,7 @@ fn understand(
             Err(reason) => why = reason,
         }
     }
-    let counters = guest.run("grep -v '\\b0$' /proc/net/xfrm_stat || true").unwrap_or_default();
-    Err(format!("{why}; the kernel counts {counters:?}"))
+    Err(format!("{why}; {}", kernel::statistics(guest)))
 }
 
 pub(crate) fn requests(agreement: &Agreement) -> Vec<Echo> {
