@@ -37,6 +37,26 @@ pub(crate) fn named<A: Algorithm>(name: &str) -> Result<A, UnknownName<A>> {
     known.ok_or_else(|| UnknownName { given: name.to_owned(), kind: core::marker::PhantomData })
 }
 
+/// Shows an algorithm by its name, and reads it from that.
+macro_rules! written_by_name {
+    ($algorithm:ty) => {
+        impl core::fmt::Display for $algorithm {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl core::str::FromStr for $algorithm {
+            type Err = $crate::algorithm::UnknownName<$algorithm>;
+
+            fn from_str(name: &str) -> Result<$algorithm, Self::Err> {
+                $crate::algorithm::named(name)
+            }
+        }
+    };
+}
+pub(crate) use written_by_name;
+
 /// Every name of kind `A` as a sentence lists them: `a, b or c`.
 fn names<A: Algorithm>() -> String {
     let names: Vec<&str> = A::EVERY.iter().map(|algorithm| algorithm.name()).collect();

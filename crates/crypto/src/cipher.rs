@@ -1,9 +1,6 @@
 //! The ciphers that do not authenticate, and their sizes.
 
-use core::fmt;
-use core::str::FromStr;
-
-use crate::algorithm::{Algorithm, UnknownName, named};
+use crate::algorithm::{Algorithm, UnknownName, written_by_name};
 
 /// Bytes of the longest block, and so of the longest IV: that of AES (RFC 3602 section 2.4).
 pub const IV_MAX: usize = 16;
@@ -121,12 +118,6 @@ impl Cipher {
     }
 }
 
-impl fmt::Display for Cipher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 impl Algorithm for Cipher {
     const KIND: &'static str = "cipher";
     const SECRET: &'static str = "key";
@@ -144,13 +135,7 @@ impl Algorithm for Cipher {
 /// A cipher name that is not one of ours.
 pub type UnknownCipher = UnknownName<Cipher>;
 
-impl FromStr for Cipher {
-    type Err = UnknownCipher;
-
-    fn from_str(name: &str) -> Result<Cipher, UnknownCipher> {
-        named(name)
-    }
-}
+written_by_name!(Cipher);
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,6 @@
 //! The integrity algorithms and their sizes.
 
-use core::fmt;
-use core::str::FromStr;
-
-use crate::algorithm::{Algorithm, UnknownName, named};
+use crate::algorithm::{Algorithm, UnknownName, written_by_name};
 
 /// Bytes of the longest integrity check value: that of HMAC-SHA-512-256 (RFC 4868 section 2.3).
 pub const ICV_MAX: usize = 32;
@@ -70,12 +67,6 @@ impl Integrity {
     }
 }
 
-impl fmt::Display for Integrity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 impl Algorithm for Integrity {
     const KIND: &'static str = "integrity algorithm";
     const SECRET: &'static str = "key";
@@ -93,13 +84,7 @@ impl Algorithm for Integrity {
 /// An integrity algorithm's name that is not one of ours.
 pub type UnknownIntegrity = UnknownName<Integrity>;
 
-impl FromStr for Integrity {
-    type Err = UnknownIntegrity;
-
-    fn from_str(name: &str) -> Result<Integrity, UnknownIntegrity> {
-        named(name)
-    }
-}
+written_by_name!(Integrity);
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,6 @@
 //! The AEAD suites and their sizes.
 
-use core::fmt;
-use core::str::FromStr;
-
-use crate::algorithm::{Algorithm, UnknownName, named};
+use crate::algorithm::{Algorithm, UnknownName, written_by_name};
 
 /// Bytes of salt after the key in keying material (RFC 4106 section 8.1, RFC 7634 section 2).
 pub const SALT_LEN: usize = 4;
@@ -82,12 +79,6 @@ impl Suite {
     }
 }
 
-impl fmt::Display for Suite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 impl Algorithm for Suite {
     const KIND: &'static str = "suite";
     const SECRET: &'static str = "key and then salt";
@@ -105,13 +96,7 @@ impl Algorithm for Suite {
 /// A suite name that is not one of ours.
 pub type UnknownSuite = UnknownName<Suite>;
 
-impl FromStr for Suite {
-    type Err = UnknownSuite;
-
-    fn from_str(name: &str) -> Result<Suite, UnknownSuite> {
-        named(name)
-    }
-}
+written_by_name!(Suite);
 
 #[cfg(test)]
 mod tests {
