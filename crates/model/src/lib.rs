@@ -1,20 +1,36 @@
-//! What securing a packet costs, as arithmetic: McGregor and Lee, *Performance Impact of Data Compression on Virtual
-//! Private Network Transactions*, sections 2 to 4.
+//! What securing and compressing a packet costs, as arithmetic: McGregor and Lee, *Performance Impact of Data
+//! Compression on Virtual Private Network Transactions*.
 //!
-//! A [`Packet`] crosses a [`Network`] under a [`Security`]: [`Security::stages`] says how long each stage takes when
-//! one follows the other, [`Security::speedup`] how that compares with sending the packet bare. Headers, padding and
-//! fragments are counted as they are on the wire. Rates come from whoever measured them.
+//! A [`Packet`] crosses a [`Network`] under a [`Security`], with or without [`Compression`]: [`Stages`] say how long each
+//! step takes, headers, padding and fragments counted as they are on the wire.
 //!
-//! Everything is a pure function of its arguments; units are types: [`Bytes`], [`Seconds`], [`Rate`].
+//! - [`Security::speedup`]: what security costs (section 4.2, Table 2);
+//! - [`Security::gain`]: what compression gives back, one stage after the other (section 6.1);
+//! - [`Path::pays`]: the inequality, headers left aside, and its break-even in each variable (section 6.2);
+//! - [`Pipeline`]: the same when stages work at the same time, with processors and clients in number (sections 2 and 8);
+//! - [`Cost`]: a set-up time and a time a byte, where one rate for all sizes would be wrong.
+//!
+//! Rates come from whoever measured them. Everything is a pure function of its arguments; units are types: [`Bytes`],
+//! [`Seconds`], [`Rate`], [`Ratio`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod compression;
+mod cost;
+mod inequality;
 mod network;
 mod packet;
+mod pipeline;
 mod quantity;
 mod security;
+mod stages;
 
+pub use compression::Compression;
+pub use cost::Cost;
+pub use inequality::{BreakEven, Path, Rates};
 pub use network::Network;
 pub use packet::Packet;
-pub use quantity::{Bytes, Rate, Seconds};
-pub use security::{Ah, Esp, Hash, Security, Stages};
+pub use pipeline::{Pipeline, Processors, Segment};
+pub use quantity::{Bytes, Rate, Ratio, Seconds};
+pub use security::{Ah, Esp, Hash, Security};
+pub use stages::Stages;

@@ -1,7 +1,7 @@
 //! Amounts of data, spans of time and rates, each a type of its own.
 
 use core::iter::Sum;
-use core::ops::{Add, Div, Mul};
+use core::ops::{Add, Div, Mul, Sub};
 
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +44,22 @@ impl Add for Seconds {
     }
 }
 
+impl Sub for Seconds {
+    type Output = Seconds;
+
+    fn sub(self, other: Seconds) -> Seconds {
+        Seconds(self.0 - other.0)
+    }
+}
+
+impl Mul<f64> for Seconds {
+    type Output = Seconds;
+
+    fn mul(self, times: f64) -> Seconds {
+        Seconds(self.0 * times)
+    }
+}
+
 impl Sum for Seconds {
     fn sum<I: Iterator<Item = Seconds>>(spans: I) -> Seconds {
         spans.fold(Seconds::default(), Add::add)
@@ -76,10 +92,66 @@ impl Rate {
         Rate::bits(per_second * 1e6)
     }
 
+    /// The rate at which a byte takes this long; nothing if that is no rate.
+    #[must_use]
+    pub const fn of_a_byte(takes: Seconds) -> Option<Rate> {
+        Rate::bits(8.0 / takes.0)
+    }
+
+    /// How long a byte takes.
+    #[must_use]
+    pub const fn byte(self) -> Seconds {
+        Seconds(8.0 / self.0)
+    }
+
+    /// Bits per second, as a number.
+    #[must_use]
+    pub const fn as_bits(self) -> f64 {
+        self.0
+    }
+
     /// The share `share` of this rate, or nothing if that is no rate.
     #[must_use]
     pub const fn share(self, share: f64) -> Option<Rate> {
         Rate::bits(self.0 * share)
+    }
+}
+
+/// The compression ratio X: bytes before over bytes after; above zero and finite.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Ratio(f64);
+
+impl Ratio {
+    /// What does not shrink.
+    pub const ONE: Ratio = Ratio(1.0);
+
+    /// X as a number, or nothing if that is no ratio.
+    #[must_use]
+    pub const fn new(before_over_after: f64) -> Option<Ratio> {
+        if before_over_after > 0.0 && before_over_after.is_finite() {
+            Some(Ratio(before_over_after))
+        } else {
+            None
+        }
+    }
+
+    /// X as a number.
+    #[must_use]
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+
+    /// The share of the bytes that compression takes away, 1 - 1/X: negative when it adds some.
+    #[must_use]
+    pub const fn saving(self) -> f64 {
+        1.0 - 1.0 / self.0
+    }
+
+    /// What becomes of so many bytes, rounded up.
+    #[must_use]
+    pub const fn shrink(self, before: Bytes) -> Bytes {
+        // A float beyond the largest integer becomes that integer.
+        Bytes((before.0 as f64 / self.0).ceil() as u64)
     }
 }
 
@@ -93,6 +165,26 @@ mod tests {
         assert_eq!(Bytes(1250) / rate, Seconds(0.001));
         assert_eq!([Bytes(1250) / rate, Bytes(2500) / rate].into_iter().sum::<Seconds>(), Seconds(0.003));
         assert_eq!(Seconds(3.0) / Seconds(1.5), 2.0);
+    }
+
+    #[test]
+    fn rates_and_bytes() {
+        let rate = Rate::megabits(8.0).unwrap();
+        assert_eq!(rate.byte(), Seconds(1e-6));
+        assert_eq!(Rate::of_a_byte(Seconds(1e-6)), Some(rate));
+        assert_eq!(Rate::of_a_byte(Seconds(0.0)), None);
+    }
+
+    #[test]
+    fn ratios() {
+        let ratio = |x| Ratio::new(x).unwrap();
+        assert_eq!(ratio(4.0).saving(), 0.75);
+        assert_eq!(ratio(3.0).shrink(Bytes(100)), Bytes(34));
+        assert_eq!(Ratio::ONE.shrink(Bytes(100)), Bytes(100));
+        assert_eq!(ratio(1e-300).shrink(Bytes(u64::MAX)), Bytes(u64::MAX));
+        for x in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(Ratio::new(x), None, "{x}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! ESP and AH around a packet in transport mode: what they add, what they work on, and how long that takes.
 
-use crate::{Bytes, Network, Packet, Rate, Seconds};
+use crate::{Bytes, Network, Packet, Rate, Stages};
 
 /// ESP's fields before the IV: SPI and sequence number (RFC 4303 section 2).
 const ESP_HEADER: Bytes = Bytes(8);
@@ -55,34 +55,6 @@ pub struct Security {
     pub ah: Option<Ah>,
 }
 
-/// How long a packet spends in each stage, one after the other (section 2 of the paper).
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Stages {
-    /// T_E.
-    pub encrypt: Seconds,
-    /// T_HC.
-    pub compute: Seconds,
-    /// T_SECNET.
-    pub transmit: Seconds,
-    /// T_HV.
-    pub verify: Seconds,
-    /// T_D.
-    pub decrypt: Seconds,
-}
-
-impl Stages {
-    /// From the first byte prepared to the last one interpreted.
-    #[must_use]
-    pub fn total(&self) -> Seconds {
-        [self.encrypt, self.compute, self.transmit, self.verify, self.decrypt].into_iter().sum()
-    }
-
-    fn hashed(&mut self, hash: Hash, covered: Bytes) {
-        self.compute = self.compute + covered / hash.compute;
-        self.verify = self.verify + covered / hash.verify;
-    }
-}
-
 impl Esp {
     /// The text, padded, with its trailer: what the cipher works on.
     fn ciphertext(&self, body: Bytes) -> Bytes {
@@ -109,30 +81,39 @@ impl Security {
     /// What is behind the IP header once the packet is secured.
     #[must_use]
     pub fn body(&self, packet: Packet) -> Bytes {
-        let body = self.behind_ah(packet);
-        self.ah.map_or(body, |ah| AH_HEADER + ah.icv + body)
+        self.around(packet.body())
+    }
+
+    /// The same of anything that stands behind an IP header.
+    pub(crate) fn around(&self, body: Bytes) -> Bytes {
+        let inside = self.behind_ah(body);
+        self.ah.map_or(inside, |ah| AH_HEADER + ah.icv + inside)
     }
 
     /// The same without AH's own header.
-    fn behind_ah(&self, packet: Packet) -> Bytes {
-        let body = packet.body();
+    fn behind_ah(&self, body: Bytes) -> Bytes {
         self.esp.map_or(body, |esp| esp.covered(body) + esp.icv)
     }
 
     /// How long each stage takes.
     #[must_use]
     pub fn stages(&self, packet: Packet, network: &Network) -> Stages {
-        let mut stages = Stages { transmit: network.time(self.body(packet)), ..Stages::default() };
+        self.stages_of(packet.body(), network)
+    }
+
+    /// The same of anything that stands behind an IP header.
+    pub(crate) fn stages_of(&self, body: Bytes, network: &Network) -> Stages {
+        let mut stages = Stages { transmit: network.time(self.around(body)), ..Stages::default() };
         if let Some(esp) = &self.esp {
-            let text = esp.ciphertext(packet.body());
+            let text = esp.ciphertext(body);
             stages.encrypt = text / esp.encrypt;
             stages.decrypt = text / esp.decrypt;
             if let Some(hash) = esp.hash {
-                stages.hashed(hash, esp.covered(packet.body()));
+                stages.hashed(hash, esp.covered(body));
             }
         }
         if let Some(ah) = &self.ah {
-            stages.hashed(ah.hash, ah.covered(self.behind_ah(packet)));
+            stages.hashed(ah.hash, ah.covered(self.behind_ah(body)));
         }
         stages
     }
