@@ -2,7 +2,8 @@
 //!
 //! A block enters at [`Compressor::compress`] and comes back out of [`Expander::expand`]; both write
 //! into a slice of the caller's and allocate nothing once their contexts exist. Whether a unit is
-//! worth trying at all is a [`Chooser`]'s to say, and [`probe::shrinkable`] gives it a first guess.
+//! worth trying at all is a [`Chooser`]'s to say; [`probe::shrinkable`] gives it a first guess, and
+//! [`calibrate()`] says what each codec costs here.
 //!
 //! IP payload compression, whose streams must suit other implementations, has a home of its own in
 //! [`Ipcomp`].
@@ -12,6 +13,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod calibrate;
 pub mod chooser;
 mod codec;
 mod codecs;
@@ -20,6 +22,7 @@ mod lzs;
 mod method;
 pub mod probe;
 
+pub use calibrate::{Calibration, Figures, calibrate};
 pub use chooser::{Backoff, Chooser, RuleId, Unit};
 pub use codec::{Codec, CodecSet};
 pub use codecs::{Codecs, Compressor, ExpandError, Expander};

@@ -10,8 +10,9 @@ use crate::{Codec, ExpandError};
 const WINDOW_LOG: u32 = 17;
 /// log2 of the input that the smallest and the largest context are for.
 const SIZE_CLASSES: (u32, u32) = (10, WINDOW_LOG);
-/// Contexts kept ready: all sizes at three levels. Level 3 takes under 3 MB for all its sizes.
-const CONTEXTS: usize = 24;
+/// Contexts kept ready: all sizes at the four levels of [`crate::calibrate::CANDIDATES`]. Level 3 takes under 3 MB for all
+/// its sizes.
+const CONTEXTS: usize = 32;
 
 /// The contexts for both directions.
 #[derive(Default)]

@@ -1,0 +1,227 @@
+//! What each codec costs on this machine.
+
+mod sample;
+
+use strait_model::{Bytes, Cost, Ratio, Seconds};
+
+use crate::{Codec, Codecs, Compressor, Expander, Method};
+
+/// The ladder: methods to choose among, the quickest first.
+///
+/// Each is somewhere the best of all, and what comes next is at least 5 % slower there: measured on this project's first
+/// machine over the Calgary corpus, API answers, logs and binary records, in blocks of 300 bytes to 64 KiB, links of
+/// 56 kbit/s to 10 Gbit/s, by the slowest stage of a pipeline and by the sum of its stages. Without LZ4 something takes
+/// 60 % longer, without zstd-fast-1 15, zstd-1 29, LZS 14, zstd-3 5, deflate-1 6, deflate-6 7, zstd-9 9.
+///
+/// All the other levels together would gain 0.4 % on average. The best of them: zstd-fast-5, up to 27 % on one kind of
+/// data at 2 Gbit/s; zstd-15, up to 9 % in blocks of 64 KiB on links under 20 Mbit/s, where no block is let grow so large.
+pub const CANDIDATES: [Method; 8] = [
+    Method::LZ4,
+    zstd(-1),
+    zstd(1),
+    Method::LZS,
+    Method::ZSTD,
+    Method { codec: Codec::Deflate, level: 1 },
+    Method::DEFLATE,
+    zstd(9),
+];
+
+/// Bytes of the blocks measured: a packet of a 1,500-byte path, and a bundle of a dozen.
+pub const SIZES: [usize; 2] = [1_400, 16_384];
+/// How far one block of each of [`SIZES`] begins behind the other: many small ones, so that one round is as good for them.
+const APART: [usize; 2] = [4_096, 16_384];
+/// Bytes of text a round. Each round has text of its own: what a processor has seen already, it foresees.
+const ROUND: usize = 65_536;
+/// Rounds at most; the best counts, since other work on the machine only ever adds time.
+const ROUNDS: usize = 4;
+/// Nanoseconds after which no further round of one method starts: 200 ms for all of them together.
+const BUDGET: u64 = 200_000_000 / CANDIDATES.len() as u64;
+/// Bytes that any codec can make of one byte, at most: LZS writes nine bits for one (RFC 2395 section 2.2).
+const EXPANSION: usize = 2;
+
+/// What one method costs and gives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figures {
+    /// The method.
+    pub method: Method,
+    /// Compressing, by bytes that go in.
+    pub compress: Cost,
+    /// Expanding, by bytes that come out.
+    pub expand: Cost,
+    /// Bytes before over bytes after, on text in blocks of [`SIZES`].
+    pub ratio: [Ratio; 2],
+}
+
+/// What every one of [`CANDIDATES`] costs on one machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calibration {
+    figures: [Figures; CANDIDATES.len()],
+}
+
+impl Calibration {
+    /// Figures of the project's first machine, for whoever must not measure: virtual time has to be the same everywhere.
+    ///
+    /// What [`calibrate`] found on one core of an AMD EPYC (Zen 3, 2.45 GHz), median of five runs of 28 ms.
+    #[must_use]
+    pub fn assumed() -> Calibration {
+        Calibration { figures: ASSUMED }
+    }
+
+    /// Every method's figures, in the order of [`CANDIDATES`].
+    #[must_use]
+    pub fn figures(&self) -> &[Figures] {
+        &self.figures
+    }
+
+    /// The figures of `method`, if it is one of [`CANDIDATES`].
+    #[must_use]
+    pub fn of(&self, method: Method) -> Option<&Figures> {
+        self.figures.iter().find(|figures| figures.method == method)
+    }
+}
+
+/// Measures every one of [`CANDIDATES`] with `sample`, a clock in nanoseconds that never goes back.
+///
+/// Takes some 30 ms on a fast machine and a round more than 200 at most. A clock that stands still makes everything free.
+pub fn calibrate(codecs: &mut Codecs, sample: impl FnMut() -> u64) -> Calibration {
+    let mut bench = Bench {
+        codecs,
+        sample,
+        text: sample::text(ROUND * ROUNDS),
+        room: vec![0; ROUND * EXPANSION],
+        back: vec![0; ROUND],
+    };
+    Calibration { figures: CANDIDATES.map(|method| bench.figures(method)) }
+}
+
+/// A clock, and all that is worked on.
+struct Bench<'a, F> {
+    codecs: &'a mut Codecs,
+    sample: F,
+    text: Vec<u8>,
+    room: Vec<u8>,
+    back: Vec<u8>,
+}
+
+/// What came of some blocks of one size.
+#[derive(Clone, Copy)]
+struct Outcome {
+    /// For a block.
+    compress: Seconds,
+    /// For a block.
+    expand: Seconds,
+    before: usize,
+    after: usize,
+}
+
+impl<F: FnMut() -> u64> Bench<'_, F> {
+    fn figures(&mut self, method: Method) -> Figures {
+        let mut best = [Outcome::WORST; 2];
+        let began = (self.sample)();
+        for start in (0..ROUNDS).map(|round| round * ROUND) {
+            for (size, best) in best.iter_mut().enumerate() {
+                *best = best.better(self.round(method, start, size));
+            }
+            if (self.sample)().saturating_sub(began) > BUDGET {
+                break;
+            }
+        }
+        let through = |part: fn(&Outcome) -> Seconds| {
+            let [small, large] = [0, 1].map(|size| (Bytes(SIZES[size] as u64), part(&best[size])));
+            Cost::through(small, large)
+        };
+        Figures {
+            method,
+            compress: through(|best| best.compress),
+            expand: through(|best| best.expand),
+            ratio: best.map(|best| best.ratio()),
+        }
+    }
+
+    /// Compresses and expands the blocks of a round, those of one of [`SIZES`].
+    fn round(&mut self, method: Method, start: usize, size: usize) -> Outcome {
+        let (len, apart) = (SIZES[size], APART[size]);
+        let blocks = self.text[start..start + ROUND].chunks_exact(apart).map(|block| &block[..len]);
+        let count = ROUND / apart;
+        let mut lengths = [0; ROUND / APART[0]];
+        let begin = (self.sample)();
+        for ((block, room), made) in blocks.zip(self.room.chunks_exact_mut(len * EXPANSION)).zip(&mut lengths)
+        {
+            *made = self.codecs.compress(method, block, room).unwrap_or_default();
+        }
+        let between = (self.sample)();
+        for (made, room) in lengths.iter().zip(self.room.chunks_exact(len * EXPANSION)).take(count) {
+            let expanded = self.codecs.expand(method.codec, &room[..*made], &mut self.back[..len]);
+            debug_assert_eq!(expanded, Ok(len), "{method} takes back what it made");
+            core::hint::black_box(&self.back);
+        }
+        let end = (self.sample)();
+        let each = |from: u64, to: u64| Seconds(to.saturating_sub(from) as f64 / 1e9 / count as f64);
+        Outcome {
+            compress: each(begin, between),
+            expand: each(between, end),
+            before: len * count,
+            after: lengths[..count].iter().sum(),
+        }
+    }
+}
+
+impl Outcome {
+    const WORST: Outcome =
+        Outcome { compress: Seconds(f64::INFINITY), expand: Seconds(f64::INFINITY), before: 0, after: 0 };
+
+    /// The shorter times of both, and their ratio together.
+    fn better(self, other: Outcome) -> Outcome {
+        let shorter = |one: Seconds, other: Seconds| Seconds(one.0.min(other.0));
+        Outcome {
+            compress: shorter(self.compress, other.compress),
+            expand: shorter(self.expand, other.expand),
+            before: self.before + other.before,
+            after: self.after + other.after,
+        }
+    }
+
+    fn ratio(self) -> Ratio {
+        Ratio::new(self.before as f64 / self.after as f64).unwrap_or(Ratio::ONE)
+    }
+}
+
+const fn zstd(level: i8) -> Method {
+    Method { codec: Codec::Zstd, level }
+}
+
+/// By [`CANDIDATES`]; see [`Calibration::assumed`].
+const ASSUMED: [Figures; CANDIDATES.len()] = [
+    figures(0, (0.0, 2.166), (82.0, 0.321), (1.296, 1.698)),
+    figures(1, (126.0, 2.832), (0.0, 0.719), (1.335, 1.887)),
+    figures(2, (2_327.0, 3.187), (1_287.0, 0.896), (2.036, 2.638)),
+    figures(3, (774.0, 4.51), (472.0, 1.526), (1.457, 1.702)),
+    figures(4, (2_700.0, 4.248), (1_597.0, 0.925), (2.024, 2.596)),
+    figures(5, (4_193.0, 4.436), (2_247.0, 1.375), (2.119, 2.565)),
+    figures(6, (1_435.0, 10.75), (2_304.0, 1.309), (2.14, 2.688)),
+    figures(7, (0.0, 29.48), (1_609.0, 0.939), (2.053, 2.674)),
+];
+
+/// Nanoseconds to set up and a byte, of compressing and of expanding; ratios at [`SIZES`].
+const fn figures(candidate: usize, compress: (f64, f64), expand: (f64, f64), ratio: (f64, f64)) -> Figures {
+    Figures {
+        method: CANDIDATES[candidate],
+        compress: nanos(compress),
+        expand: nanos(expand),
+        ratio: [number(ratio.0), number(ratio.1)],
+    }
+}
+
+const fn nanos((set_up, per_byte): (f64, f64)) -> Cost {
+    Cost { set_up: Seconds(set_up / 1e9), per_byte: Seconds(per_byte / 1e9) }
+}
+
+const fn number(ratio: f64) -> Ratio {
+    match Ratio::new(ratio) {
+        Some(ratio) => ratio,
+        None => Ratio::ONE,
+    }
+}
+
+#[cfg(test)]
+mod tests;
