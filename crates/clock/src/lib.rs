@@ -5,8 +5,10 @@
 
 mod deadline;
 mod random;
+mod stopwatch;
 mod time;
 
 pub use deadline::Deadline;
 pub use random::Random;
+pub use stopwatch::Stopwatch;
 pub use time::Time;

@@ -1,15 +1,26 @@
 //! Whether a unit of traffic is compressed, and with what.
 //!
-//! The packet path knows only [`Chooser`]. What stands behind it may remember, calculate or always say
-//! the same.
+//! The packet path knows only [`Chooser`]. [`LiveChooser`] stands behind it: the equations of `model`, with rates
+//! measured on both ends, for each class of traffic.
 
-mod backoff;
+mod allowed;
+mod class;
+mod decision;
+mod known;
+mod live;
+mod load;
+mod memory;
+mod road;
 mod table;
 
 use strait_clock::Time;
 use strait_wire::Flow;
 
-pub use backoff::Backoff;
+pub use allowed::{Allowed, BadAllowed};
+pub use class::Class;
+pub use decision::{Decision, Reason, RunnerUp, Weighed};
+pub use live::LiveChooser;
+pub use road::{Ends, Handling, Road, There};
 
 use crate::Method;
 
@@ -22,20 +33,48 @@ pub struct RuleId(pub u16);
 pub struct Unit<'a> {
     /// The conversation it belongs to; for a block of several, the first packet's.
     pub flow: &'a Flow,
+    /// Whom it goes to: a number that means something to the caller.
+    pub to: u32,
     /// The rule that matched it.
     pub rule: RuleId,
     /// What that rule says to compress with.
+    pub allowed: Allowed,
+}
+
+/// What came of compressing a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// With what.
     pub method: Method,
+    /// Bytes that went in.
+    pub before: usize,
+    /// Bytes that came out; nothing when it did not shrink and was sent as it was.
+    pub after: Option<usize>,
+    /// Nanoseconds that took; nothing when nobody has a clock.
+    pub took: Option<u64>,
 }
 
 /// Decides unit by unit, and is told what came of it.
 pub trait Chooser: Send {
-    /// What to compress `unit` with; a codec of [`crate::Codec::None`] says not to.
-    fn choose(&mut self, unit: &Unit<'_>, now: Time) -> Method;
+    /// Whether a packet with this `payload` may shrink, so that it is worth putting into a block with others. Called
+    /// once for each packet of the host.
+    fn may_shrink(&mut self, unit: &Unit<'_>, payload: &[u8], now: Time) -> bool;
 
-    /// Says that `unit`, chosen to be compressed, went from `before` bytes to `after`.
-    ///
-    /// `after` equals `before` when it did not shrink and was sent as it was. Call it once for each unit
-    /// that was tried, in any order, and never for units that were not.
-    fn learn(&mut self, unit: &Unit<'_>, before: usize, after: usize, now: Time);
+    /// What to compress `len` bytes of `unit` with, given the road that they take; a codec of [`crate::Codec::None`] says
+    /// not to.
+    fn choose(&mut self, unit: &Unit<'_>, len: usize, road: &Road, now: Time) -> Method;
+
+    /// Says what came of `unit`, chosen to be compressed. Call it once for each unit that was tried, in any order, and
+    /// never for units that were not.
+    fn learn(&mut self, unit: &Unit<'_>, outcome: &Outcome, now: Time);
+
+    /// A choice that changed since this was last asked, if one did.
+    fn changed(&mut self) -> Option<Decision> {
+        None
+    }
+
+    /// The standing decisions on what was sent lately, the busiest class first.
+    fn decisions(&self, _now: Time) -> Vec<Decision> {
+        Vec::new()
+    }
 }

@@ -24,6 +24,16 @@ pub enum Algorithm {
     Lzs = 3,
 }
 
+impl From<Algorithm> for Method {
+    /// The method whose blocks take about as long and become about as small.
+    fn from(algorithm: Algorithm) -> Method {
+        match algorithm {
+            Algorithm::Deflate => Method::DEFLATE,
+            Algorithm::Lzs => Method::LZS,
+        }
+    }
+}
+
 impl Algorithm {
     /// Every algorithm, in order of number.
     pub const ALL: [Algorithm; 2] = [Algorithm::Deflate, Algorithm::Lzs];

@@ -23,7 +23,10 @@ mod method;
 pub mod probe;
 
 pub use calibrate::{Calibration, Figures, calibrate};
-pub use chooser::{Backoff, Chooser, RuleId, Unit};
+pub use chooser::{
+    Allowed, BadAllowed, Chooser, Class, Decision, Ends, Handling, LiveChooser, Outcome, Reason, Road,
+    RuleId, RunnerUp, There, Unit, Weighed,
+};
 pub use codec::{Codec, CodecSet};
 pub use codecs::{Codecs, Compressor, ExpandError, Expander};
 pub use ipcomp::{Algorithm, Ipcomp};

@@ -10,7 +10,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use strait_clock::{Random, Time};
 use strait_compress::{
-    Algorithm, Backoff, Chooser, Codecs, Compressor, Expander, Ipcomp, Method, RuleId, Unit, probe,
+    Algorithm, Allowed, Calibration, Chooser, CodecSet, Codecs, Compressor, Ends, Expander, Ipcomp,
+    LiveChooser, Method, Outcome, Road, RuleId, Unit,
 };
 use strait_wire::{Flow, Protocol};
 
@@ -109,7 +110,15 @@ fn payloads_allocate_nothing_once_the_contexts_exist() {
 
 #[test]
 fn choosing_allocates_nothing_however_many_flows_come() {
-    let mut backoff = Backoff::new(1);
+    let mut chooser = LiveChooser::new(Calibration::assumed(), 1);
+    let road = Road {
+        rate: strait_model::Rate::megabits(10.0),
+        waiting: true,
+        room: 1_400,
+        around: 60,
+        codecs: CodecSet::ALL,
+        ends: Ends::ALIKE,
+    };
     let before = calls();
     for number in 0..10_000_u32 {
         let flow = Flow {
@@ -119,11 +128,12 @@ fn choosing_allocates_nothing_however_many_flows_come() {
             src_port: 1,
             dst_port: 2,
         };
-        let unit = Unit { flow: &flow, rule: RuleId(0), method: Method::ZSTD };
+        let unit = Unit { flow: &flow, to: 1, rule: RuleId(0), allowed: Allowed::Any };
         let now = Time::from_millis(u64::from(number));
-        assert_eq!(backoff.choose(&unit, now), Method::ZSTD);
-        backoff.learn(&unit, 1_400, 1_400, now);
-        assert!(probe::shrinkable(&[0; 1_400]));
+        assert!(chooser.may_shrink(&unit, &[0; 1_400], now));
+        let method = chooser.choose(&unit, 1_400, &road, now);
+        assert_ne!(method, Method::NONE);
+        chooser.learn(&unit, &Outcome { method, before: 1_400, after: Some(700), took: Some(9_000) }, now);
     }
     assert_eq!(calls(), before);
 }

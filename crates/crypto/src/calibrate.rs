@@ -25,6 +25,9 @@ pub struct Ranking {
 }
 
 impl Ranking {
+    /// Bytes of the packets measured.
+    pub const PACKET_LEN: usize = PACKET_LEN;
+
     /// Nanoseconds to seal and open one packet with `suite`, at least 1 and at most a millisecond.
     #[must_use]
     pub const fn cost(&self, suite: Suite) -> u32 {

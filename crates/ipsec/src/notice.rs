@@ -2,12 +2,13 @@
 
 use std::net::SocketAddr;
 
+use strait_compress::Decision;
 use strait_wire::Spi;
 
 use crate::PeerId;
 
 /// Something that the packet path cannot decide alone. Each is said once per cause, not per packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
     /// A packet for this peer waits and there is no security association to send it with.
     NeedsSa(PeerId),
@@ -21,4 +22,8 @@ pub enum Notice {
     Exhausted(PeerId, Spi),
     /// The largest inner packet to the peer changed to this many bytes.
     InnerMtu(PeerId, u16),
+    /// What is compressed, how and why, was asked for: the busiest class first.
+    Decisions(Vec<Decision>),
+    /// What was decided on a class changed.
+    Decided(Box<Decision>),
 }

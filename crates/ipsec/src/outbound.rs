@@ -29,7 +29,7 @@ mod unite;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use strait_clock::{Deadline, Time};
+use strait_clock::{Deadline, Stopwatch, Time};
 use strait_compress::{Chooser, Codecs, Ipcomp};
 use strait_scheduler::{Pacer, Rate};
 use strait_wire::ip::Version;
@@ -125,6 +125,7 @@ struct Works {
     /// Counts the changes of rules: what was classified by different ones is never mixed.
     edition: u32,
     chooser: Box<dyn Chooser>,
+    stopwatch: Stopwatch,
     codecs: Codecs,
     ipcomp: Ipcomp,
     plain: Plain,
@@ -140,11 +141,12 @@ struct Works {
 }
 
 impl Outbound {
-    /// A sending half without peers.
+    /// A sending half without peers; `stopwatch` tells the chooser how long compressing takes.
     #[must_use]
     pub fn new(
         settings: Settings,
         chooser: Box<dyn Chooser>,
+        stopwatch: Stopwatch,
         counters: Arc<Counters>,
         now: Time,
     ) -> Outbound {
@@ -154,6 +156,7 @@ impl Outbound {
             rules: Arc::default(),
             edition: 0,
             chooser,
+            stopwatch,
             codecs: Codecs::new(),
             ipcomp: Ipcomp::new(),
             plain: Plain::new(),
@@ -194,7 +197,7 @@ impl Outbound {
         }
         too_big(link, &packet, outlet).map_err(lost)?;
         link.path.watch(&packet, link.payload_room(), now);
-        let waiting = self.works.classify(&packet, offload, now);
+        let waiting = self.works.classify(peer, &packet, offload, now);
         if !link.must_wait() {
             return self.works.straight(&mut Way { link, now, outlet }, &packet, &waiting);
         }
@@ -255,57 +258,48 @@ impl Outbound {
             Order::RemovePeer(peer) => self.remove(peer),
             Order::Policies(policies) => self.policies = policies,
             Order::Rules(rules) => self.works.obey(rules),
+            Order::Explain => outlet.notice(Notice::Decisions(self.works.chooser.decisions(now))),
             Order::Transmit(to, bytes) => self.works.transmit_control(to, &bytes, now, outlet),
-            Order::Install(sa) => {
-                if let Some(link) = self.links.get_mut(&sa.peer) {
-                    install(link, *sa, self.works.settings.link_mtu);
-                    announce_mtu(link, outlet);
-                }
-            }
-            Order::Withdraw(peer, spi) => {
-                if let Some(link) = self.links.get_mut(&peer) {
-                    link.sa.take_if(|sa| sa.spi == spi);
-                }
-            }
-            Order::Endpoint(peer, to) => {
-                if let Some(link) = self.links.get_mut(&peer)
-                    && link.endpoint.replace(to) != Some(to)
-                {
+            Order::Install(sa) => self.of(sa.peer, |works, link| {
+                install(link, *sa, works.settings.link_mtu);
+                announce_mtu(link, outlet);
+            }),
+            Order::Withdraw(peer, spi) => self.of(peer, |_, link| {
+                link.sa.take_if(|sa| sa.spi == spi);
+            }),
+            Order::Endpoint(peer, to) => self.of(peer, |_, link| {
+                if link.endpoint.replace(to) != Some(to) {
                     link.path.restart();
                 }
-            }
-            Order::Rate(peer, rate) => {
-                if let Some(link) = self.links.get_mut(&peer) {
-                    link.set_rate(rate, now);
-                }
-            }
+            }),
+            Order::Rate(peer, rate) => self.of(peer, |_, link| link.set_rate(rate, now)),
+            Order::Ends(peer, ends) => self.of(peer, |_, link| link.ends = *ends),
             Order::Keepalive(peer) => {
-                if let Some(link) = self.links.get_mut(&peer) {
-                    self.works.keepalive(&mut Way { link, now, outlet });
-                }
+                self.of(peer, |works, link| works.keepalive(&mut Way { link, now, outlet }));
             }
             Order::Probe(peer) => {
-                if let Some(link) = self.links.get_mut(&peer) {
-                    self.works.ask_life(&mut Way { link, now, outlet });
-                }
+                self.of(peer, |works, link| works.ask_life(&mut Way { link, now, outlet }));
             }
             Order::AnswerProbe(peer, id, size) => {
-                if let Some(link) = self.links.get_mut(&peer) {
-                    self.works.answer_probe(&mut Way { link, now, outlet }, id, size);
-                }
+                self.of(peer, |works, link| works.answer_probe(&mut Way { link, now, outlet }, id, size));
             }
-            Order::ProbeAnswered(peer, _id, size) => {
-                if let Some(link) = self.links.get_mut(&peer)
-                    && link.path.answered(size, now)
-                {
+            Order::ProbeAnswered(peer, _id, size) => self.of(peer, |_, link| {
+                if link.path.answered(size, now) {
                     announce_mtu(link, outlet);
                 }
-            }
+            }),
         }
     }
 }
 
 impl Outbound {
+    /// Changes the link to `peer`, if there is one.
+    fn of(&mut self, peer: PeerId, change: impl FnOnce(&mut Works, &mut Link)) {
+        if let Some(link) = self.links.get_mut(&peer) {
+            change(&mut self.works, link);
+        }
+    }
+
     fn remove(&mut self, peer: PeerId) {
         let waiting = self.links.remove(&peer).map_or(0, |link| link.waiting_packets());
         self.works.counters.drops.count(Reason::NoPeer, waiting);

@@ -4,7 +4,7 @@
 use core::ops::RangeInclusive;
 
 use ipnet::IpNet;
-use strait_compress::Method;
+use strait_compress::Allowed;
 use strait_wire::Protocol;
 use strait_wire::flow::Flow;
 
@@ -30,8 +30,8 @@ pub struct Rule {
     pub ports: Vec<PortRange>,
     /// Whose data it is.
     pub domain: Domain,
-    /// How to compress.
-    pub method: Method,
+    /// What to compress with.
+    pub allowed: Allowed,
 }
 
 impl Rule {

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use strait_clock::Time;
-use strait_compress::{Chooser, CodecSet, Method, Unit};
+use strait_clock::{Stopwatch, Time};
+use strait_compress::{Allowed, Chooser, CodecSet, Method, Outcome, Road, Unit, probe};
 use strait_crypto::{KeyMaterial, Suite};
 use strait_scheduler::Rate;
 use strait_wire::ip::Version;
@@ -242,7 +242,7 @@ pub(crate) fn rule(port: u16, domain: u16, method: Method) -> Rule {
         protocol: None,
         ports: vec![port..=port],
         domain: Domain(domain),
-        method,
+        allowed: method.into(),
     }
 }
 
@@ -251,11 +251,18 @@ pub(crate) fn rule(port: u16, domain: u16, method: Method) -> Rule {
 pub(crate) struct Always(pub(crate) Arc<AtomicU64>);
 
 impl Chooser for Always {
-    fn choose(&mut self, unit: &Unit<'_>, _now: Time) -> Method {
-        unit.method
+    fn may_shrink(&mut self, unit: &Unit<'_>, payload: &[u8], _now: Time) -> bool {
+        unit.allowed.something() && (payload.len() < 256 || probe::shrinkable(payload))
     }
 
-    fn learn(&mut self, _unit: &Unit<'_>, _before: usize, _after: usize, _now: Time) {
+    fn choose(&mut self, unit: &Unit<'_>, _len: usize, _road: &Road, _now: Time) -> Method {
+        match unit.allowed {
+            Allowed::Only(method) => method,
+            _ => Method::NONE,
+        }
+    }
+
+    fn learn(&mut self, _unit: &Unit<'_>, _outcome: &Outcome, _now: Time) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -309,7 +316,13 @@ impl Sender {
         let now = Time::from_millis(1000);
         let settings =
             outbound::Settings { up: None, overhead: 0, link_mtu: 1500, forwarding: crate::Forwarding::None };
-        let out = Outbound::new(settings, Box::new(Always(Arc::clone(&learned))), Arc::clone(&counters), now);
+        let out = Outbound::new(
+            settings,
+            Box::new(Always(Arc::clone(&learned))),
+            Stopwatch::NONE,
+            Arc::clone(&counters),
+            now,
+        );
         let spec = PeerSpec {
             id: PEER,
             allowed: Vec::new(),

@@ -79,7 +79,7 @@ mod tests {
             format: Format::Strait,
             inner_mtu: 1420,
             down: None,
-            measured: Vec::new(),
+            expansion: crate::Expansion::default(),
         }
     }
 

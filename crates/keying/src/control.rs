@@ -196,7 +196,7 @@ impl Control {
             Notice::Moved(peer, to) => self.moved(peer, to),
             Notice::UnknownSpi(from, _) => self.unknown_spi(from, now),
             Notice::Exhausted(peer, spi) => self.exhausted(peer, spi, now),
-            Notice::InnerMtu(..) => {}
+            Notice::InnerMtu(..) | Notice::Decisions(_) | Notice::Decided(_) => {}
         }
         self.pump(now);
     }

@@ -11,11 +11,13 @@
 //! are bound to, so nothing here has to be canonical.
 
 mod capabilities;
+mod expansion;
 mod fields;
 
 use strait_wire::Spi;
 
-pub use capabilities::{Capabilities, Format, Measured};
+pub use capabilities::{Capabilities, Format};
+pub use expansion::Expansion;
 use fields::{Fields, Writer};
 
 /// The version of these messages, that of the ALPN name.

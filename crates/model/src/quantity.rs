@@ -3,7 +3,7 @@
 use core::iter::Sum;
 use core::ops::{Add, Div, Mul, Sub};
 
-/// A number of bytes.
+/// A number of bytes; sums and products end at the largest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
 
@@ -11,7 +11,7 @@ impl Add for Bytes {
     type Output = Bytes;
 
     fn add(self, other: Bytes) -> Bytes {
-        Bytes(self.0 + other.0)
+        Bytes(self.0.saturating_add(other.0))
     }
 }
 
@@ -19,7 +19,7 @@ impl Mul<u64> for Bytes {
     type Output = Bytes;
 
     fn mul(self, times: u64) -> Bytes {
-        Bytes(self.0 * times)
+        Bytes(self.0.saturating_mul(times))
     }
 }
 

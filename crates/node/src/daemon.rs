@@ -26,11 +26,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use strait_clock::Time;
+use strait_compress::Decision;
 use strait_crypto::Ranking;
-use strait_ipsec::{Counters, PeerId, RuleSet, inbound, outbound};
+use strait_ipsec::{Counters, Notice, PeerId, RuleSet, inbound, outbound};
 use strait_keying::Control;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep_until;
 
 use crate::channels::{ControlReceiver, ControlSender, Orders, ToControl};
@@ -52,6 +53,8 @@ use start::Started;
 const BURST: usize = 64;
 /// Questions that may wait.
 const ASKED: usize = 16;
+/// How long the sending half may take to explain itself: between two packets it looks for orders.
+const SHOWN_WITHIN: Duration = Duration::from_secs(1);
 /// Answers of the resolver that may wait: one a peer that has a name.
 const ANSWERS: usize = 64;
 
@@ -79,6 +82,9 @@ struct Daemon {
     key_log: Option<KeyLog>,
     quiet_until: Time,
     names: Names,
+    /// Who waits for what the sending half says, and until when.
+    askers: Vec<oneshot::Sender<Answer>>,
+    shown_by: Time,
     /// Endpoints that names led to, as far as routes had to make way for them.
     outer: Vec<IpAddr>,
     network: Network,
@@ -149,8 +155,7 @@ impl Daemon {
                     self.resolved(peer, answer);
                 }
                 Some(Asked { request, answer, written }) = asked.recv() => {
-                    // Whoever asked may be gone, which changes nothing.
-                    let _ = answer.send(self.answer(request));
+                    self.asked(request, answer);
                     if request == Request::Down {
                         let _ = written.await;
                         break Ended::Told;
@@ -160,7 +165,7 @@ impl Daemon {
                 which = signals.next() => match which {
                     Wanted::End => break Ended::Told,
                     Wanted::Reload => {
-                        self.answer(Request::Reload);
+                        self.read_again();
                     }
                 },
             }
@@ -182,6 +187,8 @@ impl Daemon {
                 Some(ToControl::Datagram { from, ecn, bytes }) => {
                     self.control.datagram(from, ecn, &bytes, now)
                 }
+                Some(ToControl::Notice(Notice::Decisions(decisions))) => self.show(&decisions),
+                Some(ToControl::Notice(Notice::Decided(decision))) => self.log_decision(&decision),
                 Some(ToControl::Notice(notice)) => {
                     tracing::debug!(?notice, "noticed");
                     if let Some(notice) = self.manual.notice(notice) {
@@ -197,20 +204,39 @@ impl Daemon {
         None
     }
 
-    fn answer(&mut self, request: Request) -> Answer {
-        match request {
-            Request::Show => Answer::Report { report: Box::new(self.report()) },
+    /// Answers a request, or asks the sending half for what the answer wants.
+    fn asked(&mut self, request: Request, asker: oneshot::Sender<Answer>) {
+        let answer = match request {
+            Request::Show => {
+                self.askers.push(asker);
+                self.shown_by = self.shown_by.min(self.clock.now() + SHOWN_WITHIN);
+                return self.order_out(outbound::Order::Explain);
+            }
             Request::Down => Answer::Ending,
-            Request::Reload => match self.reload() {
-                Ok(changes) => {
-                    tracing::info!(?changes, "read the configuration again");
-                    Answer::Reloaded { changes }
-                }
-                Err(error) => {
-                    tracing::error!("{error}");
-                    Answer::Refused { message: error.to_string() }
-                }
-            },
+            Request::Reload => self.read_again(),
+        };
+        // Whoever asked may be gone, which changes nothing.
+        let _ = asker.send(answer);
+    }
+
+    fn read_again(&mut self) -> Answer {
+        match self.reload() {
+            Ok(changes) => {
+                tracing::info!(?changes, "read the configuration again");
+                Answer::Reloaded { changes }
+            }
+            Err(error) => {
+                tracing::error!("{error}");
+                Answer::Refused { message: error.to_string() }
+            }
+        }
+    }
+
+    /// Answers all that asked what this node does.
+    fn show(&mut self, decisions: &[Decision]) {
+        self.shown_by = Time::MAX;
+        for asker in std::mem::take(&mut self.askers) {
+            let _ = asker.send(Answer::Report { report: Box::new(self.report(decisions)) });
         }
     }
 
@@ -223,13 +249,17 @@ impl Daemon {
         let now = self.clock.now();
         self.control.timeout(now);
         self.manual.look(now).into_iter().for_each(|order| self.order_out(order));
+        if now >= self.shown_by {
+            // The sending half is busy, or what it said was lost: better no decisions than no answer.
+            self.show(&[]);
+        }
     }
 
     /// When a keeper of keys wants time; far away when none does.
     fn deadline(&self) -> Instant {
         const FAR: Duration = Duration::from_secs(86_400);
         let session = self.control.poll_timeout().map_or(Time::MAX, |deadline| deadline.at);
-        let at = session.min(self.manual.poll_timeout().unwrap_or(Time::MAX));
+        let at = session.min(self.manual.poll_timeout().unwrap_or(Time::MAX)).min(self.shown_by);
         let span = at.since(Time::ZERO).min(self.clock.now().since(Time::ZERO) + FAR);
         self.clock.base() + span
     }

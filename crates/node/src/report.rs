@@ -1,8 +1,11 @@
 //! What `strait show --json` says; every number counts from the start of the daemon.
 
+mod decision;
 mod manual;
 
 use serde::{Deserialize, Serialize};
+
+pub use decision::{DecisionReport, StagesReport, WeighedReport};
 
 /// Everything that can be shown of a running node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,6 +16,9 @@ pub struct Report {
     pub peers: Vec<PeerReport>,
     /// Its compression rules, in the order of the file.
     pub rules: Vec<RuleReport>,
+    /// What is decided on the traffic of the last seconds, the busiest class first.
+    #[serde(default)]
+    pub decisions: Vec<DecisionReport>,
     /// What each codec did.
     pub codecs: Vec<CodecReport>,
     /// Every reason to drop a packet, also those that never happened.

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use strait_clock::{Deadline, Random, Time};
-use strait_compress::Backoff;
+use strait_clock::{Deadline, Random, Stopwatch, Time};
+use strait_compress::{Calibration, LiveChooser};
 use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet};
 use strait_ipsec::outbound::{self, Outlet, Refused, Train};
 use strait_ipsec::{Counters, Inbound, Notice, Outbound, PeerCounters, PeerId, Policies, Reason, RuleSet};
@@ -82,8 +82,8 @@ impl Node {
             link_mtu: settings.link_mtu,
             forwarding: settings.forwarding,
         };
-        let chooser = Box::new(Backoff::new(random.next_u64()));
-        let mut outbound = Outbound::new(out, chooser, Arc::clone(&counters), now);
+        let chooser = Box::new(LiveChooser::new(Calibration::assumed(), random.next_u64()));
+        let mut outbound = Outbound::new(out, chooser, Stopwatch::NONE, Arc::clone(&counters), now);
         let into = inbound::Settings { forwarding: settings.forwarding, udp_offload: settings.udp_offload };
         let inbound = Inbound::new(into, Arc::clone(&counters));
         let mut world = World::new(&settings, now);

@@ -112,7 +112,7 @@ impl NodeSettings {
                 format: Format::Strait,
                 inner_mtu: 1420,
                 down: None,
-                measured: Vec::new(),
+                expansion: strait_keying::Expansion::default(),
             },
             up: None,
             overhead: 0,

@@ -161,7 +161,7 @@ fn compressing(method: &str) -> Vec<Rule> {
         protocol: None,
         ports: Vec::new(),
         domain: Domain(0),
-        method: method.parse().unwrap(),
+        allowed: method.parse().unwrap(),
     }]
 }
 

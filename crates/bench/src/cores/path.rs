@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use strait_clock::Time;
-use strait_compress::{Backoff, CodecSet, Method};
+use strait_clock::{Stopwatch, Time};
+use strait_compress::{Calibration, CodecSet, LiveChooser, Method};
 use strait_crypto::{KeyMaterial, Suite};
 use strait_ipsec::outbound::{Order, Outlet, Refused, Train};
 use strait_ipsec::{
@@ -73,7 +73,8 @@ impl Path {
                     link_mtu: 1500,
                     forwarding: strait_ipsec::Forwarding::None,
                 },
-                Box::new(Backoff::new(1)),
+                Box::new(LiveChooser::new(Calibration::assumed(), 1)),
+                Stopwatch::NONE,
                 Arc::clone(&counters),
                 now,
             ),
@@ -175,7 +176,7 @@ fn everything(method: Method) -> Rule {
         protocol: None,
         ports: Vec::new(),
         domain: Domain(0),
-        method,
+        allowed: method.into(),
     }
 }
 

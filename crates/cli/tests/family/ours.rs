@@ -4,8 +4,8 @@ use std::io::IoSlice;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use strait_clock::Time;
-use strait_compress::{Backoff, Method};
+use strait_clock::{Stopwatch, Time};
+use strait_compress::{Calibration, LiveChooser, Method};
 use strait_crypto::KeyMaterial;
 use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
 use strait_ipsec::outbound::{self, Outlet, Refused, Train, Via};
@@ -45,7 +45,8 @@ impl Ours {
             link_mtu: MTU,
             forwarding: strait_ipsec::Forwarding::None,
         };
-        let outbound = Outbound::new(settings, Box::new(Backoff::new(1)), Arc::clone(&counters), NOW);
+        let chooser = Box::new(LiveChooser::new(Calibration::assumed(), 1));
+        let outbound = Outbound::new(settings, chooser, Stopwatch::NONE, Arc::clone(&counters), NOW);
         let settings = inbound::Settings { forwarding: Forwarding::None, udp_offload: UdpOffload::Supported };
         let inbound = Inbound::new(settings, Arc::clone(&counters));
         let mut ours = Ours { agreement, outbound, inbound, counters };
@@ -138,7 +139,7 @@ fn everything() -> RuleSet {
         protocol: None,
         ports: Vec::new(),
         domain: Domain(1),
-        method: Method::DEFLATE,
+        allowed: Method::DEFLATE.into(),
     };
     RuleSet::new(vec![rule("0.0.0.0/0"), rule("::/0")])
 }

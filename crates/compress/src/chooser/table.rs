@@ -34,12 +34,22 @@ impl<K: Hash + Eq, V> Table<K, V> {
         Some(&mut found.value)
     }
 
-    /// Adds `key`, which is not in the table, in place of nothing or of what was touched longest ago.
-    pub(super) fn insert(&mut self, key: K, value: V, now: Time) -> &mut V {
+    /// The value of `key`, made by `begin` if it is not there.
+    pub(super) fn get_or_insert_with(&mut self, key: K, now: Time, begin: impl FnOnce() -> V) -> &mut V {
         let set = self.set(&key);
+        let place = set.iter().position(|entry| entry.as_ref().is_some_and(|entry| entry.key == key));
         let rested = |place: &usize| set[*place].as_ref().map(|entry| entry.touched);
-        let place = (0..WAYS).min_by_key(rested).unwrap_or(0);
-        &mut set[place].insert(Entry { key, value, touched: now }).value
+        // Else in place of nothing, or of what was touched longest ago.
+        let place = place.or_else(|| (0..WAYS).min_by_key(rested)).unwrap_or(0);
+        set[place].take_if(|entry| entry.key != key);
+        let entry = set[place].get_or_insert_with(|| Entry { key, value: begin(), touched: now });
+        entry.touched = now;
+        &mut entry.value
+    }
+
+    /// Everything here, with when it was last touched.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V, Time)> {
+        self.entries.iter().flatten().map(|entry| (&entry.key, &entry.value, entry.touched))
     }
 
     fn set(&mut self, key: &K) -> &mut [Option<Entry<K, V>>] {
@@ -87,11 +97,11 @@ mod tests {
     fn a_full_set_loses_what_rested_longest() {
         let mut table = Table::<u32, u32>::new(WAYS, 1);
         for key in 0..4 {
-            table.insert(key, key * 10, Time::from_millis(u64::from(key)));
+            table.get_or_insert_with(key, Time::from_millis(u64::from(key)), || key * 10);
         }
         // 0 is the oldest, but it is touched again; 1 goes.
         assert_eq!(table.get_mut(&0, Time::from_millis(10)), Some(&mut 0));
-        table.insert(9, 90, Time::from_millis(11));
+        assert_eq!(table.get_or_insert_with(9, Time::from_millis(11), || 90), &mut 90);
         let now = Time::from_millis(12);
         let there: Vec<u32> =
             [0, 1, 2, 3, 9].into_iter().filter(|key| table.get_mut(key, now).is_some()).collect();
@@ -103,7 +113,7 @@ mod tests {
         for seed in [0, 1, u64::MAX] {
             let mut table = Table::<u32, ()>::new(1_024, seed);
             for key in 0..512 {
-                table.insert(key, (), Time::ZERO);
+                table.get_or_insert_with(key, Time::ZERO, || ());
             }
             let kept = (0..512).filter(|key| table.get_mut(key, Time::ZERO).is_some()).count();
             assert!(kept > 470, "{kept} of 512 kept with seed {seed}");

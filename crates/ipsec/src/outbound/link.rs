@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::Ordering;
 
 use strait_clock::Time;
-use strait_compress::{Codec, Method};
+use strait_compress::{Allowed, CodecSet, Ends, Method, Road};
 use strait_scheduler::{Pacer, Rate, Ring};
 use strait_wire::flow::Flow;
 use strait_wire::ip::{Packet, Version};
@@ -38,7 +38,8 @@ const CUT_MAX: usize = TRAIN_MAX - 512;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) domain: Option<Domain>,
-    pub(crate) method: Method,
+    /// What it may be compressed with; nothing where that is not worth trying.
+    pub(crate) allowed: Allowed,
     pub(crate) dscp: u8,
     /// Which rules said so: a domain's number means nothing under others.
     pub(crate) edition: u32,
@@ -46,7 +47,7 @@ pub(crate) struct Group {
 
 impl Group {
     pub(crate) fn compresses(&self) -> bool {
-        self.method.codec != Codec::None
+        self.allowed.something()
     }
 }
 
@@ -71,6 +72,8 @@ pub(crate) struct Link {
     pub(crate) queue: Option<Ring<Waiting>>,
     pub(crate) ready: Option<Ring<Tos>>,
     pub(crate) path: PathMtu,
+    /// What both ends do with every byte.
+    pub(crate) ends: Ends,
     pub(crate) block_id: u16,
     /// When the keeper of keys was last asked for an association.
     pub(crate) asked_at: Option<Time>,
@@ -89,6 +92,7 @@ impl Link {
             queue: None,
             ready: None,
             path,
+            ends: Ends::ALIKE,
             block_id: 0,
             asked_at: None,
             listed: false,
@@ -197,6 +201,34 @@ impl Link {
     /// Whether this is such a packet.
     pub(crate) fn must_cut(&self, whole: usize) -> bool {
         whole > usize::from(self.path.outer()) && self.cuts()
+    }
+
+    /// What a unit meets on its way to the peer, where the node's own link has the rate `up` and adds `overhead` bytes to
+    /// each datagram.
+    pub(crate) fn road(&self, up: Option<Rate>, overhead: u16) -> Road {
+        let own = self.pacer.as_ref().map(Pacer::rate);
+        let rate = own.into_iter().chain(up).min().map(|rate| rate.bits() as f64);
+        let room = self.payload_room();
+        let whole = usize::from(self.path.outer()) + usize::from(overhead);
+        Road {
+            rate: rate.and_then(strait_model::Rate::bits),
+            waiting: self.queue.as_ref().is_some_and(|queue| !queue.is_empty()),
+            room,
+            around: whole.saturating_sub(room),
+            codecs: self.codecs(),
+            ends: self.ends,
+        }
+    }
+
+    /// What the peer expands.
+    fn codecs(&self) -> CodecSet {
+        match self.sa.as_ref().map(|sa| sa.payloads) {
+            Some(Payloads::Strait { codecs, .. }) => codecs,
+            Some(Payloads::Standard(Some(agreed))) => {
+                CodecSet::EMPTY.with(Method::from(agreed.algorithm).codec)
+            }
+            _ => CodecSet::EMPTY,
+        }
     }
 
     pub(crate) fn takes_blocks(&self) -> bool {

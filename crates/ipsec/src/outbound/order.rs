@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use strait_compress::Ends;
 use strait_scheduler::Rate;
 use strait_wire::Spi;
 
@@ -23,6 +24,10 @@ pub enum Order {
     Endpoint(PeerId, SocketAddr),
     /// The rate to pace at towards the peer; none means straight through.
     Rate(PeerId, Option<Rate>),
+    /// What this end and the peer's do with every byte, and how long that takes.
+    Ends(PeerId, Box<Ends>),
+    /// Say what is decided, and why: [`crate::Notice::Decisions`].
+    Explain,
     /// Send with this association from now on; the one before is forgotten and its key wiped.
     Install(Box<OutboundSa>),
     /// Stop sending with this association, if it is still the peer's.

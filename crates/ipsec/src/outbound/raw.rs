@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use strait_compress::Method;
+use strait_compress::{Allowed, Codec, Method};
 use strait_wire::{Protocol, Tos, ip};
 
 use super::link::Waiting;
-use super::squeeze::block_limit;
+use super::squeeze::{Lead, block_limit};
 use super::train::SEGMENTS_MAX;
 use super::{Lost, Outlet, Way, Works};
 use crate::Reason;
@@ -26,18 +26,23 @@ impl Works {
         if !waiting.group.compresses() {
             return self.raw(way, packet, 0..packet.count());
         }
+        let limit = block_limit(way.link, packet.len(0));
+        let Some(rule) = waiting.rule else { return self.raw(way, packet, 0..packet.count()) };
+        let lead = Lead { flow: waiting.flow, rule, allowed: waiting.group.allowed };
+        let method = self.method(way, &lead, packet.total_len().min(limit));
+        if method.codec == Codec::None {
+            return self.raw(way, packet, 0..packet.count());
+        }
         let mut next = 0;
         while next < packet.count() {
             self.plain.clear();
-            let after = self.plain.take(packet, next, block_limit(way.link, packet.len(next)));
+            let after = self.plain.take(packet, next, limit);
             if after == next {
                 return self.raw(way, packet, next..packet.count());
             }
             next = after;
-            if let Some(rule) = waiting.rule {
-                self.plain.note_flow(waiting.flow, rule);
-            }
-            self.block(way, waiting.group.method).map_err(|lost| lost.and(packet.count() - next))?;
+            self.plain.note_flow(waiting.flow, rule);
+            self.block(way, lead.allowed, method).map_err(|lost| lost.and(packet.count() - next))?;
         }
         Ok(())
     }
@@ -104,7 +109,8 @@ impl Works {
                 let packets = (segments.end - index) as u64;
                 return Err(Lost { reason: Reason::TooBig, packets });
             }
-            self.unsqueezed(way, Method::NONE).map_err(|lost| lost.and(segments.end - index - 1))?;
+            self.unsqueezed(way, Allowed::Nothing, Method::NONE)
+                .map_err(|lost| lost.and(segments.end - index - 1))?;
         }
         Ok(())
     }

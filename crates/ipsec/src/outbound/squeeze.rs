@@ -1,7 +1,8 @@
 //! Steps 3 and 4: packets that wait become one block, compressed if that is smaller.
 
 use strait_clock::Time;
-use strait_compress::{Codec, Compressor, Method, RuleId, THRESHOLD, Unit};
+use strait_compress::{Allowed, Codec, Compressor, Method, Outcome, RuleId, THRESHOLD, Unit};
+use strait_wire::flow::Flow;
 use strait_wire::{Protocol, Tos, aggfrag, block};
 
 use super::link::{Group, Link};
@@ -9,7 +10,7 @@ use super::plain::{BLOCK_MAX, Flows};
 use super::{Lost, Outlet, Way, Works};
 use crate::inbound::PARTS_MAX;
 use crate::offload::SuperPacket;
-use crate::{Payloads, Reason};
+use crate::{Notice, Payloads, PeerId, Reason};
 
 impl Works {
     /// What stands first in the queue, with what may go along.
@@ -28,7 +29,26 @@ impl Works {
         if self.plain.packets() == 0 {
             return self.raw_head(way);
         }
-        self.block(way, group.method)
+        let first = self.plain.flows().first().copied().flatten();
+        let method = first.map_or(Method::NONE, |(flow, rule)| {
+            self.method(way, &Lead { flow, rule, allowed: group.allowed }, self.plain.len())
+        });
+        self.block(way, group.allowed, method)
+    }
+
+    /// What to compress `len` bytes with, of which these come first.
+    pub(super) fn method(&mut self, way: &mut Way<'_, impl Outlet>, lead: &Lead, len: usize) -> Method {
+        if len < THRESHOLD {
+            return Method::NONE;
+        }
+        let Lead { flow, rule, allowed } = lead;
+        let unit = Unit { flow, to: way.link.spec.id.0, rule: RuleId(*rule), allowed: *allowed };
+        let road = way.link.road(self.settings.up, self.settings.overhead);
+        let method = self.chooser.choose(&unit, len, &road, way.now);
+        if let Some(decision) = self.chooser.changed() {
+            way.outlet.notice(Notice::Decided(Box::new(decision)));
+        }
+        method
     }
 
     /// Moves packets of the first one's group from the queue into the block, in order.
@@ -61,8 +81,13 @@ impl Works {
     }
 
     /// The gathered packets: as one compressed block if that is smaller, else as they are.
-    pub(super) fn block(&mut self, way: &mut Way<'_, impl Outlet>, method: Method) -> Result<(), Lost> {
-        if let Some(len) = self.squeeze(way.link, method, way.now) {
+    pub(super) fn block(
+        &mut self,
+        way: &mut Way<'_, impl Outlet>,
+        allowed: Allowed,
+        method: Method,
+    ) -> Result<(), Lost> {
+        if let Some(len) = self.squeeze(way, allowed, method) {
             let squeezed = core::mem::take(&mut self.squeezed);
             let bytes = squeezed.get(..len).unwrap_or_default();
             let sent = self.parts(way, method.codec, bytes, self.plain.tos());
@@ -73,53 +98,58 @@ impl Works {
             way.link.note_sent(packets, self.plain.len());
             return Ok(());
         }
-        self.unsqueezed(way, method)
+        self.unsqueezed(way, allowed, method)
     }
 
     /// The gathered packets, which made no block.
-    pub(super) fn unsqueezed(&mut self, way: &mut Way<'_, impl Outlet>, method: Method) -> Result<(), Lost> {
-        if way.link.takes_bundles() { self.uncompressed(way) } else { self.standard(way, method) }
+    pub(super) fn unsqueezed(
+        &mut self,
+        way: &mut Way<'_, impl Outlet>,
+        allowed: Allowed,
+        method: Method,
+    ) -> Result<(), Lost> {
+        if way.link.takes_bundles() { self.uncompressed(way) } else { self.standard(way, allowed, method) }
     }
 
     /// Compresses the gathered packets; nothing when that is not allowed or not smaller
     /// (RFC 3173 section 2.2).
-    fn squeeze(&mut self, link: &Link, method: Method, now: Time) -> Option<usize> {
-        let Payloads::Strait { codecs, .. } = link.sa.as_ref()?.payloads else { return None };
+    fn squeeze(&mut self, way: &Way<'_, impl Outlet>, allowed: Allowed, method: Method) -> Option<usize> {
+        let Payloads::Strait { codecs, .. } = way.link.sa.as_ref()?.payloads else { return None };
         let before = self.plain.len();
         if method.codec == Codec::None || !codecs.contains(method.codec) || before < THRESHOLD {
             return None;
         }
         // Smaller with the headers of all its parts, which also keeps the parts no more than the packets.
-        let headers = block::HEADER_LEN * before.div_ceil(part_room(link));
+        let headers = block::HEADER_LEN * before.div_ceil(part_room(way.link));
         let room = before.saturating_sub(headers + 1);
         let output = self.squeezed.get_mut(..room)?;
-        let after = self.codecs.compress(method, self.plain.bytes(), output);
-        let attempt = Attempt { method, packets: self.plain.packets(), before, after };
-        self.account(&attempt, &self.plain.flows(), now);
+        let (codecs, plain) = (&mut self.codecs, self.plain.bytes());
+        let (after, took) = self.stopwatch.time(|| codecs.compress(method, plain, output));
+        let outcome = Outcome { method, before, after, took };
+        let attempt = Attempt { to: way.link.spec.id, allowed, packets: self.plain.packets(), outcome };
+        self.account(&attempt, &self.plain.flows(), way.now);
         after
     }
 
     /// Tells the chooser and the counters what came of one attempt on packets of these flows.
     pub(super) fn account(&mut self, attempt: &Attempt, flows: &Flows, now: Time) {
-        let Attempt { method, packets, before, after } = *attempt;
-        let became = after.unwrap_or(before);
+        let Attempt { to, allowed, packets, outcome } = *attempt;
         for (flow, rule) in flows.iter().flatten() {
-            let unit = Unit { flow, rule: RuleId(*rule), method };
-            self.chooser.learn(&unit, before, became, now);
+            let unit = Unit { flow, to: to.0, rule: RuleId(*rule), allowed };
+            self.chooser.learn(&unit, &outcome, now);
         }
+        let Outcome { method, before, after, .. } = outcome;
         let Some(counters) = self.counters.codecs.get(usize::from(method.codec.id())) else { return };
         counters.tried.add(1);
-        if after.is_none() {
-            return;
-        }
+        let Some(after) = after else { return };
         counters.blocks.add(1);
         counters.packets.add(packets);
         counters.before.add(before as u64);
-        counters.after.add(became as u64);
+        counters.after.add(after as u64);
         let rule = flows.first().copied().flatten().map_or(usize::MAX, |(_, rule)| usize::from(rule));
         if let Some(rule) = self.rules.counters(rule) {
             rule.before.add(before as u64);
-            rule.after.add(became as u64);
+            rule.after.add(after as u64);
         }
     }
 
@@ -146,14 +176,21 @@ impl Works {
     }
 }
 
-/// What was tried on how much.
+/// The flow that comes first in a unit, with the rule that covers it and what that allows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lead {
+    pub(super) flow: Flow,
+    pub(super) rule: u16,
+    pub(super) allowed: Allowed,
+}
+
+/// What was tried.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt {
-    pub(super) method: Method,
+    pub(super) to: PeerId,
+    pub(super) allowed: Allowed,
     pub(super) packets: u64,
-    pub(super) before: usize,
-    /// Nothing when it did not shrink.
-    pub(super) after: Option<usize>,
+    pub(super) outcome: Outcome,
 }
 
 /// The group of the packet that stands first, how long its next segment is, and whether it leaves

@@ -1,8 +1,7 @@
 //! One packet for a peer that knows nothing private: its payload is the packet in tunnel mode and the upper
 //! layer in transport mode, as IPComp (RFC 3173) if that is asked for and smaller.
 
-use strait_clock::Time;
-use strait_compress::{Algorithm, Codec, Method};
+use strait_compress::{Allowed, Codec, Method, Outcome};
 use strait_wire::ip::{Front, Packet};
 use strait_wire::{Protocol, ipcomp};
 
@@ -16,13 +15,18 @@ use crate::{IpcompSpec, Mode, Payloads, Reason};
 
 impl Works {
     /// The one gathered packet.
-    pub(super) fn standard(&mut self, way: &mut Way<'_, impl Outlet>, method: Method) -> Result<(), Lost> {
+    pub(super) fn standard(
+        &mut self,
+        way: &mut Way<'_, impl Outlet>,
+        allowed: Allowed,
+        method: Method,
+    ) -> Result<(), Lost> {
         let plain = core::mem::replace(&mut self.plain, Plain::lent());
         let mut squeezed = core::mem::take(&mut self.squeezed);
         let packet = plain.bytes();
         let fits = Packet::parse(packet).is_ok_and(|ip| way.link.carries(&ip, packet.len()));
         let sent = match fits {
-            true => self.single_standard(way, method, &plain, &mut squeezed),
+            true => self.single_standard(way, (allowed, method), &plain, &mut squeezed),
             false => Err(Reason::TooBig),
         };
         if sent.is_ok() {
@@ -36,7 +40,7 @@ impl Works {
     fn single_standard(
         &mut self,
         way: &mut Way<'_, impl Outlet>,
-        method: Method,
+        (allowed, method): (Allowed, Method),
         plain: &Plain,
         squeezed: &mut [u8],
     ) -> Result<(), Reason> {
@@ -46,7 +50,7 @@ impl Works {
         let load = Load { head, next, len: payload.len(), tos: plain.tos() };
         if let Payloads::Standard(Some(agreed)) = agreed
             && method.codec != Codec::None
-            && let Some(bytes) = self.ipcomp(agreed, plain, payload, squeezed, way.now)
+            && let Some(bytes) = self.ipcomp(way, (agreed, allowed), plain, payload, squeezed)
         {
             let header = ipcomp::Header { next, cpi: agreed.cpi };
             let len = ipcomp::HEADER_LEN + bytes.len();
@@ -61,19 +65,17 @@ impl Works {
     /// The payload compressed, if that is smaller with its header (RFC 3173 section 2.2).
     fn ipcomp<'a>(
         &mut self,
-        agreed: IpcompSpec,
+        way: &Way<'_, impl Outlet>,
+        (agreed, allowed): (IpcompSpec, Allowed),
         plain: &Plain,
         payload: &[u8],
         squeezed: &'a mut [u8],
-        now: Time,
     ) -> Option<&'a [u8]> {
-        let after = self.ipcomp.compress(agreed.algorithm, payload, squeezed);
-        let method = match agreed.algorithm {
-            Algorithm::Deflate => Method::DEFLATE,
-            Algorithm::Lzs => Method::LZS,
-        };
-        let attempt = Attempt { method, packets: plain.packets(), before: payload.len(), after };
-        self.account(&attempt, &plain.flows(), now);
+        let ipcomp = &mut self.ipcomp;
+        let (after, took) = self.stopwatch.time(|| ipcomp.compress(agreed.algorithm, payload, squeezed));
+        let outcome = Outcome { method: agreed.algorithm.into(), before: payload.len(), after, took };
+        let attempt = Attempt { to: way.link.spec.id, allowed, packets: plain.packets(), outcome };
+        self.account(&attempt, &plain.flows(), way.now);
         squeezed.get(..after?)
     }
 }

@@ -1,12 +1,12 @@
 //! What one end can and wants.
 
-use strait_compress::{Codec, CodecSet};
+use strait_compress::{Codec, CodecSet, Ends, Handling, There};
 use strait_crypto::{Ranking, Suite, SuiteSet};
 use strait_ipsec::IvMode;
 use strait_scheduler::Rate;
 
-use super::MessageError;
 use super::fields::{Fields, Writer};
+use super::{Expansion, MessageError};
 
 pub(super) const SUITES: u8 = 2;
 pub(super) const COSTS: u8 = 3;
@@ -16,12 +16,12 @@ pub(super) const IV: u8 = 6;
 pub(super) const FORMAT: u8 = 7;
 pub(super) const INNER_MTU: u8 = 8;
 pub(super) const DOWN: u8 = 9;
-pub(super) const MEASURED: u8 = 10;
+pub(super) const EXPANSION: u8 = 10;
 
 /// Most suites whose costs are read, known ones and others.
 const MOST_COSTS: usize = 32;
-/// Most rates that are read: a few levels of each codec.
-const MOST_MEASURED: usize = 64;
+/// Most codecs whose speed is read, known ones and others.
+const MOST_CODECS: usize = 64;
 
 /// What ESP may carry beside raw packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,17 +31,6 @@ pub enum Format {
     Strait,
     /// Only what other IPsec implementations read: IPComp with DEFLATE.
     Standard,
-}
-
-/// How fast one end compresses, measured there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measured {
-    /// With which codec.
-    pub codec: Codec,
-    /// At which level.
-    pub level: i8,
-    /// Bytes of input a second.
-    pub bytes_per_second: u64,
 }
 
 /// What one end can and wants, as it tells the other.
@@ -63,8 +52,8 @@ pub struct Capabilities {
     pub inner_mtu: u16,
     /// The rate of its link in; none when it need not be paced.
     pub down: Option<Rate>,
-    /// How fast it compresses; may be empty.
-    pub measured: Vec<Measured>,
+    /// How fast it expands; may say nothing.
+    pub expansion: Expansion,
 }
 
 impl Capabilities {
@@ -86,7 +75,7 @@ impl Capabilities {
             },
             inner_mtu: fields.u16(INNER_MTU, "inner mtu")?,
             down: read_down(fields)?,
-            measured: read_measured(fields)?,
+            expansion: read_expansion(fields)?,
         })
     }
 
@@ -105,10 +94,20 @@ impl Capabilities {
         if let Some(down) = self.down {
             writer.field(DOWN, &down.bits().to_be_bytes());
         }
-        if !self.measured.is_empty() {
-            let rates: Vec<u8> = self.measured.iter().take(MOST_MEASURED).flat_map(emit_measured).collect();
-            writer.field(MEASURED, &rates);
+        let speeds: Vec<[u8; 5]> = self.expansion.iter().map(emit_speed).collect();
+        if !speeds.is_empty() {
+            writer.field(EXPANSION, speeds.as_flattened());
         }
+    }
+
+    /// What this end and the other do with every byte under `suite`, as far as both have said.
+    #[must_use]
+    pub fn ends(&self, theirs: &Capabilities, suite: Suite) -> Ends {
+        let handling =
+            |ranking: &Ranking| Handling::MEASURED.with_crypto(ranking.cost(suite), Ranking::PACKET_LEN);
+        let expand = theirs.expansion.beside(&self.expansion);
+        let there = There { handling: handling(&theirs.ranking), expand };
+        Ends { here: handling(&self.ranking), there }
     }
 }
 
@@ -132,17 +131,15 @@ fn read_down(fields: &Fields<'_>) -> Result<Option<Rate>, MessageError> {
     Rate::from_bits(given).map(Some).ok_or(MessageError::Value { field: "down", given })
 }
 
-/// Measured rates; those of codecs this node does not know are of no use to it.
-fn read_measured(fields: &Fields<'_>) -> Result<Vec<Measured>, MessageError> {
-    let entries = fields.entries::<10>(MEASURED, "measured", MOST_MEASURED)?;
-    let known = entries.filter_map(|[codec, level, rate @ ..]| {
-        let codec = Codec::from_id(codec)?;
-        Some(Measured { codec, level: level.cast_signed(), bytes_per_second: u64::from_be_bytes(rate) })
-    });
-    Ok(known.collect())
+/// Speeds by codec; those of codecs this node does not know are of no use to it.
+fn read_expansion(fields: &Fields<'_>) -> Result<Expansion, MessageError> {
+    let entries = fields.entries::<5>(EXPANSION, "expansion", MOST_CODECS)?;
+    Ok(entries
+        .filter_map(|[id, nanos @ ..]| Some((Codec::from_id(id)?, u32::from_be_bytes(nanos))))
+        .collect())
 }
 
-fn emit_measured(measured: &Measured) -> [u8; 10] {
-    let [a, b, c, d, e, f, g, h] = measured.bytes_per_second.to_be_bytes();
-    [measured.codec.id(), measured.level.cast_unsigned(), a, b, c, d, e, f, g, h]
+fn emit_speed((codec, nanos): (Codec, u32)) -> [u8; 5] {
+    let [a, b, c, d] = nanos.to_be_bytes();
+    [codec.id(), a, b, c, d]
 }

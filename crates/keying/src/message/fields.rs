@@ -101,7 +101,7 @@ fn name(tag: u8) -> &'static str {
         c::FORMAT => "format",
         c::INNER_MTU => "inner mtu",
         c::DOWN => "down",
-        c::MEASURED => "measured",
+        c::EXPANSION => "expansion",
         _ => "reserved",
     }
 }

@@ -1,6 +1,6 @@
 //! `[[compress]]`: what may be compressed, and whose data it is.
 
-use strait_compress::{BadMethod, Codec, Method};
+use strait_compress::{Allowed, BadAllowed, BadMethod, Codec};
 use strait_ipsec::{Domain, PortRange, Rule, RuleSet};
 use strait_wire::Protocol;
 use toml::Spanned;
@@ -47,7 +47,7 @@ fn rule(section: &Section<'_>, domain: Domain) -> Option<Rule> {
     {
         section.note(value.span(), Problem::NoPorts { protocol: protocol.to_string() });
     }
-    let method = section.parsed("codec", "a codec in quotes, as \"zstd-3\"", method);
+    let allowed = section.parsed("codec", "\"auto\", or a codec in quotes, as \"zstd-3\"", allowed);
     let (from, to) = (from?, to?);
     if from.value.addr().is_ipv4() != to.value.addr().is_ipv4() {
         section.note(to.span, Problem::MixedFamilies { from: from.value, to: to.value });
@@ -58,18 +58,18 @@ fn rule(section: &Section<'_>, domain: Domain) -> Option<Rule> {
         protocol,
         ports,
         domain,
-        method: method.map_or(Method::ZSTD, |method| method.value),
+        allowed: allowed.map_or(Allowed::Any, |allowed| allowed.value),
     })
 }
 
-fn method(given: &str) -> Result<Method, Problem> {
+fn allowed(given: &str) -> Result<Allowed, Problem> {
     given.parse().map_err(|error| {
         let nearest = match &error {
-            BadMethod::Unknown { given } => {
+            BadAllowed(BadMethod::Unknown { given }) => {
                 let name = given.trim_end_matches(|c: char| !c.is_alphabetic());
                 nearest(name, &Codec::ALL.map(Codec::name))
             }
-            BadMethod::Level { .. } => None,
+            BadAllowed(BadMethod::Level { .. }) => None,
         };
         Problem::Codec { error, nearest }
     })

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ipnet::IpNet;
-use strait_compress::BadMethod;
+use strait_compress::BadAllowed;
 use strait_crypto::UnknownSuite;
 use strait_keying::{ParseKeyError, PublicKey};
 use strait_scheduler::ParseRateError;
@@ -140,7 +140,7 @@ pub enum Problem {
     #[error("{error}{}", nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
     Codec {
         /// What is wrong.
-        error: BadMethod,
+        error: BadAllowed,
         /// The codec most like it.
         nearest: Option<&'static str>,
     },

@@ -98,8 +98,8 @@ fn everything_that_can_be_said() {
     assert_eq!(rules.iter().map(|rule| rule.domain.0).collect::<Vec<_>>(), [0, 1, 0]);
     assert_eq!(rules[0].ports, [514..=514, 8000..=8100]);
     assert_eq!(
-        rules.iter().map(|rule| rule.method.to_string()).collect::<Vec<_>>(),
-        ["lz4", "zstd-3", "zstd-3"]
+        rules.iter().map(|rule| rule.allowed.to_string()).collect::<Vec<_>>(),
+        ["lz4", "auto", "auto"]
     );
 }
 
@@ -250,11 +250,11 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\ncodec = \"zstf-3\"",
-        "8:9: unknown compression `zstf-3`: write none, deflate, lz4, zstd or lzs, with a level as in deflate-6, zstd-3 or zstd-fast-1; did you mean `zstd`?",
+        "8:9: unknown compression `zstf-3`: write none, deflate, lz4, zstd or lzs, with a level as in deflate-6, zstd-3 or zstd-fast-1; or auto, for whatever takes the least time; did you mean `zstd`?",
     ),
     (
         "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\ncodec = \"zstd-30\"",
-        "8:9: `zstd-30` is no level of zstd: write zstd-1 to zstd-19, zstd-fast-1 to zstd-fast-5, or zstd for zstd-3",
+        "8:9: `zstd-30` is no level of zstd: write zstd-1 to zstd-19, zstd-fast-1 to zstd-fast-5, or zstd for zstd-3; or auto, for whatever takes the least time",
     ),
     (
         "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"\"",

@@ -145,7 +145,7 @@ impl ManualPeers {
             | Notice::Moved(id, _)
             | Notice::Exhausted(id, _)
             | Notice::InnerMtu(id, _) => id,
-            Notice::UnknownSpi(..) => return Some(notice),
+            Notice::UnknownSpi(..) | Notice::Decisions(_) | Notice::Decided(_) => return Some(notice),
         };
         let Some(peer) = self.known.get_mut(&about) else { return Some(notice) };
         let name = peer.name.as_str();
@@ -163,7 +163,7 @@ impl ManualPeers {
                     "all sequence numbers are used up and nothing is sent any more; make new keys for both ends"
                 );
             }
-            Notice::NeedsSa(_) | Notice::InnerMtu(..) | Notice::UnknownSpi(..) => {}
+            _ => {}
         }
         None
     }

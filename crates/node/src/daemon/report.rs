@@ -1,12 +1,13 @@
 //! What is shown of a running node.
 
+mod decision;
 mod manual;
 
 use std::fs;
 use std::sync::atomic::Ordering;
 
 use strait_clock::Time;
-use strait_compress::Codec;
+use strait_compress::{Codec, Decision};
 use strait_crypto::Suite;
 use strait_ipsec::{IvMode, Payloads, PeerCounters, Rule, RuleCounters};
 use strait_keying::AssociationStatus;
@@ -20,13 +21,15 @@ use crate::report::{
 };
 
 impl Daemon {
-    /// Everything that can be shown.
-    pub(super) fn report(&self) -> Report {
+    /// Everything that can be shown, with what the sending half has said of its decisions.
+    pub(super) fn report(&self, decisions: &[Decision]) -> Report {
+        let now = self.clock.now();
         let drops = self.counters.drops.iter();
         Report {
             node: self.node_report(),
             peers: self.config.peers.iter().filter_map(|peer| self.peer_report(peer)).collect(),
             rules: self.rule_reports(),
+            decisions: decisions.iter().map(|decision| self.decision_report(decision, now)).collect(),
             codecs: Codec::ALL.iter().filter_map(|codec| self.codec_report(*codec)).collect(),
             drops: drops
                 .map(|(reason, packets)| DropReport { reason: reason.name().to_owned(), packets })
@@ -99,7 +102,7 @@ impl Daemon {
             }),
             ports: rule.ports.iter().map(range).collect(),
             domain: domain.unwrap_or_default(),
-            codec: rule.method.to_string(),
+            codec: rule.allowed.to_string(),
             packets: counters.packets.get(),
             bytes: counters.bytes.get(),
             before,

@@ -68,6 +68,11 @@ impl Roster {
         self.known.get(&Who::is(peer)).map(|(id, _)| *id)
     }
 
+    /// Which of `peers` has this number.
+    pub(super) fn whose<'a>(&self, id: PeerId, peers: &'a [Peer]) -> Option<&'a Peer> {
+        peers.iter().find(|peer| self.number(peer) == Some(id))
+    }
+
     /// What was counted for a peer.
     pub(super) fn counters(&self, peer: &Peer) -> Option<&PeerCounters> {
         self.known.get(&Who::is(peer)).map(|(_, counters)| &**counters)

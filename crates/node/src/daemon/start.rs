@@ -7,11 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use strait_compress::{Backoff, CodecSet};
+use strait_clock::{Stopwatch, Time};
+use strait_compress::{Calibration, CodecSet, Codecs, LiveChooser};
 use strait_crypto::Ranking;
 use strait_ipsec::inbound::{Forwarding, UdpOffload};
 use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
-use strait_keying::{Capabilities, Control, Format, KeyExport, PrivateKey, Settings};
+use strait_keying::{Capabilities, Control, Expansion, Format, KeyExport, PrivateKey, Settings};
 use zeroize::Zeroizing;
 
 use super::key_log::KeyLog;
@@ -59,6 +60,7 @@ pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
     let key = identity(&config)?;
     let clock = Clock::start();
     let ranking = measure(&clock);
+    let calibration = calibrate(&clock);
     let local = LocalSocket::claim(&config.node.interface)?;
     let metrics = config.node.metrics.map(Metrics::bind).transpose()?;
     let key_log = config.node.danger_export_keys.as_deref().map(KeyLog::open).transpose()?;
@@ -75,11 +77,11 @@ pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
     let network = Network::set_up(tun.name(), &plan)?;
     crate::privileges::drop_all_but_network()?;
 
-    let mut control = Control::new(settings(&config, key, ranking, &clock)?, clock.now())?;
+    let mut control = Control::new(settings(&config, key, ranking, &calibration, &clock)?, clock.now())?;
     let counters = Arc::new(Counters::default());
     let rules = Arc::new(config.rules.clone());
-    let threads =
-        threads(&config, &tun, Sockets { udp: &socket, direct: direct.as_ref() }, &counters, clock)?;
+    let sockets = Sockets { udp: &socket, direct: direct.as_ref() };
+    let threads = threads(&config, &tun, sockets, &calibration, &counters, clock)?;
     // No session has an SPI yet.
     let _ = control.set_aside(manual::spis(&config.peers));
     for peer in &config.peers {
@@ -104,6 +106,8 @@ pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
         key_log,
         quiet_until: clock.now(),
         names,
+        askers: Vec::new(),
+        shown_by: Time::MAX,
         outer: Vec::new(),
         network,
     };
@@ -155,6 +159,7 @@ fn threads(
     config: &Config,
     tun: &Arc<Tun>,
     sockets: Sockets<'_>,
+    measured: &Calibration,
     counters: &Arc<Counters>,
     clock: Clock,
 ) -> Result<Threads, StartError> {
@@ -165,7 +170,7 @@ fn threads(
         tun: Arc::clone(tun),
         socket: Arc::clone(sockets.udp),
         direct: sockets.direct.map(Arc::clone),
-        outbound: outbound(config, counters, &clock)?,
+        outbound: outbound(config, measured, counters, &clock)?,
         orders: out_queue,
         control: control.clone(),
         clock,
@@ -191,10 +196,18 @@ fn measure(clock: &Clock) -> Ranking {
     ranking
 }
 
+/// What each codec costs on this machine.
+fn calibrate(clock: &Clock) -> Calibration {
+    let calibration = strait_compress::calibrate(&mut Codecs::new(), || clock.now().as_nanos());
+    tracing::debug!(?calibration, "measured the codecs");
+    calibration
+}
+
 fn settings(
     config: &Config,
     identity: PrivateKey,
     ranking: Ranking,
+    calibration: &Calibration,
     clock: &Clock,
 ) -> Result<Settings, StartError> {
     let capabilities = Capabilities {
@@ -206,7 +219,7 @@ fn settings(
         format: Format::Strait,
         inner_mtu: config.node.mtu,
         down: config.link.down,
-        measured: Vec::new(),
+        expansion: Expansion::of(calibration),
     };
     let export = match config.node.danger_export_keys {
         Some(_) => KeyExport::Danger,
@@ -237,7 +250,12 @@ pub(super) fn number() -> io::Result<u64> {
     Ok(u64::from_ne_bytes(number))
 }
 
-fn outbound(config: &Config, counters: &Arc<Counters>, clock: &Clock) -> Result<Outbound, StartError> {
+fn outbound(
+    config: &Config,
+    calibration: &Calibration,
+    counters: &Arc<Counters>,
+    clock: &Clock,
+) -> Result<Outbound, StartError> {
     // Whoever asks for larger inner packets than usual has larger outer ones.
     let link_mtu = match config.node.mtu {
         ..=DEFAULT_MTU => LINK_MTU,
@@ -249,8 +267,11 @@ fn outbound(config: &Config, counters: &Arc<Counters>, clock: &Clock) -> Result<
         link_mtu,
         forwarding: forwarding(config),
     };
-    let chooser = Box::new(Backoff::new(number().map_err(StartError::Runtime)?));
-    Ok(Outbound::new(settings, chooser, Arc::clone(counters), clock.now()))
+    let seed = number().map_err(StartError::Runtime)?;
+    let chooser = Box::new(LiveChooser::new(calibration.clone(), seed));
+    let now = *clock;
+    let stopwatch = Stopwatch::new(move || now.now().as_nanos());
+    Ok(Outbound::new(settings, chooser, stopwatch, Arc::clone(counters), clock.now()))
 }
 
 fn inbound(config: &Config, tun: &Tun, counters: &Arc<Counters>) -> Inbound {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use strait_clock::Time;
-use strait_compress::{Codec, Method};
+use strait_compress::Codec;
 use strait_ipsec::{Domain, Rule};
 use strait_sim::{Conversation, Datagram, Filler, Halves, HalvesSettings, Tally};
 use strait_wire::{Ecn, Tos, ip};
@@ -18,7 +18,7 @@ fn rule(port: u16, domain: u16, method: &str) -> Rule {
         protocol: None,
         ports: vec![port..=port],
         domain: Domain(domain),
-        method: method.parse::<Method>().unwrap(),
+        allowed: method.parse().unwrap(),
     }
 }
 

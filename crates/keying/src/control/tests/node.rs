@@ -52,7 +52,7 @@ pub(crate) fn capabilities() -> Capabilities {
         format: Format::Strait,
         inner_mtu: 1420,
         down: None,
-        measured: Vec::new(),
+        expansion: crate::Expansion::default(),
     }
 }
 

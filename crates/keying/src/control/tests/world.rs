@@ -349,6 +349,8 @@ impl World {
                 it.probes.push(now);
                 self.packet(node, peer.0);
             }
+            // What that comes to is `Capabilities::ends`'s to get right.
+            Order::Ends(..) => {}
             other => panic!("not for a keeper to order: {other:?}"),
         }
     }

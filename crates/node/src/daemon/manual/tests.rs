@@ -116,7 +116,7 @@ fn notices_about_others_are_given_back() {
     let (from, spi) = ("192.0.2.9:7".parse().unwrap(), Spi(0x0400_0001));
     for other in [Notice::NeedsSa(PeerId(77)), Notice::UnknownSpi(from, spi), Notice::Moved(PeerId(77), from)]
     {
-        assert_eq!(peers.notice(other), Some(other));
+        assert_eq!(peers.notice(other.clone()), Some(other));
     }
     for own in
         [Notice::NeedsSa(id), Notice::Confirmed(id, spi), Notice::Moved(id, from), Notice::InnerMtu(id, 1400)]

@@ -1,0 +1,221 @@
+//! What a class of traffic has shown of codecs: how far it shrinks, and how much work that is.
+
+use core::time::Duration;
+
+use strait_clock::Time;
+use strait_model::{Bytes, Cost, Ratio};
+
+use crate::calibrate::{CANDIDATES, Calibration, Figures, SIZES};
+
+/// Bytes after which the past counts half: one whole block, so that data that changes is followed within two.
+const MEMORY: f64 = 65_536.0;
+/// How much slower than the ratio the time is followed: what makes work long is first the machine's load, which
+/// [`super::load::Load`] follows at once, and only then the data.
+const PATIENCE: f64 = 0.1;
+/// What is supposed of data that nobody has seen, that it shrinks as text, counts as so many bytes: a few small packets
+/// that do not shrink condemn nothing (OpenVPN's `AC_MIN_BYTES`, `lzo.h` in 2.3).
+const SUPPOSED: f64 = 1_000.0;
+/// What a class takes over from a wider one counts as so many bytes: less than a block of its own.
+const INHERITED: f64 = 16_384.0;
+/// How far data may be from text: the paper's `pic` shrinks to the seventh power of what text does (Table 4).
+const STRONGEST: f64 = 8.0;
+/// No codec takes so much longer on some data than on text: `pic` takes a fourth (Table 6), random data a half.
+const SLOWEST: f64 = 8.0;
+
+/// One candidate on one class.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// The logarithm of the ratio, over that of the calibration's text in blocks of this size. A number that hardly
+    /// changes with the size, and not much with the codec.
+    strength: f64,
+    /// Time over the calibrated time and the machine's load.
+    slowness: f64,
+    /// Bytes that this comes from.
+    weight: f64,
+    at: Time,
+}
+
+/// What a class has shown of every candidate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    seen: [Seen; CANDIDATES.len()],
+    /// Of all candidates together: what is expected of those never tried.
+    strength: f64,
+    weight: f64,
+}
+
+impl Default for Known {
+    /// Nothing is known yet.
+    fn default() -> Known {
+        Known { seen: [Seen::default(); CANDIDATES.len()], strength: 1.0, weight: SUPPOSED }
+    }
+}
+
+/// What is expected of a candidate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Expected {
+    pub(super) ratio: Ratio,
+    /// Compressing, on a machine without load.
+    pub(super) compress: Cost,
+}
+
+impl Known {
+    /// What a narrower class knows when it begins.
+    pub(super) fn inherited(&self) -> Known {
+        let mut known = *self;
+        known.weight = known.weight.min(INHERITED);
+        for seen in &mut known.seen {
+            seen.weight = seen.weight.min(INHERITED);
+        }
+        known
+    }
+
+    /// What becomes of `len` bytes under a candidate.
+    pub(super) fn expected(&self, calibration: &Calibration, candidate: usize, len: usize) -> Expected {
+        let (seen, figures) = (&self.seen[candidate], &calibration.figures()[candidate]);
+        let (strength, slowness) =
+            if seen.weight > 0.0 { (seen.strength, seen.slowness) } else { (self.strength, 1.0) };
+        let ratio = Ratio::new((strength * text(figures, len)).exp()).unwrap_or(Ratio::ONE);
+        Expected { ratio, compress: figures.compress.times(slowness) }
+    }
+
+    /// What would become of them if the data were so many times as strong as text.
+    pub(super) fn hoped(
+        &self,
+        calibration: &Calibration,
+        candidate: usize,
+        len: usize,
+        strength: f64,
+    ) -> Expected {
+        let expected = self.expected(calibration, candidate, len);
+        let figures = &calibration.figures()[candidate];
+        let ratio = Ratio::new((strength * text(figures, len)).exp()).unwrap_or(Ratio::ONE);
+        Expected { ratio, ..expected }
+    }
+
+    /// How long ago a candidate was last tried.
+    pub(super) fn age(&self, candidate: usize, now: Time) -> Duration {
+        let seen = &self.seen[candidate];
+        if seen.weight > 0.0 { now.since(seen.at) } else { Duration::MAX }
+    }
+
+    /// A candidate made `after` of `before` bytes; it took `slowness` times the calibrated time and the machine's load,
+    /// if that is known.
+    pub(super) fn learn(&mut self, figures: &Figures, result: Learned, now: Time) {
+        let Learned { candidate, before, after, slowness } = result;
+        let strength = (before as f64 / after.max(1) as f64).ln() / text(figures, before);
+        let strength = strength.clamp(0.0, STRONGEST);
+        let seen = &mut self.seen[candidate];
+        if seen.weight == 0.0 {
+            *seen = Seen { strength: self.strength, slowness: 1.0, weight: SUPPOSED, at: now };
+        }
+        let share = weigh(&mut seen.weight, before);
+        seen.strength += (strength - seen.strength) * share;
+        if let Some(slowness) = slowness {
+            seen.slowness += (slowness.clamp(1.0 / SLOWEST, SLOWEST) - seen.slowness) * share * PATIENCE;
+        }
+        seen.at = now;
+        let share = weigh(&mut self.weight, before);
+        self.strength += (strength - self.strength) * share;
+    }
+
+    /// How much longer than the calibration says a candidate takes on this data, the machine's load left aside; nothing
+    /// when it was not tried yet.
+    pub(super) fn slowness(&self, candidate: usize) -> Option<f64> {
+        let seen = &self.seen[candidate];
+        (seen.weight > 0.0).then_some(seen.slowness)
+    }
+}
+
+/// What came of one block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Learned {
+    pub(super) candidate: usize,
+    pub(super) before: usize,
+    pub(super) after: usize,
+    pub(super) slowness: Option<f64>,
+}
+
+/// Adds `bytes` to what something was learned from, and says which share of the whole they are.
+fn weigh(weight: &mut f64, bytes: usize) -> f64 {
+    let bytes = bytes as f64;
+    // Half of what was there when a whole memory's worth has come since.
+    let kept = *weight * (-bytes / MEMORY).exp2();
+    *weight = kept + bytes;
+    bytes / *weight
+}
+
+/// The logarithm of a candidate's ratio on the calibration's text in blocks of `len` bytes: a line through the two sizes
+/// measured over the logarithm of the size, and level beyond what blocks there are.
+fn text(figures: &Figures, len: usize) -> f64 {
+    let [small, large] = figures.ratio.map(|ratio| ratio.get().ln());
+    let [few, many] = SIZES.map(|size| (size as f64).ln());
+    let place = ((len.clamp(256, 65_536) as f64).ln() - few) / (many - few);
+    // Under one hundredth the line would say that nothing ever shrinks, or everything grows.
+    (small + (large - small) * place).max(0.01)
+}
+
+/// What a candidate does in a time of its own, whatever the data.
+pub(super) fn due(figures: &Figures, before: usize) -> strait_model::Seconds {
+    figures.compress.of(Bytes(before as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learned(candidate: usize, before: usize, after: usize) -> Learned {
+        Learned { candidate, before, after, slowness: Some(2.0) }
+    }
+
+    #[test]
+    fn what_one_codec_shows_is_expected_of_the_others_and_of_other_sizes() {
+        let calibration = Calibration::assumed();
+        let mut known = Known::default();
+        let before = known.expected(&calibration, 3, 16_384).ratio.get();
+        let text = calibration.figures()[3].ratio[1].get();
+        assert!((before - text).abs() < 1e-9, "as text, until something is known");
+        // Twice as strong as text under candidate 0.
+        let shrunk = 16_384.0 / calibration.figures()[0].ratio[1].get().powi(2);
+        known.learn(&calibration.figures()[0], learned(0, 16_384, shrunk as usize), Time::ZERO);
+        let expected = known.expected(&calibration, 3, 16_384);
+        assert!((expected.ratio.get() / text.powi(2) - 1.0).abs() < 0.1, "{expected:?}");
+        assert_eq!(expected.compress, calibration.figures()[3].compress, "its time is its own");
+        let tried = known.expected(&calibration, 0, 1_400);
+        let small = calibration.figures()[0].ratio[0].get();
+        assert!((tried.ratio.get() / small.powi(2) - 1.0).abs() < 0.1, "{tried:?}");
+        let slower = tried.compress.per_byte / calibration.figures()[0].compress.per_byte;
+        assert!((1.08..1.1).contains(&slower), "followed slowly: {slower}");
+    }
+
+    #[test]
+    fn data_that_changes_is_followed_within_two_blocks() {
+        let calibration = Calibration::assumed();
+        let mut known = Known::default();
+        for _ in 0..100 {
+            known.learn(&calibration.figures()[3], learned(3, 65_536, 20_000), Time::ZERO);
+        }
+        for _ in 0..2 {
+            known.learn(&calibration.figures()[3], learned(3, 65_536, 65_536), Time::ZERO);
+        }
+        assert!(known.expected(&calibration, 3, 65_536).ratio.get() < 1.5);
+    }
+
+    #[test]
+    fn nonsense_is_bounded() {
+        let calibration = Calibration::assumed();
+        let mut known = Known::default();
+        let figures = &calibration.figures()[0];
+        for (before, after, slowness) in
+            [(0, 0, f64::NAN), (usize::MAX, 0, f64::INFINITY), (1, usize::MAX, -1.0), (90, 1, 1e300)]
+        {
+            known.learn(
+                figures,
+                Learned { candidate: 0, before, after, slowness: Some(slowness) },
+                Time::ZERO,
+            );
+        }
+        let expected = known.expected(&calibration, 0, 1_400);
+        assert!(expected.ratio.get().is_finite());
+    }
+}

@@ -1,0 +1,157 @@
+//! What is remembered of one class: its data, what stands decided on it, and when to look again.
+
+use core::time::Duration;
+
+use strait_clock::Time;
+
+use super::known::Known;
+use super::{Allowed, Reason, Road, Unit};
+
+/// Bytes after which the past of how data looks counts half: a dozen packets.
+const LOOK_MEMORY: f64 = 16_384.0;
+/// The first pause without a trial: long enough to skip a burst, too short for a person to wait on.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// The longest: what changes is followed within a second. One trial of 64 KiB in it takes less than a thousandth of a core.
+const LONGEST_PAUSE: Duration = Duration::from_millis(800);
+/// Units between two trials of what is not in use: with [`super::live`]'s bound on what may be tried, one percent.
+const UNITS_APART: u32 = 16;
+/// Over which time bytes are counted.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A choice that stands: a candidate's number, or none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Standing {
+    pub(super) candidate: Option<usize>,
+    pub(super) reason: Reason,
+    pub(super) since: Time,
+    /// Until when it holds for units of this size class without another look.
+    pub(super) until: Time,
+    pub(super) size: u32,
+}
+
+/// A class.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Memory {
+    pub(super) known: Known,
+    /// Share of its bytes that look random.
+    random: f64,
+    /// What stands where throughput counts, and where it does not.
+    pub(super) standing: [Option<Standing>; 2],
+    /// Which of the two was last asked for.
+    pub(super) last: usize,
+    /// The road and the size of the unit that was last decided on, and what its rule allowed.
+    pub(super) asked: Option<(Road, usize, Allowed)>,
+    pub(super) to: u32,
+    /// Since when its data looks as it does.
+    pub(super) looks_since: Time,
+    /// Units since the last trial.
+    units: u32,
+    /// When a codec that is not in use may be tried again, and the pause after that.
+    next_trial: Time,
+    pause: Duration,
+    /// Bytes in this second, and in the one before.
+    counting: (Time, u64),
+    pub(super) recent: u64,
+}
+
+impl Memory {
+    pub(super) fn new(known: Known, to: u32, now: Time) -> Memory {
+        Memory {
+            known,
+            random: 0.0,
+            standing: [None; 2],
+            last: 0,
+            asked: None,
+            to,
+            looks_since: now,
+            units: 0,
+            next_trial: now,
+            pause: FIRST_PAUSE,
+            counting: (now, 0),
+            recent: 0,
+        }
+    }
+
+    /// A packet of `len` bytes came by; says whether the class looks otherwise than before.
+    pub(super) fn look(&mut self, len: usize, random: bool, now: Time) -> bool {
+        let bytes = len as f64;
+        let share = bytes / (bytes + LOOK_MEMORY);
+        let was = self.looks_random();
+        self.random += (f64::from(u8::from(random)) - self.random) * share;
+        if was && !self.looks_random() {
+            // What was learned in vain on other data is no reason to wait.
+            self.look_again(now);
+        }
+        let (began, counted) = &mut self.counting;
+        *counted += len as u64;
+        if now.since(*began) >= SECOND {
+            self.recent = *counted;
+            self.counting = (now, 0);
+        }
+        let turned = was != self.looks_random();
+        if turned {
+            self.looks_since = now;
+        }
+        turned
+    }
+
+    /// Bytes of the last whole second, or of the one that is running if that has more.
+    pub(super) fn recent(&self) -> u64 {
+        self.recent.max(self.counting.1)
+    }
+
+    pub(super) fn looks_random(&self) -> bool {
+        self.random > 0.5
+    }
+
+    /// A unit of `len` bytes is about to go; says which of the two choices it is about.
+    pub(super) fn ask(&mut self, unit: &Unit<'_>, road: &Road, len: usize) -> usize {
+        let mode = usize::from(road.counts_throughput());
+        if self.asked.is_some_and(|(asked, ..)| asked.rate != road.rate) {
+            // Another link is another question.
+            self.decide_anew();
+        }
+        self.asked = Some((*road, len, unit.allowed));
+        self.to = unit.to;
+        self.last = mode;
+        self.units = self.units.saturating_add(1);
+        mode
+    }
+
+    /// Whether something not in use may be tried: in place of what pays, so seldom that it hardly shows.
+    pub(super) fn trial_is_due(&self, in_place: bool, now: Time) -> bool {
+        now >= self.next_trial && (!in_place || self.units > UNITS_APART)
+    }
+
+    /// It is tried; the next time comes after a longer pause.
+    pub(super) fn tried(&mut self, now: Time) {
+        self.next_trial = now + self.pause;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        self.units = 0;
+    }
+
+    /// Nothing is compressed from now on: the first trial comes after the first pause.
+    pub(super) fn rest(&mut self, now: Time) {
+        self.next_trial = now + FIRST_PAUSE;
+        self.pause = FIRST_PAUSE * 2;
+    }
+
+    /// Trials may begin anew.
+    pub(super) fn look_again(&mut self, now: Time) {
+        self.next_trial = now;
+        self.pause = FIRST_PAUSE;
+        self.decide_anew();
+    }
+
+    fn decide_anew(&mut self) {
+        for standing in self.standing.iter_mut().flatten() {
+            standing.until = Time::ZERO;
+        }
+    }
+
+    /// Whether what was last decided is to leave it as it is, since its data does not shrink.
+    pub(super) fn does_not_shrink(&self) -> bool {
+        let last = self.standing.get(self.last).copied().flatten();
+        last.is_some_and(|standing| standing.reason == Reason::DoesNotShrink)
+    }
+}
