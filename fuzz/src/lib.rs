@@ -6,6 +6,7 @@
 pub mod aggfrag;
 pub mod ah;
 pub mod block;
+pub mod capture;
 pub mod configuration;
 pub mod control_message;
 pub mod datagram;
@@ -17,6 +18,7 @@ pub mod icmp;
 pub mod ip;
 pub mod ipcomp;
 pub mod ipcomp_payload;
+pub mod link_layer;
 pub mod probe_demux_vnet;
 pub mod reassembly;
 pub mod squeeze_round_trip;
@@ -31,6 +33,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("aggfrag", aggfrag::check),
     ("ah", ah::check),
     ("block", block::check),
+    ("capture", capture::check),
     ("configuration", configuration::check),
     ("control_message", control_message::check),
     ("datagram", datagram::check),
@@ -42,6 +45,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("ip", ip::check),
     ("ipcomp", ipcomp::check),
     ("ipcomp_payload", ipcomp_payload::check),
+    ("link_layer", link_layer::check),
     ("probe_demux_vnet", probe_demux_vnet::check),
     ("reassembly", reassembly::check),
     ("squeeze_round_trip", squeeze_round_trip::check),

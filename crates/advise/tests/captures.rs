@@ -1,0 +1,71 @@
+//! Readers against Wireshark's: as many packets, as many bytes, in every capture there is.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use strait_advise::{LinkType, Mender, Reader};
+use strait_testbed::outside;
+
+/// The captures, when they are here.
+fn captures() -> Vec<PathBuf> {
+    let Some(folder) = strait_testdata::find("captures") else { return Vec::new() };
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    files
+}
+
+/// Frames, and their bytes on the network, as capinfos counts them.
+fn counted_by_capinfos(capture: &Path) -> (u64, u64) {
+    let output = Command::new("capinfos").args(["-TrcdM"]).arg(capture).output().unwrap();
+    let line = String::from_utf8(output.stdout).unwrap();
+    let mut figures = line.trim().split('\t').skip(1).map(|figure| figure.parse().unwrap());
+    (figures.next().unwrap(), figures.next().unwrap())
+}
+
+#[test]
+fn as_many_frames_and_bytes_as_capinfos_finds() {
+    if !outside::has("capinfos") {
+        return;
+    }
+    for capture in captures() {
+        let mut reader = Reader::open(File::open(&capture).unwrap()).unwrap();
+        let (mut frames, mut bytes) = (0, 0);
+        while let Some(frame) = reader.frame().unwrap() {
+            frames += 1;
+            bytes += frame.len as u64;
+        }
+        assert_eq!((frames, bytes), counted_by_capinfos(&capture), "{}", capture.display());
+        assert_eq!(reader.position(), fs::metadata(&capture).unwrap().len());
+    }
+}
+
+#[test]
+fn ip_is_found_where_tshark_finds_it() {
+    if !outside::has("tshark") {
+        return;
+    }
+    let mut mender = Mender::default();
+    for capture in captures() {
+        let fields = ["frame.time_epoch", "ip.len", "ipv6.plen"];
+        let lines = outside::dissect(&capture, &["-o".to_owned(), "ip.defragment:FALSE".to_owned()], &fields);
+        let mut reader = Reader::open(File::open(&capture).unwrap()).unwrap();
+        for (number, line) in lines.unwrap().iter().enumerate() {
+            let frame = reader.frame().unwrap().unwrap();
+            let place = format!("frame {} of {}", number + 1, capture.display());
+            let (seconds, nanos) = (frame.at.as_nanos() / 1_000_000_000, frame.at.as_nanos() % 1_000_000_000);
+            assert_eq!(format!("{seconds}.{nanos:09}"), line[0], "{place}");
+            assert_eq!(frame.link, LinkType::ETHERNET);
+            let ip = frame.ip().unwrap();
+            // Of packets within packets, such as an ICMP error quotes, the first is the frame's.
+            let first = |field: &str| field.split(',').next().and_then(|len| len.parse::<u64>().ok());
+            let expected = first(&line[1]).or_else(|| first(&line[2]).map(|len| len + 40));
+            let found = ip.and_then(|(ip, len)| mender.mend(ip, len)).map(|it| it.bytes.len() as u64);
+            assert_eq!(found, expected, "{place}");
+        }
+        assert!(reader.frame().unwrap().is_none());
+    }
+}
