@@ -13,7 +13,7 @@ Exit codes:
   0    done
   1    failed; the message says why and what to do
   2    wrong usage, or the system forbids or lacks what is needed (the message names the fix)
-  3    no tunnel is running (show, down, reload)
+  3    no tunnel is running (show, why, down, reload)
   130  interrupted from the keyboard (128 + the signal's number)
 
 Environment:
@@ -26,6 +26,7 @@ Quick start:
   strait init site-a.toml          a configuration to fill in, and a key
   strait up site-a.toml            start the tunnel
   strait show                      what it does
+  strait why                       what it compresses, and why
   strait lab slowdown              what encryption costs on links of any rate, by a paper and here";
 
 /// Join two sites over a thin link: bundle, compress when it pays, seal as ESP.
@@ -54,6 +55,8 @@ pub(crate) enum Command {
     Down(Which),
     /// Show what running tunnels do: peers, bytes before and after, ratios, drops by reason
     Show(Show),
+    /// Say what is compressed, with what, and the figures that decided it
+    Why(Why),
     /// Have a running tunnel read its configuration again, without losing a packet
     Reload(Which),
     /// Watch two hosts exchange files over a thin link, without and with a tunnel
@@ -139,6 +142,22 @@ pub(crate) struct Show {
     #[command(flatten)]
     pub(crate) which: Which,
     /// Print one JSON document for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Flags of `why`.
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    /// Only traffic to this peer
+    pub(crate) peer: Option<String>,
+    /// The tunnel's interface, such as strait0, or its configuration file; may be left out when only one is running
+    #[arg(long, short, value_name = "INTERFACE|FILE")]
+    pub(crate) tunnel: Option<String>,
+    /// Go on, with a line for every decision that changes
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    /// Print JSON for programs: one list, or with --follow one decision a line
     #[arg(long)]
     pub(crate) json: bool,
 }

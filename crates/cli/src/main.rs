@@ -12,6 +12,7 @@ mod running;
 mod show;
 mod table;
 mod units;
+mod why;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,7 @@ fn run(command: &Command) -> Outcome {
         Command::Up(flags) => running::up(flags),
         Command::Down(flags) => running::down(flags),
         Command::Show(flags) => show::show(flags),
+        Command::Why(flags) => why::run(flags),
         Command::Reload(flags) => running::reload(flags),
         Command::Demo(flags) => demo::run(flags),
         Command::Lab(flags) => lab::run(flags),
