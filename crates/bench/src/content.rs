@@ -43,10 +43,8 @@ pub(crate) fn texts(share: usize) -> Result<(Vec<Text>, Vec<String>), Error> {
     let mut texts = vec![generated(share)];
     let mut notes = Vec::new();
     let modern: fn(&Path) -> bool = is_text;
-    // The corpus is 18 files without extensions, beside two that describe it.
-    let corpus: fn(&Path) -> bool =
-        |path| path.extension().is_none() && path.file_name().is_some_and(|it| it.to_ascii_lowercase() == it);
-    for (name, folder, belongs) in [("modern text", "modern", modern), ("Calgary corpus", "calgary", corpus)]
+    for (name, folder, belongs) in
+        [("modern text", "modern", modern), ("Calgary corpus", "calgary", is_of_a_corpus)]
     {
         match data::find(folder) {
             None => notes.push(format!("skipped {name}: no folder {folder} (see {})", data::VARIABLE)),
@@ -56,12 +54,17 @@ pub(crate) fn texts(share: usize) -> Result<(Vec<Text>, Vec<String>), Error> {
     Ok((texts, notes))
 }
 
-fn is_text(path: &Path) -> bool {
+pub(crate) fn is_text(path: &Path) -> bool {
     path.extension().is_some_and(|extension| TEXT.iter().any(|kind| extension == *kind))
 }
 
-/// The files of `folder` that belong, in the order of their names.
-fn read(folder: &Path, belongs: fn(&Path) -> bool, share: usize) -> Result<Arc<[u8]>, Error> {
+/// A corpus is files in small letters, beside some that describe it.
+pub(crate) fn is_of_a_corpus(path: &Path) -> bool {
+    path.file_name().is_some_and(|it| it.to_ascii_lowercase() == it)
+}
+
+/// The files of `folder` that belong, in the order of their names; of each the first `1/share`.
+pub(crate) fn read(folder: &Path, belongs: fn(&Path) -> bool, share: usize) -> Result<Arc<[u8]>, Error> {
     let doing = || format!("read {}", folder.display());
     let entries = fs::read_dir(folder).map_err(Error::doing(doing()))?;
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();

@@ -13,6 +13,7 @@ mod content;
 mod cores;
 mod echo;
 mod error;
+mod glance;
 mod latency;
 mod random;
 mod report;
@@ -71,6 +72,8 @@ enum Benchmark {
     Cores,
     /// AH, ESP and IPComp without I/O, alone and together, beside the bare calls
     Steps,
+    /// How often a glance at data errs about whether it would shrink, and what it costs
+    Glance,
 }
 
 impl Benchmark {
@@ -82,6 +85,7 @@ impl Benchmark {
             Benchmark::Text => "text",
             Benchmark::Cores => "cores",
             Benchmark::Steps => "steps",
+            Benchmark::Glance => "glance",
         }
     }
 
@@ -93,6 +97,7 @@ impl Benchmark {
             Benchmark::Text => text::run(setting),
             Benchmark::Cores => cores::run(setting),
             Benchmark::Steps => steps::run(setting),
+            Benchmark::Glance => glance::run(setting),
         }
     }
 }
@@ -102,7 +107,7 @@ fn main() -> ExitCode {
     let wanted =
         if flags.only.is_empty() { Benchmark::value_variants().to_vec() } else { flags.only.clone() };
     // Before any thread is started: this may start the program again inside a user namespace.
-    if wanted.iter().any(|it| !matches!(it, Benchmark::Cores | Benchmark::Steps))
+    if wanted.iter().any(|it| !matches!(it, Benchmark::Cores | Benchmark::Steps | Benchmark::Glance))
         && let Err(error) = sandbox::enter()
     {
         eprintln!("error: {error}");
