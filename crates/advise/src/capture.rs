@@ -12,6 +12,7 @@ mod window;
 
 use std::io::{self, Read};
 
+use serde::{Serialize, Serializer};
 use strait_clock::Time;
 
 use crate::{LinkType, UnknownLink, link_layer};
@@ -62,6 +63,12 @@ pub enum Kind {
     Trace,
     /// Anything else: its bytes, in packets of 1,400.
     File,
+}
+
+impl Serialize for Kind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
 }
 
 impl Kind {

@@ -1,14 +1,33 @@
 //! What a tunnel would make of traffic that was captured: its bytes on the wire without and with bundles and
 //! compression, by what kind of traffic, and what that saves.
 //!
-//! A [`Reader`] gives the frames of a file one by one, in memory of fixed size.
+//! - [`Reader`] gives the frames of a file one by one: pcap, pcapng, text traces, or the packets that an ordinary file would
+//!   be sent in;
+//! - [`Replay`] sends their packets through four tunnels at once, each the very code of a live one, in virtual time;
+//! - [`Report`] says what came of it.
+//!
+//! All memory is bounded, however long a capture and whatever it says of itself.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod capture;
+mod chooser;
+mod classes;
+mod cut;
 pub mod link_layer;
+mod machine;
 mod mend;
+mod replay;
+pub mod report;
+mod sample;
+mod tunnel;
+mod way;
 
 pub use capture::{Frame, Kind, ReadError, Reader};
+pub use cut::Scissors;
 pub use link_layer::{LinkType, UnknownLink};
+pub use machine::Machine;
 pub use mend::{Mended, Mender};
+pub use replay::{Link, Replay, Seen};
+pub use report::Report;
+pub use way::Way;

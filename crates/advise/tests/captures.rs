@@ -6,7 +6,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use strait_advise::{LinkType, Mender, Reader};
+use strait_advise::report::{Class, Conditions, Verdict};
+use strait_advise::{Link, LinkType, Machine, Mender, Reader, Replay, Report, Way};
+use strait_scheduler::Rate;
 use strait_testbed::outside;
 
 /// The captures, when they are here.
@@ -68,4 +70,49 @@ fn ip_is_found_where_tshark_finds_it() {
         }
         assert!(reader.frame().unwrap().is_none());
     }
+}
+
+/// What a tunnel of 2 Mbit/s would make of a capture.
+fn replayed(capture: &Path) -> Report {
+    let machine = Machine::assumed();
+    let link = Link { rate: Rate::from_bits(2_000_000).unwrap(), mtu: 1_500, near: None };
+    let mut replay = Replay::new(link, &machine);
+    let mut reader = Reader::open(File::open(capture).unwrap()).unwrap();
+    replay.begin(None);
+    while let Some(frame) = reader.frame().unwrap() {
+        replay.frame(&frame).unwrap();
+    }
+    replay.finish();
+    Report::new(&replay, &machine, &Conditions::default(), Vec::new())
+}
+
+#[test]
+fn every_packet_goes_through_every_tunnel() {
+    for capture in captures() {
+        let report = replayed(&capture);
+        let (whole, name) = (&report.whole, capture.display());
+        assert_eq!(whole.chosen.iter().map(|share| share.bytes).sum::<u64>(), whole.bytes, "{name}");
+        let [plain, bundles, compression, both] = Way::ALL.map(|way| whole.on(way).unwrap().wire_bytes);
+        assert!(plain > whole.bytes && bundles <= plain, "{name}: {plain} {bundles}");
+        // What is tried in vain costs nothing but the attempt.
+        assert!(
+            compression <= plain && both <= bundles * 101 / 100,
+            "{name}: {compression} {both} {bundles}"
+        );
+        let services =
+            report.services.classes.iter().chain(report.services.others.iter().map(|it| &it.together));
+        let sent = |class: &Class| class.on(Way::Both).unwrap().wire_bytes;
+        assert_eq!(services.map(sent).sum::<u64>(), both, "{name}");
+    }
+}
+
+#[test]
+fn tls_has_nothing_to_gain_from_compression_and_log_lines_have() {
+    let Some(tls) = strait_testdata::find("captures/tls12.pcap") else { return };
+    let report = replayed(&tls);
+    assert_ne!(report.whole.verdict, Verdict::Compression);
+    let ftp = replayed(&strait_testdata::find("captures/ftp-text.pcap").unwrap());
+    assert_eq!(ftp.whole.verdict, Verdict::Compression);
+    let [plain, both] = [Way::Plain, Way::Both].map(|way| ftp.whole.on(way).unwrap().wire_bytes);
+    assert!(both * 3 < plain, "{both} {plain}");
 }

@@ -1,0 +1,39 @@
+//! The tunnel's own chooser, and an ear at what it is told.
+
+use strait_clock::Time;
+use strait_compress::{Chooser, LiveChooser, Method, Outcome, Road, Unit};
+
+use crate::Machine;
+use crate::tunnel::Squeezed;
+
+/// Who shares a place in the chooser's table depends on it; always the same, so that two runs are.
+const SEED: u64 = 1;
+
+/// A chooser that is overheard.
+#[derive(Debug)]
+pub(crate) struct Overheard {
+    chooser: LiveChooser,
+    squeezed: Squeezed,
+}
+
+impl Overheard {
+    /// One that has seen nothing, and tells `squeezed` what came of each block.
+    pub(crate) fn new(machine: &Machine, squeezed: Squeezed) -> Overheard {
+        Overheard { chooser: LiveChooser::new(machine.codecs.clone(), SEED), squeezed }
+    }
+}
+
+impl Chooser for Overheard {
+    fn may_shrink(&mut self, unit: &Unit<'_>, payload: &[u8], now: Time) -> bool {
+        self.chooser.may_shrink(unit, payload, now)
+    }
+
+    fn choose(&mut self, unit: &Unit<'_>, len: usize, road: &Road, now: Time) -> Method {
+        self.chooser.choose(unit, len, road, now)
+    }
+
+    fn learn(&mut self, unit: &Unit<'_>, outcome: &Outcome, now: Time) {
+        self.squeezed.set(outcome.after.map(|_| outcome.method));
+        self.chooser.learn(unit, outcome, now);
+    }
+}

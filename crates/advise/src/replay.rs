@@ -1,0 +1,182 @@
+//! Captured packets through four tunnels at once, each in a virtual time of its own.
+
+mod books;
+mod clock;
+mod seen;
+
+use ipnet::IpNet;
+use strait_scheduler::Rate;
+use strait_wire::ip::Packet;
+use strait_wire::tcp::Segment;
+use strait_wire::{Flow, Protocol, udp};
+
+use crate::classes::{Classes, End, FileId, Places};
+use crate::cut::Scissors;
+use crate::mend::Mender;
+use crate::tunnel::{Spec, Tunnel};
+use crate::{Frame, Machine, UnknownLink, Way};
+use books::{Books, Samples};
+use clock::Clock;
+pub use seen::Seen;
+
+/// What the traffic is to be sent over.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Its rate.
+    pub rate: Rate,
+    /// The longest packet that hosts send, 576 to 9,000 bytes; longer ones are cut.
+    pub mtu: usize,
+    /// What is on the near side. Both directions have the rate to themselves then, and only what crosses is sent; without
+    /// it everything goes one way.
+    pub near: Option<IpNet>,
+}
+
+/// Four tunnels for each direction, and what they have sent.
+#[derive(Debug)]
+pub struct Replay {
+    link: Link,
+    clock: Clock,
+    mender: Mender,
+    scissors: Scissors,
+    lanes: Vec<Lane>,
+    file: Option<FileId>,
+    pub(crate) classes: Classes,
+    pub(crate) seen: Seen,
+}
+
+/// One direction.
+#[derive(Debug)]
+struct Lane {
+    tunnels: [Tunnel<Places>; Way::ALL.len()],
+    samples: Samples,
+    packets: Vec<(Places, usize)>,
+}
+
+impl Lane {
+    fn new(link: &Link, machine: &Machine) -> Lane {
+        let tunnel = |way| Tunnel::new(Spec { way, rate: link.rate, mtu: link.mtu }, machine);
+        Lane { tunnels: Way::ALL.map(tunnel), samples: Samples::new(link.mtu), packets: Vec::new() }
+    }
+
+    /// Whatever `drive` makes leave is written into the books.
+    fn drive(&mut self, classes: &mut Classes, mut drive: impl FnMut(&mut Tunnel<Places>, &mut Books<'_>)) {
+        let Lane { tunnels, samples, packets } = self;
+        for (way, tunnel) in Way::ALL.into_iter().zip(tunnels) {
+            let samples = (way == Way::Both).then_some(&mut *samples);
+            drive(tunnel, &mut Books { classes: &mut *classes, way, packets: &mut *packets, samples });
+        }
+    }
+}
+
+impl Replay {
+    /// Tunnels that have sent nothing.
+    #[must_use]
+    pub fn new(link: Link, machine: &Machine) -> Replay {
+        let lanes = if link.near.is_some() { 2 } else { 1 };
+        Replay {
+            clock: Clock::new(),
+            mender: Mender::default(),
+            scissors: Scissors::default(),
+            lanes: (0..lanes).map(|_| Lane::new(&link, machine)).collect(),
+            file: None,
+            classes: Classes::new(),
+            seen: Seen::default(),
+            link,
+        }
+    }
+
+    /// The link.
+    #[must_use]
+    pub const fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// What follows is of another capture, or of the ordinary file with this number.
+    pub fn begin(&mut self, file: Option<u32>) {
+        self.clock.begin();
+        self.file = file.map(FileId);
+    }
+
+    /// Sends one frame's packet.
+    ///
+    /// # Errors
+    /// [`UnknownLink`] when nobody here knows such frames.
+    pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), UnknownLink> {
+        let Replay { link, clock, mender, scissors, lanes, file, classes, seen } = self;
+        let ip = frame.ip()?;
+        seen.frames += 1;
+        seen.bytes += frame.len as u64;
+        seen.backwards += u64::from(clock.is_before(frame.at));
+        let at = clock.tick(frame.at);
+        let Some((kept, len)) = ip else {
+            seen.not_ip += 1;
+            return Ok(());
+        };
+        let mended = mender.mend(kept, len);
+        let packet = mended.and_then(|mended| Some((Packet::parse(mended.bytes).ok()?, mended.missing)));
+        let Some((packet, missing)) = packet else {
+            seen.malformed += 1;
+            return Ok(());
+        };
+        let flow = packet.flow();
+        // A file crosses: its packets have no hosts.
+        let near = link.near.as_ref().filter(|_| file.is_none());
+        let Some(lane) = lane_of(&flow, near).and_then(|lane| lanes.get_mut(lane)) else {
+            seen.elsewhere += 1;
+            return Ok(());
+        };
+        let places = classes.places(&flow, *file);
+        classes.add(places, |figures| figures.missing += missing as u64);
+        if carries_data(&packet) {
+            let end = if flow.src <= flow.dst { End::Lower } else { End::Higher };
+            let pair = classes.pairs.at(places.pair);
+            pair.turns += u64::from(pair.last.replace(end).is_some_and(|last| last != end));
+        }
+        seen.cut += u64::from(packet.bytes().len() > link.mtu);
+        let cut = scissors.cut(&packet, link.mtu, |piece| {
+            classes.add(places, |figures| {
+                figures.packets += 1;
+                figures.bytes += piece.len() as u64;
+            });
+            lane.samples.push(piece);
+            lane.drive(classes, |tunnel, books| tunnel.offer(piece, places, at, books));
+        });
+        seen.malformed += u64::from(cut.is_err());
+        Ok(())
+    }
+
+    /// Lets everything leave that still waits.
+    pub fn finish(&mut self) {
+        for lane in &mut self.lanes {
+            lane.drive(&mut self.classes, |tunnel, books| tunnel.finish(books));
+        }
+    }
+
+    /// How long the captures take with their gaps cut to a second.
+    #[must_use]
+    pub const fn span(&self) -> core::time::Duration {
+        self.clock.span()
+    }
+}
+
+/// Which way a packet goes; nothing when it does not cross the link.
+fn lane_of(flow: &Flow, near: Option<&IpNet>) -> Option<usize> {
+    let Some(near) = near else { return Some(0) };
+    match (near.contains(&flow.src), near.contains(&flow.dst)) {
+        (true, false) => Some(0),
+        (false, true) => Some(1),
+        _ => None,
+    }
+}
+
+/// Whether a packet has something to say, and does not only acknowledge.
+fn carries_data(packet: &Packet<'_>) -> bool {
+    match packet.protocol() {
+        Protocol::TCP => Segment::parse(packet.payload()).is_ok_and(|segment| !segment.payload().is_empty()),
+        Protocol::UDP => packet.payload().len() > udp::HEADER_LEN,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

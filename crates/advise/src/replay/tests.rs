@@ -1,0 +1,102 @@
+use strait_sim::Shape;
+use strait_wire::tcp::Flags;
+
+use super::*;
+use crate::LinkType;
+use crate::classes::Figures;
+
+fn replay(near: Option<&str>) -> Replay {
+    let near = near.map(|net| net.parse().unwrap());
+    let rate = Rate::from_bits(2_000_000).unwrap();
+    Replay::new(Link { rate, mtu: 1_500, near }, &Machine::assumed())
+}
+
+fn shape(src: [u8; 4], dst: [u8; 4]) -> Shape {
+    Shape::new((src, 50_000).into(), (dst, 80).into())
+}
+
+fn send(replay: &mut Replay, packets: &[Vec<u8>]) {
+    for bytes in packets {
+        let at = strait_clock::Time::from_millis(5);
+        replay.frame(&Frame { at, link: LinkType::RAW, bytes, len: bytes.len() }).unwrap();
+    }
+    replay.finish();
+}
+
+const HERE: [u8; 4] = [10, 0, 0, 1];
+const THERE: [u8; 4] = [10, 9, 0, 1];
+
+#[test]
+fn every_byte_on_the_wire_is_some_classs() {
+    let text = b"GET /index.html HTTP/1.1\r\nHost: www.example.org\r\n\r\n".repeat(20);
+    let packets: Vec<Vec<u8>> = (0..600_u32)
+        .map(|number| {
+            let there = if number % 3 == 0 { THERE } else { [10, 9, 0, 2] };
+            shape(HERE, there).tcp(number * 1_000, Flags::ACK, &text[..text.len() - number as usize])
+        })
+        .collect();
+    let mut replay = replay(None);
+    send(&mut replay, &packets);
+    let classes = &replay.classes;
+    let sent: u64 = packets.iter().map(|packet| packet.len() as u64).sum();
+    assert_eq!((classes.whole.packets, classes.whole.bytes), (600, sent));
+    assert!(classes.whole.wire[Way::Both.index()] < classes.whole.wire[Way::Plain.index()] / 2);
+    assert_eq!(classes.whole.methods.iter().sum::<u64>(), sent);
+    for (table, count) in [(&classes.protocols, 1), (&classes.services, 1), (&classes.pairs, 2)] {
+        let mut sum = Figures::default();
+        for (_, figures) in table.sorted() {
+            sum.merge(figures);
+        }
+        assert_eq!(table.sorted().len(), count);
+        assert_eq!(Figures { turns: 0, ..sum }, classes.whole);
+    }
+    // One in sixteen after the first block of each, and never more than there was.
+    let tried = classes.whole.together;
+    assert!(tried.before >= 131_072 && tried.before <= sent, "{tried:?}");
+    assert_eq!(classes.whole.alone.before, tried.before);
+    for (alone, together) in classes.whole.alone.after.iter().zip(tried.after) {
+        assert!(together < *alone, "{tried:?}");
+    }
+}
+
+#[test]
+fn only_what_crosses_is_sent_and_each_direction_has_its_own_link() {
+    let (there, back) = (shape(HERE, THERE).udp(&[7; 1_400]), shape(THERE, HERE).udp(&[7; 1_400]));
+    let (local, foreign) =
+        (shape(HERE, [10, 0, 0, 2]).udp(&[7; 90]), shape(THERE, [10, 9, 0, 2]).udp(&[7; 90]));
+    let mut replay = replay(Some("10.0.0.0/24"));
+    send(&mut replay, &[there.clone(), back.clone(), local, foreign]);
+    assert_eq!((replay.seen.frames, replay.seen.elsewhere), (4, 2));
+    assert_eq!(replay.classes.whole.bytes, (there.len() + back.len()) as u64);
+    // A file has no hosts: it crosses.
+    replay.begin(Some(0));
+    send(&mut replay, &[shape(HERE, [10, 0, 0, 2]).udp(&[7; 90])]);
+    assert_eq!(replay.seen.elsewhere, 2);
+}
+
+#[test]
+fn long_packets_are_cut_and_nonsense_is_counted() {
+    let mut replay = replay(None);
+    let long = shape(HERE, THERE).tcp(1, Flags::ACK, &[7; 4_000]);
+    let nonsense = vec![0x45; 60];
+    send(&mut replay, &[long, nonsense, vec![0x99; 60], Vec::new()]);
+    assert_eq!((replay.seen.frames, replay.seen.cut, replay.seen.malformed), (4, 1, 3));
+    assert_eq!((replay.classes.whole.packets, replay.classes.whole.bytes), (3, 4_000 + 3 * 40));
+    let arp = [&[7; 12][..], &[8, 6], &[0; 28]].concat();
+    let frame = Frame { at: strait_clock::Time::ZERO, link: LinkType::ETHERNET, bytes: &arp, len: arp.len() };
+    replay.frame(&frame).unwrap();
+    assert_eq!((replay.seen.not_ip, replay.seen.backwards), (1, 1));
+    assert!(replay.frame(&Frame { link: LinkType(105), ..frame }).is_err());
+    assert_eq!(replay.seen.frames, 5);
+}
+
+#[test]
+fn turns_are_counted_where_data_goes_back_and_forth() {
+    let mut replay = replay(None);
+    let question = shape(HERE, THERE).tcp(1, Flags::ACK, b"question");
+    let answer = shape(THERE, HERE).tcp(1, Flags::ACK, b"answer");
+    let acknowledgement = shape(HERE, THERE).tcp(1, Flags::ACK, b"");
+    let round = [question.clone(), question, answer.clone(), acknowledgement, answer];
+    send(&mut replay, &[round.clone(), round.clone(), round].concat());
+    assert_eq!(replay.classes.pairs.sorted()[0].1.turns, 5);
+}

@@ -1,0 +1,99 @@
+//! What each codec made of a class, and on which links that pays.
+
+use serde::{Serialize, Serializer};
+use strait_compress::{Figures as Speed, Method};
+use strait_model::{BreakEven, Bytes, Path, Rate, Rates, Ratio};
+
+use super::class::by_name;
+use crate::Machine;
+use crate::classes::{Figures, Sample};
+
+/// What takes no time goes at this rate, beyond any link's.
+const AT_ONCE: Rate = match Rate::bits(1e15) {
+    Some(rate) => rate,
+    None => panic!("a positive number"),
+};
+
+/// A codec on a class.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Tried {
+    /// Which.
+    #[serde(serialize_with = "by_name")]
+    pub method: Method,
+    /// Bytes before over bytes after, packet by packet.
+    pub alone: f64,
+    /// The same of packets that left together.
+    pub together: f64,
+    /// Up to which link it pays on those.
+    pub pays_up_to: UpTo,
+}
+
+/// Links that compression pays on, in bits a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum UpTo {
+    /// None.
+    Never,
+    /// Those up to this rate.
+    Rate(f64),
+    /// All: sealing what is longer takes more time than compressing it.
+    Always,
+}
+
+impl UpTo {
+    /// The faster of two.
+    #[must_use]
+    pub fn or(self, other: UpTo) -> UpTo {
+        match (self, other) {
+            (UpTo::Always, _) | (_, UpTo::Always) => UpTo::Always,
+            (UpTo::Rate(one), UpTo::Rate(other)) => UpTo::Rate(one.max(other)),
+            (UpTo::Never, other) => other,
+            (one, UpTo::Never) => one,
+        }
+    }
+}
+
+impl Serialize for UpTo {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            UpTo::Never => serializer.serialize_str("never"),
+            UpTo::Rate(bits) => serializer.serialize_f64(*bits),
+            UpTo::Always => serializer.serialize_str("always"),
+        }
+    }
+}
+
+impl Tried {
+    /// Every candidate; none when nothing was tried.
+    pub(super) fn all(figures: &Figures, machine: &Machine) -> Vec<Tried> {
+        if figures.together.before == 0 {
+            return Vec::new();
+        }
+        let speeds = machine.codecs.figures().iter().enumerate();
+        speeds.map(|(place, speed)| Tried::new(place, speed, figures, machine)).collect()
+    }
+
+    fn new(place: usize, speed: &Speed, figures: &Figures, machine: &Machine) -> Tried {
+        let together = ratio(&figures.together, place);
+        let block = Bytes(figures.together.block().max(1));
+        let rates = Rates {
+            compress: speed.compress.rate(block).unwrap_or(AT_ONCE),
+            decompress: speed.expand.rate(block).unwrap_or(AT_ONCE),
+        };
+        let path = Path { further: machine.handling(), ..Path::default() };
+        Tried {
+            method: speed.method,
+            alone: ratio(&figures.alone, place).get(),
+            together: together.get(),
+            pays_up_to: match path.network_up_to(together, &rates) {
+                BreakEven::Never => UpTo::Never,
+                BreakEven::At(rate) => UpTo::Rate(rate.as_bits()),
+                BreakEven::Always => UpTo::Always,
+            },
+        }
+    }
+}
+
+fn ratio(sample: &Sample, place: usize) -> Ratio {
+    let after = sample.after.get(place).copied().unwrap_or(sample.before);
+    Ratio::new(sample.before as f64 / after.max(1) as f64).unwrap_or(Ratio::ONE)
+}

@@ -1,0 +1,126 @@
+use strait_compress::Calibration;
+use strait_model::{BreakEven, Bytes, Path, Rates, Ratio};
+use strait_scheduler::Rate;
+use strait_sim::Shape;
+use strait_wire::tcp::Flags;
+
+use super::*;
+use crate::{Frame, Link, LinkType, Way};
+
+const CONDITIONS: Conditions = Conditions { price: Some(5.0), round_trip: Some(Duration::from_millis(600)) };
+
+fn report(packets: &[Vec<u8>], kept: usize) -> Report {
+    let machine = Machine::assumed();
+    let rate = Rate::from_bits(1_000_000).unwrap();
+    let mut replay = Replay::new(Link { rate, mtu: 1_500, near: None }, &machine);
+    replay.begin(None);
+    for bytes in packets {
+        let frame = Frame {
+            at: strait_clock::Time::ZERO,
+            link: LinkType::RAW,
+            bytes: &bytes[..kept.min(bytes.len())],
+            len: bytes.len(),
+        };
+        replay.frame(&frame).unwrap();
+    }
+    replay.finish();
+    let input = Input { name: "here".to_owned(), kind: Some(Kind::Pcap), frames: 3, stopped: None };
+    Report::new(&replay, &machine, &CONDITIONS, vec![input])
+}
+
+fn shape() -> Shape {
+    Shape::new(([10, 0, 0, 1], 50_000).into(), ([10, 9, 0, 1], 80).into())
+}
+
+fn text() -> Vec<Vec<u8>> {
+    let page = b"<tr><td>another row</td><td>of the very same table</td></tr>\n".repeat(22);
+    (0..200).map(|number| shape().tcp(number * 1_000, Flags::ACK, &page[number as usize % 60..])).collect()
+}
+
+fn noise(len: usize) -> Vec<Vec<u8>> {
+    let mut random = strait_clock::Random::new(1);
+    let mut bytes = || (0..len).map(|_| random.next_u64().to_le_bytes()[0]).collect::<Vec<u8>>();
+    (0..200).map(|number| shape().tcp(number * 1_000, Flags::ACK, &bytes())).collect()
+}
+
+/// But for rounding.
+fn are_equal(one: f64, other: f64) -> bool {
+    (one - other).abs() <= other.abs() * 1e-12
+}
+
+#[test]
+fn time_and_money_are_those_of_the_bytes() {
+    let report = report(&text(), usize::MAX);
+    for sent in &report.whole.sent {
+        assert!(are_equal(sent.seconds, sent.wire_bytes as f64 * 8.0 / 1e6), "{sent:?}");
+        assert!(are_equal(sent.cost.unwrap(), sent.wire_bytes as f64 * 5.0 / 1e9), "{sent:?}");
+    }
+    assert_eq!(report.whole.on(Way::Both).unwrap().wire_bytes, report.whole.sent[3].wire_bytes);
+    assert_eq!(report.whole.packets, 200);
+}
+
+#[test]
+fn what_is_to_be_gained_in_a_word() {
+    assert_eq!(report(&text(), usize::MAX).whole.verdict, Verdict::Compression);
+    assert_eq!(report(&noise(1_400), usize::MAX).whole.verdict, Verdict::Nothing);
+    assert_eq!(report(&text(), 60).whole.verdict, Verdict::NotSeen);
+    assert_eq!(report(&[], 0).whole.verdict, Verdict::Empty);
+    assert_eq!(report(&noise(300), usize::MAX).whole.verdict, Verdict::Bundles);
+}
+
+#[test]
+fn break_evens_are_the_inequalitys() {
+    let report = report(&text(), usize::MAX);
+    let (whole, calibration) = (&report.whole, Calibration::assumed());
+    assert_eq!(whole.codecs.len(), calibration.figures().len());
+    let path = Path { further: Machine::assumed().handling(), ..Path::default() };
+    let mut most: f64 = 0.0;
+    for (tried, speed) in whole.codecs.iter().zip(calibration.figures()) {
+        assert!(tried.together > tried.alone && tried.alone > 1.0, "{tried:?}");
+        // Whole blocks of 64 KiB, or nearly so.
+        let rate = |cost: &strait_model::Cost| cost.rate(Bytes(60_000)).unwrap();
+        let rates = Rates { compress: rate(&speed.compress), decompress: rate(&speed.expand) };
+        let ratio = Ratio::new(tried.together).unwrap();
+        let (BreakEven::At(expected), UpTo::Rate(bits)) =
+            (path.network_up_to(ratio, &rates), tried.pays_up_to)
+        else {
+            panic!("{tried:?}")
+        };
+        assert!((bits / expected.as_bits() - 1.0).abs() < 0.1, "{tried:?} {expected:?}");
+        most = most.max(bits);
+    }
+    assert_eq!(whole.pays_up_to, UpTo::Rate(most));
+    assert_eq!(self::report(&noise(1_400), usize::MAX).whole.pays_up_to, UpTo::Never);
+}
+
+#[test]
+fn the_faster_of_two_limits() {
+    let (slow, fast) = (UpTo::Rate(1.0), UpTo::Rate(2.0));
+    assert_eq!((slow.or(fast), fast.or(slow)), (fast, fast));
+    assert_eq!((UpTo::Never.or(slow), slow.or(UpTo::Never)), (slow, slow));
+    assert_eq!((UpTo::Always.or(slow), UpTo::Never.or(UpTo::Always)), (UpTo::Always, UpTo::Always));
+}
+
+#[test]
+fn pairs_wait_half_a_round_trip_a_turn() {
+    let back = Shape::new(([10, 9, 0, 1], 80).into(), ([10, 0, 0, 1], 50_000).into());
+    let turn = [shape().tcp(1, Flags::ACK, b"a"), back.tcp(1, Flags::ACK, b"b")];
+    let packets: Vec<_> = turn.iter().cycle().take(10).cloned().collect();
+    let report = report(&packets, usize::MAX);
+    let waits = report.pairs.classes[0].waits.unwrap();
+    assert!(waits.turns == 9 && are_equal(waits.seconds.unwrap(), 2.7), "{waits:?}");
+    assert!(report.whole.waits.is_none() && report.services.classes[0].waits.is_none());
+}
+
+#[test]
+fn json_names_what_it_says() {
+    let json = serde_json::to_value(report(&text(), usize::MAX)).unwrap();
+    assert_eq!(json["link"]["bits_per_second"], 1_000_000);
+    assert_eq!(json["inputs"][0]["kind"], "pcap");
+    assert_eq!(json["whole"]["sent"][3]["way"], "both");
+    assert_eq!(json["whole"]["verdict"], "compression");
+    assert_eq!(json["services"]["classes"][0]["name"], "http (tcp 80)");
+    assert!(json["whole"]["codecs"][0]["method"].is_string());
+    assert!(json["whole"]["pays_up_to"].is_number());
+    assert!(json["services"]["others"].is_null());
+}

@@ -1,0 +1,203 @@
+//! The sending half of a tunnel, the very code that runs, in virtual time and with an association whose key everybody
+//! knows: what it puts on the wire is to the byte what a tunnel would.
+
+mod meter;
+
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use strait_clock::{Stopwatch, Time};
+use strait_compress::{Allowed, CodecSet};
+use strait_crypto::{KeyMaterial, Suite};
+use strait_ipsec::outbound::{Order, Outbound, Settings};
+use strait_ipsec::{
+    Counters, Domain, Forwarding, IvMode, OutboundSa, Payloads, PeerCounters, PeerId, PeerSpec, Policies,
+    Rule, RuleSet, SaSpec,
+};
+use strait_scheduler::Rate;
+use strait_wire::ip::V4_HEADER_LEN;
+use strait_wire::{Spi, esp, udp, vnet};
+
+use crate::chooser::Overheard;
+use crate::{Machine, Way};
+use meter::Meter;
+pub(crate) use meter::{Squeezed, Unit};
+
+/// The one peer.
+const PEER: PeerId = PeerId(1);
+/// The association's number.
+const SPI: Spi = Spi(0x0400_0001);
+/// Keying material of AES-128-GCM (RFC 4106 section 8.1): everybody's.
+const MATERIAL: [u8; 20] = *b"a key all know, salt";
+/// Where datagrams go: an address for documentation (RFC 5737).
+const ENDPOINT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), 51_820);
+/// What ESP puts around a packet at most: header, three bytes of padding, pad length and next header, ICV (RFC 4303
+/// section 2; RFC 8750, no IV).
+const ESP_MOST: usize = esp::HEADER_LEN + 3 + 2 + esp::ICV_LEN;
+/// What the outer path takes beyond the longest packet, so that each fits a datagram: TCP inside a tunnel makes its
+/// segments that much shorter, which costs a thousandth.
+const AROUND: usize = V4_HEADER_LEN + udp::HEADER_LEN + ESP_MOST;
+/// Bytes that wait at most: two whole blocks, and less than the smallest queue of a link (192 KiB) holds, so that
+/// nothing is dropped, as TCP slows down before.
+const WAITING_BYTES: usize = 128 * 1024;
+/// Packets that wait at most; that queue holds 3,072.
+const WAITING_PACKETS: usize = 2_048;
+
+/// Takes what was sent, unit by unit.
+pub(crate) trait Ledger<N> {
+    /// Packets left together; `packets` are their notes and lengths, in order.
+    fn sent(&mut self, unit: &Unit, packets: &mut dyn Iterator<Item = (N, usize)>);
+}
+
+/// A tunnel's sending half.
+#[derive(Debug)]
+pub(crate) struct Tunnel<N> {
+    outbound: Outbound,
+    meter: Meter,
+    bundles: bool,
+    /// What waits in the queue: note and length of each packet.
+    waiting: VecDeque<(N, usize)>,
+    bytes: usize,
+    now: Time,
+}
+
+/// What a tunnel is made for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spec {
+    pub(crate) way: Way,
+    pub(crate) rate: Rate,
+    /// The longest packet.
+    pub(crate) mtu: usize,
+}
+
+impl<N: Copy> Tunnel<N> {
+    /// A tunnel that has sent nothing.
+    pub(crate) fn new(spec: Spec, machine: &Machine) -> Tunnel<N> {
+        let now = Time::ZERO;
+        let link_mtu = u16::try_from(spec.mtu + AROUND).unwrap_or(u16::MAX);
+        let settings = Settings { up: Some(spec.rate), overhead: 0, link_mtu, forwarding: Forwarding::None };
+        let squeezed = Squeezed::default();
+        let peer = Arc::new(PeerCounters::default());
+        let outbound = Outbound::new(
+            settings,
+            Box::new(Overheard::new(machine, squeezed.clone())),
+            Stopwatch::NONE,
+            Arc::new(Counters::default()),
+            now,
+        );
+        let sa = association();
+        let meter = Meter::new(Arc::clone(&peer), sa.as_ref().map(OutboundSa::usage), squeezed);
+        let waiting = VecDeque::with_capacity(WAITING_PACKETS);
+        let bundles = spec.way.bundles();
+        let mut tunnel = Tunnel { outbound, meter, bundles, waiting, bytes: 0, now };
+        let rules = if spec.way.compresses() { everything() } else { RuleSet::default() };
+        let spec = PeerSpec {
+            id: PEER,
+            allowed: Vec::new(),
+            endpoint: Some(ENDPOINT),
+            mtu: Some(link_mtu),
+            counters: peer,
+        };
+        let orders = [
+            Order::Policies(Arc::new(anywhere())),
+            Order::Rules(Arc::new(rules)),
+            Order::AddPeer(Box::new(spec)),
+            Order::Rate(PEER, settings.up),
+            Order::Ends(PEER, Box::new(machine.ends)),
+        ];
+        let install = sa.map(|sa| Order::Install(Box::new(sa)));
+        for order in orders.into_iter().chain(install) {
+            tunnel.outbound.handle(order, now, &mut tunnel.meter);
+        }
+        tunnel
+    }
+
+    /// A packet of the host's, captured at `at`: it enters then, or as soon as there is room after that.
+    pub(crate) fn offer(&mut self, packet: &[u8], note: N, at: Time, ledger: &mut impl Ledger<N>) {
+        if at > self.now {
+            self.run_until(at, ledger);
+        }
+        while self.is_full(packet.len()) && self.step(ledger) {}
+        self.waiting.push_back((note, packet.len()));
+        self.bytes += packet.len();
+        self.outbound.packet(packet, &vnet::Header::PLAIN, self.now, &mut self.meter);
+    }
+
+    /// Lets everything leave that waits.
+    pub(crate) fn finish(&mut self, ledger: &mut impl Ledger<N>) {
+        while self.step(ledger) {}
+    }
+
+    /// What left so far, in bytes on the wire.
+    #[cfg(test)]
+    pub(crate) fn wire(&self) -> u64 {
+        self.meter.wire()
+    }
+
+    fn is_full(&self, more: usize) -> bool {
+        if !self.bundles {
+            return !self.waiting.is_empty();
+        }
+        self.bytes + more > WAITING_BYTES || self.waiting.len() >= WAITING_PACKETS
+    }
+
+    /// Time passes up to `at`, and what has room by then leaves.
+    fn run_until(&mut self, at: Time, ledger: &mut impl Ledger<N>) {
+        while self.outbound.poll_timeout().is_some_and(|deadline| deadline.at < at) && self.step(ledger) {}
+        self.now = self.now.max(at);
+    }
+
+    /// Goes on to when the link has room, and lets leave what has; false when nothing waits.
+    fn step(&mut self, ledger: &mut impl Ledger<N>) -> bool {
+        let Some(deadline) = self.outbound.poll_timeout() else { return false };
+        self.now = self.now.max(deadline.at);
+        self.outbound.release(self.now, &mut self.meter);
+        self.meter.settle();
+        for unit in self.meter.units.drain(..) {
+            let count = usize::try_from(unit.packets).unwrap_or(usize::MAX).min(self.waiting.len());
+            let bytes = &mut self.bytes;
+            let mut packets = self.waiting.drain(..count).inspect(|(_, len)| *bytes -= len);
+            ledger.sent(&unit, &mut packets);
+        }
+        true
+    }
+}
+
+/// An association with the key that everybody knows.
+fn association() -> Option<OutboundSa> {
+    let key = KeyMaterial::new(Suite::Aes128Gcm, &MATERIAL).ok()?;
+    let payloads = Payloads::Strait { codecs: CodecSet::ALL, block_cap: 65_536 };
+    Some(OutboundSa::new(&SaSpec::session(PEER, SPI, key, IvMode::Implicit, payloads)))
+}
+
+/// Every address, of both families.
+fn all() -> [IpNet; 2] {
+    [IpNet::from(ipnet::Ipv4Net::default()), IpNet::from(ipnet::Ipv6Net::default())]
+}
+
+/// All addresses are the peer's.
+fn anywhere() -> Policies {
+    let mut policies = Policies::new();
+    for net in all() {
+        policies.allow(net, PEER);
+    }
+    policies
+}
+
+/// Everything may be compressed, all of it in one trust domain.
+fn everything() -> RuleSet {
+    let rule = |net: IpNet| Rule {
+        from: net,
+        to: net,
+        protocol: None,
+        ports: Vec::new(),
+        domain: Domain(0),
+        allowed: Allowed::Any,
+    };
+    RuleSet::new(all().map(rule).to_vec())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! What leaves, and which packets left together.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use strait_compress::Method;
+use strait_ipsec::outbound::{Outlet, Refused, Train};
+use strait_ipsec::{Notice, PeerCounters, Usage};
+use strait_wire::ip::V4_HEADER_LEN;
+use strait_wire::udp;
+
+/// What the system puts in front of each datagram.
+const OUTER: u64 = (V4_HEADER_LEN + udp::HEADER_LEN) as u64;
+
+/// Packets that left together: one, a bundle, or a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unit {
+    /// How many.
+    pub(crate) packets: u64,
+    /// Bytes on the wire, outer headers included.
+    pub(crate) wire: u64,
+    /// What they were compressed with, if that made them smaller.
+    pub(crate) method: Option<Method>,
+}
+
+/// What the chooser was last told, shared with it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Squeezed(Arc<Mutex<Option<Method>>>);
+
+impl Squeezed {
+    /// The block in the making was compressed with this, or did not shrink.
+    pub(crate) fn set(&self, method: Option<Method>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = method;
+    }
+
+    fn take(&self) -> Option<Method> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Where datagrams end. Which packets are in them it learns from counters: the sending half counts the packets of a unit
+/// when all of it is sealed, and sends what it has made of one before it begins another.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    peer: Arc<PeerCounters>,
+    usage: Option<Arc<Usage>>,
+    squeezed: Squeezed,
+    /// What the counters said when the last unit was complete: packets, datagrams, sealed bytes.
+    packets: u64,
+    datagrams: u64,
+    sealed: u64,
+    /// Complete, and not accounted for yet.
+    pub(super) units: Vec<Unit>,
+}
+
+impl Meter {
+    pub(super) fn new(peer: Arc<PeerCounters>, usage: Option<Arc<Usage>>, squeezed: Squeezed) -> Meter {
+        Meter { peer, usage, squeezed, packets: 0, datagrams: 0, sealed: 0, units: Vec::new() }
+    }
+
+    /// Notes the unit that is complete, if one is.
+    pub(super) fn settle(&mut self) {
+        let (Some(usage), packets) = (&self.usage, self.peer.out_packets.get()) else { return };
+        if packets == self.packets {
+            return;
+        }
+        let (datagrams, sealed) = (usage.packets(), usage.bytes());
+        let wire = (sealed - self.sealed) + (datagrams - self.datagrams) * OUTER;
+        self.units.push(Unit { packets: packets - self.packets, wire, method: self.squeezed.take() });
+        (self.packets, self.datagrams, self.sealed) = (packets, datagrams, sealed);
+    }
+
+    /// Bytes on the wire by the sending half's own count.
+    #[cfg(test)]
+    pub(super) fn wire(&self) -> u64 {
+        self.peer.out_wire.get()
+    }
+}
+
+impl Outlet for Meter {
+    fn transmit(&mut self, _: Train<'_>) -> Result<(), Refused> {
+        self.settle();
+        Ok(())
+    }
+
+    /// ICMP for hosts: every packet fits, so there is none.
+    fn to_host(&mut self, _: &[u8]) {}
+
+    /// Keys are here and never run out.
+    fn notice(&mut self, _: Notice) {}
+}
