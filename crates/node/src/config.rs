@@ -72,6 +72,8 @@ pub struct Node {
     pub listen: Listen,
     /// Largest inner packet.
     pub mtu: u16,
+    /// Most bytes that a compressed block may expand to here.
+    pub block: u32,
     /// The interface's name.
     pub interface: String,
     /// Whether packets from one peer may go to another.

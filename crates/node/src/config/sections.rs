@@ -26,6 +26,7 @@ const NODE: &[&str] = &[
     "address",
     "listen",
     "mtu",
+    "block",
     "interface",
     "forward",
     "fwmark",
@@ -44,6 +45,10 @@ pub(crate) const DEFAULT_MTU: u16 = 1420;
 const LEAST_MTU: u16 = 1280;
 /// Largest inner packet that still fits one outer IP packet with everything around it.
 const MOST_MTU: u16 = 65_000;
+/// Least cap on blocks: a packet of a 1,500-byte path, and what goes along.
+const LEAST_BLOCK: u32 = 2_048;
+/// Most bytes of a block, and the cap where the file says nothing: one offloaded super-packet.
+const MOST_BLOCK: u32 = 65_536;
 /// No link layer adds more to a packet than this.
 const MOST_OVERHEAD: u16 = 256;
 /// Longest name of a peer or a trust domain.
@@ -113,6 +118,7 @@ fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (Node, Option<Pub
         address: address.into_iter().map(|address| address.value).collect(),
         listen: listen(section).unwrap_or(Listen::Port(0)),
         mtu: section.short("mtu", LEAST_MTU..=MOST_MTU).unwrap_or(DEFAULT_MTU),
+        block: block(section),
         interface: interface.unwrap_or_else(|| "strait0".to_owned()),
         forward: section.boolean("forward").unwrap_or(false),
         fwmark: section.integer("fwmark", 1..=u32::MAX.into()).and_then(|mark| u32::try_from(mark).ok()),
@@ -125,6 +131,12 @@ fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (Node, Option<Pub
         danger_export_keys: export.map(|file| file.value),
     };
     (node, key)
+}
+
+/// The cap on blocks, in bytes.
+fn block(section: &Section<'_>) -> u32 {
+    let given = section.integer("block", LEAST_BLOCK.into()..=MOST_BLOCK.into());
+    given.and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(MOST_BLOCK)
 }
 
 const LISTEN_EXAMPLE: &str = "51820 or \"192.0.2.1:51820\"";

@@ -26,6 +26,7 @@ private_key_file = "site-a.key"
 address = ["10.77.0.1/24", "fd77::1/64"]
 listen = "192.0.2.1:51820"
 mtu = 1300
+block = 16384
 interface = "st-a"
 forward = true
 fwmark = 0x5354
@@ -71,12 +72,12 @@ domain = "logs"
 fn everything_that_can_be_said() {
     let text = EVERYTHING.replace("{KEY_A}", KEY_A);
     let config = parse(&text).unwrap();
-    let Node { private_key_file, address, listen, mtu, interface, .. } = &config.node;
+    let Node { private_key_file, address, listen, mtu, block, interface, .. } = &config.node;
     assert_eq!(private_key_file.as_deref(), Some(Path::new("dir/site-a.key")));
     assert_eq!(address.len(), 2);
     assert_eq!(address[0].to_string(), "10.77.0.1/24", "host bits are the node's own address");
     assert_eq!(*listen, Listen::Address("192.0.2.1:51820".parse().unwrap()));
-    assert_eq!((*mtu, interface.as_str()), (1300, "st-a"));
+    assert_eq!((*mtu, *block, interface.as_str()), (1300, 16_384, "st-a"));
     let Node { forward, fwmark, table, iv, suites, metrics, danger_export_keys, .. } = &config.node;
     assert_eq!((*forward, *fwmark, *table, *iv), (true, Some(0x5354), Table::Number(7), IvMode::Explicit));
     assert_eq!(suites.iter().map(|suite| suite.name()).collect::<Vec<_>>(), ["aes-256-gcm"]);
@@ -87,7 +88,7 @@ fn everything_that_can_be_said() {
     let lifetime = config.session.lifetime;
     assert_eq!((lifetime.soft.as_secs(), lifetime.bytes, lifetime.packets), (5400, 1 << 30, 100_000));
     let peer = &config.peers[0];
-    assert_eq!((peer.name.as_str(), peer.line, peer.mtu), ("site-b", 23, Some(1500)));
+    assert_eq!((peer.name.as_str(), peer.line, peer.mtu), ("site-b", 24, Some(1500)));
     assert_eq!(peer.endpoint, Some(Endpoint::Name("vpn.example.net:51820".into())));
     let allowed: Vec<_> = peer.allowed_ips.iter().map(ToString::to_string).collect();
     assert_eq!(allowed, ["10.2.0.0/16", "fd78::/64"], "truncated and named once");
@@ -106,7 +107,7 @@ fn everything_that_can_be_said() {
 #[test]
 fn the_least_that_must_be_said() {
     let config = parse(NODE).unwrap();
-    assert_eq!((config.node.mtu, config.node.listen), (1420, Listen::Port(0)));
+    assert_eq!((config.node.mtu, config.node.block, config.node.listen), (1420, 65_536, Listen::Port(0)));
     assert_eq!((config.node.interface.as_str(), config.node.table), ("strait0", Table::Auto));
     assert_eq!((config.node.suites, config.node.iv), (SuiteSet::ALL, IvMode::Implicit));
     assert_eq!((config.link, config.session), (Link::default(), Session::default()));

@@ -33,8 +33,6 @@ use crate::udp::{UdpError, UdpSocket};
 
 pub use error::StartError;
 
-/// Most bytes that a block may expand to here; the largest that the packet path makes.
-const BLOCK_CAP: u32 = 65_536;
 /// What the outer interface is taken to carry until the system or a probe says otherwise: Ethernet.
 const LINK_MTU: u16 = 1500;
 /// The most that ESP over UDP over IPv6 adds to an inner packet: 40 + 8 + 8 + 8 + 5 + 16 bytes, the IV and padding
@@ -214,7 +212,7 @@ fn settings(
         suites: config.node.suites,
         ranking,
         codecs: CodecSet::ALL,
-        block_cap: BLOCK_CAP,
+        block_cap: config.node.block,
         iv: config.node.iv,
         format: Format::Strait,
         inner_mtu: config.node.mtu,
