@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use strait_compress::{Codecs, Method};
 use strait_crypto::Suite;
-use strait_lab::measure::{Sample, Stopwatch};
+use strait_lab::measure::{Sample, Stopwatch, settle};
 use strait_lab::rate;
 use strait_testbed::interrupt;
 
 use crate::content::{generated, noise};
 use crate::error::Error;
 use crate::report::Section;
-use crate::settle::settle;
 use crate::stage::{Effort, Setting};
 use path::Path;
 use traffic::{Given, SMALL, SUPER, tcp};

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use strait_testbed::{Namespace, interrupt};
 
 use crate::error::Error;
-use crate::stream::end;
 
 /// Bytes of payload: those of an ordinary `ping`.
 const PAYLOAD: usize = 56;
@@ -46,7 +45,7 @@ pub(crate) fn round_trips(
     });
     let times = client.map_err(Error::from).and_then(|client| ask(&client, rounds));
     stop.store(true, Ordering::Relaxed);
-    end(answering)?;
+    Namespace::join(answering, "answer echoes")?;
     match times? {
         times if times.is_empty() => Err(Error::Silent { what: "a UDP echo", way: address.ip().to_string() }),
         times => Ok(times),

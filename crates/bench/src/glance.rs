@@ -7,13 +7,12 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use strait_compress::{Codecs, Compressor, Method, probe};
-use strait_lab::measure::{Sample, Stopwatch};
+use strait_lab::measure::{Sample, Stopwatch, settle};
 use strait_testbed::interrupt;
 
 use crate::content::{generated, noise};
 use crate::error::Error;
 use crate::report::Section;
-use crate::settle::settle;
 use crate::stage::{Effort, Setting};
 use crate::target::Target;
 use kinds::Kind;

@@ -1,12 +1,11 @@
 //! How long a small packet takes there and back while nothing else moves.
 
-use strait_lab::measure::Sample;
+use strait_lab::measure::{Sample, settle};
 use strait_testbed::LinkSpec;
 
 use crate::echo::round_trips;
 use crate::error::Error;
 use crate::report::{Section, progress};
-use crate::settle::settle;
 use crate::stage::{Setting, Stage, Way};
 use crate::target::Target;
 
@@ -29,7 +28,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     for run in 1..=runs {
         for ((way, measured), slow) in ways.iter().zip(&mut measured).zip(&mut slow) {
             section.before.push(settle()?);
-            let mut times = round_trips(&stage.hosts.a, &stage.hosts.b, stage.any_port(*way), rounds)?;
+            let mut times = round_trips(&stage.hosts().a, &stage.hosts().b, stage.any_port(*way), rounds)?;
             times.sort_by(f64::total_cmp);
             let at = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or(f64::NAN);
             progress("latency", run, way.name(), at(50), "ms");

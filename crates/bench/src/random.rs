@@ -3,16 +3,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use strait_lab::measure::Sample;
+use strait_lab::measure::{Sample, settle};
 use strait_scheduler::Rate;
-use strait_testbed::LinkSpec;
+use strait_testbed::{LinkSpec, Stream, interrupt};
 
 use crate::content::noise;
 use crate::error::Error;
 use crate::report::{Section, progress};
-use crate::settle::{pause, settle};
 use crate::stage::{Setting, Stage, Way, rule};
-use crate::stream::Stream;
 use crate::target::Target;
 
 /// The port that the rule covers, and the one that it does not: one tunnel, one link, all else equal.
@@ -59,17 +57,17 @@ fn one(
         for ((port, sample), name) in PORTS.into_iter().zip(&mut samples).zip(NAMES) {
             section.before.push(settle()?);
             let stream = Stream {
-                from: &stage.hosts.a,
-                to: &stage.hosts.b,
+                from: &stage.hosts().a,
+                to: &stage.hosts().b,
                 address: SocketAddr::new(stage.address(Way::Strait), port),
                 content: &content,
                 warm_up: WARM_UP,
                 window,
             };
-            let arrived = stream.run(|| Ok(()))?.rate() / 1e6;
+            let arrived = stream.run(|| Ok::<_, Error>(()))?.rate() / 1e6;
             progress("random", run, name, arrived, "Mbit/s");
             sample.push(arrived);
-            pause(DRAIN)?;
+            interrupt::pause(DRAIN)?;
         }
     }
     Ok(samples)

@@ -2,24 +2,14 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use strait_scheduler::Rate;
-use strait_testbed::{Cost, Daemon, Extra, LinkSpec, Site, TwoHosts, Workdir};
+use strait_testbed::{Cost, LinkSpec, Tunnel, TwoHosts};
 
 use crate::error::Error;
 use crate::wireguard::{Found, WireGuard, find, inside};
 
 /// Inner MTU of both tunnels: what an outer path of 1,500 bytes carries, and wireguard-go's default.
 pub(crate) const MTU: u32 = 1420;
-/// Ethernet's header, which the link's token bucket counts with every datagram.
-const OVERHEAD: u8 = 14;
-/// The daemons pace themselves at this many thousandths of the link's rate: just under it, so that the queue stands
-/// with them and not in the link.
-const PACE: u64 = 995;
-/// How long a session may take: the slowest link needs a second for a handshake.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// Where programs are found, and how much is to be measured.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
@@ -75,13 +65,9 @@ impl Way {
 /// Hosts, link and tunnels. Dropped, it leaves nothing behind.
 #[derive(Debug)]
 pub(crate) struct Stage {
-    // In the order in which they must go: daemons, hosts, folder.
-    strait: Vec<Daemon>,
+    // Goes before the hosts it runs on.
     wireguard: Option<[WireGuard; 2]>,
-    /// The hosts.
-    pub(crate) hosts: TwoHosts,
-    sites: [Site; 2],
-    _dir: Workdir,
+    tunnel: Tunnel,
 }
 
 impl Stage {
@@ -91,27 +77,13 @@ impl Stage {
         if !program.is_file() {
             return Err(Error::NoProgram(program.to_owned()));
         }
-        let dir = Workdir::create()?;
-        let hosts = TwoHosts::direct(spec)?;
-        let sites = Site::pair(program, &hosts, dir.path())?;
-        let sections = format!("{}{rules}", spec.rate.map(link).unwrap_or_default());
-        let mut stage = Stage { strait: Vec::new(), wireguard: None, hosts, sites, _dir: dir };
-        stage.start(&sections)?;
-        Ok(stage)
+        let tunnel = Tunnel::open(program, spec, &format!("mtu = {MTU}"), rules)?;
+        Ok(Stage { wireguard: None, tunnel })
     }
 
-    fn start(&mut self, sections: &str) -> Result<(), Error> {
-        let [a, b] = &self.sites;
-        for (site, peer) in [(a, b), (b, a)] {
-            let node = format!("mtu = {MTU}");
-            let config =
-                site.configure("bench", &[peer], Extra { node: &node, sections, ..Extra::default() })?;
-            self.strait.push(site.start(&config, "run")?);
-        }
-        for (daemon, peer) in self.strait.iter().zip([b, a]) {
-            daemon.wait_for_session(peer.name(), PATIENCE)?;
-        }
-        Ok(())
+    /// The hosts.
+    pub(crate) const fn hosts(&self) -> &TwoHosts {
+        &self.tunnel.hosts
     }
 
     /// Adds wireguard-go beside Strait, if it is to be had; says which it is, or why it is left out.
@@ -119,7 +91,7 @@ impl Stage {
         match find(cache) {
             Found::Missing(why) => Ok(format!("wireguard-go is left out: {why}")),
             Found::Here { program, version } => {
-                self.wireguard = Some(WireGuard::pair(&program, &self.hosts, MTU)?);
+                self.wireguard = Some(WireGuard::pair(&program, self.hosts(), MTU)?);
                 Ok(format!("{version} is {}", program.display()))
             }
         }
@@ -133,8 +105,8 @@ impl Stage {
     /// The second host's address, which a packet takes this way.
     pub(crate) fn address(&self, way: Way) -> IpAddr {
         match way {
-            Way::Plain => self.hosts.address_of_b().0,
-            Way::Strait => self.sites[1].inside().into(),
+            Way::Plain => self.hosts().address_of_b().0,
+            Way::Strait => self.tunnel.far_address(),
             Way::WireGuard => inside(1).into(),
         }
     }
@@ -146,18 +118,12 @@ impl Stage {
 
     /// What the processes at both ends of a way have used; nothing where there are none.
     pub(crate) fn costs(&self, way: Way) -> Result<Option<[Cost; 2]>, Error> {
-        match (way, self.strait.as_slice(), &self.wireguard) {
-            (Way::Strait, [a, b], _) => Ok(Some([a.cost()?, b.cost()?])),
-            (Way::WireGuard, _, Some([a, b])) => Ok(Some([a.cost()?, b.cost()?])),
+        match (way, &self.wireguard) {
+            (Way::Strait, _) => Ok(Some(self.tunnel.costs()?)),
+            (Way::WireGuard, Some([a, b])) => Ok(Some([a.cost()?, b.cost()?])),
             _ => Ok(None),
         }
     }
-}
-
-/// The section of a configuration that paces at the rate of the link.
-fn link(rate: Rate) -> String {
-    let pace = rate.bits() * PACE / 1000;
-    format!("[link]\nup = \"{pace}bit\"\ndown = \"{pace}bit\"\noverhead = {OVERHEAD}\n")
 }
 
 /// A rule that compresses everything between the two sites with `codec`; with ports, only what goes there.

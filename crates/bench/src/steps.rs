@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use strait_compress::Algorithm;
 use strait_crypto::{Cipher, Integrity, Suite};
-use strait_lab::measure::{Mark, Sample, Stopwatch};
+use strait_lab::measure::{Mark, Sample, Stopwatch, settle};
 use strait_testbed::interrupt;
 
 use crate::content::generated;
 use crate::error::Error;
 use crate::report::Section;
-use crate::settle::settle;
 use crate::stage::{Effort, Setting};
 use crate::target::Target;
 use stack::{Esp, Stack};

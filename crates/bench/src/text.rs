@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use strait_lab::measure::Sample;
-use strait_testbed::{LinkSpec, Transfer};
+use strait_lab::measure::{Sample, settle};
+use strait_testbed::{LinkSpec, Transfer, interrupt};
 
 use crate::content::{Text, generated, texts};
 use crate::error::Error;
 use crate::random::rate;
 use crate::report::{Section, progress};
-use crate::settle::{pause, settle};
 use crate::stage::{Setting, Stage, Way, rule};
 use crate::target::Target;
 
@@ -62,7 +61,7 @@ fn one(
                 let goodput = transfer(&stage, way, text)?;
                 progress("text", run, &format!("{}, {}", text.name, way.name()), goodput, "Mbit/s");
                 sample.push(goodput);
-                pause(DRAIN)?;
+                interrupt::pause(DRAIN)?;
             }
         }
         let [plain, strait] = samples;
@@ -78,8 +77,8 @@ fn one(
 fn transfer(stage: &Stage, way: Way, text: &Text) -> Result<f64, Error> {
     let content: &Arc<[u8]> = &text.bytes;
     let took = Transfer {
-        from: &stage.hosts.a,
-        to: &stage.hosts.b,
+        from: &stage.hosts().a,
+        to: &stage.hosts().b,
         address: stage.address(way),
         name: text.name,
         content,

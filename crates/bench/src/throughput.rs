@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use strait_lab::measure::Sample;
-use strait_testbed::{Cost, LinkSpec};
+use strait_lab::measure::{Sample, settle};
+use strait_testbed::{Cost, LinkSpec, Stream};
 
 use crate::content::noise;
 use crate::error::Error;
 use crate::report::{Section, progress};
-use crate::settle::settle;
 use crate::stage::{Setting, Stage, Way};
-use crate::stream::Stream;
 use crate::target::Target;
 
 /// What is cut off at the beginning: connections and caches warm up.
@@ -50,8 +48,8 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
         for (way, measured) in ways.iter().zip(&mut measured) {
             section.before.push(settle()?);
             let stream = Stream {
-                from: &stage.hosts.a,
-                to: &stage.hosts.b,
+                from: &stage.hosts().a,
+                to: &stage.hosts().b,
                 address: stage.any_port(*way),
                 content: &content,
                 warm_up: WARM_UP,

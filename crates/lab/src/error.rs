@@ -56,6 +56,9 @@ pub enum Error {
     /// The kernel does not say how busy it is.
     #[error("cannot read how busy the processors are: {0}\n  mount /proc")]
     NoLoad(io::Error),
+    /// Hosts, links, daemons or streams failed, or a signal asked for the end.
+    #[error(transparent)]
+    Testbed(#[from] strait_testbed::Error),
 }
 
 impl Error {

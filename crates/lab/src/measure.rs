@@ -2,8 +2,10 @@
 
 mod machine;
 mod sample;
+mod settle;
 mod stopwatch;
 
 pub use machine::{Load, Machine};
 pub use sample::{Sample, Spread, short};
+pub use settle::settle;
 pub use stopwatch::{Mark, Stopwatch};

@@ -2,8 +2,13 @@
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::Error;
+
+/// How soon a pause notices a signal.
+const TICK: Duration = Duration::from_millis(250);
 
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
@@ -39,5 +44,21 @@ pub fn check() -> Result<(), Error> {
     match SIGNAL.load(Ordering::SeqCst) {
         0 => Ok(()),
         signal => Err(Error::Interrupted(signal)),
+    }
+}
+
+/// Waits for `span`, unless a signal asks for the end.
+///
+/// # Errors
+/// [`Error::Interrupted`] with the signal's number.
+pub fn pause(span: Duration) -> Result<(), Error> {
+    let end = Instant::now() + span;
+    loop {
+        check()?;
+        let rest = end.saturating_duration_since(Instant::now());
+        if rest.is_zero() {
+            return Ok(());
+        }
+        thread::sleep(rest.min(TICK));
     }
 }

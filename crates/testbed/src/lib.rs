@@ -4,10 +4,11 @@
 //! - [`sandbox`] gets leave to make hosts, as root or inside a user namespace;
 //! - [`Namespace`] is a host, [`Link`] a wire that can be thin, [`TwoHosts`] the usual pair;
 //! - [`Site`] is a host with a key and a configuration, [`Daemon`] a real `strait up` on it, [`Workdir`] a private folder;
+//! - [`Tunnel`] is two such sites with a session;
 //! - [`Guest`] is a host with a kernel of its own, for an IPsec that is not ours;
 //! - [`Relay`] is a wire that loses, repeats and delays;
 //! - [`outside`] starts programs that are not ours, such as tshark on a capture;
-//! - [`Transfer`] moves a file over plain TCP, [`EchoService`] sends back what it is sent; [`sample`] makes files as sites exchange them.
+//! - [`Transfer`] moves a file over plain TCP, [`Stream`] sends as much as goes, [`EchoService`] sends back what it is sent; [`sample`] makes files as sites exchange them.
 //!
 //! Nothing here outlives the program: hosts and links live only as long as it holds them, daemons die with it, and
 //! the folder of a killed program is swept by the next one.
@@ -28,7 +29,9 @@ mod relay;
 pub mod sample;
 pub mod sandbox;
 mod site;
+mod stream;
 mod transfer;
+mod tunnel;
 mod workdir;
 
 pub use daemon::{Cost, Daemon};
@@ -41,5 +44,7 @@ pub use link::{Carried, End, Link, LinkSpec, LinkTraffic, Offloads};
 pub use namespace::Namespace;
 pub use relay::{Direction, Fate, Relay};
 pub use site::{Extra, PORT, Site};
+pub use stream::{Arrived, Stream};
 pub use transfer::Transfer;
+pub use tunnel::{Tunnel, paced};
 pub use workdir::Workdir;

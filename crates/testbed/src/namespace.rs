@@ -90,6 +90,15 @@ impl Namespace {
             .map_err(Error::doing(format!("start a thread on {}", self.name)))
     }
 
+    /// Waits for such a thread, which was `doing` something, and takes its result.
+    ///
+    /// # Errors
+    /// [`Error::System`] when it failed or panicked.
+    pub fn join<T>(thread: JoinHandle<io::Result<T>>, doing: &str) -> Result<T, Error> {
+        let outcome = thread.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked")));
+        outcome.map_err(Error::doing(doing))
+    }
+
     /// Gives one of the host's interfaces an address.
     ///
     /// # Errors

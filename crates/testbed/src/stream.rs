@@ -4,13 +4,9 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use strait_testbed::{Namespace, interrupt};
-
-use crate::error::Error;
-use crate::settle::pause;
+use crate::{Error, Namespace, interrupt};
 
 /// Bytes a read or write call moves at most: what iperf3 uses.
 const CHUNK: usize = 128 * 1024;
@@ -21,37 +17,38 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A stream of `content`, again and again.
 #[derive(Clone, Debug)]
-pub(crate) struct Stream<'a> {
+pub struct Stream<'a> {
     /// The sending host.
-    pub(crate) from: &'a Namespace,
+    pub from: &'a Namespace,
     /// The receiving host.
-    pub(crate) to: &'a Namespace,
+    pub to: &'a Namespace,
     /// Where it listens, which decides the way the bytes take; port 0 is any.
-    pub(crate) address: SocketAddr,
+    pub address: SocketAddr,
     /// What is sent.
-    pub(crate) content: &'a Arc<[u8]>,
+    pub content: &'a Arc<[u8]>,
     /// What passes before measuring starts, counted from the first byte.
-    pub(crate) warm_up: Duration,
+    pub warm_up: Duration,
     /// How long is measured.
-    pub(crate) window: Duration,
+    pub window: Duration,
 }
 
 /// What arrived in the window, and what was seen at its edges.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrived<T> {
+pub struct Arrived<T> {
     /// Bytes.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// The window's true length.
-    pub(crate) took: Duration,
+    pub took: Duration,
     /// What `look` saw at its beginning.
-    pub(crate) before: T,
+    pub before: T,
     /// What `look` saw at its end.
-    pub(crate) after: T,
+    pub after: T,
 }
 
 impl<T> Arrived<T> {
     /// Bits a second.
-    pub(crate) fn rate(&self) -> f64 {
+    #[must_use]
+    pub fn rate(&self) -> f64 {
         self.bytes as f64 * 8.0 / self.took.as_secs_f64()
     }
 }
@@ -65,7 +62,10 @@ struct Shared {
 
 impl Stream<'_> {
     /// Runs the stream; `look` is called at both edges of the window.
-    pub(crate) fn run<T>(&self, mut look: impl FnMut() -> Result<T, Error>) -> Result<Arrived<T>, Error> {
+    ///
+    /// # Errors
+    /// [`Error::TooSlow`] when nothing arrives, [`Error::Interrupted`], [`Error::System`], or what `look` fails with.
+    pub fn run<T, E: From<Error>>(&self, mut look: impl FnMut() -> Result<T, E>) -> Result<Arrived<T>, E> {
         let listener = self.to.run("listen for a stream", || TcpListener::bind(self.address))?;
         let target = listener.local_addr().map_err(Error::doing("find the port that was chosen"))?;
         let shared = Arc::new(Shared::default());
@@ -80,25 +80,25 @@ impl Stream<'_> {
         let measured = self.measure(&shared, &mut look);
         shared.stop.store(true, Ordering::Relaxed);
         // The receiver goes first: what is still on its way is refused, so the sender's buffers are not drained.
-        end(receiver)?;
-        end(sender)?;
+        Namespace::join(receiver, "receive a stream")?;
+        Namespace::join(sender, "send a stream")?;
         measured
     }
 
-    fn measure<T>(
+    fn measure<T, E: From<Error>>(
         &self,
         shared: &Shared,
-        look: &mut impl FnMut() -> Result<T, Error>,
-    ) -> Result<Arrived<T>, Error> {
+        look: &mut impl FnMut() -> Result<T, E>,
+    ) -> Result<Arrived<T>, E> {
         self.wait_for_first_byte(shared)?;
-        pause(self.warm_up)?;
+        interrupt::pause(self.warm_up)?;
         let (before, start) = (look()?, Instant::now());
         let first = shared.received.load(Ordering::Relaxed);
-        pause(self.window)?;
+        interrupt::pause(self.window)?;
         let (last, took) = (shared.received.load(Ordering::Relaxed), start.elapsed());
         let after = look()?;
         match last - first {
-            0 => Err(self.silent()),
+            0 => Err(self.silent().into()),
             bytes => Ok(Arrived { bytes, took, before, after }),
         }
     }
@@ -116,7 +116,8 @@ impl Stream<'_> {
     }
 
     fn silent(&self) -> Error {
-        Error::Silent { what: "a TCP stream", way: self.address.ip().to_string() }
+        let what = format!("nothing of a TCP stream to {} arrived", self.address.ip());
+        Error::TooSlow { what, waited: PATIENCE, said: String::new() }
     }
 }
 
@@ -172,16 +173,10 @@ fn is_pause(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
-/// Waits for a thread and takes its failure.
-pub(crate) fn end(thread: JoinHandle<io::Result<()>>) -> Result<(), Error> {
-    let outcome = thread.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked")));
-    outcome.map_err(Error::doing("carry a stream"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use strait_testbed::{LinkSpec, TwoHosts, sandbox};
+    use crate::{LinkSpec, TwoHosts, sandbox};
 
     #[test]
     fn a_stream_is_counted_where_it_arrives_and_ends() {
@@ -201,7 +196,7 @@ mod tests {
         let mut looks = 0;
         let arrived = stream.run(|| {
             looks += 1;
-            Ok(looks)
+            Ok::<_, Error>(looks)
         });
         let arrived = arrived.unwrap();
         assert_eq!((arrived.before, arrived.after), (1, 2));

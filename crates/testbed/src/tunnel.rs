@@ -1,0 +1,82 @@
+//! Two hosts, a link, and a tunnel over it.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use strait_scheduler::Rate;
+
+use crate::{Cost, Daemon, Error, Extra, LinkSpec, Site, TwoHosts, Workdir};
+
+/// Ethernet's header, which the link's token bucket counts with every datagram.
+const OVERHEAD: u8 = 14;
+/// Paced daemons send at this many thousandths of the link's rate: just under it, so that the queue stands with them
+/// and not in the link.
+const PACE: u64 = 995;
+/// How long a session may take: the slowest link needs a second for a handshake.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Two sites with a daemon each and a session between them. Dropped, it leaves nothing behind.
+#[derive(Debug)]
+pub struct Tunnel {
+    // In the order in which they must go: daemons, hosts, folder.
+    daemons: [Daemon; 2],
+    /// The hosts.
+    pub hosts: TwoHosts,
+    /// The sites on them.
+    pub sites: [Site; 2],
+    _dir: Workdir,
+}
+
+impl Tunnel {
+    /// A tunnel of two `program`s over a link like `spec`, paced at its rate if it has one; `node` is more lines of
+    /// `[node]`, `rules` more sections, the same at both ends.
+    ///
+    /// # Errors
+    /// [`Error::System`] when the kernel refuses hosts or links, [`Error::Command`] when there are no keys, and as
+    /// [`Daemon::start`] and [`Daemon::wait_for_session`].
+    pub fn open(program: &Path, spec: LinkSpec, node: &str, rules: &str) -> Result<Tunnel, Error> {
+        let dir = Workdir::create()?;
+        let hosts = TwoHosts::direct(spec)?;
+        let sites = Site::pair(program, &hosts, dir.path())?;
+        let sections = format!("{}{rules}", spec.rate.map(paced).unwrap_or_default());
+        let [a, b] = &sites;
+        let start = |site: &Site, peer: &Site| {
+            let extra = Extra { node, sections: &sections, ..Extra::default() };
+            site.start(&site.configure("tunnel", &[peer], extra)?, "run")
+        };
+        let daemons = [start(a, b)?, start(b, a)?];
+        for (daemon, peer) in daemons.iter().zip([b, a]) {
+            daemon.wait_for_session(peer.name(), PATIENCE)?;
+        }
+        Ok(Tunnel { daemons, hosts, sites, _dir: dir })
+    }
+
+    /// The daemons, in the order of the sites.
+    #[must_use]
+    pub const fn daemons(&self) -> &[Daemon; 2] {
+        &self.daemons
+    }
+
+    /// What the daemons have used.
+    ///
+    /// # Errors
+    /// [`Error::System`] when one has ended.
+    pub fn costs(&self) -> Result<[Cost; 2], Error> {
+        let [a, b] = &self.daemons;
+        Ok([a.cost()?, b.cost()?])
+    }
+
+    /// The second site's IPv4 address inside the tunnel.
+    #[must_use]
+    pub const fn far_address(&self) -> IpAddr {
+        IpAddr::V4(self.sites[1].inside())
+    }
+}
+
+/// The section of a configuration that paces at the rate of a link of the testbed.
+#[must_use]
+pub fn paced(rate: Rate) -> String {
+    let pace = rate.bits() * PACE / 1000;
+    format!("[link]\nup = \"{pace}bit\"\ndown = \"{pace}bit\"\noverhead = {OVERHEAD}\n")
+}
