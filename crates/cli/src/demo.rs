@@ -1,15 +1,18 @@
 //! `demo`: two hosts, a thin link, real files; first beside a tunnel, then through one, then with compression.
 
 mod files;
+mod link;
 mod progress;
 mod result;
 mod stage;
 
+use strait_testbed::sample::SampleFile;
 use strait_testbed::{Error, interrupt, sandbox};
 
 use crate::failure::{Failure, Outcome};
 use crate::flags;
 use crate::generate::print;
+pub(crate) use link::DemoLink;
 use progress::Progress;
 use result::{Measured, Summary};
 use stage::{Stage, Way};
@@ -23,17 +26,20 @@ pub(crate) fn run(flags: &flags::Demo) -> Outcome {
     sandbox::enter()?;
     interrupt::watch();
     let files = files::load(&flags.files)?;
+    let files: Vec<SampleFile> = files.iter().map(|file| flags.link.enough_of(file)).collect();
     let mut stage = Stage::set(flags.link)?;
     if flags.keep_logs {
         stage.keep();
         eprintln!("configurations, keys and logs: {}", stage.folder().display());
     }
     let mut progress = Progress::new(&files, flags.link);
-    let measured = Way::ALL
-        .into_iter()
-        .map(|way| measure(&mut stage, way, &files, &mut progress))
-        .collect::<Result<Vec<Measured>, Failure>>()?;
+    let mut passes = Vec::new();
+    for _ in 0..flags.link.passes() {
+        let pass = Way::ALL.into_iter().map(|way| measure(&mut stage, way, &files, &mut progress));
+        passes.push(pass.collect::<Result<Vec<Measured>, Failure>>()?);
+    }
     progress.finish();
+    let measured = result::middle(passes);
     let summary = Summary { link: flags.link, files: &files, measured: &measured };
     print(if flags.json { summary.json() } else { summary.text() }.as_bytes())
 }
@@ -42,7 +48,7 @@ pub(crate) fn run(flags: &flags::Demo) -> Outcome {
 fn measure(
     stage: &mut Stage,
     way: Way,
-    files: &[strait_testbed::sample::SampleFile],
+    files: &[SampleFile],
     progress: &mut Progress,
 ) -> Result<Measured, Failure> {
     progress.prepare(way);
@@ -50,15 +56,17 @@ fn measure(
     stage.start(way)?;
     let setup = stage.traffic()?.since(before).bytes();
     let mut moved = Vec::with_capacity(files.len());
+    let mut chosen = Vec::new();
     for file in files {
         progress.begin(way, file);
         let one = stage.transfer(way, file, &mut |bytes| progress.at(bytes));
         let one = one.map_err(|error| explain(stage, error))?;
         progress.end(way, file, &one);
         moved.push(one);
+        chosen.extend(stage.chosen(way)?);
     }
     let tunnels = stage.finish()?;
-    Ok(Measured { way, setup, moved, tunnels })
+    Ok(Measured { way, setup, moved, chosen, tunnels })
 }
 
 /// A transfer that fails through the tunnel is best explained by what the daemons said.

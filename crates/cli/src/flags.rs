@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use crate::demo::DemoLink;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use strait_compress::Method;
-use strait_scheduler::Rate;
 
 /// Printed under the help of `strait` itself.
 const AFTER: &str = "\
@@ -165,9 +165,9 @@ pub(crate) struct Why {
 /// Flags of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// How fast the link between the two hosts is, in each direction
-    #[arg(long, value_name = "RATE", default_value = "1.5Mbit")]
-    pub(crate) link: Rate,
+    /// How fast the link between the two hosts is, in each direction; files move as often over as takes half a second
+    #[arg(long, value_name = "RATE|unshaped", default_value = "1.5Mbit")]
+    pub(crate) link: DemoLink,
     /// Files to move, instead of the generated sample
     #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,

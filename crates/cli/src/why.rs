@@ -15,6 +15,8 @@ use crate::flags;
 use crate::generate::print;
 use crate::running::{self, refused};
 
+pub(crate) use text::reason;
+
 /// How often a tunnel is asked while it is followed: five times in the second that a change may take to show.
 const EVERY: Duration = Duration::from_millis(200);
 

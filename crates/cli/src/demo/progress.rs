@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use strait_scheduler::Rate;
 use strait_testbed::sample::SampleFile;
 
+use super::link::DemoLink;
 use super::result::Moved;
 use super::stage::Way;
 use crate::failure::colours;
@@ -22,11 +22,11 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Says what is about to happen.
-    pub(super) fn new(files: &[SampleFile], link: Rate) -> Progress {
+    pub(super) fn new(files: &[SampleFile], link: DemoLink) -> Progress {
         let total: u64 = files.iter().map(|file| file.bytes.len() as u64).sum();
-        let passes = Way::ALL.len() as u64;
+        let passes = (Way::ALL.len() * link.passes()) as u64;
         eprintln!(
-            "two hosts, a link of {link} between them, {} files of {} together, moved {passes} times",
+            "two hosts, a link ({link}) between them, {} files of {} together, moved {passes} times",
             files.len(),
             units::bytes(total)
         );

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use strait_node::report::Report;
+use strait_node::report::{DecisionReport, Report};
 use strait_scheduler::Rate;
 use strait_testbed::sample::SampleFile;
 use strait_testbed::{Cost, LinkTraffic};
 
+use super::link::DemoLink;
 use super::stage::Way;
-use crate::table::Table;
+use crate::table::{Side, Table};
 use crate::units;
+use crate::why::reason;
 
 /// One file that was moved.
 #[derive(Clone, Copy, Debug)]
@@ -66,8 +68,24 @@ pub(super) struct Measured {
     pub(super) setup: u64,
     /// The files, in order.
     pub(super) moved: Vec<Moved>,
+    /// What was decided on each file at the end, where there was a choice.
+    pub(super) chosen: Vec<DecisionReport>,
     /// The daemons, where there were any.
     pub(super) tunnels: Vec<Tunnel>,
+}
+
+/// Of several passes over the ways, the last, with the time and the bytes of each file's middle one by time.
+pub(super) fn middle(mut passes: Vec<Vec<Measured>>) -> Vec<Measured> {
+    let Some(mut last) = passes.pop() else { return Vec::new() };
+    for (way, measured) in last.iter_mut().enumerate() {
+        for (file, moved) in measured.moved.iter_mut().enumerate() {
+            let others = passes.iter().filter_map(|pass| pass.get(way)?.moved.get(file));
+            let mut all: Vec<Moved> = others.copied().chain([*moved]).collect();
+            all.sort_by_key(|moved| moved.took);
+            *moved = all.get(all.len() / 2).copied().unwrap_or(*moved);
+        }
+    }
+    last
 }
 
 impl Measured {
@@ -87,8 +105,8 @@ impl Measured {
 /// The whole demonstration, ready to be printed.
 #[derive(Debug)]
 pub(super) struct Summary<'a> {
-    /// The link's rate.
-    pub(super) link: Rate,
+    /// The link.
+    pub(super) link: DemoLink,
     /// What was moved.
     pub(super) files: &'a [SampleFile],
     /// How it went, in the order of [`Way::ALL`].
@@ -96,11 +114,21 @@ pub(super) struct Summary<'a> {
 }
 
 /// The columns' heads, in two lines.
-const HEAD: [[&str; 11]; 2] = [
-    ["", "", "plain", "", "tunnel", "", "compressed", "", "", "less on", "times"],
+const HEAD: [[&str; 12]; 2] = [
+    ["", "", "plain", "", "tunnel", "", "compressed", "", "", "less on", "times as", ""],
     [
-        "file", "size", "seconds", "wire", "seconds", "wire", "seconds", "wire", "goodput", "the wire",
-        "as fast",
+        "file",
+        "size",
+        "seconds",
+        "wire",
+        "seconds",
+        "wire",
+        "seconds",
+        "wire",
+        "goodput",
+        "the wire",
+        "the tunnel",
+        "chosen",
     ],
 ];
 
@@ -108,10 +136,15 @@ impl Summary<'_> {
     /// For people: the table, and what it comes to.
     pub(super) fn text(&self) -> String {
         format!(
-            "\n{} over a link of {} each way; \"wire\" is whole Ethernet frames, both ways\n\n{}\n{}",
+            "\n{} over a link, {} each way; \"wire\" is whole Ethernet frames, both ways{}\n\n{}\n{}\n{}",
             self.count(),
             self.link,
+            match self.link.passes() {
+                1 => String::new(),
+                passes => format!("; each way was taken {passes} times, the middle one counts"),
+            },
             self.table(),
+            self.reasons(),
             self.sentences()
         )
     }
@@ -130,11 +163,47 @@ impl Summary<'_> {
         for (index, file) in self.files.iter().enumerate() {
             let moved: Vec<Moved> =
                 self.measured.iter().filter_map(|way| way.moved.get(index)).copied().collect();
-            table.row(row(&file.name, file.bytes.len() as u64, &moved));
+            let chosen = self.chosen(index).map(|decision| decision.choice.as_str());
+            table.row(row(&file.name, file.bytes.len() as u64, &moved, chosen));
         }
         let totals: Vec<Moved> = self.measured.iter().map(Measured::total).collect();
-        table.row(row("total", self.size(), &totals));
+        table.row(row("total", self.size(), &totals, None));
         table.render(0)
+    }
+
+    /// What was decided on a file in the end.
+    fn chosen(&self, file: usize) -> Option<&DecisionReport> {
+        self.measured.last()?.chosen.get(file)
+    }
+
+    /// Why each file was compressed with what it was.
+    fn reasons(&self) -> String {
+        let one = |(index, file): (usize, &SampleFile)| {
+            let decision = self.chosen(index)?;
+            let figures = decision.weighed.as_ref().map(|it| {
+                format!(
+                    "; {} X {:.2}, {:.2} times as fast, limited by the {}{}",
+                    it.method,
+                    it.ratio,
+                    it.speedup(),
+                    it.limit,
+                    it.runner_up
+                        .as_ref()
+                        .zip(it.runner_up_percent_longer)
+                        .map_or(String::new(), |(method, percent)| format!(
+                            "; {method} would take {percent:.1} % longer"
+                        ))
+                )
+            });
+            Some([
+                file.name.clone(),
+                decision.choice.clone(),
+                format!("{}{}", reason(decision), figures.unwrap_or_default()),
+            ])
+        };
+        let mut table = Table::new(["file", "chosen", "because"]).side(1, Side::Left).side(2, Side::Left);
+        self.files.iter().enumerate().filter_map(one).for_each(|line| table.row(line));
+        if table.is_empty() { String::new() } else { table.render(0) }
     }
 
     fn size(&self) -> u64 {
@@ -173,7 +242,7 @@ impl Summary<'_> {
                 let size = file.bytes.len() as u64;
                 let ways: serde_json::Map<String, Value> =
                     moved.map(|(way, moved)| (way.way.word().to_owned(), moved.json(size))).collect();
-                json!({ "name": file.name, "bytes": size, "ways": ways })
+                json!({ "name": file.name, "bytes": size, "ways": ways, "decision": self.chosen(index) })
             })
             .collect();
         let ways: serde_json::Map<String, Value> = self
@@ -182,7 +251,7 @@ impl Summary<'_> {
             .map(|measured| (measured.way.word().to_owned(), measured.json(self.size())))
             .collect();
         let whole = json!({
-            "link_bits_per_second": self.link.bits(),
+            "link_bits_per_second": self.link.rate().map(Rate::bits),
             "bytes": self.size(),
             "files": files,
             "total": ways,
@@ -226,18 +295,20 @@ impl Measured {
     }
 }
 
-/// A line of the table: the three ways, then the last against the first.
-fn row(name: &str, size: u64, moved: &[Moved]) -> Vec<String> {
+/// A line of the table: the three ways; then the last one's bytes against the plain link's, and its time against the
+/// tunnel's without compression.
+fn row(name: &str, size: u64, moved: &[Moved], chosen: Option<&str>) -> Vec<String> {
     let mut cells = vec![name.to_owned(), units::bytes(size)];
     for way in moved {
         cells.push(format!("{:.2}", way.took.as_secs_f64()));
         cells.push(units::bytes(way.wire.bytes()));
     }
-    if let (Some(plain), Some(compressed)) = (moved.first(), moved.last()) {
+    if let [plain, tunnel, compressed] = moved {
         cells.push(units::per_second(size, compressed.took));
         cells.push(units::ratio(plain.wire.bytes(), compressed.wire.bytes()));
-        cells.push(times(plain.took, compressed.took));
+        cells.push(times(tunnel.took, compressed.took));
     }
+    cells.push(chosen.unwrap_or_default().to_owned());
     cells
 }
 
@@ -263,7 +334,7 @@ mod tests {
     }
 
     fn measured(way: Way, moved: Vec<Moved>) -> Measured {
-        Measured { way, setup: 7_100, moved, tunnels: Vec::new() }
+        Measured { way, setup: 7_100, moved, chosen: Vec::new(), tunnels: Vec::new() }
     }
 
     fn summary(check: impl FnOnce(&Summary<'_>)) {
@@ -283,14 +354,14 @@ mod tests {
     fn the_table_and_what_it_comes_to() {
         summary(|summary| {
             let expected = "\
-                                plain           tunnel           compressed                     less on    times\n\
-                file       size  seconds     wire  seconds     wire     seconds    wire   goodput  the wire  as fast\n";
+                                plain           tunnel           compressed                     less on   times as\n\
+                file       size  seconds     wire  seconds     wire     seconds    wire   goodput  the wire  the tunnel  chosen\n";
             let text = summary.table();
             let squeeze = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
             let lines: Vec<String> = text.lines().map(squeeze).collect();
             assert_eq!(lines[0], squeeze(expected.lines().next().unwrap()));
-            assert_eq!(lines[2], "a.log 1.80 MB 10.00 1.90 MB 10.50 1.96 MB 2.50 400 kB 720 kB/s 4.75 4.00");
-            assert_eq!(lines[4], "total 2.00 MB 11.20 2.11 MB 11.75 2.18 MB 3.75 620 kB 533 kB/s 3.41 2.99");
+            assert_eq!(lines[2], "a.log 1.80 MB 10.00 1.90 MB 10.50 1.96 MB 2.50 400 kB 720 kB/s 4.75 4.20");
+            assert_eq!(lines[4], "total 2.00 MB 11.20 2.11 MB 11.75 2.18 MB 3.75 620 kB 533 kB/s 3.41 3.13");
             assert!(
                 summary
                     .sentences()

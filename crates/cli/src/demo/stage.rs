@@ -1,19 +1,17 @@
 //! The two hosts, their link, and the daemons that run on them for a while.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
-use strait_node::report::Report;
-use strait_scheduler::Rate;
+use strait_node::report::{DecisionReport, Report};
 use strait_testbed::sample::SampleFile;
-use strait_testbed::{Cost, Daemon, Error, Extra, LinkSpec, LinkTraffic, Site, Transfer, TwoHosts, Workdir};
+use strait_testbed::{Cost, Daemon, Error, Extra, LinkTraffic, Site, Transfer, TwoHosts, Workdir};
 
+use super::link::DemoLink;
 use super::result::{Moved, Tunnel};
 use crate::failure::Failure;
-
-/// The method that the demonstration compresses with.
-const CODEC: &str = "zstd-3";
 
 /// Ethernet's header, which the link's token bucket counts with every datagram.
 const OVERHEAD: u8 = 14;
@@ -67,18 +65,20 @@ pub(super) struct Stage {
     daemons: Vec<Daemon>,
     hosts: TwoHosts,
     sites: [Site; 2],
-    link: Rate,
+    link: DemoLink,
+    /// Classes of traffic that were seen already.
+    seen: BTreeSet<String>,
     dir: Workdir,
 }
 
 impl Stage {
     /// Makes hosts, link, folder and keys.
-    pub(super) fn set(link: Rate) -> Result<Stage, Failure> {
+    pub(super) fn set(link: DemoLink) -> Result<Stage, Failure> {
         let program = std::env::current_exe().map_err(Failure::doing("find this program's own file"))?;
         let dir = Workdir::create()?;
-        let hosts = TwoHosts::direct(LinkSpec::thin(link))?;
+        let hosts = TwoHosts::direct(link.spec())?;
         let sites = Site::pair(&program, &hosts, dir.path())?;
-        Ok(Stage { daemons: Vec::new(), hosts, sites, link, dir })
+        Ok(Stage { daemons: Vec::new(), hosts, sites, link, seen: BTreeSet::new(), dir })
     }
 
     /// Keeps the folder.
@@ -138,6 +138,14 @@ impl Stage {
         Ok(Moved { took, wire: self.traffic()?.since(before) })
     }
 
+    /// What was decided on the file that was just moved, where anything was to be decided.
+    pub(super) fn chosen(&mut self, way: Way) -> Result<Option<DecisionReport>, Failure> {
+        let (Way::Compressed, Some(sender)) = (way, self.daemons.first()) else { return Ok(None) };
+        let decisions = report(sender)?.decisions.into_iter();
+        let fresh: Vec<DecisionReport> = decisions.filter(|it| self.seen.insert(it.class.clone())).collect();
+        Ok(fresh.into_iter().max_by_key(|it| it.bytes_per_second))
+    }
+
     /// Asks the daemons what they did and ends them, in order.
     pub(super) fn finish(&mut self) -> Result<Vec<Tunnel>, Failure> {
         let daemons = std::mem::take(&mut self.daemons);
@@ -172,14 +180,14 @@ fn report(daemon: &Daemon) -> Result<Report, Failure> {
 }
 
 /// What the configurations have besides the peers: the link's rate, and what may be compressed.
-fn sections(link: Rate, way: Way, site: &Site, peer: &Site) -> String {
-    let pace = link.bits() * PACE / 1000;
-    let link = format!("[link]\nup = \"{pace}bit\"\ndown = \"{pace}bit\"\noverhead = {OVERHEAD}\n");
+fn sections(link: DemoLink, way: Way, site: &Site, peer: &Site) -> String {
+    let link = link.rate().map_or(String::new(), |rate| {
+        let pace = rate.bits() * PACE / 1000;
+        format!("[link]\nup = \"{pace}bit\"\ndown = \"{pace}bit\"\noverhead = {OVERHEAD}\n")
+    });
     if way != Way::Compressed {
         return link;
     }
     let (from, to) = (site.inside(), peer.inside());
-    format!(
-        "{link}\n[[compress]]\nfrom = \"{from}/32\"\nto = \"{to}/32\"\ndomain = \"demo\"\ncodec = \"{CODEC}\"\n"
-    )
+    format!("{link}\n[[compress]]\nfrom = \"{from}/32\"\nto = \"{to}/32\"\ndomain = \"demo\"\n")
 }

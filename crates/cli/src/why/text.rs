@@ -42,7 +42,7 @@ pub(super) fn change(decision: &DecisionReport, before: Option<&str>, now: Syste
             " ({} X {:.2}, {:.2} times as fast, {} limits{})",
             it.method,
             it.ratio,
-            speedup(it),
+            it.speedup(),
             it.limit,
             it.link_bits_per_second.map(|bits| format!(" at {}", rate(bits))).unwrap_or_default()
         )
@@ -128,11 +128,6 @@ fn stages(weighed: &WeighedReport) -> String {
         table.row(std::iter::once(name.to_owned()).chain(cells));
     }
     table.render(2)
-}
-
-/// In the form that counted.
-fn speedup(weighed: &WeighedReport) -> f64 {
-    if weighed.by == "throughput" { weighed.pipelined_speedup } else { weighed.serial_speedup }
 }
 
 fn rate(bits: f64) -> String {

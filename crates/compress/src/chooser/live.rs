@@ -16,7 +16,7 @@ use super::table::Table;
 use super::{Allowed, Chooser, Class, Decision, Outcome, Reason, Road, RuleId, Unit};
 use crate::calibrate::{CANDIDATES, Calibration};
 use crate::{Method, probe};
-use weigh::Scales;
+use weigh::{Prices, Scales};
 
 /// Classes remembered: half a kilobyte each, and more flows than a thin link carries at once.
 const CLASSES: usize = 1_024;
@@ -94,19 +94,18 @@ impl Chooser for LiveChooser {
         }
         let load = self.load.factor(now);
         let memory = memory(&mut self.classes, unit, now);
-        let mode = memory.ask(unit, road, len);
+        let mode = memory.ask(unit, road, len, now);
         let before = memory.standing[mode];
-        if let Some(standing) = before.filter(|it| now < it.until && it.size == len.ilog2())
-            && standing.candidate.is_some()
-        {
+        if let Some(standing) = before.filter(|it| now < it.until && it.size == len.ilog2()) {
             // Trials wait for the next look.
             return named(unit.allowed, standing.candidate);
         }
         let scales = Scales { calibration: &self.calibration, known: &memory.known, load, road, len };
-        let standing = settle(&scales, unit.allowed, before, now);
+        let prices = scales.prices();
+        let standing = settle(&scales, &prices, unit.allowed, before, now);
         let begins_rest = standing.candidate.is_none() && before.is_none_or(|it| it.candidate.is_some());
         let due = !begins_rest && memory.trial_is_due(standing.candidate.is_some(), now);
-        let trial = if due { trial(&scales, unit.allowed, &standing, now) } else { None };
+        let trial = if due { trial(&scales, &prices, unit.allowed, &standing, now) } else { None };
         memory.standing[mode] = Some(standing);
         if begins_rest {
             memory.rest(now);
@@ -198,11 +197,17 @@ fn named(allowed: Allowed, candidate: Option<usize>) -> Method {
 }
 
 /// What stands from now on.
-fn settle(scales: &Scales<'_>, allowed: Allowed, before: Option<Standing>, now: Time) -> Standing {
+fn settle(
+    scales: &Scales<'_>,
+    prices: &Prices,
+    allowed: Allowed,
+    before: Option<Standing>,
+    now: Time,
+) -> Standing {
     let (candidate, reason) = match allowed {
         Allowed::Nothing => (None, Reason::PeerLacks),
         Allowed::Only(method) => ordered(scales, method),
-        Allowed::Any => cheapest(scales, before.map(|it| it.candidate)),
+        Allowed::Any => cheapest(scales, prices, before.map(|it| it.candidate)),
     };
     let since =
         before.filter(|it| (it.candidate, it.reason) == (candidate, reason)).map_or(now, |it| it.since);
@@ -221,23 +226,22 @@ fn ordered(scales: &Scales<'_>, method: Method) -> (Option<usize>, Reason) {
 }
 
 /// The candidate that takes the least time, or none; what stood before stays while it is hardly worse.
-fn cheapest(scales: &Scales<'_>, before: Option<Option<usize>>) -> (Option<usize>, Reason) {
+fn cheapest(scales: &Scales<'_>, prices: &Prices, before: Option<Option<usize>>) -> (Option<usize>, Reason) {
     if !scales.candidates().any(|_| true) {
         return (None, Reason::PeerLacks);
     }
-    let price = |it: &usize| scales.price(Some(*it));
-    let plain = scales.price(None);
-    let cheapest = scales.candidates().min_by(|a, b| price(a).total_cmp(&price(b)));
-    let mut best = cheapest.filter(|it| price(it) < plain * (1.0 - HYSTERESIS));
+    let plain = prices.of(None);
+    let cheapest = prices.cheapest();
+    let mut best = cheapest.filter(|it| prices.of(Some(*it)) < plain * (1.0 - HYSTERESIS));
     // What stood stays while nothing is clearly better, unless it hardly shrinks any more.
     let holds = |it: usize| {
         scales.candidates().any(|candidate| candidate == it)
             && scales.expected(it).ratio.saving() > HYSTERESIS
     };
-    let least = cheapest.map_or(plain, |it| plain.min(price(&it)));
+    let least = plain.min(prices.of(cheapest));
     if let Some(stood) = before
         && stood.is_none_or(holds)
-        && least > scales.price(stood) * (1.0 - HYSTERESIS)
+        && least > prices.of(stood) * (1.0 - HYSTERESIS)
     {
         best = stood;
     }
@@ -251,14 +255,20 @@ fn cheapest(scales: &Scales<'_>, before: Option<Option<usize>>) -> (Option<usize
 
 /// What may be tried in place of what stands: something near it that was not tried lately; where nothing is compressed,
 /// what would pay if the data shrank well.
-fn trial(scales: &Scales<'_>, allowed: Allowed, standing: &Standing, now: Time) -> Option<usize> {
+fn trial(
+    scales: &Scales<'_>,
+    prices: &Prices,
+    allowed: Allowed,
+    standing: &Standing,
+    now: Time,
+) -> Option<usize> {
     match (allowed, standing.candidate) {
         (Allowed::Only(method), None) if standing.reason == Reason::DoesNotShrink => nearest(method),
         (Allowed::Any, None) => scales.hopeful(),
         (Allowed::Any, Some(choice)) => {
-            let near = scales.price(Some(choice)) * NEAR;
+            let near = prices.of(Some(choice)) * NEAR;
             let stale = |it: &usize| *it != choice && scales.known.age(*it, now) >= FRESH;
-            let near = |it: &usize| scales.price(Some(*it)) <= near;
+            let near = |it: &usize| prices.of(Some(*it)) <= near;
             scales.candidates().filter(stale).filter(near).max_by_key(|it| scales.known.age(*it, now))
         }
         _ => None,
@@ -267,12 +277,13 @@ fn trial(scales: &Scales<'_>, allowed: Allowed, standing: &Standing, now: Time) 
 
 /// A class's decision with the figures it rests on, as of now.
 fn decision(calibration: &Calibration, load: f64, key: &Key, memory: &Memory) -> Decision {
-    let standing = memory.standing.get(memory.last).copied().flatten();
-    let weighed = memory.asked.as_ref().zip(standing).map(|((road, len, allowed), standing)| {
-        let scales = Scales { calibration, known: &memory.known, load, road, len: *len };
-        scales.weighed(*allowed, standing.candidate)
+    let asked = memory.asked.as_ref();
+    let standing = asked.and_then(|asked| memory.standing.get(asked.mode).copied().flatten());
+    let weighed = asked.zip(standing).map(|(asked, standing)| {
+        let scales = Scales { calibration, known: &memory.known, load, road: &asked.road, len: asked.len };
+        scales.weighed(asked.allowed, standing.candidate)
     });
-    let allowed = memory.asked.map_or(Allowed::Any, |(.., allowed)| allowed);
+    let allowed = asked.map_or(Allowed::Any, |asked| asked.allowed);
     let (method, reason, since) = match standing {
         Some(standing) if !memory.looks_random() => {
             (named(allowed, standing.candidate), standing.reason, standing.since)

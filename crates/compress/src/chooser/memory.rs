@@ -29,6 +29,18 @@ pub(super) struct Standing {
     pub(super) size: u32,
 }
 
+/// A question.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) road: Road,
+    /// Bytes of the unit.
+    pub(super) len: usize,
+    pub(super) allowed: Allowed,
+    /// Which of the two choices it was about.
+    pub(super) mode: usize,
+    at: Time,
+}
+
 /// A class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Memory {
@@ -39,8 +51,8 @@ pub(super) struct Memory {
     pub(super) standing: [Option<Standing>; 2],
     /// Which of the two was last asked for.
     pub(super) last: usize,
-    /// The road and the size of the unit that was last decided on, and what its rule allowed.
-    pub(super) asked: Option<(Road, usize, Allowed)>,
+    /// What was asked lately, of the units the one that stands for them.
+    pub(super) asked: Option<Asked>,
     pub(super) to: u32,
     /// Since when its data looks as it does.
     pub(super) looks_since: Time,
@@ -105,13 +117,18 @@ impl Memory {
     }
 
     /// A unit of `len` bytes is about to go; says which of the two choices it is about.
-    pub(super) fn ask(&mut self, unit: &Unit<'_>, road: &Road, len: usize) -> usize {
+    pub(super) fn ask(&mut self, unit: &Unit<'_>, road: &Road, len: usize, now: Time) -> usize {
         let mode = usize::from(road.counts_throughput());
-        if self.asked.is_some_and(|(asked, ..)| asked.rate != road.rate) {
+        let same_link = self.asked.is_none_or(|asked| asked.road.rate == road.rate);
+        if !same_link {
             // Another link is another question.
             self.decide_anew();
         }
-        self.asked = Some((*road, len, unit.allowed));
+        // The tail of a conversation says little of it: small units stand for the class only when there are no others.
+        let larger = |asked: &Asked| asked.len / 2 > len && now.since(asked.at) < SECOND && same_link;
+        if !self.asked.as_ref().is_some_and(larger) {
+            self.asked = Some(Asked { road: *road, len, allowed: unit.allowed, mode, at: now });
+        }
         self.to = unit.to;
         self.last = mode;
         self.units = self.units.saturating_add(1);

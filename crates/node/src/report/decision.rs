@@ -60,6 +60,14 @@ pub struct WeighedReport {
     pub runner_up_percent_longer: Option<f64>,
 }
 
+impl WeighedReport {
+    /// Speedup of the method in the form that counted.
+    #[must_use]
+    pub fn speedup(&self) -> f64 {
+        if self.by == "throughput" { self.pipelined_speedup } else { self.serial_speedup }
+    }
+}
+
 /// Microseconds that a unit spends in each stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StagesReport {

@@ -25,6 +25,34 @@ pub(super) struct Scales<'a> {
     pub(super) len: usize,
 }
 
+/// What a unit costs, in seconds: as it is, and under each candidate that both ends have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prices {
+    plain: f64,
+    each: [f64; CANDIDATES.len()],
+}
+
+impl Prices {
+    /// With a candidate or without; infinite for one that the peer lacks.
+    pub(super) fn of(&self, candidate: Option<usize>) -> f64 {
+        candidate.map_or(self.plain, |it| self.each.get(it).copied().unwrap_or(f64::INFINITY))
+    }
+
+    /// The cheapest candidate.
+    pub(super) fn cheapest(&self) -> Option<usize> {
+        let priced = self.each.iter().enumerate().filter(|(_, price)| price.is_finite());
+        priced.min_by(|a, b| a.1.total_cmp(b.1)).map(|(place, _)| place)
+    }
+
+    /// The same without one of them.
+    fn but(mut self, candidate: Option<usize>) -> Prices {
+        if let Some(price) = candidate.and_then(|it| self.each.get_mut(it)) {
+            *price = f64::INFINITY;
+        }
+        self
+    }
+}
+
 impl<'a> Scales<'a> {
     /// The candidates that both ends have.
     pub(super) fn candidates(&self) -> impl Iterator<Item = usize> + use<'a> {
@@ -36,19 +64,23 @@ impl<'a> Scales<'a> {
         self.known.expected(self.calibration, candidate, self.len)
     }
 
-    /// What a unit costs, in seconds, compressed with a candidate or not at all.
-    pub(super) fn price(&self, candidate: Option<usize>) -> f64 {
-        self.weight(&self.stages(candidate))
+    /// What the unit costs, by what is expected of each candidate.
+    pub(super) fn prices(&self) -> Prices {
+        self.priced(|it| self.expected(it))
+    }
+
+    fn priced(&self, expected: impl Fn(usize) -> Expected) -> Prices {
+        let mut each = [f64::INFINITY; CANDIDATES.len()];
+        for candidate in self.candidates() {
+            each[candidate] = self.weight(&self.compressed(candidate, &expected(candidate)));
+        }
+        Prices { plain: self.weight(&self.stages(None)), each }
     }
 
     /// The candidate that would pay best on data that shrinks well; nothing when none would.
     pub(super) fn hopeful(&self) -> Option<usize> {
-        let price = |it: usize| {
-            let hoped = self.known.hoped(self.calibration, it, self.len, HOPE);
-            self.weight(&self.compressed(it, &hoped))
-        };
-        let best = self.candidates().min_by(|a, b| price(*a).total_cmp(&price(*b)))?;
-        (price(best) < self.price(None)).then_some(best)
+        let hoped = self.priced(|it| self.known.hoped(self.calibration, it, self.len, HOPE));
+        hoped.cheapest().filter(|best| hoped.of(Some(*best)) < hoped.of(None))
     }
 
     fn stages(&self, candidate: Option<usize>) -> Stages {
@@ -89,17 +121,14 @@ impl<'a> Scales<'a> {
 
     /// Everything that went into a choice.
     pub(super) fn weighed(&self, allowed: Allowed, choice: Option<usize>) -> Weighed {
-        let price = |it: &usize| self.price(Some(*it));
-        let cheapest = |but: Option<usize>| {
-            self.candidates().filter(|it| Some(*it) != but).min_by(|a, b| price(a).total_cmp(&price(b)))
-        };
+        let prices = self.prices();
         // Without anything to compare it with, beside itself.
-        let shown = choice.or_else(|| cheapest(None));
+        let shown = choice.or_else(|| prices.cheapest());
         let (without, with) = (self.stages(None), self.stages(shown));
         let expected = shown.map(|it| self.expected(it));
-        let second = if allowed == Allowed::Any { cheapest(choice) } else { None };
+        let second = if allowed == Allowed::Any { prices.but(choice).cheapest() } else { None };
         let beside = core::iter::once(None).chain(second.map(Some)).filter(|it| *it != choice);
-        let runner_up = beside.min_by(|a, b| self.price(*a).total_cmp(&self.price(*b)));
+        let runner_up = beside.min_by(|a, b| prices.of(*a).total_cmp(&prices.of(*b)));
         let inner = self.inner();
         Weighed {
             throughput: self.road.counts_throughput(),
@@ -116,7 +145,7 @@ impl<'a> Scales<'a> {
             pipelined: Pipeline::SIMPLE.gain(&without, &with),
             runner_up: runner_up.map(|it| RunnerUp {
                 method: it.map_or(Method::NONE, |it| CANDIDATES[it]),
-                longer: self.price(it) / self.price(choice) - 1.0,
+                longer: prices.of(it) / prices.of(choice) - 1.0,
             }),
         }
     }
