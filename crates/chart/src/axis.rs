@@ -27,7 +27,7 @@ pub struct Axis {
 /// Ticks on an axis at most, but for both ends of a logarithmic one.
 const TICKS: usize = 10;
 /// Decades on a logarithmic axis up to which 2 and 5 are marked as well.
-const FINE: i32 = 2;
+const FINE: i32 = 3;
 /// No axis goes further, nor a logarithmic one nearer to zero than its inverse: differences and powers of ten of such
 /// values are numbers.
 const LARGEST: f64 = 1e100;
@@ -232,7 +232,7 @@ mod tests {
         let axis = Axis::logarithmic("y").at(1.0);
         let span = axis.span([0.34, 18.0].into_iter());
         assert_eq!((span.low, span.high), (0.2, 20.0));
-        assert_eq!(labels(&span), ["1", "10"]);
+        assert_eq!(labels(&span), ["0.2", "0.5", "1", "2", "5", "10", "20"]);
         let span = axis.span([0.7, 3.0].into_iter());
         assert_eq!(labels(&span), ["0.5", "1", "2", "5"]);
     }

@@ -6,6 +6,10 @@ use noto_sans_mono_bitmap::{FontWeight, RasterHeight, RasterizedChar, get_raster
 pub(crate) const SCALE: f64 = 1.5;
 /// The width of every letter over the size of the font: Noto Sans Mono's, as most other monospaced fonts'.
 const ADVANCE: f64 = 0.6;
+/// Letters of a name below bars at most: names may be anybody's, and a chart is to fit a page.
+const LONGEST: usize = 24;
+/// What stands for the rest of a longer one; in ASCII, as the font has it.
+const ELLIPSIS: &str = "...";
 /// What stands for letters that the font does not have.
 const UNKNOWN: char = '?';
 
@@ -66,6 +70,14 @@ impl Size {
     }
 }
 
+/// A name as it is when it has at most [`LONGEST`] letters, and else its first ones.
+pub(crate) fn shortened(name: &str) -> String {
+    if name.chars().count() <= LONGEST {
+        return name.to_owned();
+    }
+    name.chars().take(LONGEST - ELLIPSIS.len()).chain(ELLIPSIS.chars()).collect()
+}
+
 /// Words in lines that are no wider than `width`, where there are spaces to part them at.
 pub(crate) fn lines(words: &str, size: Size, width: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
@@ -98,6 +110,12 @@ mod tests {
             assert_eq!(size.glyph('\u{4e2d}'), size.glyph('?'));
             assert_ne!(size.glyph('µ'), size.glyph('?'));
         }
+    }
+
+    #[test]
+    fn long_names_are_cut() {
+        assert_eq!(shortened("book1"), "book1");
+        assert_eq!(shortened(&"\u{e4}".repeat(25)), "\u{e4}".repeat(21) + "...");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::{GAP, MARGIN, Sample, TICK, WIDTH, legend, title, words};
 use crate::axis::{Span, plain};
 use crate::chart::{Bars, Chart, Cluster};
 use crate::drawing::{Anchor, Colour, Mark, Point};
-use crate::letters::Size;
+use crate::letters::{Size, shortened};
 
 /// Widths of bars: beside each other the values above them must not touch, and single ones should not be walls.
 const WIDTHS: (f64, f64) = (14.0, 40.0);
@@ -78,7 +78,7 @@ fn width_of_bars(bars: &Bars, begins: &Begins, all: f64, room: f64) -> f64 {
     let sections = sections(bars, begins).into_iter().map(|(name, from, to)| (name, to - from));
     let needed = named
         .chain(sections)
-        .map(|(name, bars)| (Size::Normal.width(name) + GAP) / (bars + BETWEEN_CLUSTERS))
+        .map(|(name, bars)| (Size::Normal.width(&shortened(name)) + GAP) / (bars + BETWEEN_CLUSTERS))
         .fold(WIDTHS.0, f64::max);
     (room / all).min(WIDTHS.1).max(needed)
 }
@@ -138,10 +138,10 @@ fn names(bars: &Bars, begins: &Begins, frame: &Frame, (first, bar): (f64, f64), 
     for (cluster, begin) in bars.clusters.iter().zip(begins) {
         let x = middle(*begin, begin + cluster.values.len() as f64);
         let at = Point { x, y: frame.bottom() + TICK + line / 2.0 };
-        marks.push(words(cluster.name.clone(), at, Anchor::Middle, Size::Normal, Colour::BLACK));
+        marks.push(words(shortened(&cluster.name), at, Anchor::Middle, Size::Normal, Colour::BLACK));
     }
     for (name, from, to) in sections(bars, begins) {
         let at = Point { x: middle(from, to), y: frame.bottom() + TICK + line * 1.5 };
-        marks.push(words(name.to_owned(), at, Anchor::Middle, Size::Normal, Colour::BLACK));
+        marks.push(words(shortened(name), at, Anchor::Middle, Size::Normal, Colour::BLACK));
     }
 }
