@@ -1,11 +1,13 @@
 //! Every command and flag of `strait`, with its words.
 
+mod lab;
+
 use std::path::PathBuf;
 
 use crate::demo::DemoLink;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use strait_compress::Method;
+pub(crate) use lab::{Lab, LabOutput, LabTables, LabVpn};
 
 /// Printed under the help of `strait` itself.
 const AFTER: &str = "\
@@ -182,53 +184,6 @@ pub(crate) struct Demo {
     pub(crate) save_sample: Option<PathBuf>,
 }
 
-/// Flags of `lab`.
-#[derive(Debug, Args)]
-pub(crate) struct Lab {
-    /// Which tables.
-    #[command(subcommand)]
-    pub(crate) tables: LabTables,
-}
-
-/// Tables of McGregor and Lee, Performance Impact of Data Compression on Virtual Private Network Transactions.
-#[derive(Debug, Subcommand)]
-pub(crate) enum LabTables {
-    /// How fast ciphers and hashes are (Table 1 of McGregor and Lee)
-    Crypto(LabOutput),
-    /// What encryption and authentication cost a transaction, from 56 kbit/s to 100 Gbit/s (Table 2)
-    Slowdown(LabOutput),
-    /// How far codecs shrink the blocks of files, and how fast (Tables 4, 5 and 6)
-    Codecs(LabCodecs),
-}
-
-/// What is printed of a lab report, and how much is measured for it.
-#[derive(Debug, Args)]
-pub(crate) struct LabOutput {
-    /// Print one JSON document instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print figures as comma-separated values, a cell a line, instead of tables
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) csv: bool,
-    /// Measure for a few seconds only: to see that all is well, not for figures
-    #[arg(long)]
-    pub(crate) quick: bool,
-}
-
-/// Flags of `lab codecs`.
-#[derive(Debug, Args)]
-pub(crate) struct LabCodecs {
-    /// The files to draw blocks from, such as the Calgary corpus [default: generated files]
-    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
-    pub(crate) corpus: Option<PathBuf>,
-    /// Measure these methods, such as deflate-6, lzs or zstd-3 [default: the paper's two and some of each other codec]
-    #[arg(long = "codec", value_name = "METHOD", num_args = 1..)]
-    pub(crate) codecs: Vec<Method>,
-    /// What is printed, and how much is measured.
-    #[command(flatten)]
-    pub(crate) output: LabOutput,
-}
-
 /// Flags of `completions`.
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
@@ -273,6 +228,8 @@ mod tests {
             "strait lab crypto --quick",
             "strait lab slowdown --json",
             "strait lab codecs --corpus calgary --codec lzs zstd-3 --csv",
+            "strait lab vpn --figures figures",
+            "strait lab vpn --here --corpus calgary --quick --csv",
             "strait completions bash",
             "strait man --out man",
         ] {
@@ -291,6 +248,7 @@ mod tests {
             ("strait lab", "Usage: strait lab <COMMAND>"),
             ("strait lab codecs --codec gzip", "unknown compression `gzip`"),
             ("strait lab crypto --csv --json", "cannot be used with"),
+            ("strait lab vpn --corpus calgary", "--here"),
         ] {
             let error = Flags::try_parse_from(line.split(' ')).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");

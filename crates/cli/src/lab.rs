@@ -4,8 +4,10 @@ mod csv;
 mod progress;
 mod text;
 
-use std::io;
+use std::path::Path;
+use std::{fs, io};
 
+use serde::Serialize;
 use strait_lab::{Corpus, Effort, Error, Report, Step, vpn};
 
 use crate::failure::{Failure, Outcome, colours};
@@ -18,11 +20,9 @@ pub(crate) fn run(flags: &flags::Lab) -> Outcome {
     match &flags.tables {
         LabTables::Crypto(output) => report(output, vpn::crypto),
         LabTables::Slowdown(output) => report(output, vpn::slowdown),
+        LabTables::Vpn(flags) => combinations(flags),
         LabTables::Codecs(flags) => {
-            let corpus = match &flags.corpus {
-                Some(folder) => Corpus::read(folder)?,
-                None => Corpus::generated(),
-            };
+            let corpus = corpus(flags.corpus.as_deref())?;
             let methods = if flags.codecs.is_empty() { vpn::methods() } else { flags.codecs.clone() };
             report(&flags.output, |effort, tell| vpn::codecs(effort, &corpus, &methods, tell))
         }
@@ -33,19 +33,69 @@ fn report(
     output: &flags::LabOutput,
     make: impl FnOnce(Effort, &mut dyn FnMut(Step<'_>)) -> Result<Report, Error>,
 ) -> Outcome {
+    let report = measured(output, make)?;
+    shown(output, &report, csv::render, &report)
+}
+
+/// What a measurement gives, told how it goes.
+fn measured<T>(
+    output: &flags::LabOutput,
+    make: impl FnOnce(Effort, &mut dyn FnMut(Step<'_>)) -> Result<T, Error>,
+) -> Result<T, Failure> {
     let effort = if output.quick { Effort::Quick } else { Effort::Full };
     let mut progress = Progress::new();
-    let report = make(effort, &mut |step| progress.at(step))?;
+    let made = make(effort, &mut |step| progress.at(step))?;
     progress.finish();
+    Ok(made)
+}
+
+/// Prints everything as one document or as lines of values, or the report for people.
+fn shown<T: Serialize>(
+    output: &flags::LabOutput,
+    everything: &T,
+    csv: impl FnOnce(&T) -> String,
+    report: &Report,
+) -> Outcome {
     let text = if output.json {
-        let json = serde_json::to_string_pretty(&report);
+        let json = serde_json::to_string_pretty(everything);
         json.map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))? + "\n"
     } else if output.csv {
-        csv::render(&report)
+        csv(everything)
     } else {
-        text::render(&report, colours(&io::stdout()))
+        text::render(report, colours(&io::stdout()))
     };
     print(text.as_bytes())
+}
+
+/// The files of a folder, or generated ones.
+fn corpus(folder: Option<&Path>) -> Result<Corpus, Error> {
+    folder.map_or_else(|| Ok(Corpus::generated()), Corpus::read)
+}
+
+fn combinations(flags: &flags::LabVpn) -> Outcome {
+    let made = if flags.here {
+        let corpus = corpus(flags.corpus.as_deref())?;
+        measured(&flags.output, |effort, tell| vpn::combinations_here(effort, &corpus, tell))?
+    } else {
+        vpn::combinations()
+    };
+    if let Some(folder) = &flags.figures {
+        written(folder, &made.figures)?;
+    }
+    shown(&flags.output, &made, |made| csv::combinations(&made.combinations), &made.report)
+}
+
+/// Writes each figure in both forms.
+fn written(folder: &Path, figures: &[vpn::Figure]) -> Outcome {
+    fs::create_dir_all(folder).map_err(Failure::doing(format!("make {}", folder.display())))?;
+    for figure in figures {
+        let drawing = figure.chart.drawing();
+        for (extension, bytes) in [("svg", drawing.svg().into_bytes()), ("png", drawing.png())] {
+            let path = folder.join(&figure.name).with_extension(extension);
+            fs::write(&path, bytes).map_err(Failure::doing(format!("write {}", path.display())))?;
+        }
+    }
+    Ok(())
 }
 
 impl From<Error> for Failure {

@@ -57,7 +57,10 @@ fn each_report_is_one_json_document_with_figures_beside_the_papers() {
 fn the_computed_cells_of_table_2_are_the_papers() {
     let report = json(&["slowdown", "--quick", "--json"]);
     let table = &report["tables"][0];
-    assert_eq!((table["number"].as_u64(), table["comparison"].as_str()), (Some(2), Some("difference")));
+    assert_eq!(
+        (table["exhibit"].as_str(), table["comparison"].as_str()),
+        (Some("Table 2"), Some("difference"))
+    );
     let rows = table["rows"].as_array().unwrap();
     let differences = rows.iter().flat_map(|row| row["cells"].as_array().unwrap());
     let differences: Vec<f64> = differences.map(|cell| cell["compared"].as_f64().unwrap()).collect();
@@ -69,10 +72,58 @@ fn the_computed_cells_of_table_2_are_the_papers() {
 fn comma_separated_values_have_a_line_a_cell() {
     let text = text(&lab(&["codecs", "--quick", "--csv", "--codec", "deflate-6", "zstd-1"]));
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].starts_with("table,subject,row,column,unit,median,min,max,paper,"), "{}", lines[0]);
+    assert!(lines[0].starts_with("exhibit,subject,row,column,unit,median,min,max,paper,"), "{}", lines[0]);
     // Eight files, three lengths, three quantities, two methods.
     assert_eq!(lines.len(), 1 + 8 * 3 * 3 * 2);
     assert!(lines.iter().any(|line| line.contains(",random,63 KiB,ratio,")), "{text}");
+}
+
+#[test]
+fn all_combinations_of_the_paper_are_lines_and_figures_are_files() {
+    let dir = Workdir::create().unwrap();
+    let folder = dir.path().join("new").join("figures");
+    let lines = text(&lab(&["vpn", "--csv", "--figures", folder.to_str().unwrap()]));
+    let lines: Vec<Vec<&str>> = lines.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines.len(), 1 + 3240);
+    assert!(lines.iter().all(|line| line.len() == 17), "{:?}", lines[0]);
+    let by_hand = ["RC5", "SHA-1", "LZS", "4096", "book1", "10 Mbit/s"];
+    let found: Vec<_> = lines.iter().filter(|line| line[..6] == by_hand).collect();
+    assert!(
+        matches!(found[..], [line] if line[15].starts_with("1.27277") && line[16] == "true"),
+        "{found:?}"
+    );
+    for name in ["figure-6", "figure-7", "figure-8", "figure-9", "break-even"] {
+        let read = |extension: &str| fs::read(folder.join(name).with_extension(extension)).unwrap();
+        assert!(read("svg").starts_with(b"<svg ") && read("png").starts_with(b"\x89PNG"), "{name}");
+    }
+}
+
+#[test]
+fn where_compression_pays_here() {
+    let report = json(&["vpn", "--here", "--quick", "--json"]);
+    let combinations = report["combinations"].as_array().unwrap();
+    // Thirteen ways to protect, nine codecs and none, three lengths, eight files, seven networks.
+    assert_eq!(combinations.len(), 13 * 10 * 3 * 8 * 7);
+    assert!(combinations.iter().all(|it| it["speedup"].as_f64().unwrap() > 0.0));
+    assert!(report["machine"]["cores"].as_u64().unwrap() > 0);
+    let said = text(&lab(&["vpn"]));
+    for words in ["Figure 9, 3DES/SHA-1", "of 72", "always", "never", "In all four cases", "not gif (all 24)"]
+    {
+        assert!(said.contains(words), "{words} is not in\n{said}");
+    }
+    assert!(!said.contains("busy before"), "nothing was measured");
+    assert!(said.lines().all(|line| line.chars().count() <= 150), "{said}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let dir = Workdir::create().unwrap();
+    fs::write(dir.path().join("file"), []).unwrap();
+    let folder = dir.path().join("file").join("figures");
+    let output = lab(&["vpn", "--figures", folder.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.stdout.is_empty() && said.contains("cannot make") && said.contains("figures"), "{said}");
 }
 
 #[test]

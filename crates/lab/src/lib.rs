@@ -22,5 +22,5 @@ pub mod vpn;
 pub use claim::{Claim, Figures, Judgement};
 pub use corpus::Corpus;
 pub use error::Error;
-pub use report::{Cell, Comparison, Report, Row, Table, Unit};
+pub use report::{Cell, Comparison, Exhibit, Measured, Report, Row, Table, Unit};
 pub use steps::{Effort, Step};

@@ -1,5 +1,6 @@
 //! What a lab report holds: tables of figures, ours beside the paper's, and claims.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
@@ -16,12 +17,9 @@ const WATCH: Duration = Duration::from_millis(250);
 pub struct Report {
     /// The paper.
     pub paper: &'static str,
-    /// Where it was measured.
-    pub machine: Machine,
-    /// What else the machine did just before.
-    pub before: Load,
-    /// How it was measured, in a line.
-    pub method: String,
+    /// Where and how it was measured; nothing when all is computed from what the paper prints.
+    #[serde(flatten)]
+    pub measured: Option<Measured>,
     /// Figures.
     pub tables: Vec<Table>,
     /// What the paper says of them.
@@ -30,11 +28,33 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
+/// Where and how figures were measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
+    /// Where.
+    pub machine: Machine,
+    /// What else the machine did just before.
+    pub before: Load,
+    /// How, in a line.
+    pub method: String,
+}
+
+/// A part of a paper that holds figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exhibit {
+    /// A table, by its number.
+    Table(u8),
+    /// A figure, by its number.
+    Figure(u8),
+    /// A section with equations, by its number.
+    Section(&'static str),
+}
+
 /// Figures by row and column.
 #[derive(Clone, Debug, Serialize)]
 pub struct Table {
-    /// Which table of the paper it is, or extends.
-    pub number: u8,
+    /// What of the paper it is, or extends.
+    pub exhibit: Exhibit,
     /// What it is about, besides rows and columns: a codec, a length.
     pub subject: String,
     /// What its figures are.
@@ -76,6 +96,11 @@ pub enum Unit {
     Speedup,
     /// Bytes before compression over bytes after.
     Ratio,
+    /// Millions of bits a second of a link up to which compression pays: 0 when it never does, infinite when it always
+    /// does.
+    PaysUpTo,
+    /// How many of some cells.
+    Count,
 }
 
 /// How figures are compared.
@@ -96,6 +121,8 @@ impl Unit {
             Unit::MegabitsPerSecond => "Mbit/s",
             Unit::Speedup => "speedup",
             Unit::Ratio => "ratio",
+            Unit::PaysUpTo => "Mbit/s up to which it pays",
+            Unit::Count => "cells",
         }
     }
 }
@@ -103,6 +130,22 @@ impl Unit {
 impl Serialize for Unit {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
+    }
+}
+
+impl fmt::Display for Exhibit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Exhibit::Table(number) => write!(f, "Table {number}"),
+            Exhibit::Figure(number) => write!(f, "Figure {number}"),
+            Exhibit::Section(number) => write!(f, "Section {number}"),
+        }
+    }
+}
+
+impl Serialize for Exhibit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -129,14 +172,14 @@ impl Comparison {
 impl Table {
     /// A table without rows.
     pub(crate) fn new(
-        number: u8,
+        exhibit: Exhibit,
         subject: impl Into<String>,
         unit: Unit,
         comparison: Comparison,
         columns: impl IntoIterator<Item = impl Into<String>>,
     ) -> Table {
         let columns = columns.into_iter().map(Into::into).collect();
-        Table { number, subject: subject.into(), unit, comparison, columns, rows: Vec::new() }
+        Table { exhibit, subject: subject.into(), unit, comparison, columns, rows: Vec::new() }
     }
 
     /// Adds a row of our figures and the paper's.
@@ -173,8 +216,13 @@ impl Report {
         let slow = cfg!(debug_assertions)
             .then(|| "this program was built without optimisation: its own LZS, RC5, SAFER are far slower than they could be");
         let notes = slow.into_iter().map(str::to_owned).collect();
-        let (tables, claims) = (Vec::new(), Vec::new());
-        Ok(Report { paper, machine: Machine::this(), before, method, tables, claims, notes })
+        let measured = Some(Measured { machine: Machine::this(), before, method });
+        Ok(Report { measured, notes, ..Report::computed(paper) })
+    }
+
+    /// A report for which nothing is measured, without figures.
+    pub(crate) fn computed(paper: &'static str) -> Report {
+        Report { paper, measured: None, tables: Vec::new(), claims: Vec::new(), notes: Vec::new() }
     }
 }
 
@@ -189,7 +237,7 @@ mod tests {
 
     #[test]
     fn cells_compare_medians_with_what_is_printed() {
-        let mut table = Table::new(2, "x", Unit::Speedup, Comparison::Difference, ["a", "b"]);
+        let mut table = Table::new(Exhibit::Table(2), "x", Unit::Speedup, Comparison::Difference, ["a", "b"]);
         assert!(!table.is_in_paper());
         table.row("r", [(computed(0.75), Some(0.5)), ([3.0, 1.0, 2.0].into_iter().collect(), None)]);
         assert!(table.is_in_paper());
@@ -201,9 +249,11 @@ mod tests {
 
     #[test]
     fn json_has_unit_spread_and_comparison() {
-        let mut table = Table::new(1, "x", Unit::MegabitsPerSecond, Comparison::Quotient, ["1 KiB"]);
+        let mut table =
+            Table::new(Exhibit::Table(1), "x", Unit::MegabitsPerSecond, Comparison::Quotient, ["1 KiB"]);
         table.row("r", [([3.0, 1.0, 2.0].into_iter().collect(), Some(4.0))]);
         let value = serde_json::to_value(&table).unwrap();
+        assert_eq!(value["exhibit"], "Table 1");
         assert_eq!(value["unit"], "Mbit/s");
         assert_eq!(value["comparison"], "quotient");
         assert_eq!(value["rows"][0]["cells"][0]["ours"]["spread"]["median"], 2.0);

@@ -3,15 +3,19 @@
 //!
 //! - [`crypto`]: Table 1, how fast ciphers and hashes are;
 //! - [`slowdown`]: Table 2, what they cost a transaction;
-//! - [`codecs`]: Tables 4, 5 and 6, how far codecs shrink and how fast they are.
+//! - [`codecs`]: Tables 4, 5 and 6, how far codecs shrink and how fast they are;
+//! - [`combinations`], [`combinations_here`]: Table 7 and Figures 6 to 9, where compression pays.
 
 mod codecs;
+mod combinations;
 mod crypto;
 pub mod printed;
 mod slowdown;
 mod subject;
+mod transaction;
 
 pub use codecs::{codecs, methods};
+pub use combinations::{Combination, Combinations, Figure, Times, combinations, combinations_here};
 pub use crypto::crypto;
 pub use slowdown::slowdown;
 

@@ -14,22 +14,19 @@ const BESIDE: usize = 4;
 
 /// The whole report.
 pub(super) fn render(report: &Report, colours: bool) -> String {
-    let mut out = [
-        report.paper.to_owned(),
-        format!("{}, {:.0} % busy before", report.machine, report.before.busy * 100.0),
-        format!("{}; ± is the farther of min and max", report.method),
-    ]
-    .map(|words| filled("", "", &words))
-    .concat();
+    let measured = report.measured.iter().flat_map(|it| {
+        [
+            format!("{}, {:.0} % busy before", it.machine, it.before.busy * 100.0),
+            format!("{}; ± is the farther of min and max", it.method),
+        ]
+    });
+    let mut out: String = std::iter::once(report.paper.to_owned())
+        .chain(measured)
+        .map(|words| filled("", "", &words))
+        .collect();
     for table in &report.tables {
-        let _ = write!(
-            out,
-            "\nTable {}, {}, {}\n{}",
-            table.number,
-            table.subject,
-            table.unit.name(),
-            figures(table)
-        );
+        let _ =
+            write!(out, "\n{}, {}, {}\n{}", table.exhibit, table.subject, table.unit.name(), figures(table));
     }
     if !report.claims.is_empty() {
         out.push_str("\nWhat the paper says of them\n");
@@ -111,8 +108,12 @@ fn three(table: &Table, cell: &Cell) -> [String; 3] {
 
 /// A median, and how far the farther of min and max is from it when there is more than one value.
 fn ours(unit: Unit, sample: &Sample) -> String {
+    if unit == Unit::PaysUpTo {
+        return pays_up_to(sample.values());
+    }
     let Some(spread) = sample.spread() else { return "-".to_owned() };
     let median = match unit {
+        Unit::PaysUpTo | Unit::Count => format!("{:.0}", spread.median),
         Unit::MegabitsPerSecond => short(spread.median),
         Unit::Speedup => speedup(spread.median),
         Unit::Ratio => ratio(spread.median),
@@ -129,7 +130,18 @@ fn printed(unit: Unit, value: f64) -> String {
     match unit {
         Unit::MegabitsPerSecond => format!("{value:.0}"),
         Unit::Speedup => format!("{value:.2}"),
+        Unit::PaysUpTo | Unit::Count => format!("{value:.0}"),
         Unit::Ratio => ratio(value),
+    }
+}
+
+/// A rate, or a word where it is at an end of all rates.
+fn pays_up_to(values: &[f64]) -> String {
+    match values {
+        [0.0] => "never".to_owned(),
+        [value] if value.is_infinite() => "always".to_owned(),
+        [value] => short(*value),
+        _ => "-".to_owned(),
     }
 }
 
@@ -153,8 +165,11 @@ fn judged(claim: &Claim, colours: bool) -> String {
     out.push_str(&filled("  ", "     ", &format!("read as: {}", claim.reading)));
     for judgement in &claim.judgements {
         let (word, colour) = if judgement.holds { ("holds", "\u{1b}[32m") } else { ("fails", "\u{1b}[31m") };
-        let word = if colours { format!("{colour}{word}\u{1b}[0m") } else { word.to_owned() };
-        let _ = writeln!(out, "       {:<8}  {word}  {}", judgement.figures.name(), judgement.because);
+        let head = format!("{:<8}  {word}  ", judgement.figures.name());
+        let lines = filled("       ", &head, &judgement.because);
+        // Only now: colours have no width.
+        let coloured = if colours { format!("{colour}{word}\u{1b}[0m") } else { word.to_owned() };
+        out.push_str(&lines.replacen(word, &coloured, 1));
     }
     out
 }

@@ -8,34 +8,34 @@ use strait_compress::{Codec, Codecs, Method};
 
 use super::printed::{self, CALGARY, DEFLATE, FILES, LZS, SIZES};
 use super::{PAPER, median, megabits};
-use crate::claim::{Figures, judged};
+use crate::claim::{Claim, Figures, judged};
 use crate::corpus::{Corpus, Source};
 use crate::error::Error;
 use crate::measure::{Sample, Stopwatch};
 use crate::rate;
-use crate::report::{Comparison, Report, Table, Unit, computed};
+use crate::report::{Comparison, Exhibit, Report, Table, Unit, computed};
 use crate::steps::{Effort, Step, Steps};
 
 /// IPComp's header, which each compressed block has (RFC 3173 section 3.1, section 5.4 of the paper).
 const IPCOMP_HEADER: usize = 4;
 /// How often and how long each figure is measured: nine methods, eight files and three lengths take under a minute.
-const STOPWATCH: (usize, Duration) = (7, Duration::from_millis(10));
+pub(super) const STOPWATCH: (usize, Duration) = (7, Duration::from_millis(10));
 
 /// What a method does with a file's blocks of one length.
 #[derive(Clone, Debug)]
-struct Measured {
+pub(super) struct Measured {
     /// Bytes before over bytes after, IPComp's headers among these, blocks that grew as well.
-    ratio: f64,
+    pub(super) ratio: f64,
     /// Mbit/s.
-    compress: Sample,
+    pub(super) compress: Sample,
     /// Mbit/s of what comes out; zero when no block shrinks.
-    expand: Sample,
+    pub(super) expand: Sample,
 }
 
 /// Everything about one method: by file, then by length.
-struct Column {
+pub(super) struct Column {
     method: Method,
-    files: Vec<Vec<Measured>>,
+    pub(super) files: Vec<Vec<Measured>>,
 }
 
 /// A quantity that is tabulated: its name, unit, and where a method's figures have it.
@@ -44,7 +44,7 @@ struct Quantity {
     unit: Unit,
     ours: fn(&Measured) -> Sample,
     paper: fn(&printed::Codec) -> &[[f64; 3]; 8],
-    number: fn(&printed::Codec) -> u8,
+    exhibit: fn(&printed::Codec) -> Exhibit,
 }
 
 const QUANTITIES: [Quantity; 3] = [
@@ -53,21 +53,21 @@ const QUANTITIES: [Quantity; 3] = [
         unit: Unit::Ratio,
         ours: |it| computed(it.ratio),
         paper: |it| &it.ratio,
-        number: |_| 4,
+        exhibit: |_| Exhibit::Table(4),
     },
     Quantity {
         name: "compressing",
         unit: Unit::MegabitsPerSecond,
         ours: |it| it.compress.clone(),
         paper: |it| &it.compress,
-        number: |it| it.table,
+        exhibit: |it| Exhibit::Table(it.table),
     },
     Quantity {
         name: "expanding",
         unit: Unit::MegabitsPerSecond,
         ours: |it| it.expand.clone(),
         paper: |it| &it.expand,
-        number: |it| it.table,
+        exhibit: |it| Exhibit::Table(it.table),
     },
 ];
 
@@ -108,7 +108,7 @@ pub fn codecs(
     }
     report.notes.extend(corpus.notes.iter().cloned());
     report.notes.extend(notes(corpus, &theirs));
-    report.claims = claims(corpus, &theirs);
+    report.claims = claims(ours(corpus, &theirs).as_ref());
     Ok(report)
 }
 
@@ -121,7 +121,8 @@ fn counterpart(method: Method) -> Option<&'static printed::Codec> {
     }
 }
 
-fn column(
+/// Measures a method on every file, a step a file.
+pub(super) fn column(
     stopwatch: Stopwatch,
     corpus: &Corpus,
     method: Method,
@@ -165,7 +166,7 @@ fn beside_the_paper(quantity: &Quantity, corpus: &Corpus, column: &Column) -> Ta
     let subject = format!("{}, {method} beside the paper's {}", quantity.name, theirs.name);
     let sizes = SIZES.map(|(name, ..)| name);
     let mut table =
-        Table::new((quantity.number)(theirs), subject, quantity.unit, Comparison::Quotient, sizes);
+        Table::new((quantity.exhibit)(theirs), subject, quantity.unit, Comparison::Quotient, sizes);
     for (source, sizes) in corpus.files.iter().zip(files) {
         let printed = |size: usize| source.printed.map(|file| (quantity.paper)(theirs)[file][size]);
         let cells = sizes.iter().enumerate().map(|(size, it)| ((quantity.ours)(it), printed(size)));
@@ -178,8 +179,8 @@ fn beside_the_paper(quantity: &Quantity, corpus: &Corpus, column: &Column) -> Ta
 fn side_by_side(quantity: &Quantity, corpus: &Corpus, columns: &[&Column], size: usize) -> Table {
     let subject = format!("{}, other codecs, {}", quantity.name, SIZES[size].0);
     let methods = columns.iter().map(|column| column.method.to_string());
-    let number = (quantity.number)(&DEFLATE);
-    let mut table = Table::new(number, subject, quantity.unit, Comparison::Quotient, methods);
+    let exhibit = (quantity.exhibit)(&DEFLATE);
+    let mut table = Table::new(exhibit, subject, quantity.unit, Comparison::Quotient, methods);
     for (file, source) in corpus.files.iter().enumerate() {
         let cells = columns.iter().map(|column| ((quantity.ours)(&column.files[file][size]), None));
         table.row(&source.name, cells);
@@ -198,7 +199,8 @@ fn grid(corpus: &Corpus, column: &Column, of: fn(&Measured) -> f64) -> Option<[[
     grid.iter().flatten().all(|figure| figure.is_finite()).then_some(grid)
 }
 
-fn claims(corpus: &Corpus, theirs: &[&Column]) -> Vec<crate::claim::Claim> {
+/// Our figures for the paper's codecs, where the corpus has all its files.
+fn ours(corpus: &Corpus, theirs: &[&Column]) -> Option<claims::Pair> {
     let ours = |paper: &printed::Codec| {
         let column =
             theirs.iter().find(|it| counterpart(it.method).is_some_and(|it| it.name == paper.name))?;
@@ -209,12 +211,14 @@ fn claims(corpus: &Corpus, theirs: &[&Column]) -> Vec<crate::claim::Claim> {
             ..*paper
         })
     };
+    Some(claims::Pair { deflate: ours(&DEFLATE)?, lzs: ours(&LZS)?, crypto: None })
+}
+
+/// What the paper says, judged by its figures and by ours, if there are any.
+pub(super) fn claims(here: Option<&claims::Pair>) -> Vec<Claim> {
     let printed = claims::Pair { deflate: DEFLATE, lzs: LZS, crypto: Some(printed::TABLE1) };
-    let here = ours(&DEFLATE).zip(ours(&LZS));
-    let here = here.map(|(deflate, lzs)| claims::Pair { deflate, lzs, crypto: None });
-    let sets = std::iter::once((Figures::Printed, &printed));
-    let sets: Vec<_> = sets.chain(here.iter().map(|it| (Figures::Here, it))).collect();
-    judged(&claims::RULES, &sets)
+    let sets = std::iter::once((Figures::Printed, &printed)).chain(here.map(|it| (Figures::Here, it)));
+    judged(&claims::RULES, &sets.collect::<Vec<_>>())
 }
 
 /// Where our figures differ from the paper's for a reason that can be told, or cannot.

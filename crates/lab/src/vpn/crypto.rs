@@ -7,11 +7,11 @@ use std::time::Duration;
 use super::printed::{SIZES, TABLE1, TABLE2_SIZE};
 use super::subject::{PAPERS, Subject, text};
 use super::{PAPER, median};
-use crate::claim::{Figures, judged};
+use crate::claim::{Claim, Figures, judged};
 use crate::error::Error;
 use crate::measure::{Sample, Stopwatch};
 use crate::rate;
-use crate::report::{Comparison, Report, Table, Unit};
+use crate::report::{Comparison, Exhibit, Report, Table, Unit};
 use crate::steps::{Effort, Step, Steps};
 
 /// How often and how long each figure is measured: all algorithms at three lengths take under a minute.
@@ -43,14 +43,20 @@ pub fn crypto(effort: Effort, tell: &mut dyn FnMut(Step<'_>)) -> Result<Report, 
     steps.next("zeros");
     let here = here(&measured, zeros_over_random(stopwatch)?);
     report.tables = PARTS.iter().map(|part| table(part, &measured)).collect();
-    let printed = claims::Rates::printed();
-    report.claims = judged(&claims::RULES, &[(Figures::Printed, &printed), (Figures::Here, &here)]);
+    report.claims = claims(Some(&here));
     report.notes.push(
         "the paper has one rate for both directions of a cipher, and does not say how many rounds its RC5 has: ours \
          beside it has the 16 that ESP prescribes (RFC 2451 section 2.5)"
             .to_owned(),
     );
     Ok(report)
+}
+
+/// What the paper says, judged by its figures and by this machine's, if there are any.
+pub(super) fn claims(here: Option<&claims::Rates>) -> Vec<Claim> {
+    let printed = claims::Rates::printed();
+    let sets = std::iter::once((Figures::Printed, &printed)).chain(here.map(|it| (Figures::Here, it)));
+    judged(&claims::RULES, &sets.collect::<Vec<_>>())
 }
 
 /// Some of the algorithms: what they are, and which.
@@ -68,7 +74,8 @@ const PARTS: [Part; 3] = [
 /// Table 1 itself, and what it would be for algorithms that it does not have.
 fn table(part: &Part, measured: &[Measured]) -> Table {
     let sizes = SIZES.map(|(name, ..)| name);
-    let mut table = Table::new(1, part.subject, Unit::MegabitsPerSecond, Comparison::Quotient, sizes);
+    let mut table =
+        Table::new(Exhibit::Table(1), part.subject, Unit::MegabitsPerSecond, Comparison::Quotient, sizes);
     let mut rows: Vec<&Measured> = measured.iter().filter(|it| (part.belongs)(it.subject)).collect();
     rows.sort_by_key(|it| it.subject.printed());
     for it in rows {

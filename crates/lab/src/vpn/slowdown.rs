@@ -2,37 +2,25 @@
 
 mod claims;
 mod fit;
-mod transaction;
 
 use std::ops::Range;
 use std::time::Duration;
 
-use strait_crypto::{Cipher, Integrity, Suite};
+use strait_model::{Packet, Security};
 
 use super::printed::{COMBINATIONS, NETWORKS, SIZES, TABLE1, TABLE2, TABLE2_SIZE};
 use super::subject::{PAPERS, Subject, text};
+use super::transaction::{self, Headers, LATER, PAYLOADS, Rates, TABLE2_PARTS, TODAY, TODAYS, network};
 use super::{PAPER, median};
 use crate::claim::{Claim, Figures, judged};
 use crate::error::Error;
 use crate::measure::Sample;
 use crate::rate;
-use crate::report::{Comparison, Report, Table, Unit, computed};
+use crate::report::{Comparison, Exhibit, Report, Table, Unit, computed};
 use crate::steps::{Effort, Step, Steps};
-use transaction::{Headers, Rates, TODAYS, speedup};
 
 /// How often and how long each figure is measured.
 const STOPWATCH: (usize, Duration) = (15, Duration::from_millis(40));
-/// Networks that came later: name and Mbit/s.
-const LATER: [(&str, f64); 2] = [("10 Gbit/s", 1e4), ("100 Gbit/s", 1e5)];
-/// What [`TODAYS`] combinations are made of.
-const TODAY: [Subject; 5] = [
-    Subject::Suite(Suite::Aes128Gcm),
-    Subject::Suite(Suite::Aes256Gcm),
-    Subject::Suite(Suite::ChaCha20Poly1305),
-    Subject::Cipher(Cipher::Aes128Cbc),
-    Subject::Integrity(Integrity::HmacSha256_128),
-];
-
 /// Speedups by network and combination, as in [`TABLE2`].
 type Grid = [[f64; 8]; 5];
 
@@ -59,23 +47,31 @@ pub fn slowdown(effort: Effort, tell: &mut dyn FnMut(Step<'_>)) -> Result<Report
     let (papers, today) = (measure(&PAPERS)?, measure(&TODAY)?);
     let old =
         from_this_machine("the paper's algorithms", COMBINATIONS, &papers, |rates, combination, network| {
-            speedup(&transaction::papers(combination, rates, Headers::PAPER), Headers::PAPER, network)
+            let security = transaction::papers(TABLE2_PARTS[combination], rates, Headers::PAPER);
+            speedup(&security, Headers::PAPER, network)
         });
     let new = from_this_machine("today's algorithms", TODAYS, &today, |rates, combination, network| {
         speedup(&transaction::todays(combination, rates), Headers::PAPER, network)
     });
-    report.claims = claims(&old);
+    report.claims = claims(Some(&old));
     report.notes.extend(fit::notes());
     let all = PAPERS.iter().chain(&TODAY).zip(papers.iter().chain(&today));
     report.tables = vec![from_the_paper(), old, new, rates(all)];
     Ok(report)
 }
 
+/// The transaction of Table 2 on a link of so many Mbit/s, bare over secured.
+fn speedup(security: &Security, headers: Headers, megabits: f64) -> f64 {
+    let packet = Packet { transport: headers.transport, payload: PAYLOADS[TABLE2_SIZE] };
+    security.speedup(packet, &network(megabits))
+}
+
 /// Every speedup from the rates of Table 1, with the figures that the paper prints.
 fn from_the_paper() -> Table {
     let subject = "computed from the rates of Table 1, beside the printed cells";
-    let mut table = Table::new(2, subject, Unit::Speedup, Comparison::Difference, COMBINATIONS);
-    let cells = grid(&transaction::printed(0.0), Headers::PAPER);
+    let mut table =
+        Table::new(Exhibit::Table(2), subject, Unit::Speedup, Comparison::Difference, COMBINATIONS);
+    let cells = grid(&transaction::printed(TABLE2_SIZE, 0.0), Headers::PAPER);
     for (((network, _), ours), printed) in NETWORKS.iter().zip(cells).zip(TABLE2) {
         table.row(*network, ours.into_iter().map(computed).zip(printed.map(Some)));
     }
@@ -90,7 +86,7 @@ fn from_this_machine<const N: usize>(
     speedup: impl Fn(&[Rates], usize, f64) -> f64,
 ) -> Table {
     let subject = format!("computed from this machine's rates, {what}");
-    let mut table = Table::new(2, subject, Unit::Speedup, Comparison::Quotient, names);
+    let mut table = Table::new(Exhibit::Table(2), subject, Unit::Speedup, Comparison::Quotient, names);
     for (row, (network, megabits)) in NETWORKS.iter().chain(&LATER).enumerate() {
         let cells = (0..N).map(|combination| {
             let sample = repeat_by_repeat(rates, |rates| speedup(rates, combination, *megabits));
@@ -122,7 +118,8 @@ fn rates<'a>(measured: impl Iterator<Item = (&'a Subject, &'a Both)>) -> Table {
     let size = SIZES[TABLE2_SIZE].0;
     let subject = format!("this machine's rates at {size}, which Table 2 above is computed from");
     let columns = ["sender", "receiver"];
-    let mut table = Table::new(1, subject, Unit::MegabitsPerSecond, Comparison::Quotient, columns);
+    let mut table =
+        Table::new(Exhibit::Table(1), subject, Unit::MegabitsPerSecond, Comparison::Quotient, columns);
     for (subject, both) in measured {
         let printed = subject.printed().map(|row| TABLE1[row].1[TABLE2_SIZE]);
         table.row(subject.name(), both.iter().map(|sample| (sample.clone(), printed)));
@@ -134,7 +131,7 @@ fn rates<'a>(measured: impl Iterator<Item = (&'a Subject, &'a Both)>) -> Table {
 fn grid(rates: &[Rates], headers: Headers) -> Grid {
     NETWORKS.map(|(_, megabits)| {
         core::array::from_fn(|column| {
-            speedup(&transaction::papers(column, rates, headers), headers, megabits)
+            speedup(&transaction::papers(TABLE2_PARTS[column], rates, headers), headers, megabits)
         })
     })
 }
@@ -145,24 +142,30 @@ fn cells(rows: Range<usize>) -> impl Iterator<Item = (usize, usize, String)> {
     rows.flat_map(move |row| (0..COMBINATIONS.len()).map(move |column| (row, column, name(row, column))))
 }
 
-/// What the paper says, judged by its cells, by the computed ones and by this machine's.
-fn claims(here: &Table) -> Vec<Claim> {
-    let rates = transaction::printed(0.0);
-    let mut ours = [[f64::NAN; 8]; 5];
-    for (slots, row) in ours.iter_mut().zip(&here.rows) {
-        for (slot, cell) in slots.iter_mut().zip(&row.cells) {
-            *slot = median(&cell.ours);
-        }
-    }
+/// What the paper says, judged by its cells, by the computed ones and by this machine's, if there are any.
+pub(super) fn claims(here: Option<&Table>) -> Vec<Claim> {
+    let rates = transaction::printed(TABLE2_SIZE, 0.0);
     let set = |cells: Grid| claims::Set { cells, others: None, left: None };
     let computed = claims::Set {
         cells: grid(&rates, Headers::PAPER),
         others: Some([Headers::UDP, Headers::OPTIONS].map(|headers| grid(&rates, headers))),
         left: Some(transaction::left_of_the_longest_packet(&rates)),
     };
-    let sets =
-        [(Figures::Printed, &set(TABLE2)), (Figures::Computed, &computed), (Figures::Here, &set(ours))];
-    judged(&claims::RULES, &sets)
+    let (printed, here) = (set(TABLE2), here.map(|table| set(medians(table))));
+    let here = here.iter().map(|it| (Figures::Here, it));
+    let sets = [(Figures::Printed, &printed), (Figures::Computed, &computed)];
+    judged(&claims::RULES, &sets.into_iter().chain(here).collect::<Vec<_>>())
+}
+
+/// The medians of a table's first cells.
+fn medians(table: &Table) -> Grid {
+    let mut medians = [[f64::NAN; 8]; 5];
+    for (slots, row) in medians.iter_mut().zip(&table.rows) {
+        for (slot, cell) in slots.iter_mut().zip(&row.cells) {
+            *slot = median(&cell.ours);
+        }
+    }
+    medians
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use super::*;
 use strait_lab::measure::{Load, Machine};
-use strait_lab::{Figures, Judgement, Row};
+use strait_lab::{Exhibit, Figures, Judgement, Measured, Row};
 
 fn cell(values: &[f64], paper: Option<f64>, compared: Option<f64>) -> Cell {
     Cell { ours: values.iter().copied().collect(), paper, compared }
@@ -19,7 +19,7 @@ fn table(
     } else {
         (0..columns).map(|column| format!("c{column}")).collect()
     };
-    Table { number, subject: subject.to_owned(), unit, comparison, columns, rows }
+    Table { exhibit: Exhibit::Table(number), subject: subject.to_owned(), unit, comparison, columns, rows }
 }
 
 fn row(name: &str, cells: Vec<Cell>) -> Row {
@@ -39,9 +39,11 @@ pub(in crate::lab) fn report() -> Report {
     let alone = vec![row("r", vec![cell(&[12.34], None, None)])];
     Report {
         paper: "A paper",
-        machine: Machine { processor: "P".to_owned(), cores: 2, kernel: "6".to_owned(), governor: None },
-        before: Load { average: 0.5, busy: 0.124 },
-        method: "median of 3".to_owned(),
+        measured: Some(Measured {
+            machine: Machine { processor: "P".to_owned(), cores: 2, kernel: "6".to_owned(), governor: None },
+            before: Load { average: 0.5, busy: 0.124 },
+            method: "median of 3".to_owned(),
+        }),
         tables: vec![
             table(1, "beside", Unit::MegabitsPerSecond, Comparison::Quotient, 2, beside),
             table(2, "stacked", Unit::Speedup, Comparison::Difference, 5, stacked),

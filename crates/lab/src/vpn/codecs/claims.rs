@@ -4,7 +4,7 @@ use crate::claim::{Finding, Rule, greatest, least};
 use crate::vpn::printed::{Codec, FILES, SIZES};
 
 /// Both codecs' figures, and Table 1 beside which some are set.
-pub(super) struct Pair {
+pub(in crate::vpn) struct Pair {
     pub(super) deflate: Codec,
     pub(super) lzs: Codec,
     pub(super) crypto: Option<[(&'static str, [f64; 3]); 4]>,

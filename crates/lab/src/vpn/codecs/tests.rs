@@ -13,7 +13,7 @@ fn cells(table: &Table) -> impl Iterator<Item = &Cell> {
 
 #[test]
 fn each_claim_on_the_papers_own_figures() {
-    let claims = claims(&Corpus::generated(), &[]);
+    let claims = claims(None);
     let said = |claim: &Claim| (claim.judgements[0].holds, claim.judgements[0].because.clone());
     let expected = [
         (false, "at least 4.8 times (gif, 63 KiB)"),
@@ -44,8 +44,8 @@ fn the_methods_are_the_papers_two_and_some_of_each_other_codec() {
 #[test]
 fn tables_beside_the_paper_first_then_the_others_side_by_side() {
     let report = quick(&Corpus::generated(), &["deflate-6", "lzs", "lz4", "zstd-1"]);
-    let numbers: Vec<u8> = report.tables.iter().map(|table| table.number).collect();
-    assert_eq!(numbers, [4, 5, 5, 4, 6, 6, 4, 4, 4, 5, 5, 5, 5, 5, 5]);
+    let exhibits: Vec<Exhibit> = report.tables.iter().map(|table| table.exhibit).collect();
+    assert_eq!(exhibits, [4, 5, 5, 4, 6, 6, 4, 4, 4, 5, 5, 5, 5, 5, 5].map(Exhibit::Table));
     assert_eq!(report.tables[0].columns, ["1 KiB", "4 KiB", "63 KiB"]);
     assert_eq!(report.tables[6].columns, ["lz4", "zstd-1"]);
     assert!(report.tables[..6].iter().all(Table::is_in_paper));

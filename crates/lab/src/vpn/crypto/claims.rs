@@ -4,7 +4,7 @@ use crate::claim::{Finding, Rule, greatest, least};
 use crate::vpn::printed::{SIZES, TABLE1};
 
 /// Mbit/s, a row an algorithm as in [`TABLE1`].
-pub(super) struct Rates {
+pub(in crate::vpn) struct Rates {
     /// By length; ciphers encrypt.
     pub(super) forth: [[f64; 3]; 4],
     /// Ciphers decrypt. The paper has one rate for both.

@@ -1,9 +1,9 @@
 //! How well the computed cells meet the printed ones, and what the printed ones tell of what the paper leaves open.
 
-use super::transaction::{Headers, printed};
-use super::{Grid, cells, grid};
+use super::{Grid, TABLE2_SIZE, cells, grid};
 use crate::claim::greatest;
 use crate::vpn::printed::{COMBINATIONS, NETWORKS, TABLE1_ROUNDING, TABLE2, TABLE2_ROUNDING};
+use crate::vpn::transaction::{Headers, printed};
 
 /// The cells that do not round to what is printed.
 pub(super) fn missed(grid: &Grid) -> Vec<String> {
@@ -23,7 +23,8 @@ pub(super) fn worst(grid: &Grid) -> (String, f64) {
 /// The cells that no rates meet which round to those of Table 1.
 pub(super) fn unexplained() -> Vec<String> {
     // A speedup rises with each rate, so all rates at their lowest and at their highest give its range.
-    let [low, high] = [-1.0, 1.0].map(|sign| grid(&printed(sign * TABLE1_ROUNDING), Headers::PAPER));
+    let [low, high] =
+        [-1.0, 1.0].map(|sign| grid(&printed(TABLE2_SIZE, sign * TABLE1_ROUNDING), Headers::PAPER));
     let misses = |row: usize, column: usize| {
         let cell: f64 = TABLE2[row][column];
         low[row][column] > cell + TABLE2_ROUNDING || high[row][column] < cell - TABLE2_ROUNDING
@@ -34,7 +35,7 @@ pub(super) fn unexplained() -> Vec<String> {
 /// What comes of it, in words.
 pub(super) fn notes() -> Vec<String> {
     let all = NETWORKS.len() * COMBINATIONS.len();
-    let of = |headers: Headers| grid(&printed(0.0), headers);
+    let of = |headers: Headers| grid(&printed(TABLE2_SIZE, 0.0), headers);
     let (whole, truncated) = (missed(&of(Headers::PAPER)), missed(&of(Headers::TRUNCATED)));
     let (at, most) = worst(&of(Headers::PAPER));
     vec![

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn every_cell_is_within_a_hundredth_of_the_printed_one() {
-    let cells = grid(&transaction::printed(0.0), Headers::PAPER);
+    let cells = grid(&transaction::printed(TABLE2_SIZE, 0.0), Headers::PAPER);
     for (row, printed) in cells.iter().zip(TABLE2) {
         for (computed, printed) in row.iter().zip(printed) {
             assert!((computed - printed).abs() < 0.01, "{computed} {printed}");
@@ -12,7 +12,7 @@ fn every_cell_is_within_a_hundredth_of_the_printed_one() {
 
 #[test]
 fn the_icvs_that_the_figures_imply() {
-    let of = |headers| grid(&transaction::printed(0.0), headers);
+    let of = |headers| grid(&transaction::printed(TABLE2_SIZE, 0.0), headers);
     let (whole, truncated) = (of(Headers::PAPER), of(Headers::TRUNCATED));
     assert_eq!(
         fit::missed(&whole),
@@ -27,8 +27,8 @@ fn the_icvs_that_the_figures_imply() {
 
 #[test]
 fn each_claim_on_the_papers_own_figures() {
-    let table = Table::new(2, "", Unit::Speedup, Comparison::Quotient, COMBINATIONS);
-    let claims = claims(&table);
+    let table = Table::new(Exhibit::Table(2), "", Unit::Speedup, Comparison::Quotient, COMBINATIONS);
+    let claims = claims(Some(&table));
     let judged = |figures: Figures| {
         let verdict = |claim: &Claim| {
             let judgement = claim.judgements.iter().find(|it| it.figures == figures);

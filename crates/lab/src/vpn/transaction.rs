@@ -1,8 +1,16 @@
-//! The transaction of Table 2: one packet of 4 KiB, and what is done to it.
+//! A transaction: one packet, and what is done to it.
 
+use strait_crypto::{Cipher, Integrity, Suite};
 use strait_model::{Ah, Bytes, Esp, Hash, Network, Packet, Rate, Security};
 
-use crate::vpn::printed::{EFFICIENCY, SIZES, TABLE1, TABLE2_SIZE};
+use super::printed::{EFFICIENCY, SIZES, TABLE1};
+use super::subject::Subject;
+
+/// Networks that came later than the paper's: name and Mbit/s.
+pub(super) const LATER: [(&str, f64); 2] = [("10 Gbit/s", 1e4), ("100 Gbit/s", 1e5)];
+/// Payloads, as [`SIZES`] has them.
+pub(super) const PAYLOADS: [Bytes; 3] =
+    [Bytes(SIZES[0].1 as u64), Bytes(SIZES[1].1 as u64), Bytes(SIZES[2].1 as u64)];
 
 /// An algorithm's rates at the sender and at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,10 +30,10 @@ impl Rates {
     }
 }
 
-/// Table 1's rates, changed by so many Mbit/s.
-pub(super) fn printed(change: f64) -> [Rates; 4] {
+/// Table 1's rates for one of [`SIZES`], changed by so many Mbit/s.
+pub(super) fn printed(size: usize, change: f64) -> [Rates; 4] {
     TABLE1.map(|(name, rates)| {
-        let rate = rates[TABLE2_SIZE] + change;
+        let rate = rates[size] + change;
         Rates::megabits(rate, rate).unwrap_or_else(|| unreachable!("{name}'s rate is one"))
     })
 }
@@ -51,31 +59,43 @@ impl Headers {
     pub(super) const OPTIONS: Headers = Headers { transport: Bytes(60), ..Headers::PAPER };
 }
 
-/// Payload of the packet (section 4.2).
-const PAYLOAD: Bytes = Bytes(SIZES[TABLE2_SIZE].1 as u64);
 /// Bytes of IV and of block of the paper's ciphers: 64 bits (section 3.3).
 const BLOCK: Bytes = Bytes(8);
-/// Places of the paper's algorithms among rates, as in [`TABLE1`].
-const MD5: usize = 0;
-const SHA1: usize = 1;
-const RC5: usize = 2;
-const TRIPLE_DES: usize = 3;
+/// Which cipher in ESP and which hash in AH, by their places in [`TABLE1`].
+pub(super) type Parts = (Option<usize>, Option<usize>);
 
-/// The columns of Table 2: which cipher in ESP and which hash in AH, if any.
-const PARTS: [(Option<usize>, Option<usize>); 8] = [
-    (None, Some(MD5)),
-    (None, Some(SHA1)),
-    (Some(RC5), None),
-    (Some(RC5), Some(MD5)),
-    (Some(RC5), Some(SHA1)),
-    (Some(TRIPLE_DES), None),
-    (Some(TRIPLE_DES), Some(MD5)),
-    (Some(TRIPLE_DES), Some(SHA1)),
+const MD5: Option<usize> = Some(0);
+const SHA1: Option<usize> = Some(1);
+const RC5: Option<usize> = Some(2);
+const TRIPLE_DES: Option<usize> = Some(3);
+
+/// The columns of Table 2.
+pub(super) const TABLE2_PARTS: [Parts; 8] = [
+    (None, MD5),
+    (None, SHA1),
+    (RC5, None),
+    (RC5, MD5),
+    (RC5, SHA1),
+    (TRIPLE_DES, None),
+    (TRIPLE_DES, MD5),
+    (TRIPLE_DES, SHA1),
 ];
 
-/// A column of Table 2: encryption in ESP alone, authentication in AH (section 3.5).
-pub(super) fn papers(column: usize, rates: &[Rates], headers: Headers) -> Security {
-    let (cipher, hash) = PARTS[column];
+/// The columns of Table 7, first by encryption, then by authentication.
+pub(super) const TABLE7_PARTS: [Parts; 9] = [
+    (TRIPLE_DES, MD5),
+    (TRIPLE_DES, SHA1),
+    (TRIPLE_DES, None),
+    (RC5, MD5),
+    (RC5, SHA1),
+    (RC5, None),
+    (None, MD5),
+    (None, SHA1),
+    (None, None),
+];
+
+/// Encryption in ESP alone, authentication in AH (section 3.5).
+pub(super) fn papers((cipher, hash): Parts, rates: &[Rates], headers: Headers) -> Security {
     let esp = |cipher: usize| Esp {
         iv: BLOCK,
         block: BLOCK,
@@ -88,6 +108,14 @@ pub(super) fn papers(column: usize, rates: &[Rates], headers: Headers) -> Securi
     Security { esp: cipher.map(esp), ah: hash.map(ah) }
 }
 
+/// What [`TODAYS`] combinations are made of.
+pub(super) const TODAY: [Subject; 5] = [
+    Subject::Suite(Suite::Aes128Gcm),
+    Subject::Suite(Suite::Aes256Gcm),
+    Subject::Suite(Suite::ChaCha20Poly1305),
+    Subject::Cipher(Cipher::Aes128Cbc),
+    Subject::Integrity(Integrity::HmacSha256_128),
+];
 /// Combinations of today, all in ESP.
 pub(super) const TODAYS: [&str; 4] =
     ["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305", "aes-128-cbc hmac-sha-256-128"];
@@ -110,11 +138,10 @@ pub(super) fn todays(column: usize, rates: &[Rates]) -> Security {
     Security { esp: Some(if is_suite { suite } else { cbc }), ah: None }
 }
 
-/// The transaction on a link of so many Mbit/s, bare over secured.
-pub(super) fn speedup(security: &Security, headers: Headers, megabits: f64) -> f64 {
+/// A link of so many Mbit/s, as section 4.1 has links.
+pub(super) fn network(megabits: f64) -> Network {
     let network = Rate::megabits(megabits).and_then(|rate| Network::new(rate, EFFICIENCY, Network::MTU));
-    let network = network.unwrap_or_else(|| unreachable!("{megabits} Mbit/s is a rate"));
-    security.speedup(Packet { transport: headers.transport, payload: PAYLOAD }, &network)
+    network.unwrap_or_else(|| unreachable!("{megabits} Mbit/s is a rate"))
 }
 
 /// What 63 KiB leave of the longest packet with every header that the paper names, and what 64 KiB would: bytes.
@@ -126,7 +153,7 @@ pub(super) fn left_of_the_longest_packet(rates: &[Rates]) -> [i64; 2] {
     [63, 64].map(|kibibytes| {
         let packet =
             Packet { transport: Packet::TCP_HEADER + IPCOMP_HEADER, payload: Bytes(kibibytes << 10) };
-        let body = papers(PARTS.len() - 1, rates, Headers::PAPER).body(packet);
+        let body = papers((TRIPLE_DES, SHA1), rates, Headers::PAPER).body(packet);
         LONGEST - i64::try_from(body.0).unwrap_or(i64::MAX)
     })
 }

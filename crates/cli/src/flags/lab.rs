@@ -1,0 +1,72 @@
+//! Flags of `lab` and of its tables.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+use strait_compress::Method;
+
+/// Flags of `lab`.
+#[derive(Debug, Args)]
+pub(crate) struct Lab {
+    /// Which tables.
+    #[command(subcommand)]
+    pub(crate) tables: LabTables,
+}
+
+/// Tables of McGregor and Lee, Performance Impact of Data Compression on Virtual Private Network Transactions.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabTables {
+    /// How fast ciphers and hashes are (Table 1 of McGregor and Lee)
+    Crypto(LabOutput),
+    /// What encryption and authentication cost a transaction, from 56 kbit/s to 100 Gbit/s (Table 2)
+    Slowdown(LabOutput),
+    /// How far codecs shrink the blocks of files, and how fast (Tables 4, 5 and 6)
+    Codecs(LabCodecs),
+    /// Where compression pays: every combination of algorithms, payload, data and link (Table 7, Figures 6 to 9)
+    Vpn(LabVpn),
+}
+
+/// What is printed of a lab report, and how much is measured for it.
+#[derive(Debug, Args)]
+pub(crate) struct LabOutput {
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print figures as comma-separated values, a cell a line, instead of tables
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
+    /// Measure for a few seconds only: to see that all is well, not for figures
+    #[arg(long)]
+    pub(crate) quick: bool,
+}
+
+/// Flags of `lab codecs`.
+#[derive(Debug, Args)]
+pub(crate) struct LabCodecs {
+    /// The files to draw blocks from, such as the Calgary corpus [default: generated files]
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) corpus: Option<PathBuf>,
+    /// Measure these methods, such as deflate-6, lzs or zstd-3 [default: the paper's two and some of each other codec]
+    #[arg(long = "codec", value_name = "METHOD", num_args = 1..)]
+    pub(crate) codecs: Vec<Method>,
+    /// What is printed, and how much is measured.
+    #[command(flatten)]
+    pub(crate) output: LabOutput,
+}
+
+/// Flags of `lab vpn`.
+#[derive(Debug, Args)]
+pub(crate) struct LabVpn {
+    /// Compute from what this machine measures, with today's algorithms and links too, instead of from the paper's figures
+    #[arg(long)]
+    pub(crate) here: bool,
+    /// The files to draw blocks from, such as the Calgary corpus [default: generated files]
+    #[arg(long, value_name = "FOLDER", requires = "here", value_hint = ValueHint::DirPath)]
+    pub(crate) corpus: Option<PathBuf>,
+    /// Also draw Figures 6 to 9, and where each codec breaks even, into this folder as SVG and PNG
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) figures: Option<PathBuf>,
+    /// What is printed (all combinations with --json and --csv), and how much is measured.
+    #[command(flatten)]
+    pub(crate) output: LabOutput,
+}
