@@ -13,7 +13,8 @@ const LOOK_MEMORY: f64 = 16_384.0;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest: what changes is followed within a second. One trial of 64 KiB in it takes less than a thousandth of a core.
 const LONGEST_PAUSE: Duration = Duration::from_millis(800);
-/// Units between two trials of what is not in use: with [`super::live`]'s bound on what may be tried, one percent.
+/// Units between two trials of what is not in use, once a class is known: with [`super::live`]'s bound on what may be
+/// tried, that costs one percent. Of a new class more is tried, so that most of it profits.
 const UNITS_APART: u32 = 16;
 /// Over which time bytes are counted.
 const SECOND: Duration = Duration::from_secs(1);
@@ -56,8 +57,9 @@ pub(super) struct Memory {
     pub(super) to: u32,
     /// Since when its data looks as it does.
     pub(super) looks_since: Time,
-    /// Units since the last trial.
+    /// Units since the last trial, and how many there must be before another takes the place of what pays.
     units: u32,
+    apart: u32,
     /// When a codec that is not in use may be tried again, and the pause after that.
     next_trial: Time,
     pause: Duration,
@@ -77,6 +79,7 @@ impl Memory {
             to,
             looks_since: now,
             units: 0,
+            apart: 1,
             next_trial: now,
             pause: FIRST_PAUSE,
             counting: (now, 0),
@@ -137,7 +140,7 @@ impl Memory {
 
     /// Whether something not in use may be tried: in place of what pays, so seldom that it hardly shows.
     pub(super) fn trial_is_due(&self, in_place: bool, now: Time) -> bool {
-        now >= self.next_trial && (!in_place || self.units > UNITS_APART)
+        now >= self.next_trial && (!in_place || self.units > self.apart)
     }
 
     /// It is tried; the next time comes after a longer pause.
@@ -145,6 +148,7 @@ impl Memory {
         self.next_trial = now + self.pause;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         self.units = 0;
+        self.apart = (self.apart * 2).min(UNITS_APART);
     }
 
     /// Nothing is compressed from now on: the first trial comes after the first pause.
@@ -157,6 +161,7 @@ impl Memory {
     pub(super) fn look_again(&mut self, now: Time) {
         self.next_trial = now;
         self.pause = FIRST_PAUSE;
+        self.apart = 1;
         self.decide_anew();
     }
 
