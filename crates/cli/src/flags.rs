@@ -1,5 +1,6 @@
 //! Every command and flag of `strait`, with its words.
 
+mod advise;
 mod lab;
 
 use std::path::PathBuf;
@@ -7,6 +8,8 @@ use std::path::PathBuf;
 use crate::demo::DemoLink;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+
+pub(crate) use advise::Advise;
 pub(crate) use lab::{Lab, LabOutput, LabTables, LabVpn};
 
 /// Printed under the help of `strait` itself.
@@ -29,6 +32,7 @@ Quick start:
   strait up site-a.toml            start the tunnel
   strait show                      what it does
   strait why                       what it compresses, and why
+  strait advise x.pcap --link 2Mbit   what it would save on captured traffic
   strait lab slowdown              what encryption costs on links of any rate, by a paper and here";
 
 /// Join two sites over a thin link: bundle, compress when it pays, seal as ESP.
@@ -63,6 +67,8 @@ pub(crate) enum Command {
     Reload(Which),
     /// Watch two hosts exchange files over a thin link, without and with a tunnel
     Demo(Demo),
+    /// Say what bundles and compression would save on captured traffic, by service, and up to which link
+    Advise(Advise),
     /// Make a paper's tables again: its figures beside this machine's, and whether what it says holds
     Lab(Lab),
     /// Print a script that completes commands and flags in a shell
@@ -225,6 +231,8 @@ mod tests {
             "strait reload a.toml",
             "strait demo --link 512kbit --files a b --json --keep-logs",
             "strait demo --save-sample /tmp/x",
+            "strait advise a.pcap b.pcapng --link 2Mbit --rtt 600ms --price 5 --from 10.0.0.0/8 --json",
+            "strait advise file --link 512kbit --mtu 1280 --html report.html",
             "strait lab crypto --quick",
             "strait lab slowdown --json",
             "strait lab codecs --corpus calgary --codec lzs zstd-3 --csv",
@@ -245,6 +253,13 @@ mod tests {
             ("strait demo --link fast", "is not a link rate"),
             ("strait up a --foreground --log-file b", "cannot be used with"),
             ("strait demo --files", "a value is required"),
+            ("strait advise a.pcap", "--link"),
+            ("strait advise --link 2Mbit", "required"),
+            ("strait advise a.pcap --link 0", "is not a link rate"),
+            ("strait advise a.pcap --link -1Mbit", "unexpected argument"),
+            ("strait advise a.pcap --link 2Mbit --mtu 500", "500 is not in 576..=9000"),
+            ("strait advise a.pcap --link 2Mbit --price=-1", "is no price"),
+            ("strait advise a.pcap --link 2Mbit --rtt 5", "is no time"),
             ("strait lab", "Usage: strait lab <COMMAND>"),
             ("strait lab codecs --codec gzip", "unknown compression `gzip`"),
             ("strait lab crypto --csv --json", "cannot be used with"),

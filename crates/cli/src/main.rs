@@ -1,6 +1,7 @@
 //! `strait`, the one binary: flags and words in one place, work in the crates below.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod advise;
 mod configuration;
 mod demo;
 mod failure;
@@ -40,6 +41,7 @@ fn run(command: &Command) -> Outcome {
         Command::Why(flags) => why::run(flags),
         Command::Reload(flags) => running::reload(flags),
         Command::Demo(flags) => demo::run(flags),
+        Command::Advise(flags) => advise::run(flags),
         Command::Lab(flags) => lab::run(flags),
         Command::Completions(flags) => generate::completions(flags),
         Command::Man(flags) => generate::man(flags),

@@ -47,6 +47,11 @@ impl Table {
         self.rows.len() < 2
     }
 
+    /// The head and every row, each cell with the side that it stands on.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = impl Iterator<Item = (&str, Side)>> {
+        self.rows.iter().map(|row| row.iter().map(String::as_str).zip(self.sides.iter().copied()))
+    }
+
     /// The table as text: two spaces between columns, every line indented by `indent`.
     pub(crate) fn render(&self, indent: usize) -> String {
         let widths: Vec<usize> = (0..self.sides.len()).map(|column| self.width(column)).collect();

@@ -1,7 +1,7 @@
 //! Text traces of the Internet Traffic Archive: a line a packet, times and sizes but no payload.
 //!
 //! ```text
-//! 2 columns   seconds, bytes                                                      BC-pAug89 and its like (Bellcore)
+//! 2 columns   seconds, bytes of an Ethernet frame                                 BC-pAug89 and its like (Bellcore)
 //! 6 columns   seconds, source, destination, two ports, bytes of data              lbl-pkt-*.tcp, dec-pkt-*.tcp, dec-pkt-*.udp
 //! ```
 //!
@@ -21,6 +21,9 @@ use crate::LinkType;
 
 /// Longer lines are none of a trace.
 pub(super) const LINE_MAX: usize = 128;
+/// Header and check sequence of Ethernet. The trace's own words leave them out of its sizes; those range from 64 to 1,518
+/// though, which are the shortest and the longest frame with them (IEEE 802.3).
+const ETHERNET: u16 = 14 + 4;
 /// "Use for experimentation and testing" (RFC 3692 section 2.1).
 const EXPERIMENT: Protocol = Protocol(253);
 /// A TCP header without options: its length and that it acknowledges.
@@ -142,7 +145,8 @@ impl Trace {
     fn packet(&mut self, line: &Line) -> Frame<'_> {
         let (protocol, headers, behind) = match self.columns {
             Columns::Sizes => {
-                (EXPERIMENT, V4_HEADER_LEN, usize::from(line.bytes).saturating_sub(V4_HEADER_LEN))
+                let packet = usize::from(line.bytes.saturating_sub(ETHERNET));
+                (EXPERIMENT, V4_HEADER_LEN, packet.saturating_sub(V4_HEADER_LEN))
             }
             Columns::Ports => {
                 let behind = tcp::MIN_HEADER_LEN + usize::from(line.bytes);

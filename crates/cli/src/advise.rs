@@ -1,0 +1,143 @@
+//! `advise`: what a tunnel would make of captured traffic.
+
+mod amounts;
+mod charts;
+mod classes;
+mod content;
+mod html;
+mod progress;
+mod text;
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::Instant;
+
+use strait_advise::report::{Conditions, Input};
+use strait_advise::{Kind, Link, Machine, Reader, Replay, Report};
+use strait_compress::{Codecs, Ends, Handling, There};
+use strait_crypto::Ranking;
+
+use crate::failure::{Failure, Outcome, colours};
+use crate::flags;
+use crate::generate::print;
+use progress::Progress;
+
+/// Reads the files one after another and prints what came of it, also when one of them is damaged.
+pub(crate) fn run(flags: &flags::Advise) -> Outcome {
+    let sources = opened(&flags.files)?;
+    let machine = measured();
+    let link = Link { rate: flags.link, mtu: usize::from(flags.mtu), near: flags.from };
+    let mut replay = Replay::new(link, &machine);
+    let mut progress = Progress::new(sources.iter().map(|source| source.len).sum());
+    let inputs: Vec<Input> = sources
+        .into_iter()
+        .zip(0..)
+        .map(|(source, number)| read(source, number, &mut replay, &mut progress))
+        .collect();
+    replay.finish();
+    progress.finish();
+    let conditions = Conditions { price: flags.price, round_trip: flags.rtt };
+    let report = Report::new(&replay, &machine, &conditions, inputs);
+    give(flags, &report)?;
+    whole(&report)
+}
+
+/// A file that is about to be read.
+struct Source {
+    name: String,
+    file: File,
+    len: u64,
+}
+
+/// All files, or why one of them cannot be read: before anything is.
+fn opened(files: &[impl AsRef<Path>]) -> Result<Vec<Source>, Failure> {
+    let open = |path: &Path| -> Result<Source, Failure> {
+        let doing = || Failure::doing(format!("read {}", path.display()));
+        let file = File::open(path).map_err(doing())?;
+        let metadata = fs::metadata(path).map_err(doing())?;
+        if metadata.is_dir() {
+            return Err(
+                Failure::new(format!("{} is a folder", path.display())).remedy("name the files in it")
+            );
+        }
+        Ok(Source { name: path.display().to_string(), file, len: metadata.len() })
+    };
+    files.iter().map(|path| open(path.as_ref())).collect()
+}
+
+/// Replays one file as far as it can be read.
+fn read(source: Source, number: u32, replay: &mut Replay, progress: &mut Progress) -> Input {
+    let Source { name, file, len } = source;
+    let mut input = Input { name, kind: None, frames: 0, stopped: None };
+    progress.begin(&input.name);
+    match Reader::open(file) {
+        Ok(reader) => frames(reader, number, replay, progress, &mut input),
+        Err(error) => input.stopped = Some(error.to_string()),
+    }
+    progress.end(len);
+    input
+}
+
+fn frames(
+    mut reader: Reader<File>,
+    number: u32,
+    replay: &mut Replay,
+    progress: &mut Progress,
+    input: &mut Input,
+) {
+    let kind = reader.kind();
+    input.kind = Some(kind);
+    replay.begin((kind == Kind::File).then_some(number));
+    input.stopped = loop {
+        match reader.frame() {
+            Ok(Some(frame)) => match replay.frame(&frame) {
+                Ok(()) => input.frames += 1,
+                Err(unknown) => break Some(unknown.to_string()),
+            },
+            Ok(None) => break None,
+            Err(error) => break Some(error.to_string()),
+        }
+        // Seldom enough not to count, and often enough to be seen moving.
+        if input.frames.is_multiple_of(256) {
+            progress.at(reader.position());
+        }
+    };
+}
+
+/// What this machine computes how fast; the other end is taken to be alike.
+fn measured() -> Machine {
+    let start = Instant::now();
+    let mut nanos = || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let ranking = strait_crypto::calibrate(&mut nanos);
+    let codecs = strait_compress::calibrate(&mut Codecs::new(), &mut nanos);
+    let [fastest, ..] = ranking.order();
+    let here = Handling::MEASURED.with_crypto(ranking.cost(fastest), Ranking::PACKET_LEN);
+    Machine { codecs, ends: Ends { here, there: There { handling: here, ..There::ALIKE } } }
+}
+
+/// Prints the report and writes it, as was asked for.
+fn give(flags: &flags::Advise, report: &Report) -> Outcome {
+    if let Some(path) = &flags.html {
+        let written = fs::write(path, html::render(report));
+        written.map_err(Failure::doing(format!("write {}", path.display())))?;
+    }
+    if flags.json {
+        let json = serde_json::to_string_pretty(report);
+        let json = json.map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
+        return print((json + "\n").as_bytes());
+    }
+    print(text::render(report, colours(&std::io::stdout())).as_bytes())
+}
+
+/// Says which files could not be read to their end.
+fn whole(report: &Report) -> Outcome {
+    let stopped = report
+        .inputs
+        .iter()
+        .filter_map(|input| input.stopped.as_ref().map(|why| format!("{} {why}", input.name)));
+    let stopped: Vec<String> = stopped.collect();
+    if stopped.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(stopped.join("\n  ")).remedy("the report is of what could be read"))
+}

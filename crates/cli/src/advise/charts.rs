@@ -1,0 +1,78 @@
+//! A report's figures as charts.
+
+use strait_advise::report::{Class, Tried, UpTo};
+use strait_advise::{Report, Way};
+use strait_chart::{Axis, Bars, Chart, Cluster, Plot};
+
+use super::amounts::rate;
+use super::content::{can_say, wire};
+
+/// Classes side by side in a chart.
+const SIDE_BY_SIDE: usize = 8;
+
+/// The charts that there are figures for.
+pub(super) fn charts(report: &Report, compared: &[&Class]) -> Vec<Chart> {
+    let link = rate(report.link.bits_per_second as f64);
+    let mut charts = vec![on_the_wire(report, &link)];
+    if !compared.is_empty() {
+        charts.extend([ratios(compared), limits(report, compared, &link)]);
+    }
+    charts
+}
+
+/// Bytes on the wire by service and way.
+fn on_the_wire(report: &Report, link: &str) -> Chart {
+    let cluster = |class: &Class| {
+        let value = |way: &Way| if can_say(class, *way) { wire(class, *way) as f64 } else { f64::NAN };
+        let values = std::iter::once(class.bytes as f64).chain(Way::ALL.iter().map(value)).collect();
+        Cluster { name: class.name.clone(), section: String::new(), values }
+    };
+    let series = ["without a tunnel", "plain tunnel", "with bundles", "with compression", "with both"];
+    Chart {
+        title: "Bytes on the wire, by service".into(),
+        source: format!("replayed over {link}"),
+        y: Axis::linear("bytes").prefixed(),
+        plot: Plot::Bars(Bars {
+            series: series.map(str::to_owned).to_vec(),
+            clusters: report.services.classes.iter().take(SIDE_BY_SIDE).map(cluster).collect(),
+        }),
+    }
+}
+
+/// Ratio by codec, packet by packet and together.
+fn ratios(compared: &[&Class]) -> Chart {
+    let mut clusters = by_method(compared, "alone", |tried| tried.alone);
+    clusters.extend(by_method(compared, "together", |tried| tried.together));
+    Chart {
+        title: "What codecs make of it".into(),
+        source: "on a sample; packets alone, and those together that waited together".into(),
+        y: Axis::linear("bytes before over bytes after").at(1.0),
+        plot: Plot::Bars(Bars { series: names(compared), clusters }),
+    }
+}
+
+/// The fastest link that each codec pays on.
+fn limits(report: &Report, compared: &[&Class], link: &str) -> Chart {
+    let value = |tried: &Tried| if let UpTo::Rate(bits) = tried.pays_up_to { bits } else { f64::NAN };
+    Chart {
+        title: format!("Links that compression pays on; the line is this one, {link}"),
+        source: "McGregor and Lee's inequality, with the rates of this machine at both ends".into(),
+        y: Axis::logarithmic("fastest link in bit/s").prefixed().at(report.link.bits_per_second as f64),
+        plot: Plot::Bars(Bars { series: names(compared), clusters: by_method(compared, "", value) }),
+    }
+}
+
+/// A cluster a method, with a bar a class.
+fn by_method(compared: &[&Class], section: &str, value: impl Fn(&Tried) -> f64) -> Vec<Cluster> {
+    let methods = compared.first().map_or(&[][..], |class| &class.codecs);
+    let cluster = |(at, tried): (usize, &Tried)| Cluster {
+        name: tried.method.to_string(),
+        section: section.to_owned(),
+        values: compared.iter().map(|class| class.codecs.get(at).map_or(f64::NAN, &value)).collect(),
+    };
+    methods.iter().enumerate().map(cluster).collect()
+}
+
+fn names(compared: &[&Class]) -> Vec<String> {
+    compared.iter().map(|class| class.name.clone()).collect()
+}

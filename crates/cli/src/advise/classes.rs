@@ -1,0 +1,122 @@
+//! Classes of traffic in columns, and what codecs make of them.
+
+use strait_advise::report::{Class, Group, Sent, Share, Tried, UpTo, Verdict};
+use strait_advise::{Report, Way};
+use strait_compress::Codec;
+
+use super::amounts::{dash, money, percent, time, up_to};
+use super::content::{can_say, wire};
+use crate::table::{Side, Table};
+use crate::units;
+
+/// Classes of one kind that are shown; the JSON document has all.
+pub(super) const SHOWN: usize = 10;
+/// Services whose codecs are shown.
+const COMPARED: usize = 5;
+/// What the figures of codecs are.
+pub(super) const SAMPLING: [&str; 2] = [
+    "Alone: each packet by itself; together: what waited and left as one block; up to which link that pays on this machine.",
+    "Tried on a sample: of each service and pair the first 64 KiB, then one byte in 16, at most 4 MiB; where the chooser does \
+     not compress, 16 KiB and one in 1,024.",
+];
+
+/// The kinds of class, with what they are called.
+pub(super) fn kinds(report: &Report) -> [(&'static str, &Group); 3] {
+    [("protocol", &report.protocols), ("service", &report.services), ("pair of hosts", &report.pairs)]
+}
+
+/// Which columns there are besides those that are always there.
+#[derive(Clone, Copy)]
+struct Columns {
+    money: bool,
+    waits: bool,
+}
+
+/// The largest classes of one kind.
+pub(super) fn classes(head: &str, group: &Group, report: &Report) -> Table {
+    let columns = Columns {
+        money: report.link.price_per_gigabyte.is_some(),
+        waits: group.classes.iter().any(|class| class.waits.is_some_and(|waits| waits.seconds.is_some())),
+    };
+    let names = [head, "packets", "bytes", "plain", "bundles", "compression", "both", "saved", "time saved"];
+    let names = names.into_iter().chain(columns.money.then_some("money saved"));
+    let names = names.chain(columns.waits.then_some("waits")).chain(["pays up to", "compressed with"]);
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    let last = names.len() - 1;
+    let mut table = Table::with_head(names).side(last, Side::Left);
+    for class in group.classes.iter().take(SHOWN) {
+        table.row(row(class, columns));
+    }
+    table
+}
+
+/// What is not in the table.
+pub(super) fn rest(group: &Group) -> Option<String> {
+    let more = group.classes.len().saturating_sub(SHOWN);
+    let more = (more > 0).then(|| format!("and {more} more, which --json names"));
+    let others = group.others.as_ref().map(|others| {
+        let bytes = units::bytes(others.together.bytes);
+        format!("and {bytes} of {} smaller ones, too many to tell apart", others.count)
+    });
+    let parts: Vec<String> = more.into_iter().chain(others).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn row(class: &Class, columns: Columns) -> Vec<String> {
+    let best = if can_say(class, Way::Both) { Way::Both } else { Way::Bundles };
+    let ends = class.on(Way::Plain).zip(class.on(best));
+    let saved = |part: fn(&Sent) -> f64| ends.map_or(0.0, |(plain, best)| part(plain) - part(best));
+    let bytes = saved(|sent| sent.wire_bytes as f64);
+    let mut cells = vec![class.name.clone(), class.packets.to_string(), units::bytes(class.bytes)];
+    let figures = |way| if can_say(class, way) { units::bytes(wire(class, way)) } else { dash() };
+    cells.extend(Way::ALL.map(figures));
+    cells.push(percent(bytes, wire(class, Way::Plain) as f64));
+    cells.push(time(saved(|sent| sent.seconds)));
+    if columns.money {
+        cells.push(money(saved(|sent| sent.cost.unwrap_or(0.0))));
+    }
+    if columns.waits {
+        cells.push(class.waits.and_then(|waits| waits.seconds).map_or_else(dash, time));
+    }
+    let pays = if class.verdict == Verdict::Compression { class.pays_up_to } else { UpTo::Never };
+    cells.extend([up_to(pays), chosen(class)]);
+    cells
+}
+
+/// What the chooser did, the most first.
+fn chosen(class: &Class) -> String {
+    match class.verdict {
+        Verdict::NotSeen => return "not captured".to_owned(),
+        Verdict::Nothing => return "nothing to gain".to_owned(),
+        Verdict::Bundles => return "bundles only".to_owned(),
+        Verdict::Empty | Verdict::Compression => {}
+    }
+    let named = |share: &&Share| share.method.codec != Codec::None && share.bytes * 100 >= class.bytes;
+    let words =
+        |share: &Share| format!("{} {}", share.method, percent(share.bytes as f64, class.bytes as f64));
+    class.chosen.iter().filter(named).take(2).map(words).collect::<Vec<_>>().join(", ")
+}
+
+/// The whole and the largest services that codecs were tried on.
+pub(super) fn compared(report: &Report) -> Vec<&Class> {
+    let tried = |class: &&Class| !class.codecs.is_empty() && class.verdict != Verdict::NotSeen;
+    let services = report.services.classes.iter().take(COMPARED);
+    std::iter::once(&report.whole).chain(services).filter(tried).collect()
+}
+
+/// What each codec makes of them.
+pub(super) fn codecs(classes: &[&Class]) -> Option<Table> {
+    let methods = classes.first()?.codecs.iter().map(|tried| tried.method.to_string());
+    let head = ["ratio", ""].map(str::to_owned).into_iter().chain(methods).chain(["sample".to_owned()]);
+    let mut table = Table::with_head(head).side(1, Side::Left);
+    for class in classes {
+        let mut line = |name: &str, what: &str, cell: fn(&Tried) -> String, sample: String| {
+            let cells = [name.to_owned(), what.to_owned()].into_iter().chain(class.codecs.iter().map(cell));
+            table.row(cells.chain([sample]));
+        };
+        line(&class.name, "alone", |tried| format!("{:.2}", tried.alone), units::bytes(class.sampled));
+        line("", "together", |tried| format!("{:.2}", tried.together), String::new());
+        line("", "pays up to", |tried| up_to(tried.pays_up_to), String::new());
+    }
+    Some(table)
+}

@@ -1,0 +1,90 @@
+//! A report as one file that any browser shows: nothing is fetched, nothing runs.
+
+use strait_advise::Report;
+use strait_advise::report::Verdict;
+
+use super::charts::charts;
+use super::classes::{self, SAMPLING};
+use super::content;
+use crate::table::{Side, Table};
+
+/// What everything looks like, also where grounds are dark.
+const STYLE: &str = "\
+:root{color-scheme:light dark}\
+body{font:15px/1.45 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem}\
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}\
+.verdict{font-size:1.1rem;font-weight:600}\
+.wide{overflow-x:auto}\
+table{border-collapse:collapse;font-variant-numeric:tabular-nums}\
+th,td{padding:.2rem .7rem;text-align:left;border-bottom:1px solid #8884;white-space:nowrap}\
+.number{text-align:right}\
+svg{background:#fff;max-width:100%;height:auto;margin:1rem 0;display:block}";
+
+/// The whole report.
+pub(super) fn render(report: &Report) -> String {
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
+         <title>What a tunnel would save</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+         <h1>What a tunnel would save</h1>\n{}<p>{}</p>\n",
+        paragraph("verdict", &content::verdict(report)),
+        escaped(&content::extent(report))
+    );
+    out.push_str(&table(&content::whole(report)));
+    let compared = classes::compared(report);
+    if report.whole.verdict != Verdict::Empty {
+        out.extend(charts(report, &compared).iter().map(|chart| chart.drawing().svg() + "\n"));
+        for (head, group) in classes::kinds(report) {
+            out.push_str(&format!("<h2>By {head}</h2>\n{}", table(&classes::classes(head, group, report))));
+            out.extend(classes::rest(group).map(|rest| paragraph("", &rest)));
+        }
+    }
+    if let Some(codecs) = classes::codecs(&compared) {
+        out.push_str(&format!("<h2>By codec</h2>\n{}", table(&codecs)));
+        out.extend(SAMPLING.map(|line| paragraph("", line)));
+    }
+    out.push_str(&format!("<h2>Read</h2>\n{}", table(&content::inputs(report))));
+    let stopped =
+        report.inputs.iter().filter_map(|input| Some(format!("{} {}", input.name, input.stopped.as_ref()?)));
+    out.extend(stopped.chain(content::notes(report)).map(|note| paragraph("", &note)));
+    out.push_str("</body>\n</html>\n");
+    out
+}
+
+fn paragraph(class: &str, words: &str) -> String {
+    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+    format!("<p{class}>{}</p>\n", escaped(words))
+}
+
+fn table(table: &Table) -> String {
+    let mut out = "<div class=\"wide\"><table>\n".to_owned();
+    for (at, row) in table.rows().enumerate() {
+        let tag = if at == 0 { "th" } else { "td" };
+        out.push_str("<tr>");
+        for (cell, side) in row {
+            let class = if side == Side::Right { " class=\"number\"" } else { "" };
+            out.push_str(&format!("<{tag}{class}>{}</{tag}>", escaped(cell)));
+        }
+        out.push_str("</tr>\n");
+    }
+    out + "</table></div>\n"
+}
+
+/// Text as HTML has it: names of files may hold anything.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_break_out_of_their_cells() {
+        let mut rows = Table::new(["<file>", "size"]);
+        rows.row(["a&b\"<script>".to_owned(), "5".to_owned()]);
+        let html = table(&rows);
+        assert!(html.contains("<th>&lt;file&gt;</th><th class=\"number\">size</th>"), "{html}");
+        assert!(html.contains("<td>a&amp;b&quot;&lt;script&gt;</td><td class=\"number\">5</td>"), "{html}");
+    }
+}

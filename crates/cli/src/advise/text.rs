@@ -1,0 +1,32 @@
+//! A report on a terminal.
+
+use strait_advise::Report;
+use strait_advise::report::Verdict;
+
+use super::classes::{self, SAMPLING};
+use super::content;
+
+/// The whole report.
+pub(super) fn render(report: &Report, colours: bool) -> String {
+    let mut out = content::inputs(report).render(0);
+    for note in content::notes(report) {
+        out.push_str(&format!("  {note}\n"));
+    }
+    out.push_str(&format!("\n{}\n\n{}", content::extent(report), content::whole(report).render(2)));
+    let (bold, plain) = if colours { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
+    out.push_str(&format!("\n{bold}{}{plain}\n", content::verdict(report)));
+    if report.whole.verdict == Verdict::Empty {
+        return out;
+    }
+    for (head, group) in classes::kinds(report) {
+        out.push_str(&format!("\n{}", classes::classes(head, group, report).render(2)));
+        if let Some(rest) = classes::rest(group) {
+            out.push_str(&format!("  {rest}\n"));
+        }
+    }
+    if let Some(codecs) = classes::codecs(&classes::compared(report)) {
+        out.push_str(&format!("\n{}", codecs.render(2)));
+        out.extend(SAMPLING.map(|line| format!("  {line}\n")));
+    }
+    out
+}

@@ -1,0 +1,85 @@
+//! Flags of `advise`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+use ipnet::IpNet;
+use strait_scheduler::Rate;
+
+/// Flags of `advise`.
+#[derive(Debug, Args)]
+pub(crate) struct Advise {
+    /// Captures (pcap, pcapng), text traces, or ordinary files, told apart by their content
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// How fast the link is that the traffic would cross
+    #[arg(long, value_name = "RATE")]
+    pub(crate) link: Rate,
+    /// The longest packet that hosts send, in bytes; longer frames, which cards join, are cut
+    #[arg(long, value_name = "BYTES", default_value_t = 1_500, value_parser = clap::value_parser!(u16).range(576..=9_000))]
+    pub(crate) mtu: u16,
+    /// The network on the near side: only what crosses is sent, each direction with the whole rate [default: everything, one way]
+    #[arg(long, value_name = "NETWORK")]
+    pub(crate) from: Option<IpNet>,
+    /// How long a round trip takes, such as 600ms, to see what waiting for answers takes
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) rtt: Option<Duration>,
+    /// What a gigabyte (10^9 bytes) on the wire costs, to see what is saved
+    #[arg(long, value_name = "PER_GB", value_parser = price)]
+    pub(crate) price: Option<f64>,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the report with charts into this file, which any browser shows
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<PathBuf>,
+}
+
+/// A time with its unit.
+fn span(given: &str) -> Result<Duration, String> {
+    let fail = || format!("`{given}` is no time: write a number and ms, s, min or h, such as 600ms");
+    let given = given.trim();
+    let split = given.find(|letter: char| letter.is_alphabetic()).ok_or_else(fail)?;
+    let (number, unit) = given.split_at(split);
+    let seconds = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "min" => 60.0,
+        "h" => 3_600.0,
+        _ => return Err(fail()),
+    };
+    let number: f64 = number.trim().parse().map_err(|_| fail())?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| fail())
+}
+
+/// An amount of money.
+fn price(given: &str) -> Result<f64, String> {
+    let price: f64 = given.parse().map_err(|_| format!("`{given}` is no number"))?;
+    if price.is_finite() && price >= 0.0 { Ok(price) } else { Err(format!("`{given}` is no price")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_as_people_write_them() {
+        for (given, millis) in
+            [("600ms", 600), ("0.25 s", 250), ("2min", 120_000), ("1h", 3_600_000), ("0s", 0)]
+        {
+            assert_eq!(span(given), Ok(Duration::from_millis(millis)), "{given}");
+        }
+        for given in ["", "5", "ms", "-1s", "1 week", "nans", "infs", "1e400s"] {
+            assert!(span(given).is_err(), "{given}");
+        }
+    }
+
+    #[test]
+    fn prices() {
+        assert_eq!((price("5"), price("0.08")), (Ok(5.0), Ok(0.08)));
+        for given in ["-1", "nan", "inf", "cheap", ""] {
+            assert!(price(given).is_err(), "{given}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! `strait advise`, as people call it: on captures that are written here, whole and damaged.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use strait_testbed::Workdir;
+use strait_wire::ip::V4Header;
+use strait_wire::{Protocol, Tos, udp};
+
+/// Runs `advise` on files over 1 Mbit/s.
+fn advise(files: &[&Path], flags: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_strait"));
+    command
+        .arg("advise")
+        .args(files)
+        .args(["--link", "1Mbit"])
+        .args(flags)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn text(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", output.status);
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn json(files: &[&Path], flags: &[&str]) -> Value {
+    serde_json::from_str(&text(&advise(files, &[flags, &["--json"]].concat()))).unwrap()
+}
+
+fn wire(report: &Value, way: usize) -> u64 {
+    report["whole"]["sent"][way]["wire_bytes"].as_u64().unwrap()
+}
+
+/// A UDP packet of IPv4.
+fn packet(src: [u8; 4], dst: [u8; 4], port: u16, payload: &[u8]) -> Vec<u8> {
+    let header = V4Header {
+        src: src.into(),
+        dst: dst.into(),
+        tos: Tos(0),
+        id: 0,
+        dont_fragment: false,
+        protocol: Protocol::UDP,
+        payload_len: udp::HEADER_LEN + payload.len(),
+    };
+    let mut bytes = vec![0; 28];
+    header.emit(&mut bytes).unwrap();
+    udp::emit(&mut bytes[20..], 50_000, port, payload.len()).unwrap();
+    [bytes, payload.to_vec()].concat()
+}
+
+/// A pcap file of raw packets, a millisecond apart.
+fn pcap(packets: &[Vec<u8>]) -> Vec<u8> {
+    let word = |value: usize| u32::try_from(value).unwrap().to_le_bytes();
+    let mut bytes = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 262_144, 101].map(word).concat();
+    for (at, packet) in packets.iter().enumerate() {
+        bytes.extend([at / 1_000, at % 1_000 * 1_000, packet.len(), packet.len()].map(word).concat());
+        bytes.extend(packet);
+    }
+    bytes
+}
+
+const HERE: [u8; 4] = [10, 1, 0, 1];
+const THERE: [u8; 4] = [10, 2, 0, 1];
+
+/// Log lines, 300 of them.
+fn log() -> Vec<u8> {
+    let line = |number: usize| {
+        format!(
+            "<34>Nov 21 17:10:{:02} gateway sshd[{number}]: Failed password for root from 10.9.8.7 port 4711",
+            number % 60
+        )
+        .repeat(5)
+    };
+    pcap(&(0..300).map(|number| packet(HERE, THERE, 514, line(number).as_bytes())).collect::<Vec<_>>())
+}
+
+/// What TLS looks like, 100 packets.
+fn noise() -> Vec<u8> {
+    let mut random = strait_clock::Random::new(1);
+    let mut bytes = || (0..1_400).map(|_| random.next_u64().to_le_bytes()[0]).collect::<Vec<u8>>();
+    pcap(&(0..100).map(|_| packet(HERE, THERE, 443, &bytes())).collect::<Vec<_>>())
+}
+
+/// A file in a folder.
+fn file(dir: &Workdir, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = dir.path().join(name);
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn a_log_shrinks_and_every_column_says_so() {
+    let dir = Workdir::create().unwrap();
+    let log = file(&dir, "log.pcap", &log());
+    let report = json(&[&log], &["--price", "8", "--rtt", "600ms"]);
+    assert_eq!(report["inputs"][0]["frames"], 300);
+    assert_eq!(
+        (report["whole"]["packets"].as_u64(), report["whole"]["verdict"].as_str()),
+        (Some(300), Some("compression"))
+    );
+    assert!(wire(&report, 3) * 3 < wire(&report, 0), "{}", report["whole"]);
+    assert_eq!(report["services"]["classes"][0]["name"], "syslog (udp 514)");
+    assert_eq!(report["pairs"]["classes"][0]["waits"]["turns"], 0);
+    let words = text(&advise(&[&log], &["--price", "8"]));
+    for expected in [
+        "log.pcap  pcap  300 frames",
+        "300 packets, 138 kB over 1 Mbit/s; 299 ms",
+        "tunnel with both",
+        "Bundles and compression save",
+        "syslog (udp 514)",
+        "10.1.0.1 - 10.2.0.1",
+        "money saved",
+        "pays up to",
+    ] {
+        assert!(words.contains(expected), "no `{expected}` in\n{words}");
+    }
+    assert!(!words.contains('\u{1b}'), "colours in a pipe");
+}
+
+#[test]
+fn where_there_is_nothing_to_gain_that_is_said() {
+    let dir = Workdir::create().unwrap();
+    let noise = file(&dir, "tls.pcap", &noise());
+    let report = json(&[&noise], &[]);
+    assert_eq!(
+        (report["whole"]["verdict"].as_str(), report["whole"]["pays_up_to"].as_str()),
+        (Some("nothing"), Some("never"))
+    );
+    assert_eq!(wire(&report, 3), wire(&report, 0));
+    let words = text(&advise(&[&noise], &[]));
+    assert!(words.contains("Nothing to gain: it does not shrink"), "{words}");
+    let empty = text(&advise(&[&file(&dir, "none.pcap", &pcap(&[]))], &[]));
+    assert!(empty.contains("No packet would cross"), "{empty}");
+}
+
+#[test]
+fn files_of_every_kind_are_told_by_content() {
+    let dir = Workdir::create().unwrap();
+    let capture = file(&dir, "one.txt", &log());
+    let trace = file(&dir, "two.pcap", b"0.001340 1090\n0.001508 174\n");
+    let table = file(&dir, "three", &b"name,amount\nsomebody,17\nnobody,0\n".repeat(10_000));
+    let report = json(&[&capture, &trace, &table], &[]);
+    let kinds: Vec<&Value> =
+        report["inputs"].as_array().unwrap().iter().map(|input| &input["kind"]).collect();
+    assert_eq!(kinds, ["pcap", "text trace", "file"]);
+    let services = report["services"]["classes"].as_array().unwrap();
+    assert_eq!(services[0]["name"], table.display().to_string());
+    assert!(services[0]["chosen"][0]["method"].is_string());
+    let traced = services.iter().find(|class| class["name"] == "253").unwrap();
+    assert_eq!((traced["packets"].as_u64(), traced["verdict"].as_str()), (Some(2), Some("not_seen")));
+    let words = text(&advise(&[&trace], &[]));
+    assert!(words.contains("nothing can be said of compression"), "{words}");
+}
+
+#[test]
+fn only_what_crosses_counts_when_one_side_is_named() {
+    let dir = Workdir::create().unwrap();
+    let there = packet(HERE, THERE, 80, b"there");
+    let back = packet(THERE, HERE, 80, b"back");
+    let local = packet(HERE, [10, 1, 0, 9], 80, b"local");
+    let capture = file(&dir, "a.pcap", &pcap(&[there, back, local]));
+    assert_eq!(json(&[&capture], &[])["whole"]["packets"], 3);
+    let report = json(&[&capture], &["--from", "10.1.0.0/16"]);
+    assert_eq!(
+        (report["whole"]["packets"].as_u64(), report["seen"]["elsewhere"].as_u64()),
+        (Some(2), Some(1))
+    );
+}
+
+#[test]
+fn damaged_captures_give_what_was_there_and_an_exit_code() {
+    let dir = Workdir::create().unwrap();
+    let whole = log();
+    let mut unknown = whole.clone();
+    unknown[20] = 105;
+    let mut absurd = whole.clone();
+    absurd[24 + 8..][..4].copy_from_slice(&u32::MAX.to_le_bytes());
+    for (name, bytes, frames, why) in [
+        ("cut", &whole[..whole.len() - 1], 299, "is cut short: it ends within a packet"),
+        ("header", &whole[..20], 0, "is cut short: it ends within the file's header"),
+        ("empty", &whole[..0], 0, "is empty"),
+        ("unknown", &unknown, 0, "link type 105 (IEEE802_11), which is not read"),
+        ("absurd", &absurd, 0, "4294967295 cannot be the captured length of a packet"),
+    ] {
+        let capture = file(&dir, name, bytes);
+        let output = advise(&[&capture, &file(&dir, "good", &whole)], &["--json"]);
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(why) && said.contains("the report is of what could be read"), "{name}: {said}");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["inputs"][0]["frames"], frames, "{name}");
+        assert_eq!(report["inputs"][1]["frames"], 300, "{name}");
+        assert!(report["inputs"][0]["stopped"].as_str().unwrap().contains(why), "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_at_all_is_said_before_anything_is() {
+    let dir = Workdir::create().unwrap();
+    let good = file(&dir, "good", &log());
+    let missing = dir.path().join("missing");
+    for (path, why) in [(missing.as_path(), "cannot read"), (dir.path(), "is a folder")] {
+        let output = advise(&[&good, path], &[]);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn the_html_file_holds_everything() {
+    let dir = Workdir::create().unwrap();
+    let (log, page) = (file(&dir, "a<b>&.pcap", &log()), dir.path().join("report.html"));
+    text(&advise(&[&log], &["--html", page.to_str().unwrap()]));
+    let html = fs::read_to_string(&page).unwrap();
+    assert_eq!((html.matches("<svg").count(), html.matches("</svg>").count()), (3, 3));
+    assert_eq!(html.matches("<table>").count(), html.matches("</table>").count());
+    for expected in ["syslog (udp 514)", "a&lt;b&gt;&amp;.pcap", "save", "</html>"] {
+        assert!(html.contains(expected), "no `{expected}`");
+    }
+    // Nothing is fetched and nothing runs.
+    for banned in ["<script", "<link", "src=", "@import", "url("] {
+        assert!(!html.contains(banned), "`{banned}`");
+    }
+    let output = advise(&[&log], &["--html", dir.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+}
