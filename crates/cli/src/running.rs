@@ -101,11 +101,15 @@ pub(crate) fn reload(flags: &flags::Which) -> Outcome {
 fn summary(changes: &Changes) -> String {
     let named =
         |what: &str, names: &[String]| (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")));
-    let parts: Vec<String> =
-        [named("new", &changes.added), named("gone", &changes.removed), named("changed", &changes.changed)]
-            .into_iter()
-            .flatten()
-            .collect();
+    let parts: Vec<String> = [
+        named("new", &changes.added),
+        named("gone", &changes.removed),
+        named("changed", &changes.changed),
+        changes.link.then(|| "another link".to_owned()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     if parts.is_empty() { "the same peers".to_owned() } else { parts.join("; ") }
 }
 

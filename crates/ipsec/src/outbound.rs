@@ -258,6 +258,7 @@ impl Outbound {
             Order::RemovePeer(peer) => self.remove(peer),
             Order::Policies(policies) => self.policies = policies,
             Order::Rules(rules) => self.works.obey(rules),
+            Order::Link(up, overhead) => self.works.set_link(up, overhead, now),
             Order::Explain => outlet.notice(Notice::Decisions(self.works.chooser.decisions(now))),
             Order::Transmit(to, bytes) => self.works.transmit_control(to, &bytes, now, outlet),
             Order::Install(sa) => self.of(sa.peer, |works, link| {
@@ -308,6 +309,15 @@ impl Outbound {
 }
 
 impl Works {
+    /// Another link of the node's own from now on; what was sent on the old one stays paid for.
+    fn set_link(&mut self, up: Option<Rate>, overhead: u16, now: Time) {
+        (self.settings.up, self.settings.overhead) = (up, overhead);
+        match (&mut self.up, up) {
+            (Some(pacer), Some(rate)) => pacer.set_rate(rate),
+            (pacer, up) => *pacer = up.map(|rate| Pacer::new(rate, now)),
+        }
+    }
+
     /// Other rules from now on.
     fn obey(&mut self, rules: Arc<RuleSet>) {
         self.rules = rules;

@@ -176,6 +176,17 @@ impl Control {
         self.pump(now);
     }
 
+    /// Another link: peers are paced by its rate out from now on, and told its rate in with their next keys.
+    pub fn set_link(&mut self, up: Option<Rate>, down: Option<Rate>, now: Time) {
+        self.up = up;
+        self.capabilities.down = down;
+        let peers: Vec<PeerId> = self.peers.keys().copied().collect();
+        for id in peers {
+            self.pace(id);
+        }
+        self.pump(now);
+    }
+
     /// Removes a peer: its associations go and its key is refused from now on.
     pub fn remove_peer(&mut self, peer: PeerId, now: Time) {
         self.remove(peer, now);

@@ -65,6 +65,9 @@ pub struct Changes {
     pub removed: Vec<String>,
     /// Names of peers that were told something else.
     pub changed: Vec<String>,
+    /// Whether the link is another one.
+    #[serde(default)]
+    pub link: bool,
     /// Settings that differ from the file until the daemon is started again.
     pub need_restart: Vec<String>,
 }

@@ -31,3 +31,4 @@ mod roaming;
 mod start;
 mod strangers;
 mod traffic;
+mod why;

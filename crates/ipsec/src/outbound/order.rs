@@ -24,6 +24,8 @@ pub enum Order {
     Endpoint(PeerId, SocketAddr),
     /// The rate to pace at towards the peer; none means straight through.
     Rate(PeerId, Option<Rate>),
+    /// The node's own link has this rate from now on, and adds so many bytes to each datagram.
+    Link(Option<Rate>, u16),
     /// What this end and the peer's do with every byte, and how long that takes.
     Ends(PeerId, Box<Ends>),
     /// Say what is decided, and why: [`crate::Notice::Decisions`].

@@ -121,6 +121,15 @@ impl ManualPeers {
         Told { out: vec![outbound::Order::RemovePeer(id)], into: vec![inbound::Order::RemovePeer(id)] }
     }
 
+    /// Another rate of this node's link, which all of them are paced by; says what the sending half has to be told.
+    pub(super) fn set_rate(&mut self, rate: Option<Rate>) -> Vec<outbound::Order> {
+        let one = |(id, peer): (&PeerId, &mut ManualPeer)| {
+            peer.rate = rate;
+            outbound::Order::Rate(*id, rate)
+        };
+        self.known.iter_mut().map(one).collect()
+    }
+
     /// Another keepalive.
     pub(super) fn set_keepalive(&mut self, id: PeerId, keepalive: Option<Duration>) {
         if let Some(peer) = self.known.get_mut(&id) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
+use strait_ipsec::outbound;
 use strait_wire::Spi;
 
 use crate::config::{Config, ConfigError, Node, Peer};
@@ -64,11 +65,24 @@ impl Daemon {
         if self.rules.rules() != self.config.rules.rules() {
             self.rules = Arc::new(self.config.rules.clone());
         }
-        let changes = Changes { need_restart, ..self.change_peers(&before, new) };
+        let link = self.change_link(&before);
+        let changes = Changes { link, need_restart, ..self.change_peers(&before, new) };
         self.act();
         self.announce_policies();
         self.reroute()?;
         Ok(changes)
+    }
+
+    /// The link's rates, which peers are paced by; says whether they are new.
+    fn change_link(&mut self, before: &Config) -> bool {
+        let link = self.config.link;
+        if link == before.link {
+            return false;
+        }
+        self.order_out(outbound::Order::Link(link.up, link.overhead));
+        self.control.set_link(link.up, link.down, self.clock.now());
+        self.manual.set_rate(link.up).into_iter().for_each(|order| self.order_out(order));
+        true
     }
 
     /// Makes addresses and routes what the configuration asks for, given where peers are.
@@ -184,12 +198,10 @@ fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         ("suites", a.suites != b.suites),
         ("metrics", a.metrics != b.metrics),
         ("danger_export_keys", a.danger_export_keys != b.danger_export_keys),
-        ("[link]", old.link != new.link),
         ("[session]", old.session != new.session),
     ];
-    // The interface's addresses, the table of its routes and the mark follow the file; the rest stays.
+    // The link, the interface's addresses, the table of its routes and the mark follow the file; the rest stays.
     new.node = Node { address: b.address.clone(), table: b.table, fwmark: b.fwmark, ..old.node.clone() };
-    new.link = old.link;
     new.session = old.session;
     different.iter().filter(|(_, differs)| *differs).map(|(name, _)| (*name).to_owned()).collect()
 }
@@ -212,14 +224,15 @@ mod tests {
             "[link]\nup = \"1Mbit\"\n[session]\nlifetime = \"2h\"\n",
         );
         let named = keep_fixed(&old, &mut new);
-        assert_eq!(named, ["listen", "mtu", "block", "forward", "iv", "[link]", "[session]"]);
+        assert_eq!(named, ["listen", "mtu", "block", "forward", "iv", "[session]"]);
         assert_eq!(
             (new.node.fwmark, new.node.table),
             (Some(5), crate::config::Table::Number(9)),
             "taken over"
         );
         assert_eq!(Node { fwmark: None, table: old.node.table, ..new.node.clone() }, old.node);
-        assert_eq!((new.link, new.session), (old.link, old.session));
+        assert_eq!(new.session, old.session);
+        assert_ne!(new.link, old.link, "taken over");
         assert!(keep_fixed(&old, &mut new).is_empty(), "told against what runs");
     }
 }
