@@ -52,7 +52,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// What a file is.
+/// What traffic is read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// libpcap's format (draft-ietf-opsawg-pcap).
@@ -61,8 +61,10 @@ pub enum Kind {
     Pcapng,
     /// Sizes and times in columns, as the Internet Traffic Archive has them; no payload.
     Trace,
-    /// Anything else: its bytes, in packets of 1,400.
+    /// Any other file: its bytes, in packets of 1,400.
     File,
+    /// No file: frames as they pass an interface.
+    Interface,
 }
 
 impl Serialize for Kind {
@@ -80,6 +82,7 @@ impl Kind {
             Kind::Pcapng => "pcapng",
             Kind::Trace => "text trace",
             Kind::File => "file",
+            Kind::Interface => "interface",
         }
     }
 }

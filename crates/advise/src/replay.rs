@@ -145,6 +145,18 @@ impl Replay {
         Ok(())
     }
 
+    /// Bytes of packets so far, as a link without a tunnel carries them.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.classes.whole.bytes
+    }
+
+    /// Bytes on the wire so far; what still waits is not among them.
+    #[must_use]
+    pub const fn wire(&self, way: Way) -> u64 {
+        self.classes.whole.wire[way.index()]
+    }
+
     /// Lets everything leave that still waits.
     pub fn finish(&mut self) {
         for lane in &mut self.lanes {

@@ -35,6 +35,8 @@ pub struct Input {
     pub kind: Option<Kind>,
     /// Frames that were read of it.
     pub frames: u64,
+    /// Frames that passed an interface faster than they could be read.
+    pub missed: u64,
     /// Why reading ended before the end.
     pub stopped: Option<String>,
 }

@@ -5,6 +5,7 @@ mod charts;
 mod classes;
 mod content;
 mod html;
+mod live;
 mod progress;
 mod text;
 
@@ -22,24 +23,31 @@ use crate::flags;
 use crate::generate::print;
 use progress::Progress;
 
-/// Reads the files one after another and prints what came of it, also when one of them is damaged.
+/// Reads the files one after another, or watches an interface, and prints what came of it, also when a file is damaged.
 pub(crate) fn run(flags: &flags::Advise) -> Outcome {
     let sources = opened(&flags.files)?;
+    let tap = flags.live.as_deref().map(live::open).transpose()?;
     let machine = measured();
     let link = Link { rate: flags.link, mtu: usize::from(flags.mtu), near: flags.from };
     let mut replay = Replay::new(link, &machine);
-    let mut progress = Progress::new(sources.iter().map(|source| source.len).sum());
-    let inputs: Vec<Input> = sources
-        .into_iter()
-        .zip(0..)
-        .map(|(source, number)| read(source, number, &mut replay, &mut progress))
-        .collect();
+    let inputs = match tap {
+        Some(tap) => vec![live::watch(tap, flags.span, &mut replay)?],
+        None => all(sources, &mut replay),
+    };
     replay.finish();
-    progress.finish();
     let conditions = Conditions { price: flags.price, round_trip: flags.rtt };
     let report = Report::new(&replay, &machine, &conditions, inputs);
     give(flags, &report)?;
     whole(&report)
+}
+
+/// Replays one file after another.
+fn all(sources: Vec<Source>, replay: &mut Replay) -> Vec<Input> {
+    let mut progress = Progress::new(sources.iter().map(|source| source.len).sum());
+    let numbered = sources.into_iter().zip(0..);
+    let inputs = numbered.map(|(source, number)| read(source, number, replay, &mut progress)).collect();
+    progress.finish();
+    inputs
 }
 
 /// A file that is about to be read.
@@ -68,7 +76,7 @@ fn opened(files: &[impl AsRef<Path>]) -> Result<Vec<Source>, Failure> {
 /// Replays one file as far as it can be read.
 fn read(source: Source, number: u32, replay: &mut Replay, progress: &mut Progress) -> Input {
     let Source { name, file, len } = source;
-    let mut input = Input { name, kind: None, frames: 0, stopped: None };
+    let mut input = Input { name, kind: None, frames: 0, missed: 0, stopped: None };
     progress.begin(&input.name);
     match Reader::open(file) {
         Ok(reader) => frames(reader, number, replay, progress, &mut input),

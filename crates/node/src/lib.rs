@@ -23,6 +23,7 @@ pub mod poll;
 pub mod privileges;
 pub mod report;
 pub mod runtime;
+pub mod tap;
 #[cfg(test)]
 mod testing;
 pub mod tun;

@@ -24,7 +24,8 @@ fn report(packets: &[Vec<u8>], kept: usize) -> Report {
         replay.frame(&frame).unwrap();
     }
     replay.finish();
-    let input = Input { name: "here".to_owned(), kind: Some(Kind::Pcap), frames: 3, stopped: None };
+    let input =
+        Input { name: "here".to_owned(), kind: Some(Kind::Pcap), frames: 3, missed: 0, stopped: None };
     Report::new(&replay, &machine, &CONDITIONS, vec![input])
 }
 

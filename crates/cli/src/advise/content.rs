@@ -30,6 +30,10 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
     let counted = counted.into_iter().filter(|(count, _)| *count > 0);
     let mut notes: Vec<String> =
         counted.map(|(count, words)| format!("{}: {words}", units::counted(count, "frame"))).collect();
+    let missed = report.inputs.iter().map(|input| input.missed).sum::<u64>();
+    if missed > 0 {
+        notes.push(format!("{} passed too fast to be read", units::counted(missed, "frame")));
+    }
     let (missing, bytes) = (report.whole.missing, report.whole.bytes);
     if missing > 0 {
         let [missing, bytes] = [missing, bytes].map(units::bytes);

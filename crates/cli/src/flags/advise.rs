@@ -11,8 +11,14 @@ use strait_scheduler::Rate;
 #[derive(Debug, Args)]
 pub(crate) struct Advise {
     /// Captures (pcap, pcapng), text traces, or ordinary files, told apart by their content
-    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "FILE", required_unless_present = "live", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
+    /// Watch what passes an interface instead, until Ctrl-C
+    #[arg(long, value_name = "INTERFACE", conflicts_with = "files")]
+    pub(crate) live: Option<String>,
+    /// Watch for so long, such as 10s
+    #[arg(long = "for", value_name = "TIME", value_parser = span, requires = "live", conflicts_with = "files")]
+    pub(crate) span: Option<Duration>,
     /// How fast the link is that the traffic would cross
     #[arg(long, value_name = "RATE")]
     pub(crate) link: Rate,
