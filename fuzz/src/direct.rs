@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use strait_clock::Time;
+use strait_compress::Gauge;
 use strait_crypto::{Integrity, KeyMaterial, Suite};
 use strait_ipsec::inbound::{self, Forwarding, Inlet, UdpOffload};
 use strait_ipsec::wrap::Head;
@@ -70,7 +71,7 @@ fn spec(settings: u8) -> SaSpec {
 
 fn receiver(spec: &SaSpec) -> Inbound {
     let settings = inbound::Settings { forwarding: Forwarding::None, udp_offload: UdpOffload::Supported };
-    let mut inbound = Inbound::new(settings, Arc::default());
+    let mut inbound = Inbound::new(settings, Gauge::none(), Arc::default());
     let mut policies = Policies::new();
     policies.allow("192.0.2.1/32".parse().expect("a prefix"), PEER);
     inbound.handle(inbound::Order::AddPeer(PEER, Arc::default()));

@@ -64,7 +64,7 @@ fn halves_settings(bits: u8) -> HalvesSettings {
                 protocol: None,
                 ports: Vec::new(),
                 domain: Domain(0),
-                method: if bits & 8 == 0 { "zstd-1" } else { "deflate-1" }.parse().expect("a method"),
+                allowed: if bits & 8 == 0 { "zstd-1" } else { "deflate-1" }.parse().expect("a method"),
             })
             .to_vec();
     }

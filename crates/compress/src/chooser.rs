@@ -20,6 +20,7 @@ pub use allowed::{Allowed, BadAllowed};
 pub use class::Class;
 pub use decision::{Decision, Reason, RunnerUp, Weighed};
 pub use live::LiveChooser;
+pub(crate) use load::Load;
 pub use road::{Ends, Handling, Road, There};
 
 use crate::Method;

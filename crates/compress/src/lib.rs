@@ -17,6 +17,7 @@ pub mod calibrate;
 pub mod chooser;
 mod codec;
 mod codecs;
+mod gauge;
 mod ipcomp;
 mod lzs;
 mod method;
@@ -29,6 +30,7 @@ pub use chooser::{
 };
 pub use codec::{Codec, CodecSet};
 pub use codecs::{Codecs, Compressor, ExpandError, Expander};
+pub use gauge::Gauge;
 pub use ipcomp::{Algorithm, Ipcomp};
 pub use method::{BadMethod, Method};
 

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use core::time::Duration;
 
 use strait_clock::Time;
-use strait_compress::{Codecs, Ipcomp};
+use strait_compress::Gauge;
 use strait_wire::{Protocol, Spi, Tos, demux, esp as wire_esp, ip, vnet};
 
 use crate::outbound;
@@ -50,6 +50,7 @@ use coalesce::Run;
 pub use coalesce::UdpOffload;
 use fragment::Fragment;
 pub use order::Order;
+use payload::Bench;
 use upper_layer::UpperLayer;
 
 /// How often an unknown SPI is reported: a flood of forged ones must not become a flood of notices.
@@ -103,9 +104,7 @@ pub struct Inbound {
     assembly: Assembly,
     /// Outer fragments; without memory of its own until there are any.
     reassembly: Reassembly,
-    codecs: Codecs,
-    ipcomp: Ipcomp,
-    expanded: Box<[u8]>,
+    bench: Bench,
     unknown_at: Option<Time>,
     /// Whose packets are being taken apart, so that none of them has to be looked up.
     heard: (PeerId, Arc<PeerCounters>),
@@ -163,9 +162,9 @@ struct Origin {
 }
 
 impl Inbound {
-    /// A receiving half that knows nobody.
+    /// A receiving half that knows nobody; `gauge` watches how long expanding takes.
     #[must_use]
-    pub fn new(settings: Settings, counters: Arc<Counters>) -> Inbound {
+    pub fn new(settings: Settings, gauge: Gauge, counters: Arc<Counters>) -> Inbound {
         Inbound {
             sas: BTreeMap::new(),
             peers: BTreeMap::new(),
@@ -174,9 +173,7 @@ impl Inbound {
             run: Run::new(settings.udp_offload),
             assembly: Assembly::new(),
             reassembly: Reassembly::new(),
-            codecs: Codecs::new(),
-            ipcomp: Ipcomp::new(),
-            expanded: vec![0; payload::EXPANDED_MAX].into_boxed_slice(),
+            bench: Bench::new(gauge),
             unknown_at: None,
             heard: (PeerId(u32::MAX), Arc::default()),
             counters,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use strait_compress::Decision;
 use strait_wire::Spi;
+use strait_wire::condition::Condition;
 
 use crate::PeerId;
 
@@ -22,6 +23,10 @@ pub enum Notice {
     Exhausted(PeerId, Spi),
     /// The largest inner packet to the peer changed to this many bytes.
     InnerMtu(PeerId, u16),
+    /// The peer says that something changed there.
+    Reported(PeerId, Condition),
+    /// Expanding takes so many times longer than calibrated: peers should know.
+    Slower(f64),
     /// What is compressed, how and why, was asked for: the busiest class first.
     Decisions(Vec<Decision>),
     /// What was decided on a class changed.

@@ -278,6 +278,9 @@ impl Outbound {
             Order::Keepalive(peer) => {
                 self.of(peer, |works, link| works.keepalive(&mut Way { link, now, outlet }));
             }
+            Order::Report(peer, condition) => {
+                self.of(peer, |works, link| works.report(&mut Way { link, now, outlet }, condition));
+            }
             Order::Probe(peer) => {
                 self.of(peer, |works, link| works.ask_life(&mut Way { link, now, outlet }));
             }

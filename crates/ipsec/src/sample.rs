@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use strait_clock::{Stopwatch, Time};
-use strait_compress::{Allowed, Chooser, CodecSet, Method, Outcome, Road, Unit, probe};
+use strait_compress::{Allowed, Chooser, CodecSet, Gauge, Method, Outcome, Road, Unit, probe};
 use strait_crypto::{KeyMaterial, Suite};
 use strait_scheduler::Rate;
 use strait_wire::ip::Version;
@@ -413,7 +413,7 @@ impl Receiver {
     pub(crate) fn with(spec: &SaSpec) -> Receiver {
         let (counters, peer) = (Arc::<Counters>::default(), Arc::<PeerCounters>::default());
         let settings = inbound::Settings { forwarding: Forwarding::None, udp_offload: UdpOffload::Supported };
-        let mut half = Inbound::new(settings, Arc::clone(&counters));
+        let mut half = Inbound::new(settings, Gauge::none(), Arc::clone(&counters));
         half.handle(inbound::Order::AddPeer(PEER, Arc::clone(&peer)));
         half.handle(inbound::Order::Policies(Arc::new(policies("10.2.0.0/16", "fd02::/16"))));
         half.handle(inbound::Order::Install(Box::new(InboundSa::new(spec))));

@@ -9,6 +9,7 @@
 
 mod answer;
 mod attempt;
+mod condition;
 mod hush;
 mod pairs;
 mod peer;
@@ -28,6 +29,7 @@ use strait_clock::{Deadline, Random, Time};
 use strait_ipsec::{Notice, PeerId, inbound, outbound};
 use strait_scheduler::Rate;
 use strait_wire::Spi;
+use strait_wire::condition::Condition;
 use strait_wire::tos::Ecn;
 
 use crate::channel::{ChannelId, Channels, Code};
@@ -57,6 +59,8 @@ pub struct Control {
     public: PublicKey,
     capabilities: Capabilities,
     up: Option<Rate>,
+    /// How many times longer than peers were told this node's work takes, in 256ths.
+    load: u16,
     lifetime: Lifetime,
     export: KeyExport,
     allowed: Arc<AllowList>,
@@ -103,6 +107,7 @@ impl Control {
             up: settings.up,
             lifetime,
             export: settings.export,
+            load: Condition::USUAL,
             allowed,
             channels,
             owners: BTreeMap::new(),
@@ -176,13 +181,15 @@ impl Control {
         self.pump(now);
     }
 
-    /// Another link: peers are paced by its rate out from now on, and told its rate in with their next keys.
+    /// Another link: peers are paced by its rate out from now on, and told its rate in.
     pub fn set_link(&mut self, up: Option<Rate>, down: Option<Rate>, now: Time) {
         self.up = up;
-        self.capabilities.down = down;
         let peers: Vec<PeerId> = self.peers.keys().copied().collect();
         for id in peers {
             self.pace(id);
+        }
+        if core::mem::replace(&mut self.capabilities.down, down) != down {
+            self.report_to_all();
         }
         self.pump(now);
     }
@@ -207,6 +214,8 @@ impl Control {
             Notice::Moved(peer, to) => self.moved(peer, to),
             Notice::UnknownSpi(from, _) => self.unknown_spi(from, now),
             Notice::Exhausted(peer, spi) => self.exhausted(peer, spi, now),
+            Notice::Reported(peer, condition) => self.reported(peer, condition),
+            Notice::Slower(times) => self.slowed(times),
             Notice::InnerMtu(..) | Notice::Decisions(_) | Notice::Decided(_) => {}
         }
         self.pump(now);

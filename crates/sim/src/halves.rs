@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_clock::{Stopwatch, Time};
-use strait_compress::{Calibration, CodecSet, LiveChooser};
+use strait_compress::{Calibration, CodecSet, Gauge, LiveChooser};
 use strait_crypto::{Aead, ICV_LEN, Key, KeyMaterial, NonceCounter, Suite};
 use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
 use strait_ipsec::outbound::{self, Outlet, Refused, Train};
@@ -86,7 +86,7 @@ impl Halves {
         let chooser = Box::new(LiveChooser::new(Calibration::assumed(), 1));
         let mut outbound = Outbound::new(out, chooser, Stopwatch::NONE, Arc::clone(&counters[0]), now);
         let into = inbound::Settings { forwarding: Forwarding::None, udp_offload: settings.udp_offload };
-        let mut inbound = Inbound::new(into, Arc::clone(&counters[1]));
+        let mut inbound = Inbound::new(into, Gauge::none(), Arc::clone(&counters[1]));
         let rules = Arc::new(RuleSet::new(settings.rules.clone()));
         let spec = PeerSpec {
             id: there.peer(),

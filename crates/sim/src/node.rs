@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use strait_clock::{Deadline, Random, Stopwatch, Time};
-use strait_compress::{Calibration, LiveChooser};
+use strait_compress::{Calibration, Gauge, LiveChooser};
 use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet};
 use strait_ipsec::outbound::{self, Outlet, Refused, Train};
 use strait_ipsec::{Counters, Inbound, Notice, Outbound, PeerCounters, PeerId, Policies, Reason, RuleSet};
@@ -85,7 +85,7 @@ impl Node {
         let chooser = Box::new(LiveChooser::new(Calibration::assumed(), random.next_u64()));
         let mut outbound = Outbound::new(out, chooser, Stopwatch::NONE, Arc::clone(&counters), now);
         let into = inbound::Settings { forwarding: settings.forwarding, udp_offload: settings.udp_offload };
-        let inbound = Inbound::new(into, Arc::clone(&counters));
+        let inbound = Inbound::new(into, Gauge::none(), Arc::clone(&counters));
         let mut world = World::new(&settings, now);
         let rules = Arc::new(RuleSet::new(settings.rules.clone()));
         outbound.handle(outbound::Order::Rules(Arc::clone(&rules)), now, &mut world);

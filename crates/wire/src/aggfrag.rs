@@ -1,6 +1,6 @@
 //! AGGFRAG payloads under ESP next header 144: many packets, or pieces of them, in one (RFC 9347 section 6.1).
 
-use crate::{Malformed, block, field, probe};
+use crate::{Malformed, block, condition, field, probe};
 
 mod blocks;
 
@@ -31,6 +31,8 @@ pub enum Subtype {
     Block,
     /// A path probe.
     Probe,
+    /// What changed at the other end.
+    Condition,
     /// Nothing this node speaks.
     Unknown(u8),
 }
@@ -43,6 +45,7 @@ pub fn subtype(payload: &[u8]) -> Option<Subtype> {
         1 => Subtype::Congestion,
         block::SUBTYPE => Subtype::Block,
         probe::SUBTYPE => Subtype::Probe,
+        condition::SUBTYPE => Subtype::Condition,
         other => Subtype::Unknown(other),
     })
 }

@@ -23,6 +23,7 @@ pub mod aggfrag;
 pub mod ah;
 pub mod block;
 pub mod checksum;
+pub mod condition;
 pub mod demux;
 pub mod esp;
 mod field;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strait_clock::{Stopwatch, Time};
-use strait_compress::{Calibration, CodecSet, LiveChooser, Method};
+use strait_compress::{Calibration, CodecSet, Gauge, LiveChooser, Method};
 use strait_crypto::{KeyMaterial, Suite};
 use strait_ipsec::outbound::{Order, Outlet, Refused, Train};
 use strait_ipsec::{
@@ -83,6 +83,7 @@ impl Path {
                     forwarding: inbound::Forwarding::None,
                     udp_offload: inbound::UdpOffload::Supported,
                 },
+                Gauge::none(),
                 counters,
             ),
             now,

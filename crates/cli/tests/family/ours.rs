@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use strait_clock::{Stopwatch, Time};
-use strait_compress::{Calibration, LiveChooser, Method};
+use strait_compress::{Calibration, Gauge, LiveChooser, Method};
 use strait_crypto::KeyMaterial;
 use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
 use strait_ipsec::outbound::{self, Outlet, Refused, Train, Via};
@@ -48,7 +48,7 @@ impl Ours {
         let chooser = Box::new(LiveChooser::new(Calibration::assumed(), 1));
         let outbound = Outbound::new(settings, chooser, Stopwatch::NONE, Arc::clone(&counters), NOW);
         let settings = inbound::Settings { forwarding: Forwarding::None, udp_offload: UdpOffload::Supported };
-        let inbound = Inbound::new(settings, Arc::clone(&counters));
+        let inbound = Inbound::new(settings, Gauge::none(), Arc::clone(&counters));
         let mut ours = Ours { agreement, outbound, inbound, counters };
         ours.introduce();
         ours

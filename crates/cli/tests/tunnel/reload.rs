@@ -67,3 +67,23 @@ fn a_wrong_file_changes_nothing_and_says_why() {
     assert!(error.contains("mtuu") && error.contains("`mtu`"), "{error}");
     pair.tcp(1, Family::V4, 50_000);
 }
+
+#[test]
+fn another_link_is_used_and_the_peer_is_told() {
+    if !allowed() {
+        return;
+    }
+    let rate = |pair: &Pair| pair.peer(0)["rate_bits_per_second"].as_u64();
+    let pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
+    assert_eq!(rate(&pair), None);
+    for (down, expected) in
+        [("down = \"3Mbit\"", Some(3_000_000)), ("down = \"7Mbit\"", Some(7_000_000)), ("", None)]
+    {
+        let sections = format!("[link]\n{down}\n");
+        let extra = Extra { sections: &sections, ..Extra::default() };
+        pair.sites[1].configure("strait", &[&pair.sites[0]], extra).unwrap();
+        pair.daemon(1).reload().unwrap();
+        eventually("the first site is paced by what the second takes", || rate(&pair) == expected);
+        pair.tcp(1, Family::V4, 50_000);
+    }
+}

@@ -15,22 +15,22 @@ const BOUND: f64 = 64.0;
 
 /// The factor between what work takes and what it took in the calibration, on average over all of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(crate) struct Load {
     factor: f64,
     at: Time,
 }
 
 impl Load {
-    pub(super) const NONE: Load = Load { factor: 1.0, at: Time::ZERO };
+    pub(crate) const NONE: Load = Load { factor: 1.0, at: Time::ZERO };
 
     /// The factor at `now`.
-    pub(super) fn factor(&self, now: Time) -> f64 {
+    pub(crate) fn factor(&self, now: Time) -> f64 {
         let halves = now.since(self.at).as_secs_f64() / HALF_LIFE.as_secs_f64();
         1.0 + (self.factor - 1.0) * (-halves).exp2()
     }
 
     /// A piece of work took `observed` times its calibrated time `due`.
-    pub(super) fn learn(&mut self, observed: f64, due: Seconds, now: Time) {
+    pub(crate) fn learn(&mut self, observed: f64, due: Seconds, now: Time) {
         let weight = due.0 / (due.0 + MEMORY.0);
         let before = self.factor(now);
         self.factor = before + (observed.clamp(1.0 / BOUND, BOUND) - before) * weight;

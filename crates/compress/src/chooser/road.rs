@@ -54,6 +54,20 @@ pub struct Ends {
 impl Ends {
     /// Two alike, as measured beforehand.
     pub const ALIKE: Ends = Ends { here: Handling::MEASURED, there: There::ALIKE };
+
+    /// The same with the other end so many times as slow in everything; what is beyond 64 times either way is not believed.
+    #[must_use]
+    pub fn loaded(mut self, times: f64) -> Ends {
+        let times = times.clamp(1.0 / 64.0, 64.0);
+        let There { handling: Handling { inner, outer, crypto }, expand } = &mut self.there;
+        for time in [inner, outer, crypto] {
+            *time = *time * times;
+        }
+        for codec in expand {
+            *codec *= times;
+        }
+        self
+    }
 }
 
 /// The road from here to a peer, at one moment.

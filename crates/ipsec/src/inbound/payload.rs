@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
-use strait_compress::{Algorithm, Codec, ExpandError, Expander};
+use strait_clock::Time;
+use strait_compress::{Algorithm, Codec, Codecs, ExpandError, Expander, Gauge, Ipcomp};
 use strait_wire::aggfrag::{self, Block, Subtype};
+use strait_wire::condition::Condition;
 use strait_wire::ip::{self, Packet};
 use strait_wire::{Cpi, Ecn, Esn, Protocol, block, ipcomp, probe, tos};
 
@@ -11,7 +13,7 @@ use super::assembly::{Arrival, Whole};
 use super::fragment::Fragment;
 use super::{Inbound, Inlet, Origin};
 use crate::outbound::Order;
-use crate::{Payloads, Reason};
+use crate::{Notice, Payloads, Reason};
 
 /// Most bytes that any block may expand to, whatever was agreed.
 pub(super) const EXPANDED_MAX: usize = 65_536;
@@ -96,6 +98,11 @@ impl Inbound {
                     probe::Kind::Request => Order::AnswerProbe(origin.peer, probe.id, probe.size),
                     probe::Kind::Answer => Order::ProbeAnswered(origin.peer, probe.id, probe.size),
                 });
+                Ok(())
+            }
+            Subtype::Condition => {
+                let condition = Condition::parse(payload).map_err(|_| Reason::MalformedEsp)?;
+                inlet.notice(Notice::Reported(origin.peer, condition));
                 Ok(())
             }
             Subtype::Unknown(_) => Err(Reason::UnknownPayload),
@@ -194,15 +201,18 @@ impl Inbound {
         let codec = Codec::from_id(header.codec).ok_or(Reason::UnknownCodec)?;
         let cap = self.cap(origin, codec)?;
         let (len, ecn) = if header.parts == 1 {
-            (expand(&mut self.codecs, codec, part, &mut self.expanded, cap)?, origin.tos.ecn())
+            (self.bench.expand(codec, part, cap, origin.now)?, origin.tos.ecn())
         } else {
             let mut lost = 0;
             let arrival = Arrival { sa: origin.sa, esn, ecn: origin.tos.ecn(), now: origin.now };
             let added = self.assembly.add(arrival, header, part, &mut lost);
             self.counters.drops.count(Reason::BlockIncomplete, lost);
             let Some(Whole { bytes, ecn }) = added? else { return Ok(()) };
-            (expand(&mut self.codecs, codec, bytes, &mut self.expanded, cap)?, ecn)
+            (self.bench.expand(codec, bytes, cap, origin.now)?, ecn)
         };
+        if let Some(factor) = self.bench.gauge.news(origin.now) {
+            inlet.notice(Notice::Slower(factor));
+        }
         if let Some(counters) = self.counters.codecs.get(usize::from(header.codec)) {
             counters.expanded.add(1);
         }
@@ -231,7 +241,7 @@ impl Inbound {
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
         let origin = Origin { tos: origin.tos.with_ecn(ecn), ..origin };
-        let mut expanded = core::mem::take(&mut self.expanded);
+        let mut expanded = core::mem::take(&mut self.bench.expanded);
         let (mut at, mut result) = (0, Ok(()));
         while at < len {
             let rest = expanded.get(at..len).unwrap_or_default();
@@ -249,7 +259,7 @@ impl Inbound {
             at += packet;
         }
         self.finish(&mut expanded, inlet);
-        self.expanded = expanded;
+        self.bench.expanded = expanded;
         result
     }
 
@@ -261,7 +271,7 @@ impl Inbound {
         range: Range<usize>,
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
-        let mut expanded = core::mem::take(&mut self.expanded);
+        let mut expanded = core::mem::take(&mut self.bench.expanded);
         let found = self.decompress(origin, bytes.get(range).unwrap_or_default(), &mut expanded);
         self.finish(bytes, inlet);
         let result = found.and_then(|(next, len)| match next {
@@ -269,7 +279,7 @@ impl Inbound {
             _ => Err(Reason::UnknownPayload),
         });
         self.finish(&mut expanded, inlet);
-        self.expanded = expanded;
+        self.bench.expanded = expanded;
         result
     }
 
@@ -292,7 +302,7 @@ impl Inbound {
         };
         let room = cap.min(expanded.len());
         let into = expanded.get_mut(..room).ok_or(Reason::BlockTooLong)?;
-        let len = self.ipcomp.expand(algorithm, squeezed, into).map_err(refused)?;
+        let len = self.bench.ipcomp.expand(algorithm, squeezed, into).map_err(refused)?;
         let codec = match algorithm {
             Algorithm::Deflate => Codec::Deflate,
             Algorithm::Lzs => Codec::Lzs,
@@ -325,15 +335,27 @@ fn next_block(region: &[u8], offset: usize) -> (Kind, usize) {
     }
 }
 
-fn expand(
-    codecs: &mut strait_compress::Codecs,
-    codec: Codec,
-    from: &[u8],
-    into: &mut [u8],
-    cap: usize,
-) -> Result<usize, Reason> {
-    let into = into.get_mut(..cap).ok_or(Reason::BlockTooLong)?;
-    codecs.expand(codec, from, into).map_err(refused)
+/// Where blocks are expanded, and how long that takes.
+#[derive(Debug)]
+pub(super) struct Bench {
+    codecs: Codecs,
+    ipcomp: Ipcomp,
+    gauge: Gauge,
+    /// What was expanded last.
+    pub(super) expanded: Box<[u8]>,
+}
+
+impl Bench {
+    pub(super) fn new(gauge: Gauge) -> Bench {
+        let expanded = vec![0; EXPANDED_MAX].into_boxed_slice();
+        Bench { codecs: Codecs::new(), ipcomp: Ipcomp::new(), gauge, expanded }
+    }
+
+    fn expand(&mut self, codec: Codec, from: &[u8], cap: usize, now: Time) -> Result<usize, Reason> {
+        let into = self.expanded.get_mut(..cap).ok_or(Reason::BlockTooLong)?;
+        let codecs = &mut self.codecs;
+        self.gauge.time(codec, now, || codecs.expand(codec, from, into)).map_err(refused)
+    }
 }
 
 fn refused(error: ExpandError) -> Reason {

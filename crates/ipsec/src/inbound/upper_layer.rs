@@ -63,11 +63,11 @@ impl Inbound {
         payload: &[u8],
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
-        let mut packet = core::mem::take(&mut self.expanded);
+        let mut packet = core::mem::take(&mut self.bench.expanded);
         let made = self.restore(origin, layer, payload, &mut packet);
         let result = made.and_then(|len| self.packet(origin, &mut packet, 0..len, inlet));
         self.finish(&mut packet, inlet);
-        self.expanded = packet;
+        self.bench.expanded = packet;
         result
     }
 

@@ -1,5 +1,6 @@
 //! Step 5: one protected packet, numbered and sealed in the train it leaves in.
 
+use strait_wire::condition::{self, Condition};
 use strait_wire::{Protocol, Tos, probe};
 
 use super::path_mtu::{ANY_SIZE, Wanted};
@@ -90,6 +91,18 @@ impl Works {
     /// Answers a probe of the peer's.
     pub(super) fn answer_probe(&mut self, way: &mut Way<'_, impl Outlet>, id: u16, size: u16) {
         let _ = self.probe(way, probe::Kind::Answer, id, size);
+        self.depart(way);
+    }
+
+    /// Tells a peer that reads more than the standards have what changed here; what is lost is said again by whoever orders it.
+    pub(super) fn report(&mut self, way: &mut Way<'_, impl Outlet>, condition: Condition) {
+        if !way.link.takes_blocks() || way.link.endpoint.is_none() {
+            return;
+        }
+        self.train_of = Some(way.link.spec.id);
+        let _ = self.emit(way, Protocol::AGGFRAG, condition::LEN, CONTROL_TOS, |payload| {
+            let _ = condition.emit(payload);
+        });
         self.depart(way);
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use strait_compress::Ends;
 use strait_scheduler::Rate;
 use strait_wire::Spi;
+use strait_wire::condition::Condition;
 
 use crate::{OutboundSa, PeerId, PeerSpec, Policies, RuleSet};
 
@@ -38,6 +39,8 @@ pub enum Order {
     Transmit(SocketAddr, Box<[u8]>),
     /// A NAT keepalive (RFC 3948 section 2.3) to the peer.
     Keepalive(PeerId),
+    /// Tell the peer what changed here.
+    Report(PeerId, Condition),
     /// Ask the peer for a sign of life.
     Probe(PeerId),
     /// The peer asked with a probe of this number and outer size: answer.

@@ -142,7 +142,9 @@ impl Control {
             outbound: pair.outbound.spi,
             replaces: peer.pair.as_ref().map(|before| before.outbound.spi),
         };
-        let ends = peer.capabilities.as_ref().map(|theirs| self.capabilities.ends(theirs, pair.suite));
+        let suite = pair.suite;
+        // What it said before this handshake it has said again in it.
+        peer.load = 1.0;
         let before = peer.pair.replace(pair);
         peer.failures = 0;
         peer.not_before = now;
@@ -154,9 +156,7 @@ impl Control {
             self.fade(id, before.inbound, now);
         }
         self.pace(id);
-        if let Some(ends) = ends {
-            self.actions.push_back(Action::Out(outbound::Order::Ends(id, Box::new(ends))));
-        }
+        self.tell_ends(id, suite);
         self.actions.push_back(Action::Out(outbound::Order::Install(outbound)));
         self.log(event);
         self.tick_from(now);

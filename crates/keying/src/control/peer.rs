@@ -58,6 +58,10 @@ pub(super) struct Peer {
     pub(super) sent_at: Time,
     pub(super) last_handshake: Option<Time>,
     pub(super) capabilities: Option<Capabilities>,
+    /// How many times longer than it said its work takes.
+    pub(super) load: f64,
+    /// How often it is still to be told what changed here.
+    pub(super) reports: u8,
     /// The rate the sending half was told.
     pub(super) paced: Option<Rate>,
     /// Whether it was said that nobody knows where it is.
@@ -82,6 +86,8 @@ impl Peer {
             sent_at: now,
             last_handshake: None,
             capabilities: None,
+            load: 1.0,
+            reports: 0,
             paced: None,
             lost: false,
         }

@@ -103,6 +103,7 @@ impl Control {
             self.fade_out(id, now);
             self.check_limits(id, now);
             self.check_silence(id, now);
+            self.report(id);
         }
         let any = self.peers.values().any(|peer| peer.inbound_spis().next().is_some());
         self.tick_at = any.then(|| now + TICK);

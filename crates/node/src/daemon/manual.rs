@@ -154,7 +154,7 @@ impl ManualPeers {
             | Notice::Moved(id, _)
             | Notice::Exhausted(id, _)
             | Notice::InnerMtu(id, _) => id,
-            Notice::UnknownSpi(..) | Notice::Decisions(_) | Notice::Decided(_) => return Some(notice),
+            _ => return Some(notice),
         };
         let Some(peer) = self.known.get_mut(&about) else { return Some(notice) };
         let name = peer.name.as_str();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strait_clock::{Stopwatch, Time};
-use strait_compress::{Calibration, CodecSet, Codecs, LiveChooser};
+use strait_compress::{Calibration, CodecSet, Codecs, Gauge, LiveChooser};
 use strait_crypto::Ranking;
 use strait_ipsec::inbound::{Forwarding, UdpOffload};
 use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
@@ -174,7 +174,7 @@ fn threads(
         clock,
     };
     let into = Inward {
-        inbound: inbound(config, tun, counters),
+        inbound: inbound(config, tun, measured, counters, &clock),
         socket: Arc::clone(sockets.udp),
         direct: sockets.direct.map(Arc::clone),
         tun: Arc::clone(tun),
@@ -272,12 +272,21 @@ fn outbound(
     Ok(Outbound::new(settings, chooser, stopwatch, Arc::clone(counters), clock.now()))
 }
 
-fn inbound(config: &Config, tun: &Tun, counters: &Arc<Counters>) -> Inbound {
+fn inbound(
+    config: &Config,
+    tun: &Tun,
+    calibration: &Calibration,
+    counters: &Arc<Counters>,
+    clock: &Clock,
+) -> Inbound {
     let udp_offload = match tun.offload() {
         Offload::TcpAndUdp => UdpOffload::Supported,
         Offload::Tcp => UdpOffload::Unsupported,
     };
-    Inbound::new(inbound::Settings { forwarding: forwarding(config), udp_offload }, Arc::clone(counters))
+    let settings = inbound::Settings { forwarding: forwarding(config), udp_offload };
+    let now = *clock;
+    let gauge = Gauge::new(calibration, Stopwatch::new(move || now.now().as_nanos()));
+    Inbound::new(settings, gauge, Arc::clone(counters))
 }
 
 const fn forwarding(config: &Config) -> Forwarding {

@@ -101,6 +101,7 @@ fn subtypes() {
             1 => Subtype::Congestion,
             0xf0 => Subtype::Block,
             0xf1 => Subtype::Probe,
+            0xf2 => Subtype::Condition,
             other => Subtype::Unknown(other),
         };
         assert_eq!(subtype(&[first]), Some(expected));

@@ -1,0 +1,118 @@
+//! How much slower than calibrated one thread expands, and when that is worth telling the other end.
+
+use core::time::Duration;
+
+use strait_clock::{Stopwatch, Time};
+use strait_model::{Bytes, Cost};
+
+use crate::calibrate::Calibration;
+use crate::chooser::Load;
+use crate::{Codec, ExpandError};
+
+/// A change by less than this is nobody's news: a choice hardly depends on it.
+const NEWS: f64 = 1.5;
+/// News comes no more often: the other end's choice is to follow within a second, and twelve bytes a second are nothing.
+const APART: Duration = Duration::from_secs(1);
+
+/// Watches what expanding takes.
+#[derive(Debug)]
+pub struct Gauge {
+    stopwatch: Stopwatch,
+    costs: [Option<Cost>; Codec::ALL.len()],
+    load: Load,
+    said: f64,
+    said_at: Time,
+}
+
+impl Gauge {
+    /// A gauge that compares with `calibration`, of each codec's methods the quickest to expand.
+    #[must_use]
+    pub fn new(calibration: &Calibration, stopwatch: Stopwatch) -> Gauge {
+        let cost = |codec| {
+            let figures = calibration.figures().iter().filter(|figures| figures.method.codec == codec);
+            figures.map(|figures| figures.expand).min_by(|a, b| a.per_byte.0.total_cmp(&b.per_byte.0))
+        };
+        let costs = Codec::ALL.map(cost);
+        Gauge { stopwatch, costs, load: Load::NONE, said: 1.0, said_at: Time::ZERO }
+    }
+
+    /// A gauge without a clock, which has no news.
+    #[must_use]
+    pub fn none() -> Gauge {
+        Gauge::new(&Calibration::assumed(), Stopwatch::NONE)
+    }
+
+    /// Does `work`, which expands a block of `codec` and says to how many bytes.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub fn time(
+        &mut self,
+        codec: Codec,
+        now: Time,
+        work: impl FnOnce() -> Result<usize, ExpandError>,
+    ) -> Result<usize, ExpandError> {
+        let (done, took) = self.stopwatch.time(work);
+        let cost = self.costs.get(usize::from(codec.id())).copied().flatten();
+        if let (Ok(len), Some(took), Some(cost)) = (&done, took, cost) {
+            let due = cost.of(Bytes(*len as u64));
+            if due.0 > 0.0 {
+                self.load.learn(took as f64 * 1e-9 / due.0, due, now);
+            }
+        }
+        done
+    }
+
+    /// How many times longer than calibrated everything takes, if that is news.
+    pub fn news(&mut self, now: Time) -> Option<f64> {
+        let factor = self.load.factor(now);
+        let changed = factor.max(self.said) / factor.min(self.said);
+        if changed < NEWS || now.since(self.said_at) < APART {
+            return None;
+        }
+        (self.said, self.said_at) = (factor, now);
+        Some(factor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn a_machine_that_becomes_busy_is_news_once() {
+        let calibration = Calibration::assumed();
+        let due = calibration.of(crate::Method::LZ4).unwrap().expand.of(Bytes(60_000)).0 * 1e9;
+        let clock = Arc::new(AtomicU64::new(0));
+        let hand = Arc::clone(&clock);
+        let mut gauge = Gauge::new(&calibration, Stopwatch::new(move || hand.load(Ordering::Relaxed)));
+        let run = |gauge: &mut Gauge, slowness: f64, now: u64| {
+            let mut news = Vec::new();
+            for milli in 0..2_000 {
+                let now = Time::from_millis(now + milli);
+                let work = || {
+                    clock.fetch_add((due * slowness) as u64, Ordering::Relaxed);
+                    Ok(60_000)
+                };
+                gauge.time(Codec::Lz4, now, work).unwrap();
+                news.extend(gauge.news(now));
+            }
+            news
+        };
+        assert_eq!(run(&mut gauge, 1.0, 2_000), Vec::<f64>::new());
+        let news = run(&mut gauge, 6.0, 4_000);
+        assert!(news.len() <= 2 && *news.last().unwrap() > 2.0, "{news:?}");
+        assert!(run(&mut gauge, 1.0, 6_000).last().is_some_and(|factor| *factor < 2.0));
+    }
+
+    #[test]
+    fn without_a_clock_there_is_no_news() {
+        let mut gauge = Gauge::none();
+        gauge.time(Codec::Zstd, Time::ZERO, || Ok(10)).unwrap();
+        assert_eq!(gauge.news(Time::from_millis(5_000)), None);
+        let refused = gauge.time(Codec::Zstd, Time::ZERO, || Err(ExpandError::TooLong { cap: 1 }));
+        assert!(refused.is_err());
+    }
+}

@@ -1,0 +1,64 @@
+//! What changes between two handshakes: how busy an end is, and how fast its link.
+
+use strait_crypto::Suite;
+use strait_ipsec::{PeerId, outbound};
+use strait_scheduler::Rate;
+use strait_wire::condition::Condition;
+
+use super::{Action, Control};
+
+/// How often a change is said, one second apart: one of them arrives, even where every fifth datagram is lost.
+const TIMES: u8 = 4;
+
+impl Control {
+    /// Everything takes this node so many times longer than its peers were told.
+    pub(super) fn slowed(&mut self, times: f64) {
+        // As a float becomes an integer: nonsense becomes the nearest end of the range.
+        self.load = ((times * f64::from(Condition::USUAL)) as u16).max(1);
+        self.report_to_all();
+    }
+
+    /// Tells all peers what changed, now and a few times more.
+    pub(super) fn report_to_all(&mut self) {
+        let peers: Vec<PeerId> = self.peers.keys().copied().collect();
+        for id in peers {
+            if let Some(peer) = self.peers.get_mut(&id) {
+                peer.reports = TIMES;
+            }
+            self.report(id);
+        }
+    }
+
+    /// Says it once more, if it is to be said again; a peer without associations learns it with its next keys.
+    pub(super) fn report(&mut self, id: PeerId) {
+        let Some(peer) = self.peers.get_mut(&id).filter(|peer| peer.reports > 0) else { return };
+        if peer.pair.is_none() {
+            peer.reports = 0;
+            return;
+        }
+        peer.reports -= 1;
+        let condition = Condition { load: self.load, down: self.capabilities.down.map_or(0, Rate::bits) };
+        self.actions.push_back(Action::Out(outbound::Order::Report(id, condition)));
+    }
+
+    /// A peer says what changed there. It can say what it likes: it is paced by it, and what it is sent is compressed
+    /// accordingly, within bounds.
+    pub(super) fn reported(&mut self, id: PeerId, condition: Condition) {
+        let Some(peer) = self.peers.get_mut(&id) else { return };
+        let Some(capabilities) = &mut peer.capabilities else { return };
+        capabilities.down = Rate::from_bits(condition.down);
+        peer.load = f64::from(condition.load.max(1)) / f64::from(Condition::USUAL);
+        if let Some(suite) = peer.pair.as_ref().map(|pair| pair.suite) {
+            self.tell_ends(id, suite);
+        }
+        self.pace(id);
+    }
+
+    /// Tells the sending half what both ends do with every byte.
+    pub(super) fn tell_ends(&mut self, id: PeerId, suite: Suite) {
+        let Some(peer) = self.peers.get(&id) else { return };
+        let Some(theirs) = &peer.capabilities else { return };
+        let ends = self.capabilities.ends(theirs, suite).loaded(peer.load);
+        self.actions.push_back(Action::Out(outbound::Order::Ends(id, Box::new(ends))));
+    }
+}

@@ -1,0 +1,82 @@
+//! What changed at one end since the handshake, under ESP next header 144: how busy it is, and how fast its link is.
+//!
+//! ```text
+//! sub-type 0xF2 | reserved | load (2) | rate in (8)
+//! ```
+
+use crate::{Malformed, field};
+
+/// The private AGGFRAG sub-type.
+pub const SUBTYPE: u8 = 0xf2;
+/// Its bytes.
+pub const LEN: usize = 12;
+
+/// How an end fares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Condition {
+    /// How many times longer than it said in the handshake its work takes, in 256ths.
+    pub load: u16,
+    /// The rate of its link in, in bit/s of wire bytes; 0 when it need not be paced.
+    pub down: u64,
+}
+
+impl Condition {
+    /// The load of an end that is as it said.
+    pub const USUAL: u16 = 256;
+
+    /// Reads it; bytes behind it and the reserved field are ignored.
+    ///
+    /// # Errors
+    /// [`Malformed`] when it is short or has another sub-type.
+    pub fn parse(bytes: &[u8]) -> Result<Condition, Malformed> {
+        let (&[subtype, _, high, low, ref down @ ..], _) = field::split_header::<LEN>("condition", bytes)?;
+        if subtype != SUBTYPE {
+            return Err(Malformed::new("condition sub-type", bytes));
+        }
+        Ok(Condition { load: u16::from_be_bytes([high, low]), down: u64::from_be_bytes(*down) })
+    }
+
+    /// Writes it at the start of `buf`.
+    ///
+    /// # Errors
+    /// [`Malformed`] when `buf` is shorter than 12 bytes.
+    pub fn emit(self, buf: &mut [u8]) -> Result<(), Malformed> {
+        let [high, low] = self.load.to_be_bytes();
+        let [a, b, c, d, e, f, g, h] = self.down.to_be_bytes();
+        field::emit_header("buffer for a condition", buf, [SUBTYPE, 0, high, low, a, b, c, d, e, f, g, h])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn by_hand() {
+        let bytes = [0xf2, 0xff, 2, 0x80, 0, 0, 0, 0, 0, 0x16, 0xe3, 0x60, 9];
+        assert_eq!(Condition::parse(&bytes), Ok(Condition { load: 640, down: 1_500_000 }));
+        assert_eq!(Condition::parse(&[0xf1; LEN]).unwrap_err().what, "condition sub-type");
+    }
+
+    #[test]
+    fn truncation() {
+        let mut bytes = [0; LEN];
+        Condition { load: 1, down: 2 }.emit(&mut bytes).unwrap();
+        for len in 0..LEN {
+            assert!(Condition::parse(&bytes[..len]).is_err(), "{len} bytes");
+            assert!(Condition { load: 1, down: 2 }.emit(&mut [0; LEN][..len]).is_err(), "buffer of {len}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(load: u16, down: u64) {
+            let condition = Condition { load, down };
+            let mut buf = [0xff; LEN];
+            condition.emit(&mut buf).unwrap();
+            prop_assert_eq!(Condition::parse(&buf), Ok(condition));
+        }
+    }
+}
