@@ -1,7 +1,7 @@
-//! Path probes, the kinds of datagram on the port, and the tunnel device's own header.
+//! Path probes, what changed at the other end, the kinds of datagram on the port, and the tunnel device's own header.
 
 use strait_wire::demux::{Datagram, classify};
-use strait_wire::{probe, vnet};
+use strait_wire::{condition, probe, vnet};
 
 /// One buffer, read as each.
 pub fn check(data: &[u8]) {
@@ -10,6 +10,11 @@ pub fn check(data: &[u8]) {
         parsed.emit(&mut bytes).unwrap();
         assert_eq!(bytes[..6], data[..6]);
         assert_eq!(bytes[6..], [0, 0]);
+    }
+    if let Ok(parsed) = condition::Condition::parse(data) {
+        let mut bytes = [0xff; condition::LEN];
+        parsed.emit(&mut bytes).unwrap();
+        assert_eq!((bytes[0], &bytes[2..]), (data[0], &data[2..condition::LEN]));
     }
     if let Ok((header, rest)) = vnet::Header::parse(data) {
         let mut bytes = [0; vnet::LEN];
