@@ -63,6 +63,8 @@ pub enum Kind {
     Trace,
     /// Any other file: its bytes, in packets of 1,400.
     File,
+    /// The same of one that was compressed: if a capture is in it, nobody sees that.
+    Packed,
     /// No file: frames as they pass an interface.
     Interface,
 }
@@ -82,6 +84,7 @@ impl Kind {
             Kind::Pcapng => "pcapng",
             Kind::Trace => "text trace",
             Kind::File => "file",
+            Kind::Packed => "compressed file",
             Kind::Interface => "interface",
         }
     }
@@ -161,7 +164,7 @@ impl<R: Read> Reader<R> {
         } else if let Some(columns) = trace::recognizes(first)? {
             Format::Trace(Trace::new(columns))
         } else {
-            Format::File(File::new())
+            Format::File(File::new(file::is_packed(first)))
         };
         Ok(Reader { window, format })
     }
@@ -169,12 +172,19 @@ impl<R: Read> Reader<R> {
     /// What the file is.
     #[must_use]
     pub const fn kind(&self) -> Kind {
-        match self.format {
+        match &self.format {
             Format::Pcap(_) => Kind::Pcap,
             Format::Pcapng(_) => Kind::Pcapng,
             Format::Trace(_) => Kind::Trace,
+            Format::File(file) if file.is_packed => Kind::Packed,
             Format::File(_) => Kind::File,
         }
+    }
+
+    /// Whether its frames are no conversation of hosts, but an ordinary file's bytes.
+    #[must_use]
+    pub const fn is_file(&self) -> bool {
+        matches!(self.format, Format::File(_))
     }
 
     /// The next frame; nothing at the end.

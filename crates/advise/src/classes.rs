@@ -7,7 +7,8 @@ mod table;
 
 use strait_wire::Flow;
 
-pub(crate) use figures::{End, Figures, Sample, place_of};
+use figures::End;
+pub(crate) use figures::{Figures, Sample, place_of};
 pub(crate) use key::{FileId, Key};
 pub(crate) use table::{Place, Table};
 
@@ -76,6 +77,13 @@ impl Classes {
         add(self.protocols.at(places.protocol));
         add(self.services.at(places.service));
         add(self.pairs.at(places.pair));
+    }
+
+    /// A packet with data, which is of a pair's turns when the other end spoke before.
+    pub(crate) fn turn(&mut self, places: Places, flow: &Flow) {
+        let end = if flow.src <= flow.dst { End::Lower } else { End::Higher };
+        let pair = self.pairs.at(places.pair);
+        pair.turns += u64::from(pair.last.replace(end).is_some_and(|last| last != end));
     }
 
     fn are_standing(&self, places: Places) -> bool {

@@ -5,12 +5,13 @@ mod clock;
 mod seen;
 
 use ipnet::IpNet;
+use strait_clock::Time;
 use strait_scheduler::Rate;
 use strait_wire::ip::Packet;
 use strait_wire::tcp::Segment;
 use strait_wire::{Flow, Protocol, udp};
 
-use crate::classes::{Classes, End, FileId, Places};
+use crate::classes::{Classes, FileId, Places};
 use crate::cut::Scissors;
 use crate::mend::Mender;
 use crate::tunnel::{Spec, Tunnel};
@@ -58,6 +59,16 @@ impl Lane {
         Lane { tunnels: Way::ALL.map(tunnel), samples: Samples::new(link.mtu), packets: Vec::new() }
     }
 
+    /// A packet enters every tunnel.
+    fn offer(&mut self, packet: &[u8], places: Places, at: Time, classes: &mut Classes) {
+        classes.add(places, |figures| {
+            figures.packets += 1;
+            figures.bytes += packet.len() as u64;
+        });
+        self.samples.push(packet);
+        self.drive(classes, |tunnel, books| tunnel.offer(packet, places, at, books));
+    }
+
     /// Whatever `drive` makes leave is written into the books.
     fn drive(&mut self, classes: &mut Classes, mut drive: impl FnMut(&mut Tunnel<Places>, &mut Books<'_>)) {
         let Lane { tunnels, samples, packets } = self;
@@ -102,47 +113,42 @@ impl Replay {
     /// # Errors
     /// [`UnknownLink`] when nobody here knows such frames.
     pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), UnknownLink> {
-        let Replay { link, clock, mender, scissors, lanes, file, classes, seen } = self;
         let ip = frame.ip()?;
-        seen.frames += 1;
-        seen.bytes += frame.len as u64;
-        seen.backwards += u64::from(clock.is_before(frame.at));
-        let at = clock.tick(frame.at);
-        let Some((kept, len)) = ip else {
-            seen.not_ip += 1;
-            return Ok(());
-        };
+        self.seen.frames += 1;
+        self.seen.bytes += frame.len as u64;
+        self.seen.backwards += u64::from(self.clock.is_before(frame.at));
+        let at = self.clock.tick(frame.at);
+        match ip {
+            Some((kept, len)) => self.packet(kept, len, at),
+            None => self.seen.not_ip += 1,
+        }
+        Ok(())
+    }
+
+    /// Sends a packet of `len` bytes, of which these were kept.
+    fn packet(&mut self, kept: &[u8], len: usize, at: Time) {
+        let Replay { link, mender, scissors, lanes, file, classes, seen, .. } = self;
         let mended = mender.mend(kept, len);
         let packet = mended.and_then(|mended| Some((Packet::parse(mended.bytes).ok()?, mended.missing)));
         let Some((packet, missing)) = packet else {
             seen.malformed += 1;
-            return Ok(());
+            return;
         };
         let flow = packet.flow();
         // A file crosses: its packets have no hosts.
         let near = link.near.as_ref().filter(|_| file.is_none());
         let Some(lane) = lane_of(&flow, near).and_then(|lane| lanes.get_mut(lane)) else {
             seen.elsewhere += 1;
-            return Ok(());
+            return;
         };
         let places = classes.places(&flow, *file);
         classes.add(places, |figures| figures.missing += missing as u64);
         if carries_data(&packet) {
-            let end = if flow.src <= flow.dst { End::Lower } else { End::Higher };
-            let pair = classes.pairs.at(places.pair);
-            pair.turns += u64::from(pair.last.replace(end).is_some_and(|last| last != end));
+            classes.turn(places, &flow);
         }
         seen.cut += u64::from(packet.bytes().len() > link.mtu);
-        let cut = scissors.cut(&packet, link.mtu, |piece| {
-            classes.add(places, |figures| {
-                figures.packets += 1;
-                figures.bytes += piece.len() as u64;
-            });
-            lane.samples.push(piece);
-            lane.drive(classes, |tunnel, books| tunnel.offer(piece, places, at, books));
-        });
+        let cut = scissors.cut(&packet, link.mtu, |piece| lane.offer(piece, places, at, classes));
         seen.malformed += u64::from(cut.is_err());
-        Ok(())
     }
 
     /// Bytes of packets so far, as a link without a tunnel carries them.

@@ -45,6 +45,9 @@ const WAITING_BYTES: usize = 128 * 1024;
 /// Packets that wait at most; that queue holds 3,072.
 const WAITING_PACKETS: usize = 2_048;
 
+/// Bytes that a block may expand to: the most that tunnels agree on.
+pub(crate) const BLOCK_MAX: u32 = 65_536;
+
 /// Takes what was sent, unit by unit.
 pub(crate) trait Ledger<N> {
     /// Packets left together; `packets` are their notes and lengths, in order.
@@ -75,41 +78,32 @@ pub(crate) struct Spec {
 impl<N: Copy> Tunnel<N> {
     /// A tunnel that has sent nothing.
     pub(crate) fn new(spec: Spec, machine: &Machine) -> Tunnel<N> {
-        let now = Time::ZERO;
         let link_mtu = u16::try_from(spec.mtu + AROUND).unwrap_or(u16::MAX);
         let settings = Settings { up: Some(spec.rate), overhead: 0, link_mtu, forwarding: Forwarding::None };
-        let squeezed = Squeezed::default();
-        let peer = Arc::new(PeerCounters::default());
-        let outbound = Outbound::new(
-            settings,
-            Box::new(Overheard::new(machine, squeezed.clone())),
-            Stopwatch::NONE,
-            Arc::new(Counters::default()),
-            now,
-        );
+        let (squeezed, counters) = (Squeezed::default(), Arc::new(PeerCounters::default()));
+        let chooser = Box::new(Overheard::new(machine, squeezed.clone()));
+        let nobody = Arc::new(Counters::default());
         let sa = association();
-        let meter = Meter::new(Arc::clone(&peer), sa.as_ref().map(OutboundSa::usage), squeezed);
-        let waiting = VecDeque::with_capacity(WAITING_PACKETS);
-        let bundles = spec.way.bundles();
-        let mut tunnel = Tunnel { outbound, meter, bundles, waiting, bytes: 0, now };
-        let rules = if spec.way.compresses() { everything() } else { RuleSet::default() };
-        let spec = PeerSpec {
-            id: PEER,
-            allowed: Vec::new(),
-            endpoint: Some(ENDPOINT),
-            mtu: Some(link_mtu),
-            counters: peer,
+        let mut tunnel = Tunnel {
+            outbound: Outbound::new(settings, chooser, Stopwatch::NONE, nobody, Time::ZERO),
+            meter: Meter::new(Arc::clone(&counters), sa.as_ref().map(OutboundSa::usage), squeezed),
+            bundles: spec.way.bundles(),
+            waiting: VecDeque::with_capacity(WAITING_PACKETS),
+            bytes: 0,
+            now: Time::ZERO,
         };
+        let rules = if spec.way.compresses() { everything() } else { RuleSet::default() };
+        let (endpoint, mtu) = (Some(ENDPOINT), Some(link_mtu));
+        let peer = PeerSpec { id: PEER, allowed: Vec::new(), endpoint, mtu, counters };
         let orders = [
             Order::Policies(Arc::new(anywhere())),
             Order::Rules(Arc::new(rules)),
-            Order::AddPeer(Box::new(spec)),
+            Order::AddPeer(Box::new(peer)),
             Order::Rate(PEER, settings.up),
             Order::Ends(PEER, Box::new(machine.ends)),
         ];
-        let install = sa.map(|sa| Order::Install(Box::new(sa)));
-        for order in orders.into_iter().chain(install) {
-            tunnel.outbound.handle(order, now, &mut tunnel.meter);
+        for order in orders.into_iter().chain(sa.map(|sa| Order::Install(Box::new(sa)))) {
+            tunnel.outbound.handle(order, Time::ZERO, &mut tunnel.meter);
         }
         tunnel
     }
@@ -151,7 +145,10 @@ impl<N: Copy> Tunnel<N> {
 
     /// Goes on to when the link has room, and lets leave what has; false when nothing waits.
     fn step(&mut self, ledger: &mut impl Ledger<N>) -> bool {
-        let Some(deadline) = self.outbound.poll_timeout() else { return false };
+        let Some(deadline) = self.outbound.poll_timeout() else {
+            debug_assert!(self.waiting.is_empty(), "no packet is dropped");
+            return false;
+        };
         self.now = self.now.max(deadline.at);
         self.outbound.release(self.now, &mut self.meter);
         self.meter.settle();
@@ -168,7 +165,7 @@ impl<N: Copy> Tunnel<N> {
 /// An association with the key that everybody knows.
 fn association() -> Option<OutboundSa> {
     let key = KeyMaterial::new(Suite::Aes128Gcm, &MATERIAL).ok()?;
-    let payloads = Payloads::Strait { codecs: CodecSet::ALL, block_cap: 65_536 };
+    let payloads = Payloads::Strait { codecs: CodecSet::ALL, block_cap: BLOCK_MAX };
     Some(OutboundSa::new(&SaSpec::session(PEER, SPI, key, IvMode::Implicit, payloads)))
 }
 

@@ -6,7 +6,6 @@ mod classes;
 mod content;
 mod html;
 mod live;
-mod progress;
 mod text;
 
 use std::fs::{self, File};
@@ -14,14 +13,15 @@ use std::path::Path;
 use std::time::Instant;
 
 use strait_advise::report::{Conditions, Input};
-use strait_advise::{Kind, Link, Machine, Reader, Replay, Report};
+use strait_advise::{Link, Machine, Reader, Replay, Report};
 use strait_compress::{Codecs, Ends, Handling, There};
 use strait_crypto::Ranking;
 
 use crate::failure::{Failure, Outcome, colours};
 use crate::flags;
 use crate::generate::print;
-use progress::Progress;
+use crate::progress::Progress;
+use crate::units;
 
 /// Reads the files one after another, or watches an interface, and prints what came of it, also when a file is damaged.
 pub(crate) fn run(flags: &flags::Advise) -> Outcome {
@@ -32,22 +32,13 @@ pub(crate) fn run(flags: &flags::Advise) -> Outcome {
     let mut replay = Replay::new(link, &machine);
     let inputs = match tap {
         Some(tap) => vec![live::watch(tap, flags.span, &mut replay)?],
-        None => all(sources, &mut replay),
+        None => Reading::all(sources, &mut replay),
     };
     replay.finish();
     let conditions = Conditions { price: flags.price, round_trip: flags.rtt };
     let report = Report::new(&replay, &machine, &conditions, inputs);
     give(flags, &report)?;
     whole(&report)
-}
-
-/// Replays one file after another.
-fn all(sources: Vec<Source>, replay: &mut Replay) -> Vec<Input> {
-    let mut progress = Progress::new(sources.iter().map(|source| source.len).sum());
-    let numbered = sources.into_iter().zip(0..);
-    let inputs = numbered.map(|(source, number)| read(source, number, replay, &mut progress)).collect();
-    progress.finish();
-    inputs
 }
 
 /// A file that is about to be read.
@@ -73,43 +64,59 @@ fn opened(files: &[impl AsRef<Path>]) -> Result<Vec<Source>, Failure> {
     files.iter().map(|path| open(path.as_ref())).collect()
 }
 
-/// Replays one file as far as it can be read.
-fn read(source: Source, number: u32, replay: &mut Replay, progress: &mut Progress) -> Input {
-    let Source { name, file, len } = source;
-    let mut input = Input { name, kind: None, frames: 0, missed: 0, stopped: None };
-    progress.begin(&input.name);
-    match Reader::open(file) {
-        Ok(reader) => frames(reader, number, replay, progress, &mut input),
-        Err(error) => input.stopped = Some(error.to_string()),
-    }
-    progress.end(len);
-    input
+/// Files on their way through a replay.
+struct Reading<'a> {
+    replay: &'a mut Replay,
+    progress: Progress,
+    /// Bytes of files before the present one.
+    before: u64,
+    total: u64,
 }
 
-fn frames(
-    mut reader: Reader<File>,
-    number: u32,
-    replay: &mut Replay,
-    progress: &mut Progress,
-    input: &mut Input,
-) {
-    let kind = reader.kind();
-    input.kind = Some(kind);
-    replay.begin((kind == Kind::File).then_some(number));
-    input.stopped = loop {
-        match reader.frame() {
-            Ok(Some(frame)) => match replay.frame(&frame) {
-                Ok(()) => input.frames += 1,
-                Err(unknown) => break Some(unknown.to_string()),
-            },
-            Ok(None) => break None,
-            Err(error) => break Some(error.to_string()),
+impl Reading<'_> {
+    /// Replays one file after another.
+    fn all(sources: Vec<Source>, replay: &mut Replay) -> Vec<Input> {
+        let progress = Progress::new("{decimal_bytes:>10} {decimal_bytes_per_sec:>12}");
+        let total = sources.iter().map(|source| source.len).sum();
+        let mut reading = Reading { replay, progress, before: 0, total };
+        let inputs =
+            sources.into_iter().zip(0..).map(|(source, number)| reading.one(source, number)).collect();
+        reading.progress.finish();
+        inputs
+    }
+
+    /// Replays one file as far as it can be read.
+    fn one(&mut self, source: Source, number: u32) -> Input {
+        let Source { name, file, len } = source;
+        let mut input = Input { name, kind: None, frames: 0, missed: 0, stopped: None };
+        match Reader::open(file) {
+            Ok(reader) => self.frames(reader, number, &mut input),
+            Err(error) => input.stopped = Some(error.to_string()),
         }
-        // Seldom enough not to count, and often enough to be seen moving.
-        if input.frames.is_multiple_of(256) {
-            progress.at(reader.position());
-        }
-    };
+        self.before += len;
+        input
+    }
+
+    fn frames(&mut self, mut reader: Reader<File>, number: u32, input: &mut Input) {
+        input.kind = Some(reader.kind());
+        self.replay.begin(reader.is_file().then_some(number));
+        input.stopped = loop {
+            match reader.frame() {
+                Ok(Some(frame)) => match self.replay.frame(&frame) {
+                    Ok(()) => input.frames += 1,
+                    Err(unknown) => break Some(unknown.to_string()),
+                },
+                Ok(None) => break None,
+                Err(error) => break Some(error.to_string()),
+            }
+            // Seldom enough not to count, and often enough to be seen moving.
+            if input.frames.is_multiple_of(256) {
+                let (done, total, name) = (self.before + reader.position(), self.total, &input.name);
+                let line = || format!("{name}: {} of {} read", units::bytes(done), units::bytes(total));
+                self.progress.at(done, total, name, line);
+            }
+        };
+    }
 }
 
 /// What this machine computes how fast; the other end is taken to be alike.

@@ -1,7 +1,6 @@
 //! `lab`: the papers' tables, theirs beside what this machine does.
 
 mod csv;
-mod progress;
 mod text;
 
 use std::path::Path;
@@ -13,7 +12,7 @@ use strait_lab::{Corpus, Effort, Error, Report, Step, vpn};
 use crate::failure::{Failure, Outcome, colours};
 use crate::flags::{self, LabTables};
 use crate::generate::print;
-use progress::Progress;
+use crate::progress::Progress;
 
 /// Makes some tables and prints them. It leaves nothing behind, so an interruption ends it at once.
 pub(crate) fn run(flags: &flags::Lab) -> Outcome {
@@ -43,8 +42,11 @@ fn measured<T>(
     make: impl FnOnce(Effort, &mut dyn FnMut(Step<'_>)) -> Result<T, Error>,
 ) -> Result<T, Failure> {
     let effort = if output.quick { Effort::Quick } else { Effort::Full };
-    let mut progress = Progress::new();
-    let made = make(effort, &mut |step| progress.at(step))?;
+    let mut progress = Progress::new("{pos} of {len}");
+    let made = make(effort, &mut |step| {
+        let line = || format!("{}, {} of {}", step.what, step.done, step.of);
+        progress.at(step.done as u64, step.of as u64, step.what, line);
+    })?;
     progress.finish();
     Ok(made)
 }

@@ -9,6 +9,7 @@ mod flags;
 mod generate;
 mod keys;
 mod lab;
+mod progress;
 mod running;
 mod show;
 mod table;

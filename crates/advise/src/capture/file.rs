@@ -20,9 +20,19 @@ const ENDS: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 
 /// Ports of a transfer: FTP's for data (RFC 959 section 8), to one that systems hand out.
 const PORTS: [u16; 2] = [20, 49_152];
 
+/// How gzip (RFC 1952), Zstandard (RFC 8878), xz and bzip2 begin.
+const PACKED: [&[u8]; 4] =
+    [&[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd], &[0xfd, b'7', b'z', b'X', b'Z', 0], b"BZh"];
+
+/// Whether a file that begins so was compressed.
+pub(super) fn is_packed(first: &[u8]) -> bool {
+    PACKED.iter().any(|magic| first.starts_with(magic))
+}
+
 /// Makes packets of a file's bytes.
 #[derive(Debug)]
 pub(super) struct File {
+    pub(super) is_packed: bool,
     packet: Box<[u8; PACKET]>,
     /// TCP's sequence number of the next byte.
     seq: u32,
@@ -30,8 +40,8 @@ pub(super) struct File {
 }
 
 impl File {
-    pub(super) fn new() -> File {
-        File { packet: Box::new([0; PACKET]), seq: 1, id: 0 }
+    pub(super) fn new(is_packed: bool) -> File {
+        File { is_packed, packet: Box::new([0; PACKET]), seq: 1, id: 0 }
     }
 
     pub(super) fn frame<R: Read>(&mut self, window: &mut Window<R>) -> Result<Option<Frame<'_>>, ReadError> {

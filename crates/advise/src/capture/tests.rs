@@ -117,6 +117,10 @@ fn captures_are_told_by_content() {
     }
     assert_eq!(Reader::open(&b"0.5 64\n0.75 65\n"[..]).unwrap().kind(), Kind::Trace);
     assert_eq!(Reader::open(&b"whatever"[..]).unwrap().kind(), Kind::File);
+    for packed in [&[0x1f, 0x8b, 8][..], &[0x28, 0xb5, 0x2f, 0xfd], b"\xfd7zXZ\0", b"BZh9"] {
+        let reader = Reader::open(packed).unwrap();
+        assert_eq!((reader.kind(), reader.is_file()), (Kind::Packed, true));
+    }
     assert!(matches!(Reader::open(&b""[..]), Err(ReadError::Empty)));
     let patched = [0x34, 0xcd, 0xb2, 0xa1].repeat(6);
     let patched = Reader::open(&patched[..]);

@@ -5,10 +5,7 @@ use std::collections::VecDeque;
 use crate::Way;
 use crate::classes::{Classes, Figures, Places, place_of};
 use crate::sample::{Sampler, is_wanted};
-use crate::tunnel::{Ledger, Unit};
-
-/// Longest block of the tunnel's (`block_cap` of its association).
-const BLOCK_MAX: usize = 65_536;
+use crate::tunnel::{BLOCK_MAX, Ledger, Unit};
 
 /// Where a tunnel's units are written down.
 pub(super) struct Books<'a> {
@@ -68,8 +65,9 @@ pub(super) struct Samples {
 impl Samples {
     /// Nothing waits; datagrams take packets of `mtu` bytes.
     pub(super) fn new(mtu: usize) -> Samples {
-        let block = Vec::with_capacity(BLOCK_MAX);
-        Samples { sampler: Sampler::new(BLOCK_MAX, mtu), waiting: VecDeque::new(), block }
+        let longest = BLOCK_MAX as usize;
+        let (sampler, block) = (Sampler::new(longest, mtu), Vec::with_capacity(longest));
+        Samples { sampler, waiting: VecDeque::new(), block }
     }
 
     /// A packet begins to wait.

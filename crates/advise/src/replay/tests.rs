@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use strait_sim::Shape;
 use strait_wire::tcp::Flags;
 
@@ -99,4 +100,33 @@ fn turns_are_counted_where_data_goes_back_and_forth() {
     let round = [question.clone(), question, answer.clone(), acknowledgement, answer];
     send(&mut replay, &[round.clone(), round.clone(), round].concat());
     assert_eq!(replay.classes.pairs.sorted()[0].1.turns, 5);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+
+    #[test]
+    fn whatever_packets_are_every_one_is_sent(
+        packets in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 40..3_000), any::<u16>()), 1..60),
+        mtu in 576_usize..9_000,
+        kbits in 1_u64..1_000_000,
+    ) {
+        let rate = Rate::from_bits(kbits * 1_000).unwrap();
+        let mut replay = Replay::new(Link { rate, mtu, near: None }, &Machine::assumed());
+        let mut kept = 0;
+        for (v6, mut bytes, millis) in packets {
+            bytes[0] = if v6 { 0x60 } else { 0x45 };
+            let len = u16::try_from(bytes.len()).unwrap();
+            let (at, len) = if v6 { (4, len - 40) } else { (2, len) };
+            bytes[at..at + 2].copy_from_slice(&len.to_be_bytes());
+            let at = Time::from_millis(millis.into());
+            replay.frame(&Frame { at, link: LinkType::RAW, bytes: &bytes, len: bytes.len() }).unwrap();
+            kept += bytes.len() as u64;
+        }
+        replay.finish();
+        let whole = &replay.classes.whole;
+        prop_assert_eq!(whole.methods.iter().sum::<u64>(), whole.bytes);
+        prop_assert!(whole.wire.iter().all(|wire| (*wire > 0) == (whole.packets > 0)));
+        prop_assert!(replay.seen.malformed > 0 || whole.bytes >= kept);
+    }
 }

@@ -34,10 +34,7 @@ struct Columns {
 
 /// The largest classes of one kind.
 pub(super) fn classes(head: &str, group: &Group, report: &Report) -> Table {
-    let columns = Columns {
-        money: report.link.price_per_gigabyte.is_some(),
-        waits: group.classes.iter().any(|class| class.waits.is_some_and(|waits| waits.seconds.is_some())),
-    };
+    let columns = Columns { money: report.link.price_per_gigabyte.is_some(), waits: waits(group) };
     let names = [head, "packets", "bytes", "plain", "bundles", "compression", "both", "saved", "time saved"];
     let names = names.into_iter().chain(columns.money.then_some("money saved"));
     let names = names.chain(columns.waits.then_some("waits")).chain(["pays up to", "compressed with"]);
@@ -50,7 +47,12 @@ pub(super) fn classes(head: &str, group: &Group, report: &Report) -> Table {
     table
 }
 
-/// What is not in the table.
+/// Whether it is known how long hosts wait for each other.
+fn waits(group: &Group) -> bool {
+    group.classes.iter().any(|class| class.waits.is_some_and(|waits| waits.seconds.is_some()))
+}
+
+/// What is not in the table, or not plain from it.
 pub(super) fn rest(group: &Group) -> Option<String> {
     let more = group.classes.len().saturating_sub(SHOWN);
     let more = (more > 0).then(|| format!("and {more} more, which --json names"));
@@ -58,8 +60,12 @@ pub(super) fn rest(group: &Group) -> Option<String> {
         let bytes = units::bytes(others.together.bytes);
         format!("and {bytes} of {} smaller ones, too many to tell apart", others.count)
     });
-    let parts: Vec<String> = more.into_iter().chain(others).collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
+    let waits = waits(group).then(|| {
+        "waits: half a round trip for each time that the other side spoke, which smaller packets do not shorten"
+            .to_owned()
+    });
+    let parts: Vec<String> = more.into_iter().chain(others).chain(waits).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn row(class: &Class, columns: Columns) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! What a report says to people, as sentences and tables; how they look is for whoever shows them.
 
 use strait_advise::report::{Class, Input, UpTo, Verdict};
-use strait_advise::{Report, Way};
+use strait_advise::{Kind, Report, Way};
 
 use super::amounts::{dash, money, percent, rate, time};
 use crate::table::{Side, Table};
@@ -30,6 +30,10 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
     let counted = counted.into_iter().filter(|(count, _)| *count > 0);
     let mut notes: Vec<String> =
         counted.map(|(count, words)| format!("{}: {words}", units::counted(count, "frame"))).collect();
+    let packed = report.inputs.iter().filter(|input| input.kind == Some(Kind::Packed));
+    notes.extend(
+        packed.map(|input| format!("{} was compressed: if a capture is in it, unpack it first", input.name)),
+    );
     let missed = report.inputs.iter().map(|input| input.missed).sum::<u64>();
     if missed > 0 {
         notes.push(format!("{} passed too fast to be read", units::counted(missed, "frame")));
