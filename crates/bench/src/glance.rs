@@ -1,6 +1,7 @@
 //! How often a glance at data errs about whether it would shrink, by kinds of data and lengths of blocks, and what it
 //! costs: the packet path's own, and beside it a trial with LZ4 on the front. One core, no I/O.
 
+mod decision;
 mod kinds;
 
 use std::convert::Infallible;
@@ -15,6 +16,7 @@ use crate::error::Error;
 use crate::report::Section;
 use crate::stage::{Effort, Setting};
 use crate::target::Target;
+use decision::decision;
 use kinds::Kind;
 
 /// Bytes of the blocks: a small packet, a full one, and bundles.
@@ -25,6 +27,8 @@ const JUDGED: usize = 1;
 const ERRORS: Target = Target::AtMost(5.0);
 /// Nanoseconds it may take.
 const NANOS: Target = Target::AtMost(500.0);
+/// Nanoseconds that everything about a packet's compression may take but compressing it.
+const DECISION_NANOS: Target = Target::AtMost(1_000.0);
 /// What a block has to lose to be worth an attempt, in parts of itself.
 const WORTH: usize = 20;
 /// What either of these takes away tells whether a block shrinks.
@@ -37,6 +41,7 @@ const FRONT_WORTH: usize = 33;
 const BATCH: usize = 64;
 const OURS: &str = "the glance";
 const TRIAL: &str = "a trial with LZ4";
+const DECISION: &str = "the whole decision";
 
 pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     let (most, stopwatch) = match setting.effort {
@@ -68,6 +73,13 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
         );
         section.row(format!("{OURS}, {content}: ns"), ours);
         section.row(format!("{TRIAL}, {content}: ns"), nanos(stopwatch, &mut trial(), &bytes));
+        let all = nanos(stopwatch, &mut decision(), &bytes);
+        section.judge(
+            format!("{DECISION}, {content}, {} bytes: ns", LENGTHS[JUDGED]),
+            all[JUDGED].clone(),
+            DECISION_NANOS,
+        );
+        section.row(format!("{DECISION}, {content}: ns"), all);
     }
     Ok(section)
 }
