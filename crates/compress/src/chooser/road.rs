@@ -75,7 +75,7 @@ impl Ends {
 pub struct Road {
     /// The link's rate; nothing when it was not given, so that it is taken not to limit.
     pub rate: Option<Rate>,
-    /// Whether more waits behind the unit.
+    /// Whether more waits behind the unit, or it has waited itself.
     pub waiting: bool,
     /// Bytes of payload that a datagram takes.
     pub room: usize,
@@ -88,7 +88,7 @@ pub struct Road {
 }
 
 impl Road {
-    /// Whether throughput counts, and not how soon the unit arrives: when more waits behind it. Where no rate is
+    /// Whether throughput counts, and not how soon the unit arrives: when something waits. Where no rate is
     /// known nothing ever waits here, and what limits is one of the processors.
     #[must_use]
     pub fn counts_throughput(&self) -> bool {

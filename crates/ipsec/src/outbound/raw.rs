@@ -28,7 +28,7 @@ impl Works {
         }
         let limit = block_limit(way.link, packet.len(0));
         let Some(rule) = waiting.rule else { return self.raw(way, packet, 0..packet.count()) };
-        let lead = Lead { flow: waiting.flow, rule, allowed: waiting.group.allowed };
+        let lead = Lead { flow: waiting.flow, rule, allowed: waiting.group.allowed, waited: false };
         let method = self.method(way, &lead, packet.total_len().min(limit));
         if method.codec == Codec::None {
             return self.raw(way, packet, 0..packet.count());

@@ -25,13 +25,13 @@ impl Works {
             way.link.payload_room().saturating_sub(aggfrag::PLAIN_LEN)
         };
         self.plain.clear();
-        self.gather(way.link, limit);
+        let several = self.gather(way.link, limit) > 1;
         if self.plain.packets() == 0 {
             return self.raw_head(way);
         }
         let first = self.plain.flows().first().copied().flatten();
         let method = first.map_or(Method::NONE, |(flow, rule)| {
-            self.method(way, &Lead { flow, rule, allowed: group.allowed }, self.plain.len())
+            self.method(way, &Lead { flow, rule, allowed: group.allowed, waited: several }, self.plain.len())
         });
         self.block(way, group.allowed, method)
     }
@@ -41,9 +41,10 @@ impl Works {
         if len < THRESHOLD {
             return Method::NONE;
         }
-        let Lead { flow, rule, allowed } = lead;
+        let Lead { flow, rule, allowed, waited } = lead;
         let unit = Unit { flow, to: way.link.spec.id.0, rule: RuleId(*rule), allowed: *allowed };
-        let road = way.link.road(self.settings.up, self.settings.overhead);
+        let mut road = way.link.road(self.settings.up, self.settings.overhead);
+        road.waiting |= waited;
         let method = self.chooser.choose(&unit, len, &road, way.now);
         if let Some(decision) = self.chooser.changed() {
             way.outlet.notice(Notice::Decided(Box::new(decision)));
@@ -51,10 +52,12 @@ impl Works {
         method
     }
 
-    /// Moves packets of the first one's group from the queue into the block, in order.
-    fn gather(&mut self, link: &mut Link, limit: usize) {
+    /// Moves packets of the first one's group from the queue into the block, in order; says from how many of what the
+    /// host gave.
+    fn gather(&mut self, link: &mut Link, limit: usize) -> usize {
         let queue = link.queue();
-        let Some(group) = queue.front().map(|(_, waiting)| waiting.group) else { return };
+        let mut taken = 0;
+        let Some(group) = queue.front().map(|(_, waiting)| waiting.group) else { return taken };
         while let Some((bytes, waiting)) = queue.front() {
             if waiting.group != group {
                 break;
@@ -65,6 +68,7 @@ impl Works {
                 continue;
             };
             let (count, next) = (packet.count(), self.plain.take(&packet, from, limit));
+            taken += usize::from(next > from);
             if next > from
                 && let Some(rule) = rule
             {
@@ -78,6 +82,7 @@ impl Works {
             }
             queue.pop();
         }
+        taken
     }
 
     /// The gathered packets: as one compressed block if that is smaller, else as they are.
@@ -182,6 +187,8 @@ pub(super) struct Lead {
     pub(super) flow: Flow,
     pub(super) rule: u16,
     pub(super) allowed: Allowed,
+    /// Whether it waited: alone on an idle link it would have left at once, and without company.
+    pub(super) waited: bool,
 }
 
 /// What was tried.
