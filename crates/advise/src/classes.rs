@@ -63,7 +63,8 @@ impl Classes {
         let places = Places {
             protocol: self.protocols.place(Key::Protocol(flow.protocol)),
             service: self.services.place(file.map_or_else(|| service::of(flow), Key::File)),
-            pair: self.pairs.place(Key::pair(flow)),
+            // A file's packets have no hosts.
+            pair: self.pairs.place(file.map_or_else(|| Key::pair(flow), Key::File)),
         };
         if let Some(slot) = self.remembered.get_mut(slot) {
             *slot = Some(Remembered { flow: *flow, file, places });

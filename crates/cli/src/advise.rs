@@ -154,5 +154,7 @@ fn whole(report: &Report) -> Outcome {
     if stopped.is_empty() {
         return Ok(());
     }
-    Err(Failure::new(stopped.join("\n  ")).remedy("the report is of what could be read"))
+    let failure = Failure::new(stopped.join("\n  "));
+    let some = report.inputs.iter().any(|input| input.frames > 0);
+    Err(if some { failure.remedy("the report is of what could be read") } else { failure })
 }

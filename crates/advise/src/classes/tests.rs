@@ -26,7 +26,7 @@ fn both_directions_are_of_one_class() {
     let names = |table: &Table| table.sorted().iter().map(|(key, _)| key.to_string()).collect::<Vec<_>>();
     assert_eq!(names(&classes.protocols), ["udp"]);
     assert_eq!(names(&classes.services), ["dns (udp 53)", "file 0"]);
-    assert_eq!(names(&classes.pairs), ["10.0.0.1 - 10.0.0.2"]);
+    assert_eq!(names(&classes.pairs), ["10.0.0.1 - 10.0.0.2", "file 0"]);
     assert_eq!(classes.whole.bytes, 5);
 }
 

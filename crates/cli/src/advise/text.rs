@@ -12,12 +12,12 @@ pub(super) fn render(report: &Report, colours: bool) -> String {
     for note in content::notes(report) {
         out.push_str(&format!("  {note}\n"));
     }
+    if report.whole.verdict == Verdict::Empty {
+        return format!("{out}\n{}\n", content::verdict(report));
+    }
     out.push_str(&format!("\n{}\n\n{}", content::extent(report), content::whole(report).render(2)));
     let (bold, plain) = if colours { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
     out.push_str(&format!("\n{bold}{}{plain}\n", content::verdict(report)));
-    if report.whole.verdict == Verdict::Empty {
-        return out;
-    }
     for (head, group) in classes::kinds(report) {
         out.push_str(&format!("\n{}", classes::classes(head, group, report).render(2)));
         if let Some(rest) = classes::rest(group) {
