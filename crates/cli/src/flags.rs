@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 pub(crate) use advise::Advise;
-pub(crate) use lab::{Lab, LabOutput, LabTables, LabVpn};
+pub(crate) use lab::{Lab, LabOutput, LabTables, LabVerify, LabVpn};
 
 /// Printed under the help of `strait` itself.
 const AFTER: &str = "\
@@ -239,6 +239,7 @@ mod tests {
             "strait lab codecs --corpus calgary --codec lzs zstd-3 --csv",
             "strait lab vpn --figures figures",
             "strait lab vpn --here --corpus calgary --quick --csv",
+            "strait lab verify --link 10Mbit unshaped --block 4096 --codec lz4 --quick --json",
             "strait completions bash",
             "strait man --out man",
         ] {
@@ -267,6 +268,7 @@ mod tests {
             ("strait lab codecs --codec gzip", "unknown compression `gzip`"),
             ("strait lab crypto --csv --json", "cannot be used with"),
             ("strait lab vpn --corpus calgary", "--here"),
+            ("strait lab verify --block 100", "100 is not in 2048..=65536"),
         ] {
             let error = Flags::try_parse_from(line.split(' ')).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");

@@ -2,6 +2,7 @@
 
 mod csv;
 mod text;
+mod verify;
 
 use std::path::Path;
 use std::{fs, io};
@@ -25,6 +26,7 @@ pub(crate) fn run(flags: &flags::Lab) -> Outcome {
             let methods = if flags.codecs.is_empty() { vpn::methods() } else { flags.codecs.clone() };
             report(&flags.output, |effort, tell| vpn::codecs(effort, &corpus, &methods, tell))
         }
+        LabTables::Verify(flags) => verify::run(flags),
     }
 }
 
@@ -102,6 +104,9 @@ fn written(folder: &Path, figures: &[vpn::Figure]) -> Outcome {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        Failure::new(error)
+        match error {
+            Error::Testbed(error) => error.into(),
+            error => Failure::new(error),
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use strait_testbed::Workdir;
+use strait_testbed::{Workdir, sandbox};
 
 fn lab(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_strait"));
@@ -167,4 +167,28 @@ fn interrupted_it_ends_at_once() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.signal(), Some(2), "{:?}", output.status);
     assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn verify_measures_through_a_tunnel_and_says_what_the_model_does() {
+    if !sandbox::may_make_namespaces() {
+        eprintln!("skipped: this user may not make network namespaces");
+        return;
+    }
+    let report = json(&["verify", "--quick", "--json", "--link", "100Mbit", "--codec", "zstd-1"]);
+    let cells = report["cells"].as_array().unwrap();
+    let contents: Vec<&str> = cells.iter().map(|cell| cell["content"].as_str().unwrap()).collect();
+    assert_eq!(contents, ["text", "json", "random"]);
+    for cell in cells {
+        let tried = &cell["tried"][0];
+        assert!(cell["without"]["spread"]["median"].as_f64().unwrap() > 1.0, "{cell}");
+        assert!(
+            tried["speedup"].as_f64().unwrap() > 0.0 && tried["predicted"].as_f64().unwrap() > 0.0,
+            "{cell}"
+        );
+        // Of random data now and then a block is tried, for the headers in it.
+        assert!(tried["block"].is_number() || cell["content"] == "random", "{cell}");
+        assert!(cell["pick"]["decisions"][0]["choice"].is_string(), "{cell}");
+    }
+    assert_eq!(report["all"]["cells"].as_u64(), Some(3));
 }

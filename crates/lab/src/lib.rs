@@ -1,6 +1,7 @@
 //! The papers' tables, made again: ours, theirs, and how the two compare. One module a paper, one function a table.
 //!
 //! - [`vpn`]: McGregor and Lee, *Performance Impact of Data Compression on Virtual Private Network Transactions*;
+//! - [`verify`]: the model against the tunnel itself;
 //! - [`corpus`]: the files that blocks are drawn from, somebody's or generated;
 //! - [`rate`]: how fast ciphers, integrity algorithms and codecs are here, and [`measure`] the stopwatch for it.
 //!
@@ -17,6 +18,7 @@ pub mod measure;
 pub mod rate;
 mod report;
 mod steps;
+pub mod verify;
 pub mod vpn;
 
 pub use claim::{Claim, Figures, Judgement};

@@ -29,7 +29,7 @@ pub(crate) enum DemoLink {
 
 impl DemoLink {
     /// The rate, if it has one.
-    pub(super) const fn rate(self) -> Option<Rate> {
+    pub(crate) const fn rate(self) -> Option<Rate> {
         match self {
             DemoLink::Rate(rate) => Some(rate),
             DemoLink::Unshaped => None,

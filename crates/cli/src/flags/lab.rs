@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use strait_compress::Method;
 
+use crate::demo::DemoLink;
+
 /// Flags of `lab`.
 #[derive(Debug, Args)]
 pub(crate) struct Lab {
@@ -24,6 +26,8 @@ pub(crate) enum LabTables {
     Codecs(LabCodecs),
     /// Where compression pays: every combination of algorithms, payload, data and link (Table 7, Figures 6 to 9)
     Vpn(LabVpn),
+    /// The model's speedups beside those of real tunnels between two hosts here, and whether `auto` chooses the best
+    Verify(LabVerify),
 }
 
 /// What is printed of a lab report, and how much is measured for it.
@@ -69,4 +73,27 @@ pub(crate) struct LabVpn {
     /// What is printed (all combinations with --json and --csv), and how much is measured.
     #[command(flatten)]
     pub(crate) output: LabOutput,
+}
+
+/// Flags of `lab verify`.
+#[derive(Debug, Args)]
+pub(crate) struct LabVerify {
+    /// These links only, such as 10Mbit; `unshaped` is as fast as memory [default: six from 1.5Mbit on]
+    #[arg(long = "link", value_name = "RATE", num_args = 1..)]
+    pub(crate) links: Vec<DemoLink>,
+    /// These caps on blocks only, in bytes [default: 65536 and 4096]
+    #[arg(long = "block", value_name = "BYTES", num_args = 1.., value_parser = clap::value_parser!(u32).range(2_048..=65_536))]
+    pub(crate) blocks: Vec<u32>,
+    /// These methods only [default: all that `auto` chooses among]
+    #[arg(long = "codec", value_name = "METHOD", num_args = 1..)]
+    pub(crate) codecs: Vec<Method>,
+    /// Send the Calgary corpus's pic, trans and book1 from this folder, instead of generated pages and records
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) corpus: Option<PathBuf>,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// A few links and methods, a second each: to see that all is well, not for figures
+    #[arg(long)]
+    pub(crate) quick: bool,
 }

@@ -1,0 +1,48 @@
+use super::*;
+use crate::steps::Effort;
+use crate::verify::content::Content;
+use serde_json::json;
+
+#[test]
+fn a_rule_a_way_and_a_port_a_content() {
+    let grid = Grid::new(Effort::Quick, Content::generated());
+    let rules = rules(&grid);
+    assert_eq!(rules.matches("[[compress]]").count(), 3);
+    assert!(rules.contains("ports = [\"7116-7131\"]\ndomain = \"lab\"\ncodec = \"lz4\""), "{rules}");
+    assert!(rules.contains("codec = \"auto\"") && !rules.contains("7100"), "{rules}");
+}
+
+#[test]
+fn what_passed_is_divided_by_whom_it_was_done_for() {
+    let near = json!({"codecs": [
+        {"codec": "none", "blocks": 9, "before": 9, "after": 9},
+        {"codec": "lz4", "blocks": 10, "before": 640_000, "after": 320_000},
+    ], "engines": [{"name": "strait-out", "cpu_seconds": 2.0}], "peers": [{"sent": {"bytes": 1_000_000}}]});
+    let far = json!({"engines": [{"name": "strait-in", "cpu_seconds": 1.0}]});
+    let costs =
+        [3.0, 1.5].map(|it| Cost { processor: std::time::Duration::from_secs_f64(it), ..Cost::default() });
+    let look = Look::at(&near, &far, costs).unwrap().since(&Look::default());
+    let passed = Look { hosts: 0.5, kernel: 0.25, busy: 6.0, all: 10.0, ..look };
+    assert_eq!(passed.work(), Work { sender: 2e-6, receiver: 1e-6, hosts: 0.5e-6, rest: 1.75e-6 });
+    let blocks = passed.blocks().unwrap();
+    assert_eq!((blocks.before, blocks.after, blocks.beside), (64_000.0, 32_000.0, 36_000.0));
+    assert!((passed.others() - 0.075).abs() < 1e-12);
+    assert_eq!(Look { blocks: 0.0, ..passed }.blocks(), None);
+}
+
+#[test]
+fn processors_by_the_columns_of_proc() {
+    assert_eq!(processors("cpu  100 200 300 1000 100 30 20 50 7 7\ncpu0 1"), [0.5, 7.0, 18.0]);
+    assert_eq!(processors("cpu 1 2"), [0.0; 3]);
+}
+
+#[test]
+fn the_decision_is_that_of_the_busiest_flow_to_the_port() {
+    let report = json!({"decisions": [
+        {"class": "tcp 10.77.0.1:40000 -> 10.77.0.2:7116", "bytes_per_second": 5, "choice": "lz4"},
+        {"class": "tcp 10.77.0.1:40001 -> 10.77.0.2:7116", "bytes_per_second": 9, "choice": "zstd-3"},
+        {"class": "tcp 10.77.0.1:7116 -> 10.77.0.2:50000", "bytes_per_second": 99, "choice": "none"},
+    ]});
+    assert_eq!(decided(&report, 7116).unwrap()["choice"], "zstd-3");
+    assert_eq!(decided(&report, 7117), None);
+}
