@@ -1,6 +1,7 @@
 //! A private folder for configurations, keys, sockets and logs, gone when its owner is.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -39,14 +40,23 @@ impl Workdir {
         for attempt in 0_u32.. {
             let path = parent.join(format!("{PREFIX}{pid}-{attempt}"));
             let doing = format!("make the folder {}", path.display());
-            match DirBuilder::new().mode(0o700).create(&path) {
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(Error::System { doing, source: error }),
-                Ok(()) => {
-                    let lock = File::create(path.join(LOCK)).map_err(Error::doing(&doing))?;
-                    lock.lock().map_err(Error::doing(doing))?;
-                    return Ok(Workdir { path, fate: Fate::Removed, _lock: lock });
+            // Under a name that nobody sweeps until it is locked: another program may be starting as well.
+            let unlocked = parent.join(format!(".{PREFIX}{pid}-{attempt}"));
+            match DirBuilder::new().mode(0o700).create(&unlocked) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                made => made.map_err(Error::doing(&doing))?,
+            }
+            let lock = File::create(unlocked.join(LOCK)).map_err(Error::doing(&doing))?;
+            lock.lock().map_err(Error::doing(&doing))?;
+            match fs::rename(&unlocked, &path) {
+                Ok(()) => return Ok(Workdir { path, fate: Fate::Removed, _lock: lock }),
+                // In use, or kept: a folder is only replaced by another while it is empty.
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty) =>
+                {
+                    fs::remove_dir_all(&unlocked).map_err(Error::doing(doing))?;
                 }
+                Err(source) => return Err(Error::System { doing, source }),
             }
         }
         unreachable!("4,294,967,296 folders of one process")
