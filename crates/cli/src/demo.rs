@@ -26,7 +26,7 @@ pub(crate) fn run(flags: &flags::Demo) -> Outcome {
     sandbox::enter()?;
     interrupt::watch();
     let files = files::load(&flags.files)?;
-    let files: Vec<SampleFile> = files.iter().map(|file| flags.link.enough_of(file)).collect();
+    let files: Vec<SampleFile> = flags.link.enough_of(&files);
     let mut stage = Stage::set(flags.link)?;
     if flags.keep_logs {
         stage.keep();
@@ -61,9 +61,9 @@ fn measure(
         progress.begin(way, file);
         let one = stage.transfer(way, file, &mut |bytes| progress.at(bytes));
         let one = one.map_err(|error| explain(stage, error))?;
-        progress.end(way, file, &one);
+        progress.end(file, &one);
         moved.push(one);
-        chosen.extend(stage.chosen(way)?);
+        chosen.push(stage.chosen(way)?);
     }
     let tunnels = stage.finish()?;
     Ok(Measured { way, setup, moved, chosen, tunnels })

@@ -15,7 +15,7 @@ use crate::flags;
 use crate::generate::print;
 use crate::running::{self, refused};
 
-pub(crate) use text::reason;
+pub(crate) use text::{reason, runner_up};
 
 /// How often a tunnel is asked while it is followed: five times in the second that a change may take to show.
 const EVERY: Duration = Duration::from_millis(200);
@@ -23,22 +23,26 @@ const EVERY: Duration = Duration::from_millis(200);
 /// Says what stands decided, once or at every change.
 pub(crate) fn run(flags: &flags::Why) -> Outcome {
     let interface = running::which(&flags::Which { tunnel: flags.tunnel.clone() })?;
-    let first = ask(&interface, flags.peer.as_deref())?;
     if flags.follow {
-        return follow(&interface, flags, first);
+        return follow(&interface, flags);
     }
+    let Some(first) = ask(&interface, flags.peer.as_deref())? else {
+        return Err(Failure::new(format!("{interface} is too busy to explain itself")).remedy("ask again"));
+    };
     if flags.json {
         return print((json(&first)? + "\n").as_bytes());
     }
     print(text::render(&interface, &first).as_bytes())
 }
 
-/// The decisions on traffic to `peer`, or to anybody.
-fn ask(interface: &str, peer: Option<&str>) -> Result<Vec<DecisionReport>, Failure> {
+/// The decisions on traffic to `peer`, or to anybody; none when the tunnel is too busy to say.
+fn ask(interface: &str, peer: Option<&str>) -> Result<Option<Vec<DecisionReport>>, Failure> {
     let report = client::show(interface).map_err(refused)?;
-    let Some(peer) = peer else { return Ok(report.decisions) };
-    known(&report, peer)?;
-    Ok(report.decisions.into_iter().filter(|it| it.peer.as_deref() == Some(peer)).collect())
+    if let Some(peer) = peer {
+        known(&report, peer)?;
+    }
+    let all = report.decisions.map(Vec::into_iter);
+    Ok(all.map(|all| all.filter(|it| peer.is_none_or(|peer| it.peer.as_deref() == Some(peer))).collect()))
 }
 
 fn known(report: &Report, peer: &str) -> Outcome {
@@ -51,16 +55,15 @@ fn known(report: &Report, peer: &str) -> Outcome {
 }
 
 /// A line for each class when it is first seen, and whenever its choice changes; until the tunnel ends, or this is interrupted.
-fn follow(interface: &str, flags: &flags::Why, first: Vec<DecisionReport>) -> Outcome {
-    let mut last: BTreeMap<String, (String, String)> = BTreeMap::new();
-    let mut decisions = first;
+fn follow(interface: &str, flags: &flags::Why) -> Outcome {
+    let mut last: BTreeMap<Who, (String, String)> = BTreeMap::new();
     loop {
+        let Some(decisions) = ask(interface, flags.peer.as_deref())? else { continue };
         // Classes that fell silent are news again when they return.
-        let present = |class: &String| decisions.iter().any(|it| it.class == *class);
-        last.retain(|class, _| present(class));
+        last.retain(|known, _| decisions.iter().any(|it| who(it) == *known));
         for decision in &decisions {
             let now = (decision.choice.clone(), decision.reason.clone());
-            let before = last.insert(decision.class.clone(), now.clone());
+            let before = last.insert(who(decision), now.clone());
             if before.as_ref() != Some(&now) {
                 let line = if flags.json {
                     json(decision)?
@@ -79,8 +82,14 @@ fn follow(interface: &str, flags: &flags::Why, first: Vec<DecisionReport>) -> Ou
             }
         }
         thread::sleep(EVERY);
-        decisions = ask(interface, flags.peer.as_deref())?;
     }
+}
+
+/// What tells decisions apart: the class, and what was said of it in the configuration.
+type Who = (String, Option<String>);
+
+fn who(decision: &DecisionReport) -> Who {
+    (decision.class.clone(), decision.domain.clone())
 }
 
 fn json(value: &impl serde::Serialize) -> Result<String, Failure> {

@@ -25,9 +25,14 @@ pub use road::{Ends, Handling, Road, There};
 
 use crate::Method;
 
-/// The rule, by its place in the configuration, that lets a unit be compressed.
+/// The rule that lets a unit be compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RuleId(pub u16);
+pub struct RuleId {
+    /// Its place in the configuration.
+    pub place: u16,
+    /// Which reading of the configuration that is: a place means nothing in another.
+    pub edition: u32,
+}
 
 /// What is about to be sent: one packet, or several that would be compressed as one block.
 #[derive(Clone, Copy, Debug)]
@@ -49,9 +54,11 @@ pub struct Outcome {
     pub method: Method,
     /// Bytes that went in.
     pub before: usize,
+    /// Bytes among those that are the unit's own, where others shared the block.
+    pub of: usize,
     /// Bytes that came out; nothing when it did not shrink and was sent as it was.
     pub after: Option<usize>,
-    /// Nanoseconds that took; nothing when nobody has a clock.
+    /// Nanoseconds that took; nothing when nobody has a clock, or another unit of the block has it already.
     pub took: Option<u64>,
 }
 
@@ -66,7 +73,7 @@ pub trait Chooser: Send {
     fn choose(&mut self, unit: &Unit<'_>, len: usize, road: &Road, now: Time) -> Method;
 
     /// Says what came of `unit`, chosen to be compressed. Call it once for each unit that was tried, in any order, and
-    /// never for units that were not.
+    /// never for units that were not; where several shared a block, once for each of them.
     fn learn(&mut self, unit: &Unit<'_>, outcome: &Outcome, now: Time);
 
     /// A choice that changed since this was last asked, if one did.

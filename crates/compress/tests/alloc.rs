@@ -117,6 +117,7 @@ fn choosing_allocates_nothing_however_many_flows_come() {
         room: 1_400,
         around: 60,
         codecs: CodecSet::ALL,
+        only: None,
         ends: Ends::ALIKE,
     };
     let before = calls();
@@ -128,12 +129,16 @@ fn choosing_allocates_nothing_however_many_flows_come() {
             src_port: 1,
             dst_port: 2,
         };
-        let unit = Unit { flow: &flow, to: 1, rule: RuleId(0), allowed: Allowed::Any };
+        let unit = Unit { flow: &flow, to: 1, rule: RuleId { place: 0, edition: 0 }, allowed: Allowed::Any };
         let now = Time::from_millis(u64::from(number));
         assert!(chooser.may_shrink(&unit, &[0; 1_400], now));
         let method = chooser.choose(&unit, 1_400, &road, now);
         assert_ne!(method, Method::NONE);
-        chooser.learn(&unit, &Outcome { method, before: 1_400, after: Some(700), took: Some(9_000) }, now);
+        chooser.learn(
+            &unit,
+            &Outcome { method, before: 1_400, of: 1_400, after: Some(700), took: Some(9_000) },
+            now,
+        );
     }
     assert_eq!(calls(), before);
 }

@@ -149,6 +149,8 @@ impl Receiver {
 #[derive(Debug)]
 struct Sender {
     counters: Arc<PeerCounters>,
+    /// When it last said what changed there.
+    condition_at: Option<Time>,
     last_from: Option<SocketAddr>,
 }
 
@@ -192,6 +194,9 @@ impl Inbound {
             }
         }
         self.finish(batch.bytes, inlet);
+        if let Some(factor) = self.bench.gauge.news(now) {
+            inlet.notice(Notice::Slower(factor));
+        }
     }
 
     /// Tells ESP from QUIC by the first byte, in each datagram of a batch.
@@ -296,7 +301,7 @@ impl Inbound {
     pub fn handle(&mut self, order: Order) {
         match order {
             Order::AddPeer(peer, counters) => {
-                self.peers.insert(peer, Sender { counters, last_from: None });
+                self.peers.insert(peer, Sender { counters, condition_at: None, last_from: None });
             }
             Order::RemovePeer(peer) => {
                 self.peers.remove(&peer);

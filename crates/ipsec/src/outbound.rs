@@ -197,7 +197,8 @@ impl Outbound {
         }
         too_big(link, &packet, outlet).map_err(lost)?;
         link.path.watch(&packet, link.payload_room(), now);
-        let waiting = self.works.classify(peer, &packet, offload, now);
+        let waiting = self.works.classify(link, &packet, offload, now);
+        self.works.tell_changes(outlet);
         if !link.must_wait() {
             return self.works.straight(&mut Way { link, now, outlet }, &packet, &waiting);
         }

@@ -78,7 +78,7 @@ impl Path {
     #[must_use]
     pub fn ratio_from(&self, rates: &Rates) -> BreakEven<Ratio> {
         let spent = rates.byte() / self.byte();
-        // 1 - 1/X stays below 1; where nothing else takes time, `spent` is not even a number.
+        // 1 - 1/X stays below 1; where nothing else takes time, `spent` is infinite.
         if spent < 1.0 { at(Ratio::new(1.0 / (1.0 - spent))) } else { BreakEven::Never }
     }
 

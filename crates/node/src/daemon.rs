@@ -187,7 +187,7 @@ impl Daemon {
                 Some(ToControl::Datagram { from, ecn, bytes }) => {
                     self.control.datagram(from, ecn, &bytes, now)
                 }
-                Some(ToControl::Notice(Notice::Decisions(decisions))) => self.show(&decisions),
+                Some(ToControl::Notice(Notice::Decisions(decisions))) => self.show(Some(&decisions)),
                 Some(ToControl::Notice(Notice::Decided(decision))) => self.log_decision(&decision),
                 Some(ToControl::Notice(notice)) => {
                     tracing::debug!(?notice, "noticed");
@@ -233,7 +233,7 @@ impl Daemon {
     }
 
     /// Answers all that asked what this node does.
-    fn show(&mut self, decisions: &[Decision]) {
+    fn show(&mut self, decisions: Option<&[Decision]>) {
         self.shown_by = Time::MAX;
         for asker in std::mem::take(&mut self.askers) {
             let _ = asker.send(Answer::Report { report: Box::new(self.report(decisions)) });
@@ -250,8 +250,8 @@ impl Daemon {
         self.control.timeout(now);
         self.manual.look(now).into_iter().for_each(|order| self.order_out(order));
         if now >= self.shown_by {
-            // The sending half is busy, or what it said was lost: better no decisions than no answer.
-            self.show(&[]);
+            // The sending half is busy, or what it said was lost: better all the rest than no answer.
+            self.show(None);
         }
     }
 

@@ -16,9 +16,9 @@ pub struct Report {
     pub peers: Vec<PeerReport>,
     /// Its compression rules, in the order of the file.
     pub rules: Vec<RuleReport>,
-    /// What is decided on the traffic of the last seconds, the busiest class first.
-    #[serde(default)]
-    pub decisions: Vec<DecisionReport>,
+    /// What is decided on the traffic of the last seconds, the busiest class first; none when the sending half did not say
+    /// so in time.
+    pub decisions: Option<Vec<DecisionReport>>,
     /// What each codec did.
     pub codecs: Vec<CodecReport>,
     /// Every reason to drop a packet, also those that never happened.

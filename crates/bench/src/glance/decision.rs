@@ -30,11 +30,12 @@ pub(super) fn decision() -> impl FnMut(&[u8]) -> bool {
         room: 1_400,
         around: 60,
         codecs: CodecSet::ALL,
+        only: None,
         ends: Ends::ALIKE,
     };
     let mut now = Time::ZERO;
     move |payload| {
-        let unit = Unit { flow: &flow, to: 1, rule: RuleId(0), allowed: Allowed::Any };
+        let unit = Unit { flow: &flow, to: 1, rule: RuleId { place: 0, edition: 0 }, allowed: Allowed::Any };
         now += Duration::from_secs_f64(payload.len() as f64 * 8.0 / LINK);
         if !chooser.may_shrink(&unit, payload, now) {
             return false;
@@ -44,7 +45,8 @@ pub(super) fn decision() -> impl FnMut(&[u8]) -> bool {
             return false;
         }
         let before = payload.len();
-        let outcome = Outcome { method, before, after: Some(before / 2), took: Some(before as u64 * 3) };
+        let outcome =
+            Outcome { method, before, of: before, after: Some(before / 2), took: Some(before as u64 * 3) };
         chooser.learn(&unit, &outcome, now);
         true
     }

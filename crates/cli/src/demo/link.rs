@@ -11,8 +11,8 @@ use strait_testbed::sample::SampleFile;
 
 /// What a file should take at least without a tunnel: beside that, setting up a connection is little.
 const LONG_ENOUGH: Duration = Duration::from_millis(500);
-/// The most of one file: everything is held in memory, and no link of a rate is faster than memory by much.
-const MOST: usize = 192 << 20;
+/// The most of all files together: everything is held in memory.
+const MOST: usize = 1152 << 20;
 /// From here on the machine's own moods show as much as the link: each way is measured more than once.
 const FAST: u64 = 100_000_000;
 /// How often; the middle one counts.
@@ -51,17 +51,23 @@ impl DemoLink {
         }
     }
 
-    /// The file so many times over that moving it takes long enough to be measured.
-    pub(super) fn enough_of(self, file: &SampleFile) -> SampleFile {
+    /// The files, each so many times over that moving it takes long enough to be measured, as far as memory reaches.
+    pub(super) fn enough_of(self, files: &[SampleFile]) -> Vec<SampleFile> {
+        let most = MOST / files.len().max(1);
         let wanted =
             self.rate().map_or(u64::MAX, |rate| rate.bits() / 8 * LONG_ENOUGH.as_millis() as u64 / 1000);
-        let wanted = usize::try_from(wanted).unwrap_or(MOST).min(MOST);
-        let times = wanted.div_ceil(file.bytes.len().max(1)).max(1);
-        if times == 1 || file.bytes.is_empty() {
-            return file.clone();
-        }
-        SampleFile { name: file.name.clone(), bytes: Arc::from(file.bytes.repeat(times)) }
+        let wanted = usize::try_from(wanted).unwrap_or(most).min(most);
+        files.iter().map(|file| repeated(file, wanted)).collect()
     }
+}
+
+/// A file as often as it takes to have so many bytes, at least once.
+fn repeated(file: &SampleFile, wanted: usize) -> SampleFile {
+    let times = wanted.div_ceil(file.bytes.len().max(1));
+    if times <= 1 || file.bytes.is_empty() {
+        return file.clone();
+    }
+    SampleFile { name: file.name.clone(), bytes: Arc::from(file.bytes.repeat(times)) }
 }
 
 impl fmt::Display for DemoLink {
@@ -96,12 +102,15 @@ mod tests {
     #[test]
     fn fast_links_get_more_to_do() {
         let file = SampleFile { name: "a".to_owned(), bytes: vec![7; 1_000_000].into() };
-        let bytes = |link: &str| link.parse::<DemoLink>().unwrap().enough_of(&file).bytes.len();
+        let bytes = |link: &str| {
+            let files = [file.clone(), file.clone()];
+            link.parse::<DemoLink>().unwrap().enough_of(&files)[1].bytes.len()
+        };
         assert_eq!(bytes("1.5Mbit"), 1_000_000);
         // 6.25 MB in half a second, rounded up to whole files.
         assert_eq!(bytes("100Mbit"), 7_000_000);
-        assert_eq!(bytes("unshaped"), 202_000_000);
+        assert_eq!(bytes("unshaped"), 604_000_000);
         let nothing = SampleFile { name: "b".to_owned(), bytes: Vec::new().into() };
-        assert_eq!(DemoLink::Unshaped.enough_of(&nothing), nothing);
+        assert_eq!(DemoLink::Unshaped.enough_of(std::slice::from_ref(&nothing)), [nothing]);
     }
 }

@@ -64,7 +64,7 @@ impl Progress {
     }
 
     /// A file has arrived.
-    pub(super) fn end(&mut self, _way: Way, file: &SampleFile, moved: &Moved) {
+    pub(super) fn end(&mut self, file: &SampleFile, moved: &Moved) {
         self.before += file.bytes.len() as u64;
         self.bar.set_position(self.before);
         self.say(&format!(

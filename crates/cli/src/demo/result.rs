@@ -12,7 +12,7 @@ use super::link::DemoLink;
 use super::stage::Way;
 use crate::table::{Side, Table};
 use crate::units;
-use crate::why::reason;
+use crate::why::{reason, runner_up};
 
 /// One file that was moved.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +69,7 @@ pub(super) struct Measured {
     /// The files, in order.
     pub(super) moved: Vec<Moved>,
     /// What was decided on each file at the end, where there was a choice.
-    pub(super) chosen: Vec<DecisionReport>,
+    pub(super) chosen: Vec<Option<DecisionReport>>,
     /// The daemons, where there were any.
     pub(super) tunnels: Vec<Tunnel>,
 }
@@ -173,7 +173,7 @@ impl Summary<'_> {
 
     /// What was decided on a file in the end.
     fn chosen(&self, file: usize) -> Option<&DecisionReport> {
-        self.measured.last()?.chosen.get(file)
+        self.measured.last()?.chosen.get(file)?.as_ref()
     }
 
     /// Why each file was compressed with what it was.
@@ -182,17 +182,12 @@ impl Summary<'_> {
             let decision = self.chosen(index)?;
             let figures = decision.weighed.as_ref().map(|it| {
                 format!(
-                    "; {} X {:.2}, {:.2} times as fast, limited by the {}{}",
+                    "; {} X {:.2}, {:.2} times as fast, limited by the {}; runner-up {}",
                     it.method,
                     it.ratio,
                     it.speedup(),
                     it.limit,
-                    it.runner_up
-                        .as_ref()
-                        .zip(it.runner_up_percent_longer)
-                        .map_or(String::new(), |(method, percent)| format!(
-                            "; {method} would take {percent:.1} % longer"
-                        ))
+                    runner_up(it)
                 )
             });
             Some([

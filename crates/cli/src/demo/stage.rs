@@ -141,7 +141,7 @@ impl Stage {
     /// What was decided on the file that was just moved, where anything was to be decided.
     pub(super) fn chosen(&mut self, way: Way) -> Result<Option<DecisionReport>, Failure> {
         let (Way::Compressed, Some(sender)) = (way, self.daemons.first()) else { return Ok(None) };
-        let decisions = report(sender)?.decisions.into_iter();
+        let decisions = report(sender)?.decisions.into_iter().flatten();
         let fresh: Vec<DecisionReport> = decisions.filter(|it| self.seen.insert(it.class.clone())).collect();
         Ok(fresh.into_iter().max_by_key(|it| it.bytes_per_second))
     }

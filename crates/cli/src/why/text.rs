@@ -84,13 +84,6 @@ fn figures(decision: &DecisionReport, weighed: &WeighedReport) -> String {
         None if weighed.pays == "always" => "pays on a link of any rate".to_owned(),
         None => "pays on no link".to_owned(),
     };
-    let runner_up = match (&weighed.runner_up, weighed.runner_up_percent_longer) {
-        (Some(method), Some(percent)) if percent >= 0.0 => format!("{method}, {percent:.1} % longer"),
-        (Some(method), Some(percent)) => {
-            format!("{method}, {:.1} % shorter: too little to change for", -percent)
-        }
-        _ => "nothing".to_owned(),
-    };
     let of = if weighed.method == decision.choice { "" } else { " would be" };
     let lines = [
         ("weighed", by),
@@ -112,9 +105,20 @@ fn figures(decision: &DecisionReport, weighed: &WeighedReport) -> String {
             ),
         ),
         ("limits", weighed.limit.clone()),
-        ("runner-up", runner_up),
+        ("runner-up", runner_up(weighed)),
     ];
     lines.iter().map(|(name, value)| format!("  {name:9}  {value}\n")).collect()
+}
+
+/// The next best, and how much worse it is.
+pub(crate) fn runner_up(weighed: &WeighedReport) -> String {
+    match (&weighed.runner_up, weighed.runner_up_percent_longer) {
+        (Some(method), Some(percent)) if percent >= 0.0 => format!("{method}, {percent:.1} % longer"),
+        (Some(method), Some(percent)) => {
+            format!("{method}, {:.1} % shorter: too little to change for", -percent)
+        }
+        _ => "nothing".to_owned(),
+    }
 }
 
 /// The time of every stage, with and without.

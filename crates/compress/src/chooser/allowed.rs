@@ -23,6 +23,15 @@ impl Allowed {
     pub fn something(self) -> bool {
         self != Allowed::Nothing
     }
+
+    /// The same towards a peer that knows only one method, if it does: what else a rule names stands for that.
+    #[must_use]
+    pub fn towards(self, only: Option<Method>) -> Allowed {
+        match (self, only) {
+            (Allowed::Only(_), Some(only)) => Allowed::Only(only),
+            _ => self,
+        }
+    }
 }
 
 impl From<Method> for Allowed {

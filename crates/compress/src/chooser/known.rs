@@ -12,6 +12,10 @@ const MEMORY: f64 = 65_536.0;
 /// How much slower than the ratio the time is followed: what makes work long is first the machine's load, which
 /// [`super::load::Load`] follows at once, and only then the data.
 const PATIENCE: f64 = 0.1;
+/// Less than this is not worth speaking of (OpenVPN's `AC_SAVE_PCT`, `lzo.h` in 2.3).
+pub(super) const WORTH: f64 = 0.05;
+/// Blocks are no larger, and shrink best when they are as large.
+const LARGEST: usize = 65_536;
 /// What is supposed of data that nobody has seen, that it shrinks as text, counts as so many bytes: a few small packets
 /// that do not shrink condemn nothing (OpenVPN's `AC_MIN_BYTES`, `lzo.h` in 2.3).
 const SUPPOSED: f64 = 1_000.0;
@@ -42,12 +46,14 @@ pub(super) struct Known {
     /// Of all candidates together: what is expected of those never tried.
     strength: f64,
     weight: f64,
+    /// Whether some candidate is expected to make something of it worth speaking of.
+    shrinks: bool,
 }
 
 impl Default for Known {
     /// Nothing is known yet.
     fn default() -> Known {
-        Known { seen: [Seen::default(); CANDIDATES.len()], strength: 1.0, weight: SUPPOSED }
+        Known { seen: [Seen::default(); CANDIDATES.len()], strength: 1.0, weight: SUPPOSED, shrinks: true }
     }
 }
 
@@ -99,24 +105,31 @@ impl Known {
         if seen.weight > 0.0 { now.since(seen.at) } else { Duration::MAX }
     }
 
-    /// A candidate made `after` of `before` bytes; it took `slowness` times the calibrated time and the machine's load,
-    /// if that is known.
-    pub(super) fn learn(&mut self, figures: &Figures, result: Learned, now: Time) {
-        let Learned { candidate, before, after, slowness } = result;
+    /// Whether any candidate is expected to save [`WORTH`] at least, in blocks as large as there are.
+    pub(super) const fn shrinks(&self) -> bool {
+        self.shrinks
+    }
+
+    /// Takes in what came of a block.
+    pub(super) fn learn(&mut self, calibration: &Calibration, result: Learned, now: Time) {
+        let Learned { candidate, before, after, of, slowness } = result;
+        let figures = &calibration.figures()[candidate];
         let strength = (before as f64 / after.max(1) as f64).ln() / text(figures, before);
         let strength = strength.clamp(0.0, STRONGEST);
         let seen = &mut self.seen[candidate];
         if seen.weight == 0.0 {
             *seen = Seen { strength: self.strength, slowness: 1.0, weight: SUPPOSED, at: now };
         }
-        let share = weigh(&mut seen.weight, before);
+        let share = weigh(&mut seen.weight, of);
         seen.strength += (strength - seen.strength) * share;
-        if let Some(slowness) = slowness {
+        if let Some(slowness) = slowness.filter(|slowness| slowness.is_finite()) {
             seen.slowness += (slowness.clamp(1.0 / SLOWEST, SLOWEST) - seen.slowness) * share * PATIENCE;
         }
         seen.at = now;
-        let share = weigh(&mut self.weight, before);
+        let share = weigh(&mut self.weight, of);
         self.strength += (strength - self.strength) * share;
+        let saving = |it| self.expected(calibration, it, LARGEST).ratio.saving();
+        self.shrinks = (0..CANDIDATES.len()).any(|it| saving(it) >= WORTH);
     }
 
     /// How much longer than the calibration says a candidate takes on this data, the machine's load left aside; nothing
@@ -131,8 +144,13 @@ impl Known {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Learned {
     pub(super) candidate: usize,
+    /// Bytes that went in.
     pub(super) before: usize,
+    /// Bytes that came out.
     pub(super) after: usize,
+    /// Bytes of the class among those that went in.
+    pub(super) of: usize,
+    /// How many times the calibrated time and the machine's load that took, if it is known.
     pub(super) slowness: Option<f64>,
 }
 
@@ -150,7 +168,7 @@ fn weigh(weight: &mut f64, bytes: usize) -> f64 {
 fn text(figures: &Figures, len: usize) -> f64 {
     let [small, large] = figures.ratio.map(|ratio| ratio.get().ln());
     let [few, many] = SIZES.map(|size| (size as f64).ln());
-    let place = ((len.clamp(256, 65_536) as f64).ln() - few) / (many - few);
+    let place = ((len.clamp(256, LARGEST) as f64).ln() - few) / (many - few);
     // Under one hundredth the line would say that nothing ever shrinks, or everything grows.
     (small + (large - small) * place).max(0.01)
 }
@@ -165,7 +183,7 @@ mod tests {
     use super::*;
 
     fn learned(candidate: usize, before: usize, after: usize) -> Learned {
-        Learned { candidate, before, after, slowness: Some(2.0) }
+        Learned { candidate, before, after, of: before, slowness: Some(2.0) }
     }
 
     #[test]
@@ -177,7 +195,7 @@ mod tests {
         assert!((before - text).abs() < 1e-9, "as text, until something is known");
         // Twice as strong as text under candidate 0.
         let shrunk = 16_384.0 / calibration.figures()[0].ratio[1].get().powi(2);
-        known.learn(&calibration.figures()[0], learned(0, 16_384, shrunk as usize), Time::ZERO);
+        known.learn(&calibration, learned(0, 16_384, shrunk as usize), Time::ZERO);
         let expected = known.expected(&calibration, 3, 16_384);
         assert!((expected.ratio.get() / text.powi(2) - 1.0).abs() < 0.1, "{expected:?}");
         assert_eq!(expected.compress, calibration.figures()[3].compress, "its time is its own");
@@ -193,10 +211,10 @@ mod tests {
         let calibration = Calibration::assumed();
         let mut known = Known::default();
         for _ in 0..100 {
-            known.learn(&calibration.figures()[3], learned(3, 65_536, 20_000), Time::ZERO);
+            known.learn(&calibration, learned(3, 65_536, 20_000), Time::ZERO);
         }
         for _ in 0..2 {
-            known.learn(&calibration.figures()[3], learned(3, 65_536, 65_536), Time::ZERO);
+            known.learn(&calibration, learned(3, 65_536, 65_536), Time::ZERO);
         }
         assert!(known.expected(&calibration, 3, 65_536).ratio.get() < 1.5);
     }
@@ -205,17 +223,14 @@ mod tests {
     fn nonsense_is_bounded() {
         let calibration = Calibration::assumed();
         let mut known = Known::default();
-        let figures = &calibration.figures()[0];
         for (before, after, slowness) in
             [(0, 0, f64::NAN), (usize::MAX, 0, f64::INFINITY), (1, usize::MAX, -1.0), (90, 1, 1e300)]
         {
-            known.learn(
-                figures,
-                Learned { candidate: 0, before, after, slowness: Some(slowness) },
-                Time::ZERO,
-            );
+            let learned = Learned { candidate: 0, before, after, of: before, slowness: Some(slowness) };
+            known.learn(&calibration, learned, Time::ZERO);
         }
         let expected = known.expected(&calibration, 0, 1_400);
-        assert!(expected.ratio.get().is_finite());
+        assert!(expected.ratio.get() >= 1.0 && expected.ratio.get() < 1e4, "{expected:?}");
+        assert!(expected.compress.per_byte.0 > 0.0 && expected.compress.per_byte.0 < 1e-6, "{expected:?}");
     }
 }

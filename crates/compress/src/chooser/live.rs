@@ -9,7 +9,7 @@ use strait_clock::Time;
 use strait_wire::Flow;
 
 use super::class::Key;
-use super::known::{Known, Learned, due};
+use super::known::{Known, Learned, WORTH, due};
 use super::load::Load;
 use super::memory::{Memory, Standing};
 use super::table::Table;
@@ -18,14 +18,14 @@ use crate::calibrate::{CANDIDATES, Calibration};
 use crate::{Method, probe};
 use weigh::{Prices, Scales};
 
-/// Classes remembered: half a kilobyte each, and more flows than a thin link carries at once.
+/// Classes remembered: some 900 bytes each, and more flows than a thin link carries at once.
 const CLASSES: usize = 1_024;
 /// Payloads under this are not looked at: a histogram of so few bytes says nothing.
 const PROBE_MIN: usize = 256;
 /// What a change must promise: a thirtieth, so that noise does not move the choice to and fro.
 const HYSTERESIS: f64 = 0.03;
-/// What the rule names is left off where it saves less than this (OpenVPN's `AC_SAVE_PCT`, `lzo.h` in 2.3).
-const WORTH: f64 = 0.05;
+/// A choice that saves less than this is not held on to, however little worse the others are.
+const HARDLY: f64 = 0.03;
 /// How long a decision holds for units of about the same size: short beside a person's second, and long beside the
 /// fraction of a microsecond that another look takes.
 const HOLDS: Duration = Duration::from_millis(10);
@@ -67,8 +67,8 @@ impl LiveChooser {
         let key = keys(unit.flow, unit.rule)[0];
         let load = self.load.factor(now);
         let Some(memory) = self.classes.get_mut(&key, now) else { return };
-        if memory.recent() >= NEWSWORTHY {
-            self.changed = Some(decision(&self.calibration, load, &key, memory));
+        if memory.recent(now) >= NEWSWORTHY {
+            self.changed = decision(&self.calibration, load, &key, memory, now).or(self.changed.take());
         }
     }
 }
@@ -81,7 +81,7 @@ impl Chooser for LiveChooser {
         let random = payload.len() >= PROBE_MIN && !probe::shrinkable(payload);
         let memory = memory(&mut self.classes, unit, now);
         let turned = memory.look(payload.len(), random, now);
-        let worth_it = !memory.does_not_shrink() || memory.trial_is_due(false, now);
+        let worth_it = memory.known.shrinks() || memory.trial_is_due(false, now);
         if turned {
             self.tell(unit, now);
         }
@@ -94,9 +94,9 @@ impl Chooser for LiveChooser {
         }
         let load = self.load.factor(now);
         let memory = memory(&mut self.classes, unit, now);
-        let mode = memory.ask(unit, road, len, now);
-        let before = memory.standing[mode];
-        if let Some(standing) = before.filter(|it| now < it.until && it.size == len.ilog2()) {
+        let kind = memory.ask(unit, road, len, now);
+        let before = memory.standing[kind];
+        if let Some(standing) = before.filter(|it| now < it.until) {
             // Trials wait for the next look.
             return named(unit.allowed, standing.candidate);
         }
@@ -106,7 +106,7 @@ impl Chooser for LiveChooser {
         let begins_rest = standing.candidate.is_none() && before.is_none_or(|it| it.candidate.is_some());
         let due = !begins_rest && memory.trial_is_due(standing.candidate.is_some(), now);
         let trial = if due { trial(&scales, &prices, unit.allowed, &standing, now) } else { None };
-        memory.standing[mode] = Some(standing);
+        memory.standing[kind] = Some(standing);
         if begins_rest {
             memory.rest(now);
         } else if trial.is_some() {
@@ -120,30 +120,27 @@ impl Chooser for LiveChooser {
 
     fn learn(&mut self, unit: &Unit<'_>, outcome: &Outcome, now: Time) {
         let Some(candidate) = nearest(outcome.method) else { return };
-        let figures = self.calibration.figures()[candidate];
         let before = outcome.before;
         let after = outcome.after.unwrap_or(before).min(before);
-        let due = due(&figures, before);
-        let observed = outcome.took.filter(|_| due.0 > 0.0).map(|nanos| nanos as f64 * 1e-9 / due.0);
+        let due = due(&self.calibration.figures()[candidate], before);
+        // Another level's time says nothing of this one's.
+        let its_own = due.0 > 0.0 && CANDIDATES.get(candidate) == Some(&outcome.method);
+        let observed = outcome.took.filter(|_| its_own).map(|nanos| nanos as f64 * 1e-9 / due.0);
         let load = self.load.factor(now);
         if let Some(observed) = observed {
             let usual = memory(&mut self.classes, unit, now).known.slowness(candidate).unwrap_or(1.0);
             self.load.learn(observed / usual, due, now);
         }
-        let learned =
-            Learned { candidate, before, after, slowness: observed.map(|observed| observed / load) };
+        let slowness = observed.map(|observed| observed / load);
+        let learned = Learned { candidate, before, after, of: outcome.of, slowness };
+        let shrank = (before - after) as f64 >= before as f64 * WORTH;
         for key in keys(unit.flow, unit.rule) {
             let begin = || Memory::new(Known::default(), unit.to, now);
-            self.classes.get_or_insert_with(key, now, begin).known.learn(&figures, learned, now);
-        }
-        let shrank = (before - after) as f64 >= before as f64 * WORTH;
-        let memory = memory(&mut self.classes, unit, now);
-        if shrank && memory.does_not_shrink() {
-            // Other data than before: what that has shown means nothing any more.
-            memory.known = Known::default();
-            memory.known.learn(&figures, learned, now);
-            memory.standing = [None; 2];
-            memory.look_again(now);
+            let memory = self.classes.get_or_insert_with(key, now, begin);
+            if shrank && !memory.known.shrinks() {
+                memory.forget(now);
+            }
+            memory.known.learn(&self.calibration, learned, now);
         }
     }
 
@@ -153,15 +150,17 @@ impl Chooser for LiveChooser {
 
     fn decisions(&self, now: Time) -> Vec<Decision> {
         let load = self.load.factor(now);
-        let lately = self
+        let mut lately: Vec<(&Key, &Memory)> = self
             .classes
             .iter()
-            .filter(|(key, _, touched)| matches!(key.0, Class::Flow(_)) && now.since(*touched) <= LATELY);
-        let mut decisions: Vec<Decision> =
-            lately.map(|(key, memory, _)| decision(&self.calibration, load, key, memory)).collect();
-        decisions.sort_by_key(|it| (core::cmp::Reverse(it.recent), it.since));
-        decisions.truncate(REPORTED);
-        decisions
+            .filter(|(key, _, touched)| matches!(key.0, Class::Flow(_)) && now.since(*touched) <= LATELY)
+            .map(|(key, memory, _)| (key, memory))
+            .collect();
+        lately.sort_by_key(|(_, memory)| core::cmp::Reverse(memory.recent(now)));
+        let decided = lately
+            .into_iter()
+            .filter_map(|(key, memory)| decision(&self.calibration, load, key, memory, now));
+        decided.take(REPORTED).collect()
     }
 }
 
@@ -206,19 +205,19 @@ fn settle(
 ) -> Standing {
     let (candidate, reason) = match allowed {
         Allowed::Nothing => (None, Reason::PeerLacks),
-        Allowed::Only(method) => ordered(scales, method),
+        Allowed::Only(method) => ordered(scales, method, before.is_some_and(|it| it.candidate.is_some())),
         Allowed::Any => cheapest(scales, prices, before.map(|it| it.candidate)),
     };
     let since =
         before.filter(|it| (it.candidate, it.reason) == (candidate, reason)).map_or(now, |it| it.since);
-    Standing { candidate, reason, since, until: now + HOLDS, size: scales.len.ilog2() }
+    Standing { candidate, reason, since, until: now + HOLDS }
 }
 
-/// The method that a rule names, unless it is known to save nothing.
-fn ordered(scales: &Scales<'_>, method: Method) -> (Option<usize>, Reason) {
+/// The method that a rule names, unless it is known to save nothing; what it was used for stays a little longer.
+fn ordered(scales: &Scales<'_>, method: Method, stood: bool) -> (Option<usize>, Reason) {
     match nearest(method) {
         Some(candidate) if scales.road.codecs.contains(method.codec) => {
-            let worth_it = scales.expected(candidate).ratio.saving() >= WORTH;
+            let worth_it = scales.expected(candidate).ratio.saving() >= if stood { HARDLY } else { WORTH };
             if worth_it { (Some(candidate), Reason::Ordered) } else { (None, Reason::DoesNotShrink) }
         }
         _ => (None, Reason::PeerLacks),
@@ -235,8 +234,7 @@ fn cheapest(scales: &Scales<'_>, prices: &Prices, before: Option<Option<usize>>)
     let mut best = cheapest.filter(|it| prices.of(Some(*it)) < plain * (1.0 - HYSTERESIS));
     // What stood stays while nothing is clearly better, unless it hardly shrinks any more.
     let holds = |it: usize| {
-        scales.candidates().any(|candidate| candidate == it)
-            && scales.expected(it).ratio.saving() > HYSTERESIS
+        scales.candidates().any(|candidate| candidate == it) && scales.expected(it).ratio.saving() > HARDLY
     };
     let least = plain.min(prices.of(cheapest));
     if let Some(stood) = before
@@ -247,7 +245,7 @@ fn cheapest(scales: &Scales<'_>, prices: &Prices, before: Option<Option<usize>>)
     }
     let reason = match best {
         Some(_) => Reason::Pays,
-        None if scales.hopeful().is_some() => Reason::DoesNotShrink,
+        None if scales.hopes().any(|_| true) => Reason::DoesNotShrink,
         None => Reason::TooSlow,
     };
     (best, reason)
@@ -264,7 +262,7 @@ fn trial(
 ) -> Option<usize> {
     match (allowed, standing.candidate) {
         (Allowed::Only(method), None) if standing.reason == Reason::DoesNotShrink => nearest(method),
-        (Allowed::Any, None) => scales.hopeful(),
+        (Allowed::Any, None) => scales.hopes().max_by_key(|it| scales.known.age(*it, now)),
         (Allowed::Any, Some(choice)) => {
             let near = prices.of(Some(choice)) * NEAR;
             let stale = |it: &usize| *it != choice && scales.known.age(*it, now) >= FRESH;
@@ -275,25 +273,25 @@ fn trial(
     }
 }
 
-/// A class's decision with the figures it rests on, as of now.
-fn decision(calibration: &Calibration, load: f64, key: &Key, memory: &Memory) -> Decision {
+/// A class's decision with the figures it rests on, as of now; nothing where nothing was to be decided.
+fn decision(calibration: &Calibration, load: f64, key: &Key, memory: &Memory, now: Time) -> Option<Decision> {
     let asked = memory.asked.as_ref();
-    let standing = asked.and_then(|asked| memory.standing.get(asked.mode).copied().flatten());
+    let standing = asked.and_then(|asked| memory.standing.get(asked.kind).copied().flatten());
     let weighed = asked.zip(standing).map(|(asked, standing)| {
         let scales = Scales { calibration, known: &memory.known, load, road: &asked.road, len: asked.len };
         scales.weighed(asked.allowed, standing.candidate)
     });
-    let allowed = asked.map_or(Allowed::Any, |asked| asked.allowed);
     let (method, reason, since) = match standing {
-        Some(standing) if !memory.looks_random() => {
-            (named(allowed, standing.candidate), standing.reason, standing.since)
+        _ if memory.looks_random() => (Method::NONE, Reason::LooksRandom, memory.looks_since),
+        Some(standing) => {
+            let allowed = asked.map_or(Allowed::Any, |asked| asked.allowed);
+            // What looks otherwise now may have been decided on before that.
+            (named(allowed, standing.candidate), standing.reason, standing.since.max(memory.looks_since))
         }
-        _ => (Method::NONE, Reason::LooksRandom, memory.looks_since),
+        None => return None,
     };
     let (class, rule) = *key;
-    // What looks otherwise now may have been decided on before that.
-    let since = since.max(memory.looks_since);
-    Decision { class, to: memory.to, rule, recent: memory.recent(), method, reason, since, weighed }
+    Some(Decision { class, to: memory.to, rule, recent: memory.recent(now), method, reason, since, weighed })
 }
 
 impl fmt::Debug for LiveChooser {

@@ -31,6 +31,9 @@ impl Load {
 
     /// A piece of work took `observed` times its calibrated time `due`.
     pub(crate) fn learn(&mut self, observed: f64, due: Seconds, now: Time) {
+        if !observed.is_finite() {
+            return;
+        }
         let weight = due.0 / (due.0 + MEMORY.0);
         let before = self.factor(now);
         self.factor = before + (observed.clamp(1.0 / BOUND, BOUND) - before) * weight;

@@ -25,9 +25,21 @@ pub(super) struct Standing {
     pub(super) candidate: Option<usize>,
     pub(super) reason: Reason,
     pub(super) since: Time,
-    /// Until when it holds for units of this size class without another look.
+    /// Until when it holds without another look.
     pub(super) until: Time,
-    pub(super) size: u32,
+}
+
+/// What a choice is about: whether throughput counts, and how large the unit is. Each has a standing choice of its own, as
+/// small units and large ones by turns would otherwise move it to and fro.
+const KINDS: usize = 2 * BANDS;
+/// Sizes: packets alone, bundles, and whole super-packets.
+const BANDS: usize = 3;
+/// Where the second and the third begin.
+const LARGER: [usize; BANDS - 1] = [1_500, 16_384];
+
+fn kind(road: &Road, len: usize) -> usize {
+    let band = LARGER.iter().filter(|from| len >= **from).count();
+    usize::from(road.counts_throughput()) * BANDS + band
 }
 
 /// A question.
@@ -37,8 +49,8 @@ pub(super) struct Asked {
     /// Bytes of the unit.
     pub(super) len: usize,
     pub(super) allowed: Allowed,
-    /// Which of the two choices it was about.
-    pub(super) mode: usize,
+    /// Which choice it was about.
+    pub(super) kind: usize,
     at: Time,
 }
 
@@ -48,10 +60,8 @@ pub(super) struct Memory {
     pub(super) known: Known,
     /// Share of its bytes that look random.
     random: f64,
-    /// What stands where throughput counts, and where it does not.
-    pub(super) standing: [Option<Standing>; 2],
-    /// Which of the two was last asked for.
-    pub(super) last: usize,
+    /// What stands on each kind of unit.
+    pub(super) standing: [Option<Standing>; KINDS],
     /// What was asked lately, of the units the one that stands for them.
     pub(super) asked: Option<Asked>,
     pub(super) to: u32,
@@ -63,9 +73,9 @@ pub(super) struct Memory {
     /// When a codec that is not in use may be tried again, and the pause after that.
     next_trial: Time,
     pause: Duration,
-    /// Bytes in this second, and in the one before.
+    /// Since when so many bytes have been counted, and a second's before that.
     counting: (Time, u64),
-    pub(super) recent: u64,
+    recent: u64,
 }
 
 impl Memory {
@@ -73,8 +83,7 @@ impl Memory {
         Memory {
             known,
             random: 0.0,
-            standing: [None; 2],
-            last: 0,
+            standing: [None; KINDS],
             asked: None,
             to,
             looks_since: now,
@@ -97,12 +106,7 @@ impl Memory {
             // What was learned in vain on other data is no reason to wait.
             self.look_again(now);
         }
-        let (began, counted) = &mut self.counting;
-        *counted += len as u64;
-        if now.since(*began) >= SECOND {
-            self.recent = *counted;
-            self.counting = (now, 0);
-        }
+        self.count(len, now);
         let turned = was != self.looks_random();
         if turned {
             self.looks_since = now;
@@ -110,18 +114,29 @@ impl Memory {
         turned
     }
 
-    /// Bytes of the last whole second, or of the one that is running if that has more.
-    pub(super) fn recent(&self) -> u64 {
-        self.recent.max(self.counting.1)
+    fn count(&mut self, len: usize, now: Time) {
+        let (began, counted) = self.counting;
+        let span = now.since(began);
+        if span >= SECOND {
+            self.recent = if span < SECOND * 2 { counted } else { 0 };
+            self.counting = (now, 0);
+        }
+        self.counting.1 += len as u64;
+    }
+
+    /// Bytes in the last whole second, or in the one that is running if that has more.
+    pub(super) fn recent(&self, now: Time) -> u64 {
+        let (began, counted) = self.counting;
+        if now.since(began) >= SECOND * 2 { 0 } else { self.recent.max(counted) }
     }
 
     pub(super) fn looks_random(&self) -> bool {
         self.random > 0.5
     }
 
-    /// A unit of `len` bytes is about to go; says which of the two choices it is about.
+    /// A unit of `len` bytes is about to go; says which choice it is about.
     pub(super) fn ask(&mut self, unit: &Unit<'_>, road: &Road, len: usize, now: Time) -> usize {
-        let mode = usize::from(road.counts_throughput());
+        let kind = kind(road, len);
         let same_link = self.asked.is_none_or(|asked| asked.road.rate == road.rate);
         if !same_link {
             // Another link is another question.
@@ -130,12 +145,11 @@ impl Memory {
         // The tail of a conversation says little of it: small units stand for the class only when there are no others.
         let larger = |asked: &Asked| asked.len / 2 > len && now.since(asked.at) < SECOND && same_link;
         if !self.asked.as_ref().is_some_and(larger) {
-            self.asked = Some(Asked { road: *road, len, allowed: unit.allowed, mode, at: now });
+            self.asked = Some(Asked { road: *road, len, allowed: unit.allowed, kind, at: now });
         }
         self.to = unit.to;
-        self.last = mode;
         self.units = self.units.saturating_add(1);
-        mode
+        kind
     }
 
     /// Whether something not in use may be tried: in place of what pays, so seldom that it hardly shows.
@@ -171,9 +185,10 @@ impl Memory {
         }
     }
 
-    /// Whether what was last decided is to leave it as it is, since its data does not shrink.
-    pub(super) fn does_not_shrink(&self) -> bool {
-        let last = self.standing.get(self.last).copied().flatten();
-        last.is_some_and(|standing| standing.reason == Reason::DoesNotShrink)
+    /// It is other data than before: what that has shown means nothing any more.
+    pub(super) fn forget(&mut self, now: Time) {
+        self.known = Known::default();
+        self.standing = [None; KINDS];
+        self.look_again(now);
     }
 }

@@ -2,7 +2,7 @@
 
 use strait_model::{Bytes, Rate, Seconds, Stages};
 
-use crate::{Codec, CodecSet};
+use crate::{Codec, CodecSet, Method};
 
 /// What an end does with every byte beside compressing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,6 +83,8 @@ pub struct Road {
     pub around: usize,
     /// Codecs that both ends have.
     pub codecs: CodecSet,
+    /// The only method, where not even the level can be chosen.
+    pub only: Option<Method>,
     /// What is done with every byte at either end.
     pub ends: Ends,
 }
@@ -124,6 +126,7 @@ mod tests {
             room: 1_000,
             around: 50,
             codecs: CodecSet::ALL,
+            only: None,
             ends: Ends {
                 here: Handling { inner: Seconds(1e-9), outer: Seconds(2e-9), crypto: Seconds(3e-9) },
                 there: There::ALIKE,

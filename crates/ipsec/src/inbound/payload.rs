@@ -1,6 +1,7 @@
 //! Steps 5 and 6: what is inside an ESP packet, down to whole IP packets.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use strait_clock::Time;
 use strait_compress::{Algorithm, Codec, Codecs, ExpandError, Expander, Gauge, Ipcomp};
@@ -17,6 +18,9 @@ use crate::{Notice, Payloads, Reason};
 
 /// Most bytes that any block may expand to, whatever was agreed.
 pub(super) const EXPANDED_MAX: usize = 65_536;
+
+/// A peer says what changed once a second at most; half of that leaves room for clocks that differ.
+const CONDITIONS_APART: Duration = Duration::from_millis(500);
 
 impl Inbound {
     /// The payload at `range` of `bytes`, by ESP's next header.
@@ -102,7 +106,12 @@ impl Inbound {
             }
             Subtype::Condition => {
                 let condition = Condition::parse(payload).map_err(|_| Reason::MalformedEsp)?;
-                inlet.notice(Notice::Reported(origin.peer, condition));
+                let Some(sender) = self.peers.get_mut(&origin.peer) else { return Ok(()) };
+                // Whoever says more than it has to say is heard once in a while.
+                if sender.condition_at.is_none_or(|at| origin.now.since(at) >= CONDITIONS_APART) {
+                    sender.condition_at = Some(origin.now);
+                    inlet.notice(Notice::Reported(origin.peer, condition));
+                }
                 Ok(())
             }
             Subtype::Unknown(_) => Err(Reason::UnknownPayload),
@@ -210,9 +219,6 @@ impl Inbound {
             let Some(Whole { bytes, ecn }) = added? else { return Ok(()) };
             (self.bench.expand(codec, bytes, cap, origin.now)?, ecn)
         };
-        if let Some(factor) = self.bench.gauge.news(origin.now) {
-            inlet.notice(Notice::Slower(factor));
-        }
         if let Some(counters) = self.counters.codecs.get(usize::from(header.codec)) {
             counters.expanded.add(1);
         }
@@ -340,7 +346,7 @@ fn next_block(region: &[u8], offset: usize) -> (Kind, usize) {
 pub(super) struct Bench {
     codecs: Codecs,
     ipcomp: Ipcomp,
-    gauge: Gauge,
+    pub(super) gauge: Gauge,
     /// What was expanded last.
     pub(super) expanded: Box<[u8]>,
 }

@@ -1,19 +1,18 @@
 //! Step 1, second half: which rule covers a packet and whether to compress it.
 
 use strait_clock::Time;
-use strait_compress::{Allowed, RuleId, Unit};
+use strait_compress::{Allowed, Unit};
 use strait_wire::vnet;
 
 use super::Works;
-use super::link::{Group, Waiting};
-use crate::PeerId;
+use super::link::{Group, Link, Waiting};
 use crate::offload::SuperPacket;
 
 impl Works {
     /// What is to be known of a packet before it waits or leaves.
     pub(super) fn classify(
         &mut self,
-        to: PeerId,
+        link: &Link,
         packet: &SuperPacket<'_>,
         offload: &vnet::Header,
         now: Time,
@@ -32,9 +31,10 @@ impl Works {
         }
         waiting.rule = Some(number);
         waiting.group.domain = Some(rule.domain);
-        let unit = Unit { flow: &flow, to: to.0, rule: RuleId(number), allowed: rule.allowed };
+        let allowed = rule.allowed.towards(link.only());
+        let unit = Unit { flow: &flow, to: link.spec.id.0, rule: self.rule(number), allowed };
         if self.chooser.may_shrink(&unit, packet.ip().payload(), now) {
-            waiting.group.allowed = rule.allowed;
+            waiting.group.allowed = allowed;
         }
         waiting
     }

@@ -216,6 +216,7 @@ impl Link {
             room,
             around: whole.saturating_sub(room),
             codecs: self.codecs(),
+            only: self.only(),
             ends: self.ends,
         }
     }
@@ -224,10 +225,15 @@ impl Link {
     fn codecs(&self) -> CodecSet {
         match self.sa.as_ref().map(|sa| sa.payloads) {
             Some(Payloads::Strait { codecs, .. }) => codecs,
-            Some(Payloads::Standard(Some(agreed))) => {
-                CodecSet::EMPTY.with(Method::from(agreed.algorithm).codec)
-            }
-            _ => CodecSet::EMPTY,
+            _ => self.only().map_or(CodecSet::EMPTY, |method| CodecSet::EMPTY.with(method.codec)),
+        }
+    }
+
+    /// The one way in which IPComp compresses.
+    pub(crate) fn only(&self) -> Option<Method> {
+        match self.sa.as_ref().map(|sa| sa.payloads) {
+            Some(Payloads::Standard(agreed)) => agreed.map(|agreed| agreed.algorithm.into()),
+            _ => None,
         }
     }
 

@@ -20,8 +20,18 @@ pub(crate) struct Plain {
     flows: Flows,
 }
 
-/// Flows with the rules that cover them, the first ones first.
-pub(crate) type Flows = [Option<(Flow, u16)>; FLOWS_MAX];
+/// A flow in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) flow: Flow,
+    /// The rule that covers it.
+    pub(crate) rule: u16,
+    /// Its bytes here.
+    pub(crate) bytes: usize,
+}
+
+/// The flows of a block, the first ones first.
+pub(crate) type Flows = [Option<Part>; FLOWS_MAX];
 
 impl Plain {
     pub(crate) fn new() -> Plain {
@@ -87,14 +97,17 @@ impl Plain {
         index
     }
 
-    /// Remembers that a packet of `flow`, covered by `rule`, is here.
-    pub(crate) fn note_flow(&mut self, flow: Flow, rule: u16) {
+    /// Remembers that `bytes` of `flow`, covered by `rule`, are here.
+    pub(crate) fn note_flow(&mut self, flow: Flow, rule: u16, bytes: usize) {
         for slot in &mut self.flows {
             match slot {
-                Some((known, _)) if *known == flow => return,
+                Some(known) if known.flow == flow => {
+                    known.bytes += bytes;
+                    return;
+                }
                 Some(_) => {}
                 None => {
-                    *slot = Some((flow, rule));
+                    *slot = Some(Part { flow, rule, bytes });
                     return;
                 }
             }

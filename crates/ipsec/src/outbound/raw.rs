@@ -41,7 +41,7 @@ impl Works {
                 return self.raw(way, packet, next..packet.count());
             }
             next = after;
-            self.plain.note_flow(waiting.flow, rule);
+            self.plain.note_flow(waiting.flow, rule, self.plain.len());
             self.block(way, lead.allowed, method).map_err(|lost| lost.and(packet.count() - next))?;
         }
         Ok(())

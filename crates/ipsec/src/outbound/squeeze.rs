@@ -6,7 +6,7 @@ use strait_wire::flow::Flow;
 use strait_wire::{Protocol, Tos, aggfrag, block};
 
 use super::link::{Group, Link};
-use super::plain::{BLOCK_MAX, Flows};
+use super::plain::{BLOCK_MAX, Flows, Part};
 use super::{Lost, Outlet, Way, Works};
 use crate::inbound::PARTS_MAX;
 use crate::offload::SuperPacket;
@@ -30,7 +30,7 @@ impl Works {
             return self.raw_head(way);
         }
         let first = self.plain.flows().first().copied().flatten();
-        let method = first.map_or(Method::NONE, |(flow, rule)| {
+        let method = first.map_or(Method::NONE, |Part { flow, rule, .. }| {
             self.method(way, &Lead { flow, rule, allowed: group.allowed, waited: several }, self.plain.len())
         });
         self.block(way, group.allowed, method)
@@ -42,14 +42,24 @@ impl Works {
             return Method::NONE;
         }
         let Lead { flow, rule, allowed, waited } = lead;
-        let unit = Unit { flow, to: way.link.spec.id.0, rule: RuleId(*rule), allowed: *allowed };
+        let unit = Unit { flow, to: way.link.spec.id.0, rule: self.rule(*rule), allowed: *allowed };
         let mut road = way.link.road(self.settings.up, self.settings.overhead);
         road.waiting |= waited;
         let method = self.chooser.choose(&unit, len, &road, way.now);
-        if let Some(decision) = self.chooser.changed() {
-            way.outlet.notice(Notice::Decided(Box::new(decision)));
-        }
+        self.tell_changes(way.outlet);
         method
+    }
+
+    /// Says what is decided otherwise than before, if anything is.
+    pub(super) fn tell_changes(&mut self, outlet: &mut impl Outlet) {
+        if let Some(decision) = self.chooser.changed() {
+            outlet.notice(Notice::Decided(Box::new(decision)));
+        }
+    }
+
+    /// The rule in this place of those that are in force.
+    pub(super) const fn rule(&self, place: u16) -> RuleId {
+        RuleId { place, edition: self.edition }
     }
 
     /// Moves packets of the first one's group from the queue into the block, in order; says from how many of what the
@@ -67,12 +77,13 @@ impl Works {
                 queue.pop();
                 continue;
             };
+            let before = self.plain.len();
             let (count, next) = (packet.count(), self.plain.take(&packet, from, limit));
             taken += usize::from(next > from);
             if next > from
                 && let Some(rule) = rule
             {
-                self.plain.note_flow(flow, rule);
+                self.plain.note_flow(flow, rule, self.plain.len() - before);
             }
             if next < count {
                 if let Some(waiting) = queue.front_note_mut() {
@@ -130,7 +141,7 @@ impl Works {
         let output = self.squeezed.get_mut(..room)?;
         let (codecs, plain) = (&mut self.codecs, self.plain.bytes());
         let (after, took) = self.stopwatch.time(|| codecs.compress(method, plain, output));
-        let outcome = Outcome { method, before, after, took };
+        let outcome = Outcome { method, before, of: before, after, took };
         let attempt = Attempt { to: way.link.spec.id, allowed, packets: self.plain.packets(), outcome };
         self.account(&attempt, &self.plain.flows(), way.now);
         after
@@ -139,9 +150,12 @@ impl Works {
     /// Tells the chooser and the counters what came of one attempt on packets of these flows.
     pub(super) fn account(&mut self, attempt: &Attempt, flows: &Flows, now: Time) {
         let Attempt { to, allowed, packets, outcome } = *attempt;
-        for (flow, rule) in flows.iter().flatten() {
-            let unit = Unit { flow, to: to.0, rule: RuleId(*rule), allowed };
-            self.chooser.learn(&unit, &outcome, now);
+        let mut took = outcome.took;
+        for Part { flow, rule, bytes } in flows.iter().flatten() {
+            let unit = Unit { flow, to: to.0, rule: self.rule(*rule), allowed };
+            // The time is one block's, so it counts once.
+            let own = Outcome { of: *bytes, took: took.take(), ..outcome };
+            self.chooser.learn(&unit, &own, now);
         }
         let Outcome { method, before, after, .. } = outcome;
         let Some(counters) = self.counters.codecs.get(usize::from(method.codec.id())) else { return };
@@ -151,7 +165,7 @@ impl Works {
         counters.packets.add(packets);
         counters.before.add(before as u64);
         counters.after.add(after as u64);
-        let rule = flows.first().copied().flatten().map_or(usize::MAX, |(_, rule)| usize::from(rule));
+        let rule = flows.first().copied().flatten().map_or(usize::MAX, |part| usize::from(part.rule));
         if let Some(rule) = self.rules.counters(rule) {
             rule.before.add(before as u64);
             rule.after.add(after as u64);

@@ -73,7 +73,13 @@ impl Works {
     ) -> Option<&'a [u8]> {
         let ipcomp = &mut self.ipcomp;
         let (after, took) = self.stopwatch.time(|| ipcomp.compress(agreed.algorithm, payload, squeezed));
-        let outcome = Outcome { method: agreed.algorithm.into(), before: payload.len(), after, took };
+        let outcome = Outcome {
+            method: agreed.algorithm.into(),
+            before: payload.len(),
+            of: payload.len(),
+            after,
+            took,
+        };
         let attempt = Attempt { to: way.link.spec.id, allowed, packets: plain.packets(), outcome };
         self.account(&attempt, &plain.flows(), way.now);
         squeezed.get(..after?)

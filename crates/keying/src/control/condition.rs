@@ -8,7 +8,7 @@ use strait_wire::condition::Condition;
 use super::{Action, Control};
 
 /// How often a change is said, one second apart: one of them arrives, even where every fifth datagram is lost.
-const TIMES: u8 = 4;
+pub(super) const TIMES: u8 = 4;
 
 impl Control {
     /// Everything takes this node so many times longer than its peers were told.
@@ -46,8 +46,14 @@ impl Control {
     pub(super) fn reported(&mut self, id: PeerId, condition: Condition) {
         let Some(peer) = self.peers.get_mut(&id) else { return };
         let Some(capabilities) = &mut peer.capabilities else { return };
-        capabilities.down = Rate::from_bits(condition.down);
-        peer.load = f64::from(condition.load.max(1)) / f64::from(Condition::USUAL);
+        let (down, load) = (Rate::from_bits(condition.down), f64::from(condition.load.max(1)));
+        let load = load / f64::from(Condition::USUAL);
+        // A rate that is none is not an unpaced link's either.
+        let nonsense = condition.down != 0 && down.is_none();
+        if nonsense || (capabilities.down, peer.load) == (down, load) {
+            return;
+        }
+        (capabilities.down, peer.load) = (down, load);
         if let Some(suite) = peer.pair.as_ref().map(|pair| pair.suite) {
             self.tell_ends(id, suite);
         }

@@ -10,8 +10,10 @@ use strait_clock::Time;
 use strait_crypto::{KeyMaterial, Suite};
 use strait_ipsec::{InboundSa, IvMode, OutboundSa, Payloads, PeerId, SaSpec, Usage, inbound, outbound};
 use strait_wire::Spi;
+use strait_wire::condition::Condition;
 
 use super::Control;
+use super::condition::TIMES;
 use crate::agreement::{Agreement, PairKeys};
 use crate::channel::ChannelId;
 use crate::{Action, Capabilities, DangerKey, Direction, Event, Format, KeyExport, Role};
@@ -143,8 +145,9 @@ impl Control {
             replaces: peer.pair.as_ref().map(|before| before.outbound.spi),
         };
         let suite = pair.suite;
-        // What it said before this handshake it has said again in it.
+        // In a handshake both ends say what they do at their best; what differs from that is said afterwards.
         peer.load = 1.0;
+        peer.reports = if self.load == Condition::USUAL { 0 } else { TIMES };
         let before = peer.pair.replace(pair);
         peer.failures = 0;
         peer.not_before = now;

@@ -1,5 +1,6 @@
 //! Two and more keepers in virtual time, on links that lose, reorder, repeat and delay.
 
+mod condition;
 mod flood;
 mod handshake;
 mod lifetime;

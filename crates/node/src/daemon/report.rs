@@ -21,15 +21,16 @@ use crate::report::{
 };
 
 impl Daemon {
-    /// Everything that can be shown, with what the sending half has said of its decisions.
-    pub(super) fn report(&self, decisions: &[Decision]) -> Report {
+    /// Everything that can be shown, with what the sending half has said of its decisions, if it has.
+    pub(super) fn report(&self, decisions: Option<&[Decision]>) -> Report {
         let now = self.clock.now();
         let drops = self.counters.drops.iter();
         Report {
             node: self.node_report(),
             peers: self.config.peers.iter().filter_map(|peer| self.peer_report(peer)).collect(),
             rules: self.rule_reports(),
-            decisions: decisions.iter().map(|decision| self.decision_report(decision, now)).collect(),
+            decisions: decisions
+                .map(|all| all.iter().map(|decision| self.decision_report(decision, now)).collect()),
             codecs: Codec::ALL.iter().filter_map(|codec| self.codec_report(*codec)).collect(),
             drops: drops
                 .map(|(reason, packets)| DropReport { reason: reason.name().to_owned(), packets })

@@ -73,7 +73,7 @@ fn report() -> Report {
             version: "0.1.0".to_owned(),
         },
         peers: vec![peer()],
-        decisions: Vec::new(),
+        decisions: None,
         rules: vec![rule(&["514"]), rule(&["515"])],
         codecs: vec![CodecReport {
             codec: "zstd".to_owned(),

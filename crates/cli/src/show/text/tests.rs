@@ -21,7 +21,7 @@ pub(crate) fn report() -> Report {
             version: "0.1.0".to_owned(),
         },
         peers: vec![peer()],
-        decisions: Vec::new(),
+        decisions: None,
         rules: vec![rule()],
         codecs: vec![codec("zstd-3", 340), codec("lz4", 0)],
         drops: vec![drop("replayed", 3), drop("forged", 0)],

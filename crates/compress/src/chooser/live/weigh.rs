@@ -7,7 +7,7 @@ use crate::calibrate::{CANDIDATES, Calibration};
 use crate::chooser::known::{Expected, Known};
 use crate::chooser::{Allowed, Road, RunnerUp, Weighed};
 
-use super::named;
+use super::{named, nearest};
 
 /// What a processor's time counts where it does not limit: of two choices that pass as many packets, the one with less
 /// work is better by so much.
@@ -56,8 +56,9 @@ impl Prices {
 impl<'a> Scales<'a> {
     /// The candidates that both ends have.
     pub(super) fn candidates(&self) -> impl Iterator<Item = usize> + use<'a> {
-        let codecs = self.road.codecs;
-        (0..CANDIDATES.len()).filter(move |place| codecs.contains(CANDIDATES[*place].codec))
+        let Road { codecs, only, .. } = *self.road;
+        let has = move |method: Method| codecs.contains(method.codec) && only.is_none_or(|it| it == method);
+        (0..CANDIDATES.len()).filter(move |place| has(CANDIDATES[*place]))
     }
 
     pub(super) fn expected(&self, candidate: usize) -> Expected {
@@ -77,10 +78,10 @@ impl<'a> Scales<'a> {
         Prices { plain: self.weight(&self.stages(None)), each }
     }
 
-    /// The candidate that would pay best on data that shrinks well; nothing when none would.
-    pub(super) fn hopeful(&self) -> Option<usize> {
+    /// The candidates that would pay on data that shrinks well.
+    pub(super) fn hopes(&self) -> impl Iterator<Item = usize> {
         let hoped = self.priced(|it| self.known.hoped(self.calibration, it, self.len, HOPE));
-        hoped.cheapest().filter(|best| hoped.of(Some(*best)) < hoped.of(None))
+        (0..CANDIDATES.len()).filter(move |it| hoped.of(Some(*it)) < hoped.of(None))
     }
 
     fn stages(&self, candidate: Option<usize>) -> Stages {
@@ -122,8 +123,11 @@ impl<'a> Scales<'a> {
     /// Everything that went into a choice.
     pub(super) fn weighed(&self, allowed: Allowed, choice: Option<usize>) -> Weighed {
         let prices = self.prices();
-        // Without anything to compare it with, beside itself.
-        let shown = choice.or_else(|| prices.cheapest());
+        // Where nothing is compressed: what comes nearest to it.
+        let shown = choice.or_else(|| match allowed {
+            Allowed::Only(method) => nearest(method),
+            _ => prices.cheapest(),
+        });
         let (without, with) = (self.stages(None), self.stages(shown));
         let expected = shown.map(|it| self.expected(it));
         let second = if allowed == Allowed::Any { prices.but(choice).cheapest() } else { None };

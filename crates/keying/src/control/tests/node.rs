@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use strait_clock::Time;
-use strait_compress::CodecSet;
+use strait_compress::{CodecSet, Ends};
 use strait_crypto::{Ranking, SuiteSet};
 use strait_ipsec::{InboundSa, IvMode, OutboundSa, PeerCounters, PeerId, PeerSpec, inbound};
 use strait_scheduler::Rate;
@@ -28,6 +28,10 @@ pub(super) struct Node {
     pub(super) confirmed: BTreeMap<Spi, bool>,
     pub(super) endpoints: BTreeMap<PeerId, SocketAddr>,
     pub(super) rates: BTreeMap<PeerId, Option<Rate>>,
+    /// What the sending half was told that both ends do.
+    pub(super) ends: BTreeMap<PeerId, Ends>,
+    /// When it told peers what changed.
+    pub(super) reports: Vec<Time>,
     pub(super) keys: Vec<DangerKey>,
     pub(super) events: Vec<(Time, Event)>,
     pub(super) datagrams: u64,
@@ -113,6 +117,8 @@ impl Node {
             confirmed: BTreeMap::new(),
             endpoints: BTreeMap::new(),
             rates: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            reports: Vec::new(),
             keys: Vec::new(),
             events: Vec::new(),
             datagrams: 0,

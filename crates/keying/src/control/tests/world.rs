@@ -349,8 +349,13 @@ impl World {
                 it.probes.push(now);
                 self.packet(node, peer.0);
             }
-            // What that comes to is `Capabilities::ends`'s to get right.
-            Order::Ends(..) => {}
+            Order::Ends(peer, ends) => drop(it.ends.insert(peer, *ends)),
+            Order::Report(peer, condition) => {
+                it.reports.push(now);
+                let to = usize::try_from(peer.0).unwrap();
+                let from = PeerId(u32::try_from(node).unwrap());
+                self.notice(to, Notice::Reported(from, condition));
+            }
             other => panic!("not for a keeper to order: {other:?}"),
         }
     }

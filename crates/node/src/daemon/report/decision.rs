@@ -11,7 +11,7 @@ use crate::report::{DecisionReport, StagesReport, WeighedReport};
 impl Daemon {
     /// A decision in words and figures.
     pub(in crate::daemon) fn decision_report(&self, decision: &Decision, now: Time) -> DecisionReport {
-        let rule = self.rules.rules().get(usize::from(decision.rule.0));
+        let rule = self.rules.rules().get(usize::from(decision.rule.place));
         let domain = rule.and_then(|rule| self.config.domains.get(usize::from(rule.domain.0)));
         let peer = self.roster.whose(PeerId(decision.to), &self.config.peers);
         DecisionReport {

@@ -1,0 +1,81 @@
+//! What changes between handshakes is said, a few times, and believed within bounds.
+
+use core::time::Duration;
+
+use strait_clock::Time;
+use strait_ipsec::{Notice, PeerId};
+use strait_scheduler::Rate;
+use strait_wire::condition::Condition;
+
+use super::world::{FAIR, World};
+use crate::Start;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Two nodes with a pair of associations.
+fn up(seed: u64) -> World {
+    let mut world = World::new(2, seed, FAIR);
+    world.introduce(Start::Eager);
+    assert!(world.run_until(5, World::both_up));
+    world
+}
+
+/// What one node told the other's sending half of it, last.
+fn load(world: &World, node: usize) -> f64 {
+    let other = PeerId(u32::try_from(1 - node).unwrap());
+    world.nodes[node].ends.get(&other).map_or(1.0, |ends| ends.there.expand[3])
+}
+
+#[test]
+fn another_rate_in_paces_the_peer() {
+    let mut world = up(1);
+    let told = |world: &World| world.nodes[0].rates.get(&PeerId(1)).copied().flatten();
+    assert_eq!(told(&world), None);
+    for down in [Rate::from_bits(3_000_000), Rate::from_bits(7_000_000), None] {
+        world.ask(1, |control, now| control.set_link(None, down, now));
+        world.run(5 * SECOND);
+        assert_eq!(told(&world), down);
+    }
+    let reports = world.nodes[1].reports.len();
+    world.run(60 * SECOND);
+    assert_eq!(world.nodes[1].reports.len(), reports, "said often enough");
+}
+
+#[test]
+fn a_load_is_told_and_told_again_after_a_handshake() {
+    let mut world = up(2);
+    assert_eq!(load(&world, 0), 1.0);
+    world.notice(1, Notice::Slower(6.0));
+    world.run(5 * SECOND);
+    assert_eq!(load(&world, 0), 6.0);
+    // New keys, for which the other end says what it does at its best.
+    let spi = world.nodes[0].outbound[&PeerId(1)].spi();
+    world.notice(0, Notice::Exhausted(PeerId(1), spi));
+    world.run(10 * SECOND);
+    assert_ne!(world.nodes[0].outbound[&PeerId(1)].spi(), spi, "there are new ones");
+    assert_eq!(load(&world, 0), 6.0);
+    world.notice(1, Notice::Slower(1.0));
+    world.run(5 * SECOND);
+    assert_eq!(load(&world, 0), 1.0);
+}
+
+#[test]
+fn nonsense_costs_performance_at_most() {
+    let mut world = up(3);
+    world.ask(1, |control, now: Time| control.set_link(None, Rate::from_bits(2_000_000), now));
+    world.run(5 * SECOND);
+    let paced = world.nodes[0].rates[&PeerId(1)];
+    for (load_said, down) in [(u16::MAX, 1), (0, u64::MAX), (0, 499)] {
+        world.notice(0, Notice::Reported(PeerId(1), Condition { load: load_said, down }));
+        assert_eq!(world.nodes[0].rates[&PeerId(1)], paced, "{down} is no rate");
+    }
+    world.notice(0, Notice::Reported(PeerId(1), Condition { load: u16::MAX, down: 2_000_000 }));
+    assert_eq!(load(&world, 0), 64.0);
+    world.notice(0, Notice::Reported(PeerId(1), Condition { load: 0, down: 2_000_000 }));
+    assert_eq!(load(&world, 0), 1.0 / 64.0);
+    // Of somebody nobody knows.
+    world.notice(0, Notice::Reported(PeerId(77), Condition { load: 1, down: 0 }));
+    for times in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
+        world.notice(0, Notice::Slower(times));
+    }
+}
