@@ -34,7 +34,10 @@ struct Glance {
     looks: usize,
 }
 
-/// Measured to err least, over the kinds of data and the lengths of `strait-bench --only glance`.
+/// Chosen to err least over kinds of data much like those of `strait-bench --only glance`, most of them made to deceive: so
+/// what it says of those flatters. On 39 kinds that chose nothing here (other captures, programs, archives) a histogram
+/// alone is nearly as good: wrong on 4.1, 0.7, 1.3 and 0.7 % of blocks of 300, 1,400, 16,384 and 65,536 bytes, and this on
+/// 3.1, 0.5, 0.0 and 0.7; at 300 bytes this skips 0.6 % that would shrink, the histogram 0.1.
 const GLANCES: [Glance; 3] = [
     Glance { below: 512, order: 307, window: 128, looks: 64 },
     Glance { below: 8_192, order: 0, window: 128, looks: 64 },
