@@ -21,7 +21,7 @@ use crate::measure::{Machine, settle};
 use crate::steps::{Step, Steps};
 
 pub use content::Content;
-pub use finding::{Cell, Pick, Summary, Tried, Verification};
+pub use finding::{Cell, Errors, Pick, Summary, Tried, Verification};
 pub use grid::Grid;
 pub use run::Work;
 

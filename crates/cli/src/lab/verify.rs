@@ -120,40 +120,55 @@ fn median(sample: &Sample) -> f64 {
     sample.spread().map_or(f64::NAN, |spread| spread.median)
 }
 
-/// Both targets, met or missed.
+/// The targets, met or missed: of the model where the processors limit and where the link does, and of the choices.
 fn verdicts(found: &Verification, colours: bool) -> String {
     let all = found.all;
-    let error = verdict(
-        &format!("error of the model's speedups, median: {}", percent(all.error)),
-        &format!("at most {}", percent(found.error_target)),
-        all.error <= found.error_target,
-        colours,
-    );
+    let target = format!("at most {}", percent(found.error_target));
+    let mut out = String::from("\n");
+    for (limit, errors) in
+        [("the processors limit", all.processors), ("the link does, the ratio given", all.link)]
+    {
+        let figure = format!(
+            "error of the model's speedups where {limit}, median of {}: {}",
+            errors.count,
+            percent(errors.median)
+        );
+        let met = (errors.count > 0).then_some(errors.median <= found.error_target);
+        out += &verdict(&figure, &target, met, colours);
+    }
     let near = percent(found.near);
-    let right = verdict(
+    out += &verdict(
         &format!("choices that are the best or within {near} of it: {} of {}", percent(all.right), all.cells),
         &format!("at least {}", percent(found.right_target)),
-        all.right >= found.right_target,
+        Some(all.right >= found.right_target),
         colours,
     );
     let quiet = found.undisturbed;
     let disturbed = all.cells - quiet.cells;
-    let beside = format!(
-        "others used the processors beside {disturbed} of {} cells; without those: {}, {} of {}\n",
-        all.cells,
-        percent(quiet.error),
-        percent(quiet.right),
-        quiet.cells
-    );
-    format!("\n{error}{right}{}", if disturbed > 0 { beside } else { String::new() })
+    if disturbed > 0 {
+        let _ = writeln!(
+            out,
+            "others used the processors beside {disturbed} of {} cells; without those: {} and {}, {} of {}",
+            all.cells,
+            percent(quiet.processors.median),
+            percent(quiet.link.median),
+            percent(quiet.right),
+            quiet.cells
+        );
+    }
+    out
 }
 
 fn percent(share: f64) -> String {
     if share.is_nan() { "-".to_owned() } else { format!("{:.1} %", share * 100.0) }
 }
 
-fn verdict(figure: &str, target: &str, met: bool, colours: bool) -> String {
-    let (word, colour) = if met { ("met", 32) } else { ("missed", 31) };
+fn verdict(figure: &str, target: &str, met: Option<bool>, colours: bool) -> String {
+    let (word, colour) = match met {
+        Some(true) => ("met", 32),
+        Some(false) => ("missed", 31),
+        None => ("not measured", 33),
+    };
     let word = if colours { format!("\x1b[{colour}m{word}\x1b[0m") } else { word.to_owned() };
     format!("{figure}; target {target}: {word}\n")
 }

@@ -48,10 +48,22 @@ pub struct Verification {
 pub struct Summary {
     /// How many cells.
     pub cells: usize,
-    /// Errors of predicted speedups, as shares of the measured ones, at the median.
-    pub error: f64,
+    /// Errors of predicted speedups where the processors limit, by the model. This is what tries it.
+    pub processors: Errors,
+    /// Where the link does: how far the data shrank is given, so only headers are left to be wrong about.
+    pub link: Errors,
     /// The share of the tunnel's choices that were the best or near it.
     pub right: f64,
+}
+
+/// Errors of some predicted speedups, as shares of the measured ones. What was not compressed is not among them: that
+/// it is as fast as without is no prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Errors {
+    /// How many.
+    pub count: usize,
+    /// The median; not-a-number of none.
+    pub median: f64,
 }
 
 /// One link, cap and content.
@@ -130,11 +142,21 @@ impl Pick {
 
 impl Summary {
     fn of<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> Summary {
-        let tried = cells.clone().flat_map(|cell| &cell.tried);
-        let errors: Sample = tried.map(|it| it.error().abs()).collect();
+        let limited = |by_link: bool| {
+            let tried = cells.clone().flat_map(|cell| &cell.tried);
+            let tried =
+                tried.filter(|it| it.limit.is_some_and(|limit| (limit == Segment::Link.name()) == by_link));
+            let errors: Sample = tried.map(|it| it.error().abs()).collect();
+            Errors { count: errors.values().len(), median: median(&errors) }
+        };
         let count = cells.clone().count();
-        let right = cells.filter(|cell| cell.pick.is_right()).count();
-        Summary { cells: count, error: median(&errors), right: right as f64 / count as f64 }
+        let right = cells.clone().filter(|cell| cell.pick.is_right()).count();
+        Summary {
+            cells: count,
+            processors: limited(false),
+            link: limited(true),
+            right: right as f64 / count as f64,
+        }
     }
 }
 

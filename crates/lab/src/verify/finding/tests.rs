@@ -47,7 +47,8 @@ fn a_choice_far_below_the_best_is_wrong() {
     assert!((cell.pick.short - 1.0 / 9.0).abs() < 1e-9);
     let summary = Summary::of([cell].iter());
     assert_eq!((summary.cells, summary.right), (1, 0.0));
-    assert!(summary.error > 1.0, "{summary:?}");
+    assert!(summary.link.count == 1 && summary.link.median > 1.0, "{summary:?}");
+    assert!(summary.processors.count == 0 && summary.processors.median.is_nan(), "{summary:?}");
 }
 
 #[test]
@@ -55,4 +56,6 @@ fn what_was_not_compressed_is_predicted_to_be_as_fast_as_without() {
     let cell = cell(&vec![vec![seen(9.0, None, None), seen(9.0, None, None), seen(9.0, None, None)]]);
     assert_eq!((cell.tried[0].predicted, cell.tried[0].limit, cell.tried[0].block), (1.0, None, None));
     assert_eq!(cell.pick.methods().collect::<Vec<_>>(), ["none"]);
+    // And that is no prediction.
+    assert_eq!(Summary::of([cell].iter()).link.count, 0);
 }
