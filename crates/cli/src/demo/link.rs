@@ -36,6 +36,14 @@ impl DemoLink {
         }
     }
 
+    /// As a noun.
+    pub(super) fn words(self) -> String {
+        match self {
+            DemoLink::Rate(rate) => format!("a link of {rate} each way"),
+            DemoLink::Unshaped => "an unshaped link".to_owned(),
+        }
+    }
+
     pub(super) const fn spec(self) -> LinkSpec {
         match self {
             DemoLink::Rate(rate) => LinkSpec::thin(rate),

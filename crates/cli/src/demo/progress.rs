@@ -26,7 +26,8 @@ impl Progress {
         let total: u64 = files.iter().map(|file| file.bytes.len() as u64).sum();
         let passes = (Way::ALL.len() * link.passes()) as u64;
         eprintln!(
-            "two hosts, a link ({link}) between them, {} files of {} together, moved {passes} times",
+            "two hosts, {} between them, {} files of {} together, moved {passes} times",
+            link.words(),
             files.len(),
             units::bytes(total)
         );

@@ -136,9 +136,9 @@ impl Summary<'_> {
     /// For people: the table, and what it comes to.
     pub(super) fn text(&self) -> String {
         format!(
-            "\n{} over a link, {} each way; \"wire\" is whole Ethernet frames, both ways{}\n\n{}\n{}\n{}",
+            "\n{} over {}; \"wire\" is whole Ethernet frames, both ways{}\n\n{}\n{}\n{}",
             self.count(),
-            self.link,
+            self.link.words(),
             match self.link.passes() {
                 1 => String::new(),
                 passes => format!("; each way was taken {passes} times, the middle one counts"),
