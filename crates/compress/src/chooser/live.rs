@@ -78,8 +78,13 @@ impl Chooser for LiveChooser {
         if !unit.allowed.something() {
             return false;
         }
-        let random = payload.len() >= PROBE_MIN && !probe::shrinkable(payload);
         let memory = memory(&mut self.classes, unit, now);
+        memory.count(payload.len(), now);
+        // On links as fast as memory even a glance is worth saving.
+        if memory.is_too_slow(now) {
+            return false;
+        }
+        let random = payload.len() >= PROBE_MIN && !probe::shrinkable(payload);
         let turned = memory.look(payload.len(), random, now);
         let worth_it = memory.known.shrinks() || memory.trial_is_due(false, now);
         if turned {

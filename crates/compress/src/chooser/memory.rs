@@ -62,6 +62,8 @@ pub(super) struct Memory {
     random: f64,
     /// What stands on each kind of unit.
     pub(super) standing: [Option<Standing>; KINDS],
+    /// Which of them was asked for last.
+    last: usize,
     /// What was asked lately, of the units the one that stands for them.
     pub(super) asked: Option<Asked>,
     pub(super) to: u32,
@@ -84,6 +86,7 @@ impl Memory {
             known,
             random: 0.0,
             standing: [None; KINDS],
+            last: 0,
             asked: None,
             to,
             looks_since: now,
@@ -96,7 +99,7 @@ impl Memory {
         }
     }
 
-    /// A packet of `len` bytes came by; says whether the class looks otherwise than before.
+    /// A packet of `len` bytes was looked at; says whether the class looks otherwise than before.
     pub(super) fn look(&mut self, len: usize, random: bool, now: Time) -> bool {
         let bytes = len as f64;
         let share = bytes / (bytes + LOOK_MEMORY);
@@ -106,7 +109,6 @@ impl Memory {
             // What was learned in vain on other data is no reason to wait.
             self.look_again(now);
         }
-        self.count(len, now);
         let turned = was != self.looks_random();
         if turned {
             self.looks_since = now;
@@ -114,7 +116,8 @@ impl Memory {
         turned
     }
 
-    fn count(&mut self, len: usize, now: Time) {
+    /// A packet of `len` bytes came by.
+    pub(super) fn count(&mut self, len: usize, now: Time) {
         let (began, counted) = self.counting;
         let span = now.since(began);
         if span >= SECOND {
@@ -148,6 +151,7 @@ impl Memory {
             self.asked = Some(Asked { road: *road, len, allowed: unit.allowed, kind, at: now });
         }
         self.to = unit.to;
+        self.last = kind;
         self.units = self.units.saturating_add(1);
         kind
     }
@@ -183,6 +187,12 @@ impl Memory {
         for standing in self.standing.iter_mut().flatten() {
             standing.until = Time::ZERO;
         }
+    }
+
+    /// Whether compressing is known to take too long, whatever the data.
+    pub(super) fn is_too_slow(&self, now: Time) -> bool {
+        let standing = self.standing.get(self.last).copied().flatten();
+        standing.is_some_and(|it| it.reason == Reason::TooSlow && now < it.until)
     }
 
     /// It is other data than before: what that has shown means nothing any more.
