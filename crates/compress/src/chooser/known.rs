@@ -9,9 +9,12 @@ use crate::calibrate::{CANDIDATES, Calibration, Figures, SIZES};
 
 /// Bytes after which the past counts half: one whole block, so that data that changes is followed within two.
 const MEMORY: f64 = 65_536.0;
-/// How much slower than the ratio the time is followed: what makes work long is first the machine's load, which
-/// [`super::load::Load`] follows at once, and only then the data.
+/// How slowly what is a codec's own is followed. What makes a block small or large is first the data, which is followed at once
+/// for all codecs together, and only then the codec; what makes work long is first the machine's load, which
+/// [`super::load::Load`] follows. Otherwise the codec in use would be held to blame for data that others were not tried on.
 const PATIENCE: f64 = 0.1;
+/// So often a codec must have been tried for its own part to be followed that slowly.
+const SETTLED: u32 = 9;
 /// Less than this is not worth speaking of (OpenVPN's `AC_SAVE_PCT`, `lzo.h` in 2.3).
 pub(super) const WORTH: f64 = 0.05;
 /// Blocks are no larger, and shrink best when they are as large.
@@ -19,13 +22,13 @@ const LARGEST: usize = 65_536;
 /// What is supposed of data that nobody has seen, that it shrinks as text, counts as so many bytes: a few small packets
 /// that do not shrink condemn nothing (OpenVPN's `AC_MIN_BYTES`, `lzo.h` in 2.3).
 const SUPPOSED: f64 = 1_000.0;
-/// Codecs stand to each other on any data as they do on text, times or divided by this: DEFLATE alone doubles what it does
-/// on text where entropy is all there is (base64).
-const BESIDE: f64 = 2.0;
+/// Codecs stand to each other on any data as they do on text, times this at most: DEFLATE doubles what it does on text where
+/// entropy is all there is (base64).
+const BESIDE: f64 = 3.0;
+/// And at least this: LZ4 makes next to nothing of the same.
+const HARDLY_BESIDE: f64 = 0.02;
 /// Under this nothing can be said of how codecs stand to each other.
 const WEAKEST: f64 = 0.05;
-/// What a class takes over from a wider one counts as so many bytes: less than a block of its own.
-const INHERITED: f64 = 16_384.0;
 /// How far data may be from text: the paper's `pic` shrinks to the seventh power of what text does (Table 4).
 const STRONGEST: f64 = 8.0;
 /// No codec takes so much longer on some data than on text: `pic` takes a fourth (Table 6), random data a half.
@@ -34,30 +37,30 @@ const SLOWEST: f64 = 8.0;
 /// One candidate on one class.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// The logarithm of the ratio, over that of the calibration's text in blocks of this size. A number that hardly
-    /// changes with the size, and not much with the codec.
-    strength: f64,
-    /// Time over the calibrated time and the machine's load, and how often that was seen.
+    /// Its strength over the class's: how it stands to the others, whatever the data.
+    beside: f64,
+    /// How often that was seen.
+    tried: u32,
+    /// Time over the calibrated time and the machine's load.
     slowness: f64,
+    /// How often that was seen.
     timed: u32,
-    /// Bytes that this comes from; none where only wider classes have seen anything.
-    weight: f64,
     /// When it was last tried, here or in a wider class.
     at: Option<Time>,
-    /// How much stronger than all candidates together it was in a wider class.
-    beside: f64,
 }
 
 impl Seen {
-    const NOTHING: Seen = Seen { strength: 1.0, slowness: 1.0, timed: 0, weight: 0.0, at: None, beside: 1.0 };
+    const NOTHING: Seen = Seen { beside: 1.0, tried: 0, slowness: 1.0, timed: 0, at: None };
 }
 
 /// What a class has shown of every candidate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     seen: [Seen; CANDIDATES.len()],
-    /// Of all candidates together: what is expected of those never tried.
+    /// The class's strength: the logarithm of the ratio, over that of the calibration's text in blocks of the same size. A
+    /// number that hardly changes with the size, and not much with the codec.
     strength: f64,
+    /// Bytes that this comes from.
     weight: f64,
     /// Whether some candidate is expected to make something of it worth speaking of.
     shrinks: bool,
@@ -79,23 +82,17 @@ pub(super) struct Expected {
 }
 
 impl Known {
-    /// What a narrower class knows when it begins: how far data shrinks on the whole, and how codecs stand to each other.
+    /// What a narrower class knows when it begins: how far data shrinks on the whole, which its own first block decides anew,
+    /// and how codecs stand to each other.
     pub(super) fn inherited(&self) -> Known {
-        let mut known = Known { weight: self.weight.min(INHERITED), ..*self };
-        for seen in &mut known.seen {
-            if seen.weight > 0.0 && self.strength > WEAKEST {
-                seen.beside = (seen.strength / self.strength).clamp(1.0 / BESIDE, BESIDE);
-            }
-            seen.weight = 0.0;
-        }
-        known
+        Known { weight: SUPPOSED, ..*self }
     }
 
     /// What becomes of `len` bytes under a candidate.
     pub(super) fn expected(&self, calibration: &Calibration, candidate: usize, len: usize) -> Expected {
         let (seen, figures) = (&self.seen[candidate], &calibration.figures()[candidate]);
-        let strength = if seen.weight > 0.0 { seen.strength } else { self.strength * seen.beside };
-        let ratio = Ratio::new((strength * text(figures, len)).exp()).unwrap_or(Ratio::ONE);
+        let ratio =
+            Ratio::new((self.strength * seen.beside * text(figures, len)).exp()).unwrap_or(Ratio::ONE);
         Expected { ratio, compress: figures.compress.times(seen.slowness) }
     }
 
@@ -129,21 +126,25 @@ impl Known {
         let figures = &calibration.figures()[candidate];
         let strength = (before as f64 / after.max(1) as f64).ln() / text(figures, before);
         let strength = strength.clamp(0.0, STRONGEST);
+        let first = self.weight <= SUPPOSED;
         let seen = &mut self.seen[candidate];
-        if seen.weight == 0.0 {
-            (seen.strength, seen.weight) = (self.strength * seen.beside, SUPPOSED);
+        // Whoever is the first to speak of a class speaks of the data.
+        if first {
+            seen.tried = seen.tried.max(SETTLED);
+        } else if self.strength > WEAKEST {
+            let beside = (strength / self.strength).clamp(HARDLY_BESIDE, BESIDE);
+            // One block is as much its data's as its codec's, so what was supposed before counts for one as well.
+            seen.beside += (beside - seen.beside) * gain(seen.tried + 1);
+            seen.tried = seen.tried.saturating_add(1);
         }
-        let share = weigh(&mut seen.weight, of);
-        seen.strength += (strength - seen.strength) * share;
+        // One that makes little of any data says little of this.
+        let share = weigh(&mut self.weight, of) * seen.beside.min(1.0);
+        self.strength += (strength / seen.beside - self.strength) * share;
         if let Some(slowness) = slowness.filter(|slowness| slowness.is_finite()) {
-            // The first time says all there is to know; a mean of the first few, and then a slow one.
-            let share = PATIENCE.max(1.0 / f64::from(seen.timed + 1));
-            seen.slowness += (slowness.clamp(1.0 / SLOWEST, SLOWEST) - seen.slowness) * share;
+            seen.slowness += (slowness.clamp(1.0 / SLOWEST, SLOWEST) - seen.slowness) * gain(seen.timed);
             seen.timed = seen.timed.saturating_add(1);
         }
         seen.at = Some(now);
-        let share = weigh(&mut self.weight, of);
-        self.strength += (strength - self.strength) * share;
         let saving = |it| self.expected(calibration, it, LARGEST).ratio.saving();
         self.shrinks = (0..CANDIDATES.len()).any(|it| saving(it) >= WORTH);
     }
@@ -168,6 +169,12 @@ pub(super) struct Learned {
     pub(super) of: usize,
     /// How many times the calibrated time and the machine's load that took, if it is known.
     pub(super) slowness: Option<f64>,
+}
+
+/// How much the next observation counts after so many: the first says all there is to know, then a mean of the first few,
+/// and then a slow one.
+fn gain(seen: u32) -> f64 {
+    PATIENCE.max(1.0 / (f64::from(seen) + 1.0))
 }
 
 /// Adds `bytes` to what something was learned from, and says which share of the whole they are.
@@ -223,32 +230,43 @@ mod tests {
     }
 
     #[test]
-    fn a_new_class_knows_how_codecs_stand_to_each_other_and_learns_the_rest_from_one_of_them() {
+    fn how_codecs_stand_to_each_other_outlives_the_data() {
         let calibration = Calibration::assumed();
+        let shrunk = |candidate: usize, strength: f64| {
+            let ratio = calibration.figures()[candidate].ratio[1].get();
+            (16_384.0 / ratio.powf(strength)) as usize
+        };
         let mut wide = Known::default();
-        // Candidate 3 does as on text, candidate 0 half of that, for a while.
-        let halved = 16_384.0 / calibration.figures()[0].ratio[1].get().sqrt();
-        let text = 16_384.0 / calibration.figures()[3].ratio[1].get();
-        for _ in 0..50 {
-            wide.learn(&calibration, learned(0, 16_384, halved as usize), Time::ZERO);
-            wide.learn(&calibration, learned(3, 16_384, text as usize), Time::ZERO);
+        // Candidate 3 does as on text, candidate 0 half of that.
+        for _ in 0..20 {
+            wide.learn(&calibration, learned(3, 16_384, shrunk(3, 1.0)), Time::ZERO);
+            wide.learn(&calibration, learned(0, 16_384, shrunk(0, 0.5)), Time::ZERO);
         }
+        // Other data, of which only candidate 3 says anything: twice as strong.
         let mut narrow = wide.inherited();
-        let before = narrow.expected(&calibration, 0, 16_384).ratio.get();
-        // One block of candidate 3 that shrinks to the square: the other is expected to do much better as well.
-        let squared = 16_384.0 / calibration.figures()[3].ratio[1].get().powi(2);
         for _ in 0..4 {
-            narrow.learn(&calibration, learned(3, 16_384, squared as usize), Time::ZERO);
+            narrow.learn(&calibration, learned(3, 16_384, shrunk(3, 2.0)), Time::ZERO);
         }
-        let (low, high) = (
-            narrow.expected(&calibration, 0, 16_384).ratio.get(),
-            narrow.expected(&calibration, 3, 16_384).ratio.get(),
-        );
-        assert!(low > before * 1.2, "{before} then {low}");
-        let strength =
-            |candidate: usize, ratio: f64| ratio.ln() / calibration.figures()[candidate].ratio[1].get().ln();
-        let beside = strength(0, low) / strength(3, high);
-        assert!((0.45..0.7).contains(&beside), "as they stood before: {beside}");
+        let strength = |candidate: usize| {
+            let expected = narrow.expected(&calibration, candidate, 16_384).ratio.get().ln();
+            expected / calibration.figures()[candidate].ratio[1].get().ln()
+        };
+        assert!((1.8..2.1).contains(&strength(3)), "{}", strength(3));
+        assert!((0.85..1.15).contains(&strength(0)), "half as strong still: {}", strength(0));
+    }
+
+    #[test]
+    fn one_codec_that_makes_nothing_of_the_data_does_not_speak_for_all() {
+        let calibration = Calibration::assumed();
+        let mut known = Known::default();
+        known.learn(&calibration, learned(3, 16_384, 8_000), Time::ZERO);
+        for _ in 0..10 {
+            known.learn(&calibration, learned(0, 16_384, 16_384), Time::ZERO);
+            known.learn(&calibration, learned(3, 16_384, 8_000), Time::ZERO);
+        }
+        assert!(known.shrinks());
+        assert!(known.expected(&calibration, 3, 16_384).ratio.get() > 1.7);
+        assert!(known.expected(&calibration, 0, 16_384).ratio.get() < 1.1);
     }
 
     #[test]

@@ -233,6 +233,22 @@ fn noise_in_the_figures_does_not_move_the_choice_to_and_fro() {
 }
 
 #[test]
+fn data_that_drifts_moves_no_choice_between_codecs_that_it_moves_alike() {
+    let mut world = World::new(Some(1.5));
+    let mut random = Random::new(5);
+    let (mut strength, mut told) = (1.0_f64, 0);
+    world.run(Duration::from_secs(3), 28_000, TEXT);
+    let end = world.now + Duration::from_secs(30);
+    while world.now < end {
+        strength = (strength + random.below(100) as f64 / 1_000.0 - 0.05).clamp(0.6, 2.0);
+        let wobble = 0.9 + random.below(200) as f64 / 1_000.0;
+        world.send(28_000, Data { strength: strength * wobble, slowness: 1.0 });
+        told += usize::from(world.chooser.changed().is_some());
+    }
+    assert!(told <= 6, "{told} changes in half a minute");
+}
+
+#[test]
 fn trials_of_other_codecs_cost_less_than_two_percent() {
     let mut world = World::new(Some(100.0));
     world.run(Duration::from_secs(1), 65_000, TEXT);
