@@ -37,8 +37,6 @@ const SLOWEST: f64 = 8.0;
 struct Seen {
     /// Its strength over the class's: how it stands to the others, whatever the data.
     beside: f64,
-    /// How often that was seen.
-    tried: u32,
     /// Time over the calibrated time and the machine's load.
     slowness: f64,
     /// How often that was seen.
@@ -48,7 +46,7 @@ struct Seen {
 }
 
 impl Seen {
-    const NOTHING: Seen = Seen { beside: 1.0, tried: 0, slowness: 1.0, timed: 0, at: None };
+    const NOTHING: Seen = Seen { beside: 1.0, slowness: 1.0, timed: 0, at: None };
 }
 
 /// What a class has shown of every candidate.
@@ -138,9 +136,7 @@ impl Known {
         let seen = &mut self.seen[candidate];
         if !speaks && self.strength > WEAKEST {
             let beside = (strength / self.strength).clamp(HARDLY_BESIDE, BESIDE);
-            // One block is as much its data's as its codec's, so what was supposed before counts for one as well.
-            seen.beside += (beside - seen.beside) * gain(seen.tried + 1);
-            seen.tried = seen.tried.saturating_add(1);
+            seen.beside += (beside - seen.beside) * PATIENCE;
         }
         // One that makes little of any data says little of this.
         let share = weigh(&mut self.weight, of) * seen.beside.min(1.0);
@@ -175,12 +171,6 @@ pub(super) struct Learned {
     pub(super) of: usize,
     /// How many times the calibrated time and the machine's load that took, if it is known.
     pub(super) slowness: Option<f64>,
-}
-
-/// How much the next observation counts after so many: the first says all there is to know, then a mean of the first few,
-/// and then a slow one.
-fn gain(seen: u32) -> f64 {
-    PATIENCE.max(1.0 / (f64::from(seen) + 1.0))
 }
 
 /// Adds `bytes` to what something was learned from, and says which share of the whole they are.
@@ -244,7 +234,7 @@ mod tests {
         };
         let mut wide = Known::default();
         // Candidate 3 does as on text, candidate 0 half of that.
-        for _ in 0..20 {
+        for _ in 0..40 {
             wide.learn(&calibration, learned(3, 16_384, shrunk(3, 1.0)), Time::ZERO);
             wide.learn(&calibration, learned(0, 16_384, shrunk(0, 0.5)), Time::ZERO);
         }
@@ -266,7 +256,7 @@ mod tests {
         let calibration = Calibration::assumed();
         let mut known = Known::default();
         known.learn(&calibration, learned(3, 16_384, 8_000), Time::ZERO);
-        for _ in 0..10 {
+        for _ in 0..40 {
             known.learn(&calibration, learned(0, 16_384, 16_384), Time::ZERO);
             known.learn(&calibration, learned(3, 16_384, 8_000), Time::ZERO);
         }
