@@ -7,18 +7,11 @@ use std::time::Duration;
 use serde::Serialize;
 use strait_node::report::{DecisionReport, Report};
 use strait_testbed::sample::SampleFile;
-use strait_testbed::{Cost, Daemon, Error, Extra, LinkTraffic, Site, Transfer, TwoHosts, Workdir};
+use strait_testbed::{Cost, Daemon, Error, Extra, LinkTraffic, Site, Transfer, TwoHosts, Workdir, paced};
 
 use super::link::DemoLink;
 use super::result::{Moved, Tunnel};
 use crate::failure::Failure;
-
-/// Ethernet's header, which the link's token bucket counts with every datagram.
-const OVERHEAD: u8 = 14;
-
-/// The daemons pace themselves at this many thousandths of the link's rate: just under it, so that the queue stands
-/// with them and not in the link.
-const PACE: u64 = 995;
 
 /// How long a file may stand still, and a session take: the slowest sensible link needs seconds for a handshake.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -181,10 +174,7 @@ fn report(daemon: &Daemon) -> Result<Report, Failure> {
 
 /// What the configurations have besides the peers: the link's rate, and what may be compressed.
 fn sections(link: DemoLink, way: Way, site: &Site, peer: &Site) -> String {
-    let link = link.rate().map_or(String::new(), |rate| {
-        let pace = rate.bits() * PACE / 1000;
-        format!("[link]\nup = \"{pace}bit\"\ndown = \"{pace}bit\"\noverhead = {OVERHEAD}\n")
-    });
+    let link = link.rate().map(paced).unwrap_or_default();
     if way != Way::Compressed {
         return link;
     }
