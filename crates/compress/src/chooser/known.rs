@@ -39,14 +39,12 @@ struct Seen {
     beside: f64,
     /// Time over the calibrated time and the machine's load.
     slowness: f64,
-    /// How often that was seen.
-    timed: u32,
     /// When it was last tried, here or in a wider class.
     at: Option<Time>,
 }
 
 impl Seen {
-    const NOTHING: Seen = Seen { beside: 1.0, slowness: 1.0, timed: 0, at: None };
+    const NOTHING: Seen = Seen { beside: 1.0, slowness: 1.0, at: None };
 }
 
 /// What a class has shown of every candidate.
@@ -94,10 +92,7 @@ impl Known {
 
     /// What becomes of `len` bytes under a candidate.
     pub(super) fn expected(&self, calibration: &Calibration, candidate: usize, len: usize) -> Expected {
-        let (seen, figures) = (&self.seen[candidate], &calibration.figures()[candidate]);
-        let ratio =
-            Ratio::new((self.strength * seen.beside * text(figures, len)).exp()).unwrap_or(Ratio::ONE);
-        Expected { ratio, compress: figures.compress.times(seen.slowness) }
+        self.hoped(calibration, candidate, len, self.strength * self.seen[candidate].beside)
     }
 
     /// What would become of them if the data were so many times as strong as text.
@@ -108,10 +103,9 @@ impl Known {
         len: usize,
         strength: f64,
     ) -> Expected {
-        let expected = self.expected(calibration, candidate, len);
         let figures = &calibration.figures()[candidate];
         let ratio = Ratio::new((strength * text(figures, len)).exp()).unwrap_or(Ratio::ONE);
-        Expected { ratio, ..expected }
+        Expected { ratio, compress: figures.compress.times(self.slowness(candidate)) }
     }
 
     /// How long ago a candidate was last tried.
@@ -144,18 +138,15 @@ impl Known {
         if let Some(slowness) = slowness.filter(|slowness| slowness.is_finite()) {
             // Slowly from the first time on: that is when a codec makes its contexts, which says nothing of the next.
             seen.slowness += (slowness.clamp(1.0 / SLOWEST, SLOWEST) - seen.slowness) * PATIENCE;
-            seen.timed = seen.timed.saturating_add(1);
         }
         seen.at = Some(now);
         let saving = |it| self.expected(calibration, it, LARGEST).ratio.saving();
         self.shrinks = (0..CANDIDATES.len()).any(|it| saving(it) >= WORTH);
     }
 
-    /// How much longer than the calibration says a candidate takes on this data, the machine's load left aside; nothing
-    /// when it was not tried yet.
-    pub(super) fn slowness(&self, candidate: usize) -> Option<f64> {
-        let seen = &self.seen[candidate];
-        (seen.timed > 0).then_some(seen.slowness)
+    /// How many times longer than the calibration says a candidate takes on this data, the machine's load left aside.
+    pub(super) const fn slowness(&self, candidate: usize) -> f64 {
+        self.seen[candidate].slowness
     }
 }
 

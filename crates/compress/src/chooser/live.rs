@@ -133,7 +133,7 @@ impl Chooser for LiveChooser {
         let observed = outcome.took.filter(|_| its_own).map(|nanos| nanos as f64 * 1e-9 / due.0);
         let load = self.load.factor(now);
         if let Some(observed) = observed {
-            let usual = memory(&mut self.classes, unit, now).known.slowness(candidate).unwrap_or(1.0);
+            let usual = memory(&mut self.classes, unit, now).known.slowness(candidate);
             self.load.learn(observed / usual, due, now);
         }
         let slowness = observed.map(|observed| observed / load);
