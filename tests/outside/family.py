@@ -116,7 +116,23 @@ class ExtendedIntegrity:
             raise IPSecIntegrityError("the ICV over the extended number is wrong")
 
 
-class Esp:
+class Protected:
+    """One of IPsec's own protocols, by an association of scapy's."""
+
+    def seal(self, packet, number):
+        return bytes(self.sa.encrypt(parse(packet), seq_num=number))
+
+    def open(self, packet):
+        front, last, payload = peel(packet, self.number, self.layer.__name__)
+        inside = self.layer(payload)
+        last.remove_payload()
+        last.add_payload(inside)
+        return {"layer": self.layer.__name__.lower(), "number": inside.seq}, bytes(self.sa.decrypt(front))
+
+
+class Esp(Protected):
+    layer, number = ESP, 50
+
     def __init__(self, spec, esn):
         names = {"crypt_algo": CIPHERS[spec["cipher"]], "crypt_key": bytes.fromhex(spec["key"]) or None}
         if spec["integrity"]:
@@ -125,31 +141,13 @@ class Esp:
         if spec["integrity"] and esn is not None:
             self.sa.auth_algo = ExtendedIntegrity(self.sa.auth_algo, esn)
 
-    def seal(self, packet, number):
-        return bytes(self.sa.encrypt(parse(packet), seq_num=number))
 
-    def open(self, packet):
-        front, last, payload = peel(packet, 50, "ESP")
-        esp = ESP(payload)
-        last.remove_payload()
-        last.add_payload(esp)
-        return {"layer": "esp", "number": esp.seq}, bytes(self.sa.decrypt(front))
+class Ah(Protected):
+    layer, number = AH, 51
 
-
-class Ah:
     def __init__(self, spec, esn):
         integrity = {"auth_algo": INTEGRITY[spec["integrity"]], "auth_key": bytes.fromhex(spec["key"])}
         self.sa = SecurityAssociation(AH, spec["spi"], esn_en=esn is not None, esn=esn or 0, **integrity)
-
-    def seal(self, packet, number):
-        return bytes(self.sa.encrypt(parse(packet), seq_num=number))
-
-    def open(self, packet):
-        front, last, payload = peel(packet, 51, "AH")
-        ah = AH(payload)
-        last.remove_payload()
-        last.add_payload(ah)
-        return {"layer": "ah", "number": ah.seq}, bytes(self.sa.decrypt(front))
 
 
 class Ipcomp:
