@@ -1,0 +1,150 @@
+//! A sliding window over packets that wait: those of one kind leave in company.
+//!
+//! The algorithm is that of A. V. Taddeo, A. Ferrante and V. Piuri, *Scheduling Small Packets in IPSec-based Systems*, section
+//! III-B; a bound in bytes and one in time are what its section V leaves to do.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use strait_clock::Time;
+
+/// When a window has seen enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Packets that it holds: the paper's W. With 1 every packet goes by itself.
+    pub packets: usize,
+    /// Bytes with which it is full: it takes no packet more, and may hold the last one's bytes beyond this.
+    pub bytes: usize,
+    /// How long its first packet waits for company at most. With zero it waits for nobody; with [`Duration::MAX`] the
+    /// window has to fill.
+    pub wait: Duration,
+}
+
+/// Packets of type `T` in the order in which they came, each of a kind `K`: its security association and whatever else
+/// must be the same for packets to share a job.
+#[derive(Debug)]
+pub struct Window<K, T> {
+    limits: Limits,
+    entries: VecDeque<Entry<K, T>>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Entry<K, T> {
+    key: K,
+    item: T,
+    bytes: usize,
+    since: Time,
+}
+
+impl<K: Copy + Eq, T> Window<K, T> {
+    /// An empty window. It allocates here, and when [`Window::set_limits`] lets it hold more packets than ever before.
+    #[must_use]
+    pub fn new(limits: Limits) -> Window<K, T> {
+        Window { limits, entries: VecDeque::with_capacity(limits.packets.max(1)), bytes: 0 }
+    }
+
+    /// When it has seen enough.
+    #[must_use]
+    pub const fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Goes by other limits from now on. What it holds it keeps, though it be more than they allow.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+        self.entries.reserve(limits.packets.max(1).saturating_sub(self.entries.len()));
+    }
+
+    /// Packets in it.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether it holds nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Bytes in it.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether it takes no packet more. An empty one takes any, whatever its limits.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        !self.is_empty() && (self.len() >= self.limits.packets || self.bytes >= self.limits.bytes)
+    }
+
+    /// Adds a packet that comes in at `now`.
+    ///
+    /// # Errors
+    /// The packet itself, when the window is full.
+    pub fn push(&mut self, key: K, item: T, bytes: usize, now: Time) -> Result<(), T> {
+        if self.is_full() {
+            return Err(item);
+        }
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.entries.push_back(Entry { key, item, bytes, since: now });
+        Ok(())
+    }
+
+    /// The packet that names the reference, and its kind.
+    #[must_use]
+    pub fn first(&self) -> Option<(&K, &T)> {
+        self.entries.front().map(|entry| (&entry.key, &entry.item))
+    }
+
+    /// The multi-packet as it stands: the first packet and all of its kind, with their bytes, in order.
+    pub fn company(&self) -> impl Iterator<Item = (&T, usize)> {
+        let reference = self.entries.front().map(|first| first.key);
+        let alike = self.entries.iter().filter(move |entry| Some(entry.key) == reference);
+        alike.map(|entry| (&entry.item, entry.bytes))
+    }
+
+    /// Whether the multi-packet is to go at `now`.
+    #[must_use]
+    pub fn is_due(&self, now: Time) -> bool {
+        self.is_full() || self.waits_until().is_some_and(|at| at <= now)
+    }
+
+    /// When the first packet has waited long enough; nothing without one. A full window is due before.
+    #[must_use]
+    pub fn waits_until(&self) -> Option<Time> {
+        self.entries.front().map(|first| first.since + self.limits.wait)
+    }
+
+    /// Removes the multi-packet, due or not; says of how many packets.
+    ///
+    /// The first packet names the reference. It and every later one of its kind are given to `send` with their bytes, in order.
+    /// `send` returns what stays of a packet, if there was no room for all of it: then no later one goes, so that packets of a
+    /// kind never overtake each other. What remains keeps its order and its time.
+    pub fn take(&mut self, mut send: impl FnMut(T, usize) -> Option<(T, usize)>) -> usize {
+        let Some(reference) = self.entries.front().map(|first| first.key) else { return 0 };
+        let (mut sent, mut room) = (0, true);
+        for _ in 0..self.entries.len() {
+            let Some(entry) = self.entries.pop_front() else { break };
+            if entry.key != reference || !room {
+                self.entries.push_back(entry);
+                continue;
+            }
+            self.bytes = self.bytes.saturating_sub(entry.bytes);
+            match send(entry.item, entry.bytes) {
+                None => sent += 1,
+                Some((item, bytes)) => {
+                    room = false;
+                    self.bytes = self.bytes.saturating_add(bytes);
+                    self.entries.push_back(Entry { item, bytes, ..entry });
+                }
+            }
+        }
+        sent
+    }
+}
+
+#[cfg(test)]
+mod tests;
