@@ -4,7 +4,7 @@
 //! 1. select     whose address is it, and what do the rules say of it     policy.rs rules.rs classify.rs
 //! 2. queue      while the link has no room, or there is no key yet       link.rs
 //! 3. bundle     packets of one group that wait, as whole packets         plain.rs bundle.rs
-//! 4. squeeze    compress them as one block, if that makes them smaller   squeeze.rs raw.rs
+//! 4. squeeze    compress them as one block, if that makes them smaller   job.rs squeeze.rs raw.rs
 //! 5. number, seal   the next sequence number, ESP                        emit.rs, esp.rs
 //! 6. pace       as many datagrams as the link takes, the rest waits      depart.rs
 //! ```
@@ -16,6 +16,7 @@ mod classify;
 mod cut;
 mod depart;
 mod emit;
+mod job;
 mod link;
 mod order;
 mod path_mtu;
@@ -30,7 +31,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use strait_clock::{Deadline, Stopwatch, Time};
-use strait_compress::{Chooser, Codecs, Ipcomp};
+use strait_compress::{Chooser, Ipcomp};
 use strait_scheduler::{Pacer, Rate};
 use strait_wire::ip::Version;
 use strait_wire::{Ecn, Tos, icmp, vnet};
@@ -39,6 +40,7 @@ use crate::offload::SuperPacket;
 use crate::reassembly::Reassembly;
 use crate::{Counters, Forwarding, Notice, Payloads, PeerId, Policies, Reason, RuleSet};
 
+pub use job::{Job, Squeezer};
 use link::{Link, Waiting};
 pub use order::Order;
 use path_mtu::PathMtu;
@@ -125,11 +127,12 @@ struct Works {
     /// Counts the changes of rules: what was classified by different ones is never mixed.
     edition: u32,
     chooser: Box<dyn Chooser>,
-    stopwatch: Stopwatch,
-    codecs: Codecs,
+    squeezer: Squeezer,
     ipcomp: Ipcomp,
+    /// Where the next unit is gathered.
     plain: Plain,
-    squeezed: Box<[u8]>,
+    /// Jobs that wait for something to do.
+    jobs: Vec<Job>,
     /// Where a packet is cut into outer fragments, once there was one.
     cutting: Box<[u8]>,
     train: TrainBuffer,
@@ -156,11 +159,10 @@ impl Outbound {
             rules: Arc::default(),
             edition: 0,
             chooser,
-            stopwatch,
-            codecs: Codecs::new(),
+            squeezer: Squeezer::new(stopwatch),
             ipcomp: Ipcomp::new(),
             plain: Plain::new(),
-            squeezed: vec![0; plain::BLOCK_MAX].into_boxed_slice(),
+            jobs: vec![Job::new()],
             cutting: Box::default(),
             train: TrainBuffer::new(),
             train_of: None,

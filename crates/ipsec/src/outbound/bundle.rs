@@ -13,9 +13,8 @@ use super::{Lost, Outlet, Way, Works};
 use crate::Reason;
 
 impl Works {
-    /// The gathered packets without compression: several in a datagram where they fit.
-    pub(super) fn uncompressed(&mut self, way: &mut Way<'_, impl Outlet>) -> Result<(), Lost> {
-        let plain = core::mem::replace(&mut self.plain, Plain::lent());
+    /// Gathered packets without compression: several in a datagram where they fit.
+    pub(super) fn uncompressed(&mut self, way: &mut Way<'_, impl Outlet>, plain: &Plain) -> Result<(), Lost> {
         let (mut rest, mut gone, mut sent) = (plain.bytes(), 0, Ok(()));
         while !rest.is_empty() {
             let load = fitting(way.link, rest);
@@ -33,7 +32,6 @@ impl Works {
             rest = later;
         }
         let packets = plain.packets() - gone;
-        self.plain = plain;
         sent.map_err(|reason| Lost { reason, packets })
     }
 

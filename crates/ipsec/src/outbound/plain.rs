@@ -39,11 +39,6 @@ impl Plain {
         Plain { bytes, len: 0, packets: 0, tos: None, flows: [None; FLOWS_MAX] }
     }
 
-    /// What stands in for a buffer that is being read while the rest of the works is used.
-    pub(crate) fn lent() -> Plain {
-        Plain { bytes: Box::default(), len: 0, packets: 0, tos: None, flows: [None; FLOWS_MAX] }
-    }
-
     pub(crate) fn clear(&mut self) {
         self.len = 0;
         self.packets = 0;

@@ -109,7 +109,7 @@ impl Works {
                 let packets = (segments.end - index) as u64;
                 return Err(Lost { reason: Reason::TooBig, packets });
             }
-            self.unsqueezed(way, Allowed::Nothing, Method::NONE)
+            self.block(way, Allowed::Nothing, Method::NONE)
                 .map_err(|lost| lost.and(segments.end - index - 1))?;
         }
         Ok(())

@@ -1,10 +1,11 @@
 //! Steps 3 and 4: packets that wait become one block, compressed if that is smaller.
 
 use strait_clock::Time;
-use strait_compress::{Allowed, Codec, Compressor, Method, Outcome, RuleId, THRESHOLD, Unit};
+use strait_compress::{Allowed, Codec, Method, Outcome, RuleId, THRESHOLD, Unit};
 use strait_wire::flow::Flow;
 use strait_wire::{Protocol, Tos, aggfrag, block};
 
+use super::job::{Job, Task};
 use super::link::{Group, Link};
 use super::plain::{BLOCK_MAX, Flows, Part};
 use super::{Lost, Outlet, Way, Works};
@@ -103,48 +104,44 @@ impl Works {
         allowed: Allowed,
         method: Method,
     ) -> Result<(), Lost> {
-        if let Some(len) = self.squeeze(way, allowed, method) {
-            let squeezed = core::mem::take(&mut self.squeezed);
-            let bytes = squeezed.get(..len).unwrap_or_default();
-            let sent = self.parts(way, method.codec, bytes, self.plain.tos());
-            self.squeezed = squeezed;
-            let packets = self.plain.packets();
-            sent.map_err(|reason| Lost { reason, packets })?;
-            way.link.spec.counters.out_blocks.add(1);
-            way.link.note_sent(packets, self.plain.len());
-            return Ok(());
-        }
-        self.unsqueezed(way, allowed, method)
+        let below = self.block_below(way.link, method);
+        let mut job = self.jobs.pop().unwrap_or_else(Job::new);
+        job.take(&mut self.plain, Task { to: way.link.spec.id, allowed, method, below });
+        job.run(&mut self.squeezer);
+        let sent = self.finish(way, &mut job);
+        self.jobs.push(job);
+        sent
     }
 
-    /// The gathered packets, which made no block.
-    pub(super) fn unsqueezed(
-        &mut self,
-        way: &mut Way<'_, impl Outlet>,
-        allowed: Allowed,
-        method: Method,
-    ) -> Result<(), Lost> {
-        if way.link.takes_bundles() { self.uncompressed(way) } else { self.standard(way, allowed, method) }
-    }
-
-    /// Compresses the gathered packets; nothing when that is not allowed or not smaller
-    /// (RFC 3173 section 2.2).
-    fn squeeze(&mut self, way: &Way<'_, impl Outlet>, allowed: Allowed, method: Method) -> Option<usize> {
-        let Payloads::Strait { codecs, .. } = way.link.sa.as_ref()?.payloads else { return None };
+    /// How small the gathered packets have to become to be a block (RFC 3173 section 2.2): smaller with the headers of all
+    /// its parts, which also keeps the parts no more than the packets. 0 where they are not to be compressed.
+    fn block_below(&self, link: &Link, method: Method) -> usize {
+        let Some(Payloads::Strait { codecs, .. }) = link.sa.as_ref().map(|sa| sa.payloads) else { return 0 };
         let before = self.plain.len();
         if method.codec == Codec::None || !codecs.contains(method.codec) || before < THRESHOLD {
-            return None;
+            return 0;
         }
-        // Smaller with the headers of all its parts, which also keeps the parts no more than the packets.
-        let headers = block::HEADER_LEN * before.div_ceil(part_room(way.link));
-        let room = before.saturating_sub(headers + 1);
-        let output = self.squeezed.get_mut(..room)?;
-        let (codecs, plain) = (&mut self.codecs, self.plain.bytes());
-        let (after, took) = self.stopwatch.time(|| codecs.compress(method, plain, output));
-        let outcome = Outcome { method, before, of: before, after, took };
-        let attempt = Attempt { to: way.link.spec.id, allowed, packets: self.plain.packets(), outcome };
-        self.account(&attempt, &self.plain.flows(), way.now);
-        after
+        before.saturating_sub(block::HEADER_LEN * before.div_ceil(part_room(link)))
+    }
+
+    /// Steps 5 and 6 for what an engine has done.
+    pub(super) fn finish(&mut self, way: &mut Way<'_, impl Outlet>, job: &mut Job) -> Result<(), Lost> {
+        let packets = job.plain.packets();
+        if let Some(outcome) = job.outcome {
+            let Task { to, allowed, .. } = job.task;
+            self.account(&Attempt { to, allowed, packets, outcome }, &job.plain.flows(), way.now);
+        }
+        let Some(bytes) = job.block() else { return self.unsqueezed(way, job) };
+        self.parts(way, job.task.method.codec, bytes, job.plain.tos())
+            .map_err(|reason| Lost { reason, packets })?;
+        way.link.spec.counters.out_blocks.add(1);
+        way.link.note_sent(packets, job.plain.len());
+        Ok(())
+    }
+
+    /// Packets that made no block.
+    fn unsqueezed(&mut self, way: &mut Way<'_, impl Outlet>, job: &mut Job) -> Result<(), Lost> {
+        if way.link.takes_bundles() { self.uncompressed(way, &job.plain) } else { self.standard(way, job) }
     }
 
     /// Tells the chooser and the counters what came of one attempt on packets of these flows.

@@ -1,11 +1,13 @@
 //! One packet for a peer that knows nothing private: its payload is the packet in tunnel mode and the upper
 //! layer in transport mode, as IPComp (RFC 3173) if that is asked for and smaller.
 
-use strait_compress::{Allowed, Codec, Method, Outcome};
+use strait_clock::Time;
+use strait_compress::{Codec, Outcome};
 use strait_wire::ip::{Front, Packet};
 use strait_wire::{Protocol, ipcomp};
 
 use super::emit::Load;
+use super::job::{Job, Task};
 use super::plain::Plain;
 use super::raw::next_header;
 use super::squeeze::{Attempt, put};
@@ -14,43 +16,26 @@ use crate::wrap::Head;
 use crate::{IpcompSpec, Mode, Payloads, Reason};
 
 impl Works {
-    /// The one gathered packet.
-    pub(super) fn standard(
-        &mut self,
-        way: &mut Way<'_, impl Outlet>,
-        allowed: Allowed,
-        method: Method,
-    ) -> Result<(), Lost> {
-        let plain = core::mem::replace(&mut self.plain, Plain::lent());
-        let mut squeezed = core::mem::take(&mut self.squeezed);
-        let packet = plain.bytes();
-        let fits = Packet::parse(packet).is_ok_and(|ip| way.link.carries(&ip, packet.len()));
-        let sent = match fits {
-            true => self.single_standard(way, (allowed, method), &plain, &mut squeezed),
-            false => Err(Reason::TooBig),
-        };
-        if sent.is_ok() {
-            way.link.note_sent(plain.packets(), packet.len());
-        }
-        let packets = plain.packets();
-        (self.plain, self.squeezed) = (plain, squeezed);
-        sent.map_err(|reason| Lost { reason, packets })
+    /// One gathered packet.
+    pub(super) fn standard(&mut self, way: &mut Way<'_, impl Outlet>, job: &mut Job) -> Result<(), Lost> {
+        let packet = job.plain.bytes();
+        let (packets, len) = (job.plain.packets(), packet.len());
+        let fits = Packet::parse(packet).is_ok_and(|ip| way.link.carries(&ip, len));
+        let sent = if fits { self.single_standard(way, job) } else { Err(Reason::TooBig) };
+        sent.map_err(|reason| Lost { reason, packets })?;
+        way.link.note_sent(packets, len);
+        Ok(())
     }
 
-    fn single_standard(
-        &mut self,
-        way: &mut Way<'_, impl Outlet>,
-        (allowed, method): (Allowed, Method),
-        plain: &Plain,
-        squeezed: &mut [u8],
-    ) -> Result<(), Reason> {
+    fn single_standard(&mut self, way: &mut Way<'_, impl Outlet>, job: &mut Job) -> Result<(), Reason> {
+        let Job { plain, squeezed, task, .. } = job;
         let sa = way.link.sa.as_ref().ok_or(Reason::NoSa)?;
         let (mode, agreed) = (sa.mode, sa.payloads);
         let (head, next, payload) = split(mode, plain)?;
         let load = Load { head, next, len: payload.len(), tos: plain.tos() };
         if let Payloads::Standard(Some(agreed)) = agreed
-            && method.codec != Codec::None
-            && let Some(bytes) = self.ipcomp(way, (agreed, allowed), plain, payload, squeezed)
+            && task.method.codec != Codec::None
+            && let Some(bytes) = self.ipcomp(way.now, (agreed, task), plain, payload, squeezed)
         {
             let header = ipcomp::Header { next, cpi: agreed.cpi };
             let len = ipcomp::HEADER_LEN + bytes.len();
@@ -65,14 +50,15 @@ impl Works {
     /// The payload compressed, if that is smaller with its header (RFC 3173 section 2.2).
     fn ipcomp<'a>(
         &mut self,
-        way: &Way<'_, impl Outlet>,
-        (agreed, allowed): (IpcompSpec, Allowed),
+        now: Time,
+        (agreed, task): (IpcompSpec, &Task),
         plain: &Plain,
         payload: &[u8],
         squeezed: &'a mut [u8],
     ) -> Option<&'a [u8]> {
         let ipcomp = &mut self.ipcomp;
-        let (after, took) = self.stopwatch.time(|| ipcomp.compress(agreed.algorithm, payload, squeezed));
+        let stopwatch = &mut self.squeezer.stopwatch;
+        let (after, took) = stopwatch.time(|| ipcomp.compress(agreed.algorithm, payload, squeezed));
         let outcome = Outcome {
             method: agreed.algorithm.into(),
             before: payload.len(),
@@ -80,8 +66,9 @@ impl Works {
             after,
             took,
         };
-        let attempt = Attempt { to: way.link.spec.id, allowed, packets: plain.packets(), outcome };
-        self.account(&attempt, &plain.flows(), way.now);
+        let Task { to, allowed, .. } = *task;
+        let attempt = Attempt { to, allowed, packets: plain.packets(), outcome };
+        self.account(&attempt, &plain.flows(), now);
         squeezed.get(..after?)
     }
 }
