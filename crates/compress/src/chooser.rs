@@ -8,7 +8,6 @@ mod class;
 mod decision;
 mod known;
 mod live;
-mod load;
 mod memory;
 mod road;
 mod table;
@@ -20,7 +19,6 @@ pub use allowed::{Allowed, BadAllowed};
 pub use class::Class;
 pub use decision::{Decision, Reason, RunnerUp, Weighed};
 pub use live::LiveChooser;
-pub(crate) use load::Load;
 pub use road::{Ends, Handling, Road, There};
 
 use crate::Method;

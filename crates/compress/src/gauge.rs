@@ -3,10 +3,9 @@
 use core::time::Duration;
 
 use strait_clock::{Stopwatch, Time};
-use strait_model::{Bytes, Seconds};
+use strait_model::{Bytes, Load, Seconds};
 
 use crate::calibrate::Calibration;
-use crate::chooser::Load;
 use crate::{Codec, ExpandError};
 
 /// A change by less than this is nobody's news: a choice hardly depends on it.

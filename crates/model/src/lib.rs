@@ -8,7 +8,8 @@
 //! - [`Security::gain`]: what compression gives back, one stage after the other (section 6.1);
 //! - [`Path::pays`]: the inequality, headers left aside, and its break-even in each variable (section 6.2);
 //! - [`Pipeline`]: the same when stages work at the same time, with processors and clients in number (sections 2 and 8);
-//! - [`Cost`]: a set-up time and a time a byte, where one rate for all sizes would be wrong.
+//! - [`Cost`]: a set-up time and a time a byte, where one rate for all sizes would be wrong;
+//! - [`Load`]: how far a machine is from its calibration, learned from what work takes.
 //!
 //! Rates come from whoever measured them. Everything is a pure function of its arguments; units are types: [`Bytes`],
 //! [`Seconds`], [`Rate`], [`Ratio`].
@@ -18,6 +19,7 @@
 mod compression;
 mod cost;
 mod inequality;
+mod load;
 mod network;
 mod packet;
 mod pipeline;
@@ -28,6 +30,7 @@ mod stages;
 pub use compression::Compression;
 pub use cost::Cost;
 pub use inequality::{BreakEven, Path, Rates};
+pub use load::Load;
 pub use network::Network;
 pub use packet::Packet;
 pub use pipeline::{Pipeline, Processors, Segment};

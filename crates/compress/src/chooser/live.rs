@@ -6,11 +6,11 @@ use core::fmt;
 use core::time::Duration;
 
 use strait_clock::Time;
+use strait_model::Load;
 use strait_wire::Flow;
 
 use super::class::Key;
 use super::known::{Known, Learned, WORTH, due};
-use super::load::Load;
 use super::memory::{Memory, Standing};
 use super::table::Table;
 use super::{Allowed, Chooser, Class, Decision, Outcome, Reason, Road, RuleId, Unit};

@@ -1,9 +1,9 @@
-//! How much slower than at its best this machine computes just now.
+//! How much slower than in its calibration a machine computes just now.
 
 use core::time::Duration;
 
+use crate::Seconds;
 use strait_clock::Time;
-use strait_model::Seconds;
 
 /// Work after which an observation counts half: a machine that becomes busy is noticed within some tens of blocks.
 const MEMORY: Seconds = Seconds(0.02);
@@ -15,22 +15,24 @@ const BOUND: f64 = 64.0;
 
 /// The factor between what work takes and what it took in the calibration, on average over all of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
+pub struct Load {
     factor: f64,
     at: Time,
 }
 
 impl Load {
-    pub(crate) const NONE: Load = Load { factor: 1.0, at: Time::ZERO };
+    /// Everything takes what it took in the calibration.
+    pub const NONE: Load = Load { factor: 1.0, at: Time::ZERO };
 
     /// The factor at `now`.
-    pub(crate) fn factor(&self, now: Time) -> f64 {
+    #[must_use]
+    pub fn factor(&self, now: Time) -> f64 {
         let halves = now.since(self.at).as_secs_f64() / HALF_LIFE.as_secs_f64();
         1.0 + (self.factor - 1.0) * (-halves).exp2()
     }
 
-    /// A piece of work took `observed` times its calibrated time `due`.
-    pub(crate) fn learn(&mut self, observed: f64, due: Seconds, now: Time) {
+    /// A piece of work took `observed` times its calibrated time `due`, and ended at `now`.
+    pub fn learn(&mut self, observed: f64, due: Seconds, now: Time) {
         if !observed.is_finite() {
             return;
         }
