@@ -1,12 +1,15 @@
-//! When a datagram may leave: rates, a pacer for the link, the queue that stands before it, and who leaves in company.
+//! When a datagram may leave: rates, a pacer for the link, the queue that stands before it, who leaves in company, and which
+//! engine does what is to be done.
 //!
 //! This crate decides and never runs anything: the node and the simulator ask it at a given time.
 
+mod dispatch;
 mod pacer;
 mod rate;
 mod ring;
 mod window;
 
+pub use dispatch::{Algorithm, Dispatcher, Engine, Occupation, Price, Ticket};
 pub use pacer::Pacer;
 pub use rate::{ParseRateError, Rate};
 pub use ring::Ring;

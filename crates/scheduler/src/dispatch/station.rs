@@ -1,0 +1,188 @@
+//! One engine's books: what it can do, what waits for it, what it is at.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use strait_clock::Time;
+use strait_model::{Load, Seconds};
+
+use super::{Algorithm, Price};
+
+/// How fast what an engine did is forgotten when it is said how busy it is: what a person who looks twice takes for "now".
+const HALF_LIFE: Duration = Duration::from_secs(1);
+
+/// What an engine is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Engine {
+    /// By [`Algorithm`], what it costs here; nothing, also beyond the end, for what this engine cannot do.
+    pub prices: Vec<Option<Price>>,
+    /// Jobs that it takes at most, with the one that it is at.
+    pub jobs: usize,
+}
+
+/// How busy an engine is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Occupation {
+    /// Share of its time in which it worked lately: what was a second ago counts half.
+    pub busy: f64,
+    /// How long a job waits that comes now.
+    pub waits: Duration,
+    /// Jobs that it has, with the one that it is at.
+    pub jobs: usize,
+}
+
+/// An engine with its queue. Times are whole nanoseconds, so that sums that are added to and taken from stay exact.
+#[derive(Debug)]
+pub(super) struct Station {
+    skills: Vec<Option<Skill>>,
+    most: usize,
+    waiting: VecDeque<Job>,
+    /// Equation 3, the time in queue: the sum over `waiting`.
+    queued: u64,
+    running: Option<Running>,
+    busy: Busy,
+}
+
+/// Something it can do, and how that differs from its price.
+#[derive(Debug)]
+struct Skill {
+    price: Price,
+    load: Load,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    algorithm: Algorithm,
+    /// By the price alone.
+    calibrated: u64,
+    /// By what was learned, too: c of equation 3.
+    expected: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    job: Job,
+    /// t of equation 4.
+    since: Time,
+}
+
+/// What a job would find here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offer {
+    job: Job,
+    waits: u64,
+}
+
+impl Offer {
+    /// Equation 1.
+    pub(super) const fn finishing(&self) -> u64 {
+        self.waits.saturating_add(self.job.expected)
+    }
+
+    pub(super) const fn waits(&self) -> Duration {
+        Duration::from_nanos(self.waits)
+    }
+
+    pub(super) const fn takes(&self) -> Duration {
+        Duration::from_nanos(self.job.expected)
+    }
+}
+
+impl Station {
+    pub(super) fn new(engine: Engine) -> Station {
+        let skill = |price: Option<Price>| Some(Skill { price: price?, load: Load::NONE });
+        Station {
+            skills: engine.prices.into_iter().map(skill).collect(),
+            most: engine.jobs,
+            waiting: VecDeque::with_capacity(engine.jobs.saturating_sub(1)),
+            queued: 0,
+            running: None,
+            busy: Busy { share: 0.0, at: Time::ZERO },
+        }
+    }
+
+    /// What a job would find here; nothing when this engine cannot do it or has no room.
+    pub(super) fn offer(&self, algorithm: Algorithm, bytes: usize, now: Time) -> Option<Offer> {
+        let skill = self.skills.get(algorithm.0)?.as_ref()?;
+        if self.jobs() >= self.most {
+            return None;
+        }
+        let calibrated = skill.price.of(bytes).0 * 1e9;
+        let expected = calibrated * skill.load.factor(now);
+        let job = Job { algorithm, calibrated: calibrated.round() as u64, expected: expected.round() as u64 };
+        Some(Offer { job, waits: self.waits(now) })
+    }
+
+    /// Takes the job of an offer that was made just now.
+    pub(super) fn accept(&mut self, offer: Offer, now: Time) {
+        if self.running.is_none() {
+            self.run(offer.job, now);
+            return;
+        }
+        self.queued = self.queued.saturating_add(offer.job.expected);
+        self.waiting.push_back(offer.job);
+    }
+
+    /// The running job is done: the first that waits is next.
+    pub(super) fn finish(&mut self, took: Option<Duration>, now: Time) {
+        let Some(Running { job, .. }) = self.running.take() else { return };
+        self.busy.settle(true, now);
+        self.learn(job, took, now);
+        if let Some(next) = self.waiting.pop_front() {
+            self.queued = self.queued.saturating_sub(next.expected);
+            self.run(next, now);
+        }
+    }
+
+    pub(super) fn occupation(&self, now: Time) -> Occupation {
+        let mut busy = self.busy;
+        busy.settle(self.running.is_some(), now);
+        Occupation { busy: busy.share, waits: Duration::from_nanos(self.waits(now)), jobs: self.jobs() }
+    }
+
+    fn run(&mut self, job: Job, now: Time) {
+        self.busy.settle(false, now);
+        self.running = Some(Running { job, since: now });
+    }
+
+    fn learn(&mut self, job: Job, took: Option<Duration>, now: Time) {
+        let skill = self.skills.get_mut(job.algorithm.0).and_then(Option::as_mut);
+        let Some((skill, took)) = skill.zip(took).filter(|_| job.calibrated > 0) else { return };
+        let due = Seconds(job.calibrated as f64 / 1e9);
+        skill.load.learn(took.as_secs_f64() / due.0, due, now);
+    }
+
+    fn jobs(&self) -> usize {
+        self.waiting.len() + usize::from(self.running.is_some())
+    }
+
+    /// Equation 2: the time in queue, and what is left of the running job.
+    fn waits(&self, now: Time) -> u64 {
+        self.queued.saturating_add(self.running.map_or(0, |running| running.residual(now)))
+    }
+}
+
+impl Running {
+    /// Equation 4: nothing is left of a job that takes longer than was expected.
+    fn residual(&self, now: Time) -> u64 {
+        let been = now.as_nanos().saturating_sub(self.since.as_nanos());
+        self.job.expected.saturating_sub(been)
+    }
+}
+
+/// The share of time in which something was done, what was long ago counting little.
+#[derive(Clone, Copy, Debug)]
+struct Busy {
+    share: f64,
+    at: Time,
+}
+
+impl Busy {
+    /// Since it was last settled, something was done all the time, or nothing.
+    fn settle(&mut self, worked: bool, now: Time) {
+        let halves = now.since(self.at).as_secs_f64() / HALF_LIFE.as_secs_f64();
+        let kept = (-halves).exp2();
+        self.share = self.share * kept + if worked { 1.0 - kept } else { 0.0 };
+        self.at = self.at.max(now);
+    }
+}

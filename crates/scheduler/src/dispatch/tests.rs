@@ -1,0 +1,181 @@
+use super::*;
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use strait_model::Seconds;
+
+const AES: Algorithm = Algorithm(0);
+
+fn nanos(nanos: u64) -> Duration {
+    Duration::from_nanos(nanos)
+}
+
+fn at(nanos: u64) -> Time {
+    Time::from_nanos(nanos)
+}
+
+/// `set_up` and `per_byte` in nanoseconds.
+fn price(set_up: f64, per_byte: f64) -> Price {
+    Price::new(Seconds(set_up * 1e-9), Seconds(per_byte * 1e-9), 1)
+}
+
+fn engine(set_up: f64, per_byte: f64) -> Engine {
+    Engine { prices: vec![Some(price(set_up, per_byte))], jobs: 100 }
+}
+
+fn pair() -> Dispatcher {
+    Dispatcher::new(vec![engine(300.0, 5.0), engine(100.0, 1.0)])
+}
+
+#[test]
+fn the_first_to_finish_has_it() {
+    let mut pair = pair();
+    let engines = [100; 9].map(|bytes| pair.dispatch(AES, bytes, Time::ZERO).unwrap().engine);
+    // The accelerator takes 200 a job, the CPU 800: the fourth of a row finishes at both at 800, and the faster has it.
+    assert_eq!(engines, [1, 1, 1, 1, 0, 1, 1, 1, 1]);
+    let ticket = pair.dispatch(AES, 100, Time::ZERO).unwrap();
+    assert_eq!(ticket, Ticket { engine: 0, waits: nanos(800), takes: nanos(800) });
+}
+
+#[test]
+fn an_idle_system_uses_its_first_fastest_engine() {
+    let mut three = Dispatcher::new(vec![engine(9.0, 9.0), engine(5.0, 1.0), engine(5.0, 1.0)]);
+    assert_eq!(three.dispatch(AES, 100, Time::ZERO).unwrap().engine, 1);
+    assert_eq!(three.dispatch(AES, 100, Time::ZERO).unwrap().engine, 2, "that waits less");
+    let mut pair = Dispatcher::new(vec![engine(10.0, 5.0), engine(100.0, 1.0)]);
+    assert_eq!(pair.dispatch(AES, 1, Time::ZERO).unwrap().engine, 0, "quicker to set up");
+}
+
+/// Equations 2 to 4 by hand.
+#[test]
+fn waiting_is_the_time_in_queue_and_the_residual_time() {
+    let mut one = Dispatcher::new(vec![engine(100.0, 1.0)]);
+    let mut waits = |bytes, now| one.dispatch(AES, bytes, at(now)).unwrap().waits;
+    assert_eq!(waits(100, 1_000), nanos(0));
+    assert_eq!(waits(300, 1_050), nanos(150));
+    assert_eq!(waits(0, 1_150), nanos(50 + 400));
+    assert_eq!(waits(0, 1_900), nanos(500), "the first takes longer than it was to");
+    one.finished(0, None, at(2_000));
+    assert_eq!(one.occupation(0, at(2_300)).unwrap().waits, nanos(100 + 100 + 100));
+    one.finished(0, None, at(2_400));
+    one.finished(0, None, at(2_500));
+    let last = one.occupation(0, at(2_550)).unwrap();
+    assert_eq!((last.waits, last.jobs), (nanos(50), 1));
+    one.finished(0, None, at(2_600));
+    one.finished(0, None, at(2_600));
+    let idle = one.occupation(0, at(2_700)).unwrap();
+    assert_eq!((idle.waits, idle.jobs), (Duration::ZERO, 0));
+}
+
+#[test]
+fn only_who_can_and_has_room() {
+    let (zstd, lzs) = (Algorithm(0), Algorithm(1));
+    let both = Engine { prices: vec![Some(price(1.0, 1.0)), Some(price(1.0, 1.0))], jobs: 2 };
+    let one = Engine { prices: vec![Some(price(0.0, 0.1))], jobs: 1 };
+    let mut two = Dispatcher::new(vec![both, one]);
+    let mut give = |algorithm| two.dispatch(algorithm, 10, Time::ZERO).map(|ticket| ticket.engine);
+    assert_eq!([lzs, zstd, zstd, zstd, lzs].map(&mut give), [Some(0), Some(1), Some(0), None, None]);
+    assert_eq!(give(Algorithm(7)), None);
+    two.finished(1, None, at(1));
+    assert_eq!(two.dispatch(lzs, 10, at(1)), None);
+    assert_eq!(two.dispatch(zstd, 10, at(1)).unwrap().engine, 1);
+    assert_eq!(two.occupation(2, at(1)), None);
+    assert!(Dispatcher::new(vec![Engine { jobs: 0, ..engine(1.0, 1.0) }]).dispatch(AES, 1, at(1)).is_none());
+}
+
+#[test]
+fn an_engine_that_slows_down_gets_less_until_that_is_forgotten() {
+    // Two alike; the first takes three times what it is to.
+    let mut two = Dispatcher::new(vec![engine(0.0, 1000.0), engine(0.0, 1000.0)]);
+    let mut now = Time::ZERO;
+    let mut shares = [0_u64; 2];
+    for _ in 0..200 {
+        let first = two.dispatch(AES, 1000, now).unwrap();
+        now += Duration::from_millis(1) * if first.engine == 0 { 3 } else { 1 };
+        shares[first.engine] += 1;
+        two.finished(first.engine, Some(first.takes * if first.engine == 0 { 3 } else { 1 }), now);
+    }
+    assert!(shares[1] > 150 && shares[0] > 0, "{shares:?}");
+    let later = now + Duration::from_secs(20);
+    assert_eq!(two.dispatch(AES, 1000, later).unwrap().engine, 0);
+}
+
+#[test]
+fn busy_is_the_share_of_time_lately() {
+    let mut one = Dispatcher::new(vec![engine(0.0, 1.0)]);
+    let mut now = Time::from_millis(100_000);
+    assert_eq!(one.occupation(0, now).unwrap().busy, 0.0);
+    for _ in 0..10_000 {
+        one.dispatch(AES, 1, now).unwrap();
+        now += Duration::from_micros(250);
+        one.finished(0, None, now);
+        now += Duration::from_micros(750);
+    }
+    let busy = |now| one.occupation(0, now).unwrap().busy;
+    assert!((busy(now) - 0.25).abs() < 0.01, "{}", busy(now));
+    assert!((busy(now + Duration::from_secs(1)) - 0.125).abs() < 0.01);
+}
+
+/// The same by the words of the paper: lists of jobs, and every sum made anew.
+struct Naive {
+    engines: Vec<(u64, u64, VecDeque<u64>, u64)>,
+}
+
+impl Naive {
+    /// By engine: f and p.
+    fn finishing(&self, bytes: u64, now: u64) -> Vec<(u64, u64)> {
+        let one = |(set_up, per_byte, jobs, since): &(u64, u64, VecDeque<u64>, u64)| {
+            let residual = jobs.front().map_or(0, |job| job.saturating_sub(now - since));
+            let queued: u64 = jobs.iter().skip(1).sum();
+            let takes = set_up + per_byte * bytes;
+            (residual + queued + takes, takes)
+        };
+        self.engines.iter().map(one).collect()
+    }
+
+    fn dispatch(&mut self, bytes: u64, now: u64) -> usize {
+        let all = self.finishing(bytes, now);
+        let best = *all.iter().min().unwrap();
+        let engine = all.iter().position(|one| *one == best).unwrap();
+        let (_, _, jobs, since) = &mut self.engines[engine];
+        if jobs.is_empty() {
+            *since = now;
+        }
+        jobs.push_back(best.1);
+        engine
+    }
+
+    fn finished(&mut self, engine: usize, now: u64) {
+        let (_, _, jobs, since) = &mut self.engines[engine];
+        jobs.pop_front();
+        *since = now;
+    }
+}
+
+proptest! {
+    #[test]
+    fn as_the_naive_one(
+        prices in prop::collection::vec((0_u64..1000, 0_u64..20), 1..5),
+        steps in prop::collection::vec((0_u64..3000, prop::option::of(0_usize..4), 0_u64..1500), 0..100),
+    ) {
+        let engines = prices.iter().map(|(set_up, per_byte)| engine(*set_up as f64, *per_byte as f64));
+        let mut dispatcher = Dispatcher::new(engines.collect());
+        let mut naive =
+            Naive { engines: prices.iter().map(|(a, b)| (*a, *b, VecDeque::new(), 0)).collect() };
+        let mut now = 0;
+        for (gap, done, bytes) in steps {
+            now += gap;
+            if let Some(engine) = done {
+                dispatcher.finished(engine, None, at(now));
+                if engine < prices.len() {
+                    naive.finished(engine, now);
+                }
+                continue;
+            }
+            let finishing = naive.finishing(bytes, now);
+            let ticket = dispatcher.dispatch(AES, bytes as usize, at(now)).unwrap();
+            prop_assert_eq!(ticket.engine, naive.dispatch(bytes, now));
+            let (f, p) = finishing[ticket.engine];
+            prop_assert_eq!((ticket.waits + ticket.takes, ticket.takes), (nanos(f), nanos(p)));
+        }
+    }
+}
