@@ -80,6 +80,14 @@ impl Calibration {
     }
 }
 
+/// The place of the candidate that stands for `method`: itself, or that of its codec with the nearest level.
+#[must_use]
+pub fn nearest(method: Method) -> Option<usize> {
+    let of_codec = |it: &(usize, &Method)| it.1.codec == method.codec;
+    let far = |it: &(usize, &Method)| i32::from(it.1.level).abs_diff(method.level.into());
+    CANDIDATES.iter().enumerate().filter(of_codec).min_by_key(far).map(|(place, _)| place)
+}
+
 /// Measures every one of [`CANDIDATES`] with `sample`, a clock in nanoseconds that never goes back.
 ///
 /// Takes some 30 ms on a fast machine and a round more than 200 at most. A clock that stands still makes everything free.

@@ -4,7 +4,7 @@
 //! 1. select     whose address is it, and what do the rules say of it     policy.rs rules.rs classify.rs
 //! 2. queue      while the link has no room, or there is no key yet       link.rs
 //! 3. bundle     packets of one group that wait, as whole packets         plain.rs bundle.rs
-//! 4. squeeze    compress them as one block, if that makes them smaller   job.rs squeeze.rs raw.rs
+//! 4. squeeze    compress them as one block, if that makes them smaller   squeeze.rs engines.rs job.rs
 //! 5. number, seal   the next sequence number, ESP                        emit.rs, esp.rs
 //! 6. pace       as many datagrams as the link takes, the rest waits      depart.rs
 //! ```
@@ -16,6 +16,7 @@ mod classify;
 mod cut;
 mod depart;
 mod emit;
+mod engines;
 mod job;
 mod link;
 mod order;
@@ -31,7 +32,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use strait_clock::{Deadline, Stopwatch, Time};
-use strait_compress::{Chooser, Ipcomp};
+use strait_compress::Chooser;
 use strait_scheduler::{Pacer, Rate};
 use strait_wire::ip::Version;
 use strait_wire::{Ecn, Tos, icmp, vnet};
@@ -40,11 +41,13 @@ use crate::offload::SuperPacket;
 use crate::reassembly::Reassembly;
 use crate::{Counters, Forwarding, Notice, Payloads, PeerId, Policies, Reason, RuleSet};
 
+use engines::Engines;
 pub use job::{Job, Squeezer};
 use link::{Link, Waiting};
 pub use order::Order;
 use path_mtu::PathMtu;
 use plain::Plain;
+use raw::Straight;
 use train::TrainBuffer;
 pub use train::{Train, Via};
 
@@ -82,6 +85,11 @@ pub trait Outlet {
     /// # Errors
     /// [`Refused`] when they were not taken; they are lost then, as on any network.
     fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused>;
+    /// A job for this worker, from 1 on, which comes back by [`Outbound::finished`]; gives it back where there is no such
+    /// worker or it has no room.
+    fn hand_over(&mut self, _worker: usize, job: Job) -> Option<Job> {
+        Some(job)
+    }
     /// An IP packet for the host itself, as ICMP errors are.
     fn to_host(&mut self, packet: &[u8]);
     /// Something for the keeper of keys.
@@ -127,12 +135,9 @@ struct Works {
     /// Counts the changes of rules: what was classified by different ones is never mixed.
     edition: u32,
     chooser: Box<dyn Chooser>,
-    squeezer: Squeezer,
-    ipcomp: Ipcomp,
     /// Where the next unit is gathered.
     plain: Plain,
-    /// Jobs that wait for something to do.
-    jobs: Vec<Job>,
+    engines: Engines,
     /// Where a packet is cut into outer fragments, once there was one.
     cutting: Box<[u8]>,
     train: TrainBuffer,
@@ -159,10 +164,8 @@ impl Outbound {
             rules: Arc::default(),
             edition: 0,
             chooser,
-            squeezer: Squeezer::new(stopwatch),
-            ipcomp: Ipcomp::new(),
             plain: Plain::new(),
-            jobs: vec![Job::new()],
+            engines: Engines::alone(stopwatch),
             cutting: Box::default(),
             train: TrainBuffer::new(),
             train_of: None,
@@ -201,12 +204,25 @@ impl Outbound {
         link.path.watch(&packet, link.payload_room(), now);
         let waiting = self.works.classify(link, &packet, offload, now);
         self.works.tell_changes(outlet);
-        if !link.must_wait() {
-            return self.works.straight(&mut Way { link, now, outlet }, &packet, &waiting);
+        if !link.must_wait()
+            && self.works.straight(&mut Way { link, now, outlet }, &packet, &waiting)? == Straight::Gone
+        {
+            return Ok(());
         }
         enqueue(link, packet.ip().bytes(), waiting, now, outlet).map_err(lost)?;
         self.works.list(link);
+        if link.pacer.is_none() {
+            self.share_out(now, outlet);
+        }
         Ok(())
+    }
+
+    /// Gathers what the link has room for, so that the engines begin; where they have enough, this thread does its part.
+    fn share_out(&mut self, now: Time, outlet: &mut impl Outlet) {
+        self.go_round(now, outlet);
+        if !self.works.engines.has_idle() && self.do_own(now) {
+            self.go_round(now, outlet);
+        }
     }
 
     /// Whom a packet is for. From one peer's site to another's only at a hub, whatever way it took to
@@ -225,6 +241,14 @@ impl Outbound {
     /// [`Outbound::poll_timeout`].
     pub fn release(&mut self, now: Time, outlet: &mut impl Outlet) {
         self.works.flush(&mut self.links, now, outlet);
+        self.go_round(now, outlet);
+        while self.do_own(now) {
+            self.go_round(now, outlet);
+        }
+    }
+
+    /// Each link in turn, until none has anything that may leave.
+    fn go_round(&mut self, now: Time, outlet: &mut impl Outlet) {
         let mut idle = 0;
         while idle < self.works.round.len() {
             let Some(peer) = self.works.round.pop_front() else { break };
@@ -244,9 +268,8 @@ impl Outbound {
     /// When [`Outbound::release`] has something to do.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Deadline> {
-        let soonest =
-            self.works.round.iter().filter_map(|peer| self.links.get(peer)).filter(|link| link.can_send());
-        let at = soonest.map(|link| self.works.room_at(link)).min()?;
+        let links = self.works.round.iter().filter_map(|peer| self.links.get(peer));
+        let at = links.filter(|link| link.can_send()).filter_map(|link| self.works.step_at(link)).min()?;
         Some(Deadline { at, why: "the link has room" })
     }
 
@@ -308,8 +331,10 @@ impl Outbound {
     }
 
     fn remove(&mut self, peer: PeerId) {
-        let waiting = self.links.remove(&peer).map_or(0, |link| link.waiting_packets());
-        self.works.counters.drops.count(Reason::NoPeer, waiting);
+        if let Some(mut link) = self.links.remove(&peer) {
+            self.works.counters.drops.count(Reason::NoPeer, link.waiting_packets());
+            link.under_way.jobs().for_each(|job| self.works.engines.put_back(job));
+        }
         self.works.round.retain(|listed| *listed != peer);
     }
 }

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use strait_clock::{Stopwatch, Time};
-use strait_compress::{Allowed, Chooser, CodecSet, Gauge, Method, Outcome, Road, Unit, probe};
+use strait_clock::{Random, Stopwatch, Time};
+use strait_compress::{Allowed, Calibration, Chooser, CodecSet, Gauge, Method, Outcome, Road, Unit, probe};
 use strait_crypto::{KeyMaterial, Suite};
 use strait_scheduler::Rate;
 use strait_wire::ip::Version;
@@ -14,7 +14,7 @@ use strait_wire::{Protocol, Spi, Tos, vnet};
 
 use crate::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
 use crate::offload::SuperPacket;
-use crate::outbound::{self, Outlet, Refused, Train};
+use crate::outbound::{self, Job, Outlet, Refused, Squeezer, Train};
 use crate::{
     Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
     PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
@@ -273,12 +273,22 @@ pub(crate) struct Wire {
     pub(crate) datagrams: Vec<(Vec<u8>, Tos)>,
     pub(crate) host: Vec<Vec<u8>>,
     pub(crate) notices: Vec<Notice>,
+    /// What the workers have to do.
+    pub(crate) jobs: Vec<Job>,
+    /// How often workers were given something.
+    pub(crate) handed: usize,
 }
 
 impl Outlet for Wire {
     fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
         self.datagrams.extend(train.datagrams().map(|datagram| (datagram.to_vec(), train.tos)));
         Ok(())
+    }
+
+    fn hand_over(&mut self, _worker: usize, job: Job) -> Option<Job> {
+        self.handed += 1;
+        self.jobs.push(job);
+        None
     }
 
     fn to_host(&mut self, packet: &[u8]) {
@@ -346,11 +356,27 @@ impl Sender {
         self.out.packet(packet, offload, self.now, &mut self.wire);
     }
 
-    /// Lets time pass until nothing waits that could leave.
+    /// The same with so many workers, who do their jobs in [`Sender::drain`].
+    pub(crate) fn with_workers(mut self, workers: usize) -> Sender {
+        self.out = self.out.with_workers(workers, &Calibration::assumed());
+        self
+    }
+
+    /// Lets time pass until nothing waits that could leave; what workers have to do ends in any order.
     pub(crate) fn drain(&mut self) {
+        let (mut random, mut squeezer) = (Random::new(1), Squeezer::new(Stopwatch::NONE));
         self.out.release(self.now, &mut self.wire);
-        while let Some(deadline) = self.out.poll_timeout() {
-            self.now = self.now.max(deadline.at);
+        loop {
+            if !self.wire.jobs.is_empty() {
+                let any = random.below(self.wire.jobs.len() as u64);
+                let mut job = self.wire.jobs.swap_remove(usize::try_from(any).unwrap());
+                job.run(&mut squeezer);
+                self.out.finished(job, self.now);
+            } else if let Some(deadline) = self.out.poll_timeout() {
+                self.now = self.now.max(deadline.at);
+            } else {
+                return;
+            }
             self.out.release(self.now, &mut self.wire);
         }
     }

@@ -122,6 +122,12 @@ impl<T> OrderQueue<T> {
         self.wake.is_raised()
     }
 
+    /// What else may wake the thread.
+    #[must_use]
+    pub const fn wake(&self) -> &Arc<Wake> {
+        &self.wake
+    }
+
     /// The next order.
     #[must_use]
     pub fn next(&self) -> Next<T> {

@@ -19,6 +19,7 @@ mod value;
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -74,6 +75,8 @@ pub struct Node {
     pub mtu: u16,
     /// Most bytes that a compressed block may expand to here.
     pub block: u32,
+    /// How many threads compress, the one that carries packets among them; nothing for as many as there are cores.
+    pub engines: Option<NonZero<usize>>,
     /// The interface's name.
     pub interface: String,
     /// Whether packets from one peer may go to another.

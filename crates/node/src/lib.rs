@@ -12,6 +12,7 @@ pub mod config;
 pub mod counter_file;
 pub mod daemon;
 pub mod direct;
+pub mod engines;
 pub mod inward;
 pub mod local;
 pub mod logging;

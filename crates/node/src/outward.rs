@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use strait_ipsec::outbound::{Order, Outlet, Refused, Train, Via};
+use strait_ipsec::outbound::{Job, Order, Outlet, Refused, Train, Via};
 use strait_ipsec::{Notice, Outbound};
 use strait_wire::vnet;
 
 use crate::channels::{ControlSender, Next, OrderQueue};
 use crate::clock::Clock;
 use crate::direct::Direct;
+use crate::engines::Workers;
 use crate::poll::{PollFd, sleep_exactly, wait};
 use crate::tun::Tun;
 use crate::udp::{UdpSocket, is_too_big};
@@ -37,6 +38,8 @@ pub struct Outward {
     pub direct: Option<Arc<Direct>>,
     /// What happens between.
     pub outbound: Outbound,
+    /// Who compresses beside this thread.
+    pub workers: Workers,
     /// What it is told.
     pub orders: OrderQueue<Order>,
     /// Whom it tells.
@@ -57,11 +60,14 @@ impl Outward {
     fn run(mut self) {
         sleep_exactly();
         let (tun, socket, direct, control) = (&self.tun, &self.socket, self.direct.as_deref(), &self.control);
-        let mut world = World { tun, socket, direct, control };
+        let mut world = World { tun, socket, direct, control, workers: &self.workers };
         let mut buffer = vec![0; TUN_READ].into_boxed_slice();
         loop {
             if !take_orders(&self.orders, &mut self.outbound, &self.clock, &mut world) {
                 return;
+            }
+            while let Some(job) = self.workers.done() {
+                self.outbound.finished(job, self.clock.now());
             }
             match drain(&self.tun, &mut buffer, &mut self.outbound, &self.clock, &mut world) {
                 Ok(more) => {
@@ -132,6 +138,7 @@ struct World<'a> {
     socket: &'a UdpSocket,
     direct: Option<&'a Direct>,
     control: &'a ControlSender,
+    workers: &'a Workers,
 }
 
 impl World<'_> {
@@ -168,6 +175,10 @@ impl Outlet for World<'_> {
             Via::Ip => self.send_packets(train),
         };
         sent.map_err(|error| if is_too_big(&error) { Refused::TooBig } else { Refused::Failed })
+    }
+
+    fn hand_over(&mut self, worker: usize, job: Job) -> Option<Job> {
+        self.workers.hand_over(worker, job)
     }
 
     fn to_host(&mut self, packet: &[u8]) {

@@ -48,7 +48,13 @@ impl Pacer {
     /// When something may be sent next (in the past when it may already).
     #[must_use]
     pub fn room_at(&self) -> Time {
-        Time::from_nanos(self.full_at.as_nanos().saturating_sub(Time::ZERO.as_nanos() + nanos(BURST)))
+        Time::from_nanos(self.full_at.as_nanos().saturating_sub(nanos(BURST)))
+    }
+
+    /// Whether something may be sent at `now` behind `bytes` that are about to be sent.
+    #[must_use]
+    pub fn has_room_behind(&self, bytes: u64, now: Time) -> bool {
+        self.full_at.max(now) + self.rate.time_for(bytes) <= now + BURST
     }
 
     /// How many bytes may still be sent at `now` before it is in debt; at least 1 when it has room.

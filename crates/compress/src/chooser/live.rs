@@ -14,7 +14,7 @@ use super::known::{Known, Learned, WORTH, due};
 use super::memory::{Memory, Standing};
 use super::table::Table;
 use super::{Allowed, Chooser, Class, Decision, Outcome, Reason, Road, RuleId, Unit};
-use crate::calibrate::{CANDIDATES, Calibration};
+use crate::calibrate::{CANDIDATES, Calibration, nearest};
 use crate::{Method, probe};
 use weigh::{Prices, Scales};
 
@@ -183,13 +183,6 @@ fn memory<'a>(classes: &'a mut Table<Key, Memory>, unit: &Unit<'_>, now: Time) -
 /// The classes of a flow, the narrowest first.
 fn keys(flow: &Flow, rule: RuleId) -> [Key; 3] {
     [Class::Flow(*flow), Class::service(flow), Class::Protocol(flow.protocol)].map(|class| (class, rule))
-}
-
-/// The candidate that stands for a method: itself, or that of its codec with the nearest level.
-fn nearest(method: Method) -> Option<usize> {
-    let of_codec = |it: &(usize, &Method)| it.1.codec == method.codec;
-    let far = |it: &(usize, &Method)| i32::from(it.1.level).abs_diff(method.level.into());
-    CANDIDATES.iter().enumerate().filter(of_codec).min_by_key(far).map(|(place, _)| place)
 }
 
 /// A candidate by its method; for a rule that names one, that.

@@ -49,8 +49,8 @@ impl Works {
         }
     }
 
-    /// One turn of a link that has something to send: what is sealed first, then one unit of its
-    /// queue. True when something left and more may.
+    /// One turn of a link that has something to send: what is sealed first, then what an engine has done, then one unit of
+    /// its queue. True when something went on and more may.
     pub(super) fn step(&mut self, way: &mut Way<'_, impl Outlet>) -> bool {
         if !way.link.can_send() || !self.has_room(way.link, way.now) {
             return false;
@@ -59,16 +59,27 @@ impl Works {
             self.drain_ready(way);
             return !way.link.has_ready();
         }
-        if !way.link.has_waiting() {
+        let went = if way.link.under_way.is_done() {
+            self.leave(way)
+        } else if way.link.has_queued() && self.may_gather(way.link, way.now) {
+            // A probe does not wait behind what the unit makes, or its answer would seem late on a slow link.
+            self.probe_path(way);
+            self.unit(way)
+        } else {
             return false;
-        }
-        // A probe does not wait behind what the unit makes, or its answer would seem late on a slow link.
-        self.probe_path(way);
-        if let Err(lost) = self.unit(way) {
-            self.counters.drops.count(lost.reason, lost.packets);
-        }
+        };
         self.depart(way);
-        true
+        went.unwrap_or_else(|lost| {
+            self.counters.drops.count(lost.reason, lost.packets);
+            true
+        })
+    }
+
+    /// When a link that can send has its next step to take; nothing where that is up to an engine.
+    pub(super) fn step_at(&self, link: &Link) -> Option<Time> {
+        let waits_for_an_engine =
+            !link.has_ready() && !link.under_way.is_empty() && !link.under_way.is_done();
+        (!waits_for_an_engine).then(|| self.room_at(link))
     }
 
     /// Sends sealed datagrams that waited, several in one call where they are of one size.
@@ -157,7 +168,12 @@ impl Works {
     }
 
     pub(super) fn has_room(&self, link: &Link, now: Time) -> bool {
-        let has_room = |pacer: &Pacer| pacer.has_room(now);
+        self.has_room_behind(link, 0, now)
+    }
+
+    /// Whether the link has room behind so many bytes that are to leave before.
+    pub(super) fn has_room_behind(&self, link: &Link, bytes: u64, now: Time) -> bool {
+        let has_room = |pacer: &Pacer| pacer.has_room_behind(bytes, now);
         link.pacer.as_ref().is_none_or(|pacer| has_room(pacer) && self.up.as_ref().is_none_or(has_room))
     }
 

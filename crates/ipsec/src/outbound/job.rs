@@ -1,7 +1,7 @@
 //! Step 4, the expensive part of a unit: self-contained, for any engine, in any order.
 
 use strait_clock::Stopwatch;
-use strait_compress::{Allowed, Codec, Codecs, Compressor, Method, Outcome};
+use strait_compress::{Algorithm, Allowed, Codec, Codecs, Compressor, Ipcomp, Method, Outcome};
 
 use super::plain::{BLOCK_MAX, Plain};
 use crate::PeerId;
@@ -10,14 +10,26 @@ use crate::PeerId;
 #[derive(Debug)]
 pub struct Squeezer {
     codecs: Codecs,
-    pub(super) stopwatch: Stopwatch,
+    ipcomp: Ipcomp,
+    stopwatch: Stopwatch,
 }
 
 impl Squeezer {
     /// Without any context of a codec yet; `stopwatch` tells how long compressing takes.
     #[must_use]
     pub fn new(stopwatch: Stopwatch) -> Squeezer {
-        Squeezer { codecs: Codecs::new(), stopwatch }
+        Squeezer { codecs: Codecs::new(), ipcomp: Ipcomp::new(), stopwatch }
+    }
+
+    /// Compresses a payload as IPComp does, and says how long that took.
+    pub(super) fn ipcomp(
+        &mut self,
+        algorithm: Algorithm,
+        payload: &[u8],
+        output: &mut [u8],
+    ) -> (Option<usize>, Option<u64>) {
+        let ipcomp = &mut self.ipcomp;
+        self.stopwatch.time(|| ipcomp.compress(algorithm, payload, output))
     }
 }
 
@@ -41,12 +53,24 @@ pub(super) struct Task {
     pub(super) method: Method,
     /// As a block it takes fewer bytes than this, or it is none; 0 where there is nothing to compress.
     pub(super) below: usize,
+    /// Bytes that it will be on the wire, as far as that can be told.
+    pub(super) predicted: u64,
+    /// Names it among those under way.
+    pub(super) turn: u64,
+    /// Who does it.
+    pub(super) engine: usize,
+}
+
+impl Task {
+    pub(super) const fn new(to: PeerId, allowed: Allowed, method: Method) -> Task {
+        Task { to, allowed, method, below: 0, predicted: 0, turn: 0, engine: 0 }
+    }
 }
 
 impl Job {
     /// Nothing to do yet.
     pub(super) fn new() -> Job {
-        let task = Task { to: PeerId(0), allowed: Allowed::Nothing, method: Method::NONE, below: 0 };
+        let task = Task::new(PeerId(0), Allowed::Nothing, Method::NONE);
         Job { plain: Plain::new(), squeezed: vec![0; BLOCK_MAX].into_boxed_slice(), task, outcome: None }
     }
 
@@ -57,10 +81,18 @@ impl Job {
         (self.task, self.outcome) = (task, None);
     }
 
+    /// Whether there is anything to compress.
+    pub(super) fn has_work(&self) -> bool {
+        self.task.below > 0 && self.task.method.codec != Codec::None
+    }
+
     /// Compresses the packets, where that was asked for.
     pub fn run(&mut self, squeezer: &mut Squeezer) {
+        if !self.has_work() {
+            return;
+        }
         let Task { method, below, .. } = self.task;
-        let Some(room) = below.checked_sub(1).filter(|_| method.codec != Codec::None) else { return };
+        let room = below - 1;
         let (codecs, before) = (&mut squeezer.codecs, self.plain.len());
         let Some(output) = self.squeezed.get_mut(..room) else { return };
         let plain = self.plain.bytes();

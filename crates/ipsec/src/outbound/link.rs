@@ -10,6 +10,7 @@ use strait_wire::flow::Flow;
 use strait_wire::ip::{Packet, Version};
 use strait_wire::{Tos, ip, vnet};
 
+use super::engines::UnderWay;
 use super::path_mtu::PathMtu;
 use super::train::{TRAIN_MAX, Via};
 use crate::offload::SuperPacket;
@@ -70,6 +71,7 @@ pub(crate) struct Link {
     pub(crate) sa: Option<OutboundSa>,
     pub(crate) pacer: Option<Pacer>,
     pub(crate) queue: Option<Ring<Waiting>>,
+    pub(super) under_way: UnderWay,
     pub(crate) ready: Option<Ring<Tos>>,
     pub(crate) path: PathMtu,
     /// What both ends do with every byte.
@@ -90,6 +92,7 @@ impl Link {
             sa: None,
             pacer: None,
             queue: None,
+            under_way: UnderWay::default(),
             ready: None,
             path,
             ends: Ends::ALIKE,
@@ -105,18 +108,22 @@ impl Link {
     }
 
     pub(crate) fn has_waiting(&self) -> bool {
-        self.queue.as_ref().is_some_and(|queue| !queue.is_empty()) || self.has_ready()
+        self.has_queued() || !self.under_way.is_empty() || self.has_ready()
+    }
+
+    pub(crate) fn has_queued(&self) -> bool {
+        self.queue.as_ref().is_some_and(|queue| !queue.is_empty())
     }
 
     /// Packets that wait, each segment of a super-packet counted.
     pub(crate) fn waiting_packets(&self) -> u64 {
-        let Some(queue) = &self.queue else { return 0 };
+        let Some(queue) = &self.queue else { return self.under_way.packets() };
         let segments = |at: usize| {
             let (bytes, waiting) = queue.get(at)?;
             let packet = SuperPacket::new(bytes, &waiting.offload).ok()?;
             Some((packet.count() - waiting.next_segment) as u64)
         };
-        (0..queue.len()).filter_map(segments).sum()
+        (0..queue.len()).filter_map(segments).sum::<u64>() + self.under_way.packets()
     }
 
     pub(crate) fn has_ready(&self) -> bool {
@@ -212,7 +219,7 @@ impl Link {
         let whole = usize::from(self.path.outer()) + usize::from(overhead);
         Road {
             rate: rate.and_then(strait_model::Rate::bits),
-            waiting: self.queue.as_ref().is_some_and(|queue| !queue.is_empty()),
+            waiting: self.has_queued(),
             room,
             around: whole.saturating_sub(room),
             codecs: self.codecs(),

@@ -15,6 +15,15 @@ use crate::offload::SuperPacket;
 /// Segments of a super-packet that leave in one turn: a train of them.
 const TURN: usize = SEGMENTS_MAX;
 
+/// What became of a packet that need not wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Straight {
+    /// It is on its way.
+    Gone,
+    /// It had better go through the queue.
+    Queue,
+}
+
 impl Works {
     /// One packet that need not wait: its segments go straight into the datagrams they leave in.
     pub(super) fn straight(
@@ -22,29 +31,34 @@ impl Works {
         way: &mut Way<'_, impl Outlet>,
         packet: &SuperPacket<'_>,
         waiting: &Waiting,
-    ) -> Result<(), Lost> {
-        if !waiting.group.compresses() {
-            return self.raw(way, packet, 0..packet.count());
-        }
+    ) -> Result<Straight, Lost> {
+        let gone = |()| Straight::Gone;
+        let raw = 0..packet.count();
+        let Some(rule) = waiting.rule.filter(|_| waiting.group.compresses()) else {
+            return self.raw(way, packet, raw).map(gone);
+        };
         let limit = block_limit(way.link, packet.len(0));
-        let Some(rule) = waiting.rule else { return self.raw(way, packet, 0..packet.count()) };
         let lead = Lead { flow: waiting.flow, rule, allowed: waiting.group.allowed, waited: false };
         let method = self.method(way, &lead, packet.total_len().min(limit));
         if method.codec == Codec::None {
-            return self.raw(way, packet, 0..packet.count());
+            return self.raw(way, packet, raw).map(gone);
+        }
+        // The thread that calls goes on with the next packet while workers compress this one.
+        if self.engines.has_workers() {
+            return Ok(Straight::Queue);
         }
         let mut next = 0;
         while next < packet.count() {
             self.plain.clear();
             let after = self.plain.take(packet, next, limit);
             if after == next {
-                return self.raw(way, packet, next..packet.count());
+                return self.raw(way, packet, next..packet.count()).map(gone);
             }
             next = after;
             self.plain.note_flow(waiting.flow, rule, self.plain.len());
             self.block(way, lead.allowed, method).map_err(|lost| lost.and(packet.count() - next))?;
         }
-        Ok(())
+        Ok(Straight::Gone)
     }
 
     /// The first packet of the queue, as it is; of a long super-packet a train at a time.

@@ -14,11 +14,12 @@ use crate::offload::SuperPacket;
 use crate::{Notice, Payloads, PeerId, Reason};
 
 impl Works {
-    /// What stands first in the queue, with what may go along.
-    pub(super) fn unit(&mut self, way: &mut Way<'_, impl Outlet>) -> Result<(), Lost> {
-        let Some((group, first, lone)) = head(way.link) else { return Ok(()) };
-        if lone {
-            return self.raw_head(way);
+    /// What stands first in the queue, with what may go along; false when that has to wait for units under way.
+    pub(super) fn unit(&mut self, way: &mut Way<'_, impl Outlet>) -> Result<bool, Lost> {
+        let Some((group, first, lone)) = head(way.link) else { return Ok(false) };
+        let alone = way.link.under_way.is_empty();
+        if lone && alone {
+            return self.raw_head(way).map(|()| true);
         }
         let limit = if group.compresses() {
             block_limit(way.link, first)
@@ -28,13 +29,13 @@ impl Works {
         self.plain.clear();
         let several = self.gather(way.link, limit) > 1;
         if self.plain.packets() == 0 {
-            return self.raw_head(way);
+            return if alone { self.raw_head(way).map(|()| true) } else { Ok(false) };
         }
         let first = self.plain.flows().first().copied().flatten();
         let method = first.map_or(Method::NONE, |Part { flow, rule, .. }| {
             self.method(way, &Lead { flow, rule, allowed: group.allowed, waited: several }, self.plain.len())
         });
-        self.block(way, group.allowed, method)
+        self.block(way, group.allowed, method).map(|()| true)
     }
 
     /// What to compress `len` bytes with, of which these come first.
@@ -105,12 +106,11 @@ impl Works {
         method: Method,
     ) -> Result<(), Lost> {
         let below = self.block_below(way.link, method);
-        let mut job = self.jobs.pop().unwrap_or_else(Job::new);
-        job.take(&mut self.plain, Task { to: way.link.spec.id, allowed, method, below });
-        job.run(&mut self.squeezer);
-        let sent = self.finish(way, &mut job);
-        self.jobs.push(job);
-        sent
+        let predicted = self.plain.len() as u64;
+        let mut job = self.engines.idle();
+        let task = Task { below, predicted, ..Task::new(way.link.spec.id, allowed, method) };
+        job.take(&mut self.plain, task);
+        self.squeeze(way, job)
     }
 
     /// How small the gathered packets have to become to be a block (RFC 3173 section 2.2): smaller with the headers of all

@@ -56,9 +56,7 @@ impl Works {
         payload: &[u8],
         squeezed: &'a mut [u8],
     ) -> Option<&'a [u8]> {
-        let ipcomp = &mut self.ipcomp;
-        let stopwatch = &mut self.squeezer.stopwatch;
-        let (after, took) = stopwatch.time(|| ipcomp.compress(agreed.algorithm, payload, squeezed));
+        let (after, took) = self.engines.squeezer.ipcomp(agreed.algorithm, payload, squeezed);
         let outcome = Outcome {
             method: agreed.algorithm.into(),
             before: payload.len(),

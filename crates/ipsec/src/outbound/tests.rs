@@ -187,10 +187,11 @@ proptest! {
         rate in rates(),
         mtu in prop_oneof![Just(1500_u16), Just(1280), Just(576)],
         strait in any::<bool>(),
+        workers in 0..4_usize,
     ) {
         let payloads = if strait { STRAIT } else { Payloads::STANDARD };
         let rules = if strait { rules() } else { vec![rule(1001, 1, Method::DEFLATE)] };
-        let mut sender = Sender::new(payloads, mtu, rate, rules);
+        let mut sender = Sender::new(payloads, mtu, rate, rules).with_workers(workers);
         let sent = send_all(&mut sender, &traffic);
         let mut receiver = Receiver::new(payloads);
         receiver.take_all(&sender.wire);
@@ -215,8 +216,8 @@ proptest! {
     }
 
     #[test]
-    fn groups_never_mix_and_nothing_grows(traffic in traffic(), rate in rates()) {
-        let mut sender = Sender::new(STRAIT, 1500, rate, rules());
+    fn groups_never_mix_and_nothing_grows(traffic in traffic(), rate in rates(), workers in 0..3_usize) {
+        let mut sender = Sender::new(STRAIT, 1500, rate, rules()).with_workers(workers);
         send_all(&mut sender, &traffic);
         for group in groups(&sender.wire) {
             let domain = ruled(&group.packets[0]).0;

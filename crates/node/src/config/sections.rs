@@ -1,6 +1,7 @@
 //! The sections of the file and their keys, in the order of the documentation.
 
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ const NODE: &[&str] = &[
     "listen",
     "mtu",
     "block",
+    "engines",
     "interface",
     "forward",
     "fwmark",
@@ -49,6 +51,8 @@ const MOST_MTU: u16 = 65_000;
 const LEAST_BLOCK: u32 = 2_048;
 /// Most bytes of a block, and the cap where the file says nothing: one offloaded super-packet.
 const MOST_BLOCK: u32 = 65_536;
+/// More than one thread can gather packets for.
+const MOST_ENGINES: u64 = 64;
 /// No link layer adds more to a packet than this.
 const MOST_OVERHEAD: u16 = 256;
 /// Longest name of a peer or a trust domain.
@@ -119,6 +123,7 @@ fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (Node, Option<Pub
         listen: listen(section).unwrap_or(Listen::Port(0)),
         mtu: section.short("mtu", LEAST_MTU..=MOST_MTU).unwrap_or(DEFAULT_MTU),
         block: block(section),
+        engines: engines(section),
         interface: interface.unwrap_or_else(|| "strait0".to_owned()),
         forward: section.boolean("forward").unwrap_or(false),
         fwmark: section.integer("fwmark", 1..=u32::MAX.into()).and_then(|mark| u32::try_from(mark).ok()),
@@ -137,6 +142,12 @@ fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (Node, Option<Pub
 fn block(section: &Section<'_>) -> u32 {
     let given = section.integer("block", LEAST_BLOCK.into()..=MOST_BLOCK.into());
     given.and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(MOST_BLOCK)
+}
+
+/// How many threads compress.
+fn engines(section: &Section<'_>) -> Option<NonZero<usize>> {
+    let given = section.integer("engines", 1..=MOST_ENGINES)?;
+    usize::try_from(given).ok().and_then(NonZero::new)
 }
 
 const LISTEN_EXAMPLE: &str = "51820 or \"192.0.2.1:51820\"";

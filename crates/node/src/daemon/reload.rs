@@ -193,6 +193,7 @@ fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         ("listen", a.listen != b.listen),
         ("mtu", a.mtu != b.mtu),
         ("block", a.block != b.block),
+        ("engines", a.engines != b.engines),
         ("forward", a.forward != b.forward),
         ("iv", a.iv != b.iv),
         ("suites", a.suites != b.suites),
@@ -220,11 +221,11 @@ mod tests {
     fn what_only_a_start_can_change_is_kept_and_named() {
         let old = config("listen = 7\n", "");
         let mut new = config(
-            "listen = 8\nmtu = 1300\nblock = 4096\nforward = true\niv = \"explicit\"\nfwmark = 5\ntable = 9\n",
+            "listen = 8\nmtu = 1300\nblock = 4096\nengines = 3\nforward = true\niv = \"explicit\"\nfwmark = 5\ntable = 9\n",
             "[link]\nup = \"1Mbit\"\n[session]\nlifetime = \"2h\"\n",
         );
         let named = keep_fixed(&old, &mut new);
-        assert_eq!(named, ["listen", "mtu", "block", "forward", "iv", "[session]"]);
+        assert_eq!(named, ["listen", "mtu", "block", "engines", "forward", "iv", "[session]"]);
         assert_eq!(
             (new.node.fwmark, new.node.table),
             (Some(5), crate::config::Table::Number(9)),

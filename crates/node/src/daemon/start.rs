@@ -3,8 +3,10 @@
 mod error;
 
 use std::io::{self, Read};
+use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use strait_clock::{Stopwatch, Time};
@@ -23,6 +25,7 @@ use crate::channels::{orders, to_control};
 use crate::clock::Clock;
 use crate::config::{Config, DEFAULT_MTU};
 use crate::direct::Direct;
+use crate::engines::Workers;
 use crate::inward::Inward;
 use crate::local::LocalSocket;
 use crate::metrics::Metrics;
@@ -38,6 +41,9 @@ const LINK_MTU: u16 = 1500;
 /// The most that ESP over UDP over IPv6 adds to an inner packet: 40 + 8 + 8 + 8 + 5 + 16 bytes, the IV and padding
 /// included.
 const AROUND: u16 = 85;
+
+/// Most engines: what one thread can gather for and release from.
+const ENGINES_MAX: usize = 64;
 
 /// How often, and how far apart, what is in use is tried again: the kernel takes some 10 ms to bury a process.
 const RELEASE_TRIES: u32 = 10;
@@ -145,7 +151,7 @@ struct Sockets<'a> {
 fn patiently<T, E>(attempt: impl Fn() -> Result<T, E>, in_use: impl Fn(&E) -> bool) -> Result<T, E> {
     for _ in 0..RELEASE_TRIES {
         match attempt() {
-            Err(error) if in_use(&error) => std::thread::sleep(RELEASE_PAUSE),
+            Err(error) if in_use(&error) => thread::sleep(RELEASE_PAUSE),
             other => return other,
         }
     }
@@ -164,11 +170,15 @@ fn threads(
     let (control, heard) = to_control();
     let (outward, out_queue) = orders().map_err(StartError::Runtime)?;
     let (inward, in_queue) = orders().map_err(StartError::Runtime)?;
+    // The thread that calls is an engine too.
+    let workers =
+        Workers::start(engines(config) - 1, out_queue.wake(), &clock).map_err(StartError::Runtime)?;
     let out = Outward {
         tun: Arc::clone(tun),
         socket: Arc::clone(sockets.udp),
         direct: sockets.direct.map(Arc::clone),
-        outbound: outbound(config, measured, counters, &clock)?,
+        outbound: outbound(config, measured, counters, &clock)?.with_workers(workers.count(), measured),
+        workers,
         orders: out_queue,
         control: control.clone(),
         clock,
@@ -185,6 +195,12 @@ fn threads(
     };
     let handles = [out.spawn().map_err(StartError::Runtime)?, into.spawn().map_err(StartError::Runtime)?];
     Ok(Threads { outward, inward, heard, control, handles })
+}
+
+/// How many engines compress: every core that this process may use, where the file does not say.
+fn engines(config: &Config) -> usize {
+    let cores = || thread::available_parallelism().map_or(1, NonZero::get);
+    config.node.engines.map_or_else(cores, NonZero::get).min(ENGINES_MAX)
 }
 
 /// What each suite costs on this machine.

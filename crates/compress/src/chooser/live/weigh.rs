@@ -3,11 +3,11 @@
 use strait_model::{Bytes, Cost, Pipeline, Ratio, Stages};
 
 use crate::Method;
-use crate::calibrate::{CANDIDATES, Calibration};
+use crate::calibrate::{CANDIDATES, Calibration, nearest};
 use crate::chooser::known::{Expected, Known};
 use crate::chooser::{Allowed, Road, RunnerUp, Weighed};
 
-use super::{named, nearest};
+use super::named;
 
 /// What a processor's time counts where it does not limit: of two choices that pass as many packets, the one with less
 /// work is better by so much.

@@ -1,0 +1,230 @@
+//! Who compresses: the thread that calls, and workers beside it, each unit where it would end first.
+//!
+//! What comes back early waits for its turn: units of one peer leave in the order in which they were gathered.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use strait_clock::{Stopwatch, Time};
+use strait_compress::Method;
+use strait_compress::calibrate::{CANDIDATES, Calibration, nearest};
+use strait_model::{Cost, Seconds};
+use strait_scheduler::{Algorithm, Dispatcher, Engine, Price};
+
+use super::job::{Job, Squeezer};
+use super::link::Link;
+use super::{Lost, Outbound, Outlet, Way, Works};
+use crate::Reason;
+
+/// Jobs for each engine: one in the works, one that waits for it, and one that is being sealed.
+const JOBS_AN_ENGINE: usize = 3;
+
+/// What it takes to wake a thread with a job and to be woken with the result: measured, two futex calls and two turns of the
+/// system's scheduler on one machine, where neither core slept.
+const HANDING_OVER: Seconds = Seconds(20e-6);
+
+/// The engines, and jobs for them.
+#[derive(Debug)]
+pub(super) struct Engines {
+    /// The calling thread's.
+    pub(super) squeezer: Squeezer,
+    /// Says which engine ends first; nothing where there is only the calling thread.
+    workers: Option<Dispatcher>,
+    /// What the calling thread has to do.
+    own: VecDeque<Job>,
+    /// Jobs without work.
+    idle: Vec<Job>,
+    /// How many there may still be made.
+    unmade: usize,
+    /// Numbers what is under way.
+    turn: u64,
+}
+
+/// Units of one link that are with the engines, in the order in which they will leave.
+#[derive(Debug, Default)]
+pub(super) struct UnderWay {
+    units: VecDeque<(u64, Option<Job>)>,
+    /// Bytes that they will be on the wire, as far as that can be told.
+    pub(super) bytes: u64,
+}
+
+impl UnderWay {
+    pub(super) fn is_empty(&self) -> bool {
+        self.units.is_empty()
+    }
+
+    /// Whether the first may leave.
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.units.front(), Some((_, Some(_))))
+    }
+
+    fn add(&mut self, turn: u64, job: Option<Job>, bytes: u64) {
+        self.units.push_back((turn, job));
+        self.bytes += bytes;
+    }
+
+    /// Gives a job back that has no place here.
+    fn done(&mut self, job: Job) -> Option<Job> {
+        let Some((_, place)) = self.units.iter_mut().find(|(turn, _)| *turn == job.task.turn) else {
+            return Some(job);
+        };
+        place.replace(job)
+    }
+
+    fn pop(&mut self) -> Option<Job> {
+        let (_, job) = self.units.pop_front_if(|(_, job)| job.is_some())?;
+        self.bytes -= job.as_ref().map_or(0, |job| job.task.predicted);
+        job
+    }
+
+    /// All jobs that are back.
+    pub(super) fn jobs(&mut self) -> impl Iterator<Item = Job> {
+        self.units.drain(..).filter_map(|(_, job)| job)
+    }
+
+    /// Packets that were gathered and have not left; of those that are away nobody knows.
+    pub(super) fn packets(&self) -> u64 {
+        self.units.iter().filter_map(|(_, job)| job.as_ref()).map(|job| job.plain.packets()).sum()
+    }
+}
+
+impl Engines {
+    /// The calling thread alone.
+    pub(super) fn alone(stopwatch: Stopwatch) -> Engines {
+        let squeezer = Squeezer::new(stopwatch);
+        let (own, idle) = (VecDeque::new(), vec![Job::new()]);
+        Engines { squeezer, workers: None, own, idle, unmade: 0, turn: 0 }
+    }
+
+    /// So many workers beside it, alike in speed.
+    pub(super) fn add_workers(&mut self, workers: usize, calibration: &Calibration) {
+        if workers > 0 {
+            self.workers = Some(Dispatcher::new(engines(workers, calibration)));
+            self.unmade = (workers + 1) * JOBS_AN_ENGINE - self.idle.len();
+        }
+    }
+
+    pub(super) const fn has_workers(&self) -> bool {
+        self.workers.is_some()
+    }
+
+    /// Whether another unit may be gathered.
+    pub(super) fn has_idle(&self) -> bool {
+        !self.idle.is_empty() || self.unmade > 0
+    }
+
+    /// A job without work; there is one, or [`Engines::has_idle`] said otherwise.
+    pub(super) fn idle(&mut self) -> Job {
+        self.idle.pop().unwrap_or_else(|| {
+            self.unmade = self.unmade.saturating_sub(1);
+            Job::new()
+        })
+    }
+
+    pub(super) fn put_back(&mut self, job: Job) {
+        self.idle.push(job);
+    }
+}
+
+impl Outbound {
+    /// Adds so many workers beside the calling thread, to whom [`Outlet::hand_over`] gives jobs.
+    #[must_use]
+    pub fn with_workers(mut self, workers: usize, calibration: &Calibration) -> Outbound {
+        self.works.engines.add_workers(workers, calibration);
+        self
+    }
+
+    /// A worker has done a job.
+    pub fn finished(&mut self, job: Job, now: Time) {
+        if let Some(dispatcher) = &mut self.works.engines.workers {
+            let took = job.outcome.and_then(|outcome| outcome.took).map(Duration::from_nanos);
+            dispatcher.finished(job.task.engine, took, now);
+        }
+        let peer = job.task.to;
+        let back = match self.links.get_mut(&peer) {
+            Some(link) => link.under_way.done(job),
+            None => Some(job),
+        };
+        // Whom it was for is gone.
+        if let Some(job) = back {
+            self.works.counters.drops.count(Reason::NoPeer, job.plain.packets());
+            self.works.engines.put_back(job);
+        }
+    }
+
+    /// Does the calling thread's next job; false when it has none.
+    pub(super) fn do_own(&mut self, now: Time) -> bool {
+        let engines = &mut self.works.engines;
+        let Some(mut job) = engines.own.pop_front() else { return false };
+        job.run(&mut engines.squeezer);
+        self.finished(job, now);
+        true
+    }
+}
+
+impl Works {
+    /// Step 4 for a unit that was gathered: at once where there is only the calling thread, else where it ends first.
+    pub(super) fn squeeze(&mut self, way: &mut Way<'_, impl Outlet>, mut job: Job) -> Result<(), Lost> {
+        let link = &mut *way.link;
+        if !self.engines.has_workers() || (!job.has_work() && link.under_way.is_empty()) {
+            job.run(&mut self.engines.squeezer);
+            let sent = self.finish(way, &mut job);
+            self.engines.put_back(job);
+            return sent;
+        }
+        self.engines.turn += 1;
+        job.task.turn = self.engines.turn;
+        let (turn, predicted) = (job.task.turn, job.task.predicted);
+        if !job.has_work() {
+            link.under_way.add(turn, Some(job), predicted);
+            return Ok(());
+        }
+        link.under_way.add(turn, None, predicted);
+        self.assign(job, way);
+        Ok(())
+    }
+
+    /// Gives a job to the engine that ends first.
+    fn assign(&mut self, mut job: Job, way: &mut Way<'_, impl Outlet>) {
+        let engines = &mut self.engines;
+        let ticket = engines.workers.as_mut().and_then(|dispatcher| {
+            dispatcher.dispatch(Algorithm(nearest(job.task.method)?), job.plain.len(), way.now)
+        });
+        job.task.engine = ticket.map_or(0, |ticket| ticket.engine);
+        if job.task.engine == 0 {
+            engines.own.push_back(job);
+        } else if let Some(back) = way.outlet.hand_over(job.task.engine, job) {
+            engines.own.push_back(back);
+        }
+    }
+
+    /// Steps 5 and 6 for the first unit under way, if an engine has done it.
+    pub(super) fn leave(&mut self, way: &mut Way<'_, impl Outlet>) -> Result<bool, Lost> {
+        let Some(mut job) = way.link.under_way.pop() else { return Ok(false) };
+        let sent = self.finish(way, &mut job);
+        self.engines.put_back(job);
+        sent.map(|()| true)
+    }
+
+    /// Whether another unit may be gathered for this link: there is a job for it, and the link has room behind all that is
+    /// under way.
+    pub(super) fn may_gather(&self, link: &Link, now: Time) -> bool {
+        self.engines.has_idle() && self.has_room_behind(link, link.under_way.bytes, now)
+    }
+}
+
+/// The calling thread and its workers: alike, but that a job and its result have to be brought to a worker and back.
+fn engines(workers: usize, calibration: &Calibration) -> Vec<Engine> {
+    let prices = |handing: Seconds| {
+        let price = |method: &Method| {
+            let cost = calibration.of(*method)?.compress;
+            Some(Price::from(Cost { set_up: cost.set_up + handing, ..cost }))
+        };
+        Engine { prices: CANDIDATES.iter().map(price).collect(), jobs: JOBS_AN_ENGINE }
+    };
+    let worker = prices(HANDING_OVER);
+    core::iter::once(prices(Seconds(0.0))).chain(core::iter::repeat_n(worker, workers)).collect()
+}
+
+#[cfg(test)]
+mod tests;
