@@ -1,16 +1,18 @@
-//! When a datagram may leave: rates, a pacer for the link, the queue that stands before it, who leaves in company, and which
+//! When a datagram may leave: rates, a pacer for the link, the fair queue that stands before it, who leaves in company, and which
 //! engine does what is to be done.
 //!
 //! This crate decides and never runs anything: the node and the simulator ask it at a given time.
 
 mod dispatch;
 mod pacer;
+mod queue;
 mod rate;
 mod ring;
 mod window;
 
 pub use dispatch::{Algorithm, Dispatcher, Engine, Occupation, Price, Ticket};
 pub use pacer::Pacer;
+pub use queue::{FairQueue, Line, Loss, Owner, ParseShareError, Queued, Receipt, Share, Shares, Tin};
 pub use rate::{ParseRateError, Rate};
 pub use ring::Ring;
 pub use window::{Limits, Window};

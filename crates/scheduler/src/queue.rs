@@ -1,0 +1,289 @@
+//! The queue before the link: each flow has its fair part of it, none waits long in it, and it is bounded.
+//!
+//! It is the flow queue of RFC 8290 with the controlled delay of RFC 8289, once for each class of service (see [`Tin`]), and with two
+//! differences. What a packet costs the link is not its length, since it is compressed and shares its datagram: the owner predicts
+//! its wire bytes and says afterwards what they were. And when the queue is full, only so many packets of the fattest flow
+//! are dropped as make room: which flow that is takes no search, so there is no need to drop them in batches.
+
+mod codel;
+mod flows;
+mod packet;
+mod places;
+mod store;
+mod tins;
+
+use core::hash::{Hash, Hasher};
+use core::time::Duration;
+use std::hash::DefaultHasher;
+
+use strait_clock::Time;
+
+use crate::Rate;
+use codel::{Source, Terms};
+use flows::{BUCKETS, FlowId, Flows, NONE, Turns};
+pub use packet::{Loss, Owner, Queued, Receipt};
+use places::Places;
+use store::Store;
+use tins::Balance;
+pub use tins::{ParseShareError, Share, Shares, Tin};
+
+/// Least and most wire bytes a turn, and the time whose bytes lie in between: those of `cake_set_rate` of Linux.
+const QUANTUM_MIN: u64 = 300;
+const QUANTUM_MAX: u64 = 1_514;
+const QUANTUM_TIME: Duration = Duration::from_nanos(1_000_000_000 / 4_096);
+/// How much link time a tin's share is good for: `CoDel`'s interval (RFC 8289 section 4.3), within which a burst is no queue; but
+/// two datagrams' at least, of which one may be corrected while the other is charged.
+const SHARE_TIME: Duration = Duration::from_millis(100);
+
+/// What the queue is to know of the link behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The link's rate; none while nothing waits for the link but for keys.
+    pub rate: Option<Rate>,
+    /// Wire bytes of its largest datagram.
+    pub datagram: usize,
+    /// What each class of service gets of it.
+    pub shares: Shares,
+}
+
+/// A bounded queue of packets, each with a small note of its owner's. Nothing is allocated per packet once as many of their sizes were
+/// there before.
+#[derive(Debug)]
+pub struct FairQueue<N> {
+    store: Store,
+    places: Places<N>,
+    max_packets: usize,
+    flows: Flows,
+    turns: [Turns; 3],
+    waiting: [usize; 3],
+    balance: Balance,
+    terms: Terms,
+    quantum: i64,
+    queued: usize,
+    seed: u64,
+}
+
+impl<N> FairQueue<N> {
+    /// A queue of at most `max_packets` packets in buffers of at most `capacity` bytes. Which flows share a fate depends on `seed`.
+    #[must_use]
+    pub fn new(capacity: usize, max_packets: usize, line: Line, seed: u64) -> FairQueue<N> {
+        FairQueue {
+            store: Store::new(capacity),
+            places: Places::new(),
+            max_packets,
+            flows: Flows::new(),
+            turns: core::array::from_fn(|_| Turns::default()),
+            waiting: [0; 3],
+            balance: Balance::new(line.shares, memory(&line)),
+            terms: Terms::new(line.rate, line.datagram),
+            quantum: quantum(line.rate),
+            queued: 0,
+            seed,
+        }
+    }
+
+    /// Another link, or another size, from now on. What waits stays, though it be more.
+    pub fn set(&mut self, capacity: usize, max_packets: usize, line: Line) {
+        self.max_packets = max_packets;
+        self.store.set_capacity(capacity);
+        self.balance.set(line.shares, memory(&line));
+        self.terms = Terms::new(line.rate, line.datagram);
+        self.quantum = quantum(line.rate);
+    }
+
+    /// Packets waiting.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.waiting.iter().sum()
+    }
+
+    /// Whether nothing waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes waiting.
+    #[must_use]
+    pub const fn queued(&self) -> usize {
+        self.queued
+    }
+
+    /// Bytes it can hold.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.store.capacity()
+    }
+
+    /// What is remembered of those that wait, in no order.
+    pub fn notes(&self) -> impl Iterator<Item = &N> {
+        self.places.packets().map(|packet| &packet.note)
+    }
+
+    /// A packet of `flow` comes at `now`. If there is no room, the fattest flow loses what came first in it; the packet itself is lost
+    /// only if it has no bytes, or more than the whole queue holds.
+    pub fn push(
+        &mut self,
+        flow: &impl Hash,
+        tin: Tin,
+        bytes: &[u8],
+        note: N,
+        now: Time,
+        owner: &mut impl Owner<N>,
+    ) {
+        if bytes.is_empty() || self.max_packets == 0 || !self.store.could_hold(bytes.len()) {
+            return owner.lost(note, Loss::Overflow);
+        }
+        let Some(buffer) = self.room_for(bytes, owner) else { return owner.lost(note, Loss::Overflow) };
+        let (bucket, quantum) = (self.bucket(flow), self.quantum);
+        let turns = self.turns.get_mut(tin.index());
+        let Some(at) = turns.and_then(|turns| turns.flow(bucket, quantum, &mut self.flows)) else {
+            self.store.give_back(buffer);
+            return owner.lost(note, Loss::Overflow);
+        };
+        let born = self.flows.get(at).map_or(0, |flow| flow.born);
+        let receipt = Receipt { flow: FlowId { at, born }, tin, by_share: false, predicted: 0 };
+        self.append(at, Queued { buffer, len: bytes.len(), note, entered: now, receipt });
+    }
+
+    /// The packet to send next, charged with the wire bytes that its owner predicts.
+    pub fn pop(&mut self, now: Time, owner: &mut impl Owner<N>) -> Option<Queued<N>> {
+        let (tin, by_share) = self.balance.choose(|tin| self.waiting[tin.index()] > 0)?;
+        let at = self.turn(tin)?;
+        let terms = self.terms;
+        let mut codel = self.flows.get(at)?.codel;
+        let packet = codel.dequeue(&mut Head { queue: self, at, now, owner }, now, &terms);
+        let flow = self.flows.get_mut(at)?;
+        flow.codel = codel;
+        let mut packet = packet?;
+        let predicted = owner.predict(&packet);
+        flow.deficit -= signed(predicted);
+        self.balance.charge(tin, by_share, signed(predicted));
+        packet.receipt = Receipt { by_share, predicted, ..packet.receipt };
+        Some(packet)
+    }
+
+    /// What was charged so took `actual` wire bytes.
+    pub fn correct(&mut self, receipt: &Receipt, actual: usize) {
+        let more = signed(actual) - signed(receipt.predicted);
+        self.balance.charge(receipt.tin, receipt.by_share, more);
+        if let Some(flow) = self.flows.known(receipt.flow) {
+            flow.deficit -= more;
+        }
+    }
+
+    /// Takes back a packet that is no longer needed.
+    pub fn recycle(&mut self, packet: Queued<N>) {
+        self.store.give_back(packet.buffer);
+    }
+
+    /// The flow of this tin whose turn it is, which has a packet.
+    fn turn(&mut self, tin: Tin) -> Option<u32> {
+        let turns = self.turns.get_mut(tin.index())?;
+        loop {
+            let at = turns.first()?;
+            let flow = self.flows.get_mut(at)?;
+            if flow.head == NONE {
+                turns.retire(&mut self.flows);
+            } else if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                turns.rotate();
+            } else {
+                return Some(at);
+            }
+        }
+    }
+
+    fn bucket(&self, flow: &impl Hash) -> usize {
+        let mut hasher = DefaultHasher::new();
+        self.seed.hash(&mut hasher);
+        flow.hash(&mut hasher);
+        (hasher.finish() % BUCKETS as u64) as usize
+    }
+
+    /// A copy of `bytes`, for which others may have to go.
+    fn room_for(&mut self, bytes: &[u8], owner: &mut impl Owner<N>) -> Option<Box<[u8]>> {
+        loop {
+            if self.len() < self.max_packets
+                && let Some(buffer) = self.store.keep(bytes)
+            {
+                return Some(buffer);
+            }
+            let packet = self.remove_first(self.flows.fattest()?)?;
+            self.store.give_back(packet.buffer);
+            owner.lost(packet.note, Loss::Overflow);
+        }
+    }
+
+    fn append(&mut self, at: u32, packet: Queued<N>) {
+        let (len, tin) = (packet.len, packet.receipt.tin);
+        let Some(flow) = self.flows.get_mut(at) else { return };
+        let place = self.places.add(packet, flow.tail);
+        flow.tail = place;
+        if flow.head == NONE {
+            flow.head = place;
+        }
+        let bytes = flow.bytes + len;
+        self.flows.weigh(at, bytes);
+        self.waiting[tin.index()] += 1;
+        self.queued += len;
+    }
+
+    fn remove_first(&mut self, at: u32) -> Option<Queued<N>> {
+        let flow = self.flows.get_mut(at)?;
+        let (packet, next) = self.places.remove(flow.head)?;
+        flow.head = next;
+        if next == NONE {
+            flow.tail = NONE;
+        }
+        let bytes = flow.bytes - packet.len;
+        self.flows.weigh(at, bytes);
+        self.waiting[packet.receipt.tin.index()] -= 1;
+        self.queued -= packet.len;
+        Some(packet)
+    }
+}
+
+/// The queue of one flow, as its delay is controlled.
+struct Head<'a, N, O> {
+    queue: &'a mut FairQueue<N>,
+    at: u32,
+    now: Time,
+    owner: &'a mut O,
+}
+
+impl<N, O: Owner<N>> Source for Head<'_, N, O> {
+    type Packet = Queued<N>;
+
+    fn take(&mut self) -> Option<(Queued<N>, Duration, usize)> {
+        let packet = self.queue.remove_first(self.at)?;
+        let waited = self.now.since(packet.entered);
+        Some((packet, waited, self.queue.flows.get(self.at)?.bytes))
+    }
+
+    fn strike(&mut self, mut packet: Queued<N>) -> Option<Queued<N>> {
+        if self.owner.mark(&mut packet) {
+            return Some(packet);
+        }
+        self.queue.store.give_back(packet.buffer);
+        self.owner.lost(packet.note, Loss::Delay);
+        None
+    }
+}
+
+fn quantum(rate: Option<Rate>) -> i64 {
+    let bytes = rate.map_or(QUANTUM_MAX, |rate| rate.bytes_in(QUANTUM_TIME));
+    bytes.clamp(QUANTUM_MIN, QUANTUM_MAX).cast_signed()
+}
+
+fn memory(line: &Line) -> i64 {
+    let bytes = line.rate.map_or(0, |rate| rate.bytes_in(SHARE_TIME));
+    i64::try_from(bytes).unwrap_or(i64::MAX).max(signed(2 * line.datagram))
+}
+
+fn signed(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Packets that wait, and who knows what they are.
+
+use strait_clock::Time;
+
+use super::Tin;
+use super::flows::FlowId;
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// It waited too long, and its sender can only be told by a loss.
+    Delay,
+    /// The queue was full, and no flow had more in it.
+    Overflow,
+}
+
+/// Whose packets wait: who knows what they are.
+pub trait Owner<N> {
+    /// The wire bytes that this packet is going to take.
+    fn predict(&self, packet: &Queued<N>) -> usize;
+
+    /// Marks the packet as having met congestion (RFC 3168), if it is capable of that; else it is dropped.
+    fn mark(&mut self, packet: &mut Queued<N>) -> bool;
+
+    /// A packet is dropped.
+    fn lost(&mut self, note: N, loss: Loss);
+}
+
+/// A packet that waits or waited.
+#[derive(Debug)]
+pub struct Queued<N> {
+    pub(super) buffer: Box<[u8]>,
+    pub(super) len: usize,
+    /// What the owner remembers of it.
+    pub note: N,
+    pub(super) entered: Time,
+    pub(super) receipt: Receipt,
+}
+
+impl<N> Queued<N> {
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.buffer.get(..self.len).unwrap_or_default()
+    }
+
+    /// Its bytes, to change them.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.buffer.get_mut(..self.len).unwrap_or_default()
+    }
+
+    /// When it came.
+    #[must_use]
+    pub const fn entered(&self) -> Time {
+        self.entered
+    }
+
+    /// What it was charged for.
+    #[must_use]
+    pub const fn receipt(&self) -> Receipt {
+        self.receipt
+    }
+}
+
+/// Who was charged for a packet, and how much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    pub(super) flow: FlowId,
+    pub(super) tin: Tin,
+    pub(super) by_share: bool,
+    pub(super) predicted: usize,
+}
+
+impl Receipt {
+    /// The wire bytes that were predicted.
+    #[must_use]
+    pub const fn predicted(&self) -> usize {
+        self.predicted
+    }
+}
