@@ -15,4 +15,4 @@ pub use pacer::Pacer;
 pub use queue::{FairQueue, Line, Loss, Owner, ParseShareError, Queued, Receipt, Share, Shares, Tin};
 pub use rate::{ParseRateError, Rate};
 pub use ring::Ring;
-pub use window::{Limits, Window};
+pub use window::{Limits, Tuned, Window};

@@ -3,10 +3,14 @@
 //! The algorithm is that of A. V. Taddeo, A. Ferrante and V. Piuri, *Scheduling Small Packets in IPSec-based Systems*, section
 //! III-B; a bound in bytes and one in time are what its section V leaves to do.
 
+mod tuned;
+
 use core::time::Duration;
 use std::collections::VecDeque;
 
 use strait_clock::Time;
+
+pub use tuned::Tuned;
 
 /// When a window has seen enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

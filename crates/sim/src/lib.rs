@@ -14,7 +14,8 @@
 //!            +------ Control --------+                   network.rs moves time and datagrams
 //! ```
 //!
-//! [`Halves`] are one direction alone, under a key that everybody knows.
+//! [`Halves`] are one direction alone, under a key that everybody knows. [`simulate`] is a model of a gateway with several
+//! processors: queues and delays, with the tunnel's own window and dispatcher between them.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -22,6 +23,7 @@ mod conversation;
 mod halves;
 mod host;
 mod link;
+mod machine;
 mod network;
 mod node;
 mod packet;
@@ -32,6 +34,7 @@ pub use conversation::{Conversation, Filler, Tally};
 pub use halves::{Halves, HalvesSettings};
 pub use host::{Delivered, Host};
 pub use link::{Arrivals, Link, LinkCounters, LinkSettings, Loss, Reordering, Switch};
+pub use machine::{Arrival, BusSettings, MachineSettings, Outcome, ProcessorSettings, Share, simulate};
 pub use network::{Datagram, Network};
 pub use node::Node;
 pub use packet::{Fragmentation, Shape, is_intact};

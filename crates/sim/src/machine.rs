@@ -1,0 +1,189 @@
+//! A gateway's processors as queues and delays: the discrete-event model of A. V. Taddeo, A. Ferrante and V. Piuri, *Scheduling
+//! Small Packets in IPSec-based Systems*, section IV-A.
+//!
+//! ```text
+//! packets -> Window -> Dispatcher -> FIFO -> processor: in by the bus, encrypt, out by the bus
+//!                               \--> FIFO -> processor: the same
+//! ```
+//!
+//! Window and dispatcher are the tunnel's own. The queues in front of processors are short and the scheduler waits at a full one,
+//! as a writer does at a FIFO of `SystemC`, in which the paper's model is written: so an overloaded machine holds a bounded
+//! number of packets, and the source waits with the others.
+
+mod bus;
+mod outcome;
+mod processor;
+
+use strait_clock::Time;
+use strait_scheduler::{Algorithm, Dispatcher, Engine, Limits, Tuned, Window};
+
+pub use bus::BusSettings;
+pub use outcome::{Outcome, Share};
+pub use processor::ProcessorSettings;
+
+use bus::Bus;
+use processor::{Job, Processor};
+
+/// The only one there is.
+const ALGORITHM: Algorithm = Algorithm(0);
+
+/// A machine, and how it schedules.
+#[derive(Clone, Debug)]
+pub struct MachineSettings {
+    /// What data takes from memory to processors and back.
+    pub bus: BusSettings,
+    /// The processors.
+    pub processors: Vec<ProcessorSettings>,
+    /// Multi-packets that wait in front of a processor, at most, besides the one for which the scheduler waits.
+    pub depth: usize,
+    /// The window; with one packet there is none.
+    pub window: Limits,
+    /// Whether the window's packets follow the load, up to those of `window`.
+    pub tuned: bool,
+    /// Bytes that a packet is padded to a multiple of, by itself, in a multi-packet too.
+    pub block: usize,
+    /// Whether the source waits until there is room for a packet. Then a packet's latency begins when it is taken in, else when
+    /// it comes.
+    pub source_waits: bool,
+    /// Whether what jobs took corrects what later ones are expected to take.
+    pub learns: bool,
+}
+
+/// A packet that comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When: never before the one before it.
+    pub at: Time,
+    /// Its bytes, headers included.
+    pub bytes: u32,
+    /// Its security association.
+    pub association: u32,
+}
+
+/// Sends these packets through a machine; what came of it.
+pub fn simulate(settings: &MachineSettings, arrivals: impl IntoIterator<Item = Arrival>) -> Outcome {
+    let mut machine = Machine::new(settings, arrivals.into_iter());
+    machine.run();
+    let Machine { packets, latency, now, processors, .. } = machine;
+    outcome::total(packets, latency, now, processors)
+}
+
+/// A packet in the window: its bytes, and when its latency began.
+type Waiting = (u32, Time);
+
+#[derive(Debug)]
+struct Machine<'a, A: Iterator<Item = Arrival>> {
+    settings: &'a MachineSettings,
+    arrivals: core::iter::Peekable<A>,
+    window: Window<u32, Waiting>,
+    tuned: Option<Tuned>,
+    dispatcher: Dispatcher,
+    processors: Vec<Processor>,
+    bus: Bus,
+    /// The processor whose queue is too full for the scheduler to go on.
+    stuck: Option<usize>,
+    now: Time,
+    packets: outcome::Packets,
+    latency: outcome::Latency,
+}
+
+impl<'a, A: Iterator<Item = Arrival>> Machine<'a, A> {
+    fn new(settings: &'a MachineSettings, arrivals: A) -> Machine<'a, A> {
+        // One that it is at, those that wait, and one for which the scheduler waits.
+        let jobs = settings.depth + 2;
+        let engine = |it: &ProcessorSettings| Engine { prices: vec![Some(it.price)], jobs };
+        let tuned = settings.tuned.then(|| Tuned::new(settings.window.packets));
+        let packets = tuned.map_or(settings.window.packets, |tuned| tuned.packets());
+        let mut window = Window::new(settings.window);
+        window.set_limits(Limits { packets, ..settings.window });
+        Machine {
+            settings,
+            arrivals: arrivals.peekable(),
+            window,
+            tuned,
+            dispatcher: Dispatcher::new(settings.processors.iter().map(engine).collect()),
+            processors: settings.processors.iter().map(|it| Processor::new(*it)).collect(),
+            bus: Bus::new(settings.bus),
+            stuck: None,
+            now: Time::ZERO,
+            packets: outcome::Packets::default(),
+            latency: outcome::Latency::default(),
+        }
+    }
+
+    fn run(&mut self) {
+        loop {
+            self.take_in();
+            while self.schedule() {
+                self.take_in();
+            }
+            let Some(next) = self.next() else { break };
+            self.now = next;
+            self.work();
+        }
+    }
+
+    /// What has come goes into the window while that has room.
+    fn take_in(&mut self) {
+        while !self.window.is_full()
+            && let Some(packet) = self.arrivals.next_if(|packet| packet.at <= self.now)
+        {
+            let since = if self.settings.source_waits { self.now } else { packet.at };
+            let bytes = packet.bytes as usize;
+            // It has room, as was just asked.
+            let _ = self.window.push(packet.association, (packet.bytes, since), bytes, self.now);
+        }
+    }
+
+    /// Sends a multi-packet to a processor, if one is due and the scheduler does not wait at a queue.
+    fn schedule(&mut self) -> bool {
+        let ended = self.arrivals.peek().is_none() && !self.window.is_empty();
+        if self.stuck.is_some() || !(ended || self.window.is_due(self.now)) {
+            return false;
+        }
+        let block = self.settings.block;
+        let padded = self.window.company().map(|(_, bytes)| bytes.next_multiple_of(block)).sum();
+        let Some(ticket) = self.dispatcher.dispatch(ALGORITHM, padded, self.now) else { return false };
+        let Some(processor) = self.processors.get_mut(ticket.engine) else { return false };
+        let mut job = Job { padded, ..Job::default() };
+        self.window.take(|(bytes, since), _| {
+            job.add(bytes, since);
+            None
+        });
+        processor.queue(job);
+        self.stuck = Some(ticket.engine);
+        self.work();
+        if let Some(tuned) = &mut self.tuned {
+            tuned.sent(ticket.waits, ticket.takes);
+            self.window.set_limits(Limits { packets: tuned.packets(), ..self.settings.window });
+        }
+        true
+    }
+
+    /// Whatever processors can do at this time, in their order; and whether the scheduler may go on.
+    fn work(&mut self) {
+        for (place, processor) in self.processors.iter_mut().enumerate() {
+            while let Some(done) = processor.step(&mut self.bus, self.now) {
+                let took = self.settings.learns.then_some(done.took);
+                self.dispatcher.finished(place, took, self.now);
+                self.packets.count(&done.job);
+                self.latency.count(&done.job, self.now);
+            }
+            if self.stuck == Some(place) && processor.waiting() <= self.settings.depth {
+                self.stuck = None;
+            }
+        }
+    }
+
+    /// When something happens next.
+    fn next(&mut self) -> Option<Time> {
+        let comes = if self.window.is_full() { None } else { self.arrivals.peek().map(|packet| packet.at) };
+        let waits = self.window.waits_until().filter(|_| self.stuck.is_none());
+        let works = self.processors.iter().filter_map(Processor::until);
+        // What has no end is not waited for.
+        works.chain(comes).chain(waits).filter(|at| *at < Time::MAX).min()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! A processor: fetches a multi-packet, encrypts it, writes it back, then the next.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use strait_clock::Time;
+use strait_scheduler::Price;
+
+use super::bus::Bus;
+use super::outcome::Share;
+
+/// A processor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProcessorSettings {
+    /// What a job is said to take.
+    pub price: Price,
+    /// How many times that it does take: above 1 when other work is in its way.
+    pub slowdown: f64,
+    /// Whether its data crosses the bus, in and out.
+    pub on_bus: bool,
+}
+
+/// A multi-packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Job {
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    /// With every packet padded.
+    pub(super) padded: usize,
+    /// Nanoseconds of the packets' beginnings, summed.
+    pub(super) since: u64,
+    /// The first of them.
+    pub(super) first: Option<Time>,
+}
+
+impl Job {
+    pub(super) fn add(&mut self, bytes: u32, since: Time) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+        self.since = self.since.saturating_add(since.as_nanos());
+        self.first.get_or_insert(since);
+    }
+}
+
+/// A job that is done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Done {
+    pub(super) job: Job,
+    /// How long it was worked on, without transfers.
+    pub(super) took: Duration,
+}
+
+#[derive(Debug)]
+pub(super) struct Processor {
+    settings: ProcessorSettings,
+    queue: VecDeque<Job>,
+    at: Stage,
+    share: Share,
+}
+
+/// What it is at, and until when.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    Idle,
+    Fetches(Job, Time),
+    Encrypts(Job, Time),
+    Stores(Job, Time),
+}
+
+impl Processor {
+    pub(super) fn new(settings: ProcessorSettings) -> Processor {
+        Processor { settings, queue: VecDeque::new(), at: Stage::Idle, share: Share::default() }
+    }
+
+    pub(super) fn queue(&mut self, job: Job) {
+        self.queue.push_back(job);
+    }
+
+    /// Jobs in its queue.
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Until when it is busy with what it is at.
+    pub(super) const fn until(&self) -> Option<Time> {
+        match self.at {
+            Stage::Idle => None,
+            Stage::Fetches(_, until) | Stage::Encrypts(_, until) | Stage::Stores(_, until) => Some(until),
+        }
+    }
+
+    /// Goes on as far as it can at `now`, or to the end of a job.
+    pub(super) fn step(&mut self, bus: &mut Bus, now: Time) -> Option<Done> {
+        while self.until().is_none_or(|until| until <= now) {
+            self.at = match self.at {
+                Stage::Idle => {
+                    let job = self.queue.pop_front()?;
+                    Stage::Fetches(job, self.transfer(&job, bus, now))
+                }
+                Stage::Fetches(job, _) => Stage::Encrypts(job, now + self.takes(&job)),
+                Stage::Encrypts(job, _) => Stage::Stores(job, self.transfer(&job, bus, now)),
+                Stage::Stores(job, _) => {
+                    self.at = Stage::Idle;
+                    let took = self.takes(&job);
+                    self.share.count(&job, took);
+                    return Some(Done { job, took });
+                }
+            };
+        }
+        None
+    }
+
+    /// What it did.
+    pub(super) const fn share(&self) -> Share {
+        self.share
+    }
+
+    fn transfer(&self, job: &Job, bus: &mut Bus, now: Time) -> Time {
+        if self.settings.on_bus { bus.transfer(job.bytes, now) } else { now }
+    }
+
+    fn takes(&self, job: &Job) -> Duration {
+        let nanos = self.settings.price.of(job.padded).0 * self.settings.slowdown * 1e9;
+        Duration::from_nanos(nanos.round() as u64)
+    }
+}
