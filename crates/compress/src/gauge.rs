@@ -48,18 +48,24 @@ impl Gauge {
         work: impl FnOnce() -> Result<usize, ExpandError>,
     ) -> Result<usize, ExpandError> {
         let (done, took) = self.stopwatch.time(work);
-        if let (Ok(len), Some(took), Some(due)) = (&done, took, self.due(codec, &done))
-            && *len > 0
-        {
-            // Never below 1: which method made the block is not known, and the slowest was assumed.
-            self.load.learn((took as f64 * 1e-9 / due.0).max(1.0), due, now);
+        if let Ok(len) = done {
+            self.learn(codec, len, took, now);
         }
         done
     }
 
-    /// What expanding so much takes by the calibration, with the codec's method that is slowest at it.
-    fn due(&self, codec: Codec, done: &Result<usize, ExpandError>) -> Option<Seconds> {
-        let len = Bytes(*done.as_ref().ok()? as u64);
+    /// Notes that expanding a block of `codec` to `len` bytes took so many nanoseconds.
+    pub fn learn(&mut self, codec: Codec, len: usize, took: Option<u64>, now: Time) {
+        if let (Some(took), Some(due)) = (took, self.due(codec, Bytes(len as u64)))
+            && len > 0
+        {
+            // Never below 1: which method made the block is not known, and the slowest was assumed.
+            self.load.learn((took as f64 * 1e-9 / due.0).max(1.0), due, now);
+        }
+    }
+
+    /// What expanding to `len` takes by the calibration, with the codec's method that is slowest at it.
+    fn due(&self, codec: Codec, len: Bytes) -> Option<Seconds> {
         let figures = self.figures.figures().iter().filter(|figures| figures.method.codec == codec);
         let times = figures.map(|figures| figures.expand.of(len)).filter(|time| time.0 > 0.0);
         times.max_by(|a, b| a.0.total_cmp(&b.0))

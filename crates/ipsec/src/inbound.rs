@@ -5,7 +5,7 @@
 //! 2. peek       could this sequence number be new                          replay.rs
 //! 3. open       check and decrypt, in place                                 esp.rs
 //! 4. commit     the window moves, for an authentic packet only              replay.rs
-//! 5. expand     blocks, once all their parts are here                       payload.rs assembly.rs
+//! 5. expand     blocks, once all their parts are here        payload.rs assembly.rs expanders.rs
 //! 6. unbundle   whole IP packets                                            payload.rs
 //! 7. admit      is the source one of the peer's addresses                   admit.rs
 //! 8. coalesce   segments of one stream into one write                       coalesce.rs
@@ -18,6 +18,7 @@ mod admit;
 mod assembly;
 mod coalesce;
 mod direct;
+mod expanders;
 mod fragment;
 mod order;
 mod payload;
@@ -48,6 +49,8 @@ use assembly::Assembly;
 pub(crate) use assembly::PARTS_MAX;
 use coalesce::Run;
 pub use coalesce::UdpOffload;
+use expanders::Expanders;
+pub use expanders::{Job, Unsqueezer};
 use fragment::Fragment;
 pub use order::Order;
 use payload::Bench;
@@ -91,6 +94,15 @@ pub trait Inlet {
     fn order(&mut self, order: outbound::Order);
     /// Something for the keeper of keys.
     fn notice(&mut self, notice: Notice);
+    /// A block for this worker, from 1 on, which comes back by [`Inlet::expanded`]; gives it back where there is no such
+    /// worker or it has no room.
+    fn expand(&mut self, _worker: usize, job: Job) -> Option<Job> {
+        Some(job)
+    }
+    /// A block that some worker has done, waited for if need be; nothing when none of them has any.
+    fn expanded(&mut self) -> Option<Job> {
+        None
+    }
 }
 
 /// The receiving half of the data plane.
@@ -105,6 +117,8 @@ pub struct Inbound {
     /// Outer fragments; without memory of its own until there are any.
     reassembly: Reassembly,
     bench: Bench,
+    /// Blocks under way; nothing where the calling thread expands alone.
+    expanders: Option<Expanders>,
     unknown_at: Option<Time>,
     /// Whose packets are being taken apart, so that none of them has to be looked up.
     heard: (PeerId, Arc<PeerCounters>),
@@ -176,13 +190,15 @@ impl Inbound {
             assembly: Assembly::new(),
             reassembly: Reassembly::new(),
             bench: Bench::new(gauge),
+            expanders: None,
             unknown_at: None,
             heard: (PeerId(u32::MAX), Arc::default()),
             counters,
         }
     }
 
-    /// Takes datagrams as they came; what they hold for the host is delivered before this returns.
+    /// Takes datagrams as they came; what they hold for the host is delivered before this returns, or where there are workers,
+    /// before [`Inbound::settle`] does.
     pub fn datagrams(&mut self, batch: Batch<'_>, now: Time, inlet: &mut impl Inlet) {
         let step = batch.segment.max(1);
         let mut start = 0;

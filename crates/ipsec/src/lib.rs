@@ -12,6 +12,7 @@
 mod ah;
 mod counters;
 mod dropped;
+mod engines;
 mod esp;
 #[cfg(test)]
 mod family;

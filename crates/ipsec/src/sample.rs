@@ -12,7 +12,7 @@ use strait_scheduler::Rate;
 use strait_wire::ip::Version;
 use strait_wire::{Protocol, Spi, Tos, vnet};
 
-use crate::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
+use crate::inbound::{self, Batch, Forwarding, Inlet, UdpOffload, Unsqueezer};
 use crate::offload::SuperPacket;
 use crate::outbound::{self, Job, Outlet, Refused, Squeezer, Train};
 use crate::{
@@ -400,6 +400,9 @@ pub(crate) struct Site {
     pub(crate) orders: Vec<outbound::Order>,
     pub(crate) notices: Vec<Notice>,
     pub(crate) refuses: bool,
+    /// What the workers have to do, and how often they were given something.
+    pub(crate) jobs: Vec<inbound::Job>,
+    pub(crate) handed: usize,
 }
 
 impl Inlet for Site {
@@ -420,6 +423,19 @@ impl Inlet for Site {
 
     fn notice(&mut self, notice: Notice) {
         self.notices.push(notice);
+    }
+
+    fn expand(&mut self, _worker: usize, job: inbound::Job) -> Option<inbound::Job> {
+        self.handed += 1;
+        self.jobs.push(job);
+        None
+    }
+
+    /// The last one first: not in the order in which they came.
+    fn expanded(&mut self) -> Option<inbound::Job> {
+        let mut job = self.jobs.pop()?;
+        job.run(&mut Unsqueezer::new(Stopwatch::NONE));
+        Some(job)
     }
 }
 
@@ -461,6 +477,13 @@ impl Receiver {
         for (datagram, tos) in &wire.datagrams {
             self.take(datagram, *tos);
         }
+        self.half.settle(Time::from_millis(1000), &mut self.site);
+    }
+
+    /// The same with so many workers, who have done their jobs when [`Receiver::take_all`] returns.
+    pub(crate) fn with_workers(mut self, workers: usize) -> Receiver {
+        self.half = self.half.with_workers(workers, &Calibration::assumed(), Stopwatch::NONE);
+        self
     }
 
     pub(crate) fn dropped(&self) -> u64 {

@@ -122,10 +122,10 @@ impl<T> OrderQueue<T> {
         self.wake.is_raised()
     }
 
-    /// What else may wake the thread.
-    #[must_use]
-    pub const fn wake(&self) -> &Arc<Wake> {
-        &self.wake
+    /// Wakes the thread for something else, from any thread.
+    pub fn wake(&self) -> impl Fn() + Clone + Send + 'static {
+        let wake = Arc::clone(&self.wake);
+        move || wake.raise()
     }
 
     /// The next order.

@@ -1,45 +1,39 @@
-//! Worker threads that compress beside the thread that carries packets.
+//! Worker threads beside a thread that carries packets.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use strait_clock::Stopwatch;
-use strait_ipsec::outbound::{Job, Squeezer};
-
-use crate::clock::Clock;
-use crate::wake::Wake;
-
-/// Jobs that may wait for one worker: more than the sending half ever makes.
+/// Jobs that may wait for one worker: more than a packet thread ever gives it.
 const JOBS: usize = 8;
 /// Codecs keep their tables on the heap.
 const STACK: usize = 256 * 1024;
 
 /// The workers of one packet thread; they end when this is dropped.
 #[derive(Debug)]
-pub struct Workers {
-    jobs: Vec<SyncSender<Job>>,
-    done: Receiver<Job>,
+pub struct Workers<J> {
+    jobs: Vec<SyncSender<J>>,
+    done: Receiver<J>,
     handles: Vec<JoinHandle<()>>,
 }
 
-impl Workers {
-    /// Starts so many workers, who `wake` the packet thread when a job is done.
+impl<J: Send + 'static> Workers<J> {
+    /// Starts so many workers called `name`, each with what `make` gives it to do a job with, after which it calls `wake`.
     ///
     /// # Errors
     /// When the system has no thread left.
-    pub fn start(count: usize, wake: &Arc<Wake>, clock: &Clock) -> io::Result<Workers> {
+    pub fn start<D: FnMut(&mut J) + Send + 'static>(
+        (name, count): (&str, usize),
+        make: impl Fn() -> D,
+        wake: impl Fn() + Clone + Send + 'static,
+    ) -> io::Result<Workers<J>> {
         let (finished, done) = channel();
         let mut workers = Workers { jobs: Vec::new(), done, handles: Vec::new() };
         for number in 1..=count {
             let (sender, jobs) = sync_channel(JOBS);
-            let now = *clock;
-            let squeezer = Squeezer::new(Stopwatch::new(move || now.now().as_nanos()));
-            let (finished, wake) = (finished.clone(), Arc::clone(wake));
-            let work = move || work(&jobs, squeezer, &finished, &wake);
-            let thread = thread::Builder::new().name(format!("strait-job-{number}")).stack_size(STACK);
-            workers.handles.push(thread.spawn(work)?);
+            let (run, finished, wake) = (make(), finished.clone(), wake.clone());
+            let thread = thread::Builder::new().name(format!("{name}-{number}")).stack_size(STACK);
+            workers.handles.push(thread.spawn(move || work(&jobs, run, &finished, &wake))?);
             workers.jobs.push(sender);
         }
         Ok(workers)
@@ -51,24 +45,28 @@ impl Workers {
         self.jobs.len()
     }
 
-    /// Gives a job to worker `number`, from 1 on; gives it back where that has no room.
-    pub fn hand_over(&self, number: usize, job: Job) -> Option<Job> {
-        let Some(worker) = number.checked_sub(1).and_then(|place| self.jobs.get(place)) else {
-            return Some(job);
-        };
-        worker.try_send(job).err().map(|error| match error {
-            TrySendError::Full(job) | TrySendError::Disconnected(job) => job,
-        })
+    /// Gives a job to worker `number`, from 1 on; gives it back where there is no such worker or it has no room.
+    #[must_use]
+    pub fn hand_over(&self, number: usize, job: J) -> Option<J> {
+        let worker = number.checked_sub(1).and_then(|place| self.jobs.get(place));
+        let Some(worker) = worker else { return Some(job) };
+        worker.try_send(job).err().map(|(TrySendError::Full(job) | TrySendError::Disconnected(job))| job)
     }
 
     /// A job that is done, if there is one.
     #[must_use]
-    pub fn done(&self) -> Option<Job> {
+    pub fn done(&self) -> Option<J> {
         self.done.try_recv().ok()
+    }
+
+    /// The next job that is done; nothing when there are no workers. To be called only while they have jobs.
+    #[must_use]
+    pub fn wait(&self) -> Option<J> {
+        self.done.recv().ok()
     }
 }
 
-impl Drop for Workers {
+impl<J> Drop for Workers<J> {
     fn drop(&mut self) {
         self.jobs.clear();
         for handle in self.handles.drain(..) {
@@ -78,12 +76,49 @@ impl Drop for Workers {
     }
 }
 
-fn work(jobs: &Receiver<Job>, mut squeezer: Squeezer, finished: &Sender<Job>, wake: &Wake) {
+fn work<J>(jobs: &Receiver<J>, mut run: impl FnMut(&mut J), finished: &Sender<J>, wake: &impl Fn()) {
     while let Ok(mut job) = jobs.recv() {
-        job.run(&mut squeezer);
+        run(&mut job);
         if finished.send(job).is_err() {
             return;
         }
-        wake.raise();
+        wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_job_comes_back_done() {
+        let square = || |job: &mut u64| *job *= *job;
+        let workers = Workers::start(("square", 3), square, || ()).unwrap();
+        assert_eq!((workers.count(), workers.done()), (3, None));
+        assert_eq!(workers.hand_over(0, 5), Some(5), "the calling thread is none of them");
+        assert_eq!(workers.hand_over(4, 5), Some(5));
+        for (number, job) in [(1, 2), (2, 3), (3, 4), (1, 5)] {
+            assert_eq!(workers.hand_over(number, job), None);
+        }
+        let mut done: Vec<_> = (0..4).map_while(|_| workers.wait()).collect();
+        done.sort_unstable();
+        assert_eq!(done, [4, 9, 16, 25]);
+    }
+
+    #[test]
+    fn a_worker_that_is_busy_gives_back_what_has_no_room() {
+        let (hold, held) = sync_channel::<()>(0);
+        let held = std::sync::Arc::new(std::sync::Mutex::new(held));
+        let slow = move || {
+            let held = std::sync::Arc::clone(&held);
+            move |_: &mut usize| assert!(held.lock().unwrap().recv().is_err())
+        };
+        let workers = Workers::start(("slow", 1), slow, || ()).unwrap();
+        let refused = (0..=JOBS + 1).filter_map(|job| workers.hand_over(1, job)).count();
+        assert!((1..=2).contains(&refused), "{refused}: one may be in its hands");
+        drop(hold);
+        for _ in refused..JOBS + 2 {
+            assert!(workers.wait().is_some());
+        }
     }
 }

@@ -6,13 +6,14 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use strait_ipsec::inbound::{Batch, Inlet, Order};
+use strait_ipsec::inbound::{Batch, Inlet, Job, Order};
 use strait_ipsec::{Inbound, Notice, Reason, outbound};
 use strait_wire::{Tos, ip, vnet};
 
 use crate::channels::{ControlSender, Next, OrderQueue, Orders};
 use crate::clock::Clock;
 use crate::direct::{self, Direct};
+use crate::engines::Workers;
 use crate::poll::{PollFd, wait};
 use crate::tun::Tun;
 use crate::udp::{RECEIVE_BYTES, UdpSocket};
@@ -35,6 +36,8 @@ pub struct Inward {
     pub tun: Arc<Tun>,
     /// What happens between.
     pub inbound: Inbound,
+    /// Who expands beside this thread.
+    pub workers: Workers<Job>,
     /// What it is told.
     pub orders: OrderQueue<Order>,
     /// What it tells the sending half.
@@ -101,6 +104,14 @@ impl Inward {
 
     /// Takes what waits in the UDP socket, a few trains at a time.
     fn drain(&mut self, buffer: &mut [u8]) -> io::Result<Drained> {
+        let drained = self.trains(buffer);
+        let mut world = world(&self.tun, &self.outward, &self.control, &self.workers);
+        self.inbound.settle(self.clock.now(), &mut world);
+        drained
+    }
+
+    /// The trains themselves.
+    fn trains(&mut self, buffer: &mut [u8]) -> io::Result<Drained> {
         for _ in 0..DRAIN {
             let received = match self.socket.recv(buffer) {
                 Ok(received) => received,
@@ -121,7 +132,7 @@ impl Inward {
             let bytes = buffer.get_mut(..received.len).unwrap_or_default();
             let batch =
                 Batch { from: received.from, tos: Tos(received.tos), segment: received.segment, bytes };
-            let mut world = World { tun: &self.tun, outward: &self.outward, control: &self.control };
+            let mut world = world(&self.tun, &self.outward, &self.control, &self.workers);
             self.inbound.datagrams(batch, self.clock.now(), &mut world);
         }
         Ok(Drained::More)
@@ -133,7 +144,7 @@ impl Inward {
         let mut drained = Drained::Dry;
         for version in [ip::Version::V4, ip::Version::V6] {
             for left in (0..DRAIN).rev() {
-                let mut world = World { tun: &self.tun, outward: &self.outward, control: &self.control };
+                let mut world = world(&self.tun, &self.outward, &self.control, &self.workers);
                 let (inbound, now) = (&mut self.inbound, self.clock.now());
                 match direct.receive(version, buffer, |packet| inbound.ip_packet(packet, now, &mut world)) {
                     Ok(()) if left == 0 => drained = Drained::More,
@@ -163,6 +174,16 @@ struct World<'a> {
     tun: &'a Tun,
     outward: &'a Orders<outbound::Order>,
     control: &'a ControlSender,
+    workers: &'a Workers<Job>,
+}
+
+const fn world<'a>(
+    tun: &'a Tun,
+    outward: &'a Orders<outbound::Order>,
+    control: &'a ControlSender,
+    workers: &'a Workers<Job>,
+) -> World<'a> {
+    World { tun, outward, control, workers }
 }
 
 impl Inlet for World<'_> {
@@ -191,5 +212,13 @@ impl Inlet for World<'_> {
 
     fn notice(&mut self, notice: Notice) {
         self.control.notice(notice);
+    }
+
+    fn expand(&mut self, worker: usize, job: Job) -> Option<Job> {
+        self.workers.hand_over(worker, job)
+    }
+
+    fn expanded(&mut self) -> Option<Job> {
+        self.workers.wait()
     }
 }

@@ -39,7 +39,7 @@ pub struct Outward {
     /// What happens between.
     pub outbound: Outbound,
     /// Who compresses beside this thread.
-    pub workers: Workers,
+    pub workers: Workers<Job>,
     /// What it is told.
     pub orders: OrderQueue<Order>,
     /// Whom it tells.
@@ -138,7 +138,7 @@ struct World<'a> {
     socket: &'a UdpSocket,
     direct: Option<&'a Direct>,
     control: &'a ControlSender,
-    workers: &'a Workers,
+    workers: &'a Workers<Job>,
 }
 
 impl World<'_> {

@@ -14,7 +14,7 @@ const SLOTS: usize = 16;
 /// Most parts of a block: 64 KiB over a path of 1,280 bytes takes 54.
 pub(crate) const PARTS_MAX: usize = 64;
 /// Most bytes of a block on the wire; compressed or not, it is never longer than when expanded.
-const BYTES_MAX: usize = 65_536;
+pub(super) const BYTES_MAX: usize = 65_536;
 /// Parts that lie further apart than this, in sequence numbers, are of two blocks with the same number,
 /// which comes again after 2^16 blocks.
 const SPREAD_MAX: u64 = 1 << 15;
@@ -52,7 +52,7 @@ struct Slot {
 }
 
 /// All blocks in the making.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Assembly {
     slots: Vec<Slot>,
     /// Where parts that came out of order are put in order.
@@ -61,7 +61,7 @@ pub(crate) struct Assembly {
 
 impl Assembly {
     pub(crate) fn new() -> Assembly {
-        Assembly { slots: Vec::new(), ordered: Vec::new() }
+        Assembly::default()
     }
 
     /// Adds one part; gives the block when it was the last one missing. `lost` is told how many

@@ -8,9 +8,9 @@ use strait_compress::{Algorithm, Codec, Codecs, ExpandError, Expander, Gauge, Ip
 use strait_wire::aggfrag::{self, Block, Subtype};
 use strait_wire::condition::Condition;
 use strait_wire::ip::{self, Packet};
-use strait_wire::{Cpi, Ecn, Esn, Protocol, block, ipcomp, probe, tos};
+use strait_wire::{Cpi, Esn, Protocol, block, ipcomp, probe, tos};
 
-use super::assembly::{Arrival, Whole};
+use super::assembly::{Arrival, Assembly, Whole};
 use super::fragment::Fragment;
 use super::{Inbound, Inlet, Origin};
 use crate::outbound::Order;
@@ -33,6 +33,9 @@ impl Inbound {
         range: Range<usize>,
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
+        if next != Protocol::AGGFRAG {
+            self.settle(origin.now, inlet);
+        }
         match next {
             Protocol::IPIP | Protocol::IPV6 => self.packet(origin, bytes, range, inlet),
             Protocol::AGGFRAG => self.aggfrag(origin, esn, bytes, range, inlet),
@@ -94,7 +97,10 @@ impl Inbound {
     ) -> Result<(), Reason> {
         let payload = bytes.get(range.clone()).unwrap_or_default();
         match aggfrag::subtype(payload).ok_or(Reason::MalformedEsp)? {
-            Subtype::Plain | Subtype::Congestion => self.bundle(origin, esn, bytes, range, inlet),
+            Subtype::Plain | Subtype::Congestion => {
+                self.settle(origin.now, inlet);
+                self.bundle(origin, esn, bytes, range, inlet)
+            }
             Subtype::Block => self.block(origin, esn, bytes, range, inlet),
             Subtype::Probe => {
                 let probe = probe::Probe::parse(payload).map_err(|_| Reason::MalformedEsp)?;
@@ -205,25 +211,60 @@ impl Inbound {
         range: Range<usize>,
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
-        let payload = bytes.get(range).unwrap_or_default();
+        self.finish(bytes, inlet);
+        let job = self.idle_expansion(origin.now, inlet);
+        // Lent out while what it put together is used.
+        let mut assembly = core::mem::take(&mut self.assembly);
+        let found = self.whole_block(origin, esn, bytes.get(range).unwrap_or_default(), &mut assembly);
+        let here = match (found, job) {
+            (Ok(Some((origin, block))), Some(job)) => {
+                self.share_out(origin, job, block, inlet);
+                Ok(None)
+            }
+            (Ok(Some((origin, block))), None) => {
+                self.bench.expand(block, origin.now).map(|len| Some((origin, block.codec, len)))
+            }
+            (found, job) => {
+                job.into_iter().for_each(|job| self.unused(job));
+                found.map(|_| None)
+            }
+        };
+        self.assembly = assembly;
+        let Some((origin, codec, len)) = here? else { return Ok(()) };
+        self.count_expanded(codec);
+        let mut expanded = core::mem::take(&mut self.bench.expanded);
+        let result = self.packets(origin, &mut expanded, len, inlet);
+        self.bench.expanded = expanded;
+        result
+    }
+
+    /// The block that is whole with this part, if one is, and where it came from, with the worst mark of its parts.
+    fn whole_block<'a>(
+        &self,
+        origin: Origin,
+        esn: Esn,
+        payload: &'a [u8],
+        assembly: &'a mut Assembly,
+    ) -> Result<Option<(Origin, Squeezed<'a>)>, Reason> {
         let (header, part) = block::Header::parse(payload).map_err(|_| Reason::MalformedBlock)?;
         let codec = Codec::from_id(header.codec).ok_or(Reason::UnknownCodec)?;
         let cap = self.cap(origin, codec)?;
-        let (len, ecn) = if header.parts == 1 {
-            (self.bench.expand(codec, part, cap, origin.now)?, origin.tos.ecn())
-        } else {
-            let mut lost = 0;
-            let arrival = Arrival { sa: origin.sa, esn, ecn: origin.tos.ecn(), now: origin.now };
-            let added = self.assembly.add(arrival, header, part, &mut lost);
-            self.counters.drops.count(Reason::BlockIncomplete, lost);
-            let Some(Whole { bytes, ecn }) = added? else { return Ok(()) };
-            (self.bench.expand(codec, bytes, cap, origin.now)?, ecn)
-        };
-        if let Some(counters) = self.counters.codecs.get(usize::from(header.codec)) {
+        if header.parts == 1 {
+            return Ok(Some((origin, Squeezed { codec, bytes: part, cap })));
+        }
+        let mut lost = 0;
+        let arrival = Arrival { sa: origin.sa, esn, ecn: origin.tos.ecn(), now: origin.now };
+        let added = assembly.add(arrival, header, part, &mut lost);
+        self.counters.drops.count(Reason::BlockIncomplete, lost);
+        let Some(Whole { bytes, ecn }) = added? else { return Ok(None) };
+        let origin = Origin { tos: origin.tos.with_ecn(ecn), ..origin };
+        Ok(Some((origin, Squeezed { codec, bytes, cap })))
+    }
+
+    pub(super) fn count_expanded(&self, codec: Codec) {
+        if let Some(counters) = self.counters.codecs.get(usize::from(codec.id())) {
             counters.expanded.add(1);
         }
-        self.finish(bytes, inlet);
-        self.expanded_packets(origin, ecn, len, inlet)
     }
 
     /// The most that a block may expand to, if its codec was agreed.
@@ -238,16 +279,14 @@ impl Inbound {
         Ok(usize::try_from(block_cap).unwrap_or(EXPANDED_MAX).min(EXPANDED_MAX))
     }
 
-    /// The packets of the expanded block, each on its way.
-    fn expanded_packets(
+    /// The packets in the first `len` bytes of an expanded block, each on its way.
+    pub(super) fn packets(
         &mut self,
         origin: Origin,
-        ecn: Ecn,
+        expanded: &mut [u8],
         len: usize,
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
-        let origin = Origin { tos: origin.tos.with_ecn(ecn), ..origin };
-        let mut expanded = core::mem::take(&mut self.bench.expanded);
         let (mut at, mut result) = (0, Ok(()));
         while at < len {
             let rest = expanded.get(at..len).unwrap_or_default();
@@ -259,13 +298,12 @@ impl Inbound {
                 result = Err(Reason::MalformedInner);
                 break;
             }
-            if let Err(reason) = self.packet(origin, &mut expanded, at..at + packet, inlet) {
+            if let Err(reason) = self.packet(origin, expanded, at..at + packet, inlet) {
                 self.counters.refuse(reason);
             }
             at += packet;
         }
-        self.finish(&mut expanded, inlet);
-        self.bench.expanded = expanded;
+        self.finish(expanded, inlet);
         result
     }
 
@@ -309,13 +347,10 @@ impl Inbound {
         let room = cap.min(expanded.len());
         let into = expanded.get_mut(..room).ok_or(Reason::BlockTooLong)?;
         let len = self.bench.ipcomp.expand(algorithm, squeezed, into).map_err(refused)?;
-        let codec = match algorithm {
+        self.count_expanded(match algorithm {
             Algorithm::Deflate => Codec::Deflate,
             Algorithm::Lzs => Codec::Lzs,
-        };
-        if let Some(counters) = self.counters.codecs.get(usize::from(codec.id())) {
-            counters.expanded.add(1);
-        }
+        });
         Ok((header.next, len))
     }
 }
@@ -341,6 +376,15 @@ fn next_block(region: &[u8], offset: usize) -> (Kind, usize) {
     }
 }
 
+/// A block on its way in, all parts together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Squeezed<'a> {
+    pub(super) codec: Codec,
+    pub(super) bytes: &'a [u8],
+    /// Most bytes that it may expand to.
+    pub(super) cap: usize,
+}
+
 /// Where blocks are expanded, and how long that takes.
 #[derive(Debug)]
 pub(super) struct Bench {
@@ -357,14 +401,15 @@ impl Bench {
         Bench { codecs: Codecs::new(), ipcomp: Ipcomp::new(), gauge, expanded }
     }
 
-    fn expand(&mut self, codec: Codec, from: &[u8], cap: usize, now: Time) -> Result<usize, Reason> {
+    fn expand(&mut self, block: Squeezed<'_>, now: Time) -> Result<usize, Reason> {
+        let Squeezed { codec, bytes, cap } = block;
         let into = self.expanded.get_mut(..cap).ok_or(Reason::BlockTooLong)?;
         let codecs = &mut self.codecs;
-        self.gauge.time(codec, now, || codecs.expand(codec, from, into)).map_err(refused)
+        self.gauge.time(codec, now, || codecs.expand(codec, bytes, into)).map_err(refused)
     }
 }
 
-fn refused(error: ExpandError) -> Reason {
+pub(super) fn refused(error: ExpandError) -> Reason {
     match error {
         ExpandError::TooLong { .. } => Reason::BlockTooLong,
         _ => Reason::MalformedBlock,

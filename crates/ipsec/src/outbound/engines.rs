@@ -6,22 +6,14 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use strait_clock::{Stopwatch, Time};
-use strait_compress::Method;
 use strait_compress::calibrate::{CANDIDATES, Calibration, nearest};
-use strait_model::{Cost, Seconds};
-use strait_scheduler::{Algorithm, Dispatcher, Engine, Price};
+use strait_scheduler::{Algorithm, Dispatcher};
 
 use super::job::{Job, Squeezer};
 use super::link::Link;
 use super::{Lost, Outbound, Outlet, Way, Works};
 use crate::Reason;
-
-/// Jobs for each engine: one in the works, one that waits for it, and one that is being sealed.
-const JOBS_AN_ENGINE: usize = 3;
-
-/// What it takes to wake a thread with a job and to be woken with the result: measured, two futex calls and two turns of the
-/// system's scheduler on one machine, where neither core slept.
-const HANDING_OVER: Seconds = Seconds(20e-6);
+use crate::engines::{JOBS_AN_ENGINE, dispatcher};
 
 /// The engines, and jobs for them.
 #[derive(Debug)]
@@ -99,7 +91,8 @@ impl Engines {
     /// So many workers beside it, alike in speed.
     pub(super) fn add_workers(&mut self, workers: usize, calibration: &Calibration) {
         if workers > 0 {
-            self.workers = Some(Dispatcher::new(engines(workers, calibration)));
+            self.workers =
+                Some(dispatcher(workers, CANDIDATES.iter().map(|it| Some(calibration.of(*it)?.compress))));
             self.unmade = (workers + 1) * JOBS_AN_ENGINE - self.idle.len();
         }
     }
@@ -211,19 +204,6 @@ impl Works {
     pub(super) fn may_gather(&self, link: &Link, now: Time) -> bool {
         self.engines.has_idle() && self.has_room_behind(link, link.under_way.bytes, now)
     }
-}
-
-/// The calling thread and its workers: alike, but that a job and its result have to be brought to a worker and back.
-fn engines(workers: usize, calibration: &Calibration) -> Vec<Engine> {
-    let prices = |handing: Seconds| {
-        let price = |method: &Method| {
-            let cost = calibration.of(*method)?.compress;
-            Some(Price::from(Cost { set_up: cost.set_up + handing, ..cost }))
-        };
-        Engine { prices: CANDIDATES.iter().map(price).collect(), jobs: JOBS_AN_ENGINE }
-    };
-    let worker = prices(HANDING_OVER);
-    core::iter::once(prices(Seconds(0.0))).chain(core::iter::repeat_n(worker, workers)).collect()
 }
 
 #[cfg(test)]

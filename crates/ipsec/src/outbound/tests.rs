@@ -193,7 +193,7 @@ proptest! {
         let rules = if strait { rules() } else { vec![rule(1001, 1, Method::DEFLATE)] };
         let mut sender = Sender::new(payloads, mtu, rate, rules).with_workers(workers);
         let sent = send_all(&mut sender, &traffic);
-        let mut receiver = Receiver::new(payloads);
+        let mut receiver = Receiver::new(payloads).with_workers(workers);
         receiver.take_all(&sender.wire);
 
         let out = sender.peer.out_packets.get();

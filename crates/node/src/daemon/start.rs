@@ -12,7 +12,8 @@ use std::time::Duration;
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, CodecSet, Codecs, Gauge, LiveChooser};
 use strait_crypto::Ranking;
-use strait_ipsec::inbound::{Forwarding, UdpOffload};
+use strait_ipsec::inbound::{Forwarding, UdpOffload, Unsqueezer};
+use strait_ipsec::outbound::Squeezer;
 use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
 use strait_keying::{Capabilities, Control, Expansion, Format, KeyExport, PrivateKey, Settings};
 use zeroize::Zeroizing;
@@ -170,21 +171,32 @@ fn threads(
     let (control, heard) = to_control();
     let (outward, out_queue) = orders().map_err(StartError::Runtime)?;
     let (inward, in_queue) = orders().map_err(StartError::Runtime)?;
-    // The thread that calls is an engine too.
-    let workers =
-        Workers::start(engines(config) - 1, out_queue.wake(), &clock).map_err(StartError::Runtime)?;
+    // The thread that carries packets is an engine too.
+    let beside = engines(config) - 1;
+    let stopwatch = move || Stopwatch::new(move || clock.now().as_nanos());
+    let squeeze = move || {
+        let mut tools = Squeezer::new(stopwatch());
+        move |job: &mut outbound::Job| job.run(&mut tools)
+    };
+    let expand = move || {
+        let mut tools = Unsqueezer::new(stopwatch());
+        move |job: &mut inbound::Job| job.run(&mut tools)
+    };
+    let squeezing = Workers::start(("strait-squeeze", beside), squeeze, out_queue.wake());
+    let expanding = Workers::start(("strait-expand", beside), expand, || ());
     let out = Outward {
         tun: Arc::clone(tun),
         socket: Arc::clone(sockets.udp),
         direct: sockets.direct.map(Arc::clone),
-        outbound: outbound(config, measured, counters, &clock)?.with_workers(workers.count(), measured),
-        workers,
+        outbound: outbound(config, measured, counters, &clock)?.with_workers(beside, measured),
+        workers: squeezing.map_err(StartError::Runtime)?,
         orders: out_queue,
         control: control.clone(),
         clock,
     };
     let into = Inward {
-        inbound: inbound(config, tun, measured, counters, &clock),
+        inbound: inbound(config, tun, measured, counters, &clock).with_workers(beside, measured, stopwatch()),
+        workers: expanding.map_err(StartError::Runtime)?,
         socket: Arc::clone(sockets.udp),
         direct: sockets.direct.map(Arc::clone),
         tun: Arc::clone(tun),

@@ -3,6 +3,7 @@ use strait_wire::Protocol;
 use strait_wire::ip::Version;
 use strait_wire::vnet::Header;
 
+use crate::engines::JOBS_AN_ENGINE;
 use crate::outbound::Order;
 use crate::sample::{PEER, Receiver, STRAIT, Sender, Shape, rule};
 use crate::{Reason, RuleSet};
@@ -59,10 +60,7 @@ fn a_peer_that_goes_takes_no_job_along() {
     sender.drain();
     let gone = sender.peer.out_packets.get();
     assert_eq!(gone + sender.counters.drops.get(Reason::NoPeer), 8 * 31, "each left or is counted");
-    assert_eq!(
-        sender.out.works.engines.idle.len() + sender.out.works.engines.unmade,
-        3 * super::JOBS_AN_ENGINE
-    );
+    assert_eq!(sender.out.works.engines.idle.len() + sender.out.works.engines.unmade, 3 * JOBS_AN_ENGINE);
 }
 
 #[test]
