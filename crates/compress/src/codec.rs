@@ -1,8 +1,34 @@
-//! What a block says about itself on the wire.
+//! What a block says about itself on the wire, and what an end says that it expands.
 
 use core::fmt;
 
-/// How a block was compressed: the codec byte of its header.
+/// The bit that says in one byte with a codec, or with a set of them, that headers are coded.
+const HEADERS: u8 = 0x80;
+
+/// How a block was made of packets: the codec byte of its header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Coding {
+    /// Whether the packets' headers were coded first (see [`crate::headers`]).
+    pub headers: bool,
+    /// What it was compressed with then.
+    pub codec: Codec,
+}
+
+impl Coding {
+    /// The byte on the wire.
+    #[must_use]
+    pub const fn id(self) -> u8 {
+        self.codec.id() | if self.headers { HEADERS } else { 0 }
+    }
+
+    /// What a peer wrote as `id`, or `None` when that names no codec.
+    #[must_use]
+    pub fn from_id(id: u8) -> Option<Coding> {
+        Some(Coding { headers: id & HEADERS != 0, codec: Codec::from_id(id & !HEADERS)? })
+    }
+}
+
+/// How a block was compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Codec {
@@ -61,20 +87,32 @@ impl fmt::Display for Codec {
     }
 }
 
-/// A set of codecs in one byte; bit `id` stands for the codec numbered `id`.
+/// What an end expands, in one byte: bit `id` stands for the codec numbered `id`, the highest for coded headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CodecSet(u8);
 
 impl CodecSet {
-    /// No codec at all, not even [`Codec::None`].
+    /// No codec at all, not even [`Codec::None`], and no coded headers.
     pub const EMPTY: CodecSet = CodecSet(0);
-    /// Every codec this version knows.
-    pub const ALL: CodecSet = CodecSet(0b1_1111);
+    /// All that this version knows.
+    pub const ALL: CodecSet = CodecSet(0b1_1111 | HEADERS);
 
     /// This set with `codec` added.
     #[must_use]
     pub const fn with(self, codec: Codec) -> CodecSet {
         CodecSet(self.0 | 1 << codec.id())
+    }
+
+    /// This set with coded headers added.
+    #[must_use]
+    pub const fn with_headers(self) -> CodecSet {
+        CodecSet(self.0 | HEADERS)
+    }
+
+    /// Whether coded headers are in the set.
+    #[must_use]
+    pub const fn has_headers(self) -> bool {
+        self.0 & HEADERS != 0
     }
 
     /// Whether `codec` is in the set.
@@ -83,13 +121,13 @@ impl CodecSet {
         self.0 & 1 << codec.id() != 0
     }
 
-    /// The codecs in both sets.
+    /// What is in both sets.
     #[must_use]
     pub const fn intersect(self, other: CodecSet) -> CodecSet {
         CodecSet(self.0 & other.0)
     }
 
-    /// Whether no codec is in the set.
+    /// Whether nothing is in the set.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -144,8 +182,19 @@ mod tests {
         assert_eq!(CodecSet::ALL.iter().collect::<Vec<_>>(), Codec::ALL);
         for bits in 0..=u8::MAX {
             let known = CodecSet::from_bits(bits);
-            assert_eq!(known.bits(), bits & 0b1_1111);
-            assert_eq!(known.iter().collect::<CodecSet>(), known);
+            assert_eq!(known.bits(), bits & 0b1001_1111);
+            assert_eq!(known.has_headers(), bits >= 0x80);
+            let codecs = known.iter().collect::<CodecSet>();
+            assert_eq!(if known.has_headers() { codecs.with_headers() } else { codecs }, known);
+        }
+    }
+
+    #[test]
+    fn a_coding_is_a_codec_and_a_bit() {
+        for id in 0..=u8::MAX {
+            let coding = Coding::from_id(id);
+            assert_eq!(coding.map(Coding::id), (id & 0x7f < 5).then_some(id));
+            assert_eq!(coding.is_some_and(|coding| coding.headers), coding.is_some() && id >= 0x80);
         }
     }
 }

@@ -5,6 +5,8 @@
 //! worth trying at all is a [`Chooser`]'s to say; [`probe::shrinkable`] gives it a first guess, and
 //! [`calibrate()`] says what each codec costs here.
 //!
+//! Before that, [`headers`] sets the headers of the packets in a block against each other.
+//!
 //! IP payload compression, whose streams must suit other implementations, has a home of its own in
 //! [`Ipcomp`].
 //!
@@ -18,6 +20,7 @@ pub mod chooser;
 mod codec;
 mod codecs;
 mod gauge;
+pub mod headers;
 mod ipcomp;
 mod lzs;
 mod method;
@@ -28,7 +31,7 @@ pub use chooser::{
     Allowed, BadAllowed, Chooser, Class, Decision, Ends, Handling, LiveChooser, Outcome, Reason, Road,
     RuleId, RunnerUp, There, Unit, Weighed,
 };
-pub use codec::{Codec, CodecSet};
+pub use codec::{Codec, CodecSet, Coding};
 pub use codecs::{Codecs, Compressor, ExpandError, Expander};
 pub use gauge::Gauge;
 pub use ipcomp::{Algorithm, Ipcomp};

@@ -9,6 +9,7 @@ mod malloc;
 use std::net::{IpAddr, Ipv4Addr};
 
 use strait_clock::{Random, Time};
+use strait_compress::headers::Coder;
 use strait_compress::{
     Algorithm, Allowed, Calibration, Chooser, CodecSet, Codecs, Compressor, Ends, Expander, Ipcomp,
     LiveChooser, Method, Outcome, Road, RuleId, Unit,
@@ -79,6 +80,42 @@ fn methods_by_turns_allocate_nothing_once_their_contexts_exist() {
             for method in methods {
                 carry(&mut codecs, method, std::slice::from_ref(block), &mut squeezed, &mut back);
             }
+        }
+        counts.push(calls() - before);
+    }
+    assert!(counts[0] > 0);
+    assert_eq!(counts[1..], [0, 0]);
+}
+
+/// `count` datagrams one after another, of `flows` flows.
+fn datagrams(count: u16, flows: u16) -> Vec<u8> {
+    let datagram = |number: u16| {
+        let [high, low] = (number % flows).to_be_bytes();
+        let mut packet =
+            [0x45, 0, 0, 60, high, low, 0x40, 0, 64, 17, 0, 0, 10, 1, 0, 2, 10, 2, high, low].to_vec();
+        let checksum = strait_wire::ip::v4_header_checksum(&packet).to_be_bytes();
+        packet[10..12].copy_from_slice(&checksum);
+        packet.extend([0x30, 0x39, high, low, 0, 40, 0, 0]);
+        packet.resize(60, 7);
+        packet
+    };
+    (0..count).flat_map(datagram).collect()
+}
+
+#[test]
+fn bundles_allocate_nothing_once_one_as_large_was_coded() {
+    let bundles = [(1_000, 1_000), (1, 1), (30, 3), (900, 300), (1_000, 1)]
+        .map(|(count, flows)| datagrams(count, flows));
+    let (mut coded, mut back) = (vec![0; 65_536], vec![0; 65_536]);
+    let mut coder = Coder::new();
+    let mut counts = Vec::new();
+    for _ in 0..3 {
+        let before = calls();
+        for bundle in &bundles {
+            let len = coder.encode(bundle, &mut coded).unwrap();
+            assert_eq!(coder.expand(&coded[..len], &mut back), Ok(bundle.len()));
+            assert_eq!(coder.encode(bundle, &mut coded[..8]), None);
+            assert!(coder.expand(&coded[..len / 2], &mut back).is_err());
         }
         counts.push(calls() - before);
     }

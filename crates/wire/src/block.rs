@@ -14,7 +14,8 @@ pub const HEADER_LEN: usize = 6;
 /// Which part of which block follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Header {
-    /// How the block was compressed; the numbers are those of the compression crate.
+    /// How the block was made: with what it was compressed, and, by the highest bit, whether the headers of its packets
+    /// were coded first; the numbers are those of the compression crate.
     pub codec: u8,
     /// Names the block among those in flight.
     pub id: u16,
