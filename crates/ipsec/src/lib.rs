@@ -35,7 +35,7 @@ pub mod wrap;
 pub use counters::{CodecCounters, Counter, Counters, PeerCounters, RuleCounters, Tally};
 pub use dropped::{Drops, Reason};
 pub use inbound::Inbound;
-pub use notice::Notice;
+pub use notice::{Explanation, Notice};
 pub use offload::{SuperPacket, Unusable};
 pub use outbound::Outbound;
 pub use peer::{PeerId, PeerSpec};

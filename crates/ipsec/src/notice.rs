@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use strait_compress::Decision;
+use strait_scheduler::Occupation;
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
 
@@ -27,8 +28,17 @@ pub enum Notice {
     Reported(PeerId, Condition),
     /// Expanding takes so many times longer than calibrated: peers should know.
     Slower(f64),
-    /// What is compressed, how and why, was asked for: the busiest class first.
-    Decisions(Vec<Decision>),
+    /// What is compressed, how and why, was asked for.
+    Explained(Box<Explanation>),
     /// What was decided on a class changed.
     Decided(Box<Decision>),
+}
+
+/// What the sending half is about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// What is compressed and why, the busiest class first.
+    pub decisions: Vec<Decision>,
+    /// How busy those are who compress: the thread that carries packets, and its workers; nothing where it is alone.
+    pub engines: Vec<Occupation>,
 }

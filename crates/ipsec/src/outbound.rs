@@ -39,7 +39,7 @@ use strait_wire::{Ecn, Tos, icmp, vnet};
 
 use crate::offload::SuperPacket;
 use crate::reassembly::Reassembly;
-use crate::{Counters, Forwarding, Notice, Payloads, PeerId, Policies, Reason, RuleSet};
+use crate::{Counters, Explanation, Forwarding, Notice, Payloads, PeerId, Policies, Reason, RuleSet};
 
 use engines::Engines;
 pub use job::{Job, Squeezer};
@@ -285,7 +285,7 @@ impl Outbound {
             Order::Policies(policies) => self.policies = policies,
             Order::Rules(rules) => self.works.obey(rules),
             Order::Link(up, overhead) => self.works.set_link(up, overhead, now),
-            Order::Explain => outlet.notice(Notice::Decisions(self.works.chooser.decisions(now))),
+            Order::Explain => outlet.notice(Notice::Explained(Box::new(self.works.explain(now)))),
             Order::Transmit(to, bytes) => self.works.transmit_control(to, &bytes, now, outlet),
             Order::Install(sa) => self.of(sa.peer, |works, link| {
                 install(link, *sa, works.settings.link_mtu);
@@ -347,6 +347,11 @@ impl Works {
             (Some(pacer), Some(rate)) => pacer.set_rate(rate),
             (pacer, up) => *pacer = up.map(|rate| Pacer::new(rate, now)),
         }
+    }
+
+    /// What is decided, and who is at it.
+    fn explain(&self, now: Time) -> Explanation {
+        Explanation { decisions: self.chooser.decisions(now), engines: self.engines.occupations(now) }
     }
 
     /// Other rules from now on.

@@ -216,7 +216,7 @@ impl Control {
             Notice::Exhausted(peer, spi) => self.exhausted(peer, spi, now),
             Notice::Reported(peer, condition) => self.reported(peer, condition),
             Notice::Slower(times) => self.slowed(times),
-            Notice::InnerMtu(..) | Notice::Decisions(_) | Notice::Decided(_) => {}
+            Notice::InnerMtu(..) | Notice::Explained(_) | Notice::Decided(_) => {}
         }
         self.pump(now);
     }

@@ -26,9 +26,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use strait_clock::Time;
-use strait_compress::Decision;
 use strait_crypto::Ranking;
-use strait_ipsec::{Counters, Notice, PeerId, RuleSet, inbound, outbound};
+use strait_ipsec::{Counters, Explanation, Notice, PeerId, RuleSet, inbound, outbound};
 use strait_keying::Control;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
@@ -187,7 +186,7 @@ impl Daemon {
                 Some(ToControl::Datagram { from, ecn, bytes }) => {
                     self.control.datagram(from, ecn, &bytes, now)
                 }
-                Some(ToControl::Notice(Notice::Decisions(decisions))) => self.show(Some(&decisions)),
+                Some(ToControl::Notice(Notice::Explained(said))) => self.show(Some(&said)),
                 Some(ToControl::Notice(Notice::Decided(decision))) => self.log_decision(&decision),
                 Some(ToControl::Notice(notice)) => {
                     tracing::debug!(?notice, "noticed");
@@ -233,10 +232,10 @@ impl Daemon {
     }
 
     /// Answers all that asked what this node does.
-    fn show(&mut self, decisions: Option<&[Decision]>) {
+    fn show(&mut self, said: Option<&Explanation>) {
         self.shown_by = Time::MAX;
         for asker in std::mem::take(&mut self.askers) {
-            let _ = asker.send(Answer::Report { report: Box::new(self.report(decisions)) });
+            let _ = asker.send(Answer::Report { report: Box::new(self.report(said)) });
         }
     }
 

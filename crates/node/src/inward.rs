@@ -22,6 +22,8 @@ use crate::udp::{RECEIVE_BYTES, UdpSocket};
 const DRAIN: usize = 32;
 /// Most pieces of one delivery, and the header before them.
 const PIECES: usize = 65;
+/// The thread's name; its workers have a number behind it.
+pub const NAME: &str = "strait-in";
 /// No recursion and no large locals on this thread.
 const STACK: usize = 256 * 1024;
 
@@ -54,7 +56,7 @@ impl Inward {
     /// # Errors
     /// When the system has no thread left.
     pub fn spawn(self) -> io::Result<JoinHandle<()>> {
-        thread::Builder::new().name("strait-in".into()).stack_size(STACK).spawn(|| self.run())
+        thread::Builder::new().name(NAME.into()).stack_size(STACK).spawn(|| self.run())
     }
 
     fn run(mut self) {

@@ -24,6 +24,8 @@ const TUN_READ: usize = vnet::LEN + 65_535;
 const DRAIN: usize = 64;
 /// How long a full socket buffer holds the thread back; then the datagrams are lost, as in any queue.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// The thread's name; its workers have a number behind it.
+pub const NAME: &str = "strait-out";
 /// No recursion and no large locals on this thread.
 const STACK: usize = 256 * 1024;
 
@@ -54,7 +56,7 @@ impl Outward {
     /// # Errors
     /// When the system has no thread left.
     pub fn spawn(self) -> io::Result<JoinHandle<()>> {
-        thread::Builder::new().name("strait-out".into()).stack_size(STACK).spawn(|| self.run())
+        thread::Builder::new().name(NAME.into()).stack_size(STACK).spawn(|| self.run())
     }
 
     fn run(mut self) {

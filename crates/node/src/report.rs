@@ -266,6 +266,19 @@ pub struct EngineReport {
     pub name: String,
     /// CPU time it has used.
     pub cpu_seconds: f64,
+    /// How busy it is with compressing; none where it does not, or is the only one that does.
+    pub compressing: Option<CompressingReport>,
+}
+
+/// How busy a thread is with compressing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CompressingReport {
+    /// Share of its time, of which a second ago counts half.
+    pub busy: f64,
+    /// Seconds that a block would wait for it now.
+    pub waits_seconds: f64,
+    /// Blocks that it has, with the one that it is at.
+    pub jobs: usize,
 }
 
 /// One cipher suite.

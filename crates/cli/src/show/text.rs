@@ -198,9 +198,13 @@ fn drops(report: &Report) -> Table {
 }
 
 fn engines(report: &Report) -> Table {
-    let mut table = Table::new(["thread", "processor seconds"]);
+    let mut table =
+        Table::new(["thread", "processor seconds", "compresses now", "blocks in hand"]).side(2, Side::Left);
     for engine in &report.engines {
-        table.row([engine.name.clone(), format!("{:.2}", engine.cpu_seconds)]);
+        let now = engine.compressing.as_ref();
+        let busy = now.map_or(String::new(), |it| format!("{:.0} % of its time", it.busy * 100.0));
+        let jobs = now.map_or(String::new(), |it| it.jobs.to_string());
+        table.row([engine.name.clone(), format!("{:.2}", engine.cpu_seconds), busy, jobs]);
     }
     table
 }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use strait_clock::{Stopwatch, Time};
 use strait_compress::calibrate::{CANDIDATES, Calibration, nearest};
-use strait_scheduler::{Algorithm, Dispatcher};
+use strait_scheduler::{Algorithm, Dispatcher, Occupation};
 
 use super::job::{Job, Squeezer};
 use super::link::Link;
@@ -99,6 +99,12 @@ impl Engines {
 
     pub(super) const fn has_workers(&self) -> bool {
         self.workers.is_some()
+    }
+
+    /// How busy each is, this thread first; nothing where it is alone.
+    pub(super) fn occupations(&self, now: Time) -> Vec<Occupation> {
+        let Some(workers) = &self.workers else { return Vec::new() };
+        (0..workers.len()).filter_map(|engine| workers.occupation(engine, now)).collect()
     }
 
     /// Whether another unit may be gathered.

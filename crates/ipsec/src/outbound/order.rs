@@ -29,7 +29,7 @@ pub enum Order {
     Link(Option<Rate>, u16),
     /// What this end and the peer's do with every byte, and how long that takes.
     Ends(PeerId, Box<Ends>),
-    /// Say what is decided, and why: [`crate::Notice::Decisions`].
+    /// Say what is decided, and why: [`crate::Notice::Explained`].
     Explain,
     /// Send with this association from now on; the one before is forgotten and its key wiped.
     Install(Box<OutboundSa>),

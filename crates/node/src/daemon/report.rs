@@ -7,30 +7,32 @@ use std::fs;
 use std::sync::atomic::Ordering;
 
 use strait_clock::Time;
-use strait_compress::{Codec, Decision};
+use strait_compress::Codec;
 use strait_crypto::Suite;
-use strait_ipsec::{IvMode, Payloads, PeerCounters, Rule, RuleCounters};
+use strait_ipsec::{Explanation, IvMode, Payloads, PeerCounters, Rule, RuleCounters};
 use strait_keying::AssociationStatus;
-use strait_scheduler::Rate;
+use strait_scheduler::{Occupation, Rate};
 
 use super::Daemon;
 use crate::config::Peer;
+use crate::outward;
 use crate::report::{
-    AssociationReport, CodecReport, ControlReport, DropReport, EngineReport, NodeReport, PeerReport, Report,
-    RuleReport, SuiteReport, TrafficReport, ratio,
+    AssociationReport, CodecReport, CompressingReport, ControlReport, DropReport, EngineReport, NodeReport,
+    PeerReport, Report, RuleReport, SuiteReport, TrafficReport, ratio,
 };
 
 impl Daemon {
-    /// Everything that can be shown, with what the sending half has said of its decisions, if it has.
-    pub(super) fn report(&self, decisions: Option<&[Decision]>) -> Report {
+    /// Everything that can be shown, with what the sending half has said of its decisions and engines, if it has.
+    pub(super) fn report(&self, said: Option<&Explanation>) -> Report {
         let now = self.clock.now();
         let drops = self.counters.drops.iter();
         Report {
             node: self.node_report(),
             peers: self.config.peers.iter().filter_map(|peer| self.peer_report(peer)).collect(),
             rules: self.rule_reports(),
-            decisions: decisions
-                .map(|all| all.iter().map(|decision| self.decision_report(decision, now)).collect()),
+            decisions: said.map(|said| {
+                said.decisions.iter().map(|decision| self.decision_report(decision, now)).collect()
+            }),
             codecs: Codec::ALL.iter().filter_map(|codec| self.codec_report(*codec)).collect(),
             drops: drops
                 .map(|(reason, packets)| DropReport { reason: reason.name().to_owned(), packets })
@@ -39,7 +41,7 @@ impl Daemon {
                 wire_bytes: self.counters.control_wire.get(),
                 lost_messages: self.threads.control.lost(),
             },
-            engines: engines(),
+            engines: engines(said.map_or(&[], |said| &said.engines)),
             suites: Suite::ALL.iter().map(|suite| self.suite_report(*suite)).collect(),
         }
     }
@@ -206,8 +208,8 @@ fn received(counters: &PeerCounters) -> TrafficReport {
     }
 }
 
-/// What each thread has used of the processor, as far as the system says.
-fn engines() -> Vec<EngineReport> {
+/// What each thread has used of the processor, as far as the system says, and how busy it is with compressing.
+fn engines(occupations: &[Occupation]) -> Vec<EngineReport> {
     let Ok(threads) = fs::read_dir("/proc/self/task") else { return Vec::new() };
     let mut engines: Vec<EngineReport> = threads
         .flatten()
@@ -216,9 +218,23 @@ fn engines() -> Vec<EngineReport> {
             let times = fs::read_to_string(thread.path().join("schedstat")).ok()?;
             let nanos: u64 = times.split(' ').next()?.parse().ok()?;
             let cpu_seconds = std::time::Duration::from_nanos(nanos).as_secs_f64();
-            Some(EngineReport { name, cpu_seconds })
+            let compresses = compresses(&name).and_then(|engine| occupations.get(engine));
+            let compressing = compresses.map(|it| CompressingReport {
+                busy: it.busy,
+                waits_seconds: it.waits.as_secs_f64(),
+                jobs: it.jobs,
+            });
+            Some(EngineReport { name, cpu_seconds, compressing })
         })
         .collect();
     engines.sort_by(|one, other| one.name.cmp(&other.name));
     engines
+}
+
+/// Which engine of the sending half the thread of this name is.
+fn compresses(name: &str) -> Option<usize> {
+    match name.strip_prefix(outward::NAME)?.strip_prefix('-') {
+        None => Some(0),
+        Some(number) => number.parse().ok(),
+    }
 }

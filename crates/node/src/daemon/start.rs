@@ -27,11 +27,11 @@ use crate::clock::Clock;
 use crate::config::{Config, DEFAULT_MTU};
 use crate::direct::Direct;
 use crate::engines::Workers;
-use crate::inward::Inward;
+use crate::inward::{self, Inward};
 use crate::local::LocalSocket;
 use crate::metrics::Metrics;
 use crate::network::{Network, Plan};
-use crate::outward::Outward;
+use crate::outward::{self, Outward};
 use crate::tun::{Offload, Tun, TunError};
 use crate::udp::{UdpError, UdpSocket};
 
@@ -182,8 +182,8 @@ fn threads(
         let mut tools = Unsqueezer::new(stopwatch());
         move |job: &mut inbound::Job| job.run(&mut tools)
     };
-    let squeezing = Workers::start(("strait-squeeze", beside), squeeze, out_queue.wake());
-    let expanding = Workers::start(("strait-expand", beside), expand, || ());
+    let squeezing = Workers::start((outward::NAME, beside), squeeze, out_queue.wake());
+    let expanding = Workers::start((inward::NAME, beside), expand, || ());
     let out = Outward {
         tun: Arc::clone(tun),
         socket: Arc::clone(sockets.udp),

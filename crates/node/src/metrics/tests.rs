@@ -87,7 +87,7 @@ fn report() -> Report {
         }],
         drops: vec![DropReport { reason: "forged".to_owned(), packets: 9 }],
         control: ControlReport { wire_bytes: 6400, lost_messages: 0 },
-        engines: vec![EngineReport { name: "strait-in".to_owned(), cpu_seconds: 0.125 }],
+        engines: vec![EngineReport { name: "strait-in".to_owned(), cpu_seconds: 0.125, compressing: None }],
         suites: vec![SuiteReport { suite: "aes-128-gcm".to_owned(), nanoseconds_per_packet: 700 }],
     }
 }

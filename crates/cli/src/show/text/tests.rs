@@ -1,6 +1,6 @@
 use super::*;
 use strait_node::report::{
-    CodecReport, ControlReport, DropReport, EngineReport, ManualReport, ProtocolReport,
+    CodecReport, CompressingReport, ControlReport, DropReport, EngineReport, ManualReport, ProtocolReport,
 };
 
 /// A report with every part filled in.
@@ -26,7 +26,11 @@ pub(crate) fn report() -> Report {
         codecs: vec![codec("zstd-3", 340), codec("lz4", 0)],
         drops: vec![drop("replayed", 3), drop("forged", 0)],
         control: ControlReport { wire_bytes: 7_100, lost_messages: 0 },
-        engines: vec![EngineReport { name: "outward".to_owned(), cpu_seconds: 1.25 }],
+        engines: vec![EngineReport {
+            name: "outward".to_owned(),
+            cpu_seconds: 1.25,
+            compressing: Some(CompressingReport { busy: 0.12, waits_seconds: 0.0, jobs: 2 }),
+        }],
         suites: Vec::new(),
     }
 }
@@ -146,8 +150,8 @@ dropped
   replayed        3
 
 threads
-  thread   processor seconds
-  outward               1.25
+  thread   processor seconds  compresses now    blocks in hand
+  outward               1.25  12 % of its time               2
 
 control channel: 7.10 kB on the wire
 ";
