@@ -1,6 +1,7 @@
 //! AGGFRAG payloads: headers survive a round trip, data blocks lie back to back and in order.
 
 use strait_wire::aggfrag::{self, Block, CONGESTION_LEN, Header, PLAIN_LEN, Payload, Subtype};
+use strait_wire::delivery::{self, Delivery};
 use strait_wire::ip;
 
 /// One payload under next header 144.
@@ -49,6 +50,7 @@ fn check_blocks(payload: &Payload<'_>) {
             }
             Block::Pad => {
                 assert_eq!(rest[0] >> 4, 0);
+                check_delivery(rest);
                 (covered, ended) = (payload.region.len(), true);
             }
             Block::Bad(malformed) => {
@@ -58,4 +60,12 @@ fn check_blocks(payload: &Payload<'_>) {
         }
     }
     assert_eq!(covered, payload.region.len());
+}
+
+/// What a report says in its pad block.
+fn check_delivery(pad: &[u8]) {
+    let Ok(delivery) = Delivery::parse(pad) else { return };
+    let mut bytes = vec![0xff; delivery::LEN];
+    delivery.emit(&mut bytes).unwrap();
+    assert_eq!(Delivery::parse(&bytes), Ok(delivery));
 }

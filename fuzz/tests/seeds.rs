@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use strait_sim::{NodeId, Shape};
 use strait_wire::aggfrag::{self, Report};
+use strait_wire::delivery::{self, Delivery};
 use strait_wire::{Cpi, Protocol, SeqLow, Spi, ah, block, esp, ip, ipcomp, probe, tcp, udp, vnet};
 
 /// Target, name of the seed, bytes.
@@ -192,11 +193,22 @@ fn aggfrag_seeds() -> Vec<Seed> {
         Report { loss_event_rate: 100, rtt: 40_000, echo_delay: 500, tval: 1, techo: 2, ..Report::default() };
     let mut congestion = [&[0; aggfrag::CONGESTION_LEN][..], &packets].concat();
     aggfrag::emit_congestion(&mut congestion, 0, &report).unwrap();
+    let mut reported = vec![0; aggfrag::CONGESTION_LEN + delivery::LEN];
+    aggfrag::emit_congestion(&mut reported, 0, &report).unwrap();
+    let counted = Delivery {
+        spi: Spi(0x0400_0001),
+        datagrams: 90,
+        bytes: 126_000,
+        highest: 95,
+        received_at: 1_234_567,
+    };
+    counted.emit(&mut reported[aggfrag::CONGESTION_LEN..]).unwrap();
     vec![
         ("aggfrag", "plain", plain),
         ("aggfrag", "continued-and-cut", cut),
         ("aggfrag", "all-continuation", inside),
         ("aggfrag", "congestion", congestion),
+        ("aggfrag", "report", reported),
     ]
 }
 

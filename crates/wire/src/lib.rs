@@ -24,6 +24,7 @@ pub mod ah;
 pub mod block;
 pub mod checksum;
 pub mod condition;
+pub mod delivery;
 pub mod demux;
 pub mod esp;
 mod field;
