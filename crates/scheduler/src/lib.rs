@@ -1,9 +1,10 @@
-//! When a datagram may leave: rates, a pacer for the link, the fair queue that stands before it, who leaves in company, and which
+//! When a datagram may leave: rates and how they are found out, a pacer for the link, the fair queue that stands before it, who leaves in company, and which
 //! engine does what is to be done.
 //!
 //! This crate decides and never runs anything: the node and the simulator ask it at a given time.
 
 mod dispatch;
+mod estimate;
 mod pacer;
 mod queue;
 mod rate;
@@ -11,6 +12,7 @@ mod ring;
 mod window;
 
 pub use dispatch::{Algorithm, Dispatcher, Engine, Occupation, Price, Ticket};
+pub use estimate::{Delivery, Estimate, LimitedBy, Path, Refused, Sample};
 pub use pacer::Pacer;
 pub use queue::{FairQueue, Line, Loss, Owner, ParseShareError, Queued, Receipt, Share, Shares, Tin};
 pub use rate::{ParseRateError, Rate};

@@ -1,0 +1,286 @@
+//! What reports say of the path to a peer: delay, loss, and how much arrived how fast.
+
+use core::time::Duration;
+
+use strait_clock::Time;
+
+use super::least::Least;
+use super::sent::{Sent, SentLog};
+use crate::Rate;
+
+/// The weight of a new measurement in a smoothed one: of the round-trip time as in RFC 6298 section 2.
+const SMOOTH: f64 = 1.0 / 8.0;
+/// Datagrams after which a share that was lost is believed as much as all before: some hundred, or a single loss on a
+/// slow link would look like a bad link.
+const LOSS_MEMORY: f64 = 128.0;
+/// Later than any clock that began with its machine: 2^53 microseconds are 285 years.
+const CLOCK_MAX: u64 = 1 << 53;
+
+/// What the far end counted of the association in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Datagrams received.
+    pub datagrams: u64,
+    /// Bytes of their ESP packets.
+    pub bytes: u64,
+    /// The highest sequence number received.
+    pub highest: u64,
+    /// When that was, in microseconds of the far end's clock.
+    pub received_at: u64,
+    /// How long after that the report left.
+    pub held: Duration,
+}
+
+/// Why a report has no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Overtaken by a later one, or of packets sent too long ago.
+    Late,
+    /// It cannot be: more received than sent, or time running backwards.
+    Absurd,
+}
+
+/// What happened between two reports.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// Wire bytes received.
+    pub bytes: f64,
+    /// Seconds between the first and the last of them, on the far end's clock.
+    pub span: f64,
+    /// Wire bytes sent with the numbers in between.
+    pub sent: f64,
+    /// Seconds it took to send them.
+    pub sent_span: f64,
+    /// What the pacer would have let pass in that time.
+    pub allowed: f64,
+    /// When the first of them was sent.
+    pub sent_from: Time,
+    /// When the last of them was sent.
+    pub sent_at: Time,
+    /// Sequence numbers that passed.
+    pub numbers: f64,
+    /// How many of them did not arrive.
+    pub lost: f64,
+    /// Seconds that the last was on its way beyond the least.
+    pub delay: f64,
+    /// Wire bytes sent after the last, still on their way.
+    pub unreported: f64,
+    /// Seconds from sending the last until now, when nothing stands in a queue.
+    pub due: f64,
+}
+
+impl Sample {
+    /// What happened in this and then in `next`.
+    #[must_use]
+    pub(super) fn and(&self, next: &Sample) -> Sample {
+        Sample {
+            bytes: self.bytes + next.bytes,
+            span: self.span + next.span,
+            sent: self.sent + next.sent,
+            sent_span: self.sent_span + next.sent_span,
+            allowed: self.allowed + next.allowed,
+            sent_from: self.sent_from,
+            numbers: self.numbers + next.numbers,
+            lost: self.lost + next.lost,
+            ..*next
+        }
+    }
+}
+
+/// What is known of the path to a peer, from what was sent there and what was reported of it.
+#[derive(Clone, Debug)]
+pub struct Path {
+    log: SentLog,
+    bytes: u64,
+    allowed: u64,
+    allowed_until: Time,
+    /// The last report that was believed, with what had been sent by then.
+    last: Option<(Delivery, Sent)>,
+    /// Microseconds on the way, from this clock to that one.
+    one_way: Least,
+    /// Microseconds there and back.
+    round: Least,
+    round_trip: Option<f64>,
+    loss: f64,
+    refused: u64,
+}
+
+impl Path {
+    /// A path of which nothing is known.
+    #[must_use]
+    pub fn new() -> Path {
+        Path {
+            log: SentLog::new(),
+            bytes: 0,
+            allowed: 0,
+            allowed_until: Time::ZERO,
+            last: None,
+            one_way: Least::default(),
+            round: Least::default(),
+            round_trip: None,
+            loss: 0.0,
+            refused: 0,
+        }
+    }
+
+    /// Another association from now on: numbers begin anew, and so may the far end's clock.
+    pub fn renew(&mut self) {
+        self.log.clear();
+        (self.bytes, self.allowed, self.last) = (0, 0, None);
+        self.one_way = Least::default();
+    }
+
+    /// The peer is somewhere else, or this end is: another way, with another delay.
+    pub fn moved(&mut self) {
+        (self.one_way, self.round) = (Least::default(), Least::default());
+    }
+
+    /// Datagrams up to sequence number `number` were sent, with `bytes` of ESP packets, while the pacer let `limit`
+    /// pass.
+    pub fn sent(&mut self, number: u64, bytes: u64, limit: Option<Rate>, now: Time) {
+        let free = now.since(self.allowed_until);
+        let allowed = limit.map_or(0, |rate| rate.bytes_in(free));
+        self.allowed = self.allowed.saturating_add(allowed);
+        // What is less than a byte is allowed later.
+        if allowed > 0 || limit.is_none() {
+            self.allowed_until = now;
+        }
+        self.bytes = self.bytes.saturating_add(bytes);
+        // What was sealed earlier and sent later does not count backwards.
+        let number = self.log.last().map_or(number, |last| last.number.max(number));
+        self.log.note(Sent { number, at: now, bytes: self.bytes, allowed: self.allowed });
+    }
+
+    /// Takes a report; what happened since the one before, if enough did. Each datagram has `around` bytes on the wire
+    /// around its ESP packet.
+    ///
+    /// # Errors
+    /// [`Refused`] when it has no effect.
+    pub fn report(&mut self, report: &Delivery, around: usize, now: Time) -> Result<Option<Sample>, Refused> {
+        let taken = self.check(report).and_then(|()| self.take(report, around, now));
+        self.refused += u64::from(taken == Err(Refused::Absurd));
+        taken
+    }
+
+    /// Whether it can be.
+    fn check(&self, report: &Delivery) -> Result<(), Refused> {
+        let last = self.log.last().ok_or(Refused::Absurd)?;
+        let too_much = report.highest > last.number
+            || report.datagrams > report.highest
+            || report.bytes > self.bytes
+            || report.received_at > CLOCK_MAX;
+        if too_much || report.datagrams == 0 {
+            return Err(Refused::Absurd);
+        }
+        let Some((before, _)) = self.last else { return Ok(()) };
+        if report.datagrams == before.datagrams && report.bytes == before.bytes {
+            return Err(Refused::Late);
+        }
+        let later = report.datagrams > before.datagrams;
+        let agree = (report.bytes > before.bytes) == later
+            && (report.highest == before.highest || (report.highest > before.highest) == later)
+            && (report.received_at == before.received_at
+                || (report.received_at > before.received_at) == later);
+        match (agree, later) {
+            (true, true) => Ok(()),
+            (true, false) => Err(Refused::Late),
+            (false, _) => Err(Refused::Absurd),
+        }
+    }
+
+    fn take(&mut self, report: &Delivery, around: usize, now: Time) -> Result<Option<Sample>, Refused> {
+        let sent = self.log.with(report.highest).ok_or(Refused::Late)?;
+        let Some((before, sent_before)) = self.last else {
+            self.last = Some((*report, sent));
+            self.delay(report, sent, now);
+            self.round(report, sent, now);
+            return Ok(None);
+        };
+        // Nothing newer, or all in one instant: it counts with what comes next.
+        if sent.number == sent_before.number || report.received_at == before.received_at {
+            return Ok(None);
+        }
+        self.last = Some((*report, sent));
+        let delay = self.delay(report, sent, now);
+        let round = self.round(report, sent, now);
+        let numbers = (report.highest - before.highest) as f64;
+        let arrived = report.datagrams - before.datagrams;
+        // Those that come late make up for earlier ones.
+        let lost = (numbers - arrived as f64).max(0.0);
+        let wire = |bytes: u64, datagrams: u64| bytes as f64 + datagrams as f64 * around as f64;
+        let sent_last = self.log.last().unwrap_or(sent);
+        let between = |from: Sent, to: Sent| {
+            wire(to.bytes.saturating_sub(from.bytes), to.number.saturating_sub(from.number))
+        };
+        self.note_loss(numbers, lost);
+        Ok(Some(Sample {
+            bytes: wire(report.bytes - before.bytes, arrived),
+            span: (report.received_at - before.received_at) as f64 / 1e6,
+            sent: between(sent_before, sent),
+            sent_span: sent.at.since(sent_before.at).as_secs_f64(),
+            allowed: sent.allowed.saturating_sub(sent_before.allowed) as f64,
+            sent_from: sent_before.at,
+            sent_at: sent.at,
+            numbers,
+            lost,
+            delay,
+            unreported: between(sent, sent_last),
+            due: round + report.held.as_secs_f64(),
+        }))
+    }
+
+    /// Seconds on the way beyond the least.
+    fn delay(&mut self, report: &Delivery, sent: Sent, now: Time) -> f64 {
+        let one_way = micros(Duration::from_micros(report.received_at)) - micros(sent.at.since(Time::ZERO));
+        (one_way - self.one_way.note(one_way, now)) as f64 / 1e6
+    }
+
+    /// The least seconds there and back.
+    fn round(&mut self, report: &Delivery, sent: Sent, now: Time) -> f64 {
+        let round = now.since(sent.at).saturating_sub(report.held);
+        let smoothed = self
+            .round_trip
+            .map_or(round.as_secs_f64(), |before| before + (round.as_secs_f64() - before) * SMOOTH);
+        self.round_trip = Some(smoothed);
+        self.round.note(micros(round), now) as f64 / 1e6
+    }
+
+    fn note_loss(&mut self, numbers: f64, lost: f64) {
+        let weight = numbers / (numbers + LOSS_MEMORY);
+        self.loss += ((lost / numbers).min(1.0) - self.loss) * weight;
+    }
+
+    /// The share of datagrams that is lost, smoothed; 0 while nothing was reported.
+    #[must_use]
+    pub const fn loss(&self) -> f64 {
+        self.loss
+    }
+
+    /// The round-trip time, smoothed.
+    #[must_use]
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.round_trip.map(Duration::from_secs_f64)
+    }
+
+    /// The least round-trip time of the last seconds.
+    #[must_use]
+    pub fn least_round_trip(&self) -> Option<Duration> {
+        self.round.get().and_then(|micros| u64::try_from(micros).ok()).map(Duration::from_micros)
+    }
+
+    /// Reports that could not be.
+    #[must_use]
+    pub const fn refused(&self) -> u64 {
+        self.refused
+    }
+}
+
+impl Default for Path {
+    fn default() -> Path {
+        Path::new()
+    }
+}
+
+fn micros(span: Duration) -> i64 {
+    i64::try_from(span.as_micros()).unwrap_or(i64::MAX / 2)
+}

@@ -1,0 +1,140 @@
+use core::time::Duration;
+
+use proptest::prelude::*;
+use strait_clock::{Random, Time};
+
+use super::*;
+
+/// Bytes around a datagram.
+const AROUND: usize = 28;
+
+/// A path on which a datagram of 972 bytes (1,000 on the wire) was sent each millisecond, a thousand of them.
+fn path() -> (Path, Time) {
+    let mut path = Path::new();
+    let rate = Rate::from_bits(8_000_000);
+    for number in 1..=1000 {
+        path.sent(number, 972, rate, Time::from_millis(number));
+    }
+    (path, Time::from_millis(1000))
+}
+
+/// The report of `datagrams` of which none was lost, the last of them on the way for `delay` milliseconds.
+fn report(datagrams: u64, delay: u64) -> Delivery {
+    Delivery {
+        datagrams,
+        bytes: datagrams * 972,
+        highest: datagrams,
+        received_at: (datagrams + delay) * 1000,
+        held: Duration::from_millis(2),
+    }
+}
+
+#[test]
+fn what_happened_between_two_reports() {
+    let (mut path, _) = path();
+    let back = |number: u64| Time::from_millis(number + 52);
+    assert_eq!(path.report(&report(100, 10), AROUND, back(100)), Ok(None));
+    let second = Delivery { datagrams: 290, bytes: 290 * 972, ..report(300, 30) };
+    let sample = path.report(&second, AROUND, back(300) + Duration::from_millis(20)).unwrap().unwrap();
+    assert_eq!((sample.numbers, sample.lost), (200.0, 10.0));
+    assert_eq!((sample.bytes, sample.span), (190_000.0, 0.22));
+    // What is sent within two milliseconds shares an entry.
+    assert!((sample.sent - 200_000.0).abs() <= 2_000.0 && (sample.sent_span - 0.2).abs() <= 0.002);
+    assert!((sample.allowed / sample.sent - 1.0).abs() < 0.02, "{sample:?}");
+    assert!((sample.unreported - 700_000.0).abs() <= 2_000.0);
+    assert!((sample.delay - 0.02).abs() <= 0.002 && (sample.due - 0.052).abs() <= 0.002, "{sample:?}");
+    assert!((0.02..0.05).contains(&path.loss()), "{}", path.loss());
+    let round = path.least_round_trip().unwrap();
+    assert!((48..=50).contains(&round.as_millis()), "{round:?}");
+}
+
+#[test]
+fn reports_that_cannot_be_and_late_ones_have_no_effect() {
+    let (mut path, now) = path();
+    let first = report(300, 10);
+    assert_eq!(Path::new().report(&first, AROUND, now), Err(Refused::Absurd), "nothing was sent");
+    path.report(&first, AROUND, now).unwrap();
+    let next = report(400, 10);
+    let absurd = [
+        ("a number that was not sent", Delivery { highest: 1001, ..next }),
+        ("more datagrams than numbers", Delivery { datagrams: 401, ..next }),
+        ("more bytes than were sent", Delivery { bytes: 972_001, ..next }),
+        ("a clock that never was", Delivery { received_at: u64::MAX, ..next }),
+        ("nothing", Delivery { datagrams: 0, ..next }),
+        ("time running backwards", Delivery { received_at: 1, ..next }),
+        ("numbers running backwards", Delivery { datagrams: 310, highest: 299, ..next }),
+        ("bytes running backwards", Delivery { bytes: 1, ..next }),
+    ];
+    for (count, (what, report)) in (1..).zip(absurd) {
+        assert_eq!(path.report(&report, AROUND, now), Err(Refused::Absurd), "{what}");
+        assert_eq!(path.refused(), count);
+    }
+    for late in [report(200, 10), first] {
+        assert_eq!(path.report(&late, AROUND, now), Err(Refused::Late));
+    }
+    assert_eq!(path.refused(), 8, "what is late is no lie");
+    let instant = Delivery { received_at: first.received_at, ..next };
+    assert_eq!(path.report(&instant, AROUND, now), Ok(None), "in no time");
+    assert!(path.report(&next, AROUND, now).unwrap().is_some());
+    assert!(path.loss() < 0.001);
+}
+
+#[test]
+fn another_association_begins_anew() {
+    let (mut path, now) = path();
+    path.report(&report(300, 10), AROUND, now).unwrap();
+    path.renew();
+    assert_eq!(path.report(&report(400, 10), AROUND, now), Err(Refused::Absurd));
+    path.sent(1, 972, None, now);
+    let restarted = Delivery { received_at: 5, ..report(1, 0) };
+    assert_eq!(path.report(&restarted, AROUND, now), Ok(None));
+}
+
+#[test]
+fn a_given_rate_is_never_exceeded() {
+    let given = Rate::from_bits(64_000);
+    let mut estimate = Estimate::new(given, Time::ZERO);
+    assert_eq!((Some(estimate.rate()), Some(estimate.pacing())), (given, given));
+    estimate.set_ceiling(Rate::from_bits(32_000));
+    assert_eq!(estimate.pacing().bits(), 32_000);
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_reported_rates_stay_in_bounds(seed: u64, ceiling in proptest::option::of(1_000_u64..1 << 40)) {
+        let mut random = Random::new(seed);
+        let mut path = Path::new();
+        let ceiling = ceiling.and_then(Rate::from_bits);
+        let (mut now, mut number) = (Time::from_millis(1000), 0);
+        let mut estimate = Estimate::new(ceiling, now);
+        let mut truth = Delivery { datagrams: 0, bytes: 0, highest: 0, received_at: 0, held: Duration::ZERO };
+        for _ in 0..300 {
+            number += random.below(40);
+            path.sent(number, random.below(50_000), Some(estimate.pacing()), now);
+            now += Duration::from_micros(random.below(100_000));
+            truth.datagrams += random.below(30);
+            truth.bytes += random.below(40_000);
+            truth.highest += random.below(40);
+            truth.received_at += random.below(100_000);
+            truth.held = Duration::from_nanos(random.next_u64() >> random.below(64));
+            let mut said = truth;
+            match random.below(8) {
+                0 => said.bytes = random.next_u64() >> random.below(64),
+                1 => said.received_at = random.next_u64() >> random.below(64),
+                2 => said.highest = random.next_u64() >> random.below(64),
+                3 => said.datagrams = random.next_u64() >> random.below(64),
+                _ => {}
+            }
+            let before = estimate.rate();
+            match path.report(&said, AROUND, now) {
+                Ok(Some(sample)) => estimate.sample(&sample, now),
+                Ok(None) | Err(_) => prop_assert_eq!(estimate.rate(), before),
+            }
+            let most = ceiling.unwrap_or(Rate::MAX);
+            for rate in [estimate.rate(), estimate.pacing()] {
+                prop_assert!(rate <= most && rate.bits() >= most.bits().min(8_000), "{:?}", rate);
+            }
+            prop_assert!((0.0..=1.0).contains(&path.loss()));
+        }
+    }
+}

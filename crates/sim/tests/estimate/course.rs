@@ -1,0 +1,232 @@
+//! A paced sender, a bottleneck and a receiver that reports, without packets.
+
+use core::time::Duration;
+
+use strait_clock::Time;
+use strait_scheduler::{Delivery, Estimate, Pacer, Path, Rate};
+use strait_sim::{Link, LinkSettings, Loss, Queue};
+use strait_wire::Tos;
+
+/// Bytes of a datagram on the wire.
+const DATAGRAM: u64 = 1400;
+/// Bytes of it around the ESP packet.
+const AROUND: u64 = 28;
+/// Bytes of a report.
+const REPORT: u64 = 130;
+/// What the far end's clock shows when this one shows zero, in microseconds.
+const THEIR_CLOCK: u64 = 7_000_000_000;
+/// How often it is looked what the estimate is.
+const LOOK: Duration = Duration::from_millis(50);
+
+pub(crate) fn mbit(mbit: f64) -> Rate {
+    Rate::from_bits((mbit * 1e6) as u64).unwrap()
+}
+
+/// What there is to send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Traffic {
+    /// Always more.
+    Greedy,
+    /// So much.
+    Steady(Rate),
+    /// Nothing.
+    Nothing,
+}
+
+/// What an estimate was like for some time, as shares of the link's rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Figures {
+    /// On average.
+    pub(crate) mean: f64,
+    /// How far it was off at worst.
+    pub(crate) worst: f64,
+    /// How much of the link was used.
+    pub(crate) carried: f64,
+    /// How long a datagram waited before the bottleneck on average.
+    pub(crate) queued: Duration,
+}
+
+#[derive(Debug)]
+enum Event {
+    /// A number, and when it entered the bottleneck.
+    Datagram(u64, Time),
+    Report(Delivery),
+}
+
+/// What the receiver counts.
+#[derive(Debug, Default)]
+struct Received {
+    datagrams: u64,
+    highest: u64,
+    highest_at: Time,
+    reported_at: Time,
+    waited: Duration,
+}
+
+/// A sender, a receiver and the link between them.
+pub(crate) struct Course {
+    now: Time,
+    events: Queue<Event>,
+    pub(crate) forth: Link,
+    pub(crate) back: Link,
+    path: Path,
+    estimate: Estimate,
+    pacer: Pacer,
+    number: u64,
+    received: Received,
+    traffic: Traffic,
+    /// When there is something to send again.
+    next_at: Time,
+    pub(crate) report_every: Duration,
+}
+
+impl Course {
+    /// A link of `rate` each way, without an end to the queue before it.
+    pub(crate) fn new(rate: Rate, round_trip: Duration) -> Course {
+        let now = Time::from_millis(1000);
+        let settings = LinkSettings { rate: Some(rate), delay: round_trip / 2, ..LinkSettings::default() };
+        let estimate = Estimate::new(None, now);
+        Course {
+            now,
+            events: Queue::default(),
+            forth: Link::new(settings, 1),
+            back: Link::new(settings, 2),
+            path: Path::new(),
+            pacer: Pacer::new(estimate.pacing(), now),
+            estimate,
+            number: 0,
+            received: Received::default(),
+            traffic: Traffic::Greedy,
+            next_at: now,
+            report_every: LOOK,
+        }
+    }
+
+    pub(crate) const fn estimate(&self) -> &Estimate {
+        &self.estimate
+    }
+
+    pub(crate) const fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn set_rate(&mut self, rate: Rate) {
+        for link in [&mut self.forth, &mut self.back] {
+            link.settings.rate = Some(rate);
+        }
+    }
+
+    pub(crate) fn set_loss(&mut self, loss: Loss) {
+        for link in [&mut self.forth, &mut self.back] {
+            link.settings.loss = loss;
+        }
+    }
+
+    pub(crate) fn set_traffic(&mut self, traffic: Traffic) {
+        (self.traffic, self.next_at) = (traffic, self.now);
+    }
+
+    /// Runs for `span`; since when the estimate has been within `near` of the link's rate then.
+    pub(crate) fn settles(&mut self, span: Duration, near: f64) -> Option<Duration> {
+        let (begin, mut since) = (self.now, None);
+        while self.now < begin + span {
+            self.run_for(LOOK);
+            let now = self.now.since(begin);
+            since = if (self.share() - 1.0).abs() <= near { since.or(Some(now)) } else { None };
+        }
+        since
+    }
+
+    /// What the estimate is like during `span`.
+    pub(crate) fn watch(&mut self, span: Duration) -> Figures {
+        let end = self.now + span;
+        let (entered, datagrams) = (self.forth.counters(), self.received.datagrams);
+        self.received.waited = Duration::ZERO;
+        let (mut sum, mut count, mut worst) = (0.0, 0.0, 0.0_f64);
+        while self.now < end {
+            self.run_for(LOOK);
+            let share = self.share();
+            (sum, count, worst) = (sum + share, count + 1.0, worst.max((share - 1.0).abs()));
+        }
+        let bytes = self.forth.counters().bytes - entered.bytes;
+        let arrived = u32::try_from(self.received.datagrams - datagrams).unwrap().max(1);
+        Figures {
+            mean: sum / count,
+            worst,
+            carried: bytes as f64 / self.rate().bytes_in(span) as f64,
+            queued: self.received.waited / arrived,
+        }
+    }
+
+    pub(crate) fn run_for(&mut self, span: Duration) {
+        let end = self.now + span;
+        loop {
+            let send_at = match self.traffic {
+                Traffic::Nothing => Time::MAX,
+                _ => self.pacer.room_at().max(self.next_at).max(self.now),
+            };
+            let event_at = self.events.next_at().unwrap_or(Time::MAX);
+            if send_at.min(event_at) >= end {
+                self.now = end;
+                return;
+            }
+            self.now = send_at.min(event_at);
+            match self.events.pop_if(|at, _| at <= send_at) {
+                Some((_, Event::Datagram(number, entered))) => self.arrive(number, entered),
+                Some((_, Event::Report(report))) => self.reported(&report),
+                None => self.send(),
+            }
+        }
+    }
+
+    fn rate(&self) -> Rate {
+        self.forth.settings.rate.unwrap()
+    }
+
+    fn share(&self) -> f64 {
+        self.estimate.rate().bits() as f64 / self.rate().bits() as f64
+    }
+
+    fn send(&mut self) {
+        if let Traffic::Steady(rate) = self.traffic {
+            self.next_at = self.now + rate.time_for(DATAGRAM);
+        }
+        self.number += 1;
+        self.pacer.charge(DATAGRAM, self.now);
+        self.path.sent(self.number, DATAGRAM - AROUND, Some(self.pacer.rate()), self.now);
+        for (at, _) in self.forth.carry(DATAGRAM, Tos(0), self.now).into_iter().flatten() {
+            self.events.push(at, Event::Datagram(self.number, self.now));
+        }
+    }
+
+    fn arrive(&mut self, number: u64, entered: Time) {
+        let least = self.forth.settings.delay + self.rate().time_for(DATAGRAM);
+        let received = &mut self.received;
+        received.waited += self.now.since(entered).saturating_sub(least + self.forth.settings.jitter / 2);
+        received.datagrams += 1;
+        if number > received.highest {
+            (received.highest, received.highest_at) = (number, self.now);
+        }
+        if self.now.since(received.reported_at) < self.report_every {
+            return;
+        }
+        received.reported_at = self.now;
+        let report = Delivery {
+            datagrams: received.datagrams,
+            bytes: received.datagrams * (DATAGRAM - AROUND),
+            highest: received.highest,
+            received_at: THEIR_CLOCK + received.highest_at.as_nanos() / 1000,
+            held: self.now.since(received.highest_at),
+        };
+        for (at, _) in self.back.carry(REPORT, Tos(0), self.now).into_iter().flatten() {
+            self.events.push(at, Event::Report(report));
+        }
+    }
+
+    fn reported(&mut self, report: &Delivery) {
+        if let Ok(Some(sample)) = self.path.report(report, AROUND as usize, self.now) {
+            self.estimate.sample(&sample, self.now);
+            self.pacer.set_rate(self.estimate.pacing());
+        }
+    }
+}
