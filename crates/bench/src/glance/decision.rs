@@ -25,6 +25,7 @@ pub(super) fn decision() -> impl FnMut(&[u8]) -> bool {
         dst_port: 443,
     };
     let road = Road {
+        engines: core::num::NonZeroU32::MIN,
         rate: Rate::bits(LINK),
         waiting: true,
         room: 1_400,

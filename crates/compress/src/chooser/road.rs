@@ -1,5 +1,7 @@
 //! The road of a unit: what it meets beside the codec, and how long that takes.
 
+use core::num::NonZeroU32;
+
 use strait_model::{Bytes, Rate, Seconds, Stages};
 
 use crate::{Codec, CodecSet, Method};
@@ -75,6 +77,8 @@ impl Ends {
 pub struct Road {
     /// The link's rate; nothing when it was not given, so that it is taken not to limit.
     pub rate: Option<Rate>,
+    /// Engines here that compress units side by side, where several are under way.
+    pub engines: NonZeroU32,
     /// Whether more waits behind the unit, or it has waited itself.
     pub waiting: bool,
     /// Bytes of payload that a datagram takes.
@@ -122,6 +126,7 @@ mod tests {
     fn stages_by_hand() {
         let road = Road {
             rate: Rate::megabits(8.0),
+            engines: NonZeroU32::MIN,
             waiting: false,
             room: 1_000,
             around: 50,

@@ -2,6 +2,7 @@
 //!
 //! What comes back early waits for its turn: units of one peer leave in the order in which they were gathered.
 
+use core::num::NonZeroU32;
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -99,6 +100,13 @@ impl Engines {
 
     pub(super) const fn has_workers(&self) -> bool {
         self.workers.is_some()
+    }
+
+    /// How many compress side by side, as far as one may count on it: half of them, since whoever receives, carries and seals
+    /// needs the processors too.
+    pub(super) fn side_by_side(&self) -> NonZeroU32 {
+        let engines = self.workers.as_ref().map_or(1, Dispatcher::len).div_ceil(2);
+        u32::try_from(engines).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN)
     }
 
     /// How busy each is, this thread first; nothing where it is alone.

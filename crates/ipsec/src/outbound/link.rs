@@ -1,5 +1,6 @@
 //! What stands between this node and one peer on the way out.
 
+use core::num::NonZeroU32;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::Ordering;
 
@@ -211,14 +212,15 @@ impl Link {
     }
 
     /// What a unit meets on its way to the peer, where the node's own link has the rate `up` and adds `overhead` bytes to
-    /// each datagram.
-    pub(crate) fn road(&self, up: Option<Rate>, overhead: u16) -> Road {
+    /// each datagram, and `engines` compress side by side.
+    pub(crate) fn road(&self, up: Option<Rate>, overhead: u16, engines: NonZeroU32) -> Road {
         let own = self.pacer.as_ref().map(Pacer::rate);
         let rate = own.into_iter().chain(up).min().map(|rate| rate.bits() as f64);
         let room = self.payload_room();
         let whole = usize::from(self.path.outer()) + usize::from(overhead);
         Road {
             rate: rate.and_then(strait_model::Rate::bits),
+            engines,
             waiting: self.has_queued(),
             room,
             around: whole.saturating_sub(room),

@@ -45,7 +45,7 @@ impl Works {
         }
         let Lead { flow, rule, allowed, waited } = lead;
         let unit = Unit { flow, to: way.link.spec.id.0, rule: self.rule(*rule), allowed: *allowed };
-        let mut road = way.link.road(self.settings.up, self.settings.overhead);
+        let mut road = way.link.road(self.settings.up, self.settings.overhead, self.engines.side_by_side());
         road.waiting |= waited;
         let method = self.chooser.choose(&unit, len, &road, way.now);
         self.tell_changes(way.outlet);

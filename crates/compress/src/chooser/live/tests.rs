@@ -90,6 +90,7 @@ impl World {
 
 fn road(megabits: Option<f64>) -> Road {
     Road {
+        engines: core::num::NonZeroU32::MIN,
         rate: megabits.and_then(Rate::megabits),
         waiting: true,
         room: 1_400,
@@ -142,6 +143,19 @@ fn slow_links_get_the_best_ratio_and_fast_ones_the_fastest_codec_or_none() {
     let open = on(None);
     assert_eq!((open.method, open.reason), (Method::NONE, Reason::TooSlow));
     assert!(open.weighed.unwrap().pipelined < 1.0);
+}
+
+#[test]
+fn more_engines_make_a_fast_link_worth_compressing_for() {
+    let on = |engines| {
+        let mut world = World::new(Some(4_000.0));
+        world.road.engines = core::num::NonZeroU32::new(engines).unwrap();
+        world.run(Duration::from_secs(1), 65_000, TEXT);
+        world.decision()
+    };
+    let (alone, many) = (on(1), on(16));
+    assert_eq!((alone.method, alone.reason), (Method::NONE, Reason::TooSlow));
+    assert!(many.method != Method::NONE && many.weighed.unwrap().pipelined > 1.0, "{many:?}");
 }
 
 #[test]

@@ -117,7 +117,12 @@ impl<'a> Scales<'a> {
             return stages.total().0;
         }
         let work = stages.at_sender() + stages.at_receiver();
-        Pipeline::SIMPLE.slowest(stages).1.0 + work.0 * WORK
+        Pipeline::SIMPLE.slowest(&self.side_by_side(stages)).1.0 + work.0 * WORK
+    }
+
+    /// The stages of a unit among others like it, on which all engines are at work.
+    fn side_by_side(&self, stages: &Stages) -> Stages {
+        Stages { compress: stages.compress * (1.0 / f64::from(self.road.engines.get())), ..*stages }
     }
 
     /// Everything that went into a choice.
@@ -144,9 +149,9 @@ impl<'a> Scales<'a> {
             link: self.road.rate,
             without,
             with,
-            limit: Pipeline::SIMPLE.slowest(&self.stages(choice)).0,
+            limit: Pipeline::SIMPLE.slowest(&self.side_by_side(&self.stages(choice))).0,
             serial: without.total() / with.total(),
-            pipelined: Pipeline::SIMPLE.gain(&without, &with),
+            pipelined: Pipeline::SIMPLE.gain(&without, &self.side_by_side(&with)),
             runner_up: runner_up.map(|it| RunnerUp {
                 method: it.map_or(Method::NONE, |it| CANDIDATES[it]),
                 longer: prices.of(it) / prices.of(choice) - 1.0,
