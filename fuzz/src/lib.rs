@@ -14,6 +14,8 @@ pub mod direct;
 pub mod esp;
 pub mod expand;
 pub mod fragment;
+pub mod headers_expand;
+pub mod headers_round_trip;
 pub mod icmp;
 pub mod ip;
 pub mod ipcomp;
@@ -41,6 +43,8 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("esp", esp::check),
     ("expand", expand::check),
     ("fragment", fragment::check),
+    ("headers_expand", headers_expand::check),
+    ("headers_round_trip", headers_round_trip::check),
     ("icmp", icmp::check),
     ("ip", ip::check),
     ("ipcomp", ipcomp::check),

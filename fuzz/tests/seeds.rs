@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use strait_compress::headers::Coder;
 use strait_sim::{NodeId, Shape};
 use strait_wire::aggfrag::{self, Report};
 use strait_wire::delivery::{self, Delivery};
@@ -297,6 +298,44 @@ fn squeeze_round_trip_seeds() -> Vec<Seed> {
     ]
 }
 
+/// Packets in company, of one flow and of several.
+fn bundles() -> [(&'static str, Vec<u8>); 5] {
+    let [a, b] = shapes();
+    let stream = |shape: &Shape| -> Vec<u8> {
+        (0..4).flat_map(|at| shape.tcp(1 + at * 4, tcp::Flags::PSH, b"data")).collect()
+    };
+    let stamps = |at: u8| [1, 1, 8, 10, 0, 0, 0, at, 0, 0, 0, 7];
+    let stamped = (0..4).flat_map(|at| v4(Protocol::TCP, 0x4000, &tcp(0x10, &stamps(at), &[]))).collect();
+    let sack = [1, 1, 5, 10, 0, 0, 0, 9, 0, 0, 0, 12];
+    let options = (0..3).flat_map(|_| v6(Protocol::TCP, &tcp(0x12, &sack, b"ok"))).collect();
+    let others = [
+        v4(Protocol::ICMP, 0, &[8, 0, 0xf7, 0xfd, 0, 1, 0, 1]),
+        v4(Protocol::UDP, 0x2000, &datagram(b"first piece")),
+        v6(Protocol::HOP_BY_HOP, &[17, 0, 0, 0, 0, 0, 0, 0]),
+    ];
+    let mixed = [stream(&a), stream(&b), a.udp(b"query"), b.udp(b"query"), b"no packet".to_vec()];
+    [
+        ("stream", stream(&a)),
+        ("timestamps", stamped),
+        ("selective", options),
+        ("others", others.concat()),
+        ("mixed", mixed.concat()),
+    ]
+}
+
+fn headers_round_trip_seeds() -> Vec<Seed> {
+    bundles().map(|(name, packets)| ("headers_round_trip", name, packets)).to_vec()
+}
+
+fn headers_expand_seeds() -> Vec<Seed> {
+    let seed = |(name, packets): (&'static str, Vec<u8>)| {
+        let mut coded = vec![0; packets.len()];
+        let len = Coder::new().encode(&packets, &mut coded).unwrap_or(0);
+        ("headers_expand", name, [&1_000_u16.to_be_bytes()[..], &coded[..len]].concat())
+    };
+    bundles().map(seed).to_vec()
+}
+
 fn ipcomp_payload_seeds() -> Vec<Seed> {
     let log = b"GET /index.html 200\nGET /style.css 200\nGET /icon.png 404\n".repeat(3);
     let seed = |choice: u8, payload: &[u8]| [&[choice, 1, 0][..], payload].concat();
@@ -514,6 +553,8 @@ fn committed_seeds_are_what_the_emitters_write() {
         icmp_seeds(),
         expand_seeds(),
         squeeze_round_trip_seeds(),
+        headers_round_trip_seeds(),
+        headers_expand_seeds(),
         ipcomp_payload_seeds(),
         link_layer_seeds(),
         datagram_seeds(),
