@@ -14,7 +14,9 @@ mod window;
 pub use dispatch::{Algorithm, Dispatcher, Engine, Occupation, Price, Ticket};
 pub use estimate::{Delivery, Estimate, LimitedBy, Path, Refused, Sample};
 pub use pacer::Pacer;
-pub use queue::{FairQueue, Line, Loss, Owner, ParseShareError, Queued, Receipt, Share, Shares, Tin};
+pub use queue::{
+    FairQueue, Line, Loss, Newcomer, Owner, ParseShareError, Queued, Receipt, Share, Shares, Tin,
+};
 pub use rate::{ParseRateError, Rate};
 pub use ring::Ring;
 pub use window::{Limits, Tuned, Window};

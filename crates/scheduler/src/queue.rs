@@ -21,7 +21,7 @@ use strait_clock::Time;
 use crate::Rate;
 use codel::{Source, Terms};
 use flows::{BUCKETS, FlowId, Flows, NONE, Turns};
-pub use packet::{Loss, Owner, Queued, Receipt};
+pub use packet::{Loss, Newcomer, Owner, Queued, Receipt};
 use places::Places;
 use store::Store;
 use tins::Balance;
@@ -44,6 +44,8 @@ pub struct Line {
     pub datagram: usize,
     /// What each class of service gets of it.
     pub shares: Shares,
+    /// Whether packets may wait as long as it takes: none is dropped or marked before the queue is full.
+    pub lossless: bool,
 }
 
 /// A bounded queue of packets, each with a small note of its owner's. Nothing is allocated per packet once as many of their sizes were
@@ -75,7 +77,7 @@ impl<N> FairQueue<N> {
             turns: core::array::from_fn(|_| Turns::default()),
             waiting: [0; 3],
             balance: Balance::new(line.shares, memory(&line)),
-            terms: Terms::new(line.rate, line.datagram),
+            terms: terms(&line),
             quantum: quantum(line.rate),
             queued: 0,
             seed,
@@ -87,7 +89,7 @@ impl<N> FairQueue<N> {
         self.max_packets = max_packets;
         self.store.set_capacity(capacity);
         self.balance.set(line.shares, memory(&line));
-        self.terms = Terms::new(line.rate, line.datagram);
+        self.terms = terms(&line);
         self.quantum = quantum(line.rate);
     }
 
@@ -120,21 +122,21 @@ impl<N> FairQueue<N> {
         self.places.packets().map(|packet| &packet.note)
     }
 
-    /// A packet of `flow` comes at `now`. If there is no room, the fattest flow loses what came first in it; the packet itself is lost
-    /// only if it has no bytes, or more than the whole queue holds.
-    pub fn push(
+    /// A packet comes, whose bytes `write` puts in their place. If there is no room, the fattest flow loses what came first in it; the
+    /// packet itself is lost only if it has no bytes, or more than the whole queue holds.
+    pub fn push<F: Hash>(
         &mut self,
-        flow: &impl Hash,
-        tin: Tin,
-        bytes: &[u8],
+        newcomer: &Newcomer<'_, F>,
         note: N,
-        now: Time,
         owner: &mut impl Owner<N>,
+        write: impl FnOnce(&mut [u8]),
     ) {
-        if bytes.is_empty() || self.max_packets == 0 || !self.store.could_hold(bytes.len()) {
+        let Newcomer { flow, tin, len, at: entered } = *newcomer;
+        if len == 0 || self.max_packets == 0 || !self.store.could_hold(len) {
             return owner.lost(note, Loss::Overflow);
         }
-        let Some(buffer) = self.room_for(bytes, owner) else { return owner.lost(note, Loss::Overflow) };
+        let Some(mut buffer) = self.room_for(len, owner) else { return owner.lost(note, Loss::Overflow) };
+        write(buffer.get_mut(..len).unwrap_or_default());
         let (bucket, quantum) = (self.bucket(flow), self.quantum);
         let turns = self.turns.get_mut(tin.index());
         let Some(at) = turns.and_then(|turns| turns.flow(bucket, quantum, &mut self.flows)) else {
@@ -143,7 +145,7 @@ impl<N> FairQueue<N> {
         };
         let born = self.flows.get(at).map_or(0, |flow| flow.born);
         let receipt = Receipt { flow: FlowId { at, born }, tin, by_share: false, predicted: 0 };
-        self.append(at, Queued { buffer, len: bytes.len(), note, entered: now, receipt });
+        self.append(at, Queued { buffer, len, note, entered, receipt });
     }
 
     /// The packet to send next, charged with the wire bytes that its owner predicts.
@@ -201,11 +203,11 @@ impl<N> FairQueue<N> {
         (hasher.finish() % BUCKETS as u64) as usize
     }
 
-    /// A copy of `bytes`, for which others may have to go.
-    fn room_for(&mut self, bytes: &[u8], owner: &mut impl Owner<N>) -> Option<Box<[u8]>> {
+    /// A buffer for `len` bytes, for which others may have to go.
+    fn room_for(&mut self, len: usize, owner: &mut impl Owner<N>) -> Option<Box<[u8]>> {
         loop {
             if self.len() < self.max_packets
-                && let Some(buffer) = self.store.keep(bytes)
+                && let Some(buffer) = self.store.lend(len)
             {
                 return Some(buffer);
             }
@@ -269,6 +271,10 @@ impl<N, O: Owner<N>> Source for Head<'_, N, O> {
         self.owner.lost(packet.note, Loss::Delay);
         None
     }
+}
+
+fn terms(line: &Line) -> Terms {
+    if line.lossless { Terms::NONE } else { Terms::new(line.rate, line.datagram) }
 }
 
 fn quantum(rate: Option<Rate>) -> i64 {

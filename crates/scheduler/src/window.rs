@@ -103,6 +103,11 @@ impl<K: Copy + Eq, T> Window<K, T> {
         self.entries.front().map(|entry| (&entry.key, &entry.item))
     }
 
+    /// All packets with their kinds and bytes, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &T, usize)> {
+        self.entries.iter().map(|entry| (&entry.key, &entry.item, entry.bytes))
+    }
+
     /// The multi-packet as it stands: the first packet and all of its kind, with their bytes, in order.
     pub fn company(&self) -> impl Iterator<Item = (&T, usize)> {
         let reference = self.entries.front().map(|first| first.key);

@@ -28,6 +28,10 @@ pub(super) struct Terms {
 }
 
 impl Terms {
+    /// However long packets wait, that is not too long.
+    pub(super) const NONE: Terms =
+        Terms { target: Duration::MAX, interval: Duration::MAX, least: usize::MAX };
+
     /// For a link of `rate` with `datagram` wire bytes in its largest datagram. The interval is never less than two targets, as
     /// `cake_set_rate` has it. Without a rate nothing waits for the link.
     pub(super) fn new(rate: Option<Rate>, datagram: usize) -> Terms {

@@ -26,6 +26,19 @@ pub trait Owner<N> {
     fn lost(&mut self, note: N, loss: Loss);
 }
 
+/// A packet that comes.
+#[derive(Clone, Copy, Debug)]
+pub struct Newcomer<'a, F> {
+    /// Packets of one flow leave in the order in which they came, and share one fate.
+    pub flow: &'a F,
+    /// Its class of service.
+    pub tin: Tin,
+    /// Its bytes.
+    pub len: usize,
+    /// When it comes.
+    pub at: Time,
+}
+
 /// A packet that waits or waited.
 #[derive(Debug)]
 pub struct Queued<N> {
@@ -76,5 +89,13 @@ impl Receipt {
     #[must_use]
     pub const fn predicted(&self) -> usize {
         self.predicted
+    }
+
+    /// Adds what another packet of the same flow was charged; false when it was of another, or charged otherwise.
+    #[must_use]
+    pub fn join(&mut self, other: &Receipt) -> bool {
+        let same = (self.flow, self.tin, self.by_share) == (other.flow, other.tin, other.by_share);
+        self.predicted += if same { other.predicted } else { 0 };
+        same
     }
 }

@@ -39,15 +39,15 @@ impl Store {
         class(len).is_some_and(|class| size(class) <= self.capacity)
     }
 
-    /// A copy of `bytes`, at the front of a buffer; nothing when there is no room.
-    pub(super) fn keep(&mut self, bytes: &[u8]) -> Option<Box<[u8]>> {
-        let class = class(bytes.len())?;
+    /// A buffer that holds `len` bytes; nothing when there is no room.
+    pub(super) fn lend(&mut self, len: usize) -> Option<Box<[u8]>> {
+        let class = class(len)?;
         let size = size(class);
         if self.used + size > self.capacity {
             return None;
         }
         let spare = self.spare.get_mut(class)?;
-        let mut buffer = if let Some(buffer) = spare.pop() {
+        let buffer = if let Some(buffer) = spare.pop() {
             self.unused -= size;
             buffer
         } else {
@@ -55,11 +55,10 @@ impl Store {
             vec![0; size].into_boxed_slice()
         };
         self.used += size;
-        buffer.get_mut(..bytes.len())?.copy_from_slice(bytes);
         Some(buffer)
     }
 
-    /// Takes back a buffer that [`Store::keep`] gave out.
+    /// Takes back a buffer that [`Store::lend`] gave out.
     pub(super) fn give_back(&mut self, buffer: Box<[u8]>) {
         let size = buffer.len();
         self.used = self.used.saturating_sub(size);
@@ -125,7 +124,7 @@ mod tests {
             let most = 1 << random.below(17);
             let len = usize::try_from(random.below(most)).expect("small");
             if random.below(2) == 0 {
-                match store.keep(&vec![7; len]) {
+                match store.lend(len) {
                     Some(buffer) => held.push(buffer),
                     None => {
                         assert!(store.used + len + len / 4 + LEAST > 100_000, "refused with room to spare")

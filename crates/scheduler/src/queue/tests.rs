@@ -38,7 +38,24 @@ fn rate(bits: u64) -> Option<Rate> {
 }
 
 fn queue(capacity: usize, rate: Option<Rate>) -> FairQueue<u32> {
-    FairQueue::new(capacity, capacity / 64, Line { rate, datagram: DATAGRAM, shares: Shares::CAKE }, 1)
+    FairQueue::new(
+        capacity,
+        capacity / 64,
+        Line { rate, datagram: DATAGRAM, shares: Shares::CAKE, lossless: false },
+        1,
+    )
+}
+
+fn push<F: Hash>(
+    queue: &mut FairQueue<u32>,
+    (flow, tin): (&F, Tin),
+    bytes: &[u8],
+    note: u32,
+    at: Time,
+    host: &mut Host,
+) {
+    let newcomer = Newcomer { flow, tin, len: bytes.len(), at };
+    queue.push(&newcomer, note, host, |room| room.copy_from_slice(bytes));
 }
 
 #[test]
@@ -50,7 +67,7 @@ fn greedy_flows_share_the_wire_whatever_the_sizes_of_their_packets() {
             for (flow, len) in [(0_u32, large), (1, small)] {
                 // Never empty, never so long that it is dropped for it.
                 while queue.notes().filter(|note| **note == flow).count() < 3 {
-                    queue.push(&flow, Tin::Normal, &vec![1; len], flow, Time::ZERO, &mut host);
+                    push(&mut queue, (&flow, Tin::Normal), &vec![1; len], flow, Time::ZERO, &mut host);
                 }
             }
             let packet = queue.pop(Time::ZERO, &mut host).expect("never empty");
@@ -70,7 +87,7 @@ fn what_the_wire_bytes_were_is_what_counts_in_the_end() {
     for _ in 0..20_000 {
         for flow in [0_u32, 1] {
             while queue.notes().filter(|note| **note == flow).count() < 3 {
-                queue.push(&flow, Tin::Normal, &[1; 1_000], flow, Time::ZERO, &mut host);
+                push(&mut queue, (&flow, Tin::Normal), &[1; 1_000], flow, Time::ZERO, &mut host);
             }
         }
         let packet = queue.pop(Time::ZERO, &mut host).expect("never empty");
@@ -88,13 +105,13 @@ fn a_lone_packet_passes_a_standing_queue_at_once() {
     let (mut queue, mut host) = (queue(1 << 20, rate(1_500_000)), Host::default());
     for flow in 0..20 {
         for _ in 0..20 {
-            queue.push(&flow, Tin::Normal, &[1; 1_000], flow, Time::ZERO, &mut host);
+            push(&mut queue, (&flow, Tin::Normal), &[1; 1_000], flow, Time::ZERO, &mut host);
         }
     }
     for _ in 0..50 {
         queue.pop(Time::ZERO, &mut host).expect("there are many");
     }
-    queue.push(&77, Tin::Normal, &[1; 64], 77, Time::ZERO, &mut host);
+    push(&mut queue, (&77, Tin::Normal), &[1; 64], 77, Time::ZERO, &mut host);
     assert_eq!(queue.pop(Time::ZERO, &mut host).map(|packet| packet.note), Some(77));
 }
 
@@ -105,7 +122,7 @@ fn interactive_goes_first_and_bulk_still_gets_something() {
     for round in 0..10_000 {
         for (note, tin) in [(0_u32, Tin::Bulk), (1, Tin::Normal), (2, Tin::Interactive)] {
             while queue.notes().filter(|other| **other == note).count() < 2 {
-                queue.push(&note, tin, &[1; 1_000], note, Time::ZERO, &mut host);
+                push(&mut queue, (&note, tin), &[1; 1_000], note, Time::ZERO, &mut host);
             }
         }
         let packet = queue.pop(Time::ZERO, &mut host).expect("never empty");
@@ -121,12 +138,12 @@ fn interactive_goes_first_and_bulk_still_gets_something() {
 fn the_fattest_flow_loses_from_its_head_and_thin_ones_nothing() {
     let (mut queue, mut host) = (queue(100_000, rate(1_500_000)), Host::default());
     for number in 0..1_000 {
-        queue.push(&"fat", Tin::Interactive, &[1; 1_000], number, Time::ZERO, &mut host);
+        push(&mut queue, (&"fat", Tin::Interactive), &[1; 1_000], number, Time::ZERO, &mut host);
     }
     let before = host.lost.len();
     assert_eq!(host.lost, (0..before as u32).map(|number| (number, Loss::Overflow)).collect::<Vec<_>>());
     for number in 1_000..1_040 {
-        queue.push(&number, Tin::Bulk, &[1; 1_000], number, Time::ZERO, &mut host);
+        push(&mut queue, (&number, Tin::Bulk), &[1; 1_000], number, Time::ZERO, &mut host);
     }
     assert!(host.lost.len() >= before + 30 && host.lost.iter().all(|(number, _)| *number < 1_000));
 }
@@ -134,21 +151,21 @@ fn the_fattest_flow_loses_from_its_head_and_thin_ones_nothing() {
 #[test]
 fn a_packet_without_bytes_or_larger_than_the_queue_is_counted() {
     let (mut queue, mut host) = (queue(10_000, None), Host::default());
-    queue.push(&1, Tin::Normal, &[], 1, Time::ZERO, &mut host);
-    queue.push(&1, Tin::Normal, &[1; 10_001], 2, Time::ZERO, &mut host);
-    queue.push(&1, Tin::Normal, &[1; 8_000], 3, Time::ZERO, &mut host);
+    push(&mut queue, (&1, Tin::Normal), &[], 1, Time::ZERO, &mut host);
+    push(&mut queue, (&1, Tin::Normal), &[1; 10_001], 2, Time::ZERO, &mut host);
+    push(&mut queue, (&1, Tin::Normal), &[1; 8_000], 3, Time::ZERO, &mut host);
     assert_eq!(host.lost, [(1, Loss::Overflow), (2, Loss::Overflow)]);
-    queue.set(5_000, 10, Line { rate: None, datagram: DATAGRAM, shares: Shares::CAKE });
-    queue.push(&1, Tin::Normal, &[1; 100], 4, Time::ZERO, &mut host);
+    queue.set(5_000, 10, Line { rate: None, datagram: DATAGRAM, shares: Shares::CAKE, lossless: false });
+    push(&mut queue, (&1, Tin::Normal), &[1; 100], 4, Time::ZERO, &mut host);
     assert_eq!((host.lost.last(), queue.len()), (Some(&(3, Loss::Overflow)), 1));
 }
 
 #[test]
 fn a_flood_of_distinct_flows_is_bounded() {
     let (mut queue, mut host) = (queue(1 << 20, rate(1_500_000)), Host::default());
-    queue.push(&"thin", Tin::Normal, &[1; 64], u32::MAX, Time::ZERO, &mut host);
+    push(&mut queue, (&"thin", Tin::Normal), &[1; 64], u32::MAX, Time::ZERO, &mut host);
     for flow in 0..200_000 {
-        queue.push(&flow, Tin::Normal, &[1; 64], flow, Time::ZERO, &mut host);
+        push(&mut queue, (&flow, Tin::Normal), &[1; 64], flow, Time::ZERO, &mut host);
     }
     assert!(queue.len() <= (1 << 20) / 64 && queue.flows.get(BUCKETS as u32).is_none());
     assert_eq!(queue.len() + host.lost.len(), 200_001);
@@ -166,18 +183,36 @@ fn a_standing_queue_is_marked_or_dropped_until_it_is_gone() {
         let (mut queue, mut host) = (queue(4 << 20, rate(10_000_000)), Host { marks, ..Host::default() });
         let mut now = Time::ZERO;
         for number in 0..2_000 {
-            queue.push(&1, Tin::Normal, &[1; 1_250], number, now, &mut host);
+            push(&mut queue, (&1, Tin::Normal), &[1; 1_250], number, now, &mut host);
         }
         // One packet a millisecond comes, and one leaves.
         for number in 2_000..6_000 {
             now += Duration::from_millis(1);
-            queue.push(&1, Tin::Normal, &[1; 1_250], number, now, &mut host);
+            push(&mut queue, (&1, Tin::Normal), &[1; 1_250], number, now, &mut host);
             let packet = queue.pop(now, &mut host).expect("more than that wait");
             queue.recycle(packet);
         }
         let dropped = host.lost.iter().filter(|(_, loss)| *loss == Loss::Delay).count();
         assert_eq!((host.marked > 100, dropped > 100, host.lost.len()), (marks, !marks, dropped));
     }
+}
+
+#[test]
+fn where_packets_may_wait_none_is_struck_for_it() {
+    let (mut queue, mut host) = (queue(4 << 20, rate(1_500_000)), Host::default());
+    queue.set(
+        4 << 20,
+        4_000,
+        Line { rate: rate(1_500_000), datagram: DATAGRAM, shares: Shares::CAKE, lossless: true },
+    );
+    for number in 0..2_000 {
+        push(&mut queue, (&1, Tin::Normal), &[1; 1_000], number, Time::ZERO, &mut host);
+    }
+    for number in 0..2_000 {
+        let now = Time::from_millis(1_000_000_u64 * u64::from(number));
+        assert_eq!(queue.pop(now, &mut host).map(|packet| packet.note), Some(number));
+    }
+    assert!(host.lost.is_empty());
 }
 
 #[derive(Clone, Debug)]
@@ -221,7 +256,7 @@ proptest! {
                 Step::Push { flow, tin, len } => {
                     number += 1;
                     model.entry((tin, flow)).or_default().push_back((number, len));
-                    queue.push(&flow, Tin::ALL[tin], &vec![flow; len], number, now, &mut host);
+                    push(&mut queue, (&flow, Tin::ALL[tin]), &vec![flow; len], number, now, &mut host);
                 }
                 Step::Pop => {
                     popped = queue.pop(now, &mut host);
@@ -235,7 +270,7 @@ proptest! {
                     }
                 }
                 Step::Resize(capacity) => {
-                    queue.set(capacity, capacity / 64, Line { rate, datagram: DATAGRAM, shares: Shares::CAKE });
+                    queue.set(capacity, capacity / 64, Line { rate, datagram: DATAGRAM, shares: Shares::CAKE, lossless: false });
                 }
             }
             for (note, _) in host.lost.drain(..) {
