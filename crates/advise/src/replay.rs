@@ -50,13 +50,12 @@ pub struct Replay {
 struct Lane {
     tunnels: [Tunnel<Places>; Way::ALL.len()],
     samples: Samples,
-    packets: Vec<(Places, usize)>,
 }
 
 impl Lane {
     fn new(link: &Link, machine: &Machine) -> Lane {
         let tunnel = |way| Tunnel::new(Spec { way, rate: link.rate, mtu: link.mtu }, machine);
-        Lane { tunnels: Way::ALL.map(tunnel), samples: Samples::new(link.mtu), packets: Vec::new() }
+        Lane { tunnels: Way::ALL.map(tunnel), samples: Samples::new(link.mtu) }
     }
 
     /// A packet enters every tunnel.
@@ -65,16 +64,15 @@ impl Lane {
             figures.packets += 1;
             figures.bytes += packet.len() as u64;
         });
-        self.samples.push(packet);
         self.drive(classes, |tunnel, books| tunnel.offer(packet, places, at, books));
     }
 
     /// Whatever `drive` makes leave is written into the books.
     fn drive(&mut self, classes: &mut Classes, mut drive: impl FnMut(&mut Tunnel<Places>, &mut Books<'_>)) {
-        let Lane { tunnels, samples, packets } = self;
+        let Lane { tunnels, samples } = self;
         for (way, tunnel) in Way::ALL.into_iter().zip(tunnels) {
             let samples = (way == Way::Both).then_some(&mut *samples);
-            drive(tunnel, &mut Books { classes: &mut *classes, way, packets: &mut *packets, samples });
+            drive(tunnel, &mut Books { classes: &mut *classes, way, samples });
         }
     }
 }

@@ -11,14 +11,14 @@ use ipnet::IpNet;
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{Allowed, CodecSet};
 use strait_crypto::{KeyMaterial, Suite};
-use strait_ipsec::outbound::{Order, Outbound, Settings};
+use strait_ipsec::outbound::{Order, Outbound, Queueing, Settings};
 use strait_ipsec::{
     Counters, Domain, Forwarding, IvMode, OutboundSa, Payloads, PeerCounters, PeerId, PeerSpec, Policies,
     Rule, RuleSet, SaSpec,
 };
 use strait_scheduler::Rate;
-use strait_wire::ip::V4_HEADER_LEN;
-use strait_wire::{Spi, esp, udp, vnet};
+use strait_wire::ip::{Packet, V4_HEADER_LEN};
+use strait_wire::{Flow, Spi, block, esp, udp, vnet};
 
 use crate::chooser::Overheard;
 use crate::{Machine, Way};
@@ -50,8 +50,8 @@ pub(crate) const BLOCK_MAX: u32 = 65_536;
 
 /// Takes what was sent, unit by unit.
 pub(crate) trait Ledger<N> {
-    /// Packets left together; `packets` are their notes and lengths, in order.
-    fn sent(&mut self, unit: &Unit, packets: &mut dyn Iterator<Item = (N, usize)>);
+    /// Packets left together: `bytes` are theirs, one after another, and `notes` say of each what it is and its length.
+    fn sent(&mut self, unit: &Unit, bytes: &[u8], notes: &[(N, usize)]);
 }
 
 /// A tunnel's sending half.
@@ -60,10 +60,20 @@ pub(crate) struct Tunnel<N> {
     outbound: Outbound,
     meter: Meter,
     bundles: bool,
-    /// What waits in the queue: note and length of each packet.
-    waiting: VecDeque<(N, usize)>,
+    /// What waits in the queue, in the order in which it came; each flow leaves in that order.
+    waiting: VecDeque<Waiting<N>>,
     bytes: usize,
+    /// Room for the notes of a unit.
+    notes: Vec<(N, usize)>,
     now: Time,
+}
+
+/// A packet that waits.
+#[derive(Debug)]
+struct Waiting<N> {
+    flow: (Flow, u8),
+    note: N,
+    len: usize,
 }
 
 /// What a tunnel is made for.
@@ -90,6 +100,7 @@ impl<N: Copy> Tunnel<N> {
             bundles: spec.way.bundles(),
             waiting: VecDeque::with_capacity(WAITING_PACKETS),
             bytes: 0,
+            notes: Vec::new(),
             now: Time::ZERO,
         };
         let rules = if spec.way.compresses() { everything() } else { RuleSet::default() };
@@ -100,6 +111,7 @@ impl<N: Copy> Tunnel<N> {
             Order::Rules(Arc::new(rules)),
             Order::AddPeer(Box::new(peer)),
             Order::Rate(PEER, settings.up),
+            Order::Queueing(Queueing { lossless: true, ..Queueing::default() }),
             Order::Ends(PEER, Box::new(machine.ends)),
         ];
         for order in orders.into_iter().chain(sa.map(|sa| Order::Install(Box::new(sa)))) {
@@ -114,7 +126,8 @@ impl<N: Copy> Tunnel<N> {
             self.run_until(at, ledger);
         }
         while self.is_full(packet.len()) && self.step(ledger) {}
-        self.waiting.push_back((note, packet.len()));
+        let Some(flow) = flow_of(packet) else { return };
+        self.waiting.push_back(Waiting { flow, note, len: packet.len() });
         self.bytes += packet.len();
         self.outbound.packet(packet, &vnet::Header::PLAIN, self.now, &mut self.meter);
     }
@@ -152,14 +165,36 @@ impl<N: Copy> Tunnel<N> {
         self.now = self.now.max(deadline.at);
         self.outbound.release(self.now, &mut self.meter);
         self.meter.settle();
-        for unit in self.meter.units.drain(..) {
-            let count = usize::try_from(unit.packets).unwrap_or(usize::MAX).min(self.waiting.len());
-            let bytes = &mut self.bytes;
-            let mut packets = self.waiting.drain(..count).inspect(|(_, len)| *bytes -= len);
-            ledger.sent(&unit, &mut packets);
-        }
+        self.enter(ledger);
         true
     }
+
+    /// Writes down what left.
+    fn enter(&mut self, ledger: &mut impl Ledger<N>) {
+        let mut rest = self.meter.bytes.as_slice();
+        for unit in self.meter.units.drain(..) {
+            self.notes.clear();
+            let mut len = 0;
+            for packet in block::packets(rest).map_while(Result::ok).take(unit.packets as usize) {
+                len += packet.len();
+                let flow = flow_of(packet);
+                let at = self.waiting.iter().position(|waiting| Some(waiting.flow) == flow);
+                let left = at.and_then(|at| self.waiting.remove(at));
+                self.notes.extend(left.map(|left| (left.note, left.len)));
+            }
+            let (bytes, behind) = rest.split_at_checked(len).unwrap_or((rest, &[]));
+            self.bytes -= bytes.len();
+            ledger.sent(&unit, bytes, &self.notes);
+            rest = behind;
+        }
+        self.meter.bytes.clear();
+    }
+}
+
+/// What the queue keeps in order: a flow, within its class of service.
+fn flow_of(packet: &[u8]) -> Option<(Flow, u8)> {
+    let packet = Packet::parse(packet).ok()?;
+    Some((packet.flow(), packet.tos().dscp()))
 }
 
 /// An association with the key that everybody knows.

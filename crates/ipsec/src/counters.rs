@@ -2,11 +2,14 @@
 //!
 //! All are relaxed atomics: written by the packet threads, read by whoever shows them.
 
+mod queue;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use strait_compress::Codec;
 
 use crate::{Drops, Reason};
+pub use queue::{QueueCounters, QueueDelay};
 
 /// A number that only grows.
 #[derive(Debug, Default)]
@@ -99,6 +102,8 @@ pub struct PeerCounters {
     pub in_wire: Tally,
     /// Bytes waiting in the queue before the link.
     pub queued: AtomicU64,
+    /// What else is to be said of that queue.
+    pub queue: QueueCounters,
     /// Largest inner packet to it.
     pub inner_mtu: AtomicU64,
 }

@@ -33,6 +33,8 @@ reasons! {
     NoEndpoint = "no-endpoint",
     /// From the host: the queue before the link is full.
     QueueFull = "queue-full",
+    /// From the host: its flow waited too long before the link (RFC 8289).
+    QueueDelay = "queue-delay",
     /// From the host: larger than the path takes; the sender was told by ICMP.
     TooBig = "too-big",
     /// The sequence numbers of the association are used up.

@@ -32,7 +32,9 @@ mod sample;
 mod sequence;
 pub mod wrap;
 
-pub use counters::{CodecCounters, Counter, Counters, PeerCounters, RuleCounters, Tally};
+pub use counters::{
+    CodecCounters, Counter, Counters, PeerCounters, QueueCounters, QueueDelay, RuleCounters, Tally,
+};
 pub use dropped::{Drops, Reason};
 pub use inbound::Inbound;
 pub use notice::{Explanation, Notice};

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! 1. select     whose address is it, and what do the rules say of it     policy.rs rules.rs classify.rs
-//! 2. queue      while the link has no room, or there is no key yet       link.rs
-//! 3. bundle     packets of one group that wait, as whole packets         plain.rs bundle.rs
+//! 2. queue      while the link has no room, or there is no key yet       queue.rs
+//! 3. bundle     packets of one group that wait, as whole packets         gather.rs fill.rs plain.rs bundle.rs
 //! 4. squeeze    compress them as one block, if that makes them smaller   squeeze.rs engines.rs job.rs
 //! 5. number, seal   the next sequence number, ESP                        emit.rs, esp.rs
 //! 6. pace       as many datagrams as the link takes, the rest waits      depart.rs
@@ -17,11 +17,14 @@ mod cut;
 mod depart;
 mod emit;
 mod engines;
+mod fill;
+mod gather;
 mod job;
 mod link;
 mod order;
 mod path_mtu;
 mod plain;
+mod queue;
 mod raw;
 mod squeeze;
 mod standard;
@@ -43,10 +46,11 @@ use crate::{Counters, Explanation, Forwarding, Notice, Payloads, PeerId, Policie
 
 use engines::Engines;
 pub use job::{Job, Squeezer};
-use link::{Link, Waiting};
+use link::Link;
 pub use order::Order;
 use path_mtu::PathMtu;
 use plain::Plain;
+pub use queue::Queueing;
 use raw::Straight;
 use train::TrainBuffer;
 pub use train::{Train, Via};
@@ -90,6 +94,8 @@ pub trait Outlet {
     fn hand_over(&mut self, _worker: usize, job: Job) -> Option<Job> {
         Some(job)
     }
+    /// These packets, whole ones one after another or a super-packet as it came, are sealed.
+    fn sealed(&mut self, _packets: &[u8]) {}
     /// An IP packet for the host itself, as ICMP errors are.
     fn to_host(&mut self, packet: &[u8]);
     /// Something for the keeper of keys.
@@ -129,6 +135,7 @@ impl Lost {
 /// What all links share: buffers, codecs, rules and counters.
 struct Works {
     settings: Settings,
+    queueing: Queueing,
     /// Links with something to send, in turn.
     round: VecDeque<PeerId>,
     rules: Arc<RuleSet>,
@@ -160,6 +167,7 @@ impl Outbound {
     ) -> Outbound {
         let works = Works {
             settings,
+            queueing: Queueing::default(),
             round: VecDeque::new(),
             rules: Arc::default(),
             edition: 0,
@@ -205,11 +213,15 @@ impl Outbound {
         let waiting = self.works.classify(link, &packet, offload, now);
         self.works.tell_changes(outlet);
         if !link.must_wait()
+            && self.works.queueing.wait.is_zero()
             && self.works.straight(&mut Way { link, now, outlet }, &packet, &waiting)? == Straight::Gone
         {
             return Ok(());
         }
-        enqueue(link, packet.ip().bytes(), waiting, now, outlet).map_err(lost)?;
+        if link.sa.is_none() {
+            ask(link, now, outlet);
+        }
+        self.works.enqueue(&mut Way { link, now, outlet }, &packet, waiting);
         self.works.list(link);
         if link.pacer.is_none() {
             self.share_out(now, outlet);
@@ -285,6 +297,7 @@ impl Outbound {
             Order::Policies(policies) => self.policies = policies,
             Order::Rules(rules) => self.works.obey(rules),
             Order::Link(up, overhead) => self.works.set_link(up, overhead, now),
+            Order::Queueing(queueing) => self.works.queueing = queueing,
             Order::Explain => outlet.notice(Notice::Explained(Box::new(self.works.explain(now)))),
             Order::Transmit(to, bytes) => self.works.transmit_control(to, &bytes, now, outlet),
             Order::Install(sa) => self.of(sa.peer, |works, link| {
@@ -407,19 +420,12 @@ fn too_big(link: &Link, packet: &SuperPacket<'_>, outlet: &mut impl Outlet) -> R
     Err(Reason::TooBig)
 }
 
-fn enqueue(
-    link: &mut Link,
-    bytes: &[u8],
-    waiting: Waiting,
-    now: Time,
-    outlet: &mut impl Outlet,
-) -> Result<(), Reason> {
-    if link.sa.is_none() && link.asked_at.is_none_or(|asked| asked + ASK_EVERY <= now) {
+/// Asks the keeper of keys for an association, now and again.
+fn ask(link: &mut Link, now: Time, outlet: &mut impl Outlet) {
+    if link.asked_at.is_none_or(|asked| asked + ASK_EVERY <= now) {
         link.asked_at = Some(now);
         outlet.notice(Notice::NeedsSa(link.spec.id));
     }
-    let full = if link.sa.is_none() { Reason::NoSa } else { Reason::QueueFull };
-    link.queue().push(bytes, waiting).map_err(|_| full)
 }
 
 /// Control datagrams and probes are nobody's inner traffic: no marks.

@@ -14,7 +14,7 @@ use strait_wire::{Protocol, Spi, Tos, vnet};
 
 use crate::inbound::{self, Batch, Forwarding, Inlet, UdpOffload, Unsqueezer};
 use crate::offload::SuperPacket;
-use crate::outbound::{self, Job, Outlet, Refused, Squeezer, Train};
+use crate::outbound::{self, Job, Outlet, Queueing, Refused, Squeezer, Train};
 use crate::{
     Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
     PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
@@ -345,7 +345,14 @@ impl Sender {
         sender.order(outbound::Order::Policies(Arc::new(policies("10.1.0.0/16", "fd01::/16"))));
         sender.order(outbound::Order::Rules(Arc::new(RuleSet::new(rules))));
         sender.order(outbound::Order::Rate(PEER, rate));
-        sender
+        // Most tests send at once what hosts would not.
+        sender.waiting(Queueing { lossless: true, ..Queueing::default() })
+    }
+
+    /// The same where packets wait so.
+    pub(crate) fn waiting(mut self, queueing: Queueing) -> Sender {
+        self.order(outbound::Order::Queueing(queueing));
+        self
     }
 
     pub(crate) fn order(&mut self, order: outbound::Order) {

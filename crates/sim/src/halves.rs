@@ -9,7 +9,7 @@ use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, CodecSet, Gauge, LiveChooser};
 use strait_crypto::{Aead, ICV_LEN, Key, KeyMaterial, NonceCounter, Suite};
 use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
-use strait_ipsec::outbound::{self, Outlet, Refused, Train};
+use strait_ipsec::outbound::{self, Outlet, Queueing, Refused, Train};
 use strait_ipsec::{
     Counters, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters, PeerSpec,
     Policies, Reason, Rule, RuleSet, SaSpec,
@@ -36,6 +36,8 @@ pub struct HalvesSettings {
     pub payloads: Payloads,
     /// The sender's rate.
     pub up: Option<Rate>,
+    /// How packets wait at the sender.
+    pub queueing: Queueing,
     /// The sender's compression rules.
     pub rules: Vec<Rule>,
     /// Largest outer IP packet.
@@ -51,6 +53,7 @@ impl Default for HalvesSettings {
             iv: IvMode::Implicit,
             payloads: Payloads::Strait { codecs: CodecSet::ALL, block_cap: 65_536 },
             up: None,
+            queueing: Queueing::default(),
             rules: Vec::new(),
             mtu: 1500,
             udp_offload: UdpOffload::Unsupported,
@@ -101,6 +104,7 @@ impl Halves {
             outbound::Order::Rules(Arc::clone(&rules)),
             outbound::Order::AddPeer(Box::new(spec)),
             outbound::Order::Rate(there.peer(), settings.up),
+            outbound::Order::Queueing(settings.queueing),
         ] {
             outbound.handle(order, now, nowhere);
         }

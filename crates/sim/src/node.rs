@@ -89,6 +89,7 @@ impl Node {
         let mut world = World::new(&settings, now);
         let rules = Arc::new(RuleSet::new(settings.rules.clone()));
         outbound.handle(outbound::Order::Rules(Arc::clone(&rules)), now, &mut world);
+        outbound.handle(outbound::Order::Queueing(settings.queueing), now, &mut world);
         Ok(Node {
             address: settings.address,
             settings,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use strait_compress::CodecSet;
 use strait_crypto::{Ranking, SuiteSet};
 use strait_ipsec::inbound::{Forwarding, UdpOffload};
+use strait_ipsec::outbound::Queueing;
 use strait_ipsec::{IvMode, PeerCounters, PeerId, PeerSpec, Rule};
 use strait_keying::{Capabilities, Format, Lifetime, PeerConfig, PrivateKey, PublicKey, Start, Where};
 use strait_scheduler::Rate;
@@ -80,6 +81,8 @@ pub struct NodeSettings {
     pub capabilities: Capabilities,
     /// The rate of its own link out.
     pub up: Option<Rate>,
+    /// How packets wait for it.
+    pub queueing: Queueing,
     /// Bytes of the link layer that its pacer counts.
     pub overhead: u16,
     /// Largest outer IP packet, as it was told.
@@ -115,6 +118,7 @@ impl NodeSettings {
                 expansion: strait_keying::Expansion::default(),
             },
             up: None,
+            queueing: Queueing::default(),
             overhead: 0,
             link_mtu: 1500,
             interface_mtu: 1500,

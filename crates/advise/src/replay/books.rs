@@ -1,7 +1,5 @@
 //! Whose the bytes on the wire are: those of a unit are shared among its packets by their lengths.
 
-use std::collections::VecDeque;
-
 use crate::Way;
 use crate::classes::{Classes, Figures, Places, place_of};
 use crate::sample::{Sampler, is_wanted};
@@ -11,18 +9,14 @@ use crate::tunnel::{BLOCK_MAX, Ledger, Unit};
 pub(super) struct Books<'a> {
     pub(super) classes: &'a mut Classes,
     pub(super) way: Way,
-    /// Room for the packets of a unit.
-    pub(super) packets: &'a mut Vec<(Places, usize)>,
     /// For the way whose units are tried with all codecs.
     pub(super) samples: Option<&'a mut Samples>,
 }
 
 impl Ledger<Places> for Books<'_> {
-    fn sent(&mut self, unit: &Unit, packets: &mut dyn Iterator<Item = (Places, usize)>) {
-        self.packets.clear();
-        self.packets.extend(packets);
+    fn sent(&mut self, unit: &Unit, bytes: &[u8], packets: &[(Places, usize)]) {
         let (way, method) = (self.way.index(), place_of(unit.method));
-        for ((places, len), wire) in shares(unit.wire, self.packets) {
+        for ((places, len), wire) in shares(unit.wire, packets) {
             self.classes.add(*places, |figures| {
                 if let Some(sum) = figures.wire.get_mut(way) {
                     *sum += wire;
@@ -33,7 +27,7 @@ impl Ledger<Places> for Books<'_> {
             });
         }
         if let Some(samples) = &mut self.samples {
-            samples.consider(self.classes, self.packets, unit);
+            samples.consider(self.classes, bytes, packets, unit.method.is_some());
         }
     }
 }
@@ -53,52 +47,40 @@ fn shares(wire: u64, packets: &[(Places, usize)]) -> impl Iterator<Item = (&(Pla
     })
 }
 
-/// The bytes of packets in waiting, so that what leaves together can be tried together.
+/// Units that are tried with every candidate.
 #[derive(Debug)]
-pub(super) struct Samples {
-    sampler: Sampler,
-    waiting: VecDeque<u8>,
-    /// The unit that leaves.
-    block: Vec<u8>,
-}
+pub(super) struct Samples(Sampler);
 
 impl Samples {
-    /// Nothing waits; datagrams take packets of `mtu` bytes.
+    /// Nothing was tried; datagrams take packets of `mtu` bytes.
     pub(super) fn new(mtu: usize) -> Samples {
-        let longest = BLOCK_MAX as usize;
-        let (sampler, block) = (Sampler::new(longest, mtu), Vec::with_capacity(longest));
-        Samples { sampler, waiting: VecDeque::new(), block }
+        Samples(Sampler::new(BLOCK_MAX as usize, mtu))
     }
 
-    /// A packet begins to wait.
-    pub(super) fn push(&mut self, packet: &[u8]) {
-        self.waiting.extend(packet);
-    }
-
-    /// Tries the unit that leaves with every candidate, if there is not enough yet of what its first packet is.
-    fn consider(&mut self, classes: &mut Classes, packets: &[(Places, usize)], unit: &Unit) {
-        let len: usize = packets.iter().map(|(_, len)| len).sum();
-        let compressed = unit.method.is_some();
+    /// Tries the unit that leaves, if there is not enough yet of what its first packet is.
+    fn consider(
+        &mut self,
+        classes: &mut Classes,
+        bytes: &[u8],
+        packets: &[(Places, usize)],
+        compressed: bool,
+    ) {
         let wanted = |figures: &Figures| is_wanted(figures.bytes, figures.together.before, compressed);
         if packets.first().is_some_and(|(first, _)| {
             wanted(classes.services.at(first.service)) || wanted(classes.pairs.at(first.pair))
         }) {
-            self.block.clear();
-            let (first, second) = self.waiting.as_slices();
-            self.block.extend(first.iter().chain(second).take(len));
-            self.compare(classes, packets);
+            self.compare(classes, bytes, packets);
         }
-        self.waiting.drain(..len.min(self.waiting.len()));
     }
 
     /// Tries the block, and each of its packets alone.
-    fn compare(&mut self, classes: &mut Classes, packets: &[(Places, usize)]) {
-        let together = self.sampler.one(&self.block);
-        let mut rest = self.block.as_slice();
+    fn compare(&mut self, classes: &mut Classes, block: &[u8], packets: &[(Places, usize)]) {
+        let together = self.0.one(block);
+        let mut rest = block;
         for (places, len) in packets {
             let (packet, behind) = rest.split_at_checked(*len).unwrap_or((rest, &[]));
             rest = behind;
-            let alone = if packets.len() > 1 { self.sampler.one(packet) } else { together };
+            let alone = if packets.len() > 1 { self.0.one(packet) } else { together };
             let share = together.share(*len as u64);
             classes.add(*places, |figures| {
                 figures.alone.merge(&alone);

@@ -37,7 +37,7 @@ impl Squeezed {
     }
 }
 
-/// Where datagrams end. Which packets are in them it learns from counters: the sending half counts the packets of a unit
+/// Where datagrams end. How many packets are in them it learns from counters: the sending half counts the packets of a unit
 /// when all of it is sealed, and sends what it has made of one before it begins another.
 #[derive(Debug)]
 pub(crate) struct Meter {
@@ -48,13 +48,23 @@ pub(crate) struct Meter {
     packets: u64,
     datagrams: u64,
     sealed: u64,
-    /// Complete, and not accounted for yet.
+    /// Complete, and not accounted for yet; and their packets, one after another.
     pub(super) units: Vec<Unit>,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Meter {
     pub(super) fn new(peer: Arc<PeerCounters>, usage: Option<Arc<Usage>>, squeezed: Squeezed) -> Meter {
-        Meter { peer, usage, squeezed, packets: 0, datagrams: 0, sealed: 0, units: Vec::new() }
+        Meter {
+            peer,
+            usage,
+            squeezed,
+            packets: 0,
+            datagrams: 0,
+            sealed: 0,
+            units: Vec::new(),
+            bytes: Vec::new(),
+        }
     }
 
     /// Notes the unit that is complete, if one is.
@@ -80,6 +90,10 @@ impl Outlet for Meter {
     fn transmit(&mut self, _: Train<'_>) -> Result<(), Refused> {
         self.settle();
         Ok(())
+    }
+
+    fn sealed(&mut self, packets: &[u8]) {
+        self.bytes.extend_from_slice(packets);
     }
 
     /// ICMP for hosts: every packet fits, so there is none.

@@ -12,10 +12,10 @@ struct Sent {
 }
 
 impl Ledger<u32> for Sent {
-    fn sent(&mut self, unit: &Unit, packets: &mut dyn Iterator<Item = (u32, usize)>) {
-        let before = self.packets.len();
-        self.packets.extend(packets);
-        assert_eq!(self.packets.len() - before, unit.packets as usize);
+    fn sent(&mut self, unit: &Unit, bytes: &[u8], notes: &[(u32, usize)]) {
+        assert_eq!(notes.len(), unit.packets as usize);
+        assert_eq!(notes.iter().map(|(_, len)| len).sum::<usize>(), bytes.len());
+        self.packets.extend(notes);
         self.units.push(*unit);
     }
 }

@@ -28,6 +28,7 @@ impl Works {
                 break;
             }
             way.link.note_sent(load.packets, these.len());
+            way.outlet.sealed(these);
             gone += load.packets;
             rest = later;
         }

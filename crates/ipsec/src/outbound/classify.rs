@@ -5,7 +5,8 @@ use strait_compress::{Allowed, Unit};
 use strait_wire::vnet;
 
 use super::Works;
-use super::link::{Group, Link, Waiting};
+use super::link::{Group, Link};
+use super::queue::Waiting;
 use crate::offload::SuperPacket;
 
 impl Works {
@@ -22,7 +23,16 @@ impl Works {
         let found = if rules.is_empty() { None } else { self.rules.find(&flow) };
         let dscp = packet.ip().tos().dscp();
         let plain = Group { domain: None, allowed: Allowed::Nothing, dscp, edition: self.edition };
-        let mut waiting = Waiting { offload: *offload, flow, rule: None, group: plain, next_segment: 0 };
+        let mut waiting = Waiting {
+            offload: *offload,
+            flow,
+            rule: None,
+            group: plain,
+            segments: packet.count(),
+            next_segment: 0,
+            first: packet.len(0),
+            left: packet.total_len(),
+        };
         let Some((index, rule)) = found else { return waiting };
         let number = u16::try_from(index).unwrap_or(u16::MAX);
         if let Some(counters) = self.rules.counters(index) {

@@ -7,6 +7,7 @@ use strait_clock::Time;
 use strait_scheduler::Pacer;
 
 use super::link::Link;
+use super::queue::Queue;
 use super::train::{Train, Via};
 use super::{CONTROL_TOS, Outlet, Refused, Way, Works, announce_mtu};
 use crate::outer::outer_len;
@@ -79,7 +80,8 @@ impl Works {
     pub(super) fn step_at(&self, link: &Link) -> Option<Time> {
         let waits_for_an_engine =
             !link.has_ready() && !link.under_way.is_empty() && !link.under_way.is_done();
-        (!waits_for_an_engine).then(|| self.room_at(link))
+        let due = if link.has_ready() || link.under_way.is_done() { None } else { link.queue.as_ref() };
+        (!waits_for_an_engine).then(|| self.room_at(link).max(due.map_or(Time::ZERO, Queue::due_at)))
     }
 
     /// Sends sealed datagrams that waited, several in one call where they are of one size.

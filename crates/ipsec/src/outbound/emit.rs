@@ -56,6 +56,8 @@ impl Works {
             return Err(unsealed(way, why));
         }
         sa.usage.note(1, whole as u64, way.now);
+        way.link.sealed.payload += len;
+        way.link.sealed.wire += whole + way.link.outer_len() + usize::from(self.settings.overhead);
         if way.link.must_cut(whole) {
             return self.cut_sealed(way, whole, tos);
         }

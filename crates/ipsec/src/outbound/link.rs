@@ -7,28 +7,18 @@ use std::sync::atomic::Ordering;
 use strait_clock::Time;
 use strait_compress::{Allowed, CodecSet, Ends, Method, Road};
 use strait_scheduler::{Pacer, Rate, Ring};
-use strait_wire::flow::Flow;
 use strait_wire::ip::{Packet, Version};
-use strait_wire::{Tos, ip, vnet};
+use strait_wire::{Tos, ip};
 
 use super::engines::UnderWay;
+use super::fill::Fill;
 use super::path_mtu::PathMtu;
+use super::queue::Queue;
 use super::train::{TRAIN_MAX, Via};
-use crate::offload::SuperPacket;
 use crate::outer::outer_len;
 use crate::wrap::Head;
 use crate::{Carrier, Domain, Fragments, Mode, OutboundSa, Payloads, PeerSpec};
 
-/// Queue before an unpaced link, which holds packets only while keys are being agreed.
-const QUEUE_MIN: usize = 192 * 1024;
-/// Queue at most, so that memory is bounded whatever the rate.
-const QUEUE_MAX: usize = 4 * 1024 * 1024;
-/// How much link time the queue holds: some round trips of a satellite hop, for bytes that shrink
-/// fourfold (the usual ratio of text in large blocks).
-const QUEUE_MILLIS: u64 = 250;
-const QUEUE_RATIO: u64 = 4;
-/// An entry a packet of 64 bytes.
-const BYTES_AN_ENTRY: usize = 64;
 /// Sealed datagrams waiting for room: what one unit of the queue makes at most, twice.
 const READY_BYTES: usize = 160 * 1024;
 const READY_ENTRIES: usize = 512;
@@ -53,15 +43,13 @@ impl Group {
     }
 }
 
-/// What is known of a packet that waits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Waiting {
-    pub(crate) offload: vnet::Header,
-    pub(crate) flow: Flow,
-    pub(crate) rule: Option<u16>,
-    pub(crate) group: Group,
-    /// Segments of a super-packet that already left.
-    pub(crate) next_segment: usize,
+/// What was sealed so far, to be compared with what it was before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sealed {
+    /// Bytes of payloads.
+    pub(crate) payload: usize,
+    /// Bytes on the wire.
+    pub(crate) wire: usize,
 }
 
 /// A peer as the sending half sees it.
@@ -71,7 +59,12 @@ pub(crate) struct Link {
     pub(crate) endpoint: Option<SocketAddr>,
     pub(crate) sa: Option<OutboundSa>,
     pub(crate) pacer: Option<Pacer>,
-    pub(crate) queue: Option<Ring<Waiting>>,
+    pub(super) queue: Option<Queue>,
+    /// What units become.
+    pub(super) fill: Fill,
+    pub(crate) sealed: Sealed,
+    /// The share of datagrams that is lost on the way.
+    pub(crate) loss: f64,
     pub(super) under_way: UnderWay,
     pub(crate) ready: Option<Ring<Tos>>,
     pub(crate) path: PathMtu,
@@ -93,6 +86,9 @@ impl Link {
             sa: None,
             pacer: None,
             queue: None,
+            fill: Fill::default(),
+            sealed: Sealed::default(),
+            loss: 0.0,
             under_way: UnderWay::default(),
             ready: None,
             path,
@@ -118,13 +114,7 @@ impl Link {
 
     /// Packets that wait, each segment of a super-packet counted.
     pub(crate) fn waiting_packets(&self) -> u64 {
-        let Some(queue) = &self.queue else { return self.under_way.packets() };
-        let segments = |at: usize| {
-            let (bytes, waiting) = queue.get(at)?;
-            let packet = SuperPacket::new(bytes, &waiting.offload).ok()?;
-            Some((packet.count() - waiting.next_segment) as u64)
-        };
-        (0..queue.len()).filter_map(segments).sum::<u64>() + self.under_way.packets()
+        self.queue.as_ref().map_or(0, Queue::packets) + self.under_way.packets()
     }
 
     pub(crate) fn has_ready(&self) -> bool {
@@ -133,12 +123,6 @@ impl Link {
 
     pub(crate) const fn can_send(&self) -> bool {
         self.sa.is_some() && self.endpoint.is_some()
-    }
-
-    /// The queue, made at its first use: most links never need one.
-    pub(crate) fn queue(&mut self) -> &mut Ring<Waiting> {
-        let capacity = queue_bytes(self.pacer.as_ref().map(Pacer::rate));
-        self.queue.get_or_insert_with(|| Ring::new(capacity, capacity / BYTES_AN_ENTRY))
     }
 
     /// Datagrams that are sealed and wait for room.
@@ -151,11 +135,11 @@ impl Link {
             (Some(pacer), Some(rate)) => pacer.set_rate(rate),
             (_, rate) => self.pacer = rate.map(|rate| Pacer::new(rate, now)),
         }
-        // A queue of another size replaces this one as soon as it is empty.
-        if self.queue.as_ref().is_some_and(|queue| queue.capacity() != queue_bytes(rate) && queue.is_empty())
-        {
-            self.queue = None;
-        }
+    }
+
+    /// The rate of the way to the peer, where the node's own link has the rate `up`.
+    pub(crate) fn rate(&self, up: Option<Rate>) -> Option<Rate> {
+        self.pacer.as_ref().map(Pacer::rate).into_iter().chain(up).min()
     }
 
     /// What the peer's datagrams are.
@@ -214,8 +198,7 @@ impl Link {
     /// What a unit meets on its way to the peer, where the node's own link has the rate `up` and adds `overhead` bytes to
     /// each datagram, and `engines` compress side by side.
     pub(crate) fn road(&self, up: Option<Rate>, overhead: u16, engines: NonZeroU32) -> Road {
-        let own = self.pacer.as_ref().map(Pacer::rate);
-        let rate = own.into_iter().chain(up).min().map(|rate| rate.bits() as f64);
+        let rate = self.rate(up).map(|rate| rate.bits() as f64);
         let room = self.payload_room();
         let whole = usize::from(self.path.outer()) + usize::from(overhead);
         Road {
@@ -266,27 +249,14 @@ impl Link {
         self.spec.counters.out_bytes.add(bytes as u64);
     }
 
-    pub(crate) fn note_queued(&self) {
-        let queued = self.queue.as_ref().map_or(0, Ring::queued);
-        self.spec.counters.queued.store(queued as u64, Ordering::Relaxed);
+    /// Counts packets that were gathered together.
+    pub(crate) fn note_unit(&self, packets: u64) {
+        self.spec.counters.queue.units.add(1);
+        self.spec.counters.queue.in_units.add(packets);
     }
-}
 
-fn queue_bytes(rate: Option<Rate>) -> usize {
-    let wanted = rate.map_or(0, |rate| rate.bits() / 8 * QUEUE_MILLIS / 1000 * QUEUE_RATIO);
-    usize::try_from(wanted).unwrap_or(QUEUE_MAX).clamp(QUEUE_MIN, QUEUE_MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_queue_is_bounded_at_both_ends() {
-        let rate = |bits| Rate::from_bits(bits);
-        assert_eq!(queue_bytes(None), QUEUE_MIN);
-        assert_eq!(queue_bytes(rate(1_500_000)), QUEUE_MIN);
-        assert_eq!(queue_bytes(rate(10_000_000)), 1_250_000);
-        assert_eq!(queue_bytes(Some(Rate::MAX)), QUEUE_MAX);
+    pub(crate) fn note_queued(&self) {
+        let queued = self.queue.as_ref().map_or(0, Queue::bytes);
+        self.spec.counters.queued.store(queued as u64, Ordering::Relaxed);
     }
 }

@@ -8,6 +8,7 @@ use strait_scheduler::Rate;
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
 
+use super::queue::Queueing;
 use crate::{OutboundSa, PeerId, PeerSpec, Policies, RuleSet};
 
 /// A change to the sending half, made between two packets.
@@ -27,6 +28,8 @@ pub enum Order {
     Rate(PeerId, Option<Rate>),
     /// The node's own link has this rate from now on, and adds so many bytes to each datagram.
     Link(Option<Rate>, u16),
+    /// How packets are to wait.
+    Queueing(Queueing),
     /// What this end and the peer's do with every byte, and how long that takes.
     Ends(PeerId, Box<Ends>),
     /// Say what is decided, and why: [`crate::Notice::Explained`].

@@ -1,8 +1,10 @@
 //! Whole IP packets one after another: what a block or a bundle is made of.
 
+use strait_scheduler::Receipt;
 use strait_wire::flow::Flow;
 use strait_wire::{Ecn, Tos};
 
+use super::link::Group;
 use crate::offload::SuperPacket;
 
 /// Most bytes of a block before compression; the largest that a block may expand to.
@@ -18,6 +20,10 @@ pub(crate) struct Plain {
     packets: u64,
     tos: Option<Tos>,
     flows: Flows,
+    /// Of which group they are, if they waited for each other.
+    group: Option<Group>,
+    /// Who was charged for them.
+    receipts: Vec<Receipt>,
 }
 
 /// A flow in a block.
@@ -36,7 +42,15 @@ pub(crate) type Flows = [Option<Part>; FLOWS_MAX];
 impl Plain {
     pub(crate) fn new() -> Plain {
         let bytes = vec![0; BLOCK_MAX].into_boxed_slice();
-        Plain { bytes, len: 0, packets: 0, tos: None, flows: [None; FLOWS_MAX] }
+        Plain {
+            bytes,
+            len: 0,
+            packets: 0,
+            tos: None,
+            flows: [None; FLOWS_MAX],
+            group: None,
+            receipts: Vec::new(),
+        }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -44,6 +58,28 @@ impl Plain {
         self.packets = 0;
         self.tos = None;
         self.flows = [None; FLOWS_MAX];
+        self.group = None;
+        self.receipts.clear();
+    }
+
+    /// Begins a unit of this group, for which flows were charged.
+    pub(super) fn begin(&mut self, group: Group) {
+        self.clear();
+        self.group = Some(group);
+    }
+
+    /// The list of who was charged, to write on; to be returned.
+    pub(super) fn lend_receipts(&mut self) -> Vec<Receipt> {
+        core::mem::take(&mut self.receipts)
+    }
+
+    pub(super) fn return_receipts(&mut self, receipts: Vec<Receipt>) {
+        self.receipts = receipts;
+    }
+
+    /// The group of packets that waited for each other, and who was charged for them.
+    pub(super) fn charged(&self) -> Option<(&Group, &[Receipt])> {
+        self.group.as_ref().map(|group| (group, self.receipts.as_slice()))
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

@@ -5,15 +5,15 @@ use std::ops::Range;
 use strait_compress::{Allowed, Codec, Method};
 use strait_wire::{Protocol, Tos, ip};
 
-use super::link::Waiting;
-use super::squeeze::{Lead, block_limit};
+use super::queue::Waiting;
+use super::squeeze::Lead;
 use super::train::SEGMENTS_MAX;
 use super::{Lost, Outlet, Way, Works};
 use crate::Reason;
 use crate::offload::SuperPacket;
 
 /// Segments of a super-packet that leave in one turn: a train of them.
-const TURN: usize = SEGMENTS_MAX;
+pub(super) const TURN: usize = SEGMENTS_MAX;
 
 /// What became of a packet that need not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Works {
         let Some(rule) = waiting.rule.filter(|_| waiting.group.compresses()) else {
             return self.raw(way, packet, raw).map(gone);
         };
-        let limit = block_limit(way.link, packet.len(0));
+        let limit = self.unit_limit(way.link, &waiting.group, packet.len(0));
         let lead = Lead { flow: waiting.flow, rule, allowed: waiting.group.allowed, waited: false };
         let method = self.method(way, &lead, packet.total_len().min(limit));
         if method.codec == Codec::None {
@@ -59,28 +59,6 @@ impl Works {
             self.block(way, lead.allowed, method).map_err(|lost| lost.and(packet.count() - next))?;
         }
         Ok(Straight::Gone)
-    }
-
-    /// The first packet of the queue, as it is; of a long super-packet a train at a time.
-    pub(super) fn raw_head(&mut self, way: &mut Way<'_, impl Outlet>) -> Result<(), Lost> {
-        // The queue is lent out while the link is used; nothing is allocated.
-        let Some(mut queue) = way.link.queue.take() else { return Ok(()) };
-        let mut next = None;
-        let sent = queue.front().map_or(Ok(()), |(bytes, waiting)| {
-            let packet = SuperPacket::new(bytes, &waiting.offload)
-                .map_err(|_| Lost { reason: Reason::MalformedPacket, packets: 1 })?;
-            let end = packet.count().min(waiting.next_segment + TURN);
-            next = (end < packet.count()).then_some(end);
-            self.raw(way, &packet, waiting.next_segment..end)
-        });
-        match (next, queue.front_note_mut()) {
-            (Some(next), Some(waiting)) => waiting.next_segment = next,
-            _ => {
-                queue.pop();
-            }
-        }
-        way.link.queue = Some(queue);
-        sent
     }
 
     /// These segments of a super-packet, each written and sealed where it leaves.
@@ -106,6 +84,7 @@ impl Works {
             index += 1;
         }
         way.link.note_sent((index - segments.start) as u64, bytes);
+        way.outlet.sealed(packet.ip().bytes());
         sent.map_err(|reason| Lost { reason, packets: (segments.end - index) as u64 })
     }
 

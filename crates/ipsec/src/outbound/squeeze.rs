@@ -6,38 +6,13 @@ use strait_wire::flow::Flow;
 use strait_wire::{Protocol, Tos, aggfrag, block};
 
 use super::job::{Job, Task};
-use super::link::{Group, Link};
-use super::plain::{BLOCK_MAX, Flows, Part};
+use super::link::{Link, Sealed};
+use super::plain::{BLOCK_MAX, Flows, Part, Plain};
 use super::{Lost, Outlet, Way, Works};
 use crate::inbound::PARTS_MAX;
-use crate::offload::SuperPacket;
 use crate::{Notice, Payloads, PeerId, Reason};
 
 impl Works {
-    /// What stands first in the queue, with what may go along; false when that has to wait for units under way.
-    pub(super) fn unit(&mut self, way: &mut Way<'_, impl Outlet>) -> Result<bool, Lost> {
-        let Some((group, first, lone)) = head(way.link) else { return Ok(false) };
-        let alone = way.link.under_way.is_empty();
-        if lone && alone {
-            return self.raw_head(way).map(|()| true);
-        }
-        let limit = if group.compresses() {
-            block_limit(way.link, first)
-        } else {
-            way.link.payload_room().saturating_sub(aggfrag::PLAIN_LEN)
-        };
-        self.plain.clear();
-        let several = self.gather(way.link, limit) > 1;
-        if self.plain.packets() == 0 {
-            return if alone { self.raw_head(way).map(|()| true) } else { Ok(false) };
-        }
-        let first = self.plain.flows().first().copied().flatten();
-        let method = first.map_or(Method::NONE, |Part { flow, rule, .. }| {
-            self.method(way, &Lead { flow, rule, allowed: group.allowed, waited: several }, self.plain.len())
-        });
-        self.block(way, group.allowed, method).map(|()| true)
-    }
-
     /// What to compress `len` bytes with, of which these come first.
     pub(super) fn method(&mut self, way: &mut Way<'_, impl Outlet>, lead: &Lead, len: usize) -> Method {
         if len < THRESHOLD {
@@ -62,40 +37,6 @@ impl Works {
     /// The rule in this place of those that are in force.
     pub(super) const fn rule(&self, place: u16) -> RuleId {
         RuleId { place, edition: self.edition }
-    }
-
-    /// Moves packets of the first one's group from the queue into the block, in order; says from how many of what the
-    /// host gave.
-    fn gather(&mut self, link: &mut Link, limit: usize) -> usize {
-        let queue = link.queue();
-        let mut taken = 0;
-        let Some(group) = queue.front().map(|(_, waiting)| waiting.group) else { return taken };
-        while let Some((bytes, waiting)) = queue.front() {
-            if waiting.group != group {
-                break;
-            }
-            let (from, rule, flow) = (waiting.next_segment, waiting.rule, waiting.flow);
-            let Ok(packet) = SuperPacket::new(bytes, &waiting.offload) else {
-                queue.pop();
-                continue;
-            };
-            let before = self.plain.len();
-            let (count, next) = (packet.count(), self.plain.take(&packet, from, limit));
-            taken += usize::from(next > from);
-            if next > from
-                && let Some(rule) = rule
-            {
-                self.plain.note_flow(flow, rule, self.plain.len() - before);
-            }
-            if next < count {
-                if let Some(waiting) = queue.front_note_mut() {
-                    waiting.next_segment = next;
-                }
-                break;
-            }
-            queue.pop();
-        }
-        taken
     }
 
     /// The gathered packets: as one compressed block if that is smaller, else as they are.
@@ -131,12 +72,32 @@ impl Works {
             let Task { to, allowed, .. } = job.task;
             self.account(&Attempt { to, allowed, packets, outcome }, &job.plain.flows(), way.now);
         }
+        let before = way.link.sealed;
+        let sent = self.seal_unit(way, job);
+        self.settle(way.link, &job.plain, before);
+        sent
+    }
+
+    fn seal_unit(&mut self, way: &mut Way<'_, impl Outlet>, job: &mut Job) -> Result<(), Lost> {
+        let packets = job.plain.packets();
         let Some(bytes) = job.block() else { return self.unsqueezed(way, job) };
         self.parts(way, job.task.method.codec, bytes, job.plain.tos())
             .map_err(|reason| Lost { reason, packets })?;
         way.link.spec.counters.out_blocks.add(1);
         way.link.note_sent(packets, job.plain.len());
+        way.outlet.sealed(job.plain.bytes());
         Ok(())
+    }
+
+    /// What a unit became is what the next of its kind is expected to become, and who is in it pays for it.
+    fn settle(&self, link: &mut Link, plain: &Plain, before: Sealed) {
+        let Some((group, receipts)) = plain.charged() else { return };
+        let payload = link.sealed.payload - before.payload;
+        let aim = (self.aim(link), link.payload_room());
+        link.fill.learn(group, plain.len(), payload, aim);
+        if let Some(queue) = &mut link.queue {
+            queue.settle(receipts, link.sealed.wire - before.wire);
+        }
     }
 
     /// Packets that made no block.
@@ -209,25 +170,6 @@ pub(super) struct Attempt {
     pub(super) allowed: Allowed,
     pub(super) packets: u64,
     pub(super) outcome: Outcome,
-}
-
-/// The group of the packet that stands first, how long its next segment is, and whether it leaves
-/// alone and uncompressed.
-fn head(link: &mut Link) -> Option<(Group, usize, bool)> {
-    let room = link.payload_room().saturating_sub(aggfrag::PLAIN_LEN);
-    let bundles = link.takes_bundles();
-    let queue = link.queue();
-    let (bytes, waiting) = queue.front()?;
-    let group = waiting.group;
-    if group.compresses() {
-        let packet = SuperPacket::new(bytes, &waiting.offload);
-        let first = packet.map_or(bytes.len(), |packet| packet.len(waiting.next_segment));
-        return Some((group, first, false));
-    }
-    let follows = queue
-        .get(1)
-        .is_some_and(|(next, other)| other.group == group && bytes.len() + next.len() <= room && bundles);
-    Some((group, bytes.len(), !follows))
 }
 
 /// Bytes of a block in one datagram.

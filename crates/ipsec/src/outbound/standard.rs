@@ -24,6 +24,7 @@ impl Works {
         let sent = if fits { self.single_standard(way, job) } else { Err(Reason::TooBig) };
         sent.map_err(|reason| Lost { reason, packets })?;
         way.link.note_sent(packets, len);
+        way.outlet.sealed(job.plain.bytes());
         Ok(())
     }
 

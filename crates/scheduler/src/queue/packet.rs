@@ -73,6 +73,12 @@ impl<N> Queued<N> {
     pub const fn receipt(&self) -> Receipt {
         self.receipt
     }
+
+    /// Takes `part` of `whole` out of what it was charged for, as that much of it goes on its own.
+    #[must_use]
+    pub fn split_receipt(&mut self, part: usize, whole: usize) -> Receipt {
+        self.receipt.split(part, whole)
+    }
 }
 
 /// Who was charged for a packet, and how much.
@@ -89,6 +95,13 @@ impl Receipt {
     #[must_use]
     pub const fn predicted(&self) -> usize {
         self.predicted
+    }
+
+    /// Takes `part` of `whole` out: that much of the packet goes on its own.
+    fn split(&mut self, part: usize, whole: usize) -> Receipt {
+        let predicted = (self.predicted * part).checked_div(whole).unwrap_or(self.predicted).min(self.predicted);
+        self.predicted -= predicted;
+        Receipt { predicted, ..*self }
     }
 
     /// Adds what another packet of the same flow was charged; false when it was of another, or charged otherwise.

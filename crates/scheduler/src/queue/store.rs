@@ -4,8 +4,8 @@
 const LEAST: usize = 64;
 /// The largest buffer: no IP packet is longer, and no super-packet of the host's.
 pub(super) const LARGEST: usize = 65_536;
-/// Sizes between a power of two and the next, so that at most a fifth of a buffer stays unused.
-const STEPS: usize = 4;
+/// Sizes between a power of two and the next, so that at most a ninth of a buffer stays unused.
+const STEPS: usize = 8;
 /// Doublings from the smallest buffer to the largest.
 const DOUBLINGS: usize = LARGEST.ilog2() as usize - LEAST.ilog2() as usize;
 
@@ -127,7 +127,7 @@ mod tests {
                 match store.lend(len) {
                     Some(buffer) => held.push(buffer),
                     None => {
-                        assert!(store.used + len + len / 4 + LEAST > 100_000, "refused with room to spare")
+                        assert!(store.used + len + len / 8 + LEAST > 100_000, "refused with room to spare")
                     }
                 }
             } else if !held.is_empty() {

@@ -8,7 +8,7 @@ use strait_ipsec::{Domain, Rule};
 use strait_sim::{Conversation, Datagram, Filler, Halves, HalvesSettings, Tally};
 use strait_wire::{Ecn, Tos, ip};
 
-use crate::stage::{A, B, Seed, joined, millis, seconds, v4};
+use crate::stage::{A, B, PATIENT, Seed, joined, millis, seconds, v4};
 
 /// Compress what goes to or from `port`, as the data of `domain`.
 fn rule(port: u16, domain: u16, method: &str) -> Rule {
@@ -31,6 +31,7 @@ fn burst(
 ) -> (u64, u64) {
     let mut network = joined(1, |pair| {
         pair.a.up = "1Mbit".parse().ok();
+        pair.a.queueing = PATIENT;
         pair.a.rules = rules;
     });
     // The search for the path's size ends with its first probe.
@@ -121,7 +122,8 @@ fn what_a_rule_did_is_counted_for_it() {
 /// as one, what was in it.
 fn units(rules: Vec<Rule>, talks: &mut [Conversation], len: usize) -> Vec<Vec<Vec<u8>>> {
     let now = Time::from_millis(1000);
-    let settings = HalvesSettings { up: "1Mbit".parse().ok(), rules, ..HalvesSettings::default() };
+    let (up, queueing) = ("1Mbit".parse().ok(), PATIENT);
+    let settings = HalvesSettings { up, queueing, rules, ..HalvesSettings::default() };
     let mut halves = Halves::new(settings, now);
     let mut packets = Vec::new();
     for round in 0..50 {

@@ -3,7 +3,7 @@
 use strait_keying::Lifetime;
 use strait_sim::Network;
 
-use crate::stage::{A, B, Seed, Talk, joined, millis, seconds};
+use crate::stage::{A, B, PATIENT, Seed, Talk, joined, millis, seconds};
 
 fn rekeyed(seed: u64, lifetime: Lifetime, delay: u64) -> Network {
     joined(seed, |pair| {
@@ -70,6 +70,7 @@ fn through_a_full_queue() {
             let lifetime = Lifetime { packets: 60, ..Lifetime::default() };
             (pair.a.lifetime, pair.b.lifetime) = (lifetime, lifetime);
             pair.a.up = "300kbit".parse().ok();
+            pair.a.queueing = PATIENT;
             pair.forth.rate = "310kbit".parse().ok();
             pair.forth.delay = millis(30);
         });

@@ -2,12 +2,16 @@
 
 use core::time::Duration;
 
+use strait_ipsec::outbound::Queueing;
 use strait_keying::Event;
 use strait_sim::{Conversation, Filler, Network, NodeId, PairSettings, Shape, Tally};
 
 pub(crate) const A: NodeId = NodeId(0);
 pub(crate) const B: NodeId = NodeId(1);
 pub(crate) const C: NodeId = NodeId(2);
+
+/// A queue for hosts that do not slow down: it drops nothing before it is full.
+pub(crate) const PATIENT: Queueing = Queueing { lossless: true, ..Queueing::NORMAL };
 
 pub(crate) const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)

@@ -95,7 +95,10 @@ fn other_links_are_found_out_too() {
         assert!(figures.queued <= ms(20).max(mbit(rate).time_for(1400)), "{what}");
         let round = course.path().least_round_trip().unwrap();
         // What is sent within two milliseconds is told apart no further.
-        assert!(round + ms(2) >= round_trip && round <= round_trip + ms(10) + mbit(rate).time_for(3000), "{round:?}");
+        assert!(
+            round + ms(2) >= round_trip && round <= round_trip + ms(10) + mbit(rate).time_for(3000),
+            "{round:?}"
+        );
     }
 }
 

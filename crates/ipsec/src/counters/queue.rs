@@ -1,0 +1,116 @@
+//! What happens in the queue before a link.
+
+use core::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use strait_clock::Time;
+
+use super::Tally;
+
+/// How long a delay counts as the worst of late.
+const LATE: Duration = Duration::from_secs(1);
+/// How much a packet's delay moves the mean: as much as a round trip moves TCP's (RFC 6298 section 2).
+const GAIN: u64 = 8;
+
+/// What was counted in the queue before the link to a peer.
+#[derive(Debug, Default)]
+pub struct QueueCounters {
+    /// Packets dropped since the queue was full.
+    pub overflow: Tally,
+    /// Packets dropped since their flow waited too long.
+    pub late: Tally,
+    /// Packets marked for the same reason.
+    pub marked: Tally,
+    /// Units that were gathered from it.
+    pub units: Tally,
+    /// Packets in them.
+    pub in_units: Tally,
+    /// Packets among which one finds company; 0 before anything waited.
+    pub window: AtomicU64,
+    mean: AtomicU64,
+    worst: AtomicU64,
+    worst_before: AtomicU64,
+    /// When the time began whose worst delay is being taken.
+    began: AtomicU64,
+}
+
+/// How long packets waited lately, and what the window began with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueDelay {
+    /// On average.
+    pub mean: Duration,
+    /// At worst, within the last second or two.
+    pub worst: Duration,
+}
+
+impl QueueCounters {
+    /// A packet leaves the queue at `now` that waited so long; called by one thread.
+    pub(crate) fn note_delay(&self, waited: Duration, now: Time) {
+        let waited = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+        let since = now.since(Time::from_nanos(get(&self.began)));
+        if since >= LATE {
+            let before = if since < 2 * LATE { get(&self.worst) } else { 0 };
+            if since >= 2 * LATE {
+                set(&self.mean, waited);
+            }
+            set(&self.worst_before, before);
+            set(&self.worst, 0);
+            set(&self.began, now.as_nanos());
+        }
+        set(&self.worst, get(&self.worst).max(waited));
+        let mean = get(&self.mean);
+        set(&self.mean, mean - mean / GAIN + waited / GAIN);
+    }
+
+    /// How long packets waited lately; nothing when none did.
+    #[must_use]
+    pub fn delay(&self, now: Time) -> Option<QueueDelay> {
+        let began = get(&self.began);
+        if began == 0 || now.since(Time::from_nanos(began)) >= 2 * LATE {
+            return None;
+        }
+        let worst = get(&self.worst).max(get(&self.worst_before));
+        Some(QueueDelay { mean: Duration::from_nanos(get(&self.mean)), worst: Duration::from_nanos(worst) })
+    }
+}
+
+fn get(value: &AtomicU64) -> u64 {
+    value.load(Ordering::Relaxed)
+}
+
+fn set(value: &AtomicU64, to: u64) {
+    value.store(to, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_delay_is_that_of_the_last_second_or_two() {
+        let counters = QueueCounters::default();
+        let at = |millis| Time::from_millis(100_000 + millis);
+        let delay = |millis: u64| counters.delay(at(millis)).map(|delay| delay.worst.as_millis());
+        assert_eq!(delay(0), None);
+        for (now, waited) in [(0, 5), (500, 80), (900, 3), (1_100, 2)] {
+            counters.note_delay(Duration::from_millis(waited), at(now));
+        }
+        assert_eq!(delay(1_100), Some(80));
+        counters.note_delay(Duration::from_millis(7), at(2_200));
+        assert_eq!(delay(2_200), Some(7));
+        assert_eq!(delay(4_300), None);
+        counters.note_delay(Duration::from_millis(1), at(9_000));
+        assert_eq!(counters.delay(at(9_000)).map(|delay| delay.mean.as_micros()), Some(1_000));
+    }
+
+    #[test]
+    fn the_mean_follows_what_packets_wait() {
+        let counters = QueueCounters::default();
+        for millis in 0..500 {
+            let waited = if millis < 250 { 10 } else { 20 };
+            counters.note_delay(Duration::from_millis(waited), Time::from_millis(100_000 + millis));
+        }
+        let mean = counters.delay(Time::from_millis(100_500)).map(|delay| delay.mean.as_millis());
+        assert!(matches!(mean, Some(19..=20)), "{mean:?}");
+    }
+}

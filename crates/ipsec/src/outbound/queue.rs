@@ -1,0 +1,265 @@
+//! Step 2: what waits for the link or for keys, each flow in its turn; and in front of it the window in which packets find company.
+
+mod waiting;
+
+use core::hash::{Hash, Hasher};
+use core::time::Duration;
+use std::hash::DefaultHasher;
+
+use strait_clock::Time;
+use strait_scheduler::{FairQueue, Limits, Line, Newcomer, Queued, Rate, Receipt, Shares, Tin, Window};
+use strait_wire::flow::Flow;
+
+use super::link::Group;
+pub(super) use waiting::{Keeper, Waiting};
+
+/// Queue before an unpaced link, which holds packets only while keys are being agreed.
+const QUEUE_MIN: usize = 192 * 1024;
+/// Queue at most, so that memory is bounded whatever the rate.
+const QUEUE_MAX: usize = 4 * 1024 * 1024;
+/// How much link time the queue holds: some round trips of a satellite hop, for bytes that shrink
+/// fourfold (the usual ratio of text in large blocks).
+const QUEUE_MILLIS: u64 = 250;
+const QUEUE_RATIO: u64 = 4;
+/// An entry a packet of 64 bytes.
+const BYTES_AN_ENTRY: usize = 64;
+
+/// How packets are to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queueing {
+    /// Packets among which one finds company; 1 sends each by itself.
+    pub window: usize,
+    /// How long a packet waits for company although the link has room.
+    pub wait: Duration,
+    /// What classes of service get of the link.
+    pub shares: Shares,
+    /// Whether the queue drops nothing before it is full: for replays, whose senders do not slow down.
+    pub lossless: bool,
+    /// Which flows share a fate.
+    pub seed: u64,
+}
+
+impl Queueing {
+    /// The window if nothing is said: as many of the smallest packets as fill a datagram when each of them becomes six bytes, as
+    /// acknowledgements in company do.
+    pub const WINDOW: usize = 256;
+    /// How packets wait if nothing is said.
+    pub const NORMAL: Queueing = Queueing {
+        window: Queueing::WINDOW,
+        wait: Duration::ZERO,
+        shares: Shares::CAKE,
+        lossless: false,
+        seed: 0,
+    };
+    /// The most that makes sense: as many of the smallest packets as a block may hold.
+    pub const WINDOW_MAX: usize = 2_048;
+}
+
+impl Default for Queueing {
+    fn default() -> Queueing {
+        Queueing::NORMAL
+    }
+}
+
+/// What waits before one link.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    fair: FairQueue<Waiting>,
+    window: Window<Group, Queued<Waiting>>,
+    line: Line,
+    /// Bytes of the packets in the window.
+    held: usize,
+    /// Whether the first packet in the window and its company are all that a unit takes.
+    complete: bool,
+}
+
+impl Queue {
+    pub(super) fn new(line: Line, limits: Limits, seed: u64) -> Queue {
+        let (bytes, entries) = capacity(line.rate);
+        let (fair, window) = (FairQueue::new(bytes, entries, line, seed), Window::new(limits));
+        Queue { fair, window, line, held: 0, complete: false }
+    }
+
+    /// Another link or other wishes from now on, if they are others.
+    pub(super) fn set(&mut self, line: Line, limits: Limits) {
+        if self.line != line {
+            let (bytes, entries) = capacity(line.rate);
+            self.fair.set(bytes, entries, line);
+            self.line = line;
+        }
+        if self.window.limits() != limits {
+            self.window.set_limits(limits);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.fair.is_empty() && self.window.is_empty()
+    }
+
+    /// Bytes that wait.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.fair.queued() + self.held
+    }
+
+    /// Packets that wait, each segment of a super-packet counted.
+    pub(crate) fn packets(&self) -> u64 {
+        let windowed = self.window.iter().map(|(_, packet, _)| &packet.note);
+        let segments = |waiting: &Waiting| (waiting.segments - waiting.next_segment) as u64;
+        self.fair.notes().chain(windowed).map(segments).sum()
+    }
+
+    /// A packet comes.
+    pub(super) fn enter(
+        &mut self,
+        (waiting, len): (Waiting, usize),
+        now: Time,
+        keeper: &mut Keeper<'_>,
+        write: impl FnOnce(&mut [u8]),
+    ) {
+        let tin = Tin::of_dscp(waiting.group.dscp);
+        let newcomer = Newcomer { flow: &waiting.flow, tin, len, at: now };
+        self.fair.push(&newcomer, waiting, keeper, write);
+    }
+
+    /// Lets packets into the window, until the first has all the company that `limit` (for its group and its first segment) allows, or
+    /// the window is full.
+    pub(super) fn admit(
+        &mut self,
+        now: Time,
+        keeper: &mut Keeper<'_>,
+        limit: impl Fn(&Group, usize) -> usize,
+    ) {
+        let mut company: usize = self.window.company().map(|(packet, _)| packet.note.left).sum();
+        loop {
+            let first = self.window.first();
+            self.complete = first.is_some_and(|(group, first)| company >= limit(group, first.note.first));
+            if self.complete || self.window.is_full() {
+                return;
+            }
+            let Some(packet) = self.fair.pop(now, keeper) else { return };
+            keeper.peer.queue.note_delay(now.since(packet.entered()), now);
+            let Waiting { group, left, .. } = packet.note;
+            let (entered, wire) = (packet.entered(), packet.receipt().predicted());
+            if first.is_none_or(|(reference, _)| *reference == group) {
+                company += left;
+            }
+            if self.window.push(group, packet, wire, entered).is_ok() {
+                self.held += left;
+            }
+        }
+    }
+
+    /// The first packet in the window, with its group.
+    pub(super) fn first(&self) -> Option<(&Group, &Waiting)> {
+        self.window.first().map(|(group, packet)| (group, &packet.note))
+    }
+
+    /// When what is in the window may leave, as far as the link does not matter.
+    pub(super) fn due_at(&self) -> Time {
+        let waits = self.window.waits_until().filter(|_| !self.complete && !self.window.is_full());
+        waits.unwrap_or(Time::ZERO)
+    }
+
+    /// How many packets of the first one's company may leave with it within `limit` bytes. A packet of another group that comes before
+    /// one of the same flow is not overtaken by it.
+    pub(super) fn going(&self, limit: usize) -> usize {
+        let Some((reference, _)) = self.window.first() else { return 0 };
+        let (mut count, mut bytes, mut left_behind) = (0, 0, 0_u64);
+        for (group, packet, _) in self.window.iter() {
+            if group != reference {
+                left_behind |= set_of(&packet.note.flow);
+                continue;
+            }
+            let overtakes = left_behind != 0 && left_behind & set_of(&packet.note.flow) != 0;
+            if overtakes || bytes + packet.note.first > limit && count > 0 {
+                break;
+            }
+            bytes += packet.note.left;
+            count += 1;
+        }
+        count
+    }
+
+    /// Takes the first packet out, whole.
+    pub(super) fn pop(&mut self) -> Option<Queued<Waiting>> {
+        let mut taken = None;
+        self.window.take(|packet, wire| {
+            if taken.is_some() {
+                return Some((packet, wire));
+            }
+            taken = Some(packet);
+            None
+        });
+        self.held -= taken.as_ref().map_or(0, |packet: &Queued<Waiting>| packet.note.left);
+        taken
+    }
+
+    /// Offers the first packet and its company to `send`, one after another, which says how many segments of each it took and of how
+    /// many bytes, and takes what they were charged; until it does not take one whole.
+    pub(super) fn take(
+        &mut self,
+        mut send: impl FnMut(&[u8], &Waiting) -> (usize, usize),
+        mut charge: impl FnMut(Receipt),
+    ) {
+        let (fair, held) = (&mut self.fair, &mut self.held);
+        self.window.take(|mut packet, _| {
+            let (next, bytes) = send(packet.bytes(), &packet.note);
+            let whole = packet.note.left;
+            packet.note.left = whole.saturating_sub(bytes);
+            *held -= whole - packet.note.left;
+            if bytes > 0 {
+                charge(packet.split_receipt(bytes, whole));
+            }
+            packet.note.next_segment = next;
+            if next < packet.note.segments {
+                let wire = packet.receipt().predicted();
+                return Some((packet, wire));
+            }
+            *held -= packet.note.left;
+            fair.recycle(packet);
+            None
+        });
+    }
+
+    /// These took so many bytes on the wire together: each flow pays its part.
+    pub(super) fn settle(&mut self, receipts: &[Receipt], wire: usize) {
+        let predicted: usize = receipts.iter().map(Receipt::predicted).sum();
+        for receipt in receipts {
+            let part = (wire * receipt.predicted()).checked_div(predicted).unwrap_or(wire / receipts.len());
+            self.fair.correct(receipt, part);
+        }
+    }
+
+    /// A packet that was taken out is no longer needed.
+    pub(super) fn recycle(&mut self, packet: Queued<Waiting>) {
+        self.fair.recycle(packet);
+    }
+}
+
+/// Which of 64 sets a flow belongs to, as a bit.
+fn set_of(flow: &Flow) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    flow.hash(&mut hasher);
+    1 << (hasher.finish() % 64)
+}
+
+/// Bytes and packets of the queue before a link of this rate.
+fn capacity(rate: Option<Rate>) -> (usize, usize) {
+    let wanted = rate.map_or(0, |rate| rate.bits() / 8 * QUEUE_MILLIS / 1000 * QUEUE_RATIO);
+    let bytes = usize::try_from(wanted).unwrap_or(QUEUE_MAX).clamp(QUEUE_MIN, QUEUE_MAX);
+    (bytes, bytes / BYTES_AN_ENTRY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_queue_is_bounded_at_both_ends() {
+        let bytes = |bits| capacity(Rate::from_bits(bits)).0;
+        assert_eq!(capacity(None), (QUEUE_MIN, 3_072));
+        assert_eq!(bytes(1_500_000), QUEUE_MIN);
+        assert_eq!(bytes(10_000_000), 1_250_000);
+        assert_eq!(capacity(Some(Rate::MAX)).0, QUEUE_MAX);
+    }
+}
