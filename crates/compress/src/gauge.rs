@@ -5,8 +5,8 @@ use core::time::Duration;
 use strait_clock::{Stopwatch, Time};
 use strait_model::{Bytes, Load, Seconds};
 
+use crate::Codec;
 use crate::calibrate::Calibration;
-use crate::{Codec, ExpandError};
 
 /// A change by less than this is nobody's news: a choice hardly depends on it.
 const NEWS: f64 = 1.5;
@@ -41,12 +41,12 @@ impl Gauge {
     ///
     /// # Errors
     /// Those of `work`.
-    pub fn time(
+    pub fn time<E>(
         &mut self,
         codec: Codec,
         now: Time,
-        work: impl FnOnce() -> Result<usize, ExpandError>,
-    ) -> Result<usize, ExpandError> {
+        work: impl FnOnce() -> Result<usize, E>,
+    ) -> Result<usize, E> {
         let (done, took) = self.stopwatch.time(work);
         if let Ok(len) = done {
             self.learn(codec, len, took, now);
@@ -88,6 +88,7 @@ impl Gauge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ExpandError;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -104,7 +105,7 @@ mod tests {
                 let now = Time::from_millis(now + milli);
                 let work = || {
                     clock.fetch_add((due * slowness) as u64, Ordering::Relaxed);
-                    Ok(60_000)
+                    Ok::<_, ExpandError>(60_000)
                 };
                 gauge.time(Codec::Zstd, now, work).unwrap();
                 news.extend(gauge.news(now));
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn without_a_clock_there_is_no_news() {
         let mut gauge = Gauge::none();
-        gauge.time(Codec::Zstd, Time::ZERO, || Ok(10)).unwrap();
+        gauge.time(Codec::Zstd, Time::ZERO, || Ok::<_, ExpandError>(10)).unwrap();
         assert_eq!(gauge.news(Time::from_millis(5_000)), None);
         let refused = gauge.time(Codec::Zstd, Time::ZERO, || Err(ExpandError::TooLong { cap: 1 }));
         assert!(refused.is_err());

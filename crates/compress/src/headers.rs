@@ -62,6 +62,15 @@ impl From<Malformed> for ExpandError {
     }
 }
 
+/// Packets that fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Front {
+    /// Bytes that they are.
+    pub bytes: usize,
+    /// Bytes that they are coded.
+    pub len: usize,
+}
+
 /// Codes bundles, each by itself. It allocates nothing once it has seen a bundle as large as those to come.
 #[derive(Debug)]
 pub struct Coder {
@@ -90,20 +99,48 @@ impl Coder {
     ///
     /// `None` when it is not shorter, or does not fit: the caller says by the length of `output` how short it must be.
     pub fn encode(&mut self, packets: &[u8], output: &mut [u8]) -> Option<usize> {
-        self.slots.clear();
-        self.guesses.clear();
-        self.headers.clear();
-        self.payloads.clear();
+        self.clear();
         let mut at = 0;
         while let Some(packet) = packets.get(at..).and_then(first) {
-            let end = at + packet.len();
-            let headers = self.encode_headers(packet).unwrap_or(0);
-            self.payloads.push(at + headers..end);
-            at = end;
+            at += self.add(packet, at);
         }
         // What is no packet follows the last one's payload.
         self.payloads.push(at..packets.len());
         self.gather(packets, output).filter(|len| *len < packets.len())
+    }
+
+    /// Codes as many of `packets` from the front as fit in `output`; `None` when that is none of them, or not shorter.
+    pub fn encode_front(&mut self, packets: &[u8], output: &mut [u8]) -> Option<Front> {
+        self.clear();
+        let (mut bytes, mut payloads) = (0, 0);
+        while let Some(packet) = packets.get(bytes..).and_then(first) {
+            let before = self.headers.len();
+            self.add(packet, bytes);
+            payloads += self.payloads.last().map_or(0, Range::len);
+            if self.head().1 + self.headers.len() + payloads > output.len() {
+                self.headers.truncate(before);
+                self.payloads.pop();
+                break;
+            }
+            bytes += packet.len();
+        }
+        let len = self.gather(packets, output)?;
+        (len < bytes).then_some(Front { bytes, len })
+    }
+
+    fn clear(&mut self) {
+        self.slots.clear();
+        self.guesses.clear();
+        self.headers.clear();
+        self.payloads.clear();
+    }
+
+    /// One more packet, which stands at `at`; gives its length.
+    fn add(&mut self, packet: &[u8], at: usize) -> usize {
+        let end = at + packet.len();
+        let headers = self.encode_headers(packet).unwrap_or(0);
+        self.payloads.push(at + headers..end);
+        packet.len()
     }
 
     /// The headers of one packet; gives their length in the packet, or none if it stays as it is.
@@ -125,15 +162,21 @@ impl Coder {
         Some(len)
     }
 
+    /// How long the headers are, as it is written, and how many bytes of that are.
+    fn head(&self) -> ([u8; 5], usize) {
+        // Headers of one bundle are less than its bytes.
+        side::number(u32::try_from(self.headers.len()).unwrap_or(u32::MAX))
+    }
+
     /// Puts headers and payloads together.
     fn gather(&self, packets: &[u8], output: &mut [u8]) -> Option<usize> {
-        let mut at = 0;
+        let (head, mut at) = (self.head(), 0);
         let mut put = |bytes: &[u8]| -> Option<()> {
             output.get_mut(at..at + bytes.len())?.copy_from_slice(bytes);
             at += bytes.len();
             Some(())
         };
-        let (number, len) = side::number(u32::try_from(self.headers.len()).ok()?);
+        let (number, len) = head;
         put(number.get(..len)?)?;
         put(&self.headers)?;
         for payload in &self.payloads {

@@ -15,6 +15,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod blocks;
 pub mod calibrate;
 pub mod chooser;
 mod codec;
@@ -26,6 +27,7 @@ mod lzs;
 mod method;
 pub mod probe;
 
+pub use blocks::{BlockError, Blocks, Made};
 pub use calibrate::{Calibration, Figures, calibrate};
 pub use chooser::{
     Allowed, BadAllowed, Chooser, Class, Decision, Ends, Handling, LiveChooser, Outcome, Reason, Road,

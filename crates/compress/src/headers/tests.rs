@@ -177,6 +177,29 @@ fn as_short_as_the_caller_says() {
 }
 
 #[test]
+fn as_many_as_fit() {
+    let packets = acknowledgements(30);
+    let all = packets.concat();
+    let (mut coder, mut output) = (Coder::new(), vec![0; all.len()]);
+    for room in 0..all.len() {
+        let Some(front) = coder.encode_front(&all, &mut output[..room]) else {
+            // The first alone takes this much.
+            assert!(room < 43, "{room} bytes");
+            continue;
+        };
+        assert_eq!(expanded(&output[..front.len], front.bytes).as_deref(), Ok(&all[..front.bytes]));
+        assert_eq!(coder.encode(&all[..front.bytes], &mut output), Some(front.len));
+        if let Some(next) = all.get(..front.bytes + packets[0].len()) {
+            assert_eq!(coder.encode(next, &mut output[..room]), None, "{room} bytes");
+        }
+    }
+    let rest = [&all[..], b"no packet"].concat();
+    assert_eq!(coder.encode_front(&rest, &mut output).map(|front| front.bytes), Some(all.len()));
+    assert_eq!(coder.encode_front(b"no packet", &mut output), None);
+    assert_eq!(coder.encode_front(&[], &mut output), None);
+}
+
+#[test]
 fn every_cap_holds() {
     let packets =
         [&acknowledgements(3).concat()[..], &UDP.packet(b"data")[..30], &UDP.v6().packet(b"data")].concat();

@@ -1,0 +1,169 @@
+//! Blocks: packets one after another, their headers coded, then compressed; and back.
+
+use crate::headers::{self, Coder};
+use crate::{Codecs, Coding, Compressor, ExpandError, Expander, Method};
+
+/// Makes blocks and expands them, each by itself.
+///
+/// Contexts are made at their first use and kept; from then on no block allocates. One object serves one thread.
+#[derive(Debug, Default)]
+pub struct Blocks {
+    codecs: Codecs,
+    /// Codes headers, also of what is not compressed then.
+    pub headers: Coder,
+    /// What is between the two steps.
+    between: Vec<u8>,
+}
+
+/// What became of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// How.
+    pub coding: Coding,
+    /// Bytes that it is.
+    pub len: usize,
+    /// Bytes that it was before it was compressed: less than the packets where their headers are coded.
+    pub coded: usize,
+}
+
+/// Why a block could not be expanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BlockError {
+    /// What was compressed.
+    #[error(transparent)]
+    Codec(#[from] ExpandError),
+    /// What was coded before.
+    #[error(transparent)]
+    Headers(#[from] headers::ExpandError),
+}
+
+impl BlockError {
+    /// Whether it is that the block would give more bytes than agreed.
+    #[must_use]
+    pub const fn is_too_long(self) -> bool {
+        matches!(
+            self,
+            BlockError::Codec(ExpandError::TooLong { .. })
+                | BlockError::Headers(headers::ExpandError::TooLong { .. })
+        )
+    }
+}
+
+impl Blocks {
+    /// Blocks without any context yet.
+    #[must_use]
+    pub fn new() -> Blocks {
+        Blocks::default()
+    }
+
+    /// Compresses `packets` with `method` into the front of `output`, their headers coded before if that makes them
+    /// shorter and `headers` says that whoever expands them knows how.
+    ///
+    /// `None` when that does not fit, or compressing gains nothing.
+    pub fn make(&mut self, method: Method, headers: bool, packets: &[u8], output: &mut [u8]) -> Option<Made> {
+        if self.between.len() < packets.len() {
+            self.between.resize(packets.len(), 0);
+        }
+        let coded = if headers { self.headers.encode(packets, &mut self.between) } else { None };
+        let input = coded.map_or(Some(packets), |len| self.between.get(..len))?;
+        let room = output.len().min(input.len().saturating_sub(1));
+        let len = self.codecs.compress(method, input, output.get_mut(..room)?)?;
+        let coding = Coding { headers: coded.is_some(), codec: method.codec };
+        Some(Made { coding, len, coded: input.len() })
+    }
+
+    /// Expands `block` into the front of `output` and says how many bytes that gave.
+    ///
+    /// The length of `output` is the cap, for what is between the two steps as well. After an error `output` holds rubbish.
+    ///
+    /// # Errors
+    /// [`BlockError`] says which step failed.
+    pub fn expand(&mut self, coding: Coding, block: &[u8], output: &mut [u8]) -> Result<usize, BlockError> {
+        let Coding { headers, codec } = coding;
+        if !headers {
+            return Ok(self.codecs.expand(codec, block, output)?);
+        }
+        if codec == crate::Codec::None {
+            return Ok(self.headers.expand(block, output)?);
+        }
+        let cap = output.len();
+        if self.between.len() < cap {
+            self.between.resize(cap, 0);
+        }
+        let between = self.between.get_mut(..cap).unwrap_or_default();
+        let len = self.codecs.expand(codec, block, between)?;
+        Ok(self.headers.expand(between.get(..len).unwrap_or_default(), output)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Codec;
+
+    /// Datagrams that count upwards, with payloads that shrink.
+    fn packets(count: u8) -> Vec<u8> {
+        let datagram = |number: u8| {
+            let mut packet = vec![0x45, 0, 0, 68, 9, number, 0x40, 0, 64, 17, 0, 0, 10, 1, 0, 2, 10, 2, 0, 3];
+            let checksum = strait_wire::ip::v4_header_checksum(&packet).to_be_bytes();
+            packet[10..12].copy_from_slice(&checksum);
+            packet.extend([0x30, 0x39, 0x16, 0x33, 0, 48, 0, 0]);
+            packet.extend(b"temperature 21.5 humidity 40 rain no....");
+            packet
+        };
+        (0..count).flat_map(datagram).collect()
+    }
+
+    #[test]
+    fn both_steps_or_either_and_back() {
+        let packets = packets(20);
+        let (mut blocks, mut output, mut back) =
+            (Blocks::new(), vec![0; packets.len()], vec![0; packets.len()]);
+        for codec in [Codec::Deflate, Codec::Lz4, Codec::Zstd, Codec::Lzs] {
+            let mut lens = Vec::new();
+            for headers in [false, true] {
+                let made = blocks.make(Method::of(codec), headers, &packets, &mut output).unwrap();
+                assert_eq!(made.coding, Coding { headers, codec });
+                assert_eq!(made.coded < packets.len(), headers);
+                assert_eq!(blocks.expand(made.coding, &output[..made.len], &mut back), Ok(packets.len()));
+                assert_eq!(back, packets);
+                lens.push(made.len);
+            }
+            assert!(lens[1] < lens[0], "{codec}: {lens:?}");
+        }
+        let len = blocks.headers.encode(&packets, &mut output).unwrap();
+        let coding = Coding { headers: true, codec: Codec::None };
+        assert_eq!(blocks.expand(coding, &output[..len], &mut back), Ok(packets.len()));
+        assert_eq!(back, packets);
+    }
+
+    #[test]
+    fn what_a_codec_does_not_make_shorter_is_no_block() {
+        let mut packets = packets(20);
+        let mut random = strait_clock::Random::new(7);
+        for packet in packets.chunks_mut(68) {
+            packet[28..].fill_with(|| random.next_u64().to_be_bytes()[0]);
+        }
+        let mut output = vec![0; packets.len()];
+        let mut blocks = Blocks::new();
+        assert!(blocks.headers.encode(&packets, &mut output).is_some());
+        assert_eq!(blocks.make(Method::ZSTD, true, &packets, &mut output), None);
+        assert_eq!(blocks.make(Method::ZSTD, true, &[], &mut output), None);
+    }
+
+    #[test]
+    fn the_cap_holds_for_both_steps() {
+        let packets = packets(20);
+        let (mut blocks, mut output) = (Blocks::new(), vec![0; packets.len()]);
+        let made = blocks.make(Method::ZSTD, true, &packets, &mut output).unwrap();
+        for cap in [0, made.len, made.coded - 1, made.coded, packets.len() - 1] {
+            let error = blocks.expand(made.coding, &output[..made.len], &mut vec![0; cap]).unwrap_err();
+            assert!(error.is_too_long(), "{cap} bytes: {error}");
+            assert_eq!(matches!(error, BlockError::Headers(_)), cap >= made.coded, "{cap} bytes: {error}");
+        }
+        // As much as was agreed, but no headers that are coded: more of them than there is.
+        let len = Codecs::new().compress(Method::ZSTD, &[0x7f; 100], &mut output).unwrap();
+        let error = blocks.expand(made.coding, &output[..len], &mut vec![0; packets.len()]).unwrap_err();
+        assert_eq!(error, BlockError::Headers(headers::ExpandError::Malformed));
+    }
+}
