@@ -77,6 +77,12 @@ impl Plain {
         self.receipts = receipts;
     }
 
+    /// Bytes that they will be on the wire, as far as that can be told.
+    pub(super) fn predicted(&self) -> usize {
+        let charged = self.charged().map(|(_, receipts)| receipts.iter().map(Receipt::predicted).sum());
+        charged.unwrap_or(self.len)
+    }
+
     /// The group of packets that waited for each other, and who was charged for them.
     pub(super) fn charged(&self) -> Option<(&Group, &[Receipt])> {
         self.group.as_ref().map(|group| (group, self.receipts.as_slice()))

@@ -47,7 +47,7 @@ impl Works {
         method: Method,
     ) -> Result<(), Lost> {
         let below = self.block_below(way.link, method);
-        let predicted = self.plain.len() as u64;
+        let predicted = self.plain.predicted() as u64;
         let mut job = self.engines.idle();
         let task = Task { below, predicted, ..Task::new(way.link.spec.id, allowed, method) };
         job.take(&mut self.plain, task);

@@ -1,3 +1,5 @@
+mod waiting;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
