@@ -110,7 +110,7 @@ impl<N: Copy> Tunnel<N> {
             Order::Policies(Arc::new(anywhere())),
             Order::Rules(Arc::new(rules)),
             Order::AddPeer(Box::new(peer)),
-            Order::Rate(PEER, settings.up),
+            Order::Rate(PEER, settings.up.into()),
             Order::Queueing(Queueing { lossless: true, ..Queueing::default() }),
             Order::Ends(PEER, Box::new(machine.ends)),
         ];

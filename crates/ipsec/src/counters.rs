@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use strait_compress::Codec;
 
-use crate::{Drops, Reason};
+use crate::{Drops, PathState, Reason};
 pub use queue::{QueueCounters, QueueDelay};
 
 /// A number that only grows.
@@ -106,6 +106,12 @@ pub struct PeerCounters {
     pub queue: QueueCounters,
     /// Largest inner packet to it.
     pub inner_mtu: AtomicU64,
+    /// Reports of what arrived from it, sent.
+    pub reports_out: Tally,
+    /// Reports of what arrived there, received.
+    pub reports_in: Tally,
+    /// What those told.
+    pub path: PathState,
 }
 
 /// Everything that is counted for the whole node, but for its rules, which count for themselves.

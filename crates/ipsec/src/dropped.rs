@@ -67,6 +67,8 @@ reasons! {
     TooOld = "too-old",
     /// From the network: the integrity check failed.
     Forged = "forged",
+    /// From the network: a report of what arrived that cannot be.
+    AbsurdReport = "absurd-report",
     /// A next header that this association does not carry.
     UnknownPayload = "unknown-payload",
     /// Inside: not a whole IP packet.

@@ -22,6 +22,7 @@ mod expanders;
 mod fragment;
 mod order;
 mod payload;
+mod reception;
 mod upper_layer;
 
 use std::collections::BTreeMap;
@@ -54,6 +55,8 @@ pub use expanders::{Job, Unsqueezer};
 use fragment::Fragment;
 pub use order::Order;
 use payload::Bench;
+pub(crate) use reception::REPORT_LEN;
+use reception::Reception;
 use upper_layer::UpperLayer;
 
 /// How often an unknown SPI is reported: a flood of forged ones must not become a flood of notices.
@@ -131,12 +134,18 @@ struct Receiver {
     sa: InboundSa,
     fragment: Option<Box<Fragment>>,
     counters: Arc<PeerCounters>,
+    reception: Reception,
     confirmed: bool,
     /// Where its last packet came from, while that is where the peer is.
     from: Option<SocketAddr>,
 }
 
 impl Receiver {
+    fn new(sa: InboundSa, counters: Arc<PeerCounters>) -> Receiver {
+        let reception = Reception::default();
+        Receiver { sa, fragment: None, counters, reception, confirmed: false, from: None }
+    }
+
     /// Steps 2 to 4, and what is counted of a packet of `wire` bytes; whom it is from, and what is left.
     fn open(
         &mut self,
@@ -165,7 +174,17 @@ struct Sender {
     counters: Arc<PeerCounters>,
     /// When it last said what changed there.
     condition_at: Option<Time>,
+    /// When it last said what arrived there.
+    heard_at: Option<Time>,
+    /// The last `TVal` it said, and when.
+    echo: Option<(u32, Time)>,
     last_from: Option<SocketAddr>,
+}
+
+impl Sender {
+    const fn new(counters: Arc<PeerCounters>) -> Sender {
+        Sender { counters, condition_at: None, heard_at: None, echo: None, last_from: None }
+    }
 }
 
 /// Where and how one payload came.
@@ -256,11 +275,15 @@ impl Inbound {
         let wire = range.len() + outer_len(from);
         let inside = Inside::untouched(range.start, range.end, Protocol::ESP);
         let (peer, inside) = receiver.open(bytes, inside, wire, now, inlet)?;
+        let origin = Origin { sa: SaId::Udp(header.spi), peer, tos, now };
+        let offered = receiver.arrived(origin, inside, bytes, range.len());
         if inside.newest && receiver.from != Some(from) {
             receiver.from = Some(from);
             self.follow(peer, from, inlet);
         }
-        let origin = Origin { sa: SaId::Udp(header.spi), peer, tos, now };
+        if let Some(reception) = offered {
+            self.offer(peer, reception, inlet);
+        }
         self.inside(origin, inside, bytes, None, inlet)
     }
 
@@ -317,7 +340,7 @@ impl Inbound {
     pub fn handle(&mut self, order: Order) {
         match order {
             Order::AddPeer(peer, counters) => {
-                self.peers.insert(peer, Sender { counters, condition_at: None, last_from: None });
+                self.peers.insert(peer, Sender::new(counters));
             }
             Order::RemovePeer(peer) => {
                 self.peers.remove(&peer);
@@ -337,7 +360,7 @@ impl Inbound {
             Order::Install(sa) => {
                 let Some(sender) = self.peers.get(&sa.peer) else { return };
                 let counters = Arc::clone(&sender.counters);
-                let receiver = Receiver { sa: *sa, fragment: None, counters, confirmed: false, from: None };
+                let receiver = Receiver::new(*sa, counters);
                 self.sas.insert(receiver.sa.id, receiver);
             }
             Order::Withdraw(spi) => {

@@ -26,6 +26,7 @@ mod path_mtu;
 mod plain;
 mod queue;
 mod raw;
+mod reports;
 mod squeeze;
 mod standard;
 mod train;
@@ -52,6 +53,7 @@ use path_mtu::PathMtu;
 use plain::Plain;
 pub use queue::Queueing;
 use raw::Straight;
+pub use reports::{Heard, Reception};
 use train::TrainBuffer;
 pub use train::{Train, Via};
 
@@ -310,9 +312,10 @@ impl Outbound {
             Order::Endpoint(peer, to) => self.of(peer, |_, link| {
                 if link.endpoint.replace(to) != Some(to) {
                     link.path.restart();
+                    link.reports.moved();
                 }
             }),
-            Order::Rate(peer, rate) => self.of(peer, |_, link| link.set_rate(rate, now)),
+            Order::Rate(peer, pace) => self.of(peer, |_, link| link.set_pace(pace, now)),
             Order::Ends(peer, ends) => self.of(peer, |_, link| link.ends = *ends),
             Order::Keepalive(peer) => {
                 self.of(peer, |works, link| works.keepalive(&mut Way { link, now, outlet }));
@@ -320,6 +323,10 @@ impl Outbound {
             Order::Report(peer, condition) => {
                 self.of(peer, |works, link| works.report(&mut Way { link, now, outlet }, condition));
             }
+            Order::Received(peer, reception) => {
+                self.of(peer, |works, link| works.tell_received(&mut Way { link, now, outlet }, &reception));
+            }
+            Order::Delivered(peer, heard) => self.of(peer, |works, link| works.delivered(link, &heard, now)),
             Order::Probe(peer) => {
                 self.of(peer, |works, link| works.ask_life(&mut Way { link, now, outlet }));
             }
@@ -385,6 +392,7 @@ fn install(link: &mut Link, sa: crate::OutboundSa, link_mtu: u16) {
     if !matches!(sa.payloads, Payloads::Strait { .. }) && link.spec.mtu.is_none() {
         link.path = PathMtu::assumed(link_mtu);
     }
+    link.reports.renew(matches!(sa.payloads, Payloads::Strait { .. }));
     link.sa = Some(sa);
     link.asked_at = None;
 }

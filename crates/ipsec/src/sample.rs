@@ -344,7 +344,7 @@ impl Sender {
         sender.order(outbound::Order::AddPeer(Box::new(spec)));
         sender.order(outbound::Order::Policies(Arc::new(policies("10.1.0.0/16", "fd01::/16"))));
         sender.order(outbound::Order::Rules(Arc::new(RuleSet::new(rules))));
-        sender.order(outbound::Order::Rate(PEER, rate));
+        sender.order(outbound::Order::Rate(PEER, rate.into()));
         // Most tests send at once what hosts would not.
         sender.waiting(Queueing { lossless: true, ..Queueing::default() })
     }

@@ -78,7 +78,8 @@ mod tests {
             iv: IvMode::Implicit,
             format: Format::Strait,
             inner_mtu: 1420,
-            down: None,
+            down: strait_scheduler::LinkRate::Unpaced,
+            delivery: crate::Delivery::Reported,
             expansion: crate::Expansion::default(),
         }
     }

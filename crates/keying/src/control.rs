@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use strait_clock::{Deadline, Random, Time};
 use strait_ipsec::{Notice, PeerId, inbound, outbound};
-use strait_scheduler::Rate;
+use strait_scheduler::LinkRate;
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
 use strait_wire::tos::Ecn;
@@ -58,7 +58,7 @@ const UNKNOWN_APART: Duration = Duration::from_secs(1);
 pub struct Control {
     public: PublicKey,
     capabilities: Capabilities,
-    up: Option<Rate>,
+    up: LinkRate,
     /// How many times longer than peers were told this node's work takes, in 256ths.
     load: u16,
     lifetime: Lifetime,
@@ -182,7 +182,7 @@ impl Control {
     }
 
     /// Another link: peers are paced by its rate out from now on, and told its rate in.
-    pub fn set_link(&mut self, up: Option<Rate>, down: Option<Rate>, now: Time) {
+    pub fn set_link(&mut self, up: LinkRate, down: LinkRate, now: Time) {
         self.up = up;
         let peers: Vec<PeerId> = self.peers.keys().copied().collect();
         for id in peers {
@@ -343,13 +343,13 @@ impl Control {
         }
     }
 
-    /// Paces a peer at the smaller of the two rates, if that is news.
+    /// Paces a peer at what is known of both links, if that is news.
     fn pace(&mut self, id: PeerId) {
         let Some(peer) = self.peers.get_mut(&id) else { return };
-        let rate = peer.rate(self.up);
-        if peer.paced != rate {
-            peer.paced = rate;
-            self.actions.push_back(Action::Out(outbound::Order::Rate(id, rate)));
+        let pace = peer.pace(self.up);
+        if peer.paced != pace {
+            peer.paced = pace;
+            self.actions.push_back(Action::Out(outbound::Order::Rate(id, pace)));
         }
     }
 }

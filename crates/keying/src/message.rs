@@ -16,7 +16,7 @@ mod fields;
 
 use strait_wire::Spi;
 
-pub use capabilities::{Capabilities, Format};
+pub use capabilities::{Capabilities, Delivery, Format};
 pub use expansion::Expansion;
 use fields::{Fields, Writer};
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use strait_ipsec::PeerSpec;
-use strait_scheduler::Rate;
+use strait_scheduler::LinkRate;
 use zeroize::Zeroizing;
 
 use crate::{Capabilities, Format, PrivateKey, PublicKey};
@@ -60,8 +60,8 @@ pub struct Settings {
     pub identity: PrivateKey,
     /// What it offers every peer, the rate it can receive at included.
     pub capabilities: Capabilities,
-    /// The rate of its own link out; none when that is not to be paced.
-    pub up: Option<Rate>,
+    /// The rate of its own link out.
+    pub up: LinkRate,
     /// How long keys serve.
     pub lifetime: Lifetime,
     /// Whether keys are handed out.

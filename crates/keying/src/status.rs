@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use strait_clock::Time;
 use strait_crypto::Suite;
 use strait_ipsec::{IvMode, Payloads, PeerId};
-use strait_scheduler::Rate;
+use strait_scheduler::Pace;
 use strait_wire::Spi;
 
 use crate::{Capabilities, PublicKey};
@@ -102,8 +102,8 @@ pub struct PeerStatus {
     pub last_handshake: Option<Time>,
     /// How many handshakes failed since.
     pub failures: u32,
-    /// The rate it is paced at.
-    pub rate: Option<Rate>,
+    /// How it is paced.
+    pub pace: Pace,
     /// What it offered in the last handshake.
     pub capabilities: Option<Capabilities>,
 }

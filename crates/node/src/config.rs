@@ -27,7 +27,7 @@ use ipnet::IpNet;
 use strait_crypto::SuiteSet;
 use strait_ipsec::{IvMode, RuleSet};
 use strait_keying::{Lifetime, PrivateKey, PublicKey};
-use strait_scheduler::Rate;
+use strait_scheduler::LinkRate;
 use zeroize::Zeroizing;
 
 pub use diagnostic::Diagnostic;
@@ -110,9 +110,9 @@ pub enum Table {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Link {
     /// How fast this node may send, in wire bits.
-    pub up: Option<Rate>,
+    pub up: LinkRate,
     /// How fast it can receive.
-    pub down: Option<Rate>,
+    pub down: LinkRate,
     /// Bytes that the link layer adds to each IP packet.
     pub overhead: u16,
 }

@@ -146,7 +146,7 @@ fn peer_info(report: &Report) -> Vec<Family> {
 
 fn peers(report: &Report) -> Vec<Family> {
     type Get = fn(&PeerReport) -> Option<f64>;
-    let known: [(&str, &str, &str, Get); 15] = [
+    let known: [(&str, &str, &str, Get); 20] = [
         ("peer_up", "gauge", "Whether packets can flow.", |peer| {
             Some(f64::from(u8::from(peer.state == "up")))
         }),
@@ -174,6 +174,21 @@ fn peers(report: &Report) -> Vec<Family> {
         ("peer_blocks_total", "counter", "Compressed blocks sent.", |peer| Some(number(peer.blocks))),
         ("peer_queued_bytes", "gauge", "Bytes that wait for the link.", |peer| {
             Some(number(peer.queued_bytes))
+        }),
+        ("peer_rate_bits_per_second", "gauge", "What it is paced at, given or found out.", |peer| {
+            peer.rate_bits_per_second.map(number)
+        }),
+        ("peer_round_trip_seconds", "gauge", "Time there and back.", |peer| {
+            peer.path.as_ref()?.round_trip_seconds
+        }),
+        ("peer_loss_ratio", "gauge", "Share of datagrams to it that is lost.", |peer| {
+            Some(peer.path.as_ref()?.loss)
+        }),
+        ("peer_reports_sent_total", "counter", "Reports of what arrived from it.", |peer| {
+            Some(number(peer.path.as_ref()?.reports_sent))
+        }),
+        ("peer_reports_received_total", "counter", "Reports of what arrived there.", |peer| {
+            Some(number(peer.path.as_ref()?.reports_received))
         }),
         ("peer_inner_mtu_bytes", "gauge", "Largest inner packet.", |peer| Some(number(peer.inner_mtu))),
         ("peer_handshake_failures", "gauge", "Handshakes failed since the last that succeeded.", |peer| {

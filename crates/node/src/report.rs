@@ -2,10 +2,12 @@
 
 mod decision;
 mod manual;
+mod path;
 
 use serde::{Deserialize, Serialize};
 
 pub use decision::{DecisionReport, StagesReport, WeighedReport};
+pub use path::PathReport;
 
 /// Everything that can be shown of a running node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,10 +46,14 @@ pub struct NodeReport {
     pub addresses: Vec<String>,
     /// Largest inner packet of the interface.
     pub mtu: u16,
-    /// The link's rate out, in bit/s of wire bytes.
+    /// The link's rate out, in bit/s of wire bytes, if it was given.
     pub up_bits_per_second: Option<u64>,
-    /// The link's rate in, in bit/s of wire bytes.
+    /// The link's rate in, in bit/s of wire bytes, if it was given.
     pub down_bits_per_second: Option<u64>,
+    /// Whether the rate out is to be found out.
+    pub up_auto: bool,
+    /// Whether peers are to find out the rate in.
+    pub down_auto: bool,
     /// Whether its peers reach each other through it.
     pub forward: bool,
     /// The configuration it read.
@@ -83,8 +89,10 @@ pub struct PeerReport {
     pub last_handshake_seconds: Option<f64>,
     /// Handshakes that failed since.
     pub failures: u32,
-    /// The rate it is paced at, in bit/s of wire bytes.
+    /// The rate it is paced at, in bit/s of wire bytes, given or found out.
     pub rate_bits_per_second: Option<u64>,
+    /// What is known of the path to it, where it reports what arrives.
+    pub path: Option<PathReport>,
     /// What went there.
     pub sent: TrafficReport,
     /// What came from there.

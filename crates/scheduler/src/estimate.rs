@@ -56,12 +56,13 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// An estimate of a link that takes no more than `ceiling`.
+    /// An estimate of a link that takes no more than `ceiling`; `known` is what it was taken to be so far.
     #[must_use]
-    pub fn new(ceiling: Option<Rate>, now: Time) -> Estimate {
+    pub fn new(known: Option<Rate>, ceiling: Option<Rate>, now: Time) -> Estimate {
+        let start = known.map_or(START, |rate| rate.bits() as f64);
         let mut estimate = Estimate {
-            rate: START,
-            pacing: START,
+            rate: start,
+            pacing: start,
             ceiling,
             phase: Phase::Start { since: now },
             limited: LimitedBy::Start,

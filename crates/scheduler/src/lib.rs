@@ -5,6 +5,7 @@
 
 mod dispatch;
 mod estimate;
+mod link_rate;
 mod pacer;
 mod queue;
 mod rate;
@@ -13,6 +14,7 @@ mod window;
 
 pub use dispatch::{Algorithm, Dispatcher, Engine, Occupation, Price, Ticket};
 pub use estimate::{Delivery, Estimate, LimitedBy, Path, Refused, Sample};
+pub use link_rate::{LinkRate, Pace};
 pub use pacer::Pacer;
 pub use queue::{
     FairQueue, Line, Loss, Newcomer, Owner, ParseShareError, Queued, Receipt, Share, Shares, Tin,

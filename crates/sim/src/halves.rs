@@ -103,7 +103,7 @@ impl Halves {
             outbound::Order::Policies(behind(there)),
             outbound::Order::Rules(Arc::clone(&rules)),
             outbound::Order::AddPeer(Box::new(spec)),
-            outbound::Order::Rate(there.peer(), settings.up),
+            outbound::Order::Rate(there.peer(), settings.up.into()),
             outbound::Order::Queueing(settings.queueing),
         ] {
             outbound.handle(order, now, nowhere);

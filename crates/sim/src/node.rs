@@ -77,7 +77,7 @@ impl Node {
             now,
         )?;
         let out = outbound::Settings {
-            up: settings.up,
+            up: settings.up.given(),
             overhead: settings.overhead,
             link_mtu: settings.link_mtu,
             forwarding: settings.forwarding,

@@ -9,7 +9,7 @@ use strait_ipsec::inbound::{Forwarding, UdpOffload};
 use strait_ipsec::outbound::Queueing;
 use strait_ipsec::{IvMode, PeerCounters, PeerId, PeerSpec, Rule};
 use strait_keying::{Capabilities, Format, Lifetime, PeerConfig, PrivateKey, PublicKey, Start, Where};
-use strait_scheduler::Rate;
+use strait_scheduler::LinkRate;
 
 use crate::LinkSettings;
 
@@ -80,7 +80,7 @@ pub struct NodeSettings {
     /// What it offers.
     pub capabilities: Capabilities,
     /// The rate of its own link out.
-    pub up: Option<Rate>,
+    pub up: LinkRate,
     /// How packets wait for it.
     pub queueing: Queueing,
     /// Bytes of the link layer that its pacer counts.
@@ -114,10 +114,11 @@ impl NodeSettings {
                 iv: IvMode::Implicit,
                 format: Format::Strait,
                 inner_mtu: 1420,
-                down: None,
+                down: LinkRate::Unpaced,
+                delivery: strait_keying::Delivery::Reported,
                 expansion: strait_keying::Expansion::default(),
             },
-            up: None,
+            up: LinkRate::Unpaced,
             queueing: Queueing::default(),
             overhead: 0,
             link_mtu: 1500,

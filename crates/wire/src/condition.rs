@@ -16,11 +16,14 @@ pub const LEN: usize = 12;
 pub struct Condition {
     /// How many times longer than it said in the handshake its work takes, in 256ths.
     pub load: u16,
-    /// The rate of its link in, in bit/s of wire bytes; 0 when it need not be paced.
+    /// The rate of its link in, in bit/s of wire bytes; 0 when it need not be paced, [`Condition::AUTO`] when it is to be
+    /// found out.
     pub down: u64,
 }
 
 impl Condition {
+    /// A rate that is to be found out; one that no link has, so whoever does not know it goes on as before.
+    pub const AUTO: u64 = u64::MAX;
     /// The load of an end that is as it said.
     pub const USUAL: u16 = 256;
 

@@ -1,6 +1,7 @@
 //! What a running tunnel does, as people read it.
 
 pub(crate) mod manual;
+mod path;
 
 use std::time::Duration;
 
@@ -43,11 +44,13 @@ fn list(lines: &[(&str, String)]) -> String {
 }
 
 fn node(node: &NodeReport) -> String {
-    let rate = |name, bits: Option<u64>| bits.map(|bits| format!("{name} {}", rate(bits)));
-    let link: Vec<String> = [rate("up", node.up_bits_per_second), rate("down", node.down_bits_per_second)]
-        .into_iter()
-        .flatten()
-        .collect();
+    let side = |name, bits: Option<u64>, auto: bool| match bits {
+        Some(bits) => Some(format!("{name} {}", rate(bits))),
+        None => auto.then(|| format!("{name} is found out")),
+    };
+    let (up, down) = (node.up_bits_per_second, node.down_bits_per_second);
+    let sides = [side("up", up, node.up_auto), side("down", down, node.down_auto)];
+    let link: Vec<String> = sides.into_iter().flatten().collect();
     let lines = [
         ("public key", node.public_key.clone().unwrap_or_default()),
         ("listens on", node.listen.clone()),
@@ -82,6 +85,8 @@ fn one_peer(peer: &PeerReport) -> String {
         ("associations", association.map(associations).unwrap_or_default()),
         ("next keys", association.map(next_keys).unwrap_or_default()),
         ("paced at", peer.rate_bits_per_second.map(|bits| rate(bits) + &waiting).unwrap_or_default()),
+        ("link found", peer.path.as_ref().map(path::estimate).unwrap_or_default()),
+        ("path", peer.path.as_ref().map(path::state).unwrap_or_default()),
         ("inner MTU", peer.inner_mtu.to_string()),
         (
             "sent as",

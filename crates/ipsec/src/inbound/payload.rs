@@ -97,6 +97,7 @@ impl Inbound {
     ) -> Result<(), Reason> {
         let payload = bytes.get(range.clone()).unwrap_or_default();
         match aggfrag::subtype(payload).ok_or(Reason::MalformedEsp)? {
+            Subtype::Congestion if self.hear(origin, payload, inlet)? => Ok(()),
             Subtype::Plain | Subtype::Congestion => {
                 self.settle(origin.now, inlet);
                 self.bundle(origin, esn, bytes, range, inlet)

@@ -225,6 +225,7 @@ fn transmit(counters: &crate::Counters, way: &mut Way<'_, impl Outlet>, train: T
             peer.out_datagrams.add(train.count() as u64);
             peer.out_wire.add(wire_bytes(train, link.outer_len()));
             link.path.note_sent(outer);
+            link.note_departed(&train, way.now);
         }
         Err(refused) => {
             counters.drops.count(Reason::NetworkRefused, train.count() as u64);

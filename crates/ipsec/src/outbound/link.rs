@@ -14,6 +14,7 @@ use super::engines::UnderWay;
 use super::fill::Fill;
 use super::path_mtu::PathMtu;
 use super::queue::Queue;
+use super::reports::Reports;
 use super::train::{TRAIN_MAX, Via};
 use crate::outer::outer_len;
 use crate::wrap::Head;
@@ -68,6 +69,7 @@ pub(crate) struct Link {
     pub(super) under_way: UnderWay,
     pub(crate) ready: Option<Ring<Tos>>,
     pub(crate) path: PathMtu,
+    pub(super) reports: Reports,
     /// What both ends do with every byte.
     pub(crate) ends: Ends,
     pub(crate) block_id: u16,
@@ -92,6 +94,7 @@ impl Link {
             under_way: UnderWay::default(),
             ready: None,
             path,
+            reports: Reports::default(),
             ends: Ends::ALIKE,
             block_id: 0,
             asked_at: None,
@@ -130,16 +133,9 @@ impl Link {
         self.ready.get_or_insert_with(|| Ring::new(READY_BYTES, READY_ENTRIES))
     }
 
-    pub(crate) fn set_rate(&mut self, rate: Option<Rate>, now: Time) {
-        match (&mut self.pacer, rate) {
-            (Some(pacer), Some(rate)) => pacer.set_rate(rate),
-            (_, rate) => self.pacer = rate.map(|rate| Pacer::new(rate, now)),
-        }
-    }
-
     /// The rate of the way to the peer, where the node's own link has the rate `up`.
     pub(crate) fn rate(&self, up: Option<Rate>) -> Option<Rate> {
-        self.pacer.as_ref().map(Pacer::rate).into_iter().chain(up).min()
+        self.own_rate().into_iter().chain(up).min()
     }
 
     /// What the peer's datagrams are.

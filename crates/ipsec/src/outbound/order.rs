@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_compress::Ends;
-use strait_scheduler::Rate;
+use strait_scheduler::{Pace, Rate};
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
 
 use super::queue::Queueing;
+use super::{Heard, Reception};
 use crate::{OutboundSa, PeerId, PeerSpec, Policies, RuleSet};
 
 /// A change to the sending half, made between two packets.
@@ -24,8 +25,8 @@ pub enum Order {
     Rules(Arc<RuleSet>),
     /// Datagrams to the peer go there from now on.
     Endpoint(PeerId, SocketAddr),
-    /// The rate to pace at towards the peer; none means straight through.
-    Rate(PeerId, Option<Rate>),
+    /// How to pace towards the peer.
+    Rate(PeerId, Pace),
     /// The node's own link has this rate from now on, and adds so many bytes to each datagram.
     Link(Option<Rate>, u16),
     /// How packets are to wait.
@@ -44,6 +45,10 @@ pub enum Order {
     Keepalive(PeerId),
     /// Tell the peer what changed here.
     Report(PeerId, Condition),
+    /// Tell the peer what arrived from it.
+    Received(PeerId, Reception),
+    /// The peer says what arrived there.
+    Delivered(PeerId, Heard),
     /// Ask the peer for a sign of life.
     Probe(PeerId),
     /// The peer asked with a probe of this number and outer size: answer.

@@ -2,13 +2,31 @@
 
 use strait_crypto::Suite;
 use strait_ipsec::{PeerId, outbound};
-use strait_scheduler::Rate;
+use strait_scheduler::{LinkRate, Rate};
 use strait_wire::condition::Condition;
 
 use super::{Action, Control};
 
 /// How often a change is said, one second apart: one of them arrives, even where every fifth datagram is lost.
 pub(super) const TIMES: u8 = 4;
+
+/// A rate in, as a condition has it.
+fn said(down: LinkRate) -> u64 {
+    match down {
+        LinkRate::Unpaced => 0,
+        LinkRate::Given(rate) => rate.bits(),
+        LinkRate::Auto => Condition::AUTO,
+    }
+}
+
+/// What a condition says of the rate in, if that is one.
+fn heard(down: u64) -> Option<LinkRate> {
+    match down {
+        0 => Some(LinkRate::Unpaced),
+        Condition::AUTO => Some(LinkRate::Auto),
+        bits => Rate::from_bits(bits).map(LinkRate::Given),
+    }
+}
 
 impl Control {
     /// Everything takes this node so many times longer than its peers were told.
@@ -37,7 +55,7 @@ impl Control {
             return;
         }
         peer.reports -= 1;
-        let condition = Condition { load: self.load, down: self.capabilities.down.map_or(0, Rate::bits) };
+        let condition = Condition { load: self.load, down: said(self.capabilities.down) };
         self.actions.push_back(Action::Out(outbound::Order::Report(id, condition)));
     }
 
@@ -46,11 +64,10 @@ impl Control {
     pub(super) fn reported(&mut self, id: PeerId, condition: Condition) {
         let Some(peer) = self.peers.get_mut(&id) else { return };
         let Some(capabilities) = &mut peer.capabilities else { return };
-        let (down, load) = (Rate::from_bits(condition.down), f64::from(condition.load.max(1)));
-        let load = load / f64::from(Condition::USUAL);
+        let load = f64::from(condition.load.max(1)) / f64::from(Condition::USUAL);
         // A rate that is none is not an unpaced link's either.
-        let nonsense = condition.down != 0 && down.is_none();
-        if nonsense || (capabilities.down, peer.load) == (down, load) {
+        let Some(down) = heard(condition.down) else { return };
+        if (capabilities.down, peer.load) == (down, load) {
             return;
         }
         (capabilities.down, peer.load) = (down, load);

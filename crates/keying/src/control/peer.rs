@@ -4,14 +4,15 @@ use core::time::Duration;
 use std::net::SocketAddr;
 
 use strait_clock::{Deadline, Time};
-use strait_scheduler::Rate;
+use strait_ipsec::Payloads;
+use strait_scheduler::{LinkRate, Pace};
 use strait_wire::Spi;
 
 use super::hush::Hush;
 use super::pairs::{Awaited, Fading, Pair};
 use super::watch::Silence;
 use crate::channel::ChannelId;
-use crate::{Capabilities, PeerConfig, Where};
+use crate::{Capabilities, Delivery, Format, PeerConfig, Where};
 
 /// How long one attempt may take, looking up a name included.
 pub(super) const ATTEMPT: Duration = Duration::from_secs(10);
@@ -62,8 +63,8 @@ pub(super) struct Peer {
     pub(super) load: f64,
     /// How often it is still to be told what changed here.
     pub(super) reports: u8,
-    /// The rate the sending half was told.
-    pub(super) paced: Option<Rate>,
+    /// The pace the sending half was told.
+    pub(super) paced: Pace,
     /// Whether it was said that nobody knows where it is.
     pub(super) lost: bool,
 }
@@ -88,7 +89,7 @@ impl Peer {
             capabilities: None,
             load: 1.0,
             reports: 0,
-            paced: None,
+            paced: Pace::None,
             lost: false,
         }
     }
@@ -121,13 +122,14 @@ impl Peer {
         }
     }
 
-    /// The smaller of this node's rate out and the peer's rate in; either alone if there is one.
-    pub(super) fn rate(&self, up: Option<Rate>) -> Option<Rate> {
-        let down = self.capabilities.as_ref().and_then(|capabilities| capabilities.down);
-        match (up, down) {
-            (Some(up), Some(down)) => Some(up.min(down)),
-            (one, other) => one.or(other),
-        }
+    /// At the smaller of this node's rate out and the peer's rate in, given or found out; that takes a peer that tells what
+    /// arrives, as any may until it is known.
+    pub(super) fn pace(&self, up: LinkRate) -> Pace {
+        let Some(theirs) = &self.capabilities else { return Pace::between(up, LinkRate::Unpaced) };
+        let pace = Pace::between(up, theirs.down);
+        let standard = self.config.format == Format::Standard
+            || self.pair.as_ref().is_some_and(|pair| !matches!(pair.payloads, Payloads::Strait { .. }));
+        if standard || theirs.delivery == Delivery::Untold { pace.without_reports() } else { pace }
     }
 
     /// When anything was last sent to it.

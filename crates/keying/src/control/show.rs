@@ -1,13 +1,13 @@
 //! What can be shown of a peer.
 
-use strait_scheduler::Rate;
+use strait_scheduler::LinkRate;
 
 use super::pairs::Pair;
 use super::peer::Peer;
 use crate::{AssociationStatus, PeerState, PeerStatus};
 
 impl Peer {
-    pub(super) fn status(&self, up: Option<Rate>) -> PeerStatus {
+    pub(super) fn status(&self, up: LinkRate) -> PeerStatus {
         let state = match (&self.pair, &self.attempt) {
             (Some(_), _) => PeerState::Up,
             (None, Some(_)) => PeerState::Connecting,
@@ -23,7 +23,7 @@ impl Peer {
             association: self.pair.as_ref().map(|pair| self.association(pair)),
             last_handshake: self.last_handshake,
             failures: self.failures,
-            rate: self.rate(up),
+            pace: self.pace(up),
             capabilities: self.capabilities.clone(),
         }
     }

@@ -3,7 +3,7 @@
 use strait_compress::{Codec, CodecSet, Ends, Handling, There};
 use strait_crypto::{Ranking, Suite, SuiteSet};
 use strait_ipsec::IvMode;
-use strait_scheduler::Rate;
+use strait_scheduler::{LinkRate, Rate};
 
 use super::fields::{Fields, Writer};
 use super::{Expansion, MessageError};
@@ -17,6 +17,7 @@ pub(super) const FORMAT: u8 = 7;
 pub(super) const INNER_MTU: u8 = 8;
 pub(super) const DOWN: u8 = 9;
 pub(super) const EXPANSION: u8 = 10;
+pub(super) const DELIVERY: u8 = 11;
 
 /// Most suites whose costs are read, known ones and others.
 const MOST_COSTS: usize = 32;
@@ -31,6 +32,16 @@ pub enum Format {
     Strait,
     /// Only what other IPsec implementations read: IPComp with DEFLATE.
     Standard,
+}
+
+/// Whether one end tells the other what arrives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// In reports, while data comes (AGGFRAG sub-type 1).
+    #[default]
+    Reported,
+    /// It does not know how.
+    Untold,
 }
 
 /// What one end can and wants, as it tells the other.
@@ -50,8 +61,10 @@ pub struct Capabilities {
     pub format: Format,
     /// Its interface's MTU.
     pub inner_mtu: u16,
-    /// The rate of its link in; none when it need not be paced.
-    pub down: Option<Rate>,
+    /// The rate of its link in.
+    pub down: LinkRate,
+    /// Whether it tells what arrives, so that others can find out how fast the way to it is.
+    pub delivery: Delivery,
     /// How fast it expands; may say nothing.
     pub expansion: Expansion,
 }
@@ -75,6 +88,7 @@ impl Capabilities {
             },
             inner_mtu: fields.u16(INNER_MTU, "inner mtu")?,
             down: read_down(fields)?,
+            delivery: read_delivery(fields)?.0,
             expansion: read_expansion(fields)?,
         })
     }
@@ -91,8 +105,11 @@ impl Capabilities {
         writer.field(IV, &[u8::from(self.iv == IvMode::Explicit)]);
         writer.field(FORMAT, &[u8::from(self.format == Format::Standard)]);
         writer.field(INNER_MTU, &self.inner_mtu.to_be_bytes());
-        if let Some(down) = self.down {
+        if let LinkRate::Given(down) = self.down {
             writer.field(DOWN, &down.bits().to_be_bytes());
+        }
+        if self.delivery == Delivery::Reported {
+            writer.field(DELIVERY, &[u8::from(self.down == LinkRate::Auto)]);
         }
         let speeds: Vec<[u8; 5]> = self.expansion.iter().map(emit_speed).collect();
         if !speeds.is_empty() {
@@ -123,12 +140,26 @@ fn read_ranking(fields: &Fields<'_>) -> Result<Ranking, MessageError> {
     Ok(Ranking { nanos_per_packet: Suite::ALL.map(|suite| ranking.cost(suite)) })
 }
 
-fn read_down(fields: &Fields<'_>) -> Result<Option<Rate>, MessageError> {
-    if fields.get(DOWN).is_none() {
-        return Ok(None);
+/// A rate that is given; or else what an end that tells what arrives wants: to be sent to at what is found out from that.
+fn read_down(fields: &Fields<'_>) -> Result<LinkRate, MessageError> {
+    if fields.get(DOWN).is_some() {
+        let given = fields.u64(DOWN, "down")?;
+        return Rate::from_bits(given)
+            .map(LinkRate::Given)
+            .ok_or(MessageError::Value { field: "down", given });
     }
-    let given = fields.u64(DOWN, "down")?;
-    Rate::from_bits(given).map(Some).ok_or(MessageError::Value { field: "down", given })
+    Ok(if read_delivery(fields)?.1 { LinkRate::Auto } else { LinkRate::Unpaced })
+}
+
+/// Whether what arrives is told, and whether a rate is to be found out from it.
+fn read_delivery(fields: &Fields<'_>) -> Result<(Delivery, bool), MessageError> {
+    if fields.get(DELIVERY).is_none() {
+        return Ok((Delivery::Untold, false));
+    }
+    match fields.u8(DELIVERY, "delivery")? {
+        auto @ (0 | 1) => Ok((Delivery::Reported, auto == 1)),
+        given => Err(MessageError::Value { field: "delivery", given: given.into() }),
+    }
 }
 
 /// Speeds by codec; those of codecs this node does not know are of no use to it.

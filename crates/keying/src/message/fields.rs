@@ -101,6 +101,7 @@ fn name(tag: u8) -> &'static str {
         c::FORMAT => "format",
         c::INNER_MTU => "inner mtu",
         c::DOWN => "down",
+        c::DELIVERY => "delivery",
         c::EXPANSION => "expansion",
         _ => "reserved",
     }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use strait_compress::{Codec, CodecSet};
 use strait_crypto::{Ranking, Suite, SuiteSet};
 use strait_ipsec::IvMode;
-use strait_scheduler::Rate;
+use strait_scheduler::{LinkRate, Rate};
 use strait_wire::Spi;
 
 use super::*;
@@ -16,7 +16,8 @@ fn capabilities() -> Capabilities {
         iv: IvMode::Implicit,
         format: Format::Strait,
         inner_mtu: 1420,
-        down: Rate::from_bits(1_500_000),
+        down: Rate::from_bits(1_500_000).into(),
+        delivery: Delivery::Reported,
         expansion: Expansion::from_iter([(Codec::Zstd, 16_000), (Codec::Lz4, 5_000)]),
     }
 }
@@ -76,7 +77,7 @@ fn truncation_is_an_error_at_every_length() {
                 assert!(at == len && need >= 1, "{len}: {at} {need}")
             }
             Err(MessageError::Missing { .. }) => whole_fields += 1,
-            // The two last fields, rate and measurements, may be absent.
+            // The last fields, rate, reports and measurements, may be absent.
             Ok(message) => assert_ne!(message, offer(), "{len}"),
             Err(other) => panic!("{len}: {other}"),
         }
@@ -96,7 +97,10 @@ fn unknown_fields_are_skipped() {
 fn a_field_missing_twice_or_of_another_length_is_refused() {
     let original = fields();
     for (place, (tag, value)) in original.iter().enumerate() {
-        let optional = matches!(*tag, capabilities::DOWN | capabilities::EXPANSION | capabilities::COSTS);
+        let optional = matches!(
+            *tag,
+            capabilities::DOWN | capabilities::DELIVERY | capabilities::EXPANSION | capabilities::COSTS
+        );
         let mut without = original.clone();
         without.remove(place);
         assert_eq!(parse_fields(&without).is_ok(), optional, "without {tag}");
@@ -163,6 +167,24 @@ fn a_suite_without_a_cost_is_the_last_choice() {
 }
 
 #[test]
+fn an_end_that_does_not_say_so_tells_nothing_of_what_arrives() {
+    let down = |fields: &[(u8, Vec<u8>)]| match parse_fields(fields) {
+        Ok(Message::Offer(terms)) => Ok((terms.capabilities.delivery, terms.capabilities.down)),
+        other => Err(format!("{other:?}")),
+    };
+    let said: Vec<_> = fields().into_iter().filter(|(tag, _)| *tag != capabilities::DELIVERY).collect();
+    let given = LinkRate::Given(Rate::from_bits(1_500_000).unwrap());
+    assert_eq!(down(&said), Ok((Delivery::Untold, given)));
+    let unpaced: Vec<_> = said.into_iter().filter(|(tag, _)| *tag != capabilities::DOWN).collect();
+    let with = |value: u8| [&unpaced[..], &[(capabilities::DELIVERY, vec![value])]].concat();
+    assert_eq!(down(&unpaced), Ok((Delivery::Untold, LinkRate::Unpaced)));
+    assert_eq!(down(&with(0)), Ok((Delivery::Reported, LinkRate::Unpaced)));
+    assert_eq!(down(&with(1)), Ok((Delivery::Reported, LinkRate::Auto)));
+    let error = MessageError::Value { field: "delivery", given: 2 };
+    assert_eq!(parse_fields(&with(2)), Err(error));
+}
+
+#[test]
 fn the_ends_are_as_fast_as_both_have_said() {
     let mine = capabilities();
     let theirs = Capabilities {
@@ -179,27 +201,33 @@ fn the_ends_are_as_fast_as_both_have_said() {
 }
 
 fn any_capabilities() -> impl Strategy<Value = Capabilities> {
-    let sets = (0..8_u8, any::<u8>(), any::<[bool; 2]>());
+    let sets = (0..8_u8, any::<u8>(), any::<[bool; 2]>(), any::<Option<bool>>());
     let numbers =
         (any::<[u32; 3]>(), any::<u32>(), any::<u16>(), proptest::option::of(500..1_000_000_000_u64));
     let speeds = proptest::collection::vec((0..5_u8, any::<u32>()), 0..64);
-    (sets, numbers, speeds).prop_map(|((suites, codecs, [iv, format]), (costs, cap, mtu, down), speeds)| {
-        let ranking = Ranking { nanos_per_packet: costs };
-        Capabilities {
-            suites: SuiteSet::from_bits(suites),
-            ranking: Ranking { nanos_per_packet: Suite::ALL.map(|suite| ranking.cost(suite)) },
-            codecs: CodecSet::from_bits(codecs),
-            block_cap: cap,
-            iv: if iv { IvMode::Explicit } else { IvMode::Implicit },
-            format: if format { Format::Standard } else { Format::Strait },
-            inner_mtu: mtu,
-            down: down.and_then(Rate::from_bits),
-            expansion: speeds
-                .into_iter()
-                .filter_map(|(codec, nanos)| Some((Codec::from_id(codec)?, nanos)))
-                .collect(),
-        }
-    })
+    (sets, numbers, speeds).prop_map(
+        |((suites, codecs, [iv, format], told), (costs, cap, mtu, down), speeds)| {
+            let ranking = Ranking { nanos_per_packet: costs };
+            Capabilities {
+                suites: SuiteSet::from_bits(suites),
+                ranking: Ranking { nanos_per_packet: Suite::ALL.map(|suite| ranking.cost(suite)) },
+                codecs: CodecSet::from_bits(codecs),
+                block_cap: cap,
+                iv: if iv { IvMode::Explicit } else { IvMode::Implicit },
+                format: if format { Format::Standard } else { Format::Strait },
+                inner_mtu: mtu,
+                down: match (told, down) {
+                    (Some(true), _) => LinkRate::Auto,
+                    (_, down) => down.and_then(Rate::from_bits).into(),
+                },
+                delivery: if told.is_some() { Delivery::Reported } else { Delivery::Untold },
+                expansion: speeds
+                    .into_iter()
+                    .filter_map(|(codec, nanos)| Some((Codec::from_id(codec)?, nanos)))
+                    .collect(),
+            }
+        },
+    )
 }
 
 proptest! {

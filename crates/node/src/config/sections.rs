@@ -8,7 +8,7 @@ use std::time::Duration;
 use strait_crypto::{Suite, SuiteSet};
 use strait_ipsec::IvMode;
 use strait_keying::{Lifetime, PublicKey};
-use strait_scheduler::Rate;
+use strait_scheduler::LinkRate;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -206,10 +206,14 @@ fn metrics(section: &Section<'_>) -> Option<SocketAddr> {
 }
 
 fn link_section(section: &Section<'_>) -> Link {
-    let rate = |key| section.parsed(key, "a rate in quotes, as \"1.5Mbit\"", str::parse::<Rate>);
+    let rate = |key| {
+        let rate =
+            section.parsed(key, "a rate in quotes, as \"1.5Mbit\", or \"auto\"", str::parse::<LinkRate>);
+        rate.map_or(LinkRate::Unpaced, |rate| rate.value)
+    };
     Link {
-        up: rate("up").map(|rate| rate.value),
-        down: rate("down").map(|rate| rate.value),
+        up: rate("up"),
+        down: rate("down"),
         overhead: section.short("overhead", 0..=MOST_OVERHEAD).unwrap_or(0),
     }
 }

@@ -83,8 +83,8 @@ fn everything_that_can_be_said() {
     assert_eq!(suites.iter().map(|suite| suite.name()).collect::<Vec<_>>(), ["aes-256-gcm"]);
     assert_eq!(*metrics, Some("127.0.0.1:9477".parse().unwrap()));
     assert_eq!(danger_export_keys.as_deref(), Some(Path::new("/tmp/keys")));
-    assert_eq!(config.link.up.map(Rate::bits), Some(1_500_000));
-    assert_eq!((config.link.down.map(Rate::bits), config.link.overhead), (Some(6_000_000), 14));
+    assert_eq!(config.link.up, "1.5Mbit".parse().unwrap());
+    assert_eq!((config.link.down, config.link.overhead), ("6Mbit".parse().unwrap(), 14));
     let lifetime = config.session.lifetime;
     assert_eq!((lifetime.soft.as_secs(), lifetime.bytes, lifetime.packets), (5400, 1 << 30, 100_000));
     let peer = &config.peers[0];
@@ -232,7 +232,7 @@ const MISTAKES: &[(&str, &str)] = &[
         "[link]\nup = \"0\"",
         "5:6: '0' is not a link rate; write a number and bit, kbit, Mbit or Gbit, between 500 bit/s and 10000 Gbit/s, for example \"1.5Mbit\"",
     ),
-    ("[link]\nup = 5", "5:6: `up` must be a rate in quotes, as \"1.5Mbit\", not a whole number"),
+    ("[link]\nup = 5", "5:6: `up` must be a rate in quotes, as \"1.5Mbit\", or \"auto\", not a whole number"),
     ("[link]\noverhead = 257", "5:12: `overhead` must be between 0 and 256, not 257"),
     ("[session]\nlifetime = \"59s\"", "5:12: `lifetime` must be between 1m and 30d, not 59s"),
     (

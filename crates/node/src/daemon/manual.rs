@@ -62,7 +62,7 @@ impl Daemon {
             let (peer, local) = (&entry.peer.name, hosts.local);
             tracing::warn!(peer, %local, "no interface here has this address; nothing comes before one does");
         }
-        let told = self.manual.add(entry, self.config.link.up, self.clock.now());
+        let told = self.manual.add(entry, self.config.link.up.given(), self.clock.now());
         self.tell(told);
     }
 
@@ -104,7 +104,7 @@ impl ManualPeers {
         ];
         let out = vec![
             outbound::Order::AddPeer(Box::new(spec)),
-            outbound::Order::Rate(id, rate),
+            outbound::Order::Rate(id, rate.into()),
             outbound::Order::Install(Box::new(outbound)),
         ];
         Told { out, into }
@@ -125,7 +125,7 @@ impl ManualPeers {
     pub(super) fn set_rate(&mut self, rate: Option<Rate>) -> Vec<outbound::Order> {
         let one = |(id, peer): (&PeerId, &mut ManualPeer)| {
             peer.rate = rate;
-            outbound::Order::Rate(*id, rate)
+            outbound::Order::Rate(*id, rate.into())
         };
         self.known.iter_mut().map(one).collect()
     }

@@ -79,9 +79,9 @@ impl Daemon {
         if link == before.link {
             return false;
         }
-        self.order_out(outbound::Order::Link(link.up, link.overhead));
+        self.order_out(outbound::Order::Link(link.up.given(), link.overhead));
         self.control.set_link(link.up, link.down, self.clock.now());
-        self.manual.set_rate(link.up).into_iter().for_each(|order| self.order_out(order));
+        self.manual.set_rate(link.up.given()).into_iter().for_each(|order| self.order_out(order));
         true
     }
 

@@ -11,14 +11,14 @@ use strait_compress::Codec;
 use strait_crypto::Suite;
 use strait_ipsec::{Explanation, IvMode, Payloads, PeerCounters, Rule, RuleCounters};
 use strait_keying::AssociationStatus;
-use strait_scheduler::{Occupation, Rate};
+use strait_scheduler::{LinkRate, Occupation, Pace, Rate};
 
 use super::Daemon;
 use crate::config::Peer;
 use crate::outward;
 use crate::report::{
     AssociationReport, CodecReport, CompressingReport, ControlReport, DropReport, EngineReport, NodeReport,
-    PeerReport, Report, RuleReport, SuiteReport, TrafficReport, ratio,
+    PathReport, PeerReport, Report, RuleReport, SuiteReport, TrafficReport, ratio,
 };
 
 impl Daemon {
@@ -54,8 +54,10 @@ impl Daemon {
             listen: self.socket.local().to_string(),
             addresses: node.address.iter().map(ToString::to_string).collect(),
             mtu: node.mtu,
-            up_bits_per_second: self.config.link.up.map(Rate::bits),
-            down_bits_per_second: self.config.link.down.map(Rate::bits),
+            up_bits_per_second: self.config.link.up.given().map(Rate::bits),
+            down_bits_per_second: self.config.link.down.given().map(Rate::bits),
+            up_auto: self.config.link.up == LinkRate::Auto,
+            down_auto: self.config.link.down == LinkRate::Auto,
             forward: node.forward,
             configuration: self.path.display().to_string(),
             uptime_seconds: self.clock.now().since(Time::ZERO).as_secs_f64(),
@@ -80,7 +82,7 @@ impl Daemon {
             association: status.association.as_ref().map(|pair| association(pair, now)),
             last_handshake_seconds: status.last_handshake.map(|at| now.since(at).as_secs_f64()),
             failures: status.failures,
-            rate_bits_per_second: status.rate.map(Rate::bits),
+            rate_bits_per_second: paced(status.pace, report.path.as_ref()),
             ..report
         })
     }
@@ -134,6 +136,15 @@ impl Daemon {
     }
 }
 
+/// The rate that a peer is paced at.
+fn paced(pace: Pace, path: Option<&PathReport>) -> Option<u64> {
+    let estimated = path.and_then(|path| path.estimated_bits_per_second);
+    match pace {
+        Pace::Estimated { .. } if estimated.is_some() => estimated,
+        pace => pace.given().map(Rate::bits),
+    }
+}
+
 /// What is shown of any peer.
 fn common(peer: &Peer, counters: &PeerCounters) -> PeerReport {
     PeerReport {
@@ -148,6 +159,7 @@ fn common(peer: &Peer, counters: &PeerCounters) -> PeerReport {
         last_handshake_seconds: None,
         failures: 0,
         rate_bits_per_second: None,
+        path: PathReport::of(counters),
         sent: sent(counters),
         received: received(counters),
         bundles: counters.out_bundles.get(),

@@ -15,7 +15,7 @@ use strait_crypto::Ranking;
 use strait_ipsec::inbound::{Forwarding, UdpOffload, Unsqueezer};
 use strait_ipsec::outbound::Squeezer;
 use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
-use strait_keying::{Capabilities, Control, Expansion, Format, KeyExport, PrivateKey, Settings};
+use strait_keying::{Capabilities, Control, Delivery, Expansion, Format, KeyExport, PrivateKey, Settings};
 use zeroize::Zeroizing;
 
 use super::key_log::KeyLog;
@@ -245,6 +245,7 @@ fn settings(
         format: Format::Strait,
         inner_mtu: config.node.mtu,
         down: config.link.down,
+        delivery: Delivery::Reported,
         expansion: Expansion::of(calibration),
     };
     let export = match config.node.danger_export_keys {
@@ -288,7 +289,7 @@ fn outbound(
         larger => larger.saturating_add(AROUND),
     };
     let settings = outbound::Settings {
-        up: config.link.up,
+        up: config.link.up.given(),
         overhead: config.link.overhead,
         link_mtu,
         forwarding: forwarding(config),

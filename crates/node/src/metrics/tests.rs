@@ -1,5 +1,7 @@
 use super::*;
-use crate::report::{AssociationReport, ControlReport, DropReport, EngineReport, SuiteReport, TrafficReport};
+use crate::report::{
+    AssociationReport, ControlReport, DropReport, EngineReport, PathReport, SuiteReport, TrafficReport,
+};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 
@@ -47,6 +49,14 @@ fn peer() -> PeerReport {
         last_handshake_seconds: None,
         failures: 2,
         rate_bits_per_second: Some(1_500_000),
+        path: Some(PathReport {
+            estimated_bits_per_second: Some(1_500_000),
+            round_trip_seconds: Some(0.05),
+            loss: 0.25,
+            reports_sent: 8,
+            reports_received: 9,
+            ..PathReport::default()
+        }),
         sent: TrafficReport { packets: 1, bytes: 2, datagrams: 3, wire_bytes: 4, ratio: Some(0.5) },
         received: TrafficReport::default(),
         bundles: 5,
@@ -65,6 +75,8 @@ fn report() -> Report {
             addresses: Vec::new(),
             mtu: 1420,
             up_bits_per_second: None,
+            up_auto: true,
+            down_auto: false,
             down_bits_per_second: None,
             forward: false,
             configuration: "a.toml".to_owned(),

@@ -5,7 +5,7 @@ use core::time::Duration;
 use strait_clock::Time;
 
 use super::least::Least;
-use super::sent::{Sent, SentLog};
+use super::sent::{APART, Sent, SentLog};
 use crate::Rate;
 
 /// The weight of a new measurement in a smoothed one: of the round-trip time as in RFC 6298 section 2.
@@ -190,6 +190,10 @@ impl Path {
 
     fn take(&mut self, report: &Delivery, around: usize, now: Time) -> Result<Option<Sample>, Refused> {
         let sent = self.log.with(report.highest).ok_or(Refused::Late)?;
+        // Nobody holds a report back for longer than since what it tells of was sent.
+        if report.held > now.since(sent.at) + APART {
+            return Err(Refused::Absurd);
+        }
         let Some((before, sent_before)) = self.last else {
             self.last = Some((*report, sent));
             self.delay(report, sent, now);

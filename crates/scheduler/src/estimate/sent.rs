@@ -11,7 +11,7 @@ use strait_clock::Time;
 const ENTRIES: usize = 1024;
 /// What is sent within this time shares an entry. A delay is known no more exactly than the kernel's timers
 /// (4 ms on `HZ=250`) let it be.
-const APART: Duration = Duration::from_millis(2);
+pub(super) const APART: Duration = Duration::from_millis(2);
 
 /// What had been sent up to some sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,7 +30,7 @@ fn burst(
     check: impl FnOnce(&strait_sim::Network),
 ) -> (u64, u64) {
     let mut network = joined(1, |pair| {
-        pair.a.up = "1Mbit".parse().ok();
+        pair.a.up = "1Mbit".parse().unwrap();
         pair.a.queueing = PATIENT;
         pair.a.rules = rules;
     });

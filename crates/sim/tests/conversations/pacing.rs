@@ -17,9 +17,9 @@ const FLIGHTS: u64 = 2 * 5_500;
 /// Offers twice what the link takes for 10 s; gives the wire bytes at each time they left.
 fn flood(seed: u64, up: &str, down: Option<&str>, lifetime: Lifetime) -> Vec<(Time, u64, bool)> {
     let mut network = joined(seed, |pair| {
-        pair.a.up = up.parse().ok();
+        pair.a.up = up.parse().unwrap();
         pair.a.overhead = 18;
-        pair.b.capabilities.down = down.map(|down| down.parse().unwrap());
+        pair.b.capabilities.down = down.map(|down| down.parse().unwrap()).into();
         (pair.a.lifetime, pair.b.lifetime) = (lifetime, lifetime);
     });
     network.run_for(seconds(2));
@@ -82,7 +82,7 @@ fn with_handshakes_among_the_packets() {
 #[test]
 fn to_all_peers_together() {
     let _seed = Seed(4);
-    let mut network = crate::forwarding::star(4, |hub| hub.up = "1Mbit".parse().ok());
+    let mut network = crate::forwarding::star(4, |hub| hub.up = "1Mbit".parse().unwrap());
     network.run_for(seconds(2));
     network.start_capture();
     let mut talks = [A, B].map(|to| Conversation::new(v4(crate::stage::C, to, 80), Filler::Random));

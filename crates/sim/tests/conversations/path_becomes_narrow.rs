@@ -26,7 +26,7 @@ fn wire(delay: u64) -> LinkSettings {
 fn streaming(seed: u64, count: u16, patience: Duration, like: LinkSettings) -> (Network, Vec<Stream>) {
     let mut network = joined(seed, |pair| {
         (pair.forth, pair.back) = (like, like);
-        (pair.a.up, pair.b.up) = (like.rate, like.rate);
+        (pair.a.up, pair.b.up) = (like.rate.into(), like.rate.into());
     });
     let mut streams: Vec<Stream> =
         (0..count).map(|at| Stream::new(A, B, 2000 + 2 * at, FULL, 4, patience)).collect();

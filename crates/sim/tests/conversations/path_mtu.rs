@@ -38,8 +38,8 @@ fn the_search_settles_on_every_path_without_losing_a_small_packet() {
 fn a_probe_does_not_wait_behind_what_a_super_packet_makes() {
     let _seed = Seed(5);
     let mut network = joined(5, |pair| {
-        pair.a.up = "56kbit".parse().ok();
-        pair.forth.rate = pair.a.up;
+        pair.a.up = "56kbit".parse().unwrap();
+        pair.forth.rate = pair.a.up.given();
     });
     // All of it takes 9 s.
     let (packet, offload) = v4(A, B, 80).tcp_super(1, &[7; 60_000], 1380);
@@ -104,7 +104,7 @@ fn an_interface_that_takes_less_than_it_said_is_believed() {
         let _seed = Seed(3);
         let mut network = joined(3, |pair| {
             pair.a.interface_mtu = 1420;
-            pair.a.up = up;
+            pair.a.up = up.into();
         });
         let mut talk = Conversation::new(v4(A, B, 80), Filler::Random);
         for at in 0..200 {

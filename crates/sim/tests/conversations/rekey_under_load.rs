@@ -69,7 +69,7 @@ fn through_a_full_queue() {
         let mut network = joined(seed, |pair| {
             let lifetime = Lifetime { packets: 60, ..Lifetime::default() };
             (pair.a.lifetime, pair.b.lifetime) = (lifetime, lifetime);
-            pair.a.up = "300kbit".parse().ok();
+            pair.a.up = "300kbit".parse().unwrap();
             pair.a.queueing = PATIENT;
             pair.forth.rate = "310kbit".parse().ok();
             pair.forth.delay = millis(30);

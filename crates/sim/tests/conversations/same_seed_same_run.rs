@@ -14,7 +14,7 @@ type Trace = Vec<(Time, SocketAddr, SocketAddr, Tos, usize)>;
 fn run(seed: u64) -> (Trace, [Tally; 2]) {
     let mut network = joined(seed, |pair| {
         pair.answer = Some(Start::Eager);
-        pair.a.up = "1Mbit".parse().ok();
+        pair.a.up = "1Mbit".parse().unwrap();
         let lifetime = Lifetime { packets: 100, ..Lifetime::default() };
         (pair.a.lifetime, pair.b.lifetime) = (lifetime, lifetime);
         for link in [&mut pair.forth, &mut pair.back] {

@@ -11,7 +11,7 @@ use crate::stage::{A, B, Seed, joined, millis, seconds, v4, v6};
 
 fn network(seed: u64, up: Option<&str>) -> Network {
     let mut network = joined(seed, |pair| {
-        pair.a.up = up.map(|up| up.parse().unwrap());
+        pair.a.up = up.map(|up| up.parse().unwrap()).into();
         pair.b.udp_offload = UdpOffload::Supported;
     });
     // The search for the path's size ends with its first probe.

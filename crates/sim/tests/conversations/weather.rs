@@ -50,7 +50,7 @@ fn after_any_storm_talk_goes_on() {
             pair.answer = Some(if seed % 2 == 0 { Start::Eager } else { Start::OnTraffic });
             for node in [&mut pair.a, &mut pair.b] {
                 node.lifetime = Lifetime { packets: 200, ..Lifetime::default() };
-                node.up = (seed % 3 == 0).then(|| "2Mbit".parse().unwrap());
+                node.up = (seed % 3 == 0).then(|| "2Mbit".parse().unwrap()).into();
             }
         });
         let mut stormy = Talk::new(A, B, 5000);

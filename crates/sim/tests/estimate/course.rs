@@ -85,7 +85,7 @@ impl Course {
     pub(crate) fn new(rate: Rate, round_trip: Duration) -> Course {
         let now = Time::from_millis(1000);
         let settings = LinkSettings { rate: Some(rate), delay: round_trip / 2, ..LinkSettings::default() };
-        let estimate = Estimate::new(None, now);
+        let estimate = Estimate::new(None, None, now);
         Course {
             now,
             events: Queue::default(),

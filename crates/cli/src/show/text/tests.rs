@@ -1,6 +1,7 @@
 use super::*;
 use strait_node::report::{
-    CodecReport, CompressingReport, ControlReport, DropReport, EngineReport, ManualReport, ProtocolReport,
+    CodecReport, CompressingReport, ControlReport, DropReport, EngineReport, ManualReport, PathReport,
+    ProtocolReport,
 };
 
 /// A report with every part filled in.
@@ -14,6 +15,8 @@ pub(crate) fn report() -> Report {
             mtu: 1420,
             up_bits_per_second: Some(1_500_000),
             down_bits_per_second: None,
+            up_auto: false,
+            down_auto: true,
             forward: false,
             configuration: "/etc/strait/a.toml".to_owned(),
             uptime_seconds: 3725.2,
@@ -63,6 +66,17 @@ fn peer() -> PeerReport {
         last_handshake_seconds: Some(61.9),
         failures: 0,
         rate_bits_per_second: Some(1_492_500),
+        path: Some(PathReport {
+            estimated_bits_per_second: Some(1_492_500),
+            sent_at_bits_per_second: Some(1_447_700),
+            limited_by: Some("link".to_owned()),
+            round_trip_seconds: Some(0.0584),
+            least_round_trip_seconds: Some(0.05012),
+            loss: 0.0125,
+            reports_sent: 12,
+            reports_received: 340,
+            reports_refused: 1,
+        }),
         sent: TrafficReport {
             packets: 3_000,
             bytes: 4_000_000,
@@ -119,7 +133,7 @@ strait0
   listens on     0.0.0.0:51820
   addresses      10.77.0.1/24, fd77::1/64
   MTU            1420
-  link           up 1.5 Mbit/s
+  link           up 1.5 Mbit/s, down is found out
   configuration  /etc/strait/a.toml
   runs for       1 h 2 min (process 42, version 0.1.0)
 
@@ -131,6 +145,8 @@ peer site-b: up
   associations    in 0x04000001, out 0x0c0000ff: aes-128-gcm, implicit IV, strait payloads, as initiator
   next keys       in 59 min 0 s if in use then
   paced at        1.492 Mbit/s, 2.05 kB waiting
+  link found      1.492 Mbit/s, sent at 1.447 Mbit/s
+  path            58.4 ms there and back (least 50.1 ms), 1.2 % lost, 340 reports in, 12 out, 1 of them refused
   inner MTU       1420
   sent as         7 bundles, 340 compressed blocks
             packets    bytes  datagrams  on the wire  ratio
@@ -196,6 +212,7 @@ fn a_peer_with_manual_keys() {
         manual: Some(manual),
         last_handshake_seconds: None,
         rate_bits_per_second: None,
+        path: None,
         ..peer()
     });
     let expected = "\
@@ -221,6 +238,7 @@ fn a_peer_that_never_answered() {
         last_handshake_seconds: None,
         failures: 2,
         rate_bits_per_second: None,
+        path: None,
         ..peer()
     };
     let shown = render(&report);

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use strait_clock::Time;
 use strait_ipsec::{Notice, PeerId};
-use strait_scheduler::Rate;
+use strait_scheduler::{LinkRate, Pace, Rate};
 use strait_wire::condition::Condition;
 
 use super::world::{FAIR, World};
@@ -29,12 +29,18 @@ fn load(world: &World, node: usize) -> f64 {
 #[test]
 fn another_rate_in_paces_the_peer() {
     let mut world = up(1);
-    let told = |world: &World| world.nodes[0].rates.get(&PeerId(1)).copied().flatten();
-    assert_eq!(told(&world), None);
-    for down in [Rate::from_bits(3_000_000), Rate::from_bits(7_000_000), None] {
-        world.ask(1, |control, now| control.set_link(None, down, now));
+    let told = |world: &World| world.nodes[0].paces.get(&PeerId(1)).copied().unwrap_or_default();
+    assert_eq!(told(&world), Pace::None);
+    let (slow, fast) = (Rate::from_bits(3_000_000).unwrap(), Rate::from_bits(7_000_000).unwrap());
+    for (down, pace) in [
+        (LinkRate::Given(slow), Pace::At(slow)),
+        (LinkRate::Auto, Pace::Estimated { at_most: None }),
+        (LinkRate::Given(fast), Pace::At(fast)),
+        (LinkRate::Unpaced, Pace::None),
+    ] {
+        world.ask(1, |control, now| control.set_link(LinkRate::Unpaced, down, now));
         world.run(5 * SECOND);
-        assert_eq!(told(&world), down);
+        assert_eq!(told(&world), pace);
     }
     let reports = world.nodes[1].reports.len();
     world.run(60 * SECOND);
@@ -62,12 +68,14 @@ fn a_load_is_told_and_told_again_after_a_handshake() {
 #[test]
 fn nonsense_costs_performance_at_most() {
     let mut world = up(3);
-    world.ask(1, |control, now: Time| control.set_link(None, Rate::from_bits(2_000_000), now));
+    world.ask(1, |control, now: Time| {
+        control.set_link(LinkRate::Unpaced, Rate::from_bits(2_000_000).into(), now);
+    });
     world.run(5 * SECOND);
-    let paced = world.nodes[0].rates[&PeerId(1)];
-    for (load_said, down) in [(u16::MAX, 1), (0, u64::MAX), (0, 499)] {
+    let paced = world.nodes[0].paces[&PeerId(1)];
+    for (load_said, down) in [(u16::MAX, 1), (0, u64::MAX - 1), (0, 499)] {
         world.notice(0, Notice::Reported(PeerId(1), Condition { load: load_said, down }));
-        assert_eq!(world.nodes[0].rates[&PeerId(1)], paced, "{down} is no rate");
+        assert_eq!(world.nodes[0].paces[&PeerId(1)], paced, "{down} is no rate");
     }
     world.notice(0, Notice::Reported(PeerId(1), Condition { load: u16::MAX, down: 2_000_000 }));
     assert_eq!(load(&world, 0), 64.0);

@@ -3,11 +3,11 @@ use std::net::SocketAddr;
 
 use strait_crypto::{Ranking, Suite, SuiteSet};
 use strait_ipsec::{IvMode, Notice, Payloads, PeerId};
-use strait_scheduler::Rate;
+use strait_scheduler::{LinkRate, Pace, Rate};
 use strait_wire::Spi;
 
 use super::world::{FAIR, Weather, World, address, peer};
-use crate::{Direction, Event, Failure, Format, KeyExport, PeerState, Refusal, Role, Start, Where};
+use crate::{Delivery, Direction, Event, Failure, Format, KeyExport, PeerState, Refusal, Role, Start, Where};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -80,12 +80,20 @@ fn the_suite_is_the_one_that_costs_both_least() {
 #[test]
 fn the_rate_is_the_smaller_of_ours_out_and_theirs_in() {
     let rate = |bits| Rate::from_bits(bits).unwrap();
+    let (slow, fast) = (rate(1_000_000), rate(2_000_000));
+    let estimated = |at_most| Pace::Estimated { at_most };
+    let (none, auto) = (LinkRate::Unpaced, LinkRate::Auto);
     let table = [
-        (None, None, None),
-        (Some(rate(2_000_000)), None, Some(rate(2_000_000))),
-        (None, Some(rate(1_000_000)), Some(rate(1_000_000))),
-        (Some(rate(2_000_000)), Some(rate(1_000_000)), Some(rate(1_000_000))),
-        (Some(rate(500_000)), Some(rate(1_000_000)), Some(rate(500_000))),
+        (none, none, Pace::None),
+        (LinkRate::Given(fast), none, Pace::At(fast)),
+        (none, LinkRate::Given(slow), Pace::At(slow)),
+        (LinkRate::Given(fast), LinkRate::Given(slow), Pace::At(slow)),
+        (LinkRate::Given(slow), LinkRate::Given(fast), Pace::At(slow)),
+        (auto, none, estimated(None)),
+        (none, auto, estimated(None)),
+        (auto, auto, estimated(None)),
+        (LinkRate::Given(fast), auto, estimated(Some(fast))),
+        (auto, LinkRate::Given(slow), estimated(Some(slow))),
     ];
     for (up, down, expected) in table {
         let mut world = World::with(2, 4, FAIR, |node, settings| match node {
@@ -93,11 +101,24 @@ fn the_rate_is_the_smaller_of_ours_out_and_theirs_in() {
             _ => settings.capabilities.down = down,
         });
         world.introduce(Start::Eager);
-        let told = |world: &World| world.nodes[0].rates.get(&PeerId(1)).copied().flatten();
-        assert_eq!(told(&world), up, "before anything is known of the peer");
+        let told = |world: &World| world.nodes[0].paces.get(&PeerId(1)).copied().unwrap_or_default();
+        assert_eq!(told(&world), Pace::between(up, none), "before anything is known of the peer");
         assert!(world.run_until(5, World::both_up));
         assert_eq!(told(&world), expected, "{up:?} {down:?}");
-        assert_eq!(world.nodes[0].control.status(PeerId(1)).unwrap().rate, expected);
+        assert_eq!(world.nodes[0].control.status(PeerId(1)).unwrap().pace, expected);
+    }
+}
+
+#[test]
+fn no_rate_is_found_out_from_a_peer_that_does_not_tell_what_arrives() {
+    for (delivery, format) in [(Delivery::Untold, Format::Strait), (Delivery::Reported, Format::Standard)] {
+        let mut world = World::with(2, 4, FAIR, |node, settings| match node {
+            0 => settings.up = LinkRate::Auto,
+            _ => (settings.capabilities.delivery, settings.capabilities.format) = (delivery, format),
+        });
+        world.introduce(Start::Eager);
+        assert!(world.run_until(5, World::both_up));
+        assert_eq!(world.nodes[0].paces[&PeerId(1)], Pace::None, "{delivery:?} {format:?}");
     }
 }
 

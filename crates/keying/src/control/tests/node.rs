@@ -9,7 +9,7 @@ use strait_clock::Time;
 use strait_compress::{CodecSet, Ends};
 use strait_crypto::{Ranking, SuiteSet};
 use strait_ipsec::{InboundSa, IvMode, OutboundSa, PeerCounters, PeerId, PeerSpec, inbound};
-use strait_scheduler::Rate;
+use strait_scheduler::{LinkRate, Pace};
 use strait_wire::Spi;
 use zeroize::Zeroizing;
 
@@ -27,7 +27,7 @@ pub(super) struct Node {
     pub(super) owners: BTreeMap<Spi, PeerId>,
     pub(super) confirmed: BTreeMap<Spi, bool>,
     pub(super) endpoints: BTreeMap<PeerId, SocketAddr>,
-    pub(super) rates: BTreeMap<PeerId, Option<Rate>>,
+    pub(super) paces: BTreeMap<PeerId, Pace>,
     /// What the sending half was told that both ends do.
     pub(super) ends: BTreeMap<PeerId, Ends>,
     /// When it told peers what changed.
@@ -55,7 +55,8 @@ pub(crate) fn capabilities() -> Capabilities {
         iv: IvMode::Implicit,
         format: Format::Strait,
         inner_mtu: 1420,
-        down: None,
+        down: LinkRate::Unpaced,
+        delivery: crate::Delivery::Reported,
         expansion: crate::Expansion::default(),
     }
 }
@@ -74,7 +75,7 @@ pub(crate) fn settings(node: u8, seed: u64, base: Instant) -> Settings {
     Settings {
         identity: key(node),
         capabilities: capabilities(),
-        up: None,
+        up: LinkRate::Unpaced,
         lifetime: Lifetime::default(),
         export: KeyExport::Danger,
         seed: Zeroizing::new(bytes),
@@ -116,7 +117,7 @@ impl Node {
             owners: BTreeMap::new(),
             confirmed: BTreeMap::new(),
             endpoints: BTreeMap::new(),
-            rates: BTreeMap::new(),
+            paces: BTreeMap::new(),
             ends: BTreeMap::new(),
             reports: Vec::new(),
             keys: Vec::new(),

@@ -326,10 +326,10 @@ impl World {
             Order::RemovePeer(peer) => {
                 it.outbound.remove(&peer);
                 it.endpoints.remove(&peer);
-                it.rates.remove(&peer);
+                it.paces.remove(&peer);
             }
             Order::Endpoint(peer, to) => drop(it.endpoints.insert(peer, to)),
-            Order::Rate(peer, rate) => drop(it.rates.insert(peer, rate)),
+            Order::Rate(peer, pace) => drop(it.paces.insert(peer, pace)),
             Order::Install(sa) => {
                 let peer = sa.peer();
                 it.outbound.insert(peer, sa);

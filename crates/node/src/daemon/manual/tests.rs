@@ -51,7 +51,7 @@ fn both_halves_are_told_of_a_peer_and_its_associations() {
     assert!(matches!(
         &told.out[..],
         [outbound::Order::AddPeer(spec), outbound::Order::Rate(_, paced), outbound::Order::Install(sa)]
-            if spec.endpoint == Some("192.0.2.2:4500".parse().unwrap()) && *paced == rate && sa.spi() == Spi(0x0400_0002)
+            if spec.endpoint == Some("192.0.2.2:4500".parse().unwrap()) && *paced == rate.into() && sa.spi() == Spi(0x0400_0002)
     ));
     assert!(matches!(
         &told.into[..],

@@ -1,0 +1,229 @@
+//! What arrived of an association, counted for the report that goes back to its sender.
+
+use core::time::Duration;
+
+use strait_clock::Time;
+use strait_wire::aggfrag::{self, Subtype};
+use strait_wire::delivery::{self, Delivery};
+use strait_wire::{Ecn, Esn, Protocol, Spi};
+
+use super::{Inbound, Inlet, Origin, Receiver};
+use crate::outbound::{self, Heard};
+use crate::wrap::Inside;
+use crate::{Payloads, PeerId, Reason};
+
+/// How often it is offered to be reported: as often as a report can tell a rate to a few hundredths from timers that are
+/// exact to a millisecond or two.
+const OFFERED_APART: Duration = Duration::from_millis(50);
+/// Reports come no more often than they are offered; half of that leaves room for what the way changes.
+const HEARD_APART: Duration = Duration::from_millis(25);
+/// The weights of the loss intervals (RFC 5348 section 5.4), the youngest first.
+const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
+
+/// What arrived so far.
+#[derive(Debug, Default)]
+pub(super) struct Reception {
+    datagrams: u64,
+    bytes: u64,
+    highest: u64,
+    highest_at: Time,
+    /// Whether a congestion mark came since it was offered last.
+    marked: bool,
+    offered_at: Option<Time>,
+    losses: Losses,
+}
+
+impl Reception {
+    /// A datagram with an ESP packet of `bytes` arrived.
+    pub(super) fn note(&mut self, number: Esn, bytes: u64, ecn: Ecn, now: Time) {
+        self.datagrams += 1;
+        self.bytes += bytes;
+        self.marked |= ecn == Ecn::Ce;
+        if number.0 > self.highest {
+            (self.highest, self.highest_at) = (number.0, now);
+        }
+    }
+
+    fn is_due(&self, now: Time) -> bool {
+        self.offered_at.is_none_or(|at| now.since(at) >= OFFERED_APART)
+    }
+
+    fn offer(&mut self, spi: Spi, now: Time) -> outbound::Reception {
+        self.offered_at = Some(now);
+        self.losses.note(self.highest, self.datagrams);
+        let delivery = Delivery {
+            spi,
+            datagrams: self.datagrams,
+            bytes: self.bytes,
+            highest: self.highest,
+            received_at: u64::try_from(Duration::from_nanos(self.highest_at.as_nanos()).as_micros())
+                .unwrap_or(u64::MAX),
+        };
+        let marked = core::mem::take(&mut self.marked);
+        outbound::Reception { delivery, loss_event_rate: self.losses.event_rate(), marked, echo: None }
+    }
+}
+
+/// Loss events and the numbers that pass between them (RFC 5348 section 5). Losses that a report tells of at once are one
+/// event: reports lie as far apart as round trips or further.
+#[derive(Debug, Default)]
+struct Losses {
+    lost: u64,
+    /// Up to which number it was looked.
+    looked_to: u64,
+    /// Numbers between events, the youngest first; the first still grows.
+    intervals: [f64; WEIGHTS.len() + 1],
+    events: usize,
+}
+
+impl Losses {
+    fn note(&mut self, highest: u64, datagrams: u64) {
+        let lost = highest.saturating_sub(datagrams);
+        if let Some(open) = self.intervals.first_mut() {
+            *open += highest.saturating_sub(self.looked_to) as f64;
+        }
+        self.looked_to = highest;
+        if lost > self.lost {
+            self.events = (self.events + 1).min(WEIGHTS.len());
+            self.intervals.rotate_right(1);
+            if let Some(open) = self.intervals.first_mut() {
+                *open = 0.0;
+            }
+        }
+        self.lost = lost;
+    }
+
+    /// The inverse of the loss event rate; 0 while nothing was lost.
+    fn event_rate(&self) -> u32 {
+        let mean = |from: usize, count: usize| {
+            let intervals = self.intervals.iter().skip(from).take(count).zip(WEIGHTS);
+            let (sum, weights) = intervals
+                .fold((0.0, 0.0), |(sum, all), (interval, weight)| (sum + interval * weight, all + weight));
+            if weights > 0.0 { sum / weights } else { 0.0 }
+        };
+        if self.events == 0 {
+            return 0;
+        }
+        // As a float becomes an integer: the nearest there is.
+        (mean(0, self.events).max(mean(1, self.events)).round() as u32).max(1)
+    }
+}
+
+impl Receiver {
+    /// Counts an ESP packet of `len` bytes; what arrived, if it is time to report it on account of this packet. Reports,
+    /// probes and the like are no reason: they would be answered for ever.
+    pub(super) fn arrived(
+        &mut self,
+        origin: Origin,
+        inside: Inside,
+        bytes: &[u8],
+        len: usize,
+    ) -> Option<outbound::Reception> {
+        self.reception.note(inside.esn, len as u64, origin.tos.ecn(), origin.now);
+        let due = self.reception.is_due(origin.now) && matches!(self.sa.payloads, Payloads::Strait { .. });
+        let payload = bytes.get(inside.range()).unwrap_or_default();
+        (due && is_data(inside.next, payload)).then(|| self.reception.offer(self.sa.spi, origin.now))
+    }
+}
+
+fn is_data(next: Protocol, payload: &[u8]) -> bool {
+    next != Protocol::AGGFRAG
+        || !matches!(
+            aggfrag::subtype(payload),
+            Some(Subtype::Congestion | Subtype::Probe | Subtype::Condition)
+        )
+}
+
+impl Inbound {
+    /// What arrived of an association goes to the sending half, to be told to the peer.
+    pub(super) fn offer(&self, peer: PeerId, reception: outbound::Reception, inlet: &mut impl Inlet) {
+        let echo = self.peers.get(&peer).and_then(|sender| sender.echo);
+        inlet.order(outbound::Order::Received(peer, outbound::Reception { echo, ..reception }));
+    }
+
+    /// A report of what the peer received, if that is what `payload` is; true when there is nothing else in it.
+    pub(super) fn hear(
+        &mut self,
+        origin: Origin,
+        payload: &[u8],
+        inlet: &mut impl Inlet,
+    ) -> Result<bool, Reason> {
+        let agreed = self.sas.get(&origin.sa).map(|receiver| receiver.sa.payloads);
+        if !matches!(agreed, Some(Payloads::Strait { .. })) {
+            return Ok(false);
+        }
+        let payload = aggfrag::Payload::parse(payload).map_err(|_| Reason::MalformedEsp)?;
+        let (aggfrag::Header::Congestion { report, .. }, [0, ..]) = (payload.header, payload.region) else {
+            return Ok(false);
+        };
+        let delivery = Delivery::parse(payload.region).map_err(|_| Reason::MalformedEsp)?;
+        let Some(sender) = self.peers.get_mut(&origin.peer) else { return Ok(true) };
+        sender.echo = Some((report.tval, origin.now));
+        // Whoever says more than it has to say is heard once in a while.
+        if sender.heard_at.is_none_or(|at| origin.now.since(at) >= HEARD_APART) {
+            sender.heard_at = Some(origin.now);
+            inlet.order(outbound::Order::Delivered(origin.peer, Heard { delivery, tval: report.tval }));
+        }
+        Ok(true)
+    }
+}
+
+/// Bytes of a report.
+pub(crate) const REPORT_LEN: usize = aggfrag::CONGESTION_LEN + delivery::LEN;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(steps: &[(u64, u64)]) -> u32 {
+        let mut losses = Losses::default();
+        for (highest, datagrams) in steps {
+            losses.note(*highest, *datagrams);
+        }
+        losses.event_rate()
+    }
+
+    #[test]
+    fn the_loss_event_rate_is_that_of_rfc_5348() {
+        assert_eq!(after(&[(100, 100), (200, 200)]), 0, "nothing was lost");
+        assert_eq!(after(&[(100, 99)]), 100);
+        assert_eq!(after(&[(100, 90)]), 100, "one event, however many were lost");
+        // What passed since the last event counts when that makes the rate smaller.
+        assert_eq!(after(&[(100, 99), (500, 499)]), 400);
+        assert_eq!(after(&[(100, 99), (140, 139)]), 100);
+        assert_eq!(after(&[(100, 99), (300, 298), (400, 397)]), 133);
+        assert_eq!(after(&[(100, 99), (200, 200), (300, 300)]), 200, "it came late after all");
+        // Eight intervals of 100 after one of 10,000, which is forgotten.
+        let steps: Vec<(u64, u64)> =
+            (0..9).map(|event| (10_000 + event * 100, 10_000 + event * 100 - event - 1)).collect();
+        assert_eq!(after(&steps), 100);
+    }
+
+    #[test]
+    fn what_arrived_is_offered_while_data_comes_and_no_more_often_than_that() {
+        let mut reception = Reception::default();
+        let at = |millis: u64| Time::from_millis(1000 + millis);
+        reception.note(Esn(2), 500, Ecn::Ce, at(0));
+        reception.note(Esn(1), 300, Ecn::Ect0, at(10));
+        assert!(reception.is_due(at(10)));
+        let offered = reception.offer(Spi(7), at(10));
+        let expected = Delivery { spi: Spi(7), datagrams: 2, bytes: 800, highest: 2, received_at: 1_000_000 };
+        assert_eq!((offered.delivery, offered.marked), (expected, true));
+        assert!(!reception.is_due(at(59)) && reception.is_due(at(60)));
+        assert!(!reception.offer(Spi(7), at(60)).marked, "a mark is told once");
+    }
+
+    #[test]
+    fn reports_and_the_like_are_not_reported() {
+        for (next, payload, data) in [
+            (Protocol::IPIP, &[0x45][..], true),
+            (Protocol::AGGFRAG, &[0], true),
+            (Protocol::AGGFRAG, &[0xf0], true),
+            (Protocol::AGGFRAG, &[1], false),
+            (Protocol::AGGFRAG, &[0xf1], false),
+            (Protocol::AGGFRAG, &[0xf2], false),
+        ] {
+            assert_eq!(is_data(next, payload), data, "{payload:?}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What is known of the path to a peer, for whoever shows it.
+
+use core::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use strait_scheduler::{Estimate, LimitedBy, Path, Rate};
+
+/// Shares are kept in millionths.
+const MILLION: f64 = 1e6;
+
+/// What reports tell of the path to a peer; written by the sending half, read by whoever shows it.
+#[derive(Debug, Default)]
+pub struct PathState {
+    rate: AtomicU64,
+    pacing: AtomicU64,
+    round_trip: AtomicU64,
+    least_round_trip: AtomicU64,
+    loss: AtomicU64,
+    refused: AtomicU64,
+    limited_by: AtomicU64,
+    known: AtomicU64,
+}
+
+/// What reports told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathStatus {
+    /// The rate that was found out, if it is to be.
+    pub estimate: Option<RateStatus>,
+    /// The round-trip time, smoothed.
+    pub round_trip: Option<Duration>,
+    /// The least round-trip time of the last seconds.
+    pub least_round_trip: Option<Duration>,
+    /// The share of datagrams that is lost.
+    pub loss: f64,
+    /// Reports that could not be.
+    pub refused: u64,
+}
+
+/// What was found out of a link's rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateStatus {
+    /// What it takes.
+    pub rate: Rate,
+    /// At what rate is sent just now.
+    pub pacing: Rate,
+    /// What keeps the sender from sending more.
+    pub limited_by: LimitedBy,
+}
+
+impl PathState {
+    pub(crate) fn show(&self, path: &Path, estimate: Option<&Estimate>) {
+        let nanos = |span: Option<Duration>| span.map_or(0, |span| span.as_nanos() as u64);
+        let by = estimate.map(Estimate::limited_by);
+        let by = LimitedBy::ALL.iter().position(|one| Some(*one) == by);
+        for (place, value) in [
+            (&self.rate, estimate.map_or(0, |estimate| estimate.rate().bits())),
+            (&self.pacing, estimate.map_or(0, |estimate| estimate.pacing().bits())),
+            (&self.round_trip, nanos(path.round_trip())),
+            (&self.least_round_trip, nanos(path.least_round_trip())),
+            (&self.loss, (path.loss() * MILLION) as u64),
+            (&self.refused, path.refused()),
+            (&self.limited_by, by.unwrap_or(0) as u64),
+            (&self.known, 1),
+        ] {
+            place.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// What is known; nothing before the first report.
+    #[must_use]
+    pub fn get(&self) -> Option<PathStatus> {
+        let value = |place: &AtomicU64| place.load(Ordering::Relaxed);
+        let span = |place| Some(value(place)).filter(|nanos| *nanos > 0).map(Duration::from_nanos);
+        let limited_by = LimitedBy::ALL.get(value(&self.limited_by) as usize).copied();
+        let estimate = Rate::from_bits(value(&self.rate)).zip(Rate::from_bits(value(&self.pacing)));
+        (value(&self.known) > 0).then(|| PathStatus {
+            estimate: estimate.zip(limited_by).map(|((rate, pacing), limited_by)| RateStatus {
+                rate,
+                pacing,
+                limited_by,
+            }),
+            round_trip: span(&self.round_trip),
+            least_round_trip: span(&self.least_round_trip),
+            loss: value(&self.loss) as f64 / MILLION,
+            refused: value(&self.refused),
+        })
+    }
+}
