@@ -16,6 +16,7 @@ from scapy.layers.ipsec import ESP, IPSecIntegrityError, SecurityAssociation, _E
 
 AEAD = {"aes-128-gcm": "AES-GCM", "aes-256-gcm": "AES-GCM", "chacha20-poly1305": "CHACHA20-POLY1305"}
 IPV4, IPV6, IPCOMP, AGGFRAG = 4, 41, 108, 144
+CONGESTION = 1  # the AGGFRAG sub-type with a report (RFC 9347 section 6.1.2)
 BLOCK, PROBE = 0xF0, 0xF1  # private AGGFRAG sub-types
 DEFLATE = 1  # codec of a block
 
@@ -89,6 +90,24 @@ def inflate(data):
     return out
 
 
+def report(payload):
+    """A congestion report (RFC 9347 section 6.1.2), and the counts in the pad block behind it."""
+    flags, offset, loss_event_rate, times, tval, techo = struct.unpack("!xBHIQII", payload[:24])
+    pad, version, spi, *counts = struct.unpack("!BBxxIQQQQ", payload[24:64])
+    assert (offset, pad, version) == (0, 0, 1), "no report of deliveries"
+    names = ["datagrams", "bytes", "highest", "received_at"]
+    return dict(zip(names, counts)) | {
+        "flags": flags,
+        "loss_event_rate": loss_event_rate,
+        "rtt": times >> 42,
+        "echo_delay": times >> 21 & 0x1FFFFF,
+        "transmit_delay": times & 0x1FFFFF,
+        "tval": tval,
+        "techo": techo,
+        "spi": spi,
+    }
+
+
 class Reader:
     """What the payloads of one association carry."""
 
@@ -108,6 +127,8 @@ class Reader:
             offset = struct.unpack("!H", payload[2:4])[0]
             assert offset == 0, "a bundle that begins with a fragment"
             return "bundle", cut(payload[4:])
+        if payload[0] == CONGESTION and not cut(payload[24:]):
+            return "report", []
         if payload[0] == BLOCK:
             return self.part(payload)
         return "other", []
@@ -134,4 +155,4 @@ def datagrams(pcap, port):
                 yield bytes(frame[UDP].payload)
 
 
-__all__ = ["IP", "UDP", "Forged", "Reader", "associations", "datagrams", "is_esp"]
+__all__ = ["IP", "UDP", "Forged", "Reader", "associations", "datagrams", "is_esp", "report"]

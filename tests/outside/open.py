@@ -19,6 +19,8 @@ def main(keys, pcap, port):
         seq, next_header, payload = associations[spi].open(datagram)
         kind, packets = readers[spi].read(next_header, payload)
         line = {"direction": associations[spi].direction, "spi": spi, "seq": seq, "kind": kind}
+        if kind == "report":
+            line["report"] = esp.report(payload)
         print(json.dumps(line | {"packets": [packet.hex() for packet in packets]}))
 
 

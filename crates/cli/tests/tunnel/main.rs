@@ -16,6 +16,7 @@ mod hub;
 mod idle;
 mod interruption;
 mod life;
+mod link_found_out;
 mod loss;
 mod manual;
 mod marks;

@@ -34,8 +34,10 @@ fn keys(pair: &Pair, which: usize) -> PathBuf {
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) kind: String,
-    direction: String,
+    pub(crate) direction: String,
     pub(crate) packets: Vec<Vec<u8>>,
+    /// The fields of a report, if it is one.
+    pub(crate) report: Value,
 }
 
 /// Every ESP packet of a capture, opened by scapy with the keys of the first site.
@@ -48,7 +50,7 @@ pub(crate) fn open(pair: &Pair, capture: &Path) -> Vec<Opened> {
         let word = |key: &str| line[key].as_str().unwrap().to_owned();
         let packets = line["packets"].as_array().unwrap();
         let packets = packets.iter().map(|packet| unhex(packet.as_str().unwrap())).collect();
-        Opened { kind: word("kind"), direction: word("direction"), packets }
+        Opened { kind: word("kind"), direction: word("direction"), packets, report: line["report"].clone() }
     };
     lines.lines().map(opened).collect()
 }

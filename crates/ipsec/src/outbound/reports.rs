@@ -21,7 +21,7 @@ const SHARE: f64 = 0.005;
 const APART_MAX: f64 = 1.0;
 /// What may be reported ahead while the link out was never seen to take no more: as long as a slow start takes from
 /// 128 kbit/s to where half a percent is enough.
-const AHEAD: Duration = Duration::from_secs(4);
+const AHEAD: Duration = Duration::from_secs(15);
 
 /// What arrived of an inbound association, to be told to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@ mod handshake_cost;
 mod hostile_peer;
 mod idle_is_silent;
 mod link_down_and_up;
+mod link_found_out;
 mod pacing;
 mod path_becomes_narrow;
 mod path_mtu;

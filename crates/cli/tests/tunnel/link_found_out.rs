@@ -1,0 +1,142 @@
+//! The rate of a link that nobody gave: found out, and followed when the link changes.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use strait_scheduler::Rate;
+use strait_testbed::outside::has_scapy;
+use strait_testbed::{Extra, Fate, LinkSpec, Relay, sample};
+
+use crate::capture::Capture;
+use crate::outside::open;
+use crate::pair::{Family, Pair, allowed};
+
+/// Each way; together a round trip of 50 ms.
+const DELAY: Duration = Duration::from_millis(25);
+/// A change is followed within three seconds. Hosts share processors with other tests, so this says only that it is, and what
+/// is printed says how soon.
+const FOLLOWED: Duration = Duration::from_secs(20);
+/// How often it is looked.
+const LOOK: Duration = Duration::from_millis(50);
+
+fn mbit(text: &str) -> Rate {
+    text.parse().unwrap()
+}
+
+/// As much as goes from the first site to the second, until it is told to end.
+fn flood(pair: &Pair, end: &Arc<AtomicBool>) -> JoinHandle<()> {
+    let address = SocketAddr::new(pair.inside(1, Family::V4), 0);
+    let listener = pair.hosts.b.run("listen", || TcpListener::bind(address)).unwrap();
+    let target = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut buffer = vec![0; 65_536];
+        while stream.read(&mut buffer).is_ok_and(|len| len > 0) {}
+    });
+    let mut stream = pair.hosts.a.run("connect", || TcpStream::connect(target)).unwrap();
+    stream.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+    let (noise, end) = (Arc::clone(&sample::generate(7)[5].bytes), Arc::clone(end));
+    thread::spawn(move || {
+        while !end.load(Ordering::Relaxed) {
+            let _ = stream.write(&noise);
+        }
+    })
+}
+
+/// How long it takes until the first site knows within 15 % that the link has `rate`, and for a second no longer thinks otherwise.
+fn followed(pair: &Pair, rate: Rate) -> Option<Duration> {
+    let (begin, mut since) = (Instant::now(), None);
+    while begin.elapsed() < FOLLOWED {
+        let found = pair.peer(0)["path"]["estimated_bits_per_second"].as_u64().unwrap_or(0);
+        let near = (found as f64 / rate.bits() as f64 - 1.0).abs() <= 0.15;
+        since = if near { since.or(Some(begin.elapsed())) } else { None };
+        if since.is_some_and(|since| begin.elapsed() > since + Duration::from_secs(1)) {
+            return since;
+        }
+        thread::sleep(LOOK);
+    }
+    None
+}
+
+#[test]
+fn a_link_that_changes_is_followed() {
+    if !allowed() {
+        return;
+    }
+    let (hosts, _relay) = Relay::between(LinkSpec::thin(mbit("10Mbit")), |_, _| Fate::Delay(DELAY)).unwrap();
+    let link = "[link]\nup = \"auto\"\ndown = \"auto\"\noverhead = 14\n";
+    let mut pair = Pair::up(hosts, Extra { sections: link, ..Extra::default() });
+    let end = Arc::new(AtomicBool::new(false));
+    let flood = flood(&pair, &end);
+    let found = followed(&pair, mbit("10Mbit"));
+    println!("10 Mbit/s: found after {found:?}");
+    assert!(found.is_some(), "{:#}", pair.peer(0));
+    for rate in ["1.5Mbit", "10Mbit"].map(mbit) {
+        pair.hosts.link.set_rate(Some(rate)).unwrap();
+        let followed = followed(&pair, rate);
+        println!("{rate}: followed after {followed:?}");
+        assert!(followed.is_some(), "{rate}: {:#}", pair.peer(0));
+        let shown = pair.peer(0);
+        assert_eq!(shown["path"]["limited_by"], "link", "{shown:#}");
+        assert_eq!(shown["rate_bits_per_second"], shown["path"]["estimated_bits_per_second"]);
+    }
+    let path = &pair.peer(0)["path"];
+    println!("{path:#}");
+    let least = path["least_round_trip_seconds"].as_f64().unwrap();
+    assert!(least >= 0.048, "{path:#}");
+    assert!(path["reports_received"].as_u64() > Some(10) && path["reports_refused"] == 0, "{path:#}");
+    assert!(pair.peer(1)["path"]["reports_sent"].as_u64() > Some(10));
+    end.store(true, Ordering::Relaxed);
+    flood.join().unwrap();
+}
+
+#[test]
+fn what_arrives_is_told_as_rfc_9347_has_it() {
+    if !allowed() || !has_scapy() {
+        return;
+    }
+    let (hosts, _relay) = Relay::between(LinkSpec::thin(mbit("4Mbit")), |_, _| Fate::Delay(DELAY)).unwrap();
+    let pair = Pair::idle(hosts);
+    let capture = Capture::start(&pair.hosts, &pair.dir.path().join("link.pcap"));
+    let extra = Extra {
+        node: "danger_export_keys = \"esp-keys\"",
+        sections: "[link]\nup = \"4Mbit\"\noverhead = 14\n",
+        ..Extra::default()
+    };
+    let pair = pair.and_up(extra);
+    let end = Arc::new(AtomicBool::new(false));
+    let flood = flood(&pair, &end);
+    thread::sleep(Duration::from_secs(3));
+    end.store(true, Ordering::Relaxed);
+    flood.join().unwrap();
+    let opened = open(&pair, &capture.stop());
+    let told = |direction: &str| -> Vec<&Value> {
+        let reports = opened.iter().filter(|one| one.kind == "report" && one.direction == direction);
+        reports.map(|one| &one.report).collect()
+    };
+    let (there, back) = (told("out"), told("in"));
+    // Half a percent of 4 Mbit/s is some twenty a second.
+    assert!(there.len() > 10 && back.len() > 10, "{} {}", there.len(), back.len());
+    assert!(there.len().max(back.len()) < 400, "{} {}", there.len(), back.len());
+    let number = |report: &Value, field: &str| report[field].as_u64().unwrap();
+    for reports in [&there, &back] {
+        for two in reports.windows(2) {
+            for field in ["datagrams", "bytes", "highest", "received_at"] {
+                assert!(number(two[0], field) <= number(two[1], field), "{two:?}");
+            }
+            assert!(number(two[1], "datagrams") <= number(two[1], "highest"), "{two:?}");
+        }
+        let last = reports.last().unwrap();
+        // Both ends know the round trip by now, and echo each other's clocks.
+        assert!((45_000..4_000_000).contains(&number(last, "rtt")), "{last:#}");
+        assert!(number(last, "transmit_delay") > 1_000, "{last:#}");
+    }
+    let clocks: Vec<u64> = there.iter().map(|report| number(report, "tval")).collect();
+    let echoed = back.iter().filter(|report| clocks.contains(&number(report, "techo"))).count();
+    assert!(echoed * 2 > back.len(), "{echoed} of {}", back.len());
+}
