@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use strait_node::client;
-use strait_node::report::{DecisionReport, Report};
+use strait_node::report::{DecisionReport, PeerReport, Report};
 
 use crate::failure::{Failure, Outcome};
 use crate::flags;
@@ -26,23 +26,33 @@ pub(crate) fn run(flags: &flags::Why) -> Outcome {
     if flags.follow {
         return follow(&interface, flags);
     }
-    let Some(first) = ask(&interface, flags.peer.as_deref())? else {
+    let said = ask(&interface, flags.peer.as_deref())?;
+    let Some(first) = said.decisions else {
         return Err(Failure::new(format!("{interface} is too busy to explain itself")).remedy("ask again"));
     };
     if flags.json {
         return print((json(&first)? + "\n").as_bytes());
     }
-    print(text::render(&interface, &first).as_bytes())
+    print((text::render(&interface, &first) + &text::queues(&said.peers)).as_bytes())
 }
 
-/// The decisions on traffic to `peer`, or to anybody; none when the tunnel is too busy to say.
-fn ask(interface: &str, peer: Option<&str>) -> Result<Option<Vec<DecisionReport>>, Failure> {
-    let report = client::show(interface).map_err(refused)?;
+/// What a tunnel said.
+struct Said {
+    /// The decisions on traffic; none when the tunnel is too busy to say.
+    decisions: Option<Vec<DecisionReport>>,
+    peers: Vec<PeerReport>,
+}
+
+/// Asks about `peer`, or about all.
+fn ask(interface: &str, peer: Option<&str>) -> Result<Said, Failure> {
+    let mut report = client::show(interface).map_err(refused)?;
     if let Some(peer) = peer {
         known(&report, peer)?;
+        report.peers.retain(|it| it.name == peer);
     }
     let all = report.decisions.map(Vec::into_iter);
-    Ok(all.map(|all| all.filter(|it| peer.is_none_or(|peer| it.peer.as_deref() == Some(peer))).collect()))
+    let ours = |it: &DecisionReport| peer.is_none_or(|peer| it.peer.as_deref() == Some(peer));
+    Ok(Said { decisions: all.map(|all| all.filter(ours).collect()), peers: report.peers })
 }
 
 fn known(report: &Report, peer: &str) -> Outcome {
@@ -58,7 +68,7 @@ fn known(report: &Report, peer: &str) -> Outcome {
 fn follow(interface: &str, flags: &flags::Why) -> Outcome {
     let mut last: BTreeMap<Who, (String, String)> = BTreeMap::new();
     loop {
-        let Some(decisions) = ask(interface, flags.peer.as_deref())? else { continue };
+        let Some(decisions) = ask(interface, flags.peer.as_deref())?.decisions else { continue };
         // Classes that fell silent are news again when they return.
         last.retain(|known, _| decisions.iter().any(|it| who(it) == *known));
         for decision in &decisions {

@@ -138,6 +138,8 @@ impl Lost {
 struct Works {
     settings: Settings,
     queueing: Queueing,
+    /// Which flows share a fate in a queue depends on it.
+    seed: u64,
     /// Links with something to send, in turn.
     round: VecDeque<PeerId>,
     rules: Arc<RuleSet>,
@@ -169,7 +171,8 @@ impl Outbound {
     ) -> Outbound {
         let works = Works {
             settings,
-            queueing: Queueing::default(),
+            queueing: Queueing::NORMAL,
+            seed: 0,
             round: VecDeque::new(),
             rules: Arc::default(),
             edition: 0,
@@ -183,6 +186,13 @@ impl Outbound {
             counters,
         };
         Outbound { links: BTreeMap::new(), policies: Arc::default(), reassembly: Reassembly::new(), works }
+    }
+
+    /// The same where packets wait so, and which flows share a fate in a queue depends on `seed`: without one, anybody can know it.
+    #[must_use]
+    pub fn with_queueing(mut self, queueing: Queueing, seed: u64) -> Outbound {
+        (self.works.queueing, self.works.seed) = (queueing, seed);
+        self
     }
 
     /// A packet from the host, whole or a super-packet, as `offload` says. What is sealed may stay

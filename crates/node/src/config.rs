@@ -11,6 +11,7 @@ mod key_file;
 mod manual;
 mod peer;
 mod problem;
+mod queueing;
 mod reader;
 mod sections;
 mod template;
@@ -25,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
 use strait_crypto::SuiteSet;
+use strait_ipsec::outbound::Queueing;
 use strait_ipsec::{IvMode, RuleSet};
 use strait_keying::{Lifetime, PrivateKey, PublicKey};
 use strait_scheduler::LinkRate;
@@ -115,6 +117,8 @@ pub struct Link {
     pub down: LinkRate,
     /// Bytes that the link layer adds to each IP packet.
     pub overhead: u16,
+    /// How packets wait for it.
+    pub queueing: Queueing,
 }
 
 /// `[session]`: how long keys are used.

@@ -68,7 +68,7 @@ type Labels = Vec<(&'static str, String)>;
 #[must_use]
 pub fn text(report: &Report) -> String {
     let mut text = String::new();
-    let all = [node(report), peer_info(report), peers(report), rules(report), codecs(report)];
+    let all = [node(report), peer_info(report), peers(report), queues(report), rules(report), codecs(report)];
     for (name, kind, help, samples) in all.into_iter().flatten() {
         let _ = writeln!(text, "# HELP strait_{name} {help}\n# TYPE strait_{name} {kind}");
         for (labels, value) in samples {
@@ -144,9 +144,11 @@ fn peer_info(report: &Report) -> Vec<Family> {
     ]
 }
 
+/// A number of a peer, if there is one.
+type OfPeer = fn(&PeerReport) -> Option<f64>;
+
 fn peers(report: &Report) -> Vec<Family> {
-    type Get = fn(&PeerReport) -> Option<f64>;
-    let known: [(&str, &str, &str, Get); 20] = [
+    let known: [(&str, &str, &str, OfPeer); 19] = [
         ("peer_up", "gauge", "Whether packets can flow.", |peer| {
             Some(f64::from(u8::from(peer.state == "up")))
         }),
@@ -172,9 +174,6 @@ fn peers(report: &Report) -> Vec<Family> {
         }),
         ("peer_bundles_total", "counter", "Bundles sent.", |peer| Some(number(peer.bundles))),
         ("peer_blocks_total", "counter", "Compressed blocks sent.", |peer| Some(number(peer.blocks))),
-        ("peer_queued_bytes", "gauge", "Bytes that wait for the link.", |peer| {
-            Some(number(peer.queued_bytes))
-        }),
         ("peer_rate_bits_per_second", "gauge", "What it is paced at, given or found out.", |peer| {
             peer.rate_bits_per_second.map(number)
         }),
@@ -198,11 +197,47 @@ fn peers(report: &Report) -> Vec<Family> {
             peer.last_handshake_seconds
         }),
     ];
-    let family = |(name, kind, help, get): (&'static str, &'static str, &'static str, Get)| {
+    of_peers(report, &known)
+}
+
+/// Of each peer whatever `known` gets of it, under these names.
+fn of_peers(report: &Report, known: &[(&'static str, &'static str, &'static str, OfPeer)]) -> Vec<Family> {
+    let family = |(name, kind, help, get): &(&'static str, &'static str, &'static str, OfPeer)| {
         let sample = |peer| get(peer).map(|value| (vec![("peer", peer.name.clone())], value));
-        (name, kind, help, report.peers.iter().filter_map(sample).collect())
+        (*name, *kind, *help, report.peers.iter().filter_map(sample).collect())
     };
-    known.into_iter().map(family).collect()
+    known.iter().map(family).collect()
+}
+
+fn queues(report: &Report) -> Vec<Family> {
+    let known: [(&str, &str, &str, OfPeer); 9] = [
+        ("peer_queued_bytes", "gauge", "Bytes that wait for the link.", |peer| {
+            Some(number(peer.queue.bytes))
+        }),
+        ("peer_queue_delay_seconds", "gauge", "How long packets waited for the link lately.", |peer| {
+            peer.queue.delay_seconds
+        }),
+        ("peer_queue_delay_worst_seconds", "gauge", "The same at worst within a second or two.", |peer| {
+            peer.queue.worst_delay_seconds
+        }),
+        ("peer_queue_window", "gauge", "Packets among which one finds company.", |peer| {
+            Some(number(peer.queue.window))
+        }),
+        ("peer_units_total", "counter", "Packets alone or in company that left the queue.", |peer| {
+            Some(number(peer.queue.units))
+        }),
+        ("peer_unit_packets", "gauge", "Packets in them on average.", |peer| peer.queue.packets_per_unit),
+        ("peer_queue_marked_total", "counter", "Packets marked since their flow waited too long.", |peer| {
+            Some(number(peer.queue.marked))
+        }),
+        ("peer_queue_late_total", "counter", "Packets dropped since their flow waited too long.", |peer| {
+            Some(number(peer.queue.late))
+        }),
+        ("peer_queue_overflow_total", "counter", "Packets dropped since the queue was full.", |peer| {
+            Some(number(peer.queue.overflow))
+        }),
+    ];
+    of_peers(report, &known)
 }
 
 fn rules(report: &Report) -> Vec<Family> {

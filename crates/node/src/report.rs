@@ -3,11 +3,13 @@
 mod decision;
 mod manual;
 mod path;
+mod queue;
 
 use serde::{Deserialize, Serialize};
 
 pub use decision::{DecisionReport, StagesReport, WeighedReport};
 pub use path::PathReport;
+pub use queue::QueueReport;
 
 /// Everything that can be shown of a running node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,8 +103,8 @@ pub struct PeerReport {
     pub bundles: u64,
     /// Strait blocks sent.
     pub blocks: u64,
-    /// Bytes that wait for the link.
-    pub queued_bytes: u64,
+    /// The queue before the link to it.
+    pub queue: QueueReport,
     /// Largest inner packet to it.
     pub inner_mtu: u64,
 }

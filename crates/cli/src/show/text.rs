@@ -2,6 +2,7 @@
 
 pub(crate) mod manual;
 mod path;
+pub(crate) mod queue;
 
 use std::time::Duration;
 
@@ -69,11 +70,6 @@ fn node(node: &NodeReport) -> String {
 
 fn one_peer(peer: &PeerReport) -> String {
     let (association, manual) = (peer.association.as_ref(), peer.manual.as_ref());
-    let waiting = if peer.queued_bytes > 0 {
-        format!(", {} waiting", units::bytes(peer.queued_bytes))
-    } else {
-        String::new()
-    };
     let lines = [
         ("public key", peer.public_key.clone().unwrap_or_default()),
         ("endpoint", peer.endpoint.clone().unwrap_or_else(|| "not known yet".to_owned())),
@@ -84,7 +80,8 @@ fn one_peer(peer: &PeerReport) -> String {
         ("last packet", manual.map(manual::last_packet).unwrap_or_default()),
         ("associations", association.map(associations).unwrap_or_default()),
         ("next keys", association.map(next_keys).unwrap_or_default()),
-        ("paced at", peer.rate_bits_per_second.map(|bits| rate(bits) + &waiting).unwrap_or_default()),
+        ("paced at", peer.rate_bits_per_second.map(rate).unwrap_or_default()),
+        ("queue", queue::words(&peer.queue)),
         ("link found", peer.path.as_ref().map(path::estimate).unwrap_or_default()),
         ("path", peer.path.as_ref().map(path::state).unwrap_or_default()),
         ("inner MTU", peer.inner_mtu.to_string()),

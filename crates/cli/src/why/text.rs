@@ -2,9 +2,10 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use strait_node::report::{DecisionReport, StagesReport, WeighedReport};
+use strait_node::report::{DecisionReport, PeerReport, StagesReport, WeighedReport};
 use strait_scheduler::Rate;
 
+use crate::show::text::queue;
 use crate::table::Table;
 use crate::units;
 
@@ -17,6 +18,15 @@ pub(super) fn render(interface: &str, decisions: &[DecisionReport]) -> String {
     }
     let all: Vec<String> = decisions.iter().map(one).collect();
     format!("{interface}\n\n{}", all.join("\n"))
+}
+
+/// How packets wait for the link to each peer, where any did.
+pub(super) fn queues(peers: &[PeerReport]) -> String {
+    let line = |peer: &PeerReport| {
+        let words = queue::words(&peer.queue);
+        if words.is_empty() { words } else { format!("\nqueue to {}\n  {words}\n", peer.name) }
+    };
+    peers.iter().map(line).collect()
 }
 
 fn one(decision: &DecisionReport) -> String {
@@ -212,6 +222,14 @@ mod tests {
                 .split_whitespace()
                 .eq(["zstd-9", "1.500", "0.010", "0.020", "120.000", "0.020", "0.010", "0.080", "121.640"])
         );
+    }
+
+    #[test]
+    fn who_waits_is_told_by_peer() {
+        let report = crate::show::text::tests::report();
+        let shown = queues(&report.peers);
+        assert!(shown.starts_with("\nqueue to site-b\n  2.05 kB waiting; 8 ms on average"), "{shown}");
+        assert_eq!(queues(&[]), "");
     }
 
     #[test]

@@ -74,7 +74,7 @@ fn send(pair: &Pair) {
             (0..ROW).for_each(|_| assert_eq!(sender.send_to(text.as_bytes(), target).unwrap(), text.len()));
         }
     }
-    eventually("the queue is empty", || pair.peer(0)["queued_bytes"] == 0);
+    eventually("the queue is empty", || pair.peer(0)["queue"]["bytes"] == 0);
     // Behind all that was sent.
     pair.tcp(1, Family::V4, 1000);
 }

@@ -1,6 +1,7 @@
 //! Step 3: which packets leave together. The first in the window names the group; what comes later of it joins while there is room.
 
 use core::time::Duration;
+use std::sync::atomic::Ordering;
 
 use strait_compress::{Allowed, Method};
 use strait_scheduler::{Limits, Line, Queued, Rate};
@@ -56,6 +57,8 @@ impl Works {
             queue.enter((waiting, bytes.len()), way.now, &mut keeper, |room| room.copy_from_slice(bytes));
         }
         way.link.queue = Some(queue);
+        let window = self.queueing.window as u64;
+        way.link.spec.counters.queue.window.store(window, Ordering::Relaxed);
     }
 
     /// What stands first in the window, with what may go along; false when that has to wait.
@@ -196,7 +199,7 @@ impl Works {
             queue.set(line, limits);
             return queue;
         }
-        Queue::new(line, limits, self.queueing.seed)
+        Queue::new(line, limits, self.seed)
     }
 
     fn wishes(&self, link: &Link) -> (Line, Limits) {

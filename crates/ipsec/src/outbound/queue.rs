@@ -35,8 +35,6 @@ pub struct Queueing {
     pub shares: Shares,
     /// Whether the queue drops nothing before it is full: for replays, whose senders do not slow down.
     pub lossless: bool,
-    /// Which flows share a fate.
-    pub seed: u64,
 }
 
 impl Queueing {
@@ -44,13 +42,8 @@ impl Queueing {
     /// acknowledgements in company do.
     pub const WINDOW: usize = 256;
     /// How packets wait if nothing is said.
-    pub const NORMAL: Queueing = Queueing {
-        window: Queueing::WINDOW,
-        wait: Duration::ZERO,
-        shares: Shares::CAKE,
-        lossless: false,
-        seed: 0,
-    };
+    pub const NORMAL: Queueing =
+        Queueing { window: Queueing::WINDOW, wait: Duration::ZERO, shares: Shares::CAKE, lossless: false };
     /// The most that makes sense: as many of the smallest packets as a block may hold.
     pub const WINDOW_MAX: usize = 2_048;
 }

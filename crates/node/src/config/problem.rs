@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use strait_compress::BadAllowed;
 use strait_crypto::UnknownSuite;
 use strait_keying::{ParseKeyError, PublicKey};
-use strait_scheduler::ParseRateError;
+use strait_scheduler::{ParseRateError, ParseShareError};
 
 use super::KeyFileError;
 use super::manual::ManualProblem;
@@ -133,6 +133,12 @@ pub enum Problem {
     /// Not a link rate.
     #[error(transparent)]
     Rate(#[from] ParseRateError),
+    /// Not a share of the link.
+    #[error(transparent)]
+    Share(#[from] ParseShareError),
+    /// Shares that leave nothing.
+    #[error("`interactive` and `bulk` together must leave something of the link for all other traffic")]
+    Shares,
     /// Not a suite.
     #[error(transparent)]
     Suite(#[from] UnknownSuite),

@@ -15,6 +15,7 @@ use toml::de::{DeTable, DeValue};
 use super::beside::{Beside, Files};
 use super::checks::{self, FoundPeer};
 use super::problem::Problem;
+use super::queueing::queueing;
 use super::reader::{Findings, Section};
 use super::{Config, ConfigError, KeyFileError, Link, Node, Session, Table};
 use super::{compress, peer, value};
@@ -38,7 +39,7 @@ const NODE: &[&str] = &[
     "metrics",
     "danger_export_keys",
 ];
-const LINK: &[&str] = &["up", "down", "overhead"];
+const LINK: &[&str] = &["up", "down", "overhead", "window", "wait", "interactive", "bulk", "drop"];
 const SESSION: &[&str] = &["lifetime", "bytes", "packets"];
 
 /// Inner MTU when the file says nothing: WireGuard's, and our overhead is no larger.
@@ -215,6 +216,7 @@ fn link_section(section: &Section<'_>) -> Link {
         up: rate("up"),
         down: rate("down"),
         overhead: section.short("overhead", 0..=MOST_OVERHEAD).unwrap_or(0),
+        queueing: queueing(section),
     }
 }
 

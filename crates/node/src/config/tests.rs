@@ -39,6 +39,11 @@ danger_export_keys = "/tmp/keys"
 up = "1.5Mbit"
 down = "6 Mbit/s"
 overhead = 14
+window = 32
+wait = "20ms"
+interactive = "50%"
+bulk = "5%"
+drop = "full"
 [session]
 lifetime = "90m"
 bytes = "1GiB"
@@ -85,10 +90,13 @@ fn everything_that_can_be_said() {
     assert_eq!(danger_export_keys.as_deref(), Some(Path::new("/tmp/keys")));
     assert_eq!(config.link.up, "1.5Mbit".parse().unwrap());
     assert_eq!((config.link.down, config.link.overhead), ("6Mbit".parse().unwrap(), 14));
+    let Queueing { window, wait, shares, lossless } = config.link.queueing;
+    assert_eq!((window, wait.as_millis(), lossless), (32, 20, true));
+    assert_eq!((shares.interactive().hundredths(), shares.bulk().hundredths()), (5_000, 500));
     let lifetime = config.session.lifetime;
     assert_eq!((lifetime.soft.as_secs(), lifetime.bytes, lifetime.packets), (5400, 1 << 30, 100_000));
     let peer = &config.peers[0];
-    assert_eq!((peer.name.as_str(), peer.line, peer.mtu), ("site-b", 24, Some(1500)));
+    assert_eq!((peer.name.as_str(), peer.line, peer.mtu), ("site-b", 29, Some(1500)));
     assert_eq!(peer.endpoint, Some(Endpoint::Name("vpn.example.net:51820".into())));
     let allowed: Vec<_> = peer.allowed_ips.iter().map(ToString::to_string).collect();
     assert_eq!(allowed, ["10.2.0.0/16", "fd78::/64"], "truncated and named once");
@@ -161,7 +169,7 @@ fn unknown_keys_are_named_with_their_place_and_the_nearest() {
     );
     let zebra = errors("[link]\nzebra = 1\n");
     assert!(
-        zebra.starts_with("dir/site.toml:5:1: unknown key `zebra` in [link]; known are up, down, overhead\n"),
+        zebra.starts_with("dir/site.toml:5:1: unknown key `zebra` in [link]; known are up, down, overhead, window, wait, interactive, bulk, drop\n"),
         "{zebra}"
     );
 }
@@ -233,6 +241,22 @@ const MISTAKES: &[(&str, &str)] = &[
         "5:6: '0' is not a link rate; write a number and bit, kbit, Mbit or Gbit, between 500 bit/s and 10000 Gbit/s, for example \"1.5Mbit\"",
     ),
     ("[link]\nup = 5", "5:6: `up` must be a rate in quotes, as \"1.5Mbit\", or \"auto\", not a whole number"),
+    ("[link]\nwindow = 0", "5:10: `window` must be between 1 and 2048, not 0"),
+    ("[link]\nwindow = \"wide\"", "5:10: `window` cannot be `wide`; known are auto"),
+    ("[link]\nwait = \"2s\"", "5:8: `wait` must be between 0s and 1s, not 2s"),
+    (
+        "[link]\nbulk = \"all\"",
+        "5:8: 'all' is not a share of the link; write more than \"0%\" and less than \"100%\", for example \"25%\"",
+    ),
+    (
+        "[link]\ninteractive = \"60%\"\nbulk = \"40%\"",
+        "6:8: `interactive` and `bulk` together must leave something of the link for all other traffic",
+    ),
+    (
+        "[link]\ninteractive = \"99%\"",
+        "5:15: `interactive` and `bulk` together must leave something of the link for all other traffic",
+    ),
+    ("[link]\ndrop = \"never\"", "5:8: `drop` cannot be `never`; known are late, full"),
     ("[link]\noverhead = 257", "5:12: `overhead` must be between 0 and 256, not 257"),
     ("[session]\nlifetime = \"59s\"", "5:12: `lifetime` must be between 1m and 30d, not 59s"),
     (

@@ -80,6 +80,7 @@ impl Daemon {
             return false;
         }
         self.order_out(outbound::Order::Link(link.up.given(), link.overhead));
+        self.order_out(outbound::Order::Queueing(link.queueing));
         self.control.set_link(link.up, link.down, self.clock.now());
         self.manual.set_rate(link.up.given()).into_iter().for_each(|order| self.order_out(order));
         true

@@ -18,7 +18,7 @@ use crate::config::Peer;
 use crate::outward;
 use crate::report::{
     AssociationReport, CodecReport, CompressingReport, ControlReport, DropReport, EngineReport, NodeReport,
-    PathReport, PeerReport, Report, RuleReport, SuiteReport, TrafficReport, ratio,
+    PathReport, PeerReport, QueueReport, Report, RuleReport, SuiteReport, TrafficReport, ratio,
 };
 
 impl Daemon {
@@ -68,8 +68,8 @@ impl Daemon {
 
     fn peer_report(&self, peer: &Peer) -> Option<PeerReport> {
         let id = self.roster.number(peer)?;
-        let report = common(peer, self.roster.counters(peer)?);
         let now = self.clock.now();
+        let report = common(peer, self.roster.counters(peer)?, now);
         if let Some(manual) = peer.manual() {
             return Some(manual::report(report, manual, self.manual.get(id)?, now));
         }
@@ -146,7 +146,7 @@ fn paced(pace: Pace, path: Option<&PathReport>) -> Option<u64> {
 }
 
 /// What is shown of any peer.
-fn common(peer: &Peer, counters: &PeerCounters) -> PeerReport {
+fn common(peer: &Peer, counters: &PeerCounters, now: Time) -> PeerReport {
     PeerReport {
         name: peer.name.clone(),
         keys: String::new(),
@@ -164,8 +164,24 @@ fn common(peer: &Peer, counters: &PeerCounters) -> PeerReport {
         received: received(counters),
         bundles: counters.out_bundles.get(),
         blocks: counters.out_blocks.get(),
-        queued_bytes: counters.queued.load(Ordering::Relaxed),
+        queue: queue(counters, now),
         inner_mtu: counters.inner_mtu.load(Ordering::Relaxed),
+    }
+}
+
+fn queue(counters: &PeerCounters, now: Time) -> QueueReport {
+    let (queue, delay) = (&counters.queue, counters.queue.delay(now));
+    let (units, packets) = (queue.units.get(), queue.in_units.get());
+    QueueReport {
+        bytes: counters.queued.load(Ordering::Relaxed),
+        delay_seconds: delay.map(|delay| delay.mean.as_secs_f64()),
+        worst_delay_seconds: delay.map(|delay| delay.worst.as_secs_f64()),
+        window: queue.window.load(Ordering::Relaxed),
+        units,
+        packets_per_unit: (units > 0).then(|| packets as f64 / units as f64),
+        marked: queue.marked.get(),
+        late: queue.late.get(),
+        overflow: queue.overflow.get(),
     }
 }
 

@@ -298,7 +298,8 @@ fn outbound(
     let chooser = Box::new(LiveChooser::new(calibration.clone(), seed));
     let now = *clock;
     let stopwatch = Stopwatch::new(move || now.now().as_nanos());
-    Ok(Outbound::new(settings, chooser, stopwatch, Arc::clone(counters), clock.now()))
+    let outbound = Outbound::new(settings, chooser, stopwatch, Arc::clone(counters), clock.now());
+    Ok(outbound.with_queueing(config.link.queueing, number().map_err(StartError::Runtime)?))
 }
 
 fn inbound(

@@ -1,6 +1,7 @@
 use super::*;
 use crate::report::{
-    AssociationReport, ControlReport, DropReport, EngineReport, PathReport, SuiteReport, TrafficReport,
+    AssociationReport, ControlReport, DropReport, EngineReport, PathReport, QueueReport, SuiteReport,
+    TrafficReport,
 };
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -61,7 +62,17 @@ fn peer() -> PeerReport {
         received: TrafficReport::default(),
         bundles: 5,
         blocks: 6,
-        queued_bytes: 7,
+        queue: QueueReport {
+            bytes: 7,
+            delay_seconds: Some(0.008),
+            worst_delay_seconds: Some(0.021),
+            window: 256,
+            units: 10,
+            packets_per_unit: Some(2.5),
+            marked: 11,
+            late: 12,
+            overflow: 13,
+        },
         inner_mtu: 1280,
     }
 }

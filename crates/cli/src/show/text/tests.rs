@@ -1,7 +1,7 @@
 use super::*;
 use strait_node::report::{
     CodecReport, CompressingReport, ControlReport, DropReport, EngineReport, ManualReport, PathReport,
-    ProtocolReport,
+    ProtocolReport, QueueReport,
 };
 
 /// A report with every part filled in.
@@ -87,8 +87,22 @@ fn peer() -> PeerReport {
         received: TrafficReport::default(),
         bundles: 7,
         blocks: 340,
-        queued_bytes: 2_048,
+        queue: queue(),
         inner_mtu: 1420,
+    }
+}
+
+fn queue() -> QueueReport {
+    QueueReport {
+        bytes: 2_048,
+        delay_seconds: Some(0.008_2),
+        worst_delay_seconds: Some(0.021),
+        window: 256,
+        units: 1_200,
+        packets_per_unit: Some(2.5),
+        marked: 0,
+        late: 14,
+        overflow: 0,
     }
 }
 
@@ -144,7 +158,8 @@ peer site-b: up
   last handshake  1 min 1 s ago
   associations    in 0x04000001, out 0x0c0000ff: aes-128-gcm, implicit IV, strait payloads, as initiator
   next keys       in 59 min 0 s if in use then
-  paced at        1.492 Mbit/s, 2.05 kB waiting
+  paced at        1.492 Mbit/s
+  queue           2.05 kB waiting; 8 ms on average and 21 ms at worst; 2.5 packets leave together, found among 256; 14 packets dropped late
   link found      1.492 Mbit/s, sent at 1.447 Mbit/s
   path            58.4 ms there and back (least 50.1 ms), 1.2 % lost, 340 reports in, 12 out, 1 of them refused
   inner MTU       1420
@@ -213,6 +228,7 @@ fn a_peer_with_manual_keys() {
         last_handshake_seconds: None,
         rate_bits_per_second: None,
         path: None,
+        queue: QueueReport::default(),
         ..peer()
     });
     let expected = "\

@@ -1,0 +1,49 @@
+//! What `[link]` says of the packets that wait for it.
+
+use std::time::Duration;
+
+use strait_ipsec::outbound::Queueing;
+use strait_scheduler::{Share, Shares};
+use toml::de::DeValue;
+
+use super::problem::Problem;
+use super::reader::{Placed, Section};
+use super::sections::span;
+
+/// What waits longer than this its sender sends again (TCP's least timeout: RFC 6298 section 2.4).
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+pub(super) fn queueing(section: &Section<'_>) -> Queueing {
+    let normal = Queueing::NORMAL;
+    let lossless = section.choice_or("drop", &["late", "full"], &[false, true]);
+    Queueing {
+        window: window(section).unwrap_or(normal.window),
+        wait: span(section, "wait", Duration::ZERO, LONGEST_WAIT, ["0s", "1s"]).unwrap_or(normal.wait),
+        shares: shares(section).unwrap_or(normal.shares),
+        lossless: lossless.unwrap_or(normal.lossless),
+    }
+}
+
+fn window(section: &Section<'_>) -> Option<usize> {
+    match section.value("window")?.get_ref() {
+        DeValue::Integer(_) => {
+            let packets = section.integer("window", 1..=Queueing::WINDOW_MAX as u64)?;
+            usize::try_from(packets).ok()
+        }
+        _ => section.choice("window", &["auto"], &[Queueing::WINDOW]),
+    }
+}
+
+fn shares(section: &Section<'_>) -> Option<Shares> {
+    let share = |key| section.parsed(key, "a share in quotes, as \"25%\"", str::parse::<Share>);
+    let (interactive, bulk) = (share("interactive"), share("bulk"));
+    let or = |share: &Option<Placed<Share>>, normal| share.as_ref().map_or(normal, |share| share.value);
+    let normal = Queueing::NORMAL.shares;
+    let shares = Shares::new(or(&interactive, normal.interactive()), or(&bulk, normal.bulk()));
+    if shares.is_none()
+        && let Some(at) = bulk.or(interactive)
+    {
+        section.note(at.span, Problem::Shares);
+    }
+    shares
+}
