@@ -1,7 +1,7 @@
 //! Blocks: packets one after another, their headers coded, then compressed; and back.
 
 use crate::headers::{self, Coder};
-use crate::{Codecs, Coding, Compressor, ExpandError, Expander, Method};
+use crate::{Codec, Codecs, Coding, Compressor, ExpandError, Expander, Method};
 
 /// Makes blocks and expands them, each by itself.
 ///
@@ -83,7 +83,7 @@ impl Blocks {
         if !headers {
             return Ok(self.codecs.expand(codec, block, output)?);
         }
-        if codec == crate::Codec::None {
+        if codec == Codec::None {
             return Ok(self.headers.expand(block, output)?);
         }
         let cap = output.len();
@@ -99,7 +99,6 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Codec;
 
     /// Datagrams that count upwards, with payloads that shrink.
     fn packets(count: u8) -> Vec<u8> {
@@ -132,8 +131,7 @@ mod tests {
             assert!(lens[1] < lens[0], "{codec}: {lens:?}");
         }
         let len = blocks.headers.encode(&packets, &mut output).unwrap();
-        let coding = Coding { headers: true, codec: Codec::None };
-        assert_eq!(blocks.expand(coding, &output[..len], &mut back), Ok(packets.len()));
+        assert_eq!(blocks.expand(Coding::HEADERS, &output[..len], &mut back), Ok(packets.len()));
         assert_eq!(back, packets);
     }
 

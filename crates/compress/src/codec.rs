@@ -15,6 +15,11 @@ pub struct Coding {
 }
 
 impl Coding {
+    /// Packets as they are.
+    pub const NONE: Coding = Coding { headers: false, codec: Codec::None };
+    /// Packets whose headers are coded, and nothing else.
+    pub const HEADERS: Coding = Coding { headers: true, codec: Codec::None };
+
     /// The byte on the wire.
     #[must_use]
     pub const fn id(self) -> u8 {

@@ -88,10 +88,12 @@ pub struct PeerCounters {
     pub out_datagrams: Tally,
     /// Bytes on the wire sent, outer IP header included.
     pub out_wire: Tally,
-    /// AGGFRAG bundles sent.
+    /// Datagrams sent with several packets in them, not compressed: AGGFRAG bundles, or with their headers coded.
     pub out_bundles: Tally,
-    /// Strait blocks sent.
+    /// Compressed Strait blocks sent.
     pub out_blocks: Tally,
+    /// Bytes of inner packets that coding their headers saved, before anything was compressed.
+    pub out_headers: Tally,
     /// Inner packets received.
     pub in_packets: Tally,
     /// Bytes of inner packets received.

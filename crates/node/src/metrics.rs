@@ -148,7 +148,7 @@ fn peer_info(report: &Report) -> Vec<Family> {
 type OfPeer = fn(&PeerReport) -> Option<f64>;
 
 fn peers(report: &Report) -> Vec<Family> {
-    let known: [(&str, &str, &str, OfPeer); 19] = [
+    let known: [(&str, &str, &str, OfPeer); 20] = [
         ("peer_up", "gauge", "Whether packets can flow.", |peer| {
             Some(f64::from(u8::from(peer.state == "up")))
         }),
@@ -174,6 +174,9 @@ fn peers(report: &Report) -> Vec<Family> {
         }),
         ("peer_bundles_total", "counter", "Bundles sent.", |peer| Some(number(peer.bundles))),
         ("peer_blocks_total", "counter", "Compressed blocks sent.", |peer| Some(number(peer.blocks))),
+        ("peer_headers_saved_bytes_total", "counter", "Bytes that coding headers saved.", |peer| {
+            Some(number(peer.headers_saved_bytes))
+        }),
         ("peer_rate_bits_per_second", "gauge", "What it is paced at, given or found out.", |peer| {
             peer.rate_bits_per_second.map(number)
         }),

@@ -99,10 +99,12 @@ pub struct PeerReport {
     pub sent: TrafficReport,
     /// What came from there.
     pub received: TrafficReport,
-    /// AGGFRAG bundles sent.
+    /// Datagrams sent with several packets in them, not compressed.
     pub bundles: u64,
-    /// Strait blocks sent.
+    /// Compressed blocks sent.
     pub blocks: u64,
+    /// Bytes of inner packets that coding their headers saved, before anything was compressed.
+    pub headers_saved_bytes: u64,
     /// The queue before the link to it.
     pub queue: QueueReport,
     /// Largest inner packet to it.

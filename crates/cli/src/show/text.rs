@@ -85,12 +85,17 @@ fn one_peer(peer: &PeerReport) -> String {
         ("link found", peer.path.as_ref().map(path::estimate).unwrap_or_default()),
         ("path", peer.path.as_ref().map(path::state).unwrap_or_default()),
         ("inner MTU", peer.inner_mtu.to_string()),
-        (
-            "sent as",
-            format!("{}, {}", counted(peer.bundles, "bundle"), counted(peer.blocks, "compressed block")),
-        ),
+        ("sent as", sent_as(peer)),
     ];
     format!("peer {}: {}\n{}{}", peer.name, peer.state, list(&lines), traffic(peer).render(2))
+}
+
+fn sent_as(peer: &PeerReport) -> String {
+    let sent = format!("{}, {}", counted(peer.bundles, "bundle"), counted(peer.blocks, "compressed block"));
+    match peer.headers_saved_bytes {
+        0 => sent,
+        saved => format!("{sent}; {} saved by coded headers", units::bytes(saved)),
+    }
 }
 
 fn handshake(peer: &PeerReport) -> String {

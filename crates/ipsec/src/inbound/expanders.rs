@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use strait_clock::{Stopwatch, Time};
-use strait_compress::{Calibration, Codec, Codecs, ExpandError, Expander};
+use strait_compress::{BlockError, Blocks, Calibration, Codec, Coding};
 use strait_model::{Bytes, Cost};
 use strait_scheduler::{Algorithm, Dispatcher};
 
@@ -21,7 +21,7 @@ use crate::engines::{JOBS_AN_ENGINE, dispatcher};
 /// What a worker expands with.
 #[derive(Debug)]
 pub struct Unsqueezer {
-    codecs: Codecs,
+    blocks: Blocks,
     stopwatch: Stopwatch,
 }
 
@@ -29,7 +29,7 @@ impl Unsqueezer {
     /// Without any context of a codec yet; `stopwatch` tells how long expanding takes.
     #[must_use]
     pub fn new(stopwatch: Stopwatch) -> Unsqueezer {
-        Unsqueezer { codecs: Codecs::new(), stopwatch }
+        Unsqueezer { blocks: Blocks::new(), stopwatch }
     }
 }
 
@@ -37,11 +37,11 @@ impl Unsqueezer {
 #[derive(Debug)]
 pub struct Job {
     squeezed: Vec<u8>,
-    codec: Codec,
+    coding: Coding,
     /// Most bytes that it may expand to.
     cap: usize,
     expanded: Box<[u8]>,
-    done: Result<usize, ExpandError>,
+    done: Result<usize, BlockError>,
     /// Nanoseconds that took; nothing when nobody has a clock.
     took: Option<u64>,
     turn: u64,
@@ -52,7 +52,7 @@ impl Job {
     fn new() -> Job {
         Job {
             squeezed: Vec::with_capacity(BYTES_MAX),
-            codec: Codec::None,
+            coding: Coding::NONE,
             cap: 0,
             expanded: vec![0; EXPANDED_MAX].into_boxed_slice(),
             done: Ok(0),
@@ -66,8 +66,8 @@ impl Job {
     pub fn run(&mut self, tools: &mut Unsqueezer) {
         let room = self.cap.min(self.expanded.len());
         let Some(into) = self.expanded.get_mut(..room) else { return };
-        let (codec, squeezed, codecs) = (self.codec, &self.squeezed, &mut tools.codecs);
-        (self.done, self.took) = tools.stopwatch.time(|| codecs.expand(codec, squeezed, into));
+        let (coding, squeezed, blocks) = (self.coding, &self.squeezed, &mut tools.blocks);
+        (self.done, self.took) = tools.stopwatch.time(|| blocks.expand(coding, squeezed, into));
     }
 }
 
@@ -168,12 +168,12 @@ impl Inbound {
         inlet: &mut impl Inlet,
     ) {
         let Some(expanders) = &mut self.expanders else { return };
-        let Squeezed { codec, bytes, cap } = block;
+        let Squeezed { coding, bytes, cap } = block;
         expanders.turn += 1;
-        let mut job = Job { codec, cap, turn: expanders.turn, ..job };
+        let mut job = Job { coding, cap, turn: expanders.turn, ..job };
         job.squeezed.clear();
         job.squeezed.extend_from_slice(bytes);
-        let algorithm = Algorithm(codec.id().into());
+        let algorithm = Algorithm(coding.codec.id().into());
         // What comes out is not known yet; how that stands to what goes in is part of what the dispatcher learns.
         let ticket = expanders.dispatcher.dispatch(algorithm, job.squeezed.len(), origin.now);
         job.engine = ticket.map_or(0, |ticket| ticket.engine);
@@ -205,8 +205,8 @@ impl Inbound {
 
     fn deliver(&mut self, origin: Origin, job: &mut Job, inlet: &mut impl Inlet) -> Result<(), Reason> {
         let len = job.done.map_err(refused)?;
-        self.bench.gauge.learn(job.codec, len, job.took, origin.now);
-        self.count_expanded(job.codec);
+        self.bench.gauge.learn(job.coding.codec, len, job.took, origin.now);
+        self.count_expanded(job.coding.codec);
         let receiver = self.sas.get(&origin.sa).ok_or(Reason::UnknownSpi)?;
         // Somebody else's packet may be in hand.
         let heard = core::mem::replace(&mut self.heard, (origin.peer, Arc::clone(&receiver.counters)));

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use strait_clock::Time;
-use strait_compress::{Algorithm, Codec, Codecs, ExpandError, Expander, Gauge, Ipcomp};
+use strait_compress::{Algorithm, BlockError, Blocks, Codec, Coding, Gauge, Ipcomp};
 use strait_wire::aggfrag::{self, Block, Subtype};
 use strait_wire::condition::Condition;
 use strait_wire::ip::{self, Packet};
@@ -223,7 +223,7 @@ impl Inbound {
                 Ok(None)
             }
             (Ok(Some((origin, block))), None) => {
-                self.bench.expand(block, origin.now).map(|len| Some((origin, block.codec, len)))
+                self.bench.expand(block, origin.now).map(|len| Some((origin, block.coding.codec, len)))
             }
             (found, job) => {
                 job.into_iter().for_each(|job| self.unused(job));
@@ -248,10 +248,10 @@ impl Inbound {
         assembly: &'a mut Assembly,
     ) -> Result<Option<(Origin, Squeezed<'a>)>, Reason> {
         let (header, part) = block::Header::parse(payload).map_err(|_| Reason::MalformedBlock)?;
-        let codec = Codec::from_id(header.codec).ok_or(Reason::UnknownCodec)?;
-        let cap = self.cap(origin, codec)?;
+        let coding = Coding::from_id(header.codec).ok_or(Reason::UnknownCodec)?;
+        let cap = self.cap(origin, coding)?;
         if header.parts == 1 {
-            return Ok(Some((origin, Squeezed { codec, bytes: part, cap })));
+            return Ok(Some((origin, Squeezed { coding, bytes: part, cap })));
         }
         let mut lost = 0;
         let arrival = Arrival { sa: origin.sa, esn, ecn: origin.tos.ecn(), now: origin.now };
@@ -259,7 +259,7 @@ impl Inbound {
         self.counters.drops.count(Reason::BlockIncomplete, lost);
         let Some(Whole { bytes, ecn }) = added? else { return Ok(None) };
         let origin = Origin { tos: origin.tos.with_ecn(ecn), ..origin };
-        Ok(Some((origin, Squeezed { codec, bytes, cap })))
+        Ok(Some((origin, Squeezed { coding, bytes, cap })))
     }
 
     pub(super) fn count_expanded(&self, codec: Codec) {
@@ -268,13 +268,14 @@ impl Inbound {
         }
     }
 
-    /// The most that a block may expand to, if its codec was agreed.
-    fn cap(&self, origin: Origin, codec: Codec) -> Result<usize, Reason> {
+    /// The most that a block may expand to, if it is made as was agreed.
+    fn cap(&self, origin: Origin, coding: Coding) -> Result<usize, Reason> {
+        let Coding { headers, codec } = coding;
         let payloads = self.sas.get(&origin.sa).map(|receiver| receiver.sa.payloads);
         let Some(Payloads::Strait { codecs, block_cap }) = payloads else {
             return Err(Reason::UnknownPayload);
         };
-        if codec != Codec::None && !codecs.contains(codec) {
+        if codec != Codec::None && !codecs.contains(codec) || headers && !codecs.has_headers() {
             return Err(Reason::UnknownCodec);
         }
         Ok(usize::try_from(block_cap).unwrap_or(EXPANDED_MAX).min(EXPANDED_MAX))
@@ -341,7 +342,7 @@ impl Inbound {
                 (agreed.algorithm, EXPANDED_MAX)
             }
             Some(Payloads::Strait { .. }) if header.cpi == Cpi::DEFLATE => {
-                (Algorithm::Deflate, self.cap(origin, Codec::Deflate)?)
+                (Algorithm::Deflate, self.cap(origin, Coding { headers: false, codec: Codec::Deflate })?)
             }
             _ => return Err(Reason::UnknownCodec),
         };
@@ -380,7 +381,7 @@ fn next_block(region: &[u8], offset: usize) -> (Kind, usize) {
 /// A block on its way in, all parts together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Squeezed<'a> {
-    pub(super) codec: Codec,
+    pub(super) coding: Coding,
     pub(super) bytes: &'a [u8],
     /// Most bytes that it may expand to.
     pub(super) cap: usize,
@@ -389,7 +390,7 @@ pub(super) struct Squeezed<'a> {
 /// Where blocks are expanded, and how long that takes.
 #[derive(Debug)]
 pub(super) struct Bench {
-    codecs: Codecs,
+    blocks: Blocks,
     ipcomp: Ipcomp,
     pub(super) gauge: Gauge,
     /// What was expanded last.
@@ -399,20 +400,17 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) fn new(gauge: Gauge) -> Bench {
         let expanded = vec![0; EXPANDED_MAX].into_boxed_slice();
-        Bench { codecs: Codecs::new(), ipcomp: Ipcomp::new(), gauge, expanded }
+        Bench { blocks: Blocks::new(), ipcomp: Ipcomp::new(), gauge, expanded }
     }
 
     fn expand(&mut self, block: Squeezed<'_>, now: Time) -> Result<usize, Reason> {
-        let Squeezed { codec, bytes, cap } = block;
+        let Squeezed { coding, bytes, cap } = block;
         let into = self.expanded.get_mut(..cap).ok_or(Reason::BlockTooLong)?;
-        let codecs = &mut self.codecs;
-        self.gauge.time(codec, now, || codecs.expand(codec, bytes, into)).map_err(refused)
+        let blocks = &mut self.blocks;
+        self.gauge.time(coding.codec, now, || blocks.expand(coding, bytes, into)).map_err(refused)
     }
 }
 
-pub(super) fn refused(error: ExpandError) -> Reason {
-    match error {
-        ExpandError::TooLong { .. } => Reason::BlockTooLong,
-        _ => Reason::MalformedBlock,
-    }
+pub(super) fn refused(error: impl Into<BlockError>) -> Reason {
+    if error.into().is_too_long() { Reason::BlockTooLong } else { Reason::MalformedBlock }
 }

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use strait_compress::headers::Coder;
 use strait_compress::{Codec, CodecSet, Codecs, Compressor, Method};
 use strait_wire::ip::{Packet, Version};
 use strait_wire::{Cpi, Ecn, Protocol, Spi, Tos, aggfrag, block, esp as wire_esp, ipcomp, probe};
@@ -240,6 +241,39 @@ fn blocks_are_held_to_what_was_agreed() {
     }
     let standard = one(Payloads::STANDARD, Protocol::AGGFRAG, &block(2, 1, 0, 1, &whole));
     assert_eq!(standard.drops(Reason::UnknownPayload), 1);
+}
+
+#[test]
+fn coded_headers_are_held_to_what_was_agreed() {
+    let packets = [980, 990, 1000].map(packet).concat();
+    let mut coded = vec![0; packets.len()];
+    let len = Coder::new().encode(&packets, &mut coded).unwrap();
+    coded.truncate(len);
+    let both = squeezed(Method::LZ4, &coded);
+    let agreed = |codecs, block_cap| Payloads::Strait { codecs, block_cap };
+    let (lz4, cap) = (CodecSet::EMPTY.with(Codec::Lz4), u32::try_from(packets.len()).unwrap());
+    // Behind the headers' length, headers that are more than that.
+    let mut rubbish = coded.clone();
+    rubbish[0] = 0x7f;
+    let cases = [
+        ("as agreed", 0x80, &coded, lz4.with_headers(), cap, None),
+        ("compressed as well", 0x82, &both, lz4.with_headers(), cap, None),
+        ("not agreed", 0x80, &coded, lz4, cap, Some(Reason::UnknownCodec)),
+        ("not agreed, compressed", 0x82, &both, lz4, cap, Some(Reason::UnknownCodec)),
+        ("a codec nobody knows", 0x89, &both, lz4.with_headers(), cap, Some(Reason::UnknownCodec)),
+        ("over the cap", 0x80, &coded, lz4.with_headers(), cap - 1, Some(Reason::BlockTooLong)),
+        ("over the cap at last", 0x82, &both, lz4.with_headers(), cap - 1, Some(Reason::BlockTooLong)),
+        ("over the cap between", 0x82, &both, lz4.with_headers(), 100, Some(Reason::BlockTooLong)),
+        ("rubbish", 0x80, &rubbish, lz4.with_headers(), cap, Some(Reason::MalformedBlock)),
+    ];
+    for (what, coding, bytes, codecs, cap, reason) in cases {
+        let payload = block(coding, 1, 0, 1, bytes);
+        let receiver = one(agreed(codecs, cap), Protocol::AGGFRAG, &payload);
+        assert_eq!(receiver.dropped(), u64::from(reason.is_some()), "{what}");
+        assert!(reason.is_none_or(|reason| receiver.drops(reason) == 1), "{what}");
+        let delivered = receiver.site.packets.concat();
+        assert!(if reason.is_none() { delivered == packets } else { delivered.is_empty() }, "{what}");
+    }
 }
 
 #[test]

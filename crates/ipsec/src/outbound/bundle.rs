@@ -1,28 +1,31 @@
-//! Whole packets without a block around them: several in a datagram where they fit, or each in its own,
-//! or one in several (RFC 9347).
+//! Packets that are not compressed: several in a datagram where they fit, or each in its own, or one in several
+//! (RFC 9347); with their headers coded where that takes fewer bytes.
 
-use strait_compress::Codec;
+use strait_compress::Coding;
+use strait_compress::headers::Front;
 use strait_wire::ip::Packet;
 use strait_wire::{Protocol, Tos, aggfrag, block};
 
+use super::job::Job;
 use super::link::Link;
-use super::plain::{Plain, joined};
+use super::plain::joined;
 use super::raw::next_header;
-use super::squeeze::put;
+use super::squeeze::{block_limit, part_room, put};
 use super::{Lost, Outlet, Way, Works};
 use crate::Reason;
 
 impl Works {
     /// Gathered packets without compression: several in a datagram where they fit.
-    pub(super) fn uncompressed(&mut self, way: &mut Way<'_, impl Outlet>, plain: &Plain) -> Result<(), Lost> {
+    pub(super) fn uncompressed(&mut self, way: &mut Way<'_, impl Outlet>, job: &mut Job) -> Result<(), Lost> {
+        let Job { plain, squeezed, .. } = job;
         let (mut rest, mut gone, mut sent) = (plain.bytes(), 0, Ok(()));
         while !rest.is_empty() {
-            let load = fitting(way.link, rest);
+            let load = self.load(way.link, rest, squeezed);
             let (these, later) = rest.split_at_checked(load.len).unwrap_or((rest, &[]));
-            sent = if load.packets > 1 {
-                self.bundle(way, these, load.tos)
-            } else {
-                self.single(way, these, load.tos)
+            sent = match load.coded {
+                Some(len) => self.coded(way, squeezed.get(..len).unwrap_or_default(), &load),
+                None if load.packets > 1 => self.bundle(way, these, load.tos),
+                None => self.single(way, these, load.tos),
             };
             if sent.is_err() {
                 break;
@@ -36,13 +39,39 @@ impl Works {
         sent.map_err(|reason| Lost { reason, packets })
     }
 
+    /// What the next datagram takes of `packets`: with their headers coded, which stands in `room` then, if it takes more of
+    /// them that way, or fewer bytes for the same.
+    fn load(&mut self, link: &Link, packets: &[u8], room: &mut [u8]) -> Load {
+        let plain = fitting(packets, link.payload_room().saturating_sub(aggfrag::PLAIN_LEN));
+        let part = room.get_mut(..part_room(link)).filter(|_| link.takes_headers());
+        let coder = &mut self.engines.squeezer.blocks.headers;
+        let packets_in_a_block = packets.get(..block_limit(link, 0)).unwrap_or(packets);
+        match part.and_then(|part| coder.encode_front(packets_in_a_block, part)) {
+            Some(Front { bytes, len })
+                if bytes > plain.len || bytes == plain.len && block::HEADER_LEN + len < plain.payload() =>
+            {
+                Load { coded: Some(len), ..fitting(packets, bytes) }
+            }
+            _ => plain,
+        }
+    }
+
+    /// Packets whose headers are coded, in one datagram.
+    fn coded(&mut self, way: &mut Way<'_, impl Outlet>, coded: &[u8], load: &Load) -> Result<(), Reason> {
+        self.parts(way, Coding::HEADERS, coded, load.tos)?;
+        let counters = &way.link.spec.counters;
+        counters.out_bundles.add(u64::from(load.packets > 1));
+        counters.out_headers.add((load.len - coded.len()) as u64);
+        Ok(())
+    }
+
     /// One whole packet in a datagram of its own, or in several if no datagram carries it.
     fn single(&mut self, way: &mut Way<'_, impl Outlet>, packet: &[u8], tos: Tos) -> Result<(), Reason> {
         if !way.link.takes_raw() {
             return self.pieces(way, packet, tos);
         }
         if packet.len() > way.link.payload_room() {
-            return self.parts(way, Codec::None, packet, tos);
+            return self.parts(way, Coding::NONE, packet, tos);
         }
         self.emit(way, next_header(packet), packet.len(), tos, |payload| put(payload, 0, packet))
     }
@@ -80,12 +109,20 @@ struct Load {
     len: usize,
     packets: u64,
     tos: Tos,
+    /// How many bytes they are with their headers coded, if they leave so.
+    coded: Option<usize>,
 }
 
-/// How much from the front of `bytes` one datagram takes; at least one packet.
-fn fitting(link: &Link, bytes: &[u8]) -> Load {
-    let room = link.payload_room().saturating_sub(aggfrag::PLAIN_LEN);
-    let mut load = Load { len: 0, packets: 0, tos: Tos(0) };
+impl Load {
+    /// Payload bytes of the packets as they are.
+    const fn payload(&self) -> usize {
+        if self.packets > 1 { aggfrag::PLAIN_LEN + self.len } else { self.len }
+    }
+}
+
+/// What of `bytes` is within the first `room`; at least one packet.
+fn fitting(bytes: &[u8], room: usize) -> Load {
+    let mut load = Load { len: 0, packets: 0, tos: Tos(0), coded: None };
     for packet in block::packets(bytes).map_while(Result::ok) {
         let tos = Packet::parse(packet).map_or(Tos(0), |packet| packet.tos());
         if load.packets == 0 {

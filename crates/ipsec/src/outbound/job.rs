@@ -1,7 +1,7 @@
 //! Step 4, the expensive part of a unit: self-contained, for any engine, in any order.
 
 use strait_clock::Stopwatch;
-use strait_compress::{Algorithm, Allowed, Codec, Codecs, Compressor, Ipcomp, Method, Outcome};
+use strait_compress::{Algorithm, Allowed, Blocks, Codec, Ipcomp, Made, Method, Outcome};
 
 use super::plain::{BLOCK_MAX, Plain};
 use crate::PeerId;
@@ -9,7 +9,7 @@ use crate::PeerId;
 /// What an engine works with.
 #[derive(Debug)]
 pub struct Squeezer {
-    codecs: Codecs,
+    pub(super) blocks: Blocks,
     ipcomp: Ipcomp,
     stopwatch: Stopwatch,
 }
@@ -18,7 +18,7 @@ impl Squeezer {
     /// Without any context of a codec yet; `stopwatch` tells how long compressing takes.
     #[must_use]
     pub fn new(stopwatch: Stopwatch) -> Squeezer {
-        Squeezer { codecs: Codecs::new(), ipcomp: Ipcomp::new(), stopwatch }
+        Squeezer { blocks: Blocks::new(), ipcomp: Ipcomp::new(), stopwatch }
     }
 
     /// Compresses a payload as IPComp does, and says how long that took.
@@ -42,6 +42,8 @@ pub struct Job {
     pub(super) task: Task,
     /// What came of it; nothing where there was nothing to compress.
     pub(super) outcome: Option<Outcome>,
+    /// The block that they became, if they did.
+    pub(super) made: Option<Made>,
 }
 
 /// What is to be done with the packets, and for whom.
@@ -51,6 +53,8 @@ pub(super) struct Task {
     /// What the rule of the packets allows.
     pub(super) allowed: Allowed,
     pub(super) method: Method,
+    /// Whether the peer takes coded headers.
+    pub(super) headers: bool,
     /// As a block it takes fewer bytes than this, or it is none; 0 where there is nothing to compress.
     pub(super) below: usize,
     /// Bytes that it will be on the wire, as far as that can be told.
@@ -63,7 +67,7 @@ pub(super) struct Task {
 
 impl Task {
     pub(super) const fn new(to: PeerId, allowed: Allowed, method: Method) -> Task {
-        Task { to, allowed, method, below: 0, predicted: 0, turn: 0, engine: 0 }
+        Task { to, allowed, method, headers: false, below: 0, predicted: 0, turn: 0, engine: 0 }
     }
 }
 
@@ -71,14 +75,15 @@ impl Job {
     /// Nothing to do yet.
     pub(super) fn new() -> Job {
         let task = Task::new(PeerId(0), Allowed::Nothing, Method::NONE);
-        Job { plain: Plain::new(), squeezed: vec![0; BLOCK_MAX].into_boxed_slice(), task, outcome: None }
+        let squeezed = vec![0; BLOCK_MAX].into_boxed_slice();
+        Job { plain: Plain::new(), squeezed, task, outcome: None, made: None }
     }
 
     /// Takes the gathered packets over, and leaves a buffer for the next.
     pub(super) fn take(&mut self, gathered: &mut Plain, task: Task) {
         core::mem::swap(&mut self.plain, gathered);
         gathered.clear();
-        (self.task, self.outcome) = (task, None);
+        (self.task, self.outcome, self.made) = (task, None, None);
     }
 
     /// Whether there is anything to compress.
@@ -91,17 +96,20 @@ impl Job {
         if !self.has_work() {
             return;
         }
-        let Task { method, below, .. } = self.task;
+        let Task { method, headers, below, .. } = self.task;
         let room = below - 1;
-        let (codecs, before) = (&mut squeezer.codecs, self.plain.len());
+        let (blocks, before) = (&mut squeezer.blocks, self.plain.len());
         let Some(output) = self.squeezed.get_mut(..room) else { return };
         let plain = self.plain.bytes();
-        let (after, took) = squeezer.stopwatch.time(|| codecs.compress(method, plain, output));
+        let (made, took) = squeezer.stopwatch.time(|| blocks.make(method, headers, plain, output));
+        self.made = made;
+        let after = made.map(|made| made.len);
         self.outcome = Some(Outcome { method, before, of: before, after, took });
     }
 
     /// The packets as a block, if they became one.
-    pub(super) fn block(&self) -> Option<&[u8]> {
-        self.squeezed.get(..self.outcome?.after?)
+    pub(super) fn block(&self) -> Option<(Made, &[u8])> {
+        let made = self.made?;
+        Some((made, self.squeezed.get(..made.len)?))
     }
 }

@@ -225,6 +225,11 @@ impl Link {
         }
     }
 
+    /// Whether it takes blocks whose headers are coded.
+    pub(crate) fn takes_headers(&self) -> bool {
+        self.takes_blocks() && self.codecs().has_headers()
+    }
+
     pub(crate) fn takes_blocks(&self) -> bool {
         self.sa.as_ref().is_some_and(|sa| matches!(sa.payloads, Payloads::Strait { .. }))
     }

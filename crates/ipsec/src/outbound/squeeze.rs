@@ -1,7 +1,7 @@
 //! Steps 3 and 4: packets that wait become one block, compressed if that is smaller.
 
 use strait_clock::Time;
-use strait_compress::{Allowed, Codec, Method, Outcome, RuleId, THRESHOLD, Unit};
+use strait_compress::{Allowed, Codec, Coding, Method, Outcome, RuleId, THRESHOLD, Unit};
 use strait_wire::flow::Flow;
 use strait_wire::{Protocol, Tos, aggfrag, block};
 
@@ -49,7 +49,8 @@ impl Works {
         let below = self.block_below(way.link, method);
         let predicted = self.plain.predicted() as u64;
         let mut job = self.engines.idle();
-        let task = Task { below, predicted, ..Task::new(way.link.spec.id, allowed, method) };
+        let headers = way.link.takes_headers();
+        let task = Task { headers, below, predicted, ..Task::new(way.link.spec.id, allowed, method) };
         job.take(&mut self.plain, task);
         self.squeeze(way, job)
     }
@@ -80,10 +81,11 @@ impl Works {
 
     fn seal_unit(&mut self, way: &mut Way<'_, impl Outlet>, job: &mut Job) -> Result<(), Lost> {
         let packets = job.plain.packets();
-        let Some(bytes) = job.block() else { return self.unsqueezed(way, job) };
-        self.parts(way, job.task.method.codec, bytes, job.plain.tos())
-            .map_err(|reason| Lost { reason, packets })?;
-        way.link.spec.counters.out_blocks.add(1);
+        let Some((made, bytes)) = job.block() else { return self.unsqueezed(way, job) };
+        self.parts(way, made.coding, bytes, job.plain.tos()).map_err(|reason| Lost { reason, packets })?;
+        let counters = &way.link.spec.counters;
+        counters.out_blocks.add(1);
+        counters.out_headers.add((job.plain.len() - made.coded) as u64);
         way.link.note_sent(packets, job.plain.len());
         way.outlet.sealed(job.plain.bytes());
         Ok(())
@@ -102,7 +104,7 @@ impl Works {
 
     /// Packets that made no block.
     fn unsqueezed(&mut self, way: &mut Way<'_, impl Outlet>, job: &mut Job) -> Result<(), Lost> {
-        if way.link.takes_bundles() { self.uncompressed(way, &job.plain) } else { self.standard(way, job) }
+        if way.link.takes_bundles() { self.uncompressed(way, job) } else { self.standard(way, job) }
     }
 
     /// Tells the chooser and the counters what came of one attempt on packets of these flows.
@@ -134,7 +136,7 @@ impl Works {
     pub(super) fn parts(
         &mut self,
         way: &mut Way<'_, impl Outlet>,
-        codec: Codec,
+        coding: Coding,
         bytes: &[u8],
         tos: Tos,
     ) -> Result<(), Reason> {
@@ -143,7 +145,7 @@ impl Works {
         let parts = u8::try_from(parts).ok().filter(|_| parts <= PARTS_MAX).ok_or(Reason::TooBig)?;
         way.link.block_id = way.link.block_id.wrapping_add(1);
         for (part, chunk) in (0_u8..).zip(bytes.chunks(step)) {
-            let header = block::Header { codec: codec.id(), id: way.link.block_id, part, parts };
+            let header = block::Header { codec: coding.id(), id: way.link.block_id, part, parts };
             self.emit(way, Protocol::AGGFRAG, block::HEADER_LEN + chunk.len(), tos, |payload| {
                 let _ = header.emit(payload);
                 put(payload, block::HEADER_LEN, chunk);
@@ -173,7 +175,7 @@ pub(super) struct Attempt {
 }
 
 /// Bytes of a block in one datagram.
-fn part_room(link: &Link) -> usize {
+pub(super) fn part_room(link: &Link) -> usize {
     link.payload_room().saturating_sub(block::HEADER_LEN).max(1)
 }
 

@@ -164,6 +164,7 @@ fn common(peer: &Peer, counters: &PeerCounters, now: Time) -> PeerReport {
         received: received(counters),
         bundles: counters.out_bundles.get(),
         blocks: counters.out_blocks.get(),
+        headers_saved_bytes: counters.out_headers.get(),
         queue: queue(counters, now),
         inner_mtu: counters.inner_mtu.load(Ordering::Relaxed),
     }

@@ -62,6 +62,7 @@ fn peer() -> PeerReport {
         received: TrafficReport::default(),
         bundles: 5,
         blocks: 6,
+        headers_saved_bytes: 8,
         queue: QueueReport {
             bytes: 7,
             delay_seconds: Some(0.008),

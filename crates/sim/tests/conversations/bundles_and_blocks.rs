@@ -56,10 +56,10 @@ fn small_packets_that_wait_share_datagrams() {
     let (inner, wire) = burst(Vec::new(), Filler::Random, 60, |network| {
         let counters = network.node(A).peer_counters(B);
         assert!(counters.out_bundles.get() >= 10);
-        // 88 bytes each, of which 15 or so fit a datagram of 1,280 or more.
-        assert!(counters.out_datagrams.get() <= 25, "{}", counters.out_datagrams.get());
+        // 63 bytes each with their headers coded, of which 20 or so fit a datagram of 1,280 or more.
+        assert!(counters.out_datagrams.get() <= 18, "{}", counters.out_datagrams.get());
     });
-    assert!(wire < inner * 11 / 10, "{inner} bytes took {wire}");
+    assert!(wire < inner * 4 / 5, "{inner} bytes took {wire}");
 }
 
 #[test]
@@ -71,7 +71,8 @@ fn nothing_is_compressed_without_a_rule() {
         }
         assert_eq!(network.node(A).peer_counters(B).out_blocks.get(), 0);
     });
-    assert!(wire > inner);
+    // Only headers become fewer bytes, 28 a packet.
+    assert!(wire > inner - 200 * 28, "{inner} bytes took {wire}");
 }
 
 #[test]

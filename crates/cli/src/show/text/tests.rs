@@ -87,6 +87,7 @@ fn peer() -> PeerReport {
         received: TrafficReport::default(),
         bundles: 7,
         blocks: 340,
+        headers_saved_bytes: 150_000,
         queue: queue(),
         inner_mtu: 1420,
     }
@@ -163,7 +164,7 @@ peer site-b: up
   link found      1.492 Mbit/s, sent at 1.447 Mbit/s
   path            58.4 ms there and back (least 50.1 ms), 1.2 % lost, 340 reports in, 12 out, 1 of them refused
   inner MTU       1420
-  sent as         7 bundles, 340 compressed blocks
+  sent as         7 bundles, 340 compressed blocks; 150 kB saved by coded headers
             packets    bytes  datagrams  on the wire  ratio
   sent         3000  4.00 MB       1000      1.25 MB   3.20
   received        0      0 B          0          0 B      -
