@@ -93,7 +93,7 @@ impl Joined {
             fs::write(&config, text).unwrap();
             site.start(&config, "run").unwrap()
         };
-        let near = start(0, &format!("[link]\nup = \"512kbit\"\n{rule}"));
+        let near = start(0, &format!("[link]\nup = \"512kbit\"\ndrop = \"full\"\n{rule}"));
         let far = start(1, "");
         near.wait_for_session("site-b", PATIENCE).unwrap();
         far.wait_for_session("site-a", PATIENCE).unwrap();

@@ -7,8 +7,9 @@ const KINDS: usize = 8;
 /// How fast what is learned is forgotten: twice as fast as TCP does it with round trips (RFC 6298 section 2), since a slow link sends
 /// few units.
 const GAIN: f64 = 0.25;
-/// Most blocks that are lost beyond what loses a datagram: one in a hundred, which TCP still takes for a good link (at a round trip of
-/// 50 ms and 1,400 bytes a packet, its bound by the root of the loss is 2.7 Mbit/s; RFC 3819 section 8.3).
+/// Most blocks that are lost: one in a hundred, at which TCP still fills a thin link (with 1,400 bytes a packet and a round trip of
+/// 50 ms it reaches 2.7 Mbit/s: equation 3 of Mathis, Semke, Mahdavi and Ott, *The macroscopic behavior of the TCP congestion avoidance
+/// algorithm*, 1997).
 const LOST_WITH_OTHERS: f64 = 0.01;
 
 /// Payload bytes for each byte of the packets in it, as a mean and how far off that is.

@@ -17,8 +17,8 @@ use super::{Lost, Outlet, Way, Works};
 use crate::Reason;
 use crate::offload::SuperPacket;
 
-/// How much of the link a unit takes at most, and all that waits in the window: what comes after has to wait that long. A round
-/// trip is still good for a voice at twenty times that (ITU-T G.114).
+/// How much of the link a unit takes at most, and all that waits in the window: what comes after has to wait that long. It is a
+/// fifteenth of what a voice may take one way (ITU-T G.114).
 const UNIT: Duration = Duration::from_millis(10);
 /// A super-packet that takes more of the link than this is cut when it comes, so that others may go between its segments: a tenth of
 /// what a unit may take.
