@@ -157,8 +157,10 @@ impl Coder {
         change.carry(&mut self.headers, &mut slot).ok()?;
         change.carry_kind(&mut self.headers, &mut header.kind).ok()?;
         change.carry_fields(&mut self.headers, &expected, &mut header).ok()?;
-        let slot = self.slots.keep(slot, header);
-        self.guesses.note(&header, slot);
+        let kept = self.slots.keep(slot, header);
+        if kept != slot {
+            self.guesses.note(&header, kept);
+        }
         Some(len)
     }
 

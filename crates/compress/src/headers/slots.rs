@@ -76,16 +76,20 @@ impl Guesses {
     /// The slot that a packet is best set against: its flow's, else one of the same two hosts, else that of the packet
     /// before.
     pub(super) fn find(&self, slots: &Slots, header: &Header) -> u8 {
-        let (flow, hosts) = places(header);
-        let among = |guesses: [u8; 2], fits: fn(&Header, &Header) -> bool| {
-            guesses.into_iter().find(|guess| slots.get(*guess).is_some_and(|slot| fits(header, slot)))
+        let fits = |guess: u8, so: fn(&Header, &Header) -> bool| {
+            slots.get(guess).is_some_and(|slot| so(header, slot)).then_some(guess)
         };
-        among([slots.last, self.flows[flow]], Header::is_of)
-            .or_else(|| among([slots.last, self.hosts[hosts]], Header::is_between))
-            .unwrap_or(slots.last)
+        let last = slots.last;
+        fits(last, Header::is_of).unwrap_or_else(|| {
+            let (flow, hosts) = places(header);
+            fits(self.flows[flow], Header::is_of)
+                .or_else(|| fits(last, Header::is_between))
+                .or_else(|| fits(self.hosts[hosts], Header::is_between))
+                .unwrap_or(last)
+        })
     }
 
-    /// The packet's flow is in this slot now.
+    /// A packet's flow has this slot now.
     pub(super) fn note(&mut self, header: &Header, slot: u8) {
         let (flow, hosts) = places(header);
         self.flows[flow] = slot;
