@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 pub(crate) use advise::Advise;
-pub(crate) use lab::{Lab, LabOutput, LabTables, LabVerify, LabVpn};
+pub(crate) use lab::{Lab, LabOutput, LabSched, LabTables, LabVerify, LabVpn};
 
 /// Printed under the help of `strait` itself.
 const AFTER: &str = "\
@@ -239,6 +239,7 @@ mod tests {
             "strait lab codecs --corpus calgary --codec lzs zstd-3 --csv",
             "strait lab vpn --figures figures",
             "strait lab vpn --here --corpus calgary --quick --csv",
+            "strait lab sched --trace a.pcap --figures figures --json",
             "strait lab verify --link 10Mbit unshaped --block 4096 --codec lz4 --quick --json",
             "strait completions bash",
             "strait man --out man",

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::{fs, io};
 
 use serde::Serialize;
-use strait_lab::{Corpus, Effort, Error, Report, Step, vpn};
+use strait_lab::sched::{self, Trace};
+use strait_lab::{Corpus, Effort, Error, Figure, Report, Step, vpn};
 
 use crate::failure::{Failure, Outcome, colours};
 use crate::flags::{self, LabTables};
@@ -21,6 +22,7 @@ pub(crate) fn run(flags: &flags::Lab) -> Outcome {
         LabTables::Crypto(output) => report(output, vpn::crypto),
         LabTables::Slowdown(output) => report(output, vpn::slowdown),
         LabTables::Vpn(flags) => combinations(flags),
+        LabTables::Sched(flags) => scheduling(flags),
         LabTables::Codecs(flags) => {
             let corpus = corpus(flags.corpus.as_deref())?;
             let methods = if flags.codecs.is_empty() { vpn::methods() } else { flags.codecs.clone() };
@@ -89,8 +91,17 @@ fn combinations(flags: &flags::LabVpn) -> Outcome {
     shown(&flags.output, &made, |made| csv::combinations(&made.combinations), &made.report)
 }
 
+fn scheduling(flags: &flags::LabSched) -> Outcome {
+    let trace = flags.trace.as_deref().map_or_else(|| Ok(Trace::generated()), Trace::read)?;
+    let made = measured(&flags.output, |effort, tell| Ok(sched::scheduling(effort, &trace, tell)))?;
+    if let Some(folder) = &flags.figures {
+        written(folder, &made.figures)?;
+    }
+    shown(&flags.output, &made, |made| csv::render(&made.report), &made.report)
+}
+
 /// Writes each figure in both forms.
-fn written(folder: &Path, figures: &[vpn::Figure]) -> Outcome {
+fn written(folder: &Path, figures: &[Figure]) -> Outcome {
     fs::create_dir_all(folder).map_err(Failure::doing(format!("make {}", folder.display())))?;
     for figure in figures {
         let drawing = figure.chart.drawing();

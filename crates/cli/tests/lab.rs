@@ -116,6 +116,39 @@ fn where_compression_pays_here() {
 }
 
 #[test]
+fn a_window_over_packets_is_simulated_and_drawn() {
+    let dir = Workdir::create().unwrap();
+    let folder = dir.path().join("figures");
+    let trace = dir.path().join("trace.csv");
+    let packets: String = (0..2_000).map(|at| format!("{},{}\n", 40 + at % 900, at * at % 17)).collect();
+    fs::write(&trace, format!("size,dst\n{packets}")).unwrap();
+    let arguments = ["sched", "--quick", "--json", "--trace", trace.to_str().unwrap()];
+    let figures = ["--figures", folder.to_str().unwrap()];
+    let report = json(&[&arguments[..], &figures[..]].concat());
+    // Seven patterns, four processors, two windows and none.
+    assert_eq!(report["runs"].as_array().unwrap().len(), 7 * 4 * 3);
+    let trace = report["runs"].as_array().unwrap().iter().filter(|run| run["pattern"] == "trace");
+    assert!(trace.into_iter().all(|run| run["packets"] == 2_000));
+    let printed: Vec<f64> = cells(&report).iter().filter_map(|cell| cell["paper"].as_f64()).collect();
+    assert_eq!(printed, [1.33, 1.33, 1.33, 1.33, 1.33, 1.33, 2.57]);
+    let claims = report["claims"].as_array().unwrap();
+    assert!(claims.iter().any(|claim| claim["words"].as_str().unwrap().contains("2.57 for the real")));
+    for name in ["figure-3", "figure-4", "figure-5", "figure-6", "latency-by-load"] {
+        let read = |extension: &str| fs::read(folder.join(name).with_extension(extension)).unwrap();
+        assert!(read("svg").starts_with(b"<svg ") && read("png").starts_with(b"\x89PNG"), "{name}");
+    }
+    let said = text(&lab(&["sched", "--quick"]));
+    for words in ["Figure 3", "1.33", "packets each", "depth 64", "holds", "fails", "tuned up to 30"] {
+        assert!(said.contains(words), "{words} is not in\n{said}");
+    }
+    assert!(!said.contains("busy before"), "nothing was measured");
+    assert!(said.lines().all(|line| line.chars().count() <= 150), "{said}");
+    let output = lab(&["sched", "--trace", folder.join("figure-3.svg").to_str().unwrap()]);
+    let refused = String::from_utf8(output.stderr).unwrap();
+    assert!(refused.contains("is no capture and no trace") && refused.contains("size and dst"), "{refused}");
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_is_named() {
     let dir = Workdir::create().unwrap();
     fs::write(dir.path().join("file"), []).unwrap();

@@ -1,6 +1,10 @@
 //! What a paper says of its figures, and whether the figures say so.
 
+mod tally;
+
 use serde::Serialize;
+
+pub(crate) use tally::Tally;
 
 /// Whose figures a claim is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -53,6 +53,14 @@ pub enum Error {
         /// What it said.
         cause: String,
     },
+    /// A trace of packets could not be read, or holds none.
+    #[error("{} {why}\n  name a capture, comma-separated values with columns size and dst, or a text trace", path.display())]
+    Trace {
+        /// The file.
+        path: PathBuf,
+        /// What is the matter with it.
+        why: String,
+    },
     /// The kernel does not say how busy it is.
     #[error("cannot read how busy the processors are: {0}\n  mount /proc")]
     NoLoad(io::Error),

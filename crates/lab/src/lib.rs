@@ -1,6 +1,7 @@
 //! The papers' tables, made again: ours, theirs, and how the two compare. One module a paper, one function a table.
 //!
 //! - [`vpn`]: McGregor and Lee, *Performance Impact of Data Compression on Virtual Private Network Transactions*;
+//! - [`sched`]: Taddeo, Ferrante and Piuri, *Scheduling Small Packets in IPSec-based Systems*;
 //! - [`verify`]: the model against the tunnel itself;
 //! - [`corpus`]: the files that blocks are drawn from, somebody's or generated;
 //! - [`rate`]: how fast ciphers, integrity algorithms and codecs are here, and [`measure`] the stopwatch for it.
@@ -14,9 +15,11 @@
 mod claim;
 pub mod corpus;
 mod error;
+mod figure;
 pub mod measure;
 pub mod rate;
 mod report;
+pub mod sched;
 mod steps;
 pub mod verify;
 pub mod vpn;
@@ -24,5 +27,6 @@ pub mod vpn;
 pub use claim::{Claim, Figures, Judgement};
 pub use corpus::Corpus;
 pub use error::Error;
+pub use figure::Figure;
 pub use report::{Cell, Comparison, Exhibit, Measured, Report, Row, Table, Unit};
 pub use steps::{Effort, Step};

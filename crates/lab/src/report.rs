@@ -101,6 +101,16 @@ pub enum Unit {
     PaysUpTo,
     /// How many of some cells.
     Count,
+    /// Parts of a hundred.
+    Share,
+    /// Over the same without a window.
+    Relative,
+    /// Packets that leave in company, on average.
+    Packets,
+    /// Millionths of a second.
+    Microseconds,
+    /// 1 for a statement that holds, 0 for one that fails.
+    Holds,
 }
 
 /// How figures are compared.
@@ -123,6 +133,11 @@ impl Unit {
             Unit::Ratio => "ratio",
             Unit::PaysUpTo => "Mbit/s up to which it pays",
             Unit::Count => "cells",
+            Unit::Share => "%",
+            Unit::Relative => "over that without a window",
+            Unit::Packets => "packets each",
+            Unit::Microseconds => "µs",
+            Unit::Holds => "holds or fails",
         }
     }
 }

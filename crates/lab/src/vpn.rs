@@ -15,7 +15,7 @@ mod subject;
 mod transaction;
 
 pub use codecs::{codecs, methods};
-pub use combinations::{Combination, Combinations, Figure, Times, combinations, combinations_here};
+pub use combinations::{Combination, Combinations, Times, combinations, combinations_here};
 pub use crypto::crypto;
 pub use slowdown::slowdown;
 

@@ -15,7 +15,8 @@ pub(crate) struct Lab {
     pub(crate) tables: LabTables,
 }
 
-/// Tables of McGregor and Lee, Performance Impact of Data Compression on Virtual Private Network Transactions.
+/// Tables of McGregor and Lee, Performance Impact of Data Compression on Virtual Private Network Transactions, and figures of
+/// Taddeo, Ferrante and Piuri, Scheduling Small Packets in IPSec-based Systems.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabTables {
     /// How fast ciphers and hashes are (Table 1 of McGregor and Lee)
@@ -26,6 +27,8 @@ pub(crate) enum LabTables {
     Codecs(LabCodecs),
     /// Where compression pays: every combination of algorithms, payload, data and link (Table 7, Figures 6 to 9)
     Vpn(LabVpn),
+    /// What a window over packets of one association gives a gateway with an accelerator (Figures 3 to 6 of Taddeo et al.)
+    Sched(LabSched),
     /// The model's speedups beside those of real tunnels between two hosts here, and whether `auto` chooses the best
     Verify(LabVerify),
 }
@@ -71,6 +74,21 @@ pub(crate) struct LabVpn {
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) figures: Option<PathBuf>,
     /// What is printed (all combinations with --json and --csv), and how much is measured.
+    #[command(flatten)]
+    pub(crate) output: LabOutput,
+}
+
+/// Flags of `lab sched`.
+#[derive(Debug, Args)]
+pub(crate) struct LabSched {
+    /// Lengths and destinations of the pattern that the paper takes from a trace: a capture, comma-separated values with columns
+    /// size and dst, or a text trace of the Internet Traffic Archive [default: one that is made]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) trace: Option<PathBuf>,
+    /// Also draw Figures 3 to 6, and latency by load, into this folder as SVG and PNG
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) figures: Option<PathBuf>,
+    /// What is printed (all runs with --json), and how much is simulated.
     #[command(flatten)]
     pub(crate) output: LabOutput,
 }

@@ -114,9 +114,12 @@ fn ours(unit: Unit, sample: &Sample) -> String {
     let Some(spread) = sample.spread() else { return "-".to_owned() };
     let median = match unit {
         Unit::PaysUpTo | Unit::Count => format!("{:.0}", spread.median),
-        Unit::MegabitsPerSecond => short(spread.median),
+        Unit::MegabitsPerSecond | Unit::Microseconds => short(spread.median),
         Unit::Speedup => speedup(spread.median),
         Unit::Ratio => ratio(spread.median),
+        Unit::Share => format!("{:.1}", spread.median),
+        Unit::Relative | Unit::Packets => format!("{:.3}", spread.median),
+        Unit::Holds => if spread.median > 0.0 { "holds" } else { "fails" }.to_owned(),
     };
     if sample.values().len() < 2 {
         return median;
@@ -130,7 +133,10 @@ fn printed(unit: Unit, value: f64) -> String {
     match unit {
         Unit::MegabitsPerSecond => format!("{value:.0}"),
         Unit::Speedup => format!("{value:.2}"),
-        Unit::PaysUpTo | Unit::Count => format!("{value:.0}"),
+        Unit::PaysUpTo | Unit::Count | Unit::Microseconds | Unit::Share | Unit::Holds => {
+            format!("{value:.0}")
+        }
+        Unit::Relative | Unit::Packets => format!("{value:.2}"),
         Unit::Ratio => ratio(value),
     }
 }

@@ -8,7 +8,6 @@ mod counts;
 mod figures;
 mod here;
 mod parameters;
-mod tally;
 
 use serde::Serialize;
 
@@ -16,10 +15,10 @@ use super::{PAPER, codecs, crypto, slowdown};
 use crate::claim::{Claim, Figures};
 use crate::corpus::Corpus;
 use crate::error::Error;
+use crate::figure::Figure;
 use crate::report::Report;
 use crate::steps::{Effort, Step};
 pub use combination::{Combination, Times};
-pub use figures::Figure;
 use here::USUAL;
 use parameters::{Cell, NULL, Parameters};
 

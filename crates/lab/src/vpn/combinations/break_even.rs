@@ -3,8 +3,8 @@
 use strait_chart::{Axis, Chart, Line, Lines, Plot};
 use strait_model::{BreakEven, Path, Rates, Ratio};
 
-use super::figures::Figure;
 use super::parameters::{Codec, Parameters, Protection, path, rates};
+use crate::figure::Figure;
 use crate::measure::Sample;
 use crate::report::{Comparison, Exhibit, Table, Unit, computed};
 use crate::vpn::printed::{EFFICIENCY, SIZES, TABLE2_SIZE};

@@ -4,8 +4,7 @@ mod codecs;
 mod networks;
 
 use super::parameters::{Cell, Parameters, SLOW_NETWORKS};
-use super::tally::Tally;
-use crate::claim::{self, Claim, Figures, Finding};
+use crate::claim::{self, Claim, Figures, Finding, Tally};
 
 /// Judges each sentence by each set of figures.
 pub(super) fn judged(sets: &[(Figures, &Parameters)]) -> Vec<Claim> {
@@ -77,9 +76,4 @@ fn both(cells: impl Iterator<Item = Cell>) -> impl Iterator<Item = (Cell, usize)
 /// Whether more than a share of the cells meet a sentence; no finding where there are none.
 fn more_than(share: f64, tally: &Tally) -> Option<Finding> {
     (tally.all() > 0).then(|| (tally.share() > share, tally.to_string()))
-}
-
-/// Whether all cells meet it.
-fn every(tally: &Tally) -> Option<Finding> {
-    (tally.all() > 0).then(|| (tally.met() == tally.all(), tally.to_string()))
 }

@@ -3,17 +3,9 @@
 use strait_chart::{Axis, Bars, Chart, Cluster, Plot};
 
 use super::parameters::{Cell, NULL, Parameters};
+use crate::figure::Figure;
 use crate::report::{Comparison, Exhibit, Table, Unit, computed};
 use crate::vpn::printed::{FILES, SIZES};
-
-/// A chart and the name of its file, without an extension.
-#[derive(Clone, Debug)]
-pub struct Figure {
-    /// Such as `figure-6`.
-    pub name: String,
-    /// What it shows.
-    pub chart: Chart,
-}
 
 /// The figures: number, encryption, authentication (section 7).
 const FIGURES: [(u8, &str, &str); 4] =

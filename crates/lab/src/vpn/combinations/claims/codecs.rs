@@ -1,6 +1,6 @@
 //! What sections 6 and 7 say of headers, payloads and codecs.
 
-use super::{ALMOST, DEFLATE, LZS, TEN, USUALLY, both, every, more_than, tally, tally_of_both};
+use super::{ALMOST, DEFLATE, LZS, TEN, USUALLY, both, more_than, tally, tally_of_both};
 use crate::claim::{Finding, Rule};
 use crate::vpn::combinations::parameters::{Cell, NULL, Parameters, SLOW_NETWORKS};
 
@@ -13,7 +13,7 @@ pub(super) const RULES: [Rule<Parameters>; 8] = [
         judge: |it| {
             let cells = both(it.cells().filter(|cell| cell.size > 0));
             let quotient = |cell, codec| it.gain(cell, codec) / it.without_headers(cell, codec).0;
-            every(&tally_of_both(it, cells, quotient, |quotient| (quotient - 1.0).abs() <= 0.05))
+            tally_of_both(it, cells, quotient, |quotient| (quotient - 1.0).abs() <= 0.05).every()
         },
     },
     Rule {

@@ -1,10 +1,9 @@
 //! What sections 7 and 8 say of networks: where compression pays.
 
-use super::{ALMOST, TEN, USUALLY, every, gain, more_than, ratio, tally};
-use crate::claim::{Finding, Rule};
+use super::{ALMOST, TEN, USUALLY, gain, more_than, ratio, tally};
+use crate::claim::{Finding, Rule, Tally};
 use crate::vpn::combinations::figures;
 use crate::vpn::combinations::parameters::{AUTHENTICATION, CLASSES, Cell, FAST, NULL, Parameters, SLOW};
-use crate::vpn::combinations::tally::Tally;
 
 /// "Reasonably compressible" (section 7).
 const REASONABLY: f64 = 1.5;
@@ -16,7 +15,7 @@ pub(super) const RULES: [Rule<Parameters>; 12] = [
         section: "7",
         words: "In all four cases, compression improves performance for network bandwidths less than or equal to 10 Mbps",
         reading: "every bar of Figures 6 to 9 for these networks is at least 1",
-        judge: |it| every(&pays(it, figures::cells(it).filter(|cell| cell.network <= TEN))),
+        judge: |it| pays(it, figures::cells(it).filter(|cell| cell.network <= TEN)).every(),
     },
     Rule {
         section: "7",
@@ -34,7 +33,7 @@ pub(super) const RULES: [Rule<Parameters>; 12] = [
                 networks if the packet payloads are expected to be highly compressible (i.e., compressible by a factor \
                 of 10)",
         reading: "every cell of this class on these networks with a ratio of at least 10",
-        judge: |it| every(&pays(it, fast(it, AUTHENTICATION).filter(|cell| ratio(it, *cell) >= HIGHLY))),
+        judge: |it| pays(it, fast(it, AUTHENTICATION).filter(|cell| ratio(it, *cell) >= HIGHLY)).every(),
     },
     Rule {
         section: "7",
@@ -48,13 +47,13 @@ pub(super) const RULES: [Rule<Parameters>; 12] = [
         words: "For fast encryption (RC5/SHA-1), compression improves performance for 100 Mbps and 1 Gbps links if the \
                 data is reasonably compressible (i.e., compressible by a factor of 1.5)",
         reading: "every one of these cells with a ratio of at least 1.5",
-        judge: |it| every(&pays(it, with_sha1(it, FAST).filter(|cell| ratio(it, *cell) >= REASONABLY))),
+        judge: |it| pays(it, with_sha1(it, FAST).filter(|cell| ratio(it, *cell) >= REASONABLY)).every(),
     },
     Rule {
         section: "7",
         words: "compression will improve performance for network bandwidths less than or equal to 10 Mbps",
         reading: "every cell of these networks, with the recommended codec, is at least 1",
-        judge: |it| every(&pays(it, it.cells().filter(|cell| cell.network <= TEN))),
+        judge: |it| pays(it, it.cells().filter(|cell| cell.network <= TEN)).every(),
     },
     Rule {
         section: "7",
@@ -63,7 +62,7 @@ pub(super) const RULES: [Rule<Parameters>; 12] = [
         reading: "every cell of these classes with a ratio of at least 1.5, with the recommended codec, is at least 1",
         judge: |it| {
             let cells = it.cells().filter(|cell| encrypts(it, *cell) && ratio(it, *cell) >= REASONABLY);
-            every(&pays(it, cells))
+            pays(it, cells).every()
         },
     },
     Rule {
@@ -73,7 +72,7 @@ pub(super) const RULES: [Rule<Parameters>; 12] = [
         reading: "with all algorithms twice as fast every speedup is higher",
         judge: |it| {
             let faster = it.faster(2.0);
-            every(&tally(it, it.cells(), |cell| gain(&faster, cell) / gain(it, cell), |times| times > 1.0))
+            tally(it, it.cells(), |cell| gain(&faster, cell) / gain(it, cell), |times| times > 1.0).every()
         },
     },
     Rule {
@@ -100,7 +99,7 @@ pub(super) const RULES: [Rule<Parameters>; 12] = [
                 let now = gain(it, cell);
                 f64::min(gain(&better, cell) / now, now / gain(&worse, cell))
             };
-            every(&tally(it, shrinks, least, |times| times > 1.0))
+            tally(it, shrinks, least, |times| times > 1.0).every()
         },
     },
     Rule {
@@ -117,7 +116,7 @@ pub(super) const RULES: [Rule<Parameters>; 12] = [
         reading: "no cell of these networks without encryption is above 1, with the recommended codec",
         judge: |it| {
             let cells = fast(it, NULL).chain(fast(it, AUTHENTICATION));
-            every(&tally(it, cells, |cell| gain(it, cell), |gain| gain <= 1.0))
+            tally(it, cells, |cell| gain(it, cell), |gain| gain <= 1.0).every()
         },
     },
 ];

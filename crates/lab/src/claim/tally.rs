@@ -2,13 +2,15 @@
 
 use std::fmt;
 
-/// Cells counted, with those that are exceptions, by file and network.
+use super::Finding;
+
+/// Cells counted, with those that are exceptions, by the first two parts of their names: such as a file and a network.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     groups: Vec<Group>,
 }
 
-/// The cells of a file on a network.
+/// The cells of one file on one network, or whatever two parts are.
 #[derive(Clone, Debug)]
 struct Group {
     file: String,
@@ -23,7 +25,7 @@ const NAMED: usize = 2;
 
 impl Tally {
     /// Counts a cell of a file and a network, with the rest of its name and the figure that decides.
-    pub(super) fn count(&mut self, [file, network, rest]: [&str; 3], figure: f64, meets: bool) {
+    pub(crate) fn count(&mut self, [file, network, rest]: [&str; 3], figure: f64, meets: bool) {
         let place = self.groups.iter().position(|it| it.file == file && it.network == network);
         let place = place.unwrap_or_else(|| {
             let (file, network) = (file.to_owned(), network.to_owned());
@@ -38,18 +40,23 @@ impl Tally {
     }
 
     /// How many cells were counted.
-    pub(super) fn all(&self) -> usize {
+    pub(crate) fn all(&self) -> usize {
         self.groups.iter().map(|it| it.cells).sum()
     }
 
     /// How many of them meet it.
-    pub(super) fn met(&self) -> usize {
+    pub(crate) fn met(&self) -> usize {
         self.groups.iter().map(|it| it.cells - it.exceptions.len()).sum()
     }
 
     /// The share that does.
-    pub(super) fn share(&self) -> f64 {
+    pub(crate) fn share(&self) -> f64 {
         self.met() as f64 / self.all() as f64
+    }
+
+    /// Whether all cells meet it; no finding where there are none.
+    pub(crate) fn every(&self) -> Option<Finding> {
+        (self.all() > 0).then(|| (self.met() == self.all(), self.to_string()))
     }
 
     /// The exceptions of a file in words, if it has any.

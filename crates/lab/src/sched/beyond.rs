@@ -1,0 +1,83 @@
+//! What the paper leaves to do (section V), and its gateway elsewhere: bounds in bytes and in time, windows that are tuned, packets
+//! with gaps between them, more or fewer associations, more engines, today's rates.
+
+mod associations;
+mod bounds;
+mod engines;
+mod gaps;
+mod today;
+
+use super::grid::Grid;
+use super::pattern::Pattern;
+use crate::claim::Finding;
+use crate::figure::Figure;
+use crate::report::Table;
+use crate::steps::Steps;
+use associations::Associations;
+use bounds::Bounds;
+use engines::Engines;
+use gaps::Gaps;
+use today::Today;
+
+/// Steps that it takes.
+pub(super) const STEPS: usize = 5;
+
+/// What came of all of it.
+pub(super) struct Beyond {
+    bounds: Bounds,
+    gaps: Gaps,
+    associations: Associations,
+    engines: Engines,
+    today: Today,
+}
+
+impl Beyond {
+    /// Runs these patterns; `grid` says what the gateway can carry.
+    pub(super) fn simulate(patterns: &[Pattern], grid: &Grid, steps: &mut Steps<'_>) -> Beyond {
+        steps.next("windows with bounds");
+        let bounds = Bounds::simulate(patterns);
+        steps.next("packets with gaps");
+        let gaps = Gaps::simulate(patterns, grid);
+        steps.next("other numbers of associations");
+        let associations = Associations::simulate(patterns);
+        steps.next("more engines");
+        let engines = Engines::simulate(patterns);
+        steps.next("today's rates");
+        Beyond { bounds, gaps, associations, engines, today: Today::simulate(patterns) }
+    }
+
+    pub(super) fn tables(&self) -> Vec<Table> {
+        let mut tables = Vec::from(self.bounds.tables());
+        tables.extend(self.gaps.tables());
+        tables.extend(self.associations.tables());
+        tables.push(self.engines.table());
+        tables.extend(self.today.tables());
+        tables
+    }
+
+    /// Latency by load.
+    pub(super) fn figure(&self) -> Figure {
+        self.gaps.figure()
+    }
+
+    /// With a bound in bytes: how much later large packets are than without a window, and the share of small ones' gain that is
+    /// kept.
+    pub(super) fn bounded_in_bytes(&self) -> Option<(f64, f64)> {
+        self.bounds.in_bytes()
+    }
+
+    pub(super) fn bounded_in_time(&self) -> Option<Finding> {
+        self.gaps.bounded_in_time()
+    }
+
+    pub(super) fn tuned_is_near_the_best(&self) -> Option<Finding> {
+        self.gaps.tuned_is_near_the_best()
+    }
+
+    pub(super) fn more_company_more_gain(&self) -> Option<Finding> {
+        self.associations.more_company_more_gain()
+    }
+}
+
+#[cfg(test)]
+mod tests;

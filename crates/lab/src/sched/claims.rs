@@ -1,0 +1,54 @@
+//! What section IV-B says of Figures 3 to 6.
+
+pub(super) mod rules;
+
+use super::beyond::Beyond;
+use super::gateway::{RATIOS, WINDOWS};
+use super::grid::{Cell, Grid};
+use crate::claim::{self, Claim, Figures, Tally};
+use crate::report::{Comparison, Exhibit, Table, Unit};
+use rules::{BEYOND, LABELS, RULES};
+
+/// Judges each sentence that these figures say something to.
+pub(super) fn judged(grid: &Grid, beyond: &Beyond) -> Vec<Claim> {
+    let mut claims = claim::judged(&RULES, &[(Figures::Computed, grid)]);
+    claims.extend(claim::judged(&BEYOND, &[(Figures::Computed, beyond)]));
+    // The trace's own need one that was recorded.
+    claims.retain(|claim| !claim.judgements.is_empty());
+    claims
+}
+
+/// Whether each statement holds when something that the paper leaves open is taken otherwise.
+pub(super) fn variations(stated: &Grid, varied: &[Grid]) -> Table {
+    let grids = || std::iter::once(stated).chain(varied);
+    let names = grids().map(|grid| grid.gateway.name);
+    let subject = "whether the statements below hold when what is left open is taken otherwise (see notes)";
+    let mut table = Table::new(Exhibit::Section("IV-B"), subject, Unit::Holds, Comparison::Difference, names);
+    for (label, rule) in LABELS.iter().zip(&RULES) {
+        let verdict = |grid| (rule.judge)(grid).map(|(holds, _)| f64::from(u8::from(holds)));
+        if verdict(stated).is_some() {
+            table.row(*label, grids().map(|grid| (verdict(grid).into_iter().collect(), None)));
+        }
+    }
+    table
+}
+
+/// Counts cells: whether a figure meets a sentence.
+fn tally(
+    grid: &Grid,
+    cells: impl Iterator<Item = Cell>,
+    figure: impl Fn(Cell) -> f64,
+    meets: impl Fn(f64) -> bool,
+) -> Tally {
+    let mut tally = Tally::default();
+    for cell in cells {
+        let window = match WINDOWS[cell.window] {
+            1 => "no window".to_owned(),
+            packets => format!("W = {packets}"),
+        };
+        let ratio = format!("T_enc-ratio {}", RATIOS[cell.ratio]);
+        let figure = figure(cell);
+        tally.count([&grid.patterns[cell.pattern].name, &window, &ratio], figure, meets(figure));
+    }
+    tally
+}

@@ -1,0 +1,310 @@
+//! Each sentence with its reading.
+
+use strait_sim::Outcome;
+
+use super::tally;
+use crate::claim::{Finding, Rule};
+use crate::sched::beyond::Beyond;
+use crate::sched::figures::{COMPANY, LARGEST, NONE, TRACE_COMPANY, merged};
+use crate::sched::gateway::{ACCELERATOR, CPU, RATIOS, SHOWN_RATIO};
+use crate::sched::grid::{Cell, Grid, cpu_use, latency};
+use crate::sched::pattern::TRACE;
+
+/// "Does not grow": by no more than this part.
+const GROWTH: f64 = 0.05;
+/// "Usually": in more than this share.
+const USUALLY: f64 = 0.5;
+/// How near a figure that was read from random numbers is to the paper's.
+const NEAR: f64 = 0.01;
+/// The same for one that depends on which trace was taken.
+const NEAR_TRACE: f64 = 0.1;
+/// "Considerably slower": these places of `T_enc-ratio`.
+const SLOWER: core::ops::Range<usize> = SHOWN_RATIO..RATIOS.len();
+
+/// What each of [`RULES`] says, in a few words.
+pub(super) const LABELS: [&str; RULES.len()] = [
+    "1.33 packets a multi-packet",
+    "2.57 with a recorded trace",
+    "CPU use falls with T_enc-ratio",
+    "and faster for fixed sizes",
+    "and on average",
+    "merged packets to the accelerator",
+    "where that is faster",
+    "single ones to the CPU, usually",
+    "where that is slower",
+    "the more so the slower it is",
+    "small ones to the CPU",
+    "less CPU use",
+    "more throughput",
+    "most gain for small packets",
+    "throughput falls with T_enc-ratio",
+    "latency grows by 5 % at most",
+    "by less than throughput falls",
+    "latency rises with W",
+    "the more so for large packets",
+];
+
+pub(in crate::sched) const RULES: [Rule<Grid>; 19] = [
+    Rule {
+        section: "IV-B",
+        words: "The average number of multi-packets per window that have been obtained for W = 30 is [...] 1.33 for all \
+                other patterns",
+        reading: "packets a multi-packet, within 0.01 for each of the six",
+        judge: |it| {
+            let cells = shown(it, LARGEST).filter(|cell| cell.pattern != TRACE);
+            tally(it, cells, |cell| it.at(cell).company(), |company| (company - COMPANY).abs() <= NEAR)
+                .every()
+        },
+    },
+    Rule {
+        section: "IV-B",
+        words: "The average number of multi-packets per window that have been obtained for W = 30 is 2.57 for the real \
+                trace",
+        reading: "packets a multi-packet with the trace that was given, within a tenth",
+        judge: |it| {
+            it.patterns.get(TRACE)?.recorded.then_some(())?;
+            let company = it.at(Cell { pattern: TRACE, ratio: SHOWN_RATIO, window: LARGEST }).company();
+            Some(((company / TRACE_COMPANY - 1.0).abs() <= NEAR_TRACE, format!("{company:.2}")))
+        },
+    },
+    Rule {
+        section: "IV-B",
+        words: "CPU usage decreases for increasing values of T_enc-ratio",
+        reading: "with W = 30 every pattern's bar in Figure 3 is lower than the one before",
+        judge: |it| falls(it, |cell| cell.window == LARGEST, cpu_use),
+    },
+    Rule {
+        section: "IV-B",
+        words: "and it does it faster for fix dimension patterns",
+        reading: "from T_enc-ratio 1 to 7 Figure 3's bars of every fixed payload fall to a smaller part than those of any other \
+                  pattern",
+        judge: faster_for_fixed,
+    },
+    Rule {
+        section: "IV-B",
+        words: "and it does it faster for fix dimension patterns",
+        reading: "the same, for both kinds of patterns on average",
+        judge: faster_for_fixed_on_average,
+    },
+    Rule {
+        section: "IV-B",
+        words: "the scheduler always tries to assign merged packets to the accelerator",
+        reading: "in every run with a window a greater share of the accelerator's packets than of the CPU's was merged",
+        judge: |it| to_the_accelerator(it, it.cells()),
+    },
+    Rule {
+        section: "IV-B",
+        words: "the scheduler always tries to assign merged packets to the accelerator",
+        reading: "the same for T_enc-ratio 3 to 7, where blocks take the CPU longer",
+        judge: |it| to_the_accelerator(it, slower(it)),
+    },
+    Rule {
+        section: "IV-B",
+        words: "Only single small packets are usually sent to the CPU",
+        reading: "in every run with a window more than half of the CPU's packets are single",
+        judge: |it| single(it, it.cells()),
+    },
+    Rule {
+        section: "IV-B",
+        words: "Only single small packets are usually sent to the CPU",
+        reading: "the same for T_enc-ratio 3 to 7",
+        judge: |it| single(it, slower(it)),
+    },
+    Rule {
+        section: "IV-B",
+        words: "especially when it is considerably slower than the accelerator",
+        reading: "with W = 30 the share of the CPU's packets that are merged falls from one T_enc-ratio to the next",
+        judge: |it| falls(it, |cell| cell.window == LARGEST, |outcome| merged(outcome, CPU)),
+    },
+    Rule {
+        section: "IV-B",
+        words: "Only single small packets are usually sent to the CPU",
+        reading: "for T_enc-ratio 3 to 7, with patterns of several sizes, the CPU's packets are shorter on average than the \
+                  accelerator's",
+        judge: |it| {
+            let cells = slower(it).filter(|cell| !it.patterns[cell.pattern].fixed);
+            let mean = |cell, processor: usize| {
+                let share = &it.at(cell).shares[processor];
+                share.bytes as f64 / share.packets as f64
+            };
+            tally(it, cells, |cell| mean(cell, CPU) / mean(cell, ACCELERATOR), |quotient| quotient < 1.0)
+                .every()
+        },
+    },
+    Rule {
+        section: "IV-B",
+        words: "Our algorithm allows to save CPU usage by dispatching merged packets to the accelerator",
+        reading: "every bar of Figure 4 is below 1",
+        judge: |it| tally(it, bars(it), |cell| it.relative(cell, cpu_use), |relative| relative < 1.0).every(),
+    },
+    Rule {
+        section: "IV-B",
+        words: "The sliding window system improves the overall system throughput",
+        reading: "every bar of Figure 5 is above 1",
+        judge: |it| {
+            tally(it, bars(it), |cell| it.relative(cell, Outcome::throughput), |relative| relative > 1.0)
+                .every()
+        },
+    },
+    Rule {
+        section: "IV-B",
+        words: "The greater throughput increment is for small packets",
+        reading: "with W = 10 and with W = 30 a fixed payload's bar in Figure 5 is below that of the next shorter one",
+        judge: |it| by_size(it, Outcome::throughput, |step| step < 0.0),
+    },
+    Rule {
+        section: "IV-B",
+        words: "throughput decreases for increasing values of the T_enc-ratio",
+        reading: "for every pattern, with every window and with none",
+        judge: |it| falls(it, |_| true, Outcome::throughput),
+    },
+    Rule {
+        section: "IV-B",
+        words: "the latency does not grow with increasing values of T_enc-ratio",
+        reading: "at a T_enc-ratio of 7 it is at most 5 % above that at 1, for every pattern, with every window and with none",
+        judge: |it| {
+            tally(it, ends(it), |cell| change(it, cell, latency), |grown| grown <= 1.0 + GROWTH).every()
+        },
+    },
+    Rule {
+        section: "IV-B",
+        words: "In opposition with throughput, the latency does not grow with increasing values of T_enc-ratio",
+        reading: "from T_enc-ratio 1 to 7 latency grows by a smaller factor than throughput falls by: fewer packets are in the \
+                  machine",
+        judge: |it| {
+            let both = |cell| change(it, cell, latency) * change(it, cell, Outcome::throughput);
+            tally(it, ends(it), both, |product| product < 1.0).every()
+        },
+    },
+    Rule {
+        section: "IV-B",
+        words: "Average processing latency increases due to the time that is needed to fill the sliding window",
+        reading: "every bar of Figure 6 is above 1, and those of W = 30 are above those of W = 10",
+        judge: |it| {
+            let before = |cell: Cell| Cell { window: cell.window - 1, ..cell };
+            let rise = |cell| it.relative(cell, latency) / it.relative(before(cell), latency);
+            tally(it, bars(it), rise, |times| times > 1.0).every()
+        },
+    },
+    Rule {
+        section: "IV-B",
+        words: "The bad influence of the sliding window on this parameter is higher when traces with big average sizes of the \
+                packets are considered",
+        reading: "with W = 10 and with W = 30 a fixed payload's bar in Figure 6 is above that of the next shorter one",
+        judge: |it| by_size(it, latency, |step| step > 0.0),
+    },
+];
+
+/// Those that other runs than the grid's decide.
+pub(in crate::sched) const BEYOND: [Rule<Beyond>; 4] = [
+    Rule {
+        section: "IV-B",
+        words: "The problem with latency increase can be solved by introducing an upper bound [...] on total number of bytes \
+                for the sliding window",
+        reading: "with W = 30 and 2,048 bytes 984-byte payloads are at most a quarter later than without a window, and 24-byte \
+                  ones keep nine tenths of their gain in throughput",
+        judge: |it| {
+            let (later, kept) = it.bounded_in_bytes()?;
+            let words = format!("{later:.2} times the latency, {:.0} % of the gain", kept * 100.0);
+            Some((later <= 1.25 && kept >= 0.9, words))
+        },
+    },
+    Rule {
+        section: "IV-B",
+        words: "The problem with latency increase can be solved by introducing an upper bound on time",
+        reading: "packets with gaps between them, at every load up to 0.95: W = 30 with 100 us adds at most that to the latency \
+                  without a window, and W = 30 alone adds more",
+        judge: Beyond::bounded_in_time,
+    },
+    Rule {
+        section: "IV-B",
+        words: "The not very large performance improvement is due to the fact that in average very few packets were identified \
+                to be related to the same SAs inside the sliding windows",
+        reading: "with 10 associations instead of 100 the gain in throughput is more than twice as large, with one more than that \
+                  again",
+        judge: Beyond::more_company_more_gain,
+    },
+    Rule {
+        section: "III-B",
+        words: "the W parameter needs to be tuned in a proper way (typically small values need to be selected for these \
+                applications)",
+        reading: "packets with gaps between them: at every load a window that tunes itself is at most a tenth later, on average, \
+                  than whichever is best of none, W = 10 and W = 30",
+        judge: Beyond::tuned_is_near_the_best,
+    },
+];
+
+/// The runs that Figures 4 to 6 are about, with one window.
+fn shown(it: &Grid, window: usize) -> impl Iterator<Item = Cell> {
+    it.cells().filter(move |cell| cell.ratio == SHOWN_RATIO && cell.window == window)
+}
+
+/// The bars of Figures 4 to 6.
+fn bars(it: &Grid) -> impl Iterator<Item = Cell> {
+    it.cells().filter(|cell| cell.ratio == SHOWN_RATIO && cell.window != NONE)
+}
+
+/// Runs whose CPU is slower than the accelerator.
+fn slower(it: &Grid) -> impl Iterator<Item = Cell> {
+    it.cells().filter(|cell| SLOWER.contains(&cell.ratio))
+}
+
+/// Whether the accelerator's packets are merged more often than the CPU's.
+fn to_the_accelerator(it: &Grid, cells: impl Iterator<Item = Cell>) -> Option<Finding> {
+    let more = |cell| merged(it.at(cell), ACCELERATOR) - merged(it.at(cell), CPU);
+    tally(it, cells.filter(|cell| cell.window != NONE), more, |more| more > 0.0).every()
+}
+
+/// Whether most of the CPU's packets are single.
+fn single(it: &Grid, cells: impl Iterator<Item = Cell>) -> Option<Finding> {
+    let share = |cell| 1.0 - merged(it.at(cell), CPU);
+    tally(it, cells.filter(|cell| cell.window != NONE), share, |share| share > USUALLY).every()
+}
+
+/// Whether a figure falls from each ratio to the next.
+fn falls(it: &Grid, belongs: fn(&Cell) -> bool, figure: fn(&Outcome) -> f64) -> Option<Finding> {
+    let quotient = |cell: Cell| figure(it.at(cell)) / figure(it.at(Cell { ratio: cell.ratio - 1, ..cell }));
+    let cells = it.cells().filter(|cell| cell.ratio > 0 && belongs(cell));
+    tally(it, cells, quotient, |quotient| quotient < 1.0).every()
+}
+
+/// Runs with the slowest CPU.
+fn ends(it: &Grid) -> impl Iterator<Item = Cell> {
+    it.cells().filter(|cell| cell.ratio == RATIOS.len() - 1)
+}
+
+/// A figure with this CPU over that with the fastest.
+fn change(it: &Grid, cell: Cell, figure: fn(&Outcome) -> f64) -> f64 {
+    figure(it.at(cell)) / figure(it.at(Cell { ratio: 0, ..cell }))
+}
+
+/// What is left of the CPU's use at the slowest CPU, of the fixed patterns or of the others.
+fn left(it: &Grid, fixed: bool) -> impl Iterator<Item = (Cell, f64)> {
+    let cells =
+        ends(it).filter(move |cell| cell.window == LARGEST && it.patterns[cell.pattern].fixed == fixed);
+    cells.map(|cell| (cell, change(it, cell, cpu_use)))
+}
+
+fn faster_for_fixed(it: &Grid) -> Option<Finding> {
+    let least = left(it, false).map(|(_, left)| left).fold(f64::INFINITY, f64::min);
+    let fixed = left(it, true).map(|(cell, _)| cell);
+    let (holds, words) = tally(it, fixed, |cell| change(it, cell, cpu_use), |left| left < least).every()?;
+    Some((holds, format!("{words}; the others fall to {least:.3} at least")))
+}
+
+fn faster_for_fixed_on_average(it: &Grid) -> Option<Finding> {
+    let mean = |fixed| {
+        let (count, sum) =
+            left(it, fixed).fold((0.0, 0.0), |(count, sum), (_, left)| (count + 1.0, sum + left));
+        sum / count
+    };
+    let [fixed, others] = [true, false].map(mean);
+    Some((fixed < others, format!("to {fixed:.3} of what it was, the others to {others:.3}")))
+}
+
+/// Whether a figure, relative to no window, changes so from each fixed payload to the next longer one.
+fn by_size(it: &Grid, figure: fn(&Outcome) -> f64, so: fn(f64) -> bool) -> Option<Finding> {
+    let shorter = |cell: Cell| Cell { pattern: cell.pattern - 1, ..cell };
+    let cells = bars(it).filter(|cell| cell.pattern > 0 && it.patterns[cell.pattern].fixed);
+    tally(it, cells, |cell| it.relative(cell, figure) - it.relative(shorter(cell), figure), so).every()
+}

@@ -1,0 +1,99 @@
+use super::*;
+use gateway::{RATIOS, WINDOWS};
+
+/// Packets a pattern: enough for every statement that holds with all of them.
+const SOME: usize = 3_000;
+
+fn patterns() -> Vec<Pattern> {
+    pattern::all(SOME, &Trace::generated())
+}
+
+fn grid(gateway: &Gateway) -> Grid {
+    Grid::simulate(gateway, &patterns(), |_| ())
+}
+
+/// The same runs under each other's names.
+fn renamed(grid: &Grid, from: impl Fn(grid::Cell) -> grid::Cell) -> Grid {
+    let outcomes = grid.cells().map(|cell| grid.at(from(cell)).clone()).collect();
+    Grid { outcomes, ..grid.clone() }
+}
+
+fn verdicts(grid: &Grid) -> Vec<Option<bool>> {
+    claims::rules::RULES.iter().map(|rule| (rule.judge)(grid).map(|(holds, _)| holds)).collect()
+}
+
+#[test]
+fn every_sentence_can_hold_and_can_fail() {
+    let stated = grid(&STATED);
+    let mut recorded = stated.clone();
+    recorded.patterns[pattern::TRACE].recorded = true;
+    let mut flipped = stated.clone();
+    flipped.patterns.iter_mut().for_each(|it| it.fixed = !it.fixed);
+    let mut swapped = stated.clone();
+    swapped.outcomes.iter_mut().for_each(|it| it.shares.swap(0, 1));
+    let windows = renamed(&recorded, |cell| grid::Cell { window: WINDOWS.len() - 1 - cell.window, ..cell });
+    let ratios = renamed(&stated, |cell| grid::Cell { ratio: RATIOS.len() - 1 - cell.ratio, ..cell });
+    let slower = renamed(&stated, |cell| grid::Cell { ratio: cell.ratio.max(1), ..cell });
+    let sizes = renamed(&stated, |cell| match cell.pattern {
+        fixed @ 0..=pattern::LARGE => grid::Cell { pattern: pattern::LARGE - fixed, ..cell },
+        _ => cell,
+    });
+    let mut sets = vec![stated, recorded, flipped, swapped, windows, ratios, slower, sizes];
+    sets.extend([VARIED[0], VARIED[2]].map(|gateway| grid(&gateway)));
+    let all: Vec<Vec<Option<bool>>> = sets.iter().map(verdicts).collect();
+    let mut never = Vec::new();
+    for (at, rule) in claims::rules::RULES.iter().enumerate() {
+        let said = |verdict: &bool| all.iter().any(|set| set[at] == Some(*verdict));
+        never.extend([true, false].iter().filter(|it| !said(it)).map(|verdict| (*verdict, rule.reading)));
+    }
+    assert_eq!(never, []);
+    assert_eq!(all[0].iter().filter(|it| it.is_none()).count(), 1, "the recorded trace's own");
+}
+
+#[test]
+fn the_report_has_figures_anchors_variations_and_every_run() {
+    let mut steps = Vec::new();
+    let made = simulated(SOME, &Trace::generated(), &mut |step| steps.push((step.done, step.of)));
+    let of = 7 + VARIED.len() + beyond::STEPS;
+    assert_eq!(steps, (0..of).map(|done| (done, of)).collect::<Vec<_>>());
+    let names: Vec<&str> = made.figures.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["figure-3", "figure-4", "figure-5", "figure-6", "latency-by-load"]);
+    let subjects: Vec<String> = made.report.tables.iter().take(4).map(|it| it.exhibit.to_string()).collect();
+    assert_eq!(subjects, ["Figure 3", "Figure 4", "Figure 5", "Figure 6"]);
+    let printed: Vec<f64> = made
+        .report
+        .tables
+        .iter()
+        .flat_map(|table| &table.rows)
+        .flat_map(|row| &row.cells)
+        .filter_map(|cell| cell.paper)
+        .collect();
+    assert_eq!(printed, [1.33; 6], "and not 2.57 of a trace that was made for it");
+    let variations = made.report.tables.iter().find(|it| it.unit == crate::Unit::Holds).unwrap();
+    assert_eq!((variations.columns.len(), variations.rows.len()), (1 + VARIED.len(), 18));
+    assert_eq!(made.report.claims.len(), 18 + 4);
+    assert_eq!(made.runs.len(), 7 * RATIOS.len() * WINDOWS.len());
+    for run in &made.runs {
+        assert_eq!(run.packets, SOME as u64);
+        assert_eq!(run.cpu.packets + run.accelerator.packets, run.packets);
+        assert!(run.throughput_bits_per_second > 30e6 && run.throughput_bits_per_second < 500e6, "{run:?}");
+        assert_eq!(run.window == 1, run.multi_packets == run.packets, "{run:?}");
+    }
+    let figure_4 = made.figures[1].chart.drawing().svg();
+    assert!(figure_4.contains("exponential") && figure_4.contains("W = 30"));
+}
+
+#[test]
+fn the_accelerator_and_the_cpu_are_as_fast_as_the_paper_says() {
+    let rate = |ratio, accelerators, only: usize| {
+        let machine = STATED.machine(ratio, accelerators, gateway::window(1));
+        let long = 1_000_000;
+        long as f64 * 8.0 / machine.processors[only].price.of(long).0 / 1e6
+    };
+    assert!((rate(1, 1, gateway::ACCELERATOR) - 230.0).abs() < 1.0);
+    assert!((rate(7, 1, gateway::CPU) - 32.8).abs() < 1.0);
+    let rated = VARIED.iter().find(|it| it.rated_at.is_some()).unwrap().machine(1, 1, gateway::window(1));
+    assert!(
+        (512.0 * 8.0 / rated.processors[gateway::ACCELERATOR].price.of(512).0 / 230e6 - 1.0).abs() < 1e-9
+    );
+}
