@@ -429,6 +429,9 @@ fn datagram_seeds() -> Vec<Seed> {
         headed(&|buf| header.emit(buf).unwrap(), block::HEADER_LEN, rest)
     };
     let (front, back) = packets.split_at(60);
+    let mut coded = vec![0; packets.len()];
+    let len = Coder::new().encode(&packets, &mut coded).unwrap();
+    coded.truncate(len);
     let request = probe::Probe { kind: probe::Kind::Request, id: 1, size: 1400 };
     let compressed = ipcomp::Header { next: Protocol::IPIP, cpi: Cpi::DEFLATE };
     let stored = [&[1, one.len() as u8, 0, !(one.len() as u8), 0xff][..], &one].concat();
@@ -439,6 +442,7 @@ fn datagram_seeds() -> Vec<Seed> {
         ("datagram", "bundle", records(&[(2, 0, plain(0, &packets))])),
         ("datagram", "fragment", records(&[(2, 0, plain(0, &front[..40])), (2, 0, plain(7, &one[40..]))])),
         ("datagram", "block", records(&[(3, 0, part(0, 1, 0, &packets))])),
+        ("datagram", "coded-headers", records(&[(3, 0, part(0, 1, 0x80, &coded))])),
         ("datagram", "parts", records(&[(3, 0, part(1, 2, 0, back)), (3, 2, part(0, 2, 0, front))])),
         ("datagram", "repeat", records(&[(3, 0, part(0, 1, 3, b"\x00\x00\x43\x1fE"))])),
         (

@@ -1,5 +1,7 @@
 //! What waits for the link: who goes first, in what company, and who is told to slow down.
 
+mod headers;
+
 use core::time::Duration;
 
 use strait_clock::Time;
