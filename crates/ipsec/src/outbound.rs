@@ -149,6 +149,8 @@ struct Works {
     /// Where the next unit is gathered.
     plain: Plain,
     engines: Engines,
+    /// Whether what is being made passes what is sealed already.
+    overtakes: bool,
     /// Where a packet is cut into outer fragments, once there was one.
     cutting: Box<[u8]>,
     train: TrainBuffer,
@@ -179,6 +181,7 @@ impl Outbound {
             chooser,
             plain: Plain::new(),
             engines: Engines::alone(stopwatch),
+            overtakes: false,
             cutting: Box::default(),
             train: TrainBuffer::new(),
             train_of: None,

@@ -31,6 +31,8 @@ pub use tins::{ParseShareError, Share, Shares, Tin};
 const QUANTUM_MIN: u64 = 300;
 const QUANTUM_MAX: u64 = 1_514;
 const QUANTUM_TIME: Duration = Duration::from_nanos(1_000_000_000 / 4_096);
+/// New flows that are looked at for one that sends little: so many may begin at once.
+const LOOKED_AT: usize = 16;
 /// How much link time a tin's share is good for: `CoDel`'s interval (RFC 8289 section 4.3), within which a burst is no queue; but
 /// two datagrams' at least, of which one may be corrected while the other is charged.
 const SHARE_TIME: Duration = Duration::from_millis(100);
@@ -42,6 +44,8 @@ pub struct Line {
     pub rate: Option<Rate>,
     /// Wire bytes of its largest datagram.
     pub datagram: usize,
+    /// Wire bytes of the largest unit that leaves at once: as many that wait are no queue yet.
+    pub unit: usize,
     /// What each class of service gets of it.
     pub shares: Shares,
     /// Whether packets may wait as long as it takes: none is dropped or marked before the queue is full.
@@ -152,6 +156,17 @@ impl<N> FairQueue<N> {
     pub fn pop(&mut self, now: Time, owner: &mut impl Owner<N>) -> Option<Queued<N>> {
         let (tin, by_share) = self.balance.choose(|tin| self.waiting[tin.index()] > 0)?;
         let at = self.turn(tin)?;
+        self.pop_from(at, (tin, by_share), now, owner)
+    }
+
+    /// The next packet of this flow.
+    fn pop_from(
+        &mut self,
+        at: u32,
+        (tin, by_share): (Tin, bool),
+        now: Time,
+        owner: &mut impl Owner<N>,
+    ) -> Option<Queued<N>> {
         let terms = self.terms;
         let mut codel = self.flows.get(at)?.codel;
         let packet = codel.dequeue(&mut Head { queue: self, at, now, owner }, now, &terms);
@@ -163,6 +178,32 @@ impl<N> FairQueue<N> {
         self.balance.charge(tin, by_share, signed(predicted));
         packet.receipt = Receipt { by_share, predicted, ..packet.receipt };
         Some(packet)
+    }
+
+    /// The first packet that had better not wait for others that left the queue before it: of the interactive class, if it is that
+    /// one's turn, or of a flow that sends little, which is one that is new (RFC 8290 section 4.2) and has no more than its part of
+    /// a round.
+    #[must_use]
+    pub fn urgent(&self) -> Option<&Queued<N>> {
+        let (at, ..) = self.urgent_flow()?;
+        self.places.get(self.flows.get(at)?.head)
+    }
+
+    /// Takes that packet out, as [`FairQueue::pop`] does.
+    pub fn pop_urgent(&mut self, now: Time, owner: &mut impl Owner<N>) -> Option<Queued<N>> {
+        let (at, tin, by_share) = self.urgent_flow()?;
+        self.pop_from(at, (tin, by_share), now, owner)
+    }
+
+    fn urgent_flow(&self) -> Option<(u32, Tin, bool)> {
+        let (tin, by_share) = self.balance.choose(|tin| self.waiting[tin.index()] > 0)?;
+        let turns = self.turns.get(tin.index())?;
+        let may = |at: &u32| self.flows.get(*at).is_some_and(|flow| flow.head != NONE && flow.deficit > 0);
+        let little = |at: &u32| self.flows.get(*at).is_some_and(|flow| signed(flow.bytes) <= self.quantum);
+        let new =
+            turns.newcomers().take(LOOKED_AT).find(|at| may(at) && (tin == Tin::Interactive || little(at)));
+        let at = new.or_else(|| turns.first().filter(|at| tin == Tin::Interactive && may(at)))?;
+        Some((at, tin, by_share))
     }
 
     /// What was charged so took `actual` wire bytes.
@@ -274,7 +315,7 @@ impl<N, O: Owner<N>> Source for Head<'_, N, O> {
 }
 
 fn terms(line: &Line) -> Terms {
-    if line.lossless { Terms::NONE } else { Terms::new(line.rate, line.datagram) }
+    if line.lossless { Terms::NONE } else { Terms::new(line.rate, line.unit) }
 }
 
 fn quantum(rate: Option<Rate>) -> i64 {

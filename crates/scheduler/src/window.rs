@@ -97,6 +97,13 @@ impl<K: Copy + Eq, T> Window<K, T> {
         Ok(())
     }
 
+    /// Adds a packet that comes in at `now` in front of all but the first `behind`, though the window be full.
+    pub fn push_ahead(&mut self, behind: usize, key: K, item: T, bytes: usize, now: Time) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        let place = behind.min(self.entries.len());
+        self.entries.insert(place, Entry { key, item, bytes, since: now });
+    }
+
     /// The packet that names the reference, and its kind.
     #[must_use]
     pub fn first(&self) -> Option<(&K, &T)> {

@@ -30,6 +30,7 @@ impl Works {
             group: plain,
             segments: packet.count(),
             next_segment: 0,
+            urgent: false,
             first: packet.len(0),
             left: packet.total_len(),
         };

@@ -6,10 +6,11 @@ use std::net::SocketAddr;
 use strait_clock::Time;
 use strait_scheduler::Pacer;
 
+use super::gather::as_it_is;
 use super::link::Link;
 use super::queue::Queue;
 use super::train::{Train, Via};
-use super::{CONTROL_TOS, Outlet, Refused, Way, Works, announce_mtu};
+use super::{CONTROL_TOS, Lost, Outlet, Refused, Way, Works, announce_mtu};
 use crate::outer::outer_len;
 use crate::{PeerId, Reason};
 
@@ -19,7 +20,7 @@ impl Works {
         let Some(train) = self.train.train(way.link.via()) else { return };
         let around = way.link.outer_len() + usize::from(self.settings.overhead);
         let mut room = usize::MAX;
-        if way.link.has_ready() {
+        if way.link.has_ready() && !self.overtakes {
             // Behind what is sealed already; it is paid for when it leaves.
             room = 0;
         } else if let Some(pacer) = &mut way.link.pacer {
@@ -57,6 +58,9 @@ impl Works {
             return false;
         }
         if way.link.has_ready() {
+            if self.overtake(way) {
+                return true;
+            }
             self.drain_ready(way);
             return !way.link.has_ready();
         }
@@ -70,6 +74,26 @@ impl Works {
             return false;
         };
         self.depart(way);
+        self.count_lost(went)
+    }
+
+    /// Lets a unit that had better not wait pass what is sealed already; only ever one between two of that.
+    fn overtake(&mut self, way: &mut Way<'_, impl Outlet>) -> bool {
+        let waits = |queue: &Queue| queue.may_overtake(as_it_is(way.link));
+        let may = way.link.under_way.is_empty() && way.link.queue.as_ref().is_some_and(waits);
+        way.link.overtook = may && !way.link.overtook;
+        if !way.link.overtook {
+            return false;
+        }
+        self.overtakes = true;
+        let went = self.unit(way);
+        self.depart(way);
+        self.overtakes = false;
+        self.count_lost(went)
+    }
+
+    /// Counts what was lost, which is progress too.
+    fn count_lost(&self, went: Result<bool, Lost>) -> bool {
         went.unwrap_or_else(|lost| {
             self.counters.drops.count(lost.reason, lost.packets);
             true

@@ -173,7 +173,8 @@ impl Works {
     /// Step 4 for a unit that was gathered: at once where there is only the calling thread, else where it ends first.
     pub(super) fn squeeze(&mut self, way: &mut Way<'_, impl Outlet>, mut job: Job) -> Result<(), Lost> {
         let link = &mut *way.link;
-        if !self.engines.has_workers() || (!job.has_work() && link.under_way.is_empty()) {
+        let at_once = self.overtakes || !job.has_work() && link.under_way.is_empty();
+        if !self.engines.has_workers() || at_once {
             job.run(&mut self.engines.squeezer);
             let sent = self.finish(way, &mut job);
             self.engines.put_back(job);

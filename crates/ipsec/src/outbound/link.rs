@@ -68,6 +68,8 @@ pub(crate) struct Link {
     pub(crate) loss: f64,
     pub(super) under_way: UnderWay,
     pub(crate) ready: Option<Ring<Tos>>,
+    /// Whether what left last passed them.
+    pub(super) overtook: bool,
     pub(crate) path: PathMtu,
     pub(super) reports: Reports,
     /// What both ends do with every byte.
@@ -93,6 +95,7 @@ impl Link {
             loss: 0.0,
             under_way: UnderWay::default(),
             ready: None,
+            overtook: false,
             path,
             reports: Reports::default(),
             ends: Ends::ALIKE,

@@ -21,6 +21,8 @@ const QUEUE_MAX: usize = 4 * 1024 * 1024;
 /// fourfold (the usual ratio of text in large blocks).
 const QUEUE_MILLIS: u64 = 250;
 const QUEUE_RATIO: u64 = 4;
+/// Packets that stand before all others at most: as many as one datagram may take.
+const URGENT_MAX: usize = 64;
 /// An entry a packet of 64 bytes.
 const BYTES_AN_ENTRY: usize = 64;
 
@@ -64,13 +66,15 @@ pub(crate) struct Queue {
     held: usize,
     /// Whether the first packet in the window and its company are all that a unit takes.
     complete: bool,
+    /// The sets of flows whose packets were taken out and may not have left yet.
+    sealed: u64,
 }
 
 impl Queue {
     pub(super) fn new(line: Line, limits: Limits, seed: u64) -> Queue {
         let (bytes, entries) = capacity(line.rate);
         let (fair, window) = (FairQueue::new(bytes, entries, line, seed), Window::new(limits));
-        Queue { fair, window, line, held: 0, complete: false }
+        Queue { fair, window, line, held: 0, complete: false, sealed: 0 }
     }
 
     /// Another link or other wishes from now on, if they are others.
@@ -120,12 +124,13 @@ impl Queue {
         &mut self,
         now: Time,
         keeper: &mut Keeper<'_>,
-        limit: impl Fn(&Group, usize) -> usize,
+        limit: impl Fn(&Group, &Waiting) -> usize,
     ) {
+        self.hasten(now, keeper);
         let mut company: usize = self.window.company().map(|(packet, _)| packet.note.left).sum();
         loop {
             let first = self.window.first();
-            self.complete = first.is_some_and(|(group, first)| company >= limit(group, first.note.first));
+            self.complete = first.is_some_and(|(group, first)| company >= limit(group, &first.note));
             if self.complete || self.window.is_full() {
                 return;
             }
@@ -140,6 +145,54 @@ impl Queue {
                 self.held += left;
             }
         }
+    }
+
+    /// Lets packets that had better not wait stand first in the window, behind each other; where packets are to wait for company,
+    /// none.
+    fn hasten(&mut self, now: Time, keeper: &mut Keeper<'_>) {
+        while let Some(flow) = self.urgent(keeper.room) {
+            let ahead = self.window.iter().take_while(|(_, packet, _)| packet.note.urgent).count();
+            let Some(mut packet) = self.fair.pop_urgent(now, keeper) else { return };
+            // What congestion control dropped may have been the packet that was looked at.
+            packet.note.urgent = packet.note.flow == flow;
+            let Waiting { group, left, .. } = packet.note;
+            keeper.peer.queue.note_delay(now.since(packet.entered()), now);
+            let (entered, wire) = (packet.entered(), packet.receipt().predicted());
+            self.window.push_ahead(ahead, group, packet, wire, entered);
+            self.held += left;
+        }
+    }
+
+    /// The flow of a packet that had better not wait for those in the window, if it is no longer than `room` and none of its own is
+    /// among them or is sealed and has not left.
+    fn urgent(&self, room: usize) -> Option<Flow> {
+        let Limits { wait, .. } = self.window.limits();
+        let hurries = self.line.rate.is_some() && wait.is_zero();
+        let flow = self.fair.urgent().filter(|packet| hurries && packet.note.left <= room)?.note.flow;
+        let mut before = self.window.iter().map(|(_, packet, _)| &packet.note);
+        let ahead = self.window.iter().take_while(|(_, packet, _)| packet.note.urgent).count();
+        let clear = ahead < URGENT_MAX
+            && self.sealed & set_of(&flow) == 0
+            && !before.any(|waiting| waiting.flow == flow && !waiting.urgent);
+        clear.then_some(flow)
+    }
+
+    /// Everything that was taken out has left.
+    pub(super) const fn all_left(&mut self) {
+        self.sealed = 0;
+    }
+
+    /// What is taken out in `work` leaves before what was taken out earlier.
+    pub(super) fn overtaking<T>(&mut self, work: impl FnOnce(&mut Queue) -> T) -> T {
+        let sealed = self.sealed;
+        let done = work(self);
+        self.sealed = sealed;
+        done
+    }
+
+    /// Whether a packet of no more than `room` bytes waits that had better pass what is sealed already.
+    pub(super) fn may_overtake(&self, room: usize) -> bool {
+        self.window.first().is_some_and(|(_, packet)| packet.note.urgent) || self.urgent(room).is_some()
     }
 
     /// The first packet in the window, with its group.
@@ -183,6 +236,7 @@ impl Queue {
             taken = Some(packet);
             None
         });
+        self.sealed |= taken.as_ref().map_or(0, |packet| set_of(&packet.note.flow));
         self.held -= taken.as_ref().map_or(0, |packet: &Queued<Waiting>| packet.note.left);
         taken
     }
@@ -194,9 +248,10 @@ impl Queue {
         mut send: impl FnMut(&[u8], &Waiting) -> (usize, usize),
         mut charge: impl FnMut(Receipt),
     ) {
-        let (fair, held) = (&mut self.fair, &mut self.held);
+        let (fair, held, sealed) = (&mut self.fair, &mut self.held, &mut self.sealed);
         self.window.take(|mut packet, _| {
             let (next, bytes) = send(packet.bytes(), &packet.note);
+            *sealed |= set_of(&packet.note.flow);
             let whole = packet.note.left;
             packet.note.left = whole.saturating_sub(bytes);
             *held -= whole - packet.note.left;

@@ -37,7 +37,7 @@ impl Works {
         let Some(rule) = waiting.rule.filter(|_| waiting.group.compresses()) else {
             return self.raw(way, packet, raw).map(gone);
         };
-        let limit = self.unit_limit(way.link, &waiting.group, packet.len(0));
+        let limit = self.unit_limit(way.link, &waiting.group, waiting);
         let lead = Lead { flow: waiting.flow, rule, allowed: waiting.group.allowed, waited: false };
         let method = self.method(way, &lead, packet.total_len().min(limit));
         if method.codec == Codec::None {

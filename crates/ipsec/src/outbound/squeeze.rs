@@ -95,7 +95,7 @@ impl Works {
     fn settle(&self, link: &mut Link, plain: &Plain, before: Sealed) {
         let Some((group, receipts)) = plain.charged() else { return };
         let payload = link.sealed.payload - before.payload;
-        let aim = (self.aim(link), link.payload_room());
+        let aim = (self.aim(link, group), link.payload_room());
         link.fill.learn(group, plain.len(), payload, aim);
         if let Some(queue) = &mut link.queue {
             queue.settle(receipts, link.sealed.wire - before.wire);

@@ -11,8 +11,9 @@ use crate::Rate;
 const INTERVAL: Duration = Duration::from_millis(100);
 /// RFC 8289 section 4.4: a twentieth of the interval.
 const TARGET: Duration = Duration::from_millis(5);
-/// RFC 8289 section 4.4 wants the target above a packet's time on slow links; by half, as `cake_set_rate` of Linux has it.
-const DATAGRAMS: (u64, u64) = (3, 2);
+/// RFC 8289 section 4.4 wants the target above a packet's time on slow links; by half, as `cake_set_rate` of Linux has it. What leaves
+/// at once here is a unit.
+const UNITS: (u64, u64) = (3, 2);
 /// How many intervals after the last drop the queue is still the same bad queue (RFC 8289 section 5.5).
 const STILL: u32 = 16;
 
@@ -23,7 +24,7 @@ pub(super) struct Terms {
     pub(super) target: Duration,
     /// For how long they may wait longer.
     pub(super) interval: Duration,
-    /// Bytes that are no queue: one datagram's.
+    /// Bytes that are no queue: one unit's.
     pub(super) least: usize,
 }
 
@@ -32,13 +33,13 @@ impl Terms {
     pub(super) const NONE: Terms =
         Terms { target: Duration::MAX, interval: Duration::MAX, least: usize::MAX };
 
-    /// For a link of `rate` with `datagram` wire bytes in its largest datagram. The interval is never less than two targets, as
+    /// For a link of `rate` with `unit` wire bytes that leave at once. The interval is never less than two targets, as
     /// `cake_set_rate` has it. Without a rate nothing waits for the link.
-    pub(super) fn new(rate: Option<Rate>, datagram: usize) -> Terms {
-        let (times, of) = DATAGRAMS;
-        let slow = rate.map_or(Duration::ZERO, |rate| rate.time_for(datagram as u64 * times / of));
+    pub(super) fn new(rate: Option<Rate>, unit: usize) -> Terms {
+        let (times, of) = UNITS;
+        let slow = rate.map_or(Duration::ZERO, |rate| rate.time_for(unit as u64 * times / of));
         let target = slow.max(TARGET);
-        Terms { target, interval: INTERVAL.max(target * 2), least: datagram }
+        Terms { target, interval: INTERVAL.max(target * 2), least: unit }
     }
 
     /// When the next packet goes, after `count` (RFC 8289 section 5.3): TCP's rate falls with the root of its losses.

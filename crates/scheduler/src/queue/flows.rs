@@ -74,6 +74,11 @@ impl Turns {
         self.new.front().or_else(|| self.old.front()).copied()
     }
 
+    /// Flows that were not there a round ago, since they send little or have just begun.
+    pub(super) fn newcomers(&self) -> impl Iterator<Item = u32> {
+        self.new.iter().copied()
+    }
+
     /// The first has had its share of this round.
     pub(super) fn rotate(&mut self) {
         if let Some(flow) = self.new.pop_front().or_else(|| self.old.pop_front()) {

@@ -99,7 +99,8 @@ impl Receipt {
 
     /// Takes `part` of `whole` out: that much of the packet goes on its own.
     fn split(&mut self, part: usize, whole: usize) -> Receipt {
-        let predicted = (self.predicted * part).checked_div(whole).unwrap_or(self.predicted).min(self.predicted);
+        let predicted =
+            (self.predicted * part).checked_div(whole).unwrap_or(self.predicted).min(self.predicted);
         self.predicted -= predicted;
         Receipt { predicted, ..*self }
     }

@@ -41,6 +41,11 @@ impl<N> Places<N> {
         at
     }
 
+    /// The packet at this place.
+    pub(super) fn get(&self, at: u32) -> Option<&Queued<N>> {
+        self.places.get(at as usize)?.packet.as_ref()
+    }
+
     /// Takes the packet at this place out, and says where the next of its flow is.
     pub(super) fn remove(&mut self, at: u32) -> Option<(Queued<N>, u32)> {
         let place = self.places.get_mut(at as usize)?;

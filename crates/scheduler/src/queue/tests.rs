@@ -41,7 +41,7 @@ fn queue(capacity: usize, rate: Option<Rate>) -> FairQueue<u32> {
     FairQueue::new(
         capacity,
         capacity / 64,
-        Line { rate, datagram: DATAGRAM, shares: Shares::CAKE, lossless: false },
+        Line { rate, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, lossless: false },
         1,
     )
 }
@@ -155,7 +155,11 @@ fn a_packet_without_bytes_or_larger_than_the_queue_is_counted() {
     push(&mut queue, (&1, Tin::Normal), &[1; 10_001], 2, Time::ZERO, &mut host);
     push(&mut queue, (&1, Tin::Normal), &[1; 8_000], 3, Time::ZERO, &mut host);
     assert_eq!(host.lost, [(1, Loss::Overflow), (2, Loss::Overflow)]);
-    queue.set(5_000, 10, Line { rate: None, datagram: DATAGRAM, shares: Shares::CAKE, lossless: false });
+    queue.set(
+        5_000,
+        10,
+        Line { rate: None, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, lossless: false },
+    );
     push(&mut queue, (&1, Tin::Normal), &[1; 100], 4, Time::ZERO, &mut host);
     assert_eq!((host.lost.last(), queue.len()), (Some(&(3, Loss::Overflow)), 1));
 }
@@ -203,7 +207,13 @@ fn where_packets_may_wait_none_is_struck_for_it() {
     queue.set(
         4 << 20,
         4_000,
-        Line { rate: rate(1_500_000), datagram: DATAGRAM, shares: Shares::CAKE, lossless: true },
+        Line {
+            rate: rate(1_500_000),
+            datagram: DATAGRAM,
+            unit: DATAGRAM,
+            shares: Shares::CAKE,
+            lossless: true,
+        },
     );
     for number in 0..2_000 {
         push(&mut queue, (&1, Tin::Normal), &[1; 1_000], number, Time::ZERO, &mut host);
@@ -270,7 +280,7 @@ proptest! {
                     }
                 }
                 Step::Resize(capacity) => {
-                    queue.set(capacity, capacity / 64, Line { rate, datagram: DATAGRAM, shares: Shares::CAKE, lossless: false });
+                    queue.set(capacity, capacity / 64, Line { rate, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, lossless: false });
                 }
             }
             for (note, _) in host.lost.drain(..) {

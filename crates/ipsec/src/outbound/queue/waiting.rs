@@ -19,6 +19,8 @@ pub(crate) struct Waiting {
     /// Segments of a super-packet, and how many of them already left.
     pub(crate) segments: usize,
     pub(crate) next_segment: usize,
+    /// Whether it stands before others that came earlier, since its flow sends little or its class must not wait.
+    pub(crate) urgent: bool,
     /// Length of the first segment, and bytes of all that are still here.
     pub(crate) first: usize,
     pub(crate) left: usize,
@@ -39,6 +41,8 @@ pub(in crate::outbound) struct Keeper<'a> {
     pub(in crate::outbound) around: f64,
     pub(in crate::outbound) counters: &'a Counters,
     pub(in crate::outbound) peer: &'a PeerCounters,
+    /// Bytes of the longest packet that fits a datagram in company.
+    pub(in crate::outbound) room: usize,
     /// Why there is no room, if there is none.
     pub(in crate::outbound) full: Reason,
 }
