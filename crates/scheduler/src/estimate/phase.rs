@@ -25,6 +25,12 @@ const DIP_NUMBERS: f64 = 256.0;
 const BUSY: f64 = 0.8;
 /// The least time in which a queue is let go, in seconds, and the least share of the rate that goes on meanwhile.
 const DRAIN: (f64, f64) = (0.1, 0.1);
+/// What is sent, as a share of what comes, when a queue gets shorter: less than reports can be wrong by.
+const DRAINS: f64 = 0.9;
+/// What comes out, as a share of what the rate was taken to be, when that was far off.
+const FAR: f64 = 0.8;
+/// When a delay is no accident.
+const WAITS_FOR: Duration = Duration::from_millis(200);
 /// When a delay that does not go is no queue of ours.
 const DRAIN_FOR: Duration = Duration::from_secs(3);
 
@@ -61,6 +67,8 @@ pub(super) struct Queue {
     /// Since when it is drained.
     since: Time,
     came: Came,
+    /// Bits a second that came out while no more was sent.
+    below: Option<f64>,
 }
 
 impl Estimate {
@@ -157,16 +165,22 @@ impl Estimate {
     }
 
     fn begin_drain(&mut self, sample: &Sample, now: Time) {
-        self.phase = Phase::Drain(Queue { since: now, came: Came::default() });
-        self.pace_drain(sample);
+        self.phase = Phase::Drain(Queue { since: now, came: Came::default(), below: None });
+        self.pace_drain(sample, None);
     }
 
     pub(super) fn drain(&mut self, sample: &Sample, view: &View, queue: Queue, now: Time) {
-        let Queue { since, mut came } = queue;
+        let Queue { since, mut came, mut below } = queue;
         if view.delay > view.low {
             came.note(view.taken, sample.span);
-            if view.is_congested() || came.rate() > self.rate {
+            // More coming out than is sent is what only a queue does.
+            let drains = view.sent < view.taken * DRAINS && came.rate() < self.rate * FAR;
+            if view.is_congested() || drains || came.rate() > self.rate {
                 self.rate = self.bounded(came.rate());
+            }
+            // Who sends no more than comes out, unasked, waits for answers, and makes the queue neither longer nor shorter.
+            if view.used < BEHIND && now.since(since) >= WAITS_FOR {
+                below.get_or_insert(came.rate());
             }
         } else if sample.sent_at >= since {
             return self.rest(now);
@@ -174,15 +188,17 @@ impl Estimate {
         if now.since(since) >= DRAIN_FOR {
             return self.rest(now);
         }
-        self.phase = Phase::Drain(Queue { since, came });
-        self.pace_drain(sample);
+        self.phase = Phase::Drain(Queue { since, came, below });
+        self.pace_drain(sample, below);
     }
 
-    /// So much less than the rate that what stands before the link is gone when the next report tells of it.
-    fn pace_drain(&mut self, sample: &Sample) {
-        let queue = sample.unreported * 8.0 / self.rate - sample.due;
+    /// So much less than the rate, or what is to be stayed `below`, that what stands before the link is gone when the next
+    /// report tells of it.
+    fn pace_drain(&mut self, sample: &Sample, below: Option<f64>) {
+        let rate = self.rate.min(below.unwrap_or(self.rate));
+        let queue = sample.unreported * 8.0 / rate - sample.due;
         let within = self.apart.max(DRAIN.0);
-        self.pacing = self.rate * (1.0 - queue / within).clamp(DRAIN.1, CRUISE);
+        self.pacing = rate * (1.0 - queue / within).clamp(DRAIN.1, CRUISE);
     }
 
     pub(super) fn rest(&mut self, now: Time) {

@@ -29,6 +29,8 @@ pub(crate) enum Traffic {
     Greedy,
     /// So much.
     Steady(Rate),
+    /// More as soon as fewer datagrams than this are on their way, or the receiver's word of them on its way back.
+    Window(u64),
     /// Nothing.
     Nothing,
 }
@@ -51,6 +53,8 @@ enum Event {
     /// A number, and when it entered the bottleneck.
     Datagram(u64, Time),
     Report(Delivery),
+    /// The receiver's host says that a number arrived.
+    Answer(u64),
 }
 
 /// What the receiver counts.
@@ -75,6 +79,8 @@ pub(crate) struct Course {
     number: u64,
     received: Received,
     traffic: Traffic,
+    /// The last number that was answered.
+    answered: u64,
     /// When there is something to send again.
     next_at: Time,
     pub(crate) report_every: Duration,
@@ -97,6 +103,7 @@ impl Course {
             number: 0,
             received: Received::default(),
             traffic: Traffic::Greedy,
+            answered: 0,
             next_at: now,
             report_every: LOOK,
         }
@@ -163,6 +170,7 @@ impl Course {
         loop {
             let send_at = match self.traffic {
                 Traffic::Nothing => Time::MAX,
+                Traffic::Window(window) if self.number >= self.answered + window => Time::MAX,
                 _ => self.pacer.room_at().max(self.next_at).max(self.now),
             };
             let event_at = self.events.next_at().unwrap_or(Time::MAX);
@@ -174,6 +182,7 @@ impl Course {
             match self.events.pop_if(|at, _| at <= send_at) {
                 Some((_, Event::Datagram(number, entered))) => self.arrive(number, entered),
                 Some((_, Event::Report(report))) => self.reported(&report),
+                Some((_, Event::Answer(number))) => self.answered = self.answered.max(number),
                 None => self.send(),
             }
         }
@@ -207,6 +216,7 @@ impl Course {
         if number > received.highest {
             (received.highest, received.highest_at) = (number, self.now);
         }
+        self.events.push(self.now + self.back.settings.delay, Event::Answer(number));
         if self.now.since(received.reported_at) < self.report_every {
             return;
         }

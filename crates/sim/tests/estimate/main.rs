@@ -153,6 +153,21 @@ fn a_link_that_becomes_slower_is_noticed_by_a_sender_with_little_to_send() {
 }
 
 #[test]
+fn a_link_that_becomes_slower_is_noticed_by_a_sender_that_waits_for_answers() {
+    for window in [5, 8, 20] {
+        let mut course = lossy(100.0, ms(10), 0.0, ms(50));
+        course.run_for(Duration::from_secs(5));
+        course.set_traffic(Traffic::Window(window));
+        course.run_for(Duration::from_secs(2));
+        assert_eq!(course.estimate().limited_by(), LimitedBy::Traffic);
+        course.set_rate(mbit(1.5));
+        let settled = course.settles(Duration::from_secs(6), 0.15);
+        println!("{window} on the way: {settled:?}");
+        assert!(settled.is_some_and(|settled| settled <= Duration::from_secs(3)), "{window}: {settled:?}");
+    }
+}
+
+#[test]
 fn a_longer_way_is_no_queue() {
     let mut course = lossy(10.0, ms(50), 0.0, ms(50));
     course.run_for(Duration::from_secs(5));
