@@ -19,6 +19,7 @@ IPV4, IPV6, IPCOMP, AGGFRAG = 4, 41, 108, 144
 CONGESTION = 1  # the AGGFRAG sub-type with a report (RFC 9347 section 6.1.2)
 BLOCK, PROBE = 0xF0, 0xF1  # private AGGFRAG sub-types
 DEFLATE = 1  # codec of a block
+CODED = 0x80  # with it: headers are coded
 
 Forged = IPSecIntegrityError
 
@@ -141,6 +142,9 @@ class Reader:
         if len(have) < parts:
             return "part", []
         whole = b"".join(self.parts.pop(name)[at] for at in range(parts))
+        if codec & CODED:
+            # Headers set against those before: nothing here puts them together.
+            return "coded", []
         assert codec == DEFLATE, f"codec {codec}"
         return "block", cut(inflate(whole))
 

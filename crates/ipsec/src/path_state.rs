@@ -49,7 +49,7 @@ pub struct RateStatus {
 
 impl PathState {
     pub(crate) fn show(&self, path: &Path, estimate: Option<&Estimate>) {
-        let nanos = |span: Option<Duration>| span.map_or(0, |span| span.as_nanos() as u64);
+        let nanos = |span: Option<Duration>| span.map_or(0, |span| span.as_nanos().max(1) as u64);
         let by = estimate.map(Estimate::limited_by);
         let by = LimitedBy::ALL.iter().position(|one| Some(*one) == by);
         for (place, value) in [

@@ -12,7 +12,7 @@ use std::time::Instant;
 use serde_json::Value;
 use strait_testbed::{Extra, LinkSpec, TwoHosts, sample};
 
-use crate::pair::{Family, PATIENCE, Pair, allowed, eventually};
+use crate::pair::{Family, PATIENCE, Pair, allowed, eventually, fast};
 
 const TEXT: u8 = 0;
 const NOISE: u8 = 1;
@@ -155,6 +155,37 @@ fn the_choice_follows_the_data_and_the_link() {
     sending.join().unwrap();
     let logged = std::fs::read_to_string(pair.daemon(0).log()).unwrap();
     assert!(logged.contains("decided otherwise"), "{logged}");
+}
+
+#[test]
+fn the_choice_follows_a_link_that_is_found_out() {
+    if !allowed() {
+        return;
+    }
+    let mut pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
+    pair.start(0, Extra { sections: &sections("auto"), ..Extra::default() });
+    pair.start(1, Extra::default());
+    pair.wait_for_session();
+    // What does not shrink shows soonest how much the link takes.
+    let what = Arc::new(AtomicU8::new(NOISE));
+    let sending = transfer(&pair, &what);
+    eventually("a fast link is found out", || {
+        pair.peer(0)["rate_bits_per_second"].as_u64() > Some(40_000_000)
+    });
+    let follow = Follow::start(&pair);
+    what.store(TEXT, Ordering::Relaxed);
+    let link = |it: &Value| it["weighed"]["link_bits_per_second"].as_f64().unwrap_or(0.0);
+    follow.wait("text on a fast link", |it| link(it) > 4e7 && it["choice"] != "none");
+    pair.hosts.link.set_rate("1.5Mbit".parse().ok()).unwrap();
+    let slow = |it: &Value| (link(it) / 1.5e6 - 1.0).abs() < 0.2;
+    eventually("the choice is made for a slow one", || slow(&pair.daemon(0).show().unwrap()["decisions"][0]));
+    // Whatever is chosen for it, a change is sure where the data changes.
+    what.store(NOISE, Ordering::Relaxed);
+    follow.wait("random bytes are left alone", |it| it["choice"] == "none");
+    what.store(TEXT, Ordering::Relaxed);
+    follow.wait("text on a slow link", |it| slow(it) && it["choice"] != "none");
+    what.store(END, Ordering::Relaxed);
+    sending.join().unwrap();
 }
 
 #[test]

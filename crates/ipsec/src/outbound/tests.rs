@@ -1,3 +1,4 @@
+mod reports;
 mod waiting;
 
 use std::collections::BTreeMap;
