@@ -15,7 +15,6 @@ mod full_tunnel;
 mod hub;
 mod idle;
 mod interruption;
-mod keystroke;
 mod life;
 mod link_found_out;
 mod loss;

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use strait_compress::headers::Coder;
 use strait_compress::{Codec, CodecSet, Codecs, Compressor, Method};
+use strait_wire::delivery::{self, Delivery};
 use strait_wire::ip::{Packet, Version};
 use strait_wire::{Cpi, Ecn, Protocol, Spi, Tos, aggfrag, block, esp as wire_esp, ipcomp, probe};
 
@@ -352,6 +353,51 @@ fn probes_go_to_the_sending_half() {
     assert_eq!(orders(&receiver), [format!("{:?}", outbound::Order::ProbeAnswered(PEER, 8, 1300))]);
     let receiver = one(STRAIT, Protocol::AGGFRAG, &[probe::SUBTYPE, 9, 0, 0, 0, 0, 0, 0]);
     assert_eq!((orders(&receiver).len(), receiver.drops(Reason::MalformedEsp)), (0, 1));
+}
+
+#[test]
+fn reports_go_to_the_sending_half_once_in_a_while_and_data_is_reported() {
+    let counted = Delivery { spi: SPI, datagrams: 9, bytes: 900, highest: 10, received_at: 5_000 };
+    let report = |delivery: &Delivery, tval| {
+        let mut payload = vec![0; aggfrag::CONGESTION_LEN + delivery::LEN];
+        let report = aggfrag::Report { tval, ..aggfrag::Report::default() };
+        aggfrag::emit_congestion(&mut payload, 0, &report).unwrap();
+        delivery.emit(&mut payload[aggfrag::CONGESTION_LEN..]).unwrap();
+        (Protocol::AGGFRAG, payload)
+    };
+    let orders = |receiver: &Receiver| -> (Vec<outbound::Heard>, Vec<outbound::Reception>) {
+        let heard = |order: &outbound::Order| match order {
+            outbound::Order::Delivered(PEER, heard) => Some(*heard),
+            _ => None,
+        };
+        let told = |order: &outbound::Order| match order {
+            outbound::Order::Received(PEER, told) => Some(*told),
+            _ => None,
+        };
+        let orders = &receiver.site.orders;
+        (orders.iter().filter_map(heard).collect(), orders.iter().filter_map(told).collect())
+    };
+    let payloads = [
+        report(&counted, 7),
+        report(&counted, 8),
+        (Protocol::IPIP, packet(30)),
+        (Protocol::IPIP, packet(40)),
+    ];
+    let receiver = deliver(STRAIT, &payloads, None);
+    let (heard, told) = orders(&receiver);
+    assert_eq!(heard, [outbound::Heard { delivery: counted, tval: 7 }], "a flood of them is heard once");
+    // The first packet with data is reported at once, the reports before it counted.
+    let told: Vec<_> =
+        told.iter().map(|told| (told.delivery.datagrams, told.echo.map(|(tval, _)| tval))).collect();
+    assert_eq!(told, [(3, Some(8))]);
+    assert_eq!(receiver.dropped(), 0);
+    // In the pad block of whoever agreed on nothing stands nothing.
+    let (heard, told) = orders(&deliver(Payloads::Aggfrag, &[report(&counted, 7)], None));
+    assert_eq!((heard.len(), told.len()), (0, 0));
+    let mut broken = report(&counted, 7);
+    broken.1[aggfrag::CONGESTION_LEN + 1] = 9;
+    let receiver = deliver(STRAIT, &[broken], None);
+    assert_eq!((orders(&receiver).0.len(), receiver.drops(Reason::MalformedEsp)), (0, 1));
 }
 
 #[test]

@@ -69,7 +69,8 @@ fn a_link_that_changes_is_followed_within_three_seconds() {
         let path = known(&network).unwrap();
         assert_eq!(path.estimate.unwrap().limited_by, LimitedBy::Link);
         assert!((millis(48)..millis(60)).contains(&path.least_round_trip.unwrap()), "{path:?}");
-        assert!((path.loss - loss).abs() < 0.02, "{path:?}");
+        // The share of the last hundred or two varies by chance.
+        assert!((path.loss - loss).abs() < 0.01 + loss * 0.6, "{path:?}");
         assert_eq!(path.refused, 0);
     }
 }
