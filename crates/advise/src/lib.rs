@@ -4,7 +4,8 @@
 //! - [`Reader`] gives the frames of a file one by one: pcap, pcapng, text traces, or the packets that an ordinary file would
 //!   be sent in;
 //! - [`Replay`] sends their packets through four tunnels at once, each the very code of a live one, in virtual time;
-//! - [`Report`] says what came of it.
+//! - [`Report`] says what came of it;
+//! - [`Crossing`] readies the packets for a real tunnel, to compare.
 //!
 //! All memory is bounded, however long a capture and whatever it says of itself.
 
@@ -13,6 +14,7 @@
 pub mod capture;
 mod chooser;
 mod classes;
+mod crossing;
 mod cut;
 pub mod link_layer;
 mod machine;
@@ -24,6 +26,7 @@ mod tunnel;
 mod way;
 
 pub use capture::{Frame, Kind, ReadError, Reader};
+pub use crossing::Crossing;
 pub use cut::Scissors;
 pub use link_layer::{LinkType, UnknownLink};
 pub use machine::Machine;

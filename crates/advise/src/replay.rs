@@ -4,6 +4,8 @@ mod books;
 mod clock;
 mod seen;
 
+use core::time::Duration;
+
 use ipnet::IpNet;
 use strait_clock::Time;
 use strait_scheduler::Rate;
@@ -30,6 +32,8 @@ pub struct Link {
     /// What is on the near side. Both directions have the rate to themselves then, and only what crosses is sent; without
     /// it everything goes one way.
     pub near: Option<IpNet>,
+    /// How long a packet waits for company though the link has room, where packets share datagrams.
+    pub wait: Duration,
 }
 
 /// Four tunnels for each direction, and what they have sent.
@@ -54,7 +58,8 @@ struct Lane {
 
 impl Lane {
     fn new(link: &Link, machine: &Machine) -> Lane {
-        let tunnel = |way| Tunnel::new(Spec { way, rate: link.rate, mtu: link.mtu }, machine);
+        let tunnel =
+            |way| Tunnel::new(Spec { way, rate: link.rate, mtu: link.mtu, wait: link.wait }, machine);
         Lane { tunnels: Way::ALL.map(tunnel), samples: Samples::new(link.mtu) }
     }
 
@@ -170,7 +175,7 @@ impl Replay {
 
     /// How long the captures take with their gaps cut to a second.
     #[must_use]
-    pub const fn span(&self) -> core::time::Duration {
+    pub const fn span(&self) -> Duration {
         self.clock.span()
     }
 }

@@ -3,6 +3,7 @@
 
 mod meter;
 
+use core::time::Duration;
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -83,6 +84,8 @@ pub(crate) struct Spec {
     pub(crate) rate: Rate,
     /// The longest packet.
     pub(crate) mtu: usize,
+    /// How long a packet waits for company, where there may be any.
+    pub(crate) wait: Duration,
 }
 
 impl<N: Copy> Tunnel<N> {
@@ -105,13 +108,15 @@ impl<N: Copy> Tunnel<N> {
         };
         let rules = if spec.way.compresses() { everything() } else { RuleSet::default() };
         let (endpoint, mtu) = (Some(ENDPOINT), Some(link_mtu));
+        let wait = if spec.way.bundles() { spec.wait } else { Duration::ZERO };
+        let queueing = Queueing { wait, lossless: true, ..Queueing::default() };
         let peer = PeerSpec { id: PEER, allowed: Vec::new(), endpoint, mtu, counters };
         let orders = [
             Order::Policies(Arc::new(anywhere())),
             Order::Rules(Arc::new(rules)),
             Order::AddPeer(Box::new(peer)),
             Order::Rate(PEER, settings.up.into()),
-            Order::Queueing(Queueing { lossless: true, ..Queueing::default() }),
+            Order::Queueing(queueing),
             Order::Ends(PEER, Box::new(machine.ends)),
         ];
         for order in orders.into_iter().chain(sa.map(|sa| Order::Install(Box::new(sa)))) {

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use core::time::Duration;
+
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -75,7 +77,8 @@ fn ip_is_found_where_tshark_finds_it() {
 /// What a tunnel of 2 Mbit/s would make of a capture.
 fn replayed(capture: &Path) -> Report {
     let machine = Machine::assumed();
-    let link = Link { rate: Rate::from_bits(2_000_000).unwrap(), mtu: 1_500, near: None };
+    let link =
+        Link { rate: Rate::from_bits(2_000_000).unwrap(), mtu: 1_500, near: None, wait: Duration::ZERO };
     let mut replay = Replay::new(link, &machine);
     let mut reader = Reader::open(File::open(capture).unwrap()).unwrap();
     replay.begin(None);

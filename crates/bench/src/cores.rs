@@ -1,10 +1,12 @@
 //! The packet path without I/O, and what it is made of: codecs and ciphers. One core, nothing shaped, nothing sent.
 
+pub(crate) mod engines;
 mod path;
 mod traffic;
 
 use std::time::Duration;
 
+use strait_clock::Stopwatch as Clock;
 use strait_compress::{Codecs, Method};
 use strait_crypto::Suite;
 use strait_lab::measure::{Sample, Stopwatch, settle};
@@ -59,7 +61,8 @@ fn packets(section: &mut Section, stopwatch: Stopwatch, suite: Suite) -> Result<
         ("100-byte packets, ns a packet", cut(SMALL, SMALLS)),
     ] {
         let units = given.iter().map(Given::count).sum();
-        let [out, back] = both(stopwatch, &mut Path::new(suite, None), &mut given, units, quantity)?;
+        let [out, back] =
+            both(stopwatch, &mut Path::new(suite, None, Clock::NONE), &mut given, units, quantity)?;
         section.row(quantity, [out, back]);
     }
     Ok(())
@@ -74,7 +77,7 @@ fn blocks(section: &mut Section, stopwatch: Stopwatch, suite: Suite) -> Result<(
             let quantity = format!("{name}, {method} rule, ns a KiB");
             let mut given: Vec<Given> = content.chunks_exact(SUPER).take(SUPERS).map(tcp).collect();
             let kibibytes = (given.len() * SUPER) as u64 / 1024;
-            let mut path = Path::new(suite, method.parse().ok());
+            let mut path = Path::new(suite, method.parse().ok(), Clock::NONE);
             let [out, back] = both(stopwatch, &mut path, &mut given, kibibytes, &quantity)?;
             section.row(quantity, [out, back]);
         }

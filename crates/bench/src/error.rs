@@ -23,6 +23,14 @@ pub(crate) enum Error {
     /// There is no program to measure.
     #[error("there is no {}\n  fix: cargo build --release, or name the program with --strait PATH", .0.display())]
     NoProgram(PathBuf),
+    /// A capture could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Capture {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// wireguard-go did not take its configuration.
     #[error("wireguard-go on {host} refused its configuration: {answer}")]
     Refused {

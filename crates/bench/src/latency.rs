@@ -1,9 +1,9 @@
 //! How long a small packet takes there and back while nothing else moves.
 
 use strait_lab::measure::{Sample, settle};
-use strait_testbed::LinkSpec;
+use strait_testbed::{Extra, LinkSpec};
 
-use crate::echo::round_trips;
+use crate::echo::{Echoes, within};
 use crate::error::Error;
 use crate::report::{Section, progress};
 use crate::stage::{Setting, Stage, Way};
@@ -14,7 +14,7 @@ const ABOVE: Target = Target::AtMost(0.25);
 
 pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     let (runs, rounds) = setting.effort.pick((5, 200), (2, 100));
-    let mut stage = Stage::set(&setting.program, LinkSpec::unshaped(), "")?;
+    let mut stage = Stage::set(&setting.program, LinkSpec::unshaped(), Extra::default())?;
     let note = stage.add_wireguard(&setting.cache)?;
     let ways = stage.ways();
     let title = format!(
@@ -28,12 +28,11 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     for run in 1..=runs {
         for ((way, measured), slow) in ways.iter().zip(&mut measured).zip(&mut slow) {
             section.before.push(settle()?);
-            let mut times = round_trips(&stage.hosts().a, &stage.hosts().b, stage.any_port(*way), rounds)?;
-            times.sort_by(f64::total_cmp);
-            let at = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or(f64::NAN);
-            progress("latency", run, way.name(), at(50), "ms");
-            measured.push(at(50));
-            slow.push(at(95));
+            let mut times = Echoes::idle(stage.hosts(), stage.any_port(*way), rounds).run()?;
+            let median = within(&mut times, 50);
+            progress("latency", run, way.name(), median, "ms");
+            measured.push(median);
+            slow.push(within(&mut times, 95));
         }
     }
     section.row("round trip, ms", measured.iter().cloned());

@@ -9,14 +9,21 @@
 //! the machine is quiet, and the load found is part of the report.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod acks;
+mod captures;
 mod content;
 mod cores;
 mod echo;
 mod error;
+mod flood;
 mod glance;
+mod idle;
+mod interactive;
 mod latency;
+mod payload;
 mod random;
 mod report;
+mod small;
 mod stage;
 mod steps;
 mod target;
@@ -37,7 +44,7 @@ use stage::{Effort, Setting};
 
 /// Measures speed and memory of Strait beside the plain link and wireguard-go.
 ///
-/// Needs root, or leave to make user namespaces. Takes about fifteen minutes; with --quick, about two.
+/// Needs root, or leave to make user namespaces. Takes about half an hour; with --quick, about four minutes.
 #[derive(Debug, Parser)]
 #[command(name = "strait-bench", version)]
 struct Flags {
@@ -64,8 +71,20 @@ enum Benchmark {
     Latency,
     /// Random data on shaped links, with a compression rule and without
     Random,
-    /// Text on shaped links, plain and compressed
+    /// Text on shaped links, plain and compressed, packets by themselves and in company
     Text,
+    /// Small packets on a thin link, by themselves and in company: how many arrive
+    Small,
+    /// Acknowledgements of a download on a link that is thin on the way back
+    Acks,
+    /// Captures on a thin link, packets by themselves and in company: wire bytes
+    Captures,
+    /// Round trips beside a bulk transfer on a thin link
+    Interactive,
+    /// Round trips on an idle thin link, packets by themselves and in company
+    Idle,
+    /// Compressing on one processor and on two
+    Engines,
     /// The packet path without I/O: nanoseconds a packet, codecs, ciphers
     Cores,
     /// AH, ESP and IPComp without I/O, alone and together, beside the bare calls
@@ -81,10 +100,21 @@ impl Benchmark {
             Benchmark::Latency => "latency",
             Benchmark::Random => "random",
             Benchmark::Text => "text",
+            Benchmark::Small => "small",
+            Benchmark::Acks => "acks",
+            Benchmark::Captures => "captures",
+            Benchmark::Interactive => "interactive",
+            Benchmark::Idle => "idle",
+            Benchmark::Engines => "engines",
             Benchmark::Cores => "cores",
             Benchmark::Steps => "steps",
             Benchmark::Glance => "glance",
         }
+    }
+
+    /// Whether it measures between hosts, and not in memory alone.
+    const fn needs_hosts(self) -> bool {
+        !matches!(self, Benchmark::Cores | Benchmark::Steps | Benchmark::Glance | Benchmark::Engines)
     }
 
     fn run(self, setting: &Setting) -> Result<Section, Error> {
@@ -93,6 +123,12 @@ impl Benchmark {
             Benchmark::Latency => latency::run(setting),
             Benchmark::Random => random::run(setting),
             Benchmark::Text => text::run(setting),
+            Benchmark::Small => small::run(setting),
+            Benchmark::Acks => acks::run(setting),
+            Benchmark::Captures => captures::run(setting),
+            Benchmark::Interactive => interactive::run(setting),
+            Benchmark::Idle => idle::run(setting),
+            Benchmark::Engines => cores::engines::run(setting),
             Benchmark::Cores => cores::run(setting),
             Benchmark::Steps => steps::run(setting),
             Benchmark::Glance => glance::run(setting),
@@ -105,7 +141,7 @@ fn main() -> ExitCode {
     let wanted =
         if flags.only.is_empty() { Benchmark::value_variants().to_vec() } else { flags.only.clone() };
     // Before any thread is started: this may start the program again inside a user namespace.
-    if wanted.iter().any(|it| !matches!(it, Benchmark::Cores | Benchmark::Steps | Benchmark::Glance))
+    if wanted.iter().any(|it| it.needs_hosts())
         && let Err(error) = sandbox::enter()
     {
         eprintln!("error: {error}");

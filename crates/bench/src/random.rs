@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use strait_lab::measure::{Sample, settle};
 use strait_scheduler::Rate;
-use strait_testbed::{LinkSpec, Stream, interrupt};
+use strait_testbed::{Extra, LinkSpec, Stream, interrupt};
 
 use crate::content::noise;
 use crate::error::Error;
@@ -50,7 +50,8 @@ fn one(
     runs: usize,
 ) -> Result<[Sample; 2], Error> {
     let rules = rule("zstd-3", &format!("protocol = \"tcp\"\nports = [{}]", PORTS[1]));
-    let stage = Stage::set(&setting.program, LinkSpec::thin(rate(megabits)), &rules)?;
+    let spec = LinkSpec::thin(rate(megabits));
+    let stage = Stage::set(&setting.program, spec, Extra { sections: &rules, ..Extra::default() })?;
     let content = noise();
     let mut samples = [Sample::default(), Sample::default()];
     for run in 1..=runs {

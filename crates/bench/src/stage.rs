@@ -3,7 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use strait_testbed::{Cost, LinkSpec, Tunnel, TwoHosts};
+use strait_scheduler::Rate;
+use strait_testbed::{Cost, Daemon, Extra, LinkSpec, Tunnel, TwoHosts};
 
 use crate::error::Error;
 use crate::wireguard::{Found, WireGuard, find, inside};
@@ -71,19 +72,32 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// A link like `spec` with Strait over it, paced at the link's rate if it has one, with the compression that
-    /// `rules` gives.
-    pub(crate) fn set(program: &Path, spec: LinkSpec, rules: &str) -> Result<Stage, Error> {
+    /// A link like `spec` with Strait over it, paced at the link's rate if it has one, with what `extra` has besides.
+    pub(crate) fn set(program: &Path, spec: LinkSpec, extra: Extra<'_>) -> Result<Stage, Error> {
         if !program.is_file() {
             return Err(Error::NoProgram(program.to_owned()));
         }
-        let tunnel = Tunnel::open(program, spec, &format!("mtu = {MTU}"), rules)?;
+        let node = format!("mtu = {MTU}\n{}", extra.node);
+        let tunnel = Tunnel::open(program, spec, Extra { node: &node, ..extra })?;
         Ok(Stage { wireguard: None, tunnel })
+    }
+
+    /// A link of `rate` with Strait over it that knows of no rate, as a plain tunnel does: its queue is the link's.
+    pub(crate) fn unpaced(program: &Path, rate: Rate) -> Result<Stage, Error> {
+        let mut stage =
+            Stage::set(program, LinkSpec { rate: None, ..LinkSpec::thin(rate) }, Extra::default())?;
+        stage.tunnel.hosts.link.set_rate(Some(rate))?;
+        Ok(stage)
     }
 
     /// The hosts.
     pub(crate) const fn hosts(&self) -> &TwoHosts {
         &self.tunnel.hosts
+    }
+
+    /// The daemons at both ends.
+    pub(crate) const fn daemons(&self) -> &[Daemon; 2] {
+        self.tunnel.daemons()
     }
 
     /// Adds wireguard-go beside Strait, if it is to be had; says which it is, or why it is left out.
@@ -124,6 +138,19 @@ impl Stage {
             _ => Ok(None),
         }
     }
+}
+
+/// The line of `[link]` with which every packet goes by itself.
+pub(crate) const ALONE: &str = "window = 1";
+
+/// What such a tunnel is called in tables, beside the one that bundles.
+pub(crate) const NAMES: [&str; 2] = ["window = 1", "Strait"];
+
+/// Two links like `spec` with a tunnel over each that compresses by `rules`: where every packet goes by itself, and where
+/// they go in company.
+pub(crate) fn pair(program: &Path, spec: LinkSpec, rules: &str) -> Result<[Stage; 2], Error> {
+    let set = |link| Stage::set(program, spec, Extra { link, sections: rules, ..Extra::default() });
+    Ok([set(ALONE)?, set("")?])
 }
 
 /// A rule that compresses everything between the two sites with `codec`; with ports, only what goes there.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use strait_lab::measure::{Sample, settle};
-use strait_testbed::{Cost, LinkSpec, Stream};
+use strait_testbed::{Cost, Extra, LinkSpec, Stream};
 
 use crate::content::noise;
 use crate::error::Error;
@@ -33,7 +33,7 @@ struct Measured {
 
 pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     let (runs, seconds) = setting.effort.pick((5, 5), (2, 2));
-    let mut stage = Stage::set(&setting.program, LinkSpec::unshaped(), "")?;
+    let mut stage = Stage::set(&setting.program, LinkSpec::unshaped(), Extra::default())?;
     let note = stage.add_wireguard(&setting.cache)?;
     let ways = stage.ways();
     let title = format!(

@@ -219,7 +219,7 @@ mod tests {
         let hosts = TwoHosts::direct(strait_testbed::LinkSpec::unshaped()).unwrap();
         let both = WireGuard::pair(&program, &hosts, 1420).unwrap();
         let address = SocketAddr::new(inside(1).into(), 0);
-        let times = crate::echo::round_trips(&hosts.a, &hosts.b, address, 10).unwrap();
+        let times = crate::echo::Echoes::idle(&hosts, address, 10).run().unwrap();
         assert!(!times.is_empty());
         assert!(both.iter().all(|one| one.cost().unwrap().resident > 0));
     }

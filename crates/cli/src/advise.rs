@@ -10,7 +10,7 @@ mod text;
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use strait_advise::report::{Conditions, Input};
 use strait_advise::{Link, Machine, Reader, Replay, Report};
@@ -28,7 +28,7 @@ pub(crate) fn run(flags: &flags::Advise) -> Outcome {
     let sources = opened(&flags.files)?;
     let tap = flags.live.as_deref().map(live::open).transpose()?;
     let machine = measured();
-    let link = Link { rate: flags.link, mtu: usize::from(flags.mtu), near: flags.from };
+    let link = Link { rate: flags.link, mtu: usize::from(flags.mtu), near: flags.from, wait: Duration::ZERO };
     let mut replay = Replay::new(link, &machine);
     let inputs = match tap {
         Some(tap) => vec![live::watch(tap, flags.span, &mut replay)?],

@@ -1,11 +1,13 @@
 //! Measuring a machine: a stopwatch, repeated values with their spread, and what machine it was.
 
 mod machine;
+mod pin;
 mod sample;
 mod settle;
 mod stopwatch;
 
 pub use machine::{Load, Machine};
+pub use pin::pin;
 pub use sample::{Sample, Spread, short};
 pub use settle::settle;
 pub use stopwatch::{Mark, Stopwatch};

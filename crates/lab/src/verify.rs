@@ -14,7 +14,7 @@ mod run;
 use std::path::Path;
 
 use strait_scheduler::Rate;
-use strait_testbed::{LinkSpec, Tunnel, interrupt};
+use strait_testbed::{Extra, LinkSpec, Tunnel, interrupt};
 
 use crate::error::Error;
 use crate::measure::{Machine, settle};
@@ -76,7 +76,8 @@ fn full_tilt(program: &Path, grid: &Grid, link: Option<Rate>, steps: &mut Steps<
 
 fn open(program: &Path, grid: &Grid, place: &Place) -> Result<Tunnel, Error> {
     let spec = place.link.map_or(LinkSpec::unshaped(), LinkSpec::thin);
-    Ok(Tunnel::open(program, spec, &format!("block = {}", place.block), &run::rules(grid))?)
+    let (node, rules) = (format!("block = {}", place.block), run::rules(grid));
+    Ok(Tunnel::open(program, spec, Extra { node: &node, sections: &rules, ..Extra::default() })?)
 }
 
 /// What was seen of every way in every round.

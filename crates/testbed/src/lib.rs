@@ -7,6 +7,7 @@
 //! - [`Tunnel`] is two such sites with a session;
 //! - [`Guest`] is a host with a kernel of its own, for an IPsec that is not ours;
 //! - [`Relay`] is a wire that loses, repeats and delays;
+//! - [`Feed`] is what comes from the network behind a host;
 //! - [`outside`] starts programs that are not ours, such as tshark on a capture;
 //! - [`Transfer`] moves a file over plain TCP, [`Stream`] sends as much as goes, [`EchoService`] sends back what it is sent; [`sample`] makes files as sites exchange them.
 //!
@@ -17,6 +18,7 @@
 mod daemon;
 mod echo;
 mod error;
+mod feed;
 mod guest;
 mod hosts;
 mod interface;
@@ -37,13 +39,14 @@ mod workdir;
 pub use daemon::{Cost, Daemon};
 pub use echo::EchoService;
 pub use error::{Error, Obstacle};
+pub use feed::Feed;
 pub use guest::Guest;
 pub use hosts::{Router, TwoHosts};
 pub use interface::{State, Traffic};
 pub use link::{Carried, End, Link, LinkSpec, LinkTraffic, Offloads};
 pub use namespace::Namespace;
 pub use relay::{Direction, Fate, Relay};
-pub use site::{Extra, PORT, Site};
+pub use site::{Extra, Networks, PORT, Site};
 pub use stream::{Arrived, Stream};
 pub use transfer::Transfer;
 pub use tunnel::{Tunnel, paced};

@@ -20,8 +20,10 @@ pub enum Offloads {
 /// What a link is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSpec {
-    /// Rate in each direction, of whole Ethernet frames; without one the link is as fast as memory.
+    /// Rate from the first end to the second, of whole Ethernet frames; without one the link is as fast as memory.
     pub rate: Option<Rate>,
+    /// Rate back, where it is another one.
+    pub back: Option<Rate>,
     /// Longest queue in front of the link; what does not fit is dropped.
     pub queue: Duration,
     /// Largest packet, in bytes without the Ethernet header.
@@ -35,13 +37,25 @@ impl LinkSpec {
     /// no offloads.
     #[must_use]
     pub const fn thin(rate: Rate) -> LinkSpec {
-        LinkSpec { rate: Some(rate), queue: Duration::from_millis(300), mtu: 1500, offloads: Offloads::Off }
+        LinkSpec {
+            rate: Some(rate),
+            back: None,
+            queue: Duration::from_millis(300),
+            mtu: 1500,
+            offloads: Offloads::Off,
+        }
     }
 
     /// A link as fast as memory, with offloads.
     #[must_use]
     pub const fn unshaped() -> LinkSpec {
-        LinkSpec { rate: None, queue: Duration::ZERO, mtu: 1500, offloads: Offloads::On }
+        LinkSpec { rate: None, back: None, queue: Duration::ZERO, mtu: 1500, offloads: Offloads::On }
+    }
+
+    /// The rates at which the first and the second end send.
+    #[must_use]
+    pub fn rates(&self) -> [Option<Rate>; 2] {
+        [self.rate, self.back.or(self.rate)]
     }
 }
 
@@ -165,7 +179,7 @@ impl Link {
         a.run(&format!("join it with {}", b.name()), || {
             interface::create_veth(&link.a.interface, &link.b.interface, b.handle(), spec.mtu)
         })?;
-        link.ends().into_iter().try_for_each(|end| set_up(end, spec))?;
+        link.ends().into_iter().zip(spec.rates()).try_for_each(|(end, rate)| set_up(end, rate, spec))?;
         link.ends().into_iter().try_for_each(wait_for_carrier)?;
         Ok(link)
     }
@@ -192,8 +206,8 @@ impl Link {
     /// # Errors
     /// [`Error::System`] when the kernel refuses.
     pub fn set_rate(&mut self, rate: Option<Rate>) -> Result<(), Error> {
-        let (before, spec) = (self.spec.rate, LinkSpec { rate, ..self.spec });
-        for end in self.ends() {
+        let spec = LinkSpec { rate, back: None, ..self.spec };
+        for (end, before) in self.ends().into_iter().zip(self.spec.rates()) {
             end.host.run("change the link's rate", || match (rate, before) {
                 (Some(rate), _) => interface::set_shape(&end.interface, spec.mtu, rate, spec.queue),
                 (None, Some(_)) => interface::take_shape(&end.interface),
@@ -226,7 +240,7 @@ fn end(host: &Namespace, peer: &Namespace, network: u8, number: u8) -> End {
     }
 }
 
-fn set_up(end: &End, spec: LinkSpec) -> Result<(), Error> {
+fn set_up(end: &End, rate: Option<Rate>, spec: LinkSpec) -> Result<(), Error> {
     let name = &end.interface;
     end.host.run(&format!("set up {name}"), || {
         if spec.offloads == Offloads::Off {
@@ -237,7 +251,7 @@ fn set_up(end: &End, spec: LinkSpec) -> Result<(), Error> {
         if has_ipv6() {
             interface::add_address(name, end.v6.into(), 64)?;
         }
-        spec.rate.map_or(Ok(()), |rate| interface::set_shape(name, spec.mtu, rate, spec.queue))
+        rate.map_or(Ok(()), |rate| interface::set_shape(name, spec.mtu, rate, spec.queue))
     })
 }
 

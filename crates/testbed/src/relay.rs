@@ -67,7 +67,7 @@ impl Relay {
     ) -> Result<(TwoHosts, Relay), Error> {
         let (a, b) = (Namespace::create("site-a")?, Namespace::create("site-b")?);
         let middle = Namespace::create("relay")?;
-        let unlimited = LinkSpec { rate: None, ..spec };
+        let unlimited = LinkSpec { rate: None, back: None, ..spec };
         let near = Link::join(&a, &middle, 0, unlimited)?;
         let far = Link::join(&middle, &b, 0, unlimited)?;
         let names = [near.b.interface.clone(), far.a.interface.clone()];

@@ -8,6 +8,8 @@ use std::process::Stdio;
 
 use crate::{Daemon, Error, Namespace, TwoHosts};
 
+/// Where the numbers of the networks behind sites begin: 10.98.0.0 is behind the first.
+const NETWORKS: u8 = 97;
 /// The daemons' port.
 pub const PORT: u16 = 51820;
 
@@ -31,8 +33,22 @@ pub struct Extra<'a> {
     pub node: &'a str,
     /// More lines of each `[[peer]]`.
     pub peer: &'a str,
-    /// More sections, such as `[link]` and `[[compress]]`.
+    /// Lines of `[link]`.
+    pub link: &'a str,
+    /// More sections, such as `[[compress]]`.
     pub sections: &'a str,
+    /// Whether the tunnel leads to the networks behind the sites.
+    pub networks: Networks,
+}
+
+/// Whether the tunnel leads to the networks behind the sites.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Networks {
+    /// To the sites alone.
+    #[default]
+    Hidden,
+    /// It does.
+    Reached,
 }
 
 impl Site {
@@ -99,6 +115,12 @@ impl Site {
         Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, self.number as u16)
     }
 
+    /// The IPv4 network behind it, 16 bits long, of which nothing exists by itself.
+    #[must_use]
+    pub const fn network(&self) -> Ipv4Addr {
+        Ipv4Addr::new(10, NETWORKS + self.number, 0, 0)
+    }
+
     /// Its public key, as text.
     #[must_use]
     pub fn public_key(&self) -> &str {
@@ -132,6 +154,7 @@ impl Site {
     #[must_use]
     pub fn configuration(&self, peers: &[&Site], extra: Extra<'_>) -> String {
         let (node, peer, sections) = (lines(extra.node), lines(extra.peer), lines(extra.sections));
+        let link = lines(extra.link);
         let mut text = format!(
             "[node]\nprivate_key_file = \"{}.key\"\naddress = [\"{}/24\", \"{}/64\"]\nlisten = {}\n{node}",
             self.name(),
@@ -139,10 +162,17 @@ impl Site {
             self.inside_v6(),
             self.outside.port(),
         );
+        if !link.is_empty() {
+            text.push_str(&format!("\n[link]\n{link}"));
+        }
         for other in peers {
+            let network = match extra.networks {
+                Networks::Hidden => String::new(),
+                Networks::Reached => format!(", \"{}/16\"", other.network()),
+            };
             text.push_str(&format!(
                 "\n[[peer]]\nname = \"{}\"\npublic_key = \"{}\"\nendpoint = \"{}\"\n\
-                 allowed_ips = [\"{}/32\", \"{}/128\"]\n{peer}",
+                 allowed_ips = [\"{}/32\", \"{}/128\"{network}]\n{peer}",
                 other.name(),
                 other.public_key,
                 other.outside,

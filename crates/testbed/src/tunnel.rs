@@ -29,23 +29,26 @@ pub struct Tunnel {
 }
 
 impl Tunnel {
-    /// A tunnel of two `program`s over a link like `spec`, paced at its rate if it has one; `node` is more lines of
-    /// `[node]`, `rules` more sections, the same at both ends.
+    /// A tunnel of two `program`s over a link like `spec`, paced at its rates if it has any; `extra` is the same at both ends.
     ///
     /// # Errors
     /// [`Error::System`] when the kernel refuses hosts or links, [`Error::Command`] when there are no keys, and as
     /// [`Daemon::start`] and [`Daemon::wait_for_session`].
-    pub fn open(program: &Path, spec: LinkSpec, node: &str, rules: &str) -> Result<Tunnel, Error> {
+    pub fn open(program: &Path, spec: LinkSpec, extra: Extra<'_>) -> Result<Tunnel, Error> {
         let dir = Workdir::create()?;
         let hosts = TwoHosts::direct(spec)?;
         let sites = Site::pair(program, &hosts, dir.path())?;
-        let sections = format!("{}{rules}", spec.rate.map(paced).unwrap_or_default());
         let [a, b] = &sites;
-        let start = |site: &Site, peer: &Site| {
-            let extra = Extra { node, sections: &sections, ..Extra::default() };
-            site.start(&site.configure("tunnel", &[peer], extra)?, "run")
+        let [there, back] = spec.rates();
+        let start = |site: &Site, peer: &Site, up: Option<Rate>, down: Option<Rate>| {
+            let link = format!(
+                "{}{}",
+                up.zip(down).map(|(up, down)| paced(up, down)).unwrap_or_default(),
+                extra.link
+            );
+            site.start(&site.configure("tunnel", &[peer], Extra { link: &link, ..extra })?, "run")
         };
-        let daemons = [start(a, b)?, start(b, a)?];
+        let daemons = [start(a, b, there, back)?, start(b, a, back, there)?];
         for (daemon, peer) in daemons.iter().zip([b, a]) {
             daemon.wait_for_session(peer.name(), PATIENCE)?;
         }
@@ -74,9 +77,9 @@ impl Tunnel {
     }
 }
 
-/// The section of a configuration that paces at the rate of a link of the testbed.
+/// The lines of a configuration's `[link]` that pace at the rates, up and down, of a link of the testbed.
 #[must_use]
-pub fn paced(rate: Rate) -> String {
-    let pace = rate.bits() * PACE / 1000;
-    format!("[link]\nup = \"{pace}bit\"\ndown = \"{pace}bit\"\noverhead = {OVERHEAD}\n")
+pub fn paced(up: Rate, down: Rate) -> String {
+    let [up, down] = [up, down].map(|rate| rate.bits() * PACE / 1000);
+    format!("up = \"{up}bit\"\ndown = \"{down}bit\"\noverhead = {OVERHEAD}\n")
 }

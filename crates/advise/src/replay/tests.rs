@@ -9,7 +9,7 @@ use crate::classes::Figures;
 fn replay(near: Option<&str>) -> Replay {
     let near = near.map(|net| net.parse().unwrap());
     let rate = Rate::from_bits(2_000_000).unwrap();
-    Replay::new(Link { rate, mtu: 1_500, near }, &Machine::assumed())
+    Replay::new(Link { rate, mtu: 1_500, near, wait: Duration::ZERO }, &Machine::assumed())
 }
 
 fn shape(src: [u8; 4], dst: [u8; 4]) -> Shape {
@@ -112,7 +112,7 @@ proptest! {
         kbits in 1_u64..1_000_000,
     ) {
         let rate = Rate::from_bits(kbits * 1_000).unwrap();
-        let mut replay = Replay::new(Link { rate, mtu, near: None }, &Machine::assumed());
+        let mut replay = Replay::new(Link { rate, mtu, near: None, wait: Duration::ZERO }, &Machine::assumed());
         let mut kept = 0;
         for (v6, mut bytes, millis) in packets {
             bytes[0] = if v6 { 0x60 } else { 0x45 };

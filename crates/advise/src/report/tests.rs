@@ -1,3 +1,5 @@
+use core::time::Duration;
+
 use strait_compress::Calibration;
 use strait_model::{BreakEven, Bytes, Path, Rates, Ratio};
 use strait_scheduler::Rate;
@@ -12,7 +14,7 @@ const CONDITIONS: Conditions = Conditions { price: Some(5.0), round_trip: Some(D
 fn report(packets: &[Vec<u8>], kept: usize) -> Report {
     let machine = Machine::assumed();
     let rate = Rate::from_bits(1_000_000).unwrap();
-    let mut replay = Replay::new(Link { rate, mtu: 1_500, near: None }, &machine);
+    let mut replay = Replay::new(Link { rate, mtu: 1_500, near: None, wait: Duration::ZERO }, &machine);
     replay.begin(None);
     for bytes in packets {
         let frame = Frame {

@@ -23,7 +23,7 @@ impl Ledger<u32> for Sent {
 /// Sends packets at their times, in milliseconds, over 1 Mbit/s.
 fn send(way: Way, packets: &[(u64, Vec<u8>)]) -> (Sent, u64) {
     let rate = Rate::from_bits(1_000_000).unwrap();
-    let mut tunnel = Tunnel::new(Spec { way, rate, mtu: 1_500 }, &Machine::assumed());
+    let mut tunnel = Tunnel::new(Spec { way, rate, mtu: 1_500, wait: Duration::ZERO }, &Machine::assumed());
     let mut sent = Sent::default();
     for (note, (millis, packet)) in (0..).zip(packets) {
         tunnel.offer(packet, note, Time::from_millis(*millis), &mut sent);

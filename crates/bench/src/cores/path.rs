@@ -3,17 +3,18 @@
 use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, CodecSet, Gauge, LiveChooser, Method};
 use strait_crypto::{KeyMaterial, Suite};
-use strait_ipsec::outbound::{Order, Outlet, Refused, Train};
+use strait_ipsec::outbound::{Job, Order, Outlet, Refused, Train};
 use strait_ipsec::{
     Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
     PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec, inbound, outbound,
 };
 use strait_lab::measure::Mark;
+use strait_node::engines::Workers;
 use strait_wire::{Spi, Tos, vnet};
 
 use super::traffic::{FROM, Given, TO};
@@ -32,13 +33,18 @@ const TICK: Duration = Duration::from_micros(10);
 pub(super) struct Path {
     outbound: Outbound,
     inbound: Inbound,
+    /// Who compresses beside the thread that calls.
+    workers: Option<Workers<Job>>,
     now: Time,
     seq: u32,
 }
 
 /// Datagrams on their way between the halves.
 #[derive(Debug, Default)]
-struct Wire {
+struct Wire<'a> {
+    workers: Option<&'a Workers<Job>>,
+    /// Jobs that they have.
+    away: usize,
     bytes: Vec<u8>,
     trains: Vec<(usize, usize)>,
     keep: Keep,
@@ -60,7 +66,7 @@ struct Host {
 
 impl Path {
     /// Halves with the suite that this machine is fastest with and, if given, a rule for everything.
-    pub(super) fn new(suite: Suite, method: Option<Method>) -> Path {
+    pub(super) fn new(suite: Suite, method: Option<Method>, stopwatch: Stopwatch) -> Path {
         let payloads = Payloads::Strait { codecs: CodecSet::ALL, block_cap: 65_536 };
         let spec = SaSpec::session(PEER, SPI, key(suite), IvMode::Implicit, payloads);
         let counters = Arc::new(Counters::default());
@@ -74,7 +80,7 @@ impl Path {
                     forwarding: strait_ipsec::Forwarding::None,
                 },
                 Box::new(LiveChooser::new(Calibration::assumed(), 1)),
-                Stopwatch::NONE,
+                stopwatch,
                 Arc::clone(&counters),
                 now,
             ),
@@ -86,6 +92,7 @@ impl Path {
                 Gauge::none(),
                 counters,
             ),
+            workers: None,
             now,
             seq: 0,
         };
@@ -94,6 +101,12 @@ impl Path {
         path.inbound.handle(inbound::Order::Policies(policies(FROM)));
         path.inbound.handle(inbound::Order::Install(Box::new(InboundSa::new(&spec))));
         path
+    }
+
+    /// The same with workers, which do jobs of the sending half.
+    pub(super) fn with_workers(self, workers: Workers<Job>) -> Path {
+        let outbound = self.outbound.with_workers(workers.count(), &Calibration::assumed());
+        Path { outbound, workers: Some(workers), ..self }
     }
 
     fn order(&mut self, sa: OutboundSa, method: Option<Method>) {
@@ -117,11 +130,42 @@ impl Path {
         self.send_into(packets, &mut Wire::default())
     }
 
-    fn send_into(&mut self, packets: &mut [Given], wire: &mut Wire) -> Duration {
-        for packet in packets.iter_mut() {
+    /// Time as it passes until packets have left as datagrams, of which workers compress their part.
+    pub(super) fn send_shared(&mut self, packets: &mut [Given]) -> Duration {
+        self.number(packets);
+        let (start, origin) = (Instant::now(), self.now);
+        let Path { outbound, workers, now, .. } = self;
+        let mut wire = Wire { workers: workers.as_ref(), ..Wire::default() };
+        for packet in packets.iter() {
+            *now = origin + start.elapsed();
+            outbound.packet(&packet.bytes, &packet.header, *now, &mut wire);
+            while let Some(job) = workers.as_ref().and_then(Workers::done) {
+                outbound.finished(job, *now);
+                wire.away -= 1;
+            }
+        }
+        outbound.release(*now, &mut wire);
+        while wire.away > 0
+            && let Some(job) = workers.as_ref().and_then(Workers::wait)
+        {
+            *now = origin + start.elapsed();
+            outbound.finished(job, *now);
+            wire.away -= 1;
+            outbound.release(*now, &mut wire);
+        }
+        start.elapsed()
+    }
+
+    /// Gives packets the next numbers of their stream.
+    fn number(&mut self, packets: &mut [Given]) {
+        for packet in packets {
             packet.set_seq(self.seq);
             self.seq = self.seq.wrapping_add(u32::try_from(packet.bytes.len() - 40).unwrap_or(0));
         }
+    }
+
+    fn send_into(&mut self, packets: &mut [Given], wire: &mut Wire<'_>) -> Duration {
+        self.number(packets);
         self.now += TICK;
         let start = Mark::now();
         for run in packets.chunks(RUN) {
@@ -181,7 +225,7 @@ fn everything(method: Method) -> Rule {
     }
 }
 
-impl Outlet for Wire {
+impl Outlet for Wire<'_> {
     fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
         if self.keep == Keep::Kept {
             self.bytes.extend_from_slice(train.bytes);
@@ -189,6 +233,13 @@ impl Outlet for Wire {
         }
         std::hint::black_box(train.bytes);
         Ok(())
+    }
+
+    fn hand_over(&mut self, worker: usize, job: Job) -> Option<Job> {
+        let Some(workers) = self.workers else { return Some(job) };
+        let back = workers.hand_over(worker, job);
+        self.away += usize::from(back.is_none());
+        back
     }
 
     fn to_host(&mut self, _packet: &[u8]) {}
@@ -222,7 +273,7 @@ mod tests {
         for method in [None, Some(Method::ZSTD), Some(Method::LZ4)] {
             for len in [SMALL, SUPER] {
                 let mut given: Vec<Given> = text.chunks_exact(len).take(3).map(tcp).collect();
-                let mut path = Path::new(Suite::Aes128Gcm, method);
+                let mut path = Path::new(Suite::Aes128Gcm, method, Stopwatch::NONE);
                 for _ in 0..3 {
                     path.receive(&mut given, "a test").unwrap();
                 }
@@ -235,7 +286,7 @@ mod tests {
         let mut given = [tcp(&[0; 100])];
         given[0].bytes[8] = 0;
         given[0].bytes[19] = 99;
-        let mut path = Path::new(Suite::Aes128Gcm, None);
+        let mut path = Path::new(Suite::Aes128Gcm, None, Stopwatch::NONE);
         let lost = path.receive(&mut given, "a stranger's packet").unwrap_err();
         assert!(matches!(lost, Error::Lost { sent: 100, arrived: 0, .. }), "{lost}");
     }

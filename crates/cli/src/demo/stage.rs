@@ -96,9 +96,10 @@ impl Stage {
         }
         let [a, b] = &self.sites;
         for (site, peer) in [(a, b), (b, a)] {
-            let sections = sections(self.link, way, site, peer);
-            let config =
-                site.configure(way.word(), &[peer], Extra { sections: &sections, ..Extra::default() })?;
+            let link = self.link.rate().map(|rate| paced(rate, rate)).unwrap_or_default();
+            let sections = if way == Way::Compressed { rule(site, peer) } else { String::new() };
+            let extra = Extra { link: &link, sections: &sections, ..Extra::default() };
+            let config = site.configure(way.word(), &[peer], extra)?;
             self.daemons.push(site.start(&config, way.word())?);
         }
         for (daemon, peer) in self.daemons.iter().zip([b, a]) {
@@ -172,12 +173,8 @@ fn report(daemon: &Daemon) -> Result<Report, Failure> {
     })
 }
 
-/// What the configurations have besides the peers: the link's rate, and what may be compressed.
-fn sections(link: DemoLink, way: Way, site: &Site, peer: &Site) -> String {
-    let link = link.rate().map(paced).unwrap_or_default();
-    if way != Way::Compressed {
-        return link;
-    }
+/// What may be compressed.
+fn rule(site: &Site, peer: &Site) -> String {
     let (from, to) = (site.inside(), peer.inside());
-    format!("{link}\n[[compress]]\nfrom = \"{from}/32\"\nto = \"{to}/32\"\ndomain = \"demo\"\n")
+    format!("[[compress]]\nfrom = \"{from}/32\"\nto = \"{to}/32\"\ndomain = \"demo\"\n")
 }

@@ -1,7 +1,6 @@
 //! What is advised is what a tunnel does: the same packets through two real daemons.
 
 use std::fs::{self, File};
-use std::io::{self, IoSlice};
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,11 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use strait_advise::{Mender, Reader, Scissors};
-use strait_node::tun::Tun;
-use strait_testbed::{Daemon, Extra, LinkSpec, Namespace, Site, TwoHosts, Workdir, sandbox};
-use strait_wire::ip::{self, Packet, V4_HEADER_LEN};
-use strait_wire::vnet;
+use strait_advise::{Crossing, Reader};
+use strait_testbed::{Daemon, Extra, Feed, LinkSpec, Networks, Site, TwoHosts, Workdir, sandbox};
 
 use crate::write::pcap;
 
@@ -29,75 +25,43 @@ const WAITING: u64 = 128 * 1024;
 /// How long anything may take: hosts share processors with other tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The IPv4 packets of a capture, cut to what hosts send, and all from one side to the other: whoever sends is in
-/// 10.98.0.0/16, and to whom in 10.99.0.0/16.
+/// The networks behind the sites.
+const NETWORKS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 98, 0, 0), Ipv4Addr::new(10, 99, 0, 0)];
+
+/// The IPv4 packets of a capture, cut to what hosts send, and all from one side to the other.
 fn crossing(capture: &Path) -> Vec<Vec<u8>> {
     let mut reader = Reader::open(File::open(capture).unwrap()).unwrap();
-    let (mut mender, mut scissors) = (Mender::default(), Scissors::default());
-    let mut hosts: Vec<[u8; 4]> = Vec::new();
+    let mut crossing = Crossing::new(NETWORKS, MTU);
     let mut packets = Vec::new();
     while let Some(frame) = reader.frame().unwrap() {
-        let Some((kept, len)) = frame.ip().unwrap() else { continue };
-        let Some(mended) = mender.mend(kept, len).filter(|_| ip::version_of(kept) == Some(ip::Version::V4))
-        else {
-            continue;
-        };
-        let Ok(packet) = Packet::parse(mended.bytes) else { continue };
-        let mut number = |at: usize| {
-            let host = packet.bytes()[at..at + 4].try_into().unwrap();
-            let known = hosts.iter().position(|it| *it == host);
-            u8::try_from(known.unwrap_or_else(|| {
-                hosts.push(host);
-                hosts.len() - 1
-            }))
-            .unwrap()
-        };
-        let (src, dst) = (number(12), number(16));
-        scissors.cut(&packet, MTU, |piece| packets.push(readdressed(piece, src, dst))).unwrap();
+        crossing.frame(&frame, |packet| packets.push(packet.to_vec())).unwrap();
     }
     packets
-}
-
-fn readdressed(packet: &[u8], src: u8, dst: u8) -> Vec<u8> {
-    let mut packet = packet.to_vec();
-    // No packet dies on its way through the near host.
-    packet[8] = 64;
-    packet[12..16].copy_from_slice(&Ipv4Addr::new(10, 98, 0, src + 1).octets());
-    packet[16..20].copy_from_slice(&Ipv4Addr::new(10, 99, 0, dst + 1).octets());
-    let header_len = usize::from(packet[0] & 0x0f) * 4;
-    assert!(header_len >= V4_HEADER_LEN);
-    let sum = ip::v4_header_checksum(&packet[..header_len]).to_be_bytes();
-    packet[10..12].copy_from_slice(&sum);
-    packet
 }
 
 /// Two sites whose hosts have those addresses, joined by a tunnel of 512 kbit/s.
 struct Joined {
     near: Daemon,
     _far: Daemon,
-    feed: Tun,
+    feed: Feed,
 }
 
 impl Joined {
     fn new(dir: &Workdir, rule: &str) -> Joined {
         let hosts = TwoHosts::direct(LinkSpec { mtu: 1_600, ..LinkSpec::unshaped() }).unwrap();
         let sites = Site::pair(Path::new(env!("CARGO_BIN_EXE_strait")), &hosts, dir.path()).unwrap();
-        let start = |at: usize, sections: &str| {
+        let start = |at: usize, link: &str, sections: &str| {
             let (site, peer) = (&sites[at], &sites[1 - at]);
             let (mtu, path) = (format!("mtu = {MTU}"), format!("mtu = {PATH_MTU}"));
-            let extra = Extra { node: &mtu, peer: &path, sections };
-            let own = format!("\"{}/32\"", peer.inside());
-            let wider = format!("{own}, \"10.{}.0.0/16\"", 99 - at);
-            let text = site.configuration(&[peer], extra).replace(&own, &wider);
-            let config = site.folder().join("strait.toml");
-            fs::write(&config, text).unwrap();
-            site.start(&config, "run").unwrap()
+            let networks = Networks::Reached;
+            let extra = Extra { node: &mtu, peer: &path, link, sections, networks };
+            site.start(&site.configure("strait", &[peer], extra).unwrap(), "run").unwrap()
         };
-        let near = start(0, &format!("[link]\nup = \"512kbit\"\ndrop = \"full\"\n{rule}"));
-        let far = start(1, "");
+        let near = start(0, "up = \"512kbit\"\ndrop = \"full\"", rule);
+        let far = start(1, "", "");
         near.wait_for_session("site-b", PATIENCE).unwrap();
         far.wait_for_session("site-a", PATIENCE).unwrap();
-        Joined { feed: feed(&hosts.a), near, _far: far }
+        Joined { feed: Feed::open(&hosts.a).unwrap(), near, _far: far }
     }
 
     /// What the near side has sent.
@@ -109,7 +73,7 @@ impl Joined {
     fn carry(&self, packets: &[Vec<u8>]) -> u64 {
         let (mut fed, mut burst, mut since) = (0, 0, 0);
         for packet in packets {
-            self.feed.writev(&[IoSlice::new(&[0; vnet::LEN]), IoSlice::new(packet)]).unwrap();
+            self.feed.send(packet).unwrap();
             (fed, burst, since) = (fed + packet.len() as u64, burst + packet.len() as u64, since + 1);
             if burst >= FED_BYTES || since >= FED_PACKETS {
                 self.wait("sent", || fed <= self.sent("bytes") + WAITING - FED_BYTES);
@@ -135,21 +99,6 @@ impl Joined {
             thread::sleep(Duration::from_millis(20));
         }
     }
-}
-
-/// A device of the near host's, whose packets it forwards.
-fn feed(host: &Namespace) -> Tun {
-    let tun = host.run("make a device", || Tun::open("feed0").map_err(io::Error::other)).unwrap();
-    let up = host.command("ip").args(["link", "set", "feed0", "up"]).status().unwrap();
-    assert!(up.success());
-    host.run("forward packets from anywhere", || {
-        fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
-        ["all", "feed0"]
-            .iter()
-            .try_for_each(|name| fs::write(format!("/proc/sys/net/ipv4/conf/{name}/rp_filter"), "0"))
-    })
-    .unwrap();
-    tun
 }
 
 /// What is advised of these packets over 512 kbit/s, on one of the ways.

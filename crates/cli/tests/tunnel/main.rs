@@ -15,6 +15,7 @@ mod full_tunnel;
 mod hub;
 mod idle;
 mod interruption;
+mod keystroke;
 mod life;
 mod link_found_out;
 mod loss;

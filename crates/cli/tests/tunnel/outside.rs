@@ -93,7 +93,7 @@ fn watched(node: &str, peer: &str, sections: &str) -> (Pair, Capture) {
     let node = format!("danger_export_keys = \"{KEYS}\"\n{node}");
     let pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
     let capture = Capture::start(&pair.hosts, &pair.dir.path().join("link.pcap"));
-    (pair.and_up(Extra { node: &node, peer, sections }), capture)
+    (pair.and_up(Extra { node: &node, peer, sections, ..Extra::default() }), capture)
 }
 
 const ROUNDS: usize = 12;

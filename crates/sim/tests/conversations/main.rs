@@ -5,11 +5,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod bundles_and_blocks;
+mod company;
 mod establish_and_exchange;
 mod foreign_source;
 mod forged_and_truncated;
 mod forwarding;
 mod handshake_cost;
+mod hostile_bundles;
 mod hostile_peer;
 mod idle_is_silent;
 mod link_down_and_up;

@@ -1,0 +1,109 @@
+//! A download whose acknowledgements go back over a link that is thinner by far: what each of them takes there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use strait_lab::measure::{Sample, settle};
+use strait_testbed::{Extra, LinkSpec, LinkTraffic, Stream, interrupt};
+
+use crate::content::noise;
+use crate::error::Error;
+use crate::random::rate;
+use crate::report::{Section, progress};
+use crate::stage::{ALONE, NAMES, Setting, Stage, Way, rule};
+use crate::target::Target;
+
+/// The link down and up, in Mbit/s.
+const LINK: [f64; 2] = [10.0, 0.128];
+/// Bytes on the wire of one acknowledgement, as IP packets.
+const EACH: Target = Target::AtMost(25.0);
+/// Bytes of a frame beside its IP packet.
+const ETHERNET: u64 = 14;
+/// Until queues are full and slow start is over.
+const WARM_UP: Duration = Duration::from_secs(3);
+/// Until what the last stream left in queues has drained.
+const DRAIN: Duration = Duration::from_secs(1);
+/// Lines of `[link]`, a column each.
+const LINES: [&str; 3] = [ALONE, "", "wait = \"20ms\""];
+
+/// What was measured of one tunnel, a value a run.
+#[derive(Debug, Default)]
+struct Measured {
+    /// Mbit/s down.
+    rate: Sample,
+    /// Acknowledgements a second.
+    count: Sample,
+    /// Wire bytes of each.
+    each: Sample,
+}
+
+/// Both counters at one moment.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    link: LinkTraffic,
+    packets: u64,
+}
+
+pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+    let (runs, seconds) = setting.effort.pick((3, 6), (1, 3));
+    let [down, up] = LINK;
+    let title = format!(
+        "one TCP download over {down} Mbit/s down and {up} Mbit/s up, random data, compression on, {runs} runs of {seconds} s, \
+         median (min-max)"
+    );
+    let mut section = Section::new("acks", title, &[NAMES[0], NAMES[1], "Strait, wait = 20 ms"]);
+    let spec = LinkSpec { back: Some(rate(up)), ..LinkSpec::thin(rate(down)) };
+    let rules = rule("auto", "");
+    let set = |link| Stage::set(&setting.program, spec, Extra { link, sections: &rules, ..Extra::default() });
+    let stages = LINES.map(set).into_iter().collect::<Result<Vec<_>, _>>()?;
+    let mut measured: [Measured; 3] = Default::default();
+    let content = noise();
+    for run in 1..=runs {
+        for ((stage, measured), name) in stages.iter().zip(&mut measured).zip(section.columns.clone()) {
+            section.before.push(settle()?);
+            let each = measured.note(stage, &content, Duration::from_secs(seconds))?;
+            progress("acks", run, &name, each, "bytes each");
+            interrupt::pause(DRAIN)?;
+        }
+    }
+    let cells = |of: fn(&Measured) -> &Sample| measured.iter().map(of).cloned().collect::<Vec<_>>();
+    section.row("download, Mbit/s", cells(|it| &it.rate));
+    section.row("acknowledgements a second", cells(|it| &it.count));
+    section.row("wire bytes each", cells(|it| &it.each));
+    section.judge("Strait, wire bytes each", measured[1].each.clone(), EACH);
+    section.judge("Strait, wait = 20 ms, wire bytes each", measured[2].each.clone(), EACH);
+    section
+        .notes
+        .push("wire bytes are those of outer IP packets, all that crosses that way counted".to_owned());
+    Ok(section)
+}
+
+impl Measured {
+    /// One run; gives the wire bytes of an acknowledgement.
+    fn note(&mut self, stage: &Stage, content: &Arc<[u8]>, window: Duration) -> Result<f64, Error> {
+        let stream = Stream {
+            from: &stage.hosts().a,
+            to: &stage.hosts().b,
+            address: stage.any_port(Way::Strait),
+            content,
+            warm_up: WARM_UP,
+            window,
+        };
+        let arrived = stream.run(|| look(stage))?;
+        let crossed = arrived.after.link.since(arrived.before.link).back;
+        let packets = (arrived.after.packets - arrived.before.packets) as f64;
+        let each = (crossed.bytes - ETHERNET * crossed.packets) as f64 / packets;
+        self.rate.push(arrived.rate() / 1e6);
+        self.count.push(packets / arrived.took.as_secs_f64());
+        self.each.push(each);
+        Ok(each)
+    }
+}
+
+/// What has crossed the link, and how many packets the receiver's tunnel has sent.
+fn look(stage: &Stage) -> Result<Look, Error> {
+    let [_, receiver] = stage.daemons();
+    let shown = receiver.show()?;
+    let packets = shown["peers"][0]["sent"]["packets"].as_u64().unwrap_or(0);
+    Ok(Look { link: stage.hosts().link.traffic()?, packets })
+}
