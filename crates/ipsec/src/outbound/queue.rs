@@ -254,6 +254,8 @@ impl Queue {
             *sealed |= set_of(&packet.note.flow);
             let whole = packet.note.left;
             packet.note.left = whole.saturating_sub(bytes);
+            // Only the last segment is shorter than those before.
+            packet.note.first = packet.note.first.min(packet.note.left);
             *held -= whole - packet.note.left;
             if bytes > 0 {
                 charge(packet.split_receipt(bytes, whole));

@@ -21,7 +21,7 @@ pub(crate) struct Waiting {
     pub(crate) next_segment: usize,
     /// Whether it stands before others that came earlier, since its flow sends little or its class must not wait.
     pub(crate) urgent: bool,
-    /// Length of the first segment, and bytes of all that are still here.
+    /// Length of the segment that leaves next, and bytes of all that are still here.
     pub(crate) first: usize,
     pub(crate) left: usize,
 }

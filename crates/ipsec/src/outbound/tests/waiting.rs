@@ -299,6 +299,20 @@ fn a_window_of_one_sends_each_packet_by_itself() {
 }
 
 #[test]
+fn a_short_last_segment_goes_alone_to_a_peer_that_takes_no_bundles() {
+    // So fast that the super-packet waits whole.
+    let rate = Rate::from_bits(50_000_000);
+    let mut sender = Sender::new(Payloads::STANDARD, 1500, rate, vec![rule(7, 1, Method::DEFLATE)]);
+    let (packet, header) = text(7, 1_300).super_packet(1_000);
+    sender.send(&packet, &header);
+    sender.send(&text(7, 60).packet(), &PLAIN);
+    sender.drain();
+    let mut receiver = Receiver::new(Payloads::STANDARD);
+    receiver.take_all(&sender.wire);
+    assert_eq!((sender.peer.out_packets.get(), receiver.peer.in_packets.get()), (3, 3));
+}
+
+#[test]
 fn units_and_delays_are_counted() {
     let mut line = Line::normal(1_500_000, Vec::new());
     line.pings_under(&[noise(80, 300)], 2_000);
