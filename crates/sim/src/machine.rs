@@ -141,13 +141,12 @@ impl<'a, A: Iterator<Item = Arrival>> Machine<'a, A> {
         if self.stuck.is_some() || !(ended || self.window.is_due(self.now)) {
             return false;
         }
-        let block = self.settings.block;
+        let block = self.settings.block.max(1);
         let padded = self.window.company().map(|(_, bytes)| bytes.next_multiple_of(block)).sum();
         let Some(ticket) = self.dispatcher.dispatch(ALGORITHM, padded, self.now) else { return false };
         let Some(processor) = self.processors.get_mut(ticket.engine) else { return false };
-        let packets = u32::try_from(self.window.company().count()).unwrap_or(u32::MAX);
         let mut job = Job { padded, ..Job::default() };
-        self.window.take(|(bytes, since), _| {
+        let packets = self.window.take(|(bytes, since), _| {
             job.add(bytes, since);
             None
         });
@@ -155,7 +154,7 @@ impl<'a, A: Iterator<Item = Arrival>> Machine<'a, A> {
         self.stuck = Some(ticket.engine);
         self.work();
         if let Some(tuned) = &mut self.tuned {
-            tuned.sent(packets, ticket.waits, ticket.takes);
+            tuned.sent(u32::try_from(packets).unwrap_or(u32::MAX), ticket.waits, ticket.takes);
             self.window.set_limits(Limits { packets: tuned.packets(), ..self.settings.window });
         }
         true

@@ -5,6 +5,7 @@ mod associations;
 mod bounds;
 mod engines;
 mod gaps;
+pub(super) mod rules;
 mod today;
 
 use super::grid::Grid;

@@ -2,17 +2,17 @@
 
 pub(super) mod rules;
 
-use super::beyond::Beyond;
+use super::beyond::{self, Beyond};
 use super::gateway::{RATIOS, WINDOWS};
 use super::grid::{Cell, Grid};
 use crate::claim::{self, Claim, Figures, Tally};
 use crate::report::{Comparison, Exhibit, Table, Unit};
-use rules::{BEYOND, LABELS, RULES};
+use rules::{LABELS, RULES};
 
 /// Judges each sentence that these figures say something to.
 pub(super) fn judged(grid: &Grid, beyond: &Beyond) -> Vec<Claim> {
     let mut claims = claim::judged(&RULES, &[(Figures::Computed, grid)]);
-    claims.extend(claim::judged(&BEYOND, &[(Figures::Computed, beyond)]));
+    claims.extend(claim::judged(&beyond::rules::RULES, &[(Figures::Computed, beyond)]));
     // The trace's own need one that was recorded.
     claims.retain(|claim| !claim.judgements.is_empty());
     claims

@@ -121,7 +121,7 @@ impl Gaps {
             .clone()
             .all(|load| added(load, TIMED) <= bound && added(load, LARGEST) > added(load, TIMED));
         let words = loads.map(|load| {
-            format!("{:.0} and {:.0} us at {}", added(load, TIMED), added(load, LARGEST), LOADS[load])
+            format!("{:.0} and {:.0} µs at {}", added(load, TIMED), added(load, LARGEST), LOADS[load])
         });
         Some((holds, format!("with and without the bound {}", words.collect::<Vec<_>>().join(", "))))
     }

@@ -1,5 +1,4 @@
 use super::*;
-use crate::sched::claims::rules::BEYOND;
 use crate::sched::gateway::STATED;
 use crate::sched::{Trace, pattern};
 use strait_sim::Outcome;
@@ -13,7 +12,7 @@ fn sentences_that_other_runs_decide_can_fail_too() {
     let grid = Grid::simulate(&STATED, &patterns, |_| ());
     let mut beyond = Beyond::simulate(&patterns, &grid, &mut Steps::new(STEPS, &mut |_| ()));
     let verdicts =
-        |beyond: &Beyond| BEYOND.each_ref().map(|rule| (rule.judge)(beyond).map(|(holds, _)| holds));
+        |beyond: &Beyond| rules::RULES.each_ref().map(|rule| (rule.judge)(beyond).map(|(holds, _)| holds));
     assert_eq!(verdicts(&beyond), [Some(true); 4]);
     beyond.bounds.0.iter_mut().for_each(|(_, outcomes)| outcomes.swap(1, 2));
     beyond.gaps.0.swap(1, 2);
