@@ -172,13 +172,13 @@ impl Works {
         if self.queueing.window == 1 || !link.takes_bundles() {
             return first;
         }
-        let as_it_is = as_it_is(link);
+        let (as_it_is, most) = (as_it_is(link), block_limit(link, first));
         if urgent {
-            return as_it_is.max(first);
+            let one = as_it_is.max(first);
+            return if group.compresses() { one.min(most) } else { one };
         }
         let count = self.datagrams(link, group.compresses());
         let aim = count.map(|count| link.fill.limit(group, link.payload_room(), count));
-        let most = block_limit(link, first);
         let block = aim.unwrap_or(most).max(as_it_is).min(most);
         match (group.compresses(), aim) {
             (true, _) => block,

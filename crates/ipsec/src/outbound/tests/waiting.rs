@@ -313,6 +313,21 @@ fn a_short_last_segment_goes_alone_to_a_peer_that_takes_no_bundles() {
 }
 
 #[test]
+fn what_must_not_wait_makes_no_block_larger_than_the_peer_takes() {
+    // On a path of large datagrams one holds more than such a block.
+    let payloads = Payloads::Strait { codecs: CodecSet::ALL, block_cap: 2_048 };
+    let mut sender = Sender::new(payloads, 9_000, slow(), rules());
+    sender.send(&noise(9, 8_000).packet(), &PLAIN);
+    for host in 1..20 {
+        sender.send(&Shape { host, ..text(1001, 200) }.packet(), &PLAIN);
+    }
+    sender.drain();
+    let mut receiver = Receiver::new(payloads);
+    receiver.take_all(&sender.wire);
+    assert_eq!((receiver.site.packets.len(), receiver.dropped()), (20, 0));
+}
+
+#[test]
 fn units_and_delays_are_counted() {
     let mut line = Line::normal(1_500_000, Vec::new());
     line.pings_under(&[noise(80, 300)], 2_000);
