@@ -7,6 +7,7 @@
 
 mod codel;
 mod flows;
+mod line;
 mod packet;
 mod places;
 mod store;
@@ -18,39 +19,18 @@ use std::hash::DefaultHasher;
 
 use strait_clock::Time;
 
-use crate::Rate;
 use codel::{Source, Terms};
 use flows::{BUCKETS, FlowId, Flows, NONE, Turns};
+pub use line::Line;
+use line::signed;
 pub use packet::{Loss, Newcomer, Owner, Queued, Receipt};
 use places::Places;
 use store::Store;
 use tins::Balance;
 pub use tins::{ParseShareError, Share, Shares, Tin};
 
-/// Least and most wire bytes a turn, and the time whose bytes lie in between: those of `cake_set_rate` of Linux.
-const QUANTUM_MIN: u64 = 300;
-const QUANTUM_MAX: u64 = 1_514;
-const QUANTUM_TIME: Duration = Duration::from_nanos(1_000_000_000 / 4_096);
 /// New flows that are looked at for one that sends little: so many may begin at once.
 const LOOKED_AT: usize = 16;
-/// How much link time a tin's share is good for: `CoDel`'s interval (RFC 8289 section 4.3), within which a burst is no queue; but
-/// two datagrams' at least, of which one may be corrected while the other is charged.
-const SHARE_TIME: Duration = Duration::from_millis(100);
-
-/// What the queue is to know of the link behind it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// The link's rate; none while nothing waits for the link but for keys.
-    pub rate: Option<Rate>,
-    /// Wire bytes of its largest datagram.
-    pub datagram: usize,
-    /// Wire bytes of the largest unit that leaves at once: as many that wait are no queue yet.
-    pub unit: usize,
-    /// What each class of service gets of it.
-    pub shares: Shares,
-    /// Whether packets may wait as long as it takes: none is dropped or marked before the queue is full.
-    pub lossless: bool,
-}
 
 /// A bounded queue of packets, each with a small note of its owner's. Nothing is allocated per packet once as many of their sizes were
 /// there before.
@@ -80,9 +60,9 @@ impl<N> FairQueue<N> {
             flows: Flows::new(),
             turns: core::array::from_fn(|_| Turns::default()),
             waiting: [0; 3],
-            balance: Balance::new(line.shares, memory(&line)),
-            terms: terms(&line),
-            quantum: quantum(line.rate),
+            balance: Balance::new(line.shares, line.memory()),
+            terms: line.terms(),
+            quantum: line.quantum(),
             queued: 0,
             seed,
         }
@@ -92,9 +72,9 @@ impl<N> FairQueue<N> {
     pub fn set(&mut self, capacity: usize, max_packets: usize, line: Line) {
         self.max_packets = max_packets;
         self.store.set_capacity(capacity);
-        self.balance.set(line.shares, memory(&line));
-        self.terms = terms(&line);
-        self.quantum = quantum(line.rate);
+        self.balance.set(line.shares, line.memory());
+        self.terms = line.terms();
+        self.quantum = line.quantum();
     }
 
     /// Packets waiting.
@@ -312,24 +292,6 @@ impl<N, O: Owner<N>> Source for Head<'_, N, O> {
         self.owner.lost(packet.note, Loss::Delay);
         None
     }
-}
-
-fn terms(line: &Line) -> Terms {
-    if line.lossless { Terms::NONE } else { Terms::new(line.rate, line.unit) }
-}
-
-fn quantum(rate: Option<Rate>) -> i64 {
-    let bytes = rate.map_or(QUANTUM_MAX, |rate| rate.bytes_in(QUANTUM_TIME));
-    bytes.clamp(QUANTUM_MIN, QUANTUM_MAX).cast_signed()
-}
-
-fn memory(line: &Line) -> i64 {
-    let bytes = line.rate.map_or(0, |rate| rate.bytes_in(SHARE_TIME));
-    i64::try_from(bytes).unwrap_or(i64::MAX).max(signed(2 * line.datagram))
-}
-
-fn signed(bytes: usize) -> i64 {
-    i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

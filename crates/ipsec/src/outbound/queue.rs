@@ -1,16 +1,17 @@
 //! Step 2: what waits for the link or for keys, each flow in its turn; and in front of it the window in which packets find company.
 
+mod queueing;
 mod waiting;
 
 use core::hash::{Hash, Hasher};
-use core::time::Duration;
 use std::hash::DefaultHasher;
 
 use strait_clock::Time;
-use strait_scheduler::{FairQueue, Limits, Line, Newcomer, Queued, Rate, Receipt, Shares, Tin, Window};
+use strait_scheduler::{FairQueue, Limits, Line, Newcomer, Queued, Rate, Receipt, Tin, Window};
 use strait_wire::flow::Flow;
 
 use super::link::Group;
+pub use queueing::Queueing;
 pub(super) use waiting::{Keeper, Waiting};
 
 /// Queue before an unpaced link, which holds packets only while keys are being agreed.
@@ -25,36 +26,6 @@ const QUEUE_RATIO: u64 = 4;
 const URGENT_MAX: usize = 64;
 /// An entry a packet of 64 bytes.
 const BYTES_AN_ENTRY: usize = 64;
-
-/// How packets are to wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Queueing {
-    /// Packets among which one finds company; 1 sends each by itself.
-    pub window: usize,
-    /// How long a packet waits for company although the link has room.
-    pub wait: Duration,
-    /// What classes of service get of the link.
-    pub shares: Shares,
-    /// Whether the queue drops nothing before it is full: for replays, whose senders do not slow down.
-    pub lossless: bool,
-}
-
-impl Queueing {
-    /// The window if nothing is said: as many of the smallest packets as fill a datagram when each of them becomes six bytes, as
-    /// acknowledgements in company do.
-    pub const WINDOW: usize = 256;
-    /// How packets wait if nothing is said.
-    pub const NORMAL: Queueing =
-        Queueing { window: Queueing::WINDOW, wait: Duration::ZERO, shares: Shares::CAKE, lossless: false };
-    /// The most that makes sense: as many of the smallest packets as a block may hold.
-    pub const WINDOW_MAX: usize = 2_048;
-}
-
-impl Default for Queueing {
-    fn default() -> Queueing {
-        Queueing::NORMAL
-    }
-}
 
 /// What waits before one link.
 #[derive(Debug)]

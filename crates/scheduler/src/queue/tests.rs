@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, VecDeque};
 use proptest::prelude::*;
 
 use super::*;
+use crate::Rate;
 
 const DATAGRAM: usize = 1_500;
 
