@@ -101,6 +101,7 @@ impl Works {
         if queue.due_at() > way.now {
             return Gathered::Nothing;
         }
+        queue.begin_unit(way.now);
         let limit = self.unit_limit(link, &group, &first);
         let going = queue.going(limit);
         let is_alone = link.under_way.is_empty();

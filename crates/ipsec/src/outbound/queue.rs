@@ -4,6 +4,7 @@ mod queueing;
 mod waiting;
 
 use core::hash::{Hash, Hasher};
+use core::time::Duration;
 use std::hash::DefaultHasher;
 
 use strait_clock::Time;
@@ -22,6 +23,11 @@ const QUEUE_MAX: usize = 4 * 1024 * 1024;
 /// fourfold (the usual ratio of text in large blocks).
 const QUEUE_MILLIS: u64 = 250;
 const QUEUE_RATIO: u64 = 4;
+/// On a link where a datagram takes longer than this, flows that go on sending gather for an eighth of that time. Else they would fill
+/// the whole link with small units, however few bytes they might take: acknowledgements of a download, one in two packets, 34 bytes
+/// each on 128 kbit/s.
+const SLOW: Duration = Duration::from_millis(40);
+const GATHER: u32 = 8;
 /// Packets that stand before all others at most: as many as one datagram may take.
 const URGENT_MAX: usize = 64;
 /// An entry a packet of 64 bytes.
@@ -39,13 +45,17 @@ pub(crate) struct Queue {
     complete: bool,
     /// The sets of flows whose packets were taken out and may not have left yet.
     sealed: u64,
+    /// The sets of flows in the last unit, and until when they gather company for the next.
+    last: u64,
+    rest_until: Time,
 }
 
 impl Queue {
     pub(super) fn new(line: Line, limits: Limits, seed: u64) -> Queue {
         let (bytes, entries) = capacity(line.rate);
         let (fair, window) = (FairQueue::new(bytes, entries, line, seed), Window::new(limits));
-        Queue { fair, window, line, held: 0, complete: false, sealed: 0 }
+        let (sealed, last, rest_until) = (0, 0, Time::ZERO);
+        Queue { fair, window, line, held: 0, complete: false, sealed, last, rest_until }
     }
 
     /// Another link or other wishes from now on, if they are others.
@@ -173,8 +183,17 @@ impl Queue {
 
     /// When what is in the window may leave, as far as the link does not matter.
     pub(super) fn due_at(&self) -> Time {
-        let waits = self.window.waits_until().filter(|_| !self.complete && !self.window.is_full());
-        waits.unwrap_or(Time::ZERO)
+        let first = self.window.first().filter(|_| !self.complete && !self.window.is_full());
+        let Some((_, packet)) = first else { return Time::ZERO };
+        let goes_on = self.last & set_of(&packet.note.flow) != 0;
+        let rests = if goes_on { self.rest_until } else { Time::ZERO };
+        self.window.waits_until().map_or(rests, |waits| waits.max(rests))
+    }
+
+    /// A unit is taken out now, and its flows find company before they leave again.
+    pub(super) fn begin_unit(&mut self, now: Time) {
+        self.last = 0;
+        self.rest_until = now + self.line.rate.map_or(Duration::ZERO, |rate| pause(rate, &self.line));
     }
 
     /// How many packets of the first one's company may leave with it within `limit` bytes. A packet of another group that comes before
@@ -207,7 +226,8 @@ impl Queue {
             taken = Some(packet);
             None
         });
-        self.sealed |= taken.as_ref().map_or(0, |packet| set_of(&packet.note.flow));
+        self.last |= taken.as_ref().map_or(0, |packet| set_of(&packet.note.flow));
+        self.sealed |= self.last;
         self.held -= taken.as_ref().map_or(0, |packet: &Queued<Waiting>| packet.note.left);
         taken
     }
@@ -219,10 +239,10 @@ impl Queue {
         mut send: impl FnMut(&[u8], &Waiting) -> (usize, usize),
         mut charge: impl FnMut(Receipt),
     ) {
-        let (fair, held, sealed) = (&mut self.fair, &mut self.held, &mut self.sealed);
+        let (fair, held, last) = (&mut self.fair, &mut self.held, &mut self.last);
         self.window.take(|mut packet, _| {
             let (next, bytes) = send(packet.bytes(), &packet.note);
-            *sealed |= set_of(&packet.note.flow);
+            *last |= set_of(&packet.note.flow);
             let whole = packet.note.left;
             packet.note.left = whole.saturating_sub(bytes);
             // Only the last segment is shorter than those before.
@@ -240,6 +260,7 @@ impl Queue {
             fair.recycle(packet);
             None
         });
+        self.sealed |= self.last;
     }
 
     /// These took so many bytes on the wire together: each flow pays its part.
@@ -255,6 +276,12 @@ impl Queue {
     pub(super) fn recycle(&mut self, packet: Queued<Waiting>) {
         self.fair.recycle(packet);
     }
+}
+
+/// How long flows gather company that go on sending.
+fn pause(rate: Rate, line: &Line) -> Duration {
+    let datagram = rate.time_for(line.datagram as u64);
+    if datagram > SLOW { datagram / GATHER } else { Duration::ZERO }
 }
 
 /// Which of 64 sets a flow belongs to, as a bit.

@@ -116,13 +116,8 @@ fn a_ping_passes_a_transfer_that_fills_the_link() {
     ] {
         let mut line = Line::normal(1_500_000, rules);
         let took = line.pings_under(&bulk, 3_000);
-        let mut sorted = took;
-        sorted.sort();
-        let (usual, worst) = (sorted[sorted.len() * 9 / 10], sorted[sorted.len() - 1]);
-        assert!(sorted.len() >= 55 && usual <= Duration::from_millis(25), "{what}: {usual:?}");
-        // A datagram under way, one in the window and the packet that filled it, 8 ms each, and the ping's own millisecond; what
-        // they become is not foretold to the byte.
-        assert!(worst <= Duration::from_millis(28), "{what}: {worst:?}");
+        let worst = took.iter().max().unwrap();
+        assert!(took.len() >= 55 && *worst <= Duration::from_millis(25), "{what}: {worst:?}");
         let wire = line.sender.peer.out_wire.get();
         let used = line.rate.time_for(wire);
         assert!(used >= Duration::from_millis(2_950), "{what}: the link is kept busy, {used:?}");
