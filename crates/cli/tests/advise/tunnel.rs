@@ -18,10 +18,11 @@ const MTU: usize = 1_500;
 /// What ESP in UDP puts around it at most, as advice has it.
 const PATH_MTU: usize = MTU + 57;
 /// How much is fed at once: less than the device's queue of 500 packets takes, and the tunnel's of 192 KiB.
-const FED_PACKETS: usize = 100;
+const FED_PACKETS: u64 = 400;
 const FED_BYTES: u64 = 32 * 1024;
 /// How much may wait in the tunnel before more is fed, as advice has it.
 const WAITING: u64 = 128 * 1024;
+const WAITING_PACKETS: u64 = 2_048;
 /// How long anything may take: hosts share processors with other tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -72,11 +73,14 @@ impl Joined {
     /// Sends packets as fast as the tunnel takes them without dropping any; gives bytes on the wire.
     fn carry(&self, packets: &[Vec<u8>]) -> u64 {
         let (mut fed, mut burst, mut since) = (0, 0, 0);
-        for packet in packets {
+        for (count, packet) in (1..).zip(packets) {
             self.feed.send(packet).unwrap();
             (fed, burst, since) = (fed + packet.len() as u64, burst + packet.len() as u64, since + 1);
             if burst >= FED_BYTES || since >= FED_PACKETS {
-                self.wait("sent", || fed <= self.sent("bytes") + WAITING - FED_BYTES);
+                self.wait("sent", || {
+                    fed <= self.sent("bytes") + WAITING - FED_BYTES
+                        && count <= self.sent("packets") + WAITING_PACKETS - FED_PACKETS
+                });
                 (burst, since) = (0, 0);
             }
         }
