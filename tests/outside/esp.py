@@ -143,8 +143,8 @@ class Reader:
             return "part", []
         whole = b"".join(self.parts.pop(name)[at] for at in range(parts))
         if codec & CODED:
-            # Headers set against those before: nothing here puts them together.
-            return "coded", []
+            # Headers set against those before: nothing here puts them together, but payloads stand behind them as they are.
+            return ("coded", [whole]) if codec == CODED else ("coded block", [inflate(whole)])
         assert codec == DEFLATE, f"codec {codec}"
         return "block", cut(inflate(whole))
 

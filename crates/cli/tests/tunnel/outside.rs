@@ -59,7 +59,7 @@ fn unhex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
 }
 
-fn contains(packet: &[u8], words: &str) -> bool {
+pub(crate) fn contains(packet: &[u8], words: &str) -> bool {
     packet.windows(words.len()).any(|window| window == words.as_bytes())
 }
 
