@@ -13,6 +13,8 @@ const SMOOTH: f64 = 1.0 / 8.0;
 /// Datagrams after which a share that was lost is believed as much as all before: some hundred, or a single loss on a
 /// slow link would look like a bad link.
 const LOSS_MEMORY: f64 = 128.0;
+/// Datagrams of a unit on a slow link, which what must not wait overtakes.
+const OVERTAKEN: f64 = 4.0;
 /// Later than any clock that began with its machine: 2^53 microseconds are 285 years.
 const CLOCK_MAX: u64 = 1 << 53;
 
@@ -102,6 +104,8 @@ pub struct Path {
     round: Least,
     round_trip: Option<f64>,
     loss: f64,
+    /// Datagrams that are missing and may still come; below zero where more came late than was known to be missing.
+    doubted: f64,
     refused: u64,
 }
 
@@ -119,6 +123,7 @@ impl Path {
             round: Least::default(),
             round_trip: None,
             loss: 0.0,
+            doubted: 0.0,
             refused: 0,
         }
     }
@@ -127,7 +132,7 @@ impl Path {
     pub fn renew(&mut self) {
         self.log.clear();
         (self.bytes, self.allowed, self.last) = (0, 0, None);
-        self.one_way = Least::default();
+        (self.one_way, self.doubted) = (Least::default(), 0.0);
     }
 
     /// The peer is somewhere else, or this end is: another way, with another delay.
@@ -209,8 +214,7 @@ impl Path {
         let round = self.round(report, sent, now);
         let numbers = (report.highest - before.highest) as f64;
         let arrived = report.datagrams - before.datagrams;
-        // Those that come late make up for earlier ones.
-        let lost = (numbers - arrived as f64).max(0.0);
+        let lost = self.lost(numbers - arrived as f64);
         let wire = |bytes: u64, datagrams: u64| bytes as f64 + datagrams as f64 * around as f64;
         let sent_last = self.log.last().unwrap_or(sent);
         let between = |from: Sent, to: Sent| {
@@ -247,6 +251,14 @@ impl Path {
             .map_or(round.as_secs_f64(), |before| before + (round.as_secs_f64() - before) * SMOOTH);
         self.round_trip = Some(smoothed);
         self.round.note(micros(round), now) as f64 / 1e6
+    }
+
+    /// How many are lost of those that are `missing` (fewer than none where some came late). The last few may have been
+    /// overtaken and still come.
+    fn lost(&mut self, missing: f64) -> f64 {
+        let missing = missing + self.doubted;
+        self.doubted = missing.min(OVERTAKEN);
+        missing - self.doubted
     }
 
     fn note_loss(&mut self, numbers: f64, lost: f64) {
