@@ -125,8 +125,10 @@ impl Station {
 
     /// The running job is done: the first that waits is next.
     pub(super) fn finish(&mut self, took: Option<Duration>, now: Time) {
-        let Some(Running { job, .. }) = self.running.take() else { return };
-        self.busy.settle(true, now);
+        let Some(Running { job, since }) = self.running.take() else { return };
+        // A thread that does one itself has not looked at the clock since it began.
+        let ended = took.map_or(now, |took| now.max(self.busy.at.max(since) + took));
+        self.busy.settle(true, ended);
         self.learn(job, took, now);
         if let Some(next) = self.waiting.pop_front() {
             self.queued = self.queued.saturating_sub(next.expected);

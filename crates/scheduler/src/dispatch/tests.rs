@@ -115,6 +115,23 @@ fn busy_is_the_share_of_time_lately() {
     assert!((busy(now + Duration::from_secs(1)) - 0.125).abs() < 0.01);
 }
 
+#[test]
+fn who_does_its_jobs_without_a_look_at_the_clock_is_as_busy() {
+    let mut one = Dispatcher::new(vec![engine(0.0, 1.0)]);
+    let mut now = Time::from_millis(100_000);
+    for _ in 0..5_000 {
+        for _ in 0..2 {
+            one.dispatch(AES, 1, now).unwrap();
+        }
+        for _ in 0..2 {
+            one.finished(0, Some(Duration::from_micros(250)), now);
+        }
+        now += Duration::from_millis(2);
+    }
+    let busy = one.occupation(0, now).unwrap().busy;
+    assert!((busy - 0.25).abs() < 0.01, "{busy}");
+}
+
 /// The same by the words of the paper: lists of jobs, and every sum made anew.
 struct Naive {
     engines: Vec<(u64, u64, VecDeque<u64>, u64)>,
