@@ -7,6 +7,7 @@
 mod addresses;
 mod by_hand;
 mod capture;
+mod company;
 mod compression;
 mod domains;
 mod figures;
