@@ -6,7 +6,7 @@ use std::time::Duration;
 use strait_lab::measure::{Sample, settle};
 use strait_testbed::{Extra, LinkSpec, LinkTraffic, Stream, interrupt};
 
-use crate::content::noise;
+use crate::content::{generated, noise};
 use crate::error::Error;
 use crate::random::rate;
 use crate::report::{Section, progress};
@@ -25,6 +25,7 @@ const WARM_UP: Duration = Duration::from_secs(3);
 const DRAIN: Duration = Duration::from_secs(1);
 /// Lines of `[link]`, a column each.
 const LINES: [&str; 3] = [ALONE, "", "wait = \"20ms\""];
+const COLUMNS: [&str; 3] = [NAMES[0], NAMES[1], "Strait, wait = 20 ms"];
 
 /// What was measured of one tunnel, a value a run.
 #[derive(Debug, Default)]
@@ -48,34 +49,38 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     let (runs, seconds) = setting.effort.pick((3, 6), (1, 3));
     let [down, up] = LINK;
     let title = format!(
-        "one TCP download over {down} Mbit/s down and {up} Mbit/s up, random data, compression on, {runs} runs of {seconds} s, \
-         median (min-max)"
+        "one TCP download over {down} Mbit/s down and {up} Mbit/s up, compression on, {runs} runs of {seconds} s, median (min-max)"
     );
-    let mut section = Section::new("acks", title, &[NAMES[0], NAMES[1], "Strait, wait = 20 ms"]);
+    let mut section = Section::new("acks", title, &COLUMNS);
     let spec = LinkSpec { back: Some(rate(up)), ..LinkSpec::thin(rate(down)) };
     let rules = rule("auto", "");
     let set = |link| Stage::set(&setting.program, spec, Extra { link, sections: &rules, ..Extra::default() });
     let stages = LINES.map(set).into_iter().collect::<Result<Vec<_>, _>>()?;
-    let mut measured: [Measured; 3] = Default::default();
-    let content = noise();
-    for run in 1..=runs {
-        for ((stage, measured), name) in stages.iter().zip(&mut measured).zip(section.columns.clone()) {
-            section.before.push(settle()?);
-            let each = measured.note(stage, &content, Duration::from_secs(seconds))?;
-            progress("acks", run, &name, each, "bytes each");
-            interrupt::pause(DRAIN)?;
+    for (name, content) in [("text", generated(1).bytes), ("random data", noise())] {
+        let mut measured: [Measured; 3] = Default::default();
+        for run in 1..=runs {
+            for ((stage, measured), column) in stages.iter().zip(&mut measured).zip(COLUMNS) {
+                section.before.push(settle()?);
+                let each = measured.note(stage, &content, Duration::from_secs(seconds))?;
+                progress("acks", run, &format!("{name}, {column}"), each, "bytes each");
+                interrupt::pause(DRAIN)?;
+            }
         }
+        tell(&mut section, name, &measured);
     }
-    let cells = |of: fn(&Measured) -> &Sample| measured.iter().map(of).cloned().collect::<Vec<_>>();
-    section.row("download, Mbit/s", cells(|it| &it.rate));
-    section.row("acknowledgements a second", cells(|it| &it.count));
-    section.row("wire bytes each", cells(|it| &it.each));
-    section.judge("Strait, wire bytes each", measured[1].each.clone(), EACH);
-    section.judge("Strait, wait = 20 ms, wire bytes each", measured[2].each.clone(), EACH);
-    section
-        .notes
-        .push("wire bytes are those of outer IP packets, all that crosses that way counted".to_owned());
+    let counted = "wire bytes are those of outer IP packets, all that crosses that way counted";
+    section.notes.push(counted.to_owned());
     Ok(section)
+}
+
+fn tell(section: &mut Section, content: &str, measured: &[Measured; 3]) {
+    let cells = |of: fn(&Measured) -> &Sample| measured.iter().map(of).cloned().collect::<Vec<_>>();
+    section.row(format!("{content}, download, Mbit/s"), cells(|it| &it.rate));
+    section.row(format!("{content}, acknowledgements a second"), cells(|it| &it.count));
+    section.row(format!("{content}, wire bytes each"), cells(|it| &it.each));
+    for (measured, column) in measured.iter().zip(COLUMNS).skip(1) {
+        section.judge(format!("{content}, {column}, wire bytes each"), measured.each.clone(), EACH);
+    }
 }
 
 impl Measured {
