@@ -9,7 +9,8 @@
 //! 6. pace       as many datagrams as the link takes, the rest waits      depart.rs
 //! ```
 //!
-//! Towards a peer without a rate steps 2, 3 and 6 fall away: straight through.
+//! Towards a peer without a rate steps 2, 3 and 6 fall away: straight through, unless packets are to wait for company or a worker
+//! is to compress them.
 
 mod bundle;
 mod classify;
