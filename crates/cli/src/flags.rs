@@ -59,7 +59,7 @@ pub(crate) enum Command {
     Up(Up),
     /// End a running tunnel and remove what it made
     Down(Which),
-    /// Show what running tunnels do: peers, bytes before and after, ratios, drops by reason
+    /// Show what running tunnels do: peers, link and queue, bytes before and after, ratios, drops by reason
     Show(Show),
     /// Say what is compressed, with what, and the figures that decided it
     Why(Why),

@@ -5,7 +5,8 @@
 //! worth trying at all is a [`Chooser`]'s to say; [`probe::shrinkable`] gives it a first guess, and
 //! [`calibrate()`] says what each codec costs here.
 //!
-//! Before that, [`headers`] sets the headers of the packets in a block against each other.
+//! [`Blocks`] makes blocks of packets that way and expands them, with [`headers`] before it where both ends know that: the
+//! headers of packets in company are set against each other.
 //!
 //! IP payload compression, whose streams must suit other implementations, has a home of its own in
 //! [`Ipcomp`].

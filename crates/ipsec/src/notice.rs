@@ -34,7 +34,7 @@ pub enum Notice {
     Decided(Box<Decision>),
 }
 
-/// What the sending half is about.
+/// What the sending half decides, and who compresses for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// What is compressed and why, the busiest class first.

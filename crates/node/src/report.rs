@@ -91,7 +91,7 @@ pub struct PeerReport {
     pub last_handshake_seconds: Option<f64>,
     /// Handshakes that failed since.
     pub failures: u32,
-    /// The rate it is paced at, in bit/s of wire bytes, given or found out.
+    /// The rate of the way to it, in bit/s of wire bytes, given or found out; what is sent at just now is in `path`.
     pub rate_bits_per_second: Option<u64>,
     /// What is known of the path to it, where it reports what arrives.
     pub path: Option<PathReport>,

@@ -15,9 +15,9 @@ const GAIN: u64 = 8;
 /// What was counted in the queue before the link to a peer.
 #[derive(Debug, Default)]
 pub struct QueueCounters {
-    /// Packets dropped since the queue was full.
+    /// Packets dropped because the queue was full.
     pub overflow: Tally,
-    /// Packets dropped since their flow waited too long.
+    /// Packets dropped because their flow waited too long.
     pub late: Tally,
     /// Packets marked for the same reason.
     pub marked: Tally,
@@ -34,7 +34,7 @@ pub struct QueueCounters {
     began: AtomicU64,
 }
 
-/// How long packets waited lately, and what the window began with.
+/// How long packets waited lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueDelay {
     /// On average.

@@ -17,10 +17,10 @@ pub struct QueueReport {
     pub units: u64,
     /// Packets in them on average.
     pub packets_per_unit: Option<f64>,
-    /// Packets marked since their flow waited too long.
+    /// Packets marked because their flow waited too long.
     pub marked: u64,
     /// Packets dropped for the same reason.
     pub late: u64,
-    /// Packets dropped since the queue was full.
+    /// Packets dropped because the queue was full.
     pub overflow: u64,
 }
