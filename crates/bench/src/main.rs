@@ -44,7 +44,7 @@ use stage::{Effort, Setting};
 
 /// Measures speed and memory of Strait beside the plain link and wireguard-go.
 ///
-/// Needs root, or leave to make user namespaces. Takes about half an hour; with --quick, about four minutes.
+/// Needs root, or leave to make user namespaces. Takes an hour; with --quick, about eight minutes.
 #[derive(Debug, Parser)]
 #[command(name = "strait-bench", version)]
 struct Flags {

@@ -220,23 +220,31 @@ fn queues(report: &Report) -> Vec<Family> {
         ("peer_queue_delay_seconds", "gauge", "How long packets waited for the link lately.", |peer| {
             peer.queue.delay_seconds
         }),
-        ("peer_queue_delay_worst_seconds", "gauge", "The same at worst within a second or two.", |peer| {
-            peer.queue.worst_delay_seconds
-        }),
+        (
+            "peer_queue_delay_worst_seconds",
+            "gauge",
+            "How long packets waited for the link at worst within a second or two.",
+            |peer| peer.queue.worst_delay_seconds,
+        ),
         ("peer_queue_window", "gauge", "Packets among which one finds company.", |peer| {
             Some(number(peer.queue.window))
         }),
         ("peer_units_total", "counter", "Packets alone or in company that left the queue.", |peer| {
             Some(number(peer.queue.units))
         }),
-        ("peer_unit_packets", "gauge", "Packets in them on average.", |peer| peer.queue.packets_per_unit),
-        ("peer_queue_marked_total", "counter", "Packets marked since their flow waited too long.", |peer| {
-            Some(number(peer.queue.marked))
+        ("peer_unit_packets", "gauge", "Packets that leave the queue together, on average.", |peer| {
+            peer.queue.packets_per_unit
         }),
-        ("peer_queue_late_total", "counter", "Packets dropped since their flow waited too long.", |peer| {
+        (
+            "peer_queue_marked_total",
+            "counter",
+            "Packets marked because their flow waited too long.",
+            |peer| Some(number(peer.queue.marked)),
+        ),
+        ("peer_queue_late_total", "counter", "Packets dropped because their flow waited too long.", |peer| {
             Some(number(peer.queue.late))
         }),
-        ("peer_queue_overflow_total", "counter", "Packets dropped since the queue was full.", |peer| {
+        ("peer_queue_overflow_total", "counter", "Packets dropped because the queue was full.", |peer| {
             Some(number(peer.queue.overflow))
         }),
     ];

@@ -70,6 +70,8 @@ fn node(node: &NodeReport) -> String {
 
 fn one_peer(peer: &PeerReport) -> String {
     let (association, manual) = (peer.association.as_ref(), peer.manual.as_ref());
+    let found = peer.path.as_ref().map(path::estimate).unwrap_or_default();
+    let given = peer.rate_bits_per_second.filter(|_| found.is_empty());
     let lines = [
         ("public key", peer.public_key.clone().unwrap_or_default()),
         ("endpoint", peer.endpoint.clone().unwrap_or_else(|| "not known yet".to_owned())),
@@ -80,9 +82,9 @@ fn one_peer(peer: &PeerReport) -> String {
         ("last packet", manual.map(manual::last_packet).unwrap_or_default()),
         ("associations", association.map(associations).unwrap_or_default()),
         ("next keys", association.map(next_keys).unwrap_or_default()),
-        ("paced at", peer.rate_bits_per_second.map(rate).unwrap_or_default()),
+        ("paced at", given.map(rate).unwrap_or_default()),
         ("queue", queue::words(&peer.queue)),
-        ("link found", peer.path.as_ref().map(path::estimate).unwrap_or_default()),
+        ("link found", found),
         ("path", peer.path.as_ref().map(path::state).unwrap_or_default()),
         ("inner MTU", peer.inner_mtu.to_string()),
         ("sent as", sent_as(peer)),
@@ -207,7 +209,8 @@ fn drops(report: &Report) -> Table {
 fn engines(report: &Report) -> Table {
     let mut table =
         Table::new(["thread", "processor seconds", "compresses now", "blocks in hand"]).side(2, Side::Left);
-    for engine in &report.engines {
+    // Workers that never had anything to do are as many as there are cores.
+    for engine in report.engines.iter().filter(|engine| engine.cpu_seconds >= 0.005) {
         let now = engine.compressing.as_ref();
         let busy = now.map_or(String::new(), |it| format!("{:.0} % of its time", it.busy * 100.0));
         let jobs = now.map_or(String::new(), |it| it.jobs.to_string());

@@ -228,7 +228,7 @@ mod tests {
     fn who_waits_is_told_by_peer() {
         let report = crate::show::text::tests::report();
         let shown = queues(&report.peers);
-        assert!(shown.starts_with("\nqueue to site-b\n  2.05 kB waiting; 8 ms on average"), "{shown}");
+        assert!(shown.starts_with("\nqueue to site-b\n  2.05 kB waiting; waited 8 ms on average"), "{shown}");
         assert_eq!(queues(&[]), "");
     }
 

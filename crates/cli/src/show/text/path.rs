@@ -12,7 +12,7 @@ pub(super) fn estimate(path: &PathReport) -> String {
     let limited = match path.limited_by.as_deref() {
         Some("traffic") => ", which is more than there is to send",
         Some("start") => " at least",
-        Some("given rate") => ", no more as that was given",
+        Some("given rate") => ", no more since that rate was given",
         _ => "",
     };
     format!("{}{limited}{sent_at}", rate(bits))
@@ -31,9 +31,10 @@ pub(super) fn state(path: &PathReport) -> String {
     if path.reports_received > 0 {
         said.push(format!("{:.1} % lost", path.loss * 100.0));
     }
-    said.push(format!("{} reports in, {} out", path.reports_received, path.reports_sent));
-    if path.reports_refused > 0 {
-        said.push(format!("{} of them refused", path.reports_refused));
-    }
+    let refused = match path.reports_refused {
+        0 => String::new(),
+        refused => format!(" ({refused} refused)"),
+    };
+    said.push(format!("{} reports in{refused}, {} out", path.reports_received, path.reports_sent));
     said.join(", ")
 }

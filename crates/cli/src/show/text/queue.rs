@@ -11,9 +11,13 @@ pub(crate) fn words(queue: &QueueReport) -> String {
     if queue.units == 0 && queue.bytes == 0 {
         return String::new();
     }
-    let span = |seconds: f64| units::span(Duration::from_secs_f64(seconds));
+    let span = |seconds: f64| match units::span(Duration::from_secs_f64(seconds)) {
+        _ if seconds < 1e-3 => "under 1 ms".to_owned(),
+        span => span,
+    };
     let delay = queue.delay_seconds.zip(queue.worst_delay_seconds);
-    let delay = delay.map(|(mean, worst)| format!("{} on average and {} at worst", span(mean), span(worst)));
+    let delay =
+        delay.map(|(mean, worst)| format!("waited {} on average and {} at worst", span(mean), span(worst)));
     let bytes = (queue.bytes > 0).then(|| format!("{} waiting", units::bytes(queue.bytes)));
     let company = queue.packets_per_unit.map(|packets| match queue.window {
         1 => "each packet leaves by itself".to_owned(),
@@ -24,9 +28,9 @@ pub(crate) fn words(queue: &QueueReport) -> String {
         bytes,
         delay,
         company,
-        lost(queue.marked, "marked late"),
-        lost(queue.late, "dropped late"),
-        lost(queue.overflow, "dropped when full"),
+        lost(queue.marked, "marked for waiting too long"),
+        lost(queue.late, "dropped for waiting too long"),
+        lost(queue.overflow, "dropped since the queue was full"),
     ];
     all.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }

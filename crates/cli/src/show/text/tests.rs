@@ -159,10 +159,9 @@ peer site-b: up
   last handshake  1 min 1 s ago
   associations    in 0x04000001, out 0x0c0000ff: aes-128-gcm, implicit IV, strait payloads, as initiator
   next keys       in 59 min 0 s if in use then
-  paced at        1.492 Mbit/s
-  queue           2.05 kB waiting; 8 ms on average and 21 ms at worst; 2.5 packets leave together, found among 256; 14 packets dropped late
+  queue           2.05 kB waiting; waited 8 ms on average and 21 ms at worst; 2.5 packets leave together, found among 256; 14 packets dropped for waiting too long
   link found      1.492 Mbit/s, sent at 1.447 Mbit/s
-  path            58.4 ms there and back (least 50.1 ms), 1.2 % lost, 340 reports in, 12 out, 1 of them refused
+  path            58.4 ms there and back (least 50.1 ms), 1.2 % lost, 340 reports in (1 refused), 12 out
   inner MTU       1420
   sent as         7 bundles, 340 compressed blocks; 150 kB saved by coded headers
             packets    bytes  datagrams  on the wire  ratio

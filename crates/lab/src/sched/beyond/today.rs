@@ -43,8 +43,7 @@ impl Today {
 
     pub(super) fn tables(&self) -> [Table; 2] {
         let table = |what: &str, unit, figure: fn(&[Outcome; 2]) -> f64| {
-            let subject =
-                format!("{what} of this project's first machine, W = 30, packets as fast as they go");
+            let subject = format!("{what} of one core of an EPYC Zen 3, W = 30, packets as fast as they go");
             let columns = self.patterns.iter().cloned();
             let mut table = Table::new(Exhibit::Section("V"), subject, unit, Comparison::Quotient, columns);
             for (case, outcomes) in &self.cases {
