@@ -95,12 +95,6 @@ impl<N> FairQueue<N> {
         self.queued
     }
 
-    /// Bytes it can hold.
-    #[must_use]
-    pub const fn capacity(&self) -> usize {
-        self.store.capacity()
-    }
-
     /// What is remembered of those that wait, in no order.
     pub fn notes(&self) -> impl Iterator<Item = &N> {
         self.places.packets().map(|packet| &packet.note)

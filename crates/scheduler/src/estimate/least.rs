@@ -20,7 +20,9 @@ impl Least {
     /// Takes a measurement, and says what the least is.
     pub(super) fn note(&mut self, value: i64, at: Time) -> i64 {
         if at.since(self.since) >= HALF {
-            (self.before, self.now) = (self.now, None);
+            // What is older than both halves no longer counts.
+            let fresh = at.since(self.since) < HALF * 2;
+            (self.before, self.now) = (self.now.filter(|_| fresh), None);
             self.since = at;
         }
         let least = self.now.map_or(value, |least| least.min(value));
@@ -48,5 +50,6 @@ mod tests {
             .collect();
         assert_eq!(noted, [7, 5, 5, 8, 8, 9]);
         assert_eq!(least.get(), Some(9));
+        assert_eq!(least.note(20, Time::from_millis(3_600_000)), 20, "an hour of silence");
     }
 }

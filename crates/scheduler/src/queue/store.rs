@@ -24,10 +24,6 @@ impl Store {
         Store { spare: core::array::from_fn(|_| Vec::new()), capacity, used: 0, unused: 0 }
     }
 
-    pub(super) const fn capacity(&self) -> usize {
-        self.capacity
-    }
-
     /// Holds at most `capacity` bytes from now on; what is in use stays.
     pub(super) fn set_capacity(&mut self, capacity: usize) {
         self.capacity = capacity;
