@@ -37,7 +37,7 @@ pub use key_file::KeyFileError;
 pub use manual::{Ah, Carrier, Esp, Hosts, Inside, Keys, Manual, ManualProblem, Mode, Protection, Spis};
 pub use peer::{Endpoint, Peer, PeerKeys, PeerPayloads};
 pub use problem::Problem;
-pub(crate) use sections::DEFAULT_MTU;
+pub(crate) use sections::{DEFAULT_MTU, ENGINES_MAX};
 pub use template::template;
 
 use crate::udp::Listen;

@@ -128,8 +128,13 @@ impl Inward {
             };
             // The peer uses an association only after it was ordered here, so once a datagram is in hand
             // the order is in the queue: taken first, no packet meets an SPI that is about to be known.
-            if self.orders.has_news() && !self.take_orders() {
-                return Ok(Drained::End);
+            if self.orders.has_news() {
+                // What came on an association that is about to go is delivered.
+                let mut world = world(&self.tun, &self.outward, &self.control, &self.workers);
+                self.inbound.settle(self.clock.now(), &mut world);
+                if !self.take_orders() {
+                    return Ok(Drained::End);
+                }
             }
             let bytes = buffer.get_mut(..received.len).unwrap_or_default();
             let batch =

@@ -52,8 +52,8 @@ const MOST_MTU: u16 = 65_000;
 const LEAST_BLOCK: u32 = 2_048;
 /// Most bytes of a block, and the cap where the file says nothing: one offloaded super-packet.
 const MOST_BLOCK: u32 = 65_536;
-/// More than one thread can gather packets for.
-const MOST_ENGINES: u64 = 64;
+/// Most engines: more than one thread can gather packets for.
+pub(crate) const ENGINES_MAX: usize = 64;
 /// No link layer adds more to a packet than this.
 const MOST_OVERHEAD: u16 = 256;
 /// Longest name of a peer or a trust domain.
@@ -147,7 +147,7 @@ fn block(section: &Section<'_>) -> u32 {
 
 /// How many threads compress.
 fn engines(section: &Section<'_>) -> Option<NonZero<usize>> {
-    let given = section.integer("engines", 1..=MOST_ENGINES)?;
+    let given = section.integer("engines", 1..=ENGINES_MAX as u64)?;
     usize::try_from(given).ok().and_then(NonZero::new)
 }
 

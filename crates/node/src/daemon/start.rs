@@ -24,7 +24,7 @@ use super::roster::{self, Roster};
 use super::{Daemon, Names, Threads};
 use crate::channels::{orders, to_control};
 use crate::clock::Clock;
-use crate::config::{Config, DEFAULT_MTU};
+use crate::config::{Config, DEFAULT_MTU, ENGINES_MAX};
 use crate::direct::Direct;
 use crate::engines::Workers;
 use crate::inward::{self, Inward};
@@ -42,9 +42,6 @@ const LINK_MTU: u16 = 1500;
 /// The most that ESP over UDP over IPv6 adds to an inner packet: 40 + 8 + 8 + 8 + 5 + 16 bytes, the IV and padding
 /// included.
 const AROUND: u16 = 85;
-
-/// Most engines: what one thread can gather for and release from.
-const ENGINES_MAX: usize = 64;
 
 /// How often, and how far apart, what is in use is tried again: the kernel takes some 10 ms to bury a process.
 const RELEASE_TRIES: u32 = 10;
