@@ -247,6 +247,7 @@ impl Outbound {
 
     /// Gathers what the link has room for, so that the engines begin; where they have enough, this thread does its part.
     fn share_out(&mut self, now: Time, outlet: &mut impl Outlet) {
+        self.works.flush(&mut self.links, now, outlet);
         self.go_round(now, outlet);
         if !self.works.engines.has_idle() && self.do_own(now) {
             self.go_round(now, outlet);
@@ -366,8 +367,11 @@ impl Outbound {
 
     fn remove(&mut self, peer: PeerId) {
         if let Some(mut link) = self.links.remove(&peer) {
-            self.works.counters.drops.count(Reason::NoPeer, link.waiting_packets());
-            link.under_way.jobs().for_each(|job| self.works.engines.put_back(job));
+            self.works
+                .counters
+                .drops
+                .count(Reason::NoPeer, link.waiting_packets() - link.under_way.packets());
+            self.works.abandon(&mut link);
         }
         self.works.round.retain(|listed| *listed != peer);
     }

@@ -45,7 +45,7 @@ pub struct Job {
     /// Nanoseconds that took; nothing when nobody has a clock.
     took: Option<u64>,
     turn: u64,
-    engine: usize,
+    engine: Option<usize>,
 }
 
 impl Job {
@@ -58,7 +58,7 @@ impl Job {
             done: Ok(0),
             took: None,
             turn: 0,
-            engine: 0,
+            engine: None,
         }
     }
 
@@ -108,7 +108,9 @@ impl Expanders {
 
     /// Puts what an engine has done in its place.
     fn done(&mut self, job: Job, now: Time) {
-        self.dispatcher.finished(job.engine, job.took.map(Duration::from_nanos), now);
+        if let Some(engine) = job.engine {
+            self.dispatcher.finished(engine, job.took.map(Duration::from_nanos), now);
+        }
         if let Some((_, _, place)) = self.under_way.iter_mut().find(|(turn, ..)| *turn == job.turn) {
             *place = Some(job);
         }
@@ -176,13 +178,14 @@ impl Inbound {
         let algorithm = Algorithm(coding.codec.id().into());
         // What comes out is not known yet; how that stands to what goes in is part of what the dispatcher learns.
         let ticket = expanders.dispatcher.dispatch(algorithm, job.squeezed.len(), origin.now);
-        job.engine = ticket.map_or(0, |ticket| ticket.engine);
+        // What has no price, as headers alone, is done here and stands in no books.
+        job.engine = ticket.map(|ticket| ticket.engine);
         expanders.under_way.push_back((job.turn, origin, None));
-        if job.engine == 0 {
-            expanders.own.push_back(job);
-        } else if let Some(back) = inlet.expand(job.engine, job) {
-            expanders.own.push_back(back);
-        }
+        let back = match job.engine {
+            None | Some(0) => Some(job),
+            Some(worker) => inlet.expand(worker, job),
+        };
+        expanders.own.extend(back);
     }
 
     /// Takes a job back that was not used.

@@ -54,7 +54,12 @@ impl Works {
     /// One turn of a link that has something to send: what is sealed first, then what an engine has done, then one unit of
     /// its queue. True when something went on and more may.
     pub(super) fn step(&mut self, way: &mut Way<'_, impl Outlet>) -> bool {
-        if !way.link.can_send() || !self.has_room(way.link, way.now) {
+        if !way.link.can_send() {
+            // Others need the jobs; nobody knows when this link can send again.
+            self.abandon(way.link);
+            return false;
+        }
+        if !self.has_room(way.link, way.now) {
             return false;
         }
         if way.link.has_ready() {
@@ -80,7 +85,8 @@ impl Works {
     /// Lets a unit that had better not wait pass what is sealed already; only ever one between two of that.
     fn overtake(&mut self, way: &mut Way<'_, impl Outlet>) -> bool {
         let waits = |queue: &Queue| queue.may_overtake(as_it_is(way.link));
-        let may = way.link.under_way.is_empty() && way.link.queue.as_ref().is_some_and(waits);
+        let free = way.link.under_way.is_empty() && self.engines.has_idle();
+        let may = free && way.link.queue.as_ref().is_some_and(waits);
         way.link.overtook = may && !way.link.overtook;
         if !way.link.overtook {
             return false;
@@ -102,9 +108,9 @@ impl Works {
 
     /// When a link that can send has its next step to take; nothing where that is up to an engine.
     pub(super) fn step_at(&self, link: &Link) -> Option<Time> {
-        let waits_for_an_engine =
-            !link.has_ready() && !link.under_way.is_empty() && !link.under_way.is_done();
-        let due = if link.has_ready() || link.under_way.is_done() { None } else { link.queue.as_ref() };
+        let has_made = link.has_ready() || link.under_way.is_done();
+        let waits_for_an_engine = !has_made && (!link.under_way.is_empty() || !self.engines.has_idle());
+        let due = if has_made { None } else { link.queue.as_ref() };
         (!waits_for_an_engine).then(|| self.room_at(link).max(due.map_or(Time::ZERO, Queue::due_at)))
     }
 

@@ -27,8 +27,9 @@ pub(super) struct Engines {
     own: VecDeque<Job>,
     /// Jobs without work.
     idle: Vec<Job>,
-    /// How many there may still be made.
+    /// How many there may still be made, and how many there are too many.
     unmade: usize,
+    surplus: usize,
     /// Numbers what is under way.
     turn: u64,
 }
@@ -70,8 +71,9 @@ impl UnderWay {
         job
     }
 
-    /// All jobs that are back.
-    pub(super) fn jobs(&mut self) -> impl Iterator<Item = Job> {
+    /// All jobs that are back; those that are away have no place here when they come.
+    fn jobs(&mut self) -> impl Iterator<Item = Job> {
+        self.bytes = 0;
         self.units.drain(..).filter_map(|(_, job)| job)
     }
 
@@ -86,7 +88,7 @@ impl Engines {
     pub(super) fn alone(stopwatch: Stopwatch) -> Engines {
         let squeezer = Squeezer::new(stopwatch);
         let (own, idle) = (VecDeque::new(), vec![Job::new()]);
-        Engines { squeezer, workers: None, own, idle, unmade: 0, turn: 0 }
+        Engines { squeezer, workers: None, own, idle, unmade: 0, surplus: 0, turn: 0 }
     }
 
     /// So many workers beside it, alike in speed.
@@ -120,16 +122,22 @@ impl Engines {
         !self.idle.is_empty() || self.unmade > 0
     }
 
-    /// A job without work; there is one, or [`Engines::has_idle`] said otherwise.
+    /// A job without work. Where [`Engines::has_idle`] says that there is none, it is one too many, which goes when it is put back.
     pub(super) fn idle(&mut self) -> Job {
         self.idle.pop().unwrap_or_else(|| {
-            self.unmade = self.unmade.saturating_sub(1);
+            match self.unmade.checked_sub(1) {
+                Some(left) => self.unmade = left,
+                None => self.surplus += 1,
+            }
             Job::new()
         })
     }
 
     pub(super) fn put_back(&mut self, job: Job) {
-        self.idle.push(job);
+        match self.surplus.checked_sub(1) {
+            Some(left) => self.surplus = left,
+            None => self.idle.push(job),
+        }
     }
 }
 
@@ -143,18 +151,17 @@ impl Outbound {
 
     /// A worker has done a job.
     pub fn finished(&mut self, job: Job, now: Time) {
-        if let Some(dispatcher) = &mut self.works.engines.workers {
+        if let Some((dispatcher, engine)) = self.works.engines.workers.as_mut().zip(job.task.engine) {
             let took = job.outcome.and_then(|outcome| outcome.took).map(Duration::from_nanos);
-            dispatcher.finished(job.task.engine, took, now);
+            dispatcher.finished(engine, took, now);
         }
         let peer = job.task.to;
-        let back = match self.links.get_mut(&peer) {
-            Some(link) => link.under_way.done(job),
-            None => Some(job),
+        let (back, gone) = match self.links.get_mut(&peer) {
+            Some(link) => (link.under_way.done(job), Reason::NoSa),
+            None => (Some(job), Reason::NoPeer),
         };
-        // Whom it was for is gone.
         if let Some(job) = back {
-            self.works.counters.drops.count(Reason::NoPeer, job.plain.packets());
+            self.works.counters.drops.count(gone, job.plain.packets());
             self.works.engines.put_back(job);
         }
     }
@@ -198,12 +205,20 @@ impl Works {
         let ticket = engines.workers.as_mut().and_then(|dispatcher| {
             dispatcher.dispatch(Algorithm(nearest(job.task.method)?), job.plain.len(), way.now)
         });
-        job.task.engine = ticket.map_or(0, |ticket| ticket.engine);
-        if job.task.engine == 0 {
-            engines.own.push_back(job);
-        } else if let Some(back) = way.outlet.hand_over(job.task.engine, job) {
-            engines.own.push_back(back);
-        }
+        // What has no price, as headers alone, is done here and stands in no books.
+        job.task.engine = ticket.map(|ticket| ticket.engine);
+        let back = match job.task.engine {
+            None | Some(0) => Some(job),
+            Some(worker) => way.outlet.hand_over(worker, job),
+        };
+        engines.own.extend(back);
+    }
+
+    /// Gives up what is under way on a link that cannot send any more.
+    pub(super) fn abandon(&mut self, link: &mut Link) {
+        let gone = if link.sa.is_none() { Reason::NoSa } else { Reason::NoPeer };
+        self.counters.drops.count(gone, link.under_way.packets());
+        link.under_way.jobs().for_each(|job| self.engines.put_back(job));
     }
 
     /// Steps 5 and 6 for the first unit under way, if an engine has done it.

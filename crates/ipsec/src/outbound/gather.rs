@@ -101,9 +101,12 @@ impl Works {
         if queue.due_at() > way.now {
             return Gathered::Nothing;
         }
-        queue.begin_unit(way.now);
         let limit = self.unit_limit(link, &group, &first);
         let going = queue.going(limit);
+        if going == 0 {
+            return Gathered::Nothing;
+        }
+        queue.begin_unit(way.now);
         let is_alone = link.under_way.is_empty();
         if first.first > limit || is_alone && going == 1 && !group.compresses() {
             let packet = if is_alone { queue.pop() } else { None };

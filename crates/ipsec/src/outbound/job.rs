@@ -61,13 +61,13 @@ pub(super) struct Task {
     pub(super) predicted: u64,
     /// Names it among those under way.
     pub(super) turn: u64,
-    /// Who does it.
-    pub(super) engine: usize,
+    /// Who does it, where somebody keeps books of it.
+    pub(super) engine: Option<usize>,
 }
 
 impl Task {
     pub(super) const fn new(to: PeerId, allowed: Allowed, method: Method) -> Task {
-        Task { to, allowed, method, headers: false, below: 0, predicted: 0, turn: 0, engine: 0 }
+        Task { to, allowed, method, headers: false, below: 0, predicted: 0, turn: 0, engine: None }
     }
 }
 

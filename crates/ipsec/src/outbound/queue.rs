@@ -45,6 +45,8 @@ pub(crate) struct Queue {
     complete: bool,
     /// The sets of flows whose packets were taken out and may not have left yet.
     sealed: u64,
+    /// Whether what is taken out leaves before them.
+    passing: bool,
     /// The sets of flows in the last unit, and until when they gather company for the next.
     last: u64,
     rest_until: Time,
@@ -54,8 +56,8 @@ impl Queue {
     pub(super) fn new(line: Line, limits: Limits, seed: u64) -> Queue {
         let (bytes, entries) = capacity(line.rate);
         let (fair, window) = (FairQueue::new(bytes, entries, line, seed), Window::new(limits));
-        let (sealed, last, rest_until) = (0, 0, Time::ZERO);
-        Queue { fair, window, line, held: 0, complete: false, sealed, last, rest_until }
+        let (sealed, passing, last, rest_until) = (0, false, 0, Time::ZERO);
+        Queue { fair, window, line, held: 0, complete: false, sealed, passing, last, rest_until }
     }
 
     /// Another link or other wishes from now on, if they are others.
@@ -139,7 +141,8 @@ impl Queue {
             let Waiting { group, left, .. } = packet.note;
             keeper.peer.queue.note_delay(now.since(packet.entered()), now);
             let (entered, wire) = (packet.entered(), packet.receipt().predicted());
-            self.window.push_ahead(ahead, group, packet, wire, entered);
+            let place = if packet.note.urgent { ahead } else { self.window.len() };
+            self.window.push_ahead(place, group, packet, wire, entered);
             self.held += left;
         }
     }
@@ -166,8 +169,9 @@ impl Queue {
     /// What is taken out in `work` leaves before what was taken out earlier.
     pub(super) fn overtaking<T>(&mut self, work: impl FnOnce(&mut Queue) -> T) -> T {
         let sealed = self.sealed;
+        self.passing = true;
         let done = work(self);
-        self.sealed = sealed;
+        (self.sealed, self.passing) = (sealed, false);
         done
     }
 
@@ -197,10 +201,10 @@ impl Queue {
     }
 
     /// How many packets of the first one's company may leave with it within `limit` bytes. A packet of another group that comes before
-    /// one of the same flow is not overtaken by it.
+    /// one of the same flow is not overtaken by it, nor is one that was taken out and has not left.
     pub(super) fn going(&self, limit: usize) -> usize {
         let Some((reference, _)) = self.window.first() else { return 0 };
-        let (mut count, mut bytes, mut left_behind) = (0, 0, 0_u64);
+        let (mut count, mut bytes, mut left_behind) = (0, 0, if self.passing { self.sealed } else { 0 });
         for (group, packet, _) in self.window.iter() {
             if group != reference {
                 left_behind |= set_of(&packet.note.flow);

@@ -44,7 +44,7 @@ impl Works {
             return self.raw(way, packet, raw).map(gone);
         }
         // The thread that calls goes on with the next packet while workers compress this one.
-        if self.engines.has_workers() {
+        if self.engines.has_workers() && way.link.takes_blocks() {
             return Ok(Straight::Queue);
         }
         let mut next = 0;

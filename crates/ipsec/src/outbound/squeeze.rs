@@ -1,5 +1,7 @@
 //! Steps 3 and 4: packets that wait become one block, compressed if that is smaller.
 
+use core::num::NonZeroU32;
+
 use strait_clock::Time;
 use strait_compress::{Allowed, Codec, Coding, Method, Outcome, RuleId, THRESHOLD, Unit};
 use strait_wire::flow::Flow;
@@ -20,7 +22,9 @@ impl Works {
         }
         let Lead { flow, rule, allowed, waited } = lead;
         let unit = Unit { flow, to: way.link.spec.id.0, rule: self.rule(*rule), allowed: *allowed };
-        let mut road = way.link.road(self.settings.up, self.settings.overhead, self.engines.side_by_side());
+        // IPComp is not for workers: what it makes is sealed as it is made.
+        let engines = if way.link.takes_blocks() { self.engines.side_by_side() } else { NonZeroU32::MIN };
+        let mut road = way.link.road(self.settings.up, self.settings.overhead, engines);
         road.waiting |= waited;
         let method = self.chooser.choose(&unit, len, &road, way.now);
         self.tell_changes(way.outlet);
@@ -75,13 +79,17 @@ impl Works {
         }
         let before = way.link.sealed;
         let sent = self.seal_unit(way, job);
-        self.settle(way.link, &job.plain, before);
+        if sent.is_ok() {
+            self.settle(way.link, &job.plain, before);
+        }
         sent
     }
 
     fn seal_unit(&mut self, way: &mut Way<'_, impl Outlet>, job: &mut Job) -> Result<(), Lost> {
         let packets = job.plain.packets();
-        let Some((made, bytes)) = job.block() else { return self.unsqueezed(way, job) };
+        // The association may be another than when the unit was gathered.
+        let block = job.block().filter(|(made, _)| takes(way.link, made.coding, job.plain.len()));
+        let Some((made, bytes)) = block else { return self.unsqueezed(way, job) };
         self.parts(way, made.coding, bytes, job.plain.tos()).map_err(|reason| Lost { reason, packets })?;
         let counters = &way.link.spec.counters;
         counters.out_blocks.add(1);
@@ -172,6 +180,17 @@ pub(super) struct Attempt {
     pub(super) allowed: Allowed,
     pub(super) packets: u64,
     pub(super) outcome: Outcome,
+}
+
+/// Whether the peer expands a block that is coded so, to `len` bytes.
+fn takes(link: &Link, coding: Coding, len: usize) -> bool {
+    let Some(Payloads::Strait { codecs, block_cap }) = link.sa.as_ref().map(|sa| sa.payloads) else {
+        return false;
+    };
+    let known = coding.codec == Codec::None || codecs.contains(coding.codec);
+    known
+        && (!coding.headers || codecs.has_headers())
+        && len <= usize::try_from(block_cap).unwrap_or(BLOCK_MAX)
 }
 
 /// Bytes of a block in one datagram.
