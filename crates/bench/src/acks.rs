@@ -19,6 +19,9 @@ const LINK: [f64; 2] = [10.0, 0.128];
 const EACH: Target = Target::AtMost(25.0);
 /// Bytes of a frame beside its IP packet.
 const ETHERNET: u64 = 14;
+/// What the target is of. Text comes four times as fast and in blocks of many packets, which a host acknowledges as one: there is less to
+/// acknowledge, and a link that has room makes nobody wait.
+const JUDGED: &str = "random data";
 /// Until queues are full and slow start is over.
 const WARM_UP: Duration = Duration::from_secs(3);
 /// Until what the last stream left in queues has drained.
@@ -56,7 +59,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     let rules = rule("auto", "");
     let set = |link| Stage::set(&setting.program, spec, Extra { link, sections: &rules, ..Extra::default() });
     let stages = LINES.map(set).into_iter().collect::<Result<Vec<_>, _>>()?;
-    for (name, content) in [("text", generated(1).bytes), ("random data", noise())] {
+    for (name, content) in [(JUDGED, noise()), ("text", generated(1).bytes)] {
         let mut measured: [Measured; 3] = Default::default();
         for run in 1..=runs {
             for ((stage, measured), column) in stages.iter().zip(&mut measured).zip(COLUMNS) {
@@ -78,6 +81,9 @@ fn tell(section: &mut Section, content: &str, measured: &[Measured; 3]) {
     section.row(format!("{content}, download, Mbit/s"), cells(|it| &it.rate));
     section.row(format!("{content}, acknowledgements a second"), cells(|it| &it.count));
     section.row(format!("{content}, wire bytes each"), cells(|it| &it.each));
+    if content != JUDGED {
+        return;
+    }
     for (measured, column) in measured.iter().zip(COLUMNS).skip(1) {
         section.judge(format!("{content}, {column}, wire bytes each"), measured.each.clone(), EACH);
     }
