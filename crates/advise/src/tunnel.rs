@@ -130,7 +130,9 @@ impl<N: Copy> Tunnel<N> {
         if at > self.now {
             self.run_until(at, ledger);
         }
-        while self.is_full(packet.len()) && self.step(ledger) {}
+        if self.is_full(packet.len()) {
+            while self.is_crowded() && self.step(ledger) {}
+        }
         let Some(flow) = flow_of(packet) else { return };
         self.waiting.push_back(Waiting { flow, note, len: packet.len() });
         self.bytes += packet.len();
@@ -153,6 +155,14 @@ impl<N: Copy> Tunnel<N> {
             return !self.waiting.is_empty();
         }
         self.bytes + more > WAITING_BYTES || self.waiting.len() >= WAITING_PACKETS
+    }
+
+    /// Whether those who were held back still are: they come in company, as hosts send, and not one for each that leaves.
+    fn is_crowded(&self) -> bool {
+        if !self.bundles {
+            return !self.waiting.is_empty();
+        }
+        self.bytes > WAITING_BYTES / 4 * 3 || self.waiting.len() > WAITING_PACKETS / 4 * 3
     }
 
     /// Time passes up to `at`, and what has room by then leaves.
