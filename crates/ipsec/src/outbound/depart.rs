@@ -91,10 +91,14 @@ impl Works {
         if !way.link.overtook {
             return false;
         }
+        let sealed = way.link.ready().len();
         self.overtakes = true;
         let went = self.unit(way);
         self.depart(way);
         self.overtakes = false;
+        if way.link.ready().len() > sealed {
+            way.link.queue.iter_mut().for_each(Queue::has_left_parts);
+        }
         self.count_lost(went)
     }
 

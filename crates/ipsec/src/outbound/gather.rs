@@ -102,7 +102,7 @@ impl Works {
             return Gathered::Nothing;
         }
         let limit = self.unit_limit(link, &group, &first);
-        let going = queue.going(limit);
+        let going = queue.going(limit, as_it_is(link));
         if going == 0 {
             return Gathered::Nothing;
         }
@@ -177,11 +177,7 @@ impl Works {
             return first;
         }
         let (as_it_is, most) = (as_it_is(link), block_limit(link, first));
-        if urgent {
-            let one = as_it_is.max(first);
-            return if group.compresses() { one.min(most) } else { one };
-        }
-        let count = self.datagrams(link, group.compresses());
+        let count = if urgent { Some(1) } else { self.datagrams(link, group.compresses()) };
         let aim = count.map(|count| link.fill.limit(group, link.payload_room(), count));
         let block = aim.unwrap_or(most).max(as_it_is).min(most);
         match (group.compresses(), aim) {

@@ -175,6 +175,11 @@ impl Queue {
         done
     }
 
+    /// The last unit that was taken out has not left whole.
+    pub(super) const fn has_left_parts(&mut self) {
+        self.sealed |= self.last;
+    }
+
     /// Whether a packet of no more than `room` bytes waits that had better pass what is sealed already.
     pub(super) fn may_overtake(&self, room: usize) -> bool {
         self.window.first().is_some_and(|(_, packet)| packet.note.urgent) || self.urgent(room).is_some()
@@ -201,9 +206,11 @@ impl Queue {
     }
 
     /// How many packets of the first one's company may leave with it within `limit` bytes. A packet of another group that comes before
-    /// one of the same flow is not overtaken by it, nor is one that was taken out and has not left.
-    pub(super) fn going(&self, limit: usize) -> usize {
-        let Some((reference, _)) = self.window.first() else { return 0 };
+    /// one of the same flow is not overtaken by it, nor is one that was taken out and has not left. What must not wait takes others
+    /// along only where it fits a datagram with them as they are, in `room` bytes, and so is hardly later for it.
+    pub(super) fn going(&self, limit: usize, room: usize) -> usize {
+        let Some((reference, first)) = self.window.first() else { return 0 };
+        let hurries = first.note.urgent;
         let (mut count, mut bytes, mut left_behind) = (0, 0, if self.passing { self.sealed } else { 0 });
         for (group, packet, _) in self.window.iter() {
             if group != reference {
@@ -211,6 +218,7 @@ impl Queue {
                 continue;
             }
             let overtakes = left_behind != 0 && left_behind & set_of(&packet.note.flow) != 0;
+            let limit = if hurries && !packet.note.urgent { room } else { limit };
             if overtakes || bytes + packet.note.first > limit && count > 0 {
                 break;
             }
