@@ -118,15 +118,11 @@ impl Queue {
                 return;
             }
             let Some(packet) = self.fair.pop(now, keeper) else { return };
-            keeper.peer.queue.note_delay(now.since(packet.entered()), now);
             let Waiting { group, left, .. } = packet.note;
-            let (entered, wire) = (packet.entered(), packet.receipt().predicted());
             if first.is_none_or(|(reference, _)| *reference == group) {
                 company += left;
             }
-            if self.window.push(group, packet, wire, entered).is_ok() {
-                self.held += left;
-            }
+            self.let_in(self.window.len(), packet, now, keeper);
         }
     }
 
@@ -134,17 +130,26 @@ impl Queue {
     /// none.
     fn hasten(&mut self, now: Time, keeper: &mut Keeper<'_>) {
         while let Some(flow) = self.urgent(keeper.room) {
-            let ahead = self.window.iter().take_while(|(_, packet, _)| packet.note.urgent).count();
             let Some(mut packet) = self.fair.pop_urgent(now, keeper) else { return };
             // What congestion control dropped may have been the packet that was looked at.
             packet.note.urgent = packet.note.flow == flow;
-            let Waiting { group, left, .. } = packet.note;
-            keeper.peer.queue.note_delay(now.since(packet.entered()), now);
-            let (entered, wire) = (packet.entered(), packet.receipt().predicted());
-            let place = if packet.note.urgent { ahead } else { self.window.len() };
-            self.window.push_ahead(place, group, packet, wire, entered);
-            self.held += left;
+            let place = if packet.note.urgent { self.ahead() } else { self.window.len() };
+            self.let_in(place, packet, now, keeper);
         }
+    }
+
+    /// Packets that stand before all others in the window.
+    fn ahead(&self) -> usize {
+        self.window.iter().take_while(|(_, packet, _)| packet.note.urgent).count()
+    }
+
+    /// A packet leaves the queue for the window, where it stands behind the first `place`.
+    fn let_in(&mut self, place: usize, packet: Queued<Waiting>, now: Time, keeper: &Keeper<'_>) {
+        let Waiting { group, left, .. } = packet.note;
+        let (entered, wire) = (packet.entered(), packet.receipt().predicted());
+        keeper.peer.queue.note_delay(now.since(entered), now);
+        self.window.push_ahead(place, group, packet, wire, entered);
+        self.held += left;
     }
 
     /// The flow of a packet that had better not wait for those in the window, if it is no longer than `room` and none of its own is
@@ -154,8 +159,7 @@ impl Queue {
         let hurries = self.line.rate.is_some() && wait.is_zero();
         let flow = self.fair.urgent().filter(|packet| hurries && packet.note.left <= room)?.note.flow;
         let mut before = self.window.iter().map(|(_, packet, _)| &packet.note);
-        let ahead = self.window.iter().take_while(|(_, packet, _)| packet.note.urgent).count();
-        let clear = ahead < URGENT_MAX
+        let clear = self.ahead() < URGENT_MAX
             && self.sealed & set_of(&flow) == 0
             && !before.any(|waiting| waiting.flow == flow && !waiting.urgent);
         clear.then_some(flow)
