@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use strait_testbed::{Namespace, TwoHosts, interrupt};
 
 use crate::error::Error;
+use crate::listener::listen;
 
 /// Bytes of payload: those of an ordinary `ping`.
 const PAYLOAD: usize = 56;
@@ -20,8 +21,6 @@ const LOST: usize = 10;
 const GAP: Duration = Duration::from_millis(5);
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How soon the answering thread notices that it should end.
-const TICK: Duration = Duration::from_millis(50);
 
 /// Round trips from the first host to an address on the second.
 #[derive(Clone, Copy, Debug)]
@@ -129,18 +128,7 @@ fn one(client: &UdpSocket, round: usize) -> io::Result<Option<Duration>> {
 }
 
 fn answer(server: &UdpSocket, stop: &AtomicBool) -> io::Result<()> {
-    server.set_read_timeout(Some(TICK))?;
-    let mut buffer = [0_u8; 2 * PAYLOAD];
-    while !stop.load(Ordering::Relaxed) {
-        match server.recv_from(&mut buffer) {
-            Ok((count, from)) => {
-                server.send_to(buffer.get(..count).unwrap_or_default(), from)?;
-            }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+    listen(server, 2 * PAYLOAD, stop, |bytes, from| server.send_to(bytes, from).map(|_| ()))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use strait_testbed::{Namespace, TwoHosts, interrupt};
 
 use crate::error::Error;
+use crate::listener::listen;
 use crate::payload::{DEVICES, Kind, LEN, Station};
 
 /// Packets offered a second: more than any way carries at 1.5 Mbit/s, which would have six bytes for each; and few enough that
@@ -17,8 +18,6 @@ use crate::payload::{DEVICES, Kind, LEN, Station};
 const OFFERED: f64 = 30_000.0;
 /// How often the sender sends what is due.
 const BEAT: Duration = Duration::from_millis(1);
-/// How soon a receiver notices that it should end.
-const TICK: Duration = Duration::from_millis(50);
 
 /// Packets of a kind from the first host to the second, a flow a device.
 #[derive(Clone, Copy, Debug)]
@@ -108,18 +107,10 @@ fn send(mut station: Station, targets: &[SocketAddr], shared: &Shared) -> io::Re
 }
 
 fn receive(socket: &UdpSocket, shared: &Shared) -> io::Result<()> {
-    socket.set_read_timeout(Some(TICK))?;
-    let mut buffer = [0; 2 * LEN];
-    while !shared.stop.load(Ordering::Relaxed) {
-        match socket.recv(&mut buffer) {
-            Ok(_) => {
-                shared.arrived.fetch_add(1, Ordering::Relaxed);
-            }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+    listen(socket, 2 * LEN, &shared.stop, |_, _| {
+        shared.arrived.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    })
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod glance;
 mod idle;
 mod interactive;
 mod latency;
+mod listener;
 mod payload;
 mod random;
 mod report;
