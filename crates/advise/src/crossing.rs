@@ -133,8 +133,8 @@ mod tests {
     use super::*;
     use crate::LinkType;
     use strait_clock::Time;
-    use strait_sim::{Shape, is_intact};
-    use strait_wire::tcp::Flags;
+    use strait_sim::{FlowShape, is_intact};
+    use strait_wire::tcp::TcpFlags;
 
     const NETWORKS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 98, 0, 0), Ipv4Addr::new(10, 99, 0, 0)];
 
@@ -150,10 +150,10 @@ mod tests {
         let mut crossing = Crossing::new(NETWORKS, 1420);
         let hosts: [std::net::SocketAddr; 2] =
             ["192.0.2.7:500", "198.51.100.9:700"].map(|it| it.parse().unwrap());
-        let forth = Shape::new(hosts[0], hosts[1]);
-        let back = Shape::new(hosts[1], hosts[0]);
+        let forth = FlowShape::new(hosts[0], hosts[1]);
+        let back = FlowShape::new(hosts[1], hosts[0]);
         for (shape, src, dst) in [(forth, "10.98.0.1", "10.99.0.2"), (back, "10.98.0.2", "10.99.0.1")] {
-            for packet in [shape.udp(b"payload"), shape.tcp(7, Flags::PSH, b"odd"), shape.udp(b"")] {
+            for packet in [shape.udp(b"payload"), shape.tcp(7, TcpFlags::PSH, b"odd"), shape.udp(b"")] {
                 let pieces = crossed(&mut crossing, &packet);
                 let [piece] = &pieces[..] else { panic!("{pieces:?}") };
                 let parsed = Packet::parse(piece).unwrap();
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_wrong_checksum_stays_wrong_and_none_stays_none() {
         let mut crossing = Crossing::new(NETWORKS, 1420);
-        let shape = Shape::new("192.0.2.7:500".parse().unwrap(), "198.51.100.9:700".parse().unwrap());
+        let shape = FlowShape::new("192.0.2.7:500".parse().unwrap(), "198.51.100.9:700".parse().unwrap());
         let mut packet = shape.udp(b"payload");
         packet[26..28].copy_from_slice(&[0, 0]);
         assert_eq!(crossed(&mut crossing, &packet)[0][26..28], [0, 0]);
@@ -181,11 +181,11 @@ mod tests {
     #[test]
     fn long_packets_are_cut_and_other_protocols_left_out() {
         let mut crossing = Crossing::new(NETWORKS, 600);
-        let shape = Shape::new("192.0.2.7:500".parse().unwrap(), "198.51.100.9:700".parse().unwrap());
-        let pieces = crossed(&mut crossing, &shape.tcp(7, Flags::PSH, &[3; 1000]));
+        let shape = FlowShape::new("192.0.2.7:500".parse().unwrap(), "198.51.100.9:700".parse().unwrap());
+        let pieces = crossed(&mut crossing, &shape.tcp(7, TcpFlags::PSH, &[3; 1000]));
         assert_eq!(pieces.len(), 2);
         assert!(pieces.iter().all(|piece| piece.len() <= 600 && is_intact(piece)));
-        let v6 = Shape::new("[2001:db8::1]:1".parse().unwrap(), "[2001:db8::2]:2".parse().unwrap());
+        let v6 = FlowShape::new("[2001:db8::1]:1".parse().unwrap(), "[2001:db8::2]:2".parse().unwrap());
         assert!(crossed(&mut crossing, &v6.udp(b"six")).is_empty());
         assert!(crossed(&mut crossing, &[0x45, 0, 0]).is_empty());
     }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use strait_lab::measure::{Sample, settle};
+use strait_lab::measure::{RunValues, settle};
 use strait_testbed::{Extra, LinkSpec, LinkTraffic, Stream, interrupt};
 
 use crate::content::{generated, noise};
 use crate::error::Error;
 use crate::random::rate;
-use crate::report::{Section, progress};
-use crate::stage::{ALONE, NAMES, Setting, Stage, Way, rule};
+use crate::report::{BenchSection, progress};
+use crate::stage::{ALONE, BenchHosts, BenchRoute, BenchSetup, NAMES, rule};
 use crate::target::Target;
 
 /// The link down and up, in Mbit/s.
@@ -32,35 +32,36 @@ const COLUMNS: [&str; 3] = [NAMES[0], NAMES[1], "Strait, wait = 20 ms"];
 
 /// What was measured of one tunnel, a value a run.
 #[derive(Debug, Default)]
-struct Measured {
+struct AcksRuns {
     /// Mbit/s down.
-    rate: Sample,
+    rate: RunValues,
     /// Acknowledgements a second.
-    count: Sample,
+    count: RunValues,
     /// Wire bytes of each.
-    each: Sample,
+    each: RunValues,
 }
 
 /// Both counters at one moment.
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct AckCounters {
     link: LinkTraffic,
     packets: u64,
 }
 
-pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let (runs, seconds) = setting.effort.pick((3, 6), (1, 3));
     let [down, up] = LINK;
     let title = format!(
         "one TCP download over {down} Mbit/s down and {up} Mbit/s up, compression on, {runs} runs of {seconds} s, median (min-max)"
     );
-    let mut section = Section::new("acks", title, &COLUMNS);
+    let mut section = BenchSection::new("acks", title, &COLUMNS);
     let spec = LinkSpec { back: Some(rate(up)), ..LinkSpec::thin(rate(down)) };
     let rules = rule("auto", "");
-    let set = |link| Stage::set(&setting.program, spec, Extra { link, sections: &rules, ..Extra::default() });
+    let set =
+        |link| BenchHosts::set(&setting.program, spec, Extra { link, sections: &rules, ..Extra::default() });
     let stages = LINES.map(set).into_iter().collect::<Result<Vec<_>, _>>()?;
     for (name, content) in [(JUDGED, noise()), ("text", generated(1).bytes)] {
-        let mut measured: [Measured; 3] = Default::default();
+        let mut measured: [AcksRuns; 3] = Default::default();
         for run in 1..=runs {
             for ((stage, measured), column) in stages.iter().zip(&mut measured).zip(COLUMNS) {
                 section.before.push(settle()?);
@@ -76,8 +77,8 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     Ok(section)
 }
 
-fn tell(section: &mut Section, content: &str, measured: &[Measured; 3]) {
-    let cells = |of: fn(&Measured) -> &Sample| measured.iter().map(of).cloned().collect::<Vec<_>>();
+fn tell(section: &mut BenchSection, content: &str, measured: &[AcksRuns; 3]) {
+    let cells = |of: fn(&AcksRuns) -> &RunValues| measured.iter().map(of).cloned().collect::<Vec<_>>();
     section.row(format!("{content}, download, Mbit/s"), cells(|it| &it.rate));
     section.row(format!("{content}, acknowledgements a second"), cells(|it| &it.count));
     section.row(format!("{content}, wire bytes each"), cells(|it| &it.each));
@@ -89,13 +90,13 @@ fn tell(section: &mut Section, content: &str, measured: &[Measured; 3]) {
     }
 }
 
-impl Measured {
+impl AcksRuns {
     /// One run; gives the wire bytes of an acknowledgement.
-    fn note(&mut self, stage: &Stage, content: &Arc<[u8]>, window: Duration) -> Result<f64, Error> {
+    fn note(&mut self, stage: &BenchHosts, content: &Arc<[u8]>, window: Duration) -> Result<f64, Error> {
         let stream = Stream {
             from: &stage.hosts().a,
             to: &stage.hosts().b,
-            address: stage.any_port(Way::Strait),
+            address: stage.any_port(BenchRoute::Strait),
             content,
             warm_up: WARM_UP,
             window,
@@ -112,9 +113,9 @@ impl Measured {
 }
 
 /// What has crossed the link, and how many packets the receiver's tunnel has sent.
-fn look(stage: &Stage) -> Result<Look, Error> {
+fn look(stage: &BenchHosts) -> Result<AckCounters, Error> {
     let [_, receiver] = stage.daemons();
     let shown = receiver.show()?;
     let packets = shown["peers"][0]["sent"]["packets"].as_u64().unwrap_or(0);
-    Ok(Look { link: stage.hosts().link.traffic()?, packets })
+    Ok(AckCounters { link: stage.hosts().link.traffic()?, packets })
 }

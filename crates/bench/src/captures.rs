@@ -7,17 +7,17 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use strait_advise::{Crossing, Reader};
-use strait_lab::measure::{Sample, settle};
+use strait_lab::measure::{RunValues, settle};
 use strait_testbed::{Extra, LinkSpec, Networks};
 use strait_testdata as data;
 use strait_wire::ip::Packet;
 
 use crate::error::Error;
 use crate::random::rate;
-use crate::report::{Section, progress};
-use crate::stage::{ALONE, MTU, NAMES, Setting, Stage};
+use crate::report::{BenchSection, progress};
+use crate::stage::{ALONE, BenchHosts, BenchSetup, MTU, NAMES};
 use crate::target::Target;
-use replay::{NETWORKS, Replay};
+use replay::{CaptureReplay, NETWORKS};
 
 /// The link, in Mbit/s.
 const LINK: f64 = 1.5;
@@ -26,7 +26,7 @@ const SHARE: Target = Target::AtMost(0.55);
 
 /// What is replayed as one.
 #[derive(Clone, Copy, Debug)]
-struct Traffic {
+struct CaptureMix {
     name: &'static str,
     files: &'static [&'static str],
     /// Only what comes from or goes to this port.
@@ -34,13 +34,13 @@ struct Traffic {
 }
 
 /// All of them small packets; the ports are those of Modbus/TCP and IEC 60870-5-104.
-const TRAFFIC: [Traffic; 6] = [
-    Traffic { name: "DNS", files: &["captures/dns.pcap"], port: None },
-    Traffic { name: "SNMP", files: &["captures/snmpwalk.pcap", "captures/snmp.pcap"], port: None },
-    Traffic { name: "Modbus", files: &["captures/ics-modicon-http-modbus.pcap"], port: Some(502) },
-    Traffic { name: "IEC 104", files: &["captures/iec104.pcap"], port: Some(2404) },
-    Traffic { name: "C37.118", files: &["captures/synchrophasor-tcp.pcap"], port: None },
-    Traffic { name: "MQTT", files: &["captures/mqtt.pcap"], port: None },
+const TRAFFIC: [CaptureMix; 6] = [
+    CaptureMix { name: "DNS", files: &["captures/dns.pcap"], port: None },
+    CaptureMix { name: "SNMP", files: &["captures/snmpwalk.pcap", "captures/snmp.pcap"], port: None },
+    CaptureMix { name: "Modbus", files: &["captures/ics-modicon-http-modbus.pcap"], port: Some(502) },
+    CaptureMix { name: "IEC 104", files: &["captures/iec104.pcap"], port: Some(2404) },
+    CaptureMix { name: "C37.118", files: &["captures/synchrophasor-tcp.pcap"], port: None },
+    CaptureMix { name: "MQTT", files: &["captures/mqtt.pcap"], port: None },
 ];
 /// The line of `[link]` that keeps packets whose sender does not slow down.
 const ALL: &str = "drop = \"full\"";
@@ -48,7 +48,7 @@ const ALL: &str = "drop = \"full\"";
 /// substations.
 const LIKE_DNP3: &str = "IEC 104 and C37.118 stand for DNP3, which is for the same use";
 
-pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let runs = setting.effort.pick(3, 1);
     let title = format!(
         "captures over {LINK} Mbit/s, compression on, wire bytes a byte of inner packets: back to back through real tunnels, \
@@ -62,19 +62,19 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
         "recorded, wait 0",
         "recorded, wait 20 ms",
     ];
-    let mut section = Section::new("captures", title, &columns);
+    let mut section = BenchSection::new("captures", title, &columns);
     section.notes.push(LIKE_DNP3.to_owned());
     let (there, missing): (Vec<_>, Vec<_>) =
         TRAFFIC.iter().map(|it| (it, it.paths())).partition(|(_, it)| it.is_some());
     for (traffic, _) in missing {
-        let Traffic { name, files, .. } = traffic;
+        let CaptureMix { name, files, .. } = traffic;
         section.notes.push(format!(
             "skipped {name}: not all of {} (see {})",
             files.join(", "),
             data::VARIABLE
         ));
     }
-    let there: Vec<(&Traffic, Vec<PathBuf>)> =
+    let there: Vec<(&CaptureMix, Vec<PathBuf>)> =
         there.into_iter().filter_map(|(it, paths)| Some((it, paths?))).collect();
     if there.is_empty() {
         return Ok(section);
@@ -82,7 +82,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     let tunnels = [replay(setting, ALONE)?, replay(setting, "")?];
     for (traffic, paths) in there {
         let packets = traffic.packets(&paths)?;
-        let mut samples: [Sample; 2] = Default::default();
+        let mut samples: [RunValues; 2] = Default::default();
         for run in 1..=runs {
             for ((tunnel, sample), name) in tunnels.iter().zip(&mut samples).zip(NAMES) {
                 section.before.push(settle()?);
@@ -109,15 +109,15 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     Ok(section)
 }
 
-fn replay(setting: &Setting, link: &str) -> Result<Replay, Error> {
+fn replay(setting: &BenchSetup, link: &str) -> Result<CaptureReplay, Error> {
     let [from, to] = NETWORKS;
     let rules = format!("[[compress]]\nfrom = \"{from}/16\"\nto = \"{to}/16\"\ndomain = \"bench\"\n");
     let link = format!("{link}\n{ALL}");
     let extra = Extra { link: &link, sections: &rules, networks: Networks::Reached, ..Extra::default() };
-    Replay::new(Stage::set(&setting.program, LinkSpec::thin(rate(LINK)), extra)?)
+    CaptureReplay::new(BenchHosts::set(&setting.program, LinkSpec::thin(rate(LINK)), extra)?)
 }
 
-impl Traffic {
+impl CaptureMix {
     /// Where its files are, if all are there.
     fn paths(&self) -> Option<Vec<PathBuf>> {
         self.files.iter().map(|file| data::find(file)).collect()

@@ -9,15 +9,15 @@ use std::time::Duration;
 use strait_clock::Stopwatch as Clock;
 use strait_compress::{Codecs, Method};
 use strait_crypto::Suite;
-use strait_lab::measure::{Sample, Stopwatch, settle};
+use strait_lab::measure::{RepeatTimer, RunValues, settle};
 use strait_lab::rate;
 use strait_testbed::interrupt;
 
 use crate::content::{generated, noise};
 use crate::error::Error;
-use crate::report::Section;
-use crate::stage::{Effort, Setting};
-use path::Path;
+use crate::report::BenchSection;
+use crate::stage::{BenchEffort, BenchSetup};
+use path::LoopbackPath;
 use traffic::{Given, SMALL, SUPER, tcp};
 
 /// Super-packets a call of the work: some 2 MB, as a busy second brings in one run.
@@ -33,17 +33,17 @@ const TEXT: usize = 1 << 20;
 /// Bytes of a packet that a cipher is given.
 const PACKET: usize = 1400;
 
-pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let stopwatch = match setting.effort {
-        Effort::Full => Stopwatch { repeats: 15, least: Duration::from_millis(40) },
-        Effort::Quick => Stopwatch { repeats: 5, least: Duration::from_millis(10) },
+        BenchEffort::Full => RepeatTimer { repeats: 15, least: Duration::from_millis(40) },
+        BenchEffort::Quick => RepeatTimer { repeats: 5, least: Duration::from_millis(10) },
     };
     let suite = rate::calibrate().order()[0];
     let title = format!(
         "the packet path without I/O, {suite}, one core's time, {} repeats, median (min-max)",
         stopwatch.repeats
     );
-    let mut section = Section::new("cores", title, &["out", "in"]);
+    let mut section = BenchSection::new("cores", title, &["out", "in"]);
     section.before.push(settle()?);
     packets(&mut section, stopwatch, suite)?;
     blocks(&mut section, stopwatch, suite)?;
@@ -53,7 +53,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
 }
 
 /// Packets that are not compressed: nanoseconds each.
-fn packets(section: &mut Section, stopwatch: Stopwatch, suite: Suite) -> Result<(), Error> {
+fn packets(section: &mut BenchSection, stopwatch: RepeatTimer, suite: Suite) -> Result<(), Error> {
     let noise = noise();
     let cut = |len: usize, count: usize| noise.chunks_exact(len).take(count).map(tcp).collect::<Vec<Given>>();
     for (quantity, mut given) in [
@@ -62,14 +62,14 @@ fn packets(section: &mut Section, stopwatch: Stopwatch, suite: Suite) -> Result<
     ] {
         let units = given.iter().map(Given::count).sum();
         let [out, back] =
-            both(stopwatch, &mut Path::new(suite, None, Clock::NONE), &mut given, units, quantity)?;
+            both(stopwatch, &mut LoopbackPath::new(suite, None, Clock::NONE), &mut given, units, quantity)?;
         section.row(quantity, [out, back]);
     }
     Ok(())
 }
 
 /// Blocks: nanoseconds a KiB of what the host gave.
-fn blocks(section: &mut Section, stopwatch: Stopwatch, suite: Suite) -> Result<(), Error> {
+fn blocks(section: &mut BenchSection, stopwatch: RepeatTimer, suite: Suite) -> Result<(), Error> {
     let (text, noise) = (generated(1).bytes, noise());
     let contents = [("text", &text), ("random data", &noise)];
     for (name, content) in contents {
@@ -77,7 +77,7 @@ fn blocks(section: &mut Section, stopwatch: Stopwatch, suite: Suite) -> Result<(
             let quantity = format!("{name}, {method} rule, ns a KiB");
             let mut given: Vec<Given> = content.chunks_exact(SUPER).take(SUPERS).map(tcp).collect();
             let kibibytes = (given.len() * SUPER) as u64 / 1024;
-            let mut path = Path::new(suite, method.parse().ok(), Clock::NONE);
+            let mut path = LoopbackPath::new(suite, method.parse().ok(), Clock::NONE);
             let [out, back] = both(stopwatch, &mut path, &mut given, kibibytes, &quantity)?;
             section.row(quantity, [out, back]);
         }
@@ -87,12 +87,12 @@ fn blocks(section: &mut Section, stopwatch: Stopwatch, suite: Suite) -> Result<(
 
 /// Both directions, in nanoseconds a unit.
 fn both(
-    stopwatch: Stopwatch,
-    path: &mut Path,
+    stopwatch: RepeatTimer,
+    path: &mut LoopbackPath,
     given: &mut [Given],
     units: u64,
     what: &str,
-) -> Result<[Sample; 2], Error> {
+) -> Result<[RunValues; 2], Error> {
     interrupt::check()?;
     let out = stopwatch.timed(|| Ok::<_, Error>((path.send(given), units)))?;
     let back = stopwatch.timed(|| Ok::<_, Error>((path.receive(given, what)?, units)))?;
@@ -100,7 +100,7 @@ fn both(
 }
 
 /// Codecs alone, on the generated text: MB/s of what is compressed.
-fn codecs(section: &mut Section, stopwatch: Stopwatch) -> Result<(), Error> {
+fn codecs(section: &mut BenchSection, stopwatch: RepeatTimer) -> Result<(), Error> {
     let text = generated(4).bytes;
     let text = &text[..TEXT.min(text.len()) / BLOCKS[1] * BLOCKS[1]];
     let mut codecs = Codecs::new();
@@ -120,7 +120,7 @@ fn codecs(section: &mut Section, stopwatch: Stopwatch) -> Result<(), Error> {
 }
 
 /// Ciphers alone, on 1,400-byte packets: MB/s.
-fn ciphers(section: &mut Section, stopwatch: Stopwatch) -> Result<(), Error> {
+fn ciphers(section: &mut BenchSection, stopwatch: RepeatTimer) -> Result<(), Error> {
     for suite in Suite::ALL {
         interrupt::check()?;
         let both = rate::aead(stopwatch, suite, &[0x5a; PACKET])?;

@@ -11,7 +11,7 @@ use strait_testbed::{Namespace, TwoHosts, interrupt};
 
 use crate::error::Error;
 use crate::listener::listen;
-use crate::payload::{DEVICES, Kind, LEN, Station};
+use crate::payload::{DEVICES, LEN, PayloadKind, SensorStation};
 
 /// Packets offered a second: more than any way carries at 1.5 Mbit/s, which would have six bytes for each; and few enough that
 /// sending them does not keep the machine busy.
@@ -25,7 +25,7 @@ pub(crate) struct Flood<'a> {
     pub(crate) hosts: &'a TwoHosts,
     /// Which decides the way; ports are any.
     pub(crate) address: SocketAddr,
-    pub(crate) kind: Kind,
+    pub(crate) kind: PayloadKind,
     /// Until queues are full and choices are made.
     pub(crate) warm_up: Duration,
     pub(crate) window: Duration,
@@ -33,7 +33,7 @@ pub(crate) struct Flood<'a> {
 
 /// What the threads share.
 #[derive(Debug, Default)]
-struct Shared {
+struct FloodState {
     arrived: AtomicU64,
     stop: AtomicBool,
 }
@@ -41,7 +41,7 @@ struct Shared {
 impl Flood<'_> {
     /// Packets a second that arrive.
     pub(crate) fn run(&self) -> Result<f64, Error> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(FloodState::default());
         let mut threads = Vec::new();
         let measured = self.start(&shared, &mut threads).and_then(|()| self.measure(&shared));
         shared.stop.store(true, Ordering::Relaxed);
@@ -56,7 +56,7 @@ impl Flood<'_> {
 
     fn start(
         &self,
-        shared: &Arc<Shared>,
+        shared: &Arc<FloodState>,
         threads: &mut Vec<JoinHandle<io::Result<()>>>,
     ) -> Result<(), Error> {
         let mut targets = Vec::new();
@@ -67,12 +67,12 @@ impl Flood<'_> {
             let shared = Arc::clone(shared);
             threads.push(self.hosts.b.spawn(move || receive(&socket, &shared))?);
         }
-        let (shared, station) = (Arc::clone(shared), Station::new(self.kind));
+        let (shared, station) = (Arc::clone(shared), SensorStation::new(self.kind));
         threads.push(self.hosts.a.spawn(move || send(station, &targets, &shared))?);
         Ok(())
     }
 
-    fn measure(&self, shared: &Shared) -> Result<f64, Error> {
+    fn measure(&self, shared: &FloodState) -> Result<f64, Error> {
         interrupt::pause(self.warm_up)?;
         let (start, before) = (Instant::now(), shared.arrived.load(Ordering::Relaxed));
         interrupt::pause(self.window)?;
@@ -82,7 +82,7 @@ impl Flood<'_> {
 }
 
 /// Sends what is due, beat by beat.
-fn send(mut station: Station, targets: &[SocketAddr], shared: &Shared) -> io::Result<()> {
+fn send(mut station: SensorStation, targets: &[SocketAddr], shared: &FloodState) -> io::Result<()> {
     let sockets: Vec<UdpSocket> = targets
         .iter()
         .map(|target| {
@@ -106,7 +106,7 @@ fn send(mut station: Station, targets: &[SocketAddr], shared: &Shared) -> io::Re
     Ok(())
 }
 
-fn receive(socket: &UdpSocket, shared: &Shared) -> io::Result<()> {
+fn receive(socket: &UdpSocket, shared: &FloodState) -> io::Result<()> {
     listen(socket, 2 * LEN, &shared.stop, |_, _| {
         shared.arrived.fetch_add(1, Ordering::Relaxed);
         Ok(())
@@ -128,7 +128,8 @@ mod tests {
         let address = SocketAddr::new(hosts.address_of_b().0, 0);
         let before = hosts.link.traffic().unwrap().there.packets;
         let (warm_up, window) = (Duration::from_millis(100), Duration::from_millis(400));
-        let arrived = Flood { hosts: &hosts, address, kind: Kind::Random, warm_up, window }.run().unwrap();
+        let arrived =
+            Flood { hosts: &hosts, address, kind: PayloadKind::Random, warm_up, window }.run().unwrap();
         let crossed = hosts.link.traffic().unwrap().there.packets - before;
         assert!(arrived > 0.0 && arrived * window.as_secs_f64() <= crossed as f64, "{arrived} of {crossed}");
     }

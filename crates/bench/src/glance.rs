@@ -8,16 +8,16 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use strait_compress::{Codecs, Compressor, Method, probe};
-use strait_lab::measure::{Sample, Stopwatch, settle};
+use strait_lab::measure::{RepeatTimer, RunValues, settle};
 use strait_testbed::interrupt;
 
 use crate::content::{generated, noise};
 use crate::error::Error;
-use crate::report::Section;
-use crate::stage::{Effort, Setting};
+use crate::report::BenchSection;
+use crate::stage::{BenchEffort, BenchSetup};
 use crate::target::Target;
 use decision::decision;
-use kinds::Kind;
+use kinds::DataKind;
 
 /// Bytes of the blocks: a small packet, a full one, and bundles.
 const LENGTHS: [usize; 4] = [300, 1_400, 16_384, 65_536];
@@ -43,16 +43,16 @@ const OURS: &str = "the glance";
 const TRIAL: &str = "a trial with LZ4";
 const DECISION: &str = "the whole decision";
 
-pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let (most, stopwatch) = match setting.effort {
-        Effort::Full => (300, Stopwatch { repeats: 15, least: Duration::from_millis(20) }),
-        Effort::Quick => (50, Stopwatch { repeats: 5, least: Duration::from_millis(4) }),
+        BenchEffort::Full => (300, RepeatTimer { repeats: 15, least: Duration::from_millis(20) }),
+        BenchEffort::Quick => (50, RepeatTimer { repeats: 5, least: Duration::from_millis(4) }),
     };
     let title = format!(
         "blocks misjudged beside zstd-1 or LZ4 saving 5 %, % of up to {most} a kind; one core's time"
     );
     let columns = LENGTHS.map(|len| format!("{len} bytes"));
-    let mut section = Section::new("glance", title, &columns.each_ref().map(String::as_str));
+    let mut section = BenchSection::new("glance", title, &columns.each_ref().map(String::as_str));
     section.before.push(settle()?);
     section.notes.push("its thresholds were chosen on kinds much like these: other data deceives it less, and a histogram too".to_owned());
     let mut kinds = kinds::generated();
@@ -62,7 +62,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     misjudged(&mut section, TRIAL, &mut trial(), &truths)?;
     for (place, kind) in kinds.iter().enumerate() {
         let wrong =
-            ours.iter().map(|errors| errors[place].map_or_else(Sample::default, |it| percent(it.wrong())));
+            ours.iter().map(|errors| errors[place].map_or_else(RunValues::default, |it| percent(it.wrong())));
         section.row(format!("{OURS}, {}: wrong, %", kind.name), wrong);
     }
     for (content, bytes) in [("random data", noise()), ("text", generated(1).bytes)] {
@@ -87,17 +87,17 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
 
 /// Adds how often `glance` errs; gives that by length and kind.
 fn misjudged(
-    section: &mut Section,
+    section: &mut BenchSection,
     name: &str,
     glance: &mut dyn FnMut(&[u8]) -> bool,
     truths: &[Vec<Truth<'_>>],
-) -> Result<Vec<Vec<Option<Errors>>>, Error> {
+) -> Result<Vec<Vec<Option<ProbeErrors>>>, Error> {
     let mut all = Vec::new();
     for truth in truths {
         interrupt::check()?;
         all.push(truth.iter().map(|kind| kind.judge(glance)).collect::<Vec<_>>());
     }
-    let means: Vec<Errors> = all.iter().map(|errors| Errors::mean(errors)).collect();
+    let means: Vec<ProbeErrors> = all.iter().map(|errors| ProbeErrors::mean(errors)).collect();
     section.row(format!("{name}: skipped wrongly, %"), means.iter().map(|it| percent(it.skipped)));
     section.row(format!("{name}: tried in vain, %"), means.iter().map(|it| percent(it.tried)));
     if name == OURS {
@@ -117,13 +117,13 @@ struct Truth<'a> {
 
 /// Shares of a kind's blocks.
 #[derive(Clone, Copy, Debug, Default)]
-struct Errors {
+struct ProbeErrors {
     skipped: f64,
     tried: f64,
 }
 
 /// The blocks of each kind, `most` of them from all over it, those that are long enough.
-fn truth<'a>(kinds: &'a [Kind], len: usize, most: usize) -> Vec<Truth<'a>> {
+fn truth<'a>(kinds: &'a [DataKind], len: usize, most: usize) -> Vec<Truth<'a>> {
     let mut codecs = Codecs::new();
     let mut out = vec![0; len];
     let small = len - len.div_ceil(WORTH);
@@ -142,7 +142,7 @@ fn truth<'a>(kinds: &'a [Kind], len: usize, most: usize) -> Vec<Truth<'a>> {
 
 impl Truth<'_> {
     /// How often `glance` errs, if there is any block.
-    fn judge(&self, glance: &mut dyn FnMut(&[u8]) -> bool) -> Option<Errors> {
+    fn judge(&self, glance: &mut dyn FnMut(&[u8]) -> bool) -> Option<ProbeErrors> {
         let (mut skipped, mut tried) = (0, 0);
         for (block, shrinks) in &self.blocks {
             match (shrinks, glance(block)) {
@@ -152,21 +152,21 @@ impl Truth<'_> {
             }
         }
         let share = |count: u32| f64::from(count) / self.blocks.len() as f64;
-        (!self.blocks.is_empty()).then(|| Errors { skipped: share(skipped), tried: share(tried) })
+        (!self.blocks.is_empty()).then(|| ProbeErrors { skipped: share(skipped), tried: share(tried) })
     }
 }
 
-impl Errors {
+impl ProbeErrors {
     const fn wrong(self) -> f64 {
         self.skipped + self.tried
     }
 
     /// Every kind counts as much as any other.
-    fn mean(kinds: &[Option<Errors>]) -> Errors {
+    fn mean(kinds: &[Option<ProbeErrors>]) -> ProbeErrors {
         let there = kinds.iter().flatten();
         let count = there.clone().count().max(1) as f64;
-        let sum = |part: fn(&Errors) -> f64| there.clone().map(part).sum::<f64>() / count;
-        Errors { skipped: sum(|it| it.skipped), tried: sum(|it| it.tried) }
+        let sum = |part: fn(&ProbeErrors) -> f64| there.clone().map(part).sum::<f64>() / count;
+        ProbeErrors { skipped: sum(|it| it.skipped), tried: sum(|it| it.tried) }
     }
 }
 
@@ -183,10 +183,10 @@ fn trial() -> impl FnMut(&[u8]) -> bool {
 
 /// Nanoseconds a block, by length.
 fn nanos(
-    stopwatch: Stopwatch,
+    stopwatch: RepeatTimer,
     glance: &mut dyn FnMut(&[u8]) -> bool,
     bytes: &[u8],
-) -> [Sample; LENGTHS.len()] {
+) -> [RunValues; LENGTHS.len()] {
     LENGTHS.map(|len| {
         let sample = stopwatch.nanos_per_unit(|| {
             let blocks = bytes.chunks_exact(len).take(BATCH);
@@ -201,8 +201,8 @@ fn nanos(
     })
 }
 
-fn percent(share: f64) -> Sample {
-    Sample::from_iter([share * 100.0])
+fn percent(share: f64) -> RunValues {
+    RunValues::from_iter([share * 100.0])
 }
 
 #[cfg(test)]
@@ -210,11 +210,11 @@ mod tests {
     use super::*;
 
     /// Skipped and tried, on average over the generated kinds, in per cent of the blocks of each length.
-    fn errors(glance: &mut dyn FnMut(&[u8]) -> bool) -> [Errors; LENGTHS.len()] {
+    fn errors(glance: &mut dyn FnMut(&[u8]) -> bool) -> [ProbeErrors; LENGTHS.len()] {
         let kinds = kinds::generated();
         LENGTHS.map(|len| {
             let judged: Vec<_> = truth(&kinds, len, 100).iter().map(|kind| kind.judge(glance)).collect();
-            Errors::mean(&judged)
+            ProbeErrors::mean(&judged)
         })
     }
 

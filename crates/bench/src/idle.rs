@@ -1,13 +1,13 @@
 //! What a packet that comes alone waits for company that does not come: nothing.
 
-use strait_lab::measure::{Sample, settle};
+use strait_lab::measure::{RunValues, settle};
 use strait_testbed::LinkSpec;
 
 use crate::echo::{Echoes, within};
 use crate::error::Error;
 use crate::random::rate;
-use crate::report::{Section, progress};
-use crate::stage::{NAMES, Setting, Way, pair, rule};
+use crate::report::{BenchSection, progress};
+use crate::stage::{BenchRoute, BenchSetup, NAMES, pair, rule};
 use crate::target::Target;
 
 /// The link, in Mbit/s.
@@ -15,19 +15,19 @@ const LINK: f64 = 1.5;
 /// Microseconds of a round trip, of two packets, above a tunnel that does not bundle.
 const ABOVE: Target = Target::AtMost(50.0);
 
-pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let (runs, rounds) = setting.effort.pick((9, 200), (3, 100));
     let title = format!(
         "round trips of 56 bytes over UDP, one at a time, {LINK} Mbit/s, compression on, median of {rounds} a run, {runs} runs, \
          median (min-max)"
     );
-    let mut section = Section::new("idle", title, &NAMES);
+    let mut section = BenchSection::new("idle", title, &NAMES);
     let stages = pair(&setting.program, LinkSpec::thin(rate(LINK)), &rule("auto", ""))?;
-    let mut measured: [Sample; 2] = Default::default();
+    let mut measured: [RunValues; 2] = Default::default();
     for run in 1..=runs {
         for ((stage, sample), name) in stages.iter().zip(&mut measured).zip(NAMES) {
             section.before.push(settle()?);
-            let mut times = Echoes::idle(stage.hosts(), stage.any_port(Way::Strait), rounds).run()?;
+            let mut times = Echoes::idle(stage.hosts(), stage.any_port(BenchRoute::Strait), rounds).run()?;
             let micros = within(&mut times, 50) * 1000.0;
             progress("idle", run, name, micros, "us");
             sample.push(micros);

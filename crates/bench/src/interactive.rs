@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use strait_lab::measure::{Sample, settle};
+use strait_lab::measure::{RunValues, settle};
 use strait_testbed::{Extra, LinkSpec, Stream, interrupt};
 
 use crate::content::noise;
 use crate::echo::{Echoes, within};
 use crate::error::Error;
 use crate::random::rate;
-use crate::report::{Section, progress};
-use crate::stage::{Setting, Stage, Way};
+use crate::report::{BenchSection, progress};
+use crate::stage::{BenchHosts, BenchRoute, BenchSetup};
 use crate::target::Target;
 
 /// The link, in Mbit/s.
@@ -33,28 +33,28 @@ const COLUMNS: [&str; 3] = ["plain link", "Strait, no rate", "Strait"];
 
 /// What was measured of one way, a value a run.
 #[derive(Debug, Default)]
-struct Measured {
+struct RoundTripRuns {
     /// Milliseconds of a round trip on an idle link.
-    idle: Sample,
+    idle: RunValues,
     /// Beside a transfer: the median, and what 95 of 100 stay within.
-    loaded: Sample,
-    slow: Sample,
+    loaded: RunValues,
+    slow: RunValues,
     /// Mbit/s of the transfer alone, and with round trips beside it.
-    alone: Sample,
-    beside: Sample,
+    alone: RunValues,
+    beside: RunValues,
 }
 
-pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let (runs, seconds) = setting.effort.pick((3, 10), (1, 5));
     let title = format!(
         "round trips of 56 bytes over UDP beside one TCP stream of random data, {LINK} Mbit/s, {runs} runs of {seconds} s, \
          median (min-max)"
     );
-    let mut section = Section::new("interactive", title, &COLUMNS);
-    let fair = Stage::set(&setting.program, LinkSpec::thin(rate(LINK)), Extra::default())?;
-    let fifo = Stage::unpaced(&setting.program, rate(LINK))?;
-    let ways = [(&fair, Way::Plain), (&fifo, Way::Strait), (&fair, Way::Strait)];
-    let mut measured: [Measured; 3] = Default::default();
+    let mut section = BenchSection::new("interactive", title, &COLUMNS);
+    let fair = BenchHosts::set(&setting.program, LinkSpec::thin(rate(LINK)), Extra::default())?;
+    let fifo = BenchHosts::unpaced(&setting.program, rate(LINK))?;
+    let ways = [(&fair, BenchRoute::Plain), (&fifo, BenchRoute::Strait), (&fair, BenchRoute::Strait)];
+    let mut measured: [RoundTripRuns; 3] = Default::default();
     let content = noise();
     for run in 1..=runs {
         for (((stage, way), measured), name) in ways.into_iter().zip(&mut measured).zip(COLUMNS) {
@@ -67,8 +67,8 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     Ok(section)
 }
 
-fn tell(section: &mut Section, measured: &[Measured; 3]) {
-    let cells = |of: fn(&Measured) -> Sample| measured.iter().map(of).collect::<Vec<_>>();
+fn tell(section: &mut BenchSection, measured: &[RoundTripRuns; 3]) {
+    let cells = |of: fn(&RoundTripRuns) -> RunValues| measured.iter().map(of).collect::<Vec<_>>();
     section.row("round trip on an idle link, ms", cells(|it| it.idle.clone()));
     section.row("beside the stream, ms", cells(|it| it.loaded.clone()));
     section.row("95 of 100 within, ms", cells(|it| it.slow.clone()));
@@ -81,9 +81,15 @@ fn tell(section: &mut Section, measured: &[Measured; 3]) {
     section.judge("goodput, Strait / Strait without a rate", ours.beside.over(&fifo.alone), GOODPUT);
 }
 
-impl Measured {
+impl RoundTripRuns {
     /// One run; gives what 95 of 100 round trips stay within.
-    fn note(&mut self, stage: &Stage, way: Way, content: &Arc<[u8]>, window: Duration) -> Result<f64, Error> {
+    fn note(
+        &mut self,
+        stage: &BenchHosts,
+        way: BenchRoute,
+        content: &Arc<[u8]>,
+        window: Duration,
+    ) -> Result<f64, Error> {
         let (hosts, address) = (stage.hosts(), stage.any_port(way));
         self.idle.push(within(&mut Echoes::idle(hosts, address, IDLE).run()?, 50));
         self.alone.push(stream(stage, way, content, window)?);
@@ -107,7 +113,7 @@ impl Measured {
 }
 
 /// Mbit/s that arrive.
-fn stream(stage: &Stage, way: Way, content: &Arc<[u8]>, window: Duration) -> Result<f64, Error> {
+fn stream(stage: &BenchHosts, way: BenchRoute, content: &Arc<[u8]>, window: Duration) -> Result<f64, Error> {
     let stream = Stream {
         from: &stage.hosts().a,
         to: &stage.hosts().b,

@@ -1,30 +1,30 @@
 //! How long a small packet takes there and back while nothing else moves.
 
-use strait_lab::measure::{Sample, settle};
+use strait_lab::measure::{RunValues, settle};
 use strait_testbed::{Extra, LinkSpec};
 
 use crate::echo::{Echoes, within};
 use crate::error::Error;
-use crate::report::{Section, progress};
-use crate::stage::{Setting, Stage, Way};
+use crate::report::{BenchSection, progress};
+use crate::stage::{BenchHosts, BenchRoute, BenchSetup};
 use crate::target::Target;
 
 /// Milliseconds above the plain link.
 const ABOVE: Target = Target::AtMost(0.25);
 
-pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let (runs, rounds) = setting.effort.pick((5, 200), (2, 100));
-    let mut stage = Stage::set(&setting.program, LinkSpec::unshaped(), Extra::default())?;
+    let mut stage = BenchHosts::set(&setting.program, LinkSpec::unshaped(), Extra::default())?;
     let note = stage.add_wireguard(&setting.cache)?;
     let ways = stage.ways();
     let title = format!(
         "round trips of 56 bytes over UDP, idle, unshaped, median of {rounds} a run, {runs} runs, median (min-max)"
     );
     let names: Vec<&str> = ways.iter().map(|way| way.name()).collect();
-    let mut section = Section::new("latency", title, &names);
+    let mut section = BenchSection::new("latency", title, &names);
     section.notes.push(note);
-    let mut measured: Vec<Sample> = ways.iter().map(|_| Sample::default()).collect();
-    let mut slow: Vec<Sample> = measured.clone();
+    let mut measured: Vec<RunValues> = ways.iter().map(|_| RunValues::default()).collect();
+    let mut slow: Vec<RunValues> = measured.clone();
     for run in 1..=runs {
         for ((way, measured), slow) in ways.iter().zip(&mut measured).zip(&mut slow) {
             section.before.push(settle()?);
@@ -37,15 +37,15 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     }
     section.row("round trip, ms", measured.iter().cloned());
     section.row("95 of 100 within, ms", slow);
-    let of = |wanted: Way| {
+    let of = |wanted: BenchRoute| {
         ways.iter()
             .zip(&measured)
             .find(|(way, _)| **way == wanted)
             .map(|(_, it)| it.clone())
             .unwrap_or_default()
     };
-    let plain = of(Way::Plain);
+    let plain = of(BenchRoute::Plain);
     section.row("above plain link, ms", measured.iter().map(|it| it.minus(&plain)));
-    section.judge("Strait above plain link, ms", of(Way::Strait).minus(&plain), ABOVE);
+    section.judge("Strait above plain link, ms", of(BenchRoute::Strait).minus(&plain), ABOVE);
     Ok(section)
 }

@@ -36,19 +36,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use strait_lab::measure::Machine;
+use strait_lab::measure::MachineInfo;
 use strait_testbed::{interrupt, sandbox};
 
 use error::Error;
-use report::{Failed, Report, Section};
-use stage::{Effort, Setting};
+use report::{BenchReport, BenchSection, Failed};
+use stage::{BenchEffort, BenchSetup};
 
 /// Measures speed and memory of Strait beside the plain link and wireguard-go.
 ///
 /// Needs root, or leave to make user namespaces. Takes an hour; with --quick, about eight minutes.
 #[derive(Debug, Parser)]
 #[command(name = "strait-bench", version)]
-struct Flags {
+struct BenchFlags {
     /// Run only this; may be given more than once
     #[arg(long, value_enum, value_name = "NAME")]
     only: Vec<Benchmark>,
@@ -118,7 +118,7 @@ impl Benchmark {
         !matches!(self, Benchmark::Cores | Benchmark::Steps | Benchmark::Glance | Benchmark::Engines)
     }
 
-    fn run(self, setting: &Setting) -> Result<Section, Error> {
+    fn run(self, setting: &BenchSetup) -> Result<BenchSection, Error> {
         match self {
             Benchmark::Throughput => throughput::run(setting),
             Benchmark::Latency => latency::run(setting),
@@ -138,7 +138,7 @@ impl Benchmark {
 }
 
 fn main() -> ExitCode {
-    let flags = Flags::parse();
+    let flags = BenchFlags::parse();
     let wanted =
         if flags.only.is_empty() { Benchmark::value_variants().to_vec() } else { flags.only.clone() };
     // Before any thread is started: this may start the program again inside a user namespace.
@@ -150,7 +150,7 @@ fn main() -> ExitCode {
     }
     interrupt::watch();
     let setting = setting(&flags);
-    let mut report = Report { machine: Machine::this(), sections: Vec::new(), failed: Vec::new() };
+    let mut report = BenchReport { machine: MachineInfo::this(), sections: Vec::new(), failed: Vec::new() };
     if !flags.json {
         println!("{}; both ends of everything share them\n", report.machine);
     }
@@ -179,12 +179,12 @@ fn main() -> ExitCode {
 }
 
 /// `strait` lies beside this program, and what is installed for comparison in a folder beside that.
-fn setting(flags: &Flags) -> Setting {
+fn setting(flags: &BenchFlags) -> BenchSetup {
     let this = std::env::current_exe().unwrap_or_default();
     let folder = this.parent().unwrap_or(Path::new("."));
-    Setting {
+    BenchSetup {
         program: flags.strait.clone().unwrap_or_else(|| folder.join("strait")),
         cache: folder.parent().unwrap_or(folder).join("wireguard-go"),
-        effort: if flags.quick { Effort::Quick } else { Effort::Full },
+        effort: if flags.quick { BenchEffort::Quick } else { BenchEffort::Full },
     }
 }

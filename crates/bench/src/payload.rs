@@ -15,7 +15,7 @@ const READ_REGISTERS: u8 = 3;
 
 /// What is in the payloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PayloadKind {
     /// Answers of Modbus/TCP devices: registers.
     Modbus,
     /// Answers of SNMP agents: uptime, and the counter of an interface.
@@ -24,22 +24,22 @@ pub(crate) enum Kind {
     Random,
 }
 
-impl Kind {
-    pub(crate) const ALL: [Kind; 3] = [Kind::Modbus, Kind::Snmp, Kind::Random];
+impl PayloadKind {
+    pub(crate) const ALL: [PayloadKind; 3] = [PayloadKind::Modbus, PayloadKind::Snmp, PayloadKind::Random];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Kind::Modbus => "Modbus",
-            Kind::Snmp => "SNMP",
-            Kind::Random => "random",
+            PayloadKind::Modbus => "Modbus",
+            PayloadKind::Snmp => "SNMP",
+            PayloadKind::Random => "random",
         }
     }
 }
 
 /// Devices, and what they answer.
 #[derive(Debug)]
-pub(crate) struct Station {
-    kind: Kind,
+pub(crate) struct SensorStation {
+    kind: PayloadKind,
     devices: [Device; DEVICES],
     random: Random,
     /// Numbers what is asked.
@@ -53,12 +53,12 @@ struct Device {
     octets: u32,
 }
 
-impl Station {
+impl SensorStation {
     /// Always the same devices.
-    pub(crate) fn new(kind: Kind) -> Station {
+    pub(crate) fn new(kind: PayloadKind) -> SensorStation {
         let mut random = Random::new(sample::DEFAULT_SEED);
         let devices = core::array::from_fn(|at| Device::new(at, &mut random));
-        Station { kind, devices, random, asked: 0 }
+        SensorStation { kind, devices, random, asked: 0 }
     }
 
     /// What the next device in turn answers, and which one that is.
@@ -67,9 +67,9 @@ impl Station {
         self.asked += 1;
         let Some(device) = self.devices.get_mut(at) else { return (at, Vec::new()) };
         let payload = match self.kind {
-            Kind::Modbus => device.modbus(at, self.asked, &mut self.random),
-            Kind::Snmp => device.snmp(self.asked, &mut self.random),
-            Kind::Random => {
+            PayloadKind::Modbus => device.modbus(at, self.asked, &mut self.random),
+            PayloadKind::Snmp => device.snmp(self.asked, &mut self.random),
+            PayloadKind::Random => {
                 let words = std::iter::repeat_with(|| self.random.next_u64().to_le_bytes());
                 words.take(LEN / 8).flatten().collect()
             }
@@ -155,12 +155,12 @@ mod tests {
 
     #[test]
     fn answers_are_64_bytes_long() {
-        for kind in Kind::ALL {
-            let mut station = Station::new(kind);
+        for kind in PayloadKind::ALL {
+            let mut station = SensorStation::new(kind);
             let lens: Vec<usize> = (0..10 * DEVICES).map(|_| station.answer().1.len()).collect();
             assert_eq!(lens.iter().sum::<usize>(), lens.len() * LEN, "{kind:?}");
             assert!(
-                lens.iter().all(|len| len.abs_diff(LEN) <= usize::from(kind == Kind::Modbus)),
+                lens.iter().all(|len| len.abs_diff(LEN) <= usize::from(kind == PayloadKind::Modbus)),
                 "{lens:?}"
             );
         }
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn lengths_inside_add_up() {
-        let mut modbus = Station::new(Kind::Modbus);
-        let mut snmp = Station::new(Kind::Snmp);
+        let mut modbus = SensorStation::new(PayloadKind::Modbus);
+        let mut snmp = SensorStation::new(PayloadKind::Snmp);
         for _ in 0..10_000 {
             let (at, adu) = modbus.answer();
             assert_eq!(usize::from(adu[5]), adu.len() - 6);
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn devices_say_something_new_each_time_and_much_of_it_is_old() {
-        let mut station = Station::new(Kind::Modbus);
+        let mut station = SensorStation::new(PayloadKind::Modbus);
         let first = station.answer().1;
         let again = std::iter::repeat_with(|| station.answer()).nth(DEVICES - 1).unwrap().1;
         assert_ne!(first, again);

@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use strait_lab::measure::{Sample, settle};
+use strait_lab::measure::{RunValues, settle};
 use strait_scheduler::Rate;
 use strait_testbed::{Extra, LinkSpec, Stream, interrupt};
 
 use crate::content::noise;
 use crate::error::Error;
-use crate::report::{Section, progress};
-use crate::stage::{Setting, Stage, Way, rule};
+use crate::report::{BenchSection, progress};
+use crate::stage::{BenchHosts, BenchRoute, BenchSetup, rule};
 use crate::target::Target;
 
 /// The port that the rule covers, and the one that it does not: one tunnel, one link, all else equal.
@@ -26,12 +26,12 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// Mbit/s, and seconds of measuring.
 const LINKS: [(f64, u64); 3] = [(1.5, 10), (10.0, 5), (100.0, 5)];
 
-pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let runs = setting.effort.pick(5, 2);
     let title = format!(
         "random data over one TCP stream through Strait, shaped link, {runs} runs, Mbit/s, median (min-max)"
     );
-    let mut section = Section::new("random", title, &[NAMES[0], NAMES[1], "with / without"]);
+    let mut section = BenchSection::new("random", title, &[NAMES[0], NAMES[1], "with / without"]);
     for (megabits, seconds) in LINKS {
         let window = Duration::from_secs(setting.effort.pick(seconds, 3));
         let [without, with] = one(setting, &mut section, megabits, window, runs)?;
@@ -43,24 +43,24 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
 }
 
 fn one(
-    setting: &Setting,
-    section: &mut Section,
+    setting: &BenchSetup,
+    section: &mut BenchSection,
     megabits: f64,
     window: Duration,
     runs: usize,
-) -> Result<[Sample; 2], Error> {
+) -> Result<[RunValues; 2], Error> {
     let rules = rule("zstd-3", &format!("protocol = \"tcp\"\nports = [{}]", PORTS[1]));
     let spec = LinkSpec::thin(rate(megabits));
-    let stage = Stage::set(&setting.program, spec, Extra { sections: &rules, ..Extra::default() })?;
+    let stage = BenchHosts::set(&setting.program, spec, Extra { sections: &rules, ..Extra::default() })?;
     let content = noise();
-    let mut samples = [Sample::default(), Sample::default()];
+    let mut samples = [RunValues::default(), RunValues::default()];
     for run in 1..=runs {
         for ((port, sample), name) in PORTS.into_iter().zip(&mut samples).zip(NAMES) {
             section.before.push(settle()?);
             let stream = Stream {
                 from: &stage.hosts().a,
                 to: &stage.hosts().b,
-                address: SocketAddr::new(stage.address(Way::Strait), port),
+                address: SocketAddr::new(stage.address(BenchRoute::Strait), port),
                 content: &content,
                 warm_up: WARM_UP,
                 window,

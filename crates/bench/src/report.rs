@@ -4,17 +4,17 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use strait_lab::measure::{Load, Machine, Sample, short};
+use strait_lab::measure::{MachineInfo, MachineLoad, RunValues, short};
 
 use crate::target::Target;
 
 /// Everything a call of the program found.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct BenchReport {
     /// Where.
-    pub(crate) machine: Machine,
+    pub(crate) machine: MachineInfo,
     /// One a benchmark, in order.
-    pub(crate) sections: Vec<Section>,
+    pub(crate) sections: Vec<BenchSection>,
     /// Benchmarks that could not run, with the reason.
     pub(crate) failed: Vec<Failed>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Failed {
 
 /// One benchmark: a table, and what its figures should reach.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Section {
+pub(crate) struct BenchSection {
     /// Its name, as on the command line.
     pub(crate) name: &'static str,
     /// What was measured and how, in a line.
@@ -38,39 +38,39 @@ pub(crate) struct Section {
     /// What is compared.
     pub(crate) columns: Vec<String>,
     /// What was measured of each.
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<BenchRow>,
     /// What should have been reached.
-    pub(crate) judgements: Vec<Judgement>,
+    pub(crate) judgements: Vec<TargetResult>,
     /// What else is to be known, such as what was skipped.
     pub(crate) notes: Vec<String>,
     /// The machine just before each run, in the order of the runs.
-    pub(crate) before: Vec<Load>,
+    pub(crate) before: Vec<MachineLoad>,
 }
 
 /// One quantity, measured of each column.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct BenchRow {
     /// What, and its unit.
     pub(crate) quantity: String,
     /// A sample a column; empty where it does not apply.
-    pub(crate) cells: Vec<Sample>,
+    pub(crate) cells: Vec<RunValues>,
 }
 
 /// A figure and what it should reach.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Judgement {
+pub(crate) struct TargetResult {
     /// What the figure is.
     pub(crate) figure: String,
     /// Its values.
-    pub(crate) sample: Sample,
+    pub(crate) sample: RunValues,
     /// What it should reach.
     pub(crate) target: Target,
 }
 
-impl Section {
+impl BenchSection {
     /// A benchmark without figures yet.
-    pub(crate) fn new(name: &'static str, title: impl Into<String>, columns: &[&str]) -> Section {
-        Section {
+    pub(crate) fn new(name: &'static str, title: impl Into<String>, columns: &[&str]) -> BenchSection {
+        BenchSection {
             name,
             title: title.into(),
             columns: columns.iter().map(|&column| column.to_owned()).collect(),
@@ -82,13 +82,13 @@ impl Section {
     }
 
     /// Adds a row.
-    pub(crate) fn row(&mut self, quantity: impl Into<String>, cells: impl IntoIterator<Item = Sample>) {
-        self.rows.push(Row { quantity: quantity.into(), cells: cells.into_iter().collect() });
+    pub(crate) fn row(&mut self, quantity: impl Into<String>, cells: impl IntoIterator<Item = RunValues>) {
+        self.rows.push(BenchRow { quantity: quantity.into(), cells: cells.into_iter().collect() });
     }
 
     /// Adds what a figure should reach.
-    pub(crate) fn judge(&mut self, figure: impl Into<String>, sample: Sample, target: Target) {
-        self.judgements.push(Judgement { figure: figure.into(), sample, target });
+    pub(crate) fn judge(&mut self, figure: impl Into<String>, sample: RunValues, target: Target) {
+        self.judgements.push(TargetResult { figure: figure.into(), sample, target });
     }
 
     /// The benchmark for people.
@@ -120,7 +120,7 @@ impl Section {
     }
 }
 
-impl Judgement {
+impl TargetResult {
     /// In one word, by the median.
     pub(crate) fn verdict(&self) -> &'static str {
         match self.sample.spread() {
@@ -131,14 +131,14 @@ impl Judgement {
     }
 }
 
-impl Report {
+impl BenchReport {
     /// Everything, for programs.
     pub(crate) fn json(&self) -> String {
         serde_json::to_string_pretty(self).map_or_else(|error| error.to_string(), |text| text + "\n")
     }
 }
 
-fn loads(before: &[Load]) -> String {
+fn loads(before: &[MachineLoad]) -> String {
     let each = before.iter().map(|load| format!("{:.2} {:.0}%", load.average, load.busy * 100.0));
     each.collect::<Vec<_>>().join(", ")
 }
@@ -173,17 +173,17 @@ pub(crate) fn progress(name: &str, run: usize, subject: &str, value: f64, unit: 
 mod tests {
     use super::*;
 
-    fn section() -> Section {
-        let mut section = Section::new("throughput", "one TCP stream", &["plain", "Strait"]);
-        let fast: Sample = [30.0, 32.0, 31.0].into_iter().collect();
-        let ours: Sample = [6.0, 6.4, 6.2].into_iter().collect();
+    fn section() -> BenchSection {
+        let mut section = BenchSection::new("throughput", "one TCP stream", &["plain", "Strait"]);
+        let fast: RunValues = [30.0, 32.0, 31.0].into_iter().collect();
+        let ours: RunValues = [6.0, 6.4, 6.2].into_iter().collect();
         section.row("Gbit/s", [fast, ours.clone()]);
-        section.row("CPU-s", [Sample::default(), ours.clone()]);
+        section.row("CPU-s", [RunValues::default(), ours.clone()]);
         section.judge("Strait", ours.clone(), Target::AtLeast(3.5));
         section.judge("Strait again", ours, Target::AtMost(3.5));
-        section.judge("others", Sample::default(), Target::AtLeast(1.0));
+        section.judge("others", RunValues::default(), Target::AtLeast(1.0));
         section.notes.push("others were skipped".to_owned());
-        section.before.push(Load { average: 0.5, busy: 0.1 });
+        section.before.push(MachineLoad { average: 0.5, busy: 0.1 });
         section
     }
 
@@ -205,8 +205,8 @@ throughput: one TCP stream
 
     #[test]
     fn json_has_the_runs_and_their_spread() {
-        let machine = Machine { processor: "p".into(), cores: 2, kernel: "6".into(), governor: None };
-        let report = Report { machine, sections: vec![section()], failed: Vec::new() };
+        let machine = MachineInfo { processor: "p".into(), cores: 2, kernel: "6".into(), governor: None };
+        let report = BenchReport { machine, sections: vec![section()], failed: Vec::new() };
         let value: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
         let cell = &value["sections"][0]["rows"][0]["cells"][0];
         assert_eq!(cell["spread"]["median"], 31.0);

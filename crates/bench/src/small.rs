@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use strait_lab::measure::{Sample, settle};
+use strait_lab::measure::{RunValues, settle};
 use strait_testbed::{LinkSpec, interrupt};
 
 use crate::error::Error;
 use crate::flood::Flood;
-use crate::payload::{DEVICES, Kind};
+use crate::payload::{DEVICES, PayloadKind};
 use crate::random::rate;
-use crate::report::{Section, progress};
-use crate::stage::{NAMES, Setting, Stage, Way, pair, rule};
+use crate::report::{BenchSection, progress};
+use crate::stage::{BenchHosts, BenchRoute, BenchSetup, NAMES, pair, rule};
 use crate::target::Target;
 
 /// The link, in Mbit/s.
@@ -21,26 +21,26 @@ const WARM_UP: Duration = Duration::from_secs(2);
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// Delivered packets with bundles over those without.
-const fn target(kind: Kind) -> Target {
+const fn target(kind: PayloadKind) -> Target {
     match kind {
-        Kind::Modbus | Kind::Snmp => Target::AtLeast(4.0),
-        Kind::Random => Target::AtLeast(1.9),
+        PayloadKind::Modbus | PayloadKind::Snmp => Target::AtLeast(4.0),
+        PayloadKind::Random => Target::AtLeast(1.9),
     }
 }
 
-pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let (runs, seconds) = setting.effort.pick((3, 4), (1, 2));
     let title = format!(
         "UDP payloads of 64 bytes from {DEVICES} devices over {LINK} Mbit/s, compression on, delivered packets a second, \
          {runs} runs of {seconds} s, median (min-max)"
     );
-    let columns = [Way::Plain.name(), NAMES[0], NAMES[1], "Strait / window = 1"];
-    let mut section = Section::new("small", title, &columns);
+    let columns = [BenchRoute::Plain.name(), NAMES[0], NAMES[1], "Strait / window = 1"];
+    let mut section = BenchSection::new("small", title, &columns);
     let stages = pair(&setting.program, LinkSpec::thin(rate(LINK)), &rule("auto", ""))?;
     let [alone, company] = &stages;
-    let ways = [(company, Way::Plain), (alone, Way::Strait), (company, Way::Strait)];
-    for kind in Kind::ALL {
-        let mut samples: [Sample; 3] = Default::default();
+    let ways = [(company, BenchRoute::Plain), (alone, BenchRoute::Strait), (company, BenchRoute::Strait)];
+    for kind in PayloadKind::ALL {
+        let mut samples: [RunValues; 3] = Default::default();
         for run in 1..=runs {
             for ((place, (stage, way)), sample) in ways.iter().enumerate().zip(&mut samples) {
                 section.before.push(settle()?);
@@ -64,6 +64,6 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     Ok(section)
 }
 
-fn flood(stage: &Stage, way: Way, kind: Kind, window: Duration) -> Result<f64, Error> {
+fn flood(stage: &BenchHosts, way: BenchRoute, kind: PayloadKind, window: Duration) -> Result<f64, Error> {
     Flood { hosts: stage.hosts(), address: stage.any_port(way), kind, warm_up: WARM_UP, window }.run()
 }

@@ -4,43 +4,43 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use strait_scheduler::Rate;
-use strait_testbed::{Cost, Daemon, Extra, LinkSpec, Tunnel, TwoHosts};
+use strait_testbed::{DaemonProcess, Extra, LinkSpec, ProcessCost, TestTunnel, TwoHosts};
 
 use crate::error::Error;
-use crate::wireguard::{Found, WireGuard, find, inside};
+use crate::wireguard::{WireGuard, WireguardSearch, find, inside};
 
 /// Inner MTU of both tunnels: what an outer path of 1,500 bytes carries, and wireguard-go's default.
 pub(crate) const MTU: u32 = 1420;
 /// Where programs are found, and how much is to be measured.
 #[derive(Clone, Debug)]
-pub(crate) struct Setting {
+pub(crate) struct BenchSetup {
     /// The `strait` to measure.
     pub(crate) program: PathBuf,
     /// Where wireguard-go is installed if it is nowhere.
     pub(crate) cache: PathBuf,
     /// How much.
-    pub(crate) effort: Effort,
+    pub(crate) effort: BenchEffort,
 }
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effort {
+pub(crate) enum BenchEffort {
     /// As much as figures need that are to be trusted.
     Full,
     /// A few seconds, to see that all is well.
     Quick,
 }
 
-impl Effort {
+impl BenchEffort {
     /// One or the other.
     pub(crate) fn pick<T>(self, full: T, quick: T) -> T {
-        if self == Effort::Full { full } else { quick }
+        if self == BenchEffort::Full { full } else { quick }
     }
 }
 
 /// A way from the first host to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum BenchRoute {
     /// Beside the tunnels.
     Plain,
     /// Through Strait.
@@ -49,43 +49,43 @@ pub(crate) enum Way {
     WireGuard,
 }
 
-impl Way {
+impl BenchRoute {
     /// In the order of tables and of runs.
-    pub(crate) const ALL: [Way; 3] = [Way::Plain, Way::Strait, Way::WireGuard];
+    pub(crate) const ALL: [BenchRoute; 3] = [BenchRoute::Plain, BenchRoute::Strait, BenchRoute::WireGuard];
 
     /// Its name in tables.
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Way::Plain => "plain link",
-            Way::Strait => "Strait",
-            Way::WireGuard => "wireguard-go",
+            BenchRoute::Plain => "plain link",
+            BenchRoute::Strait => "Strait",
+            BenchRoute::WireGuard => "wireguard-go",
         }
     }
 }
 
 /// Hosts, link and tunnels. Dropped, it leaves nothing behind.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct BenchHosts {
     // Goes before the hosts it runs on.
     wireguard: Option<[WireGuard; 2]>,
-    tunnel: Tunnel,
+    tunnel: TestTunnel,
 }
 
-impl Stage {
+impl BenchHosts {
     /// A link like `spec` with Strait over it, paced at the link's rate if it has one, with what `extra` has besides.
-    pub(crate) fn set(program: &Path, spec: LinkSpec, extra: Extra<'_>) -> Result<Stage, Error> {
+    pub(crate) fn set(program: &Path, spec: LinkSpec, extra: Extra<'_>) -> Result<BenchHosts, Error> {
         if !program.is_file() {
             return Err(Error::NoProgram(program.to_owned()));
         }
         let node = format!("mtu = {MTU}\n{}", extra.node);
-        let tunnel = Tunnel::open(program, spec, Extra { node: &node, ..extra })?;
-        Ok(Stage { wireguard: None, tunnel })
+        let tunnel = TestTunnel::open(program, spec, Extra { node: &node, ..extra })?;
+        Ok(BenchHosts { wireguard: None, tunnel })
     }
 
     /// A link of `rate` with Strait over it that knows of no rate, as a plain tunnel does: its queue is the link's.
-    pub(crate) fn unpaced(program: &Path, rate: Rate) -> Result<Stage, Error> {
+    pub(crate) fn unpaced(program: &Path, rate: Rate) -> Result<BenchHosts, Error> {
         let mut stage =
-            Stage::set(program, LinkSpec { rate: None, ..LinkSpec::thin(rate) }, Extra::default())?;
+            BenchHosts::set(program, LinkSpec { rate: None, ..LinkSpec::thin(rate) }, Extra::default())?;
         stage.tunnel.hosts.link.set_rate(Some(rate))?;
         Ok(stage)
     }
@@ -96,15 +96,15 @@ impl Stage {
     }
 
     /// The daemons at both ends.
-    pub(crate) const fn daemons(&self) -> &[Daemon; 2] {
+    pub(crate) const fn daemons(&self) -> &[DaemonProcess; 2] {
         self.tunnel.daemons()
     }
 
     /// Adds wireguard-go beside Strait, if it is to be had; says which it is, or why it is left out.
     pub(crate) fn add_wireguard(&mut self, cache: &Path) -> Result<String, Error> {
         match find(cache) {
-            Found::Missing(why) => Ok(format!("wireguard-go is left out: {why}")),
-            Found::Here { program, version } => {
+            WireguardSearch::Missing(why) => Ok(format!("wireguard-go is left out: {why}")),
+            WireguardSearch::Here { program, version } => {
                 self.wireguard = Some(WireGuard::pair(&program, self.hosts(), MTU)?);
                 Ok(format!("{version} is {}", program.display()))
             }
@@ -112,29 +112,32 @@ impl Stage {
     }
 
     /// The ways there are.
-    pub(crate) fn ways(&self) -> Vec<Way> {
-        Way::ALL.into_iter().filter(|way| *way != Way::WireGuard || self.wireguard.is_some()).collect()
+    pub(crate) fn ways(&self) -> Vec<BenchRoute> {
+        BenchRoute::ALL
+            .into_iter()
+            .filter(|way| *way != BenchRoute::WireGuard || self.wireguard.is_some())
+            .collect()
     }
 
     /// The second host's address, which a packet takes this way.
-    pub(crate) fn address(&self, way: Way) -> IpAddr {
+    pub(crate) fn address(&self, way: BenchRoute) -> IpAddr {
         match way {
-            Way::Plain => self.hosts().address_of_b().0,
-            Way::Strait => self.tunnel.far_address(),
-            Way::WireGuard => inside(1).into(),
+            BenchRoute::Plain => self.hosts().address_of_b().0,
+            BenchRoute::Strait => self.tunnel.far_address(),
+            BenchRoute::WireGuard => inside(1).into(),
         }
     }
 
     /// The second host's address this way, and any port.
-    pub(crate) fn any_port(&self, way: Way) -> SocketAddr {
+    pub(crate) fn any_port(&self, way: BenchRoute) -> SocketAddr {
         SocketAddr::new(self.address(way), 0)
     }
 
     /// What the processes at both ends of a way have used; nothing where there are none.
-    pub(crate) fn costs(&self, way: Way) -> Result<Option<[Cost; 2]>, Error> {
+    pub(crate) fn costs(&self, way: BenchRoute) -> Result<Option<[ProcessCost; 2]>, Error> {
         match (way, &self.wireguard) {
-            (Way::Strait, _) => Ok(Some(self.tunnel.costs()?)),
-            (Way::WireGuard, Some([a, b])) => Ok(Some([a.cost()?, b.cost()?])),
+            (BenchRoute::Strait, _) => Ok(Some(self.tunnel.costs()?)),
+            (BenchRoute::WireGuard, Some([a, b])) => Ok(Some([a.cost()?, b.cost()?])),
             _ => Ok(None),
         }
     }
@@ -148,8 +151,8 @@ pub(crate) const NAMES: [&str; 2] = ["window = 1", "Strait"];
 
 /// Two links like `spec` with a tunnel over each that compresses by `rules`: where every packet goes by itself, and where
 /// they go in company.
-pub(crate) fn pair(program: &Path, spec: LinkSpec, rules: &str) -> Result<[Stage; 2], Error> {
-    let set = |link| Stage::set(program, spec, Extra { link, sections: rules, ..Extra::default() });
+pub(crate) fn pair(program: &Path, spec: LinkSpec, rules: &str) -> Result<[BenchHosts; 2], Error> {
+    let set = |link| BenchHosts::set(program, spec, Extra { link, sections: rules, ..Extra::default() });
     Ok([set(ALONE)?, set("")?])
 }
 

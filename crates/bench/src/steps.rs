@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use strait_compress::Algorithm;
 use strait_crypto::{Cipher, Integrity, Suite};
-use strait_lab::measure::{Mark, Sample, Stopwatch, settle};
+use strait_lab::measure::{RepeatTimer, RunValues, ThreadMoment, settle};
 use strait_testbed::interrupt;
 
 use crate::content::generated;
 use crate::error::Error;
-use crate::report::Section;
-use crate::stage::{Effort, Setting};
+use crate::report::BenchSection;
+use crate::stage::{BenchEffort, BenchSetup};
 use crate::target::Target;
-use stack::{Esp, Stack};
+use stack::{Stack, StackEsp};
 
 /// Bytes of the packets that are protected.
 const LENGTHS: [usize; 4] = [64, 576, 1400, 64_000];
@@ -31,8 +31,8 @@ const PACKETS: usize = 512;
 const APART: usize = 29;
 
 const ONE: Stack = Stack { name: "", ipcomp: None, esp: None, ah: None };
-const GCM: Option<Esp> = Some(Esp::Aead(Suite::Aes128Gcm));
-const CHACHA: Option<Esp> = Some(Esp::Aead(Suite::ChaCha20Poly1305));
+const GCM: Option<StackEsp> = Some(StackEsp::Aead(Suite::Aes128Gcm));
+const CHACHA: Option<StackEsp> = Some(StackEsp::Aead(Suite::ChaCha20Poly1305));
 const SHA: Integrity = Integrity::HmacSha256_128;
 
 /// Each step alone, then the pipelines.
@@ -41,7 +41,7 @@ const STACKS: [Stack; 9] = [
     Stack { name: "ESP chacha20-poly1305", esp: CHACHA, ..ONE },
     Stack {
         name: "ESP aes-128-cbc, hmac-sha-256",
-        esp: Some(Esp::Separate(Cipher::Aes128Cbc, Some(SHA))),
+        esp: Some(StackEsp::Separate(Cipher::Aes128Cbc, Some(SHA))),
         ..ONE
     },
     Stack { name: "AH hmac-sha-256", ah: Some(SHA), ..ONE },
@@ -52,21 +52,21 @@ const STACKS: [Stack; 9] = [
     Stack {
         name: "AH + ESP aes-128-cbc + IPComp lzs",
         ah: Some(SHA),
-        esp: Some(Esp::Separate(Cipher::Aes128Cbc, None)),
+        esp: Some(StackEsp::Separate(Cipher::Aes128Cbc, None)),
         ipcomp: Some(Algorithm::Lzs),
     },
 ];
 
-pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let (repeats, least) = match setting.effort {
-        Effort::Full => (15, Duration::from_millis(20)),
-        Effort::Quick => (5, Duration::from_millis(4)),
+        BenchEffort::Full => (15, Duration::from_millis(20)),
+        BenchEffort::Quick => (5, Duration::from_millis(4)),
     };
     let title = format!(
         "steps of IPsec beside the bare calls they consist of, ns a packet, one core's time, {repeats} repeats, median (min-max)"
     );
     let columns = ["out, bare", "out, steps", "in, bare", "in, steps", "out, Gbit/s", "in, Gbit/s"];
-    let mut section = Section::new("steps", title, &columns);
+    let mut section = BenchSection::new("steps", title, &columns);
     section.before.push(settle()?);
     let text = generated(1).bytes;
     let mut judged = Vec::new();
@@ -74,7 +74,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
         for len in LENGTHS {
             interrupt::check()?;
             let [out, back] = measure(stack, &text, len, repeats, least)?;
-            let rate = |sample: &Sample| sample.map(|nanos| (len * 8) as f64 / nanos);
+            let rate = |sample: &RunValues| sample.map(|nanos| (len * 8) as f64 / nanos);
             let rates = [rate(&out.steps), rate(&back.steps)];
             if len == JUDGED {
                 judged.push((stack.name, out.steps.over(&out.bare), back.steps.over(&back.bare)));
@@ -108,9 +108,9 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
 
 /// Both ways of doing the same.
 #[derive(Debug, Default)]
-struct Beside {
-    bare: Sample,
-    steps: Sample,
+struct SideBySide {
+    bare: RunValues,
+    steps: RunValues,
 }
 
 /// Out and in, nanoseconds a packet of `len` bytes of `text`; bare and in steps in turn.
@@ -120,12 +120,12 @@ fn measure(
     len: usize,
     repeats: usize,
     least: Duration,
-) -> Result<[Beside; 2], Error> {
+) -> Result<[SideBySide; 2], Error> {
     let count = (BATCH / len).clamp(16, PACKETS);
     let payloads: Vec<&[u8]> = text.windows(len).step_by(APART).take(count).collect();
-    let stopwatch = Stopwatch { repeats: 1, least };
+    let stopwatch = RepeatTimer { repeats: 1, least };
     let (mut sender, mut bare) = (stack.sender()?, stack.bare()?);
-    let (mut out, mut back) = (Beside::default(), Beside::default());
+    let (mut out, mut back) = (SideBySide::default(), SideBySide::default());
     let units = payloads.len() as u64;
     let mut lengths = Vec::new();
     for payload in &payloads {
@@ -152,7 +152,7 @@ fn measure(
             packets.push(sender.protect(payload)?.to_vec());
         }
         let one = stopwatch.timed(|| {
-            let start = Mark::now();
+            let start = ThreadMoment::now();
             for ((packet, squeezed), lengths) in packets.iter().zip(&squeezed).zip(&lengths) {
                 bare.back(packet, squeezed.as_deref(), *lengths)?;
             }
@@ -161,7 +161,7 @@ fn measure(
         let other = stopwatch.timed(|| {
             // A packet is taken once, so each batch has an association of its own.
             let mut receiver = stack.receiver()?;
-            let start = Mark::now();
+            let start = ThreadMoment::now();
             for packet in &packets {
                 std::hint::black_box(receiver.open(packet)?);
             }

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use strait_lab::measure::{Sample, settle};
+use strait_lab::measure::{RunValues, settle};
 use strait_testbed::{LinkSpec, Transfer, interrupt};
 
 use crate::content::{Text, generated, texts};
 use crate::error::Error;
 use crate::random::rate;
-use crate::report::{Section, progress};
-use crate::stage::{Setting, Stage, Way, pair, rule};
+use crate::report::{BenchSection, progress};
+use crate::stage::{BenchHosts, BenchRoute, BenchSetup, pair, rule};
 use crate::target::Target;
 
 /// Goodput through the tunnel over goodput of the plain link, of any text,
@@ -26,7 +26,7 @@ const DRAIN: Duration = Duration::from_millis(500);
 /// Faster links, with how often the text goes over them, so that slow start does not decide.
 const FASTER: [(f64, usize); 2] = [(10.0, 2), (100.0, 16)];
 
-pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let (runs, share) = setting.effort.pick((3, 1), (1, 8));
     let title = format!(
         "text files over one TCP connection, shaped link, whole transfers, {runs} runs, Mbit/s, median (min-max)"
@@ -38,7 +38,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
         "Strait / plain link",
         "Strait / window = 1",
     ];
-    let mut section = Section::new("text", title, &columns);
+    let mut section = BenchSection::new("text", title, &columns);
     let (texts, notes) = texts(share)?;
     section.notes = notes;
     let ratios = one(setting, &mut section, 1.5, &texts, runs)?;
@@ -59,17 +59,17 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
 
 /// Adds a row for each text, and gives its ratios to the plain link and to packets by themselves.
 fn one(
-    setting: &Setting,
-    section: &mut Section,
+    setting: &BenchSetup,
+    section: &mut BenchSection,
     megabits: f64,
     texts: &[Text],
     runs: usize,
-) -> Result<Vec<[Sample; 2]>, Error> {
+) -> Result<Vec<[RunValues; 2]>, Error> {
     let [alone, company] = &pair(&setting.program, LinkSpec::thin(rate(megabits)), &rule("zstd-3", ""))?;
-    let ways = [(company, Way::Plain), (alone, Way::Strait), (company, Way::Strait)];
+    let ways = [(company, BenchRoute::Plain), (alone, BenchRoute::Strait), (company, BenchRoute::Strait)];
     let mut ratios = Vec::new();
     for text in texts {
-        let mut samples: [Sample; 3] = Default::default();
+        let mut samples: [RunValues; 3] = Default::default();
         for run in 1..=runs {
             for (place, ((stage, way), sample)) in ways.into_iter().zip(&mut samples).enumerate() {
                 section.before.push(settle()?);
@@ -90,7 +90,7 @@ fn one(
 }
 
 /// Mbit/s of content, from connecting until every byte is known to have arrived.
-fn transfer(stage: &Stage, way: Way, text: &Text) -> Result<f64, Error> {
+fn transfer(stage: &BenchHosts, way: BenchRoute, text: &Text) -> Result<f64, Error> {
     let content: &Arc<[u8]> = &text.bytes;
     let took = Transfer {
         from: &stage.hosts().a,

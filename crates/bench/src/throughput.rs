@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use strait_lab::measure::{Sample, settle};
-use strait_testbed::{Cost, Extra, LinkSpec, Stream};
+use strait_lab::measure::{RunValues, settle};
+use strait_testbed::{Extra, LinkSpec, ProcessCost, Stream};
 
 use crate::content::noise;
 use crate::error::Error;
-use crate::report::{Section, progress};
-use crate::stage::{Setting, Stage, Way};
+use crate::report::{BenchSection, progress};
+use crate::stage::{BenchHosts, BenchRoute, BenchSetup};
 use crate::target::Target;
 
 /// What is cut off at the beginning: connections and caches warm up.
@@ -22,28 +22,28 @@ const MEMORY: Target = Target::AtMost(64.0);
 
 /// What was measured of one way, a value a run.
 #[derive(Debug, Default)]
-struct Measured {
+struct ThroughputRuns {
     /// Gbit/s.
-    rate: Sample,
+    rate: RunValues,
     /// Processor seconds a Gbit, at the sender and the receiver.
-    processor: [Sample; 2],
+    processor: [RunValues; 2],
     /// MiB.
-    memory: [Sample; 2],
+    memory: [RunValues; 2],
 }
 
-pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let (runs, seconds) = setting.effort.pick((5, 5), (2, 2));
-    let mut stage = Stage::set(&setting.program, LinkSpec::unshaped(), Extra::default())?;
+    let mut stage = BenchHosts::set(&setting.program, LinkSpec::unshaped(), Extra::default())?;
     let note = stage.add_wireguard(&setting.cache)?;
     let ways = stage.ways();
     let title = format!(
         "one TCP stream between two namespaces, unshaped, {runs} runs of {seconds} s after 1 s, median (min-max)"
     );
     let names: Vec<&str> = ways.iter().map(|way| way.name()).collect();
-    let mut section = Section::new("throughput", title, &names);
+    let mut section = BenchSection::new("throughput", title, &names);
     section.notes.push(note);
     let content = noise();
-    let mut measured: Vec<Measured> = ways.iter().map(|_| Measured::default()).collect();
+    let mut measured: Vec<ThroughputRuns> = ways.iter().map(|_| ThroughputRuns::default()).collect();
     for run in 1..=runs {
         for (way, measured) in ways.iter().zip(&mut measured) {
             section.before.push(settle()?);
@@ -68,8 +68,8 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     Ok(section)
 }
 
-impl Measured {
-    fn note(&mut self, before: [Cost; 2], after: [Cost; 2], gigabits: f64) {
+impl ThroughputRuns {
+    fn note(&mut self, before: [ProcessCost; 2], after: [ProcessCost; 2], gigabits: f64) {
         let sides = self.processor.iter_mut().zip(&mut self.memory);
         for ((processor, memory), (before, after)) in sides.zip(before.into_iter().zip(after)) {
             processor.push(after.processor.saturating_sub(before.processor).as_secs_f64() / gigabits);
@@ -78,18 +78,20 @@ impl Measured {
     }
 }
 
-fn tell(section: &mut Section, ways: &[Way], measured: &[Measured]) {
-    let cells = |of: fn(&Measured) -> &Sample| measured.iter().map(of).cloned().collect::<Vec<Sample>>();
+fn tell(section: &mut BenchSection, ways: &[BenchRoute], measured: &[ThroughputRuns]) {
+    let cells =
+        |of: fn(&ThroughputRuns) -> &RunValues| measured.iter().map(of).cloned().collect::<Vec<RunValues>>();
     section.row("Gbit/s", cells(|it| &it.rate));
     section.row("processor s a Gbit, sender", cells(|it| &it.processor[0]));
     section.row("processor s a Gbit, receiver", cells(|it| &it.processor[1]));
     section.row("most memory, sender, MiB", cells(|it| &it.memory[0]));
     section.row("most memory, receiver, MiB", cells(|it| &it.memory[1]));
-    let of = |wanted: Way| ways.iter().zip(measured).find(|(way, _)| **way == wanted).map(|(_, it)| it);
-    let none = Measured::default();
-    let (plain, ours) = (of(Way::Plain).unwrap_or(&none), of(Way::Strait).unwrap_or(&none));
-    let theirs = of(Way::WireGuard).unwrap_or(&none);
-    let processor = |it: &Measured| it.processor[0].max(&it.processor[1]);
+    let of =
+        |wanted: BenchRoute| ways.iter().zip(measured).find(|(way, _)| **way == wanted).map(|(_, it)| it);
+    let none = ThroughputRuns::default();
+    let (plain, ours) = (of(BenchRoute::Plain).unwrap_or(&none), of(BenchRoute::Strait).unwrap_or(&none));
+    let theirs = of(BenchRoute::WireGuard).unwrap_or(&none);
+    let processor = |it: &ThroughputRuns| it.processor[0].max(&it.processor[1]);
     section.row("Gbit/s over plain link", measured.iter().map(|it| it.rate.over(&plain.rate)));
     section.judge("Strait, Gbit/s", ours.rate.clone(), RATE);
     section.judge("Strait / wireguard-go, Gbit/s", ours.rate.over(&theirs.rate), RATIO);

@@ -10,10 +10,10 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::agreement::{PrivateKey, X25519};
-use strait_testbed::{Cost, End, Namespace, State, TwoHosts, interrupt};
+use strait_testbed::{InterfaceState, LinkEnd, Namespace, ProcessCost, TwoHosts, interrupt};
 
 use crate::error::Error;
-pub(crate) use find::{Found, find};
+pub(crate) use find::{WireguardSearch, find};
 
 /// The interface, one of its own name on each host.
 const INTERFACE: &str = "wg0";
@@ -31,7 +31,7 @@ pub(crate) struct WireGuard {
 }
 
 /// A key pair in WireGuard's form.
-struct Keys {
+struct WireguardKeys {
     private: [u8; 32],
     public: [u8; 32],
 }
@@ -39,7 +39,7 @@ struct Keys {
 impl WireGuard {
     /// Starts one on each host and joins them by IPv4; inside they are what [`inside`] says.
     pub(crate) fn pair(program: &Path, hosts: &TwoHosts, mtu: u32) -> Result<[WireGuard; 2], Error> {
-        let keys = [Keys::new()?, Keys::new()?];
+        let keys = [WireguardKeys::new()?, WireguardKeys::new()?];
         let outside = [hosts.address_of_a().0, hosts.address_of_b().0];
         let one = |host: &Namespace, me: usize| -> Result<WireGuard, Error> {
             let other = 1 - me;
@@ -53,8 +53,8 @@ impl WireGuard {
     }
 
     /// What its process has used.
-    pub(crate) fn cost(&self) -> Result<Cost, Error> {
-        Ok(Cost::of_process(self.child.id())?)
+    pub(crate) fn cost(&self) -> Result<ProcessCost, Error> {
+        Ok(ProcessCost::of_process(self.child.id())?)
     }
 
     fn start(program: &Path, host: &Namespace) -> Result<WireGuard, Error> {
@@ -120,14 +120,14 @@ impl WireGuard {
     }
 
     fn raise(&self, address: Ipv4Addr, mtu: u32) -> Result<(), Error> {
-        let end = End {
+        let end = LinkEnd {
             host: self.host.clone(),
             interface: INTERFACE.to_owned(),
             v4: address,
             v6: Ipv6Addr::UNSPECIFIED,
         };
         end.set_mtu(mtu)?;
-        end.set_state(State::Up)?;
+        end.set_state(InterfaceState::Up)?;
         Ok(end.add_address(IpAddr::V4(address), 24)?)
     }
 }
@@ -139,9 +139,9 @@ impl Drop for WireGuard {
     }
 }
 
-impl Keys {
-    fn new() -> Result<Keys, Error> {
-        let make = || -> Result<Keys, aws_lc_rs::error::Unspecified> {
+impl WireguardKeys {
+    fn new() -> Result<WireguardKeys, Error> {
+        let make = || -> Result<WireguardKeys, aws_lc_rs::error::Unspecified> {
             let mut private = [0_u8; 32];
             aws_lc_rs::rand::fill(&mut private)?;
             // Clamped as RFC 7748 section 5 says.
@@ -151,7 +151,7 @@ impl Keys {
                 PrivateKey::from_private_key(&X25519, &private).map_err(|_| aws_lc_rs::error::Unspecified)?;
             let public = key.compute_public_key()?;
             let public = public.as_ref().try_into().map_err(|_| aws_lc_rs::error::Unspecified)?;
-            Ok(Keys { private, public })
+            Ok(WireguardKeys { private, public })
         };
         make().map_err(|error| Error::doing("make a key for wireguard-go")(io::Error::other(error)))
     }
@@ -162,7 +162,7 @@ pub(crate) fn inside(host: usize) -> Ipv4Addr {
     if host == 0 { Ipv4Addr::new(10, 78, 0, 1) } else { Ipv4Addr::new(10, 78, 0, 2) }
 }
 
-fn configuration(me: &Keys, peer: (&[u8; 32], SocketAddr, Ipv4Addr)) -> String {
+fn configuration(me: &WireguardKeys, peer: (&[u8; 32], SocketAddr, Ipv4Addr)) -> String {
     let (public, endpoint, allowed) = peer;
     format!(
         "set=1\nprivate_key={}\nlisten_port={PORT}\nreplace_peers=true\npublic_key={}\nendpoint={endpoint}\n\
@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn a_public_key_belongs_to_its_private_key() {
-        let (ours, theirs) = (Keys::new().unwrap(), Keys::new().unwrap());
-        let agree = |mine: &Keys, other: &Keys| {
+        let (ours, theirs) = (WireguardKeys::new().unwrap(), WireguardKeys::new().unwrap());
+        let agree = |mine: &WireguardKeys, other: &WireguardKeys| {
             let key = PrivateKey::from_private_key(&X25519, &mine.private).unwrap();
             let peer = aws_lc_rs::agreement::UnparsedPublicKey::new(&X25519, other.public);
             aws_lc_rs::agreement::agree(&key, peer, (), |secret| Ok(secret.to_vec())).unwrap()
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_request_ends_with_an_empty_line() {
-        let keys = Keys { private: [0xab; 32], public: [0; 32] };
+        let keys = WireguardKeys { private: [0xab; 32], public: [0; 32] };
         let text = configuration(&keys, (&[0xcd; 32], "192.0.2.1:9".parse().unwrap(), inside(1)));
         assert!(text.starts_with(&format!("set=1\nprivate_key={}\nlisten_port=51821\n", "ab".repeat(32))));
         assert!(text.contains(&format!("\npublic_key={}\nendpoint=192.0.2.1:9\n", "cd".repeat(32))));
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn two_of_them_carry_datagrams() {
-        let Some(Found::Here { program, .. }) = find::look(Path::new("/nonexistent")) else {
+        let Some(WireguardSearch::Here { program, .. }) = find::look(Path::new("/nonexistent")) else {
             eprintln!("skipped: there is no wireguard-go");
             return;
         };

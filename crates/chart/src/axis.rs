@@ -9,7 +9,7 @@ enum Scale {
 
 /// How an axis writes its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Labels {
+enum AxisLabels {
     Plain,
     Prefixed,
 }
@@ -19,7 +19,7 @@ enum Labels {
 pub struct Axis {
     title: String,
     scale: Scale,
-    labels: Labels,
+    labels: AxisLabels,
     reference: Option<f64>,
     ends: Option<(f64, f64)>,
 }
@@ -39,7 +39,13 @@ impl Axis {
     /// An axis on which equal differences are equally long.
     #[must_use]
     pub fn linear(title: impl Into<String>) -> Axis {
-        Axis { title: title.into(), scale: Scale::Linear, labels: Labels::Plain, reference: None, ends: None }
+        Axis {
+            title: title.into(),
+            scale: Scale::Linear,
+            labels: AxisLabels::Plain,
+            reference: None,
+            ends: None,
+        }
     }
 
     /// An axis on which equal factors are equally long. Only values above zero stand on it.
@@ -51,7 +57,7 @@ impl Axis {
     /// Writes values with a prefix of the SI instead of zeros; the title then ends in the unit, such as "bit/s".
     #[must_use]
     pub fn prefixed(mut self) -> Axis {
-        self.labels = Labels::Prefixed;
+        self.labels = AxisLabels::Prefixed;
         self
     }
 
@@ -186,7 +192,7 @@ impl Span<'_> {
 
     fn label(&self, value: f64) -> String {
         let thousands = value.abs().log10() / 3.0 + 1e-9;
-        if self.axis.labels == Labels::Plain || value == 0.0 {
+        if self.axis.labels == AxisLabels::Plain || value == 0.0 {
             return plain(value);
         }
         let at = (thousands.floor() as i32 + UNIT_PREFIX).clamp(0, PREFIXES.len() as i32 - 1);

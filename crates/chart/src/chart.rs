@@ -53,12 +53,12 @@ pub struct Lines {
     /// The horizontal axis.
     pub x: Axis,
     /// The lines; each has a colour, or colour and dashes where there are many.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ChartLine>,
 }
 
 /// One line.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct ChartLine {
     /// Its name.
     pub name: String,
     /// x and y of its points in order. A point that cannot stand on the axes interrupts it; what is outside them is

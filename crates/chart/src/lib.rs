@@ -31,5 +31,5 @@ mod raster;
 mod svg;
 
 pub use axis::Axis;
-pub use chart::{Bars, Chart, Cluster, Line, Lines, Plot};
+pub use chart::{Bars, Chart, ChartLine, Cluster, Lines, Plot};
 pub use drawing::Drawing;

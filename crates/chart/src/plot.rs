@@ -65,7 +65,7 @@ fn rule(from: Point, to: Point, width: f64, colour: Colour) -> Mark {
 }
 
 /// What stands beside the names of a legend: how long it is, and what it is for one of them, from a place on.
-struct Sample<F> {
+struct LegendSample<F> {
     length: f64,
     mark: F,
 }
@@ -75,7 +75,7 @@ fn legend<'a>(
     names: impl Iterator<Item = &'a String>,
     top: f64,
     width: f64,
-    sample: &Sample<impl Fn(usize, Point) -> Mark>,
+    sample: &LegendSample<impl Fn(usize, Point) -> Mark>,
     marks: &mut Vec<Mark>,
 ) -> f64 {
     let (mut x, mut y) = (MARGIN, top + Size::Normal.line() / 2.0);

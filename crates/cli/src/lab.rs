@@ -8,8 +8,8 @@ use std::path::Path;
 use std::{fs, io};
 
 use serde::Serialize;
-use strait_lab::sched::{self, Trace};
-use strait_lab::{Corpus, Effort, Error, Figure, Report, Step, vpn};
+use strait_lab::sched::{self, PacketTrace};
+use strait_lab::{Corpus, Effort, Error, Figure, LabReport, StepNote, vpn};
 
 use crate::failure::{Failure, Outcome, colours};
 use crate::flags::{self, LabTables};
@@ -34,7 +34,7 @@ pub(crate) fn run(flags: &flags::Lab) -> Outcome {
 
 fn report(
     output: &flags::LabOutput,
-    make: impl FnOnce(Effort, &mut dyn FnMut(Step<'_>)) -> Result<Report, Error>,
+    make: impl FnOnce(Effort, &mut dyn FnMut(StepNote<'_>)) -> Result<LabReport, Error>,
 ) -> Outcome {
     let report = measured(output, make)?;
     shown(output, &report, csv::render, &report)
@@ -43,7 +43,7 @@ fn report(
 /// What a measurement gives, told how it goes.
 fn measured<T>(
     output: &flags::LabOutput,
-    make: impl FnOnce(Effort, &mut dyn FnMut(Step<'_>)) -> Result<T, Error>,
+    make: impl FnOnce(Effort, &mut dyn FnMut(StepNote<'_>)) -> Result<T, Error>,
 ) -> Result<T, Failure> {
     let effort = if output.quick { Effort::Quick } else { Effort::Full };
     let mut progress = Progress::new("{pos} of {len}");
@@ -60,7 +60,7 @@ fn shown<T: Serialize>(
     output: &flags::LabOutput,
     everything: &T,
     csv: impl FnOnce(&T) -> String,
-    report: &Report,
+    report: &LabReport,
 ) -> Outcome {
     let text = if output.json {
         let json = serde_json::to_string_pretty(everything);
@@ -92,7 +92,7 @@ fn combinations(flags: &flags::LabVpn) -> Outcome {
 }
 
 fn scheduling(flags: &flags::LabSched) -> Outcome {
-    let trace = flags.trace.as_deref().map_or_else(|| Ok(Trace::generated()), Trace::read)?;
+    let trace = flags.trace.as_deref().map_or_else(|| Ok(PacketTrace::generated()), PacketTrace::read)?;
     let made = measured(&flags.output, |effort, tell| Ok(sched::scheduling(effort, &trace, tell)))?;
     if let Some(folder) = &flags.figures {
         written(folder, &made.figures)?;

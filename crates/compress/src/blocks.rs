@@ -34,7 +34,7 @@ pub enum BlockError {
     Codec(#[from] ExpandError),
     /// What was coded before.
     #[error(transparent)]
-    Headers(#[from] headers::ExpandError),
+    Headers(#[from] headers::HeadersError),
 }
 
 impl BlockError {
@@ -44,7 +44,7 @@ impl BlockError {
         matches!(
             self,
             BlockError::Codec(ExpandError::TooLong { .. })
-                | BlockError::Headers(headers::ExpandError::TooLong { .. })
+                | BlockError::Headers(headers::HeadersError::TooLong { .. })
         )
     }
 }
@@ -162,6 +162,6 @@ mod tests {
         // As much as was agreed, but no headers that are coded: more of them than there is.
         let len = Codecs::new().compress(Method::ZSTD, &[0x7f; 100], &mut output).unwrap();
         let error = blocks.expand(made.coding, &output[..len], &mut vec![0; packets.len()]).unwrap_err();
-        assert_eq!(error, BlockError::Headers(headers::ExpandError::Malformed));
+        assert_eq!(error, BlockError::Headers(headers::HeadersError::Malformed));
     }
 }

@@ -41,7 +41,7 @@ const EXPANSION: usize = 2;
 
 /// What one method costs and gives.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figures {
+pub struct MethodFigures {
     /// The method.
     pub method: Method,
     /// Compressing, by bytes that go in.
@@ -55,7 +55,7 @@ pub struct Figures {
 /// What every one of [`CANDIDATES`] costs on one machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
-    figures: [Figures; CANDIDATES.len()],
+    figures: [MethodFigures; CANDIDATES.len()],
 }
 
 impl Calibration {
@@ -69,13 +69,13 @@ impl Calibration {
 
     /// Every method's figures, in the order of [`CANDIDATES`].
     #[must_use]
-    pub fn figures(&self) -> &[Figures] {
+    pub fn figures(&self) -> &[MethodFigures] {
         &self.figures
     }
 
     /// The figures of `method`, if it is one of [`CANDIDATES`].
     #[must_use]
-    pub fn of(&self, method: Method) -> Option<&Figures> {
+    pub fn of(&self, method: Method) -> Option<&MethodFigures> {
         self.figures.iter().find(|figures| figures.method == method)
     }
 }
@@ -92,7 +92,7 @@ pub fn nearest(method: Method) -> Option<usize> {
 ///
 /// Takes some 30 ms on a fast machine and a round more than 200 at most. A clock that stands still makes everything free.
 pub fn calibrate(codecs: &mut Codecs, sample: impl FnMut() -> u64) -> Calibration {
-    let mut bench = Bench {
+    let mut bench = CalibrationBench {
         codecs,
         sample,
         text: sample::text(ROUND * ROUNDS),
@@ -103,7 +103,7 @@ pub fn calibrate(codecs: &mut Codecs, sample: impl FnMut() -> u64) -> Calibratio
 }
 
 /// A clock, and all that is worked on.
-struct Bench<'a, F> {
+struct CalibrationBench<'a, F> {
     codecs: &'a mut Codecs,
     sample: F,
     text: Vec<u8>,
@@ -113,7 +113,7 @@ struct Bench<'a, F> {
 
 /// What came of some blocks of one size.
 #[derive(Clone, Copy)]
-struct Outcome {
+struct CalibrationOutcome {
     /// For a block.
     compress: Seconds,
     /// For a block.
@@ -122,9 +122,9 @@ struct Outcome {
     after: usize,
 }
 
-impl<F: FnMut() -> u64> Bench<'_, F> {
-    fn figures(&mut self, method: Method) -> Figures {
-        let mut best = [Outcome::WORST; 2];
+impl<F: FnMut() -> u64> CalibrationBench<'_, F> {
+    fn figures(&mut self, method: Method) -> MethodFigures {
+        let mut best = [CalibrationOutcome::WORST; 2];
         let began = (self.sample)();
         for start in (0..ROUNDS).map(|round| round * ROUND) {
             for (size, best) in best.iter_mut().enumerate() {
@@ -134,11 +134,11 @@ impl<F: FnMut() -> u64> Bench<'_, F> {
                 break;
             }
         }
-        let through = |part: fn(&Outcome) -> Seconds| {
+        let through = |part: fn(&CalibrationOutcome) -> Seconds| {
             let [small, large] = [0, 1].map(|size| (Bytes(SIZES[size] as u64), part(&best[size])));
             Cost::through(small, large)
         };
-        Figures {
+        MethodFigures {
             method,
             compress: through(|best| best.compress),
             expand: through(|best| best.expand),
@@ -147,7 +147,7 @@ impl<F: FnMut() -> u64> Bench<'_, F> {
     }
 
     /// Compresses and expands the blocks of a round, those of one of [`SIZES`].
-    fn round(&mut self, method: Method, start: usize, size: usize) -> Outcome {
+    fn round(&mut self, method: Method, start: usize, size: usize) -> CalibrationOutcome {
         let (len, apart) = (SIZES[size], APART[size]);
         let blocks = self.text[start..start + ROUND].chunks_exact(apart).map(|block| &block[..len]);
         let count = ROUND / apart;
@@ -165,7 +165,7 @@ impl<F: FnMut() -> u64> Bench<'_, F> {
         }
         let end = (self.sample)();
         let each = |from: u64, to: u64| Seconds(to.saturating_sub(from) as f64 / 1e9 / count as f64);
-        Outcome {
+        CalibrationOutcome {
             compress: each(begin, between),
             expand: each(between, end),
             before: len * count,
@@ -174,14 +174,18 @@ impl<F: FnMut() -> u64> Bench<'_, F> {
     }
 }
 
-impl Outcome {
-    const WORST: Outcome =
-        Outcome { compress: Seconds(f64::INFINITY), expand: Seconds(f64::INFINITY), before: 0, after: 0 };
+impl CalibrationOutcome {
+    const WORST: CalibrationOutcome = CalibrationOutcome {
+        compress: Seconds(f64::INFINITY),
+        expand: Seconds(f64::INFINITY),
+        before: 0,
+        after: 0,
+    };
 
     /// The shorter times of both, and their ratio together.
-    fn better(self, other: Outcome) -> Outcome {
+    fn better(self, other: CalibrationOutcome) -> CalibrationOutcome {
         let shorter = |one: Seconds, other: Seconds| Seconds(one.0.min(other.0));
-        Outcome {
+        CalibrationOutcome {
             compress: shorter(self.compress, other.compress),
             expand: shorter(self.expand, other.expand),
             before: self.before + other.before,
@@ -199,7 +203,7 @@ const fn zstd(level: i8) -> Method {
 }
 
 /// By [`CANDIDATES`]; see [`Calibration::assumed`].
-const ASSUMED: [Figures; CANDIDATES.len()] = [
+const ASSUMED: [MethodFigures; CANDIDATES.len()] = [
     figures(0, (0.0, 2.166), (82.0, 0.321), (1.296, 1.698)),
     figures(1, (126.0, 2.832), (0.0, 0.719), (1.335, 1.887)),
     figures(2, (2_327.0, 3.187), (1_287.0, 0.896), (2.036, 2.638)),
@@ -211,8 +215,13 @@ const ASSUMED: [Figures; CANDIDATES.len()] = [
 ];
 
 /// Nanoseconds to set up and a byte, of compressing and of expanding; ratios at [`SIZES`].
-const fn figures(candidate: usize, compress: (f64, f64), expand: (f64, f64), ratio: (f64, f64)) -> Figures {
-    Figures {
+const fn figures(
+    candidate: usize,
+    compress: (f64, f64),
+    expand: (f64, f64),
+    ratio: (f64, f64),
+) -> MethodFigures {
+    MethodFigures {
         method: CANDIDATES[candidate],
         compress: nanos(compress),
         expand: nanos(expand),

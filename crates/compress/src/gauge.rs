@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use strait_clock::{Stopwatch, Time};
-use strait_model::{Bytes, Load, Seconds};
+use strait_model::{Bytes, LoadFactor, Seconds};
 
 use crate::Codec;
 use crate::calibrate::Calibration;
@@ -19,7 +19,7 @@ pub struct Gauge {
     stopwatch: Stopwatch,
     /// By codec, of each of its methods: a block does not say which made it.
     figures: Calibration,
-    load: Load,
+    load: LoadFactor,
     said: f64,
     said_at: Time,
 }
@@ -28,7 +28,13 @@ impl Gauge {
     /// A gauge that compares with `calibration`.
     #[must_use]
     pub fn new(calibration: &Calibration, stopwatch: Stopwatch) -> Gauge {
-        Gauge { stopwatch, figures: calibration.clone(), load: Load::NONE, said: 1.0, said_at: Time::ZERO }
+        Gauge {
+            stopwatch,
+            figures: calibration.clone(),
+            load: LoadFactor::NONE,
+            said: 1.0,
+            said_at: Time::ZERO,
+        }
     }
 
     /// A gauge without a clock, which has no news.

@@ -34,13 +34,13 @@ use strait_wire::checksum::{Sum, copy_and_sum};
 use strait_wire::ip;
 
 use change::Change;
-use header::{Check, Header, LEN_MAX, Upper};
-use side::Side;
+use header::{ChecksumKind, HeaderFields, LEN_MAX, Upper};
+use side::CodingSide;
 use slots::{Guesses, Slots};
 
 /// Why a bundle could not be expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ExpandError {
+pub enum HeadersError {
     /// The bytes are not what [`Coder::encode`] writes.
     #[error("the headers of the block are not coded as they can be")]
     Malformed,
@@ -54,11 +54,11 @@ pub enum ExpandError {
 
 /// A field that is not as it is written here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Malformed;
+struct MalformedField;
 
-impl From<Malformed> for ExpandError {
-    fn from(_: Malformed) -> ExpandError {
-        ExpandError::Malformed
+impl From<MalformedField> for HeadersError {
+    fn from(_: MalformedField) -> HeadersError {
+        HeadersError::Malformed
     }
 }
 
@@ -194,11 +194,11 @@ impl Coder {
     /// # Errors
     /// [`ExpandError::TooLong`] when the packets do not fit in `output`, [`ExpandError::Malformed`] when `coded` is not
     /// what [`Coder::encode`] writes.
-    pub fn expand(&mut self, mut coded: &[u8], output: &mut [u8]) -> Result<usize, ExpandError> {
+    pub fn expand(&mut self, mut coded: &[u8], output: &mut [u8]) -> Result<usize, HeadersError> {
         let mut len = 0;
         coded.number(&mut len)?;
-        let len = usize::try_from(len).map_err(|_| Malformed)?;
-        let (mut headers, mut payloads) = coded.split_at_checked(len).ok_or(Malformed)?;
+        let len = usize::try_from(len).map_err(|_| MalformedField)?;
+        let (mut headers, mut payloads) = coded.split_at_checked(len).ok_or(MalformedField)?;
         self.slots.clear();
         let cap = output.len();
         let mut room = &mut *output;
@@ -216,35 +216,35 @@ impl Coder {
         payloads: &mut &[u8],
         room: &mut &mut [u8],
         cap: usize,
-    ) -> Result<(), ExpandError> {
+    ) -> Result<(), HeadersError> {
         let mut slot = self.slots.last();
         let mut change = Change::RAW;
         change.carry(headers, &mut slot)?;
         if change == Change::RAW {
-            let packet = first(payloads).ok_or(Malformed)?;
-            *payloads = payloads.get(packet.len()..).ok_or(Malformed)?;
+            let packet = first(payloads).ok_or(MalformedField)?;
+            *payloads = payloads.get(packet.len()..).ok_or(MalformedField)?;
             put(packet, room, cap)?;
             return Ok(());
         }
-        let next = self.slots.get(slot).ok_or(Malformed)?.next();
+        let next = self.slots.get(slot).ok_or(MalformedField)?.next();
         let mut kind = next.kind;
         change.carry_kind(headers, &mut kind)?;
         let expected = next.toward(kind);
         let mut header = expected;
         change.carry_fields(headers, &expected, &mut header)?;
-        let len = usize::try_from(header.payload_len).map_err(|_| Malformed)?;
-        let payload = payloads.split_off(..len).ok_or(Malformed)?;
-        let place = room.split_off_mut(..header.len()).ok_or(ExpandError::TooLong { cap })?;
+        let len = usize::try_from(header.payload_len).map_err(|_| MalformedField)?;
+        let payload = payloads.split_off(..len).ok_or(MalformedField)?;
+        let place = room.split_off_mut(..header.len()).ok_or(HeadersError::TooLong { cap })?;
         let sum = put(payload, room, cap)?;
-        header.write(sum, place).ok_or(Malformed)?;
+        header.write(sum, place).ok_or(MalformedField)?;
         self.slots.keep(slot, header);
         Ok(())
     }
 }
 
 /// Copies bytes to the front of `room`, which becomes what is left of it, and gives their sum.
-fn put(bytes: &[u8], room: &mut &mut [u8], cap: usize) -> Result<Sum, ExpandError> {
-    let place = room.split_off_mut(..bytes.len()).ok_or(ExpandError::TooLong { cap })?;
+fn put(bytes: &[u8], room: &mut &mut [u8], cap: usize) -> Result<Sum, HeadersError> {
+    let place = room.split_off_mut(..bytes.len()).ok_or(HeadersError::TooLong { cap })?;
     Ok(copy_and_sum(place, bytes))
 }
 
@@ -254,8 +254,8 @@ fn first(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 /// The headers of a packet and their length, if they can be made again as they stand.
-fn read(packet: &[u8]) -> Option<(Header, usize)> {
-    let (mut header, len) = Header::read(packet)?;
+fn read(packet: &[u8]) -> Option<(HeaderFields, usize)> {
+    let (mut header, len) = HeaderFields::read(packet)?;
     let (headers, payload) = packet.split_at_checked(len)?;
     let sum = match header.kind.upper() {
         Upper::Other => Sum::ZERO,
@@ -265,7 +265,7 @@ fn read(packet: &[u8]) -> Option<(Header, usize)> {
     let made = made.get_mut(..len)?;
     header.write(sum, made)?;
     if made != headers {
-        header.check = Check::Kept(header.check_in(headers)?);
+        header.check = ChecksumKind::Kept(header.check_in(headers)?);
         header.write(sum, made)?;
     }
     (made == headers).then_some((header, len))

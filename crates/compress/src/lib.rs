@@ -29,7 +29,7 @@ mod method;
 pub mod probe;
 
 pub use blocks::{BlockError, Blocks, Made};
-pub use calibrate::{Calibration, Figures, calibrate};
+pub use calibrate::{Calibration, MethodFigures, calibrate};
 pub use chooser::{
     Allowed, BadAllowed, Chooser, Class, Decision, Ends, Handling, LiveChooser, Outcome, Reason, Road,
     RuleId, RunnerUp, There, Unit, Weighed,

@@ -150,7 +150,7 @@ fn choosing_allocates_nothing_however_many_flows_come() {
     let mut chooser = LiveChooser::new(Calibration::assumed(), 1);
     let road = Road {
         engines: core::num::NonZeroU32::MIN,
-        rate: strait_model::Rate::megabits(10.0),
+        rate: strait_model::BitRate::megabits(10.0),
         waiting: true,
         room: 1_400,
         around: 60,

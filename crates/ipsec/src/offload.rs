@@ -3,7 +3,7 @@
 
 use strait_wire::checksum::{Sum, copy_and_sum, pseudo};
 use strait_wire::ip::{Packet, Version};
-use strait_wire::tcp::{Flags, Segment};
+use strait_wire::tcp::{Segment, TcpFlags};
 use strait_wire::{Protocol, tcp, udp, vnet};
 
 /// Why a packet from the host cannot be used.
@@ -184,10 +184,10 @@ impl<'a> SuperPacket<'a> {
             // What ends the stream or asks for delivery belongs to the last segment, and the answer
             // to a congestion mark to the first (as RFC 3168 section 6.1.2 and every TSO engine).
             if index + 1 < self.count() {
-                *flags &= !(Flags::FIN.bits() | Flags::PSH.bits());
+                *flags &= !(TcpFlags::FIN.bits() | TcpFlags::PSH.bits());
             }
             if index > 0 {
-                *flags &= !Flags::CWR.bits();
+                *flags &= !TcpFlags::CWR.bits();
             }
         }
         let flags = header.get(12..14).map_or(0, |word| u16::from_be_bytes([word[0], word[1]]));

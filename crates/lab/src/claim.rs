@@ -4,12 +4,12 @@ mod tally;
 
 use serde::Serialize;
 
-pub(crate) use tally::Tally;
+pub(crate) use tally::ClaimTally;
 
 /// Whose figures a claim is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Figures {
+pub enum FigureSource {
     /// The paper's, as it prints them.
     Printed,
     /// Computed by the model from the paper's own rates.
@@ -18,14 +18,14 @@ pub enum Figures {
     Here,
 }
 
-impl Figures {
+impl FigureSource {
     /// In a word.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Figures::Printed => "printed",
-            Figures::Computed => "computed",
-            Figures::Here => "here",
+            FigureSource::Printed => "printed",
+            FigureSource::Computed => "computed",
+            FigureSource::Here => "here",
         }
     }
 }
@@ -47,7 +47,7 @@ pub struct Claim {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Judgement {
     /// Whose figures.
-    pub figures: Figures,
+    pub figures: FigureSource,
     /// Whether the claim holds on them.
     pub holds: bool,
     /// The figures that decide.
@@ -58,7 +58,7 @@ pub struct Judgement {
 pub(crate) type Finding = (bool, String);
 
 /// A sentence and the rule it is judged by, on figures of kind `F`.
-pub(crate) struct Rule<F: ?Sized> {
+pub(crate) struct ClaimRule<F: ?Sized> {
     pub(crate) section: &'static str,
     pub(crate) words: &'static str,
     pub(crate) reading: &'static str,
@@ -67,9 +67,9 @@ pub(crate) struct Rule<F: ?Sized> {
 }
 
 /// Judges each sentence by each set of figures.
-pub(crate) fn judged<F: ?Sized>(rules: &[Rule<F>], sets: &[(Figures, &F)]) -> Vec<Claim> {
-    let one = |rule: &Rule<F>| {
-        let judgement = |(figures, set): &(Figures, &F)| {
+pub(crate) fn judged<F: ?Sized>(rules: &[ClaimRule<F>], sets: &[(FigureSource, &F)]) -> Vec<Claim> {
+    let one = |rule: &ClaimRule<F>| {
+        let judgement = |(figures, set): &(FigureSource, &F)| {
             let (holds, because) = (rule.judge)(set)?;
             Some(Judgement { figures: *figures, holds, because })
         };

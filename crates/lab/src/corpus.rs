@@ -24,14 +24,14 @@ const PICTURE: &str = FILES[6];
 #[derive(Clone, Debug)]
 pub struct Corpus {
     /// The files, those of the paper in its order.
-    pub files: Vec<Source>,
+    pub files: Vec<CorpusFile>,
     /// What is to be known about them.
     pub notes: Vec<String>,
 }
 
 /// A file's name and its front.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct CorpusFile {
     /// Its name in tables.
     pub name: String,
     /// Its place among the paper's [`FILES`], if it is one of them.
@@ -44,12 +44,12 @@ impl Corpus {
     /// Generated files: logs, records, a dump, telemetry, pages, a scanned page, a picture, random bytes.
     #[must_use]
     pub fn generated() -> Corpus {
-        let mut files: Vec<Source> = sample::generate(sample::DEFAULT_SEED)
+        let mut files: Vec<CorpusFile> = sample::generate(sample::DEFAULT_SEED)
             .into_iter()
             .filter(|file| file.name != RANDOM.0)
-            .map(|file| Source::new(file.name, &file.bytes))
+            .map(|file| CorpusFile::new(file.name, &file.bytes))
             .collect();
-        files.push(Source::new("scan.pic", &scan::page(&mut generator())));
+        files.push(CorpusFile::new("scan.pic", &scan::page(&mut generator())));
         files.extend([generated_picture(), random()]);
         let notes = vec![
             "generated files; of the paper's, gif and random have generated counterparts, the others come with \
@@ -75,11 +75,11 @@ impl Corpus {
     }
 }
 
-impl Source {
-    fn new(name: impl Into<String>, bytes: &[u8]) -> Source {
+impl CorpusFile {
+    fn new(name: impl Into<String>, bytes: &[u8]) -> CorpusFile {
         let name = name.into();
         let printed = FILES.iter().position(|file| *file == name);
-        Source { name, printed, front: bytes[..LEAST.min(bytes.len())].to_vec() }
+        CorpusFile { name, printed, front: bytes[..LEAST.min(bytes.len())].to_vec() }
     }
 
     /// The blocks of one of [`SIZES`], as the paper draws them: so many from the front (section 5.4).
@@ -98,7 +98,7 @@ fn the_papers(folder: &Path, paths: &[PathBuf], benchmark: &[&PathBuf]) -> Resul
         if front.len() < LEAST {
             return Err(Error::Short { path: (*path).clone(), len, needed: LEAST });
         }
-        files.push(Source::new(name, &front));
+        files.push(CorpusFile::new(name, &front));
     }
     let missing: Vec<&str> =
         FILES[..CALGARY].iter().copied().filter(|name| files.iter().all(|file| file.name != *name)).collect();
@@ -118,7 +118,7 @@ fn any_files(folder: &Path, paths: &[PathBuf]) -> Result<Corpus, Error> {
     for path in paths {
         let (name, front, len) = front(path)?;
         if front.len() >= LEAST {
-            files.push(Source { printed: None, ..Source::new(name, &front) });
+            files.push(CorpusFile { printed: None, ..CorpusFile::new(name, &front) });
         } else {
             if len >= most {
                 longest = format!("its longest, {name}, has {len}");
@@ -135,13 +135,13 @@ fn any_files(folder: &Path, paths: &[PathBuf]) -> Result<Corpus, Error> {
 }
 
 /// The paper's picture is in no corpus: the folder's own, or a generated one.
-fn picture_in(paths: &[PathBuf]) -> Result<(Source, Option<String>), Error> {
+fn picture_in(paths: &[PathBuf]) -> Result<(CorpusFile, Option<String>), Error> {
     for path in paths.iter().filter(|path| path.extension().is_some_and(|it| it.eq_ignore_ascii_case("gif")))
     {
         let (name, front, _) = front(path)?;
         if front.len() >= LEAST {
             let note = format!("gif: {name} of the folder; the paper's, a campus map, is in no corpus");
-            return Ok((Source::new(PICTURE, &front), Some(note)));
+            return Ok((CorpusFile::new(PICTURE, &front), Some(note)));
         }
     }
     let note = "gif: a generated picture; the paper's, a campus map, is in no corpus, and the folder has no .gif \
@@ -149,14 +149,14 @@ fn picture_in(paths: &[PathBuf]) -> Result<(Source, Option<String>), Error> {
     Ok((generated_picture(), Some(note.to_owned())))
 }
 
-fn generated_picture() -> Source {
-    Source::new(PICTURE, &picture::gif(&mut generator()))
+fn generated_picture() -> CorpusFile {
+    CorpusFile::new(PICTURE, &picture::gif(&mut generator()))
 }
 
-fn random() -> Source {
+fn random() -> CorpusFile {
     let sample = sample::generate(sample::DEFAULT_SEED);
     let bytes = sample.iter().find(|file| file.name == RANDOM.0).map_or(&[][..], |file| &file.bytes);
-    Source::new(RANDOM.1, bytes)
+    CorpusFile::new(RANDOM.1, bytes)
 }
 
 fn generator() -> Random {

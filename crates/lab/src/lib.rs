@@ -24,9 +24,9 @@ mod steps;
 pub mod verify;
 pub mod vpn;
 
-pub use claim::{Claim, Figures, Judgement};
+pub use claim::{Claim, FigureSource, Judgement};
 pub use corpus::Corpus;
 pub use error::Error;
 pub use figure::Figure;
-pub use report::{Cell, Comparison, Exhibit, Measured, Report, Row, Table, Unit};
-pub use steps::{Effort, Step};
+pub use report::{Comparison, Exhibit, FigureUnit, LabReport, LabTable, Provenance, Row, TableCell};
+pub use steps::{Effort, StepNote};

@@ -6,8 +6,8 @@ mod sample;
 mod settle;
 mod stopwatch;
 
-pub use machine::{Load, Machine};
+pub use machine::{MachineInfo, MachineLoad};
 pub use pin::pin;
-pub use sample::{Sample, Spread, short};
+pub use sample::{RunValues, Spread, short};
 pub use settle::settle;
-pub use stopwatch::{Mark, Stopwatch};
+pub use stopwatch::{RepeatTimer, ThreadMoment};

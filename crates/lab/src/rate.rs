@@ -13,7 +13,7 @@ pub use aead::aead;
 pub use cipher::{cipher, integrity};
 pub use codec::{compress, compressed, expand};
 
-use crate::measure::{Sample, Stopwatch};
+use crate::measure::{RepeatTimer, RunValues};
 
 /// Has suites computed by whichever library is the faster here, as daemons do, and says what each costs.
 pub fn calibrate() -> Ranking {
@@ -24,10 +24,10 @@ pub fn calibrate() -> Ranking {
 /// What work on a fresh copy of `text` takes without the copying: `work` may change the copy, so each call gets a new
 /// one.
 fn on_a_copy<E>(
-    stopwatch: Stopwatch,
+    stopwatch: RepeatTimer,
     text: &[u8],
     mut work: impl FnMut(&mut [u8]) -> Result<(), E>,
-) -> Result<Sample, E> {
+) -> Result<RunValues, E> {
     let mut copy = text.to_vec();
     let len = text.len() as u64;
     let copying = stopwatch.nanos_per_unit(|| {
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn every_call_gets_the_text_and_copying_does_not_count() {
-        let stopwatch = Stopwatch { repeats: 3, least: Duration::from_millis(1) };
+        let stopwatch = RepeatTimer { repeats: 3, least: Duration::from_millis(1) };
         let text = vec![7; 1 << 16];
         let sample = on_a_copy(stopwatch, &text, |copy| {
             assert!(copy.iter().step_by(4096).all(|byte| *byte == 7));

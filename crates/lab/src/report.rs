@@ -7,21 +7,21 @@ use serde::{Serialize, Serializer};
 
 use crate::claim::Claim;
 use crate::error::Error;
-use crate::measure::{Load, Machine, Sample, Stopwatch};
+use crate::measure::{MachineInfo, MachineLoad, RepeatTimer, RunValues};
 
 /// How long the processors are watched before measuring.
 const WATCH: Duration = Duration::from_millis(250);
 
 /// Everything about some tables of a paper.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct LabReport {
     /// The paper.
     pub paper: &'static str,
     /// Where and how it was measured; nothing when all is computed from what the paper prints.
     #[serde(flatten)]
-    pub measured: Option<Measured>,
+    pub measured: Option<Provenance>,
     /// Figures.
-    pub tables: Vec<Table>,
+    pub tables: Vec<LabTable>,
     /// What the paper says of them.
     pub claims: Vec<Claim>,
     /// What else is to be known: what was left out, and why figures differ.
@@ -30,11 +30,11 @@ pub struct Report {
 
 /// Where and how figures were measured.
 #[derive(Clone, Debug, Serialize)]
-pub struct Measured {
+pub struct Provenance {
     /// Where.
-    pub machine: Machine,
+    pub machine: MachineInfo,
     /// What else the machine did just before.
-    pub before: Load,
+    pub before: MachineLoad,
     /// How, in a line.
     pub method: String,
 }
@@ -52,13 +52,13 @@ pub enum Exhibit {
 
 /// Figures by row and column.
 #[derive(Clone, Debug, Serialize)]
-pub struct Table {
+pub struct LabTable {
     /// What of the paper it is, or extends.
     pub exhibit: Exhibit,
     /// What it is about, besides rows and columns: a codec, a length.
     pub subject: String,
     /// What its figures are.
-    pub unit: Unit,
+    pub unit: FigureUnit,
     /// How ours are compared with the paper's.
     pub comparison: Comparison,
     /// Heads of the columns.
@@ -73,14 +73,14 @@ pub struct Row {
     /// Its head.
     pub name: String,
     /// A cell a column.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<TableCell>,
 }
 
 /// A figure, and the paper's if it prints one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Cell {
+pub struct TableCell {
     /// Measured or computed; a computed one is a sample of one value.
-    pub ours: Sample,
+    pub ours: RunValues,
     /// What the paper prints.
     pub paper: Option<f64>,
     /// The median of ours against the paper's.
@@ -89,7 +89,7 @@ pub struct Cell {
 
 /// What figures are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum FigureUnit {
     /// Millions of bits a second of what the algorithm is given, or gives when it expands.
     MegabitsPerSecond,
     /// The time of the bare packet over that of the secured one.
@@ -123,26 +123,26 @@ pub enum Comparison {
     Difference,
 }
 
-impl Unit {
+impl FigureUnit {
     /// In a few letters.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Unit::MegabitsPerSecond => "Mbit/s",
-            Unit::Speedup => "speedup",
-            Unit::Ratio => "ratio",
-            Unit::PaysUpTo => "Mbit/s up to which it pays",
-            Unit::Count => "cells",
-            Unit::Share => "%",
-            Unit::Relative => "over that without a window",
-            Unit::Packets => "packets each",
-            Unit::Microseconds => "µs",
-            Unit::Holds => "holds or fails",
+            FigureUnit::MegabitsPerSecond => "Mbit/s",
+            FigureUnit::Speedup => "speedup",
+            FigureUnit::Ratio => "ratio",
+            FigureUnit::PaysUpTo => "Mbit/s up to which it pays",
+            FigureUnit::Count => "cells",
+            FigureUnit::Share => "%",
+            FigureUnit::Relative => "over that without a window",
+            FigureUnit::Packets => "packets each",
+            FigureUnit::Microseconds => "µs",
+            FigureUnit::Holds => "holds or fails",
         }
     }
 }
 
-impl Serialize for Unit {
+impl Serialize for FigureUnit {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
@@ -184,29 +184,29 @@ impl Comparison {
     }
 }
 
-impl Table {
+impl LabTable {
     /// A table without rows.
     pub(crate) fn new(
         exhibit: Exhibit,
         subject: impl Into<String>,
-        unit: Unit,
+        unit: FigureUnit,
         comparison: Comparison,
         columns: impl IntoIterator<Item = impl Into<String>>,
-    ) -> Table {
+    ) -> LabTable {
         let columns = columns.into_iter().map(Into::into).collect();
-        Table { exhibit, subject: subject.into(), unit, comparison, columns, rows: Vec::new() }
+        LabTable { exhibit, subject: subject.into(), unit, comparison, columns, rows: Vec::new() }
     }
 
     /// Adds a row of our figures and the paper's.
     pub(crate) fn row(
         &mut self,
         name: impl Into<String>,
-        figures: impl IntoIterator<Item = (Sample, Option<f64>)>,
+        figures: impl IntoIterator<Item = (RunValues, Option<f64>)>,
     ) {
-        let cell = |(ours, paper): (Sample, Option<f64>)| {
+        let cell = |(ours, paper): (RunValues, Option<f64>)| {
             let median = ours.spread().map(|it| it.median);
             let compared = median.zip(paper).and_then(|(ours, paper)| self.comparison.of(ours, paper));
-            Cell { ours, paper, compared }
+            TableCell { ours, paper, compared }
         };
         let cells = figures.into_iter().map(cell).collect();
         self.rows.push(Row { name: name.into(), cells });
@@ -219,30 +219,30 @@ impl Table {
     }
 }
 
-impl Report {
+impl LabReport {
     /// A report about this machine as it is now, without figures.
-    pub(crate) fn begin(paper: &'static str, stopwatch: Stopwatch) -> Result<Report, Error> {
+    pub(crate) fn begin(paper: &'static str, stopwatch: RepeatTimer) -> Result<LabReport, Error> {
         let method = format!(
             "median and min-max of {} repeats of at least {} ms of processor time each, after one to warm up",
             stopwatch.repeats,
             stopwatch.least.as_millis()
         );
-        let before = Load::watched(WATCH).map_err(Error::NoLoad)?;
+        let before = MachineLoad::watched(WATCH).map_err(Error::NoLoad)?;
         let slow = cfg!(debug_assertions)
             .then(|| "this program was built without optimisation: its own LZS, RC5, SAFER are far slower than they could be");
         let notes = slow.into_iter().map(str::to_owned).collect();
-        let measured = Some(Measured { machine: Machine::this(), before, method });
-        Ok(Report { measured, notes, ..Report::computed(paper) })
+        let measured = Some(Provenance { machine: MachineInfo::this(), before, method });
+        Ok(LabReport { measured, notes, ..LabReport::computed(paper) })
     }
 
     /// A report for which nothing is measured, without figures.
-    pub(crate) fn computed(paper: &'static str) -> Report {
-        Report { paper, measured: None, tables: Vec::new(), claims: Vec::new(), notes: Vec::new() }
+    pub(crate) fn computed(paper: &'static str) -> LabReport {
+        LabReport { paper, measured: None, tables: Vec::new(), claims: Vec::new(), notes: Vec::new() }
     }
 }
 
 /// A computed figure.
-pub(crate) fn computed(value: f64) -> Sample {
+pub(crate) fn computed(value: f64) -> RunValues {
     std::iter::once(value).collect()
 }
 
@@ -252,7 +252,8 @@ mod tests {
 
     #[test]
     fn cells_compare_medians_with_what_is_printed() {
-        let mut table = Table::new(Exhibit::Table(2), "x", Unit::Speedup, Comparison::Difference, ["a", "b"]);
+        let mut table =
+            LabTable::new(Exhibit::Table(2), "x", FigureUnit::Speedup, Comparison::Difference, ["a", "b"]);
         assert!(!table.is_in_paper());
         table.row("r", [(computed(0.75), Some(0.5)), ([3.0, 1.0, 2.0].into_iter().collect(), None)]);
         assert!(table.is_in_paper());
@@ -264,8 +265,13 @@ mod tests {
 
     #[test]
     fn json_has_unit_spread_and_comparison() {
-        let mut table =
-            Table::new(Exhibit::Table(1), "x", Unit::MegabitsPerSecond, Comparison::Quotient, ["1 KiB"]);
+        let mut table = LabTable::new(
+            Exhibit::Table(1),
+            "x",
+            FigureUnit::MegabitsPerSecond,
+            Comparison::Quotient,
+            ["1 KiB"],
+        );
         table.row("r", [([3.0, 1.0, 2.0].into_iter().collect(), Some(4.0))]);
         let value = serde_json::to_value(&table).unwrap();
         assert_eq!(value["exhibit"], "Table 1");

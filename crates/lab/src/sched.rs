@@ -16,14 +16,14 @@ mod trace;
 use serde::Serialize;
 
 use crate::figure::Figure;
-use crate::report::Report;
-use crate::steps::{Effort, Step, Steps};
+use crate::report::LabReport;
+use crate::steps::{Effort, StepCounter, StepNote};
 use beyond::Beyond;
 use gateway::{Gateway, STATED, VARIED};
-use grid::Grid;
-pub use grid::Run;
+pub use grid::GatewayRun;
+use grid::RunGrid;
 use pattern::Pattern;
-pub use trace::Trace;
+pub use trace::PacketTrace;
 
 /// As reports name it.
 const PAPER: &str = "Taddeo, Ferrante and Piuri, Scheduling Small Packets in IPSec-based Systems";
@@ -39,9 +39,9 @@ const PART: usize = 5;
 pub struct Scheduling {
     /// What a person wants of them.
     #[serde(flatten)]
-    pub report: Report,
+    pub report: LabReport,
     /// Every pattern, window and processor of the paper.
-    pub runs: Vec<Run>,
+    pub runs: Vec<GatewayRun>,
     /// Figures 3 to 6, and latency by load.
     #[serde(skip)]
     pub figures: Vec<Figure>,
@@ -49,7 +49,7 @@ pub struct Scheduling {
 
 /// Simulates the paper's gateway under its seven patterns, of which `trace` is one, and what it leaves to do.
 #[must_use]
-pub fn scheduling(effort: Effort, trace: &Trace, tell: &mut dyn FnMut(Step<'_>)) -> Scheduling {
+pub fn scheduling(effort: Effort, trace: &PacketTrace, tell: &mut dyn FnMut(StepNote<'_>)) -> Scheduling {
     match effort {
         Effort::Full => simulated(PACKETS, trace, tell),
         Effort::Quick => simulated(QUICK, trace, tell),
@@ -57,21 +57,21 @@ pub fn scheduling(effort: Effort, trace: &Trace, tell: &mut dyn FnMut(Step<'_>))
 }
 
 /// The same with so many packets a pattern.
-fn simulated(count: usize, trace: &Trace, tell: &mut dyn FnMut(Step<'_>)) -> Scheduling {
+fn simulated(count: usize, trace: &PacketTrace, tell: &mut dyn FnMut(StepNote<'_>)) -> Scheduling {
     let patterns = pattern::all(count, trace);
     let few: Vec<Pattern> = patterns.iter().map(|pattern| pattern.first(count / PART)).collect();
-    let mut steps = Steps::new(patterns.len() + VARIED.len() + beyond::STEPS, tell);
-    let grid = Grid::simulate(&STATED, &patterns, |pattern| steps.next(&format!("packets of {pattern}")));
+    let mut steps = StepCounter::new(patterns.len() + VARIED.len() + beyond::STEPS, tell);
+    let grid = RunGrid::simulate(&STATED, &patterns, |pattern| steps.next(&format!("packets of {pattern}")));
     let varied = VARIED.map(|gateway| {
         steps.next(gateway.name);
-        Grid::simulate(&gateway, &few, |_| ())
+        RunGrid::simulate(&gateway, &few, |_| ())
     });
     let beyond = Beyond::simulate(&few, &grid, &mut steps);
     reported(trace, &grid, &varied, &beyond)
 }
 
-fn reported(trace: &Trace, grid: &Grid, varied: &[Grid], beyond: &Beyond) -> Scheduling {
-    let mut report = Report::computed(PAPER);
+fn reported(trace: &PacketTrace, grid: &RunGrid, varied: &[RunGrid], beyond: &Beyond) -> Scheduling {
+    let mut report = LabReport::computed(PAPER);
     let mut charts = Vec::new();
     for (table, figure) in figures::papers(grid) {
         report.tables.push(table);
@@ -86,7 +86,7 @@ fn reported(trace: &Trace, grid: &Grid, varied: &[Grid], beyond: &Beyond) -> Sch
     Scheduling { report, runs: grid.runs(), figures: charts }
 }
 
-fn notes(trace: &Trace) -> Vec<String> {
+fn notes(trace: &PacketTrace) -> Vec<String> {
     let Gateway { set_up, depth, .. } = STATED;
     vec![
         "the paper prints no value of its Figures 3 to 6: 1.33 and 2.57 packets a multi-packet are all that figures can be \

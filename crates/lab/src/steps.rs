@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::measure::Stopwatch;
+use crate::measure::RepeatTimer;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,17 +15,17 @@ pub enum Effort {
 
 impl Effort {
     /// As often and as long as a report can take that measures many things.
-    pub(crate) const fn stopwatch(self, repeats: usize, least: Duration) -> Stopwatch {
+    pub(crate) const fn stopwatch(self, repeats: usize, least: Duration) -> RepeatTimer {
         match self {
-            Effort::Full => Stopwatch { repeats, least },
-            Effort::Quick => Stopwatch { repeats: 3, least: Duration::from_millis(1) },
+            Effort::Full => RepeatTimer { repeats, least },
+            Effort::Quick => RepeatTimer { repeats: 3, least: Duration::from_millis(1) },
         }
     }
 }
 
 /// What is about to be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step<'a> {
+pub struct StepNote<'a> {
     /// Steps behind.
     pub done: usize,
     /// Steps in all.
@@ -35,21 +35,21 @@ pub struct Step<'a> {
 }
 
 /// Counts steps and tells of them.
-pub(crate) struct Steps<'a> {
+pub(crate) struct StepCounter<'a> {
     done: usize,
     of: usize,
-    tell: &'a mut dyn FnMut(Step<'_>),
+    tell: &'a mut dyn FnMut(StepNote<'_>),
 }
 
-impl<'a> Steps<'a> {
+impl<'a> StepCounter<'a> {
     /// So many steps, told to `tell` as they begin.
-    pub(crate) fn new(of: usize, tell: &'a mut dyn FnMut(Step<'_>)) -> Steps<'a> {
-        Steps { done: 0, of, tell }
+    pub(crate) fn new(of: usize, tell: &'a mut dyn FnMut(StepNote<'_>)) -> StepCounter<'a> {
+        StepCounter { done: 0, of, tell }
     }
 
     /// The next step begins.
     pub(crate) fn next(&mut self, what: &str) {
-        (self.tell)(Step { done: self.done, of: self.of, what });
+        (self.tell)(StepNote { done: self.done, of: self.of, what });
         self.done += 1;
     }
 }

@@ -14,21 +14,21 @@ mod run;
 use std::path::Path;
 
 use strait_scheduler::Rate;
-use strait_testbed::{Extra, LinkSpec, Tunnel, interrupt};
+use strait_testbed::{Extra, LinkSpec, TestTunnel, interrupt};
 
 use crate::error::Error;
-use crate::measure::{Machine, settle};
-use crate::steps::{Step, Steps};
+use crate::measure::{MachineInfo, settle};
+use crate::steps::{StepCounter, StepNote};
 
 pub use content::Content;
-pub use finding::{Cell, Errors, Pick, Summary, Tried, Verification};
-pub use grid::Grid;
+pub use finding::{FindingCell, FindingSummary, MethodResult, Pick, PredictionErrors, Verification};
+pub use grid::VerifyGrid;
 pub use run::Work;
 
 use finding::DISTURBED;
-use grid::{BLOCK, Place};
-use predict::Codec;
-use run::{Seen, Way};
+use grid::{BLOCK, GridPlace};
+use predict::MethodTimes;
+use run::{CompressionSetting, StreamResult};
 
 /// The rate at which a link is shaped and still does not limit.
 const FULL: u64 = 20_000_000_000;
@@ -37,56 +37,66 @@ const FULL: u64 = 20_000_000_000;
 ///
 /// # Errors
 /// [`Error::Testbed`] when hosts, links or daemons fail, or on a signal; [`Error::Refused`] when a codec does.
-pub fn verify(program: &Path, grid: &Grid, tell: &mut dyn FnMut(Step<'_>)) -> Result<Verification, Error> {
-    let machine = Machine::this();
-    let mut steps = Steps::new(grid.runs() + 2, tell);
+pub fn verify(
+    program: &Path,
+    grid: &VerifyGrid,
+    tell: &mut dyn FnMut(StepNote<'_>),
+) -> Result<Verification, Error> {
+    let machine = MachineInfo::this();
+    let mut steps = StepCounter::new(grid.runs() + 2, tell);
     let codecs = codecs(grid)?;
     let unshaped = full_tilt(program, grid, None, &mut steps)?;
     let shaped = full_tilt(program, grid, Rate::from_bits(FULL), &mut steps)?;
     let mut cells = Vec::new();
     for place in grid.places() {
-        let link = place.link.and_then(|rate| strait_model::Rate::bits(rate.bits() as f64));
+        let link = place.link.and_then(|rate| strait_model::BitRate::bits(rate.bits() as f64));
         let work = if place.link.is_some() { shaped } else { unshaped };
-        let model = predict::Tunnel { link, work, processors: machine.cores };
+        let model = predict::PlainTunnelTimes { link, work, processors: machine.cores };
         let measured = measure(program, grid, &place, &mut steps)?;
-        cells.extend(
-            measured
-                .iter()
-                .zip(&grid.contents)
-                .zip(&codecs)
-                .map(|((rounds, content), codecs)| Cell::new(grid, &place, content, codecs, rounds, &model)),
-        );
+        cells.extend(measured.iter().zip(&grid.contents).zip(&codecs).map(|((rounds, content), codecs)| {
+            FindingCell::new(grid, &place, content, codecs, rounds, &model)
+        }));
     }
     Ok(Verification::new(machine, [unshaped, shaped], cells))
 }
 
 /// What every method takes on every content, a list a content.
-fn codecs(grid: &Grid) -> Result<Vec<Vec<Codec>>, Error> {
-    let of = |content| grid.methods.iter().map(|method| Codec::timed(*method, content)).collect();
+fn codecs(grid: &VerifyGrid) -> Result<Vec<Vec<MethodTimes>>, Error> {
+    let of = |content| grid.methods.iter().map(|method| MethodTimes::timed(*method, content)).collect();
     grid.contents.iter().map(of).collect()
 }
 
 /// What is done for each byte without compression where nothing but the processors limits.
-fn full_tilt(program: &Path, grid: &Grid, link: Option<Rate>, steps: &mut Steps<'_>) -> Result<Work, Error> {
-    let place = Place::new(link, BLOCK, grid.effort());
+fn full_tilt(
+    program: &Path,
+    grid: &VerifyGrid,
+    link: Option<Rate>,
+    steps: &mut StepCounter<'_>,
+) -> Result<Work, Error> {
+    let place = GridPlace::new(link, BLOCK, grid.effort());
     let tunnel = open(program, grid, &place)?;
     steps.next("full tilt");
-    Ok(undisturbed(place.attempts, || run::run(&tunnel, grid, &place, 0, Way::Plain))?.work)
+    Ok(undisturbed(place.attempts, || run::run(&tunnel, grid, &place, 0, CompressionSetting::Plain))?.work)
 }
 
-fn open(program: &Path, grid: &Grid, place: &Place) -> Result<Tunnel, Error> {
+fn open(program: &Path, grid: &VerifyGrid, place: &GridPlace) -> Result<TestTunnel, Error> {
     let spec = place.link.map_or(LinkSpec::unshaped(), LinkSpec::thin);
     let (node, rules) = (format!("block = {}", place.block), run::rules(grid));
-    Ok(Tunnel::open(program, spec, Extra { node: &node, sections: &rules, ..Extra::default() })?)
+    Ok(TestTunnel::open(program, spec, Extra { node: &node, sections: &rules, ..Extra::default() })?)
 }
 
 /// What was seen of every way in every round.
-type Rounds = Vec<Vec<Seen>>;
+type Rounds = Vec<Vec<StreamResult>>;
 
 /// Everything that is measured through one tunnel, by content.
-fn measure(program: &Path, grid: &Grid, place: &Place, steps: &mut Steps<'_>) -> Result<Vec<Rounds>, Error> {
+fn measure(
+    program: &Path,
+    grid: &VerifyGrid,
+    place: &GridPlace,
+    steps: &mut StepCounter<'_>,
+) -> Result<Vec<Rounds>, Error> {
     let tunnel = open(program, grid, place)?;
-    let mut stream = |content: usize, way: Way| -> Result<Seen, Error> {
+    let mut stream = |content: usize, way: CompressionSetting| -> Result<StreamResult, Error> {
         steps.next(&format!("{place}, {}, {}", grid.contents[content].name, way.name(grid)));
         let once = || {
             let seen = run::run(&tunnel, grid, place, content, way)?;
@@ -95,12 +105,15 @@ fn measure(program: &Path, grid: &Grid, place: &Place, steps: &mut Steps<'_>) ->
         };
         undisturbed(place.attempts, once)
     };
-    let mut round = |content: usize| Way::all(grid).map(|way| stream(content, way)).collect();
+    let mut round = |content: usize| CompressionSetting::all(grid).map(|way| stream(content, way)).collect();
     (0..grid.contents.len()).map(|content| (0..place.rounds).map(|_| round(content)).collect()).collect()
 }
 
 /// A run that others disturbed little, or else the one of some that they disturbed least.
-fn undisturbed(attempts: usize, mut once: impl FnMut() -> Result<Seen, Error>) -> Result<Seen, Error> {
+fn undisturbed(
+    attempts: usize,
+    mut once: impl FnMut() -> Result<StreamResult, Error>,
+) -> Result<StreamResult, Error> {
     let mut best = once()?;
     for _ in 1..attempts {
         if best.others < DISTURBED {

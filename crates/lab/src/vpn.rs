@@ -19,14 +19,14 @@ pub use combinations::{Combination, Combinations, Times, combinations, combinati
 pub use crypto::crypto;
 pub use slowdown::slowdown;
 
-use crate::measure::Sample;
+use crate::measure::RunValues;
 
 /// As reports name it.
 const PAPER: &str =
     "McGregor and Lee, Performance Impact of Data Compression on Virtual Private Network Transactions";
 
 /// A sample's median; not-a-number when there is none.
-fn median(sample: &Sample) -> f64 {
+fn median(sample: &RunValues) -> f64 {
     sample.spread().map_or(f64::NAN, |spread| spread.median)
 }
 

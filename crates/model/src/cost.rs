@@ -1,6 +1,6 @@
 //! What a piece of work takes: a time to set up, and a time a byte.
 
-use crate::{Bytes, Rate, Seconds};
+use crate::{BitRate, Bytes, Seconds};
 
 /// A line: the time of a job grows with its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -17,7 +17,7 @@ impl Cost {
 
     /// A job that runs at this rate from its first byte.
     #[must_use]
-    pub const fn at(rate: Rate) -> Cost {
+    pub const fn at(rate: BitRate) -> Cost {
         Cost { set_up: Seconds(0.0), per_byte: rate.byte() }
     }
 
@@ -43,8 +43,8 @@ impl Cost {
 
     /// The rate that jobs of so many bytes reach; nothing when they take no time.
     #[must_use]
-    pub fn rate(&self, bytes: Bytes) -> Option<Rate> {
-        Rate::of_a_byte(Seconds(self.of(bytes).0 / bytes.0 as f64))
+    pub fn rate(&self, bytes: Bytes) -> Option<BitRate> {
+        BitRate::of_a_byte(Seconds(self.of(bytes).0 / bytes.0 as f64))
     }
 
     /// So many times as much.
@@ -64,7 +64,7 @@ mod tests {
         let cost = Cost::through((Bytes(1000), Seconds(3.0)), (Bytes(3000), Seconds(7.0)));
         assert_eq!(cost, Cost { set_up: Seconds(1.0), per_byte: Seconds(0.002) });
         assert_eq!(cost.of(Bytes(500)), Seconds(2.0));
-        assert_eq!(cost.rate(Bytes(1000)), Rate::of_a_byte(Seconds(0.003)));
+        assert_eq!(cost.rate(Bytes(1000)), BitRate::of_a_byte(Seconds(0.003)));
         assert_eq!(Cost::FREE.rate(Bytes(1000)), None);
     }
 

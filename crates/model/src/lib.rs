@@ -29,11 +29,11 @@ mod stages;
 
 pub use compression::Compression;
 pub use cost::Cost;
-pub use inequality::{BreakEven, Path, Rates};
-pub use load::Load;
-pub use network::Network;
-pub use packet::Packet;
-pub use pipeline::{Pipeline, Processors, Segment};
-pub use quantity::{Bytes, Rate, Ratio, Seconds};
-pub use security::{Ah, Esp, Hash, Security};
+pub use inequality::{BreakEven, ByteRates, LinkRates};
+pub use load::LoadFactor;
+pub use network::NetworkModel;
+pub use packet::ModelPacket;
+pub use pipeline::{Pipeline, PipelineSegment, Processors};
+pub use quantity::{BitRate, Bytes, Ratio, Seconds};
+pub use security::{AhModel, EspModel, Hash, Security};
 pub use stages::Stages;

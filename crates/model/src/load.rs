@@ -15,14 +15,14 @@ const BOUND: f64 = 64.0;
 
 /// The factor between what work takes and what it took in the calibration, on average over all of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Load {
+pub struct LoadFactor {
     factor: f64,
     at: Time,
 }
 
-impl Load {
+impl LoadFactor {
     /// Everything takes what it took in the calibration.
-    pub const NONE: Load = Load { factor: 1.0, at: Time::ZERO };
+    pub const NONE: LoadFactor = LoadFactor { factor: 1.0, at: Time::ZERO };
 
     /// The factor at `now`.
     #[must_use]
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn a_busy_machine_is_noticed_and_forgotten() {
-        let mut load = Load::NONE;
+        let mut load = LoadFactor::NONE;
         let mut now = Time::ZERO;
         for _ in 0..100 {
             now += Duration::from_millis(1);
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn one_interruption_changes_little_and_nonsense_is_bounded() {
-        let mut load = Load::NONE;
+        let mut load = LoadFactor::NONE;
         load.learn(1e30, Seconds(0.0005), Time::ZERO);
         assert!(load.factor(Time::ZERO) < 3.0);
         load.learn(0.0, Seconds(1e9), Time::ZERO);

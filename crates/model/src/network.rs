@@ -1,6 +1,6 @@
 //! The link between the two parties: its rate, what of it can be used, and how large packets may be.
 
-use crate::{Bytes, Packet, Rate, Seconds};
+use crate::{BitRate, Bytes, ModelPacket, Seconds};
 
 /// The fragment header (RFC 8200 section 4.5).
 const FRAGMENT_HEADER: Bytes = Bytes(8);
@@ -9,32 +9,32 @@ const FRAGMENT_UNIT: u64 = 8;
 
 /// A link that packets cross whole or in fragments.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Network {
-    effective: Rate,
+pub struct NetworkModel {
+    effective: BitRate,
     mtu: Bytes,
 }
 
-impl Network {
+impl NetworkModel {
     /// The least MTU of IPv6 (RFC 8200 section 5), which the paper sets everywhere.
     pub const MTU: Bytes = Bytes(1280);
 
     /// A link of `rate`, of which the share `efficiency` can be used, and which carries IP packets of at most `mtu`
     /// bytes. `None` when the share is not above 0 and at most 1, or the MTU below [`Network::MTU`].
     #[must_use]
-    pub fn new(rate: Rate, efficiency: f64, mtu: Bytes) -> Option<Network> {
-        if efficiency > 1.0 || mtu < Network::MTU {
+    pub fn new(rate: BitRate, efficiency: f64, mtu: Bytes) -> Option<NetworkModel> {
+        if efficiency > 1.0 || mtu < NetworkModel::MTU {
             return None;
         }
-        rate.share(efficiency).map(|effective| Network { effective, mtu })
+        rate.share(efficiency).map(|effective| NetworkModel { effective, mtu })
     }
 
     /// Bytes that cross the link for a packet with `body` behind its IP header: one packet, or as few fragments as
     /// possible, each with both headers.
     #[must_use]
     pub fn carried(&self, body: Bytes) -> Bytes {
-        let headers = Packet::IP_HEADER + FRAGMENT_HEADER;
-        if Packet::IP_HEADER + body <= self.mtu {
-            return Packet::IP_HEADER + body;
+        let headers = ModelPacket::IP_HEADER + FRAGMENT_HEADER;
+        if ModelPacket::IP_HEADER + body <= self.mtu {
+            return ModelPacket::IP_HEADER + body;
         }
         let most = (self.mtu.0 - headers.0) / FRAGMENT_UNIT * FRAGMENT_UNIT;
         body + headers * body.0.div_ceil(most)
@@ -52,8 +52,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn network(mtu: u64) -> Network {
-        Network::new(Rate::megabits(10.0).unwrap(), 0.8, Bytes(mtu)).unwrap()
+    fn network(mtu: u64) -> NetworkModel {
+        NetworkModel::new(BitRate::megabits(10.0).unwrap(), 0.8, Bytes(mtu)).unwrap()
     }
 
     #[test]
@@ -75,9 +75,9 @@ mod tests {
 
     #[test]
     fn what_is_no_network_is_none() {
-        let rate = Rate::megabits(10.0).unwrap();
+        let rate = BitRate::megabits(10.0).unwrap();
         for (efficiency, mtu) in [(0.0, 1280), (-0.5, 1280), (1.1, 1280), (f64::NAN, 1280), (0.8, 1279)] {
-            assert_eq!(Network::new(rate, efficiency, Bytes(mtu)), None, "{efficiency} {mtu}");
+            assert_eq!(NetworkModel::new(rate, efficiency, Bytes(mtu)), None, "{efficiency} {mtu}");
         }
     }
 

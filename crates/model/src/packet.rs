@@ -4,14 +4,14 @@ use crate::Bytes;
 
 /// An IPv6 packet: header, transport header, payload (section 4.1 of the paper; no extension headers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet {
+pub struct ModelPacket {
     /// The transport protocol's header.
     pub transport: Bytes,
     /// What the transport protocol carries.
     pub payload: Bytes,
 }
 
-impl Packet {
+impl ModelPacket {
     /// IPv6's own header (RFC 8200 section 3).
     pub const IP_HEADER: Bytes = Bytes(40);
     /// TCP's header without options (RFC 9293 section 3.1).
@@ -19,8 +19,8 @@ impl Packet {
 
     /// A TCP segment with this much payload.
     #[must_use]
-    pub const fn tcp(payload: Bytes) -> Packet {
-        Packet { transport: Packet::TCP_HEADER, payload }
+    pub const fn tcp(payload: Bytes) -> ModelPacket {
+        ModelPacket { transport: ModelPacket::TCP_HEADER, payload }
     }
 
     /// Everything behind the IP header.

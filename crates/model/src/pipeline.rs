@@ -33,7 +33,7 @@ pub struct Pipeline {
 
 /// What a packet passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Segment {
+pub enum PipelineSegment {
     /// *Prepare packet*.
     Sender,
     /// The network.
@@ -44,15 +44,15 @@ pub enum Segment {
     Both,
 }
 
-impl Segment {
+impl PipelineSegment {
     /// In a word or two.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Segment::Sender => "sender",
-            Segment::Link => "link",
-            Segment::Receiver => "receiver",
-            Segment::Both => "processors",
+            PipelineSegment::Sender => "sender",
+            PipelineSegment::Link => "link",
+            PipelineSegment::Receiver => "receiver",
+            PipelineSegment::Both => "processors",
         }
     }
 }
@@ -67,32 +67,33 @@ impl Pipeline {
 
     /// Which segment sets the pace, and how much time lies between two packets of one client; of equals, the first.
     #[must_use]
-    pub fn slowest(&self, stages: &Stages) -> (Segment, Seconds) {
+    pub fn slowest(&self, stages: &Stages) -> (PipelineSegment, Seconds) {
         let clients = f64::from(self.clients.get());
         let alone = |work: Seconds, processors: NonZeroU32| {
             work * (1.0 / f64::from(self.threads.min(processors).get()))
         };
         let (sender, receiver) = (stages.at_sender(), stages.at_receiver());
-        let link = (Segment::Link, stages.transmit * clients);
+        let link = (PipelineSegment::Link, stages.transmit * clients);
         let segments = match self.processors {
             Processors::Apart { sender: here, receiver: there } => [
-                (Segment::Sender, alone(sender, here)),
+                (PipelineSegment::Sender, alone(sender, here)),
                 link,
                 // However many threads one packet takes, other clients' packets use the others.
                 (
-                    Segment::Receiver,
+                    PipelineSegment::Receiver,
                     longer(alone(receiver, there), receiver * (clients / f64::from(there.get()))),
                 ),
-                (Segment::Both, Seconds(0.0)),
+                (PipelineSegment::Both, Seconds(0.0)),
             ],
             Processors::Shared(all) => [
-                (Segment::Sender, alone(sender, all)),
+                (PipelineSegment::Sender, alone(sender, all)),
                 link,
-                (Segment::Receiver, alone(receiver, all)),
-                (Segment::Both, (sender + receiver) * (clients / f64::from(all.get()))),
+                (PipelineSegment::Receiver, alone(receiver, all)),
+                (PipelineSegment::Both, (sender + receiver) * (clients / f64::from(all.get()))),
             ],
         };
-        let slower = |a: (Segment, Seconds), b: (Segment, Seconds)| if b.1 > a.1 { b } else { a };
+        let slower =
+            |a: (PipelineSegment, Seconds), b: (PipelineSegment, Seconds)| if b.1 > a.1 { b } else { a };
         segments.into_iter().reduce(slower).unwrap_or(link)
     }
 
@@ -128,10 +129,10 @@ mod tests {
     #[test]
     fn the_slowest_sets_the_pace() {
         for (given, segment, pace) in [
-            (stages(3.0, 2.0, 1.0), Segment::Sender, 3.0),
-            (stages(1.0, 2.0, 1.0), Segment::Link, 2.0),
-            (stages(1.0, 2.0, 4.0), Segment::Receiver, 4.0),
-            (stages(2.0, 2.0, 2.0), Segment::Sender, 2.0),
+            (stages(3.0, 2.0, 1.0), PipelineSegment::Sender, 3.0),
+            (stages(1.0, 2.0, 1.0), PipelineSegment::Link, 2.0),
+            (stages(1.0, 2.0, 4.0), PipelineSegment::Receiver, 4.0),
+            (stages(2.0, 2.0, 2.0), PipelineSegment::Sender, 2.0),
         ] {
             assert_eq!(Pipeline::SIMPLE.slowest(&given), (segment, Seconds(pace)));
         }
@@ -145,10 +146,10 @@ mod tests {
             threads: count(threads),
             ..Pipeline::SIMPLE
         };
-        assert_eq!(both(1, 1).slowest(&stages(3.0, 4.0, 2.0)), (Segment::Both, Seconds(5.0)));
+        assert_eq!(both(1, 1).slowest(&stages(3.0, 4.0, 2.0)), (PipelineSegment::Both, Seconds(5.0)));
         // Two processors: each end has one, as if they were apart.
-        assert_eq!(both(2, 1).slowest(&stages(3.0, 1.0, 2.0)), (Segment::Sender, Seconds(3.0)));
-        assert_eq!(both(2, 2).slowest(&stages(3.0, 1.0, 2.0)), (Segment::Both, Seconds(2.5)));
+        assert_eq!(both(2, 1).slowest(&stages(3.0, 1.0, 2.0)), (PipelineSegment::Sender, Seconds(3.0)));
+        assert_eq!(both(2, 2).slowest(&stages(3.0, 1.0, 2.0)), (PipelineSegment::Both, Seconds(2.5)));
     }
 
     #[test]
@@ -158,11 +159,11 @@ mod tests {
             threads: count(1),
             clients: count(3),
         };
-        assert_eq!(three(1).slowest(&stages(4.0, 2.0, 1.0)), (Segment::Link, Seconds(6.0)));
-        assert_eq!(three(1).slowest(&stages(4.0, 1.0, 2.0)), (Segment::Receiver, Seconds(6.0)));
-        assert_eq!(three(3).slowest(&stages(4.0, 1.0, 2.0)), (Segment::Sender, Seconds(4.0)));
+        assert_eq!(three(1).slowest(&stages(4.0, 2.0, 1.0)), (PipelineSegment::Link, Seconds(6.0)));
+        assert_eq!(three(1).slowest(&stages(4.0, 1.0, 2.0)), (PipelineSegment::Receiver, Seconds(6.0)));
+        assert_eq!(three(3).slowest(&stages(4.0, 1.0, 2.0)), (PipelineSegment::Sender, Seconds(4.0)));
         // Three processors, but one packet's work is one thread's.
-        assert_eq!(three(3).slowest(&stages(1.0, 0.5, 5.0)), (Segment::Receiver, Seconds(5.0)));
+        assert_eq!(three(3).slowest(&stages(1.0, 0.5, 5.0)), (PipelineSegment::Receiver, Seconds(5.0)));
     }
 
     proptest! {

@@ -23,11 +23,11 @@ impl Mul<u64> for Bytes {
     }
 }
 
-impl Div<Rate> for Bytes {
+impl Div<BitRate> for Bytes {
     type Output = Seconds;
 
     /// How long this much takes at that rate.
-    fn div(self, rate: Rate) -> Seconds {
+    fn div(self, rate: BitRate) -> Seconds {
         Seconds(self.0 as f64 * 8.0 / rate.0)
     }
 }
@@ -77,25 +77,25 @@ impl Div for Seconds {
 
 /// Bits per second; above zero and finite.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Rate(f64);
+pub struct BitRate(f64);
 
-impl Rate {
+impl BitRate {
     /// A rate in bit/s, or nothing if that is no rate.
     #[must_use]
-    pub const fn bits(per_second: f64) -> Option<Rate> {
-        if per_second > 0.0 && per_second.is_finite() { Some(Rate(per_second)) } else { None }
+    pub const fn bits(per_second: f64) -> Option<BitRate> {
+        if per_second > 0.0 && per_second.is_finite() { Some(BitRate(per_second)) } else { None }
     }
 
     /// A rate in millions of bit/s, or nothing if that is no rate.
     #[must_use]
-    pub const fn megabits(per_second: f64) -> Option<Rate> {
-        Rate::bits(per_second * 1e6)
+    pub const fn megabits(per_second: f64) -> Option<BitRate> {
+        BitRate::bits(per_second * 1e6)
     }
 
     /// The rate at which a byte takes this long; nothing if that is no rate.
     #[must_use]
-    pub const fn of_a_byte(takes: Seconds) -> Option<Rate> {
-        Rate::bits(8.0 / takes.0)
+    pub const fn of_a_byte(takes: Seconds) -> Option<BitRate> {
+        BitRate::bits(8.0 / takes.0)
     }
 
     /// How long a byte takes.
@@ -112,8 +112,8 @@ impl Rate {
 
     /// The share `share` of this rate, or nothing if that is no rate.
     #[must_use]
-    pub const fn share(self, share: f64) -> Option<Rate> {
-        Rate::bits(self.0 * share)
+    pub const fn share(self, share: f64) -> Option<BitRate> {
+        BitRate::bits(self.0 * share)
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn time_is_bits_over_rate() {
-        let rate = Rate::megabits(10.0).unwrap();
+        let rate = BitRate::megabits(10.0).unwrap();
         assert_eq!(Bytes(1250) / rate, Seconds(0.001));
         assert_eq!([Bytes(1250) / rate, Bytes(2500) / rate].into_iter().sum::<Seconds>(), Seconds(0.003));
         assert_eq!(Seconds(3.0) / Seconds(1.5), 2.0);
@@ -169,10 +169,10 @@ mod tests {
 
     #[test]
     fn rates_and_bytes() {
-        let rate = Rate::megabits(8.0).unwrap();
+        let rate = BitRate::megabits(8.0).unwrap();
         assert_eq!(rate.byte(), Seconds(1e-6));
-        assert_eq!(Rate::of_a_byte(Seconds(1e-6)), Some(rate));
-        assert_eq!(Rate::of_a_byte(Seconds(0.0)), None);
+        assert_eq!(BitRate::of_a_byte(Seconds(1e-6)), Some(rate));
+        assert_eq!(BitRate::of_a_byte(Seconds(0.0)), None);
     }
 
     #[test]
@@ -190,8 +190,8 @@ mod tests {
     #[test]
     fn what_is_no_rate_is_none() {
         for bits in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(Rate::bits(bits), None, "{bits}");
+            assert_eq!(BitRate::bits(bits), None, "{bits}");
         }
-        assert_eq!(Rate::megabits(0.056), Rate::bits(56e3));
+        assert_eq!(BitRate::megabits(0.056), BitRate::bits(56e3));
     }
 }

@@ -1,6 +1,6 @@
 //! ESP and AH around a packet in transport mode: what they add, what they work on, and how long that takes.
 
-use crate::{Bytes, Network, Packet, Rate, Stages};
+use crate::{BitRate, Bytes, ModelPacket, NetworkModel, Stages};
 
 /// ESP's fields before the IV: SPI and sequence number (RFC 4303 section 2).
 const ESP_HEADER: Bytes = Bytes(8);
@@ -15,14 +15,14 @@ const AH_HEADER: Bytes = Bytes(12);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hash {
     /// Computing at the sender.
-    pub compute: Rate,
+    pub compute: BitRate,
     /// Verifying at the receiver.
-    pub verify: Rate,
+    pub verify: BitRate,
 }
 
 /// An ESP association (RFC 4303).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Esp {
+pub struct EspModel {
     /// The IV in each packet.
     pub iv: Bytes,
     /// The cipher's block, which the text is padded to; at most 4 for those that need none.
@@ -30,16 +30,16 @@ pub struct Esp {
     /// The ICV behind the text; none when integrity is left to AH.
     pub icv: Bytes,
     /// How fast the cipher, or the AEAD as a whole, is at the sender.
-    pub encrypt: Rate,
+    pub encrypt: BitRate,
     /// And at the receiver.
-    pub decrypt: Rate,
+    pub decrypt: BitRate,
     /// The algorithm that makes the ICV, when that is not the cipher itself.
     pub hash: Option<Hash>,
 }
 
 /// An AH association (RFC 4302).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ah {
+pub struct AhModel {
     /// The ICV, with any padding of it.
     pub icv: Bytes,
     /// The algorithm that makes it.
@@ -50,12 +50,12 @@ pub struct Ah {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Security {
     /// Encryption.
-    pub esp: Option<Esp>,
+    pub esp: Option<EspModel>,
     /// Authentication of the whole packet.
-    pub ah: Option<Ah>,
+    pub ah: Option<AhModel>,
 }
 
-impl Esp {
+impl EspModel {
     /// The text, padded, with its trailer: what the cipher works on.
     fn ciphertext(&self, body: Bytes) -> Bytes {
         Bytes((body + ESP_TRAILER).0.next_multiple_of(self.block.0.max(ESP_ALIGNMENT)))
@@ -67,10 +67,10 @@ impl Esp {
     }
 }
 
-impl Ah {
+impl AhModel {
     /// What its ICV covers: the whole packet, with zeros for the ICV (RFC 4302 section 3.3.3).
     fn covered(&self, body: Bytes) -> Bytes {
-        Packet::IP_HEADER + AH_HEADER + self.icv + body
+        ModelPacket::IP_HEADER + AH_HEADER + self.icv + body
     }
 }
 
@@ -80,7 +80,7 @@ impl Security {
 
     /// What is behind the IP header once the packet is secured.
     #[must_use]
-    pub fn body(&self, packet: Packet) -> Bytes {
+    pub fn body(&self, packet: ModelPacket) -> Bytes {
         self.around(packet.body())
     }
 
@@ -97,12 +97,12 @@ impl Security {
 
     /// How long each stage takes.
     #[must_use]
-    pub fn stages(&self, packet: Packet, network: &Network) -> Stages {
+    pub fn stages(&self, packet: ModelPacket, network: &NetworkModel) -> Stages {
         self.stages_of(packet.body(), network)
     }
 
     /// The same of anything that stands behind an IP header.
-    pub(crate) fn stages_of(&self, body: Bytes, network: &Network) -> Stages {
+    pub(crate) fn stages_of(&self, body: Bytes, network: &NetworkModel) -> Stages {
         let mut stages = Stages { transmit: network.time(self.around(body)), ..Stages::default() };
         if let Some(esp) = &self.esp {
             let text = esp.ciphertext(body);
@@ -121,7 +121,7 @@ impl Security {
     /// The bare packet's time over the secured packet's: 1 when security costs nothing, 0.5 when it doubles the time
     /// (section 4.2 of the paper).
     #[must_use]
-    pub fn speedup(&self, packet: Packet, network: &Network) -> f64 {
+    pub fn speedup(&self, packet: ModelPacket, network: &NetworkModel) -> f64 {
         network.time(packet.body()) / self.stages(packet, network).total()
     }
 }
@@ -131,20 +131,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn rate(megabits: f64) -> Rate {
-        Rate::megabits(megabits).unwrap()
+    fn rate(megabits: f64) -> BitRate {
+        BitRate::megabits(megabits).unwrap()
     }
 
-    fn network(megabits: f64) -> Network {
-        Network::new(rate(megabits), 0.8, Network::MTU).unwrap()
+    fn network(megabits: f64) -> NetworkModel {
+        NetworkModel::new(rate(megabits), 0.8, NetworkModel::MTU).unwrap()
     }
 
     fn hash(megabits: f64) -> Hash {
         Hash { compute: rate(megabits), verify: rate(megabits) }
     }
 
-    fn esp(icv: u64, hash: Option<Hash>) -> Esp {
-        Esp {
+    fn esp(icv: u64, hash: Option<Hash>) -> EspModel {
+        EspModel {
             iv: Bytes(16),
             block: Bytes(16),
             icv: Bytes(icv),
@@ -158,17 +158,17 @@ mod tests {
     fn each_stage_by_hand() {
         // 1020 bytes behind the IP header and 2 of trailer make 64 blocks of 16; ESP in all 8 + 16 + 1024 + 12.
         let security = Security { esp: Some(esp(12, Some(hash(300.0)))), ah: None };
-        let stages = security.stages(Packet::tcp(Bytes(1000)), &network(10.0));
+        let stages = security.stages(ModelPacket::tcp(Bytes(1000)), &network(10.0));
         assert_eq!(stages.encrypt, Bytes(1024) / rate(100.0));
         assert_eq!(stages.decrypt, Bytes(1024) / rate(200.0));
         assert_eq!(stages.compute, Bytes(1048) / rate(300.0));
         assert_eq!(stages.verify, stages.compute);
         assert_eq!(stages.transmit, Bytes(1100) / rate(8.0));
         // AH covers the IP header, itself, and ESP.
-        let ah = Ah { icv: Bytes(20), hash: hash(100.0) };
+        let ah = AhModel { icv: Bytes(20), hash: hash(100.0) };
         let security = Security { esp: Some(esp(0, None)), ah: Some(ah) };
-        assert_eq!(security.body(Packet::tcp(Bytes(1000))), Bytes(32 + 1048));
-        let stages = security.stages(Packet::tcp(Bytes(1000)), &network(10.0));
+        assert_eq!(security.body(ModelPacket::tcp(Bytes(1000))), Bytes(32 + 1048));
+        let stages = security.stages(ModelPacket::tcp(Bytes(1000)), &network(10.0));
         assert_eq!(stages.compute, Bytes(40 + 32 + 1048) / rate(100.0));
         assert_eq!(stages.transmit, Bytes(40 + 32 + 1048) / rate(8.0));
         let total = stages.encrypt.0 + stages.compute.0 * 2.0 + stages.transmit.0 + stages.decrypt.0;
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_text_is_padded_to_the_block_and_to_four() {
-        let padded = |block, body| Esp { block: Bytes(block), ..esp(0, None) }.ciphertext(Bytes(body)).0;
+        let padded = |block, body| EspModel { block: Bytes(block), ..esp(0, None) }.ciphertext(Bytes(body)).0;
         for (block, body, expected) in [(1, 18, 20), (1, 19, 24), (8, 22, 24), (8, 23, 32), (16, 0, 16)] {
             assert_eq!(padded(block, body), expected, "{body} bytes in blocks of {block}");
         }
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn nothing_done_costs_nothing() {
-        let packet = Packet::tcp(Bytes(4096));
+        let packet = ModelPacket::tcp(Bytes(4096));
         assert_eq!(Security::NONE.speedup(packet, &network(10.0)), 1.0);
         let stages = Security::NONE.stages(packet, &network(10.0));
         assert_eq!(stages, Stages { transmit: network(10.0).time(packet.body()), ..Stages::default() });
@@ -199,9 +199,9 @@ mod tests {
             factor in 1.01_f64..100.0,
             cipher in 1.0_f64..10_000.0,
         ) {
-            let packet = Packet::tcp(Bytes(payload));
-            let esp = Esp { encrypt: rate(cipher), ..esp(0, None) };
-            let security = Security { esp: Some(esp), ah: Some(Ah { icv: Bytes(12), hash: hash(300.0) }) };
+            let packet = ModelPacket::tcp(Bytes(payload));
+            let esp = EspModel { encrypt: rate(cipher), ..esp(0, None) };
+            let security = Security { esp: Some(esp), ah: Some(AhModel { icv: Bytes(12), hash: hash(300.0) }) };
             let (slower, faster) = (network(slow), network(slow * factor));
             let [slower, faster] = [slower, faster].map(|network| security.speedup(packet, &network));
             prop_assert!(faster < slower && slower < 1.0 && faster > 0.0, "{slower} {faster}");

@@ -11,7 +11,7 @@ use core::time::Duration;
 use strait_clock::Time;
 
 pub use price::Price;
-use station::Station;
+use station::EngineStation;
 pub use station::{Engine, Occupation};
 
 /// Something that engines can do: its place in [`Engine::prices`].
@@ -32,14 +32,14 @@ pub struct Ticket {
 /// The books of all engines. It runs nothing: whoever does says what is finished.
 #[derive(Debug)]
 pub struct Dispatcher {
-    stations: Vec<Station>,
+    stations: Vec<EngineStation>,
 }
 
 impl Dispatcher {
     /// All engines idle. Nothing is allocated after this.
     #[must_use]
     pub fn new(engines: Vec<Engine>) -> Dispatcher {
-        Dispatcher { stations: engines.into_iter().map(Station::new).collect() }
+        Dispatcher { stations: engines.into_iter().map(EngineStation::new).collect() }
     }
 
     /// Engines.

@@ -22,8 +22,8 @@ mod sent;
 use strait_clock::Time;
 
 use crate::Rate;
-use judge::{Lost, Usual};
-use phase::{Phase, STEP_MAX, tells_of};
+use judge::{LostCount, Usual};
+use phase::{EstimatePhase, STEP_MAX, tells_of};
 
 pub use limited_by::LimitedBy;
 pub use path::{Delivery, Path, Refused, Sample};
@@ -43,7 +43,7 @@ pub struct Estimate {
     /// Bits a second that are sent just now.
     pacing: f64,
     ceiling: Option<Rate>,
-    phase: Phase,
+    phase: EstimatePhase,
     limited: LimitedBy,
     /// Whether the link was ever seen to take no more.
     found: bool,
@@ -64,7 +64,7 @@ impl Estimate {
             rate: start,
             pacing: start,
             ceiling,
-            phase: Phase::Start { since: now },
+            phase: EstimatePhase::Start { since: now },
             limited: LimitedBy::Start,
             found: false,
             apart: 0.0,
@@ -119,16 +119,24 @@ impl Estimate {
         }
         let view = self.usual.view(sample, self.rate);
         match self.phase {
-            Phase::Drain(queue) => self.drain(sample, &view, queue, now),
+            EstimatePhase::Drain(queue) => self.drain(sample, &view, queue, now),
             _ if view.is_congested() => self.congested(sample, &view, now),
-            Phase::Dip(dip) if tells_of(sample, dip.since) => self.dip(sample, dip, now),
-            Phase::Start { .. } | Phase::Cruise { .. } | Phase::Probe { .. } if view.is_lossy() => {
-                self.begin_dip(view.sent, Lost::default().with(sample), now);
+            EstimatePhase::Dip(dip) if tells_of(sample, dip.since) => self.dip(sample, dip, now),
+            EstimatePhase::Start { .. } | EstimatePhase::Cruise { .. } | EstimatePhase::Probe { .. }
+                if view.is_lossy() =>
+            {
+                self.begin_dip(view.sent, LostCount::default().with(sample), now);
             }
-            Phase::Start { since } if tells_of(sample, since) => self.climb(STEP_MAX, &view, sample, now),
-            Phase::Probe { gain, since } if tells_of(sample, since) => self.climb(gain, &view, sample, now),
-            Phase::Cruise { until, lost } => self.cruise(sample, &view, (until, lost.with(sample)), now),
-            Phase::Start { .. } | Phase::Probe { .. } | Phase::Dip(_) => {}
+            EstimatePhase::Start { since } if tells_of(sample, since) => {
+                self.climb(STEP_MAX, &view, sample, now)
+            }
+            EstimatePhase::Probe { gain, since } if tells_of(sample, since) => {
+                self.climb(gain, &view, sample, now)
+            }
+            EstimatePhase::Cruise { until, lost } => {
+                self.cruise(sample, &view, (until, lost.with(sample)), now)
+            }
+            EstimatePhase::Start { .. } | EstimatePhase::Probe { .. } | EstimatePhase::Dip(_) => {}
         }
         self.pacing = self.bounded(self.pacing);
     }

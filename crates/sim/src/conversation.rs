@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use strait_clock::{Random, Time};
 use strait_wire::{Tos, ip, udp};
 
-use crate::{Delivered, Shape};
+use crate::{Delivered, FlowShape};
 
 /// What fills the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Filler {
 
 /// What became of the packets of a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct ConversationTally {
     /// Numbers given out.
     pub sent: u64,
     /// Numbers that arrived at least once.
@@ -31,7 +31,7 @@ pub struct Tally {
     pub damaged: u64,
 }
 
-impl Tally {
+impl ConversationTally {
     /// Numbers that have not arrived.
     #[must_use]
     pub const fn missing(&self) -> u64 {
@@ -42,9 +42,9 @@ impl Tally {
 /// Numbered packets of one flow.
 #[derive(Debug)]
 pub struct Conversation {
-    shape: Shape,
+    shape: FlowShape,
     filler: Filler,
-    tally: Tally,
+    tally: ConversationTally,
     seen: BTreeMap<u64, Time>,
     lens: Vec<usize>,
 }
@@ -55,8 +55,8 @@ const NUMBER: usize = 8;
 impl Conversation {
     /// A conversation of which nothing was said yet.
     #[must_use]
-    pub const fn new(shape: Shape, filler: Filler) -> Conversation {
-        let tally = Tally { sent: 0, arrived: 0, repeated: 0, overtaken: 0, damaged: 0 };
+    pub const fn new(shape: FlowShape, filler: Filler) -> Conversation {
+        let tally = ConversationTally { sent: 0, arrived: 0, repeated: 0, overtaken: 0, damaged: 0 };
         Conversation { shape, filler, tally, seen: BTreeMap::new(), lens: Vec::new() }
     }
 
@@ -83,7 +83,7 @@ impl Conversation {
 
     /// What became of its packets so far.
     #[must_use]
-    pub const fn tally(&self) -> Tally {
+    pub const fn tally(&self) -> ConversationTally {
         self.tally
     }
 
@@ -151,11 +151,11 @@ mod tests {
 
     #[test]
     fn every_packet_is_accounted_for() {
-        let shape = Shape::new("10.0.1.1:1".parse().unwrap(), "10.0.2.1:2".parse().unwrap());
+        let shape = FlowShape::new("10.0.1.1:1".parse().unwrap(), "10.0.2.1:2".parse().unwrap());
         for filler in [Filler::Text, Filler::Random] {
             let mut talk = Conversation::new(shape, filler);
             let packets: Vec<Vec<u8>> = (0..6).map(|_| talk.next_packet(300)).collect();
-            let other = Conversation::new(Shape { src: "10.0.1.1:9".parse().unwrap(), ..shape }, filler)
+            let other = Conversation::new(FlowShape { src: "10.0.1.1:9".parse().unwrap(), ..shape }, filler)
                 .next_packet(300);
             let mut bad = packets[5].clone();
             bad[100] ^= 1;
@@ -163,7 +163,7 @@ mod tests {
             let delivered: Vec<Delivered> =
                 arrived.map(|packet| Delivered { at: Time::ZERO, packet: packet.clone() }).to_vec();
             assert_eq!(talk.note(&delivered).len(), 5);
-            let expected = Tally { sent: 6, arrived: 3, repeated: 1, overtaken: 1, damaged: 1 };
+            let expected = ConversationTally { sent: 6, arrived: 3, repeated: 1, overtaken: 1, damaged: 1 };
             assert_eq!((talk.tally(), talk.tally().missing()), (expected, 3));
             assert_eq!(talk.arrived_at(4), None);
         }

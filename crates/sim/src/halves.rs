@@ -18,7 +18,7 @@ use strait_scheduler::Rate;
 use strait_wire::{Esn, Protocol, Spi, Tos, esp, vnet};
 
 use crate::host::split;
-use crate::{Datagram, NodeId, prefixes};
+use crate::{NodeId, SimDatagram, prefixes};
 
 /// The association's number at the receiver.
 const SPI: Spi = Spi(0x0400_0001);
@@ -139,7 +139,7 @@ impl Halves {
     }
 
     /// Sends packets that the node finds all at once; gives what left for the network.
-    pub fn send<P: AsRef<[u8]>>(&mut self, packets: &[P], now: Time) -> Vec<Datagram> {
+    pub fn send<P: AsRef<[u8]>>(&mut self, packets: &[P], now: Time) -> Vec<SimDatagram> {
         let mut catch = Catch::at(now, self.from);
         for packet in packets {
             self.outbound.packet(packet.as_ref(), &vnet::Header::default(), now, &mut catch);
@@ -149,7 +149,7 @@ impl Halves {
     }
 
     /// Sends a super-packet; gives what left for the network.
-    pub fn send_offloaded(&mut self, packet: &[u8], offload: &vnet::Header, now: Time) -> Vec<Datagram> {
+    pub fn send_offloaded(&mut self, packet: &[u8], offload: &vnet::Header, now: Time) -> Vec<SimDatagram> {
         let mut catch = Catch::at(now, self.from);
         self.outbound.packet(packet, offload, now, &mut catch);
         self.outbound.release(now, &mut catch);
@@ -157,7 +157,7 @@ impl Halves {
     }
 
     /// Sends whatever waits, as time passes from `now`; gives what left and when all of it had.
-    pub fn drain(&mut self, mut now: Time) -> (Vec<Datagram>, Time) {
+    pub fn drain(&mut self, mut now: Time) -> (Vec<SimDatagram>, Time) {
         let mut sent = Vec::new();
         loop {
             let mut catch = Catch::at(now, self.from);
@@ -171,7 +171,7 @@ impl Halves {
     }
 
     /// Receives one datagram; gives the IP packets it brought the host.
-    pub fn receive(&mut self, datagram: &Datagram, now: Time) -> Vec<Vec<u8>> {
+    pub fn receive(&mut self, datagram: &SimDatagram, now: Time) -> Vec<Vec<u8>> {
         let mut bytes = datagram.bytes.clone();
         let segment = bytes.len();
         self.receive_batch(datagram.from, datagram.tos, segment, &mut bytes, now)
@@ -193,9 +193,9 @@ impl Halves {
 
     /// Seals any payload under the peer's own key, with the next number that [`Halves::seal`] has not used.
     #[must_use]
-    pub fn seal(&mut self, next: Protocol, payload: &[u8]) -> Datagram {
+    pub fn seal(&mut self, next: Protocol, payload: &[u8]) -> SimDatagram {
         let bytes = self.sealer.seal(next, payload);
-        Datagram { at: Time::ZERO, from: self.from, to: NodeId(1).outer_v4(), tos: Tos(0), bytes }
+        SimDatagram { at: Time::ZERO, from: self.from, to: NodeId(1).outer_v4(), tos: Tos(0), bytes }
     }
 
     /// What the receiver counted for `reason`.
@@ -264,7 +264,7 @@ impl Sealer {
 struct Catch {
     now: Time,
     from: SocketAddr,
-    sent: Vec<Datagram>,
+    sent: Vec<SimDatagram>,
     delivered: Vec<Vec<u8>>,
 }
 
@@ -284,7 +284,13 @@ impl Outlet for Catch {
     fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
         for datagram in train.datagrams() {
             let bytes = datagram.to_vec();
-            self.sent.push(Datagram { at: self.now, from: self.from, to: train.to, tos: train.tos, bytes });
+            self.sent.push(SimDatagram {
+                at: self.now,
+                from: self.from,
+                to: train.to,
+                tos: train.tos,
+                bytes,
+            });
         }
         Ok(())
     }
@@ -313,7 +319,7 @@ impl Inlet for Catch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Shape;
+    use crate::FlowShape;
 
     #[test]
     fn what_is_sealed_by_hand_is_what_the_sending_half_seals() {
@@ -321,7 +327,7 @@ mod tests {
             for iv in [IvMode::Implicit, IvMode::Explicit] {
                 let mut halves =
                     Halves::new(HalvesSettings { suite, iv, ..HalvesSettings::default() }, Time::ZERO);
-                let packet = Shape::new(NodeId(0).inner_v4(1), NodeId(1).inner_v4(2)).udp(b"hello");
+                let packet = FlowShape::new(NodeId(0).inner_v4(1), NodeId(1).inner_v4(2)).udp(b"hello");
                 let sent = halves.send(&[&packet], Time::ZERO);
                 let sealed = halves.seal(Protocol::IPIP, &packet);
                 assert_eq!(sent.len(), 1);

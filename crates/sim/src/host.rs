@@ -2,7 +2,7 @@
 
 use strait_clock::Time;
 use strait_wire::checksum::{Sum, pseudo};
-use strait_wire::tcp::{self, Flags, Segment};
+use strait_wire::tcp::{self, Segment, TcpFlags};
 use strait_wire::{Protocol, ip, udp, vnet};
 
 use crate::packet::{is_intact, low16, put16};
@@ -18,13 +18,13 @@ pub struct Delivered {
 
 /// What one host received.
 #[derive(Debug, Default)]
-pub struct Host {
+pub struct SimHost {
     delivered: Vec<Delivered>,
     writes: u64,
     damaged: u64,
 }
 
-impl Host {
+impl SimHost {
     /// Takes a write to the device: one packet, or several as one super-packet.
     pub(crate) fn take(&mut self, header: &vnet::Header, bytes: &[u8], now: Time) {
         self.writes += 1;
@@ -111,7 +111,7 @@ fn segment(
                 seq.copy_from_slice(&number.to_be_bytes());
             }
             if !last && let Some(flags) = piece.get_mut(at + tcp::FLAGS) {
-                *flags &= !(Flags::PSH.bits() | Flags::FIN.bits());
+                *flags &= !(TcpFlags::PSH.bits() | TcpFlags::FIN.bits());
             }
             at + tcp::CHECKSUM.start
         }
@@ -137,19 +137,19 @@ fn finish(packet: &mut [u8], header: &vnet::Header) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Shape;
+    use crate::FlowShape;
 
     #[test]
     fn super_packets_fall_into_the_segments_a_host_would_have_made() {
         for (src, dst) in [("10.0.1.1:1000", "10.0.2.1:2000"), ("[fd00::1]:1000", "[fd00::2]:2000")] {
-            let shape = Shape::new(src.parse().unwrap(), dst.parse().unwrap());
+            let shape = FlowShape::new(src.parse().unwrap(), dst.parse().unwrap());
             let payload: Vec<u8> = (0..=255).cycle().take(3001).collect();
             let (packet, header) = shape.tcp_super(u32::MAX - 500, &payload, 1000);
             let expected: Vec<Vec<u8>> = payload
                 .chunks(1000)
                 .zip(0..)
                 .map(|(chunk, index): (&[u8], u32)| {
-                    let flags = Flags(if index == 3 { Flags::PSH.bits() } else { 0 });
+                    let flags = TcpFlags(if index == 3 { TcpFlags::PSH.bits() } else { 0 });
                     let mut one = shape.tcp((u32::MAX - 500).wrapping_add(index * 1000), flags, chunk);
                     if src.starts_with("10") {
                         put16(&mut one, 4, low16(index as usize));

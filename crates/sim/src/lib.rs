@@ -30,13 +30,15 @@ mod packet;
 mod queue;
 mod settings;
 
-pub use conversation::{Conversation, Filler, Tally};
+pub use conversation::{Conversation, ConversationTally, Filler};
 pub use halves::{Halves, HalvesSettings};
-pub use host::{Delivered, Host};
-pub use link::{Arrivals, Link, LinkCounters, LinkSettings, Loss, Reordering, Switch};
-pub use machine::{Arrival, BusSettings, MachineSettings, Outcome, ProcessorSettings, Share, simulate};
-pub use network::{Datagram, Network};
-pub use node::Node;
-pub use packet::{Fragmentation, Shape, is_intact};
-pub use queue::Queue;
+pub use host::{Delivered, SimHost};
+pub use link::{Arrivals, LinkCounters, LinkSettings, LinkSwitch, LossModel, Reordering, SimLink};
+pub use machine::{
+    BusSettings, MachineOutcome, MachineSettings, PacketArrival, ProcessorSettings, ProcessorUse, simulate,
+};
+pub use network::{SimDatagram, SimNetwork};
+pub use node::SimNode;
+pub use packet::{FlowShape, Fragmentation, is_intact};
+pub use queue::EventQueue;
 pub use settings::{NodeId, NodeSettings, PairSettings, prefixes};

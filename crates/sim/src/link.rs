@@ -8,7 +8,7 @@ use strait_wire::{Ecn, Tos};
 
 /// What gets lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Loss {
+pub enum LossModel {
     /// Nothing.
     None,
     /// Each datagram with this probability.
@@ -35,7 +35,7 @@ pub struct Reordering {
 
 /// Whether a link carries anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Switch {
+pub enum LinkSwitch {
     /// It does.
     #[default]
     Up,
@@ -55,7 +55,7 @@ pub struct LinkSettings {
     /// What is held back.
     pub reordering: Option<Reordering>,
     /// What is lost.
-    pub loss: Loss,
+    pub loss: LossModel,
     /// Probability that a datagram arrives twice.
     pub repeated: f64,
     /// Bytes that wait before the bottleneck at most.
@@ -75,7 +75,7 @@ impl Default for LinkSettings {
             delay: Duration::from_millis(5),
             jitter: Duration::ZERO,
             reordering: None,
-            loss: Loss::None,
+            loss: LossModel::None,
             repeated: 0.0,
             queue: u64::MAX,
             mark_above: None,
@@ -113,21 +113,21 @@ pub type Arrivals = [Option<(Time, Tos)>; 2];
 
 /// One direction of a path.
 #[derive(Debug)]
-pub struct Link {
+pub struct SimLink {
     /// What it is like; may be changed at any time.
     pub settings: LinkSettings,
     /// Whether it carries anything.
-    pub switch: Switch,
+    pub switch: LinkSwitch,
     counters: LinkCounters,
     random: Random,
     free_at: Time,
     in_burst: bool,
 }
 
-impl Link {
+impl SimLink {
     /// A link whose chance follows from `seed`.
     #[must_use]
-    pub const fn new(settings: LinkSettings, seed: u64) -> Link {
+    pub const fn new(settings: LinkSettings, seed: u64) -> SimLink {
         let random = Random::new(seed);
         let counters = LinkCounters {
             entered: 0,
@@ -140,7 +140,7 @@ impl Link {
             repeated: 0,
             marked: 0,
         };
-        Link { settings, switch: Switch::Up, counters, random, free_at: Time::ZERO, in_burst: false }
+        SimLink { settings, switch: LinkSwitch::Up, counters, random, free_at: Time::ZERO, in_burst: false }
     }
 
     /// What became of datagrams so far.
@@ -152,7 +152,7 @@ impl Link {
     /// Takes a datagram whose outer IP packet has `len` bytes, and says when it arrives.
     pub fn carry(&mut self, len: u64, tos: Tos, now: Time) -> Arrivals {
         self.counters.entered += 1;
-        if self.switch == Switch::Down {
+        if self.switch == LinkSwitch::Down {
             self.counters.cut += 1;
             return [None; 2];
         }
@@ -195,9 +195,9 @@ impl Link {
 
     fn is_lost(&mut self) -> bool {
         match self.settings.loss {
-            Loss::None => false,
-            Loss::Uniform(lost) => self.chance(lost),
-            Loss::Bursts { begin, end, lost } => {
+            LossModel::None => false,
+            LossModel::Uniform(lost) => self.chance(lost),
+            LossModel::Bursts { begin, end, lost } => {
                 self.in_burst = if self.in_burst { !self.chance(end) } else { self.chance(begin) };
                 self.in_burst && self.chance(lost)
             }
@@ -222,8 +222,8 @@ mod tests {
 
     const NOW: Time = Time::from_millis(1000);
 
-    fn link(settings: LinkSettings) -> Link {
-        Link::new(settings, 7)
+    fn link(settings: LinkSettings) -> SimLink {
+        SimLink::new(settings, 7)
     }
 
     fn first(arrivals: Arrivals) -> Option<Duration> {
@@ -270,11 +270,11 @@ mod tests {
     #[test]
     fn loss_comes_as_often_as_it_was_asked_for_and_in_bursts() {
         for (loss, expected) in [
-            (Loss::None, 0.0),
-            (Loss::Uniform(0.1), 0.1),
-            (Loss::Uniform(1.0), 1.0),
+            (LossModel::None, 0.0),
+            (LossModel::Uniform(0.1), 0.1),
+            (LossModel::Uniform(1.0), 1.0),
             // In the bad state 0.01 / (0.01 + 0.1) of the time, and half is lost there.
-            (Loss::Bursts { begin: 0.01, end: 0.1, lost: 0.5 }, 0.0455),
+            (LossModel::Bursts { begin: 0.01, end: 0.1, lost: 0.5 }, 0.0455),
         ] {
             let mut link = link(LinkSettings { loss, ..LinkSettings::default() });
             let lost = (0..50_000).filter(|_| link.carry(100, Tos(0), NOW)[0].is_none()).count();
@@ -289,7 +289,7 @@ mod tests {
         let mut link = link(LinkSettings { mtu: 1400, ..LinkSettings::default() });
         assert!(link.carry(1400, Tos(0), NOW)[0].is_some());
         assert!(link.carry(1401, Tos(0), NOW)[0].is_none());
-        link.switch = Switch::Down;
+        link.switch = LinkSwitch::Down;
         assert!(link.carry(100, Tos(0), NOW)[0].is_none());
         let counters = link.counters();
         assert_eq!((counters.carried, counters.oversized, counters.cut), (1, 1, 1));

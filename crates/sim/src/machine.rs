@@ -18,11 +18,11 @@ use strait_clock::Time;
 use strait_scheduler::{Algorithm, Dispatcher, Engine, Limits, Tuned, Window};
 
 pub use bus::BusSettings;
-pub use outcome::{Outcome, Share};
+pub use outcome::{MachineOutcome, ProcessorUse};
 pub use processor::ProcessorSettings;
 
 use bus::Bus;
-use processor::{Job, Processor};
+use processor::{MultiPacketJob, Processor};
 
 /// The only one there is.
 const ALGORITHM: Algorithm = Algorithm(0);
@@ -51,7 +51,7 @@ pub struct MachineSettings {
 
 /// A packet that comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
+pub struct PacketArrival {
     /// When: never before the one before it.
     pub at: Time,
     /// Its bytes, headers included.
@@ -61,21 +61,24 @@ pub struct Arrival {
 }
 
 /// Sends these packets through a machine; what came of it.
-pub fn simulate(settings: &MachineSettings, arrivals: impl IntoIterator<Item = Arrival>) -> Outcome {
-    let mut machine = Machine::new(settings, arrivals.into_iter());
+pub fn simulate(
+    settings: &MachineSettings,
+    arrivals: impl IntoIterator<Item = PacketArrival>,
+) -> MachineOutcome {
+    let mut machine = GatewayMachine::new(settings, arrivals.into_iter());
     machine.run();
-    let Machine { packets, latency, now, processors, .. } = machine;
+    let GatewayMachine { packets, latency, now, processors, .. } = machine;
     outcome::total(packets, latency, now, processors)
 }
 
 /// A packet in the window: its bytes, and when its latency began.
-type Waiting = (u32, Time);
+type WindowPacket = (u32, Time);
 
 #[derive(Debug)]
-struct Machine<'a, A: Iterator<Item = Arrival>> {
+struct GatewayMachine<'a, A: Iterator<Item = PacketArrival>> {
     settings: &'a MachineSettings,
     arrivals: core::iter::Peekable<A>,
-    window: Window<u32, Waiting>,
+    window: Window<u32, WindowPacket>,
     tuned: Option<Tuned>,
     dispatcher: Dispatcher,
     processors: Vec<Processor>,
@@ -83,12 +86,12 @@ struct Machine<'a, A: Iterator<Item = Arrival>> {
     /// The processor whose queue is too full for the scheduler to go on.
     stuck: Option<usize>,
     now: Time,
-    packets: outcome::Packets,
+    packets: outcome::DonePackets,
     latency: outcome::Latency,
 }
 
-impl<'a, A: Iterator<Item = Arrival>> Machine<'a, A> {
-    fn new(settings: &'a MachineSettings, arrivals: A) -> Machine<'a, A> {
+impl<'a, A: Iterator<Item = PacketArrival>> GatewayMachine<'a, A> {
+    fn new(settings: &'a MachineSettings, arrivals: A) -> GatewayMachine<'a, A> {
         // One that it is at, those that wait, and one for which the scheduler waits.
         let jobs = settings.depth + 2;
         let engine = |it: &ProcessorSettings| Engine { prices: vec![Some(it.price)], jobs };
@@ -96,7 +99,7 @@ impl<'a, A: Iterator<Item = Arrival>> Machine<'a, A> {
         let packets = tuned.map_or(settings.window.packets, |tuned| tuned.packets());
         let mut window = Window::new(settings.window);
         window.set_limits(Limits { packets, ..settings.window });
-        Machine {
+        GatewayMachine {
             settings,
             arrivals: arrivals.peekable(),
             window,
@@ -106,7 +109,7 @@ impl<'a, A: Iterator<Item = Arrival>> Machine<'a, A> {
             bus: Bus::new(settings.bus),
             stuck: None,
             now: Time::ZERO,
-            packets: outcome::Packets::default(),
+            packets: outcome::DonePackets::default(),
             latency: outcome::Latency::default(),
         }
     }
@@ -145,7 +148,7 @@ impl<'a, A: Iterator<Item = Arrival>> Machine<'a, A> {
         let padded = self.window.company().map(|(_, bytes)| bytes.next_multiple_of(block)).sum();
         let Some(ticket) = self.dispatcher.dispatch(ALGORITHM, padded, self.now) else { return false };
         let Some(processor) = self.processors.get_mut(ticket.engine) else { return false };
-        let mut job = Job { padded, ..Job::default() };
+        let mut job = MultiPacketJob { padded, ..MultiPacketJob::default() };
         let packets = self.window.take(|(bytes, since), _| {
             job.add(bytes, since);
             None

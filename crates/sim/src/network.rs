@@ -11,7 +11,7 @@ use strait_ipsec::inbound::Batch;
 use strait_keying::{PeerConfig, SetupError, Start, Where};
 use strait_wire::{Tos, vnet};
 
-use crate::{Link, LinkSettings, Node, NodeId, NodeSettings, PairSettings, Queue};
+use crate::{EventQueue, LinkSettings, NodeId, NodeSettings, PairSettings, SimLink, SimNode};
 
 /// Where simulations begin: not at zero, which some timestamps keep for "never".
 const BEGINNING: Time = Time::from_millis(1000);
@@ -24,7 +24,7 @@ const BATCH: usize = 65_000;
 
 /// A datagram as it travels.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Datagram {
+pub struct SimDatagram {
     /// When it was sent.
     pub at: Time,
     /// From which address.
@@ -37,7 +37,7 @@ pub struct Datagram {
     pub bytes: Vec<u8>,
 }
 
-impl Datagram {
+impl SimDatagram {
     /// Bytes of the outer IP packet.
     #[must_use]
     pub fn outer_len(&self) -> u64 {
@@ -53,42 +53,42 @@ impl Datagram {
 
 #[derive(Debug)]
 enum Happening {
-    Arrival(Datagram),
+    Arrival(SimDatagram),
     Answer(NodeId, PeerId, Result<SocketAddr, String>),
 }
 
 /// Nodes and the links between them.
 #[derive(Debug)]
-pub struct Network {
+pub struct SimNetwork {
     now: Time,
     base: Instant,
     random: Random,
-    nodes: BTreeMap<NodeId, Node>,
-    links: BTreeMap<(NodeId, NodeId), Link>,
-    queue: Queue<Happening>,
+    nodes: BTreeMap<NodeId, SimNode>,
+    links: BTreeMap<(NodeId, NodeId), SimLink>,
+    queue: EventQueue<Happening>,
     /// What names resolve to; others do not exist.
     pub names: BTreeMap<String, SocketAddr>,
-    captured: Option<Vec<Datagram>>,
+    captured: Option<Vec<SimDatagram>>,
     strays: u64,
     at_once: u32,
 }
 
-impl Network {
+impl SimNetwork {
     /// An empty network whose chance follows from `seed`.
     #[must_use]
-    pub fn new(seed: u64) -> Network {
+    pub fn new(seed: u64) -> SimNetwork {
         #[expect(
             clippy::disallowed_methods,
             reason = "QUIC counts from some instant; which one has no effect"
         )]
         let base = Instant::now();
-        Network {
+        SimNetwork {
             now: BEGINNING,
             base,
             random: Random::new(seed),
             nodes: BTreeMap::new(),
             links: BTreeMap::new(),
-            queue: Queue::default(),
+            queue: EventQueue::default(),
             names: BTreeMap::new(),
             captured: None,
             strays: 0,
@@ -100,9 +100,9 @@ impl Network {
     ///
     /// # Errors
     /// [`SetupError`] when no node can run so.
-    pub fn pair(seed: u64, settings: PairSettings) -> Result<Network, SetupError> {
+    pub fn pair(seed: u64, settings: PairSettings) -> Result<SimNetwork, SetupError> {
         let PairSettings { a, b, forth, back, start, answer } = settings;
-        let mut network = Network::new(seed);
+        let mut network = SimNetwork::new(seed);
         let (first, second) = (a.id, b.id);
         let b_at = b.as_peer(Where::Address(b.address), start);
         let a_at = match answer {
@@ -124,14 +124,14 @@ impl Network {
     /// [`SetupError`] when no node can run so.
     pub fn add_node(&mut self, settings: NodeSettings) -> Result<(), SetupError> {
         let id = settings.id;
-        let node = Node::new(settings, self.random.next_u64(), self.base, self.now)?;
+        let node = SimNode::new(settings, self.random.next_u64(), self.base, self.now)?;
         self.nodes.insert(id, node);
         Ok(())
     }
 
     /// Sets what the way from one node to another is like; without a link nothing gets there.
     pub fn set_link(&mut self, from: NodeId, to: NodeId, settings: LinkSettings) {
-        let link = Link::new(settings, self.random.next_u64());
+        let link = SimLink::new(settings, self.random.next_u64());
         self.links.insert((from, to), link);
     }
 
@@ -179,7 +179,7 @@ impl Network {
     /// # Panics
     /// When there is none of this number.
     #[must_use]
-    pub fn node(&self, id: NodeId) -> &Node {
+    pub fn node(&self, id: NodeId) -> &SimNode {
         self.nodes.get(&id).unwrap_or_else(|| panic!("the network has no node {}", id.0))
     }
 
@@ -187,7 +187,7 @@ impl Network {
     ///
     /// # Panics
     /// When there is none of this number.
-    pub fn node_mut(&mut self, id: NodeId) -> &mut Node {
+    pub fn node_mut(&mut self, id: NodeId) -> &mut SimNode {
         self.nodes.get_mut(&id).unwrap_or_else(|| panic!("the network has no node {}", id.0))
     }
 
@@ -195,7 +195,7 @@ impl Network {
     ///
     /// # Panics
     /// When there is none.
-    pub fn link(&mut self, from: NodeId, to: NodeId) -> &mut Link {
+    pub fn link(&mut self, from: NodeId, to: NodeId) -> &mut SimLink {
         let missing = || panic!("the network has no link from {} to {}", from.0, to.0);
         self.links.get_mut(&(from, to)).unwrap_or_else(missing)
     }
@@ -212,7 +212,7 @@ impl Network {
     }
 
     /// What was captured since the last call; capturing goes on.
-    pub fn take_capture(&mut self) -> Vec<Datagram> {
+    pub fn take_capture(&mut self) -> Vec<SimDatagram> {
         self.captured.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
@@ -236,7 +236,7 @@ impl Network {
     }
 
     /// A datagram arrives now, whoever made it.
-    pub fn inject(&mut self, datagram: Datagram) {
+    pub fn inject(&mut self, datagram: SimDatagram) {
         let now = self.now;
         self.arrive(datagram, now);
     }
@@ -254,7 +254,7 @@ impl Network {
     }
 
     /// Runs until `done`, at most for `span`; says whether it was done.
-    pub fn run_until(&mut self, span: Duration, done: impl Fn(&Network) -> bool) -> bool {
+    pub fn run_until(&mut self, span: Duration, done: impl Fn(&SimNetwork) -> bool) -> bool {
         let end = self.now + span;
         while !done(self) {
             if !self.step_before(end) {
@@ -306,8 +306,8 @@ impl Network {
     }
 
     /// A datagram reaches whoever has its address, with those that came right behind it, as a socket joins them.
-    fn arrive(&mut self, first: Datagram, at: Time) {
-        let Datagram { from, to, tos, mut bytes, .. } = first;
+    fn arrive(&mut self, first: SimDatagram, at: Time) {
+        let SimDatagram { from, to, tos, mut bytes, .. } = first;
         let segment = bytes.len();
         loop {
             let whole = bytes.len() % segment.max(1) == 0;
@@ -327,7 +327,7 @@ impl Network {
     }
 
     /// Lets a node do something, then carries away what it sent.
-    fn with(&mut self, id: NodeId, act: impl FnOnce(&mut Node)) {
+    fn with(&mut self, id: NodeId, act: impl FnOnce(&mut SimNode)) {
         let Some(node) = self.nodes.get_mut(&id) else { return };
         act(node);
         for (peer, name) in node.take_lookups() {
@@ -339,7 +339,7 @@ impl Network {
         }
     }
 
-    fn carry(&mut self, from: NodeId, datagram: Datagram) {
+    fn carry(&mut self, from: NodeId, datagram: SimDatagram) {
         if let Some(captured) = &mut self.captured {
             captured.push(datagram.clone());
         }
@@ -349,7 +349,7 @@ impl Network {
             return;
         };
         for (at, tos) in link.carry(datagram.outer_len(), datagram.tos, self.now).into_iter().flatten() {
-            self.queue.push(at, Happening::Arrival(Datagram { tos, ..datagram.clone() }));
+            self.queue.push(at, Happening::Arrival(SimDatagram { tos, ..datagram.clone() }));
         }
     }
 }

@@ -16,11 +16,11 @@ use strait_keying::{
 };
 use strait_wire::{Ecn, Tos, ip, vnet};
 
-use crate::{Datagram, Delivered, Host, NodeId, NodeSettings};
+use crate::{Delivered, NodeId, NodeSettings, SimDatagram, SimHost};
 
 /// One node: both halves of the packet path and the keeper of keys.
 #[derive(Debug)]
-pub struct Node {
+pub struct SimNode {
     settings: NodeSettings,
     peers: Vec<PeerConfig>,
     address: SocketAddr,
@@ -30,19 +30,19 @@ pub struct Node {
     policies: Arc<Policies>,
     rules: Arc<RuleSet>,
     counters: Arc<Counters>,
-    world: World,
+    world: NodeOutlets,
     events: Vec<(Time, Event)>,
     lookups: Vec<(PeerId, String)>,
 }
 
 /// What the cores' outlets lead to.
 #[derive(Debug)]
-struct World {
+struct NodeOutlets {
     now: Time,
     address: SocketAddr,
     interface_mtu: u16,
-    sent: Vec<Datagram>,
-    host: Host,
+    sent: Vec<SimDatagram>,
+    host: SimHost,
     /// What the host routes on.
     routed: VecDeque<(vnet::Header, Vec<u8>)>,
     router: Option<Arc<Policies>>,
@@ -51,13 +51,13 @@ struct World {
     orders: VecDeque<outbound::Order>,
 }
 
-impl Node {
+impl SimNode {
     pub(crate) fn new(
         settings: NodeSettings,
         seed: u64,
         base: Instant,
         now: Time,
-    ) -> Result<Node, SetupError> {
+    ) -> Result<SimNode, SetupError> {
         let counters = Arc::new(Counters::default());
         let mut random = Random::new(seed);
         let mut bytes = [0; 32];
@@ -86,11 +86,11 @@ impl Node {
         let mut outbound = Outbound::new(out, chooser, Stopwatch::NONE, Arc::clone(&counters), now);
         let into = inbound::Settings { forwarding: settings.forwarding, udp_offload: settings.udp_offload };
         let inbound = Inbound::new(into, Gauge::none(), Arc::clone(&counters));
-        let mut world = World::new(&settings, now);
+        let mut world = NodeOutlets::new(&settings, now);
         let rules = Arc::new(RuleSet::new(settings.rules.clone()));
         outbound.handle(outbound::Order::Rules(Arc::clone(&rules)), now, &mut world);
         outbound.handle(outbound::Order::Queueing(settings.queueing), now, &mut world);
-        Ok(Node {
+        Ok(SimNode {
             address: settings.address,
             settings,
             peers: Vec::new(),
@@ -181,7 +181,7 @@ impl Node {
 
     /// The host behind it.
     #[must_use]
-    pub const fn host(&self) -> &Host {
+    pub const fn host(&self) -> &SimHost {
         &self.world.host
     }
 
@@ -209,7 +209,7 @@ impl Node {
         self.world.address = address;
     }
 
-    pub(crate) fn take_sent(&mut self) -> Vec<Datagram> {
+    pub(crate) fn take_sent(&mut self) -> Vec<SimDatagram> {
         core::mem::take(&mut self.world.sent)
     }
 
@@ -327,14 +327,14 @@ impl Node {
     }
 }
 
-impl World {
-    fn new(settings: &NodeSettings, now: Time) -> World {
-        World {
+impl NodeOutlets {
+    fn new(settings: &NodeSettings, now: Time) -> NodeOutlets {
+        NodeOutlets {
             now,
             address: settings.address,
             interface_mtu: settings.interface_mtu,
             sent: Vec::new(),
-            host: Host::default(),
+            host: SimHost::default(),
             routed: VecDeque::new(),
             router: None,
             notices: VecDeque::new(),
@@ -351,7 +351,7 @@ impl World {
     }
 }
 
-impl Outlet for World {
+impl Outlet for NodeOutlets {
     fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
         let outer = if train.to.is_ipv6() { 48 } else { 28 } + train.segment;
         if outer > usize::from(self.interface_mtu) {
@@ -359,7 +359,7 @@ impl Outlet for World {
         }
         for datagram in train.datagrams() {
             let bytes = datagram.to_vec();
-            self.sent.push(Datagram {
+            self.sent.push(SimDatagram {
                 at: self.now,
                 from: self.address,
                 to: train.to,
@@ -379,7 +379,7 @@ impl Outlet for World {
     }
 }
 
-impl Inlet for World {
+impl Inlet for NodeOutlets {
     fn deliver(&mut self, header: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason> {
         let mut bytes: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
         if !self.routes(&bytes) {

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use strait_wire::checksum::{Sum, pseudo};
-use strait_wire::tcp::{self, Flags};
+use strait_wire::tcp::{self, TcpFlags};
 use strait_wire::{Protocol, Tos, ip, udp, vnet};
 
 /// Whether routers may cut an IPv4 packet.
@@ -17,7 +17,7 @@ pub enum Fragmentation {
 
 /// What the packets of one flow have in common; both addresses are of one family.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct FlowShape {
     /// Who sends, and from which port.
     pub src: SocketAddr,
     /// To whom, and to which port.
@@ -30,11 +30,11 @@ pub struct Shape {
 
 const TTL: u8 = 64;
 
-impl Shape {
+impl FlowShape {
     /// Unmarked packets from `src` to `dst` that may not be fragmented, as today's hosts send.
     #[must_use]
-    pub const fn new(src: SocketAddr, dst: SocketAddr) -> Shape {
-        Shape { src, dst, tos: Tos(0), fragmentation: Fragmentation::Forbidden }
+    pub const fn new(src: SocketAddr, dst: SocketAddr) -> FlowShape {
+        FlowShape { src, dst, tos: Tos(0), fragmentation: Fragmentation::Forbidden }
     }
 
     /// A whole UDP packet.
@@ -51,7 +51,7 @@ impl Shape {
 
     /// A whole TCP segment that acknowledges, with these flags besides.
     #[must_use]
-    pub fn tcp(&self, seq: u32, flags: Flags, payload: &[u8]) -> Vec<u8> {
+    pub fn tcp(&self, seq: u32, flags: TcpFlags, payload: &[u8]) -> Vec<u8> {
         let mut transport = self.tcp_segment(seq, flags, payload);
         let sum = self.sum(Protocol::TCP, transport.len()).add_bytes(&transport).finish();
         put16(&mut transport, tcp::CHECKSUM.start, sum);
@@ -61,7 +61,7 @@ impl Shape {
     /// Many TCP segments of `step` payload bytes in one, as a host that leaves segmentation to the device.
     #[must_use]
     pub fn tcp_super(&self, seq: u32, payload: &[u8], step: u16) -> (Vec<u8>, vnet::Header) {
-        let mut transport = self.tcp_segment(seq, Flags::PSH, payload);
+        let mut transport = self.tcp_segment(seq, TcpFlags::PSH, payload);
         let sum = !self.sum(Protocol::TCP, transport.len()).finish();
         put16(&mut transport, tcp::CHECKSUM.start, sum);
         let gso = if self.src.is_ipv4() { vnet::GSO_TCPV4 } else { vnet::GSO_TCPV6 };
@@ -100,7 +100,7 @@ impl Shape {
         (packet, header)
     }
 
-    fn tcp_segment(&self, seq: u32, flags: Flags, payload: &[u8]) -> Vec<u8> {
+    fn tcp_segment(&self, seq: u32, flags: TcpFlags, payload: &[u8]) -> Vec<u8> {
         let mut segment = Vec::with_capacity(tcp::MIN_HEADER_LEN + payload.len());
         segment.extend_from_slice(&self.src.port().to_be_bytes());
         segment.extend_from_slice(&self.dst.port().to_be_bytes());
@@ -111,7 +111,7 @@ impl Shape {
             0,
             1,
             0x50,
-            flags.bits() | Flags::ACK.bits(),
+            flags.bits() | TcpFlags::ACK.bits(),
             0xff,
             0xff,
             0,
@@ -202,16 +202,16 @@ pub(crate) fn low16(value: usize) -> u16 {
 mod tests {
     use super::*;
 
-    fn shapes() -> [Shape; 2] {
+    fn shapes() -> [FlowShape; 2] {
         [("10.0.1.1:1000", "10.0.2.1:2000"), ("[fd00::1]:1000", "[fd00::2]:2000")]
-            .map(|(src, dst)| Shape::new(src.parse().unwrap(), dst.parse().unwrap()))
+            .map(|(src, dst)| FlowShape::new(src.parse().unwrap(), dst.parse().unwrap()))
     }
 
     #[test]
     fn what_is_made_is_intact_and_any_changed_byte_shows() {
         for shape in shapes() {
             for packet in
-                [shape.udp(b"some payload"), shape.tcp(7, Flags::PSH, b"an odd payload"), shape.udp(b"")]
+                [shape.udp(b"some payload"), shape.tcp(7, TcpFlags::PSH, b"an odd payload"), shape.udp(b"")]
             {
                 assert!(is_intact(&packet), "{packet:02x?}");
                 for at in 0..packet.len() {

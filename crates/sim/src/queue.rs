@@ -6,18 +6,18 @@ use strait_clock::Time;
 
 /// Events by time; those of one time in the order they were put in.
 #[derive(Debug)]
-pub struct Queue<E> {
+pub struct EventQueue<E> {
     events: BTreeMap<(Time, u64), E>,
     count: u64,
 }
 
-impl<E> Default for Queue<E> {
-    fn default() -> Queue<E> {
-        Queue { events: BTreeMap::new(), count: 0 }
+impl<E> Default for EventQueue<E> {
+    fn default() -> EventQueue<E> {
+        EventQueue { events: BTreeMap::new(), count: 0 }
     }
 }
 
-impl<E> Queue<E> {
+impl<E> EventQueue<E> {
     /// Adds an event.
     pub fn push(&mut self, at: Time, event: E) {
         self.count += 1;
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn time_decides_and_then_the_order_of_asking() {
-        let mut queue = Queue::default();
+        let mut queue = EventQueue::default();
         for (at, event) in [(5, 'c'), (1, 'a'), (5, 'd'), (1, 'b'), (9, 'e')] {
             queue.push(Time::from_millis(at), event);
         }

@@ -14,7 +14,7 @@ use strait_clock::Time;
 use strait_ipsec::inbound::{Batch, Inlet};
 use strait_ipsec::outbound::{self, Outlet, Refused, Train};
 use strait_ipsec::{Domain, Notice, Reason, Rule};
-use strait_sim::{Conversation, Filler, Halves, HalvesSettings, NodeId, Shape};
+use strait_sim::{Conversation, Filler, FlowShape, Halves, HalvesSettings, NodeId};
 use strait_wire::{Tos, vnet};
 
 thread_local! {
@@ -145,8 +145,8 @@ fn whole(packets: impl IntoIterator<Item = Vec<u8>>) -> Vec<(Vec<u8>, vnet::Head
     packets.into_iter().map(|packet| (packet, vnet::Header::default())).collect()
 }
 
-fn shape(port: u16) -> Shape {
-    Shape::new(NodeId(0).inner_v4(port), NodeId(1).inner_v4(port))
+fn shape(port: u16) -> FlowShape {
+    FlowShape::new(NodeId(0).inner_v4(port), NodeId(1).inner_v4(port))
 }
 
 fn talk(filler: Filler, count: usize, len: usize) -> Vec<(Vec<u8>, vnet::Header)> {

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::namespace::check;
 use crate::{Error, Namespace, interrupt, log};
-pub use cost::Cost;
+pub use cost::ProcessCost;
 
 /// How long a daemon may take to be ready: it measures its ciphers first.
 const START: Duration = Duration::from_secs(30);
@@ -27,20 +27,25 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// A running daemon; dropped, it is asked to end, and killed if it does not.
 #[derive(Debug)]
-pub struct Daemon {
+pub struct DaemonProcess {
     host: Namespace,
     program: PathBuf,
     folder: PathBuf,
     child: Child,
 }
 
-impl Daemon {
+impl DaemonProcess {
     /// Starts `program up config --foreground` on `host` and waits until it says that it is ready (the protocol of
     /// `sd_notify(3)`). `folder` gets its socket and its log, `daemon.log`.
     ///
     /// # Errors
     /// [`Error::DaemonEnded`] with the end of its log, [`Error::TooSlow`], [`Error::Interrupted`], [`Error::System`].
-    pub fn start(host: &Namespace, program: &Path, config: &Path, folder: &Path) -> Result<Daemon, Error> {
+    pub fn start(
+        host: &Namespace,
+        program: &Path,
+        config: &Path,
+        folder: &Path,
+    ) -> Result<DaemonProcess, Error> {
         let doing = || format!("start {} on {}", program.display(), host.name());
         let ready = prepare(folder).map_err(Error::doing(doing()))?;
         let log = OpenOptions::new().create(true).append(true).open(folder.join("daemon.log"));
@@ -52,8 +57,12 @@ impl Daemon {
         // Its own process group: what is typed on the terminal reaches only who started it.
         command.stdin(Stdio::null()).stdout(log).stderr(errors).process_group(0);
         let child = command.spawn().map_err(Error::doing(doing()))?;
-        let mut daemon =
-            Daemon { host: host.clone(), program: program.to_owned(), folder: folder.to_owned(), child };
+        let mut daemon = DaemonProcess {
+            host: host.clone(),
+            program: program.to_owned(),
+            folder: folder.to_owned(),
+            child,
+        };
         daemon.wait_until_ready(&ready)?;
         Ok(daemon)
     }
@@ -162,7 +171,7 @@ impl Daemon {
     ///
     /// # Errors
     /// [`Error::System`] when it has ended.
-    pub fn cost(&self) -> Result<Cost, Error> {
+    pub fn cost(&self) -> Result<ProcessCost, Error> {
         cost::of(self.pid()).map_err(Error::doing(format!("measure the daemon on {}", self.host.name())))
     }
 
@@ -207,7 +216,7 @@ impl Daemon {
     }
 }
 
-impl Drop for Daemon {
+impl Drop for DaemonProcess {
     fn drop(&mut self) {
         if matches!(self.ended(), Ok(None)) {
             let asked = self.signal(libc::SIGTERM);

@@ -5,7 +5,7 @@ use std::io::{self, IoSlice};
 
 use strait_node::tun::Tun;
 
-use crate::interface::{self, State};
+use crate::interface::{self, InterfaceState};
 use crate::{Error, Namespace};
 
 /// The device that they come from.
@@ -27,7 +27,7 @@ impl Feed {
     pub fn open(host: &Namespace) -> Result<Feed, Error> {
         let tun = host.run("make a device", || {
             let tun = Tun::open(INTERFACE).map_err(io::Error::other)?;
-            interface::set_state(INTERFACE, State::Up)?;
+            interface::set_state(INTERFACE, InterfaceState::Up)?;
             fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
             // Nothing leads back to where they come from.
             ["all", INTERFACE]

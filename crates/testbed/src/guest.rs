@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use crate::interface;
 use crate::link::has_ipv6;
-use crate::{End, Error, Link, log, outside};
-use line::{Line, Reply};
+use crate::{Error, LinkEnd, WireLink, log, outside};
+use line::{GuestLine, Reply};
 
 /// Starts a kernel; its folder has the guest's side as well.
 const BOOT: &str = "guest/boot";
@@ -31,7 +31,7 @@ const END: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Guest {
     child: Child,
-    line: Line,
+    line: GuestLine,
     console: PathBuf,
     release: String,
 }
@@ -49,11 +49,16 @@ impl Guest {
     ///
     /// # Errors
     /// [`Error::GuestEnded`] with the end of what it said, [`Error::TooSlow`], [`Error::Interrupted`], [`Error::System`].
-    pub fn start(kernel: &Path, link: &Link, neighbours: &[IpAddr], console: &Path) -> Result<Guest, Error> {
+    pub fn start(
+        kernel: &Path,
+        link: &WireLink,
+        neighbours: &[IpAddr],
+        console: &Path,
+    ) -> Result<Guest, Error> {
         let doing = || format!("boot {} on {}", kernel.display(), link.b.host.name());
         leave(&link.b)?;
         let (near, far) = UnixStream::pair().map_err(Error::doing(doing()))?;
-        let line = Line::new(near).map_err(Error::doing(doing()))?;
+        let line = GuestLine::new(near).map_err(Error::doing(doing()))?;
         let child = spawn(kernel, &link.b, far, console).map_err(Error::doing(doing()))?;
         let mut guest = Guest { child, line, console: console.to_owned(), release: String::new() };
         let ready = guest.line.answer(START)?;
@@ -115,7 +120,7 @@ impl Drop for Guest {
 }
 
 /// Makes the kernel around the guest deaf at the end that the guest takes over.
-fn leave(end: &End) -> Result<(), Error> {
+fn leave(end: &LinkEnd) -> Result<(), Error> {
     end.remove_address(end.v4.into(), 24)?;
     end.host.run(&format!("leave {} to a guest", end.interface), || {
         match std::fs::write(format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", end.interface), "1") {
@@ -125,7 +130,7 @@ fn leave(end: &End) -> Result<(), Error> {
     })
 }
 
-fn spawn(kernel: &Path, end: &End, line: UnixStream, console: &Path) -> io::Result<Child> {
+fn spawn(kernel: &Path, end: &LinkEnd, line: UnixStream, console: &Path) -> io::Result<Child> {
     let console = OpenOptions::new().create(true).append(true).open(console)?;
     let line = OwnedFd::from(line);
     let mut command = end.host.command(outside::file(BOOT));
@@ -136,8 +141,8 @@ fn spawn(kernel: &Path, end: &End, line: UnixStream, console: &Path) -> io::Resu
 }
 
 /// What gives the guest the addresses of its end, and neighbours that need not be asked for.
-fn addressing(link: &Link, neighbours: &[IpAddr]) -> Result<String, Error> {
-    let End { host, interface, v4, v6 } = &link.a;
+fn addressing(link: &WireLink, neighbours: &[IpAddr]) -> Result<String, Error> {
+    let LinkEnd { host, interface, v4, v6 } = &link.a;
     let near = host.run(&format!("look at {interface}"), || interface::hardware_address(interface))?;
     let (near, own) = (hardware(near), hardware(Guest::HARDWARE));
     let mut script = format!(
@@ -154,8 +159,8 @@ fn addressing(link: &Link, neighbours: &[IpAddr]) -> Result<String, Error> {
 }
 
 /// Spares the first host asking for the guest, which could not answer while it takes nothing but protected packets.
-fn introduce(link: &Link) -> Result<(), Error> {
-    let End { host, interface, .. } = &link.a;
+fn introduce(link: &WireLink) -> Result<(), Error> {
+    let LinkEnd { host, interface, .. } = &link.a;
     host.run(&format!("introduce a guest on {interface}"), || {
         let guest = [IpAddr::from(link.b.v4), IpAddr::from(link.b.v6)];
         let known = guest.iter().filter(|address| address.is_ipv4() || has_ipv6());

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use crate::interface::add_route;
 use crate::link::has_ipv6;
-use crate::{Error, Link, LinkSpec, Namespace};
+use crate::{Error, LinkSpec, Namespace, WireLink};
 
 /// Two hosts and the link between them.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct TwoHosts {
     /// The second host.
     pub b: Namespace,
     /// The link that is thin: from a to b, or from a to the router.
-    pub link: Link,
+    pub link: WireLink,
     /// The router and its link to b, when there is one.
     pub router: Option<Router>,
 }
@@ -26,7 +26,7 @@ pub struct Router {
     /// The router itself.
     pub host: Namespace,
     /// Its link to the second host.
-    pub link: Link,
+    pub link: WireLink,
 }
 
 impl TwoHosts {
@@ -36,7 +36,7 @@ impl TwoHosts {
     /// [`Error::System`] when the kernel refuses; see [`crate::sandbox`].
     pub fn direct(spec: LinkSpec) -> Result<TwoHosts, Error> {
         let (a, b) = (Namespace::create("site-a")?, Namespace::create("site-b")?);
-        let link = Link::join(&a, &b, 0, spec)?;
+        let link = WireLink::join(&a, &b, 0, spec)?;
         Ok(TwoHosts { a, b, link, router: None })
     }
 
@@ -47,8 +47,8 @@ impl TwoHosts {
     pub fn routed(near: LinkSpec, far: LinkSpec) -> Result<TwoHosts, Error> {
         let (a, b) = (Namespace::create("site-a")?, Namespace::create("site-b")?);
         let host = Namespace::create("router")?;
-        let link = Link::join(&a, &host, 1, near)?;
-        let second = Link::join(&host, &b, 2, far)?;
+        let link = WireLink::join(&a, &host, 1, near)?;
+        let second = WireLink::join(&host, &b, 2, far)?;
         host.run("forward packets", forward)?;
         route(&a, second.b.v4.into(), second.b.v6.into(), [link.b.v4.into(), link.b.v6.into()])?;
         route(&b, link.a.v4.into(), link.a.v6.into(), [second.a.v4.into(), second.a.v6.into()])?;

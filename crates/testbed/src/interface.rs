@@ -29,7 +29,7 @@ pub(crate) use shape::{set_shape, take_shape};
 
 /// Whether an interface passes packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum InterfaceState {
     /// It does.
     Up,
     /// It does not.
@@ -38,7 +38,7 @@ pub enum State {
 
 /// What an interface has carried since it was made, in whole Ethernet frames without preamble and checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct InterfaceTraffic {
     /// Frames received.
     pub received_packets: u64,
     /// Bytes received.
@@ -75,11 +75,11 @@ pub(crate) fn create_veth(name: &str, peer: &str, there: &OwnedFd, mtu: u32) -> 
 }
 
 /// Brings an interface up or down.
-pub(crate) fn set_state(name: &str, state: State) -> io::Result<()> {
+pub(crate) fn set_state(name: &str, state: InterfaceState) -> io::Result<()> {
     let mut message = LinkMessage::default();
     message.header.index = index(name)?;
     message.header.change_mask = LinkFlags::Up;
-    if state == State::Up {
+    if state == InterfaceState::Up {
         message.header.flags = LinkFlags::Up;
     }
     request(RouteNetlinkMessage::SetLink(message), 0)
@@ -164,7 +164,7 @@ const fn route_address(address: IpAddr) -> RouteAddress {
 }
 
 /// What the interface has carried so far.
-pub(crate) fn traffic(name: &str) -> io::Result<Traffic> {
+pub(crate) fn traffic(name: &str) -> io::Result<InterfaceTraffic> {
     let table = std::fs::read_to_string("/proc/thread-self/net/dev")?;
     parse_traffic(&table, name)
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no interface {name}")))
@@ -177,10 +177,10 @@ pub(crate) fn names() -> io::Result<Vec<String>> {
 }
 
 /// Reads one line of `/proc/net/dev`: eight columns received (bytes, packets first), then eight sent.
-fn parse_traffic(table: &str, name: &str) -> Option<Traffic> {
+fn parse_traffic(table: &str, name: &str) -> Option<InterfaceTraffic> {
     let columns = table.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
     let columns: Vec<u64> = columns.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
-    Some(Traffic {
+    Some(InterfaceTraffic {
         received_bytes: *columns.first()?,
         received_packets: *columns.get(1)?,
         sent_bytes: *columns.get(8)?,
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_line_of_the_table() {
         let expected =
-            Traffic { received_packets: 1, received_bytes: 1500, sent_packets: 3, sent_bytes: 4542 };
+            InterfaceTraffic { received_packets: 1, received_bytes: 1500, sent_packets: 3, sent_bytes: 4542 };
         assert_eq!(parse_traffic(TABLE, "a-b0"), Some(expected));
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use strait_scheduler::Rate;
 
-use crate::interface::{self, State, Traffic};
+use crate::interface::{self, InterfaceState, InterfaceTraffic};
 use crate::{Error, Namespace};
 
 /// Whether the interfaces of a link do segmentation and checksums for the kernel.
@@ -61,7 +61,7 @@ impl LinkSpec {
 
 /// One end of a link.
 #[derive(Clone, Debug)]
-pub struct End {
+pub struct LinkEnd {
     /// The host it is plugged into.
     pub host: Namespace,
     /// The interface's name on that host.
@@ -72,7 +72,7 @@ pub struct End {
     pub v6: Ipv6Addr,
 }
 
-impl End {
+impl LinkEnd {
     /// Gives this end one more address.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl End {
     ///
     /// # Errors
     /// [`Error::System`] when the kernel refuses.
-    pub fn set_state(&self, state: State) -> Result<(), Error> {
+    pub fn set_state(&self, state: InterfaceState) -> Result<(), Error> {
         self.host.run(&format!("set {} {state:?}", self.interface), || {
             interface::set_state(&self.interface, state)
         })
@@ -113,7 +113,7 @@ impl End {
     ///
     /// # Errors
     /// [`Error::System`] when the counters cannot be read.
-    pub fn traffic(&self) -> Result<Traffic, Error> {
+    pub fn traffic(&self) -> Result<InterfaceTraffic, Error> {
         self.host
             .run(&format!("count what crossed {}", self.interface), || interface::traffic(&self.interface))
     }
@@ -121,7 +121,7 @@ impl End {
 
 /// Frames and bytes that crossed a link in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Carried {
+pub struct CarriedBytes {
     /// Ethernet frames.
     pub packets: u64,
     /// Bytes with Ethernet headers, without preamble and checksum.
@@ -132,9 +132,9 @@ pub struct Carried {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkTraffic {
     /// From the first end to the second.
-    pub there: Carried,
+    pub there: CarriedBytes,
     /// From the second end to the first.
-    pub back: Carried,
+    pub back: CarriedBytes,
 }
 
 impl LinkTraffic {
@@ -151,8 +151,8 @@ impl LinkTraffic {
     }
 }
 
-const fn minus(later: Carried, earlier: Carried) -> Carried {
-    Carried {
+const fn minus(later: CarriedBytes, earlier: CarriedBytes) -> CarriedBytes {
+    CarriedBytes {
         packets: later.packets.saturating_sub(earlier.packets),
         bytes: later.bytes.saturating_sub(earlier.bytes),
     }
@@ -160,22 +160,22 @@ const fn minus(later: Carried, earlier: Carried) -> Carried {
 
 /// A wire between two hosts.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct WireLink {
     /// The first end.
-    pub a: End,
+    pub a: LinkEnd,
     /// The second end.
-    pub b: End,
+    pub b: LinkEnd,
     spec: LinkSpec,
 }
 
-impl Link {
+impl WireLink {
     /// Joins two hosts. `network` numbers the link: its ends get 198.18.`network`.1 and .2 (RFC 2544's range for
     /// benchmarks) and fd00:18:`network`::1 and ::2.
     ///
     /// # Errors
     /// [`Error::System`] when the kernel refuses.
-    pub fn join(a: &Namespace, b: &Namespace, network: u8, spec: LinkSpec) -> Result<Link, Error> {
-        let link = Link { a: end(a, b, network, 1), b: end(b, a, network, 2), spec };
+    pub fn join(a: &Namespace, b: &Namespace, network: u8, spec: LinkSpec) -> Result<WireLink, Error> {
+        let link = WireLink { a: end(a, b, network, 1), b: end(b, a, network, 2), spec };
         a.run(&format!("join it with {}", b.name()), || {
             interface::create_veth(&link.a.interface, &link.b.interface, b.handle(), spec.mtu)
         })?;
@@ -185,13 +185,13 @@ impl Link {
     }
 
     /// A link of ends that are joined by other means.
-    pub(crate) const fn of_ends(a: End, b: End, spec: LinkSpec) -> Link {
-        Link { a, b, spec }
+    pub(crate) const fn of_ends(a: LinkEnd, b: LinkEnd, spec: LinkSpec) -> WireLink {
+        WireLink { a, b, spec }
     }
 
     /// Both ends.
     #[must_use]
-    pub const fn ends(&self) -> [&End; 2] {
+    pub const fn ends(&self) -> [&LinkEnd; 2] {
         [&self.a, &self.b]
     }
 
@@ -223,16 +223,17 @@ impl Link {
     /// # Errors
     /// [`Error::System`] when the counters cannot be read.
     pub fn traffic(&self) -> Result<LinkTraffic, Error> {
-        let sent =
-            |end: &End| end.traffic().map(|it| Carried { packets: it.sent_packets, bytes: it.sent_bytes });
+        let sent = |end: &LinkEnd| {
+            end.traffic().map(|it| CarriedBytes { packets: it.sent_packets, bytes: it.sent_bytes })
+        };
         Ok(LinkTraffic { there: sent(&self.a)?, back: sent(&self.b)? })
     }
 }
 
-fn end(host: &Namespace, peer: &Namespace, network: u8, number: u8) -> End {
+fn end(host: &Namespace, peer: &Namespace, network: u8, number: u8) -> LinkEnd {
     // 15 bytes are what the kernel takes for a name (IFNAMSIZ).
     let interface = format!("to-{}", peer.name()).chars().take(15).collect();
-    End {
+    LinkEnd {
         host: host.clone(),
         interface,
         v4: Ipv4Addr::new(198, 18, network, number),
@@ -240,13 +241,13 @@ fn end(host: &Namespace, peer: &Namespace, network: u8, number: u8) -> End {
     }
 }
 
-fn set_up(end: &End, rate: Option<Rate>, spec: LinkSpec) -> Result<(), Error> {
+fn set_up(end: &LinkEnd, rate: Option<Rate>, spec: LinkSpec) -> Result<(), Error> {
     let name = &end.interface;
     end.host.run(&format!("set up {name}"), || {
         if spec.offloads == Offloads::Off {
             interface::disable_offloads(name)?;
         }
-        interface::set_state(name, State::Up)?;
+        interface::set_state(name, InterfaceState::Up)?;
         interface::add_address(name, end.v4.into(), 24)?;
         if has_ipv6() {
             interface::add_address(name, end.v6.into(), 64)?;
@@ -256,7 +257,7 @@ fn set_up(end: &End, rate: Option<Rate>, spec: LinkSpec) -> Result<(), Error> {
 }
 
 /// The kernel takes a moment to notice that both ends are up, and drops what is sent before.
-fn wait_for_carrier(end: &End) -> Result<(), Error> {
+fn wait_for_carrier(end: &LinkEnd) -> Result<(), Error> {
     for _ in 0..CARRIER_CHECKS {
         let running = || interface::is_running(&end.interface);
         if end.host.run(&format!("look at {}", end.interface), running)? {

@@ -34,7 +34,7 @@ impl Namespace {
             scope
                 .spawn(|| {
                     unshare_network()?;
-                    interface::set_state("lo", interface::State::Up)?;
+                    interface::set_state("lo", interface::InterfaceState::Up)?;
                     File::open("/proc/thread-self/ns/net").map(OwnedFd::from)
                 })
                 .join()

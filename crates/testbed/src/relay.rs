@@ -12,12 +12,12 @@ use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::{Error, Link, LinkSpec, Namespace, State, TwoHosts};
+use crate::{Error, InterfaceState, LinkSpec, Namespace, TwoHosts, WireLink};
 use socket::{FrameSocket, wait};
 
 /// Which way a frame goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Direction {
+pub enum FrameDirection {
     /// From the first host to the second.
     There,
     /// From the second host to the first.
@@ -26,7 +26,7 @@ pub enum Direction {
 
 /// What becomes of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum FrameFate {
     /// It goes on.
     Pass,
     /// It is lost.
@@ -49,10 +49,10 @@ const DELAYED_MAX: usize = 10_000;
 /// The program between two hosts; it ends when dropped, and the link is dead then.
 #[derive(Debug)]
 pub struct Relay {
-    add: Option<Sender<(Direction, Vec<u8>)>>,
+    add: Option<Sender<(FrameDirection, Vec<u8>)>>,
     thread: Option<JoinHandle<io::Result<()>>>,
     /// Its link to the second host.
-    pub far: Link,
+    pub far: WireLink,
 }
 
 impl Relay {
@@ -63,13 +63,13 @@ impl Relay {
     /// [`Error::System`] when the kernel refuses.
     pub fn between(
         spec: LinkSpec,
-        judge: impl FnMut(Direction, &[u8]) -> Fate + Send + 'static,
+        judge: impl FnMut(FrameDirection, &[u8]) -> FrameFate + Send + 'static,
     ) -> Result<(TwoHosts, Relay), Error> {
         let (a, b) = (Namespace::create("site-a")?, Namespace::create("site-b")?);
         let middle = Namespace::create("relay")?;
         let unlimited = LinkSpec { rate: None, back: None, ..spec };
-        let near = Link::join(&a, &middle, 0, unlimited)?;
-        let far = Link::join(&middle, &b, 0, unlimited)?;
+        let near = WireLink::join(&a, &middle, 0, unlimited)?;
+        let far = WireLink::join(&middle, &b, 0, unlimited)?;
         let names = [near.b.interface.clone(), far.a.interface.clone()];
         // The relay's own ends carry frames only: as hosts they would answer for addresses.
         for end in [&near.b, &far.a] {
@@ -81,13 +81,13 @@ impl Relay {
             let sockets = [FrameSocket::open(&names[0])?, FrameSocket::open(&names[1])?];
             Forwarder { sockets, judge, added, delayed: BinaryHeap::new(), count: 0 }.run()
         })?;
-        let mut link = Link::of_ends(near.a.clone(), far.b.clone(), unlimited);
+        let mut link = WireLink::of_ends(near.a.clone(), far.b.clone(), unlimited);
         link.set_rate(spec.rate)?;
         Ok((TwoHosts { a, b, link, router: None }, Relay { add: Some(add), thread: Some(thread), far }))
     }
 
     /// Puts a frame on the wire, such as one that passed before.
-    pub fn inject(&self, direction: Direction, frame: &[u8]) {
+    pub fn inject(&self, direction: FrameDirection, frame: &[u8]) {
         if let Some(add) = &self.add {
             let _ = add.send((direction, frame.to_vec()));
         }
@@ -97,7 +97,7 @@ impl Relay {
     ///
     /// # Errors
     /// [`Error::System`] when the kernel refuses.
-    pub fn set_far_state(&self, state: State) -> Result<(), Error> {
+    pub fn set_far_state(&self, state: InterfaceState) -> Result<(), Error> {
         self.far.a.set_state(state)
     }
 }
@@ -120,22 +120,22 @@ fn bare(interface: &str) -> io::Result<()> {
 }
 
 /// A frame that waits: when it is due, in which order it came, where it goes, what it is.
-type Delayed = Reverse<(Instant, u64, Direction, Vec<u8>)>;
+type Delayed = Reverse<(Instant, u64, FrameDirection, Vec<u8>)>;
 
 struct Forwarder<J> {
     sockets: [FrameSocket; 2],
     judge: J,
-    added: Receiver<(Direction, Vec<u8>)>,
+    added: Receiver<(FrameDirection, Vec<u8>)>,
     delayed: BinaryHeap<Delayed>,
     count: u64,
 }
 
-impl<J: FnMut(Direction, &[u8]) -> Fate> Forwarder<J> {
+impl<J: FnMut(FrameDirection, &[u8]) -> FrameFate> Forwarder<J> {
     fn run(mut self) -> io::Result<()> {
         let mut buffer = vec![0_u8; FRAME_MAX];
         loop {
             wait(&self.sockets, self.pause())?;
-            for (index, direction) in [(0, Direction::There), (1, Direction::Back)] {
+            for (index, direction) in [(0, FrameDirection::There), (1, FrameDirection::Back)] {
                 while let Some(length) = self.sockets[index].receive(&mut buffer)? {
                     self.relay(direction, &buffer[..length]);
                 }
@@ -160,27 +160,27 @@ impl<J: FnMut(Direction, &[u8]) -> Fate> Forwarder<J> {
         due.map_or(TICK, |due| due.min(TICK))
     }
 
-    fn relay(&mut self, direction: Direction, frame: &[u8]) {
+    fn relay(&mut self, direction: FrameDirection, frame: &[u8]) {
         match (self.judge)(direction, frame) {
-            Fate::Pass => self.send(direction, frame),
-            Fate::Lose => {}
-            Fate::Repeat => {
+            FrameFate::Pass => self.send(direction, frame),
+            FrameFate::Lose => {}
+            FrameFate::Repeat => {
                 self.send(direction, frame);
                 self.send(direction, frame);
             }
-            Fate::Delay(time) if self.delayed.len() < DELAYED_MAX => {
+            FrameFate::Delay(time) if self.delayed.len() < DELAYED_MAX => {
                 self.count += 1;
                 self.delayed.push(Reverse((Instant::now() + time, self.count, direction, frame.to_vec())));
             }
-            Fate::Delay(_) => {}
+            FrameFate::Delay(_) => {}
         }
     }
 
     /// A frame that the interface has no room for, or that it finds too long, is lost as on any wire.
-    fn send(&self, direction: Direction, frame: &[u8]) {
+    fn send(&self, direction: FrameDirection, frame: &[u8]) {
         let out = match direction {
-            Direction::There => &self.sockets[1],
-            Direction::Back => &self.sockets[0],
+            FrameDirection::There => &self.sockets[1],
+            FrameDirection::Back => &self.sockets[0],
         };
         let _ = out.send(frame);
     }

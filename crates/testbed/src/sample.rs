@@ -30,7 +30,7 @@ pub struct SampleFile {
 }
 
 /// A kind of content: its file name, its size in bytes, and the function that writes about that many.
-struct Kind {
+struct SampleKind {
     name: &'static str,
     size: usize,
     write: fn(&mut Random, usize) -> Vec<u8>,
@@ -38,13 +38,13 @@ struct Kind {
 
 /// The mix, about 4 MB in all: 22 s a pass at 1.5 Mbit/s, so three passes stay well under three minutes.
 /// Five per cent are random, so that the whole still compresses as traffic between sites does.
-const KINDS: [Kind; 6] = [
-    Kind { name: "syslog.log", size: 900_000, write: syslog::write },
-    Kind { name: "orders.ndjson", size: 800_000, write: json::write },
-    Kind { name: "shop.sql", size: 800_000, write: sql::write },
-    Kind { name: "telemetry.csv", size: 600_000, write: csv::write },
-    Kind { name: "handbook.html", size: 700_000, write: html::write },
-    Kind { name: "archive.bin", size: 200_000, write: random_bytes::write },
+const KINDS: [SampleKind; 6] = [
+    SampleKind { name: "syslog.log", size: 900_000, write: syslog::write },
+    SampleKind { name: "orders.ndjson", size: 800_000, write: json::write },
+    SampleKind { name: "shop.sql", size: 800_000, write: sql::write },
+    SampleKind { name: "telemetry.csv", size: 600_000, write: csv::write },
+    SampleKind { name: "handbook.html", size: 700_000, write: html::write },
+    SampleKind { name: "archive.bin", size: 200_000, write: random_bytes::write },
 ];
 
 /// The seed of the sample that `strait demo` and the benchmarks use.

@@ -141,27 +141,27 @@ fn namespace_obstacle(error: &io::Error) -> Obstacle {
 }
 
 /// A kernel setting that forbids user namespaces at one value and allows them at another.
-struct Switch {
+struct NamespaceSwitch {
     name: &'static str,
     forbids: &'static str,
     allows: &'static str,
     why: &'static str,
 }
 
-const SWITCHES: [Switch; 3] = [
-    Switch {
+const SWITCHES: [NamespaceSwitch; 3] = [
+    NamespaceSwitch {
         name: "user.max_user_namespaces",
         forbids: "0",
         allows: "15000",
         why: "user namespaces are switched off",
     },
-    Switch {
+    NamespaceSwitch {
         name: "kernel.unprivileged_userns_clone",
         forbids: "0",
         allows: "1",
         why: "Debian's switch for user namespaces",
     },
-    Switch {
+    NamespaceSwitch {
         name: "kernel.apparmor_restrict_unprivileged_userns",
         forbids: "1",
         allows: "0",

@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::{Daemon, Error, Namespace, TwoHosts};
+use crate::{DaemonProcess, Error, Namespace, TwoHosts};
 
 /// Where the numbers of the networks behind sites begin: 10.98.0.0 is behind the first.
 const NETWORKS: u8 = 97;
@@ -187,8 +187,8 @@ impl Site {
     ///
     /// # Errors
     /// As [`Daemon::start`].
-    pub fn start(&self, config: &Path, name: &str) -> Result<Daemon, Error> {
-        Daemon::start(&self.host, &self.program, config, &self.folder.join(name))
+    pub fn start(&self, config: &Path, name: &str) -> Result<DaemonProcess, Error> {
+        DaemonProcess::start(&self.host, &self.program, config, &self.folder.join(name))
     }
 
     fn run(&self, arguments: &[&str]) -> Result<String, Error> {

@@ -55,7 +55,7 @@ impl<T> Arrived<T> {
 
 /// What the threads of a stream share.
 #[derive(Debug, Default)]
-struct Shared {
+struct StreamState {
     received: AtomicU64,
     stop: AtomicBool,
 }
@@ -68,7 +68,7 @@ impl Stream<'_> {
     pub fn run<T, E: From<Error>>(&self, mut look: impl FnMut() -> Result<T, E>) -> Result<Arrived<T>, E> {
         let listener = self.to.run("listen for a stream", || TcpListener::bind(self.address))?;
         let target = listener.local_addr().map_err(Error::doing("find the port that was chosen"))?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(StreamState::default());
         let receiver = self.to.spawn({
             let shared = Arc::clone(&shared);
             move || receive(&listener, &shared)
@@ -87,7 +87,7 @@ impl Stream<'_> {
 
     fn measure<T, E: From<Error>>(
         &self,
-        shared: &Shared,
+        shared: &StreamState,
         look: &mut impl FnMut() -> Result<T, E>,
     ) -> Result<Arrived<T>, E> {
         self.wait_for_first_byte(shared)?;
@@ -103,7 +103,7 @@ impl Stream<'_> {
         }
     }
 
-    fn wait_for_first_byte(&self, shared: &Shared) -> Result<(), Error> {
+    fn wait_for_first_byte(&self, shared: &StreamState) -> Result<(), Error> {
         let start = Instant::now();
         while shared.received.load(Ordering::Relaxed) == 0 {
             interrupt::check()?;
@@ -122,7 +122,7 @@ impl Stream<'_> {
 }
 
 /// Sends until it is told to stop or the receiver goes away.
-fn send(target: SocketAddr, content: &[u8], shared: &Shared) -> io::Result<()> {
+fn send(target: SocketAddr, content: &[u8], shared: &StreamState) -> io::Result<()> {
     let mut stream = TcpStream::connect_timeout(&target, PATIENCE)?;
     stream.set_write_timeout(Some(TICK))?;
     let mut at = 0;
@@ -141,7 +141,7 @@ fn send(target: SocketAddr, content: &[u8], shared: &Shared) -> io::Result<()> {
 }
 
 /// Counts what arrives until it is told to stop, then closes with bytes unread, which resets the connection.
-fn receive(listener: &TcpListener, shared: &Shared) -> io::Result<()> {
+fn receive(listener: &TcpListener, shared: &StreamState) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let mut stream = loop {
         match listener.accept() {

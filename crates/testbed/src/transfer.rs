@@ -38,7 +38,7 @@ pub struct Transfer<'a> {
 
 /// What both threads of a transfer share.
 #[derive(Debug, Default)]
-struct Shared {
+struct TransferState {
     received: AtomicU64,
     cancelled: AtomicBool,
 }
@@ -53,7 +53,7 @@ impl Transfer<'_> {
     pub fn run(&self, progress: &mut dyn FnMut(u64)) -> Result<Duration, Error> {
         let listener = self.to.run("listen for a file", || TcpListener::bind((self.address, 0)))?;
         let target = listener.local_addr().map_err(Error::doing("find the port that was chosen"))?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(TransferState::default());
         let (done, outcome) = mpsc::channel();
         self.start_receiver(listener, &shared)?;
         self.start_sender(target, &shared, done)?;
@@ -62,7 +62,7 @@ impl Transfer<'_> {
         result
     }
 
-    fn start_receiver(&self, listener: TcpListener, shared: &Arc<Shared>) -> Result<(), Error> {
+    fn start_receiver(&self, listener: TcpListener, shared: &Arc<TransferState>) -> Result<(), Error> {
         let (shared, content) = (Arc::clone(shared), Arc::clone(self.content));
         thread::Builder::new()
             .name("receiver".to_owned())
@@ -74,7 +74,7 @@ impl Transfer<'_> {
     fn start_sender(
         &self,
         target: SocketAddr,
-        shared: &Arc<Shared>,
+        shared: &Arc<TransferState>,
         done: Sender<io::Result<(Duration, u64)>>,
     ) -> Result<(), Error> {
         let (shared, content, patience) = (Arc::clone(shared), Arc::clone(self.content), self.patience);
@@ -88,7 +88,7 @@ impl Transfer<'_> {
 
     fn watch(
         &self,
-        shared: &Shared,
+        shared: &TransferState,
         outcome: &Receiver<io::Result<(Duration, u64)>>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Duration, Error> {
@@ -137,7 +137,7 @@ fn send(
     target: SocketAddr,
     content: &[u8],
     patience: Duration,
-    shared: &Shared,
+    shared: &TransferState,
 ) -> io::Result<(Duration, u64)> {
     let start = Instant::now();
     let mut stream = TcpStream::connect_timeout(&target, patience)?;
@@ -160,7 +160,7 @@ fn send(
 }
 
 /// Accepts one connection, compares what arrives with what should, and answers. Failures show at the sender.
-fn receive(listener: &TcpListener, content: &[u8], shared: &Shared) -> io::Result<()> {
+fn receive(listener: &TcpListener, content: &[u8], shared: &TransferState) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let (mut stream, _) =
         patiently(shared, || listener.accept().inspect_err(|_| thread::sleep(Duration::from_millis(1))))?;
@@ -193,7 +193,7 @@ pub(crate) fn first_difference(got: &[u8], expected: &[u8]) -> Option<usize> {
 }
 
 /// Repeats `attempt` while it only times out, until the transfer is cancelled.
-fn patiently<T>(shared: &Shared, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+fn patiently<T>(shared: &TransferState, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match attempt() {
             Err(error) if is_pause(&error) && !shared.cancelled.load(Ordering::Relaxed) => {}

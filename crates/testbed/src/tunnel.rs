@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use strait_scheduler::Rate;
 
-use crate::{Cost, Daemon, Error, Extra, LinkSpec, Site, TwoHosts, Workdir};
+use crate::{DaemonProcess, Error, Extra, LinkSpec, ProcessCost, Site, TwoHosts, Workdir};
 
 /// Ethernet's header, which the link's token bucket counts with every datagram.
 const OVERHEAD: u8 = 14;
@@ -18,9 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Two sites with a daemon each and a session between them. Dropped, it leaves nothing behind.
 #[derive(Debug)]
-pub struct Tunnel {
+pub struct TestTunnel {
     // In the order in which they must go: daemons, hosts, folder.
-    daemons: [Daemon; 2],
+    daemons: [DaemonProcess; 2],
     /// The hosts.
     pub hosts: TwoHosts,
     /// The sites on them.
@@ -28,13 +28,13 @@ pub struct Tunnel {
     _dir: Workdir,
 }
 
-impl Tunnel {
+impl TestTunnel {
     /// A tunnel of two `program`s over a link like `spec`, paced at its rates if it has any; `extra` is the same at both ends.
     ///
     /// # Errors
     /// [`Error::System`] when the kernel refuses hosts or links, [`Error::Command`] when there are no keys, and as
     /// [`Daemon::start`] and [`Daemon::wait_for_session`].
-    pub fn open(program: &Path, spec: LinkSpec, extra: Extra<'_>) -> Result<Tunnel, Error> {
+    pub fn open(program: &Path, spec: LinkSpec, extra: Extra<'_>) -> Result<TestTunnel, Error> {
         let dir = Workdir::create()?;
         let hosts = TwoHosts::direct(spec)?;
         let sites = Site::pair(program, &hosts, dir.path())?;
@@ -52,12 +52,12 @@ impl Tunnel {
         for (daemon, peer) in daemons.iter().zip([b, a]) {
             daemon.wait_for_session(peer.name(), PATIENCE)?;
         }
-        Ok(Tunnel { daemons, hosts, sites, _dir: dir })
+        Ok(TestTunnel { daemons, hosts, sites, _dir: dir })
     }
 
     /// The daemons, in the order of the sites.
     #[must_use]
-    pub const fn daemons(&self) -> &[Daemon; 2] {
+    pub const fn daemons(&self) -> &[DaemonProcess; 2] {
         &self.daemons
     }
 
@@ -65,7 +65,7 @@ impl Tunnel {
     ///
     /// # Errors
     /// [`Error::System`] when one has ended.
-    pub fn costs(&self) -> Result<[Cost; 2], Error> {
+    pub fn costs(&self) -> Result<[ProcessCost; 2], Error> {
         let [a, b] = &self.daemons;
         Ok([a.cost()?, b.cost()?])
     }

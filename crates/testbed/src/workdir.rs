@@ -12,7 +12,7 @@ const LOCK: &str = ".in-use";
 
 /// What becomes of the folder when it is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum FolderFate {
     Removed,
     Kept,
 }
@@ -24,7 +24,7 @@ enum Fate {
 #[derive(Debug)]
 pub struct Workdir {
     path: PathBuf,
-    fate: Fate,
+    fate: FolderFate,
     _lock: File,
 }
 
@@ -49,7 +49,7 @@ impl Workdir {
             let lock = File::create(unlocked.join(LOCK)).map_err(Error::doing(&doing))?;
             lock.lock().map_err(Error::doing(&doing))?;
             match fs::rename(&unlocked, &path) {
-                Ok(()) => return Ok(Workdir { path, fate: Fate::Removed, _lock: lock }),
+                Ok(()) => return Ok(Workdir { path, fate: FolderFate::Removed, _lock: lock }),
                 // In use, or kept: a folder is only replaced by another while it is empty.
                 Err(error)
                     if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty) =>
@@ -70,7 +70,7 @@ impl Workdir {
 
     /// Leaves the folder where it is when this value goes.
     pub fn keep(&mut self) {
-        self.fate = Fate::Kept;
+        self.fate = FolderFate::Kept;
         // Without the lock file no later program takes the folder for an abandoned one.
         let _ = fs::remove_file(self.path.join(LOCK));
     }
@@ -78,7 +78,7 @@ impl Workdir {
 
 impl Drop for Workdir {
     fn drop(&mut self) {
-        if self.fate == Fate::Removed {
+        if self.fate == FolderFate::Removed {
             let _ = fs::remove_dir_all(&self.path);
         }
     }

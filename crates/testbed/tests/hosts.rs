@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strait_scheduler::Rate;
-use strait_testbed::{EchoService, Error, LinkSpec, Namespace, State, Transfer, TwoHosts, sandbox};
+use strait_testbed::{EchoService, Error, InterfaceState, LinkSpec, Namespace, Transfer, TwoHosts, sandbox};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -124,7 +124,7 @@ fn a_dead_link_ends_a_transfer_with_where_it_stood() {
         return;
     }
     let hosts = TwoHosts::direct(LinkSpec::unshaped()).unwrap();
-    hosts.link.b.set_state(State::Down).unwrap();
+    hosts.link.b.set_state(InterfaceState::Down).unwrap();
     let content = content(10);
     let error = Transfer {
         from: &hosts.a,
@@ -140,7 +140,7 @@ fn a_dead_link_ends_a_transfer_with_where_it_stood() {
         error.to_string().contains("notes.txt") && error.to_string().contains("0 of 10 bytes"),
         "{error}"
     );
-    hosts.link.b.set_state(State::Up).unwrap();
+    hosts.link.b.set_state(InterfaceState::Up).unwrap();
     transfer(&hosts, hosts.address_of_b().0, &content).unwrap();
 }
 

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use strait_scheduler::Rate;
-use strait_testbed::{Direction, Fate, LinkSpec, Relay, Transfer, TwoHosts, sandbox};
+use strait_testbed::{FrameDirection, FrameFate, LinkSpec, Relay, Transfer, TwoHosts, sandbox};
 
 fn thin() -> LinkSpec {
     LinkSpec::thin(Rate::from_bits(20_000_000).unwrap())
@@ -37,10 +37,10 @@ fn tcp_survives_a_bad_wire() {
     let (hosts, _relay) = Relay::between(thin(), move |_, _| {
         count += 1;
         match count % 50 {
-            10 => Fate::Lose,
-            20 => Fate::Repeat,
-            30 => Fate::Delay(Duration::from_millis(3)),
-            _ => Fate::Pass,
+            10 => FrameFate::Lose,
+            20 => FrameFate::Repeat,
+            30 => FrameFate::Delay(Duration::from_millis(3)),
+            _ => FrameFate::Pass,
         }
     })
     .unwrap();
@@ -56,10 +56,10 @@ fn what_passed_can_be_sent_again() {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let keep = Arc::clone(&kept);
     let (hosts, relay) = Relay::between(thin(), move |direction, frame| {
-        if direction == Direction::There && frame.ends_with(MARK) {
+        if direction == FrameDirection::There && frame.ends_with(MARK) {
             keep.lock().unwrap().push(frame.to_vec());
         }
-        Fate::Pass
+        FrameFate::Pass
     })
     .unwrap();
     let target = hosts.address_of_b().0;
@@ -70,8 +70,8 @@ fn what_passed_can_be_sent_again() {
     let mut buffer = [0_u8; 100];
     assert_eq!(receiver.recv(&mut buffer).unwrap(), MARK.len());
     let frame = kept.lock().unwrap()[0].clone();
-    relay.inject(Direction::There, &frame);
-    relay.inject(Direction::There, &frame);
+    relay.inject(FrameDirection::There, &frame);
+    relay.inject(FrameDirection::There, &frame);
     for _ in 0..2 {
         let length = receiver.recv(&mut buffer).unwrap();
         assert_eq!(&buffer[..length], MARK);
@@ -84,9 +84,9 @@ fn a_link_that_is_pulled_and_plugged_in_works_again() {
     if !sandbox::allows_tests() {
         return;
     }
-    let (hosts, relay) = Relay::between(thin(), |_, _| Fate::Pass).unwrap();
+    let (hosts, relay) = Relay::between(thin(), |_, _| FrameFate::Pass).unwrap();
     transfer(&hosts, 1000);
-    relay.set_far_state(strait_testbed::State::Down).unwrap();
-    relay.set_far_state(strait_testbed::State::Up).unwrap();
+    relay.set_far_state(strait_testbed::InterfaceState::Down).unwrap();
+    relay.set_far_state(strait_testbed::InterfaceState::Up).unwrap();
     transfer(&hosts, 1000);
 }

@@ -2,7 +2,7 @@
 //! such.
 
 use crate::ip::{
-    DONT_FRAGMENT, Front, Place, V4_HEADER_LEN, V6_HEADER_LEN, Version, declared_len, version_of,
+    DONT_FRAGMENT, Front, HeaderPlace, V4_HEADER_LEN, V6_HEADER_LEN, Version, declared_len, version_of,
 };
 use crate::{Malformed, Protocol, field};
 
@@ -147,7 +147,7 @@ impl<'a> Fragment<'a> {
 
 /// The front without the fragment header that ends it.
 fn before_header(front: Front, fixed: &[u8; V6_HEADER_LEN], packet: &[u8]) -> Result<Front, Malformed> {
-    let mut place = Place::behind(fixed);
+    let mut place = HeaderPlace::behind(fixed);
     // The front ends with one, so this does.
     while place.next != Protocol::FRAGMENT {
         place = place.pass(packet)?;

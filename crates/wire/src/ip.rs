@@ -11,7 +11,7 @@ mod front;
 mod options;
 mod rewrite;
 
-pub(crate) use chain::Place;
+pub(crate) use chain::HeaderPlace;
 pub use emit::{V4Header, V6Header};
 pub use front::{FRONT_MAX, Front};
 pub(crate) use options::{next_v4, next_v6};
@@ -119,7 +119,7 @@ impl<'a> Packet<'a> {
 
     fn parse_v6(bytes: &'a [u8]) -> Result<Packet<'a>, Malformed> {
         let (fixed, _) = field::split_header::<V6_HEADER_LEN>("ipv6 header", bytes)?;
-        let chain::Place { at, next: protocol, fragment, .. } = chain::walk(fixed, bytes)?;
+        let chain::HeaderPlace { at, next: protocol, fragment, .. } = chain::walk(fixed, bytes)?;
         let payload = bytes.get(at..).unwrap_or_default();
         Ok(Packet { bytes, fixed: Fixed::V6(fixed), payload, protocol, fragment })
     }

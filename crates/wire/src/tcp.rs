@@ -29,29 +29,29 @@ pub const CHECKSUM: Range<usize> = 16..18;
 
 /// The eight control bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Flags(pub u8);
+pub struct TcpFlags(pub u8);
 
-impl Flags {
+impl TcpFlags {
     /// No more data from the sender.
-    pub const FIN: Flags = Flags(0x01);
+    pub const FIN: TcpFlags = TcpFlags(0x01);
     /// Synchronise sequence numbers.
-    pub const SYN: Flags = Flags(0x02);
+    pub const SYN: TcpFlags = TcpFlags(0x02);
     /// Reset the connection.
-    pub const RST: Flags = Flags(0x04);
+    pub const RST: TcpFlags = TcpFlags(0x04);
     /// Push.
-    pub const PSH: Flags = Flags(0x08);
+    pub const PSH: TcpFlags = TcpFlags(0x08);
     /// The acknowledgement field counts.
-    pub const ACK: Flags = Flags(0x10);
+    pub const ACK: TcpFlags = TcpFlags(0x10);
     /// The urgent pointer counts.
-    pub const URG: Flags = Flags(0x20);
+    pub const URG: TcpFlags = TcpFlags(0x20);
     /// Congestion echo (RFC 3168 section 6.1).
-    pub const ECE: Flags = Flags(0x40);
+    pub const ECE: TcpFlags = TcpFlags(0x40);
     /// Congestion window reduced (RFC 3168 section 6.1).
-    pub const CWR: Flags = Flags(0x80);
+    pub const CWR: TcpFlags = TcpFlags(0x80);
 
     /// Whether every bit of `other` is set.
     #[must_use]
-    pub const fn contains(self, other: Flags) -> bool {
+    pub const fn contains(self, other: TcpFlags) -> bool {
         self.0 & other.0 == other.0
     }
 
@@ -62,11 +62,11 @@ impl Flags {
     }
 }
 
-impl BitOr for Flags {
-    type Output = Flags;
+impl BitOr for TcpFlags {
+    type Output = TcpFlags;
 
-    fn bitor(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
+    fn bitor(self, other: TcpFlags) -> TcpFlags {
+        TcpFlags(self.0 | other.0)
     }
 }
 
@@ -132,8 +132,8 @@ impl<'a> Segment<'a> {
 
     /// The control bits.
     #[must_use]
-    pub fn flags(&self) -> Flags {
-        Flags(self.fixed[FLAGS])
+    pub fn flags(&self) -> TcpFlags {
+        TcpFlags(self.fixed[FLAGS])
     }
 
     /// The window field, unscaled.
@@ -179,7 +179,7 @@ mod tests {
         let segment = Segment::parse(&bytes).unwrap();
         assert_eq!((segment.src_port(), segment.dst_port()), (0x0001, 0x0203));
         assert_eq!((segment.seq(), segment.ack()), (0x0405_0607, 0x0809_0a0b));
-        assert_eq!((segment.header_len(), segment.flags()), (24, Flags(0x0d)));
+        assert_eq!((segment.header_len(), segment.flags()), (24, TcpFlags(0x0d)));
         assert_eq!((segment.window(), segment.checksum()), (0x0e0f, 0x1011));
         assert_eq!(segment.options(), &bytes[20..24]);
         assert_eq!(segment.payload(), &bytes[24..]);
@@ -197,11 +197,19 @@ mod tests {
 
     #[test]
     fn flags() {
-        let flags = Flags::SYN | Flags::ACK;
-        assert!(flags.contains(Flags::SYN) && flags.contains(flags));
-        assert!(!flags.contains(Flags::SYN | Flags::FIN));
-        let from_lowest =
-            [Flags::FIN, Flags::SYN, Flags::RST, Flags::PSH, Flags::ACK, Flags::URG, Flags::ECE, Flags::CWR];
+        let flags = TcpFlags::SYN | TcpFlags::ACK;
+        assert!(flags.contains(TcpFlags::SYN) && flags.contains(flags));
+        assert!(!flags.contains(TcpFlags::SYN | TcpFlags::FIN));
+        let from_lowest = [
+            TcpFlags::FIN,
+            TcpFlags::SYN,
+            TcpFlags::RST,
+            TcpFlags::PSH,
+            TcpFlags::ACK,
+            TcpFlags::URG,
+            TcpFlags::ECE,
+            TcpFlags::CWR,
+        ];
         for (bit, flag) in from_lowest.into_iter().enumerate() {
             assert_eq!(flag.bits(), 1 << bit);
         }

@@ -82,7 +82,7 @@ impl File {
         let Some(segment) = segment.get_mut(..payload_len) else { return };
         let [from, to] = PORTS.map(u16::to_be_bytes);
         let [a, b, c, d] = self.seq.to_be_bytes();
-        let flags = tcp::Flags::ACK.bits();
+        let flags = tcp::TcpFlags::ACK.bits();
         let fields =
             [from[0], from[1], to[0], to[1], a, b, c, d, 0, 0, 0, 1, 5 << 4, flags, 0xff, 0xff, 0, 0, 0, 0];
         if let Some(room) = segment.first_chunk_mut() {

@@ -27,7 +27,7 @@ const ETHERNET: u16 = 14 + 4;
 /// "Use for experimentation and testing" (RFC 3692 section 2.1).
 const EXPERIMENT: Protocol = Protocol(253);
 /// A TCP header without options: its length and that it acknowledges.
-const TCP_FIELDS: [u8; 4] = [5 << 4, tcp::Flags::ACK.bits(), 0xff, 0xff];
+const TCP_FIELDS: [u8; 4] = [5 << 4, tcp::TcpFlags::ACK.bits(), 0xff, 0xff];
 
 /// What the columns are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

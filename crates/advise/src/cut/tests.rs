@@ -1,6 +1,6 @@
-use strait_sim::Shape;
+use strait_sim::FlowShape;
 use strait_wire::fragment::Fragment;
-use strait_wire::tcp::Flags;
+use strait_wire::tcp::TcpFlags;
 
 use super::*;
 
@@ -12,9 +12,9 @@ fn pieces(packet: &[u8], mtu: usize) -> Result<Vec<Vec<u8>>, Malformed> {
     Ok(pieces)
 }
 
-fn shapes() -> [Shape; 2] {
+fn shapes() -> [FlowShape; 2] {
     [("10.0.1.1:1000", "10.0.2.1:2000"), ("[fd00::1]:1000", "[fd00::2]:2000")]
-        .map(|(src, dst)| Shape::new(src.parse().unwrap(), dst.parse().unwrap()))
+        .map(|(src, dst)| FlowShape::new(src.parse().unwrap(), dst.parse().unwrap()))
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn what_fits_stays_as_it_is() {
 fn joined_segments_fall_apart_again() {
     for shape in shapes() {
         let payload: Vec<u8> = (0..=255).cycle().take(3_001).collect();
-        let packet = shape.tcp(u32::MAX - 500, Flags::PSH, &payload);
+        let packet = shape.tcp(u32::MAX - 500, TcpFlags::PSH, &payload);
         let headers = packet.len() - payload.len();
         let cut = pieces(&packet, headers + 1_000).unwrap();
         assert_eq!(

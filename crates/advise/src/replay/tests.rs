@@ -1,6 +1,6 @@
 use proptest::prelude::*;
-use strait_sim::Shape;
-use strait_wire::tcp::Flags;
+use strait_sim::FlowShape;
+use strait_wire::tcp::TcpFlags;
 
 use super::*;
 use crate::LinkType;
@@ -12,8 +12,8 @@ fn replay(near: Option<&str>) -> Replay {
     Replay::new(Link { rate, mtu: 1_500, near, wait: Duration::ZERO }, &Machine::assumed())
 }
 
-fn shape(src: [u8; 4], dst: [u8; 4]) -> Shape {
-    Shape::new((src, 50_000).into(), (dst, 80).into())
+fn shape(src: [u8; 4], dst: [u8; 4]) -> FlowShape {
+    FlowShape::new((src, 50_000).into(), (dst, 80).into())
 }
 
 fn send(replay: &mut Replay, packets: &[Vec<u8>]) {
@@ -33,7 +33,7 @@ fn every_byte_on_the_wire_is_some_classs() {
     let packets: Vec<Vec<u8>> = (0..600_u32)
         .map(|number| {
             let there = if number % 3 == 0 { THERE } else { [10, 9, 0, 2] };
-            shape(HERE, there).tcp(number * 1_000, Flags::ACK, &text[..text.len() - number as usize])
+            shape(HERE, there).tcp(number * 1_000, TcpFlags::ACK, &text[..text.len() - number as usize])
         })
         .collect();
     let mut replay = replay(None);
@@ -78,7 +78,7 @@ fn only_what_crosses_is_sent_and_each_direction_has_its_own_link() {
 #[test]
 fn long_packets_are_cut_and_nonsense_is_counted() {
     let mut replay = replay(None);
-    let long = shape(HERE, THERE).tcp(1, Flags::ACK, &[7; 4_000]);
+    let long = shape(HERE, THERE).tcp(1, TcpFlags::ACK, &[7; 4_000]);
     let nonsense = vec![0x45; 60];
     send(&mut replay, &[long, nonsense, vec![0x99; 60], Vec::new()]);
     assert_eq!((replay.seen.frames, replay.seen.cut, replay.seen.malformed), (4, 1, 3));
@@ -94,9 +94,9 @@ fn long_packets_are_cut_and_nonsense_is_counted() {
 #[test]
 fn turns_are_counted_where_data_goes_back_and_forth() {
     let mut replay = replay(None);
-    let question = shape(HERE, THERE).tcp(1, Flags::ACK, b"question");
-    let answer = shape(THERE, HERE).tcp(1, Flags::ACK, b"answer");
-    let acknowledgement = shape(HERE, THERE).tcp(1, Flags::ACK, b"");
+    let question = shape(HERE, THERE).tcp(1, TcpFlags::ACK, b"question");
+    let answer = shape(THERE, HERE).tcp(1, TcpFlags::ACK, b"answer");
+    let acknowledgement = shape(HERE, THERE).tcp(1, TcpFlags::ACK, b"");
     let round = [question.clone(), question, answer.clone(), acknowledgement, answer];
     send(&mut replay, &[round.clone(), round.clone(), round].concat());
     assert_eq!(replay.classes.pairs.sorted()[0].1.turns, 5);

@@ -1,15 +1,15 @@
 //! What each codec made of a class, and on which links that pays.
 
 use serde::{Serialize, Serializer};
-use strait_compress::{Figures as Speed, Method};
-use strait_model::{BreakEven, Bytes, Path, Rate, Rates, Ratio};
+use strait_compress::{Method, MethodFigures as Speed};
+use strait_model::{BitRate, BreakEven, ByteRates, Bytes, LinkRates, Ratio};
 
 use super::class::by_name;
 use crate::Machine;
 use crate::classes::{Figures, Sample};
 
 /// What takes no time goes at this rate, beyond any link's.
-const AT_ONCE: Rate = match Rate::bits(1e15) {
+const AT_ONCE: BitRate = match BitRate::bits(1e15) {
     Some(rate) => rate,
     None => panic!("a positive number"),
 };
@@ -75,11 +75,11 @@ impl Tried {
     fn new(place: usize, speed: &Speed, figures: &Figures, machine: &Machine) -> Tried {
         let together = ratio(&figures.together, place);
         let block = Bytes(figures.together.block().max(1));
-        let rates = Rates {
+        let rates = LinkRates {
             compress: speed.compress.rate(block).unwrap_or(AT_ONCE),
             decompress: speed.expand.rate(block).unwrap_or(AT_ONCE),
         };
-        let path = Path { further: machine.handling(), ..Path::default() };
+        let path = ByteRates { further: machine.handling(), ..ByteRates::default() };
         Tried {
             method: speed.method,
             alone: ratio(&figures.alone, place).get(),

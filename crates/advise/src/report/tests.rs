@@ -1,10 +1,10 @@
 use core::time::Duration;
 
 use strait_compress::Calibration;
-use strait_model::{BreakEven, Bytes, Path, Rates, Ratio};
+use strait_model::{BreakEven, ByteRates, Bytes, LinkRates, Ratio};
 use strait_scheduler::Rate;
-use strait_sim::Shape;
-use strait_wire::tcp::Flags;
+use strait_sim::FlowShape;
+use strait_wire::tcp::TcpFlags;
 
 use super::*;
 use crate::{Frame, Link, LinkType, Way};
@@ -31,19 +31,19 @@ fn report(packets: &[Vec<u8>], kept: usize) -> Report {
     Report::new(&replay, &machine, &CONDITIONS, vec![input])
 }
 
-fn shape() -> Shape {
-    Shape::new(([10, 0, 0, 1], 50_000).into(), ([10, 9, 0, 1], 80).into())
+fn shape() -> FlowShape {
+    FlowShape::new(([10, 0, 0, 1], 50_000).into(), ([10, 9, 0, 1], 80).into())
 }
 
 fn text() -> Vec<Vec<u8>> {
     let page = b"<tr><td>another row</td><td>of the very same table</td></tr>\n".repeat(22);
-    (0..200).map(|number| shape().tcp(number * 1_000, Flags::ACK, &page[number as usize % 60..])).collect()
+    (0..200).map(|number| shape().tcp(number * 1_000, TcpFlags::ACK, &page[number as usize % 60..])).collect()
 }
 
 fn noise(len: usize) -> Vec<Vec<u8>> {
     let mut random = strait_clock::Random::new(1);
     let mut bytes = || (0..len).map(|_| random.next_u64().to_le_bytes()[0]).collect::<Vec<u8>>();
-    (0..200).map(|number| shape().tcp(number * 1_000, Flags::ACK, &bytes())).collect()
+    (0..200).map(|number| shape().tcp(number * 1_000, TcpFlags::ACK, &bytes())).collect()
 }
 
 /// But for rounding.
@@ -76,13 +76,13 @@ fn break_evens_are_the_inequalitys() {
     let report = report(&text(), usize::MAX);
     let (whole, calibration) = (&report.whole, Calibration::assumed());
     assert_eq!(whole.codecs.len(), calibration.figures().len());
-    let path = Path { further: Machine::assumed().handling(), ..Path::default() };
+    let path = ByteRates { further: Machine::assumed().handling(), ..ByteRates::default() };
     let mut most: f64 = 0.0;
     for (tried, speed) in whole.codecs.iter().zip(calibration.figures()) {
         assert!(tried.together > tried.alone && tried.alone > 1.0, "{tried:?}");
         // Whole blocks of 64 KiB, or nearly so.
         let rate = |cost: &strait_model::Cost| cost.rate(Bytes(60_000)).unwrap();
-        let rates = Rates { compress: rate(&speed.compress), decompress: rate(&speed.expand) };
+        let rates = LinkRates { compress: rate(&speed.compress), decompress: rate(&speed.expand) };
         let ratio = Ratio::new(tried.together).unwrap();
         let (BreakEven::At(expected), UpTo::Rate(bits)) =
             (path.network_up_to(ratio, &rates), tried.pays_up_to)
@@ -106,8 +106,8 @@ fn the_faster_of_two_limits() {
 
 #[test]
 fn pairs_wait_half_a_round_trip_a_turn() {
-    let back = Shape::new(([10, 9, 0, 1], 80).into(), ([10, 0, 0, 1], 50_000).into());
-    let turn = [shape().tcp(1, Flags::ACK, b"a"), back.tcp(1, Flags::ACK, b"b")];
+    let back = FlowShape::new(([10, 9, 0, 1], 80).into(), ([10, 0, 0, 1], 50_000).into());
+    let turn = [shape().tcp(1, TcpFlags::ACK, b"a"), back.tcp(1, TcpFlags::ACK, b"b")];
     let packets: Vec<_> = turn.iter().cycle().take(10).cloned().collect();
     let report = report(&packets, usize::MAX);
     let waits = report.pairs.classes[0].waits.unwrap();

@@ -1,6 +1,6 @@
 use core::time::Duration;
 
-use strait_sim::Shape;
+use strait_sim::FlowShape;
 
 use super::*;
 
@@ -36,8 +36,8 @@ fn send(way: Way, packets: &[(u64, Vec<u8>)]) -> (Sent, u64) {
     (sent, wire)
 }
 
-fn shape(port: u16) -> Shape {
-    Shape::new(([10, 0, 1, 1], port).into(), ([10, 0, 2, 1], 514).into())
+fn shape(port: u16) -> FlowShape {
+    FlowShape::new(([10, 0, 1, 1], port).into(), ([10, 0, 2, 1], 514).into())
 }
 
 /// Log lines, a packet each.

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use strait_advise::{Link, Machine, Reader, Replay, Way};
-use strait_lab::measure::Sample;
+use strait_lab::measure::RunValues;
 use strait_scheduler::Rate;
 
-use super::{Traffic, open, unreadable};
+use super::{CaptureMix, open, unreadable};
 use crate::error::Error;
 use crate::stage::MTU;
 
@@ -15,13 +15,13 @@ use crate::stage::MTU;
 const WAIT: Duration = Duration::from_millis(20);
 
 /// Wire bytes a byte of packets: each by itself, in company, and in company for which it waits 20 ms.
-pub(super) fn all(traffic: &Traffic, paths: &[PathBuf], rate: Rate) -> Result<[Sample; 3], Error> {
+pub(super) fn all(traffic: &CaptureMix, paths: &[PathBuf], rate: Rate) -> Result<[RunValues; 3], Error> {
     let [at_once, patient] = [one(traffic, paths, rate, Duration::ZERO)?, one(traffic, paths, rate, WAIT)?];
     let each = |sent: &Replay, way| [sent.wire(way) as f64 / sent.bytes() as f64].into_iter().collect();
     Ok([each(&at_once, Way::Compression), each(&at_once, Way::Both), each(&patient, Way::Both)])
 }
 
-fn one(traffic: &Traffic, paths: &[PathBuf], rate: Rate, wait: Duration) -> Result<Replay, Error> {
+fn one(traffic: &CaptureMix, paths: &[PathBuf], rate: Rate, wait: Duration) -> Result<Replay, Error> {
     let link = Link { rate, mtu: usize::try_from(MTU).unwrap_or(usize::MAX), near: None, wait };
     let mut replay = Replay::new(link, &Machine::assumed());
     for path in paths {

@@ -5,10 +5,10 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use strait_testbed::{Daemon, Feed, interrupt};
+use strait_testbed::{DaemonProcess, Feed, interrupt};
 
 use crate::error::Error;
-use crate::stage::Stage;
+use crate::stage::BenchHosts;
 
 /// The networks behind the two sites of the testbed.
 pub(super) const NETWORKS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 98, 0, 0), Ipv4Addr::new(10, 99, 0, 0)];
@@ -28,14 +28,14 @@ const ETHERNET: u64 = 14;
 
 /// A tunnel, and what feeds it.
 #[derive(Debug)]
-pub(super) struct Replay {
-    stage: Stage,
+pub(super) struct CaptureReplay {
+    stage: BenchHosts,
     feed: Feed,
 }
 
 /// What came of some packets.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Carried {
+pub(super) struct ReplayResult {
     /// Bytes of outer IP packets.
     pub(super) wire: u64,
     /// Bytes of the inner packets that arrived.
@@ -44,7 +44,7 @@ pub(super) struct Carried {
     pub(super) lost: u64,
 }
 
-impl fmt::Display for Carried {
+impl fmt::Display for ReplayResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes on the wire, {} packets lost", self.wire, self.lost)
     }
@@ -52,21 +52,21 @@ impl fmt::Display for Carried {
 
 /// Counters at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Look {
+struct ReplayCounters {
     /// Bytes and frames on the link.
     link: (u64, u64),
     /// Bytes and packets that arrived.
     arrived: (u64, u64),
 }
 
-impl Replay {
-    pub(super) fn new(stage: Stage) -> Result<Replay, Error> {
+impl CaptureReplay {
+    pub(super) fn new(stage: BenchHosts) -> Result<CaptureReplay, Error> {
         let feed = Feed::open(&stage.hosts().a)?;
-        Ok(Replay { stage, feed })
+        Ok(CaptureReplay { stage, feed })
     }
 
     /// Sends packets, so many at a time that some always wait and few are too many.
-    pub(super) fn carry(&self, packets: &[Vec<u8>]) -> Result<Carried, Error> {
+    pub(super) fn carry(&self, packets: &[Vec<u8>]) -> Result<ReplayResult, Error> {
         let (start, before, gone) = (Instant::now(), self.look()?, self.gone()?);
         let bytes: usize = packets.iter().map(Vec::len).sum();
         let waiting = (WAITING * packets.len() / bytes.max(1)).max(4);
@@ -79,8 +79,8 @@ impl Replay {
             fed += burst.len() as u64;
         }
         let after = self.still(start)?;
-        let wire = |look: Look| look.link.0 - ETHERNET * look.link.1;
-        Ok(Carried {
+        let wire = |look: ReplayCounters| look.link.0 - ETHERNET * look.link.1;
+        Ok(ReplayResult {
             wire: wire(after) - wire(before),
             inner: after.arrived.0 - before.arrived.0,
             lost: fed - (after.arrived.1 - before.arrived.1),
@@ -88,7 +88,7 @@ impl Replay {
     }
 
     /// The counters once nothing moves any more.
-    fn still(&self, start: Instant) -> Result<Look, Error> {
+    fn still(&self, start: Instant) -> Result<ReplayCounters, Error> {
         let (mut last, mut since) = (self.look()?, Instant::now());
         while since.elapsed() < STILL {
             self.wait(start)?;
@@ -107,13 +107,13 @@ impl Replay {
         Ok(interrupt::pause(TICK)?)
     }
 
-    fn look(&self) -> Result<Look, Error> {
+    fn look(&self) -> Result<ReplayCounters, Error> {
         let there = self.stage.hosts().link.traffic()?.there;
         let [_, receiver] = self.stage.daemons();
         let shown = shown(receiver)?;
         let received = &shown["peers"][0]["received"];
         let arrived = (number(&received["bytes"]), number(&received["packets"]));
-        Ok(Look { link: (there.bytes, there.packets), arrived })
+        Ok(ReplayCounters { link: (there.bytes, there.packets), arrived })
     }
 
     /// Packets that have left the sender's queue, by the link or for good.
@@ -126,7 +126,7 @@ impl Replay {
     }
 }
 
-fn shown(daemon: &Daemon) -> Result<Value, Error> {
+fn shown(daemon: &DaemonProcess) -> Result<Value, Error> {
     Ok(daemon.show()?)
 }
 

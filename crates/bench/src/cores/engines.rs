@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use strait_clock::Stopwatch;
 use strait_crypto::Suite;
 use strait_ipsec::outbound::{Job, Squeezer};
-use strait_lab::measure::{Sample, pin, settle};
+use strait_lab::measure::{RunValues, pin, settle};
 use strait_lab::rate;
 use strait_node::engines::Workers;
 use strait_testbed::interrupt;
 
-use super::path::Path;
+use super::path::LoopbackPath;
 use super::traffic::{Given, SUPER, tcp};
 use crate::content::generated;
 use crate::error::Error;
-use crate::report::{Section, progress};
-use crate::stage::{Effort, Setting};
+use crate::report::{BenchSection, progress};
+use crate::stage::{BenchEffort, BenchSetup};
 use crate::target::Target;
 
 /// Two processors over one.
@@ -28,16 +28,16 @@ const METHODS: [&str; 3] = ["zstd-3", "lz4", "zstd-9"];
 /// Super-packets a call, as a busy second brings in one run.
 const SUPERS: usize = 32;
 
-pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
+pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let (runs, least) = match setting.effort {
-        Effort::Full => (11, Duration::from_millis(200)),
-        Effort::Quick => (3, Duration::from_millis(50)),
+        BenchEffort::Full => (11, Duration::from_millis(200)),
+        BenchEffort::Quick => (3, Duration::from_millis(50)),
     };
     let title = format!(
         "blocks of text through the sending half without I/O, each engine on a processor of its own, MB/s as time passes, \
          {runs} runs, median (min-max)"
     );
-    let mut section = Section::new("engines", title, &COLUMNS);
+    let mut section = BenchSection::new("engines", title, &COLUMNS);
     // Everything on a thread of its own: it stays on its processor for good.
     let measured = std::thread::scope(|scope| scope.spawn(|| measure(&mut section, runs, least)).join());
     measured
@@ -45,7 +45,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Section, Error> {
     Ok(section)
 }
 
-fn measure(section: &mut Section, runs: usize, least: Duration) -> Result<(), Error> {
+fn measure(section: &mut BenchSection, runs: usize, least: Duration) -> Result<(), Error> {
     let suite = rate::calibrate().order()[0];
     let text = generated(1).bytes;
     let mut given: Vec<Given> = text.chunks_exact(SUPER).take(SUPERS).map(tcp).collect();
@@ -54,7 +54,7 @@ fn measure(section: &mut Section, runs: usize, least: Duration) -> Result<(), Er
     // Only now: a thread may go where its maker might when it was made.
     pin(0).map_err(Error::doing("stay on one processor"))?;
     for (name, mut paths) in paths {
-        let mut samples: [Sample; 2] = Default::default();
+        let mut samples: [RunValues; 2] = Default::default();
         for run in 1..=runs {
             for ((path, sample), column) in paths.iter_mut().zip(&mut samples).zip(COLUMNS) {
                 interrupt::check()?;
@@ -74,8 +74,8 @@ fn measure(section: &mut Section, runs: usize, least: Duration) -> Result<(), Er
     Ok(())
 }
 
-fn path(suite: Suite, method: &str) -> Path {
-    Path::new(suite, method.parse().ok(), stopwatch())
+fn path(suite: Suite, method: &str) -> LoopbackPath {
+    LoopbackPath::new(suite, method.parse().ok(), stopwatch())
 }
 
 /// A worker on the second processor.
@@ -92,7 +92,7 @@ fn worker() -> Result<Workers<Job>, Error> {
 }
 
 /// MB/s of the text.
-fn speed(path: &mut Path, given: &mut [Given], least: Duration) -> f64 {
+fn speed(path: &mut LoopbackPath, given: &mut [Given], least: Duration) -> f64 {
     // Costs are learned and buffers made.
     path.send_shared(given);
     let (mut took, mut bytes) = (Duration::ZERO, 0);

@@ -13,7 +13,7 @@ use strait_ipsec::{
     Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
     PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec, inbound, outbound,
 };
-use strait_lab::measure::Mark;
+use strait_lab::measure::ThreadMoment;
 use strait_node::engines::Workers;
 use strait_wire::{Spi, Tos, vnet};
 
@@ -30,7 +30,7 @@ const RUN: usize = 64;
 const TICK: Duration = Duration::from_micros(10);
 
 /// A sending half and a receiving half that share a key.
-pub(super) struct Path {
+pub(super) struct LoopbackPath {
     outbound: Outbound,
     inbound: Inbound,
     /// Who compresses beside the thread that calls.
@@ -41,7 +41,7 @@ pub(super) struct Path {
 
 /// Datagrams on their way between the halves.
 #[derive(Debug, Default)]
-struct Wire<'a> {
+struct LoopbackWire<'a> {
     workers: Option<&'a Workers<Job>>,
     /// Jobs that they have.
     away: usize,
@@ -60,18 +60,18 @@ enum Keep {
 
 /// What the receiving half delivered.
 #[derive(Debug, Default)]
-struct Host {
+struct DeliverySink {
     payload: u64,
 }
 
-impl Path {
+impl LoopbackPath {
     /// Halves with the suite that this machine is fastest with and, if given, a rule for everything.
-    pub(super) fn new(suite: Suite, method: Option<Method>, stopwatch: Stopwatch) -> Path {
+    pub(super) fn new(suite: Suite, method: Option<Method>, stopwatch: Stopwatch) -> LoopbackPath {
         let payloads = Payloads::Strait { codecs: CodecSet::ALL, block_cap: 65_536 };
         let spec = SaSpec::session(PEER, SPI, key(suite), IvMode::Implicit, payloads);
         let counters = Arc::new(Counters::default());
         let now = Time::from_nanos(1);
-        let mut path = Path {
+        let mut path = LoopbackPath {
             outbound: Outbound::new(
                 outbound::Settings {
                     up: None,
@@ -104,9 +104,9 @@ impl Path {
     }
 
     /// The same with workers, which do jobs of the sending half.
-    pub(super) fn with_workers(self, workers: Workers<Job>) -> Path {
+    pub(super) fn with_workers(self, workers: Workers<Job>) -> LoopbackPath {
         let outbound = self.outbound.with_workers(workers.count(), &Calibration::assumed());
-        Path { outbound, workers: Some(workers), ..self }
+        LoopbackPath { outbound, workers: Some(workers), ..self }
     }
 
     fn order(&mut self, sa: OutboundSa, method: Option<Method>) {
@@ -121,21 +121,21 @@ impl Path {
         orders.extend(method.map(|method| Order::Rules(Arc::new(RuleSet::new(vec![everything(method)])))));
         orders.push(Order::Install(Box::new(sa)));
         for order in orders {
-            self.outbound.handle(order, self.now, &mut Wire::default());
+            self.outbound.handle(order, self.now, &mut LoopbackWire::default());
         }
     }
 
     /// Time for packets to leave as datagrams: they are taken and released in runs, as the tunnel device brings them.
     pub(super) fn send(&mut self, packets: &mut [Given]) -> Duration {
-        self.send_into(packets, &mut Wire::default())
+        self.send_into(packets, &mut LoopbackWire::default())
     }
 
     /// Time as it passes until packets have left as datagrams, of which workers compress their part.
     pub(super) fn send_shared(&mut self, packets: &mut [Given]) -> Duration {
         self.number(packets);
         let (start, origin) = (Instant::now(), self.now);
-        let Path { outbound, workers, now, .. } = self;
-        let mut wire = Wire { workers: workers.as_ref(), ..Wire::default() };
+        let LoopbackPath { outbound, workers, now, .. } = self;
+        let mut wire = LoopbackWire { workers: workers.as_ref(), ..LoopbackWire::default() };
         for packet in packets.iter() {
             *now = origin + start.elapsed();
             outbound.packet(&packet.bytes, &packet.header, *now, &mut wire);
@@ -164,10 +164,10 @@ impl Path {
         }
     }
 
-    fn send_into(&mut self, packets: &mut [Given], wire: &mut Wire<'_>) -> Duration {
+    fn send_into(&mut self, packets: &mut [Given], wire: &mut LoopbackWire<'_>) -> Duration {
         self.number(packets);
         self.now += TICK;
-        let start = Mark::now();
+        let start = ThreadMoment::now();
         for run in packets.chunks(RUN) {
             for packet in run {
                 self.outbound.packet(&packet.bytes, &packet.header, self.now, wire);
@@ -182,11 +182,11 @@ impl Path {
     /// # Errors
     /// [`Error::Lost`] when not everything came out.
     pub(super) fn receive(&mut self, packets: &mut [Given], what: &str) -> Result<Duration, Error> {
-        let mut wire = Wire { keep: Keep::Kept, ..Wire::default() };
+        let mut wire = LoopbackWire { keep: Keep::Kept, ..LoopbackWire::default() };
         self.send_into(packets, &mut wire);
-        let mut host = Host::default();
+        let mut host = DeliverySink::default();
         let mut rest = wire.bytes.as_mut_slice();
-        let start = Mark::now();
+        let start = ThreadMoment::now();
         for (len, segment) in wire.trains {
             let (bytes, later) = std::mem::take(&mut rest).split_at_mut(len);
             rest = later;
@@ -225,7 +225,7 @@ fn everything(method: Method) -> Rule {
     }
 }
 
-impl Outlet for Wire<'_> {
+impl Outlet for LoopbackWire<'_> {
     fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
         if self.keep == Keep::Kept {
             self.bytes.extend_from_slice(train.bytes);
@@ -247,7 +247,7 @@ impl Outlet for Wire<'_> {
     fn notice(&mut self, _notice: Notice) {}
 }
 
-impl inbound::Inlet for Host {
+impl inbound::Inlet for DeliverySink {
     fn deliver(&mut self, _header: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason> {
         let total: usize = std::hint::black_box(pieces).iter().map(|piece| piece.len()).sum();
         self.payload += total as u64 - 40;
@@ -273,7 +273,7 @@ mod tests {
         for method in [None, Some(Method::ZSTD), Some(Method::LZ4)] {
             for len in [SMALL, SUPER] {
                 let mut given: Vec<Given> = text.chunks_exact(len).take(3).map(tcp).collect();
-                let mut path = Path::new(Suite::Aes128Gcm, method, Stopwatch::NONE);
+                let mut path = LoopbackPath::new(Suite::Aes128Gcm, method, Stopwatch::NONE);
                 for _ in 0..3 {
                     path.receive(&mut given, "a test").unwrap();
                 }
@@ -286,7 +286,7 @@ mod tests {
         let mut given = [tcp(&[0; 100])];
         given[0].bytes[8] = 0;
         given[0].bytes[19] = 99;
-        let mut path = Path::new(Suite::Aes128Gcm, None, Stopwatch::NONE);
+        let mut path = LoopbackPath::new(Suite::Aes128Gcm, None, Stopwatch::NONE);
         let lost = path.receive(&mut given, "a stranger's packet").unwrap_err();
         assert!(matches!(lost, Error::Lost { sent: 100, arrived: 0, .. }), "{lost}");
     }

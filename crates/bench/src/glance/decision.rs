@@ -7,7 +7,7 @@ use strait_clock::Time;
 use strait_compress::{
     Allowed, Calibration, Chooser, Codec, CodecSet, Ends, LiveChooser, Outcome, Road, RuleId, Unit,
 };
-use strait_model::Rate;
+use strait_model::BitRate;
 use strait_wire::{Flow, Protocol};
 
 /// Bits per second of the link: so fast that the decision is made as often as it ever is where it matters.
@@ -26,7 +26,7 @@ pub(super) fn decision() -> impl FnMut(&[u8]) -> bool {
     };
     let road = Road {
         engines: core::num::NonZeroU32::MIN,
-        rate: Rate::bits(LINK),
+        rate: BitRate::bits(LINK),
         waiting: true,
         room: 1_400,
         around: 60,

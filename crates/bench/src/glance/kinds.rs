@@ -29,48 +29,51 @@ const CAPTURES: [&str; 8] = [
 
 /// Data of one kind.
 #[derive(Debug)]
-pub(super) struct Kind {
+pub(super) struct DataKind {
     /// What it is.
     pub(super) name: String,
     /// It.
     pub(super) bytes: Vec<u8>,
 }
 
-impl Kind {
-    fn new(name: &str, bytes: impl IntoIterator<Item = u8>) -> Kind {
-        Kind { name: name.to_owned(), bytes: bytes.into_iter().take(LEN).collect() }
+impl DataKind {
+    fn new(name: &str, bytes: impl IntoIterator<Item = u8>) -> DataKind {
+        DataKind { name: name.to_owned(), bytes: bytes.into_iter().take(LEN).collect() }
     }
 }
 
 /// What can be made up, always the same.
-pub(super) fn generated() -> Vec<Kind> {
+pub(super) fn generated() -> Vec<DataKind> {
     let text = content::generated(1).bytes;
     let mut kinds = plain();
     kinds.extend(numbers());
     kinds.extend(mixtures(&text));
     let wide = text.iter().flat_map(|byte| [*byte, 0]);
-    kinds.extend([Kind::new("text", text.iter().copied()), Kind::new("UTF-16 text", wide)]);
+    kinds.extend([DataKind::new("text", text.iter().copied()), DataKind::new("UTF-16 text", wide)]);
     for method in ["lz4", "zstd-1", "deflate-6", "lzs"] {
-        kinds.push(Kind::new(&format!("{method} output"), squeezed(method, &text)));
+        kinds.push(DataKind::new(&format!("{method} output"), squeezed(method, &text)));
     }
     kinds
 }
 
 /// Random bytes, whole or in part, and again.
-fn plain() -> Vec<Kind> {
+fn plain() -> Vec<DataKind> {
     let base64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let kilobytes = (0..).flat_map(|seed| noise(seed).take(1_024).collect::<Vec<u8>>().repeat(8));
     vec![
-        Kind::new("random", noise(1)),
-        Kind::new("base64 of random", noise(2).map(|byte| base64[usize::from(byte & 63)])),
-        Kind::new("hexadecimal of random", noise(3).map(|byte| b"0123456789abcdef"[usize::from(byte & 15)])),
-        Kind::new("random of 7 bits", noise(4).map(|byte| byte & 0x7f)),
-        Kind::new("random kilobytes, repeated", kilobytes),
+        DataKind::new("random", noise(1)),
+        DataKind::new("base64 of random", noise(2).map(|byte| base64[usize::from(byte & 63)])),
+        DataKind::new(
+            "hexadecimal of random",
+            noise(3).map(|byte| b"0123456789abcdef"[usize::from(byte & 15)]),
+        ),
+        DataKind::new("random of 7 bits", noise(4).map(|byte| byte & 0x7f)),
+        DataKind::new("random kilobytes, repeated", kilobytes),
     ]
 }
 
 /// Numbers as programs write them.
-fn numbers() -> Vec<Kind> {
+fn numbers() -> Vec<DataKind> {
     let mut random = Random::new(5);
     let uniform: Vec<f64> = (0..LEN / 8).map(|_| random.unit()).collect();
     let mut value = 20.0_f32;
@@ -83,16 +86,16 @@ fn numbers() -> Vec<Kind> {
         (sample as i16).to_le_bytes()
     });
     vec![
-        Kind::new("32-bit counter", (0_u32..).flat_map(|it| (it * 3).to_le_bytes())),
-        Kind::new("8-bit counter", (0..=u8::MAX).cycle()),
-        Kind::new("32-bit random walk", walk.collect::<Vec<u8>>()),
-        Kind::new("64-bit fractions", uniform.iter().flat_map(|it| it.to_le_bytes())),
-        Kind::new("16-bit sound", sound),
+        DataKind::new("32-bit counter", (0_u32..).flat_map(|it| (it * 3).to_le_bytes())),
+        DataKind::new("8-bit counter", (0..=u8::MAX).cycle()),
+        DataKind::new("32-bit random walk", walk.collect::<Vec<u8>>()),
+        DataKind::new("64-bit fractions", uniform.iter().flat_map(|it| it.to_le_bytes())),
+        DataKind::new("16-bit sound", sound),
     ]
 }
 
 /// What shrinks among what does not.
-fn mixtures(text: &[u8]) -> Vec<Kind> {
+fn mixtures(text: &[u8]) -> Vec<DataKind> {
     let mut random = Random::new(6);
     let keys: Vec<Vec<u8>> = (0..200).map(|key| noise(100 + key).take(16).collect()).collect();
     let records = (0..LEN / 24).flat_map(|_| {
@@ -113,9 +116,9 @@ fn mixtures(text: &[u8]) -> Vec<Kind> {
         packet
     });
     vec![
-        Kind::new("random records with keys of 200", records),
-        Kind::new("pages with a head of text", pages),
-        Kind::new("ESP in bundles", sealed),
+        DataKind::new("random records with keys of 200", records),
+        DataKind::new("pages with a head of text", pages),
+        DataKind::new("ESP in bundles", sealed),
     ]
 }
 
@@ -138,12 +141,12 @@ fn squeezed(method: &str, text: &[u8]) -> Vec<u8> {
 }
 
 /// What there is of corpora and captures; of what there is not, a note.
-pub(super) fn found(notes: &mut Vec<String>) -> Result<Vec<Kind>, Error> {
+pub(super) fn found(notes: &mut Vec<String>) -> Result<Vec<DataKind>, Error> {
     let mut kinds = Vec::new();
     let mut take = |name: String, path: &str, read: &dyn Fn(&Path) -> Result<Vec<u8>, Error>| {
         match data::find(path) {
             None => notes.push(format!("skipped {name}: no {path} (see {})", data::VARIABLE)),
-            Some(path) => kinds.push(Kind { name, bytes: read(&path)? }),
+            Some(path) => kinds.push(DataKind { name, bytes: read(&path)? }),
         }
         Ok::<_, Error>(())
     };

@@ -25,7 +25,7 @@ const ESP_HEADER: usize = 8;
 
 /// ESP of a stack.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Esp {
+pub(super) enum StackEsp {
     /// One algorithm for both.
     Aead(Suite),
     /// A cipher, and an integrity algorithm unless AH stands around it.
@@ -37,7 +37,7 @@ pub(super) enum Esp {
 pub(super) struct Stack {
     pub(super) name: &'static str,
     pub(super) ipcomp: Option<Algorithm>,
-    pub(super) esp: Option<Esp>,
+    pub(super) esp: Option<StackEsp>,
     pub(super) ah: Option<Integrity>,
 }
 
@@ -58,11 +58,11 @@ impl Stack {
     fn keys(self) -> Result<Option<EspKeys>, Error> {
         Ok(match self.esp {
             None => None,
-            Some(Esp::Aead(suite)) => {
+            Some(StackEsp::Aead(suite)) => {
                 let key = KeyMaterial::new(suite, &material(suite.key_material_len()));
                 Some(EspKeys::Aead { key: key.map_err(|_| refused(self.name))?, iv: IvMode::Explicit })
             }
-            Some(Esp::Separate(cipher, integrity)) => {
+            Some(StackEsp::Separate(cipher, integrity)) => {
                 let key = KeyMaterial::new(cipher, &material(cipher.key_len()));
                 let integrity = integrity.map(mac).transpose()?;
                 Some(EspKeys::Separate { cipher: key.map_err(|_| refused(self.name))?, integrity, seed: 7 })
@@ -86,9 +86,9 @@ impl Stack {
         })
     }
 
-    pub(super) fn sender(self) -> Result<Sender, Error> {
+    pub(super) fn sender(self) -> Result<StackSender, Error> {
         let sa = OutboundSa::new(&self.spec()?);
-        Ok(Sender {
+        Ok(StackSender {
             stack: self,
             sa,
             ipcomp: Ipcomp::new(),
@@ -97,9 +97,9 @@ impl Stack {
         })
     }
 
-    pub(super) fn receiver(self) -> Result<Receiver, Error> {
+    pub(super) fn receiver(self) -> Result<StackReceiver, Error> {
         let sa = InboundSa::new(&self.spec()?);
-        Ok(Receiver {
+        Ok(StackReceiver {
             stack: self,
             sa,
             ipcomp: Ipcomp::new(),
@@ -132,7 +132,7 @@ impl Stack {
 }
 
 /// The steps on the way out.
-pub(super) struct Sender {
+pub(super) struct StackSender {
     stack: Stack,
     sa: OutboundSa,
     ipcomp: Ipcomp,
@@ -140,7 +140,7 @@ pub(super) struct Sender {
     packet: Vec<u8>,
 }
 
-impl Sender {
+impl StackSender {
     /// Protects a payload; the packet.
     pub(super) fn protect(&mut self, payload: &[u8]) -> Result<&[u8], Error> {
         let algorithm = self.stack.ipcomp;
@@ -170,7 +170,7 @@ impl Sender {
 }
 
 /// The steps on the way in.
-pub(super) struct Receiver {
+pub(super) struct StackReceiver {
     stack: Stack,
     sa: InboundSa,
     ipcomp: Ipcomp,
@@ -178,7 +178,7 @@ pub(super) struct Receiver {
     expanded: Vec<u8>,
 }
 
-impl Receiver {
+impl StackReceiver {
     /// Opens a packet, which is copied first as opening changes it; bytes of the payload.
     pub(super) fn open(&mut self, packet: &[u8]) -> Result<usize, Error> {
         let refused = || refused(self.stack.name);
@@ -229,8 +229,8 @@ impl Stack {
         let ah = self.ah.map_or(0, |ah| strait_wire::ah::len(ah.icv_len(), Align::Four));
         let (iv, icv) = match self.esp {
             None => return Lengths { packet: packet.len(), text: 0, front: 0, icv: 0 },
-            Some(Esp::Aead(_)) => (8, ICV_LEN),
-            Some(Esp::Separate(cipher, integrity)) => {
+            Some(StackEsp::Aead(_)) => (8, ICV_LEN),
+            Some(StackEsp::Separate(cipher, integrity)) => {
                 (cipher.iv_len(), integrity.map_or(0, Integrity::icv_len))
             }
         };

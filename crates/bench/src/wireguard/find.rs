@@ -9,7 +9,7 @@ const MODULE: &str = "golang.zx2c4.com/wireguard@latest";
 
 /// What came of looking for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum WireguardSearch {
     /// It is there.
     Here {
         /// The program.
@@ -22,39 +22,41 @@ pub(crate) enum Found {
 }
 
 /// Looks in the search path, where Go installs, and in `cache`; installs it into `cache` if Go is here.
-pub(crate) fn find(cache: &Path) -> Found {
+pub(crate) fn find(cache: &Path) -> WireguardSearch {
     if let Some(found) = look(cache) {
         return found;
     }
     if output("go", &["version"]).is_none() {
-        return Found::Missing("there is no wireguard-go, and no go to install it with".to_owned());
+        return WireguardSearch::Missing("there is no wireguard-go, and no go to install it with".to_owned());
     }
     install(cache)
 }
 
 /// Where it is, if it is installed.
-pub(super) fn look(cache: &Path) -> Option<Found> {
+pub(super) fn look(cache: &Path) -> Option<WireguardSearch> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(go_folder()).chain([cache.to_owned()]);
     folders.flat_map(|folder| NAMES.map(|name| folder.join(name))).find_map(|program| examine(&program))
 }
 
-fn install(cache: &Path) -> Found {
+fn install(cache: &Path) -> WireguardSearch {
     eprintln!("  installing {MODULE} into {}", cache.display());
     let done = Command::new("go").args(["install", MODULE]).env("GOBIN", cache).stdin(Stdio::null()).status();
     let found = NAMES.iter().find_map(|name| examine(&cache.join(name)));
     match (found, done) {
         (Some(found), _) => found,
-        (None, Ok(status)) => Found::Missing(format!("`go install {MODULE}` ended with {status}")),
-        (None, Err(error)) => Found::Missing(format!("`go install {MODULE}`: {error}")),
+        (None, Ok(status)) => WireguardSearch::Missing(format!("`go install {MODULE}` ended with {status}")),
+        (None, Err(error)) => WireguardSearch::Missing(format!("`go install {MODULE}`: {error}")),
     }
 }
 
 /// The program, if it is wireguard-go: others may be called `wireguard` too.
-fn examine(program: &Path) -> Option<Found> {
+fn examine(program: &Path) -> Option<WireguardSearch> {
     let said = program.is_file().then(|| output(program.to_str()?, &["--version"]))??;
     let version = said.lines().next()?.trim().to_owned();
-    version.starts_with("wireguard-go").then(|| Found::Here { program: program.to_owned(), version })
+    version
+        .starts_with("wireguard-go")
+        .then(|| WireguardSearch::Here { program: program.to_owned(), version })
 }
 
 /// Where `go install` puts programs.
@@ -87,8 +89,10 @@ mod tests {
             let program = dir.path().join(name);
             fs::write(&program, format!("#!/bin/sh\necho '{says}'\n")).unwrap();
             fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-            let expected = ours
-                .then(|| Found::Here { program: program.clone(), version: "wireguard-go v0.0.2".to_owned() });
+            let expected = ours.then(|| WireguardSearch::Here {
+                program: program.clone(),
+                version: "wireguard-go v0.0.2".to_owned(),
+            });
             assert_eq!(examine(&program), expected);
         }
         assert_eq!(examine(&dir.path().join("nothing")), None);

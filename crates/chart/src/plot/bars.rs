@@ -1,7 +1,7 @@
 //! Bars in clusters, about the line of reference.
 
-use super::frame::Frame;
-use super::{GAP, MARGIN, Sample, TICK, WIDTH, legend, title, words};
+use super::frame::PlotFrame;
+use super::{GAP, LegendSample, MARGIN, TICK, WIDTH, legend, title, words};
 use crate::axis::{Span, plain};
 use crate::chart::{Bars, Chart, Cluster};
 use crate::drawing::{Anchor, Colour, Mark, Point};
@@ -18,17 +18,18 @@ const SQUARE: f64 = 12.0;
 /// Where a cluster begins, in widths of bars from the left.
 type Begins = Vec<f64>;
 
-pub(super) fn draw(chart: &Chart, bars: &Bars, marks: &mut Vec<Mark>) -> (Frame, f64) {
+pub(super) fn draw(chart: &Chart, bars: &Bars, marks: &mut Vec<Mark>) -> (PlotFrame, f64) {
     let values = || bars.clusters.iter().flat_map(|cluster| cluster.values.iter().copied());
     let y = chart.y.span(values());
-    let left = Frame::beside(&y);
+    let left = PlotFrame::beside(&y);
     let (begins, all) = begins(bars);
     let bar = width_of_bars(bars, &begins, all, WIDTH - MARGIN - left);
     let width = (bar * all).max(WIDTH - MARGIN - left);
     let whole = left + width + MARGIN;
     let top = MARGIN + title(chart, whole).len() as f64 * Size::Title.line() + GAP;
-    let top = legend(bars.series.iter(), top, whole, &Sample { length: SQUARE, mark: sample }, marks) + GAP;
-    let frame = Frame { left, top, width, pads: pads(&y, values()) };
+    let top =
+        legend(bars.series.iter(), top, whole, &LegendSample { length: SQUARE, mark: sample }, marks) + GAP;
+    let frame = PlotFrame { left, top, width, pads: pads(&y, values()) };
     frame.vertical(&y, marks);
     let first = left + (width - bar * all) / 2.0;
     for (cluster, begin) in bars.clusters.iter().zip(&begins) {
@@ -109,7 +110,7 @@ fn pads(y: &Span<'_>, values: impl Iterator<Item = f64>) -> [f64; 2] {
 
 /// One bar and its value beyond its end.
 fn one(
-    frame: &Frame,
+    frame: &PlotFrame,
     y: &Span<'_>,
     (x, width): (f64, f64),
     value: f64,
@@ -132,7 +133,7 @@ fn one(
 }
 
 /// The names of clusters and sections below the frame.
-fn names(bars: &Bars, begins: &Begins, frame: &Frame, (first, bar): (f64, f64), marks: &mut Vec<Mark>) {
+fn names(bars: &Bars, begins: &Begins, frame: &PlotFrame, (first, bar): (f64, f64), marks: &mut Vec<Mark>) {
     let line = Size::Normal.line();
     let middle = |from: f64, to: f64| first + f64::midpoint(from, to) * bar;
     for (cluster, begin) in bars.clusters.iter().zip(begins) {

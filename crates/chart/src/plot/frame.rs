@@ -7,7 +7,7 @@ use crate::letters::Size;
 
 /// The rectangle between the axes; values stand between the two pads.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
+pub(super) struct PlotFrame {
     pub(super) left: f64,
     pub(super) top: f64,
     pub(super) width: f64,
@@ -15,7 +15,7 @@ pub(super) struct Frame {
     pub(super) pads: [f64; 2],
 }
 
-impl Frame {
+impl PlotFrame {
     /// Where the frame begins: right of the vertical axis' title and labels.
     pub(super) fn beside(y: &Span<'_>) -> f64 {
         let widths = y.ticks().into_iter().map(|(_, label)| Size::Normal.width(&label));

@@ -1,9 +1,9 @@
 //! Lines between two axes.
 
-use super::frame::Frame;
-use super::{GAP, MARGIN, Sample, WIDTH, legend, title};
+use super::frame::PlotFrame;
+use super::{GAP, LegendSample, MARGIN, WIDTH, legend, title};
 use crate::axis::Span;
-use crate::chart::{Chart, Line, Lines};
+use crate::chart::{Chart, ChartLine, Lines};
 use crate::drawing::{Colour, Dashes, Mark, Point};
 use crate::letters::Size;
 
@@ -15,29 +15,29 @@ const SAMPLE: f64 = 22.0;
 const DASHES: [Dashes; 3] = [&[], &[6.0, 5.0], &[1.0, 5.0]];
 
 /// A place between two axes, each from 0 to 1 inside.
-type Place = [f64; 2];
+type PointPlace = [f64; 2];
 
-pub(super) fn draw(chart: &Chart, lines: &Lines, marks: &mut Vec<Mark>) -> (Frame, f64) {
+pub(super) fn draw(chart: &Chart, lines: &Lines, marks: &mut Vec<Mark>) -> (PlotFrame, f64) {
     let points = || lines.lines.iter().flat_map(|line| line.points.iter());
     let (x, y) = (lines.x.span(points().map(|it| it.0)), chart.y.span(points().map(|it| it.1)));
-    let left = Frame::beside(&y);
+    let left = PlotFrame::beside(&y);
     let top = MARGIN + title(chart, WIDTH).len() as f64 * Size::Title.line() + GAP;
     let mark = |line: usize, at: Point| stroke(line, vec![at, Point { x: at.x + SAMPLE, ..at }]);
     let names = lines.lines.iter().map(|line| &line.name);
-    let top = legend(names, top, WIDTH, &Sample { length: SAMPLE, mark }, marks) + GAP;
+    let top = legend(names, top, WIDTH, &LegendSample { length: SAMPLE, mark }, marks) + GAP;
     // The last label of the horizontal axis stands half beyond it.
-    let frame = Frame { left, top, width: WIDTH - 2.0 * MARGIN - left, pads: [0.0; 2] };
+    let frame = PlotFrame { left, top, width: WIDTH - 2.0 * MARGIN - left, pads: [0.0; 2] };
     frame.vertical(&y, marks);
     let below = frame.horizontal(&x, marks);
     frame.sides(true, marks);
     frame.reference(&y, marks);
     for (at, line) in lines.lines.iter().enumerate() {
         for run in visible(line, &x, &y) {
-            let on = |[x, y]: Place| Point { x: frame.across_of(x), y: frame.height_of(y) };
+            let on = |[x, y]: PointPlace| Point { x: frame.across_of(x), y: frame.height_of(y) };
             marks.push(stroke(at, run.into_iter().map(on).collect()));
         }
     }
-    (Frame { width: frame.width + MARGIN, ..frame }, below)
+    (PlotFrame { width: frame.width + MARGIN, ..frame }, below)
 }
 
 fn stroke(line: usize, points: Vec<Point>) -> Mark {
@@ -47,10 +47,10 @@ fn stroke(line: usize, points: Vec<Point>) -> Mark {
 }
 
 /// The parts of a line that are between the axes; a point alone is a part.
-fn visible(line: &Line, x: &Span<'_>, y: &Span<'_>) -> Vec<Vec<Place>> {
-    let places: Vec<Option<Place>> =
+fn visible(line: &ChartLine, x: &Span<'_>, y: &Span<'_>) -> Vec<Vec<PointPlace>> {
+    let places: Vec<Option<PointPlace>> =
         line.points.iter().map(|point| Some([x.place(point.0)?, y.place(point.1)?])).collect();
-    let mut runs: Vec<Vec<Place>> = Vec::new();
+    let mut runs: Vec<Vec<PointPlace>> = Vec::new();
     let alone = |at: usize| {
         let neighbour = |at: Option<usize>| at.and_then(|at| *places.get(at)?).is_some();
         !neighbour(at.checked_sub(1)) && !neighbour(Some(at + 1))
@@ -67,7 +67,7 @@ fn visible(line: &Line, x: &Span<'_>, y: &Span<'_>) -> Vec<Vec<Place>> {
 }
 
 /// What of a segment is inside (Liang and Barsky, *A New Concept and Method for Line Clipping*, 1984).
-fn clipped(from: Place, to: Place) -> Option<(Place, Place)> {
+fn clipped(from: PointPlace, to: PointPlace) -> Option<(PointPlace, PointPlace)> {
     let (mut enter, mut leave) = (0.0_f64, 1.0_f64);
     for axis in 0..2 {
         let step = to[axis] - from[axis];
@@ -102,7 +102,9 @@ mod tests {
             ([1.5, 0.0], [1.5, 1.0], None),
         ] {
             let found = clipped(from, to);
-            let near = |one: Place, other: Place| (0..2).all(|axis| (one[axis] - other[axis]).abs() < 1e-9);
+            let near = |one: PointPlace, other: PointPlace| {
+                (0..2).all(|axis| (one[axis] - other[axis]).abs() < 1e-9)
+            };
             let same = match (found, expected) {
                 (Some(one), Some(other)) => near(one.0, other.0) && near(one.1, other.1),
                 (one, other) => one == other,

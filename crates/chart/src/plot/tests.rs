@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Axis, Bars, Cluster, Line, Lines};
+use crate::{Axis, Bars, ChartLine, Cluster, Lines};
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
 
@@ -21,7 +21,7 @@ fn bars(clusters: usize, series: usize, value: impl Fn(usize, usize) -> f64) -> 
 }
 
 fn lines(count: usize, points: impl Fn(usize) -> Vec<(f64, f64)>) -> Chart {
-    let line = |at: usize| Line { name: format!("line {at}"), points: points(at) };
+    let line = |at: usize| ChartLine { name: format!("line {at}"), points: points(at) };
     Chart {
         title: "Lines".to_owned(),
         source: String::new(),
@@ -153,7 +153,7 @@ proptest! {
         let chart = Chart { title: String::new(), source: String::new(), y: axis(), plot };
         prop_assert!(Document::parse(&chart.drawing().svg()).is_ok());
         let points = values.iter().map(|value| (*value, *value)).collect();
-        let plot = Plot::Lines(Lines { x: axis(), lines: vec![Line { name: "l".into(), points }] });
+        let plot = Plot::Lines(Lines { x: axis(), lines: vec![ChartLine { name: "l".into(), points }] });
         let drawing = Chart { plot, ..chart }.drawing();
         let places = drawing.marks.iter().flat_map(|mark| match mark {
             Mark::Line { points, .. } => points.clone(),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use strait_node::report::{DecisionReport, Report};
 use strait_scheduler::Rate;
 use strait_testbed::sample::SampleFile;
-use strait_testbed::{Cost, LinkTraffic};
+use strait_testbed::{LinkTraffic, ProcessCost};
 
 use super::link::DemoLink;
 use super::stage::Way;
@@ -31,7 +31,7 @@ pub(super) struct Tunnel {
     /// What `strait show --json` said.
     pub(super) report: Report,
     /// Processor time and memory.
-    pub(super) cost: Cost,
+    pub(super) cost: ProcessCost,
 }
 
 /// The Ethernet header, which the link counts and the tunnel does not.
@@ -320,11 +320,11 @@ fn percent(part: u64, whole: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use strait_testbed::Carried;
+    use strait_testbed::CarriedBytes;
 
     fn moved(millis: u64, bytes: u64) -> Moved {
-        let there = Carried { packets: bytes / 1000, bytes };
-        let back = Carried { packets: 10, bytes: 1000 };
+        let there = CarriedBytes { packets: bytes / 1000, bytes };
+        let back = CarriedBytes { packets: 10, bytes: 1000 };
         Moved { took: Duration::from_millis(millis), wire: LinkTraffic { there, back } }
     }
 
@@ -367,7 +367,8 @@ mod tests {
 
     #[test]
     fn the_tunnels_count_is_set_beside_the_links() {
-        let cost = Cost { processor: Duration::from_millis(420), resident: 1, resident_peak: 16_000_000 };
+        let cost =
+            ProcessCost { processor: Duration::from_millis(420), resident: 1, resident_peak: 16_000_000 };
         let tunnel = Tunnel { name: "site-a".to_owned(), report: crate::show::text::tests::report(), cost };
         // 1,250,000 bytes in 1,000 datagrams with 14 bytes of Ethernet each, and 7,100 of the control channel.
         assert_eq!(tunnel.own_count(), 1_271_100);

@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde::Serialize;
 use strait_node::report::{DecisionReport, Report};
 use strait_testbed::sample::SampleFile;
-use strait_testbed::{Cost, Daemon, Error, Extra, LinkTraffic, Site, Transfer, TwoHosts, Workdir, paced};
+use strait_testbed::{
+    DaemonProcess, Error, Extra, LinkTraffic, ProcessCost, Site, Transfer, TwoHosts, Workdir, paced,
+};
 
 use super::link::DemoLink;
 use super::result::{Moved, Tunnel};
@@ -55,7 +57,7 @@ impl Way {
 #[derive(Debug)]
 pub(super) struct Stage {
     // In the order in which they must go: daemons, hosts, folder.
-    daemons: Vec<Daemon>,
+    daemons: Vec<DaemonProcess>,
     hosts: TwoHosts,
     sites: [Site; 2],
     link: DemoLink,
@@ -146,7 +148,7 @@ impl Stage {
         let asked = daemons
             .iter()
             .map(|daemon| Ok((report(daemon)?, daemon.cost()?)))
-            .collect::<Result<Vec<(Report, Cost)>, Failure>>()?;
+            .collect::<Result<Vec<(Report, ProcessCost)>, Failure>>()?;
         for daemon in daemons {
             let said = daemon.last_words();
             let status = daemon.stop()?;
@@ -167,7 +169,7 @@ impl Stage {
 }
 
 /// What a daemon says of itself.
-fn report(daemon: &Daemon) -> Result<Report, Failure> {
+fn report(daemon: &DaemonProcess) -> Result<Report, Failure> {
     serde_json::from_value(daemon.show()?).map_err(|error| {
         Failure::new(format!("`strait show --json` said something else than a report: {error}"))
     })

@@ -1,12 +1,12 @@
 //! A report's figures as comma-separated values (RFC 4180), one cell of a table a line.
 
 use strait_lab::vpn::Combination;
-use strait_lab::{Cell, Report, Row, Table};
+use strait_lab::{LabReport, LabTable, Row, TableCell};
 
 const HEAD: &str = "exhibit,subject,row,column,unit,median,min,max,paper,comparison,compared";
 
 /// Every cell of every table.
-pub(super) fn render(report: &Report) -> String {
+pub(super) fn render(report: &LabReport) -> String {
     let mut out = format!("{HEAD}\r\n");
     for table in &report.tables {
         for row in &table.rows {
@@ -50,7 +50,7 @@ pub(super) fn combinations(combinations: &[Combination]) -> String {
     out
 }
 
-fn line(table: &Table, row: &Row, column: &str, cell: &Cell) -> String {
+fn line(table: &LabTable, row: &Row, column: &str, cell: &TableCell) -> String {
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let spread = cell.ours.spread();
     let compared = cell.compared.map_or("", |_| table.comparison.name());

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use strait_lab::measure::{Sample, short};
-use strait_lab::{Cell, Claim, Comparison, Report, Table, Unit};
+use strait_lab::measure::{RunValues, short};
+use strait_lab::{Claim, Comparison, FigureUnit, LabReport, LabTable, TableCell};
 
 use crate::table::Table as Columns;
 
@@ -13,7 +13,7 @@ const WIDTH: usize = 110;
 const BESIDE: usize = 4;
 
 /// The whole report.
-pub(super) fn render(report: &Report, colours: bool) -> String {
+pub(super) fn render(report: &LabReport, colours: bool) -> String {
     let measured = report.measured.iter().flat_map(|it| {
         [
             format!("{}, {:.0} % busy before", it.machine, it.before.busy * 100.0),
@@ -43,7 +43,7 @@ pub(super) fn render(report: &Report, colours: bool) -> String {
     out
 }
 
-fn figures(table: &Table) -> String {
+fn figures(table: &LabTable) -> String {
     if !table.is_in_paper() {
         ours_alone(table)
     } else if table.columns.len() <= BESIDE {
@@ -54,7 +54,7 @@ fn figures(table: &Table) -> String {
 }
 
 /// Figures that the paper does not have.
-fn ours_alone(table: &Table) -> String {
+fn ours_alone(table: &LabTable) -> String {
     let head = std::iter::once(String::new()).chain(table.columns.iter().cloned());
     let mut columns = Columns::with_head(head);
     for row in &table.rows {
@@ -65,7 +65,7 @@ fn ours_alone(table: &Table) -> String {
 }
 
 /// Three columns for each: ours, the paper's, how they compare.
-fn beside(table: &Table) -> String {
+fn beside(table: &LabTable) -> String {
     let first = table.columns.iter().flat_map(|name| [name.clone(), String::new(), String::new()]);
     let mut columns = Columns::with_head(std::iter::once(String::new()).chain(first));
     let second = table.columns.iter().flat_map(|_| ["ours", "paper", table.comparison.name()]);
@@ -78,7 +78,7 @@ fn beside(table: &Table) -> String {
 }
 
 /// Three lines for each row: ours, the paper's, how they compare; one where the paper has none.
-fn stacked(table: &Table) -> String {
+fn stacked(table: &LabTable) -> String {
     let head = ["", ""].into_iter().map(str::to_owned).chain(table.columns.iter().cloned());
     let mut columns = Columns::with_head(head).side(1, crate::table::Side::Left);
     for row in &table.rows {
@@ -94,7 +94,7 @@ fn stacked(table: &Table) -> String {
 }
 
 /// A cell's three figures.
-fn three(table: &Table, cell: &Cell) -> [String; 3] {
+fn three(table: &LabTable, cell: &TableCell) -> [String; 3] {
     let dash = || "-".to_owned();
     [
         ours(table.unit, &cell.ours),
@@ -107,19 +107,19 @@ fn three(table: &Table, cell: &Cell) -> [String; 3] {
 }
 
 /// A median, and how far the farther of min and max is from it when there is more than one value.
-fn ours(unit: Unit, sample: &Sample) -> String {
-    if unit == Unit::PaysUpTo {
+fn ours(unit: FigureUnit, sample: &RunValues) -> String {
+    if unit == FigureUnit::PaysUpTo {
         return pays_up_to(sample.values());
     }
     let Some(spread) = sample.spread() else { return "-".to_owned() };
     let median = match unit {
-        Unit::PaysUpTo | Unit::Count => format!("{:.0}", spread.median),
-        Unit::MegabitsPerSecond | Unit::Microseconds => short(spread.median),
-        Unit::Speedup => speedup(spread.median),
-        Unit::Ratio => ratio(spread.median),
-        Unit::Share => format!("{:.1}", spread.median),
-        Unit::Relative | Unit::Packets => format!("{:.3}", spread.median),
-        Unit::Holds => if spread.median > 0.0 { "holds" } else { "fails" }.to_owned(),
+        FigureUnit::PaysUpTo | FigureUnit::Count => format!("{:.0}", spread.median),
+        FigureUnit::MegabitsPerSecond | FigureUnit::Microseconds => short(spread.median),
+        FigureUnit::Speedup => speedup(spread.median),
+        FigureUnit::Ratio => ratio(spread.median),
+        FigureUnit::Share => format!("{:.1}", spread.median),
+        FigureUnit::Relative | FigureUnit::Packets => format!("{:.3}", spread.median),
+        FigureUnit::Holds => if spread.median > 0.0 { "holds" } else { "fails" }.to_owned(),
     };
     if sample.values().len() < 2 {
         return median;
@@ -129,15 +129,19 @@ fn ours(unit: Unit, sample: &Sample) -> String {
 }
 
 /// A figure with as many digits as the paper gives it.
-fn printed(unit: Unit, value: f64) -> String {
+fn printed(unit: FigureUnit, value: f64) -> String {
     match unit {
-        Unit::MegabitsPerSecond => format!("{value:.0}"),
-        Unit::Speedup => format!("{value:.2}"),
-        Unit::PaysUpTo | Unit::Count | Unit::Microseconds | Unit::Share | Unit::Holds => {
+        FigureUnit::MegabitsPerSecond => format!("{value:.0}"),
+        FigureUnit::Speedup => format!("{value:.2}"),
+        FigureUnit::PaysUpTo
+        | FigureUnit::Count
+        | FigureUnit::Microseconds
+        | FigureUnit::Share
+        | FigureUnit::Holds => {
             format!("{value:.0}")
         }
-        Unit::Relative | Unit::Packets => format!("{value:.2}"),
-        Unit::Ratio => ratio(value),
+        FigureUnit::Relative | FigureUnit::Packets => format!("{value:.2}"),
+        FigureUnit::Ratio => ratio(value),
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use strait_lab::Effort;
-use strait_lab::measure::{Sample, short};
-use strait_lab::verify::{self, Cell, Content, Grid, Tried, Verification};
+use strait_lab::measure::{RunValues, short};
+use strait_lab::verify::{self, Content, FindingCell, MethodResult, Verification, VerifyGrid};
 use strait_testbed::{interrupt, sandbox};
 
 use crate::failure::{Failure, Outcome, colours};
@@ -36,13 +36,13 @@ pub(super) fn run(flags: &flags::LabVerify) -> Outcome {
     print(text.as_bytes())
 }
 
-fn grid(flags: &flags::LabVerify) -> Result<Grid, Failure> {
+fn grid(flags: &flags::LabVerify) -> Result<VerifyGrid, Failure> {
     let contents = match &flags.corpus {
         Some(folder) => Content::corpus(folder)?,
         None => Content::generated(),
     };
     let effort = if flags.quick { Effort::Quick } else { Effort::Full };
-    let mut grid = Grid::new(effort, contents);
+    let mut grid = VerifyGrid::new(effort, contents);
     if !flags.links.is_empty() {
         grid.links = flags.links.iter().map(|link| link.rate()).collect();
     }
@@ -76,7 +76,7 @@ fn render(found: &Verification, colours: bool) -> String {
     out + &verdicts(found, colours)
 }
 
-fn table(cells: &[&Cell]) -> String {
+fn table(cells: &[&FindingCell]) -> String {
     let methods = cells.first().map_or(&[][..], |cell| &cell.tried);
     let head = ["link", "without"].into_iter().map(str::to_owned);
     let head = head.chain(methods.iter().map(|it| it.method.clone()));
@@ -93,12 +93,12 @@ fn table(cells: &[&Cell]) -> String {
 }
 
 /// Measured, and predicted.
-fn both(tried: &Tried) -> String {
+fn both(tried: &MethodResult) -> String {
     format!("{} {}", speedup(tried.speedup), speedup(tried.predicted))
 }
 
 /// What the tunnel chose, and what would have been better.
-fn chosen(cell: &Cell) -> String {
+fn chosen(cell: &FindingCell) -> String {
     let mut methods: Vec<&str> = cell.pick.methods().collect();
     methods.dedup();
     let methods = methods.join(", ");
@@ -116,7 +116,7 @@ fn speedup(value: f64) -> String {
     format!("{value:.2}")
 }
 
-fn median(sample: &Sample) -> f64 {
+fn median(sample: &RunValues) -> f64 {
     sample.spread().map_or(f64::NAN, |spread| spread.median)
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use strait_advise::{Crossing, Reader};
-use strait_testbed::{Daemon, Extra, Feed, LinkSpec, Networks, Site, TwoHosts, Workdir, sandbox};
+use strait_testbed::{DaemonProcess, Extra, Feed, LinkSpec, Networks, Site, TwoHosts, Workdir, sandbox};
 
 use crate::write::pcap;
 
@@ -42,8 +42,8 @@ fn crossing(capture: &Path) -> Vec<Vec<u8>> {
 
 /// Two sites whose hosts have those addresses, joined by a tunnel of 512 kbit/s.
 struct Joined {
-    near: Daemon,
-    _far: Daemon,
+    near: DaemonProcess,
+    _far: DaemonProcess,
     feed: Feed,
 }
 

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use strait_testbed::{Daemon, EchoService, Namespace};
+use strait_testbed::{DaemonProcess, EchoService, Namespace};
 use strait_testdata::Kernel;
 
 use crate::agreement::{Agreement, Direction, INSIDE, Layer, PORT};
@@ -64,7 +64,7 @@ fn through(place: &mut Place, agreement: &Agreement, content: &[u8]) -> Result<(
     fs::write(&path, configuration(agreement)).map_err(|error| error.to_string())?;
     fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(|error| error.to_string())?;
     let program = Path::new(env!("CARGO_BIN_EXE_strait"));
-    let daemon = Daemon::start(&near, program, &path, &folder.join("run")).map_err(said)?;
+    let daemon = DaemonProcess::start(&near, program, &path, &folder.join("run")).map_err(said)?;
     let result = exchange(place, agreement, content).and_then(|()| bundled(place, &daemon, agreement));
     result.map_err(|why| format!("{why}\n{}\n{}", shown(&daemon), kernel::statistics(&mut place.guest)))
 }
@@ -82,7 +82,7 @@ fn exchange(place: &mut Place, agreement: &Agreement, content: &[u8]) -> Result<
 }
 
 /// Sees to it that packets left in bundles, where that was agreed: many small ones at once wait for the link together.
-fn bundled(place: &Place, daemon: &Daemon, agreement: &Agreement) -> Result<(), String> {
+fn bundled(place: &Place, daemon: &DaemonProcess, agreement: &Agreement) -> Result<(), String> {
     if !matches!(agreement.case.mode, Mode::Aggfrag(_)) {
         return Ok(());
     }
@@ -117,7 +117,7 @@ fn attempt(mut what: impl FnMut() -> Result<(), String>) -> Result<(), String> {
 }
 
 /// What the daemon knows.
-fn shown(daemon: &Daemon) -> String {
+fn shown(daemon: &DaemonProcess) -> String {
     let said = daemon.command(&["show"]).output();
     let shown =
         said.map_or_else(|error| error.to_string(), |it| String::from_utf8_lossy(&it.stdout).into_owned());

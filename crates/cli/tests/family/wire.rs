@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use strait_testbed::End;
+use strait_testbed::LinkEnd;
 use strait_testbed::outside::PYTHON;
 
 use crate::lines::Lines;
@@ -16,7 +16,7 @@ pub(crate) struct Wire(Lines);
 
 impl Wire {
     /// Takes part at `end`; the packets are those to and from `neighbour`, a hardware address.
-    pub(crate) fn open(end: &End, neighbour: [u8; 6]) -> Wire {
+    pub(crate) fn open(end: &LinkEnd, neighbour: [u8; 6]) -> Wire {
         let mut lines =
             Lines::start(end.host.command(PYTHON), "wire.py", &[&end.interface, &hex(&neighbour)]);
         assert_eq!(lines.receive(START).as_deref(), Some("ready"));

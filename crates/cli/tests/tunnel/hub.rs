@@ -4,15 +4,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use strait_testbed::{Daemon, Extra, Link, Namespace, PORT, Site, Transfer, Workdir};
+use strait_testbed::{DaemonProcess, Extra, Namespace, PORT, Site, Transfer, WireLink, Workdir};
 
 use crate::pair::{PATIENCE, allowed, eventually, fast, program};
 
 /// Two sites that have nothing in common but a hub, which is joined to both.
 struct Star {
-    hub: Daemon,
+    hub: DaemonProcess,
     sites: [Site; 2],
-    daemons: [Daemon; 2],
+    daemons: [DaemonProcess; 2],
     _dir: Workdir,
 }
 
@@ -20,8 +20,10 @@ impl Star {
     /// With daemons everywhere and sessions between the hub and the sites.
     fn up(hub_node: &str) -> Star {
         let [centre, a, b] = ["hub", "site-a", "site-b"].map(|name| Namespace::create(name).unwrap());
-        let links =
-            [Link::join(&a, &centre, 1, fast()).unwrap(), Link::join(&b, &centre, 2, fast()).unwrap()];
+        let links = [
+            WireLink::join(&a, &centre, 1, fast()).unwrap(),
+            WireLink::join(&b, &centre, 2, fast()).unwrap(),
+        ];
         let dir = Workdir::create().unwrap();
         let site = |host, number, address: IpAddr| {
             Site::create(program(), host, number, SocketAddr::new(address, PORT), dir.path()).unwrap()
@@ -54,7 +56,7 @@ impl Star {
     }
 
     fn logs(&self) -> String {
-        [&self.hub, &self.daemons[0], &self.daemons[1]].map(Daemon::last_words).join("\n----\n")
+        [&self.hub, &self.daemons[0], &self.daemons[1]].map(DaemonProcess::last_words).join("\n----\n")
     }
 }
 
@@ -97,7 +99,7 @@ fn a_node_does_not_forward_unless_told() {
     }
 }
 
-fn dropped(hub: &Daemon) -> u64 {
+fn dropped(hub: &DaemonProcess) -> u64 {
     let report = hub.show().unwrap();
     let drops = report["drops"].as_array().unwrap();
     drops.iter().find(|drop| drop["reason"] == "not-forwarding").unwrap()["packets"].as_u64().unwrap()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use strait_testbed::{Extra, Fate, Relay};
+use strait_testbed::{Extra, FrameFate, Relay};
 
 use crate::frame::is_udp;
 use crate::pair::{Family, PATIENCE, Pair, allowed, fast};
@@ -20,7 +20,7 @@ fn counted() -> (Pair, Relay, Arc<AtomicU64>) {
         if is_udp(frame) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
-        Fate::Pass
+        FrameFate::Pass
     })
     .unwrap();
     (Pair::idle(hosts), relay, count)

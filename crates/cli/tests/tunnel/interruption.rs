@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use strait_scheduler::Rate;
-use strait_testbed::{Extra, LinkSpec, State, Transfer, TwoHosts};
+use strait_testbed::{Extra, InterfaceState, LinkSpec, Transfer, TwoHosts};
 
 use crate::pair::{Family, PATIENCE, Pair, allowed, fast};
 
@@ -66,9 +66,9 @@ fn a_link_goes_down_and_up() {
     }
     let pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
     pair.tcp(1, Family::V4, 100_000);
-    pair.hosts.link.b.set_state(State::Down).unwrap();
+    pair.hosts.link.b.set_state(InterfaceState::Down).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(500));
-    pair.hosts.link.b.set_state(State::Up).unwrap();
+    pair.hosts.link.b.set_state(InterfaceState::Up).unwrap();
     // The kernel forgets IPv6 addresses of an interface that goes down; the tunnel's outside is IPv4 here.
     pair.tcp(1, Family::V4, 100_000);
     pair.tcp(0, Family::V6, 100_000);

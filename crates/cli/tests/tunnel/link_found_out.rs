@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use strait_scheduler::Rate;
 use strait_testbed::outside::has_scapy;
-use strait_testbed::{Extra, Fate, LinkSpec, Relay, sample};
+use strait_testbed::{Extra, FrameFate, LinkSpec, Relay, sample};
 
 use crate::capture::Capture;
 use crate::outside::open;
@@ -67,7 +67,8 @@ fn a_link_that_changes_is_followed() {
     if !allowed() {
         return;
     }
-    let (hosts, _relay) = Relay::between(LinkSpec::thin(mbit("10Mbit")), |_, _| Fate::Delay(DELAY)).unwrap();
+    let (hosts, _relay) =
+        Relay::between(LinkSpec::thin(mbit("10Mbit")), |_, _| FrameFate::Delay(DELAY)).unwrap();
     let link = "[link]\nup = \"auto\"\ndown = \"auto\"\noverhead = 14\n";
     let mut pair = Pair::up(hosts, Extra { sections: link, ..Extra::default() });
     let end = Arc::new(AtomicBool::new(false));
@@ -99,7 +100,8 @@ fn what_arrives_is_told_as_rfc_9347_has_it() {
     if !allowed() || !has_scapy() {
         return;
     }
-    let (hosts, _relay) = Relay::between(LinkSpec::thin(mbit("4Mbit")), |_, _| Fate::Delay(DELAY)).unwrap();
+    let (hosts, _relay) =
+        Relay::between(LinkSpec::thin(mbit("4Mbit")), |_, _| FrameFate::Delay(DELAY)).unwrap();
     let pair = Pair::idle(hosts);
     let capture = Capture::start(&pair.hosts, &pair.dir.path().join("link.pcap"));
     let extra = Extra {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use strait_testbed::{Extra, Fate, Relay};
+use strait_testbed::{Extra, FrameFate, Relay};
 
 use crate::pair::{Family, Pair, allowed, fast};
 
@@ -16,10 +16,10 @@ fn the_tunnel_comes_up_and_carries_tcp_on_a_bad_wire() {
         count += 1;
         // In a pattern rather than at random, so that a failure repeats: 5 % lost, 3 % repeated, 6 % late.
         match count * 7 % 100 {
-            0..5 => Fate::Lose,
-            5..8 => Fate::Repeat,
-            8..14 => Fate::Delay(Duration::from_millis(4)),
-            _ => Fate::Pass,
+            0..5 => FrameFate::Lose,
+            5..8 => FrameFate::Repeat,
+            8..14 => FrameFate::Delay(Duration::from_millis(4)),
+            _ => FrameFate::Pass,
         }
     })
     .unwrap();

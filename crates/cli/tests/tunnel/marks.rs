@@ -3,7 +3,7 @@
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 
-use strait_testbed::{Direction, Extra, Fate, Relay};
+use strait_testbed::{Extra, FrameDirection, FrameFate, Relay};
 
 use crate::frame::{is_esp, tos, with_tos};
 use crate::pair::{Pair, allowed, eventually, fast, has};
@@ -28,15 +28,15 @@ impl Wire {
         let (held, back) = (Arc::<Mutex<Vec<Vec<u8>>>>::default(), Arc::<Mutex<Vec<u8>>>::default());
         let (hold, keep) = (Arc::clone(&held), Arc::clone(&back));
         let (hosts, relay) = Relay::between(fast(), move |direction, frame| match direction {
-            Direction::There if is_esp(frame) => {
+            FrameDirection::There if is_esp(frame) => {
                 hold.lock().unwrap().push(frame.to_vec());
-                Fate::Lose
+                FrameFate::Lose
             }
-            Direction::Back if is_esp(frame) => {
+            FrameDirection::Back if is_esp(frame) => {
                 keep.lock().unwrap().push(tos(frame));
-                Fate::Pass
+                FrameFate::Pass
             }
-            _ => Fate::Pass,
+            _ => FrameFate::Pass,
         })
         .unwrap();
         Wire { pair: Pair::idle(hosts).and_up(Extra::default()), relay, held, back }
@@ -63,7 +63,7 @@ impl Wire {
                     there = Some(outer);
                 }
                 self.relay.inject(
-                    Direction::There,
+                    FrameDirection::There,
                     &with_tos(&frame, mark.map_or(outer, |mark| outer & !CE | mark)),
                 );
             }
@@ -93,7 +93,7 @@ fn classes_and_marks_are_carried_into_the_outer_header_and_back() {
     let mut ping = wire.start_ping(EF | NOT_ECT, "1");
     eventually("a mark that cannot be delivered is counted", || {
         for frame in wire.held.lock().unwrap().drain(..) {
-            wire.relay.inject(Direction::There, &with_tos(&frame, tos(&frame) | CE));
+            wire.relay.inject(FrameDirection::There, &with_tos(&frame, tos(&frame) | CE));
         }
         wire.pair.drops(1, "congestion-mark") > before
     });

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use strait_scheduler::Rate;
 pub(crate) use strait_testbed::outside::has;
-use strait_testbed::{Daemon, Extra, LinkSpec, Site, Transfer, TwoHosts, Workdir, sandbox};
+use strait_testbed::{DaemonProcess, Extra, LinkSpec, Site, Transfer, TwoHosts, Workdir, sandbox};
 
 /// How long anything may take: hosts share processors with other tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Two sites, joined, each with a running daemon or none.
 pub(crate) struct Pair {
-    pub(crate) daemons: [Option<Daemon>; 2],
+    pub(crate) daemons: [Option<DaemonProcess>; 2],
     pub(crate) sites: [Site; 2],
     pub(crate) hosts: TwoHosts,
     pub(crate) dir: Workdir,
@@ -75,7 +75,7 @@ impl Pair {
     }
 
     /// The daemon of one site.
-    pub(crate) fn daemon(&self, which: usize) -> &Daemon {
+    pub(crate) fn daemon(&self, which: usize) -> &DaemonProcess {
         self.daemons[which].as_ref().unwrap()
     }
 
@@ -118,7 +118,7 @@ impl Pair {
 
     /// The ends of both logs.
     pub(crate) fn logs(&self) -> String {
-        let ends = self.daemons.iter().flatten().map(Daemon::last_words);
+        let ends = self.daemons.iter().flatten().map(DaemonProcess::last_words);
         ends.collect::<Vec<_>>().join("\n----\n")
     }
 

@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use strait_testbed::{Direction, Extra, Fate, PORT, Relay};
+use strait_testbed::{Extra, FrameDirection, FrameFate, PORT, Relay};
 
 use crate::frame::{HEADERS, is_esp, is_udp, shortened};
 use crate::pair::{Family, Pair, allowed, eventually, fast};
@@ -16,10 +16,10 @@ fn tapped() -> (Pair, Relay, Captured) {
     let captured = Captured::default();
     let keep = Arc::clone(&captured);
     let (hosts, relay) = Relay::between(fast(), move |direction, frame| {
-        if direction == Direction::There && is_udp(frame) {
+        if direction == FrameDirection::There && is_udp(frame) {
             keep.lock().unwrap().push(frame.to_vec());
         }
-        Fate::Pass
+        FrameFate::Pass
     })
     .unwrap();
     (Pair::up(hosts, Extra::default()), relay, captured)
@@ -49,7 +49,7 @@ fn what_was_captured_is_not_delivered_again() {
     let frames = captured.lock().unwrap().clone();
     let esp: Vec<_> = frames.iter().filter(|frame| is_esp(frame)).collect();
     assert!(esp.len() >= 20);
-    esp.iter().for_each(|frame| relay.inject(Direction::There, frame));
+    esp.iter().for_each(|frame| relay.inject(FrameDirection::There, frame));
     let expected = u64::try_from(esp.len()).unwrap();
     eventually("every repeated datagram is counted", || pair.drops(1, "replayed") >= expected);
     receiver.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
@@ -97,10 +97,10 @@ fn what_is_bent_or_cut_is_counted_and_harmless() {
         // A number of its own for each, or it would be known as a repeated one before anybody looks inside.
         bent[HEADERS + 4..HEADERS + 8].copy_from_slice(&(1000 + u32::try_from(at).unwrap()).to_be_bytes());
         bent[at] ^= 0x55;
-        relay.inject(Direction::There, &bent);
+        relay.inject(FrameDirection::There, &bent);
     }
     for length in 0..bare.len() - HEADERS {
-        relay.inject(Direction::There, &shortened(&bare, length));
+        relay.inject(FrameDirection::There, &shortened(&bare, length));
     }
     let tampered = |reason| pair.drops(1, reason);
     eventually("bent datagrams are counted", || {

@@ -30,7 +30,7 @@ fn the_sample_is_as_compressible_as_mixed_text() {
 
 #[test]
 fn the_ladder_begins_with_what_is_quickest() {
-    let packet = |figures: &Figures| figures.compress.of(Bytes(SIZES[0] as u64));
+    let packet = |figures: &MethodFigures| figures.compress.of(Bytes(SIZES[0] as u64));
     let assumed = Calibration::assumed();
     assert!(assumed.figures().is_sorted_by_key(packet), "{assumed:?}");
     assert_eq!(assumed.of(Method::ZSTD).map(|figures| figures.method), Some(Method::ZSTD));

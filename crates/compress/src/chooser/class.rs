@@ -28,7 +28,7 @@ pub enum Class {
 }
 
 /// A class under a rule: rules that differ keep apart what is learned.
-pub(super) type Key = (Class, RuleId);
+pub(super) type RuleClass = (Class, RuleId);
 
 impl Class {
     /// The service of a flow: the end with the lower port, as servers' ports are below those that clients are given

@@ -1,7 +1,7 @@
 //! A choice with everything it was made from, for whoever asks why.
 
 use strait_clock::Time;
-use strait_model::{BreakEven, Bytes, Rate, Ratio, Seconds, Segment, Stages};
+use strait_model::{BitRate, BreakEven, Bytes, PipelineSegment, Ratio, Seconds, Stages};
 
 use super::{Class, RuleId};
 use crate::Method;
@@ -65,17 +65,17 @@ pub struct Weighed {
     /// X expected of it.
     pub ratio: Ratio,
     /// `R_COMP` here, just now; nothing when it takes no time.
-    pub compress: Option<Rate>,
+    pub compress: Option<BitRate>,
     /// `R_DECOMP` at the peer.
-    pub decompress: Option<Rate>,
+    pub decompress: Option<BitRate>,
     /// The link's rate, if that is known.
-    pub link: Option<Rate>,
+    pub link: Option<BitRate>,
     /// Times without compression.
     pub without: Stages,
     /// Times with that method.
     pub with: Stages,
     /// What limits what is done.
-    pub limit: Segment,
+    pub limit: PipelineSegment,
     /// Speedup of that method, one stage after the other.
     pub serial: f64,
     /// Speedup with stages at the same time.
@@ -93,7 +93,7 @@ impl Weighed {
 
     /// The link's rate up to which the method pays, all else as it is, headers left aside.
     #[must_use]
-    pub fn pays_up_to(&self) -> BreakEven<Rate> {
+    pub fn pays_up_to(&self) -> BreakEven<BitRate> {
         let longer = |stages: &Stages| stages.at_sender().0.max(stages.at_receiver().0);
         let both = |stages: &Stages| (stages.at_sender() + stages.at_receiver()).0;
         let all = (self.unit.0 as f64) * 8.0;
@@ -111,7 +111,7 @@ impl Weighed {
         if time <= 0.0 {
             return BreakEven::Always;
         }
-        Rate::bits(bits / Seconds(time).0).map_or(BreakEven::Never, BreakEven::At)
+        BitRate::bits(bits / Seconds(time).0).map_or(BreakEven::Never, BreakEven::At)
     }
 }
 
@@ -134,7 +134,7 @@ mod tests {
             link: None,
             without: stages(1e-6, 2e-6),
             with: stages(5e-6, 4e-6),
-            limit: Segment::Link,
+            limit: PipelineSegment::Link,
             serial: 1.0,
             pipelined: 2.0,
             runner_up: None,

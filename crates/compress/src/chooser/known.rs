@@ -5,7 +5,7 @@ use core::time::Duration;
 use strait_clock::Time;
 use strait_model::{Bytes, Cost, Ratio};
 
-use crate::calibrate::{CANDIDATES, Calibration, Figures, SIZES};
+use crate::calibrate::{CANDIDATES, Calibration, MethodFigures, SIZES};
 
 /// Bytes after which the past counts half: one whole block, so that data that changes is followed within two.
 const MEMORY: f64 = 65_536.0;
@@ -34,7 +34,7 @@ const SLOWEST: f64 = 8.0;
 
 /// One candidate on one class.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct CandidateRecord {
     /// Its strength over the class's: how it stands to the others, whatever the data.
     beside: f64,
     /// Time over the calibrated time and the machine's load.
@@ -43,14 +43,14 @@ struct Seen {
     at: Option<Time>,
 }
 
-impl Seen {
-    const NOTHING: Seen = Seen { beside: 1.0, slowness: 1.0, at: None };
+impl CandidateRecord {
+    const NOTHING: CandidateRecord = CandidateRecord { beside: 1.0, slowness: 1.0, at: None };
 }
 
 /// What a class has shown of every candidate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
-    seen: [Seen; CANDIDATES.len()],
+    seen: [CandidateRecord; CANDIDATES.len()],
     /// The class's strength: the logarithm of the ratio, over that of the calibration's text in blocks of the same size. A
     /// number that hardly changes with the size, and not much with the codec.
     strength: f64,
@@ -66,7 +66,7 @@ impl Default for Known {
     /// Nothing is known yet.
     fn default() -> Known {
         Known {
-            seen: [Seen::NOTHING; CANDIDATES.len()],
+            seen: [CandidateRecord::NOTHING; CANDIDATES.len()],
             strength: 1.0,
             weight: SUPPOSED,
             speaker: None,
@@ -175,7 +175,7 @@ fn weigh(weight: &mut f64, bytes: usize) -> f64 {
 
 /// The logarithm of a candidate's ratio on the calibration's text in blocks of `len` bytes: a line through the two sizes
 /// measured over the logarithm of the size, and level beyond what blocks there are.
-fn text(figures: &Figures, len: usize) -> f64 {
+fn text(figures: &MethodFigures, len: usize) -> f64 {
     let [small, large] = figures.ratio.map(|ratio| ratio.get().ln());
     let [few, many] = SIZES.map(|size| (size as f64).ln());
     let place = ((len.clamp(256, LARGEST) as f64).ln() - few) / (many - few);
@@ -184,7 +184,7 @@ fn text(figures: &Figures, len: usize) -> f64 {
 }
 
 /// What a candidate does in a time of its own, whatever the data.
-pub(super) fn due(figures: &Figures, before: usize) -> strait_model::Seconds {
+pub(super) fn due(figures: &MethodFigures, before: usize) -> strait_model::Seconds {
     figures.compress.of(Bytes(before as u64))
 }
 

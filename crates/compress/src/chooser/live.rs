@@ -6,13 +6,13 @@ use core::fmt;
 use core::time::Duration;
 
 use strait_clock::Time;
-use strait_model::Load;
+use strait_model::LoadFactor;
 use strait_wire::Flow;
 
-use super::class::Key;
+use super::class::RuleClass;
 use super::known::{Known, Learned, WORTH, due};
 use super::memory::{Memory, Standing};
-use super::table::Table;
+use super::table::ClassTable;
 use super::{Allowed, Chooser, Class, Decision, Outcome, Reason, Road, RuleId, Unit};
 use crate::calibrate::{CANDIDATES, Calibration, nearest};
 use crate::{Method, probe};
@@ -50,8 +50,8 @@ const NEWSWORTHY: u64 = 16_384;
 /// grow from 0.1 to 0.8 seconds. Everything is of fixed size and allocates nothing after [`LiveChooser::new`], but for reports.
 pub struct LiveChooser {
     calibration: Calibration,
-    load: Load,
-    classes: Table<Key, Memory>,
+    load: LoadFactor,
+    classes: ClassTable<RuleClass, Memory>,
     changed: Option<Decision>,
 }
 
@@ -59,7 +59,12 @@ impl LiveChooser {
     /// A chooser that has seen nothing; `seed` keeps others from choosing who shares a place in its table.
     #[must_use]
     pub fn new(calibration: Calibration, seed: u64) -> LiveChooser {
-        LiveChooser { calibration, load: Load::NONE, classes: Table::new(CLASSES, seed), changed: None }
+        LiveChooser {
+            calibration,
+            load: LoadFactor::NONE,
+            classes: ClassTable::new(CLASSES, seed),
+            changed: None,
+        }
     }
 
     /// Keeps a decision that just changed for whoever asks, if it is worth telling.
@@ -155,7 +160,7 @@ impl Chooser for LiveChooser {
 
     fn decisions(&self, now: Time) -> Vec<Decision> {
         let load = self.load.factor(now);
-        let mut lately: Vec<(&Key, &Memory)> = self
+        let mut lately: Vec<(&RuleClass, &Memory)> = self
             .classes
             .iter()
             .filter(|(key, _, touched)| matches!(key.0, Class::Flow(_)) && now.since(*touched) <= LATELY)
@@ -170,7 +175,7 @@ impl Chooser for LiveChooser {
 }
 
 /// The memory of a unit's flow, begun with what wider classes know.
-fn memory<'a>(classes: &'a mut Table<Key, Memory>, unit: &Unit<'_>, now: Time) -> &'a mut Memory {
+fn memory<'a>(classes: &'a mut ClassTable<RuleClass, Memory>, unit: &Unit<'_>, now: Time) -> &'a mut Memory {
     let [flow, wider @ ..] = keys(unit.flow, unit.rule);
     let known = if classes.get_mut(&flow, now).is_some() {
         None
@@ -181,7 +186,7 @@ fn memory<'a>(classes: &'a mut Table<Key, Memory>, unit: &Unit<'_>, now: Time) -
 }
 
 /// The classes of a flow, the narrowest first.
-fn keys(flow: &Flow, rule: RuleId) -> [Key; 3] {
+fn keys(flow: &Flow, rule: RuleId) -> [RuleClass; 3] {
     [Class::Flow(*flow), Class::service(flow), Class::Protocol(flow.protocol)].map(|class| (class, rule))
 }
 
@@ -272,7 +277,13 @@ fn trial(
 }
 
 /// A class's decision with the figures it rests on, as of now; nothing where nothing was to be decided.
-fn decision(calibration: &Calibration, load: f64, key: &Key, memory: &Memory, now: Time) -> Option<Decision> {
+fn decision(
+    calibration: &Calibration,
+    load: f64,
+    key: &RuleClass,
+    memory: &Memory,
+    now: Time,
+) -> Option<Decision> {
     let asked = memory.asked.as_ref();
     let standing = asked.and_then(|asked| memory.standing.get(asked.kind).copied().flatten());
     let weighed = asked.zip(standing).map(|(asked, standing)| {

@@ -44,7 +44,7 @@ fn kind(road: &Road, len: usize) -> usize {
 
 /// A question.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
+pub(super) struct MemoryQuery {
     pub(super) road: Road,
     /// Bytes of the unit.
     pub(super) len: usize,
@@ -65,7 +65,7 @@ pub(super) struct Memory {
     /// Which of them was asked for last.
     last: usize,
     /// What was asked lately, of the units the one that stands for them.
-    pub(super) asked: Option<Asked>,
+    pub(super) asked: Option<MemoryQuery>,
     pub(super) to: u32,
     /// Since when its data looks as it does.
     pub(super) looks_since: Time,
@@ -146,9 +146,9 @@ impl Memory {
             self.decide_anew();
         }
         // The tail of a conversation says little of it: small units stand for the class only when there are no others.
-        let larger = |asked: &Asked| asked.len / 2 > len && now.since(asked.at) < SECOND && same_link;
+        let larger = |asked: &MemoryQuery| asked.len / 2 > len && now.since(asked.at) < SECOND && same_link;
         if !self.asked.as_ref().is_some_and(larger) {
-            self.asked = Some(Asked { road: *road, len, allowed: unit.allowed, kind, at: now });
+            self.asked = Some(MemoryQuery { road: *road, len, allowed: unit.allowed, kind, at: now });
         }
         self.to = unit.to;
         self.last = kind;

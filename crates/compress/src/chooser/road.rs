@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use strait_model::{Bytes, Rate, Seconds, Stages};
+use strait_model::{BitRate, Bytes, Seconds, Stages};
 
 use crate::{Codec, CodecSet, Method};
 
@@ -76,7 +76,7 @@ impl Ends {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Road {
     /// The link's rate; nothing when it was not given, so that it is taken not to limit.
-    pub rate: Option<Rate>,
+    pub rate: Option<BitRate>,
     /// Engines here that compress units side by side, where several are under way.
     pub engines: NonZeroU32,
     /// Whether more waits behind the unit, or it has waited itself.
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn stages_by_hand() {
         let road = Road {
-            rate: Rate::megabits(8.0),
+            rate: BitRate::megabits(8.0),
             engines: NonZeroU32::MIN,
             waiting: false,
             room: 1_000,

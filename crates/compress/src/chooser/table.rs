@@ -8,23 +8,23 @@ use strait_clock::Time;
 const WAYS: usize = 4;
 
 /// A set-associative table of `K` to `V`, allocated once.
-pub(super) struct Table<K, V> {
-    entries: Box<[Option<Entry<K, V>>]>,
+pub(super) struct ClassTable<K, V> {
+    entries: Box<[Option<TableEntry<K, V>>]>,
     seed: u64,
 }
 
-struct Entry<K, V> {
+struct TableEntry<K, V> {
     key: K,
     value: V,
     touched: Time,
 }
 
-impl<K: Hash + Eq, V> Table<K, V> {
+impl<K: Hash + Eq, V> ClassTable<K, V> {
     /// A table of `capacity` entries, rounded up to whole sets; `seed` decides who shares a set.
-    pub(super) fn new(capacity: usize, seed: u64) -> Table<K, V> {
+    pub(super) fn new(capacity: usize, seed: u64) -> ClassTable<K, V> {
         let sets = capacity.div_ceil(WAYS).max(1);
         let entries = (0..sets * WAYS).map(|_| None).collect();
-        Table { entries, seed }
+        ClassTable { entries, seed }
     }
 
     /// The value of `key`.
@@ -42,7 +42,7 @@ impl<K: Hash + Eq, V> Table<K, V> {
         // Else in place of nothing, or of what was touched longest ago.
         let place = place.or_else(|| (0..WAYS).min_by_key(rested)).unwrap_or(0);
         set[place].take_if(|entry| entry.key != key);
-        let entry = set[place].get_or_insert_with(|| Entry { key, value: begin(), touched: now });
+        let entry = set[place].get_or_insert_with(|| TableEntry { key, value: begin(), touched: now });
         entry.touched = now;
         &mut entry.value
     }
@@ -52,7 +52,7 @@ impl<K: Hash + Eq, V> Table<K, V> {
         self.entries.iter().flatten().map(|entry| (&entry.key, &entry.value, entry.touched))
     }
 
-    fn set(&mut self, key: &K) -> &mut [Option<Entry<K, V>>] {
+    fn set(&mut self, key: &K) -> &mut [Option<TableEntry<K, V>>] {
         let mut hasher = Folding(self.seed);
         key.hash(&mut hasher);
         let sets = self.entries.len() / WAYS;
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_full_set_loses_what_rested_longest() {
-        let mut table = Table::<u32, u32>::new(WAYS, 1);
+        let mut table = ClassTable::<u32, u32>::new(WAYS, 1);
         for key in 0..4 {
             table.get_or_insert_with(key, Time::from_millis(u64::from(key)), || key * 10);
         }
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn flows_spread_over_the_sets_and_the_seed_decides_where() {
         for seed in [0, 1, u64::MAX] {
-            let mut table = Table::<u32, ()>::new(1_024, seed);
+            let mut table = ClassTable::<u32, ()>::new(1_024, seed);
             for key in 0..512 {
                 table.get_or_insert_with(key, Time::ZERO, || ());
             }
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn capacity_is_rounded_up_to_whole_sets() {
         for (asked, entries) in [(0, 4), (1, 4), (4, 4), (5, 8), (1_024, 1_024)] {
-            assert_eq!(Table::<u32, ()>::new(asked, 0).entries.len(), entries);
+            assert_eq!(ClassTable::<u32, ()>::new(asked, 0).entries.len(), entries);
         }
     }
 }

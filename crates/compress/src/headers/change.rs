@@ -1,8 +1,8 @@
 //! What differs between the headers that came and those that were expected, field by field.
 
-use super::header::{Check, Header, Ids, Kind, URG, Upper};
-use super::side::{Side, ahead, number_u16, pair, signed, signed_u16};
-use super::{Malformed, flow};
+use super::header::{ChecksumKind, HeaderFields, HeaderKind, Ids, URG, Upper};
+use super::side::{CodingSide, ahead, number_u16, pair, signed, signed_u16};
+use super::{MalformedField, flow};
 
 /// Another flow's packet than the one before: its slot follows.
 const SLOT: u8 = 0x80;
@@ -39,10 +39,15 @@ impl Change {
 
     /// What `header` has that was not expected: its kind by `next`, all else by `expected`, which is that for this kind;
     /// `elsewhere` when they are of another slot than the last packet's.
-    pub(super) fn between(next: &Header, expected: &Header, header: &Header, elsewhere: bool) -> Change {
+    pub(super) fn between(
+        next: &HeaderFields,
+        expected: &HeaderFields,
+        header: &HeaderFields,
+        elsewhere: bool,
+    ) -> Change {
         let tcp = header.kind.upper() == Upper::Tcp;
-        let flow = |header: &Header| (header.src, header.dst, header.ports);
-        let kind = |kind: Kind| (kind.v6, kind.protocol);
+        let flow = |header: &HeaderFields| (header.src, header.dst, header.ports);
+        let kind = |kind: HeaderKind| (kind.v6, kind.protocol);
         let stamps = header.options.stamps();
         let id = expected.ids != Ids::Random && header.id != expected.id;
         let rare = [
@@ -71,7 +76,7 @@ impl Change {
     }
 
     /// The bytes that say which fields follow, and the slot.
-    pub(super) fn carry(&mut self, side: &mut impl Side, slot: &mut u8) -> Result<(), Malformed> {
+    pub(super) fn carry(&mut self, side: &mut impl CodingSide, slot: &mut u8) -> Result<(), MalformedField> {
         side.byte(&mut self.usual)?;
         if self.usual & MORE == 0 {
             self.rare = 0;
@@ -85,12 +90,16 @@ impl Change {
     }
 
     /// What decides on the fields.
-    pub(super) fn carry_kind(self, side: &mut impl Side, kind: &mut Kind) -> Result<(), Malformed> {
+    pub(super) fn carry_kind(
+        self,
+        side: &mut impl CodingSide,
+        kind: &mut HeaderKind,
+    ) -> Result<(), MalformedField> {
         if self.rare & KIND != 0 {
             let mut both = u32::from(kind.protocol) << 1 | u32::from(kind.v6);
             side.number(&mut both)?;
             kind.v6 = both & 1 != 0;
-            kind.protocol = u8::try_from(both >> 1).map_err(|_| Malformed)?;
+            kind.protocol = u8::try_from(both >> 1).map_err(|_| MalformedField)?;
         }
         if self.rare & WORD != 0 {
             side.number(&mut kind.word)?;
@@ -101,10 +110,10 @@ impl Change {
     /// The fields themselves; `expected` is of the packet's kind.
     pub(super) fn carry_fields(
         self,
-        side: &mut impl Side,
-        expected: &Header,
-        header: &mut Header,
-    ) -> Result<(), Malformed> {
+        side: &mut impl CodingSide,
+        expected: &HeaderFields,
+        header: &mut HeaderFields,
+    ) -> Result<(), MalformedField> {
         let tcp = header.kind.upper() == Upper::Tcp;
         if self.rare & FLOW != 0 {
             flow::carry(side, expected, header)?;
@@ -136,10 +145,10 @@ impl Change {
 
     fn carry_tcp(
         self,
-        side: &mut impl Side,
-        expected: &Header,
-        header: &mut Header,
-    ) -> Result<(), Malformed> {
+        side: &mut impl CodingSide,
+        expected: &HeaderFields,
+        header: &mut HeaderFields,
+    ) -> Result<(), MalformedField> {
         if self.usual & FLAGS != 0 {
             number_u16(side, &mut header.flags)?;
             if header.flags & URG == 0 {
@@ -184,20 +193,25 @@ fn bits(of: &[(u8, bool)]) -> u8 {
 }
 
 /// A number that goes up, or one that nothing is known of.
-fn counter(side: &mut impl Side, fresh: bool, expected: u32, value: &mut u32) -> Result<(), Malformed> {
+fn counter(
+    side: &mut impl CodingSide,
+    fresh: bool,
+    expected: u32,
+    value: &mut u32,
+) -> Result<(), MalformedField> {
     if fresh { side.word(value) } else { ahead(side, expected, value) }
 }
 
 /// A checksum that is right, as 0, or else the one that stands there, plus one.
-fn carry_check(side: &mut impl Side, check: &mut Check) -> Result<(), Malformed> {
+fn carry_check(side: &mut impl CodingSide, check: &mut ChecksumKind) -> Result<(), MalformedField> {
     let mut number = match *check {
-        Check::Right => 0,
-        Check::Kept(kept) => u32::from(kept) + 1,
+        ChecksumKind::Right => 0,
+        ChecksumKind::Kept(kept) => u32::from(kept) + 1,
     };
     side.number(&mut number)?;
     *check = match number.checked_sub(1) {
-        None => Check::Right,
-        Some(kept) => Check::Kept(u16::try_from(kept).map_err(|_| Malformed)?),
+        None => ChecksumKind::Right,
+        Some(kept) => ChecksumKind::Kept(u16::try_from(kept).map_err(|_| MalformedField)?),
     };
     Ok(())
 }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::Malformed;
-use super::header::Header;
-use super::side::Side;
+use super::MalformedField;
+use super::header::HeaderFields;
+use super::side::CodingSide;
 
 /// As in the packet before.
 const SAME: u8 = 0;
@@ -16,20 +16,24 @@ const NEAR: u8 = 2;
 const WHOLE: u8 = 3;
 
 /// Source and destination address, source and destination port: two bits each say which of the four it is.
-pub(super) fn carry(side: &mut impl Side, before: &Header, header: &mut Header) -> Result<(), Malformed> {
+pub(super) fn carry(
+    side: &mut impl CodingSide,
+    before: &HeaderFields,
+    header: &mut HeaderFields,
+) -> Result<(), MalformedField> {
     // A network has 8 bits of hosts more often than any other number, and 64 in IPv6 (RFC 4291 section 2.5.4).
     let hosts = if header.kind.v6 { 8..16 } else { 3..4 };
     let [from, to] = header.ports.map(u16::to_be_bytes);
     let [from_before, to_before] = before.ports.map(u16::to_be_bytes);
     let mut ends = [
-        End { value: header.src, same: before.src, other: before.dst, near: hosts.clone() },
-        End { value: header.dst, same: before.dst, other: before.src, near: hosts },
+        FlowEnd { value: header.src, same: before.src, other: before.dst, near: hosts.clone() },
+        FlowEnd { value: header.dst, same: before.dst, other: before.src, near: hosts },
     ];
     let mut ports = [
-        End { value: from, same: from_before, other: to_before, near: 1..2 },
-        End { value: to, same: to_before, other: from_before, near: 1..2 },
+        FlowEnd { value: from, same: from_before, other: to_before, near: 1..2 },
+        FlowEnd { value: to, same: to_before, other: from_before, near: 1..2 },
     ];
-    let ways = ends.iter().map(End::way).chain(ports.iter().map(End::way));
+    let ways = ends.iter().map(FlowEnd::way).chain(ports.iter().map(FlowEnd::way));
     let mut ways = ways.fold(0, |ways, way| ways << 2 | way);
     side.byte(&mut ways)?;
     let [src, dst] = &mut ends;
@@ -44,7 +48,7 @@ pub(super) fn carry(side: &mut impl Side, before: &Header, header: &mut Header) 
 }
 
 /// An address or a port.
-struct End<const N: usize> {
+struct FlowEnd<const N: usize> {
     value: [u8; N],
     /// The one in its place before.
     same: [u8; N],
@@ -54,7 +58,7 @@ struct End<const N: usize> {
     near: Range<usize>,
 }
 
-impl<const N: usize> End<N> {
+impl<const N: usize> FlowEnd<N> {
     fn way(&self) -> u8 {
         if self.value == self.same {
             SAME
@@ -67,7 +71,7 @@ impl<const N: usize> End<N> {
         }
     }
 
-    fn carry(&mut self, side: &mut impl Side, ways: u8) -> Result<(), Malformed> {
+    fn carry(&mut self, side: &mut impl CodingSide, ways: u8) -> Result<(), MalformedField> {
         let (known, from) = match ways & 3 {
             SAME => (self.same, N),
             SWAPPED => (self.other, N),

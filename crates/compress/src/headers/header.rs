@@ -12,9 +12,9 @@ pub(super) const LEN_MAX: usize = ip::V6_HEADER_LEN + tcp::MIN_HEADER_LEN + supe
 /// Type, code, checksum and four bytes more (RFC 792, RFC 4443 section 2.1).
 const ICMP_LEN: usize = 8;
 /// TCP's flags that mean something here.
-const FIN: u16 = tcp::Flags::FIN.bits() as u16;
-const SYN: u16 = tcp::Flags::SYN.bits() as u16;
-pub(super) const URG: u16 = tcp::Flags::URG.bits() as u16;
+const FIN: u16 = tcp::TcpFlags::FIN.bits() as u16;
+const SYN: u16 = tcp::TcpFlags::SYN.bits() as u16;
+pub(super) const URG: u16 = tcp::TcpFlags::URG.bits() as u16;
 /// "More fragments" and the fragment offset (RFC 791 section 3.1).
 const FRAGMENT: u32 = 0x3fff;
 /// "Don't fragment", which nearly all packets carry.
@@ -38,7 +38,7 @@ pub(super) enum Upper {
 
 /// The checksum of the upper layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Check {
+pub(super) enum ChecksumKind {
     /// As it must be.
     Right,
     /// As it stands: none (UDP over IPv4), or wrong.
@@ -56,7 +56,7 @@ pub(super) enum Ids {
 
 /// What decides which fields there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kind {
+pub(super) struct HeaderKind {
     pub(super) v6: bool,
     pub(super) protocol: u8,
     /// IPv4's flags and fragment offset, IPv6's flow label.
@@ -65,8 +65,8 @@ pub(super) struct Kind {
 
 /// The fields of a packet's headers. Where a layer lacks a field, it is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
-    pub(super) kind: Kind,
+pub(super) struct HeaderFields {
+    pub(super) kind: HeaderKind,
     /// Addresses of IPv4 are the first four bytes.
     pub(super) src: [u8; 16],
     pub(super) dst: [u8; 16],
@@ -85,14 +85,14 @@ pub(super) struct Header {
     pub(super) window: u16,
     pub(super) urgent: u16,
     pub(super) options: Options,
-    pub(super) check: Check,
+    pub(super) check: ChecksumKind,
     /// How the identification goes on from here.
     pub(super) ids: Ids,
     /// How far the acknowledgement went last.
     pub(super) ack_step: u32,
 }
 
-impl Kind {
+impl HeaderKind {
     /// What follows the IP header.
     pub(super) fn upper(&self) -> Upper {
         match Protocol(self.protocol) {
@@ -106,10 +106,10 @@ impl Kind {
     }
 }
 
-impl Header {
+impl HeaderFields {
     /// What the first packet of a bundle is set against: a TCP segment that says nothing.
-    pub(super) const FIRST: Header = Header {
-        kind: Kind { v6: false, protocol: Protocol::TCP.0, word: DONT_FRAGMENT },
+    pub(super) const FIRST: HeaderFields = HeaderFields {
+        kind: HeaderKind { v6: false, protocol: Protocol::TCP.0, word: DONT_FRAGMENT },
         src: [0; 16],
         dst: [0; 16],
         ports: [0; 2],
@@ -119,20 +119,20 @@ impl Header {
         payload_len: 0,
         seq: 0,
         ack: 0,
-        flags: tcp::Flags::ACK.bits() as u16,
+        flags: tcp::TcpFlags::ACK.bits() as u16,
         window: 0,
         urgent: 0,
         options: Options::NONE,
-        check: Check::Right,
+        check: ChecksumKind::Right,
         ids: Ids::Steps(0),
         ack_step: 0,
     };
 
     /// Without any field's value.
-    const EMPTY: Header = Header { hops: 0, flags: 0, ..Header::FIRST };
+    const EMPTY: HeaderFields = HeaderFields { hops: 0, flags: 0, ..HeaderFields::FIRST };
 
     /// What the next packet of this flow is expected to be.
-    pub(super) fn next(&self) -> Header {
+    pub(super) fn next(&self) -> HeaderFields {
         let mut next = *self;
         if let Ids::Steps(step) = self.ids {
             next.id = self.id.wrapping_add(step);
@@ -151,7 +151,7 @@ impl Header {
     }
 
     /// The same for a packet of this kind: what only another kind has is forgotten.
-    pub(super) fn toward(mut self, kind: Kind) -> Header {
+    pub(super) fn toward(mut self, kind: HeaderKind) -> HeaderFields {
         if kind.v6 != self.kind.v6 {
             (self.src, self.dst, self.id, self.ids) = ([0; 16], [0; 16], 0, Ids::Steps(0));
         }
@@ -160,12 +160,12 @@ impl Header {
         if kind.upper() == upper {
             return self;
         }
-        let Header { src, dst, ports, tos, hops, id, ids, payload_len, .. } = self;
-        Header { kind, src, dst, ports, tos, hops, id, ids, payload_len, ..Header::EMPTY }
+        let HeaderFields { src, dst, ports, tos, hops, id, ids, payload_len, .. } = self;
+        HeaderFields { kind, src, dst, ports, tos, hops, id, ids, payload_len, ..HeaderFields::EMPTY }
     }
 
     /// Keeps how far this packet went from the one before it, `before`; of a flow's first packet nothing is known.
-    pub(super) fn follow(&mut self, before: &Header) {
+    pub(super) fn follow(&mut self, before: &HeaderFields) {
         if !self.is_of(before) {
             self.ack_step = 0;
             self.ids = match before.ids {
@@ -188,12 +188,12 @@ impl Header {
     }
 
     /// Whether both belong to one flow.
-    pub(super) fn is_of(&self, other: &Header) -> bool {
+    pub(super) fn is_of(&self, other: &HeaderFields) -> bool {
         self.is_between(other) && self.ports == other.ports
     }
 
     /// Whether both go from the same host to the same host, by the same protocol.
-    pub(super) fn is_between(&self, other: &Header) -> bool {
+    pub(super) fn is_between(&self, other: &HeaderFields) -> bool {
         (self.kind.v6, self.kind.protocol) == (other.kind.v6, other.kind.protocol)
             && (self.src, self.dst) == (other.src, other.dst)
     }

@@ -1,7 +1,7 @@
 //! TCP's options (RFC 9293 section 3.2): as they stand, but for the timestamps, which are fields of their own.
 
-use super::Malformed;
-use super::side::{Side, signed};
+use super::MalformedField;
+use super::side::{CodingSide, signed};
 
 /// The most that the data offset leaves room for.
 pub(super) const LEN_MAX: usize = 40;
@@ -31,7 +31,7 @@ pub(super) struct Options {
 }
 
 /// The next option.
-enum Next {
+enum NextOption {
     /// This many bytes that mean nothing here.
     Bytes(usize),
     /// This many bytes: kind, length, and edges of ranges.
@@ -85,12 +85,12 @@ impl Options {
 
     /// Their length and then one by one; the edges of SACK are set against the acknowledgement and each other.
     /// Timestamps, which come as fields, stay what they are.
-    pub(super) fn carry(&mut self, side: &mut impl Side, ack: u32) -> Result<(), Malformed> {
+    pub(super) fn carry(&mut self, side: &mut impl CodingSide, ack: u32) -> Result<(), MalformedField> {
         let stamps = self.stamps();
         let mut words = self.len / 4;
         side.byte(&mut words)?;
-        self.len = words.checked_mul(4).filter(|len| usize::from(*len) <= LEN_MAX).ok_or(Malformed)?;
-        self.bytes.get_mut(usize::from(self.len)..).ok_or(Malformed)?.fill(0);
+        self.len = words.checked_mul(4).filter(|len| usize::from(*len) <= LEN_MAX).ok_or(MalformedField)?;
+        self.bytes.get_mut(usize::from(self.len)..).ok_or(MalformedField)?.fill(0);
         self.stamps_at = None;
         let mut at = 0;
         while at < usize::from(self.len) {
@@ -101,8 +101,13 @@ impl Options {
     }
 
     /// One option, or what is no option any more; says how long it is.
-    fn carry_one(&mut self, side: &mut impl Side, at: usize, ack: u32) -> Result<usize, Malformed> {
-        let option = self.bytes.get_mut(at..usize::from(self.len)).ok_or(Malformed)?;
+    fn carry_one(
+        &mut self,
+        side: &mut impl CodingSide,
+        at: usize,
+        ack: u32,
+    ) -> Result<usize, MalformedField> {
+        let option = self.bytes.get_mut(at..usize::from(self.len)).ok_or(MalformedField)?;
         match option {
             [kind] => side.byte(kind)?,
             [kind, len, ..] => {
@@ -111,14 +116,14 @@ impl Options {
                     side.byte(len)?;
                 }
             }
-            [] => return Err(Malformed),
+            [] => return Err(MalformedField),
         }
         let next = self.next(at);
         let len = next.len();
-        let values = self.bytes.get_mut((at + HEAD).min(at + len)..at + len).ok_or(Malformed)?;
+        let values = self.bytes.get_mut((at + HEAD).min(at + len)..at + len).ok_or(MalformedField)?;
         match next {
-            Next::Stamps => self.stamps_at = u8::try_from(at + HEAD).ok(),
-            Next::Sack(_) => {
+            NextOption::Stamps => self.stamps_at = u8::try_from(at + HEAD).ok(),
+            NextOption::Sack(_) => {
                 let mut edge = ack;
                 for place in values.as_chunks_mut::<4>().0 {
                     let mut value = u32::from_be_bytes(*place);
@@ -127,7 +132,7 @@ impl Options {
                     edge = value;
                 }
             }
-            Next::Bytes(_) => {
+            NextOption::Bytes(_) => {
                 for byte in values {
                     side.byte(byte)?;
                 }
@@ -137,16 +142,16 @@ impl Options {
     }
 
     /// The option that begins at `at`, by its kind and its length.
-    fn next(&self, at: usize) -> Next {
+    fn next(&self, at: usize) -> NextOption {
         let rest = self.as_bytes().get(at..).unwrap_or_default();
         match *rest {
-            [END | NOP, ..] | [_] | [] => Next::Bytes(1),
+            [END | NOP, ..] | [_] | [] => NextOption::Bytes(1),
             [kind, len, ..] => match (kind, usize::from(len)) {
                 // What lies about its length is as good as padding.
-                (_, len) if !(HEAD..=rest.len()).contains(&len) => Next::Bytes(rest.len()),
-                (TIMESTAMPS, TIMESTAMPS_LEN) if self.stamps_at.is_none() => Next::Stamps,
-                (SACK, len) if (len - HEAD).is_multiple_of(EDGES) => Next::Sack(len),
-                (_, len) => Next::Bytes(len),
+                (_, len) if !(HEAD..=rest.len()).contains(&len) => NextOption::Bytes(rest.len()),
+                (TIMESTAMPS, TIMESTAMPS_LEN) if self.stamps_at.is_none() => NextOption::Stamps,
+                (SACK, len) if (len - HEAD).is_multiple_of(EDGES) => NextOption::Sack(len),
+                (_, len) => NextOption::Bytes(len),
             },
         }
     }
@@ -155,7 +160,7 @@ impl Options {
         let mut at = 0;
         while at < usize::from(self.len) {
             let next = self.next(at);
-            if let Next::Stamps = next {
+            if let NextOption::Stamps = next {
                 self.stamps_at = u8::try_from(at + HEAD).ok();
             }
             at += next.len();
@@ -163,11 +168,11 @@ impl Options {
     }
 }
 
-impl Next {
+impl NextOption {
     const fn len(&self) -> usize {
         match *self {
-            Next::Bytes(len) | Next::Sack(len) => len,
-            Next::Stamps => TIMESTAMPS_LEN,
+            NextOption::Bytes(len) | NextOption::Sack(len) => len,
+            NextOption::Stamps => TIMESTAMPS_LEN,
         }
     }
 }

@@ -1,21 +1,21 @@
 //! The two sides of one description of the fields: one writes the values it is given, one replaces them by those it reads.
 
-use super::Malformed;
+use super::MalformedField;
 
 /// One of the two directions.
-pub(super) trait Side {
+pub(super) trait CodingSide {
     /// One byte.
-    fn byte(&mut self, value: &mut u8) -> Result<(), Malformed>;
+    fn byte(&mut self, value: &mut u8) -> Result<(), MalformedField>;
 
     /// Four bytes as they are.
-    fn word(&mut self, value: &mut u32) -> Result<(), Malformed>;
+    fn word(&mut self, value: &mut u32) -> Result<(), MalformedField>;
 
     /// A number, the smaller the fewer bytes.
-    fn number(&mut self, value: &mut u32) -> Result<(), Malformed>;
+    fn number(&mut self, value: &mut u32) -> Result<(), MalformedField>;
 }
 
 /// Two bytes as they are.
-pub(super) fn pair(side: &mut impl Side, value: &mut u16) -> Result<(), Malformed> {
+pub(super) fn pair(side: &mut impl CodingSide, value: &mut u16) -> Result<(), MalformedField> {
     let [mut high, mut low] = value.to_be_bytes();
     side.byte(&mut high)?;
     side.byte(&mut low)?;
@@ -24,15 +24,15 @@ pub(super) fn pair(side: &mut impl Side, value: &mut u16) -> Result<(), Malforme
 }
 
 /// A number of 16 bits.
-pub(super) fn number_u16(side: &mut impl Side, value: &mut u16) -> Result<(), Malformed> {
+pub(super) fn number_u16(side: &mut impl CodingSide, value: &mut u16) -> Result<(), MalformedField> {
     let mut number = u32::from(*value);
     side.number(&mut number)?;
-    *value = u16::try_from(number).map_err(|_| Malformed)?;
+    *value = u16::try_from(number).map_err(|_| MalformedField)?;
     Ok(())
 }
 
 /// A number by how far it is ahead of `base`.
-pub(super) fn ahead(side: &mut impl Side, base: u32, value: &mut u32) -> Result<(), Malformed> {
+pub(super) fn ahead(side: &mut impl CodingSide, base: u32, value: &mut u32) -> Result<(), MalformedField> {
     let mut distance = value.wrapping_sub(base);
     side.number(&mut distance)?;
     *value = base.wrapping_add(distance);
@@ -40,7 +40,7 @@ pub(super) fn ahead(side: &mut impl Side, base: u32, value: &mut u32) -> Result<
 }
 
 /// A number by how far it is from `base`, either way, the nearer way around.
-pub(super) fn signed(side: &mut impl Side, base: u32, value: &mut u32) -> Result<(), Malformed> {
+pub(super) fn signed(side: &mut impl CodingSide, base: u32, value: &mut u32) -> Result<(), MalformedField> {
     let distance = value.wrapping_sub(base).cast_signed();
     // The sign goes last, so that small distances are small numbers.
     let mut folded = (distance << 1 ^ distance >> 31).cast_unsigned();
@@ -50,7 +50,11 @@ pub(super) fn signed(side: &mut impl Side, base: u32, value: &mut u32) -> Result
 }
 
 /// The same of a number of 16 bits.
-pub(super) fn signed_u16(side: &mut impl Side, base: u16, value: &mut u16) -> Result<(), Malformed> {
+pub(super) fn signed_u16(
+    side: &mut impl CodingSide,
+    base: u16,
+    value: &mut u16,
+) -> Result<(), MalformedField> {
     let distance = value.wrapping_sub(base).cast_signed();
     let mut near = u32::from(base).wrapping_add_signed(i32::from(distance));
     signed(side, base.into(), &mut near)?;
@@ -73,48 +77,48 @@ pub(super) fn number(value: u32) -> ([u8; 5], usize) {
 }
 
 /// The side that encodes: it never fails.
-impl Side for Vec<u8> {
-    fn byte(&mut self, value: &mut u8) -> Result<(), Malformed> {
+impl CodingSide for Vec<u8> {
+    fn byte(&mut self, value: &mut u8) -> Result<(), MalformedField> {
         self.push(*value);
         Ok(())
     }
 
-    fn word(&mut self, value: &mut u32) -> Result<(), Malformed> {
+    fn word(&mut self, value: &mut u32) -> Result<(), MalformedField> {
         self.extend_from_slice(&value.to_be_bytes());
         Ok(())
     }
 
-    fn number(&mut self, value: &mut u32) -> Result<(), Malformed> {
+    fn number(&mut self, value: &mut u32) -> Result<(), MalformedField> {
         let (bytes, len) = number(*value);
-        self.extend_from_slice(bytes.get(..len).ok_or(Malformed)?);
+        self.extend_from_slice(bytes.get(..len).ok_or(MalformedField)?);
         Ok(())
     }
 }
 
 /// The side that decodes.
-impl Side for &[u8] {
-    fn byte(&mut self, value: &mut u8) -> Result<(), Malformed> {
-        *value = *self.split_off_first().ok_or(Malformed)?;
+impl CodingSide for &[u8] {
+    fn byte(&mut self, value: &mut u8) -> Result<(), MalformedField> {
+        *value = *self.split_off_first().ok_or(MalformedField)?;
         Ok(())
     }
 
-    fn word(&mut self, value: &mut u32) -> Result<(), Malformed> {
-        let word = self.split_off(..4).and_then(<[u8]>::first_chunk).ok_or(Malformed)?;
+    fn word(&mut self, value: &mut u32) -> Result<(), MalformedField> {
+        let word = self.split_off(..4).and_then(<[u8]>::first_chunk).ok_or(MalformedField)?;
         *value = u32::from_be_bytes(*word);
         Ok(())
     }
 
-    fn number(&mut self, value: &mut u32) -> Result<(), Malformed> {
+    fn number(&mut self, value: &mut u32) -> Result<(), MalformedField> {
         let (number, len) = match **self {
             [d @ 0..0x80, ..] => ([0, 0, 0, d], 1),
             [c @ 0x80..0xc0, d, ..] => ([0, 0, c & 0x3f, d], 2),
             [b @ 0xc0..0xe0, c, d, ..] => ([0, b & 0x1f, c, d], 3),
             [a @ 0xe0..0xf0, b, c, d, ..] => ([a & 0x0f, b, c, d], 4),
             [0xf0..=0xff, a, b, c, d, ..] => ([a, b, c, d], 5),
-            _ => return Err(Malformed),
+            _ => return Err(MalformedField),
         };
         *value = u32::from_be_bytes(number);
-        self.split_off(..len).map(drop).ok_or(Malformed)
+        self.split_off(..len).map(drop).ok_or(MalformedField)
     }
 }
 
@@ -127,7 +131,7 @@ mod tests {
     /// What one field becomes, and comes back as.
     fn there_and_back(
         write: impl Fn(&mut Vec<u8>),
-        read: impl Fn(&mut &[u8]) -> Result<(), Malformed>,
+        read: impl Fn(&mut &[u8]) -> Result<(), MalformedField>,
     ) -> usize {
         let mut bytes = Vec::new();
         write(&mut bytes);
@@ -135,7 +139,7 @@ mod tests {
         read(&mut rest).unwrap();
         assert!(rest.is_empty());
         for len in 0..bytes.len() {
-            assert_eq!(read(&mut &bytes[..len]), Err(Malformed), "{len} of {bytes:02x?}");
+            assert_eq!(read(&mut &bytes[..len]), Err(MalformedField), "{len} of {bytes:02x?}");
         }
         bytes.len()
     }
@@ -184,7 +188,7 @@ mod tests {
         fn every_value_comes_back(base: u32, value: u32, narrow: u32, small_base: u16, small: u16) {
             for value in [value, value >> (narrow % 32), base.wrapping_sub(value >> (narrow % 32))] {
                 let same = |read: u32| assert_eq!(read, value);
-                let each = |field: fn(&mut Vec<u8>, u32, &mut u32), back: fn(&mut &[u8], u32, &mut u32) -> Result<(), Malformed>| {
+                let each = |field: fn(&mut Vec<u8>, u32, &mut u32), back: fn(&mut &[u8], u32, &mut u32) -> Result<(), MalformedField>| {
                     there_and_back(|side| field(side, base, &mut { value }), |side| {
                         let mut read = 0;
                         back(side, base, &mut read).map(|()| same(read))

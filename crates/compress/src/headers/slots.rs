@@ -1,6 +1,6 @@
 //! The flows of a bundle, each with the headers of its last packet.
 
-use super::header::Header;
+use super::header::HeaderFields;
 
 /// How many flows are remembered: as many as a byte names.
 const SLOTS: usize = 256;
@@ -10,7 +10,7 @@ const PLACES: usize = 4 * SLOTS;
 /// The last packet of every flow; both sides keep them alike.
 #[derive(Debug)]
 pub(super) struct Slots {
-    headers: Vec<Header>,
+    headers: Vec<HeaderFields>,
     last: u8,
     /// The one that was made last.
     newest: u8,
@@ -24,7 +24,7 @@ impl Slots {
     /// Forgets all flows.
     pub(super) fn clear(&mut self) {
         self.headers.clear();
-        self.headers.push(Header::FIRST);
+        self.headers.push(HeaderFields::FIRST);
         (self.last, self.newest) = (0, 0);
     }
 
@@ -33,12 +33,12 @@ impl Slots {
         self.last
     }
 
-    pub(super) fn get(&self, slot: u8) -> Option<&Header> {
+    pub(super) fn get(&self, slot: u8) -> Option<&HeaderFields> {
         self.headers.get(usize::from(slot))
     }
 
     /// Keeps a packet that was set against `slot`, and says where: there, or, as a flow of its own, where the oldest was.
-    pub(super) fn keep(&mut self, slot: u8, mut header: Header) -> u8 {
+    pub(super) fn keep(&mut self, slot: u8, mut header: HeaderFields) -> u8 {
         self.last = slot;
         let Some(before) = self.headers.get_mut(usize::from(slot)) else { return slot };
         header.follow(before);
@@ -75,22 +75,22 @@ impl Guesses {
 
     /// The slot that a packet is best set against: its flow's, else one of the same two hosts, else that of the packet
     /// before.
-    pub(super) fn find(&self, slots: &Slots, header: &Header) -> u8 {
-        let fits = |guess: u8, so: fn(&Header, &Header) -> bool| {
+    pub(super) fn find(&self, slots: &Slots, header: &HeaderFields) -> u8 {
+        let fits = |guess: u8, so: fn(&HeaderFields, &HeaderFields) -> bool| {
             slots.get(guess).is_some_and(|slot| so(header, slot)).then_some(guess)
         };
         let last = slots.last;
-        fits(last, Header::is_of).unwrap_or_else(|| {
+        fits(last, HeaderFields::is_of).unwrap_or_else(|| {
             let (flow, hosts) = places(header);
-            fits(self.flows[flow], Header::is_of)
-                .or_else(|| fits(last, Header::is_between))
-                .or_else(|| fits(self.hosts[hosts], Header::is_between))
+            fits(self.flows[flow], HeaderFields::is_of)
+                .or_else(|| fits(last, HeaderFields::is_between))
+                .or_else(|| fits(self.hosts[hosts], HeaderFields::is_between))
                 .unwrap_or(last)
         })
     }
 
     /// A packet's flow has this slot now.
-    pub(super) fn note(&mut self, header: &Header, slot: u8) {
+    pub(super) fn note(&mut self, header: &HeaderFields, slot: u8) {
         let (flow, hosts) = places(header);
         self.flows[flow] = slot;
         self.hosts[hosts] = slot;
@@ -98,7 +98,7 @@ impl Guesses {
 }
 
 /// The places of a flow and of its two hosts.
-fn places(header: &Header) -> (usize, usize) {
+fn places(header: &HeaderFields) -> (usize, usize) {
     let [src, dst] = [header.src, header.dst].map(u128::from_be_bytes);
     let [src, dst] = [src, dst].map(|address| (address >> 64) as u64 ^ address as u64);
     let hosts = mixed(src ^ dst.rotate_left(32) ^ u64::from(header.kind.protocol));

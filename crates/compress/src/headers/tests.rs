@@ -17,7 +17,7 @@ fn coded(packets: &[u8]) -> Option<Vec<u8>> {
     Some(output)
 }
 
-fn expanded(coded: &[u8], cap: usize) -> Result<Vec<u8>, ExpandError> {
+fn expanded(coded: &[u8], cap: usize) -> Result<Vec<u8>, HeadersError> {
     let mut output = vec![0xa5; cap + 1];
     let expanded = Coder::new().expand(coded, &mut output[..cap]);
     assert_eq!(output.pop(), Some(0xa5));
@@ -205,7 +205,7 @@ fn every_cap_holds() {
         [&acknowledgements(3).concat()[..], &UDP.packet(b"data")[..30], &UDP.v6().packet(b"data")].concat();
     let coded = coded(&packets).unwrap();
     for cap in 0..packets.len() {
-        assert_eq!(expanded(&coded, cap), Err(ExpandError::TooLong { cap }), "{cap} bytes");
+        assert_eq!(expanded(&coded, cap), Err(HeadersError::TooLong { cap }), "{cap} bytes");
     }
     assert_eq!(expanded(&coded, packets.len() + 9).as_deref(), Ok(&packets[..]));
 }
@@ -215,14 +215,14 @@ fn what_is_cut_short_is_malformed_or_lacks_what_followed_the_packets() {
     let packets = [&acknowledgements(3).concat()[..], &UDP.packet(b"data")].concat();
     let coded = coded(&packets).unwrap();
     for len in 0..coded.len() {
-        assert_eq!(expanded(&coded[..len], packets.len()), Err(ExpandError::Malformed), "{len} bytes");
+        assert_eq!(expanded(&coded[..len], packets.len()), Err(HeadersError::Malformed), "{len} bytes");
     }
 }
 
 #[test]
 fn slots_that_nobody_made_are_malformed() {
     // One header of two bytes: as expected of slot 1.
-    assert_eq!(expanded(&[2, 0x80, 1], 100), Err(ExpandError::Malformed));
+    assert_eq!(expanded(&[2, 0x80, 1], 100), Err(HeadersError::Malformed));
     assert!(expanded(&[2, 0x80, 0], 100).is_ok());
 }
 
@@ -279,8 +279,8 @@ proptest! {
     fn any_bytes_are_expanded_or_refused(bytes in vec(any::<u8>(), 0..300), cap in 0..3_000_usize) {
         match expanded(&bytes, cap) {
             Ok(packets) => prop_assert!(packets.len() <= cap),
-            Err(ExpandError::TooLong { cap: said }) => prop_assert_eq!(said, cap),
-            Err(error) => prop_assert_eq!(error, ExpandError::Malformed),
+            Err(HeadersError::TooLong { cap: said }) => prop_assert_eq!(said, cap),
+            Err(error) => prop_assert_eq!(error, HeadersError::Malformed),
         }
     }
 

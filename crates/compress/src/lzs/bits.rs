@@ -1,7 +1,7 @@
 //! Bits in a row, the most significant of each byte first.
 
 /// Takes bits from bytes.
-pub(super) struct Reader<'a> {
+pub(super) struct BitReader<'a> {
     input: &'a [u8],
     /// Bytes of `input` that are in `window` whole.
     taken: usize,
@@ -11,10 +11,10 @@ pub(super) struct Reader<'a> {
     ready: u32,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BitReader<'a> {
     /// Bits of `input` from its start.
-    pub(super) fn new(input: &'a [u8]) -> Reader<'a> {
-        Reader { input, taken: 0, window: 0, ready: 0 }
+    pub(super) fn new(input: &'a [u8]) -> BitReader<'a> {
+        BitReader { input, taken: 0, window: 0, ready: 0 }
     }
 
     /// Loads more: at least 56 bits are ready then, or all there are.
@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Puts bits into bytes.
-pub(super) struct Writer<'a> {
+pub(super) struct BitWriter<'a> {
     output: &'a mut [u8],
     /// Whole bytes written.
     len: usize,
@@ -67,10 +67,10 @@ pub(super) struct Writer<'a> {
     count: u32,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> BitWriter<'a> {
     /// Bits to the front of `output`.
-    pub(super) fn new(output: &'a mut [u8]) -> Writer<'a> {
-        Writer { output, len: 0, begun: 0, count: 0 }
+    pub(super) fn new(output: &'a mut [u8]) -> BitWriter<'a> {
+        BitWriter { output, len: 0, begun: 0, count: 0 }
     }
 
     /// Puts the lowest `count` bits of `value`, 1 to 56, whose others are zero; `None` when the

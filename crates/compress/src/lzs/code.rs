@@ -1,6 +1,6 @@
 //! The codes of RFC 2395 section 2.2, once for both directions.
 
-use super::bits::Writer;
+use super::bits::BitWriter;
 
 /// Bits of a literal: a zero, then the byte.
 pub(super) const LITERAL_BITS: u32 = 9;
@@ -64,7 +64,7 @@ pub(super) const fn offset_bits(offset: usize) -> u32 {
     if offset <= NEAR { NEAR_BITS } else { FAR_BITS }
 }
 
-impl Writer<'_> {
+impl BitWriter<'_> {
     /// Puts bytes as they are.
     #[inline(always)]
     pub(super) fn literals(&mut self, bytes: &[u8]) -> Option<()> {

@@ -1,6 +1,6 @@
 //! From tokens back to bytes.
 
-use super::bits::Reader;
+use super::bits::BitReader;
 use super::code::{FAR_BITS, LENGTH_OF, LITERAL_BITS, NEAR, NEAR_BITS, NIBBLE, PLAIN_MAX, WINDOW};
 use crate::{Codec, ExpandError};
 
@@ -27,7 +27,7 @@ const fn first_bit(place: u32) -> u64 {
 /// Expands `input` into the front of `output`; what follows the end marker is padding (RFC 2395
 /// section 2.3).
 pub(crate) fn expand(input: &[u8], output: &mut [u8]) -> Result<usize, ExpandError> {
-    let mut reader = Reader::new(input);
+    let mut reader = BitReader::new(input);
     let mut expanded = Expanded { output, len: 0 };
     loop {
         reader.refill();
@@ -49,7 +49,7 @@ pub(crate) fn expand(input: &[u8], output: &mut [u8]) -> Result<usize, ExpandErr
 
 /// Bits of the literals that are next, up to a row of them.
 #[inline(always)]
-fn row_bits(reader: &Reader<'_>) -> u32 {
+fn row_bits(reader: &BitReader<'_>) -> u32 {
     let bits = (reader.window() & ROW_FLAGS | first_bit(ROW)).leading_zeros();
     if bits <= reader.ready() { bits } else { reader.ready() / LITERAL_BITS * LITERAL_BITS }
 }
@@ -59,7 +59,7 @@ const MALFORMED: ExpandError = ExpandError::Malformed { codec: Codec::Lzs };
 
 /// Takes an offset; `None` is the end marker.
 #[inline(always)]
-fn offset(reader: &mut Reader<'_>) -> Result<Option<usize>, ExpandError> {
+fn offset(reader: &mut BitReader<'_>) -> Result<Option<usize>, ExpandError> {
     let window = reader.window();
     let near = window & 1 << 62 != 0;
     let bits = if near { NEAR_BITS } else { FAR_BITS };
@@ -74,7 +74,7 @@ fn offset(reader: &mut Reader<'_>) -> Result<Option<usize>, ExpandError> {
 
 /// Takes a length, or of one beyond `most` as much as tells that it is.
 #[inline(always)]
-fn length(reader: &mut Reader<'_>, most: usize) -> Result<usize, ExpandError> {
+fn length(reader: &mut BitReader<'_>, most: usize) -> Result<usize, ExpandError> {
     let (length, bits) = LENGTH_OF[(reader.window() >> 56) as usize];
     reader.take(u32::from(bits)).ok_or(MALFORMED)?;
     let mut length = usize::from(length);

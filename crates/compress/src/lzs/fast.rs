@@ -1,29 +1,29 @@
 //! The encoder that looks once for each string.
 
-use super::bits::Writer;
+use super::bits::BitWriter;
 use super::code::{NEAR, WINDOW};
 use super::common::common;
-use super::places::Places;
+use super::places::StringPlaces;
 
 /// Where strings were met last: some 36 KiB.
 pub(super) struct Fast {
     /// Of three bytes, with four times as many places as a window has strings.
-    triples: Places<8_192>,
+    triples: StringPlaces<8_192>,
     /// Of two bytes, which save 7 of their 18 bits when they are near, and 3 when they are far.
-    pairs: Places<1_024>,
+    pairs: StringPlaces<1_024>,
 }
 
 impl Fast {
     /// No string met.
     pub(super) fn new() -> Fast {
-        Fast { triples: Places::new(), pairs: Places::new() }
+        Fast { triples: StringPlaces::new(), pairs: StringPlaces::new() }
     }
 
     /// Compresses `input` as one stream into the front of `output`; `None` when it does not fit.
     pub(super) fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<usize> {
         self.triples.begin(input.len());
         self.pairs.begin(input.len());
-        let mut writer = Writer::new(output);
+        let mut writer = BitWriter::new(output);
         let (mut at, mut written) = (0, 0);
         while let Some(word) = word(input, at) {
             let Some((offset, length)) = self.find(input, at, word) else {

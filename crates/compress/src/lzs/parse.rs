@@ -5,7 +5,7 @@
 //! from the next for no more. So of the lengths whose codes take the same bits only the longest matters.
 
 use super::code::{FAR_BITS, LITERAL_BITS, NEAR_BITS, NIBBLE, PLAIN_MAX, SHORTEST, length_bits};
-use super::search::{Found, Repeat};
+use super::search::{Repeat, Repetitions};
 
 /// Bytes whose way is chosen together. That it is chosen as if nothing came after them costs the Calgary
 /// corpus less than a thousandth.
@@ -18,36 +18,36 @@ const LONGEST: [usize; 3] = [4, 7, PLAIN_MAX];
 /// A step and the bits from before it to the end, as one number: the least is the cheapest, and among
 /// those a near one and then a long one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Step(u32);
+struct ParseStep(u32);
 
-impl Step {
+impl ParseStep {
     /// Above the lengths, of 13 bits, which stand there as what they lack.
     const FAR: u32 = 1 << 13;
     /// What is below the bits.
-    const SELF: u32 = 2 * Step::FAR - 1;
+    const SELF: u32 = 2 * ParseStep::FAR - 1;
     /// One byte as it is.
-    const LITERAL: Step = Step::new(LITERAL_BITS, false, 1);
+    const LITERAL: ParseStep = ParseStep::new(LITERAL_BITS, false, 1);
 
-    const fn new(bits: u32, far: bool, length: usize) -> Step {
-        let far = if far { Step::FAR } else { 0 };
-        Step(bits << Step::SELF.count_ones() | far | (Step::FAR - 1 - length as u32))
+    const fn new(bits: u32, far: bool, length: usize) -> ParseStep {
+        let far = if far { ParseStep::FAR } else { 0 };
+        ParseStep(bits << ParseStep::SELF.count_ones() | far | (ParseStep::FAR - 1 - length as u32))
     }
 
     /// With the bits that are left after it.
-    fn and(self, left: Bits) -> Step {
-        Step(self.0 + left.0)
+    fn and(self, left: Bits) -> ParseStep {
+        ParseStep(self.0 + left.0)
     }
 
     fn bits(self) -> Bits {
-        Bits(self.0 & !Step::SELF)
+        Bits(self.0 & !ParseStep::SELF)
     }
 
     fn length(self) -> usize {
-        (Step::FAR - 1 - (self.0 & (Step::FAR - 1))) as usize
+        (ParseStep::FAR - 1 - (self.0 & (ParseStep::FAR - 1))) as usize
     }
 
     fn is_far(self) -> bool {
-        self.0 & Step::FAR != 0
+        self.0 & ParseStep::FAR != 0
     }
 }
 
@@ -56,16 +56,16 @@ impl Step {
 struct Bits(u32);
 
 /// By length: a step of that, without what is left after it.
-type Steps = [Step; PLAIN_MAX + 1];
+type ShorterSteps = [ParseStep; PLAIN_MAX + 1];
 
-const NEAR_STEPS: Steps = steps(NEAR_BITS, false);
-const FAR_STEPS: Steps = steps(FAR_BITS, true);
+const NEAR_STEPS: ShorterSteps = steps(NEAR_BITS, false);
+const FAR_STEPS: ShorterSteps = steps(FAR_BITS, true);
 
-const fn steps(offset_bits: u32, far: bool) -> Steps {
-    let mut steps = [Step::new(NO_WAY, far, 0); PLAIN_MAX + 1];
+const fn steps(offset_bits: u32, far: bool) -> ShorterSteps {
+    let mut steps = [ParseStep::new(NO_WAY, far, 0); PLAIN_MAX + 1];
     let mut length = SHORTEST;
     while length <= PLAIN_MAX {
-        steps[length] = Step::new(offset_bits + length_bits(length), far, length);
+        steps[length] = ParseStep::new(offset_bits + length_bits(length), far, length);
         length += 1;
     }
     steps
@@ -74,9 +74,9 @@ const fn steps(offset_bits: u32, far: bool) -> Steps {
 /// A stretch, place by place.
 pub(super) struct Parse {
     /// What was found.
-    pub(super) found: Box<[Found; STRETCH]>,
+    pub(super) found: Box<[Repetitions; STRETCH]>,
     /// What is best.
-    best: Box<[Step; STRETCH]>,
+    best: Box<[ParseStep; STRETCH]>,
     /// How many bits it takes to the end; then none, and beyond it no way.
     bits: Box<[Bits; STRETCH + 1 + PLAIN_MAX]>,
 }
@@ -85,8 +85,8 @@ impl Parse {
     /// Nothing found yet.
     pub(super) fn new() -> Parse {
         Parse {
-            found: Box::new([Found::default(); STRETCH]),
-            best: Box::new([Step::LITERAL; STRETCH]),
+            found: Box::new([Repetitions::default(); STRETCH]),
+            best: Box::new([ParseStep::LITERAL; STRETCH]),
             bits: Box::new([Bits(0); STRETCH + 1 + PLAIN_MAX]),
         }
     }
@@ -96,9 +96,9 @@ impl Parse {
         self.bits[len] = Bits(0);
         self.bits[len + 1..=len + PLAIN_MAX].fill(FAR_STEPS[0].bits());
         for place in (0..len).rev() {
-            let Found { near, far } = self.found[place];
+            let Repetitions { near, far } = self.found[place];
             let Some(left) = self.bits[place..].first_chunk() else { return };
-            let mut best = Step::LITERAL.and(left[1]);
+            let mut best = ParseStep::LITERAL.and(left[1]);
             best = best.min(plain(near, &NEAR_STEPS, left)).min(plain(far, &FAR_STEPS, left));
             if near.max(far).length() > PLAIN_MAX {
                 best = best.min(self.long(near, NEAR_BITS, place, len));
@@ -113,11 +113,11 @@ impl Parse {
     /// nibbles. Shorter ones hardly ever pay: each saves 4 bits, and leaves 15 bytes. Seldom needed, and kept
     /// out of the loop.
     #[inline(never)]
-    fn long(&self, repeat: Repeat, offset_bits: u32, place: usize, len: usize) -> Step {
+    fn long(&self, repeat: Repeat, offset_bits: u32, place: usize, len: usize) -> ParseStep {
         let length = repeat.length().min(len - place);
         let filled = length.saturating_sub(PLAIN_MAX) / NIBBLE * NIBBLE + PLAIN_MAX;
         let step = |length| {
-            let step = Step::new(offset_bits + length_bits(length), offset_bits == FAR_BITS, length);
+            let step = ParseStep::new(offset_bits + length_bits(length), offset_bits == FAR_BITS, length);
             step.and(self.bits[place + length])
         };
         if length > PLAIN_MAX { step(length).min(step(filled)) } else { FAR_STEPS[0] }
@@ -133,7 +133,7 @@ impl Parse {
 
 /// The best of `repeat` and its beginnings that have a plain length.
 #[inline(always)]
-fn plain(repeat: Repeat, steps: &Steps, left: &[Bits; PLAIN_MAX + 1]) -> Step {
+fn plain(repeat: Repeat, steps: &ShorterSteps, left: &[Bits; PLAIN_MAX + 1]) -> ParseStep {
     let beginning = |longest: usize| {
         let length = repeat.length().min(longest);
         steps[length].and(left[length])

@@ -9,7 +9,7 @@ const SPREAD: u32 = 2_654_435_769;
 ///
 /// Positions are counted on from block to block. So nothing is cleared between two, and yet no block
 /// sees what another left: that is farther back than any repetition reaches.
-pub(super) struct Places<const N: usize> {
+pub(super) struct StringPlaces<const N: usize> {
     places: Box<[u32; N]>,
     /// The position of this block's first byte.
     start: u32,
@@ -17,10 +17,10 @@ pub(super) struct Places<const N: usize> {
     next: u32,
 }
 
-impl<const N: usize> Places<N> {
+impl<const N: usize> StringPlaces<N> {
     /// No string met.
-    pub(super) fn new() -> Places<N> {
-        Places { places: Box::new([0; N]), start: 0, next: WINDOW as u32 }
+    pub(super) fn new() -> StringPlaces<N> {
+        StringPlaces { places: Box::new([0; N]), start: 0, next: WINDOW as u32 }
     }
 
     /// Begins a block of `len` bytes.
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_string_is_as_far_back_as_it_was_met() {
-        let mut places = Places::<256>::new();
+        let mut places = StringPlaces::<256>::new();
         places.begin(3_000);
         assert!(places.replace(STRING, 5) > WINDOW);
         assert_eq!(places.replace(STRING, 5 + WINDOW), WINDOW);
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn blocks_do_not_see_each_other_even_when_positions_run_out() {
-        let mut places = Places::<256>::new();
+        let mut places = StringPlaces::<256>::new();
         for next in [WINDOW as u32, 10_000, u32::MAX - 7_000, u32::MAX - 3_000, u32::MAX] {
             places.next = next;
             for block in 0..4 {

@@ -2,7 +2,7 @@
 
 use super::code::{NEAR, WINDOW};
 use super::common::common;
-use super::places::Places;
+use super::places::StringPlaces;
 
 /// Length from which a repetition is not compared with others: measured on the Calgary corpus, more
 /// gains less than a thousandth.
@@ -49,17 +49,17 @@ impl Repeat {
 
 /// The longest repetitions at a place, by the code of their offsets.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Found {
+pub(super) struct Repetitions {
     /// With an offset of 7 bits.
     pub(super) near: Repeat,
     /// With one of 11 bits.
     pub(super) far: Repeat,
 }
 
-impl Found {
+impl Repetitions {
     /// The same repetitions one place later.
-    pub(super) fn shifted(self) -> Found {
-        Found { near: self.near.shifted(), far: self.far.shifted() }
+    pub(super) fn shifted(self) -> Repetitions {
+        Repetitions { near: self.near.shifted(), far: self.far.shifted() }
     }
 
     /// Takes a repetition if it is longer than those before; whether it is.
@@ -68,7 +68,7 @@ impl Found {
         let repeat = Repeat::new(offset, length);
         let (near, far) = if offset <= NEAR { (repeat, Repeat::NONE) } else { (Repeat::NONE, repeat) };
         let longer = length > self.near.max(self.far).length();
-        *self = Found { near: self.near.max(near), far: self.far.max(far) };
+        *self = Repetitions { near: self.near.max(near), far: self.far.max(far) };
         longer
     }
 }
@@ -76,9 +76,9 @@ impl Found {
 /// Where strings were met.
 pub(super) struct Search {
     /// Of two bytes, the last.
-    pairs: Places<4_096>,
+    pairs: StringPlaces<4_096>,
     /// Of three bytes, the last.
-    triples: Places<8_192>,
+    triples: StringPlaces<8_192>,
     /// For every place of the window, how far before it its three bytes, or others that share their
     /// place in `triples`, were met.
     before: Box<[u16; WINDOW + 1]>,
@@ -87,7 +87,11 @@ pub(super) struct Search {
 impl Search {
     /// No string met.
     pub(super) fn new() -> Search {
-        Search { pairs: Places::new(), triples: Places::new(), before: Box::new([NO_STEP; WINDOW + 1]) }
+        Search {
+            pairs: StringPlaces::new(),
+            triples: StringPlaces::new(),
+            before: Box::new([NO_STEP; WINDOW + 1]),
+        }
     }
 
     /// Begins a block of `len` bytes.
@@ -98,8 +102,8 @@ impl Search {
 
     /// Adds what there is at `at` to what is `found`; to be asked for every place of the block in turn.
     #[inline(always)]
-    pub(super) fn find(&mut self, input: &[u8], at: usize, mut found: Found) -> Found {
-        let place = Place::new(input, at);
+    pub(super) fn find(&mut self, input: &[u8], at: usize, mut found: Repetitions) -> Repetitions {
+        let place = SearchPlace::new(input, at);
         let pair = self.pairs.replace(place.word as u32 & 0xffff, at);
         let triple = self.triples.replace(place.word as u32 & 0xff_ffff, at);
         let reach = WINDOW.min(at);
@@ -127,7 +131,7 @@ impl Search {
 }
 
 /// A place in a block.
-struct Place<'a> {
+struct SearchPlace<'a> {
     input: &'a [u8],
     at: usize,
     /// The eight bytes there, the first the lowest.
@@ -136,15 +140,15 @@ struct Place<'a> {
     whole: bool,
 }
 
-impl Place<'_> {
+impl SearchPlace<'_> {
     #[inline(always)]
-    fn new(input: &[u8], at: usize) -> Place<'_> {
+    fn new(input: &[u8], at: usize) -> SearchPlace<'_> {
         let rest = input.get(at..).unwrap_or_default();
         let (word, whole) = match rest.first_chunk() {
             Some(bytes) => (u64::from_le_bytes(*bytes), true),
             None => (rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)), false),
         };
-        Place { input, at, word, whole }
+        SearchPlace { input, at, word, whole }
     }
 
     /// How many bytes are the same here and `offset` bytes ago.

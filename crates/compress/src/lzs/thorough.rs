@@ -2,9 +2,9 @@
 
 use core::ops::Range;
 
-use super::bits::Writer;
+use super::bits::BitWriter;
 use super::parse::{Parse, STRETCH};
-use super::search::{Found, Search};
+use super::search::{Repetitions, Search};
 
 /// Where strings were met, and a stretch of what was found: some 120 KiB.
 pub(super) struct Thorough {
@@ -21,8 +21,8 @@ impl Thorough {
     /// Compresses `input` as one stream into the front of `output`; `None` when it does not fit.
     pub(super) fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<usize> {
         self.search.begin(input.len());
-        let mut writer = Writer::new(output);
-        let (mut found, mut written) = (Found::default(), 0);
+        let mut writer = BitWriter::new(output);
+        let (mut found, mut written) = (Repetitions::default(), 0);
         for start in (0..input.len()).step_by(STRETCH) {
             let end = input.len().min(start + STRETCH);
             for at in start..end {
@@ -42,7 +42,7 @@ impl Thorough {
         input: &[u8],
         stretch: Range<usize>,
         mut written: usize,
-        writer: &mut Writer<'_>,
+        writer: &mut BitWriter<'_>,
     ) -> Option<usize> {
         let mut at = written.max(stretch.start);
         while at < stretch.end {

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use strait_wire::checksum::{Sum, pseudo};
 use strait_wire::ip::{self, Packet, Version};
-use strait_wire::tcp::{self, Flags, Segment};
+use strait_wire::tcp::{self, Segment, TcpFlags};
 use strait_wire::{Protocol, udp, vnet};
 
 use crate::offload::{narrow, put16};
@@ -154,9 +154,9 @@ impl Run {
         let (kind, transport, push) = match packet.protocol() {
             Protocol::TCP => {
                 let segment = Segment::parse(packet.payload()).ok()?;
-                let rest = segment.flags().bits() & !Flags::PSH.bits();
-                let push = segment.flags().contains(Flags::PSH);
-                (rest == Flags::ACK.bits()).then_some((Kind::Tcp, segment.header_len(), push))?
+                let rest = segment.flags().bits() & !TcpFlags::PSH.bits();
+                let push = segment.flags().contains(TcpFlags::PSH);
+                (rest == TcpFlags::ACK.bits()).then_some((Kind::Tcp, segment.header_len(), push))?
             }
             Protocol::UDP if self.udp == UdpOffload::Supported => {
                 let datagram = udp::Datagram::parse(packet.payload()).ok()?;
@@ -206,7 +206,7 @@ impl Run {
         } else if let Some(flags) = transport.get_mut(tcp::FLAGS)
             && first.push
         {
-            *flags |= Flags::PSH.bits();
+            *flags |= TcpFlags::PSH.bits();
         }
         // The host computes the checksum of each segment from the pseudo-header's sum, which stands
         // in the field without its final complement.

@@ -201,7 +201,7 @@ impl Link {
         let room = self.payload_room();
         let whole = usize::from(self.path.outer()) + usize::from(overhead);
         Road {
-            rate: rate.and_then(strait_model::Rate::bits),
+            rate: rate.and_then(strait_model::BitRate::bits),
             engines,
             waiting: self.has_queued(),
             room,

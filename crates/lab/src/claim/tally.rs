@@ -6,13 +6,13 @@ use super::Finding;
 
 /// Cells counted, with those that are exceptions, by the first two parts of their names: such as a file and a network.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally {
-    groups: Vec<Group>,
+pub(crate) struct ClaimTally {
+    groups: Vec<CellGroup>,
 }
 
 /// The cells of one file on one network, or whatever two parts are.
 #[derive(Clone, Debug)]
-struct Group {
+struct CellGroup {
     file: String,
     network: String,
     cells: usize,
@@ -23,13 +23,13 @@ struct Group {
 /// Exceptions of one file and network that are named one by one; of more, the range of their figures is told.
 const NAMED: usize = 2;
 
-impl Tally {
+impl ClaimTally {
     /// Counts a cell of a file and a network, with the rest of its name and the figure that decides.
     pub(crate) fn count(&mut self, [file, network, rest]: [&str; 3], figure: f64, meets: bool) {
         let place = self.groups.iter().position(|it| it.file == file && it.network == network);
         let place = place.unwrap_or_else(|| {
             let (file, network) = (file.to_owned(), network.to_owned());
-            self.groups.push(Group { file, network, cells: 0, exceptions: Vec::new() });
+            self.groups.push(CellGroup { file, network, cells: 0, exceptions: Vec::new() });
             self.groups.len() - 1
         });
         let group = &mut self.groups[place];
@@ -67,15 +67,15 @@ impl Tally {
         if exceptions == cells {
             return Some(format!("{file} (all {cells})"));
         }
-        let words: Vec<String> = groups().filter_map(Group::exceptions).collect();
+        let words: Vec<String> = groups().filter_map(CellGroup::exceptions).collect();
         (exceptions > 0).then(|| format!("{file} ({})", words.join("; ")))
     }
 }
 
-impl Group {
+impl CellGroup {
     /// The exceptions in words, if there are any.
     fn exceptions(&self) -> Option<String> {
-        let Group { network, cells, exceptions, .. } = self;
+        let CellGroup { network, cells, exceptions, .. } = self;
         let figures = || exceptions.iter().map(|(_, figure)| *figure);
         let (least, most) = (figures().fold(f64::INFINITY, f64::min), figures().fold(0.0, f64::max));
         match exceptions.len() {
@@ -90,7 +90,7 @@ impl Group {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for ClaimTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {}", self.met(), self.all())?;
         let mut files: Vec<&str> = Vec::new();
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn exceptions_are_named_by_file_and_network() {
-        let mut tally = Tally::default();
+        let mut tally = ClaimTally::default();
         tally.count(["pic", "1 Gbit/s", "1 KiB, RC5"], 1.5, true);
         tally.count(["gif", "1 Gbit/s", "1 KiB, RC5"], 0.9, false);
         tally.count(["gif", "10 Mbit/s", "1 KiB, RC5"], 0.99, false);
@@ -123,6 +123,6 @@ mod tests {
         tally.count(["pic", "1 Gbit/s", "63 KiB, RC5"], 0.5, false);
         tally.count(["pic", "1 Gbit/s", "63 KiB, 3DES"], 0.75, false);
         assert!(tally.to_string().contains("pic (1 Gbit/s: 3 of 4, 0.500 to 0.987), "), "{tally}");
-        assert_eq!(Tally::default().to_string(), "0 of 0");
+        assert_eq!(ClaimTally::default().to_string(), "0 of 0");
     }
 }

@@ -52,7 +52,7 @@ fn generated_files_are_as_many_as_the_papers_and_of_all_kinds() {
 #[test]
 fn blocks_are_drawn_from_the_front() {
     let front: Vec<u8> = (0..LEAST).map(|at| (at / 1024) as u8).collect();
-    let source = Source::new("a", &front);
+    let source = CorpusFile::new("a", &front);
     let (small, middle, large) = (source.drawn(0), source.drawn(1), source.drawn(2));
     assert_eq!((small.len(), middle.len(), large.len()), (40, 10, 1));
     assert!(small.iter().enumerate().all(|(at, block)| *block == [at as u8; 1024]));

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// What kind of machine it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Machine {
+pub struct MachineInfo {
     /// The processor's model.
     pub processor: String,
     /// How many processors this program may use.
@@ -18,13 +18,13 @@ pub struct Machine {
     pub governor: Option<String>,
 }
 
-impl Machine {
+impl MachineInfo {
     /// This machine.
     #[must_use]
-    pub fn this() -> Machine {
+    pub fn this() -> MachineInfo {
         let read = |path| fs::read_to_string(path).map(|text| text.trim().to_owned());
         let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
-        Machine {
+        MachineInfo {
             processor: model(&cpuinfo).unwrap_or("unknown processor").to_owned(),
             cores: thread::available_parallelism().map_or(1, usize::from),
             kernel: read("/proc/sys/kernel/osrelease").unwrap_or_default(),
@@ -33,9 +33,9 @@ impl Machine {
     }
 }
 
-impl fmt::Display for Machine {
+impl fmt::Display for MachineInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Machine { processor, cores, kernel, governor } = self;
+        let MachineInfo { processor, cores, kernel, governor } = self;
         write!(f, "{processor}, {cores} cores, Linux {kernel}")?;
         governor.as_ref().map_or(Ok(()), |governor| write!(f, ", governor {governor}"))
     }
@@ -53,25 +53,25 @@ fn model(cpuinfo: &str) -> Option<&str> {
 
 /// What the machine had to do just before a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Load {
+pub struct MachineLoad {
     /// Load average over a minute, which earlier runs of this program raise.
     pub average: f64,
     /// Share of the processors that was in use, 0 to 1, while they were watched.
     pub busy: f64,
 }
 
-impl Load {
+impl MachineLoad {
     /// What the machine does while this call watches it for `span`.
     ///
     /// # Errors
     /// When `/proc` cannot be read.
-    pub fn watched(span: Duration) -> io::Result<Load> {
+    pub fn watched(span: Duration) -> io::Result<MachineLoad> {
         let before = fs::read_to_string("/proc/stat")?;
         thread::sleep(span);
         let busy = busy(&before, &fs::read_to_string("/proc/stat")?).unwrap_or(1.0);
         let average = fs::read_to_string("/proc/loadavg")?;
         let average = average.split_whitespace().next().and_then(|first| first.parse().ok());
-        Ok(Load { average: average.unwrap_or(f64::NAN), busy })
+        Ok(MachineLoad { average: average.unwrap_or(f64::NAN), busy })
     }
 }
 
@@ -102,9 +102,9 @@ mod tests {
     #[test]
     fn a_machine_in_words() {
         let (processor, kernel) = ("AMD EPYC".to_owned(), "6.18".to_owned());
-        let machine = Machine { processor, cores: 2, kernel, governor: None };
+        let machine = MachineInfo { processor, cores: 2, kernel, governor: None };
         assert_eq!(machine.to_string(), "AMD EPYC, 2 cores, Linux 6.18");
-        let machine = Machine { governor: Some("performance".to_owned()), ..machine };
+        let machine = MachineInfo { governor: Some("performance".to_owned()), ..machine };
         assert_eq!(machine.to_string(), "AMD EPYC, 2 cores, Linux 6.18, governor performance");
     }
 
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn a_machine_has_a_core_and_a_share_of_it_in_use() {
-        assert!(Machine::this().cores > 0);
-        let load = Load::watched(Duration::from_millis(20)).unwrap();
+        assert!(MachineInfo::this().cores > 0);
+        let load = MachineLoad::watched(Duration::from_millis(20)).unwrap();
         assert!((0.0..=1.0).contains(&load.busy) && load.average >= 0.0, "{load:?}");
     }
 }

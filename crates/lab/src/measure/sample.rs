@@ -7,7 +7,7 @@ use serde::ser::{SerializeStruct, Serializer};
 
 /// The values of one quantity, one a run, in the order of the runs; not-a-number where a run gave none.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sample(Vec<f64>);
+pub struct RunValues(Vec<f64>);
 
 /// What a sample comes down to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -20,7 +20,7 @@ pub struct Spread {
     pub max: f64,
 }
 
-impl Sample {
+impl RunValues {
     /// Adds a run's value.
     pub fn push(&mut self, value: f64) {
         self.0.push(value);
@@ -32,26 +32,26 @@ impl Sample {
     }
 
     /// Run by run, this divided by `other`: runs next to each other saw the same machine.
-    pub fn over(&self, other: &Sample) -> Sample {
+    pub fn over(&self, other: &RunValues) -> RunValues {
         self.pairs(other, |mine, theirs| mine / theirs)
     }
 
     /// Run by run, this less `other`.
-    pub fn minus(&self, other: &Sample) -> Sample {
+    pub fn minus(&self, other: &RunValues) -> RunValues {
         self.pairs(other, |mine, theirs| mine - theirs)
     }
 
-    fn pairs(&self, other: &Sample, of: impl Fn(f64, f64) -> f64) -> Sample {
-        Sample(self.0.iter().zip(&other.0).map(|(mine, theirs)| of(*mine, *theirs)).collect())
+    fn pairs(&self, other: &RunValues, of: impl Fn(f64, f64) -> f64) -> RunValues {
+        RunValues(self.0.iter().zip(&other.0).map(|(mine, theirs)| of(*mine, *theirs)).collect())
     }
 
     /// Each value changed alike.
-    pub fn map(&self, of: impl Fn(f64) -> f64) -> Sample {
-        Sample(self.0.iter().map(|value| of(*value)).collect())
+    pub fn map(&self, of: impl Fn(f64) -> f64) -> RunValues {
+        RunValues(self.0.iter().map(|value| of(*value)).collect())
     }
 
     /// Run by run, the greater of this and `other`.
-    pub fn max(&self, other: &Sample) -> Sample {
+    pub fn max(&self, other: &RunValues) -> RunValues {
         self.pairs(other, f64::max)
     }
 
@@ -68,13 +68,13 @@ impl Sample {
     }
 }
 
-impl FromIterator<f64> for Sample {
-    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Sample {
-        Sample(values.into_iter().collect())
+impl FromIterator<f64> for RunValues {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> RunValues {
+        RunValues(values.into_iter().collect())
     }
 }
 
-impl fmt::Display for Sample {
+impl fmt::Display for RunValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.spread() {
             None => f.pad("-"),
@@ -85,7 +85,7 @@ impl fmt::Display for Sample {
     }
 }
 
-impl Serialize for Sample {
+impl Serialize for RunValues {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = serializer.serialize_struct("Sample", 2)?;
         out.serialize_field::<Option<Spread>>("spread", &self.spread())?;
@@ -110,7 +110,7 @@ pub fn short(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn sample(values: &[f64]) -> Sample {
+    fn sample(values: &[f64]) -> RunValues {
         values.iter().copied().collect()
     }
 
@@ -152,6 +152,6 @@ mod tests {
             assert_eq!(short(value), expected);
         }
         assert_eq!(sample(&[1.0, 3.0, 2.0]).to_string(), "2.00 (1.00-3.00)");
-        assert_eq!(Sample::default().to_string(), "-");
+        assert_eq!(RunValues::default().to_string(), "-");
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use strait_testbed::interrupt;
 
-use super::Load;
+use super::MachineLoad;
 use crate::error::Error;
 
 /// How long the processors are watched before a run.
@@ -18,11 +18,11 @@ const PATIENCE: Duration = Duration::from_secs(8);
 ///
 /// # Errors
 /// [`Error::NoLoad`], or [`Error::Testbed`] on a signal.
-pub fn settle() -> Result<Load, Error> {
+pub fn settle() -> Result<MachineLoad, Error> {
     let start = Instant::now();
     loop {
         interrupt::check()?;
-        let load = Load::watched(WATCH).map_err(Error::NoLoad)?;
+        let load = MachineLoad::watched(WATCH).map_err(Error::NoLoad)?;
         if load.busy < QUIET || start.elapsed() > PATIENCE {
             return Ok(load);
         }

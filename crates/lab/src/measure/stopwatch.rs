@@ -2,27 +2,27 @@
 
 use std::time::{Duration, Instant};
 
-use super::Sample;
+use super::RunValues;
 
 /// How often everything is repeated, and how long a repeat lasts at least.
 #[derive(Clone, Copy, Debug)]
-pub struct Stopwatch {
+pub struct RepeatTimer {
     /// Repeats that count; one more goes before them.
     pub repeats: usize,
     /// Least length of a repeat: long enough that reading the clock does not show.
     pub least: Duration,
 }
 
-impl Stopwatch {
+impl RepeatTimer {
     /// Nanoseconds a unit: `work` is called again and again and says how many units it did each time. However short
     /// it is, the clock is read so seldom that it does not show.
     ///
     /// # Errors
     /// What `work` fails with.
-    pub fn nanos_per_unit<E>(self, mut work: impl FnMut() -> Result<u64, E>) -> Result<Sample, E> {
+    pub fn nanos_per_unit<E>(self, mut work: impl FnMut() -> Result<u64, E>) -> Result<RunValues, E> {
         let mut calls = 1_u32;
         self.timed(|| {
-            let (mut units, start) = (0, Mark::now());
+            let (mut units, start) = (0, ThreadMoment::now());
             for _ in 0..calls {
                 units += work()?;
             }
@@ -39,8 +39,8 @@ impl Stopwatch {
     ///
     /// # Errors
     /// What `work` fails with.
-    pub fn timed<E>(self, mut work: impl FnMut() -> Result<(Duration, u64), E>) -> Result<Sample, E> {
-        let mut sample = Sample::default();
+    pub fn timed<E>(self, mut work: impl FnMut() -> Result<(Duration, u64), E>) -> Result<RunValues, E> {
+        let mut sample = RunValues::default();
         for repeat in 0..=self.repeats {
             let (mut total, mut units) = (Duration::ZERO, 0);
             while total < self.least {
@@ -65,26 +65,26 @@ const RESOLUTION: Duration = Duration::from_nanos(1);
 /// A moment in this thread's life: what else the machine does then is not counted, if the kernel says how long
 /// the thread was on a processor.
 #[derive(Clone, Copy, Debug)]
-pub enum Mark {
+pub enum ThreadMoment {
     /// Time on a processor.
     Processor(Duration),
     /// Time as it passes, where the kernel keeps no account.
     Wall(Instant),
 }
 
-impl Mark {
+impl ThreadMoment {
     /// This moment. Takes some microseconds, so what is timed should take a millisecond.
     #[must_use]
-    pub fn now() -> Mark {
-        processor_time().map_or_else(|| Mark::Wall(Instant::now()), Mark::Processor)
+    pub fn now() -> ThreadMoment {
+        processor_time().map_or_else(|| ThreadMoment::Wall(Instant::now()), ThreadMoment::Processor)
     }
 
     /// What has passed since.
     #[must_use]
     pub fn elapsed(self) -> Duration {
         match self {
-            Mark::Wall(start) => start.elapsed(),
-            Mark::Processor(start) => processor_time().unwrap_or(start).saturating_sub(start),
+            ThreadMoment::Wall(start) => start.elapsed(),
+            ThreadMoment::Processor(start) => processor_time().unwrap_or(start).saturating_sub(start),
         }
     }
 }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn units_and_repeats_are_counted() {
-        let stopwatch = Stopwatch { repeats: 4, least: Duration::from_millis(5) };
+        let stopwatch = RepeatTimer { repeats: 4, least: Duration::from_millis(5) };
         let mut calls = 0;
         let sample = stopwatch.timed(|| {
             calls += 1;
@@ -116,10 +116,10 @@ mod tests {
 
     #[test]
     fn reading_the_clock_does_not_show_in_short_work() {
-        let stopwatch = Stopwatch { repeats: 5, least: Duration::from_millis(2) };
-        let median = |sample: Result<Sample, ()>| sample.unwrap().spread().unwrap().median;
+        let stopwatch = RepeatTimer { repeats: 5, least: Duration::from_millis(2) };
+        let median = |sample: Result<RunValues, ()>| sample.unwrap().spread().unwrap().median;
         let reading = median(stopwatch.nanos_per_unit(|| {
-            std::hint::black_box(Mark::now());
+            std::hint::black_box(ThreadMoment::now());
             Ok(1)
         }));
         let nothing = median(stopwatch.nanos_per_unit(|| Ok(std::hint::black_box(1))));
@@ -128,14 +128,14 @@ mod tests {
 
     #[test]
     fn what_fails_ends_the_measurement() {
-        let stopwatch = Stopwatch { repeats: 1, least: Duration::from_millis(1) };
+        let stopwatch = RepeatTimer { repeats: 1, least: Duration::from_millis(1) };
         assert_eq!(stopwatch.nanos_per_unit(|| Err::<u64, _>("broken")), Err("broken"));
     }
 
     #[test]
     fn sleep_is_not_work() {
-        if let Mark::Processor(_) = Mark::now() {
-            let start = Mark::now();
+        if let ThreadMoment::Processor(_) = ThreadMoment::now() {
+            let start = ThreadMoment::now();
             std::thread::sleep(Duration::from_millis(50));
             assert!(start.elapsed() < Duration::from_millis(50));
         }

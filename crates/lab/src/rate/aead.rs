@@ -4,7 +4,7 @@ use strait_crypto::{Aead, ICV_LEN, Key, KeyMaterial, NonceCounter, Suite};
 
 use super::on_a_copy;
 use crate::error::Error;
-use crate::measure::{Sample, Stopwatch};
+use crate::measure::{RepeatTimer, RunValues};
 
 /// Bytes of associated data: SPI and extended sequence number (RFC 4303 section 3.3.2.2).
 const AAD_LEN: usize = 12;
@@ -13,7 +13,7 @@ const AAD_LEN: usize = 12;
 ///
 /// # Errors
 /// [`Error::Refused`] when the suite does not seal, or does not open what it sealed.
-pub fn aead(stopwatch: Stopwatch, suite: Suite, text: &[u8]) -> Result<[Sample; 2], Error> {
+pub fn aead(stopwatch: RepeatTimer, suite: Suite, text: &[u8]) -> Result<[RunValues; 2], Error> {
     let key = key(suite)?;
     let aad = [0; AAD_LEN];
     let mut nonces = NonceCounter::new();
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn every_suite_has_both_figures() {
-        let stopwatch = Stopwatch { repeats: 2, least: Duration::from_micros(100) };
+        let stopwatch = RepeatTimer { repeats: 2, least: Duration::from_micros(100) };
         for suite in Suite::ALL {
             let figures = aead(stopwatch, suite, &[0x5a; 1024]).unwrap();
             assert!(figures.iter().all(|it| it.values().len() == 2), "{suite}: {figures:?}");

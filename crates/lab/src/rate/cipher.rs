@@ -6,13 +6,13 @@ use strait_crypto::{
 
 use super::on_a_copy;
 use crate::error::Error;
-use crate::measure::{Sample, Stopwatch};
+use crate::measure::{RepeatTimer, RunValues};
 
 /// Encrypting and decrypting this text, whole blocks of the cipher.
 ///
 /// # Errors
 /// [`Error::Refused`] when the cipher does not take the text.
-pub fn cipher(stopwatch: Stopwatch, cipher: Cipher, text: &[u8]) -> Result<[Sample; 2], Error> {
+pub fn cipher(stopwatch: RepeatTimer, cipher: Cipher, text: &[u8]) -> Result<[RunValues; 2], Error> {
     let key = CipherKey::new(&material(cipher)?);
     let iv = &[0x5a; IV_MAX][..cipher.iv_len()];
     let refused = |doing| move |error: WrongBlocks| Error::refused(cipher, doing)(error.into());
@@ -25,7 +25,7 @@ pub fn cipher(stopwatch: Stopwatch, cipher: Cipher, text: &[u8]) -> Result<[Samp
 ///
 /// # Errors
 /// [`Error::Refused`] when the algorithm takes no key.
-pub fn integrity(stopwatch: Stopwatch, integrity: Integrity, text: &[u8]) -> Result<Sample, Error> {
+pub fn integrity(stopwatch: RepeatTimer, integrity: Integrity, text: &[u8]) -> Result<RunValues, Error> {
     let key = MacKey::new(&material(integrity)?);
     let mut icv = [0; ICV_MAX];
     stopwatch.nanos_per_unit(|| {
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    const STOPWATCH: Stopwatch = Stopwatch { repeats: 2, least: Duration::from_micros(100) };
+    const STOPWATCH: RepeatTimer = RepeatTimer { repeats: 2, least: Duration::from_micros(100) };
 
     #[test]
     fn every_cipher_has_both_figures_and_refuses_part_of_a_block() {

@@ -5,10 +5,10 @@ use std::convert::Infallible;
 use strait_compress::{Codec, Codecs, Compressor, Expander, Method};
 
 use crate::error::Error;
-use crate::measure::{Sample, Stopwatch};
+use crate::measure::{RepeatTimer, RunValues};
 
 /// Compressing all these blocks, whether they shrink or not.
-pub fn compress(stopwatch: Stopwatch, codecs: &mut Codecs, method: Method, blocks: &[&[u8]]) -> Sample {
+pub fn compress(stopwatch: RepeatTimer, codecs: &mut Codecs, method: Method, blocks: &[&[u8]]) -> RunValues {
     let mut out = vec![0; room(blocks)];
     let sample = stopwatch.nanos_per_unit(|| {
         for block in blocks {
@@ -48,12 +48,12 @@ pub fn compressed(codecs: &mut Codecs, method: Method, blocks: &[&[u8]]) -> Resu
 /// # Errors
 /// [`Error::Refused`] when one does not expand.
 pub fn expand(
-    stopwatch: Stopwatch,
+    stopwatch: RepeatTimer,
     codecs: &mut Codecs,
     codec: Codec,
     compressed: &[&[u8]],
     longest: usize,
-) -> Result<Sample, Error> {
+) -> Result<RunValues, Error> {
     let mut out = vec![0; longest];
     stopwatch.nanos_per_unit(|| {
         let mut bytes = 0;
@@ -86,7 +86,7 @@ mod tests {
         let mut random = Random::new(1);
         let noise: Vec<u8> = std::iter::repeat_with(|| random.next_u64() as u8).take(4096).collect();
         let text = b"the same line again and again\n".repeat(100);
-        let stopwatch = Stopwatch { repeats: 2, least: Duration::from_micros(100) };
+        let stopwatch = RepeatTimer { repeats: 2, least: Duration::from_micros(100) };
         for codec in Codec::ALL {
             let (method, mut codecs) = (Method::of(codec), Codecs::new());
             let blocks = [&noise[..], &text[..]];

@@ -8,15 +8,15 @@ mod gaps;
 pub(super) mod rules;
 mod today;
 
-use super::grid::Grid;
+use super::grid::RunGrid;
 use super::pattern::Pattern;
 use crate::claim::Finding;
 use crate::figure::Figure;
-use crate::report::Table;
-use crate::steps::Steps;
+use crate::report::LabTable;
+use crate::steps::StepCounter;
 use associations::Associations;
 use bounds::Bounds;
-use engines::Engines;
+use engines::EngineRates;
 use gaps::Gaps;
 use today::Today;
 
@@ -28,13 +28,13 @@ pub(super) struct Beyond {
     bounds: Bounds,
     gaps: Gaps,
     associations: Associations,
-    engines: Engines,
+    engines: EngineRates,
     today: Today,
 }
 
 impl Beyond {
     /// Runs these patterns; `grid` says what the gateway can carry.
-    pub(super) fn simulate(patterns: &[Pattern], grid: &Grid, steps: &mut Steps<'_>) -> Beyond {
+    pub(super) fn simulate(patterns: &[Pattern], grid: &RunGrid, steps: &mut StepCounter<'_>) -> Beyond {
         steps.next("windows with bounds");
         let bounds = Bounds::simulate(patterns);
         steps.next("packets with gaps");
@@ -42,12 +42,12 @@ impl Beyond {
         steps.next("other numbers of associations");
         let associations = Associations::simulate(patterns);
         steps.next("more engines");
-        let engines = Engines::simulate(patterns);
+        let engines = EngineRates::simulate(patterns);
         steps.next("today's rates");
         Beyond { bounds, gaps, associations, engines, today: Today::simulate(patterns) }
     }
 
-    pub(super) fn tables(&self) -> Vec<Table> {
+    pub(super) fn tables(&self) -> Vec<LabTable> {
         let mut tables = Vec::from(self.bounds.tables());
         tables.extend(self.gaps.tables());
         tables.extend(self.associations.tables());

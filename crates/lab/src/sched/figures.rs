@@ -1,12 +1,12 @@
 //! Figures 3 to 6 as tables and as bars, and the figures behind them.
 
 use strait_chart::{Axis, Bars, Chart, Cluster, Plot};
-use strait_sim::Outcome;
+use strait_sim::MachineOutcome;
 
 use super::gateway::{ACCELERATOR, CPU, RATIOS, SHOWN_RATIO, WINDOWS};
-use super::grid::{Cell, Grid, cpu_use, latency};
+use super::grid::{RunCell, RunGrid, cpu_use, latency};
 use crate::figure::Figure;
-use crate::report::{Comparison, Exhibit, Table, Unit, computed};
+use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 
 /// The place of W = 30, and of none.
 pub(super) const LARGEST: usize = WINDOWS.len() - 1;
@@ -20,30 +20,30 @@ const SOURCE: &str = "Simulated from the parameters of Taddeo, Ferrante and Piur
                       dispatcher; what they leave open is in the report's notes.";
 
 /// A figure of the paper: its number, what it shows, in which unit, what its columns are, and a value a cell.
-struct Shown<'a> {
+struct PaperFigure<'a> {
     number: u8,
     title: &'static str,
-    unit: Unit,
+    unit: FigureUnit,
     y: Axis,
-    columns: Vec<(String, Cell)>,
-    value: &'a dyn Fn(&Grid, Cell) -> f64,
+    columns: Vec<(String, RunCell)>,
+    value: &'a dyn Fn(&RunGrid, RunCell) -> f64,
 }
 
 /// Figures 3 to 6.
-pub(super) fn papers(grid: &Grid) -> Vec<(Table, Figure)> {
-    let relative = |number, title, y: &str, value| Shown {
+pub(super) fn papers(grid: &RunGrid) -> Vec<(LabTable, Figure)> {
+    let relative = |number, title, y: &str, value| PaperFigure {
         number,
         title,
-        unit: Unit::Relative,
+        unit: FigureUnit::Relative,
         y: Axis::logarithmic(y).at(1.0),
         columns: windows(),
         value,
     };
     let shown = [
-        Shown {
+        PaperFigure {
             number: 3,
             title: "packets processed by the CPU, W = 30",
-            unit: Unit::Share,
+            unit: FigureUnit::Share,
             y: Axis::linear("% of the packets"),
             columns: ratios(LARGEST),
             value: &|grid, cell| cpu_use(grid.at(cell)) * 100.0,
@@ -52,7 +52,7 @@ pub(super) fn papers(grid: &Grid) -> Vec<(Table, Figure)> {
             grid.relative(cell, cpu_use)
         }),
         relative(5, "throughput, T_enc-ratio 3", "throughput over that without a window", &|grid, cell| {
-            grid.relative(cell, Outcome::throughput)
+            grid.relative(cell, MachineOutcome::throughput)
         }),
         relative(6, "average latency, T_enc-ratio 3", "latency over that without a window", &|grid, cell| {
             grid.relative(cell, latency)
@@ -62,24 +62,24 @@ pub(super) fn papers(grid: &Grid) -> Vec<(Table, Figure)> {
 }
 
 /// The figures behind those, and what the statements are about.
-pub(super) fn others(grid: &Grid) -> Vec<Table> {
+pub(super) fn others(grid: &RunGrid) -> Vec<LabTable> {
     let section = |subject: &str, unit| (Exhibit::Section("IV-B"), subject.to_owned(), unit);
     let mut tables = vec![company(grid)];
     for (window, name) in [(NONE, "no window"), (LARGEST, "W = 30")] {
         let subject = format!("throughput, {name}");
         tables.push(rows(
             grid,
-            section(&subject, Unit::MegabitsPerSecond),
+            section(&subject, FigureUnit::MegabitsPerSecond),
             &ratios(window),
             &|grid, cell| grid.at(cell).throughput() / 1e6,
         ));
         let subject = format!("average latency, {name}");
-        let value = |grid: &Grid, cell| latency(grid.at(cell));
-        tables.push(rows(grid, section(&subject, Unit::Microseconds), &ratios(window), &value));
+        let value = |grid: &RunGrid, cell| latency(grid.at(cell));
+        tables.push(rows(grid, section(&subject, FigureUnit::Microseconds), &ratios(window), &value));
     }
     for (processor, name) in [(CPU, "the CPU"), (ACCELERATOR, "the accelerator")] {
         let subject = format!("packets that were merged, of those on {name}, W = 30");
-        tables.push(rows(grid, section(&subject, Unit::Share), &ratios(LARGEST), &|grid, cell| {
+        tables.push(rows(grid, section(&subject, FigureUnit::Share), &ratios(LARGEST), &|grid, cell| {
             merged(grid.at(cell), processor) * 100.0
         }));
     }
@@ -87,24 +87,24 @@ pub(super) fn others(grid: &Grid) -> Vec<Table> {
 }
 
 /// Of the packets that a processor did, the share that had company.
-pub(super) fn merged(outcome: &Outcome, processor: usize) -> f64 {
+pub(super) fn merged(outcome: &MachineOutcome, processor: usize) -> f64 {
     let share = &outcome.shares[processor];
     share.merged as f64 / share.packets as f64
 }
 
 /// The anchors.
-fn company(grid: &Grid) -> Table {
+fn company(grid: &RunGrid) -> LabTable {
     let columns = windows();
     let names = columns.iter().map(|(name, _)| name.clone());
     let subject = "multi-packets, by pattern and window";
     let mut table =
-        Table::new(Exhibit::Section("IV-B"), subject, Unit::Packets, Comparison::Difference, names);
+        LabTable::new(Exhibit::Section("IV-B"), subject, FigureUnit::Packets, Comparison::Difference, names);
     for (pattern, known) in grid.patterns.iter().enumerate() {
         // A trace that was made to have the paper's figure is not to be compared with it.
         let equally = pattern != super::pattern::TRACE;
         let printed = if equally { Some(COMPANY) } else { known.recorded.then_some(TRACE_COMPANY) };
         let cells = columns.iter().map(|(_, cell)| {
-            let ours = computed(grid.at(Cell { pattern, ..*cell }).company());
+            let ours = computed(grid.at(RunCell { pattern, ..*cell }).company());
             (ours, printed.filter(|_| cell.window == LARGEST))
         });
         table.row(known.name.clone(), cells);
@@ -113,50 +113,52 @@ fn company(grid: &Grid) -> Table {
 }
 
 /// A column a ratio.
-fn ratios(window: usize) -> Vec<(String, Cell)> {
-    let column =
-        |(ratio, times): (usize, &u32)| (format!("T_enc-ratio {times}"), Cell { pattern: 0, ratio, window });
+fn ratios(window: usize) -> Vec<(String, RunCell)> {
+    let column = |(ratio, times): (usize, &u32)| {
+        (format!("T_enc-ratio {times}"), RunCell { pattern: 0, ratio, window })
+    };
     RATIOS.iter().enumerate().map(column).collect()
 }
 
 /// A column a window.
-fn windows() -> Vec<(String, Cell)> {
+fn windows() -> Vec<(String, RunCell)> {
     let column = |(window, packets): (usize, &usize)| {
-        (format!("W = {packets}"), Cell { pattern: 0, ratio: SHOWN_RATIO, window })
+        (format!("W = {packets}"), RunCell { pattern: 0, ratio: SHOWN_RATIO, window })
     };
     WINDOWS.iter().enumerate().skip(1).map(column).collect()
 }
 
-fn table(grid: &Grid, shown: &Shown<'_>) -> Table {
+fn table(grid: &RunGrid, shown: &PaperFigure<'_>) -> LabTable {
     let about = (Exhibit::Figure(shown.number), shown.title.to_owned(), shown.unit);
     rows(grid, about, &shown.columns, shown.value)
 }
 
 /// A row a pattern.
 fn rows(
-    grid: &Grid,
-    (exhibit, subject, unit): (Exhibit, String, Unit),
-    columns: &[(String, Cell)],
-    value: &dyn Fn(&Grid, Cell) -> f64,
-) -> Table {
+    grid: &RunGrid,
+    (exhibit, subject, unit): (Exhibit, String, FigureUnit),
+    columns: &[(String, RunCell)],
+    value: &dyn Fn(&RunGrid, RunCell) -> f64,
+) -> LabTable {
     let names = columns.iter().map(|(name, _)| name.clone());
-    let mut table = Table::new(exhibit, subject, unit, Comparison::Quotient, names);
+    let mut table = LabTable::new(exhibit, subject, unit, Comparison::Quotient, names);
     for (pattern, known) in grid.patterns.iter().enumerate() {
-        let value = |(_, cell): &(String, Cell)| (computed(value(grid, Cell { pattern, ..*cell })), None);
+        let value =
+            |(_, cell): &(String, RunCell)| (computed(value(grid, RunCell { pattern, ..*cell })), None);
         table.row(known.name.clone(), columns.iter().map(value));
     }
     table
 }
 
 /// A cluster a pattern.
-fn chart(grid: &Grid, shown: &Shown<'_>) -> Figure {
-    let cluster = |(pattern, known): (usize, &super::grid::Name)| Cluster {
+fn chart(grid: &RunGrid, shown: &PaperFigure<'_>) -> Figure {
+    let cluster = |(pattern, known): (usize, &super::grid::PatternInfo)| Cluster {
         name: known.name.clone(),
         section: if known.fixed { "fixed payloads".to_owned() } else { "of many sizes".to_owned() },
         values: shown
             .columns
             .iter()
-            .map(|(_, cell)| (shown.value)(grid, Cell { pattern, ..*cell }))
+            .map(|(_, cell)| (shown.value)(grid, RunCell { pattern, ..*cell }))
             .collect(),
     };
     let chart = Chart {

@@ -1,7 +1,7 @@
 //! Every pattern under every window, with every processor.
 
 use serde::Serialize;
-use strait_sim::{Outcome, Share, simulate};
+use strait_sim::{MachineOutcome, ProcessorUse, simulate};
 
 use super::gateway::{ACCELERATOR, CPU, Gateway, RATIOS, WINDOWS, window};
 use super::parallel;
@@ -9,16 +9,16 @@ use super::pattern::Pattern;
 
 /// What came of all runs with one gateway.
 #[derive(Clone, Debug)]
-pub(super) struct Grid {
+pub(super) struct RunGrid {
     pub(super) gateway: Gateway,
-    pub(super) patterns: Vec<Name>,
+    pub(super) patterns: Vec<PatternInfo>,
     /// By pattern, ratio and window.
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<MachineOutcome>,
 }
 
 /// What is known of a pattern.
 #[derive(Clone, Debug)]
-pub(super) struct Name {
+pub(super) struct PatternInfo {
     pub(super) name: String,
     pub(super) fixed: bool,
     pub(super) recorded: bool,
@@ -26,7 +26,7 @@ pub(super) struct Name {
 
 /// A run, by the places of its pattern, its `T_enc-ratio` and its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cell {
+pub(super) struct RunCell {
     pub(super) pattern: usize,
     pub(super) ratio: usize,
     pub(super) window: usize,
@@ -34,7 +34,7 @@ pub(super) struct Cell {
 
 /// A run of the paper's gateway.
 #[derive(Clone, Debug, Serialize)]
-pub struct Run {
+pub struct GatewayRun {
     /// Its packets.
     pub pattern: String,
     /// W; 1 is no window.
@@ -52,14 +52,14 @@ pub struct Run {
     /// The same for the packet that took longest.
     pub worst_latency_s: f64,
     /// What the CPU did.
-    pub cpu: Part,
+    pub cpu: ProcessorPart,
     /// What the accelerator did.
-    pub accelerator: Part,
+    pub accelerator: ProcessorPart,
 }
 
 /// What a processor did.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Part {
+pub struct ProcessorPart {
     /// Multi-packets.
     pub multi_packets: u64,
     /// Packets.
@@ -72,16 +72,16 @@ pub struct Part {
     pub busy_s: f64,
 }
 
-impl From<&Share> for Part {
-    fn from(share: &Share) -> Part {
-        let Share { jobs, packets, bytes, merged, busy } = *share;
-        Part { multi_packets: jobs, packets, merged, bytes, busy_s: busy.as_secs_f64() }
+impl From<&ProcessorUse> for ProcessorPart {
+    fn from(share: &ProcessorUse) -> ProcessorPart {
+        let ProcessorUse { jobs, packets, bytes, merged, busy } = *share;
+        ProcessorPart { multi_packets: jobs, packets, merged, bytes, busy_s: busy.as_secs_f64() }
     }
 }
 
-impl Grid {
+impl RunGrid {
     /// Runs all, and tells each pattern before its runs.
-    pub(super) fn simulate(gateway: &Gateway, patterns: &[Pattern], mut tell: impl FnMut(&str)) -> Grid {
+    pub(super) fn simulate(gateway: &Gateway, patterns: &[Pattern], mut tell: impl FnMut(&str)) -> RunGrid {
         let mut outcomes = Vec::new();
         for pattern in patterns {
             tell(&pattern.name);
@@ -91,27 +91,27 @@ impl Grid {
                 simulate(&gateway.machine(*ratio, 1, window(*packets)), pattern.arrivals.iter().copied())
             }));
         }
-        let known = |pattern: &Pattern| Name {
+        let known = |pattern: &Pattern| PatternInfo {
             name: pattern.name.clone(),
             fixed: pattern.fixed,
             recorded: pattern.recorded,
         };
-        Grid { gateway: *gateway, patterns: patterns.iter().map(known).collect(), outcomes }
+        RunGrid { gateway: *gateway, patterns: patterns.iter().map(known).collect(), outcomes }
     }
 
     /// What came of a run.
-    pub(super) fn at(&self, cell: Cell) -> &Outcome {
+    pub(super) fn at(&self, cell: RunCell) -> &MachineOutcome {
         &self.outcomes[(cell.pattern * RATIOS.len() + cell.ratio) * WINDOWS.len() + cell.window]
     }
 
     /// A figure of a run over that of the same run without a window.
-    pub(super) fn relative(&self, cell: Cell, figure: fn(&Outcome) -> f64) -> f64 {
-        figure(self.at(cell)) / figure(self.at(Cell { window: 0, ..cell }))
+    pub(super) fn relative(&self, cell: RunCell, figure: fn(&MachineOutcome) -> f64) -> f64 {
+        figure(self.at(cell)) / figure(self.at(RunCell { window: 0, ..cell }))
     }
 
     /// All runs.
-    pub(super) fn cells(&self) -> impl Iterator<Item = Cell> + use<> {
-        (0..self.outcomes.len()).map(|at| Cell {
+    pub(super) fn cells(&self) -> impl Iterator<Item = RunCell> + use<> {
+        (0..self.outcomes.len()).map(|at| RunCell {
             pattern: at / (RATIOS.len() * WINDOWS.len()),
             ratio: at / WINDOWS.len() % RATIOS.len(),
             window: at % WINDOWS.len(),
@@ -119,10 +119,10 @@ impl Grid {
     }
 
     /// All runs with everything that is known of them.
-    pub(super) fn runs(&self) -> Vec<Run> {
-        let run = |cell: Cell| {
+    pub(super) fn runs(&self) -> Vec<GatewayRun> {
+        let run = |cell: RunCell| {
             let it = self.at(cell);
-            Run {
+            GatewayRun {
                 pattern: self.patterns[cell.pattern].name.clone(),
                 window: WINDOWS[cell.window],
                 t_enc_ratio: RATIOS[cell.ratio],
@@ -131,8 +131,8 @@ impl Grid {
                 throughput_bits_per_second: it.throughput(),
                 latency_s: it.latency.as_secs_f64(),
                 worst_latency_s: it.worst.as_secs_f64(),
-                cpu: Part::from(&it.shares[CPU]),
-                accelerator: Part::from(&it.shares[ACCELERATOR]),
+                cpu: ProcessorPart::from(&it.shares[CPU]),
+                accelerator: ProcessorPart::from(&it.shares[ACCELERATOR]),
             }
         };
         self.cells().map(run).collect()
@@ -140,11 +140,11 @@ impl Grid {
 }
 
 /// The CPU's share of the packets.
-pub(super) fn cpu_use(outcome: &Outcome) -> f64 {
+pub(super) fn cpu_use(outcome: &MachineOutcome) -> f64 {
     outcome.share_of_packets(CPU)
 }
 
 /// Microseconds, on average.
-pub(super) fn latency(outcome: &Outcome) -> f64 {
+pub(super) fn latency(outcome: &MachineOutcome) -> f64 {
     outcome.latency.as_secs_f64() * 1e6
 }

@@ -1,9 +1,9 @@
 //! The seven patterns (section IV-A, Table I).
 
 use strait_clock::{Random, Time};
-use strait_sim::Arrival;
+use strait_sim::PacketArrival;
 
-use super::Trace;
+use super::PacketTrace;
 
 /// "We incremented the packet size [...] by 40": headers of TCP and IPv4.
 pub(super) const HEADERS: u32 = 40;
@@ -37,11 +37,11 @@ pub(super) struct Pattern {
     pub(super) fixed: bool,
     /// Whether it was recorded.
     pub(super) recorded: bool,
-    pub(super) arrivals: Vec<Arrival>,
+    pub(super) arrivals: Vec<PacketArrival>,
 }
 
 /// All seven, with so many packets each; of a trace as many as it has.
-pub(super) fn all(count: usize, trace: &Trace) -> Vec<Pattern> {
+pub(super) fn all(count: usize, trace: &PacketTrace) -> Vec<Pattern> {
     let fixed = FIXED.map(|payload| Pattern {
         fixed: true,
         ..made(&format!("{payload} bytes"), count, ASSOCIATIONS, |_| payload)
@@ -80,7 +80,7 @@ fn made(name: &str, count: usize, associations: u32, payload: impl Fn(&mut Rando
 fn sent(name: &str, packets: impl Iterator<Item = (u32, u32)>) -> Pattern {
     let mut at = 0;
     let one = |(bytes, association)| {
-        let arrival = Arrival { at: Time::from_nanos(at), bytes, association };
+        let arrival = PacketArrival { at: Time::from_nanos(at), bytes, association };
         at += u64::from(bytes) * BYTE_NANOS;
         arrival
     };
@@ -101,19 +101,19 @@ impl Pattern {
     }
 
     /// The same packets all at once: as fast as whoever takes them.
-    pub(super) fn at_once(&self) -> impl Iterator<Item = Arrival> {
-        self.arrivals.iter().map(|packet| Arrival { at: Time::ZERO, ..*packet })
+    pub(super) fn at_once(&self) -> impl Iterator<Item = PacketArrival> {
+        self.arrivals.iter().map(|packet| PacketArrival { at: Time::ZERO, ..*packet })
     }
 
     /// The same packets with gaps between them that are exponentially distributed, so that on average so many bits come a
     /// second: as from many sources that know nothing of each other.
-    pub(super) fn with_gaps(&self, bits_per_second: f64) -> impl Iterator<Item = Arrival> {
+    pub(super) fn with_gaps(&self, bits_per_second: f64) -> impl Iterator<Item = PacketArrival> {
         let gap = self.mean() * 8e9 / bits_per_second;
         let mut random = Random::new(SEED);
         let mut at = 0.0;
         self.arrivals.iter().map(move |packet| {
             at -= (1.0 - random.unit()).ln() * gap;
-            Arrival { at: Time::from_nanos(at as u64), ..*packet }
+            PacketArrival { at: Time::from_nanos(at as u64), ..*packet }
         })
     }
 }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn table_1_of_the_paper() {
-        let patterns = all(200_000, &Trace::generated());
+        let patterns = all(200_000, &PacketTrace::generated());
         // Of the uniform pattern the paper gives no median; of the trace's, half-way between the distributions' is allowed for.
         for (place, expected, within) in [
             (EXPONENTIAL, [471.0, 326.0, 470.0], 0.01),

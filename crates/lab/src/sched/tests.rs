@@ -5,20 +5,20 @@ use gateway::{RATIOS, WINDOWS};
 const SOME: usize = 3_000;
 
 fn patterns() -> Vec<Pattern> {
-    pattern::all(SOME, &Trace::generated())
+    pattern::all(SOME, &PacketTrace::generated())
 }
 
-fn grid(gateway: &Gateway) -> Grid {
-    Grid::simulate(gateway, &patterns(), |_| ())
+fn grid(gateway: &Gateway) -> RunGrid {
+    RunGrid::simulate(gateway, &patterns(), |_| ())
 }
 
 /// The same runs under each other's names.
-fn renamed(grid: &Grid, from: impl Fn(grid::Cell) -> grid::Cell) -> Grid {
+fn renamed(grid: &RunGrid, from: impl Fn(grid::RunCell) -> grid::RunCell) -> RunGrid {
     let outcomes = grid.cells().map(|cell| grid.at(from(cell)).clone()).collect();
-    Grid { outcomes, ..grid.clone() }
+    RunGrid { outcomes, ..grid.clone() }
 }
 
-fn verdicts(grid: &Grid) -> Vec<Option<bool>> {
+fn verdicts(grid: &RunGrid) -> Vec<Option<bool>> {
     claims::rules::RULES.iter().map(|rule| (rule.judge)(grid).map(|(holds, _)| holds)).collect()
 }
 
@@ -31,11 +31,12 @@ fn every_sentence_can_hold_and_can_fail() {
     flipped.patterns.iter_mut().for_each(|it| it.fixed = !it.fixed);
     let mut swapped = stated.clone();
     swapped.outcomes.iter_mut().for_each(|it| it.shares.swap(0, 1));
-    let windows = renamed(&recorded, |cell| grid::Cell { window: WINDOWS.len() - 1 - cell.window, ..cell });
-    let ratios = renamed(&stated, |cell| grid::Cell { ratio: RATIOS.len() - 1 - cell.ratio, ..cell });
-    let slower = renamed(&stated, |cell| grid::Cell { ratio: cell.ratio.max(1), ..cell });
+    let windows =
+        renamed(&recorded, |cell| grid::RunCell { window: WINDOWS.len() - 1 - cell.window, ..cell });
+    let ratios = renamed(&stated, |cell| grid::RunCell { ratio: RATIOS.len() - 1 - cell.ratio, ..cell });
+    let slower = renamed(&stated, |cell| grid::RunCell { ratio: cell.ratio.max(1), ..cell });
     let sizes = renamed(&stated, |cell| match cell.pattern {
-        fixed @ 0..=pattern::LARGE => grid::Cell { pattern: pattern::LARGE - fixed, ..cell },
+        fixed @ 0..=pattern::LARGE => grid::RunCell { pattern: pattern::LARGE - fixed, ..cell },
         _ => cell,
     });
     let mut sets = vec![stated, recorded, flipped, swapped, windows, ratios, slower, sizes];
@@ -53,7 +54,7 @@ fn every_sentence_can_hold_and_can_fail() {
 #[test]
 fn the_report_has_figures_anchors_variations_and_every_run() {
     let mut steps = Vec::new();
-    let made = simulated(SOME, &Trace::generated(), &mut |step| steps.push((step.done, step.of)));
+    let made = simulated(SOME, &PacketTrace::generated(), &mut |step| steps.push((step.done, step.of)));
     let of = 7 + VARIED.len() + beyond::STEPS;
     assert_eq!(steps, (0..of).map(|done| (done, of)).collect::<Vec<_>>());
     let names: Vec<&str> = made.figures.iter().map(|it| it.name.as_str()).collect();
@@ -69,7 +70,7 @@ fn the_report_has_figures_anchors_variations_and_every_run() {
         .filter_map(|cell| cell.paper)
         .collect();
     assert_eq!(printed, [1.33; 6], "and not 2.57 of a trace that was made for it");
-    let variations = made.report.tables.iter().find(|it| it.unit == crate::Unit::Holds).unwrap();
+    let variations = made.report.tables.iter().find(|it| it.unit == crate::FigureUnit::Holds).unwrap();
     assert_eq!((variations.columns.len(), variations.rows.len()), (1 + VARIED.len(), 18));
     assert_eq!(made.report.claims.len(), 18 + 4);
     assert_eq!(made.runs.len(), 7 * RATIOS.len() * WINDOWS.len());

@@ -30,16 +30,16 @@ const BYTES: u64 = 1 << 30;
 
 /// Packets: their bytes with headers, and whom they are for.
 #[derive(Clone, Debug)]
-pub struct Trace {
+pub struct PacketTrace {
     packets: Vec<(u32, u32)>,
     recorded: bool,
     about: String,
 }
 
-impl Trace {
+impl PacketTrace {
     /// As many packets as the paper took, with its average length, and destinations of which few have most packets.
     #[must_use]
-    pub fn generated() -> Trace {
+    pub fn generated() -> PacketTrace {
         let mut random = Random::new(SEED);
         let mut shares = 0.0;
         let ends: Vec<f64> = (1..=DESTINATIONS)
@@ -57,7 +57,7 @@ impl Trace {
             "none was given, so one was made: lengths as Table I has them, and {DESTINATIONS} destinations whose shares fall so \
              that W = 30 makes the 2.57 packets a multi-packet that the paper found; so that figure proves nothing here"
         );
-        Trace { packets: (0..PACKETS).map(one).collect(), recorded: false, about }
+        PacketTrace { packets: (0..PACKETS).map(one).collect(), recorded: false, about }
     }
 
     /// The first packets of a file, as many as the paper took: a capture, comma-separated values with columns `size` and `dst`,
@@ -65,14 +65,14 @@ impl Trace {
     ///
     /// # Errors
     /// [`Error::Trace`] when it cannot be read, or has no packets.
-    pub fn read(path: &Path) -> Result<Trace, Error> {
+    pub fn read(path: &Path) -> Result<PacketTrace, Error> {
         let failed = |why: String| Error::Trace { path: path.to_owned(), why };
         let file = || File::open(path).map_err(|error| failed(format!("cannot be read: {error}")));
         let mut first = Vec::new();
         let glance = file()?.take(GLANCE as u64).read_to_end(&mut first);
         glance.map_err(|error| failed(format!("cannot be read: {error}")))?;
         let source = BufReader::new(file()?.take(BYTES));
-        let trace = if let Some(columns) = Columns::of(&first) {
+        let trace = if let Some(columns) = TraceColumns::of(&first) {
             columns.read(source)
         } else if names_no_sizes(&first) {
             without_sizes(source)
@@ -100,8 +100,8 @@ impl Trace {
         &self.about
     }
 
-    fn recorded(packets: Vec<(u32, u32)>, about: impl Into<String>) -> Trace {
-        Trace { packets, recorded: true, about: about.into() }
+    fn recorded(packets: Vec<(u32, u32)>, about: impl Into<String>) -> PacketTrace {
+        PacketTrace { packets, recorded: true, about: about.into() }
     }
 }
 
@@ -112,9 +112,9 @@ fn length(random: &mut Random) -> u32 {
 
 /// Numbers for whatever tells destinations apart, in the order in which they come.
 #[derive(Debug)]
-struct Numbers<K>(BTreeMap<K, u32>);
+struct DestinationNumbers<K>(BTreeMap<K, u32>);
 
-impl<K: Ord> Numbers<K> {
+impl<K: Ord> DestinationNumbers<K> {
     fn of(&mut self, key: K) -> u32 {
         let next = self.0.len() as u32;
         *self.0.entry(key).or_insert(next)
@@ -123,21 +123,21 @@ impl<K: Ord> Numbers<K> {
 
 /// Where comma-separated values have what is looked for.
 #[derive(Clone, Copy, Debug)]
-struct Columns {
+struct TraceColumns {
     size: usize,
     destination: usize,
 }
 
-impl Columns {
+impl TraceColumns {
     /// By the names in the first line, if it has them.
-    fn of(first: &[u8]) -> Option<Columns> {
+    fn of(first: &[u8]) -> Option<TraceColumns> {
         let line = core::str::from_utf8(first.split(|byte| *byte == b'\n').next()?).ok()?;
         let place = |name: &str| line.split(',').position(|column| column.trim() == name);
-        Some(Columns { size: place("size")?, destination: place("dst")? })
+        Some(TraceColumns { size: place("size")?, destination: place("dst")? })
     }
 
-    fn read(self, source: impl BufRead) -> Result<Trace, String> {
-        let mut numbers = Numbers(BTreeMap::new());
+    fn read(self, source: impl BufRead) -> Result<PacketTrace, String> {
+        let mut numbers = DestinationNumbers(BTreeMap::new());
         let mut packets = Vec::new();
         for (line, number) in source.lines().skip(1).take(PACKETS).zip(2..) {
             let line = line.map_err(|error| format!("cannot be read: {error}"))?;
@@ -148,7 +148,7 @@ impl Columns {
             };
             packets.push((size, numbers.of(destination.to_owned())));
         }
-        Ok(Trace::recorded(packets, format!("{} destinations", numbers.0.len())))
+        Ok(PacketTrace::recorded(packets, format!("{} destinations", numbers.0.len())))
     }
 }
 
@@ -166,9 +166,9 @@ fn names_no_sizes(first: &[u8]) -> bool {
 }
 
 /// Destinations of a text trace, with lengths as Table I has them.
-fn without_sizes(source: impl BufRead) -> Result<Trace, String> {
+fn without_sizes(source: impl BufRead) -> Result<PacketTrace, String> {
     let mut random = Random::new(SEED);
-    let mut numbers = Numbers(BTreeMap::new());
+    let mut numbers = DestinationNumbers(BTreeMap::new());
     let mut packets = Vec::new();
     for (line, number) in source.lines().take(PACKETS).zip(1..) {
         let line = line.map_err(|error| format!("cannot be read: {error}"))?;
@@ -180,17 +180,17 @@ fn without_sizes(source: impl BufRead) -> Result<Trace, String> {
     }
     let about =
         format!("{} destinations; it names no sizes, so these are made as Table I has them", numbers.0.len());
-    Ok(Trace::recorded(packets, about))
+    Ok(PacketTrace::recorded(packets, about))
 }
 
 /// Packets of anything that `advise` reads; what is no IP is left out.
-fn captured(source: impl Read) -> Result<Trace, String> {
+fn captured(source: impl Read) -> Result<PacketTrace, String> {
     let mut reader = Reader::open(source).map_err(|error| error.to_string())?;
     if reader.is_file() {
         return Err("is no capture and no trace".to_owned());
     }
     let text = reader.kind() == Kind::Trace;
-    let mut numbers = Numbers(BTreeMap::new());
+    let mut numbers = DestinationNumbers(BTreeMap::new());
     let mut packets = Vec::new();
     while packets.len() < PACKETS {
         let Some(frame) = reader.frame().map_err(|error| error.to_string())? else { break };
@@ -203,9 +203,9 @@ fn captured(source: impl Read) -> Result<Trace, String> {
         let equally = |(bytes, _)| (bytes, below(&mut random, ASSOCIATIONS));
         let packets = packets.into_iter().map(equally).collect();
         let about = format!("it names no hosts, so {ASSOCIATIONS} associations are equally likely");
-        return Ok(Trace { packets, recorded: false, about });
+        return Ok(PacketTrace { packets, recorded: false, about });
     }
-    Ok(Trace::recorded(packets, format!("{} destinations", numbers.0.len())))
+    Ok(PacketTrace::recorded(packets, format!("{} destinations", numbers.0.len())))
 }
 
 /// The destination of an IP packet of which only the beginning may be there.

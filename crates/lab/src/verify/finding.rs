@@ -3,14 +3,14 @@
 use serde::Serialize;
 use serde_json::Value;
 use strait_compress::Method;
-use strait_model::Segment;
+use strait_model::PipelineSegment;
 
 use super::Rounds;
 use super::content::Content;
-use super::grid::{Grid, Place};
-use super::predict::{Codec, Tunnel};
-use super::run::{Blocks, Seen, Work};
-use crate::measure::{Machine, Sample};
+use super::grid::{GridPlace, VerifyGrid};
+use super::predict::{MethodTimes, PlainTunnelTimes};
+use super::run::{AverageBlocks, StreamResult, Work};
+use crate::measure::{MachineInfo, RunValues};
 
 /// Beside others that use more of the processors than this, figures mean little.
 pub(super) const DISTURBED: f64 = 0.05;
@@ -25,16 +25,16 @@ const RIGHT: f64 = 0.95;
 #[derive(Clone, Debug, Serialize)]
 pub struct Verification {
     /// Where.
-    pub machine: Machine,
+    pub machine: MachineInfo,
     /// What the tunnel takes for each byte at its fastest, without compression: on unshaped links, and on those that
     /// carry no super-packets.
     pub work: [Work; 2],
     /// By block, link and content.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<FindingCell>,
     /// What all of it comes to.
-    pub all: Summary,
+    pub all: FindingSummary,
     /// What those cells come to beside which the machine did little else.
-    pub undisturbed: Summary,
+    pub undisturbed: FindingSummary,
     /// What errors should be at most, at the median.
     pub error_target: f64,
     /// What share of choices should at least be right.
@@ -45,13 +45,13 @@ pub struct Verification {
 
 /// Errors and choices of some cells; not-a-number where there are none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Summary {
+pub struct FindingSummary {
     /// How many cells.
     pub cells: usize,
     /// Errors of predicted speedups where the processors limit, by the model. This is what tries it.
-    pub processors: Errors,
+    pub processors: PredictionErrors,
     /// Where the link does: how far the data shrank is given, so only headers are left to be wrong about.
-    pub link: Errors,
+    pub link: PredictionErrors,
     /// The share of the tunnel's choices that were the best or near it.
     pub right: f64,
 }
@@ -59,7 +59,7 @@ pub struct Summary {
 /// Errors of some predicted speedups, as shares of the measured ones. What was not compressed is not among them: that
 /// it is as fast as without is no prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Errors {
+pub struct PredictionErrors {
     /// How many.
     pub count: usize,
     /// The median; not-a-number of none.
@@ -68,7 +68,7 @@ pub struct Errors {
 
 /// One link, cap and content.
 #[derive(Clone, Debug, Serialize)]
-pub struct Cell {
+pub struct FindingCell {
     /// Mbit/s of the link; none when it is unshaped.
     pub link: Option<f64>,
     /// Most bytes of a block.
@@ -76,24 +76,24 @@ pub struct Cell {
     /// What was sent.
     pub content: &'static str,
     /// Mbit/s of content without compression.
-    pub without: Sample,
+    pub without: RunValues,
     /// The share of the processors that others used in the run that was disturbed most.
     pub others: f64,
     /// Whether that counts: it does not where nothing but the link decides.
     pub disturbed: bool,
     /// With each method.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<MethodResult>,
     /// As the tunnel chose.
     pub pick: Pick,
 }
 
 /// One method.
 #[derive(Clone, Debug, Serialize)]
-pub struct Tried {
+pub struct MethodResult {
     /// Which.
     pub method: String,
     /// Mbit/s of content.
-    pub goodput: Sample,
+    pub goodput: RunValues,
     /// Of that, times what it is without.
     pub speedup: f64,
     /// What the model says to that.
@@ -112,14 +112,14 @@ pub struct Pick {
     /// What stood decided at the end of each round, with the figures that decided it.
     pub decisions: Vec<Option<Value>>,
     /// Mbit/s of content.
-    pub goodput: Sample,
+    pub goodput: RunValues,
     /// The best of the others.
     pub best: String,
     /// How far below that the choice is, as a share; negative above.
     pub short: f64,
 }
 
-impl Tried {
+impl MethodResult {
     /// The predicted speedup's error, as a share of the measured one.
     #[must_use]
     pub const fn error(&self) -> f64 {
@@ -140,18 +140,19 @@ impl Pick {
     }
 }
 
-impl Summary {
-    fn of<'a>(cells: impl Iterator<Item = &'a Cell> + Clone) -> Summary {
+impl FindingSummary {
+    fn of<'a>(cells: impl Iterator<Item = &'a FindingCell> + Clone) -> FindingSummary {
         let limited = |by_link: bool| {
             let tried = cells.clone().flat_map(|cell| &cell.tried);
-            let tried =
-                tried.filter(|it| it.limit.is_some_and(|limit| (limit == Segment::Link.name()) == by_link));
-            let errors: Sample = tried.map(|it| it.error().abs()).collect();
-            Errors { count: errors.values().len(), median: median(&errors) }
+            let tried = tried.filter(|it| {
+                it.limit.is_some_and(|limit| (limit == PipelineSegment::Link.name()) == by_link)
+            });
+            let errors: RunValues = tried.map(|it| it.error().abs()).collect();
+            PredictionErrors { count: errors.values().len(), median: median(&errors) }
         };
         let count = cells.clone().count();
         let right = cells.clone().filter(|cell| cell.pick.is_right()).count();
-        Summary {
+        FindingSummary {
             cells: count,
             processors: limited(false),
             link: limited(true),
@@ -161,12 +162,12 @@ impl Summary {
 }
 
 impl Verification {
-    pub(super) fn new(machine: Machine, work: [Work; 2], cells: Vec<Cell>) -> Verification {
+    pub(super) fn new(machine: MachineInfo, work: [Work; 2], cells: Vec<FindingCell>) -> Verification {
         Verification {
             machine,
             work,
-            all: Summary::of(cells.iter()),
-            undisturbed: Summary::of(cells.iter().filter(|cell| !cell.disturbed)),
+            all: FindingSummary::of(cells.iter()),
+            undisturbed: FindingSummary::of(cells.iter().filter(|cell| !cell.disturbed)),
             error_target: ERROR,
             right_target: RIGHT,
             near: NEAR,
@@ -175,24 +176,24 @@ impl Verification {
     }
 }
 
-impl Cell {
+impl FindingCell {
     /// What the rounds come to: each way's in the order of [`super::run::Way::all`].
     pub(super) fn new(
-        grid: &Grid,
-        place: &Place,
+        grid: &VerifyGrid,
+        place: &GridPlace,
         content: &Content,
-        codecs: &[Codec],
+        codecs: &[MethodTimes],
         rounds: &Rounds,
-        tunnel: &Tunnel,
-    ) -> Cell {
+        tunnel: &PlainTunnelTimes,
+    ) -> FindingCell {
         let way = |number: usize| Runs(rounds.iter().map(|ways| &ways[number]).collect());
         let others = rounds.iter().flatten().map(|seen| seen.others).fold(0.0, f64::max);
         let without = way(0).goodput();
-        let tried: Vec<Tried> = (grid.methods.iter().zip(codecs).zip(1..))
+        let tried: Vec<MethodResult> = (grid.methods.iter().zip(codecs).zip(1..))
             .map(|((method, codec), number)| way(number).tried(*method, codec, &without, tunnel))
             .collect();
         let pick = way(1 + tried.len()).pick(&without, &tried);
-        Cell {
+        FindingCell {
             link: place.link.map(|rate| rate.bits() as f64 / 1e6),
             block: place.block,
             content: content.name,
@@ -206,26 +207,32 @@ impl Cell {
 }
 
 /// One way's runs.
-struct Runs<'a>(Vec<&'a Seen>);
+struct Runs<'a>(Vec<&'a StreamResult>);
 
 impl Runs<'_> {
-    fn goodput(&self) -> Sample {
+    fn goodput(&self) -> RunValues {
         self.0.iter().map(|seen| seen.goodput * 8.0 / 1e6).collect()
     }
 
     /// The blocks of an average run; nothing where a run made none.
-    fn blocks(&self) -> Option<Blocks> {
-        let all: Option<Vec<Blocks>> = self.0.iter().map(|seen| seen.blocks).collect();
+    fn blocks(&self) -> Option<AverageBlocks> {
+        let all: Option<Vec<AverageBlocks>> = self.0.iter().map(|seen| seen.blocks).collect();
         let all = all?;
-        let middle = |of: fn(&Blocks) -> f64| median(&all.iter().map(of).collect());
-        Some(Blocks {
+        let middle = |of: fn(&AverageBlocks) -> f64| median(&all.iter().map(of).collect());
+        Some(AverageBlocks {
             before: middle(|it| it.before),
             after: middle(|it| it.after),
             beside: middle(|it| it.beside),
         })
     }
 
-    fn tried(&self, method: Method, codec: &Codec, without: &Sample, tunnel: &Tunnel) -> Tried {
+    fn tried(
+        &self,
+        method: Method,
+        codec: &MethodTimes,
+        without: &RunValues,
+        tunnel: &PlainTunnelTimes,
+    ) -> MethodResult {
         let goodput = self.goodput();
         let blocks = self.blocks();
         // What is left alone is sent as without a rule.
@@ -233,18 +240,18 @@ impl Runs<'_> {
             let (predicted, limit) = tunnel.speedup(codec, blocks);
             (predicted, Some(limit))
         });
-        Tried {
+        MethodResult {
             method: method.to_string(),
             speedup: median(&goodput) / median(without),
             goodput,
             predicted,
-            limit: limit.map(Segment::name),
+            limit: limit.map(PipelineSegment::name),
             block: blocks.map(|it| it.before),
             ratio: blocks.map(|it| it.before / it.after),
         }
     }
 
-    fn pick(&self, without: &Sample, tried: &[Tried]) -> Pick {
+    fn pick(&self, without: &RunValues, tried: &[MethodResult]) -> Pick {
         let goodput = self.goodput();
         let others = tried.iter().map(|it| (it.method.as_str(), median(&it.goodput)));
         let plain = ("none", median(without));
@@ -259,7 +266,7 @@ impl Runs<'_> {
 }
 
 /// The middle; not-a-number of nothing.
-fn median(sample: &Sample) -> f64 {
+fn median(sample: &RunValues) -> f64 {
     sample.spread().map_or(f64::NAN, |spread| spread.median)
 }
 

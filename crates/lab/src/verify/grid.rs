@@ -8,7 +8,7 @@ use strait_compress::calibrate::CANDIDATES;
 use strait_scheduler::Rate;
 
 use super::content::Content;
-use super::run::Way;
+use super::run::CompressionSetting;
 use crate::steps::Effort;
 
 /// Links in Mbit/s; nothing is unshaped.
@@ -28,7 +28,7 @@ const ATTEMPTS: usize = 4;
 
 /// What is varied.
 #[derive(Clone, Debug)]
-pub struct Grid {
+pub struct VerifyGrid {
     /// Rates of the link; nothing is as fast as memory.
     pub links: Vec<Option<Rate>>,
     /// Most bytes of a block.
@@ -40,16 +40,16 @@ pub struct Grid {
     effort: Effort,
 }
 
-impl Grid {
+impl VerifyGrid {
     /// All of it, with every method that the tunnel chooses among; or a corner.
     #[must_use]
-    pub fn new(effort: Effort, contents: Vec<Content>) -> Grid {
+    pub fn new(effort: Effort, contents: Vec<Content>) -> VerifyGrid {
         let (links, methods, blocks): (&[Option<f64>], &[Method], &[u32]) = match effort {
             Effort::Full => (&LINKS, &CANDIDATES, &BLOCKS),
             Effort::Quick => (&QUICK_LINKS, &QUICK_METHODS, &BLOCKS[..1]),
         };
         let rate = |megabits: &Option<f64>| megabits.and_then(|it| Rate::from_bits((it * 1e6) as u64));
-        Grid {
+        VerifyGrid {
             links: links.iter().map(rate).collect(),
             blocks: blocks.to_vec(),
             methods: methods.to_vec(),
@@ -63,21 +63,21 @@ impl Grid {
     }
 
     /// Every link with every cap.
-    pub(super) fn places(&self) -> Vec<Place> {
-        let at = |block: u32| self.links.iter().map(move |link| Place::new(*link, block, self.effort));
+    pub(super) fn places(&self) -> Vec<GridPlace> {
+        let at = |block: u32| self.links.iter().map(move |link| GridPlace::new(*link, block, self.effort));
         self.blocks.iter().flat_map(|block| at(*block)).collect()
     }
 
     /// Streams in all.
     pub(super) fn runs(&self) -> usize {
-        let ways = Way::all(self).count() * self.contents.len();
+        let ways = CompressionSetting::all(self).count() * self.contents.len();
         self.places().iter().map(|place| place.rounds * ways).sum()
     }
 }
 
 /// A link and a cap, and how it is measured there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct GridPlace {
     pub(super) link: Option<Rate>,
     pub(super) block: u32,
     pub(super) rounds: usize,
@@ -88,8 +88,8 @@ pub(super) struct Place {
     pub(super) window: Duration,
 }
 
-impl Place {
-    pub(super) fn new(link: Option<Rate>, block: u32, effort: Effort) -> Place {
+impl GridPlace {
+    pub(super) fn new(link: Option<Rate>, block: u32, effort: Effort) -> GridPlace {
         let slow = is_below(link, SLOW);
         let very_slow = is_below(link, SLOW / 10);
         let (warm_up, window) = match (effort, very_slow, slow) {
@@ -100,7 +100,7 @@ impl Place {
         };
         let (rounds, attempts) = if slow || effort == Effort::Quick { (1, 1) } else { (3, ATTEMPTS) };
         let [warm_up, window] = [warm_up, window].map(Duration::from_millis);
-        Place { link, block, rounds, attempts, warm_up, window }
+        GridPlace { link, block, rounds, attempts, warm_up, window }
     }
 
     /// Until what a stream left in queues is gone: they hold a second of a slow link, and little time of a fast one.
@@ -121,7 +121,7 @@ const fn is_below(link: Option<Rate>, bits: u64) -> bool {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for GridPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.link {
             Some(rate) => write!(f, "{rate}, {} bytes", self.block),
@@ -136,11 +136,11 @@ mod tests {
 
     #[test]
     fn all_of_it_and_a_corner() {
-        let grid = Grid::new(Effort::Full, Content::generated());
+        let grid = VerifyGrid::new(Effort::Full, Content::generated());
         assert_eq!((grid.methods.len(), grid.links.len(), grid.places().len()), (8, 6, 12));
         // Ten ways over three contents; four links are gone over three times.
         assert_eq!(grid.runs(), 2 * (2 + 4 * 3) * 30);
-        let corner = Grid::new(Effort::Quick, Content::generated());
+        let corner = VerifyGrid::new(Effort::Quick, Content::generated());
         assert_eq!((corner.places().len(), corner.runs()), (3, 3 * 12));
         assert!(
             corner.places().iter().all(|place| place.rounds == 1 && place.window < Duration::from_secs(2))

@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use strait_compress::chooser::Handling;
 use strait_compress::{Codecs, Method};
-use strait_model::{Bytes, Cost, Pipeline, Rate, Seconds, Segment, Stages};
+use strait_model::{BitRate, Bytes, Cost, Pipeline, PipelineSegment, Seconds, Stages};
 use strait_wire::block;
 
 use super::content::Content;
-use super::run::{Blocks, Work};
+use super::run::{AverageBlocks, Work};
 use crate::error::Error;
-use crate::measure::{Sample, Stopwatch};
+use crate::measure::{RepeatTimer, RunValues};
 use crate::rate;
 
 /// Blocks that codecs are timed on, and how many bytes of content: what the tunnel's cap is, and a packet.
 const SIZES: [usize; 2] = [1_400, 65_536];
 const TIMED: usize = 1 << 19;
-const STOPWATCH: Stopwatch = Stopwatch { repeats: 3, least: Duration::from_millis(10) };
+const STOPWATCH: RepeatTimer = RepeatTimer { repeats: 3, least: Duration::from_millis(10) };
 /// Bytes of an inner packet: the tunnel's usual MTU.
 const PACKET: f64 = 1_420.0;
 /// Bytes of payload of a datagram on the testbed's links, and what is around it there: Ethernet, IPv4, UDP, ESP.
@@ -25,17 +25,17 @@ const AROUND: f64 = 68.0;
 
 /// What a method takes on one content.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Codec {
+pub(super) struct MethodTimes {
     pub(super) compress: Cost,
     pub(super) expand: Cost,
 }
 
-impl Codec {
+impl MethodTimes {
     /// Does nothing, in no time.
-    pub(super) const NONE: Codec = Codec { compress: Cost::FREE, expand: Cost::FREE };
+    pub(super) const NONE: MethodTimes = MethodTimes { compress: Cost::FREE, expand: Cost::FREE };
 
     /// Timed here, on the content.
-    pub(super) fn timed(method: Method, content: &Content) -> Result<Codec, Error> {
+    pub(super) fn timed(method: Method, content: &Content) -> Result<MethodTimes, Error> {
         let mut codecs = Codecs::new();
         let mut points = Vec::new();
         for size in SIZES {
@@ -47,38 +47,38 @@ impl Codec {
             points.push([compress, expand].map(|sample| (Bytes(size as u64), whole(&sample, size))));
         }
         let line = |part: usize| Cost::through(points[0][part], points[1][part]);
-        Ok(Codec { compress: line(0), expand: line(1) })
+        Ok(MethodTimes { compress: line(0), expand: line(1) })
     }
 }
 
 /// From nanoseconds a byte to what a block takes.
-fn whole(nanos: &Sample, size: usize) -> Seconds {
+fn whole(nanos: &RunValues, size: usize) -> Seconds {
     Seconds(nanos.spread().map_or(0.0, |it| it.median) * 1e-9 * size as f64)
 }
 
 /// A tunnel without compression.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tunnel {
+pub(super) struct PlainTunnelTimes {
     /// The link's rate; nothing where it does not limit.
-    pub(super) link: Option<Rate>,
+    pub(super) link: Option<BitRate>,
     /// What is done for every byte.
     pub(super) work: Work,
     /// Processors that everything shares.
     pub(super) processors: usize,
 }
 
-impl Tunnel {
+impl PlainTunnelTimes {
     /// How many times faster the tunnel is with a codec that makes such blocks, and what limits it then.
-    pub(super) fn speedup(&self, codec: &Codec, blocks: Blocks) -> (f64, Segment) {
+    pub(super) fn speedup(&self, codec: &MethodTimes, blocks: AverageBlocks) -> (f64, PipelineSegment) {
         let (limit, with) = self.slowest(codec, blocks);
-        let plain = Blocks { before: 0.0, after: 0.0, beside: blocks.before + blocks.beside };
-        let (_, without) = self.slowest(&Codec::NONE, plain);
+        let plain = AverageBlocks { before: 0.0, after: 0.0, beside: blocks.before + blocks.beside };
+        let (_, without) = self.slowest(&MethodTimes::NONE, plain);
         (without / with, limit)
     }
 
     /// What sets the pace of blocks and what goes beside them, and at which.
-    fn slowest(&self, codec: &Codec, blocks: Blocks) -> (Segment, Seconds) {
-        let Blocks { before, after, beside } = blocks;
+    fn slowest(&self, codec: &MethodTimes, blocks: AverageBlocks) -> (PipelineSegment, Seconds) {
+        let AverageBlocks { before, after, beside } = blocks;
         let (inner, outer) = shares();
         let handled = |work: f64| Seconds(work * (inner * before + outer * after + beside));
         let datagrams = (after / (ROOM - block::HEADER_LEN as f64)).ceil() + beside / PACKET;
@@ -96,7 +96,7 @@ impl Tunnel {
         let all =
             (stages.at_sender() + stages.at_receiver() + Seconds(hosts)) * (1.0 / self.processors as f64);
         let apart = Pipeline::SIMPLE.slowest(&stages);
-        if all > apart.1 { (Segment::Both, all) } else { apart }
+        if all > apart.1 { (PipelineSegment::Both, all) } else { apart }
     }
 }
 
@@ -112,13 +112,15 @@ mod tests {
     use super::*;
 
     const WORK: Work = Work { sender: 1e-9, receiver: 2e-9, hosts: 0.5e-9, rest: 0.1e-9 };
-    const SLOW: Codec =
-        Codec { compress: Cost { set_up: Seconds(1e-6), per_byte: Seconds(10e-9) }, expand: Cost::FREE };
+    const SLOW: MethodTimes = MethodTimes {
+        compress: Cost { set_up: Seconds(1e-6), per_byte: Seconds(10e-9) },
+        expand: Cost::FREE,
+    };
 
-    const BLOCKS: Blocks = Blocks { before: 64_000.0, after: 16_000.0, beside: 0.0 };
+    const BLOCKS: AverageBlocks = AverageBlocks { before: 64_000.0, after: 16_000.0, beside: 0.0 };
 
-    fn tunnel(megabits: Option<f64>) -> Tunnel {
-        Tunnel { link: megabits.and_then(Rate::megabits), work: WORK, processors: 2 }
+    fn tunnel(megabits: Option<f64>) -> PlainTunnelTimes {
+        PlainTunnelTimes { link: megabits.and_then(BitRate::megabits), work: WORK, processors: 2 }
     }
 
     #[test]
@@ -126,12 +128,12 @@ mod tests {
         let (speedup, limit) = tunnel(Some(1.0)).speedup(&SLOW, BLOCKS);
         // By hand: 64,000 bytes with 68 around each 1,420, over 16,000 with 68 around each of 12.
         let expected = (64_000.0 + 68.0 * 64_000.0 / 1_420.0) / (16_000.0 + 68.0 * 12.0);
-        assert!((speedup - expected).abs() < 1e-9 && limit == Segment::Link, "{speedup} {limit:?}");
+        assert!((speedup - expected).abs() < 1e-9 && limit == PipelineSegment::Link, "{speedup} {limit:?}");
     }
 
     #[test]
     fn what_goes_beside_blocks_gains_nothing() {
-        let half = Blocks { beside: 64_000.0, ..BLOCKS };
+        let half = AverageBlocks { beside: 64_000.0, ..BLOCKS };
         let (all, some) =
             (tunnel(Some(1.0)).speedup(&SLOW, BLOCKS).0, tunnel(Some(1.0)).speedup(&SLOW, half).0);
         assert!((some - 2.0 / (1.0 + 1.0 / all)).abs() < 1e-9, "{some} beside {all}");
@@ -144,17 +146,17 @@ mod tests {
         let (inner, outer) = shares();
         let with = 1e-6 + 64_000.0 * 10e-9 + 1e-9 * (inner * 64_000.0 + outer * 16_000.0);
         assert!(
-            (speedup - 64_000.0 * 2e-9 / with).abs() < 1e-9 && limit == Segment::Sender,
+            (speedup - 64_000.0 * 2e-9 / with).abs() < 1e-9 && limit == PipelineSegment::Sender,
             "{speedup} {limit:?}"
         );
     }
 
     #[test]
     fn shared_processors_limit_where_each_end_alone_would_not() {
-        let busy = Tunnel { work: Work { hosts: 20e-9, ..WORK }, ..tunnel(None) };
+        let busy = PlainTunnelTimes { work: Work { hosts: 20e-9, ..WORK }, ..tunnel(None) };
         let (speedup, limit) = busy.speedup(&SLOW, BLOCKS);
-        assert!(speedup < 1.0 && limit == Segment::Both, "{speedup} {limit:?}");
-        let alone = Tunnel { processors: 64, ..busy };
-        assert_eq!(alone.speedup(&SLOW, BLOCKS).1, Segment::Sender);
+        assert!(speedup < 1.0 && limit == PipelineSegment::Both, "{speedup} {limit:?}");
+        let alone = PlainTunnelTimes { processors: 64, ..busy };
+        assert_eq!(alone.speedup(&SLOW, BLOCKS).1, PipelineSegment::Sender);
     }
 }

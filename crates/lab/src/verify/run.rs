@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 use strait_compress::Codec;
-use strait_testbed::{Cost, Stream, Tunnel};
+use strait_testbed::{ProcessCost, Stream, TestTunnel};
 
-use super::grid::{Grid, Place};
+use super::grid::{GridPlace, VerifyGrid};
 use crate::error::Error;
 
 /// Ports of the streams: sixteen a way, one a content.
@@ -16,7 +16,7 @@ const PORTS_A_WAY: u16 = 16;
 
 /// How a stream is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum CompressionSetting {
     /// Not at all: no rule covers it.
     Plain,
     /// With one of the grid's methods, by its place.
@@ -25,30 +25,30 @@ pub(super) enum Way {
     Auto,
 }
 
-impl Way {
+impl CompressionSetting {
     /// In the order of runs: what is compared stands near what it is compared with.
-    pub(super) fn all(grid: &Grid) -> impl Iterator<Item = Way> + use<> {
-        let methods = (0..grid.methods.len()).map(Way::Method);
-        std::iter::once(Way::Plain).chain(methods).chain([Way::Auto])
+    pub(super) fn all(grid: &VerifyGrid) -> impl Iterator<Item = CompressionSetting> + use<> {
+        let methods = (0..grid.methods.len()).map(CompressionSetting::Method);
+        std::iter::once(CompressionSetting::Plain).chain(methods).chain([CompressionSetting::Auto])
     }
 
-    pub(super) fn name(self, grid: &Grid) -> String {
+    pub(super) fn name(self, grid: &VerifyGrid) -> String {
         match self {
-            Way::Plain => "without".to_owned(),
-            Way::Method(place) => grid.methods[place].to_string(),
-            Way::Auto => "auto".to_owned(),
+            CompressionSetting::Plain => "without".to_owned(),
+            CompressionSetting::Method(place) => grid.methods[place].to_string(),
+            CompressionSetting::Auto => "auto".to_owned(),
         }
     }
 
-    fn number(self, grid: &Grid) -> usize {
+    fn number(self, grid: &VerifyGrid) -> usize {
         match self {
-            Way::Plain => 0,
-            Way::Method(place) => 1 + place,
-            Way::Auto => 1 + grid.methods.len(),
+            CompressionSetting::Plain => 0,
+            CompressionSetting::Method(place) => 1 + place,
+            CompressionSetting::Auto => 1 + grid.methods.len(),
         }
     }
 
-    fn ports(self, grid: &Grid) -> (u16, u16) {
+    fn ports(self, grid: &VerifyGrid) -> (u16, u16) {
         let number = u16::try_from(self.number(grid)).unwrap_or(u16::MAX / PORTS_A_WAY);
         let first = FIRST_PORT + number * PORTS_A_WAY;
         (first, first + PORTS_A_WAY - 1)
@@ -56,9 +56,9 @@ impl Way {
 }
 
 /// A rule a way, told apart by ports: one tunnel, one link, all else equal.
-pub(super) fn rules(grid: &Grid) -> String {
-    Way::all(grid)
-        .filter(|way| *way != Way::Plain)
+pub(super) fn rules(grid: &VerifyGrid) -> String {
+    CompressionSetting::all(grid)
+        .filter(|way| *way != CompressionSetting::Plain)
         .map(|way| {
             let (first, last) = way.ports(grid);
             format!(
@@ -72,13 +72,13 @@ pub(super) fn rules(grid: &Grid) -> String {
 
 /// What was seen of one stream.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct StreamResult {
     /// Bytes of content a second.
     pub(super) goodput: f64,
     /// What was done for it.
     pub(super) work: Work,
     /// Blocks that were made, if any were.
-    pub(super) blocks: Option<Blocks>,
+    pub(super) blocks: Option<AverageBlocks>,
     /// What the tunnel said of the stream at the end, if it decided anything.
     pub(super) decision: Option<Value>,
     /// The share of the processors that others used meanwhile.
@@ -87,7 +87,7 @@ pub(super) struct Seen {
 
 /// Bytes on average.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Blocks {
+pub(super) struct AverageBlocks {
     /// Of a block, before.
     pub(super) before: f64,
     /// Of a block, after.
@@ -111,12 +111,12 @@ pub struct Work {
 
 /// One stream of a content, one way.
 pub(super) fn run(
-    tunnel: &Tunnel,
-    grid: &Grid,
-    place: &Place,
+    tunnel: &TestTunnel,
+    grid: &VerifyGrid,
+    place: &GridPlace,
     content: usize,
-    way: Way,
-) -> Result<Seen, Error> {
+    way: CompressionSetting,
+) -> Result<StreamResult, Error> {
     let port = way.ports(grid).0 + u16::try_from(content).unwrap_or(0);
     let stream = Stream {
         from: &tunnel.hosts.a,
@@ -131,10 +131,10 @@ pub(super) fn run(
         let [near, far] = tunnel.daemons();
         let near = near.show()?;
         decision = decided(&near, port);
-        Look::at(&near, &far.show()?, tunnel.costs()?)
+        StreamCounters::at(&near, &far.show()?, tunnel.costs()?)
     })?;
     let passed = arrived.after.since(&arrived.before);
-    Ok(Seen {
+    Ok(StreamResult {
         goodput: arrived.rate() / 8.0,
         work: passed.work(),
         blocks: passed.blocks(),
@@ -145,7 +145,7 @@ pub(super) fn run(
 
 /// Counters at one moment, or what passed between two.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Look {
+struct StreamCounters {
     sender: f64,
     receiver: f64,
     daemons: f64,
@@ -160,8 +160,8 @@ struct Look {
     after: f64,
 }
 
-impl Look {
-    fn at(near: &Value, far: &Value, costs: [Cost; 2]) -> Result<Look, Error> {
+impl StreamCounters {
+    fn at(near: &Value, far: &Value, costs: [ProcessCost; 2]) -> Result<StreamCounters, Error> {
         let number = |value: &Value| value.as_f64().unwrap_or(0.0);
         let sum = |key: &str| {
             let codecs = near["codecs"].as_array().into_iter().flatten();
@@ -169,11 +169,11 @@ impl Look {
         };
         let stat = fs::read_to_string("/proc/stat").map_err(Error::NoLoad)?;
         let [kernel, busy, all] = processors(&stat);
-        Ok(Look {
+        Ok(StreamCounters {
             sender: engine(near, "out"),
             receiver: engine(far, "in"),
             daemons: costs.iter().map(|cost| cost.processor.as_secs_f64()).sum(),
-            hosts: Cost::of_process(std::process::id())?.processor.as_secs_f64(),
+            hosts: ProcessCost::of_process(std::process::id())?.processor.as_secs_f64(),
             kernel,
             busy,
             all,
@@ -184,8 +184,8 @@ impl Look {
         })
     }
 
-    fn since(&self, earlier: &Look) -> Look {
-        Look {
+    fn since(&self, earlier: &StreamCounters) -> StreamCounters {
+        StreamCounters {
             sender: self.sender - earlier.sender,
             receiver: self.receiver - earlier.receiver,
             daemons: self.daemons - earlier.daemons,
@@ -210,8 +210,8 @@ impl Look {
         }
     }
 
-    fn blocks(&self) -> Option<Blocks> {
-        (self.blocks > 0.0).then(|| Blocks {
+    fn blocks(&self) -> Option<AverageBlocks> {
+        (self.blocks > 0.0).then(|| AverageBlocks {
             before: self.before / self.blocks,
             after: self.after / self.blocks,
             beside: (self.inner - self.before).max(0.0) / self.blocks,

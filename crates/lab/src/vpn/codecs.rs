@@ -8,13 +8,13 @@ use strait_compress::{Codec, Codecs, Method};
 
 use super::printed::{self, CALGARY, DEFLATE, FILES, LZS, SIZES};
 use super::{PAPER, median, megabits};
-use crate::claim::{Claim, Figures, judged};
-use crate::corpus::{Corpus, Source};
+use crate::claim::{Claim, FigureSource, judged};
+use crate::corpus::{Corpus, CorpusFile};
 use crate::error::Error;
-use crate::measure::{Sample, Stopwatch};
+use crate::measure::{RepeatTimer, RunValues};
 use crate::rate;
-use crate::report::{Comparison, Exhibit, Report, Table, Unit, computed};
-use crate::steps::{Effort, Step, Steps};
+use crate::report::{Comparison, Exhibit, FigureUnit, LabReport, LabTable, computed};
+use crate::steps::{Effort, StepCounter, StepNote};
 
 /// IPComp's header, which each compressed block has (RFC 3173 section 3.1, section 5.4 of the paper).
 const IPCOMP_HEADER: usize = 4;
@@ -23,48 +23,48 @@ pub(super) const STOPWATCH: (usize, Duration) = (7, Duration::from_millis(10));
 
 /// What a method does with a file's blocks of one length.
 #[derive(Clone, Debug)]
-pub(super) struct Measured {
+pub(super) struct CodecMeasurement {
     /// Bytes before over bytes after, IPComp's headers among these, blocks that grew as well.
     pub(super) ratio: f64,
     /// Mbit/s.
-    pub(super) compress: Sample,
+    pub(super) compress: RunValues,
     /// Mbit/s of what comes out; zero when no block shrinks.
-    pub(super) expand: Sample,
+    pub(super) expand: RunValues,
 }
 
 /// Everything about one method: by file, then by length.
 pub(super) struct Column {
     method: Method,
-    pub(super) files: Vec<Vec<Measured>>,
+    pub(super) files: Vec<Vec<CodecMeasurement>>,
 }
 
 /// A quantity that is tabulated: its name, unit, and where a method's figures have it.
 struct Quantity {
     name: &'static str,
-    unit: Unit,
-    ours: fn(&Measured) -> Sample,
-    paper: fn(&printed::Codec) -> &[[f64; 3]; 8],
-    exhibit: fn(&printed::Codec) -> Exhibit,
+    unit: FigureUnit,
+    ours: fn(&CodecMeasurement) -> RunValues,
+    paper: fn(&printed::PrintedCodec) -> &[[f64; 3]; 8],
+    exhibit: fn(&printed::PrintedCodec) -> Exhibit,
 }
 
 const QUANTITIES: [Quantity; 3] = [
     Quantity {
         name: "compression",
-        unit: Unit::Ratio,
+        unit: FigureUnit::Ratio,
         ours: |it| computed(it.ratio),
         paper: |it| &it.ratio,
         exhibit: |_| Exhibit::Table(4),
     },
     Quantity {
         name: "compressing",
-        unit: Unit::MegabitsPerSecond,
+        unit: FigureUnit::MegabitsPerSecond,
         ours: |it| it.compress.clone(),
         paper: |it| &it.compress,
         exhibit: |it| Exhibit::Table(it.table),
     },
     Quantity {
         name: "expanding",
-        unit: Unit::MegabitsPerSecond,
+        unit: FigureUnit::MegabitsPerSecond,
         ours: |it| it.expand.clone(),
         paper: |it| &it.expand,
         exhibit: |it| Exhibit::Table(it.table),
@@ -87,11 +87,11 @@ pub fn codecs(
     effort: Effort,
     corpus: &Corpus,
     methods: &[Method],
-    tell: &mut dyn FnMut(Step<'_>),
-) -> Result<Report, Error> {
+    tell: &mut dyn FnMut(StepNote<'_>),
+) -> Result<LabReport, Error> {
     let stopwatch = effort.stopwatch(STOPWATCH.0, STOPWATCH.1);
-    let mut report = Report::begin(PAPER, stopwatch)?;
-    let mut steps = Steps::new(methods.len() * corpus.files.len(), tell);
+    let mut report = LabReport::begin(PAPER, stopwatch)?;
+    let mut steps = StepCounter::new(methods.len() * corpus.files.len(), tell);
     let mut columns = Vec::new();
     for &method in methods {
         columns.push(column(stopwatch, corpus, method, &mut steps)?);
@@ -113,7 +113,7 @@ pub fn codecs(
 }
 
 /// The paper's codec that a method is set beside: for DEFLATE zlib's default level, for LZS our default.
-fn counterpart(method: Method) -> Option<&'static printed::Codec> {
+fn counterpart(method: Method) -> Option<&'static printed::PrintedCodec> {
     match method {
         Method::DEFLATE => Some(&DEFLATE),
         _ if method == Method::of(Codec::Lzs) => Some(&LZS),
@@ -123,26 +123,26 @@ fn counterpart(method: Method) -> Option<&'static printed::Codec> {
 
 /// Measures a method on every file, a step a file.
 pub(super) fn column(
-    stopwatch: Stopwatch,
+    stopwatch: RepeatTimer,
     corpus: &Corpus,
     method: Method,
-    steps: &mut Steps<'_>,
+    steps: &mut StepCounter<'_>,
 ) -> Result<Column, Error> {
     let mut codecs = Codecs::new();
-    let mut file = |source: &Source| {
+    let mut file = |source: &CorpusFile| {
         steps.next(&format!("{method}, {}", source.name));
         (0..SIZES.len()).map(|size| measure(stopwatch, &mut codecs, method, &source.drawn(size))).collect()
     };
-    let files: Result<Vec<Vec<Measured>>, Error> = corpus.files.iter().map(&mut file).collect();
+    let files: Result<Vec<Vec<CodecMeasurement>>, Error> = corpus.files.iter().map(&mut file).collect();
     Ok(Column { method, files: files? })
 }
 
 fn measure(
-    stopwatch: Stopwatch,
+    stopwatch: RepeatTimer,
     codecs: &mut Codecs,
     method: Method,
     blocks: &[&[u8]],
-) -> Result<Measured, Error> {
+) -> Result<CodecMeasurement, Error> {
     let made = rate::compressed(codecs, method, blocks)?;
     let before: usize = blocks.iter().map(|block| block.len()).sum();
     let after: usize = made.iter().map(|block| block.len() + IPCOMP_HEADER).sum();
@@ -156,17 +156,17 @@ fn measure(
         let longest = blocks.iter().map(|block| block.len()).max().unwrap_or(0);
         rate::expand(stopwatch, codecs, method.codec, &smaller, longest)?.map(megabits)
     };
-    Ok(Measured { ratio: before as f64 / after as f64, compress, expand })
+    Ok(CodecMeasurement { ratio: before as f64 / after as f64, compress, expand })
 }
 
 /// One quantity of one codec, with what the paper prints.
-fn beside_the_paper(quantity: &Quantity, corpus: &Corpus, column: &Column) -> Table {
+fn beside_the_paper(quantity: &Quantity, corpus: &Corpus, column: &Column) -> LabTable {
     let Column { method, files } = column;
     let theirs = counterpart(*method).unwrap_or(&DEFLATE);
     let subject = format!("{}, {method} beside the paper's {}", quantity.name, theirs.name);
     let sizes = SIZES.map(|(name, ..)| name);
     let mut table =
-        Table::new((quantity.exhibit)(theirs), subject, quantity.unit, Comparison::Quotient, sizes);
+        LabTable::new((quantity.exhibit)(theirs), subject, quantity.unit, Comparison::Quotient, sizes);
     for (source, sizes) in corpus.files.iter().zip(files) {
         let printed = |size: usize| source.printed.map(|file| (quantity.paper)(theirs)[file][size]);
         let cells = sizes.iter().enumerate().map(|(size, it)| ((quantity.ours)(it), printed(size)));
@@ -176,11 +176,11 @@ fn beside_the_paper(quantity: &Quantity, corpus: &Corpus, column: &Column) -> Ta
 }
 
 /// One quantity of several codecs that the paper does not have, for blocks of one length.
-fn side_by_side(quantity: &Quantity, corpus: &Corpus, columns: &[&Column], size: usize) -> Table {
+fn side_by_side(quantity: &Quantity, corpus: &Corpus, columns: &[&Column], size: usize) -> LabTable {
     let subject = format!("{}, other codecs, {}", quantity.name, SIZES[size].0);
     let methods = columns.iter().map(|column| column.method.to_string());
     let exhibit = (quantity.exhibit)(&DEFLATE);
-    let mut table = Table::new(exhibit, subject, quantity.unit, Comparison::Quotient, methods);
+    let mut table = LabTable::new(exhibit, subject, quantity.unit, Comparison::Quotient, methods);
     for (file, source) in corpus.files.iter().enumerate() {
         let cells = columns.iter().map(|column| ((quantity.ours)(&column.files[file][size]), None));
         table.row(&source.name, cells);
@@ -189,7 +189,7 @@ fn side_by_side(quantity: &Quantity, corpus: &Corpus, columns: &[&Column], size:
 }
 
 /// A method's figures by the paper's files, where the corpus has all of them.
-fn grid(corpus: &Corpus, column: &Column, of: fn(&Measured) -> f64) -> Option<[[f64; 3]; 8]> {
+fn grid(corpus: &Corpus, column: &Column, of: fn(&CodecMeasurement) -> f64) -> Option<[[f64; 3]; 8]> {
     let mut grid = [[f64::NAN; 3]; 8];
     for (source, sizes) in corpus.files.iter().zip(&column.files) {
         for (slot, measured) in grid[source.printed?].iter_mut().zip(sizes) {
@@ -200,24 +200,25 @@ fn grid(corpus: &Corpus, column: &Column, of: fn(&Measured) -> f64) -> Option<[[
 }
 
 /// Our figures for the paper's codecs, where the corpus has all its files.
-fn ours(corpus: &Corpus, theirs: &[&Column]) -> Option<claims::Pair> {
-    let ours = |paper: &printed::Codec| {
+fn ours(corpus: &Corpus, theirs: &[&Column]) -> Option<claims::CodecPair> {
+    let ours = |paper: &printed::PrintedCodec| {
         let column =
             theirs.iter().find(|it| counterpart(it.method).is_some_and(|it| it.name == paper.name))?;
-        Some(printed::Codec {
+        Some(printed::PrintedCodec {
             ratio: grid(corpus, column, |it| it.ratio)?,
             compress: grid(corpus, column, |it| median(&it.compress))?,
             expand: grid(corpus, column, |it| median(&it.expand))?,
             ..*paper
         })
     };
-    Some(claims::Pair { deflate: ours(&DEFLATE)?, lzs: ours(&LZS)?, crypto: None })
+    Some(claims::CodecPair { deflate: ours(&DEFLATE)?, lzs: ours(&LZS)?, crypto: None })
 }
 
 /// What the paper says, judged by its figures and by ours, if there are any.
-pub(super) fn claims(here: Option<&claims::Pair>) -> Vec<Claim> {
-    let printed = claims::Pair { deflate: DEFLATE, lzs: LZS, crypto: Some(printed::TABLE1) };
-    let sets = std::iter::once((Figures::Printed, &printed)).chain(here.map(|it| (Figures::Here, it)));
+pub(super) fn claims(here: Option<&claims::CodecPair>) -> Vec<Claim> {
+    let printed = claims::CodecPair { deflate: DEFLATE, lzs: LZS, crypto: Some(printed::TABLE1) };
+    let sets =
+        std::iter::once((FigureSource::Printed, &printed)).chain(here.map(|it| (FigureSource::Here, it)));
     judged(&claims::RULES, &sets.collect::<Vec<_>>())
 }
 
@@ -251,7 +252,7 @@ fn longer_blocks(corpus: &Corpus, column: &Column) -> Option<String> {
         len / DEFLATE.ratio[file][size] - len / ours[file][size]
     };
     let [pic, random] = [CALGARY - 1, FILES.len() - 1];
-    let short_blocks: Sample = (0..pic).flat_map(|file| [longer(file, 0), longer(file, 1)]).collect();
+    let short_blocks: RunValues = (0..pic).flat_map(|file| [longer(file, 0), longer(file, 1)]).collect();
     let spread = short_blocks.spread()?;
     let three = |file: usize| [0, 1, 2].map(|size| format!("{:.0}", longer(file, size))).join(", ");
     Some(format!(

@@ -12,22 +12,22 @@ mod parameters;
 use serde::Serialize;
 
 use super::{PAPER, codecs, crypto, slowdown};
-use crate::claim::{Claim, Figures};
+use crate::claim::{Claim, FigureSource};
 use crate::corpus::Corpus;
 use crate::error::Error;
 use crate::figure::Figure;
-use crate::report::Report;
-use crate::steps::{Effort, Step};
+use crate::report::LabReport;
+use crate::steps::{Effort, StepNote};
 pub use combination::{Combination, Times};
 use here::USUAL;
-use parameters::{Cell, NULL, Parameters};
+use parameters::{NULL, ParameterCell, Parameters};
 
 /// A report, with every combination behind it and with charts.
 #[derive(Clone, Debug, Serialize)]
 pub struct Combinations {
     /// What a person wants of them.
     #[serde(flatten)]
-    pub report: Report,
+    pub report: LabReport,
     /// All of them.
     pub combinations: Vec<Combination>,
     /// Figures 6 to 9, and where each codec breaks even.
@@ -41,8 +41,8 @@ pub fn combinations() -> Combinations {
     let parameters = Parameters::printed();
     let source = "Computed from the rates and ratios of McGregor and Lee, Tables 1 and 4 to 6: headers and fragments \
                   counted, 80 % of the link's rate used. DEFLATE on the two slow networks, LZS on the others.";
-    let mut made = Combinations::new(Report::computed(PAPER), &parameters, &parameters, source, |_| true);
-    made.report.claims = claims(&[(Figures::Computed, &parameters)]);
+    let mut made = Combinations::new(LabReport::computed(PAPER), &parameters, &parameters, source, |_| true);
+    made.report.claims = claims(&[(FigureSource::Computed, &parameters)]);
     let source = "Computed from Tables 1 and 4 to 6 of McGregor and Lee: the inequality of section 6.2, headers left \
                   aside, with the median rates over the benchmarks. Where a line leaves at the top it pays on any link.";
     made.break_evens(&parameters, &figures::protections(&parameters), "the paper's algorithms", source);
@@ -56,15 +56,16 @@ pub fn combinations() -> Combinations {
 pub fn combinations_here(
     effort: Effort,
     corpus: &Corpus,
-    tell: &mut dyn FnMut(Step<'_>),
+    tell: &mut dyn FnMut(StepNote<'_>),
 ) -> Result<Combinations, Error> {
     let (report, parameters) = here::measured(effort, corpus, tell)?;
     let papers = parameters.of_the_paper();
     let source = "From this machine's rates and ratios: headers and fragments counted, 80 % of the link's rate used. \
                   DEFLATE (deflate-6) on the two slow networks, LZS on the others.";
     let mut made = Combinations::new(report, &papers, &parameters, source, |class| class == USUAL);
-    made.report.claims = claims(&[(Figures::Computed, &Parameters::printed()), (Figures::Here, &papers)]);
-    let today = |cell: &Cell| {
+    made.report.claims =
+        claims(&[(FigureSource::Computed, &Parameters::printed()), (FigureSource::Here, &papers)]);
+    let today = |cell: &ParameterCell| {
         cell.protection >= papers.protections.len() || parameters.protection(*cell).class == NULL
     };
     made.report.tables.push(counts::best_codecs(&parameters, "today's algorithms and none", today));
@@ -80,7 +81,7 @@ impl Combinations {
     /// Figures 6 to 9 from the paper's part of the parameters, counts and combinations from all of them; of `detailed`
     /// classes for each codec.
     fn new(
-        report: Report,
+        report: LabReport,
         papers: &Parameters,
         all: &Parameters,
         source: &str,
@@ -108,7 +109,7 @@ impl Combinations {
 }
 
 /// What the paper says, section by section: of Tables 1, 2 and 4 to 6 by its own figures, of all combinations by these.
-fn claims(sets: &[(Figures, &Parameters)]) -> Vec<Claim> {
+fn claims(sets: &[(FigureSource, &Parameters)]) -> Vec<Claim> {
     let mut claims = crypto::claims(None);
     claims.extend(slowdown::claims(None));
     claims.extend(codecs::claims(None));

@@ -7,38 +7,38 @@ use std::time::Duration;
 use super::printed::{SIZES, TABLE1, TABLE2_SIZE};
 use super::subject::{PAPERS, Subject, text};
 use super::{PAPER, median};
-use crate::claim::{Claim, Figures, judged};
+use crate::claim::{Claim, FigureSource, judged};
 use crate::error::Error;
-use crate::measure::{Sample, Stopwatch};
+use crate::measure::{RepeatTimer, RunValues};
 use crate::rate;
-use crate::report::{Comparison, Exhibit, Report, Table, Unit};
-use crate::steps::{Effort, Step, Steps};
+use crate::report::{Comparison, Exhibit, FigureUnit, LabReport, LabTable};
+use crate::steps::{Effort, StepCounter, StepNote};
 
 /// How often and how long each figure is measured: all algorithms at three lengths take under a minute.
 const STOPWATCH: (usize, Duration) = (7, Duration::from_millis(20));
 
 /// An algorithm's rates: by length as in [`SIZES`], then at the sender and at the receiver.
-struct Measured {
+struct CipherMeasurement {
     subject: Subject,
-    sizes: Vec<[Sample; 2]>,
+    sizes: Vec<[RunValues; 2]>,
 }
 
 /// Table 1 for every algorithm that there is.
 ///
 /// # Errors
 /// [`Error::Refused`] when an algorithm does not take what it is given, [`Error::NoLoad`].
-pub fn crypto(effort: Effort, tell: &mut dyn FnMut(Step<'_>)) -> Result<Report, Error> {
+pub fn crypto(effort: Effort, tell: &mut dyn FnMut(StepNote<'_>)) -> Result<LabReport, Error> {
     let stopwatch = effort.stopwatch(STOPWATCH.0, STOPWATCH.1);
-    let mut report = Report::begin(PAPER, stopwatch)?;
+    let mut report = LabReport::begin(PAPER, stopwatch)?;
     let subjects: Vec<Subject> = Subject::all().collect();
-    let mut steps = Steps::new(subjects.len() + 1, tell);
+    let mut steps = StepCounter::new(subjects.len() + 1, tell);
     rate::calibrate();
     let mut measured = Vec::new();
     for subject in subjects {
         steps.next(subject.name());
         let sizes: Result<Vec<_>, Error> =
             SIZES.iter().map(|(_, len, _)| subject.rates(stopwatch, &text(*len))).collect();
-        measured.push(Measured { subject, sizes: sizes? });
+        measured.push(CipherMeasurement { subject, sizes: sizes? });
     }
     steps.next("zeros");
     let here = here(&measured, zeros_over_random(stopwatch)?);
@@ -53,30 +53,42 @@ pub fn crypto(effort: Effort, tell: &mut dyn FnMut(Step<'_>)) -> Result<Report, 
 }
 
 /// What the paper says, judged by its figures and by this machine's, if there are any.
-pub(super) fn claims(here: Option<&claims::Rates>) -> Vec<Claim> {
-    let printed = claims::Rates::printed();
-    let sets = std::iter::once((Figures::Printed, &printed)).chain(here.map(|it| (Figures::Here, it)));
+pub(super) fn claims(here: Option<&claims::ClaimRates>) -> Vec<Claim> {
+    let printed = claims::ClaimRates::printed();
+    let sets =
+        std::iter::once((FigureSource::Printed, &printed)).chain(here.map(|it| (FigureSource::Here, it)));
     judged(&claims::RULES, &sets.collect::<Vec<_>>())
 }
 
 /// Some of the algorithms: what they are, and which.
-struct Part {
+struct AlgorithmGroup {
     subject: &'static str,
     belongs: fn(Subject) -> bool,
 }
 
-const PARTS: [Part; 3] = [
-    Part { subject: "the paper's algorithms", belongs: |it| it.printed().is_some() },
-    Part { subject: "algorithms of today", belongs: |it| it.printed().is_none() && !it.is_legacy() },
-    Part { subject: "other algorithms of its time", belongs: |it| it.printed().is_none() && it.is_legacy() },
+const PARTS: [AlgorithmGroup; 3] = [
+    AlgorithmGroup { subject: "the paper's algorithms", belongs: |it| it.printed().is_some() },
+    AlgorithmGroup {
+        subject: "algorithms of today",
+        belongs: |it| it.printed().is_none() && !it.is_legacy(),
+    },
+    AlgorithmGroup {
+        subject: "other algorithms of its time",
+        belongs: |it| it.printed().is_none() && it.is_legacy(),
+    },
 ];
 
 /// Table 1 itself, and what it would be for algorithms that it does not have.
-fn table(part: &Part, measured: &[Measured]) -> Table {
+fn table(part: &AlgorithmGroup, measured: &[CipherMeasurement]) -> LabTable {
     let sizes = SIZES.map(|(name, ..)| name);
-    let mut table =
-        Table::new(Exhibit::Table(1), part.subject, Unit::MegabitsPerSecond, Comparison::Quotient, sizes);
-    let mut rows: Vec<&Measured> = measured.iter().filter(|it| (part.belongs)(it.subject)).collect();
+    let mut table = LabTable::new(
+        Exhibit::Table(1),
+        part.subject,
+        FigureUnit::MegabitsPerSecond,
+        Comparison::Quotient,
+        sizes,
+    );
+    let mut rows: Vec<&CipherMeasurement> = measured.iter().filter(|it| (part.belongs)(it.subject)).collect();
     rows.sort_by_key(|it| it.subject.printed());
     for it in rows {
         let printed = |size: usize| it.subject.printed().map(|row| TABLE1[row].1[size]);
@@ -91,7 +103,7 @@ fn table(part: &Part, measured: &[Measured]) -> Table {
 
 /// The paper's algorithms at the sender, on zeros over on random bytes: one right after the other, so that both saw the
 /// same machine.
-fn zeros_over_random(stopwatch: Stopwatch) -> Result<[f64; 4], Error> {
+fn zeros_over_random(stopwatch: RepeatTimer) -> Result<[f64; 4], Error> {
     const LEN: usize = SIZES[TABLE2_SIZE].1;
     let mut quotients = [f64::NAN; 4];
     for (slot, subject) in quotients.iter_mut().zip(PAPERS) {
@@ -103,13 +115,13 @@ fn zeros_over_random(stopwatch: Stopwatch) -> Result<[f64; 4], Error> {
 }
 
 /// This machine's figures for the paper's algorithms.
-fn here(measured: &[Measured], zeros: [f64; 4]) -> claims::Rates {
+fn here(measured: &[CipherMeasurement], zeros: [f64; 4]) -> claims::ClaimRates {
     let row = |subject: Subject, direction: usize| {
         let found = measured.iter().find(|it| it.subject == subject);
         core::array::from_fn(|size| found.map_or(f64::NAN, |it| median(&it.sizes[size][direction])))
     };
     let [forth, back] = [0, 1].map(|direction| PAPERS.map(|subject| row(subject, direction)));
-    claims::Rates { forth, back: Some(back), zeros: Some(zeros) }
+    claims::ClaimRates { forth, back: Some(back), zeros: Some(zeros) }
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub const CALGARY: usize = 6;
 
 /// What the paper prints of one codec, a row a file, by payload as in [`SIZES`].
 #[derive(Clone, Copy, Debug)]
-pub struct Codec {
+pub struct PrintedCodec {
     /// As the paper names it.
     pub name: &'static str,
     /// Its part of Table 4: bytes before over bytes after, IPComp's header among them.
@@ -62,7 +62,7 @@ pub struct Codec {
 }
 
 /// DEFLATE: zlib 1.1.3 with its default settings (section 5.2).
-pub const DEFLATE: Codec = Codec {
+pub const DEFLATE: PrintedCodec = PrintedCodec {
     name: "DEFLATE",
     ratio: [
         [1.76, 2.08, 2.36],
@@ -98,7 +98,7 @@ pub const DEFLATE: Codec = Codec {
 };
 
 /// LZS, the authors' own (section 5.2).
-pub const LZS: Codec = Codec {
+pub const LZS: PrintedCodec = PrintedCodec {
     name: "LZS",
     ratio: [
         [1.52, 1.67, 1.77],

@@ -6,36 +6,38 @@ mod fit;
 use std::ops::Range;
 use std::time::Duration;
 
-use strait_model::{Packet, Security};
+use strait_model::{ModelPacket, Security};
 
 use super::printed::{COMBINATIONS, NETWORKS, SIZES, TABLE1, TABLE2, TABLE2_SIZE};
 use super::subject::{PAPERS, Subject, text};
-use super::transaction::{self, Headers, LATER, PAYLOADS, Rates, TABLE2_PARTS, TODAY, TODAYS, network};
+use super::transaction::{
+    self, Headers, LATER, PAYLOADS, TABLE2_PARTS, TODAY, TODAYS, TransactionRates, network,
+};
 use super::{PAPER, median};
-use crate::claim::{Claim, Figures, judged};
+use crate::claim::{Claim, FigureSource, judged};
 use crate::error::Error;
-use crate::measure::Sample;
+use crate::measure::RunValues;
 use crate::rate;
-use crate::report::{Comparison, Exhibit, Report, Table, Unit, computed};
-use crate::steps::{Effort, Step, Steps};
+use crate::report::{Comparison, Exhibit, FigureUnit, LabReport, LabTable, computed};
+use crate::steps::{Effort, StepCounter, StepNote};
 
 /// How often and how long each figure is measured.
 const STOPWATCH: (usize, Duration) = (15, Duration::from_millis(40));
 /// Speedups by network and combination, as in [`TABLE2`].
-type Grid = [[f64; 8]; 5];
+type SpeedupGrid = [[f64; 8]; 5];
 
 /// Mbit/s at the sender and at the receiver.
-type Both = [Sample; 2];
+type Both = [RunValues; 2];
 
 /// Table 2 from the paper's rates and from this machine's, for its algorithms and for today's.
 ///
 /// # Errors
 /// [`Error::Refused`] when an algorithm does not take what it is given, [`Error::NoLoad`].
-pub fn slowdown(effort: Effort, tell: &mut dyn FnMut(Step<'_>)) -> Result<Report, Error> {
+pub fn slowdown(effort: Effort, tell: &mut dyn FnMut(StepNote<'_>)) -> Result<LabReport, Error> {
     let stopwatch = effort.stopwatch(STOPWATCH.0, STOPWATCH.1);
-    let mut report = Report::begin(PAPER, stopwatch)?;
+    let mut report = LabReport::begin(PAPER, stopwatch)?;
     rate::calibrate();
-    let mut steps = Steps::new(PAPERS.len() + TODAY.len(), tell);
+    let mut steps = StepCounter::new(PAPERS.len() + TODAY.len(), tell);
     let text = text(SIZES[TABLE2_SIZE].1);
     let mut measure = |subjects: &[Subject]| -> Result<Vec<Both>, Error> {
         let one = |subject: &Subject| {
@@ -62,15 +64,15 @@ pub fn slowdown(effort: Effort, tell: &mut dyn FnMut(Step<'_>)) -> Result<Report
 
 /// The transaction of Table 2 on a link of so many Mbit/s, bare over secured.
 fn speedup(security: &Security, headers: Headers, megabits: f64) -> f64 {
-    let packet = Packet { transport: headers.transport, payload: PAYLOADS[TABLE2_SIZE] };
+    let packet = ModelPacket { transport: headers.transport, payload: PAYLOADS[TABLE2_SIZE] };
     security.speedup(packet, &network(megabits))
 }
 
 /// Every speedup from the rates of Table 1, with the figures that the paper prints.
-fn from_the_paper() -> Table {
+fn from_the_paper() -> LabTable {
     let subject = "computed from the rates of Table 1, beside the printed cells";
     let mut table =
-        Table::new(Exhibit::Table(2), subject, Unit::Speedup, Comparison::Difference, COMBINATIONS);
+        LabTable::new(Exhibit::Table(2), subject, FigureUnit::Speedup, Comparison::Difference, COMBINATIONS);
     let cells = grid(&transaction::printed(TABLE2_SIZE, 0.0), Headers::PAPER);
     for (((network, _), ours), printed) in NETWORKS.iter().zip(cells).zip(TABLE2) {
         table.row(*network, ours.into_iter().map(computed).zip(printed.map(Some)));
@@ -83,10 +85,11 @@ fn from_this_machine<const N: usize>(
     what: &str,
     names: [&str; N],
     rates: &[Both],
-    speedup: impl Fn(&[Rates], usize, f64) -> f64,
-) -> Table {
+    speedup: impl Fn(&[TransactionRates], usize, f64) -> f64,
+) -> LabTable {
     let subject = format!("computed from this machine's rates, {what}");
-    let mut table = Table::new(Exhibit::Table(2), subject, Unit::Speedup, Comparison::Quotient, names);
+    let mut table =
+        LabTable::new(Exhibit::Table(2), subject, FigureUnit::Speedup, Comparison::Quotient, names);
     for (row, (network, megabits)) in NETWORKS.iter().chain(&LATER).enumerate() {
         let cells = (0..N).map(|combination| {
             let sample = repeat_by_repeat(rates, |rates| speedup(rates, combination, *megabits));
@@ -101,12 +104,12 @@ fn from_this_machine<const N: usize>(
 }
 
 /// A figure computed from the first repeats of all rates, then from the second ones, and so on.
-fn repeat_by_repeat(rates: &[Both], of: impl Fn(&[Rates]) -> f64) -> Sample {
+fn repeat_by_repeat(rates: &[Both], of: impl Fn(&[TransactionRates]) -> f64) -> RunValues {
     let repeats = rates.iter().flatten().map(|sample| sample.values().len()).min().unwrap_or(0);
     let one = |repeat: usize| {
-        let rates: Option<Vec<Rates>> = rates
+        let rates: Option<Vec<TransactionRates>> = rates
             .iter()
-            .map(|[forth, back]| Rates::megabits(forth.values()[repeat], back.values()[repeat]))
+            .map(|[forth, back]| TransactionRates::megabits(forth.values()[repeat], back.values()[repeat]))
             .collect();
         rates.map_or(f64::NAN, |rates| of(&rates))
     };
@@ -114,12 +117,17 @@ fn repeat_by_repeat(rates: &[Both], of: impl Fn(&[Rates]) -> f64) -> Sample {
 }
 
 /// What the speedups are computed from.
-fn rates<'a>(measured: impl Iterator<Item = (&'a Subject, &'a Both)>) -> Table {
+fn rates<'a>(measured: impl Iterator<Item = (&'a Subject, &'a Both)>) -> LabTable {
     let size = SIZES[TABLE2_SIZE].0;
     let subject = format!("this machine's rates at {size}, which Table 2 above is computed from");
     let columns = ["sender", "receiver"];
-    let mut table =
-        Table::new(Exhibit::Table(1), subject, Unit::MegabitsPerSecond, Comparison::Quotient, columns);
+    let mut table = LabTable::new(
+        Exhibit::Table(1),
+        subject,
+        FigureUnit::MegabitsPerSecond,
+        Comparison::Quotient,
+        columns,
+    );
     for (subject, both) in measured {
         let printed = subject.printed().map(|row| TABLE1[row].1[TABLE2_SIZE]);
         table.row(subject.name(), both.iter().map(|sample| (sample.clone(), printed)));
@@ -128,7 +136,7 @@ fn rates<'a>(measured: impl Iterator<Item = (&'a Subject, &'a Both)>) -> Table {
 }
 
 /// Every speedup of Table 2 from these rates.
-fn grid(rates: &[Rates], headers: Headers) -> Grid {
+fn grid(rates: &[TransactionRates], headers: Headers) -> SpeedupGrid {
     NETWORKS.map(|(_, megabits)| {
         core::array::from_fn(|column| {
             speedup(&transaction::papers(TABLE2_PARTS[column], rates, headers), headers, megabits)
@@ -143,22 +151,22 @@ fn cells(rows: Range<usize>) -> impl Iterator<Item = (usize, usize, String)> {
 }
 
 /// What the paper says, judged by its cells, by the computed ones and by this machine's, if there are any.
-pub(super) fn claims(here: Option<&Table>) -> Vec<Claim> {
+pub(super) fn claims(here: Option<&LabTable>) -> Vec<Claim> {
     let rates = transaction::printed(TABLE2_SIZE, 0.0);
-    let set = |cells: Grid| claims::Set { cells, others: None, left: None };
+    let set = |cells: SpeedupGrid| claims::Set { cells, others: None, left: None };
     let computed = claims::Set {
         cells: grid(&rates, Headers::PAPER),
         others: Some([Headers::UDP, Headers::OPTIONS].map(|headers| grid(&rates, headers))),
         left: Some(transaction::left_of_the_longest_packet(&rates)),
     };
     let (printed, here) = (set(TABLE2), here.map(|table| set(medians(table))));
-    let here = here.iter().map(|it| (Figures::Here, it));
-    let sets = [(Figures::Printed, &printed), (Figures::Computed, &computed)];
+    let here = here.iter().map(|it| (FigureSource::Here, it));
+    let sets = [(FigureSource::Printed, &printed), (FigureSource::Computed, &computed)];
     judged(&claims::RULES, &sets.into_iter().chain(here).collect::<Vec<_>>())
 }
 
 /// The medians of a table's first cells.
-fn medians(table: &Table) -> Grid {
+fn medians(table: &LabTable) -> SpeedupGrid {
     let mut medians = [[f64::NAN; 8]; 5];
     for (slots, row) in medians.iter_mut().zip(&table.rows) {
         for (slot, cell) in slots.iter_mut().zip(&row.cells) {

@@ -6,7 +6,7 @@ use strait_testbed::sample;
 
 use super::megabits;
 use crate::error::Error;
-use crate::measure::{Sample, Stopwatch};
+use crate::measure::{RepeatTimer, RunValues};
 use crate::rate;
 
 /// Ours for the rows of [`TABLE1`](super::printed::TABLE1).
@@ -72,7 +72,7 @@ impl Subject {
     }
 
     /// Mbit/s at the sender and at the receiver, for this text.
-    pub(super) fn rates(self, stopwatch: Stopwatch, text: &[u8]) -> Result<[Sample; 2], Error> {
+    pub(super) fn rates(self, stopwatch: RepeatTimer, text: &[u8]) -> Result<[RunValues; 2], Error> {
         let nanos = match self {
             Subject::Suite(suite) => rate::aead(stopwatch, suite, text)?,
             Subject::Cipher(cipher) => rate::cipher(stopwatch, cipher, text)?,

@@ -1,7 +1,7 @@
 //! A transaction: one packet, and what is done to it.
 
 use strait_crypto::{Cipher, Integrity, Suite};
-use strait_model::{Ah, Bytes, Esp, Hash, Network, Packet, Rate, Security};
+use strait_model::{AhModel, BitRate, Bytes, EspModel, Hash, ModelPacket, NetworkModel, Security};
 
 use super::printed::{EFFICIENCY, SIZES, TABLE1};
 use super::subject::Subject;
@@ -14,15 +14,15 @@ pub(super) const PAYLOADS: [Bytes; 3] =
 
 /// An algorithm's rates at the sender and at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Rates {
-    forth: Rate,
-    back: Rate,
+pub(super) struct TransactionRates {
+    forth: BitRate,
+    back: BitRate,
 }
 
-impl Rates {
+impl TransactionRates {
     /// From Mbit/s, if these are rates.
-    pub(super) fn megabits(forth: f64, back: f64) -> Option<Rates> {
-        Some(Rates { forth: Rate::megabits(forth)?, back: Rate::megabits(back)? })
+    pub(super) fn megabits(forth: f64, back: f64) -> Option<TransactionRates> {
+        Some(TransactionRates { forth: BitRate::megabits(forth)?, back: BitRate::megabits(back)? })
     }
 
     const fn hash(self) -> Hash {
@@ -31,10 +31,10 @@ impl Rates {
 }
 
 /// Table 1's rates for one of [`SIZES`], changed by so many Mbit/s.
-pub(super) fn printed(size: usize, change: f64) -> [Rates; 4] {
+pub(super) fn printed(size: usize, change: f64) -> [TransactionRates; 4] {
     TABLE1.map(|(name, rates)| {
         let rate = rates[size] + change;
-        Rates::megabits(rate, rate).unwrap_or_else(|| unreachable!("{name}'s rate is one"))
+        TransactionRates::megabits(rate, rate).unwrap_or_else(|| unreachable!("{name}'s rate is one"))
     })
 }
 
@@ -50,7 +50,8 @@ pub(super) struct Headers {
 impl Headers {
     /// TCP without options (section 4.1), and all that the hashes give (section 3.4): more of the printed cells come
     /// out with these than with ICVs that are [`Headers::TRUNCATED`].
-    pub(super) const PAPER: Headers = Headers { transport: Packet::TCP_HEADER, icv: [Bytes(16), Bytes(20)] };
+    pub(super) const PAPER: Headers =
+        Headers { transport: ModelPacket::TCP_HEADER, icv: [Bytes(16), Bytes(20)] };
     /// ICVs cut to 96 bits, as RFC 2403 section 2 and RFC 2404 section 2 have it.
     pub(super) const TRUNCATED: Headers = Headers { icv: [Bytes(12), Bytes(12)], ..Headers::PAPER };
     /// UDP instead of TCP (RFC 768).
@@ -95,8 +96,8 @@ pub(super) const TABLE7_PARTS: [Parts; 9] = [
 ];
 
 /// Encryption in ESP alone, authentication in AH (section 3.5).
-pub(super) fn papers((cipher, hash): Parts, rates: &[Rates], headers: Headers) -> Security {
-    let esp = |cipher: usize| Esp {
+pub(super) fn papers((cipher, hash): Parts, rates: &[TransactionRates], headers: Headers) -> Security {
+    let esp = |cipher: usize| EspModel {
         iv: BLOCK,
         block: BLOCK,
         icv: Bytes(0),
@@ -104,7 +105,7 @@ pub(super) fn papers((cipher, hash): Parts, rates: &[Rates], headers: Headers) -
         decrypt: rates[cipher].back,
         hash: None,
     };
-    let ah = |hash: usize| Ah { icv: headers.icv[hash], hash: rates[hash].hash() };
+    let ah = |hash: usize| AhModel { icv: headers.icv[hash], hash: rates[hash].hash() };
     Security { esp: cipher.map(esp), ah: hash.map(ah) }
 }
 
@@ -121,10 +122,10 @@ pub(super) const TODAYS: [&str; 4] =
     ["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305", "aes-128-cbc hmac-sha-256-128"];
 
 /// One of [`TODAYS`], from rates of its three suites, of AES-CBC and of HMAC-SHA-256.
-pub(super) fn todays(column: usize, rates: &[Rates]) -> Security {
+pub(super) fn todays(column: usize, rates: &[TransactionRates]) -> Security {
     let rate = rates[column];
     // RFC 4106 sections 3 and 6, RFC 7634 section 2: an IV of 8 bytes, an ICV of 16, no block to pad to.
-    let suite = Esp {
+    let suite = EspModel {
         iv: Bytes(8),
         block: Bytes(1),
         icv: Bytes(16),
@@ -134,25 +135,28 @@ pub(super) fn todays(column: usize, rates: &[Rates]) -> Security {
     };
     let is_suite = column + 1 < TODAYS.len();
     // RFC 3602 section 3: IV and block of 16 bytes; RFC 4868 section 2.3: an ICV of 16.
-    let cbc = Esp { iv: Bytes(16), block: Bytes(16), hash: Some(rates[column + 1].hash()), ..suite };
+    let cbc = EspModel { iv: Bytes(16), block: Bytes(16), hash: Some(rates[column + 1].hash()), ..suite };
     Security { esp: Some(if is_suite { suite } else { cbc }), ah: None }
 }
 
 /// A link of so many Mbit/s, as section 4.1 has links.
-pub(super) fn network(megabits: f64) -> Network {
-    let network = Rate::megabits(megabits).and_then(|rate| Network::new(rate, EFFICIENCY, Network::MTU));
+pub(super) fn network(megabits: f64) -> NetworkModel {
+    let network =
+        BitRate::megabits(megabits).and_then(|rate| NetworkModel::new(rate, EFFICIENCY, NetworkModel::MTU));
     network.unwrap_or_else(|| unreachable!("{megabits} Mbit/s is a rate"))
 }
 
 /// What 63 KiB leave of the longest packet with every header that the paper names, and what 64 KiB would: bytes.
-pub(super) fn left_of_the_longest_packet(rates: &[Rates]) -> [i64; 2] {
+pub(super) fn left_of_the_longest_packet(rates: &[TransactionRates]) -> [i64; 2] {
     /// What an IPv6 header can say of what follows it (RFC 8200 section 3).
     const LONGEST: i64 = 65_535;
     /// RFC 3173 section 3.1.
     const IPCOMP_HEADER: Bytes = Bytes(4);
     [63, 64].map(|kibibytes| {
-        let packet =
-            Packet { transport: Packet::TCP_HEADER + IPCOMP_HEADER, payload: Bytes(kibibytes << 10) };
+        let packet = ModelPacket {
+            transport: ModelPacket::TCP_HEADER + IPCOMP_HEADER,
+            payload: Bytes(kibibytes << 10),
+        };
         let body = papers((TRIPLE_DES, SHA1), rates, Headers::PAPER).body(packet);
         LONGEST - i64::try_from(body.0).unwrap_or(i64::MAX)
     })

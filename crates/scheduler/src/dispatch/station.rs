@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use strait_clock::Time;
-use strait_model::{Load, Seconds};
+use strait_model::{LoadFactor, Seconds};
 
 use super::{Algorithm, Price};
 
@@ -33,10 +33,10 @@ pub struct Occupation {
 
 /// An engine with its queue. Times are whole nanoseconds, so that sums that are added to and taken from stay exact.
 #[derive(Debug)]
-pub(super) struct Station {
+pub(super) struct EngineStation {
     skills: Vec<Option<Skill>>,
     most: usize,
-    waiting: VecDeque<Job>,
+    waiting: VecDeque<StationJob>,
     /// Equation 3, the time in queue: the sum over `waiting`.
     queued: u64,
     running: Option<Running>,
@@ -47,11 +47,11 @@ pub(super) struct Station {
 #[derive(Debug)]
 struct Skill {
     price: Price,
-    load: Load,
+    load: LoadFactor,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Job {
+struct StationJob {
     algorithm: Algorithm,
     /// By the price alone.
     calibrated: u64,
@@ -61,7 +61,7 @@ struct Job {
 
 #[derive(Clone, Copy, Debug)]
 struct Running {
-    job: Job,
+    job: StationJob,
     /// t of equation 4.
     since: Time,
 }
@@ -69,7 +69,7 @@ struct Running {
 /// What a job would find here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Offer {
-    job: Job,
+    job: StationJob,
     waits: u64,
 }
 
@@ -88,10 +88,10 @@ impl Offer {
     }
 }
 
-impl Station {
-    pub(super) fn new(engine: Engine) -> Station {
-        let skill = |price: Option<Price>| Some(Skill { price: price?, load: Load::NONE });
-        Station {
+impl EngineStation {
+    pub(super) fn new(engine: Engine) -> EngineStation {
+        let skill = |price: Option<Price>| Some(Skill { price: price?, load: LoadFactor::NONE });
+        EngineStation {
             skills: engine.prices.into_iter().map(skill).collect(),
             most: engine.jobs,
             waiting: VecDeque::with_capacity(engine.jobs.saturating_sub(1)),
@@ -109,7 +109,11 @@ impl Station {
         }
         let calibrated = skill.price.of(bytes).0 * 1e9;
         let expected = calibrated * skill.load.factor(now);
-        let job = Job { algorithm, calibrated: calibrated.round() as u64, expected: expected.round() as u64 };
+        let job = StationJob {
+            algorithm,
+            calibrated: calibrated.round() as u64,
+            expected: expected.round() as u64,
+        };
         Some(Offer { job, waits: self.waits(now) })
     }
 
@@ -142,12 +146,12 @@ impl Station {
         Occupation { busy: busy.share, waits: Duration::from_nanos(self.waits(now)), jobs: self.jobs() }
     }
 
-    fn run(&mut self, job: Job, now: Time) {
+    fn run(&mut self, job: StationJob, now: Time) {
         self.busy.settle(false, now);
         self.running = Some(Running { job, since: now });
     }
 
-    fn learn(&mut self, job: Job, took: Option<Duration>, now: Time) {
+    fn learn(&mut self, job: StationJob, took: Option<Duration>, now: Time) {
         let skill = self.skills.get_mut(job.algorithm.0).and_then(Option::as_mut);
         let Some((skill, took)) = skill.zip(took).filter(|_| job.calibrated > 0) else { return };
         let due = Seconds(job.calibrated as f64 / 1e9);

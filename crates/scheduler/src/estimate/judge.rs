@@ -30,14 +30,14 @@ const DATAGRAM: f64 = 1500.0 * 8.0;
 
 /// Losses among datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Lost {
+pub(super) struct LostCount {
     pub(super) numbers: f64,
     pub(super) lost: f64,
 }
 
-impl Lost {
-    pub(super) fn with(self, sample: &Sample) -> Lost {
-        Lost { numbers: self.numbers + sample.numbers, lost: self.lost + sample.lost }
+impl LostCount {
+    pub(super) fn with(self, sample: &Sample) -> LostCount {
+        LostCount { numbers: self.numbers + sample.numbers, lost: self.lost + sample.lost }
     }
 
     pub(super) fn share(&self) -> f64 {
@@ -79,7 +79,7 @@ impl Came {
 
 /// What one report says beside what is known.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct View {
+pub(super) struct ReportView {
     /// Bits a second sent.
     pub(super) sent: f64,
     /// Bits a second that the link took: what arrived, and what usually gets lost behind it.
@@ -93,7 +93,7 @@ pub(super) struct View {
     pub(super) loses: bool,
 }
 
-impl View {
+impl ReportView {
     pub(super) fn is_behind(&self, share: f64) -> bool {
         self.taken < self.sent * share
     }
@@ -120,11 +120,11 @@ pub(super) struct Usual {
 
 impl Usual {
     /// What `sample` says, where the link is taken to have `rate`.
-    pub(super) fn view(&self, sample: &Sample, rate: f64) -> View {
+    pub(super) fn view(&self, sample: &Sample, rate: f64) -> ReportView {
         let datagram = DATAGRAM / rate;
         let sent = sample.sent * 8.0 / sample.sent_span.max(1e-3);
         let taken = sample.bytes * 8.0 / sample.span.max(1e-3) * self.passed(sample);
-        View {
+        ReportView {
             sent,
             // Nobody makes it believe that more arrives than twice what is sent.
             taken: taken.min(2.0 * sent.max(rate)),
@@ -132,7 +132,7 @@ impl Usual {
             high: HIGH.max(1.5 * datagram) + self.delay,
             low: LOW.max(datagram) + self.delay,
             delay: sample.delay,
-            loses: Lost::default().with(sample).exceeds(self.loss),
+            loses: LostCount::default().with(sample).exceeds(self.loss),
         }
     }
 
@@ -148,7 +148,7 @@ impl Usual {
     }
 
     /// Takes what losses are like without a queue.
-    pub(super) fn set_loss(&mut self, lost: Lost) {
+    pub(super) fn set_loss(&mut self, lost: LostCount) {
         self.loss = lost.share().min(USUAL_LOSS_MAX);
     }
 }

@@ -5,7 +5,7 @@ use core::time::Duration;
 use strait_clock::Time;
 
 use super::least::Least;
-use super::sent::{APART, Sent, SentLog};
+use super::sent::{APART, SentLog, SentMark};
 use crate::Rate;
 
 /// The weight of a new measurement in a smoothed one: of the round-trip time as in RFC 6298 section 2.
@@ -97,7 +97,7 @@ pub struct Path {
     allowed: u64,
     allowed_until: Time,
     /// The last report that was believed, with what had been sent by then.
-    last: Option<(Delivery, Sent)>,
+    last: Option<(Delivery, SentMark)>,
     /// Microseconds on the way, from this clock to that one.
     one_way: Least,
     /// Microseconds there and back.
@@ -153,7 +153,7 @@ impl Path {
         self.bytes = self.bytes.saturating_add(bytes);
         // What was sealed earlier and sent later does not count backwards.
         let number = self.log.last().map_or(number, |last| last.number.max(number));
-        self.log.note(Sent { number, at: now, bytes: self.bytes, allowed: self.allowed });
+        self.log.note(SentMark { number, at: now, bytes: self.bytes, allowed: self.allowed });
     }
 
     /// Takes a report; what happened since the one before, if enough did. Each datagram has `around` bytes on the wire
@@ -217,7 +217,7 @@ impl Path {
         let lost = self.lost(numbers - arrived as f64);
         let wire = |bytes: u64, datagrams: u64| bytes as f64 + datagrams as f64 * around as f64;
         let sent_last = self.log.last().unwrap_or(sent);
-        let between = |from: Sent, to: Sent| {
+        let between = |from: SentMark, to: SentMark| {
             wire(to.bytes.saturating_sub(from.bytes), to.number.saturating_sub(from.number))
         };
         self.note_loss(numbers, lost);
@@ -238,13 +238,13 @@ impl Path {
     }
 
     /// Seconds on the way beyond the least.
-    fn delay(&mut self, report: &Delivery, sent: Sent, now: Time) -> f64 {
+    fn delay(&mut self, report: &Delivery, sent: SentMark, now: Time) -> f64 {
         let one_way = micros(Duration::from_micros(report.received_at)) - micros(sent.at.since(Time::ZERO));
         (one_way - self.one_way.note(one_way, now)) as f64 / 1e6
     }
 
     /// The least seconds there and back.
-    fn round(&mut self, report: &Delivery, sent: Sent, now: Time) -> f64 {
+    fn round(&mut self, report: &Delivery, sent: SentMark, now: Time) -> f64 {
         let round = now.since(sent.at).saturating_sub(report.held);
         let smoothed = self
             .round_trip

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use strait_clock::Time;
 
-use super::judge::{BEHIND, Came, Lost, View};
+use super::judge::{BEHIND, Came, LostCount, ReportView};
 use super::{Estimate, LimitedBy, Sample};
 
 /// The share of the rate that is used between probes: a queue of 30 ms goes in a second.
@@ -35,17 +35,17 @@ const WAITS_FOR: Duration = Duration::from_millis(200);
 const DRAIN_FOR: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Phase {
+pub(super) enum EstimatePhase {
     /// Doubling, while all arrives.
     Start { since: Time },
     /// A little below the rate, so that what may stand in the modem goes.
-    Cruise { until: Time, lost: Lost },
+    Cruise { until: Time, lost: LostCount },
     /// Below the rate, to see whether as much is lost there: then that is what the link is like.
     Dip(Dip),
     /// Above it, more with each step that succeeds.
     Probe { gain: f64, since: Time },
     /// Below it, until the modem's queue is gone; what comes out of it is the rate.
-    Drain(Queue),
+    Drain(StandingQueue),
 }
 
 /// Two looks at what is lost.
@@ -56,14 +56,14 @@ pub(super) struct Dip {
     /// Bits a second that were sent before.
     sent: f64,
     /// What was lost of that.
-    above: Lost,
+    above: LostCount,
     /// What is lost now.
-    lost: Lost,
+    lost: LostCount,
 }
 
 /// What came to stand before the link.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Queue {
+pub(super) struct StandingQueue {
     /// Since when it is drained.
     since: Time,
     came: Came,
@@ -73,8 +73,8 @@ pub(super) struct Queue {
 
 impl Estimate {
     /// A step up was reported of.
-    pub(super) fn climb(&mut self, gain: f64, view: &View, sample: &Sample, now: Time) {
-        let starting = matches!(self.phase, Phase::Start { .. });
+    pub(super) fn climb(&mut self, gain: f64, view: &ReportView, sample: &Sample, now: Time) {
+        let starting = matches!(self.phase, EstimatePhase::Start { .. });
         if view.used < BUSY {
             self.limited = LimitedBy::Traffic;
             if !starting {
@@ -95,14 +95,24 @@ impl Estimate {
 
     fn step(&mut self, gain: f64, starting: bool, now: Time) {
         self.pacing = self.rate.max(self.pacing) * (1.0 + gain);
-        self.phase = if starting { Phase::Start { since: now } } else { Phase::Probe { gain, since: now } };
+        self.phase = if starting {
+            EstimatePhase::Start { since: now }
+        } else {
+            EstimatePhase::Probe { gain, since: now }
+        };
         if self.is_at_ceiling() {
             self.rest(now);
         }
     }
 
-    pub(super) fn cruise(&mut self, sample: &Sample, view: &View, (until, lost): (Time, Lost), now: Time) {
-        self.phase = Phase::Cruise { until, lost };
+    pub(super) fn cruise(
+        &mut self,
+        sample: &Sample,
+        view: &ReportView,
+        (until, lost): (Time, LostCount),
+        now: Time,
+    ) {
+        self.phase = EstimatePhase::Cruise { until, lost };
         self.usual.note_delay(sample);
         if view.delay > view.high {
             self.begin_drain(sample, now);
@@ -117,7 +127,7 @@ impl Estimate {
     }
 
     /// Something is to be learned below the rate or above it.
-    fn look_around(&mut self, sample: &Sample, lost: Lost, now: Time) {
+    fn look_around(&mut self, sample: &Sample, lost: LostCount, now: Time) {
         if lost.falls_short(self.usual.loss) {
             // What is not lost here is not lost when less is sent either.
             self.usual.set_loss(lost);
@@ -128,20 +138,20 @@ impl Estimate {
             let gain = PROBE_QUEUE / (self.apart + sample.due);
             let gain = gain.clamp(PROBE_GAIN.0, PROBE_GAIN.1);
             self.pacing = self.rate * (1.0 + gain);
-            self.phase = Phase::Probe { gain, since: now };
+            self.phase = EstimatePhase::Probe { gain, since: now };
         }
     }
 
     /// More is lost than usual, of `sent` bits a second: is as much lost when only so much is sent as arrived?
-    pub(super) fn begin_dip(&mut self, sent: f64, above: Lost, now: Time) {
+    pub(super) fn begin_dip(&mut self, sent: f64, above: LostCount, now: Time) {
         let arrived = sent * (1.0 - above.share()) / (1.0 - self.usual.loss);
         self.pacing = arrived.min(self.rate * DIP);
-        self.phase = Phase::Dip(Dip { since: now, sent, above, lost: Lost::default() });
+        self.phase = EstimatePhase::Dip(Dip { since: now, sent, above, lost: LostCount::default() });
     }
 
     pub(super) fn dip(&mut self, sample: &Sample, dip: Dip, now: Time) {
         let lost = dip.lost.with(sample);
-        self.phase = Phase::Dip(Dip { lost, ..dip });
+        self.phase = EstimatePhase::Dip(Dip { lost, ..dip });
         if lost.numbers < DIP_NUMBERS && now.since(dip.since) < CRUISE_FOR {
             return;
         }
@@ -158,19 +168,19 @@ impl Estimate {
     }
 
     /// The rate is what the link took, and what stands before it has to go.
-    pub(super) fn congested(&mut self, sample: &Sample, view: &View, now: Time) {
+    pub(super) fn congested(&mut self, sample: &Sample, view: &ReportView, now: Time) {
         (self.found, self.limited) = (true, LimitedBy::Link);
         self.rate = self.bounded(view.taken);
         self.begin_drain(sample, now);
     }
 
     fn begin_drain(&mut self, sample: &Sample, now: Time) {
-        self.phase = Phase::Drain(Queue { since: now, came: Came::default(), below: None });
+        self.phase = EstimatePhase::Drain(StandingQueue { since: now, came: Came::default(), below: None });
         self.pace_drain(sample, None);
     }
 
-    pub(super) fn drain(&mut self, sample: &Sample, view: &View, queue: Queue, now: Time) {
-        let Queue { since, mut came, mut below } = queue;
+    pub(super) fn drain(&mut self, sample: &Sample, view: &ReportView, queue: StandingQueue, now: Time) {
+        let StandingQueue { since, mut came, mut below } = queue;
         if view.delay > view.low {
             came.note(view.taken, sample.span);
             // More coming out than is sent is what only a queue does.
@@ -188,7 +198,7 @@ impl Estimate {
         if now.since(since) >= DRAIN_FOR {
             return self.rest(now);
         }
-        self.phase = Phase::Drain(Queue { since, came, below });
+        self.phase = EstimatePhase::Drain(StandingQueue { since, came, below });
         self.pace_drain(sample, below);
     }
 
@@ -204,10 +214,10 @@ impl Estimate {
     pub(super) fn rest(&mut self, now: Time) {
         if self.found || self.is_at_ceiling() {
             self.pacing = if self.is_at_ceiling() { self.rate } else { self.rate * CRUISE };
-            self.phase = Phase::Cruise { until: now + CRUISE_FOR, lost: Lost::default() };
+            self.phase = EstimatePhase::Cruise { until: now + CRUISE_FOR, lost: LostCount::default() };
         } else {
             self.pacing = self.rate * (1.0 + STEP_MAX);
-            self.phase = Phase::Start { since: now };
+            self.phase = EstimatePhase::Start { since: now };
         }
     }
 }

@@ -15,7 +15,7 @@ pub(super) const APART: Duration = Duration::from_millis(2);
 
 /// What had been sent up to some sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct SentMark {
     /// The last number.
     pub(super) number: u64,
     /// When it was sent.
@@ -29,7 +29,7 @@ pub(super) struct Sent {
 /// The last of what was sent with one association, oldest first.
 #[derive(Clone, Debug)]
 pub(super) struct SentLog {
-    entries: VecDeque<Sent>,
+    entries: VecDeque<SentMark>,
     /// When the youngest entry was begun.
     begun: Time,
 }
@@ -44,7 +44,7 @@ impl SentLog {
         self.entries.clear();
     }
 
-    pub(super) fn note(&mut self, sent: Sent) {
+    pub(super) fn note(&mut self, sent: SentMark) {
         match self.entries.back_mut() {
             Some(last) if sent.at.since(self.begun) < APART => *last = sent,
             _ => {
@@ -58,13 +58,13 @@ impl SentLog {
     }
 
     /// The entry with `number`, unless it is too long ago or to come.
-    pub(super) fn with(&self, number: u64) -> Option<Sent> {
+    pub(super) fn with(&self, number: u64) -> Option<SentMark> {
         let at = self.entries.partition_point(|entry| entry.number < number);
         self.entries.get(at).filter(|_| at > 0 || self.entries.len() < ENTRIES).copied()
     }
 
     /// The last that was sent.
-    pub(super) fn last(&self) -> Option<Sent> {
+    pub(super) fn last(&self) -> Option<SentMark> {
         self.entries.back().copied()
     }
 }
@@ -73,8 +73,8 @@ impl SentLog {
 mod tests {
     use super::*;
 
-    fn sent(number: u64, millis: u64) -> Sent {
-        Sent { number, at: Time::from_millis(millis), bytes: number * 100, allowed: 0 }
+    fn sent(number: u64, millis: u64) -> SentMark {
+        SentMark { number, at: Time::from_millis(millis), bytes: number * 100, allowed: 0 }
     }
 
     #[test]

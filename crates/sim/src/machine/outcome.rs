@@ -4,11 +4,11 @@ use core::time::Duration;
 
 use strait_clock::Time;
 
-use super::processor::{Job, Processor};
+use super::processor::{MultiPacketJob, Processor};
 
 /// What came of all packets.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct MachineOutcome {
     /// Packets.
     pub packets: u64,
     /// Their bytes.
@@ -22,12 +22,12 @@ pub struct Outcome {
     /// The same for the packet that took longest.
     pub worst: Duration,
     /// By processor, what it did.
-    pub shares: Vec<Share>,
+    pub shares: Vec<ProcessorUse>,
 }
 
 /// What a processor did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
+pub struct ProcessorUse {
     /// Multi-packets.
     pub jobs: u64,
     /// Packets.
@@ -40,7 +40,7 @@ pub struct Share {
     pub busy: Duration,
 }
 
-impl Outcome {
+impl MachineOutcome {
     /// Bits a second, packets with their headers.
     #[must_use]
     pub fn throughput(&self) -> f64 {
@@ -60,8 +60,8 @@ impl Outcome {
     }
 }
 
-impl Share {
-    pub(super) fn count(&mut self, job: &Job, took: Duration) {
+impl ProcessorUse {
+    pub(super) fn count(&mut self, job: &MultiPacketJob, took: Duration) {
         self.jobs += 1;
         self.packets += job.packets;
         self.bytes += job.bytes;
@@ -72,14 +72,14 @@ impl Share {
 
 /// All packets that are done.
 #[derive(Debug, Default)]
-pub(super) struct Packets {
+pub(super) struct DonePackets {
     packets: u64,
     bytes: u64,
     jobs: u64,
 }
 
-impl Packets {
-    pub(super) const fn count(&mut self, job: &Job) {
+impl DonePackets {
+    pub(super) const fn count(&mut self, job: &MultiPacketJob) {
         self.packets += job.packets;
         self.bytes += job.bytes;
         self.jobs += 1;
@@ -94,16 +94,21 @@ pub(super) struct Latency {
 }
 
 impl Latency {
-    pub(super) fn count(&mut self, job: &Job, now: Time) {
+    pub(super) fn count(&mut self, job: &MultiPacketJob, now: Time) {
         self.nanos += u128::from(now.as_nanos()) * u128::from(job.packets) - u128::from(job.since);
         self.worst = self.worst.max(job.first.map_or(Duration::ZERO, |first| now.since(first)));
     }
 }
 
-pub(super) fn total(packets: Packets, latency: Latency, end: Time, processors: Vec<Processor>) -> Outcome {
-    let Packets { packets, bytes, jobs } = packets;
+pub(super) fn total(
+    packets: DonePackets,
+    latency: Latency,
+    end: Time,
+    processors: Vec<Processor>,
+) -> MachineOutcome {
+    let DonePackets { packets, bytes, jobs } = packets;
     let mean = latency.nanos / u128::from(packets.max(1));
-    Outcome {
+    MachineOutcome {
         packets,
         bytes,
         jobs,

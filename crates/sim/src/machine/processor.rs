@@ -7,7 +7,7 @@ use strait_clock::Time;
 use strait_scheduler::Price;
 
 use super::bus::Bus;
-use super::outcome::Share;
+use super::outcome::ProcessorUse;
 
 /// A processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,7 +22,7 @@ pub struct ProcessorSettings {
 
 /// A multi-packet.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Job {
+pub(super) struct MultiPacketJob {
     pub(super) packets: u64,
     pub(super) bytes: u64,
     /// With every packet padded.
@@ -33,7 +33,7 @@ pub(super) struct Job {
     pub(super) first: Option<Time>,
 }
 
-impl Job {
+impl MultiPacketJob {
     pub(super) fn add(&mut self, bytes: u32, since: Time) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
@@ -45,7 +45,7 @@ impl Job {
 /// A job that is done.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
-    pub(super) job: Job,
+    pub(super) job: MultiPacketJob,
     /// How long it was worked on, without transfers.
     pub(super) took: Duration,
 }
@@ -53,26 +53,31 @@ pub(super) struct Done {
 #[derive(Debug)]
 pub(super) struct Processor {
     settings: ProcessorSettings,
-    queue: VecDeque<Job>,
-    at: Stage,
-    share: Share,
+    queue: VecDeque<MultiPacketJob>,
+    at: ProcessorStage,
+    share: ProcessorUse,
 }
 
 /// What it is at, and until when.
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+enum ProcessorStage {
     Idle,
-    Fetches(Job, Time),
-    Encrypts(Job, Time),
-    Stores(Job, Time),
+    Fetches(MultiPacketJob, Time),
+    Encrypts(MultiPacketJob, Time),
+    Stores(MultiPacketJob, Time),
 }
 
 impl Processor {
     pub(super) fn new(settings: ProcessorSettings) -> Processor {
-        Processor { settings, queue: VecDeque::new(), at: Stage::Idle, share: Share::default() }
+        Processor {
+            settings,
+            queue: VecDeque::new(),
+            at: ProcessorStage::Idle,
+            share: ProcessorUse::default(),
+        }
     }
 
-    pub(super) fn queue(&mut self, job: Job) {
+    pub(super) fn queue(&mut self, job: MultiPacketJob) {
         self.queue.push_back(job);
     }
 
@@ -84,8 +89,10 @@ impl Processor {
     /// Until when it is busy with what it is at.
     pub(super) const fn until(&self) -> Option<Time> {
         match self.at {
-            Stage::Idle => None,
-            Stage::Fetches(_, until) | Stage::Encrypts(_, until) | Stage::Stores(_, until) => Some(until),
+            ProcessorStage::Idle => None,
+            ProcessorStage::Fetches(_, until)
+            | ProcessorStage::Encrypts(_, until)
+            | ProcessorStage::Stores(_, until) => Some(until),
         }
     }
 
@@ -93,14 +100,16 @@ impl Processor {
     pub(super) fn step(&mut self, bus: &mut Bus, now: Time) -> Option<Done> {
         while self.until().is_none_or(|until| until <= now) {
             self.at = match self.at {
-                Stage::Idle => {
+                ProcessorStage::Idle => {
                     let job = self.queue.pop_front()?;
-                    Stage::Fetches(job, self.transfer(&job, bus, now))
+                    ProcessorStage::Fetches(job, self.transfer(&job, bus, now))
                 }
-                Stage::Fetches(job, _) => Stage::Encrypts(job, now + self.takes(&job)),
-                Stage::Encrypts(job, _) => Stage::Stores(job, self.transfer(&job, bus, now)),
-                Stage::Stores(job, _) => {
-                    self.at = Stage::Idle;
+                ProcessorStage::Fetches(job, _) => ProcessorStage::Encrypts(job, now + self.takes(&job)),
+                ProcessorStage::Encrypts(job, _) => {
+                    ProcessorStage::Stores(job, self.transfer(&job, bus, now))
+                }
+                ProcessorStage::Stores(job, _) => {
+                    self.at = ProcessorStage::Idle;
                     let took = self.takes(&job);
                     self.share.count(&job, took);
                     return Some(Done { job, took });
@@ -111,15 +120,15 @@ impl Processor {
     }
 
     /// What it did.
-    pub(super) const fn share(&self) -> Share {
+    pub(super) const fn share(&self) -> ProcessorUse {
         self.share
     }
 
-    fn transfer(&self, job: &Job, bus: &mut Bus, now: Time) -> Time {
+    fn transfer(&self, job: &MultiPacketJob, bus: &mut Bus, now: Time) -> Time {
         if self.settings.on_bus { bus.transfer(job.bytes, now) } else { now }
     }
 
-    fn takes(&self, job: &Job) -> Duration {
+    fn takes(&self, job: &MultiPacketJob) -> Duration {
         let nanos = self.settings.price.of(job.padded).0 * self.settings.slowdown * 1e9;
         Duration::from_nanos(nanos.round() as u64)
     }

@@ -28,12 +28,12 @@ fn machine(processors: Vec<ProcessorSettings>, packets: usize) -> MachineSetting
     }
 }
 
-fn arrival(at: u64, bytes: u32, association: u32) -> Arrival {
-    Arrival { at: Time::from_nanos(at), bytes, association }
+fn arrival(at: u64, bytes: u32, association: u32) -> PacketArrival {
+    PacketArrival { at: Time::from_nanos(at), bytes, association }
 }
 
 /// Packets of 40 to 1,500 bytes of 20 associations, one every so many nanoseconds.
-fn traffic(count: u64, gap: u64) -> Vec<Arrival> {
+fn traffic(count: u64, gap: u64) -> Vec<PacketArrival> {
     let mut random = Random::new(5);
     let mut one = |number| arrival(number * gap, 40 + random.below(1461) as u32, random.below(20) as u32);
     (0..count).map(&mut one).collect()
@@ -48,7 +48,7 @@ fn one_packet_by_hand() {
     let outcome = simulate(&machine(vec![processor(1000.0, 100.0)], 1), [arrival(7, 40, 0)]);
     // In 41, set-up 1000 and three blocks, out 41.
     assert_eq!((outcome.latency, outcome.worst, outcome.span), (nanos(1382), nanos(1382), nanos(1389)));
-    let share = Share { jobs: 1, packets: 1, bytes: 40, merged: 0, busy: nanos(1300) };
+    let share = ProcessorUse { jobs: 1, packets: 1, bytes: 40, merged: 0, busy: nanos(1300) };
     assert_eq!((outcome.packets, outcome.jobs, &outcome.shares[..]), (1, 1, &[share][..]));
 }
 
@@ -88,7 +88,7 @@ fn the_rule_sees_prices_not_transfers() {
 fn an_overloaded_machine_holds_few_packets_while_its_source_waits() {
     let mut settings = machine(vec![processor(1000.0, 0.0)], 1);
     settings.processors[0].on_bus = false;
-    let arrivals: Vec<Arrival> = (0..1000).map(|_| arrival(0, 16, 0)).collect();
+    let arrivals: Vec<PacketArrival> = (0..1000).map(|_| arrival(0, 16, 0)).collect();
     let outcome = simulate(&settings, arrivals.iter().copied());
     // Each takes 1000; one is worked on, 16 wait, the scheduler holds one, the window another.
     assert_eq!((outcome.span, outcome.worst), (nanos(1_000_000), nanos(19_000)));
@@ -131,7 +131,7 @@ fn every_packet_is_done_once_whatever_the_machine() {
                 (settings.tuned, settings.depth, settings.window.wait) = (tuned, depth, wait);
                 settings.learns = tuned;
                 let outcome = simulate(&settings, arrivals.iter().copied());
-                let sum = |of: fn(&Share) -> u64| outcome.shares.iter().map(of).sum::<u64>();
+                let sum = |of: fn(&ProcessorUse) -> u64| outcome.shares.iter().map(of).sum::<u64>();
                 assert_eq!((outcome.packets, outcome.bytes), (3_000, bytes));
                 assert_eq!((sum(|it| it.packets), sum(|it| it.bytes)), (3_000, bytes));
                 assert_eq!(sum(|it| it.jobs), outcome.jobs);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use strait_clock::Time;
 use strait_compress::Codec;
 use strait_ipsec::{Domain, Rule};
-use strait_sim::{Conversation, Datagram, Filler, Halves, HalvesSettings, Tally};
+use strait_sim::{Conversation, ConversationTally, Filler, Halves, HalvesSettings, SimDatagram};
 use strait_wire::{Ecn, Tos, ip};
 
 use crate::stage::{A, B, PATIENT, Seed, joined, millis, seconds, v4};
@@ -27,7 +27,7 @@ fn burst(
     rules: Vec<Rule>,
     filler: Filler,
     len: usize,
-    check: impl FnOnce(&strait_sim::Network),
+    check: impl FnOnce(&strait_sim::SimNetwork),
 ) -> (u64, u64) {
     let mut network = joined(1, |pair| {
         pair.a.up = "1Mbit".parse().unwrap();
@@ -44,7 +44,7 @@ fn burst(
     network.send_all(A, &packets);
     network.run_for(seconds(5));
     talk.note(&network.node_mut(B).take_delivered());
-    assert_eq!(talk.tally(), Tally { sent: 200, arrived: 200, ..Tally::default() });
+    assert_eq!(talk.tally(), ConversationTally { sent: 200, arrived: 200, ..ConversationTally::default() });
     assert_eq!(network.node(B).host().damaged(), 0);
     check(&network);
     (packets.iter().map(|packet| packet.len() as u64).sum(), network.link(A, B).counters().bytes - before)
@@ -200,12 +200,12 @@ fn the_outer_header_says_what_all_inside_can_bear() {
             talk.set_tos(Tos(0xb8).with_ecn(ecn));
             talk.next_packet(50)
         });
-        let sent: Vec<Datagram> = halves.send(&packets, now);
+        let sent: Vec<SimDatagram> = halves.send(&packets, now);
         let ours: Vec<_> = sent.iter().filter(|one| one.bytes.len() > 100).collect();
         assert_eq!(ours.len(), 1);
         assert_eq!(ours[0].tos, Tos(0xb8).with_ecn(outer), "{marks:?}");
         // A mark on the way is one on each packet that can say so.
-        let marked = Datagram { tos: Tos(0xb8).with_ecn(Ecn::Ce), ..ours[0].clone() };
+        let marked = SimDatagram { tos: Tos(0xb8).with_ecn(Ecn::Ce), ..ours[0].clone() };
         let arrived = halves.receive(&marked, now);
         let expected: Vec<_> = marks.into_iter().filter(|ecn| *ecn != Ecn::NotEct).map(|_| Ecn::Ce).collect();
         let got: Vec<_> =

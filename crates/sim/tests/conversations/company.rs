@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use strait_ipsec::{Domain, Reason, Rule};
-use strait_sim::{Conversation, Filler, Loss, Network, NodeId, Shape};
+use strait_sim::{Conversation, Filler, FlowShape, LossModel, NodeId, SimNetwork};
 use strait_wire::Tos;
 
 use crate::stage::{A, B, Seed, Talk, joined, millis, seconds, v4};
@@ -32,7 +32,7 @@ fn flows() -> Vec<Conversation> {
     all.map(|(port, filler)| Conversation::new(v4(A, B, port), filler)).collect()
 }
 
-fn note(network: &mut Network, flows: &mut [Conversation]) {
+fn note(network: &mut SimNetwork, flows: &mut [Conversation]) {
     let delivered = network.node_mut(B).take_delivered();
     for flow in flows {
         flow.note(&delivered);
@@ -40,12 +40,12 @@ fn note(network: &mut Network, flows: &mut [Conversation]) {
 }
 
 /// Packets that a node dropped for any reason.
-fn dropped(network: &Network, node: NodeId) -> u64 {
+fn dropped(network: &SimNetwork, node: NodeId) -> u64 {
     network.node(node).all_drops().iter().map(|(_, packets)| packets).sum()
 }
 
 /// A quarter more than the link takes, for ten seconds, and until nothing waits any more.
-fn crowd(network: &mut Network, flows: &mut [Conversation]) {
+fn crowd(network: &mut SimNetwork, flows: &mut [Conversation]) {
     let end = network.now() + seconds(10);
     let mut round = 0;
     while network.now() < end {
@@ -74,7 +74,7 @@ fn on_a_link_that_loses_each_packet_arrives_whole_or_is_counted() {
         });
         network.run_for(seconds(5));
         network.node_mut(B).take_delivered();
-        network.link(A, B).settings.loss = Loss::Uniform(loss);
+        network.link(A, B).settings.loss = LossModel::Uniform(loss);
         let peers = [network.node(A).peer_counters(B), network.node(B).peer_counters(A)];
         let before = (peers[0].out_packets.get(), peers[1].in_packets.get());
         let dropped_before = dropped(&network, A);
@@ -117,7 +117,7 @@ fn on_a_link_that_loses_each_packet_arrives_whole_or_is_counted() {
         );
 
         // And nothing is stuck: what comes after on a good link crosses it.
-        network.link(A, B).settings.loss = Loss::Uniform(0.0);
+        network.link(A, B).settings.loss = LossModel::Uniform(0.0);
         let mut calm = Talk::new(A, B, 5001);
         calm.run(&mut network, seconds(5), millis(50));
         calm.finish(&mut network);
@@ -146,7 +146,7 @@ fn a_flood_of_flows_is_bounded_and_starves_nobody() {
         let packets: Vec<Vec<u8>> = (0..60)
             .map(|at| {
                 let number = round * 60 + at;
-                Shape::new(A.inner_v4(number), B.inner_v4(40_000 + number % 20_000)).udp(&[7; 64])
+                FlowShape::new(A.inner_v4(number), B.inner_v4(40_000 + number % 20_000)).udp(&[7; 64])
             })
             .collect();
         network.send_all(A, &packets);

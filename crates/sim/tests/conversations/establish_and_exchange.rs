@@ -3,7 +3,7 @@
 use strait_crypto::{Suite, SuiteSet};
 use strait_ipsec::IvMode;
 use strait_keying::{Event, Format};
-use strait_sim::{Conversation, Filler, Tally};
+use strait_sim::{Conversation, ConversationTally, Filler};
 
 use crate::stage::{A, B, Seed, count, joined, millis, pair, seconds, v4, v6};
 
@@ -40,7 +40,7 @@ fn a_peer_of_standard_payloads_is_spoken_to_in_those() {
 }
 
 /// Packets of all sizes both ways over both families.
-fn exchange(network: &mut strait_sim::Network) {
+fn exchange(network: &mut strait_sim::SimNetwork) {
     let shapes =
         [(A, B), (B, A)].map(|(from, to)| [(from, to, v4(from, to, 9)), (from, to, v6(from, to, 9))]);
     for (from, to, shape) in shapes.into_iter().flatten() {
@@ -52,7 +52,11 @@ fn exchange(network: &mut strait_sim::Network) {
         network.run_for(millis(100));
         let delivered = network.node_mut(to).take_delivered();
         talk.note(&delivered);
-        assert_eq!(talk.tally(), Tally { sent: 9, arrived: 9, ..Tally::default() }, "{shape:?}");
+        assert_eq!(
+            talk.tally(),
+            ConversationTally { sent: 9, arrived: 9, ..ConversationTally::default() },
+            "{shape:?}"
+        );
         assert_eq!(delivered.len(), 9);
         assert_eq!(network.node(to).host().damaged(), 0);
     }
@@ -70,7 +74,7 @@ fn packets_that_come_before_the_keys_wait_for_them() {
     }
     network.run_for(seconds(2));
     talk.note(&network.node_mut(B).take_delivered());
-    assert_eq!(talk.tally(), Tally { sent: 50, arrived: 50, ..Tally::default() });
+    assert_eq!(talk.tally(), ConversationTally { sent: 50, arrived: 50, ..ConversationTally::default() });
 }
 
 #[test]

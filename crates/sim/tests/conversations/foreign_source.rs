@@ -1,7 +1,7 @@
 //! A peer speaks for its own addresses only.
 
 use strait_ipsec::Reason;
-use strait_sim::{NodeId, Shape};
+use strait_sim::{FlowShape, NodeId};
 
 use crate::stage::{A, B, C, Seed, joined, millis};
 
@@ -13,11 +13,11 @@ fn packets_from_addresses_that_are_not_the_peers_are_dropped() {
     for (count, src) in [C.inner_v4(7), B.inner_v4(8), nobody, NodeId(99).inner_v6(7)].into_iter().enumerate()
     {
         let dst = if src.is_ipv4() { B.inner_v4(9) } else { B.inner_v6(9) };
-        network.send(A, &Shape::new(src, dst).udp(b"I am somebody else"));
+        network.send(A, &FlowShape::new(src, dst).udp(b"I am somebody else"));
         network.run_for(millis(100));
         assert!(network.node(B).delivered().is_empty(), "{src}");
         assert_eq!(network.node(B).drops(Reason::ForeignSource), count as u64 + 1);
     }
-    network.send(A, &Shape::new(A.inner_v4(7), nobody).udp(b"whose is this?"));
+    network.send(A, &FlowShape::new(A.inner_v4(7), nobody).udp(b"whose is this?"));
     assert_eq!(network.node(A).drops(Reason::NoPeer), 1);
 }

@@ -1,20 +1,20 @@
 //! A datagram that is not exactly what the peer sealed is nothing.
 
 use strait_ipsec::IvMode;
-use strait_sim::{Conversation, Datagram, Filler, Network, Switch, Tally};
+use strait_sim::{Conversation, ConversationTally, Filler, LinkSwitch, SimDatagram, SimNetwork};
 
 use crate::stage::{A, B, Seed, joined, millis, v4};
 
 /// A network that is up, and one ESP datagram that has not arrived.
-fn withheld(seed: u64, iv: IvMode) -> (Network, Conversation, Datagram) {
+fn withheld(seed: u64, iv: IvMode) -> (SimNetwork, Conversation, SimDatagram) {
     let mut network = joined(seed, |pair| pair.a.capabilities.iv = iv);
     network.run_for(millis(2000));
     network.start_capture();
-    network.link(A, B).switch = Switch::Down;
+    network.link(A, B).switch = LinkSwitch::Down;
     let mut talk = Conversation::new(v4(A, B, 7000), Filler::Text);
     network.send(A, &talk.next_packet(60));
-    network.link(A, B).switch = Switch::Up;
-    let sent = network.take_capture().into_iter().find(Datagram::is_esp).unwrap();
+    network.link(A, B).switch = LinkSwitch::Up;
+    let sent = network.take_capture().into_iter().find(SimDatagram::is_esp).unwrap();
     (network, talk, sent)
 }
 
@@ -36,7 +36,7 @@ fn every_flipped_bit_is_noticed_and_the_original_still_counts() {
         assert_eq!(dropped, sent.bytes.len() as u64 * 8 - 2);
         network.inject(sent);
         talk.note(&network.node_mut(B).take_delivered());
-        assert_eq!(talk.tally(), Tally { sent: 1, arrived: 1, ..Tally::default() });
+        assert_eq!(talk.tally(), ConversationTally { sent: 1, arrived: 1, ..ConversationTally::default() });
     }
 }
 
@@ -46,11 +46,11 @@ fn every_length_but_the_right_one_is_refused() {
         let _seed = Seed(seed);
         let (mut network, mut talk, sent) = withheld(seed, iv);
         for len in 0..sent.bytes.len() {
-            network.inject(Datagram { bytes: sent.bytes[..len].to_vec(), ..sent.clone() });
+            network.inject(SimDatagram { bytes: sent.bytes[..len].to_vec(), ..sent.clone() });
         }
         for more in 1..40 {
             let bytes = [&sent.bytes[..], &vec![0; more]].concat();
-            network.inject(Datagram { bytes, ..sent.clone() });
+            network.inject(SimDatagram { bytes, ..sent.clone() });
         }
         assert!(network.node(B).delivered().is_empty());
         network.inject(sent);
@@ -63,7 +63,7 @@ fn every_length_but_the_right_one_is_refused() {
 fn a_packet_sent_back_to_its_sender_is_nothing() {
     let _seed = Seed(5);
     let (mut network, _, sent) = withheld(5, IvMode::Implicit);
-    network.inject(Datagram { from: sent.to, to: sent.from, ..sent });
+    network.inject(SimDatagram { from: sent.to, to: sent.from, ..sent });
     assert!(network.node(A).delivered().is_empty());
     assert_eq!(network.node(A).drops(strait_ipsec::Reason::UnknownSpi), 1);
 }

@@ -3,18 +3,18 @@
 use strait_ipsec::Reason;
 use strait_ipsec::inbound::Forwarding;
 use strait_keying::{PeerConfig, Start, Where};
-use strait_sim::{Conversation, Filler, LinkSettings, Network, NodeSettings, Tally, prefixes};
+use strait_sim::{Conversation, ConversationTally, Filler, LinkSettings, NodeSettings, SimNetwork, prefixes};
 
 use crate::stage::{A, B, C, Seed, millis, seconds, v4, v6};
 
 /// A and B with C between them, who forwards or not.
-pub(crate) fn spokes(seed: u64, forwarding: Forwarding) -> Network {
+pub(crate) fn spokes(seed: u64, forwarding: Forwarding) -> SimNetwork {
     star(seed, |hub| hub.forwarding = forwarding)
 }
 
 /// A and B, each knowing C, who is as `change` says.
-pub(crate) fn star(seed: u64, change: impl FnOnce(&mut NodeSettings)) -> Network {
-    let mut network = Network::new(seed);
+pub(crate) fn star(seed: u64, change: impl FnOnce(&mut NodeSettings)) -> SimNetwork {
+    let mut network = SimNetwork::new(seed);
     let mut settings = [A, B, C].map(NodeSettings::new);
     change(&mut settings[2]);
     for one in &settings {
@@ -49,7 +49,7 @@ fn a_hub_carries_packets_from_spoke_to_spoke() {
         network.run_for(millis(200));
         let delivered = network.node_mut(to).take_delivered();
         talk.note(&delivered);
-        assert_eq!(talk.tally(), Tally { sent: 4, arrived: 4, ..Tally::default() });
+        assert_eq!(talk.tally(), ConversationTally { sent: 4, arrived: 4, ..ConversationTally::default() });
         for one in delivered {
             let ttl = strait_wire::ip::Packet::parse(&one.packet).unwrap().ttl();
             assert_eq!(ttl, 63, "the hub is one hop");

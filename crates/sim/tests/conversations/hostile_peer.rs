@@ -3,7 +3,7 @@
 use strait_clock::{Random, Time};
 use strait_compress::{Codec, CodecSet, Codecs, Compressor, Method};
 use strait_ipsec::{Payloads, Reason};
-use strait_sim::{Datagram, Filler, Halves, HalvesSettings};
+use strait_sim::{Filler, Halves, HalvesSettings, SimDatagram};
 use strait_wire::{Cpi, Protocol, block, ipcomp};
 
 use crate::stage::{A, B, v4};
@@ -102,7 +102,7 @@ fn a_lost_part_loses_its_block_and_no_other() {
     let (mut arrived, mut random) = (0, Random::new(1));
     for id in 0..200 {
         let lost = random.below(4) == 0;
-        let mut sealed: Vec<Datagram> = (0..parts)
+        let mut sealed: Vec<SimDatagram> = (0..parts)
             .zip(&chunks)
             .map(|(at, chunk)| halves.seal(Protocol::AGGFRAG, &part(Codec::None, id, (at, parts), chunk)))
             .collect();

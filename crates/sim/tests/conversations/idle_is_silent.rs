@@ -1,13 +1,13 @@
 //! Nobody to speak for, nothing said.
 
 use strait_keying::{Start, Where};
-use strait_sim::{LinkSettings, Network, NodeSettings};
+use strait_sim::{LinkSettings, NodeSettings, SimNetwork};
 
 use crate::stage::{A, B, Seed, Talk, joined, millis, seconds};
 
 const DAY: u64 = 24 * 3600;
 
-fn entered(network: &mut Network) -> [u64; 2] {
+fn entered(network: &mut SimNetwork) -> [u64; 2] {
     [(A, B), (B, A)].map(|(from, to)| network.link(from, to).counters().entered)
 }
 
@@ -30,7 +30,7 @@ fn a_day_without_packets_passes_without_datagrams() {
 #[test]
 fn a_day_with_keepalives_has_exactly_those() {
     let _seed = Seed(2);
-    let mut network = Network::new(2);
+    let mut network = SimNetwork::new(2);
     let [a, b] = [A, B].map(NodeSettings::new);
     let mut to_b = b.as_peer(Where::Address(b.address), Start::Eager);
     to_b.keepalive = Some(seconds(25));

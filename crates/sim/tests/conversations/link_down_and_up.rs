@@ -1,7 +1,7 @@
 //! A link that was gone for minutes is used again at once.
 
 use strait_keying::Start;
-use strait_sim::Switch;
+use strait_sim::LinkSwitch;
 
 use crate::stage::{A, B, Seed, Talk, joined, log, millis, pair, seconds};
 
@@ -13,11 +13,11 @@ fn talk_goes_on_when_the_link_is_back() {
         let mut talk = Talk::new(A, B, 5000);
         talk.run(&mut network, seconds(10), millis(100));
         for (from, to) in [(A, B), (B, A)] {
-            network.link(from, to).switch = Switch::Down;
+            network.link(from, to).switch = LinkSwitch::Down;
         }
         Talk::new(A, B, 5001).run(&mut network, seconds(away), millis(500));
         for (from, to) in [(A, B), (B, A)] {
-            network.link(from, to).switch = Switch::Up;
+            network.link(from, to).switch = LinkSwitch::Up;
         }
         let mut talk = Talk::new(A, B, 5002);
         talk.run(&mut network, seconds(20), millis(100));
@@ -31,10 +31,10 @@ fn a_start_without_a_link_succeeds_when_there_is_one() {
     for seed in 10..20 {
         let _seed = Seed(seed);
         let mut network = pair(seed, |_| {});
-        network.link(A, B).switch = Switch::Down;
+        network.link(A, B).switch = LinkSwitch::Down;
         let mut talk = Talk::new(A, B, 5000);
         talk.run(&mut network, seconds(300), millis(1000));
-        network.link(A, B).switch = Switch::Up;
+        network.link(A, B).switch = LinkSwitch::Up;
         let mut later = Talk::new(A, B, 5001);
         // The pause between attempts is at most 60 s and a quarter.
         later.run(&mut network, seconds(76), millis(1000));

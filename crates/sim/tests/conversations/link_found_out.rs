@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use strait_ipsec::PathStatus;
 use strait_scheduler::{LimitedBy, LinkRate, Rate};
-use strait_sim::{Conversation, Filler, LinkSettings, Loss, Network};
+use strait_sim::{Conversation, Filler, LinkSettings, LossModel, SimNetwork};
 
 use crate::stage::{A, B, Seed, joined, millis, seconds, v4};
 
@@ -18,23 +18,23 @@ fn mbit(text: &str) -> Rate {
 /// A link of `rate` each way with a round trip of 50 ms, and a modem that holds a second.
 fn modem(rate: Rate, loss: f64) -> LinkSettings {
     let queue = rate.bytes_in(seconds(1));
-    let loss = if loss > 0.0 { Loss::Uniform(loss) } else { Loss::None };
+    let loss = if loss > 0.0 { LossModel::Uniform(loss) } else { LossModel::None };
     LinkSettings { rate: Some(rate), delay: millis(25), queue, loss, ..LinkSettings::default() }
 }
 
 /// What A knows of the path to B.
-fn known(network: &Network) -> Option<PathStatus> {
+fn known(network: &SimNetwork) -> Option<PathStatus> {
     network.node(A).peer_counters(B).path.get()
 }
 
 /// The rate that A found, as a share of `rate`.
-fn share(network: &Network, rate: Rate) -> f64 {
+fn share(network: &SimNetwork, rate: Rate) -> f64 {
     let found = known(network).and_then(|path| path.estimate).map_or(0, |estimate| estimate.rate.bits());
     found as f64 / rate.bits() as f64
 }
 
 /// Sends 12 Mbit/s for `span`; since when the estimate has been within 15 % of `rate`, as far as it is at the end.
-fn send(network: &mut Network, talk: &mut Conversation, span: Duration, rate: Rate) -> Option<Duration> {
+fn send(network: &mut SimNetwork, talk: &mut Conversation, span: Duration, rate: Rate) -> Option<Duration> {
     let (begin, mut since) = (network.now(), None);
     while network.now() < begin + span {
         let packets: Vec<_> = (0..11).map(|_| talk.next_packet(PAYLOAD)).collect();

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::atomic::Ordering;
 
-use strait_sim::{LinkSettings, Loss, Network, Switch};
+use strait_sim::{LinkSettings, LinkSwitch, LossModel, SimNetwork};
 
 use crate::stage::{A, B, Seed, joined, millis, seconds, v4};
 use crate::stream::{Stream, TURN};
@@ -13,7 +13,7 @@ const FULL: usize = 1420 - 40;
 /// The largest inner packet over 1,500 bytes.
 const WIDE: u64 = 1446;
 
-fn inner(network: &Network) -> u64 {
+fn inner(network: &SimNetwork) -> u64 {
     network.node(A).peer_counters(B).inner_mtu.load(Ordering::Relaxed)
 }
 
@@ -23,7 +23,7 @@ fn wire(delay: u64) -> LinkSettings {
 }
 
 /// Two nodes with `count` streams over a path that is known; their timers begin with `patience`.
-fn streaming(seed: u64, count: u16, patience: Duration, like: LinkSettings) -> (Network, Vec<Stream>) {
+fn streaming(seed: u64, count: u16, patience: Duration, like: LinkSettings) -> (SimNetwork, Vec<Stream>) {
     let mut network = joined(seed, |pair| {
         (pair.forth, pair.back) = (like, like);
         (pair.a.up, pair.b.up) = (like.rate.into(), like.rate.into());
@@ -35,12 +35,12 @@ fn streaming(seed: u64, count: u16, patience: Duration, like: LinkSettings) -> (
     (network, streams)
 }
 
-fn longest(network: &Network, streams: &[Stream]) -> Duration {
+fn longest(network: &SimNetwork, streams: &[Stream]) -> Duration {
     streams.iter().map(|stream| stream.standstill(network.now())).max().unwrap()
 }
 
 /// A few words each way every half a second.
-fn small_talk(network: &mut Network) {
+fn small_talk(network: &mut SimNetwork) {
     if network.now().as_nanos() % 500_000_000 < TURN.as_nanos().try_into().unwrap() {
         network.send(A, &v4(A, B, 9000).udp(b"how are you"));
         network.send(B, &v4(B, A, 9000).udp(b"fine, and you"));
@@ -104,7 +104,7 @@ fn loss_and_slowness_do_not_make_a_path_narrow() {
         let like = LinkSettings { rate, ..wire(delay) };
         let (mut network, mut streams) = streaming(seed, 4, millis(1500), like);
         for (from, to) in [(A, B), (B, A)] {
-            network.link(from, to).settings.loss = Loss::Uniform(loss);
+            network.link(from, to).settings.loss = LossModel::Uniform(loss);
         }
         network.start_capture();
         let (before, mut least) = (streams[0].arrived(), WIDE);
@@ -125,7 +125,7 @@ fn outages_do_not_make_a_path_narrow() {
     for (seed, span) in (0..).zip([2, 5, 8, 12, 20, 40]) {
         let _seed = Seed(seed);
         let (mut network, mut streams) = streaming(seed, 4, millis(200), wire(20));
-        for switch in [Switch::Down, Switch::Up] {
+        for switch in [LinkSwitch::Down, LinkSwitch::Up] {
             network.link(A, B).switch = switch;
             network.link(B, A).switch = switch;
             Stream::run(&mut streams, &mut network, seconds(span), small_talk);

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use strait_sim::{Conversation, Filler, Fragmentation, Shape, Tally};
+use strait_sim::{Conversation, ConversationTally, Filler, FlowShape, Fragmentation};
 use strait_wire::{Protocol, ip};
 
 use crate::stage::{A, B, Seed, joined, millis, seconds, v4, v6};
@@ -26,7 +26,11 @@ fn the_search_settles_on_every_path_without_losing_a_small_packet() {
         let delivered = network.node_mut(B).take_delivered();
         for talk in &mut talks {
             talk.note(&delivered);
-            assert_eq!(talk.tally(), Tally { sent: 300, arrived: 300, ..Tally::default() }, "MTU {mtu}");
+            assert_eq!(
+                talk.tally(),
+                ConversationTally { sent: 300, arrived: 300, ..ConversationTally::default() },
+                "MTU {mtu}"
+            );
         }
         let inner = network.node(A).peer_counters(B).inner_mtu.load(Ordering::Relaxed);
         let most = u64::from(mtu) - AROUND;
@@ -87,7 +91,7 @@ fn what_is_too_big_is_answered_with_the_size_that_is_not() {
 fn what_may_be_cut_is_carried_in_pieces() {
     let _seed = Seed(2);
     let mut network = joined(2, |pair| pair.forth.mtu = 1400);
-    let shape = Shape { fragmentation: Fragmentation::Allowed, ..v4(A, B, 80) };
+    let shape = FlowShape { fragmentation: Fragmentation::Allowed, ..v4(A, B, 80) };
     let mut talk = Conversation::new(shape, Filler::Random);
     for _ in 0..100 {
         network.send(A, &talk.next_packet(1450));
@@ -95,7 +99,7 @@ fn what_may_be_cut_is_carried_in_pieces() {
     }
     network.run_for(seconds(1));
     talk.note(&network.node_mut(B).take_delivered());
-    assert_eq!(talk.tally(), Tally { sent: 100, arrived: 100, ..Tally::default() });
+    assert_eq!(talk.tally(), ConversationTally { sent: 100, arrived: 100, ..ConversationTally::default() });
 }
 
 #[test]
@@ -114,7 +118,11 @@ fn an_interface_that_takes_less_than_it_said_is_believed() {
         }
         network.run_for(seconds(1));
         talk.note(&network.node_mut(B).take_delivered());
-        assert_eq!(talk.tally(), Tally { sent: 200, arrived: 200, ..Tally::default() }, "{up:?}");
+        assert_eq!(
+            talk.tally(),
+            ConversationTally { sent: 200, arrived: 200, ..ConversationTally::default() },
+            "{up:?}"
+        );
         let inner = network.node(A).peer_counters(B).inner_mtu.load(Ordering::Relaxed);
         assert!((1420 - AROUND - 12..=1420 - AROUND).contains(&inner), "{inner}");
     }
@@ -125,8 +133,8 @@ fn a_path_that_shrinks_is_noticed_and_one_that_grows_is_used() {
     let _seed = Seed(4);
     let mut network = joined(4, |_| {});
     let inner =
-        |network: &strait_sim::Network| network.node(A).peer_counters(B).inner_mtu.load(Ordering::Relaxed);
-    let run = |network: &mut strait_sim::Network, span| {
+        |network: &strait_sim::SimNetwork| network.node(A).peer_counters(B).inner_mtu.load(Ordering::Relaxed);
+    let run = |network: &mut strait_sim::SimNetwork, span| {
         let mut talk = Conversation::new(v4(A, B, 80), Filler::Random);
         // Only who sends large datagrams has to know what becomes of them.
         let mut bulk = Conversation::new(v4(A, B, 81), Filler::Random);

@@ -1,11 +1,11 @@
 //! Keys are replaced under traffic, and not one packet is lost, repeated or overtaken.
 
 use strait_keying::Lifetime;
-use strait_sim::Network;
+use strait_sim::SimNetwork;
 
 use crate::stage::{A, B, PATIENT, Seed, Talk, joined, millis, seconds};
 
-fn rekeyed(seed: u64, lifetime: Lifetime, delay: u64) -> Network {
+fn rekeyed(seed: u64, lifetime: Lifetime, delay: u64) -> SimNetwork {
     joined(seed, |pair| {
         pair.a.lifetime = lifetime;
         pair.b.lifetime = lifetime;
@@ -14,7 +14,7 @@ fn rekeyed(seed: u64, lifetime: Lifetime, delay: u64) -> Network {
     })
 }
 
-fn assert_seamless(mut network: Network, span: u64, every: u64, least: usize) {
+fn assert_seamless(mut network: SimNetwork, span: u64, every: u64, least: usize) {
     let mut talk = Talk::new(A, B, 5000);
     talk.run(&mut network, seconds(span), millis(every));
     talk.finish(&mut network);

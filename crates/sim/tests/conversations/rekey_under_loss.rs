@@ -1,7 +1,7 @@
 //! Keys are replaced on a bad link: packets are lost as the link loses them, and no more.
 
 use strait_keying::Lifetime;
-use strait_sim::Loss;
+use strait_sim::LossModel;
 
 use crate::stage::{A, B, Seed, Talk, joined, millis, seconds};
 
@@ -17,9 +17,9 @@ fn replacing_keys_costs_nothing_beyond_what_the_link_loses() {
                 link.jitter = millis(15);
                 link.repeated = 0.02;
                 link.loss = if seed % 2 == 0 {
-                    Loss::Uniform(0.1)
+                    LossModel::Uniform(0.1)
                 } else {
-                    Loss::Bursts { begin: 0.01, end: 0.1, lost: 0.9 }
+                    LossModel::Bursts { begin: 0.01, end: 0.1, lost: 0.9 }
                 };
             }
         });

@@ -2,7 +2,7 @@
 
 use strait_clock::{Random, Time};
 use strait_ipsec::Reason;
-use strait_sim::{Datagram, Halves, HalvesSettings};
+use strait_sim::{Halves, HalvesSettings, SimDatagram};
 use strait_wire::Protocol;
 
 use crate::stage::{A, B, v4};
@@ -11,7 +11,7 @@ const NOW: Time = Time::from_millis(1000);
 const WINDOW: usize = 8192;
 
 /// A receiving half and `count` datagrams of which it has none.
-fn sealed(count: usize) -> (Halves, Vec<Datagram>) {
+fn sealed(count: usize) -> (Halves, Vec<SimDatagram>) {
     let mut halves = Halves::new(HalvesSettings::default(), NOW);
     let packet = v4(A, B, 7).udp(b"late");
     let sealed = (0..count).map(|_| halves.seal(Protocol::IPIP, &packet)).collect();

@@ -3,12 +3,12 @@
 use core::time::Duration;
 
 use strait_keying::Start;
-use strait_sim::{Conversation, Filler, Network, NodeId};
+use strait_sim::{Conversation, Filler, NodeId, SimNetwork};
 
 use crate::stage::{A, B, Seed, Talk, joined, log, millis, seconds, v4};
 
 /// How long after a restart of `node` packets from `from` arrive again, one sent every 100 ms.
-fn outage(network: &mut Network, node: NodeId, (from, to): (NodeId, NodeId)) -> Duration {
+fn outage(network: &mut SimNetwork, node: NodeId, (from, to): (NodeId, NodeId)) -> Duration {
     network.restart(node).unwrap();
     let restarted = network.now();
     let mut talk = Conversation::new(v4(from, to, 7000), Filler::Text);

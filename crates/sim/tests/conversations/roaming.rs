@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use strait_keying::{Start, Where};
-use strait_sim::{Conversation, Filler, LinkSettings, Network, NodeSettings};
+use strait_sim::{Conversation, Filler, LinkSettings, NodeSettings, SimNetwork};
 
 use crate::stage::{A, B, Seed, Talk, joined, millis, seconds, v4};
 
@@ -55,11 +55,11 @@ fn an_old_packet_that_was_held_back_does_not_move_the_peer() {
     let _seed = Seed(3);
     let mut network = joined(3, |_| {});
     network.start_capture();
-    network.link(A, B).switch = strait_sim::Switch::Down;
+    network.link(A, B).switch = strait_sim::LinkSwitch::Down;
     let mut talk = Conversation::new(v4(A, B, 7000), Filler::Text);
     network.send(A, &talk.next_packet(100));
-    let mut held = network.take_capture().into_iter().find(strait_sim::Datagram::is_esp).unwrap();
-    network.link(A, B).switch = strait_sim::Switch::Up;
+    let mut held = network.take_capture().into_iter().find(strait_sim::SimDatagram::is_esp).unwrap();
+    network.link(A, B).switch = strait_sim::LinkSwitch::Up;
     network.send(A, &talk.next_packet(100));
     network.run_for(millis(50));
     held.from = elsewhere(66);
@@ -91,7 +91,7 @@ fn two_that_moved_while_neither_could_hear_meet_where_they_are_configured() {
 #[test]
 fn a_peer_that_is_found_by_name_is_looked_up_again_when_it_falls_silent() {
     let _seed = Seed(5);
-    let mut network = Network::new(5);
+    let mut network = SimNetwork::new(5);
     let [a, b] = [A, B].map(NodeSettings::new);
     let to_b = b.as_peer(Where::Name("b.example:51820".to_owned()), Start::Eager);
     let to_a = a.as_peer(Where::Unknown, Start::OnTraffic);

@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 
 use strait_clock::Time;
 use strait_keying::{Lifetime, Start};
-use strait_sim::{Loss, Reordering, Tally};
+use strait_sim::{ConversationTally, LossModel, Reordering};
 use strait_wire::Tos;
 
 use crate::stage::{A, B, Talk, joined, millis, seconds};
 
 type Trace = Vec<(Time, SocketAddr, SocketAddr, Tos, usize)>;
 
-fn run(seed: u64) -> (Trace, [Tally; 2]) {
+fn run(seed: u64) -> (Trace, [ConversationTally; 2]) {
     let mut network = joined(seed, |pair| {
         pair.answer = Some(Start::Eager);
         pair.a.up = "1Mbit".parse().unwrap();
@@ -19,7 +19,7 @@ fn run(seed: u64) -> (Trace, [Tally; 2]) {
         (pair.a.lifetime, pair.b.lifetime) = (lifetime, lifetime);
         for link in [&mut pair.forth, &mut pair.back] {
             link.jitter = millis(10);
-            link.loss = Loss::Uniform(0.05);
+            link.loss = LossModel::Uniform(0.05);
             link.repeated = 0.05;
             link.reordering = Some(Reordering { share: 0.05, by: millis(30) });
         }

@@ -1,7 +1,7 @@
 //! Who speaks and hears nothing asks once, and only then begins anew.
 
 use strait_keying::Event;
-use strait_sim::{Conversation, Filler, Switch};
+use strait_sim::{Conversation, Filler, LinkSwitch};
 
 use crate::stage::{A, B, Seed, count, joined, millis, seconds, v4};
 
@@ -18,7 +18,7 @@ fn a_dead_path_is_probed_after_10_s_and_given_up_after_15() {
     let _seed = Seed(1);
     let mut network = joined(1, |_| {});
     network.run_for(seconds(30));
-    network.link(A, B).switch = Switch::Down;
+    network.link(A, B).switch = LinkSwitch::Down;
     let mut talk = Conversation::new(v4(A, B, 7000), Filler::Text);
     let cut = network.now();
     while network.now() < cut + seconds(17) {
@@ -32,7 +32,7 @@ fn a_dead_path_is_probed_after_10_s_and_given_up_after_15() {
     let (asked, again) = (asked[0].0 - cut, again[0].0 - cut);
     assert!((seconds(10)..=seconds(12)).contains(&asked), "{asked:?}");
     assert!((seconds(15)..=seconds(17)).contains(&again), "{again:?}");
-    network.link(A, B).switch = Switch::Up;
+    network.link(A, B).switch = LinkSwitch::Up;
     network.send(A, &talk.next_packet(100));
     network.run_for(seconds(1));
     talk.note(&network.node_mut(B).take_delivered());
@@ -61,7 +61,7 @@ fn whoever_has_nothing_to_say_asks_nothing() {
     network.send(A, &Conversation::new(v4(A, B, 7000), Filler::Text).next_packet(100));
     network.run_for(seconds(5));
     let before = network.link(A, B).counters().entered;
-    network.link(B, A).switch = Switch::Down;
+    network.link(B, A).switch = LinkSwitch::Down;
     network.run_for(seconds(600));
     assert_eq!(network.link(A, B).counters().entered, before);
 }

@@ -35,11 +35,11 @@ fn loss_on_both_ways_does_not_keep_them_apart() {
             pair.answer = Some(Start::Eager);
             for link in [&mut pair.forth, &mut pair.back] {
                 link.delay = millis(40);
-                link.loss = strait_sim::Loss::Uniform(0.2);
+                link.loss = strait_sim::LossModel::Uniform(0.2);
             }
         });
         for link in [(A, B), (B, A)] {
-            network.link(link.0, link.1).settings.loss = strait_sim::Loss::None;
+            network.link(link.0, link.1).settings.loss = strait_sim::LossModel::None;
         }
         network.run_for(seconds(15));
         let mut talk = Talk::new(A, B, 5000);

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use strait_ipsec::outbound::Queueing;
 use strait_keying::Event;
-use strait_sim::{Conversation, Filler, Network, NodeId, PairSettings, Shape, Tally};
+use strait_sim::{Conversation, ConversationTally, Filler, FlowShape, NodeId, PairSettings, SimNetwork};
 
 pub(crate) const A: NodeId = NodeId(0);
 pub(crate) const B: NodeId = NodeId(1);
@@ -33,25 +33,25 @@ impl Drop for Seed {
 }
 
 /// Two nodes as changed from the default.
-pub(crate) fn pair(seed: u64, change: impl FnOnce(&mut PairSettings)) -> Network {
+pub(crate) fn pair(seed: u64, change: impl FnOnce(&mut PairSettings)) -> SimNetwork {
     let mut settings = PairSettings::default();
     change(&mut settings);
-    Network::pair(seed, settings).unwrap()
+    SimNetwork::pair(seed, settings).unwrap()
 }
 
 /// Two nodes that are up.
-pub(crate) fn joined(seed: u64, change: impl FnOnce(&mut PairSettings)) -> Network {
+pub(crate) fn joined(seed: u64, change: impl FnOnce(&mut PairSettings)) -> SimNetwork {
     let mut network = pair(seed, change);
     assert!(network.run_until_up(A, B, seconds(30)), "not up: {:?} {:?}", log(&network, A), log(&network, B));
     network
 }
 
-pub(crate) fn v4(from: NodeId, to: NodeId, port: u16) -> Shape {
-    Shape::new(from.inner_v4(port), to.inner_v4(port))
+pub(crate) fn v4(from: NodeId, to: NodeId, port: u16) -> FlowShape {
+    FlowShape::new(from.inner_v4(port), to.inner_v4(port))
 }
 
-pub(crate) fn v6(from: NodeId, to: NodeId, port: u16) -> Shape {
-    Shape::new(from.inner_v6(port), to.inner_v6(port))
+pub(crate) fn v6(from: NodeId, to: NodeId, port: u16) -> FlowShape {
+    FlowShape::new(from.inner_v6(port), to.inner_v6(port))
 }
 
 /// Talk between two hosts, both ways.
@@ -73,7 +73,7 @@ impl Talk {
     }
 
     /// A packet each way every `every` for `span`.
-    pub(crate) fn run(&mut self, network: &mut Network, span: Duration, every: Duration) {
+    pub(crate) fn run(&mut self, network: &mut SimNetwork, span: Duration, every: Duration) {
         let end = network.now() + span;
         while network.now() < end {
             network.send(self.from, &self.forth.next_packet(200));
@@ -84,12 +84,12 @@ impl Talk {
     }
 
     /// Waits for what is on its way.
-    pub(crate) fn finish(&mut self, network: &mut Network) {
+    pub(crate) fn finish(&mut self, network: &mut SimNetwork) {
         network.run_for(seconds(2));
         self.collect(network);
     }
 
-    pub(crate) fn collect(&mut self, network: &mut Network) {
+    pub(crate) fn collect(&mut self, network: &mut SimNetwork) {
         let forth = network.node_mut(self.to).take_delivered();
         let back = network.node_mut(self.from).take_delivered();
         self.forth.note(&forth);
@@ -105,8 +105,8 @@ impl Talk {
         for tally in [self.forth.tally(), self.back.tally()] {
             assert!(tally.sent > 0);
             assert_eq!(
-                Tally { overtaken: 0, ..tally },
-                Tally { sent: tally.sent, arrived: tally.sent, ..Tally::default() }
+                ConversationTally { overtaken: 0, ..tally },
+                ConversationTally { sent: tally.sent, arrived: tally.sent, ..ConversationTally::default() }
             );
         }
     }
@@ -114,7 +114,8 @@ impl Talk {
     /// Everything arrived once and in order.
     pub(crate) fn assert_perfect(&self) {
         for tally in [self.forth.tally(), self.back.tally()] {
-            let perfect = Tally { sent: tally.sent, arrived: tally.sent, ..Tally::default() };
+            let perfect =
+                ConversationTally { sent: tally.sent, arrived: tally.sent, ..ConversationTally::default() };
             assert!(tally.sent > 0);
             assert_eq!(tally, perfect);
         }
@@ -122,10 +123,10 @@ impl Talk {
 }
 
 /// What a node logged, with the times.
-pub(crate) fn log(network: &Network, node: NodeId) -> Vec<String> {
+pub(crate) fn log(network: &SimNetwork, node: NodeId) -> Vec<String> {
     network.node(node).events().iter().map(|(at, event)| format!("{at:?} {event}")).collect()
 }
 
-pub(crate) fn count(network: &Network, node: NodeId, matches: impl Fn(&Event) -> bool) -> usize {
+pub(crate) fn count(network: &SimNetwork, node: NodeId, matches: impl Fn(&Event) -> bool) -> usize {
     network.node(node).events().iter().filter(|(_, event)| matches(event)).count()
 }

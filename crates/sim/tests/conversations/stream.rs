@@ -5,8 +5,8 @@ use core::time::Duration;
 use std::collections::{BTreeSet, VecDeque};
 
 use strait_clock::Time;
-use strait_sim::{Delivered, Network, NodeId, Shape};
-use strait_wire::tcp::{Flags, MIN_HEADER_LEN, Segment};
+use strait_sim::{Delivered, FlowShape, NodeId, SimNetwork};
+use strait_wire::tcp::{MIN_HEADER_LEN, Segment, TcpFlags};
 use strait_wire::{Flow, Protocol, ip};
 
 use crate::stage::{millis, v4};
@@ -31,7 +31,7 @@ enum Fate {
 #[derive(Debug)]
 pub(crate) struct Stream {
     ends: [NodeId; 2],
-    shapes: [Shape; 2],
+    shapes: [FlowShape; 2],
     /// Bytes a segment.
     pub(crate) step: usize,
     /// Most segments under way.
@@ -97,9 +97,9 @@ impl Stream {
     /// Carries the streams on for `span`, with `beside` done in each turn.
     pub(crate) fn run(
         streams: &mut [Stream],
-        network: &mut Network,
+        network: &mut SimNetwork,
         span: Duration,
-        mut beside: impl FnMut(&mut Network),
+        mut beside: impl FnMut(&mut SimNetwork),
     ) {
         let end = network.now() + span;
         while network.now() < end {
@@ -118,7 +118,7 @@ impl Stream {
         }
     }
 
-    fn send(&mut self, network: &mut Network) {
+    fn send(&mut self, network: &mut SimNetwork) {
         let now = network.now();
         if self.due.is_some_and(|due| due <= now) {
             self.fates.iter_mut().filter(|fate| **fate != Fate::Arrived).for_each(|fate| *fate = Fate::Lost);
@@ -133,7 +133,7 @@ impl Stream {
                 None => self.fates.push_back(Fate::UnderWay),
             }
             let number = self.first + u32::try_from(at).unwrap();
-            network.send(self.ends[0], &self.shapes[0].tcp(number, Flags::PSH, &vec![7; self.step]));
+            network.send(self.ends[0], &self.shapes[0].tcp(number, TcpFlags::PSH, &vec![7; self.step]));
         }
         if self.due.is_none() {
             self.due = Some(now + self.timer);
@@ -144,7 +144,7 @@ impl Stream {
         self.fates.iter().filter(|fate| matches!(fate, Fate::UnderWay | Fate::SentAgain)).count()
     }
 
-    fn take(&mut self, network: &mut Network, node: NodeId, delivered: &[Delivered]) {
+    fn take(&mut self, network: &mut SimNetwork, node: NodeId, delivered: &[Delivered]) {
         for one in delivered {
             let packet = ip::Packet::parse(&one.packet).unwrap();
             match packet.protocol() {
@@ -153,7 +153,7 @@ impl Stream {
                     self.segment(Segment::parse(packet.payload()).unwrap().seq(), one.at);
                     let names: Vec<u8> =
                         (0..NAMED).map(|at| self.ahead.contains(&(self.missing + at)).into()).collect();
-                    network.send(node, &self.shapes[1].tcp(self.missing, Flags::ACK, &names));
+                    network.send(node, &self.shapes[1].tcp(self.missing, TcpFlags::ACK, &names));
                 }
                 Protocol::TCP if packet.flow() == self.flow(1) => {
                     let segment = Segment::parse(packet.payload()).unwrap();
@@ -165,7 +165,7 @@ impl Stream {
     }
 
     fn flow(&self, side: usize) -> Flow {
-        let Shape { src, dst, .. } = self.shapes[side];
+        let FlowShape { src, dst, .. } = self.shapes[side];
         let (src_port, dst_port) = (src.port(), dst.port());
         Flow { src: src.ip(), dst: dst.ip(), protocol: Protocol::TCP, src_port, dst_port }
     }

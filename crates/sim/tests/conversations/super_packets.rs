@@ -3,13 +3,13 @@
 
 use strait_clock::Time;
 use strait_ipsec::inbound::UdpOffload;
-use strait_sim::{Halves, HalvesSettings, Network, Shape};
-use strait_wire::tcp::{Flags, Segment};
+use strait_sim::{FlowShape, Halves, HalvesSettings, SimNetwork};
+use strait_wire::tcp::{Segment, TcpFlags};
 use strait_wire::{ip, udp};
 
 use crate::stage::{A, B, Seed, joined, millis, seconds, v4, v6};
 
-fn network(seed: u64, up: Option<&str>) -> Network {
+fn network(seed: u64, up: Option<&str>) -> SimNetwork {
     let mut network = joined(seed, |pair| {
         pair.a.up = up.map(|up| up.parse().unwrap()).into();
         pair.b.udp_offload = UdpOffload::Supported;
@@ -100,7 +100,7 @@ fn what_was_bundled_is_joined_only_where_the_bounds_are_not_lost() {
             let datagrams = lens.map(|len| shape.udp(&payload(len)));
             let (mut seq, mut segments) = (1, Vec::new());
             for len in lens {
-                segments.push(shape.tcp(seq, Flags(0), &payload(len)));
+                segments.push(shape.tcp(seq, TcpFlags(0), &payload(len)));
                 seq += u32::try_from(len).unwrap();
             }
             for packets in [datagrams.to_vec(), segments] {
@@ -125,7 +125,7 @@ fn a_hub_passes_super_packets_on() {
     let _seed = Seed(4);
     let mut network = crate::forwarding::spokes(4, strait_ipsec::inbound::Forwarding::Between);
     let sent = payload(50_000);
-    let shape = Shape::new(A.inner_v4(5), B.inner_v4(6));
+    let shape = FlowShape::new(A.inner_v4(5), B.inner_v4(6));
     // Fits any path, as the search may not be over.
     let (packet, header) = shape.tcp_super(1, &sent, 1160);
     network.send_offloaded(A, &packet, header);

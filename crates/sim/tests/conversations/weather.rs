@@ -5,23 +5,23 @@ use std::net::SocketAddr;
 
 use strait_clock::Random;
 use strait_keying::{Lifetime, Start};
-use strait_sim::{LinkSettings, Loss, Network, NodeId, Reordering, Switch};
+use strait_sim::{LinkSettings, LinkSwitch, LossModel, NodeId, Reordering, SimNetwork};
 
 use crate::stage::{A, B, Seed, Talk, joined, log, millis, seconds};
 
 /// One thing that happens to the network.
-fn happen(network: &mut Network, random: &mut Random) {
+fn happen(network: &mut SimNetwork, random: &mut Random) {
     let node = [A, B][usize::try_from(random.below(2)).unwrap()];
     let (from, to) = if random.below(2) == 0 { (A, B) } else { (B, A) };
     match random.below(8) {
         0 => network.restart(node).unwrap(),
         1 => network
             .readdress(node, SocketAddr::from(([198, 51, 100, random.next_u64().to_be_bytes()[0]], 4000))),
-        2 => network.link(from, to).switch = Switch::Down,
-        3 | 4 => network.link(from, to).switch = Switch::Up,
-        5 => network.link(from, to).settings.loss = Loss::Uniform(random.unit() * 0.4),
+        2 => network.link(from, to).switch = LinkSwitch::Down,
+        3 | 4 => network.link(from, to).switch = LinkSwitch::Up,
+        5 => network.link(from, to).settings.loss = LossModel::Uniform(random.unit() * 0.4),
         6 => {
-            let bursts = Loss::Bursts { begin: 0.05, end: 0.2, lost: 0.8 };
+            let bursts = LossModel::Bursts { begin: 0.05, end: 0.2, lost: 0.8 };
             network.link(from, to).settings =
                 LinkSettings { loss: bursts, jitter: millis(50), mtu: 1300, ..LinkSettings::default() };
         }
@@ -33,9 +33,9 @@ fn happen(network: &mut Network, random: &mut Random) {
     }
 }
 
-fn clear_up(network: &mut Network) {
+fn clear_up(network: &mut SimNetwork) {
     for (from, to, home) in [(A, B, A.outer_v4()), (B, A, B.outer_v4())] {
-        network.link(from, to).switch = Switch::Up;
+        network.link(from, to).switch = LinkSwitch::Up;
         network.link(from, to).settings = LinkSettings::default();
         network.readdress(from, home);
     }
@@ -86,8 +86,8 @@ fn three_nodes_in_any_weather_do_not_disturb_each_other() {
     for _ in 0..60 {
         match random.below(4) {
             0 => network.restart(B).unwrap(),
-            1 => network.link(B, c).switch = Switch::Down,
-            2 => network.link(B, c).switch = Switch::Up,
+            1 => network.link(B, c).switch = LinkSwitch::Down,
+            2 => network.link(B, c).switch = LinkSwitch::Up,
             _ => network
                 .readdress(B, SocketAddr::from(([198, 51, 100, random.next_u64().to_be_bytes()[0]], 4000))),
         }

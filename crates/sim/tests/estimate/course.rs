@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use strait_clock::Time;
 use strait_scheduler::{Delivery, Estimate, Pacer, Path, Rate};
-use strait_sim::{Link, LinkSettings, Loss, Queue};
+use strait_sim::{EventQueue, LinkSettings, LossModel, SimLink};
 use strait_wire::Tos;
 
 /// Bytes of a datagram on the wire.
@@ -70,9 +70,9 @@ struct Received {
 /// A sender, a receiver and the link between them.
 pub(crate) struct Course {
     now: Time,
-    events: Queue<Event>,
-    pub(crate) forth: Link,
-    pub(crate) back: Link,
+    events: EventQueue<Event>,
+    pub(crate) forth: SimLink,
+    pub(crate) back: SimLink,
     path: Path,
     estimate: Estimate,
     pacer: Pacer,
@@ -94,9 +94,9 @@ impl Course {
         let estimate = Estimate::new(None, None, now);
         Course {
             now,
-            events: Queue::default(),
-            forth: Link::new(settings, 1),
-            back: Link::new(settings, 2),
+            events: EventQueue::default(),
+            forth: SimLink::new(settings, 1),
+            back: SimLink::new(settings, 2),
             path: Path::new(),
             pacer: Pacer::new(estimate.pacing(), now),
             estimate,
@@ -123,7 +123,7 @@ impl Course {
         }
     }
 
-    pub(crate) fn set_loss(&mut self, loss: Loss) {
+    pub(crate) fn set_loss(&mut self, loss: LossModel) {
         for link in [&mut self.forth, &mut self.back] {
             link.settings.loss = loss;
         }

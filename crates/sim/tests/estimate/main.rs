@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use course::{Course, Figures, Traffic, mbit};
 use strait_scheduler::LimitedBy;
-use strait_sim::Loss;
+use strait_sim::LossModel;
 
 const LOSSES: [f64; 4] = [0.0, 0.01, 0.05, 0.2];
 
@@ -22,7 +22,7 @@ const fn ms(millis: u64) -> Duration {
 fn lossy(rate: f64, round_trip: Duration, loss: f64, apart: Duration) -> Course {
     let mut course = Course::new(mbit(rate), round_trip);
     course.report_every = apart;
-    course.set_loss(Loss::Uniform(loss));
+    course.set_loss(LossModel::Uniform(loss));
     course
 }
 
@@ -180,7 +180,7 @@ fn a_longer_way_is_no_queue() {
 #[test]
 fn lost_overtaken_and_repeated_reports_change_little() {
     let mut course = lossy(10.0, ms(50), 0.0, ms(50));
-    course.back.settings.loss = Loss::Uniform(0.3);
+    course.back.settings.loss = LossModel::Uniform(0.3);
     course.back.settings.jitter = ms(120);
     course.back.settings.repeated = 0.2;
     course.run_for(Duration::from_secs(10));

@@ -9,7 +9,7 @@ use crate::Error;
 
 /// Processor time and memory of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
+pub struct ProcessCost {
     /// Time on a processor, all threads, user and system.
     pub processor: Duration,
     /// Memory that is in use, in bytes.
@@ -18,24 +18,24 @@ pub struct Cost {
     pub resident_peak: u64,
 }
 
-impl Cost {
+impl ProcessCost {
     /// What a running process, such as another program to compare with, has used so far.
     ///
     /// # Errors
     /// [`Error::System`] when it has ended.
-    pub fn of_process(pid: u32) -> Result<Cost, Error> {
+    pub fn of_process(pid: u32) -> Result<ProcessCost, Error> {
         of(pid).map_err(Error::doing(format!("measure the process {pid}")))
     }
 }
 
 /// The cost of a running process.
-pub(super) fn of(pid: u32) -> io::Result<Cost> {
+pub(super) fn of(pid: u32) -> io::Result<ProcessCost> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     // SAFETY: takes no pointers.
     let per_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).unwrap_or(100).max(1);
     let ticks = ticks(&stat).ok_or(io::ErrorKind::InvalidData)?;
-    Ok(Cost {
+    Ok(ProcessCost {
         processor: Duration::from_millis(ticks * 1000 / per_second),
         resident: kilobytes(&status, "VmRSS:").unwrap_or(0) * 1024,
         resident_peak: kilobytes(&status, "VmHWM:").unwrap_or(0) * 1024,

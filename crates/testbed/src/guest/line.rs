@@ -22,7 +22,7 @@ const MARK: u8 = 0;
 
 /// This end of the line.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct GuestLine {
     stream: UnixStream,
     received: Vec<u8>,
     /// Whether something was sent that the guest may have missed.
@@ -43,11 +43,11 @@ pub(super) enum Reply {
     Ended,
 }
 
-impl Line {
-    pub(super) fn new(stream: UnixStream) -> io::Result<Line> {
+impl GuestLine {
+    pub(super) fn new(stream: UnixStream) -> io::Result<GuestLine> {
         stream.set_read_timeout(Some(WAKE))?;
         stream.set_write_timeout(Some(STUCK))?;
-        Ok(Line { stream, received: Vec::new(), asked: false })
+        Ok(GuestLine { stream, received: Vec::new(), asked: false })
     }
 
     /// Has the guest run a text, and waits until it has ended or `patience` is over.
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn silence_is_waited_for_and_an_end_is_told() {
         let (near, far) = UnixStream::pair().unwrap();
-        let mut line = Line::new(near).unwrap();
+        let mut line = GuestLine::new(near).unwrap();
         assert_eq!(line.answer(Duration::from_millis(1)).unwrap(), None);
         (&far).write_all(b"late\x000\n").unwrap();
         assert_eq!(line.answer(WAKE).unwrap(), Some(done("late", 0)));

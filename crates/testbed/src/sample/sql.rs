@@ -9,36 +9,36 @@ use super::vocabulary::{CITIES, PRODUCTS, SITES, STREETS};
 const HEAD: &str = "--\n-- Database dump of `shop`, one transaction\n--\n\nSET NAMES utf8mb4;\nSET FOREIGN_KEY_CHECKS = 0;\n\n";
 
 /// A table: its name, its columns, its share of the file in twentieths, and what writes row number n.
-struct Table {
+struct SqlTable {
     name: &'static str,
     columns: &'static str,
     twentieths: usize,
     row: fn(&mut Random, u64) -> String,
 }
 
-const TABLES: [Table; 4] = [
-    Table {
+const TABLES: [SqlTable; 4] = [
+    SqlTable {
         name: "customers",
         columns: "id int NOT NULL,\n  given varchar(60) NOT NULL,\n  family varchar(60) NOT NULL,\n  street varchar(120),\n  \
                   city varchar(60),\n  phone varchar(24),\n  created datetime NOT NULL,\n  PRIMARY KEY (id)",
         twentieths: 6,
         row: customer,
     },
-    Table {
+    SqlTable {
         name: "order_lines",
         columns: "id bigint NOT NULL,\n  order_id int NOT NULL,\n  product varchar(80),\n  quantity int NOT NULL,\n  \
                   price decimal(10,2) NOT NULL,\n  site char(3),\n  PRIMARY KEY (id)",
         twentieths: 6,
         row: order_line,
     },
-    Table {
+    SqlTable {
         name: "movements",
         columns: "id bigint NOT NULL,\n  product_id int NOT NULL,\n  change_by int NOT NULL,\n  reason varchar(20),\n  \
                   booked datetime NOT NULL,\n  PRIMARY KEY (id)",
         twentieths: 4,
         row: movement,
     },
-    Table {
+    SqlTable {
         name: "remarks",
         columns: "id int NOT NULL,\n  customer_id int NOT NULL,\n  body text,\n  written datetime NOT NULL,\n  PRIMARY KEY (id)",
         twentieths: 4,

@@ -1,7 +1,7 @@
 //! The headers in front of an authentication header as the integrity check value covers them (RFC 4302 section
 //! 3.3.3.1 and appendix A).
 
-use crate::ip::{self, Place, V4_HEADER_LEN, V6_HEADER_LEN, Version, next_v4, next_v6};
+use crate::ip::{self, HeaderPlace, V4_HEADER_LEN, V6_HEADER_LEN, Version, next_v4, next_v6};
 use crate::{Malformed, Protocol, field, fragment};
 
 /// IPv4 options that are covered as they are: no operation, security, extended and commercial security, router alert,
@@ -95,7 +95,7 @@ fn v6(front: &mut [u8]) -> Result<(), Malformed> {
     // Traffic class and flow label; hop limit.
     [fixed[0], fixed[1], fixed[2], fixed[3]] = [0x60, 0, 0, 0];
     fixed[7] = 0;
-    let mut place = Place::behind(fixed);
+    let mut place = HeaderPlace::behind(fixed);
     while place.at < front.len() {
         let behind = place.pass(front)?;
         let (before, header) = front.split_at_mut_checked(place.at).ok_or(malformed)?;

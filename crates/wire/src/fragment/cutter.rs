@@ -24,11 +24,11 @@ pub struct Cutter<'a> {
     /// Of the fragment to come, were it the last.
     header: Header,
     mtu: usize,
-    state: State,
+    state: CutterState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum CutterState {
     /// The packet fits as it is.
     Fits,
     First,
@@ -64,10 +64,10 @@ impl<'a> Cutter<'a> {
             payload,
             header: Header { id, offset: 0, more: false },
             mtu,
-            state: State::Fits,
+            state: CutterState::Fits,
         };
         if packet.len() > mtu {
-            cutter.state = State::First;
+            cutter.state = CutterState::First;
             match version {
                 Version::V4 => cutter.prepare_v4(packet)?,
                 Version::V6 if front.fragment.is_some() => {
@@ -100,11 +100,11 @@ impl<'a> Cutter<'a> {
     /// [`Malformed`] when `buf` is too short, or the link takes not even 8 bytes behind the headers.
     pub fn cut(&mut self, buf: &mut [u8]) -> Result<Option<usize>, Malformed> {
         let front = match (self.state, &self.later) {
-            (State::Done, _) => return Ok(None),
-            (State::Later, Some(later)) => later.bytes(),
-            (State::Fits | State::First | State::Later, _) => self.first,
+            (CutterState::Done, _) => return Ok(None),
+            (CutterState::Later, Some(later)) => later.bytes(),
+            (CutterState::Fits | CutterState::First | CutterState::Later, _) => self.first,
         };
-        let has_header = self.version == Version::V6 && self.state != State::Fits;
+        let has_header = self.version == Version::V6 && self.state != CutterState::Fits;
         let head_len = front.len() + if has_header { HEADER_LEN } else { 0 };
         let take = self.mtu.checked_sub(head_len).and_then(|room| self.share(room));
         let take = take.ok_or(Malformed::new("mtu", front))?;
@@ -115,14 +115,14 @@ impl<'a> Cutter<'a> {
         let (head, to_payload) = fragment.split_at_mut_checked(head_len).ok_or(malformed)?;
         to_payload.copy_from_slice(payload);
         head.split_at_mut_checked(front.len()).ok_or(malformed)?.0.copy_from_slice(front);
-        if self.state != State::Fits {
+        if self.state != CutterState::Fits {
             let header = Header { more: self.header.more || !left.is_empty(), ..self.header };
             self.finish_head(head, front.len(), header, head_len + take)?;
         }
         // Offset and length together are within the longest packet, which 16 bits can say.
         self.header.offset += u16::try_from(take).map_err(|_| malformed)?;
         self.payload = left;
-        self.state = if left.is_empty() { State::Done } else { State::Later };
+        self.state = if left.is_empty() { CutterState::Done } else { CutterState::Later };
         Ok(Some(head_len + take))
     }
 

@@ -11,7 +11,7 @@ const AH_LEN: usize = 12;
 
 /// A place between two headers of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct HeaderPlace {
     /// Where it is, in bytes from the start of the packet.
     pub(crate) at: usize,
     /// What stands there.
@@ -22,14 +22,19 @@ pub(crate) struct Place {
     pub(crate) fragment: Option<fragment::Header>,
 }
 
-impl Place {
+impl HeaderPlace {
     /// Behind the fixed header.
-    pub(crate) fn behind(fixed: &[u8; V6_HEADER_LEN]) -> Place {
-        Place { at: V6_HEADER_LEN, next: Protocol(fixed[V6_NEXT_AT]), next_at: V6_NEXT_AT, fragment: None }
+    pub(crate) fn behind(fixed: &[u8; V6_HEADER_LEN]) -> HeaderPlace {
+        HeaderPlace {
+            at: V6_HEADER_LEN,
+            next: Protocol(fixed[V6_NEXT_AT]),
+            next_at: V6_NEXT_AT,
+            fragment: None,
+        }
     }
 
     /// Passes the extension header that stands here.
-    pub(crate) fn pass(self, packet: &[u8]) -> Result<Place, Malformed> {
+    pub(crate) fn pass(self, packet: &[u8]) -> Result<HeaderPlace, Malformed> {
         let here = packet.get(self.at..).unwrap_or_default();
         let cut = Malformed::new("ipv6 extension header", here);
         let [next, len] = field::array_at::<2>(here, 0).ok_or(cut)?;
@@ -47,7 +52,7 @@ impl Place {
         if here.len() < header_len {
             return Err(cut);
         }
-        Ok(Place { at: self.at + header_len, next: Protocol(next), next_at: self.at, fragment })
+        Ok(HeaderPlace { at: self.at + header_len, next: Protocol(next), next_at: self.at, fragment })
     }
 
     /// Whether what stands here belongs to a piece of a datagram.
@@ -57,8 +62,8 @@ impl Place {
 }
 
 /// Follows the chain to the upper layer.
-pub(super) fn walk(fixed: &[u8; V6_HEADER_LEN], packet: &[u8]) -> Result<Place, Malformed> {
-    let mut place = Place::behind(fixed);
+pub(super) fn walk(fixed: &[u8; V6_HEADER_LEN], packet: &[u8]) -> Result<HeaderPlace, Malformed> {
+    let mut place = HeaderPlace::behind(fixed);
     for _ in 0..MAX_HEADERS {
         if ends_at(place) {
             return Ok(place);
@@ -72,7 +77,7 @@ pub(super) fn walk(fixed: &[u8; V6_HEADER_LEN], packet: &[u8]) -> Result<Place, 
 }
 
 /// Whether the upper layer, or what cannot be told apart from it, stands here.
-fn ends_at(place: Place) -> bool {
+fn ends_at(place: HeaderPlace) -> bool {
     match place.next {
         // What follows a later fragment's header is data from the middle, whatever its next header says.
         _ if place.fragment.is_some_and(|fragment| fragment.offset != 0) => true,
@@ -94,8 +99,12 @@ pub(super) enum Border {
 
 /// The last place before `border`. A fragment header ends the search: what follows it is only known once the datagram
 /// is put together.
-pub(super) fn front(fixed: &[u8; V6_HEADER_LEN], packet: &[u8], border: Border) -> Result<Place, Malformed> {
-    let mut place = Place::behind(fixed);
+pub(super) fn front(
+    fixed: &[u8; V6_HEADER_LEN],
+    packet: &[u8],
+    border: Border,
+) -> Result<HeaderPlace, Malformed> {
+    let mut place = HeaderPlace::behind(fixed);
     let mut front = place;
     for _ in 0..MAX_HEADERS {
         match place.next {

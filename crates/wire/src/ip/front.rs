@@ -74,7 +74,7 @@ impl Front {
 
     fn v6(packet: &[u8], border: Border) -> Result<Front, Malformed> {
         let (fixed, _) = field::split_header::<V6_HEADER_LEN>("ipv6 header", packet)?;
-        let chain::Place { at, next, next_at, fragment } = chain::front(fixed, packet, border)?;
+        let chain::HeaderPlace { at, next, next_at, fragment } = chain::front(fixed, packet, border)?;
         Ok(Front { len: at, next, next_at, fragment })
     }
 

@@ -13,7 +13,7 @@ const V6_PAD1: u8 = 0;
 
 /// One option, by its place, so that the options can be changed from one to the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundOption {
     /// The whole octet: copied flag, class and number in IPv4, what to do when unknown and number in IPv6.
     pub(crate) kind: u8,
     /// All of it, type and length included.
@@ -21,7 +21,7 @@ pub(crate) struct Found {
 }
 
 /// The IPv4 option that begins at `at`; `None` at the end of the list.
-pub(crate) fn next_v4(options: &[u8], at: usize) -> Result<Option<Found>, Malformed> {
+pub(crate) fn next_v4(options: &[u8], at: usize) -> Result<Option<FoundOption>, Malformed> {
     match options.get(at..) {
         None | Some([] | [V4_END, ..]) => Ok(None),
         Some([V4_NOP, ..]) => found(options, V4_NOP, at, 1),
@@ -32,7 +32,7 @@ pub(crate) fn next_v4(options: &[u8], at: usize) -> Result<Option<Found>, Malfor
 
 /// The IPv6 option that begins at `at`, where `options` is a header's without next header and length; `None` at
 /// the end.
-pub(crate) fn next_v6(options: &[u8], at: usize) -> Result<Option<Found>, Malformed> {
+pub(crate) fn next_v6(options: &[u8], at: usize) -> Result<Option<FoundOption>, Malformed> {
     match options.get(at..) {
         None | Some([]) => Ok(None),
         Some([V6_PAD1, ..]) => found(options, V6_PAD1, at, 1),
@@ -41,12 +41,12 @@ pub(crate) fn next_v6(options: &[u8], at: usize) -> Result<Option<Found>, Malfor
     }
 }
 
-fn found(options: &[u8], kind: u8, at: usize, len: usize) -> Result<Option<Found>, Malformed> {
+fn found(options: &[u8], kind: u8, at: usize, len: usize) -> Result<Option<FoundOption>, Malformed> {
     let end = at + len;
     if end > options.len() {
         return Err(Malformed::new("option past the end of its header", options));
     }
-    Ok(Some(Found { kind, at: at..end }))
+    Ok(Some(FoundOption { kind, at: at..end }))
 }
 
 #[cfg(test)]
@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    type Next = fn(&[u8], usize) -> Result<Option<Found>, Malformed>;
+    type Next = fn(&[u8], usize) -> Result<Option<FoundOption>, Malformed>;
 
     fn all(next: Next, options: &[u8]) -> Result<Vec<(u8, usize)>, &'static str> {
         let (mut at, mut all) = (0, Vec::new());

@@ -1,33 +1,33 @@
 use super::*;
-use strait_lab::measure::{Load, Machine};
-use strait_lab::{Exhibit, Figures, Judgement, Measured, Row};
+use strait_lab::measure::{MachineInfo, MachineLoad};
+use strait_lab::{Exhibit, FigureSource, Judgement, Provenance, Row};
 
-fn cell(values: &[f64], paper: Option<f64>, compared: Option<f64>) -> Cell {
-    Cell { ours: values.iter().copied().collect(), paper, compared }
+fn cell(values: &[f64], paper: Option<f64>, compared: Option<f64>) -> TableCell {
+    TableCell { ours: values.iter().copied().collect(), paper, compared }
 }
 
 fn table(
     number: u8,
     subject: &str,
-    unit: Unit,
+    unit: FigureUnit,
     comparison: Comparison,
     columns: usize,
     rows: Vec<Row>,
-) -> Table {
+) -> LabTable {
     let columns = if columns == 2 {
         vec!["1 KiB".to_owned(), "4 KiB".to_owned()]
     } else {
         (0..columns).map(|column| format!("c{column}")).collect()
     };
-    Table { exhibit: Exhibit::Table(number), subject: subject.to_owned(), unit, comparison, columns, rows }
+    LabTable { exhibit: Exhibit::Table(number), subject: subject.to_owned(), unit, comparison, columns, rows }
 }
 
-fn row(name: &str, cells: Vec<Cell>) -> Row {
+fn row(name: &str, cells: Vec<TableCell>) -> Row {
     Row { name: name.to_owned(), cells }
 }
 
 /// A report with a table of each layout.
-pub(in crate::lab) fn report() -> Report {
+pub(in crate::lab) fn report() -> LabReport {
     let beside = vec![
         row("a", vec![cell(&[220.0, 190.0, 200.0], Some(100.0), Some(2.0)), cell(&[300.0], None, None)]),
         row("b, \"c\"", vec![cell(&[0.0], Some(0.0), None), cell(&[], None, None)]),
@@ -37,25 +37,30 @@ pub(in crate::lab) fn report() -> Report {
         row("fast", vec![cell(&[0.25, 0.125, 0.25], None, None)]),
     ];
     let alone = vec![row("r", vec![cell(&[12.34], None, None)])];
-    Report {
+    LabReport {
         paper: "A paper",
-        measured: Some(Measured {
-            machine: Machine { processor: "P".to_owned(), cores: 2, kernel: "6".to_owned(), governor: None },
-            before: Load { average: 0.5, busy: 0.124 },
+        measured: Some(Provenance {
+            machine: MachineInfo {
+                processor: "P".to_owned(),
+                cores: 2,
+                kernel: "6".to_owned(),
+                governor: None,
+            },
+            before: MachineLoad { average: 0.5, busy: 0.124 },
             method: "median of 3".to_owned(),
         }),
         tables: vec![
-            table(1, "beside", Unit::MegabitsPerSecond, Comparison::Quotient, 2, beside),
-            table(2, "stacked", Unit::Speedup, Comparison::Difference, 5, stacked),
-            table(4, "alone", Unit::Ratio, Comparison::Quotient, 1, alone),
+            table(1, "beside", FigureUnit::MegabitsPerSecond, Comparison::Quotient, 2, beside),
+            table(2, "stacked", FigureUnit::Speedup, Comparison::Difference, 5, stacked),
+            table(4, "alone", FigureUnit::Ratio, Comparison::Quotient, 1, alone),
         ],
         claims: vec![Claim {
             section: "4.2",
             words: "it is so",
             reading: "in every cell",
             judgements: vec![
-                Judgement { figures: Figures::Printed, holds: true, because: "1 of 1".to_owned() },
-                Judgement { figures: Figures::Here, holds: false, because: "0 of 1".to_owned() },
+                Judgement { figures: FigureSource::Printed, holds: true, because: "1 of 1".to_owned() },
+                Judgement { figures: FigureSource::Here, holds: false, because: "0 of 1".to_owned() },
             ],
         }],
         notes: vec!["word ".repeat(30).trim_end().to_owned()],

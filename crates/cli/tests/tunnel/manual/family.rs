@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::{Child, Stdio};
 
-use strait_testbed::{End, LinkSpec, TwoHosts, sandbox};
+use strait_testbed::{LinkEnd, LinkSpec, TwoHosts, sandbox};
 
 use super::case::{CBC, Case, Esp, GCM, PLAIN};
 use crate::pair::{Family, Pair, allowed, eventually, fast, has};
@@ -15,7 +15,7 @@ const BYTES: usize = 200_000;
 struct Witness(Child);
 
 impl Witness {
-    fn start(end: &End) -> Witness {
+    fn start(end: &LinkEnd) -> Witness {
         let filter = "tcp or icmp or (icmp6 and (ip6[40] < 133 or ip6[40] > 137))";
         let mut tcpdump = end.host.command("tcpdump");
         tcpdump.args(["-n", "-i", &end.interface, "--immediate-mode", "-w", "/dev/null", filter]);
@@ -174,7 +174,7 @@ fn ipcomp_under_esp_and_alone() {
 }
 
 /// Has the driver of an interface join packets of a stream (GRO), several at a time; false where it cannot.
-fn join_packets(end: &End) -> bool {
+fn join_packets(end: &LinkEnd) -> bool {
     let gro = end.host.command("ethtool").args(["-K", &end.interface, "gro", "on"]).status().unwrap();
     // In a thread of its own the driver finds more than one packet when it looks.
     let script = format!("mount -t sysfs sys /sys && echo 1 > /sys/class/net/{}/threaded", end.interface);

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use strait_clock::Random;
-use strait_model::Rate;
+use strait_model::BitRate;
 use strait_wire::Protocol;
 
 use super::*;
@@ -69,7 +69,7 @@ impl World {
     }
 
     fn pass(&mut self, bytes: usize) {
-        let bits = self.road.rate.map_or(1e9, Rate::as_bits);
+        let bits = self.road.rate.map_or(1e9, BitRate::as_bits);
         self.now += Duration::from_secs_f64(bytes as f64 * 8.0 / bits);
     }
 
@@ -91,7 +91,7 @@ impl World {
 fn road(megabits: Option<f64>) -> Road {
     Road {
         engines: core::num::NonZeroU32::MIN,
-        rate: megabits.and_then(Rate::megabits),
+        rate: megabits.and_then(BitRate::megabits),
         waiting: true,
         room: 1_400,
         around: 60,
@@ -133,7 +133,7 @@ fn slow_links_get_the_best_ratio_and_fast_ones_the_fastest_codec_or_none() {
     let (thin, wide) = (on(Some(1.5)), on(Some(700.0)));
     assert_eq!(thin.reason, Reason::Pays);
     let weighed = thin.weighed.unwrap();
-    assert!(weighed.pipelined > 2.0 && weighed.limit == strait_model::Segment::Link, "{weighed:?}");
+    assert!(weighed.pipelined > 2.0 && weighed.limit == strait_model::PipelineSegment::Link, "{weighed:?}");
     assert!(
         level(&thin) > level(&wide) && wide.method != Method::NONE,
         "{} and {}",

@@ -2,42 +2,42 @@
 
 use strait_wire::{ip, tcp, udp};
 
-use super::{FLOW_LABEL, Header, ICMP_LEN, Kind, Upper};
+use super::{FLOW_LABEL, HeaderFields, HeaderKind, ICMP_LEN, Upper};
 use crate::headers::options::Options;
 
-impl Header {
+impl HeaderFields {
     /// The headers in front of a whole packet, and their length; none when other headers stand there, or broken ones.
     /// What they make is to be compared with what stood there.
-    pub(in crate::headers) fn read(packet: &[u8]) -> Option<(Header, usize)> {
+    pub(in crate::headers) fn read(packet: &[u8]) -> Option<(HeaderFields, usize)> {
         let (header, at) = match packet.first()? >> 4 {
-            4 => (Header::read_v4(packet.first_chunk()?), ip::V4_HEADER_LEN),
-            6 => (Header::read_v6(packet.first_chunk()?), ip::V6_HEADER_LEN),
+            4 => (HeaderFields::read_v4(packet.first_chunk()?), ip::V4_HEADER_LEN),
+            6 => (HeaderFields::read_v6(packet.first_chunk()?), ip::V6_HEADER_LEN),
             _ => return None,
         };
         header.read_upper(packet.get(at..)?, at)
     }
 
-    fn read_v4(fixed: &[u8; ip::V4_HEADER_LEN]) -> Header {
+    fn read_v4(fixed: &[u8; ip::V4_HEADER_LEN]) -> HeaderFields {
         let &[_, tos, _, _, i0, i1, f0, f1, hops, protocol, _, _, src @ .., d0, d1, d2, d3] = fixed;
-        Header {
-            kind: Kind { v6: false, protocol, word: u32::from(u16::from_be_bytes([f0, f1])) },
+        HeaderFields {
+            kind: HeaderKind { v6: false, protocol, word: u32::from(u16::from_be_bytes([f0, f1])) },
             tos,
             hops,
             id: u16::from_be_bytes([i0, i1]),
             src: padded(src),
             dst: padded([d0, d1, d2, d3]),
-            ..Header::EMPTY
+            ..HeaderFields::EMPTY
         }
     }
 
-    fn read_v6(fixed: &[u8; ip::V6_HEADER_LEN]) -> Header {
+    fn read_v6(fixed: &[u8; ip::V6_HEADER_LEN]) -> HeaderFields {
         let &[a, b, c, d, _, _, protocol, hops, ref addresses @ ..] = fixed;
         let word = u32::from_be_bytes([a, b, c, d]);
-        let mut header = Header {
-            kind: Kind { v6: true, protocol, word: word & FLOW_LABEL },
+        let mut header = HeaderFields {
+            kind: HeaderKind { v6: true, protocol, word: word & FLOW_LABEL },
             tos: a << 4 | b >> 4,
             hops,
-            ..Header::EMPTY
+            ..HeaderFields::EMPTY
         };
         let (src, dst) = addresses.split_at(header.src.len());
         header.src.copy_from_slice(src);
@@ -46,7 +46,7 @@ impl Header {
     }
 
     /// Adds the upper layer's fields, which begin at `at` of the packet.
-    fn read_upper(mut self, upper: &[u8], at: usize) -> Option<(Header, usize)> {
+    fn read_upper(mut self, upper: &[u8], at: usize) -> Option<(HeaderFields, usize)> {
         let len = match self.kind.upper() {
             Upper::Udp => {
                 let &[s0, s1, d0, d1, ..] = upper.first_chunk::<{ udp::HEADER_LEN }>()?;

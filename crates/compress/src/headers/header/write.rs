@@ -3,12 +3,12 @@
 use strait_wire::checksum::Sum;
 use strait_wire::{ip, tcp, udp};
 
-use super::{Check, FLOW_LABEL, Header, ICMP_LEN, URG, Upper};
+use super::{ChecksumKind, FLOW_LABEL, HeaderFields, ICMP_LEN, URG, Upper};
 
 /// IPv4 without options, as every packet here begins.
 const V4_FIRST: u8 = 0x45;
 
-impl Header {
+impl HeaderFields {
     /// Length of all headers.
     pub(in crate::headers) fn len(&self) -> usize {
         self.ip_len() + self.upper_len()
@@ -58,8 +58,8 @@ impl Header {
         }
         let Some(check_at) = self.check_at() else { return Some(()) };
         let check = match self.check {
-            Check::Kept(kept) => kept,
-            Check::Right => self.right(len, addresses.add(Sum::ZERO.add_bytes(upper)).add(payload)),
+            ChecksumKind::Kept(kept) => kept,
+            ChecksumKind::Right => self.right(len, addresses.add(Sum::ZERO.add_bytes(upper)).add(payload)),
         };
         upper.get_mut(check_at..)?.first_chunk_mut::<2>().map(|place| *place = check.to_be_bytes())
     }

@@ -1,9 +1,9 @@
 //! Other numbers of associations: two sites that are joined by one have a single one.
 
-use strait_sim::{Outcome, simulate};
+use strait_sim::{MachineOutcome, simulate};
 
 use crate::claim::Finding;
-use crate::report::{Comparison, Exhibit, Table, Unit, computed};
+use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 use crate::sched::gateway::{RATIOS, SHOWN_RATIO, STATED, WINDOWS, window};
 use crate::sched::parallel;
 use crate::sched::pattern::{self, Pattern, SMALL};
@@ -17,7 +17,7 @@ const PAPERS: usize = 2;
 const PAYLOAD: u32 = 24;
 
 /// By number and window.
-pub(super) struct Associations(pub(super) Vec<[Outcome; WINDOWS.len()]>);
+pub(super) struct Associations(pub(super) Vec<[MachineOutcome; WINDOWS.len()]>);
 
 impl Associations {
     pub(super) fn simulate(patterns: &[Pattern]) -> Associations {
@@ -31,19 +31,20 @@ impl Associations {
         }))
     }
 
-    pub(super) fn tables(&self) -> [Table; 2] {
+    pub(super) fn tables(&self) -> [LabTable; 2] {
         let table = |what: &str, unit, figure: &dyn Fn(usize, usize) -> f64| {
             let subject = format!("{what}, {PAYLOAD} bytes, by number of associations");
             let columns = [1, 2].map(|at: usize| format!("W = {}", WINDOWS[at]));
-            let mut table = Table::new(Exhibit::Section("V"), subject, unit, Comparison::Quotient, columns);
+            let mut table =
+                LabTable::new(Exhibit::Section("V"), subject, unit, Comparison::Quotient, columns);
             for (at, number) in NUMBERS.iter().enumerate() {
                 table.row(number.to_string(), [1, 2].map(|window| (computed(figure(at, window)), None)));
             }
             table
         };
         [
-            table("multi-packets", Unit::Packets, &|at, window| self.0[at][window].company()),
-            table("throughput", Unit::Relative, &|at, window| self.relative(at, window)),
+            table("multi-packets", FigureUnit::Packets, &|at, window| self.0[at][window].company()),
+            table("throughput", FigureUnit::Relative, &|at, window| self.relative(at, window)),
         ]
     }
 

@@ -2,9 +2,9 @@
 //! full as soon as it is empty.
 
 use strait_scheduler::Limits;
-use strait_sim::{Outcome, simulate};
+use strait_sim::{MachineOutcome, simulate};
 
-use crate::report::{Comparison, Exhibit, Table, Unit, computed};
+use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 use crate::sched::gateway::{RATIOS, SHOWN_RATIO, STATED, window};
 use crate::sched::grid::latency;
 use crate::sched::parallel;
@@ -19,7 +19,7 @@ const OPEN: usize = 1;
 const BOUNDED: usize = 2;
 
 /// By pattern and by [`LIMITS`].
-pub(super) struct Bounds(pub(super) Vec<(String, Vec<Outcome>)>);
+pub(super) struct Bounds(pub(super) Vec<(String, Vec<MachineOutcome>)>);
 
 impl Bounds {
     pub(super) fn simulate(patterns: &[Pattern]) -> Bounds {
@@ -33,19 +33,24 @@ impl Bounds {
         Bounds(all)
     }
 
-    pub(super) fn tables(&self) -> [Table; 2] {
-        let table = |figure: fn(&Outcome) -> f64, what: &str| {
+    pub(super) fn tables(&self) -> [LabTable; 2] {
+        let table = |figure: fn(&MachineOutcome) -> f64, what: &str| {
             let subject = format!("{what} with a window that is bounded in bytes too, T_enc-ratio 3");
             let columns = ["W = 30".to_owned(), format!("and {BYTES} bytes")];
-            let mut table =
-                Table::new(Exhibit::Section("V"), subject, Unit::Relative, Comparison::Quotient, columns);
+            let mut table = LabTable::new(
+                Exhibit::Section("V"),
+                subject,
+                FigureUnit::Relative,
+                Comparison::Quotient,
+                columns,
+            );
             for (name, outcomes) in &self.0 {
                 let relative = |at: usize| (computed(figure(&outcomes[at]) / figure(&outcomes[NONE])), None);
                 table.row(name.clone(), [OPEN, BOUNDED].map(relative));
             }
             table
         };
-        [table(Outcome::throughput, "throughput"), table(latency, "average latency")]
+        [table(MachineOutcome::throughput, "throughput"), table(latency, "average latency")]
     }
 
     /// How much later large packets are than without a window, and the share of small ones' gain that is kept.

@@ -2,15 +2,15 @@
 
 use core::time::Duration;
 
-use strait_chart::{Axis, Chart, Line, Lines, Plot};
+use strait_chart::{Axis, Chart, ChartLine, Lines, Plot};
 use strait_scheduler::Limits;
-use strait_sim::{MachineSettings, Outcome, simulate};
+use strait_sim::{MachineOutcome, MachineSettings, simulate};
 
 use crate::claim::Finding;
 use crate::figure::Figure;
-use crate::report::{Comparison, Exhibit, Table, Unit, computed};
+use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 use crate::sched::gateway::{RATIOS, SHOWN_RATIO, STATED, window};
-use crate::sched::grid::{Cell, Grid, latency};
+use crate::sched::grid::{RunCell, RunGrid, latency};
 use crate::sched::parallel;
 use crate::sched::pattern::{Pattern, SMALL};
 
@@ -50,12 +50,12 @@ const POLICIES: [Policy; 6] = [
 ];
 
 /// By policy and by load.
-pub(super) struct Gaps(pub(super) Vec<Vec<Outcome>>);
+pub(super) struct Gaps(pub(super) Vec<Vec<MachineOutcome>>);
 
 impl Gaps {
     /// Small packets, whose gain is large.
-    pub(super) fn simulate(patterns: &[Pattern], grid: &Grid) -> Gaps {
-        let capacity = grid.at(Cell { pattern: SMALL, ratio: SHOWN_RATIO, window: 0 }).throughput();
+    pub(super) fn simulate(patterns: &[Pattern], grid: &RunGrid) -> Gaps {
+        let capacity = grid.at(RunCell { pattern: SMALL, ratio: SHOWN_RATIO, window: 0 }).throughput();
         let cells: Vec<(Policy, f64)> =
             POLICIES.iter().flat_map(|policy| LOADS.map(|load| (*policy, load))).collect();
         let outcomes = parallel::map(&cells, |(policy, load)| {
@@ -66,23 +66,23 @@ impl Gaps {
             };
             simulate(&machine, patterns[SMALL].with_gaps(load * capacity))
         });
-        Gaps(outcomes.chunks(LOADS.len()).map(<[Outcome]>::to_vec).collect())
+        Gaps(outcomes.chunks(LOADS.len()).map(<[MachineOutcome]>::to_vec).collect())
     }
 
-    pub(super) fn tables(&self) -> [Table; 3] {
-        let worst = |outcome: &Outcome| outcome.worst.as_secs_f64() * 1e6;
+    pub(super) fn tables(&self) -> [LabTable; 3] {
+        let worst = |outcome: &MachineOutcome| outcome.worst.as_secs_f64() * 1e6;
         [
-            self.table("average latency", Unit::Microseconds, latency),
-            self.table("latency of the last packet", Unit::Microseconds, worst),
-            self.table("multi-packets", Unit::Packets, Outcome::company),
+            self.table("average latency", FigureUnit::Microseconds, latency),
+            self.table("latency of the last packet", FigureUnit::Microseconds, worst),
+            self.table("multi-packets", FigureUnit::Packets, MachineOutcome::company),
         ]
     }
 
-    fn table(&self, what: &str, unit: Unit, figure: fn(&Outcome) -> f64) -> Table {
+    fn table(&self, what: &str, unit: FigureUnit, figure: fn(&MachineOutcome) -> f64) -> LabTable {
         let subject =
             format!("{what}, 24 bytes, exponential gaps, by load over what is carried without a window");
         let columns = LOADS.map(|load| format!("{load}"));
-        let mut table = Table::new(Exhibit::Section("V"), subject, unit, Comparison::Quotient, columns);
+        let mut table = LabTable::new(Exhibit::Section("V"), subject, unit, Comparison::Quotient, columns);
         for (policy, outcomes) in POLICIES.iter().zip(&self.0) {
             table.row(policy.name, outcomes.iter().map(|outcome| (computed(figure(outcome)), None)));
         }
@@ -90,7 +90,7 @@ impl Gaps {
     }
 
     pub(super) fn figure(&self) -> Figure {
-        let line = |(policy, outcomes): (&Policy, &Vec<Outcome>)| Line {
+        let line = |(policy, outcomes): (&Policy, &Vec<MachineOutcome>)| ChartLine {
             name: policy.name.to_owned(),
             points: LOADS.into_iter().zip(outcomes.iter().map(|it| latency(it) / 1e6)).collect(),
         };

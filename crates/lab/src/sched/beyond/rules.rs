@@ -1,10 +1,10 @@
 //! What the paper says that other runs than those of its figures decide.
 
 use super::Beyond;
-use crate::claim::Rule;
+use crate::claim::ClaimRule;
 
-pub(in crate::sched) const RULES: [Rule<Beyond>; 4] = [
-    Rule {
+pub(in crate::sched) const RULES: [ClaimRule<Beyond>; 4] = [
+    ClaimRule {
         section: "IV-B",
         words: "The problem with latency increase can be solved by introducing an upper bound [...] on total number of bytes \
                 for the sliding window",
@@ -16,14 +16,14 @@ pub(in crate::sched) const RULES: [Rule<Beyond>; 4] = [
             Some((later <= 1.25 && kept >= 0.9, words))
         },
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "The problem with latency increase can be solved by introducing an upper bound on time",
         reading: "packets with gaps between them, at every load up to 0.95: W = 30 with 100 µs adds at most that to the latency \
                   without a window, and W = 30 alone adds more",
         judge: Beyond::bounded_in_time,
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "The not very large performance improvement is due to the fact that in average very few packets were identified \
                 to be related to the same SAs inside the sliding windows",
@@ -31,7 +31,7 @@ pub(in crate::sched) const RULES: [Rule<Beyond>; 4] = [
                   again",
         judge: Beyond::more_company_more_gain,
     },
-    Rule {
+    ClaimRule {
         section: "III-B",
         words: "the W parameter needs to be tuned in a proper way (typically small values need to be selected for these \
                 applications)",

@@ -3,9 +3,9 @@
 use strait_compress::Method;
 use strait_compress::calibrate::Calibration;
 use strait_model::{Bytes, Cost, Seconds};
-use strait_sim::{Arrival, BusSettings, MachineSettings, Outcome, ProcessorSettings, simulate};
+use strait_sim::{BusSettings, MachineOutcome, MachineSettings, PacketArrival, ProcessorSettings, simulate};
 
-use crate::report::{Comparison, Exhibit, Table, Unit, computed};
+use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 use crate::sched::gateway::{STATED, window};
 use crate::sched::parallel;
 use crate::sched::pattern::Pattern;
@@ -30,7 +30,7 @@ struct Case {
 /// By case and pattern: without a window and with it.
 pub(super) struct Today {
     patterns: Vec<String>,
-    cases: Vec<(Case, Vec<[Outcome; 2]>)>,
+    cases: Vec<(Case, Vec<[MachineOutcome; 2]>)>,
 }
 
 impl Today {
@@ -41,19 +41,22 @@ impl Today {
         Today { patterns, cases: cases.into_iter().zip(outcomes).collect() }
     }
 
-    pub(super) fn tables(&self) -> [Table; 2] {
-        let table = |what: &str, unit, figure: fn(&[Outcome; 2]) -> f64| {
+    pub(super) fn tables(&self) -> [LabTable; 2] {
+        let table = |what: &str, unit, figure: fn(&[MachineOutcome; 2]) -> f64| {
             let subject = format!("{what} of one core of an EPYC Zen 3, W = 30, packets as fast as they go");
             let columns = self.patterns.iter().cloned();
-            let mut table = Table::new(Exhibit::Section("V"), subject, unit, Comparison::Quotient, columns);
+            let mut table =
+                LabTable::new(Exhibit::Section("V"), subject, unit, Comparison::Quotient, columns);
             for (case, outcomes) in &self.cases {
                 table.row(case.to_string(), outcomes.iter().map(|pair| (computed(figure(pair)), None)));
             }
             table
         };
         [
-            table("throughput", Unit::MegabitsPerSecond, |[_, with]| with.throughput() / 1e6),
-            table("throughput", Unit::Relative, |[without, with]| with.throughput() / without.throughput()),
+            table("throughput", FigureUnit::MegabitsPerSecond, |[_, with]| with.throughput() / 1e6),
+            table("throughput", FigureUnit::Relative, |[without, with]| {
+                with.throughput() / without.throughput()
+            }),
         ]
     }
 }
@@ -72,11 +75,11 @@ fn cases((name, cost): (&'static str, Cost)) -> impl Iterator<Item = Case> {
 }
 
 impl Case {
-    fn simulate(&self, pattern: &Pattern) -> [Outcome; 2] {
+    fn simulate(&self, pattern: &Pattern) -> [MachineOutcome; 2] {
         let core = ProcessorSettings { price: self.cost.into(), slowdown: 1.0, on_bus: false };
-        let association = |packet: Arrival| {
+        let association = |packet: PacketArrival| {
             let association = if self.joined { 0 } else { packet.association };
-            Arrival { association, ..packet }
+            PacketArrival { association, ..packet }
         };
         [1, PACKETS].map(|packets| {
             let machine = MachineSettings {

@@ -1,12 +1,12 @@
 //! Each sentence with its reading.
 
-use strait_sim::Outcome;
+use strait_sim::MachineOutcome;
 
 use super::tally;
-use crate::claim::{Finding, Rule};
+use crate::claim::{ClaimRule, Finding};
 use crate::sched::figures::{COMPANY, LARGEST, NONE, TRACE_COMPANY, merged};
 use crate::sched::gateway::{ACCELERATOR, CPU, RATIOS, SHOWN_RATIO};
-use crate::sched::grid::{Cell, Grid, cpu_use, latency};
+use crate::sched::grid::{RunCell, RunGrid, cpu_use, latency};
 use crate::sched::pattern::TRACE;
 
 /// "Does not grow": by no more than this part.
@@ -43,8 +43,8 @@ pub(super) const LABELS: [&str; RULES.len()] = [
     "the more so for large packets",
 ];
 
-pub(in crate::sched) const RULES: [Rule<Grid>; 19] = [
-    Rule {
+pub(in crate::sched) const RULES: [ClaimRule<RunGrid>; 19] = [
+    ClaimRule {
         section: "IV-B",
         words: "The average number of multi-packets per window that have been obtained for W = 30 is [...] 1.33 for all \
                 other patterns",
@@ -55,67 +55,67 @@ pub(in crate::sched) const RULES: [Rule<Grid>; 19] = [
                 .every()
         },
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "The average number of multi-packets per window that have been obtained for W = 30 is 2.57 for the real \
                 trace",
         reading: "packets a multi-packet with the trace that was given, within a tenth",
         judge: |it| {
             it.patterns.get(TRACE)?.recorded.then_some(())?;
-            let company = it.at(Cell { pattern: TRACE, ratio: SHOWN_RATIO, window: LARGEST }).company();
+            let company = it.at(RunCell { pattern: TRACE, ratio: SHOWN_RATIO, window: LARGEST }).company();
             Some(((company / TRACE_COMPANY - 1.0).abs() <= NEAR_TRACE, format!("{company:.2}")))
         },
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "CPU usage decreases for increasing values of T_enc-ratio",
         reading: "with W = 30 every pattern's bar in Figure 3 is lower than the one before",
         judge: |it| falls(it, |cell| cell.window == LARGEST, cpu_use),
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "and it does it faster for fix dimension patterns",
         reading: "from T_enc-ratio 1 to 7 Figure 3's bars of every fixed payload fall to a smaller part than those of any other \
                   pattern",
         judge: faster_for_fixed,
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "and it does it faster for fix dimension patterns",
         reading: "the same, for both kinds of patterns on average",
         judge: faster_for_fixed_on_average,
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "the scheduler always tries to assign merged packets to the accelerator",
         reading: "in every run with a window a greater share of the accelerator's packets than of the CPU's was merged",
         judge: |it| to_the_accelerator(it, it.cells()),
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "the scheduler always tries to assign merged packets to the accelerator",
         reading: "the same for T_enc-ratio 3 to 7, where blocks take the CPU longer",
         judge: |it| to_the_accelerator(it, slower(it)),
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "Only single small packets are usually sent to the CPU",
         reading: "in every run with a window more than half of the CPU's packets are single",
         judge: |it| single(it, it.cells()),
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "Only single small packets are usually sent to the CPU",
         reading: "the same for T_enc-ratio 3 to 7",
         judge: |it| single(it, slower(it)),
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "especially when it is considerably slower than the accelerator",
         reading: "with W = 30 the share of the CPU's packets that are merged falls from one T_enc-ratio to the next",
         judge: |it| falls(it, |cell| cell.window == LARGEST, |outcome| merged(outcome, CPU)),
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "Only single small packets are usually sent to the CPU",
         reading: "for T_enc-ratio 3 to 7, with patterns of several sizes, the CPU's packets are shorter on average than the \
@@ -130,34 +130,39 @@ pub(in crate::sched) const RULES: [Rule<Grid>; 19] = [
                 .every()
         },
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "Our algorithm allows to save CPU usage by dispatching merged packets to the accelerator",
         reading: "every bar of Figure 4 is below 1",
         judge: |it| tally(it, bars(it), |cell| it.relative(cell, cpu_use), |relative| relative < 1.0).every(),
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "The sliding window system improves the overall system throughput",
         reading: "every bar of Figure 5 is above 1",
         judge: |it| {
-            tally(it, bars(it), |cell| it.relative(cell, Outcome::throughput), |relative| relative > 1.0)
-                .every()
+            tally(
+                it,
+                bars(it),
+                |cell| it.relative(cell, MachineOutcome::throughput),
+                |relative| relative > 1.0,
+            )
+            .every()
         },
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "The greater throughput increment is for small packets",
         reading: "with W = 10 and with W = 30 a fixed payload's bar in Figure 5 is below that of the next shorter one",
-        judge: |it| by_size(it, Outcome::throughput, |step| step < 0.0),
+        judge: |it| by_size(it, MachineOutcome::throughput, |step| step < 0.0),
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "throughput decreases for increasing values of the T_enc-ratio",
         reading: "for every pattern, with every window and with none",
-        judge: |it| falls(it, |_| true, Outcome::throughput),
+        judge: |it| falls(it, |_| true, MachineOutcome::throughput),
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "the latency does not grow with increasing values of T_enc-ratio",
         reading: "at a T_enc-ratio of 7 it is at most 5 % above that at 1, for every pattern, with every window and with none",
@@ -165,27 +170,27 @@ pub(in crate::sched) const RULES: [Rule<Grid>; 19] = [
             tally(it, ends(it), |cell| change(it, cell, latency), |grown| grown <= 1.0 + GROWTH).every()
         },
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "In opposition with throughput, the latency does not grow with increasing values of T_enc-ratio",
         reading: "from T_enc-ratio 1 to 7 latency grows by a smaller factor than throughput falls by: fewer packets are in the \
                   machine",
         judge: |it| {
-            let both = |cell| change(it, cell, latency) * change(it, cell, Outcome::throughput);
+            let both = |cell| change(it, cell, latency) * change(it, cell, MachineOutcome::throughput);
             tally(it, ends(it), both, |product| product < 1.0).every()
         },
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "Average processing latency increases due to the time that is needed to fill the sliding window",
         reading: "every bar of Figure 6 is above 1, and those of W = 30 are above those of W = 10",
         judge: |it| {
-            let before = |cell: Cell| Cell { window: cell.window - 1, ..cell };
+            let before = |cell: RunCell| RunCell { window: cell.window - 1, ..cell };
             let rise = |cell| it.relative(cell, latency) / it.relative(before(cell), latency);
             tally(it, bars(it), rise, |times| times > 1.0).every()
         },
     },
-    Rule {
+    ClaimRule {
         section: "IV-B",
         words: "The bad influence of the sliding window on this parameter is higher when traces with big average sizes of the \
                 packets are considered",
@@ -195,64 +200,65 @@ pub(in crate::sched) const RULES: [Rule<Grid>; 19] = [
 ];
 
 /// The runs that Figures 4 to 6 are about, with one window.
-fn shown(it: &Grid, window: usize) -> impl Iterator<Item = Cell> {
+fn shown(it: &RunGrid, window: usize) -> impl Iterator<Item = RunCell> {
     it.cells().filter(move |cell| cell.ratio == SHOWN_RATIO && cell.window == window)
 }
 
 /// The bars of Figures 4 to 6.
-fn bars(it: &Grid) -> impl Iterator<Item = Cell> {
+fn bars(it: &RunGrid) -> impl Iterator<Item = RunCell> {
     it.cells().filter(|cell| cell.ratio == SHOWN_RATIO && cell.window != NONE)
 }
 
 /// Runs whose CPU is slower than the accelerator.
-fn slower(it: &Grid) -> impl Iterator<Item = Cell> {
+fn slower(it: &RunGrid) -> impl Iterator<Item = RunCell> {
     it.cells().filter(|cell| SLOWER.contains(&cell.ratio))
 }
 
 /// Whether the accelerator's packets are merged more often than the CPU's.
-fn to_the_accelerator(it: &Grid, cells: impl Iterator<Item = Cell>) -> Option<Finding> {
+fn to_the_accelerator(it: &RunGrid, cells: impl Iterator<Item = RunCell>) -> Option<Finding> {
     let more = |cell| merged(it.at(cell), ACCELERATOR) - merged(it.at(cell), CPU);
     tally(it, cells.filter(|cell| cell.window != NONE), more, |more| more > 0.0).every()
 }
 
 /// Whether most of the CPU's packets are single.
-fn single(it: &Grid, cells: impl Iterator<Item = Cell>) -> Option<Finding> {
+fn single(it: &RunGrid, cells: impl Iterator<Item = RunCell>) -> Option<Finding> {
     let share = |cell| 1.0 - merged(it.at(cell), CPU);
     tally(it, cells.filter(|cell| cell.window != NONE), share, |share| share > USUALLY).every()
 }
 
 /// Whether a figure falls from each ratio to the next.
-fn falls(it: &Grid, belongs: fn(&Cell) -> bool, figure: fn(&Outcome) -> f64) -> Option<Finding> {
-    let quotient = |cell: Cell| figure(it.at(cell)) / figure(it.at(Cell { ratio: cell.ratio - 1, ..cell }));
+fn falls(it: &RunGrid, belongs: fn(&RunCell) -> bool, figure: fn(&MachineOutcome) -> f64) -> Option<Finding> {
+    let quotient =
+        |cell: RunCell| figure(it.at(cell)) / figure(it.at(RunCell { ratio: cell.ratio - 1, ..cell }));
     let cells = it.cells().filter(|cell| cell.ratio > 0 && belongs(cell));
     tally(it, cells, quotient, |quotient| quotient < 1.0).every()
 }
 
 /// Runs with the slowest CPU.
-fn ends(it: &Grid) -> impl Iterator<Item = Cell> {
+fn ends(it: &RunGrid) -> impl Iterator<Item = RunCell> {
     it.cells().filter(|cell| cell.ratio == RATIOS.len() - 1)
 }
 
 /// A figure with this CPU over that with the fastest.
-fn change(it: &Grid, cell: Cell, figure: fn(&Outcome) -> f64) -> f64 {
-    figure(it.at(cell)) / figure(it.at(Cell { ratio: 0, ..cell }))
+fn change(it: &RunGrid, cell: RunCell, figure: fn(&MachineOutcome) -> f64) -> f64 {
+    figure(it.at(cell)) / figure(it.at(RunCell { ratio: 0, ..cell }))
 }
 
 /// What is left of the CPU's use at the slowest CPU, of the fixed patterns or of the others.
-fn left(it: &Grid, fixed: bool) -> impl Iterator<Item = (Cell, f64)> {
+fn left(it: &RunGrid, fixed: bool) -> impl Iterator<Item = (RunCell, f64)> {
     let cells =
         ends(it).filter(move |cell| cell.window == LARGEST && it.patterns[cell.pattern].fixed == fixed);
     cells.map(|cell| (cell, change(it, cell, cpu_use)))
 }
 
-fn faster_for_fixed(it: &Grid) -> Option<Finding> {
+fn faster_for_fixed(it: &RunGrid) -> Option<Finding> {
     let least = left(it, false).map(|(_, left)| left).fold(f64::INFINITY, f64::min);
     let fixed = left(it, true).map(|(cell, _)| cell);
     let (holds, words) = tally(it, fixed, |cell| change(it, cell, cpu_use), |left| left < least).every()?;
     Some((holds, format!("{words}; the others fall to {least:.3} at least")))
 }
 
-fn faster_for_fixed_on_average(it: &Grid) -> Option<Finding> {
+fn faster_for_fixed_on_average(it: &RunGrid) -> Option<Finding> {
     let mean = |fixed| {
         let (count, sum) =
             left(it, fixed).fold((0.0, 0.0), |(count, sum), (_, left)| (count + 1.0, sum + left));
@@ -263,8 +269,8 @@ fn faster_for_fixed_on_average(it: &Grid) -> Option<Finding> {
 }
 
 /// Whether a figure, relative to no window, changes so from each fixed payload to the next longer one.
-fn by_size(it: &Grid, figure: fn(&Outcome) -> f64, so: fn(f64) -> bool) -> Option<Finding> {
-    let shorter = |cell: Cell| Cell { pattern: cell.pattern - 1, ..cell };
+fn by_size(it: &RunGrid, figure: fn(&MachineOutcome) -> f64, so: fn(f64) -> bool) -> Option<Finding> {
+    let shorter = |cell: RunCell| RunCell { pattern: cell.pattern - 1, ..cell };
     let cells = bars(it).filter(|cell| cell.pattern > 0 && it.patterns[cell.pattern].fixed);
     tally(it, cells, |cell| it.relative(cell, figure) - it.relative(shorter(cell), figure), so).every()
 }

@@ -1,7 +1,7 @@
 use super::*;
 
-fn csv(text: &str) -> Result<Trace, String> {
-    Columns::of(text.as_bytes()).expect("columns").read(text.as_bytes())
+fn csv(text: &str) -> Result<PacketTrace, String> {
+    TraceColumns::of(text.as_bytes()).expect("columns").read(text.as_bytes())
 }
 
 #[test]
@@ -11,7 +11,7 @@ fn columns_are_found_by_their_names() {
     assert!(trace.recorded && trace.about.contains("2 destinations"), "{}", trace.about);
     assert_eq!(csv("dst, size\na,1\n").unwrap().packets, [(1, 0)]);
     for names in ["", "size\n", "time,dst\n", "\u{1}\u{2}"] {
-        assert!(Columns::of(names.as_bytes()).is_none(), "{names:?}");
+        assert!(TraceColumns::of(names.as_bytes()).is_none(), "{names:?}");
     }
 }
 
@@ -59,7 +59,7 @@ fn text_traces_with_sizes() {
 #[test]
 fn a_capture_has_lengths_and_destinations() {
     let Some(path) = strait_testdata::find("captures/snmp.pcap") else { return };
-    let trace = Trace::read(&path).unwrap();
+    let trace = PacketTrace::read(&path).unwrap();
     assert!(trace.recorded && trace.packets.len() > 50, "{}", trace.about);
     assert!(trace.packets.iter().all(|packet| (28..=1500).contains(&packet.0)));
     let destinations = trace.packets.iter().map(|packet| packet.1).max().unwrap() + 1;
@@ -68,12 +68,12 @@ fn a_capture_has_lengths_and_destinations() {
 
 #[test]
 fn a_file_that_will_not_do_is_named() {
-    let said = Trace::read(Path::new("/nowhere/trace.csv")).unwrap_err().to_string();
+    let said = PacketTrace::read(Path::new("/nowhere/trace.csv")).unwrap_err().to_string();
     assert!(said.contains("/nowhere/trace.csv") && said.contains("No such file"), "{said}");
     let dir = strait_testbed::Workdir::create().unwrap();
     let path = dir.path().join("empty.csv");
     std::fs::write(&path, "size,dst\n").unwrap();
-    let said = Trace::read(&path).unwrap_err().to_string();
+    let said = PacketTrace::read(&path).unwrap_err().to_string();
     assert!(said.contains("empty.csv has no packets"), "{said}");
 }
 
@@ -81,7 +81,7 @@ fn a_file_that_will_not_do_is_named() {
 fn the_one_that_is_made_has_the_papers_company() {
     let mut window = strait_scheduler::Window::new(super::super::gateway::window(30));
     let (mut sent, mut jobs) = (0, 0);
-    let trace = Trace::generated();
+    let trace = PacketTrace::generated();
     for (_, destination) in &trace.packets {
         while window.is_full() {
             sent += window.take(|(), _| None);

@@ -5,7 +5,7 @@ use serde_json::json;
 
 #[test]
 fn a_rule_a_way_and_a_port_a_content() {
-    let grid = Grid::new(Effort::Quick, Content::generated());
+    let grid = VerifyGrid::new(Effort::Quick, Content::generated());
     let rules = rules(&grid);
     assert_eq!(rules.matches("[[compress]]").count(), 3);
     assert!(rules.contains("ports = [\"7116-7131\"]\ndomain = \"lab\"\ncodec = \"lz4\""), "{rules}");
@@ -19,15 +19,17 @@ fn what_passed_is_divided_by_whom_it_was_done_for() {
         {"codec": "lz4", "blocks": 10, "before": 640_000, "after": 320_000},
     ], "engines": [{"name": "strait-out", "cpu_seconds": 2.0}], "peers": [{"sent": {"bytes": 1_000_000}}]});
     let far = json!({"engines": [{"name": "strait-in", "cpu_seconds": 1.0}]});
-    let costs =
-        [3.0, 1.5].map(|it| Cost { processor: std::time::Duration::from_secs_f64(it), ..Cost::default() });
-    let look = Look::at(&near, &far, costs).unwrap().since(&Look::default());
-    let passed = Look { hosts: 0.5, kernel: 0.25, busy: 6.0, all: 10.0, ..look };
+    let costs = [3.0, 1.5].map(|it| ProcessCost {
+        processor: std::time::Duration::from_secs_f64(it),
+        ..ProcessCost::default()
+    });
+    let look = StreamCounters::at(&near, &far, costs).unwrap().since(&StreamCounters::default());
+    let passed = StreamCounters { hosts: 0.5, kernel: 0.25, busy: 6.0, all: 10.0, ..look };
     assert_eq!(passed.work(), Work { sender: 2e-6, receiver: 1e-6, hosts: 0.5e-6, rest: 1.75e-6 });
     let blocks = passed.blocks().unwrap();
     assert_eq!((blocks.before, blocks.after, blocks.beside), (64_000.0, 32_000.0, 36_000.0));
     assert!((passed.others() - 0.075).abs() < 1e-12);
-    assert_eq!(Look { blocks: 0.0, ..passed }.blocks(), None);
+    assert_eq!(StreamCounters { blocks: 0.0, ..passed }.blocks(), None);
 }
 
 #[test]

@@ -1,56 +1,56 @@
 //! What sections 5.2, 5.4 and 5.5 say of Tables 4 to 6.
 
-use crate::claim::{Finding, Rule, greatest, least};
-use crate::vpn::printed::{Codec, FILES, SIZES};
+use crate::claim::{ClaimRule, Finding, greatest, least};
+use crate::vpn::printed::{FILES, PrintedCodec, SIZES};
 
 /// Both codecs' figures, and Table 1 beside which some are set.
-pub(in crate::vpn) struct Pair {
-    pub(super) deflate: Codec,
-    pub(super) lzs: Codec,
+pub(in crate::vpn) struct CodecPair {
+    pub(super) deflate: PrintedCodec,
+    pub(super) lzs: PrintedCodec,
     pub(super) crypto: Option<[(&'static str, [f64; 3]); 4]>,
 }
 
-type Grid = [[f64; 3]; 8];
+type CodecGrid = [[f64; 3]; 8];
 
-pub(super) const RULES: [Rule<Pair>; 9] = [
-    Rule {
+pub(super) const RULES: [ClaimRule<CodecPair>; 9] = [
+    ClaimRule {
         section: "5.2",
         words: "LZS [...] outperforms DEFLATE in throughput by an order of magnitude",
         reading: "LZS compresses ten times as fast in every cell",
         judge: |it| at_least(10.0, &it.lzs.compress, &it.deflate.compress),
     },
-    Rule {
+    ClaimRule {
         section: "5.4",
         words: "DEFLATE achieves a higher compression ratio than LZS for each packet size and benchmark combination",
         reading: "its ratio is higher in every cell",
         judge: |it| above(&it.deflate.ratio, &it.lzs.ratio, 0..SIZES.len()),
     },
-    Rule {
+    ClaimRule {
         section: "5.4",
         words: "DEFLATE usually outperforms LZS in compression ratio by a factor of 1.0 to 2.0, but the ratio of the \
                 compression ratios can exceed 5.0 for highly compressible data",
         reading: "the quotient is between 1 and 2 in more than half of the cells, and above 5 somewhere",
         judge: usual_factor,
     },
-    Rule {
+    ClaimRule {
         section: "5.5",
         words: "LZS always greatly outperforms DEFLATE in compression rate",
         reading: "it is twice as fast in every cell",
         judge: |it| at_least(2.0, &it.lzs.compress, &it.deflate.compress),
     },
-    Rule {
+    ClaimRule {
         section: "5.5",
         words: "LZS compresses data nearly as fast as SHA-1 authenticates data",
         reading: "over the files its median is three quarters of SHA-1's rate at every length",
         judge: |it| medians(&it.lzs.compress, &it.crypto?[1].1, 0.75..f64::INFINITY),
     },
-    Rule {
+    ClaimRule {
         section: "5.5",
         words: "DEFLATE compresses data almost as slowly as 3DES encrypts data",
         reading: "over the files its median is within a factor of two of 3DES at every length",
         judge: |it| medians(&it.deflate.compress, &it.crypto?[3].1, 0.5..2.0),
     },
-    Rule {
+    ClaimRule {
         section: "5.5",
         words: "LZS significantly outperforms DEFLATE in decompression rate for 1 KB and 4 KB payloads",
         reading: "it is one and a half times as fast wherever blocks shrink",
@@ -59,13 +59,13 @@ pub(super) const RULES: [Rule<Pair>; 9] = [
             Some((factor >= 1.5, format!("at least {factor:.2} times ({name})")))
         },
     },
-    Rule {
+    ClaimRule {
         section: "5.5",
         words: "DEFLATE, however, always achieves a higher decompression rate than LZS for 63 KB payloads",
         reading: "its rate is higher wherever blocks shrink",
         judge: |it| above(&it.deflate.expand, &it.lzs.expand, 2..3),
     },
-    Rule {
+    ClaimRule {
         section: "5.5",
         words: "LZS usually compresses and decompresses data faster than DEFLATE",
         reading: "both are faster in more than half of the cells where blocks shrink",
@@ -75,8 +75,8 @@ pub(super) const RULES: [Rule<Pair>; 9] = [
 
 /// Cell by cell, one grid over the other, where both have figures.
 fn quotients(
-    one: &Grid,
-    other: &Grid,
+    one: &CodecGrid,
+    other: &CodecGrid,
     sizes: core::ops::Range<usize>,
 ) -> impl Iterator<Item = (String, f64)> {
     let cells = (0..FILES.len()).flat_map(move |file| sizes.clone().map(move |size| (file, size)));
@@ -86,17 +86,17 @@ fn quotients(
         .map(|(file, size, one, other)| (format!("{}, {}", FILES[file], SIZES[size].0), one / other))
 }
 
-fn at_least(factor: f64, one: &Grid, other: &Grid) -> Option<Finding> {
+fn at_least(factor: f64, one: &CodecGrid, other: &CodecGrid) -> Option<Finding> {
     let (name, found) = least(quotients(one, other, 0..SIZES.len()));
     Some((found >= factor, format!("at least {found:.1} times ({name})")))
 }
 
-fn above(one: &Grid, other: &Grid, sizes: core::ops::Range<usize>) -> Option<Finding> {
+fn above(one: &CodecGrid, other: &CodecGrid, sizes: core::ops::Range<usize>) -> Option<Finding> {
     let (name, found) = least(quotients(one, other, sizes));
     Some((found > 1.0, format!("at least {found:.2} times ({name})")))
 }
 
-fn usual_factor(it: &Pair) -> Option<Finding> {
+fn usual_factor(it: &CodecPair) -> Option<Finding> {
     let factors: Vec<_> = quotients(&it.deflate.ratio, &it.lzs.ratio, 0..SIZES.len()).collect();
     let usual = factors.iter().filter(|(_, factor)| (1.0..=2.0).contains(factor)).count();
     let all = factors.len();
@@ -106,9 +106,9 @@ fn usual_factor(it: &Pair) -> Option<Finding> {
 }
 
 /// The median over the files at each length, over another rate.
-fn medians(grid: &Grid, rates: &[f64; 3], within: core::ops::Range<f64>) -> Option<Finding> {
+fn medians(grid: &CodecGrid, rates: &[f64; 3], within: core::ops::Range<f64>) -> Option<Finding> {
     let median = |size: usize| {
-        let column: crate::measure::Sample = grid.iter().map(|row| row[size]).collect();
+        let column: crate::measure::RunValues = grid.iter().map(|row| row[size]).collect();
         Some(column.spread()?.median / rates[size])
     };
     let shares = [median(0)?, median(1)?, median(2)?];
@@ -116,8 +116,8 @@ fn medians(grid: &Grid, rates: &[f64; 3], within: core::ops::Range<f64>) -> Opti
     Some((shares.iter().all(|share| within.contains(share)), words.collect::<Vec<_>>().join(", ")))
 }
 
-fn usually_faster(it: &Pair) -> Option<Finding> {
-    let faster = |one: &Grid, other: &Grid| {
+fn usually_faster(it: &CodecPair) -> Option<Finding> {
+    let faster = |one: &CodecGrid, other: &CodecGrid| {
         let all: Vec<_> = quotients(one, other, 0..SIZES.len()).collect();
         (all.iter().filter(|(_, factor)| *factor > 1.0).count(), all.len())
     };

@@ -1,13 +1,13 @@
 use super::*;
 use crate::claim::Claim;
-use crate::report::Cell;
+use crate::report::TableCell;
 
-fn quick(corpus: &Corpus, methods: &[&str]) -> Report {
+fn quick(corpus: &Corpus, methods: &[&str]) -> LabReport {
     let methods: Vec<Method> = methods.iter().map(|name| name.parse().unwrap()).collect();
     codecs(Effort::Quick, corpus, &methods, &mut |_| {}).unwrap()
 }
 
-fn cells(table: &Table) -> impl Iterator<Item = &Cell> {
+fn cells(table: &LabTable) -> impl Iterator<Item = &TableCell> {
     table.rows.iter().flat_map(|row| &row.cells)
 }
 
@@ -48,8 +48,8 @@ fn tables_beside_the_paper_first_then_the_others_side_by_side() {
     assert_eq!(exhibits, [4, 5, 5, 4, 6, 6, 4, 4, 4, 5, 5, 5, 5, 5, 5].map(Exhibit::Table));
     assert_eq!(report.tables[0].columns, ["1 KiB", "4 KiB", "63 KiB"]);
     assert_eq!(report.tables[6].columns, ["lz4", "zstd-1"]);
-    assert!(report.tables[..6].iter().all(Table::is_in_paper));
-    assert!(!report.tables[6..].iter().any(Table::is_in_paper));
+    assert!(report.tables[..6].iter().all(LabTable::is_in_paper));
+    assert!(!report.tables[6..].iter().any(LabTable::is_in_paper));
     assert!(report.tables.iter().all(|table| table.rows.len() == 8));
     // Of generated files the paper has counterparts of two.
     assert_eq!(cells(&report.tables[0]).filter(|cell| cell.paper.is_some()).count(), 6);
@@ -59,7 +59,7 @@ fn tables_beside_the_paper_first_then_the_others_side_by_side() {
 fn what_does_not_shrink_is_not_expanded_and_its_ratio_is_below_one() {
     let report = quick(&Corpus::generated(), &["lzs"]);
     let [ratio, compress, expand] = report.tables.as_slice() else { panic!("{:?}", report.tables) };
-    let random = |table: &Table| -> Vec<Cell> {
+    let random = |table: &LabTable| -> Vec<TableCell> {
         table.rows.iter().find(|row| row.name == "random").unwrap().cells.clone()
     };
     // Nine bits a byte: the paper's 0.89.
@@ -72,7 +72,7 @@ fn what_does_not_shrink_is_not_expanded_and_its_ratio_is_below_one() {
 fn the_header_counts_and_totals_are_compared() {
     let bytes: Vec<u8> = b"abcd".iter().copied().cycle().take(1024).collect();
     let mut codecs = Codecs::new();
-    let stopwatch = Stopwatch { repeats: 1, least: Duration::from_micros(10) };
+    let stopwatch = RepeatTimer { repeats: 1, least: Duration::from_micros(10) };
     let method = Method::of(Codec::None);
     let measured = measure(stopwatch, &mut codecs, method, &[&bytes, &bytes]).unwrap();
     assert_eq!(measured.ratio, 1024.0 / 1028.0);
@@ -88,7 +88,8 @@ fn on_the_calgary_corpus_ratios_come_near_the_papers() {
         let compared = row.cells[2].compared.unwrap();
         assert!(compared >= 0.98, "{}: {compared}", row.name);
     }
-    let here = report.claims.iter().filter(|it| it.judgements.iter().any(|it| it.figures == Figures::Here));
+    let here =
+        report.claims.iter().filter(|it| it.judgements.iter().any(|it| it.figures == FigureSource::Here));
     assert_eq!(here.count(), claims::RULES.len() - 2);
     assert!(report.notes.iter().any(|note| note.contains("bytes longer than ours")), "{:?}", report.notes);
     for table in [deflate, &report.tables[3]] {

@@ -1,12 +1,12 @@
 //! The rate of a link up to which compression pays, from the inequality of section 6.2.
 
-use strait_chart::{Axis, Chart, Line, Lines, Plot};
-use strait_model::{BreakEven, Path, Rates, Ratio};
+use strait_chart::{Axis, Chart, ChartLine, Lines, Plot};
+use strait_model::{BreakEven, ByteRates, LinkRates, Ratio};
 
-use super::parameters::{Codec, Parameters, Protection, path, rates};
+use super::parameters::{CodecFigures, PaperProtection, Parameters, path, rates};
 use crate::figure::Figure;
-use crate::measure::Sample;
-use crate::report::{Comparison, Exhibit, Table, Unit, computed};
+use crate::measure::RunValues;
+use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 use crate::vpn::printed::{EFFICIENCY, SIZES, TABLE2_SIZE};
 
 /// The payload that break-evens are for: the one of Table 2.
@@ -23,12 +23,12 @@ const CHART_ABOVE: f64 = 10.0;
 /// A codec at its usual rates under a protection.
 pub(super) struct Pairing {
     name: String,
-    path: Path,
-    rates: Rates,
+    path: ByteRates,
+    rates: LinkRates,
 }
 
 /// Mbit/s of the link, of which 80 % can be used, up to which compression pays: 0 for never, infinite for always.
-fn pays_up_to(path: &Path, ratio: Ratio, rates: &Rates) -> f64 {
+fn pays_up_to(path: &ByteRates, ratio: Ratio, rates: &LinkRates) -> f64 {
     match path.network_up_to(ratio, rates) {
         BreakEven::Never => 0.0,
         BreakEven::Always => f64::INFINITY,
@@ -40,7 +40,7 @@ fn pays_up_to(path: &Path, ratio: Ratio, rates: &Rates) -> f64 {
 pub(super) fn pairings(parameters: &Parameters, protections: &[usize]) -> Vec<Pairing> {
     let protections = || protections.iter().map(|place| &parameters.protections[*place]);
     let alone = protections().count() == 1;
-    let pairing = |(protection, codec): (&Protection, &Codec)| {
+    let pairing = |(protection, codec): (&PaperProtection, &CodecFigures)| {
         let name = if alone { codec.name.clone() } else { format!("{}, {}", codec.name, protection.name()) };
         Some(Pairing { name, path: path(&protection.security[SIZE]), rates: usual(codec)? })
     };
@@ -49,17 +49,17 @@ pub(super) fn pairings(parameters: &Parameters, protections: &[usize]) -> Vec<Pa
 }
 
 /// The median rates of a codec over the files that it shrinks.
-fn usual(codec: &Codec) -> Option<Rates> {
+fn usual(codec: &CodecFigures) -> Option<LinkRates> {
     let shrunk = || codec.files.iter().map(|sizes| &sizes[SIZE]).filter(|it| it.ratio.saving() > 0.0);
-    let median = |sample: Sample| strait_model::Rate::bits(sample.spread()?.median);
-    Some(Rates {
+    let median = |sample: RunValues| strait_model::BitRate::bits(sample.spread()?.median);
+    Some(LinkRates {
         compress: median(shrunk().map(|it| it.compress.as_bits()).collect())?,
         decompress: median(shrunk().map(|it| it.decompress.as_bits()).collect())?,
     })
 }
 
 /// Break-evens by ratio.
-pub(super) fn by_ratio(pairings: &[Pairing], under: &str) -> Table {
+pub(super) fn by_ratio(pairings: &[Pairing], under: &str) -> LabTable {
     let size = SIZES[SIZE].0;
     let subject = format!("by ratio, {under}, codecs at their median rates on {size}");
     let columns = RATIOS.map(|ratio| format!("X = {ratio}"));
@@ -76,7 +76,7 @@ pub(super) fn by_ratio(pairings: &[Pairing], under: &str) -> Table {
 }
 
 /// Break-evens of each codec with the ratio and the rates that it has on each file.
-pub(super) fn by_file(parameters: &Parameters, protection: usize) -> Table {
+pub(super) fn by_file(parameters: &Parameters, protection: usize) -> LabTable {
     let protection = &parameters.protections[protection];
     let (under, size) = (protection.name(), SIZES[SIZE].0);
     let subject = format!("by file, {under}, codecs with their ratio and rates on {size}");
@@ -92,8 +92,8 @@ pub(super) fn by_file(parameters: &Parameters, protection: usize) -> Table {
     table
 }
 
-fn new(subject: String, columns: impl IntoIterator<Item = String>) -> Table {
-    Table::new(Exhibit::Section("6.2"), subject, Unit::PaysUpTo, Comparison::Quotient, columns)
+fn new(subject: String, columns: impl IntoIterator<Item = String>) -> LabTable {
+    LabTable::new(Exhibit::Section("6.2"), subject, FigureUnit::PaysUpTo, Comparison::Quotient, columns)
 }
 
 /// Break-evens by ratio as lines, for networks up to so many Mbit/s.
@@ -107,7 +107,7 @@ pub(super) fn figure(pairings: &[Pairing], fastest: f64, under: &str, source: &s
         let rate = |ratio: Ratio| pays_up_to(&pairing.path, ratio, &pairing.rates) * 1e6;
         // Where it always pays the line is to leave the chart at the top, not to break off.
         let point = |ratio: Ratio| (ratio.get(), rate(ratio).min(high * high));
-        Line { name: pairing.name.clone(), points: ratios.clone().map(point).collect() }
+        ChartLine { name: pairing.name.clone(), points: ratios.clone().map(point).collect() }
     };
     let chart = Chart {
         title: format!("Below its line a codec pays: {under}, {}", SIZES[SIZE].0),

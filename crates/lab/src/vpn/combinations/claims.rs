@@ -3,11 +3,11 @@
 mod codecs;
 mod networks;
 
-use super::parameters::{Cell, Parameters, SLOW_NETWORKS};
-use crate::claim::{self, Claim, Figures, Finding, Tally};
+use super::parameters::{ParameterCell, Parameters, SLOW_NETWORKS};
+use crate::claim::{self, Claim, ClaimTally, FigureSource, Finding};
 
 /// Judges each sentence by each set of figures.
-pub(super) fn judged(sets: &[(Figures, &Parameters)]) -> Vec<Claim> {
+pub(super) fn judged(sets: &[(FigureSource, &Parameters)]) -> Vec<Claim> {
     let mut claims = claim::judged(&codecs::RULES, sets);
     claims.extend(claim::judged(&networks::RULES, sets));
     claims
@@ -24,32 +24,32 @@ const LZS: usize = 1;
 const TEN: usize = SLOW_NETWORKS;
 
 /// The speedup with the codec that section 7 recommends.
-fn gain(it: &Parameters, cell: Cell) -> f64 {
+fn gain(it: &Parameters, cell: ParameterCell) -> f64 {
     it.gain(cell, Parameters::recommended(cell))
 }
 
 /// The ratio of that codec.
-fn ratio(it: &Parameters, cell: Cell) -> f64 {
+fn ratio(it: &Parameters, cell: ParameterCell) -> f64 {
     it.compression(cell, Parameters::recommended(cell)).ratio.get()
 }
 
 /// Counts cells: whether a figure meets a sentence.
 fn tally(
     it: &Parameters,
-    cells: impl Iterator<Item = Cell>,
-    figure: impl Fn(Cell) -> f64,
+    cells: impl Iterator<Item = ParameterCell>,
+    figure: impl Fn(ParameterCell) -> f64,
     meets: impl Fn(f64) -> bool,
-) -> Tally {
+) -> ClaimTally {
     counted(it, cells.map(|cell| (cell, it.rest_of_name(cell), figure(cell))), meets)
 }
 
 /// The same of cells with a codec.
 fn tally_of_both(
     it: &Parameters,
-    cells: impl Iterator<Item = (Cell, usize)>,
-    figure: impl Fn(Cell, usize) -> f64,
+    cells: impl Iterator<Item = (ParameterCell, usize)>,
+    figure: impl Fn(ParameterCell, usize) -> f64,
     meets: impl Fn(f64) -> bool,
-) -> Tally {
+) -> ClaimTally {
     let named = |cell, codec: usize| format!("{}, {}", it.codecs[codec].name, it.rest_of_name(cell));
     counted(it, cells.map(|(cell, codec)| (cell, named(cell, codec), figure(cell, codec))), meets)
 }
@@ -57,10 +57,10 @@ fn tally_of_both(
 /// Counts cells with the rest of their names and their figures.
 fn counted(
     it: &Parameters,
-    figures: impl Iterator<Item = (Cell, String, f64)>,
+    figures: impl Iterator<Item = (ParameterCell, String, f64)>,
     meets: impl Fn(f64) -> bool,
-) -> Tally {
-    let mut tally = Tally::default();
+) -> ClaimTally {
+    let mut tally = ClaimTally::default();
     for (cell, rest, figure) in figures {
         let (file, network) = (&it.files[cell.file], it.networks[cell.network].0);
         tally.count([file, network, &rest], figure, meets(figure));
@@ -69,11 +69,11 @@ fn counted(
 }
 
 /// Cells with each of the paper's codecs.
-fn both(cells: impl Iterator<Item = Cell>) -> impl Iterator<Item = (Cell, usize)> {
+fn both(cells: impl Iterator<Item = ParameterCell>) -> impl Iterator<Item = (ParameterCell, usize)> {
     cells.flat_map(|cell| [(cell, DEFLATE), (cell, LZS)])
 }
 
 /// Whether more than a share of the cells meet a sentence; no finding where there are none.
-fn more_than(share: f64, tally: &Tally) -> Option<Finding> {
+fn more_than(share: f64, tally: &ClaimTally) -> Option<Finding> {
     (tally.all() > 0).then(|| (tally.share() > share, tally.to_string()))
 }

@@ -1,17 +1,17 @@
 //! Where compression pays, by network: how often, with which codec, and where the equation and the inequality differ.
 
-use super::parameters::{Cell, Parameters};
-use crate::report::{Comparison, Exhibit, Table, Unit, computed};
+use super::parameters::{ParameterCell, Parameters};
+use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 
 /// For each class of algorithms, in how many cells compression pays: with the best codec, and with each one where that
 /// is `detailed`.
-pub(super) fn where_it_pays(parameters: &Parameters, detailed: impl Fn(&str) -> bool) -> Table {
+pub(super) fn where_it_pays(parameters: &Parameters, detailed: impl Fn(&str) -> bool) -> LabTable {
     let subject = "cells in which compression pays, by class of algorithms and codec";
     let mut table = table(parameters, Exhibit::Table(7), subject);
     for class in classes(parameters) {
         let cells = || parameters.cells().filter(|cell| parameters.protection(*cell).class == class);
         let all = cells().filter(|cell| cell.network == 0).count();
-        let mut row = |codec: &str, gain: &dyn Fn(Cell) -> f64| {
+        let mut row = |codec: &str, gain: &dyn Fn(ParameterCell) -> f64| {
             let counts = count(parameters, cells().filter(|cell| gain(*cell) >= 1.0));
             table.row(format!("{class}, {codec}, of {all}"), counts);
         };
@@ -35,11 +35,15 @@ fn classes(parameters: &Parameters) -> Vec<&'static str> {
 }
 
 /// For each codec in how many of some cells it has the highest speedup, and in how many none pays.
-pub(super) fn best_codecs(parameters: &Parameters, under: &str, belongs: impl Fn(&Cell) -> bool) -> Table {
+pub(super) fn best_codecs(
+    parameters: &Parameters,
+    under: &str,
+    belongs: impl Fn(&ParameterCell) -> bool,
+) -> LabTable {
     let subject = format!("cells in which each codec has the highest speedup, under {under}");
     let mut table = table(parameters, Exhibit::Table(7), &subject);
     let cells = || parameters.cells().filter(&belongs);
-    let is_best = |cell: Cell, codec: Option<usize>| {
+    let is_best = |cell: ParameterCell, codec: Option<usize>| {
         let (best, gain) = parameters.best(cell);
         codec == Some(best).filter(|_| gain >= 1.0)
     };
@@ -51,17 +55,17 @@ pub(super) fn best_codecs(parameters: &Parameters, under: &str, belongs: impl Fn
 }
 
 /// Where one says that compression pays and the other that it does not.
-fn disagreements(parameters: &Parameters) -> Vec<(Cell, usize)> {
+fn disagreements(parameters: &Parameters) -> Vec<(ParameterCell, usize)> {
     let codecs = 0..parameters.codecs.len();
     let all = parameters.cells().flat_map(|cell| codecs.clone().map(move |codec| (cell, codec)));
-    let differ = |(cell, codec): &(Cell, usize)| {
+    let differ = |(cell, codec): &(ParameterCell, usize)| {
         (parameters.gain(*cell, *codec) >= 1.0) != parameters.without_headers(*cell, *codec).1
     };
     all.filter(differ).collect()
 }
 
 /// The same, counted by class; nothing where there is none.
-pub(super) fn where_they_differ(parameters: &Parameters) -> Option<Table> {
+pub(super) fn where_they_differ(parameters: &Parameters) -> Option<LabTable> {
     let differ = disagreements(parameters);
     let subject = "combinations for which the equation with headers and the inequality without them differ";
     let mut table = table(parameters, Exhibit::Section("6.2"), subject);
@@ -77,8 +81,8 @@ pub(super) fn where_they_differ(parameters: &Parameters) -> Option<Table> {
 pub(super) fn note(parameters: &Parameters) -> String {
     let differ = disagreements(parameters);
     let all = parameters.cells().count() * parameters.codecs.len();
-    let gain = |(cell, codec): &(Cell, usize)| parameters.gain(*cell, *codec);
-    let far = |it: &(Cell, usize)| gain(it).ln().abs();
+    let gain = |(cell, codec): &(ParameterCell, usize)| parameters.gain(*cell, *codec);
+    let far = |it: &(ParameterCell, usize)| gain(it).ln().abs();
     let widest = differ.iter().max_by(|a, b| far(a).total_cmp(&far(b))).map(|(cell, codec)| {
         let (file, network) = (&parameters.files[cell.file], parameters.networks[cell.network].0);
         let (rest, codec_name) = (parameters.rest_of_name(*cell), &parameters.codecs[*codec].name);
@@ -94,16 +98,16 @@ pub(super) fn note(parameters: &Parameters) -> String {
     )
 }
 
-fn table(parameters: &Parameters, exhibit: Exhibit, subject: &str) -> Table {
+fn table(parameters: &Parameters, exhibit: Exhibit, subject: &str) -> LabTable {
     let networks = parameters.networks.iter().map(|(name, _)| *name);
-    Table::new(exhibit, subject, Unit::Count, Comparison::Quotient, networks)
+    LabTable::new(exhibit, subject, FigureUnit::Count, Comparison::Quotient, networks)
 }
 
 /// How many of these cells each network has.
 fn count(
     parameters: &Parameters,
-    cells: impl Iterator<Item = Cell>,
-) -> Vec<(crate::measure::Sample, Option<f64>)> {
+    cells: impl Iterator<Item = ParameterCell>,
+) -> Vec<(crate::measure::RunValues, Option<f64>)> {
     let mut counts = vec![0.0; parameters.networks.len()];
     for cell in cells {
         counts[cell.network] += 1.0;

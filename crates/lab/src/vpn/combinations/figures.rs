@@ -2,9 +2,9 @@
 
 use strait_chart::{Axis, Bars, Chart, Cluster, Plot};
 
-use super::parameters::{Cell, NULL, Parameters};
+use super::parameters::{NULL, ParameterCell, Parameters};
 use crate::figure::Figure;
-use crate::report::{Comparison, Exhibit, Table, Unit, computed};
+use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 use crate::vpn::printed::{FILES, SIZES};
 
 /// The figures: number, encryption, authentication (section 7).
@@ -16,24 +16,24 @@ const SHOWN: [&str; 4] = ["pic", "trans", "book1", "gif"];
 const SHOWN_SIZES: [usize; 2] = [0, 2];
 
 /// What bars show: a protection, and which codec is taken for a cell.
-struct Shown<'a> {
+struct BarSet<'a> {
     /// The name of its file.
     name: String,
     title: String,
     source: &'a str,
     protection: usize,
-    gain: &'a dyn Fn(&Parameters, Cell) -> f64,
+    gain: &'a dyn Fn(&Parameters, ParameterCell) -> f64,
 }
 
 /// Figures 6 to 9 with the codecs that section 7 recommends.
-pub(super) fn papers(parameters: &Parameters, source: &str) -> Vec<(Table, Figure)> {
+pub(super) fn papers(parameters: &Parameters, source: &str) -> Vec<(LabTable, Figure)> {
     let one = |(number, encryption, authentication): (u8, &str, &str)| {
         let protection = parameters.place(encryption, authentication)?;
         let algorithms = match parameters.protections[protection].name() {
             name if name == NULL => "compression only".to_owned(),
             name => name,
         };
-        let shown = Shown {
+        let shown = BarSet {
             name: format!("figure-{number}"),
             title: format!("Figure {number}: speedup from compression, {algorithms}"),
             source,
@@ -49,7 +49,7 @@ pub(super) fn papers(parameters: &Parameters, source: &str) -> Vec<(Table, Figur
 /// Bars of the same form with the best codec for each.
 pub(super) fn best(parameters: &Parameters, protection: usize) -> Figure {
     let under = parameters.protections[protection].name();
-    let shown = Shown {
+    let shown = BarSet {
         name: format!("best-{under}"),
         title: format!("Speedup from compression, {under}, the best codec for each bar"),
         source: "From this machine's rates and ratios: headers and fragments counted, 80 % of the link's rate used.",
@@ -72,23 +72,23 @@ fn files(parameters: &Parameters) -> Vec<usize> {
 }
 
 /// Rows of cells of a protection, a cell a network.
-fn rows(parameters: &Parameters, protection: usize) -> impl Iterator<Item = Vec<Cell>> + '_ {
+fn rows(parameters: &Parameters, protection: usize) -> impl Iterator<Item = Vec<ParameterCell>> + '_ {
     files(parameters).into_iter().flat_map(move |file| {
         SHOWN_SIZES.into_iter().map(move |size| {
             let networks = 0..parameters.networks.len();
-            networks.map(|network| Cell { protection, size, file, network }).collect()
+            networks.map(|network| ParameterCell { protection, size, file, network }).collect()
         })
     })
 }
 
 /// The cells of Figures 6 to 9.
-pub(super) fn cells(parameters: &Parameters) -> impl Iterator<Item = Cell> + '_ {
+pub(super) fn cells(parameters: &Parameters) -> impl Iterator<Item = ParameterCell> + '_ {
     protections(parameters).into_iter().flat_map(|protection| rows(parameters, protection)).flatten()
 }
 
-fn table(parameters: &Parameters, shown: &Shown<'_>, exhibit: Exhibit, subject: String) -> Table {
+fn table(parameters: &Parameters, shown: &BarSet<'_>, exhibit: Exhibit, subject: String) -> LabTable {
     let networks = parameters.networks.iter().map(|(name, _)| *name);
-    let mut table = Table::new(exhibit, subject, Unit::Speedup, Comparison::Quotient, networks);
+    let mut table = LabTable::new(exhibit, subject, FigureUnit::Speedup, Comparison::Quotient, networks);
     for cells in rows(parameters, shown.protection) {
         let name = cells.first().map(|cell| row_name(parameters, *cell)).unwrap_or_default();
         let gains = cells.iter().map(|cell| (computed((shown.gain)(parameters, *cell)), None));
@@ -97,12 +97,12 @@ fn table(parameters: &Parameters, shown: &Shown<'_>, exhibit: Exhibit, subject: 
     table
 }
 
-fn row_name(parameters: &Parameters, cell: Cell) -> String {
+fn row_name(parameters: &Parameters, cell: ParameterCell) -> String {
     format!("{}, {}", parameters.files[cell.file], SIZES[cell.size].0)
 }
 
 /// The bars.
-fn figure(parameters: &Parameters, shown: &Shown<'_>) -> Figure {
+fn figure(parameters: &Parameters, shown: &BarSet<'_>) -> Figure {
     let clusters = rows(parameters, shown.protection).filter_map(|cells| {
         let first = *cells.first()?;
         Some(Cluster {

@@ -5,17 +5,17 @@ use std::time::Duration;
 use strait_compress::Method;
 use strait_model::Compression;
 
-use super::parameters::{Codec, NULL, Parameters, Protection, compression, papers};
+use super::parameters::{CodecFigures, NULL, PaperProtection, Parameters, compression, papers};
 use crate::corpus::Corpus;
 use crate::error::Error;
-use crate::measure::Stopwatch;
+use crate::measure::RepeatTimer;
 use crate::rate;
-use crate::report::Report;
-use crate::steps::{Effort, Step, Steps};
-use crate::vpn::codecs::{self, Measured, column, methods};
+use crate::report::LabReport;
+use crate::steps::{Effort, StepCounter, StepNote};
+use crate::vpn::codecs::{self, CodecMeasurement, column, methods};
 use crate::vpn::printed::{NETWORKS, SIZES};
 use crate::vpn::subject::{PAPERS, Subject, text};
-use crate::vpn::transaction::{self, LATER, Rates, TODAY, TODAYS};
+use crate::vpn::transaction::{self, LATER, TODAY, TODAYS, TransactionRates};
 use crate::vpn::{PAPER, median};
 
 /// How often and how long the rates of ciphers are measured, nine algorithms at three lengths.
@@ -27,19 +27,19 @@ pub(super) const USUAL: &str = TODAYS[0];
 pub(super) fn measured(
     effort: Effort,
     corpus: &Corpus,
-    tell: &mut dyn FnMut(Step<'_>),
-) -> Result<(Report, Parameters), Error> {
+    tell: &mut dyn FnMut(StepNote<'_>),
+) -> Result<(LabReport, Parameters), Error> {
     let (ciphers, codecs) = (effort.stopwatch(STOPWATCH.0, STOPWATCH.1), codecs_stopwatch(effort));
-    let mut report = Report::begin(PAPER, codecs)?;
+    let mut report = LabReport::begin(PAPER, codecs)?;
     report.notes.extend(corpus.notes.iter().cloned());
     rate::calibrate();
     let methods = methods();
-    let mut steps = Steps::new(PAPERS.len() + TODAY.len() + methods.len() * corpus.files.len(), tell);
+    let mut steps = StepCounter::new(PAPERS.len() + TODAY.len() + methods.len() * corpus.files.len(), tell);
     let theirs = by_size(ciphers, &PAPERS, &mut steps)?;
     let todays = by_size(ciphers, &TODAY, &mut steps)?;
     let mut protections = papers(|size| &theirs[size]);
     protections.extend((0..TODAYS.len()).map(|column| today(column, &todays)));
-    let codecs: Result<Vec<Codec>, Error> =
+    let codecs: Result<Vec<CodecFigures>, Error> =
         methods.iter().map(|method| codec(codecs, corpus, *method, &mut steps)).collect();
     let parameters = Parameters {
         networks: NETWORKS.into_iter().chain(LATER).collect(),
@@ -50,22 +50,22 @@ pub(super) fn measured(
     Ok((report, parameters))
 }
 
-fn codecs_stopwatch(effort: Effort) -> Stopwatch {
+fn codecs_stopwatch(effort: Effort) -> RepeatTimer {
     effort.stopwatch(codecs::STOPWATCH.0, codecs::STOPWATCH.1)
 }
 
 /// The median rates of some algorithms, by payload.
 fn by_size(
-    stopwatch: Stopwatch,
+    stopwatch: RepeatTimer,
     subjects: &[Subject],
-    steps: &mut Steps<'_>,
-) -> Result<[Vec<Rates>; 3], Error> {
+    steps: &mut StepCounter<'_>,
+) -> Result<[Vec<TransactionRates>; 3], Error> {
     let mut sizes = [const { Vec::new() }; 3];
     for subject in subjects {
         steps.next(subject.name());
         for (rates, (_, len, _)) in sizes.iter_mut().zip(SIZES) {
             let [forth, back] = subject.rates(stopwatch, &text(len))?.map(|sample| median(&sample));
-            rates.push(Rates::megabits(forth, back).ok_or_else(|| no_rate(subject.name()))?);
+            rates.push(TransactionRates::megabits(forth, back).ok_or_else(|| no_rate(subject.name()))?);
         }
     }
     Ok(sizes)
@@ -77,26 +77,26 @@ fn no_rate(what: impl ToString) -> Error {
 }
 
 /// One of [`TODAYS`], which does all in ESP.
-fn today(column: usize, rates: &[Vec<Rates>; 3]) -> Protection {
+fn today(column: usize, rates: &[Vec<TransactionRates>; 3]) -> PaperProtection {
     let (encryption, authentication) = TODAYS[column].split_once(' ').unwrap_or((TODAYS[column], NULL));
     let security = [0, 1, 2].map(|size| transaction::todays(column, &rates[size]));
-    Protection { encryption, authentication, class: TODAYS[column], security }
+    PaperProtection { encryption, authentication, class: TODAYS[column], security }
 }
 
 /// A method on every file.
 fn codec(
-    stopwatch: Stopwatch,
+    stopwatch: RepeatTimer,
     corpus: &Corpus,
     method: Method,
-    steps: &mut Steps<'_>,
-) -> Result<Codec, Error> {
-    let one = |it: &Measured| {
+    steps: &mut StepCounter<'_>,
+) -> Result<CodecFigures, Error> {
+    let one = |it: &CodecMeasurement| {
         compression(it.ratio, median(&it.compress), median(&it.expand)).ok_or_else(|| no_rate(method))
     };
-    let file = |sizes: &Vec<Measured>| -> Result<[Compression; 3], Error> {
+    let file = |sizes: &Vec<CodecMeasurement>| -> Result<[Compression; 3], Error> {
         Ok([one(&sizes[0])?, one(&sizes[1])?, one(&sizes[2])?])
     };
     let column = column(stopwatch, corpus, method, steps)?;
     let files: Result<Vec<_>, Error> = column.files.iter().map(file).collect();
-    Ok(Codec { name: method.to_string(), files: files? })
+    Ok(CodecFigures { name: method.to_string(), files: files? })
 }

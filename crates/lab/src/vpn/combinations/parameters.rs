@@ -2,7 +2,7 @@
 
 mod change;
 
-use strait_model::{Compression, Packet, Path, Rate, Rates, Ratio, Security, Stages};
+use strait_model::{BitRate, ByteRates, Compression, LinkRates, ModelPacket, Ratio, Security, Stages};
 
 use crate::vpn::printed::{self, DEFLATE, EFFICIENCY, FILES, LZS, NETWORKS, SIZES};
 use crate::vpn::transaction::{self, Headers, PAYLOADS, Parts, TABLE7_PARTS, network};
@@ -23,14 +23,14 @@ pub(super) struct Parameters {
     /// The benchmarks.
     pub(super) files: Vec<String>,
     /// The paper's nine first.
-    pub(super) protections: Vec<Protection>,
+    pub(super) protections: Vec<PaperProtection>,
     /// DEFLATE and LZS first.
-    pub(super) codecs: Vec<Codec>,
+    pub(super) codecs: Vec<CodecFigures>,
 }
 
 /// Encryption and authentication.
 #[derive(Clone, Debug)]
-pub(super) struct Protection {
+pub(super) struct PaperProtection {
     pub(super) encryption: &'static str,
     pub(super) authentication: &'static str,
     /// What it is counted with.
@@ -41,14 +41,14 @@ pub(super) struct Protection {
 
 /// A codec on each file's blocks of each length.
 #[derive(Clone, Debug)]
-pub(super) struct Codec {
+pub(super) struct CodecFigures {
     pub(super) name: String,
     pub(super) files: Vec<[Compression; 3]>,
 }
 
 /// A combination but for compression: places of the values of the other parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cell {
+pub(super) struct ParameterCell {
     pub(super) protection: usize,
     pub(super) size: usize,
     pub(super) file: usize,
@@ -63,7 +63,7 @@ impl Parameters {
             networks: NETWORKS.to_vec(),
             files: FILES.map(str::to_owned).to_vec(),
             protections: papers(|size| &rates[size]),
-            codecs: [DEFLATE, LZS].iter().map(Codec::printed).collect(),
+            codecs: [DEFLATE, LZS].iter().map(CodecFigures::printed).collect(),
         }
     }
 
@@ -77,9 +77,9 @@ impl Parameters {
     }
 
     /// Every cell: each stands for as many combinations as there are codecs, and one without.
-    pub(super) fn cells(&self) -> impl Iterator<Item = Cell> + use<> {
+    pub(super) fn cells(&self) -> impl Iterator<Item = ParameterCell> + use<> {
         let (networks, files, sizes) = (self.networks.len(), self.files.len(), SIZES.len());
-        (0..self.protections.len() * sizes * files * networks).map(move |at| Cell {
+        (0..self.protections.len() * sizes * files * networks).map(move |at| ParameterCell {
             network: at % networks,
             file: at / networks % files,
             size: at / networks / files % sizes,
@@ -88,20 +88,20 @@ impl Parameters {
     }
 
     /// The codec that section 7 recommends: DEFLATE on the two slow networks, LZS on the others.
-    pub(super) fn recommended(cell: Cell) -> usize {
+    pub(super) fn recommended(cell: ParameterCell) -> usize {
         usize::from(cell.network >= SLOW_NETWORKS)
     }
 
-    pub(super) fn protection(&self, cell: Cell) -> &Protection {
+    pub(super) fn protection(&self, cell: ParameterCell) -> &PaperProtection {
         &self.protections[cell.protection]
     }
 
-    pub(super) fn compression(&self, cell: Cell, codec: usize) -> &Compression {
+    pub(super) fn compression(&self, cell: ParameterCell, codec: usize) -> &Compression {
         &self.codecs[codec].files[cell.file][cell.size]
     }
 
     /// The time of each stage with a codec, or without.
-    pub(super) fn stages(&self, cell: Cell, codec: Option<usize>) -> Stages {
+    pub(super) fn stages(&self, cell: ParameterCell, codec: Option<usize>) -> Stages {
         let (packet, network) = (packet(cell), network(self.networks[cell.network].1));
         let security = &self.protection(cell).security[cell.size];
         codec.map_or_else(
@@ -111,23 +111,24 @@ impl Parameters {
     }
 
     /// The speedup of section 6.1, headers counted.
-    pub(super) fn gain(&self, cell: Cell, codec: usize) -> f64 {
+    pub(super) fn gain(&self, cell: ParameterCell, codec: usize) -> f64 {
         let network = network(self.networks[cell.network].1);
         let security = &self.protection(cell).security[cell.size];
         security.gain(packet(cell), &network, self.compression(cell, codec))
     }
 
     /// The codec with the highest speedup, and that.
-    pub(super) fn best(&self, cell: Cell) -> (usize, f64) {
+    pub(super) fn best(&self, cell: ParameterCell) -> (usize, f64) {
         let gains = (0..self.codecs.len()).map(|codec| (codec, self.gain(cell, codec)));
         gains.reduce(|a, b| if b.1 > a.1 { b } else { a }).unwrap_or((0, f64::NAN))
     }
 
     /// The speedup of Figure 5, headers left aside, and whether the inequality of section 6.2 holds.
-    pub(super) fn without_headers(&self, cell: Cell, codec: usize) -> (f64, bool) {
+    pub(super) fn without_headers(&self, cell: ParameterCell, codec: usize) -> (f64, bool) {
         let security = &self.protection(cell).security[cell.size];
-        let rate = Rate::megabits(self.networks[cell.network].1).and_then(|rate| rate.share(EFFICIENCY));
-        let (path, compression) = (Path { network: rate, ..path(security) }, self.compression(cell, codec));
+        let rate = BitRate::megabits(self.networks[cell.network].1).and_then(|rate| rate.share(EFFICIENCY));
+        let (path, compression) =
+            (ByteRates { network: rate, ..path(security) }, self.compression(cell, codec));
         let rates = rates(compression);
         // What is sent as it was has no second term of its own: nobody expands it.
         let gain = if compression.ratio.saving() > 0.0 {
@@ -139,13 +140,13 @@ impl Parameters {
     }
 
     /// A cell in words, but for its file and its network.
-    pub(super) fn rest_of_name(&self, cell: Cell) -> String {
+    pub(super) fn rest_of_name(&self, cell: ParameterCell) -> String {
         format!("{}, {}", SIZES[cell.size].0, self.protection(cell).name())
     }
 
     /// The place of a protection.
     pub(super) fn place(&self, encryption: &str, authentication: &str) -> Option<usize> {
-        let is = |it: &Protection| it.encryption == encryption && it.authentication == authentication;
+        let is = |it: &PaperProtection| it.encryption == encryption && it.authentication == authentication;
         self.protections.iter().position(is)
     }
 }
@@ -153,7 +154,7 @@ impl Parameters {
 /// How many of [`NETWORKS`] are slow: those for which section 7 recommends DEFLATE.
 pub(super) const SLOW_NETWORKS: usize = 2;
 
-impl Protection {
+impl PaperProtection {
     /// Both algorithms, as the paper writes them.
     pub(super) fn name(&self) -> String {
         match (self.encryption, self.authentication) {
@@ -164,29 +165,31 @@ impl Protection {
     }
 }
 
-fn packet(cell: Cell) -> Packet {
-    Packet::tcp(PAYLOADS[cell.size])
+fn packet(cell: ParameterCell) -> ModelPacket {
+    ModelPacket::tcp(PAYLOADS[cell.size])
 }
 
 /// What the inequality takes of a protection; the network is still to come.
-pub(super) fn path(security: &Security) -> Path {
+pub(super) fn path(security: &Security) -> ByteRates {
     let hash = security.esp.and_then(|esp| esp.hash).or(security.ah.map(|ah| ah.hash));
-    Path {
+    ByteRates {
         encrypt: security.esp.map(|esp| esp.encrypt),
         decrypt: security.esp.map(|esp| esp.decrypt),
         compute: hash.map(|hash| hash.compute),
         verify: hash.map(|hash| hash.verify),
-        ..Path::default()
+        ..ByteRates::default()
     }
 }
 
 /// What the inequality takes of a codec.
-pub(super) fn rates(compression: &Compression) -> Rates {
-    Rates { compress: compression.compress, decompress: compression.decompress }
+pub(super) fn rates(compression: &Compression) -> LinkRates {
+    LinkRates { compress: compression.compress, decompress: compression.decompress }
 }
 
 /// The paper's nine protections, from the rates of its algorithms at each length.
-pub(super) fn papers<'a>(rates: impl Fn(usize) -> &'a [transaction::Rates]) -> Vec<Protection> {
+pub(super) fn papers<'a>(
+    rates: impl Fn(usize) -> &'a [transaction::TransactionRates],
+) -> Vec<PaperProtection> {
     let one = |parts: Parts| {
         let (cipher, hash) = parts;
         let name = |part: Option<usize>| part.map_or(NULL, |row| printed::TABLE1[row].0);
@@ -197,13 +200,13 @@ pub(super) fn papers<'a>(rates: impl Fn(usize) -> &'a [transaction::Rates]) -> V
             (None, None) => NULL,
         };
         let security = [0, 1, 2].map(|size| transaction::papers(parts, rates(size), Headers::PAPER));
-        Protection { encryption, authentication, class, security }
+        PaperProtection { encryption, authentication, class, security }
     };
     TABLE7_PARTS.map(one).to_vec()
 }
 
-impl Codec {
-    fn printed(codec: &printed::Codec) -> Codec {
+impl CodecFigures {
+    fn printed(codec: &printed::PrintedCodec) -> CodecFigures {
         let file = |file: usize| {
             [0, 1, 2].map(|size| {
                 let [ratio, compress, expand] =
@@ -212,16 +215,16 @@ impl Codec {
                     .unwrap_or_else(|| unreachable!("Tables 4 to 6 hold ratios and rates"))
             })
         };
-        Codec { name: codec.name.to_owned(), files: (0..FILES.len()).map(file).collect() }
+        CodecFigures { name: codec.name.to_owned(), files: (0..FILES.len()).map(file).collect() }
     }
 }
 
 /// A codec on some blocks, from its ratio and Mbit/s, if these are such. A zero for expanding says that nothing is
 /// ever expanded (section 5.5): blocks are sent as they were, with a ratio of 1.
 pub(super) fn compression(ratio: f64, compress: f64, expand: f64) -> Option<Compression> {
-    let compress = Rate::megabits(compress)?;
+    let compress = BitRate::megabits(compress)?;
     if expand == 0.0 {
         return Some(Compression { ratio: Ratio::ONE, compress, decompress: compress });
     }
-    Some(Compression { ratio: Ratio::new(ratio)?, compress, decompress: Rate::megabits(expand)? })
+    Some(Compression { ratio: Ratio::new(ratio)?, compress, decompress: BitRate::megabits(expand)? })
 }

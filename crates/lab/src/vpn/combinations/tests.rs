@@ -4,7 +4,7 @@ use strait_chart::Plot;
 use strait_model::{BreakEven, Ratio};
 
 use super::*;
-use crate::report::{Exhibit, Table};
+use crate::report::{Exhibit, LabTable};
 use crate::vpn::printed::FILES;
 
 /// The cell with these values.
@@ -15,8 +15,8 @@ fn cell(
     size: usize,
     file: &str,
     network: usize,
-) -> Cell {
-    Cell {
+) -> ParameterCell {
+    ParameterCell {
         protection: parameters.place(encryption, hash).unwrap(),
         size,
         file: parameters.files.iter().position(|it| it == file).unwrap(),
@@ -28,7 +28,7 @@ fn near(value: f64, expected: f64) -> bool {
     (value / expected - 1.0).abs() < 1e-6
 }
 
-fn figures_of(table: &Table, row: &str) -> Vec<f64> {
+fn figures_of(table: &LabTable, row: &str) -> Vec<f64> {
     let row = table.rows.iter().find(|it| it.name == row).unwrap_or_else(|| panic!("{row}: {table:?}"));
     row.cells.iter().map(|cell| cell.ours.values()[0]).collect()
 }
@@ -136,7 +136,7 @@ fn counts_are_of_cells() {
 fn break_evens_by_hand() {
     let made = combinations();
     let find = |subject: &str| {
-        let is = |it: &&Table| it.exhibit == Exhibit::Section("6.2") && it.subject.contains(subject);
+        let is = |it: &&LabTable| it.exhibit == Exhibit::Section("6.2") && it.subject.contains(subject);
         made.report.tables.iter().find(is).unwrap()
     };
     // LZS at 4 KiB over the six that shrink: medians 216 and 253.5. Half of the network's time is saved at X = 2.
@@ -155,13 +155,13 @@ fn break_evens_by_hand() {
 }
 
 fn verdicts(parameters: &Parameters) -> Vec<Option<bool>> {
-    let claims = claims::judged(&[(Figures::Computed, parameters)]);
+    let claims = claims::judged(&[(FigureSource::Computed, parameters)]);
     claims.iter().map(|claim| claim.judgements.first().map(|it| it.holds)).collect()
 }
 
 #[test]
 fn each_sentence_on_the_papers_figures() {
-    let claims = claims::judged(&[(Figures::Computed, &Parameters::printed())]);
+    let claims = claims::judged(&[(FigureSource::Computed, &Parameters::printed())]);
     let said: Vec<(bool, &str)> =
         claims.iter().map(|it| (it.judgements[0].holds, it.judgements[0].because.as_str())).collect();
     let expected = [
@@ -260,8 +260,11 @@ fn this_machine_has_every_combination_too() {
         let all: f64 = counts.iter().map(|row| row[network]).sum();
         assert_eq!(all, (5 * 3 * corpus.files.len()) as f64);
     }
-    let here =
-        made.report.claims.iter().filter(|it| it.judgements.iter().any(|it| it.figures == Figures::Here));
+    let here = made
+        .report
+        .claims
+        .iter()
+        .filter(|it| it.judgements.iter().any(|it| it.figures == FigureSource::Here));
     assert!(here.count() > 15);
     assert!(made.report.measured.is_some());
 }

@@ -1,10 +1,10 @@
 //! What sections 4.2 and 7 say of Table 1.
 
-use crate::claim::{Finding, Rule, greatest, least};
+use crate::claim::{ClaimRule, Finding, greatest, least};
 use crate::vpn::printed::{SIZES, TABLE1};
 
 /// Mbit/s, a row an algorithm as in [`TABLE1`].
-pub(in crate::vpn) struct Rates {
+pub(in crate::vpn) struct ClaimRates {
     /// By length; ciphers encrypt.
     pub(super) forth: [[f64; 3]; 4],
     /// Ciphers decrypt. The paper has one rate for both.
@@ -19,10 +19,10 @@ const SHA1: usize = 1;
 const RC5: usize = 2;
 const TRIPLE_DES: usize = 3;
 
-impl Rates {
+impl ClaimRates {
     /// As the paper prints them.
-    pub(super) fn printed() -> Rates {
-        Rates { forth: TABLE1.map(|(_, rates)| rates), back: None, zeros: None }
+    pub(super) fn printed() -> ClaimRates {
+        ClaimRates { forth: TABLE1.map(|(_, rates)| rates), back: None, zeros: None }
     }
 
     /// At each length, one algorithm's rate over another's.
@@ -32,8 +32,8 @@ impl Rates {
     }
 }
 
-pub(super) const RULES: [Rule<Rates>; 6] = [
-    Rule {
+pub(super) const RULES: [ClaimRule<ClaimRates>; 6] = [
+    ClaimRule {
         section: "4.2",
         words: "the throughput of the authentication algorithms is much higher than that of the encryption algorithms",
         reading: "at every length the slower of the one kind is at least twice as fast as the faster of the other",
@@ -43,19 +43,19 @@ pub(super) const RULES: [Rule<Rates>; 6] = [
             Some((factor >= 2.0, format!("at least {factor:.2} times ({size})")))
         },
     },
-    Rule {
+    ClaimRule {
         section: "4.2",
         words: "MD5 runs slightly faster than SHA-1",
         reading: "at every length, by at most a fifth",
         judge: |it| within(it.quotients(MD5, SHA1), 1.0..=1.2),
     },
-    Rule {
+    ClaimRule {
         section: "4.2",
         words: "RC5 runs three times as fast as 3DES",
         reading: "at every length, rounded to a whole number",
         judge: |it| within(it.quotients(RC5, TRIPLE_DES), 2.5..=3.5),
     },
-    Rule {
+    ClaimRule {
         section: "7",
         words: "the throughputs of the MD5 and SHA-1 authentication algorithms differ by only 7.5% when using 63 KB \
                 payloads",
@@ -67,7 +67,7 @@ pub(super) const RULES: [Rule<Rates>; 6] = [
             Some((holds, format!("{one:.0} and {other:.0}: {:.1} or {:.1} %", shares[0], shares[1])))
         },
     },
-    Rule {
+    ClaimRule {
         section: "4.2",
         words: "the encryption speed of 3DES is equivalent to the decryption speed of 3DES [and that of RC5] roughly \
                 the same",
@@ -81,7 +81,7 @@ pub(super) const RULES: [Rule<Rates>; 6] = [
             within(cells, 0.9..=1.1)
         },
     },
-    Rule {
+    ClaimRule {
         section: "4.2",
         words: "execution time [...] is independent of the statistical characteristics of the input data",
         reading: "4 KiB of zeros and of random bytes take the same time within a tenth",

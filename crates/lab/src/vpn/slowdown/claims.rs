@@ -2,16 +2,16 @@
 
 use core::ops::Range;
 
-use super::{Grid, cells};
-use crate::claim::{Finding, Rule, greatest, least};
+use super::{SpeedupGrid, cells};
+use crate::claim::{ClaimRule, Finding, greatest, least};
 use crate::vpn::printed::{COMBINATIONS, NETWORKS};
 
 /// Figures that claims are judged by.
 pub(super) struct Set {
     /// Table 2.
-    pub(super) cells: Grid,
+    pub(super) cells: SpeedupGrid,
     /// The same with other headers; only what is computed has it.
-    pub(super) others: Option<[Grid; 2]>,
+    pub(super) others: Option<[SpeedupGrid; 2]>,
     /// What 63 and 64 KiB with all headers leave of the longest IPv6 packet, in bytes; likewise.
     pub(super) left: Option<[i64; 2]>,
 }
@@ -25,8 +25,8 @@ const TEN: usize = 2;
 const HUNDRED: usize = 3;
 const GIGABIT: usize = 4;
 
-pub(super) const RULES: [Rule<Set>; 10] = [
-    Rule {
+pub(super) const RULES: [ClaimRule<Set>; 10] = [
+    ClaimRule {
         section: "4.1",
         words: "the 63 KB payload size represents the largest possible payload size but leaves room for ESP, AH, \
                 IPComp, and TCP headers",
@@ -36,7 +36,7 @@ pub(super) const RULES: [Rule<Set>; 10] = [
             Some((largest >= 0 && beyond < 0, format!("{largest} bytes are left; of 64 KiB {beyond}")))
         },
     },
-    Rule {
+    ClaimRule {
         section: "4.1",
         words: "The use of additional headers or a transport protocol other than TCP should not significantly affect \
                 the performance results",
@@ -51,7 +51,7 @@ pub(super) const RULES: [Rule<Set>; 10] = [
             Some((most <= 0.01, format!("at most {most:.4} ({name})")))
         },
     },
-    Rule {
+    ClaimRule {
         section: "4.2",
         words: "encryption and authentication never degrade performance more than 10% when using 56 kbps or 1.54 Mbps \
                 network connections",
@@ -61,14 +61,14 @@ pub(super) const RULES: [Rule<Set>; 10] = [
             Some((low >= 0.9, format!("at least {low:.3} ({name})")))
         },
     },
-    Rule {
+    ClaimRule {
         section: "4.2",
         words: "As bandwidth increases, however, the performance impact of authentication and encryption becomes more \
                 pronounced",
         reading: "in no column does a cell exceed the one above it, and the last is below the first",
         judge: more_pronounced,
     },
-    Rule {
+    ClaimRule {
         section: "4.2",
         words: "Both encryption and authentication decimate performance when using a 1 Gbps link",
         reading: "no cell keeps half",
@@ -77,27 +77,27 @@ pub(super) const RULES: [Rule<Set>; 10] = [
             Some((most < 0.5, format!("at most {most:.3} ({name})")))
         },
     },
-    Rule {
+    ClaimRule {
         section: "4.2",
         words: "the encryption algorithms have a greater effect on the performance than the authentication algorithms",
         reading: "on every network each cipher alone is below each hash alone",
         judge: greater_effect,
     },
-    Rule {
+    ClaimRule {
         section: "4.2",
         words: "This performance differential between encryption and authentication becomes more pronounced as \
                 bandwidth increases",
         reading: "the least quotient of a hash's cell and a cipher's rises from network to network",
         judge: |it| rising(it, |hash, cipher| hash / cipher),
     },
-    Rule {
+    ClaimRule {
         section: "4.2",
         words: "This performance differential between encryption and authentication becomes more pronounced as \
                 bandwidth increases",
         reading: "the least difference of a hash's cell and a cipher's rises from network to network",
         judge: |it| rising(it, |hash, cipher| hash - cipher),
     },
-    Rule {
+    ClaimRule {
         section: "8",
         words: "Encryption with 3DES can reduce system performance by 36% for 10 Mbps networks and 85% for 100 Mbps \
                 networks",
@@ -108,7 +108,7 @@ pub(super) const RULES: [Rule<Set>; 10] = [
             Some((holds, format!("{:.1} and {:.1} %", lost[0], lost[1])))
         },
     },
-    Rule {
+    ClaimRule {
         section: "8",
         words: "an encrypted transaction can be 1.5 times slower than normal transactions over a 10 Mbps network and \
                 6.6 times slower over a 100 Mbps network",

@@ -1,19 +1,19 @@
 //! How well the computed cells meet the printed ones, and what the printed ones tell of what the paper leaves open.
 
-use super::{Grid, TABLE2_SIZE, cells, grid};
+use super::{SpeedupGrid, TABLE2_SIZE, cells, grid};
 use crate::claim::greatest;
 use crate::vpn::printed::{COMBINATIONS, NETWORKS, TABLE1_ROUNDING, TABLE2, TABLE2_ROUNDING};
 use crate::vpn::transaction::{Headers, printed};
 
 /// The cells that do not round to what is printed.
-pub(super) fn missed(grid: &Grid) -> Vec<String> {
+pub(super) fn missed(grid: &SpeedupGrid) -> Vec<String> {
     let misses =
         |row: usize, column: usize| (grid[row][column] - TABLE2[row][column]).abs() > TABLE2_ROUNDING;
     cells(0..NETWORKS.len()).filter(|(row, column, _)| misses(*row, *column)).map(|(.., name)| name).collect()
 }
 
 /// The greatest difference from what is printed, and where.
-pub(super) fn worst(grid: &Grid) -> (String, f64) {
+pub(super) fn worst(grid: &SpeedupGrid) -> (String, f64) {
     greatest(
         cells(0..NETWORKS.len())
             .map(|(row, column, name)| (name, (grid[row][column] - TABLE2[row][column]).abs())),

@@ -27,9 +27,9 @@ fn the_icvs_that_the_figures_imply() {
 
 #[test]
 fn each_claim_on_the_papers_own_figures() {
-    let table = Table::new(Exhibit::Table(2), "", Unit::Speedup, Comparison::Quotient, COMBINATIONS);
+    let table = LabTable::new(Exhibit::Table(2), "", FigureUnit::Speedup, Comparison::Quotient, COMBINATIONS);
     let claims = claims(Some(&table));
-    let judged = |figures: Figures| {
+    let judged = |figures: FigureSource| {
         let verdict = |claim: &Claim| {
             let judgement = claim.judgements.iter().find(|it| it.figures == figures);
             judgement.map(|it| (it.holds, it.because.clone()))
@@ -39,7 +39,7 @@ fn each_claim_on_the_papers_own_figures() {
     let yes = |because: &str| Some((true, because.to_owned()));
     let no = |because: &str| Some((false, because.to_owned()));
     assert_eq!(
-        judged(Figures::Printed),
+        judged(FigureSource::Printed),
         [
             None,
             None,
@@ -54,7 +54,7 @@ fn each_claim_on_the_papers_own_figures() {
         ]
     );
     assert_eq!(
-        judged(Figures::Computed),
+        judged(FigureSource::Computed),
         [
             yes("943 bytes are left; of 64 KiB -81"),
             yes("at most 0.0009 (56 kbit/s, RC5 SHA-1)"),

@@ -3,7 +3,7 @@
 use strait_clock::Time;
 use strait_compress::{Decision, Reason, Weighed};
 use strait_ipsec::PeerId;
-use strait_model::{BreakEven, Rate, Seconds, Stages};
+use strait_model::{BitRate, BreakEven, Seconds, Stages};
 
 use super::Daemon;
 use crate::report::{DecisionReport, StagesReport, WeighedReport};
@@ -56,7 +56,7 @@ const fn reason(reason: Reason) -> &'static str {
 }
 
 fn weighed(weighed: &Weighed) -> WeighedReport {
-    let bytes = |rate: Rate| rate.as_bits() / 8.0;
+    let bytes = |rate: BitRate| rate.as_bits() / 8.0;
     let (pays, up_to) = match weighed.pays_up_to() {
         BreakEven::Always => ("always", None),
         BreakEven::Never => ("never", None),
@@ -69,7 +69,7 @@ fn weighed(weighed: &Weighed) -> WeighedReport {
         ratio: weighed.ratio.get(),
         compress_bytes_per_second: weighed.compress.map(bytes),
         expand_bytes_per_second: weighed.decompress.map(bytes),
-        link_bits_per_second: weighed.link.map(Rate::as_bits),
+        link_bits_per_second: weighed.link.map(BitRate::as_bits),
         pays_up_to_bits_per_second: up_to,
         pays: pays.to_owned(),
         without: stages(&weighed.without),

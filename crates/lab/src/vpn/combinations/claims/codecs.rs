@@ -1,11 +1,11 @@
 //! What sections 6 and 7 say of headers, payloads and codecs.
 
 use super::{ALMOST, DEFLATE, LZS, TEN, USUALLY, both, more_than, tally, tally_of_both};
-use crate::claim::{Finding, Rule};
-use crate::vpn::combinations::parameters::{Cell, NULL, Parameters, SLOW_NETWORKS};
+use crate::claim::{ClaimRule, Finding};
+use crate::vpn::combinations::parameters::{NULL, ParameterCell, Parameters, SLOW_NETWORKS};
 
-pub(super) const RULES: [Rule<Parameters>; 8] = [
-    Rule {
+pub(super) const RULES: [ClaimRule<Parameters>; 8] = [
+    ClaimRule {
         section: "6.2",
         words: "if the payload size is relatively large, e.g., multiple kilobytes, the omission of the header overheads \
                 will not significantly affect the results",
@@ -16,17 +16,17 @@ pub(super) const RULES: [Rule<Parameters>; 8] = [
             tally_of_both(it, cells, quotient, |quotient| (quotient - 1.0).abs() <= 0.05).every()
         },
     },
-    Rule {
+    ClaimRule {
         section: "7",
         words: "Most of the results for the 4 KB payload size closely resemble those for the 1 KB payload size",
         reading: "in more than half of the cells, with the recommended codec, the speedups are within a fifth",
         judge: |it| {
-            let quotient = |cell| super::gain(it, cell) / super::gain(it, Cell { size: 0, ..cell });
+            let quotient = |cell| super::gain(it, cell) / super::gain(it, ParameterCell { size: 0, ..cell });
             let cells = it.cells().filter(|cell| cell.size == 1);
             more_than(USUALLY, &tally(it, cells, quotient, |it| (it - 1.0).abs() <= 0.2))
         },
     },
-    Rule {
+    ClaimRule {
         section: "7",
         words: "compression ratio is more important than compression throughput when using slow network links, whereas \
                 the compression and decompression rates are more important than the compression ratio for fast network \
@@ -35,7 +35,7 @@ pub(super) const RULES: [Rule<Parameters>; 8] = [
                   shrink on 56 kbit/s and 1.54 Mbit/s, and less on 100 Mbit/s and 1 Gbit/s",
         judge: more_important,
     },
-    Rule {
+    ClaimRule {
         section: "7",
         words: "DEFLATE usually yields a higher speedup than LZS for 56 kbps and 1.544 Mbps connections",
         reading: "in more than half of the cells",
@@ -44,7 +44,7 @@ pub(super) const RULES: [Rule<Parameters>; 8] = [
             more_than(USUALLY, &tally(it, cells, |cell| lzs_over_deflate(it, cell), |it| it < 1.0))
         },
     },
-    Rule {
+    ClaimRule {
         section: "7",
         words: "LZS usually yields a higher speedup than DEFLATE for 10 Mbps, 100 Mbps, and 1 Gbps links",
         reading: "in more than half of the cells",
@@ -53,7 +53,7 @@ pub(super) const RULES: [Rule<Parameters>; 8] = [
             more_than(USUALLY, &tally(it, cells, |cell| lzs_over_deflate(it, cell), |it| it > 1.0))
         },
     },
-    Rule {
+    ClaimRule {
         section: "7",
         words: "if our LZS implementation were significantly slower, it would be advisable to use DEFLATE rather than \
                 LZS for 10 Mbps links",
@@ -61,7 +61,7 @@ pub(super) const RULES: [Rule<Parameters>; 8] = [
                   higher speedup in more than half of the cells",
         judge: were_lzs_slower,
     },
-    Rule {
+    ClaimRule {
         section: "7",
         words: "fast compression algorithms should be used with fast network connections, and algorithms that achieve \
                 high compression ratios should be used with slow network connections",
@@ -69,7 +69,7 @@ pub(super) const RULES: [Rule<Parameters>; 8] = [
                   on 100 Mbit/s and 1 Gbit/s",
         judge: by_means,
     },
-    Rule {
+    ClaimRule {
         section: "7",
         words: "In almost every case, the speedups for MD5 and SHA-1 (when using compression) are both greater than 1 \
                 or are both less than 1",
@@ -78,8 +78,9 @@ pub(super) const RULES: [Rule<Parameters>; 8] = [
             let alone = |hash: &str| it.place(NULL, hash);
             let (md5, sha1) = (alone("MD5")?, alone("SHA-1")?);
             // Above 0 when both are on the same side of 1.
-            let sides = |cell: Cell, codec| {
-                (it.gain(cell, codec) - 1.0) * (it.gain(Cell { protection: sha1, ..cell }, codec) - 1.0)
+            let sides = |cell: ParameterCell, codec| {
+                (it.gain(cell, codec) - 1.0)
+                    * (it.gain(ParameterCell { protection: sha1, ..cell }, codec) - 1.0)
             };
             let cells = both(it.cells().filter(|cell| cell.protection == md5));
             more_than(ALMOST, &tally_of_both(it, cells, sides, |sides| sides > 0.0))
@@ -87,14 +88,14 @@ pub(super) const RULES: [Rule<Parameters>; 8] = [
     },
 ];
 
-fn lzs_over_deflate(it: &Parameters, cell: Cell) -> f64 {
+fn lzs_over_deflate(it: &Parameters, cell: ParameterCell) -> f64 {
     it.gain(cell, LZS) / it.gain(cell, DEFLATE)
 }
 
 fn more_important(it: &Parameters) -> Option<Finding> {
     let (better, faster) = (it.with_codecs(1.1, 1.0), it.with_codecs(1.0, 1.1));
     let quotient = |cell, codec| better.gain(cell, codec) / faster.gain(cell, codec);
-    let shrinks = |(cell, codec): &(Cell, usize)| it.compression(*cell, *codec).ratio.saving() > 0.0;
+    let shrinks = |(cell, codec): &(ParameterCell, usize)| it.compression(*cell, *codec).ratio.saving() > 0.0;
     let slow = both(it.cells().filter(|cell| cell.network < SLOW_NETWORKS)).filter(shrinks);
     let fast = both(it.cells().filter(|cell| cell.network > TEN)).filter(shrinks);
     let slow = more_than(ALMOST, &tally_of_both(it, slow, quotient, |quotient| quotient > 1.0))?;

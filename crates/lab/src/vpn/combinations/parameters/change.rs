@@ -1,6 +1,6 @@
 //! The same parameters on machines that are not there: with faster or slower algorithms, with better or worse codecs.
 
-use strait_model::{Compression, Hash, Rate, Ratio, Security};
+use strait_model::{BitRate, Compression, Hash, Ratio, Security};
 
 use super::Parameters;
 
@@ -48,6 +48,6 @@ fn secured_faster(security: &Security, times: f64) -> Security {
 }
 
 /// A rate times a number; itself where that is no rate.
-fn faster(rate: Rate, times: f64) -> Rate {
+fn faster(rate: BitRate, times: f64) -> BitRate {
     rate.share(times).unwrap_or(rate)
 }
