@@ -192,7 +192,7 @@ impl Coder {
     /// The length of `output` is the cap: nothing is written past it. After an error `output` holds rubbish.
     ///
     /// # Errors
-    /// [`ExpandError::TooLong`] when the packets do not fit in `output`, [`ExpandError::Malformed`] when `coded` is not
+    /// [`HeadersError::TooLong`] when the packets do not fit in `output`, [`HeadersError::Malformed`] when `coded` is not
     /// what [`Coder::encode`] writes.
     pub fn expand(&mut self, mut coded: &[u8], output: &mut [u8]) -> Result<usize, HeadersError> {
         let mut len = 0;

@@ -1,7 +1,7 @@
 //! A. V. Taddeo, A. Ferrante and V. Piuri, *Scheduling Small Packets in IPSec-based Systems*: what a window over packets of one
 //! security association gives a gateway with a processor and an accelerator.
 //!
-//! The machine is `strait_sim`'s, with the tunnel's own window and dispatcher in it; the traffic is here ([`Trace`] for the one
+//! The machine is `strait_sim`'s, with the tunnel's own window and dispatcher in it; the traffic is here ([`PacketTrace`] for the one
 //! pattern that comes from a file), with Figures 3 to 6, the statements about them, and what the paper leaves to do.
 
 mod beyond;

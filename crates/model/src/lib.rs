@@ -1,18 +1,18 @@
 //! What securing and compressing a packet costs, as arithmetic: McGregor and Lee, *Performance Impact of Data
 //! Compression on Virtual Private Network Transactions*.
 //!
-//! A [`Packet`] crosses a [`Network`] under a [`Security`], with or without [`Compression`]: [`Stages`] say how long each
+//! A [`ModelPacket`] crosses a [`NetworkModel`] under a [`Security`], with or without [`Compression`]: [`Stages`] say how long each
 //! step takes, headers, padding and fragments counted as they are on the wire.
 //!
 //! - [`Security::speedup`]: what security costs (section 4.2, Table 2);
 //! - [`Security::gain`]: what compression gives back, one stage after the other (section 6.1);
-//! - [`Path::pays`]: the inequality, headers left aside, and its break-even in each variable (section 6.2);
+//! - [`ByteRates::pays`]: the inequality, headers left aside, and its break-even in each variable (section 6.2);
 //! - [`Pipeline`]: the same when stages work at the same time, with processors and clients in number (sections 2 and 8);
 //! - [`Cost`]: a set-up time and a time a byte, where one rate for all sizes would be wrong;
-//! - [`Load`]: how far a machine is from its calibration, learned from what work takes.
+//! - [`LoadFactor`]: how far a machine is from its calibration, learned from what work takes.
 //!
 //! Rates come from whoever measured them. Everything is a pure function of its arguments; units are types: [`Bytes`],
-//! [`Seconds`], [`Rate`], [`Ratio`].
+//! [`Seconds`], [`BitRate`], [`Ratio`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

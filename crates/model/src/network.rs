@@ -19,7 +19,7 @@ impl NetworkModel {
     pub const MTU: Bytes = Bytes(1280);
 
     /// A link of `rate`, of which the share `efficiency` can be used, and which carries IP packets of at most `mtu`
-    /// bytes. `None` when the share is not above 0 and at most 1, or the MTU below [`Network::MTU`].
+    /// bytes. `None` when the share is not above 0 and at most 1, or the MTU below [`NetworkModel::MTU`].
     #[must_use]
     pub fn new(rate: BitRate, efficiency: f64, mtu: Bytes) -> Option<NetworkModel> {
         if efficiency > 1.0 || mtu < NetworkModel::MTU {

@@ -1,9 +1,9 @@
 //! Whole node cores in virtual time, on links that are thin, slow, lossy and cut.
 //!
-//! A [`Network`] has [`Node`]s, each made of the very `Outbound`, `Inbound` and `Control` that a real node
-//! drives, and [`Link`]s between them. Hosts send with [`Network::send`]; what they receive is found in
-//! [`Node::delivered`]. Time moves with [`Network::run_for`], [`Network::run_until`] and
-//! [`Network::step`], which jumps to whatever is due next. Everything follows from one seed: two runs differ
+//! A [`SimNetwork`] has [`SimNode`]s, each made of the very `Outbound`, `Inbound` and `Control` that a real node
+//! drives, and [`SimLink`]s between them. Hosts send with [`SimNetwork::send`]; what they receive is found in
+//! [`SimNode::delivered`]. Time moves with [`SimNetwork::run_for`], [`SimNetwork::run_until`] and
+//! [`SimNetwork::step`], which jumps to whatever is due next. Everything follows from one seed: two runs differ
 //! in the bytes of TLS alone.
 //!
 //! ```text

@@ -185,7 +185,7 @@ impl SimNode {
         &self.world.host
     }
 
-    /// What its host received since the last [`Node::take_delivered`].
+    /// What its host received since the last [`SimNode::take_delivered`].
     #[must_use]
     pub fn delivered(&self) -> &[Delivered] {
         self.world.host.delivered()

@@ -153,7 +153,7 @@ impl DaemonProcess {
     /// Waits until `peer`, by name, has keys to send with.
     ///
     /// # Errors
-    /// [`Error::TooSlow`] after `patience`, [`Error::Interrupted`], or what [`Daemon::show`] fails with.
+    /// [`Error::TooSlow`] after `patience`, [`Error::Interrupted`], or what [`DaemonProcess::show`] fails with.
     pub fn wait_for_session(&self, peer: &str, patience: Duration) -> Result<(), Error> {
         let start = Instant::now();
         while start.elapsed() < patience {

@@ -2,9 +2,9 @@
 //! benchmarks stand on.
 //!
 //! - [`sandbox`] gets leave to make hosts, as root or inside a user namespace;
-//! - [`Namespace`] is a host, [`Link`] a wire that can be thin, [`TwoHosts`] the usual pair;
-//! - [`Site`] is a host with a key and a configuration, [`Daemon`] a real `strait up` on it, [`Workdir`] a private folder;
-//! - [`Tunnel`] is two such sites with a session;
+//! - [`Namespace`] is a host, [`WireLink`] a wire that can be thin, [`TwoHosts`] the usual pair;
+//! - [`Site`] is a host with a key and a configuration, [`DaemonProcess`] a real `strait up` on it, [`Workdir`] a private folder;
+//! - [`TestTunnel`] is two such sites with a session;
 //! - [`Guest`] is a host with a kernel of its own, for an IPsec that is not ours;
 //! - [`Relay`] is a wire that loses, repeats and delays;
 //! - [`Feed`] is what comes from the network behind a host;

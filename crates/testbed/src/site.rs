@@ -186,7 +186,7 @@ impl Site {
     /// Starts a daemon from a configuration; its socket and log are in the folder `name` of the site's folder.
     ///
     /// # Errors
-    /// As [`Daemon::start`].
+    /// As [`DaemonProcess::start`].
     pub fn start(&self, config: &Path, name: &str) -> Result<DaemonProcess, Error> {
         DaemonProcess::start(&self.host, &self.program, config, &self.folder.join(name))
     }

@@ -33,7 +33,7 @@ impl TestTunnel {
     ///
     /// # Errors
     /// [`Error::System`] when the kernel refuses hosts or links, [`Error::Command`] when there are no keys, and as
-    /// [`Daemon::start`] and [`Daemon::wait_for_session`].
+    /// [`DaemonProcess::start`] and [`DaemonProcess::wait_for_session`].
     pub fn open(program: &Path, spec: LinkSpec, extra: Extra<'_>) -> Result<TestTunnel, Error> {
         let dir = Workdir::create()?;
         let hosts = TwoHosts::direct(spec)?;

@@ -11,7 +11,7 @@ use crate::calibrate::{CANDIDATES, Calibration, MethodFigures, SIZES};
 const MEMORY: f64 = 65_536.0;
 /// How slowly what is a codec's own is followed. What makes a block small or large is first the data, which is followed at once
 /// for all codecs together, and only then the codec; what makes work long is first the machine's load, which
-/// [`strait_model::Load`] follows. Otherwise the codec in use would be held to blame for data that others were not tried on.
+/// [`strait_model::LoadFactor`] follows. Otherwise the codec in use would be held to blame for data that others were not tried on.
 const PATIENCE: f64 = 0.1;
 /// Less than this is not worth speaking of (OpenVPN's `AC_SAVE_PCT`, `lzo.h` in 2.3).
 pub(super) const WORTH: f64 = 0.05;

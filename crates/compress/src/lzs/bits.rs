@@ -41,7 +41,7 @@ impl<'a> BitReader<'a> {
         self.window
     }
 
-    /// How many bits of [`Reader::window`] may be taken.
+    /// How many bits of [`BitReader::window`] may be taken.
     #[inline(always)]
     pub(super) fn ready(&self) -> u32 {
         self.ready

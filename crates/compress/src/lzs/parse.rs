@@ -51,7 +51,7 @@ impl ParseStep {
     }
 }
 
-/// Bits to the end, where a [`Step`] has them.
+/// Bits to the end, where a [`ParseStep`] has them.
 #[derive(Clone, Copy)]
 struct Bits(u32);
 

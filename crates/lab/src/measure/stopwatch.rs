@@ -34,7 +34,7 @@ impl RepeatTimer {
         })
     }
 
-    /// As [`Stopwatch::nanos_per_unit`], of which only what `work` itself timed counts: it says how long it took and
+    /// As [`RepeatTimer::nanos_per_unit`], of which only what `work` itself timed counts: it says how long it took and
     /// how many units it did. It should take a millisecond.
     ///
     /// # Errors

@@ -177,7 +177,7 @@ impl Verification {
 }
 
 impl FindingCell {
-    /// What the rounds come to: each way's in the order of [`super::run::Way::all`].
+    /// What the rounds come to: each way's in the order of [`super::run::CompressionSetting::all`].
     pub(super) fn new(
         grid: &VerifyGrid,
         place: &GridPlace,
