@@ -11,6 +11,7 @@
 
 mod acks;
 mod captures;
+mod compare;
 mod content;
 mod cores;
 mod echo;
@@ -61,6 +62,12 @@ struct BenchFlags {
     /// The program to measure [default: strait, beside this program]
     #[arg(long, value_name = "PATH")]
     strait: Option<PathBuf>,
+    /// Compare with another build: run its strait-bench and this one in turn, and print ratios of pairs
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["json", "strait"])]
+    against: Option<PathBuf>,
+    /// How many pairs
+    #[arg(long, value_name = "NUMBER", default_value_t = 9, requires = "against")]
+    pairs: usize,
 }
 
 /// What can be measured.
@@ -139,6 +146,15 @@ impl Benchmark {
 
 fn main() -> ExitCode {
     let flags = BenchFlags::parse();
+    if let Some(old) = &flags.against {
+        return match compare::program(old).and_then(|old| compare::run(&flags, &old)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let wanted =
         if flags.only.is_empty() { Benchmark::value_variants().to_vec() } else { flags.only.clone() };
     // Before any thread is started: this may start the program again inside a user namespace.
