@@ -39,11 +39,7 @@ impl Compared {
     /// How many times as good the new build is, pair by pair.
     fn ratio(&self) -> RunValues {
         let larger = |word: &&str| self.quantity.contains(word) || self.column.contains(word);
-        if LARGER_IS_BETTER.iter().any(larger) {
-            self.new.over(&self.old)
-        } else {
-            self.old.over(&self.new)
-        }
+        if LARGER_IS_BETTER.iter().any(larger) { self.new.over(&self.old) } else { self.old.over(&self.new) }
     }
 }
 

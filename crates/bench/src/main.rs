@@ -79,17 +79,17 @@ enum Benchmark {
     Latency,
     /// Random data on shaped links, with a compression rule and without
     Random,
-    /// Text on shaped links, plain and compressed, packets by themselves and in company
+    /// Text on shaped links, plain and compressed, each packet alone and aggregated
     Text,
-    /// Small packets on a thin link, by themselves and in company: how many arrive
+    /// Small packets on a thin link, alone and aggregated: how many arrive
     Small,
     /// Acknowledgements of a download on a link that is thin on the way back
     Acks,
-    /// Captures on a thin link, packets by themselves and in company: wire bytes
+    /// Captures on a thin link, each packet alone and aggregated: wire bytes
     Captures,
     /// Round trips beside a bulk transfer on a thin link
     Interactive,
-    /// Round trips on an idle thin link, packets by themselves and in company
+    /// Round trips on an idle thin link, each packet alone and aggregated
     Idle,
     /// Compressing on one processor and on two
     Engines,

@@ -1,4 +1,4 @@
-//! Headers of packets in company: each set against the packet before of the same flow, gathered in front of the payloads.
+//! Headers of packets in a bundle: each set against the packet before of the same flow, gathered in front of the payloads.
 //!
 //! Works on whole IP packets one after another, as a bundle holds them, and on nothing else: no state outlives a
 //! bundle, so a lost one costs no other. What comes out is shorter by itself, and what a codec makes of it is shorter

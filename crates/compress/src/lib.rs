@@ -6,7 +6,7 @@
 //! [`calibrate()`] says what each codec costs here.
 //!
 //! [`Blocks`] makes blocks of packets that way and expands them, with [`headers`] before it where both ends know that: the
-//! headers of packets in company are set against each other.
+//! headers of the packets of a bundle are set against each other.
 //!
 //! IP payload compression, whose streams must suit other implementations, has a home of its own in
 //! [`Ipcomp`].

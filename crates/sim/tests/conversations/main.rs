@@ -4,8 +4,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod aggregation;
 mod bundles_and_blocks;
-mod company;
+
 mod establish_and_exchange;
 mod foreign_source;
 mod forged_and_truncated;

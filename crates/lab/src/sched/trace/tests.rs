@@ -78,7 +78,7 @@ fn a_file_that_will_not_do_is_named() {
 }
 
 #[test]
-fn the_one_that_is_made_has_the_papers_company() {
+fn the_generated_trace_has_the_papers_packets_a_bundle() {
     let mut window = strait_scheduler::Window::new(super::super::gateway::window(30));
     let (mut sent, mut jobs) = (0, 0);
     let trace = PacketTrace::generated();

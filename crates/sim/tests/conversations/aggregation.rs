@@ -1,4 +1,4 @@
-//! Many flows of several trust domains in company, on a link that loses: each packet arrives whole, or is counted.
+//! Bundles of many flows in several trust domains, on a link that loses: each packet arrives whole, or is counted.
 
 use core::sync::atomic::Ordering;
 
