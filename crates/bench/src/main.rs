@@ -15,9 +15,9 @@ mod compare;
 mod content;
 mod cores;
 mod echo;
+mod entropy_probe;
 mod error;
 mod flood;
-mod glance;
 mod idle;
 mod interactive;
 mod latency;
@@ -97,8 +97,8 @@ enum Benchmark {
     Cores,
     /// AH, ESP and IPComp without I/O, alone and together, beside the bare calls
     Steps,
-    /// How often a glance at data errs about whether it would shrink, and what it costs
-    Glance,
+    /// How often the entropy probe errs about whether data would shrink, and what it costs
+    EntropyProbe,
 }
 
 impl Benchmark {
@@ -116,13 +116,13 @@ impl Benchmark {
             Benchmark::Engines => "engines",
             Benchmark::Cores => "cores",
             Benchmark::Steps => "steps",
-            Benchmark::Glance => "glance",
+            Benchmark::EntropyProbe => "entropy-probe",
         }
     }
 
     /// Whether it measures between hosts, and not in memory alone.
     const fn needs_hosts(self) -> bool {
-        !matches!(self, Benchmark::Cores | Benchmark::Steps | Benchmark::Glance | Benchmark::Engines)
+        !matches!(self, Benchmark::Cores | Benchmark::Steps | Benchmark::EntropyProbe | Benchmark::Engines)
     }
 
     fn run(self, setting: &BenchSetup) -> Result<BenchSection, Error> {
@@ -139,7 +139,7 @@ impl Benchmark {
             Benchmark::Engines => cores::engines::run(setting),
             Benchmark::Cores => cores::run(setting),
             Benchmark::Steps => steps::run(setting),
-            Benchmark::Glance => glance::run(setting),
+            Benchmark::EntropyProbe => entropy_probe::run(setting),
         }
     }
 }

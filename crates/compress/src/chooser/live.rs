@@ -85,7 +85,7 @@ impl Chooser for LiveChooser {
         }
         let memory = memory(&mut self.classes, unit, now);
         memory.count(payload.len(), now);
-        // On links as fast as memory even a glance is worth saving.
+        // On links as fast as memory even the entropy probe costs too much.
         if memory.is_too_slow(now) {
             return false;
         }

@@ -19,7 +19,7 @@ struct Data {
 const TEXT: Data = Data { strength: 1.0, slowness: 1.0 };
 const NOISE: Data = Data { strength: 0.0, slowness: 0.5 };
 
-/// Data that a glance takes for text, whatever becomes of it.
+/// Data that the entropy probe takes for text, however well it shrinks.
 static PAYLOAD: [u8; 65_000] = [b'a'; 65_000];
 
 struct World {

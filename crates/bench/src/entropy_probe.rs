@@ -1,4 +1,4 @@
-//! How often a glance at data errs about whether it would shrink, by kinds of data and lengths of blocks, and what it
+//! How often the entropy probe errs about whether data would shrink, by kinds of data and lengths of blocks, and what it
 //! costs: the packet path's own, and beside it a trial with LZ4 on the front. One core, no I/O.
 
 mod decision;
@@ -21,9 +21,9 @@ use kinds::DataKind;
 
 /// Bytes of the blocks: a small packet, a full one, and bundles.
 const LENGTHS: [usize; 4] = [300, 1_400, 16_384, 65_536];
-/// The length that has targets, by its place: packets are what is glanced at.
+/// The length that has targets, by its place: packets are what is probed.
 const JUDGED: usize = 1;
-/// Per cent of a kind's blocks, on average over the kinds, that a glance may judge wrongly.
+/// Per cent of a kind's blocks, on average over the kinds, that the probe may judge wrongly.
 const ERRORS: Target = Target::AtMost(5.0);
 /// Nanoseconds it may take.
 const NANOS: Target = Target::AtMost(500.0);
@@ -39,7 +39,7 @@ const FRONT: usize = 512;
 const FRONT_WORTH: usize = 33;
 /// Blocks a call of the work, so that all of them stay in the first caches, as what was just read does.
 const BATCH: usize = 64;
-const OURS: &str = "the glance";
+const OURS: &str = "entropy probe";
 const TRIAL: &str = "a trial with LZ4";
 const DECISION: &str = "the whole decision";
 
@@ -52,7 +52,7 @@ pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
         "blocks misjudged beside zstd-1 or LZ4 saving 5 %, % of up to {most} a kind; one core's time"
     );
     let columns = LENGTHS.map(|len| format!("{len} bytes"));
-    let mut section = BenchSection::new("glance", title, &columns.each_ref().map(String::as_str));
+    let mut section = BenchSection::new("entropy-probe", title, &columns.each_ref().map(String::as_str));
     section.before.push(settle()?);
     section.notes.push("its thresholds were chosen on kinds much like these: other data deceives it less, and a histogram too".to_owned());
     let mut kinds = kinds::generated();
@@ -85,17 +85,17 @@ pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     Ok(section)
 }
 
-/// Adds how often `glance` errs; gives that by length and kind.
+/// Adds how often `probe` errs; gives that by length and kind.
 fn misjudged(
     section: &mut BenchSection,
     name: &str,
-    glance: &mut dyn FnMut(&[u8]) -> bool,
+    probe: &mut dyn FnMut(&[u8]) -> bool,
     truths: &[Vec<Truth<'_>>],
 ) -> Result<Vec<Vec<Option<ProbeErrors>>>, Error> {
     let mut all = Vec::new();
     for truth in truths {
         interrupt::check()?;
-        all.push(truth.iter().map(|kind| kind.judge(glance)).collect::<Vec<_>>());
+        all.push(truth.iter().map(|kind| kind.judge(probe)).collect::<Vec<_>>());
     }
     let means: Vec<ProbeErrors> = all.iter().map(|errors| ProbeErrors::mean(errors)).collect();
     section.row(format!("{name}: skipped wrongly, %"), means.iter().map(|it| percent(it.skipped)));
@@ -141,11 +141,11 @@ fn truth<'a>(kinds: &'a [DataKind], len: usize, most: usize) -> Vec<Truth<'a>> {
 }
 
 impl Truth<'_> {
-    /// How often `glance` errs, if there is any block.
-    fn judge(&self, glance: &mut dyn FnMut(&[u8]) -> bool) -> Option<ProbeErrors> {
+    /// How often `probe` errs, if there is any block.
+    fn judge(&self, probe: &mut dyn FnMut(&[u8]) -> bool) -> Option<ProbeErrors> {
         let (mut skipped, mut tried) = (0, 0);
         for (block, shrinks) in &self.blocks {
-            match (shrinks, glance(block)) {
+            match (shrinks, probe(block)) {
                 (true, false) => skipped += 1,
                 (false, true) => tried += 1,
                 _ => {}
@@ -184,7 +184,7 @@ fn trial() -> impl FnMut(&[u8]) -> bool {
 /// Nanoseconds a block, by length.
 fn nanos(
     stopwatch: RepeatTimer,
-    glance: &mut dyn FnMut(&[u8]) -> bool,
+    probe: &mut dyn FnMut(&[u8]) -> bool,
     bytes: &[u8],
 ) -> [RunValues; LENGTHS.len()] {
     LENGTHS.map(|len| {
@@ -192,7 +192,7 @@ fn nanos(
             let blocks = bytes.chunks_exact(len).take(BATCH);
             let count = blocks.len() as u64;
             for block in blocks {
-                std::hint::black_box(glance(std::hint::black_box(block)));
+                std::hint::black_box(probe(std::hint::black_box(block)));
             }
             Ok::<_, Infallible>(count)
         });
@@ -210,16 +210,16 @@ mod tests {
     use super::*;
 
     /// Skipped and tried, on average over the generated kinds, in per cent of the blocks of each length.
-    fn errors(glance: &mut dyn FnMut(&[u8]) -> bool) -> [ProbeErrors; LENGTHS.len()] {
+    fn errors(probe: &mut dyn FnMut(&[u8]) -> bool) -> [ProbeErrors; LENGTHS.len()] {
         let kinds = kinds::generated();
         LENGTHS.map(|len| {
-            let judged: Vec<_> = truth(&kinds, len, 100).iter().map(|kind| kind.judge(glance)).collect();
+            let judged: Vec<_> = truth(&kinds, len, 100).iter().map(|kind| kind.judge(probe)).collect();
             ProbeErrors::mean(&judged)
         })
     }
 
     #[test]
-    fn the_glance_errs_seldom_on_kinds_made_to_deceive_it() {
+    fn the_probe_errs_seldom_on_kinds_made_to_deceive_it() {
         for (errors, len) in errors(&mut probe::shrinkable).iter().zip(LENGTHS) {
             println!("{len} bytes: {errors:?}");
             assert!(errors.skipped < 0.06 && errors.tried < 0.06, "{len} bytes: {errors:?}");

@@ -1,4 +1,4 @@
-//! The whole decision on a packet: the glance, what its class remembers, the choice, and what is learned.
+//! The whole decision on a packet: the entropy probe, what its class remembers, the choice, and what is learned.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
