@@ -74,7 +74,7 @@ impl Blocks {
 
     /// Expands `block` into the front of `output` and says how many bytes that gave.
     ///
-    /// The length of `output` is the cap, for what is between the two steps as well. After an error `output` holds rubbish.
+    /// The length of `output` is the cap, for what is between the two steps as well. After an error the bytes of `output` mean nothing.
     ///
     /// # Errors
     /// [`BlockError`] says which step failed.

@@ -25,7 +25,7 @@ pub trait Expander {
     /// Expands `input` into the front of `output` and returns how many bytes that gave.
     ///
     /// The length of `output` is the cap that stops a bomb: nothing is written past it and no memory is
-    /// taken for what the input merely claims. After an error `output` holds rubbish.
+    /// taken for what the input merely claims. After an error the bytes of `output` mean nothing.
     ///
     /// # Errors
     /// [`ExpandError::TooLong`] when the data does not fit in `output`, [`ExpandError::Malformed`] when

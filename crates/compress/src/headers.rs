@@ -189,7 +189,7 @@ impl Coder {
 
     /// Puts the packets of `coded` into the front of `output` and says how many bytes they are.
     ///
-    /// The length of `output` is the cap: nothing is written past it. After an error `output` holds rubbish.
+    /// The length of `output` is the cap: nothing is written past it. After an error the bytes of `output` mean nothing.
     ///
     /// # Errors
     /// [`HeadersError::TooLong`] when the packets do not fit in `output`, [`HeadersError::Malformed`] when `coded` is not

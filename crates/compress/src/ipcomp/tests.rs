@@ -190,7 +190,7 @@ fn zlib_with_a_window_of_2_kib_reads_it() {
 }
 
 #[test]
-fn rubbish_is_refused() {
+fn malformed_payloads_are_refused() {
     let (mut random, mut ipcomp) = (Random::new(7), Ipcomp::new());
     for (algorithm, codec) in Algorithm::ALL.into_iter().zip([Codec::Deflate, Codec::Lzs]) {
         let malformed = Err(ExpandError::Malformed { codec });

@@ -268,7 +268,7 @@ proptest! {
     }
 
     #[test]
-    fn rubbish_is_judged_as_by_the_grammar(stream in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn random_streams_are_judged_as_by_the_grammar(stream in prop::collection::vec(any::<u8>(), 0..400)) {
         let read = grammar::read(&stream);
         prop_assert_eq!(expanded(&stream, 50_000).ok(), read);
     }

@@ -138,7 +138,7 @@ fn first_parts_without_end_take_bounded_room() {
 }
 
 #[test]
-fn rubbish_under_the_right_key_delivers_nothing_that_is_not_whole() {
+fn malformed_payloads_under_the_right_key_deliver_only_whole_packets() {
     let mut halves = halves(65_536);
     let mut random = Random::new(7);
     let nexts = [4, 41, 108, 144, 59, 17, 0, 255].map(Protocol);
