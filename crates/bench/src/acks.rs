@@ -20,7 +20,7 @@ const EACH: Target = Target::AtMost(25.0);
 /// Bytes of a frame beside its IP packet.
 const ETHERNET: u64 = 14;
 /// What the target is of. Text comes four times as fast and in blocks of many packets, which a host acknowledges as one: there is less to
-/// acknowledge, and a link that has room makes nobody wait.
+/// acknowledge, and a link that has room holds no packet back.
 const JUDGED: &str = "random data";
 /// Until queues are full and slow start is over.
 const WARM_UP: Duration = Duration::from_secs(3);

@@ -35,6 +35,6 @@ pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     }
     let [alone, bundled] = measured;
     section.row("round trip, us", [alone.clone(), bundled.clone()]);
-    section.judge("Strait above window = 1, there and back, us", bundled.minus(&alone), ABOVE);
+    section.judge("Strait above window = 1, RTT, us", bundled.minus(&alone), ABOVE);
     Ok(section)
 }

@@ -15,7 +15,7 @@ pub struct Blocks {
     between: Vec<u8>,
 }
 
-/// What became of packets.
+/// The block that packets were made into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Made {
     /// How.
@@ -57,7 +57,7 @@ impl Blocks {
     }
 
     /// Compresses `packets` with `method` into the front of `output`, their headers coded before if that makes them
-    /// shorter and `headers` says that whoever expands them knows how.
+    /// shorter and `headers` says that the receiver can decode them.
     ///
     /// `None` when that does not fit, or compressing gains nothing.
     pub fn make(&mut self, method: Method, headers: bool, packets: &[u8], output: &mut [u8]) -> Option<Made> {

@@ -111,7 +111,7 @@ impl Cipher {
         }
     }
 
-    /// Whether the cipher is kept for measurements and old peers only: it protects nobody any more.
+    /// Whether the cipher is kept for measurements and old peers only: it is no longer secure.
     #[must_use]
     pub const fn is_legacy(self) -> bool {
         !matches!(self, Cipher::Null | Cipher::Aes128Cbc | Cipher::Aes192Cbc | Cipher::Aes256Cbc)

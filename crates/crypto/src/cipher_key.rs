@@ -80,7 +80,7 @@ impl CipherKey {
         self.keyed.decrypt(iv, text).map_err(|Unfit| wrong)
     }
 
-    /// Writes the IV of packet `number`, which nobody without the key can predict: the forward cipher applied
+    /// Writes the IV of packet `number`, which cannot be predicted without the key: the forward cipher applied
     /// to a nonce (NIST SP 800-38A appendix C, first method).
     ///
     /// The nonce is `seed`, then `number`; in a block of 8 bytes, one added to the other. Either way it is

@@ -16,7 +16,7 @@ pub enum Filler {
     Random,
 }
 
-/// What became of the packets of a conversation.
+/// Counts of the packets of a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConversationTally {
     /// Numbers given out.
@@ -81,7 +81,7 @@ impl Conversation {
         mine.into_iter().map(|(at, (tos, payload))| self.arrival(at, tos, &payload)).collect()
     }
 
-    /// What became of its packets so far.
+    /// Counts of its packets so far.
     #[must_use]
     pub const fn tally(&self) -> ConversationTally {
         self.tally

@@ -1,4 +1,4 @@
-//! One node: both halves of the packet path and the keeper of keys, glued as the threads of a real node are.
+//! One node: both halves of the packet path and the key manager, joined as the threads of a real node are.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -18,7 +18,7 @@ use strait_wire::{Ecn, Tos, ip, vnet};
 
 use crate::{Delivered, NodeId, NodeSettings, SimDatagram, SimHost};
 
-/// One node: both halves of the packet path and the keeper of keys.
+/// One node: both halves of the packet path and the key manager.
 #[derive(Debug)]
 pub struct SimNode {
     settings: NodeSettings,
@@ -312,7 +312,7 @@ impl SimNode {
         }
     }
 
-    /// Does what the keeper of keys wants done.
+    /// Carries out the actions of the key manager.
     fn act(&mut self, now: Time) {
         while let Some(action) = self.control.poll_action() {
             match action {

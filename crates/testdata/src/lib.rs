@@ -1,5 +1,5 @@
 //! Where what the project is tried out with is found, the one place that knows: corpora, captures, published vectors, and systems to talk
-//! to. None of it is part of the project, so whoever uses it must be able to do without.
+//! to. None of it is part of the project, so a test has to say what it does without it.
 
 use std::path::{Path, PathBuf};
 

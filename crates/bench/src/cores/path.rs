@@ -50,7 +50,7 @@ struct LoopbackWire<'a> {
     keep: Keep,
 }
 
-/// What becomes of datagrams.
+/// Where datagrams go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Keep {
     #[default]
@@ -202,7 +202,7 @@ impl LoopbackPath {
     }
 }
 
-/// A key for measuring; secret from nobody.
+/// A key for measuring; not a secret.
 fn key(suite: Suite) -> KeyMaterial {
     let bytes = vec![7; suite.key_material_len()];
     KeyMaterial::new(suite, &bytes).unwrap_or_else(|error| unreachable!("{error}"))

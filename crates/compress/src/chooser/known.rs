@@ -17,7 +17,7 @@ const PATIENCE: f64 = 0.1;
 pub(super) const WORTH: f64 = 0.05;
 /// Blocks are no larger, and shrink best when they are as large.
 const LARGEST: usize = 65_536;
-/// What is supposed of data that nobody has seen, that it shrinks as text, counts as so many bytes: a few small packets
+/// The assumption about data not seen yet, that it shrinks as text, counts as so many bytes: a few small packets
 /// that do not shrink condemn nothing (OpenVPN's `AC_MIN_BYTES`, `lzo.h` in 2.3).
 const SUPPOSED: f64 = 1_000.0;
 /// Codecs stand to each other on any data as they do on text, times this at most: DEFLATE doubles what it does on text where
@@ -90,7 +90,7 @@ impl Known {
         Known { weight: SUPPOSED, speaker: None, ..*self }
     }
 
-    /// What becomes of `len` bytes under a candidate.
+    /// The bytes that a candidate makes of `len` bytes.
     pub(super) fn expected(&self, calibration: &Calibration, candidate: usize, len: usize) -> Expected {
         self.hoped(calibration, candidate, len, self.strength * self.seen[candidate].beside)
     }
@@ -124,7 +124,7 @@ impl Known {
         let figures = &calibration.figures()[candidate];
         let strength = (before as f64 / after.max(1) as f64).ln() / text(figures, before);
         let strength = strength.clamp(0.0, STRONGEST);
-        // Whoever speaks first of a class, or goes on speaking, speaks of the data; whoever comes in between is set beside that.
+        // The first candidate measured on a class, while it stays in use, measures the data; another one is measured relative to that.
         let speaks = self.weight <= SUPPOSED || self.speaker == Some(candidate);
         self.speaker = Some(candidate);
         let seen = &mut self.seen[candidate];

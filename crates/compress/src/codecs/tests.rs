@@ -244,7 +244,7 @@ fn malformed_data_never_panics_nor_exceeds_its_cap() {
             }
         }
     }
-    assert!(refused > 20_000, "only {refused} of 80,000 pieces of malformed were malformed");
+    assert!(refused > 20_000, "only {refused} of 80,000 random inputs were malformed");
 }
 
 #[test]

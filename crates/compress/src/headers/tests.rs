@@ -220,7 +220,7 @@ fn what_is_cut_short_is_malformed_or_lacks_what_followed_the_packets() {
 }
 
 #[test]
-fn slots_that_nobody_made_are_malformed() {
+fn slots_that_were_never_filled_are_malformed() {
     // One header of two bytes: as expected of slot 1.
     assert_eq!(expanded(&[2, 0x80, 1], 100), Err(HeadersError::Malformed));
     assert!(expanded(&[2, 0x80, 0], 100).is_ok());

@@ -29,7 +29,7 @@ fn expanded(stream: &[u8], cap: usize) -> Result<Vec<u8>, ExpandError> {
     Ok(data)
 }
 
-/// There and back at both levels, and back by the grammar.
+/// A round trip at both levels, and decoding by the grammar.
 fn check(input: &[u8]) {
     for level in LEVELS {
         let stream = compressed(level, input);

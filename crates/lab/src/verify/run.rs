@@ -105,7 +105,7 @@ pub struct Work {
     pub receiver: f64,
     /// The hosts: who writes the content and who reads it.
     pub hosts: f64,
-    /// The daemons' other threads, and the kernel on nobody's behalf: for each datagram.
+    /// The daemons' other threads, and the kernel outside of any process: for each datagram.
     pub rest: f64,
 }
 
@@ -150,7 +150,7 @@ struct StreamCounters {
     receiver: f64,
     daemons: f64,
     hosts: f64,
-    /// Of all processors: on nobody's behalf, at work, and there.
+    /// Of all processors: outside of any process, busy, and available.
     kernel: f64,
     busy: f64,
     all: f64,

@@ -1,4 +1,4 @@
-//! A peer that speaks from elsewhere is answered there; nobody else can move it.
+//! A peer that speaks from elsewhere is answered there; a stranger cannot move it.
 
 use std::net::SocketAddr;
 
@@ -80,7 +80,7 @@ fn two_that_moved_while_neither_could_hear_meet_where_they_are_configured() {
     assert_eq!(network.node(A).status(B).unwrap().endpoint, Some(elsewhere(2)));
     network.readdress(A, A.outer_v4());
     network.readdress(B, B.outer_v4());
-    // Silence 15 s, an attempt where nobody is 10 s, a pause.
+    // Silence 15 s, an attempt without an answer 10 s, a pause.
     Talk::new(A, B, 5001).run(&mut network, seconds(30), millis(200));
     let mut talk = Talk::new(A, B, 5002);
     talk.run(&mut network, seconds(2), millis(50));

@@ -55,7 +55,7 @@ fn a_listener_that_never_speaks_answers_for_itself() {
 }
 
 #[test]
-fn whoever_has_nothing_to_say_asks_nothing() {
+fn a_node_without_traffic_sends_no_probe() {
     let _seed = Seed(3);
     let mut network = joined(3, |_| {});
     network.send(A, &Conversation::new(v4(A, B, 7000), Filler::Text).next_packet(100));
