@@ -126,7 +126,7 @@ fn on_a_link_that_loses_each_packet_arrives_whole_or_is_counted() {
 }
 
 #[test]
-fn a_flood_of_flows_is_bounded_and_starves_nobody() {
+fn a_flood_of_flows_is_bounded_and_starves_no_other_flow() {
     let _seed = Seed(9);
     let mut network = joined(9, |pair| {
         pair.a.up = "4Mbit".parse().unwrap();
