@@ -106,7 +106,6 @@ pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
         counters,
         threads,
         key_log,
-        quiet_until: clock.now(),
         names,
         askers: Vec::new(),
         shown_by: Time::MAX,
