@@ -9,8 +9,8 @@
 
 mod answer;
 mod attempt;
+mod backoff;
 mod condition;
-mod hush;
 mod pairs;
 mod peer;
 mod show;

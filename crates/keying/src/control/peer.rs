@@ -8,7 +8,7 @@ use strait_ipsec::Payloads;
 use strait_scheduler::{LinkRate, Pace};
 use strait_wire::Spi;
 
-use super::hush::Hush;
+use super::backoff::Backoff;
 use super::pairs::{Awaited, Fading, Pair};
 use super::watch::Silence;
 use crate::channel::ChannelId;
@@ -54,7 +54,7 @@ pub(super) struct Peer {
     pub(super) fading: Vec<Fading>,
     pub(super) silence: Silence,
     /// Handshakes on account of unknown SPIs from it.
-    pub(super) unknown: Hush,
+    pub(super) unknown: Backoff,
     /// When anything but ESP was last sent to it.
     pub(super) sent_at: Time,
     pub(super) last_handshake: Option<Time>,
@@ -83,7 +83,7 @@ impl Peer {
             awaited: None,
             fading: Vec::new(),
             silence: Silence::default(),
-            unknown: Hush::new(now),
+            unknown: Backoff::new(now),
             sent_at: now,
             last_handshake: None,
             capabilities: None,
