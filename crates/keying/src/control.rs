@@ -335,8 +335,14 @@ impl Control {
         }
     }
 
-    /// The packet path follows a peer that moved already.
+    /// The receiving half follows a peer that moved, and has told the sending half already; but its order is lost
+    /// when the queue is full, and it gives it once. The sending half is told again: the same address twice changes
+    /// nothing there.
     fn moved(&mut self, id: PeerId, to: SocketAddr) {
+        if !self.peers.contains_key(&id) {
+            return;
+        }
+        self.actions.push_back(Action::Out(outbound::Order::Endpoint(id, to)));
         if self.peers.get(&id).is_some_and(|peer| peer.endpoint != Some(to)) {
             self.place(id, to);
             self.log(Event::Moved { peer: id, to });

@@ -49,6 +49,8 @@ struct World {
     notices: VecDeque<Notice>,
     control: VecDeque<(SocketAddr, Ecn, Vec<u8>)>,
     orders: VecDeque<outbound::Order>,
+    /// How many of these may wait; more are lost.
+    order_room: usize,
 }
 
 impl Node {
@@ -196,6 +198,12 @@ impl Node {
         self.world.host.take_delivered()
     }
 
+    /// How many orders from its inbound to its outbound half may wait: with none, the queue between the two threads
+    /// of a real node is full, and all are lost.
+    pub const fn set_order_room(&mut self, room: usize) {
+        self.world.order_room = room;
+    }
+
     pub(crate) fn settings(&self) -> &NodeSettings {
         &self.settings
     }
@@ -340,6 +348,7 @@ impl World {
             notices: VecDeque::new(),
             control: VecDeque::new(),
             orders: VecDeque::new(),
+            order_room: usize::MAX,
         }
     }
 
@@ -395,7 +404,9 @@ impl Inlet for World {
     }
 
     fn order(&mut self, order: outbound::Order) {
-        self.orders.push_back(order);
+        if self.orders.len() < self.order_room {
+            self.orders.push_back(order);
+        }
     }
 
     fn notice(&mut self, notice: Notice) {

@@ -265,6 +265,27 @@ fn a_roaming_peer_is_followed() {
 }
 
 #[test]
+fn moved_peer_is_followed_when_receiver_order_is_lost() {
+    let mut world = World::pair(16, FAIR, Start::Eager);
+    assert!(world.run_until(5, World::both_up));
+    world.packet(0, 1);
+    world.run(SECOND);
+    let elsewhere = "198.51.100.9:9999".parse().unwrap();
+    world.roam(0, elsewhere);
+    world.nodes[1].orders_full = true;
+    world.packet(0, 1);
+    world.run(SECOND);
+    assert_eq!(world.nodes[1].last_from[&PeerId(0)], elsewhere, "the receiving half does not say it again");
+    assert_eq!(world.nodes[1].endpoints[&PeerId(0)], elsewhere, "the sending half has it from the control plane");
+    // The same notice again: the same order, and no second line in the log.
+    world.notice(1, Notice::Moved(PeerId(0), elsewhere));
+    assert_eq!(world.nodes[1].endpoints[&PeerId(0)], elsewhere);
+    assert_eq!(world.count(1, |event| matches!(event, Event::Moved { .. })), 1);
+    world.notice(1, Notice::Moved(PeerId(77), elsewhere));
+    assert!(!world.nodes[1].endpoints.contains_key(&PeerId(77)), "no order for a peer that is not there");
+}
+
+#[test]
 fn keepalives_come_only_when_nothing_else_went_out() {
     let mut world = World::new(2, 12, FAIR);
     world.add(1, peer(0, Where::Unknown, Start::OnTraffic));

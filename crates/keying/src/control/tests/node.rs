@@ -26,7 +26,12 @@ pub(super) struct Node {
     pub(super) inbound: BTreeMap<Spi, Box<InboundSa>>,
     pub(super) owners: BTreeMap<Spi, PeerId>,
     pub(super) confirmed: BTreeMap<Spi, bool>,
+    /// Where its sending half sends.
     pub(super) endpoints: BTreeMap<PeerId, SocketAddr>,
+    /// Where its receiving half last heard each peer.
+    pub(super) last_from: BTreeMap<PeerId, SocketAddr>,
+    /// Whether the queue from its receiving to its sending half is full, so that orders are lost there.
+    pub(super) orders_full: bool,
     pub(super) paces: BTreeMap<PeerId, Pace>,
     /// What the sending half was told that both ends do.
     pub(super) ends: BTreeMap<PeerId, Ends>,
@@ -117,6 +122,8 @@ impl Node {
             owners: BTreeMap::new(),
             confirmed: BTreeMap::new(),
             endpoints: BTreeMap::new(),
+            last_from: BTreeMap::new(),
+            orders_full: false,
             paces: BTreeMap::new(),
             ends: BTreeMap::new(),
             reports: Vec::new(),
@@ -147,6 +154,7 @@ impl Node {
             Order::Withdraw(spi) => assert!(self.inbound.remove(&spi).is_some(), "{spi} was not there"),
             Order::AddPeer(..) | Order::Policies(_) => {}
             Order::RemovePeer(peer) => {
+                self.last_from.remove(&peer);
                 assert!(!self.inbound.keys().any(|spi| self.owners[spi] == peer), "associations left behind");
             }
         }

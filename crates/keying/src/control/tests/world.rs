@@ -264,7 +264,10 @@ impl World {
         sa.usage().note(1, PACKET, now);
         let peer = it.owners[&spi];
         let first = it.confirmed.insert(spi, true).is_none();
-        let moved = it.endpoints.insert(peer, from) != Some(from);
+        let moved = it.last_from.insert(peer, from) != Some(from);
+        if moved && !it.orders_full {
+            it.endpoints.insert(peer, from);
+        }
         if first {
             self.notice(node, Notice::Confirmed(peer, spi));
         }
