@@ -25,6 +25,14 @@ pub(crate) use endpoint::{CannotConnect, Channels};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ChannelId(u64);
 
+#[cfg(test)]
+impl ChannelId {
+    /// The channel with this number, for tests that have no connection.
+    pub(crate) const fn numbered(number: u64) -> ChannelId {
+        ChannelId(number)
+    }
+}
+
 /// What happened on a channel.
 #[derive(Debug)]
 pub(crate) enum Signal {
@@ -33,7 +41,7 @@ pub(crate) enum Signal {
     /// A message, and its bytes as they came, length included.
     Message(Message, Vec<u8>),
     /// Bytes that are no message.
-    Garbled(MessageError),
+    Malformed(MessageError),
     /// All that was sent has arrived.
     Delivered,
     /// It is over; nothing follows.

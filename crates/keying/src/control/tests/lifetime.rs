@@ -276,7 +276,11 @@ fn moved_peer_is_followed_when_receiver_order_is_lost() {
     world.packet(0, 1);
     world.run(SECOND);
     assert_eq!(world.nodes[1].last_from[&PeerId(0)], elsewhere, "the receiving half does not say it again");
-    assert_eq!(world.nodes[1].endpoints[&PeerId(0)], elsewhere, "the sending half has it from the control plane");
+    assert_eq!(
+        world.nodes[1].endpoints[&PeerId(0)],
+        elsewhere,
+        "the sending half has it from the control plane"
+    );
     // The same notice again: the same order, and no second line in the log.
     world.notice(1, Notice::Moved(PeerId(0), elsewhere));
     assert_eq!(world.nodes[1].endpoints[&PeerId(0)], elsewhere);

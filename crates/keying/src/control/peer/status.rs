@@ -2,17 +2,18 @@
 
 use strait_scheduler::LinkRate;
 
-use super::pairs::Pair;
-use super::peer::Peer;
+use super::PeerRecord;
+use super::initiation::InitiationState;
+use super::pairs::SaPair;
 use crate::{AssociationStatus, PeerState, PeerStatus};
 
-impl Peer {
-    pub(super) fn status(&self, up: LinkRate) -> PeerStatus {
-        let state = match (&self.pair, &self.attempt) {
-            (Some(_), _) => PeerState::Up,
-            (None, Some(_)) => PeerState::Connecting,
-            (None, None) if self.awaited.is_some() || self.wanted_until.is_some() => PeerState::Connecting,
-            (None, None) => PeerState::Idle,
+impl PeerRecord {
+    pub(crate) fn status(&self, up: LinkRate) -> PeerStatus {
+        let begun = self.initiation.state() != InitiationState::Idle || self.pairs.unconfirmed().is_some();
+        let state = match self.pairs.in_use() {
+            Some(_) => PeerState::Up,
+            None if begun => PeerState::Connecting,
+            None => PeerState::Idle,
         };
         PeerStatus {
             peer: self.config.spec.id,
@@ -20,15 +21,15 @@ impl Peer {
             key: self.config.key,
             endpoint: self.endpoint,
             state,
-            association: self.pair.as_ref().map(|pair| self.association(pair)),
+            association: self.pairs.in_use().map(|pair| self.association(pair)),
             last_handshake: self.last_handshake,
-            failures: self.failures,
+            failures: self.initiation.failures(),
             pace: self.pace(up),
-            capabilities: self.capabilities.clone(),
+            capabilities: self.theirs.capabilities.clone(),
         }
     }
 
-    fn association(&self, pair: &Pair) -> AssociationStatus {
+    fn association(&self, pair: &SaPair) -> AssociationStatus {
         let (inbound, outbound) = (&pair.inbound, &pair.outbound);
         AssociationStatus {
             role: pair.role,
@@ -43,7 +44,7 @@ impl Peer {
             in_bytes: inbound.usage.bytes(),
             out_packets: outbound.usage.packets(),
             out_bytes: outbound.usage.bytes(),
-            last_received: self.last_heard(),
+            last_received: self.pairs.last_heard(),
             last_sent: outbound.usage.last(),
         }
     }
