@@ -106,6 +106,10 @@ impl Control {
         let moved = peer.config.place != config.place;
         let eager = moved && peer.pairs.in_use().is_none() && config.start == Start::Eager;
         peer.config = config;
+        // What the resolver says of the former name is not waited for.
+        if moved && peer.initiation.channel().is_none() {
+            peer.initiation.give_way();
+        }
         match peer.config.place {
             Where::Address(address) if moved => self.sessions.move_to(id, address),
             Where::Name(_) if moved => peer.initiation.distrust_address(),

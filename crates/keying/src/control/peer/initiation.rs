@@ -181,7 +181,7 @@ impl Initiation {
         self.not_before = now + jitter(YIELD_PAUSE, random);
     }
 
-    /// Drops the attempt in favour of the peer's; returns the channel that is to be closed.
+    /// Drops the attempt in favour of another; returns the channel that is to be closed.
     pub(crate) fn give_way(&mut self) -> Option<ChannelId> {
         let channel = self.channel();
         self.rest();

@@ -84,6 +84,21 @@ fn another_endpoint_is_used_at_once_and_costs_no_association() {
 }
 
 #[test]
+fn address_configured_during_a_look_up_is_used_at_once() {
+    let mut world = World::new(2, 6, FAIR);
+    world.add(1, peer(0, Where::Unknown, Start::OnTraffic));
+    world.add(0, peer(1, Where::Name("old.example:1".to_owned()), Start::Eager));
+    world.run(SECOND);
+    assert_eq!(world.nodes[0].lookups.len(), 1, "the resolver has not answered");
+    let config = peer(1, Where::Address(address(1)), Start::Eager);
+    world.ask(0, |control, now| control.update_peer(config, now));
+    assert!(world.run_until(1, World::both_up), "{:?}", world.nodes[0].events);
+    let elsewhere = "198.51.100.7:4000".parse().unwrap();
+    world.ask(0, |control, now| control.resolved(PeerId(1), Ok(elsewhere), now));
+    assert_eq!(world.nodes[0].endpoints[&PeerId(1)], address(1), "the answer comes too late");
+}
+
+#[test]
 fn another_key_makes_another_peer() {
     let mut world = hub(4);
     let mut config = peer(1, Where::Unknown, Start::OnTraffic);
