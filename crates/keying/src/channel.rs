@@ -3,6 +3,7 @@
 pub(crate) mod admission;
 mod endpoint;
 mod reading;
+mod table;
 #[cfg(test)]
 mod tests;
 mod transport;

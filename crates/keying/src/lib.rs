@@ -37,4 +37,4 @@ pub use event::{Event, Failure, Refusal};
 pub use identity::{ParseKeyError, PrivateKey, PublicKey, Role as KeyRole};
 pub use message::{Capabilities, Delivery, Expansion, Format, Message, MessageError, Terms};
 pub use settings::{KeyExport, Lifetime, PeerConfig, Settings, SetupError, Start, Where};
-pub use status::{AssociationStatus, PeerState, PeerStatus, Role};
+pub use status::{AssociationStatus, PeerState, PeerStatus, Role, SaStatus};

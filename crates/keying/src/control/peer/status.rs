@@ -4,8 +4,8 @@ use strait_scheduler::LinkRate;
 
 use super::PeerRecord;
 use super::initiation::InitiationState;
-use super::pairs::SaPair;
-use crate::{AssociationStatus, PeerState, PeerStatus};
+use super::pairs::{SaHalf, SaPair};
+use crate::{AssociationStatus, PeerState, PeerStatus, SaStatus};
 
 impl PeerRecord {
     pub(crate) fn status(&self, up: LinkRate) -> PeerStatus {
@@ -30,22 +30,26 @@ impl PeerRecord {
     }
 
     fn association(&self, pair: &SaPair) -> AssociationStatus {
-        let (inbound, outbound) = (&pair.inbound, &pair.outbound);
         AssociationStatus {
             role: pair.role,
             suite: pair.suite,
             iv: pair.iv,
-            inbound: inbound.spi,
-            outbound: outbound.spi,
             payloads: pair.payloads,
+            inbound: SaStatus { last: self.pairs.last_heard(), ..pair.inbound.status() },
+            outbound: pair.outbound.status(),
             established: pair.established,
             next_rekey: pair.rekey_at,
-            in_packets: inbound.usage.packets(),
-            in_bytes: inbound.usage.bytes(),
-            out_packets: outbound.usage.packets(),
-            out_bytes: outbound.usage.bytes(),
-            last_received: self.pairs.last_heard(),
-            last_sent: outbound.usage.last(),
+        }
+    }
+}
+
+impl SaHalf {
+    fn status(&self) -> SaStatus {
+        SaStatus {
+            spi: self.spi,
+            packets: self.usage.packets(),
+            bytes: self.usage.bytes(),
+            last: self.usage.last(),
         }
     }
 }

@@ -186,13 +186,13 @@ impl World {
             assert!(b.inbound.contains_key(&sa.spi()), "{here} sends with {} unknown to {there}", sa.spi());
             let mine = a.control.status(index(there)).unwrap().association.unwrap();
             let theirs = b.control.status(index(here)).unwrap().association.unwrap();
-            assert_eq!(mine.outbound, sa.spi());
-            assert_eq!((mine.outbound, mine.inbound), (theirs.inbound, theirs.outbound));
+            assert_eq!(mine.outbound.spi, sa.spi());
+            assert_eq!((mine.outbound.spi, mine.inbound.spi), (theirs.inbound.spi, theirs.outbound.spi));
             assert_eq!((mine.suite, mine.iv), (theirs.suite, theirs.iv));
             assert_ne!(mine.role, theirs.role);
-            let out = a.key(Direction::Out, mine.outbound);
-            assert_eq!(out.material, b.key(Direction::In, mine.outbound).material);
-            assert_ne!(out.material, a.key(Direction::In, mine.inbound).material);
+            let out = a.key(Direction::Out, mine.outbound.spi);
+            assert_eq!(out.material, b.key(Direction::In, mine.outbound.spi).material);
+            assert_ne!(out.material, a.key(Direction::In, mine.inbound.spi).material);
         }
     }
 
