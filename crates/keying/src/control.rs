@@ -30,7 +30,7 @@ use strait_wire::tos::Ecn;
 
 use crate::channel::Channels;
 use crate::tls::AllowList;
-use crate::{Action, Lifetime, PeerConfig, PeerStatus, PublicKey, Settings, SetupError, Start, Where};
+use crate::{Action, ControlSettings, Lifetime, PeerConfig, PeerStatus, PublicKey, SetupError, Start, Where};
 use context::ControlContext;
 use handshakes::Handshakes;
 use peer::{PERSEVERANCE, PeerRecord};
@@ -52,7 +52,7 @@ impl Control {
     ///
     /// # Errors
     /// [`SetupError`] when the settings make no sense or TLS cannot be set up.
-    pub fn new(settings: Settings, now: Time) -> Result<Control, SetupError> {
+    pub fn new(settings: ControlSettings, now: Time) -> Result<Control, SetupError> {
         let lifetime = settings.lifetime;
         if !(Lifetime::SHORTEST..=Lifetime::LONGEST).contains(&lifetime.soft) {
             return Err(SetupError::Lifetime { given: lifetime.soft });

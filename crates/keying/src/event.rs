@@ -13,7 +13,7 @@ use crate::{MessageError, PublicKey, Role};
 /// A change of state worth a line in a log; [`fmt::Display`] is that line without the peer's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Event {
+pub enum ControlEvent {
     /// This node began a handshake.
     HandshakeStarted {
         /// With whom.
@@ -50,7 +50,7 @@ pub enum Event {
         /// Who began it.
         role: Role,
         /// Why.
-        why: Failure,
+        why: HandshakeFailure,
         /// How many that this node began came to nothing in a row.
         failures: u32,
         /// How long until the next may begin, if somebody still wants it then; the peer's affair when it
@@ -122,7 +122,7 @@ impl fmt::Display for Refusal {
 /// Why a handshake came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Failure {
+pub enum HandshakeFailure {
     /// No answer in time.
     #[error("no answer; is the peer running, is its endpoint right, does a firewall pass UDP to it?")]
     TimedOut,
@@ -166,54 +166,56 @@ pub enum Failure {
     Tls(String),
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for ControlEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Event::HandshakeStarted { to, .. } => write!(f, "handshake with {to} begins"),
-            Event::Established { role, suite, inbound, outbound, replaces, .. } => {
+            ControlEvent::HandshakeStarted { to, .. } => write!(f, "handshake with {to} begins"),
+            ControlEvent::Established { role, suite, inbound, outbound, replaces, .. } => {
                 let what = if replaces.is_some() { "rekeyed" } else { "session up" };
                 write!(f, "{what} as {role}: {suite}, SPI {inbound} in, {outbound} out")
             }
-            Event::Refused { from, why } => write!(f, "{from} refused: {why}"),
-            Event::Failed { why, failures, retry: Some(retry), .. } => {
+            ControlEvent::Refused { from, why } => write!(f, "{from} refused: {why}"),
+            ControlEvent::Failed { why, failures, retry: Some(retry), .. } => {
                 let pause = retry.as_secs_f32();
                 write!(f, "handshake failed ({failures} in a row): {why}; not again before {pause:.1} s")
             }
-            Event::Failed { why, .. } => write!(f, "handshake that the peer began failed: {why}"),
-            Event::Yielded { .. } => f.write_str("both ends began at once; the peer's handshake goes on"),
-            Event::Expired { outbound, .. } => {
+            ControlEvent::Failed { why, .. } => write!(f, "handshake that the peer began failed: {why}"),
+            ControlEvent::Yielded { .. } => {
+                f.write_str("both ends began at once; the peer's handshake goes on")
+            }
+            ControlEvent::Expired { outbound, .. } => {
                 write!(
                     f,
                     "session (SPI {outbound} out) unused and withdrawn; the next packet makes a new one"
                 )
             }
-            Event::Moved { to, .. } => write!(f, "peer is now at {to}"),
-            Event::Silent { .. } => {
+            ControlEvent::Moved { to, .. } => write!(f, "peer is now at {to}"),
+            ControlEvent::Silent { .. } => {
                 f.write_str("packets go out and nothing comes back; asking for a sign of life")
             }
-            Event::Unresolved { name, why, .. } => write!(f, "cannot look up {name}: {why}"),
-            Event::NoEndpoint { .. } => {
+            ControlEvent::Unresolved { name, why, .. } => write!(f, "cannot look up {name}: {why}"),
+            ControlEvent::NoEndpoint { .. } => {
                 f.write_str("packets wait, but the peer has no `endpoint` and has not spoken yet")
             }
         }
     }
 }
 
-impl Event {
+impl ControlEvent {
     /// Which peer it is about, if it is about one.
     #[must_use]
     pub const fn peer(&self) -> Option<PeerId> {
         match self {
-            Event::HandshakeStarted { peer, .. }
-            | Event::Established { peer, .. }
-            | Event::Failed { peer, .. }
-            | Event::Yielded { peer }
-            | Event::Expired { peer, .. }
-            | Event::Moved { peer, .. }
-            | Event::Silent { peer }
-            | Event::Unresolved { peer, .. }
-            | Event::NoEndpoint { peer } => Some(*peer),
-            Event::Refused { .. } => None,
+            ControlEvent::HandshakeStarted { peer, .. }
+            | ControlEvent::Established { peer, .. }
+            | ControlEvent::Failed { peer, .. }
+            | ControlEvent::Yielded { peer }
+            | ControlEvent::Expired { peer, .. }
+            | ControlEvent::Moved { peer, .. }
+            | ControlEvent::Silent { peer }
+            | ControlEvent::Unresolved { peer, .. }
+            | ControlEvent::NoEndpoint { peer } => Some(*peer),
+            ControlEvent::Refused { .. } => None,
         }
     }
 }

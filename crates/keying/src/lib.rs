@@ -31,10 +31,12 @@ mod settings;
 mod status;
 mod tls;
 
-pub use action::{Action, DangerKey, Direction};
+pub use action::{Action, DangerKey, SaDirection};
 pub use control::Control;
-pub use event::{Event, Failure, Refusal};
-pub use identity::{ParseKeyError, PrivateKey, PublicKey, Role as KeyRole};
-pub use message::{Capabilities, Delivery, Expansion, Format, Message, MessageError, Terms};
-pub use settings::{KeyExport, Lifetime, PeerConfig, Settings, SetupError, Start, Where};
+pub use event::{ControlEvent, HandshakeFailure, Refusal};
+pub use identity::{KeyRole, ParseKeyError, PrivateKey, PublicKey};
+pub use message::{
+    Capabilities, DeliveryReporting, Expansion, Message, MessageError, PayloadFormat, SessionTerms,
+};
+pub use settings::{ControlSettings, KeyExport, Lifetime, PeerConfig, SetupError, Start, Where};
 pub use status::{AssociationStatus, PeerState, PeerStatus, Role, SaStatus};

@@ -12,7 +12,7 @@ use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet};
 use strait_ipsec::outbound::{self, Outlet, Refused, Train};
 use strait_ipsec::{Counters, Inbound, Notice, Outbound, PeerCounters, PeerId, Policies, Reason, RuleSet};
 use strait_keying::{
-    Action, Control, Event, KeyExport, PeerConfig, PeerState, PeerStatus, Settings, SetupError,
+    Action, Control, ControlEvent, ControlSettings, KeyExport, PeerConfig, PeerState, PeerStatus, SetupError,
 };
 use strait_wire::{Ecn, Tos, ip, vnet};
 
@@ -31,7 +31,7 @@ pub struct Node {
     rules: Arc<RuleSet>,
     counters: Arc<Counters>,
     world: World,
-    events: Vec<(Time, Event)>,
+    events: Vec<(Time, ControlEvent)>,
     lookups: Vec<(PeerId, String)>,
 }
 
@@ -67,7 +67,7 @@ impl Node {
             part.copy_from_slice(&random.next_u64().to_be_bytes());
         }
         let control = Control::new(
-            Settings {
+            ControlSettings {
                 identity: settings.id.private_key(),
                 capabilities: settings.capabilities.clone(),
                 up: settings.up,
@@ -171,14 +171,14 @@ impl Node {
 
     /// What it logged.
     #[must_use]
-    pub fn events(&self) -> &[(Time, Event)] {
+    pub fn events(&self) -> &[(Time, ControlEvent)] {
         &self.events
     }
 
     /// How often it came to new associations.
     #[must_use]
     pub fn handshakes(&self) -> usize {
-        self.events.iter().filter(|(_, event)| matches!(event, Event::Established { .. })).count()
+        self.events.iter().filter(|(_, event)| matches!(event, ControlEvent::Established { .. })).count()
     }
 
     /// The host behind it.

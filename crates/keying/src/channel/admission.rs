@@ -15,7 +15,7 @@ pub(crate) const MOST_FROM_ONE: usize = 8;
 
 /// What becomes of a handshake that somebody begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum AdmissionVerdict {
     /// It goes on.
     Admit,
     /// Its sender has to show that it receives at its address, without any state here.
@@ -37,13 +37,13 @@ pub(crate) enum Address {
 }
 
 /// Decides with `all` handshakes under way, `same` of them from the sender's [`source`].
-pub(crate) const fn judge(all: usize, same: usize, address: Address) -> Verdict {
+pub(crate) const fn judge(all: usize, same: usize, address: Address) -> AdmissionVerdict {
     match address {
-        Address::Claimed if all < UNPROVEN => Verdict::Admit,
-        Address::Claimed => Verdict::Prove,
-        Address::Proven if same >= MOST_FROM_ONE => Verdict::Ignore,
-        Address::Proven if all < MOST => Verdict::Admit,
-        Address::Proven => Verdict::Replace,
+        Address::Claimed if all < UNPROVEN => AdmissionVerdict::Admit,
+        Address::Claimed => AdmissionVerdict::Prove,
+        Address::Proven if same >= MOST_FROM_ONE => AdmissionVerdict::Ignore,
+        Address::Proven if all < MOST => AdmissionVerdict::Admit,
+        Address::Proven => AdmissionVerdict::Replace,
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn table() {
         use Address::{Claimed, Proven};
-        use Verdict::{Admit, Ignore, Prove, Replace};
+        use AdmissionVerdict::{Admit, Ignore, Prove, Replace};
         let table = [
             (0, 0, Claimed, Admit),
             (UNPROVEN - 1, UNPROVEN - 1, Claimed, Admit),

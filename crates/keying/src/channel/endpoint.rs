@@ -13,14 +13,14 @@ use strait_clock::{Deadline, Time};
 use strait_wire::tos::Ecn;
 use zeroize::Zeroizing;
 
-use super::admission::{self, Address, Verdict};
+use super::admission::{self, Address, AdmissionVerdict};
 use super::table::ChannelTable;
 use super::transport::{self, Epoch, TokenClock};
-use super::{Channel, ChannelId, Closed, Code, NoExport, Signal, Voice};
+use super::{Channel, ChannelId, CloseCode, Closed, NoExport, Signal, Voice};
 use crate::agreement::EXPORT_LEN;
 use crate::keystream::Keystream;
 use crate::tls::{AllowList, SERVER_NAME, Tls};
-use crate::{Message, PublicKey, Role, Settings, SetupError};
+use crate::{ControlSettings, Message, PublicKey, Role, SetupError};
 
 /// How long a channel lives at most, whatever its peer does: an attempt's 10 s and time to close.
 const LIFE: Duration = Duration::from_secs(15);
@@ -55,7 +55,7 @@ impl core::fmt::Debug for Channels {
 
 impl Channels {
     pub(crate) fn new(
-        settings: &Settings,
+        settings: &ControlSettings,
         allowed: Arc<AllowList>,
         now: Time,
     ) -> Result<Channels, SetupError> {
@@ -221,7 +221,7 @@ impl Channels {
     }
 
     /// Closes a channel; it says nothing more to its owner.
-    pub(crate) fn close(&mut self, id: ChannelId, code: Code, now: Time) {
+    pub(crate) fn close(&mut self, id: ChannelId, code: CloseCode, now: Time) {
         let at = self.epoch.instant(now);
         if let Some(channel) = self.table.get_mut(id) {
             channel.connection.close(at, VarInt::from_u32(code.number()), Bytes::new());
@@ -249,7 +249,7 @@ impl Channels {
         if known && !channel.connection.is_closed() {
             channel.connection.close(
                 self.epoch.instant(now),
-                VarInt::from_u32(Code::GaveUp.number()),
+                VarInt::from_u32(CloseCode::GaveUp.number()),
                 Bytes::new(),
             );
             self.flush_one(id, now);
@@ -269,19 +269,19 @@ impl Channels {
         };
         let same = guests().filter(|guest| admission::source(guest.remote().ip()) == source).count();
         match admission::judge(guests().count(), same, address) {
-            Verdict::Admit => self.accept(incoming, buffer, now),
-            Verdict::Prove => match self.endpoint.retry(incoming, buffer) {
+            AdmissionVerdict::Admit => self.accept(incoming, buffer, now),
+            AdmissionVerdict::Prove => match self.endpoint.retry(incoming, buffer) {
                 Ok(transmit) => self.transmit(&transmit, buffer),
                 Err(error) => self.endpoint.ignore(error.into_incoming()),
             },
-            Verdict::Replace => match self.oldest_stranger() {
+            AdmissionVerdict::Replace => match self.oldest_stranger() {
                 Some(oldest) => {
                     self.end(oldest, now);
                     self.accept(incoming, buffer, now);
                 }
                 None => self.endpoint.ignore(incoming),
             },
-            Verdict::Ignore => self.endpoint.ignore(incoming),
+            AdmissionVerdict::Ignore => self.endpoint.ignore(incoming),
         }
     }
 

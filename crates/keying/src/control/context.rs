@@ -11,10 +11,11 @@ use strait_wire::Spi;
 use strait_wire::condition::Condition;
 
 use super::spis::SpiPool;
-use crate::agreement::Agreement;
+use crate::agreement::PairAgreement;
 use crate::keystream::Keystream;
 use crate::{
-    Action, Capabilities, DangerKey, Direction, Event, Format, KeyExport, Lifetime, PublicKey, Settings,
+    Action, Capabilities, ControlEvent, ControlSettings, DangerKey, KeyExport, Lifetime, PayloadFormat,
+    PublicKey, SaDirection,
 };
 
 /// How often associations are looked at while there are any: coarse, as all limits are seconds or more.
@@ -47,17 +48,17 @@ pub(crate) struct ControlContext {
 
 impl LocalNode {
     /// What a peer is offered: what this node can, with the format set for that peer.
-    pub(crate) fn offer(&self, format: Format) -> Capabilities {
+    pub(crate) fn offer(&self, format: PayloadFormat) -> Capabilities {
         let mut capabilities = self.capabilities.clone();
-        if format == Format::Standard {
-            capabilities.format = Format::Standard;
+        if format == PayloadFormat::Standard {
+            capabilities.format = PayloadFormat::Standard;
         }
         capabilities
     }
 }
 
 impl ControlContext {
-    pub(crate) fn new(settings: Settings) -> ControlContext {
+    pub(crate) fn new(settings: ControlSettings) -> ControlContext {
         ControlContext {
             spis: SpiPool::new(&settings.seed),
             random: Random::new(Keystream::new(&settings.seed, "jitter").next_u64()),
@@ -74,7 +75,7 @@ impl ControlContext {
         }
     }
 
-    pub(crate) fn log(&mut self, event: Event) {
+    pub(crate) fn log(&mut self, event: ControlEvent) {
         self.actions.push_back(Action::Log(event));
     }
 
@@ -108,9 +109,9 @@ impl ControlContext {
     pub(crate) fn export_key(
         &mut self,
         peer: PeerId,
-        direction: Direction,
+        direction: SaDirection,
         spi: Spi,
-        agreement: &Agreement,
+        agreement: &PairAgreement,
         key: &KeyMaterial,
     ) {
         if self.node.export == KeyExport::Never {

@@ -22,8 +22,8 @@ use strait_wire::Spi;
 use super::context::ControlContext;
 use super::sessions::Sessions;
 use crate::agreement::PairKeys;
-use crate::channel::{ChannelId, Channels, Closed, Code, Signal};
-use crate::{Event, Failure, Message, Refusal, Role};
+use crate::channel::{ChannelId, Channels, CloseCode, Closed, Signal};
+use crate::{ControlEvent, HandshakeFailure, Message, Refusal, Role};
 
 /// Least time between two lines about strangers, who decide how many there could be.
 const REFUSALS_APART: Duration = Duration::from_secs(1);
@@ -83,7 +83,7 @@ impl Handshakes {
     /// Closes the channels of a peer that was removed.
     pub(crate) fn close_all(&mut self, peer: PeerId, now: Time) {
         for (channel, _) in self.owners.extract_if(.., |_, owner| owner.peer == peer) {
-            self.channels.close(channel, Code::Stranger, now);
+            self.channels.close(channel, CloseCode::Stranger, now);
         }
     }
 
@@ -120,21 +120,21 @@ impl Handshakes {
             (Message::Confirm, ChannelStage::Accepted { spi }) => {
                 let (peer, spi) = (owner.peer, *spi);
                 self.owners.remove(&id);
-                self.channels.close(id, Code::Done, now);
+                self.channels.close(id, CloseCode::Done, now);
                 if let Some((peer, context)) = sessions.with(peer) {
                     peer.confirm(spi, now, context);
                 }
             }
             (got, stage) => {
-                let why = Failure::OutOfTurn { got: got.name(), expected: stage.expects() };
+                let why = HandshakeFailure::OutOfTurn { got: got.name(), expected: stage.expects() };
                 self.misbehaved(sessions, id, why, now);
             }
         }
     }
 
     /// A message was wrong, on a channel that either end began.
-    fn misbehaved(&mut self, sessions: &mut Sessions, id: ChannelId, why: Failure, now: Time) {
-        self.channels.close(id, Code::Malformed, now);
+    fn misbehaved(&mut self, sessions: &mut Sessions, id: ChannelId, why: HandshakeFailure, now: Time) {
+        self.channels.close(id, CloseCode::Malformed, now);
         let Some(ChannelOwner { peer, stage }) = self.owners.remove(&id) else { return };
         let Some((peer, context)) = sessions.with(peer) else { return };
         match stage {
@@ -185,7 +185,7 @@ impl Handshakes {
     fn refused(&mut self, context: &mut ControlContext, from: SocketAddr, why: Refusal, now: Time) {
         if self.refused_at.is_none_or(|at| at + REFUSALS_APART <= now) {
             self.refused_at = Some(now);
-            context.log(Event::Refused { from, why });
+            context.log(ControlEvent::Refused { from, why });
         }
     }
 

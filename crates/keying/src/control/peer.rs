@@ -53,7 +53,9 @@ use strait_wire::condition::Condition;
 
 use super::backoff::Backoff;
 use super::context::ControlContext;
-use crate::{Capabilities, Delivery, Event, Failure, Format, PeerConfig, Role, Where};
+use crate::{
+    Capabilities, ControlEvent, DeliveryReporting, HandshakeFailure, PayloadFormat, PeerConfig, Role, Where,
+};
 use condition::TIMES;
 use initiation::{Initiation, NextAttempt};
 use pairs::{SaPair, SaPairs, UnconfirmedPair};
@@ -141,7 +143,7 @@ impl PeerRecord {
         if self.endpoint.is_some() || matches!(self.config.place, Where::Name(_)) {
             self.initiation.want(now + WAITING);
         } else if !core::mem::replace(&mut self.announced.no_endpoint_logged, true) {
-            context.log(Event::NoEndpoint { peer: self.id() });
+            context.log(ControlEvent::NoEndpoint { peer: self.id() });
         }
     }
 
@@ -153,16 +155,22 @@ impl PeerRecord {
     }
 
     /// An attempt failed: the next waits longer, and asks anew where the peer is.
-    pub(crate) fn attempt_failed(&mut self, why: Failure, now: Time, context: &mut ControlContext) {
+    pub(crate) fn attempt_failed(&mut self, why: HandshakeFailure, now: Time, context: &mut ControlContext) {
         let retry = Some(self.initiation.failed(now, &mut context.random));
         let failures = self.initiation.failures();
-        context.log(Event::Failed { peer: self.id(), role: Role::Initiator, why, failures, retry });
+        context.log(ControlEvent::Failed { peer: self.id(), role: Role::Initiator, why, failures, retry });
     }
 
     /// A handshake that the peer began failed.
-    pub(crate) fn answer_failed(&self, why: Failure, context: &mut ControlContext) {
+    pub(crate) fn answer_failed(&self, why: HandshakeFailure, context: &mut ControlContext) {
         let failures = self.initiation.failures();
-        context.log(Event::Failed { peer: self.id(), role: Role::Responder, why, failures, retry: None });
+        context.log(ControlEvent::Failed {
+            peer: self.id(),
+            role: Role::Responder,
+            why,
+            failures,
+            retry: None,
+        });
     }
 
     /// Sends with `pair` from now on; the inbound half of the one before fades.
@@ -173,7 +181,7 @@ impl PeerRecord {
         now: Time,
         context: &mut ControlContext,
     ) {
-        let event = Event::Established {
+        let event = ControlEvent::Established {
             peer: self.id(),
             role: pair.role,
             suite: pair.suite,
@@ -218,9 +226,9 @@ impl PeerRecord {
     fn pace(&self, up: LinkRate) -> Pace {
         let Some(theirs) = &self.theirs.capabilities else { return Pace::between(up, LinkRate::Unpaced) };
         let pace = Pace::between(up, theirs.down);
-        let standard = self.config.format == Format::Standard
+        let standard = self.config.format == PayloadFormat::Standard
             || self.pairs.in_use().is_some_and(|pair| !matches!(pair.payloads, Payloads::Strait { .. }));
-        if standard || theirs.delivery == Delivery::Untold { pace.without_reports() } else { pace }
+        if standard || theirs.delivery == DeliveryReporting::Untold { pace.without_reports() } else { pace }
     }
 
     /// Sends a NAT keepalive if nothing else was sent for so long.

@@ -13,7 +13,7 @@ use strait_wire::condition::Condition;
 use super::context::ControlContext;
 use super::peer::{ATTEMPT, PeerRecord};
 use super::peer_table::PeerTable;
-use crate::{Event, PublicKey};
+use crate::{ControlEvent, PublicKey};
 
 /// Least time between two handshakes on account of unknown SPIs, which strangers can make up.
 const UNKNOWN_APART: Duration = Duration::from_secs(1);
@@ -86,7 +86,7 @@ impl Sessions {
         self.context.order_out(outbound::Order::Endpoint(id, to));
         if before != Some(to) {
             self.peers.place(id, to);
-            self.context.log(Event::Moved { peer: id, to });
+            self.context.log(ControlEvent::Moved { peer: id, to });
         }
     }
 
@@ -95,7 +95,7 @@ impl Sessions {
         let before = self.peers.get(id).and_then(|peer| peer.endpoint);
         self.move_to(id, from);
         if before.is_some_and(|before| before != from) {
-            self.context.log(Event::Moved { peer: id, to: from });
+            self.context.log(ControlEvent::Moved { peer: id, to: from });
         }
     }
 

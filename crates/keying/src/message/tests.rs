@@ -14,16 +14,16 @@ fn capabilities() -> Capabilities {
         codecs: CodecSet::ALL,
         block_cap: 65_536,
         iv: IvMode::Implicit,
-        format: Format::Strait,
+        format: PayloadFormat::Strait,
         inner_mtu: 1420,
         down: Rate::from_bits(1_500_000).into(),
-        delivery: Delivery::Reported,
+        delivery: DeliveryReporting::Reported,
         expansion: Expansion::from_iter([(Codec::Zstd, 16_000), (Codec::Lz4, 5_000)]),
     }
 }
 
 fn offer() -> Message {
-    Message::Offer(Terms { spi: Spi(0x0456_789a), capabilities: capabilities() })
+    Message::Offer(SessionTerms { spi: Spi(0x0456_789a), capabilities: capabilities() })
 }
 
 /// A message without its length.
@@ -174,12 +174,12 @@ fn an_end_that_does_not_say_so_tells_nothing_of_what_arrives() {
     };
     let said: Vec<_> = fields().into_iter().filter(|(tag, _)| *tag != capabilities::DELIVERY).collect();
     let given = LinkRate::Given(Rate::from_bits(1_500_000).unwrap());
-    assert_eq!(down(&said), Ok((Delivery::Untold, given)));
+    assert_eq!(down(&said), Ok((DeliveryReporting::Untold, given)));
     let unpaced: Vec<_> = said.into_iter().filter(|(tag, _)| *tag != capabilities::DOWN).collect();
     let with = |value: u8| [&unpaced[..], &[(capabilities::DELIVERY, vec![value])]].concat();
-    assert_eq!(down(&unpaced), Ok((Delivery::Untold, LinkRate::Unpaced)));
-    assert_eq!(down(&with(0)), Ok((Delivery::Reported, LinkRate::Unpaced)));
-    assert_eq!(down(&with(1)), Ok((Delivery::Reported, LinkRate::Auto)));
+    assert_eq!(down(&unpaced), Ok((DeliveryReporting::Untold, LinkRate::Unpaced)));
+    assert_eq!(down(&with(0)), Ok((DeliveryReporting::Reported, LinkRate::Unpaced)));
+    assert_eq!(down(&with(1)), Ok((DeliveryReporting::Reported, LinkRate::Auto)));
     let error = MessageError::Value { field: "delivery", given: 2 };
     assert_eq!(parse_fields(&with(2)), Err(error));
 }
@@ -214,13 +214,17 @@ fn any_capabilities() -> impl Strategy<Value = Capabilities> {
                 codecs: CodecSet::from_bits(codecs),
                 block_cap: cap,
                 iv: if iv { IvMode::Explicit } else { IvMode::Implicit },
-                format: if format { Format::Standard } else { Format::Strait },
+                format: if format { PayloadFormat::Standard } else { PayloadFormat::Strait },
                 inner_mtu: mtu,
                 down: match (told, down) {
                     (Some(true), _) => LinkRate::Auto,
                     (_, down) => down.and_then(Rate::from_bits).into(),
                 },
-                delivery: if told.is_some() { Delivery::Reported } else { Delivery::Untold },
+                delivery: if told.is_some() {
+                    DeliveryReporting::Reported
+                } else {
+                    DeliveryReporting::Untold
+                },
                 expansion: speeds
                     .into_iter()
                     .filter_map(|(codec, nanos)| Some((Codec::from_id(codec)?, nanos)))
@@ -233,7 +237,7 @@ fn any_capabilities() -> impl Strategy<Value = Capabilities> {
 proptest! {
     #[test]
     fn round_trip(capabilities in any_capabilities(), spi in SPIS, accept: bool) {
-        let terms = Terms { spi: Spi(spi), capabilities };
+        let terms = SessionTerms { spi: Spi(spi), capabilities };
         let message = if accept { Message::Accept(terms) } else { Message::Offer(terms) };
         let bytes = message.emit();
         prop_assert!(bytes.len() <= MAX_LEN + 2);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_ipsec::{PeerId, Policies, inbound, outbound};
-use strait_keying::{Action, Event};
+use strait_keying::{Action, ControlEvent};
 
 use super::Daemon;
 use super::manual::Told;
@@ -91,14 +91,14 @@ impl Daemon {
         self.control.resolved(peer, answer, self.clock.now());
     }
 
-    fn log(&self, event: &Event) {
+    fn log(&self, event: &ControlEvent) {
         let name = event.peer().and_then(|peer| self.control.status(peer)).map(|status| status.name);
         let peer = name.as_deref().unwrap_or("-");
         match event {
-            Event::Failed { .. }
-            | Event::Refused { .. }
-            | Event::Unresolved { .. }
-            | Event::NoEndpoint { .. } => {
+            ControlEvent::Failed { .. }
+            | ControlEvent::Refused { .. }
+            | ControlEvent::Unresolved { .. }
+            | ControlEvent::NoEndpoint { .. } => {
                 tracing::warn!(peer, "{event}");
             }
             _ => tracing::info!(peer, "{event}"),

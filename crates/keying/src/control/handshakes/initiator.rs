@@ -11,9 +11,9 @@ use super::super::peer::initiation::{InitiationState, NextAttempt};
 use super::super::peer::pairs::{NewPair, PairPlan};
 use super::super::sessions::Sessions;
 use super::{ChannelOwner, ChannelStage, Handshakes};
-use crate::agreement::Agreement;
-use crate::channel::{CannotConnect, ChannelId, Closed, Code};
-use crate::{Action, Event, Failure, Message, Role, Terms, Where};
+use crate::agreement::PairAgreement;
+use crate::channel::{CannotConnect, ChannelId, CloseCode, Closed};
+use crate::{Action, ControlEvent, HandshakeFailure, Message, Role, SessionTerms, Where};
 
 impl Handshakes {
     /// Begins the attempt that is due, if one is.
@@ -50,11 +50,11 @@ impl Handshakes {
     fn unresolved(&mut self, sessions: &mut Sessions, id: PeerId, why: String, since: Time, now: Time) {
         let Some((peer, context)) = sessions.with(id) else { return };
         if let Where::Name(name) = &peer.config.place {
-            context.log(Event::Unresolved { peer: id, name: name.clone(), why });
+            context.log(ControlEvent::Unresolved { peer: id, name: name.clone(), why });
         }
         match peer.endpoint {
             Some(to) => self.connect(sessions, id, to, since, now),
-            None => peer.attempt_failed(Failure::Unresolved, now, context),
+            None => peer.attempt_failed(HandshakeFailure::Unresolved, now, context),
         }
     }
 
@@ -64,11 +64,13 @@ impl Handshakes {
             Ok(channel) => {
                 peer.initiation.connecting(channel, since);
                 self.owners.insert(channel, ChannelOwner { peer: id, stage: ChannelStage::Connecting });
-                context.log(Event::HandshakeStarted { peer: id, to });
+                context.log(ControlEvent::HandshakeStarted { peer: id, to });
             }
-            Err(CannotConnect::Address) => peer.attempt_failed(Failure::BadAddress { to }, now, context),
+            Err(CannotConnect::Address) => {
+                peer.attempt_failed(HandshakeFailure::BadAddress { to }, now, context)
+            }
             Err(CannotConnect::Tls(error)) => {
-                peer.attempt_failed(Failure::Tls(error.to_string()), now, context);
+                peer.attempt_failed(HandshakeFailure::Tls(error.to_string()), now, context);
             }
         }
     }
@@ -76,10 +78,10 @@ impl Handshakes {
     /// TLS is through on a channel begun here: the offer goes out with its last message.
     pub(super) fn offer(&mut self, sessions: &mut Sessions, id: ChannelId, now: Time) {
         let Some((peer, context)) = self.owners.get(&id).and_then(|owner| sessions.with(owner.peer)) else {
-            return self.channels.close(id, Code::Internal, now);
+            return self.channels.close(id, CloseCode::Internal, now);
         };
         let spi = context.spis.fresh(peer.id());
-        let terms = Terms { spi, capabilities: context.node.offer(peer.config.format) };
+        let terms = SessionTerms { spi, capabilities: context.node.offer(peer.config.format) };
         let offer = self.channels.send(id, &Message::Offer(terms));
         self.owners.insert(id, ChannelOwner { peer: peer.id(), stage: ChannelStage::Offered { spi, offer } });
     }
@@ -89,7 +91,7 @@ impl Handshakes {
         &mut self,
         sessions: &mut Sessions,
         id: ChannelId,
-        theirs: &Terms,
+        theirs: &SessionTerms,
         accept: &[u8],
         now: Time,
     ) {
@@ -100,16 +102,16 @@ impl Handshakes {
         };
         let Some((peer, context)) = sessions.with(number) else { return };
         let mine = context.node.offer(peer.config.format);
-        let Some(agreement) = Agreement::of(&mine, &theirs.capabilities) else {
+        let Some(agreement) = PairAgreement::of(&mine, &theirs.capabilities) else {
             context.spis.release(spi);
-            self.channels.close(id, Code::NoSuite, now);
-            return peer.attempt_failed(Failure::NoCommonSuite, now, context);
+            self.channels.close(id, CloseCode::NoSuite, now);
+            return peer.attempt_failed(HandshakeFailure::NoCommonSuite, now, context);
         };
         let transcript = [offer.as_slice(), accept].concat();
         let Some(keys) = self.keys(id, agreement.suite, &transcript) else {
             context.spis.release(spi);
-            self.channels.close(id, Code::Internal, now);
-            return peer.attempt_failed(Failure::Tls("no key material".to_owned()), now, context);
+            self.channels.close(id, CloseCode::Internal, now);
+            return peer.attempt_failed(HandshakeFailure::Tls("no key material".to_owned()), now, context);
         };
         let (role, agreement) = (Role::Initiator, &agreement);
         let plan = PairPlan { peer: number, role, agreement, inbound: spi, outbound: theirs.spi };
@@ -130,7 +132,7 @@ impl Handshakes {
     pub(super) fn delivered(&mut self, id: ChannelId, now: Time) {
         if matches!(self.owners.get(&id), Some(ChannelOwner { stage: ChannelStage::Confirming, .. })) {
             self.owners.remove(&id);
-            self.channels.close(id, Code::Done, now);
+            self.channels.close(id, CloseCode::Done, now);
         }
     }
 
@@ -138,8 +140,8 @@ impl Handshakes {
     pub(super) fn give_way(&mut self, sessions: &mut Sessions, id: PeerId, now: Time) {
         let Some((peer, context)) = sessions.with(id) else { return };
         if let Some(channel) = peer.initiation.give_way() {
-            self.drop_attempt(context, channel, Code::Yield, now);
-            context.log(Event::Yielded { peer: id });
+            self.drop_attempt(context, channel, CloseCode::Yield, now);
+            context.log(ControlEvent::Yielded { peer: id });
         }
     }
 
@@ -155,15 +157,15 @@ impl Handshakes {
                 // fruitless look-up has its own time.
                 None => self.unresolved(sessions, id, "no answer in time".to_owned(), now, now),
                 Some(channel) => {
-                    self.drop_attempt(context, channel, Code::GaveUp, now);
-                    peer.attempt_failed(Failure::TimedOut, now, context);
+                    self.drop_attempt(context, channel, CloseCode::GaveUp, now);
+                    peer.attempt_failed(HandshakeFailure::TimedOut, now, context);
                 }
             }
         }
     }
 
     /// Closes the channel of an attempt, and releases the SPI that was offered on it.
-    fn drop_attempt(&mut self, context: &mut ControlContext, channel: ChannelId, code: Code, now: Time) {
+    fn drop_attempt(&mut self, context: &mut ControlContext, channel: ChannelId, code: CloseCode, now: Time) {
         if let Some(ChannelOwner { stage: ChannelStage::Offered { spi, .. }, .. }) =
             self.owners.remove(&channel)
         {
@@ -177,18 +179,18 @@ impl Handshakes {
 pub(super) fn attempt_over(peer: &mut PeerRecord, closed: &Closed, now: Time, context: &mut ControlContext) {
     let why = match closed {
         // The peer's own handshake goes first; this one does not count.
-        Closed::ByPeer(Code::Yield) => {
+        Closed::ByPeer(CloseCode::Yield) => {
             peer.initiation.yielded(now, &mut context.random);
-            return context.log(Event::Yielded { peer: peer.id() });
+            return context.log(ControlEvent::Yielded { peer: peer.id() });
         }
-        Closed::ByPeer(Code::Stranger) | Closed::RefusedThere => {
-            Failure::RefusedThere { key: context.node.public }
+        Closed::ByPeer(CloseCode::Stranger) | Closed::RefusedThere => {
+            HandshakeFailure::RefusedThere { key: context.node.public }
         }
-        Closed::ByPeer(Code::NoSuite) => Failure::NoCommonSuite,
-        Closed::ByPeer(code) => Failure::Closed(code.text().to_owned()),
-        Closed::WrongKey => Failure::WrongKey,
-        Closed::TimedOut => Failure::TimedOut,
-        Closed::Broken(how) => Failure::Closed(how.clone()),
+        Closed::ByPeer(CloseCode::NoSuite) => HandshakeFailure::NoCommonSuite,
+        Closed::ByPeer(code) => HandshakeFailure::Closed(code.text().to_owned()),
+        Closed::WrongKey => HandshakeFailure::WrongKey,
+        Closed::TimedOut => HandshakeFailure::TimedOut,
+        Closed::Broken(how) => HandshakeFailure::Closed(how.clone()),
     };
     peer.attempt_failed(why, now, context);
 }

@@ -12,8 +12,8 @@ use strait_ipsec::{InboundSa, IvMode, OutboundSa, Payloads, PeerId, SaSpec, Usag
 use strait_wire::Spi;
 
 use super::super::context::ControlContext;
-use crate::agreement::{Agreement, PairKeys};
-use crate::{Capabilities, Direction, Lifetime, Role};
+use crate::agreement::{PairAgreement, PairKeys};
+use crate::{Capabilities, Lifetime, Role, SaDirection};
 
 /// How long an inbound association outlives its pair: twice the longest a packet lives (RFC 9293's MSL
 /// is 2 min; queues of a minute do not happen on links that are paced here).
@@ -90,7 +90,7 @@ pub(crate) struct PairPlan<'a> {
     pub(crate) peer: PeerId,
     /// Of this node.
     pub(crate) role: Role,
-    pub(crate) agreement: &'a Agreement,
+    pub(crate) agreement: &'a PairAgreement,
     /// This node's SPI.
     pub(crate) inbound: Spi,
     /// The peer's SPI.
@@ -110,8 +110,8 @@ impl NewPair {
             Role::Initiator => (keys.back, keys.forth),
             Role::Responder => (keys.forth, keys.back),
         };
-        context.export_key(peer, Direction::In, plan.inbound, agreement, &key_in);
-        context.export_key(peer, Direction::Out, plan.outbound, agreement, &key_out);
+        context.export_key(peer, SaDirection::In, plan.inbound, agreement, &key_in);
+        context.export_key(peer, SaDirection::Out, plan.outbound, agreement, &key_out);
         let spec = |spi, key, payloads| SaSpec::session(peer, spi, key, agreement.iv, payloads);
         let inbound = Box::new(InboundSa::new(&spec(plan.inbound, key_in, agreement.inbound)));
         let outbound = Box::new(OutboundSa::new(&spec(plan.outbound, key_out, agreement.outbound)));

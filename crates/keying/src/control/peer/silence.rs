@@ -7,7 +7,7 @@ use strait_ipsec::outbound;
 
 use super::super::context::ControlContext;
 use super::{ATTEMPT, PeerRecord};
-use crate::Event;
+use crate::ControlEvent;
 
 /// Sending for this long without hearing anything is answered with a probe (`WireGuard`'s
 /// KEEPALIVE_TIMEOUT).
@@ -59,7 +59,7 @@ impl PeerRecord {
             let outbound = pair.outbound.spi;
             context.order_out(outbound::Order::Withdraw(self.id(), outbound));
             context.withdraw_inbound(pair.inbound.spi);
-            context.log(Event::Expired { peer: self.id(), outbound });
+            context.log(ControlEvent::Expired { peer: self.id(), outbound });
         } else if let Some(pair) = self.pairs.in_use()
             && pair.needs_successor(context.node.lifetime, now)
         {
@@ -77,7 +77,7 @@ impl PeerRecord {
             SilenceAnswer::Nothing => {}
             SilenceAnswer::Probe => {
                 context.order_out(outbound::Order::Probe(self.id()));
-                context.log(Event::Silent { peer: self.id() });
+                context.log(ControlEvent::Silent { peer: self.id() });
             }
             SilenceAnswer::Handshake => {
                 if !self.initiation.is_under_way() {

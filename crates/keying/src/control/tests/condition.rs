@@ -7,21 +7,21 @@ use strait_ipsec::{Notice, PeerId};
 use strait_scheduler::{LinkRate, Pace, Rate};
 use strait_wire::condition::Condition;
 
-use super::world::{FAIR, World};
+use super::world::{ControlWorld, FAIR};
 use crate::Start;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Two nodes with a pair of associations.
-fn up(seed: u64) -> World {
-    let mut world = World::new(2, seed, FAIR);
+fn up(seed: u64) -> ControlWorld {
+    let mut world = ControlWorld::new(2, seed, FAIR);
     world.introduce(Start::Eager);
-    assert!(world.run_until(5, World::both_up));
+    assert!(world.run_until(5, ControlWorld::both_up));
     world
 }
 
 /// What one node told the other's sending half of it, last.
-fn load(world: &World, node: usize) -> f64 {
+fn load(world: &ControlWorld, node: usize) -> f64 {
     let other = PeerId(u32::try_from(1 - node).unwrap());
     world.nodes[node].ends.get(&other).map_or(1.0, |ends| ends.there.expand[3])
 }
@@ -29,7 +29,7 @@ fn load(world: &World, node: usize) -> f64 {
 #[test]
 fn another_rate_in_paces_the_peer() {
     let mut world = up(1);
-    let told = |world: &World| world.nodes[0].paces.get(&PeerId(1)).copied().unwrap_or_default();
+    let told = |world: &ControlWorld| world.nodes[0].paces.get(&PeerId(1)).copied().unwrap_or_default();
     assert_eq!(told(&world), Pace::None);
     let (slow, fast) = (Rate::from_bits(3_000_000).unwrap(), Rate::from_bits(7_000_000).unwrap());
     for (down, pace) in [

@@ -10,8 +10,10 @@ use strait_ipsec::{Notice, PeerId, outbound};
 use strait_wire::Spi;
 use strait_wire::tos::Ecn;
 
-pub(super) use super::node::{Node, address, base, capabilities, key, peer, settings};
-use crate::{Action, Control, Direction, Event, PeerConfig, PeerState, Settings, Start, Where};
+pub(super) use super::node::{ControlNode, address, base, capabilities, key, peer, settings};
+use crate::{
+    Action, Control, ControlEvent, ControlSettings, PeerConfig, PeerState, SaDirection, Start, Where,
+};
 
 /// The inner bytes of a packet that the worlds' packet paths send.
 const PACKET: u64 = 1400;
@@ -35,9 +37,9 @@ struct Flight {
     bytes: Box<[u8]>,
 }
 
-pub(super) struct World {
+pub(super) struct ControlWorld {
     pub(super) now: Time,
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<ControlNode>,
     pub(super) weather: Weather,
     pub(super) random: Random,
     flights: BTreeMap<(Time, u64), Flight>,
@@ -52,16 +54,21 @@ pub(super) struct World {
     pub(super) stray: Vec<Box<[u8]>>,
 }
 
-impl World {
+impl ControlWorld {
     /// `nodes` nodes that do not know each other.
-    pub(super) fn new(nodes: u8, seed: u64, weather: Weather) -> World {
-        World::with(nodes, seed, weather, |_, _| {})
+    pub(super) fn new(nodes: u8, seed: u64, weather: Weather) -> ControlWorld {
+        ControlWorld::with(nodes, seed, weather, |_, _| {})
     }
 
-    pub(super) fn with(nodes: u8, seed: u64, weather: Weather, change: impl Fn(u8, &mut Settings)) -> World {
+    pub(super) fn with(
+        nodes: u8,
+        seed: u64,
+        weather: Weather,
+        change: impl Fn(u8, &mut ControlSettings),
+    ) -> ControlWorld {
         let now = Time::from_millis(1000);
         let base = base();
-        let mut world = World {
+        let mut world = ControlWorld {
             now,
             nodes: Vec::new(),
             weather,
@@ -77,14 +84,14 @@ impl World {
         for node in 0..nodes {
             let mut settings = settings(node, seed, base);
             change(node, &mut settings);
-            world.nodes.push(Node::new(settings, address(node), now));
+            world.nodes.push(ControlNode::new(settings, address(node), now));
         }
         world
     }
 
     /// Two nodes; the first knows where the second is and begins when `start` says, the second waits.
-    pub(super) fn pair(seed: u64, weather: Weather, start: Start) -> World {
-        let mut world = World::new(2, seed, weather);
+    pub(super) fn pair(seed: u64, weather: Weather, start: Start) -> ControlWorld {
+        let mut world = ControlWorld::new(2, seed, weather);
         world.introduce(start);
         world
     }
@@ -146,7 +153,7 @@ impl World {
     }
 
     /// Runs until `done`, at most for `seconds`; says whether it was done.
-    pub(super) fn run_until(&mut self, seconds: u64, done: impl Fn(&World) -> bool) -> bool {
+    pub(super) fn run_until(&mut self, seconds: u64, done: impl Fn(&ControlWorld) -> bool) -> bool {
         let end = self.now + Duration::from_secs(seconds);
         while !done(self) {
             if !self.step(end) {
@@ -190,24 +197,24 @@ impl World {
             assert_eq!((mine.outbound.spi, mine.inbound.spi), (theirs.inbound.spi, theirs.outbound.spi));
             assert_eq!((mine.suite, mine.iv), (theirs.suite, theirs.iv));
             assert_ne!(mine.role, theirs.role);
-            let out = a.key(Direction::Out, mine.outbound.spi);
-            assert_eq!(out.material, b.key(Direction::In, mine.outbound.spi).material);
-            assert_ne!(out.material, a.key(Direction::In, mine.inbound.spi).material);
+            let out = a.key(SaDirection::Out, mine.outbound.spi);
+            assert_eq!(out.material, b.key(SaDirection::In, mine.outbound.spi).material);
+            assert_ne!(out.material, a.key(SaDirection::In, mine.inbound.spi).material);
         }
     }
 
     /// How many events of `node` match.
-    pub(super) fn count(&self, node: usize, matches: impl Fn(&Event) -> bool) -> usize {
+    pub(super) fn count(&self, node: usize, matches: impl Fn(&ControlEvent) -> bool) -> usize {
         self.nodes[node].events.iter().filter(|(_, event)| matches(event)).count()
     }
 
     pub(super) fn established(&self, node: usize) -> usize {
-        self.count(node, |event| matches!(event, Event::Established { .. }))
+        self.count(node, |event| matches!(event, ControlEvent::Established { .. }))
     }
 
     pub(super) fn started(&self, node: usize) -> Vec<Time> {
         let events = &self.nodes[node].events;
-        let started = |event: &Event| matches!(event, Event::HandshakeStarted { .. });
+        let started = |event: &ControlEvent| matches!(event, ControlEvent::HandshakeStarted { .. });
         events.iter().filter(|(_, event)| started(event)).map(|(at, _)| *at).collect()
     }
 

@@ -5,7 +5,7 @@ use super::*;
 enum Stimulus {
     Want(Time),
     /// The next attempt with a peer at an address that was heard.
-    Next(Place),
+    Next(KnownPlace),
     Resolved,
     ConnectingOn(ChannelId),
     Completed,
@@ -16,7 +16,7 @@ enum Stimulus {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum KnownPlace {
     Address,
     Name,
     NameHeard,
@@ -37,16 +37,16 @@ fn apply(initiation: &mut Initiation, stimulus: Stimulus) -> Option<NextAttempt>
     let mut random = Random::new(1);
     match stimulus {
         Stimulus::Want(until) => initiation.want(until),
-        Stimulus::Next(Place::Address) => {
+        Stimulus::Next(KnownPlace::Address) => {
             return initiation.next(&Where::Unknown, heard, Time::ZERO, NOW);
         }
-        Stimulus::Next(Place::Name) => {
+        Stimulus::Next(KnownPlace::Name) => {
             return initiation.next(&Where::Name("b".into()), None, Time::ZERO, NOW);
         }
-        Stimulus::Next(Place::NameHeard) => {
+        Stimulus::Next(KnownPlace::NameHeard) => {
             return initiation.next(&Where::Name("b".into()), heard, Time::ZERO, NOW);
         }
-        Stimulus::Next(Place::NeverHeard) => {
+        Stimulus::Next(KnownPlace::NeverHeard) => {
             return initiation.next(&Where::Unknown, None, Time::ZERO, NOW);
         }
         Stimulus::Resolved => initiation.resolved(),
@@ -75,25 +75,25 @@ fn transitions() -> Vec<Transition> {
     let connecting_last = Connecting { channel: ONE, since: EARLIER, until: None };
     vec![
         (Idle, Want(LATER), wanted, None),
-        (Idle, Next(Place::Address), Idle, None),
+        (Idle, Next(KnownPlace::Address), Idle, None),
         (Idle, Established, Idle, None),
         (Idle, Failed, Idle, None),
         (Idle, GiveWay, Idle, None),
         (wanted, Want(PASSED), wanted, None),
         (wanted, Want(LATEST), Wanted { until: LATEST }, None),
-        (wanted, Next(Place::Address), wanted, connect()),
-        (wanted, Next(Place::Name), resolving, look_up()),
-        (wanted, Next(Place::NameHeard), wanted, connect()),
-        (wanted, Next(Place::NeverHeard), Idle, None),
-        (lapsing, Next(Place::Address), Idle, None),
+        (wanted, Next(KnownPlace::Address), wanted, connect()),
+        (wanted, Next(KnownPlace::Name), resolving, look_up()),
+        (wanted, Next(KnownPlace::NameHeard), wanted, connect()),
+        (wanted, Next(KnownPlace::NeverHeard), Idle, None),
+        (lapsing, Next(KnownPlace::Address), Idle, None),
         (wanted, ConnectingOn(ONE), connecting, None),
         // Its handshake cannot even begin.
         (wanted, Failed, wanted, None),
         (wanted, Established, Idle, None),
         (wanted, GiveWay, wanted, None),
         (resolving, Want(LATEST), Resolving { since: NOW, until: Some(LATEST) }, None),
-        (resolving, Next(Place::Name), resolving, None),
-        (Resolving { since: NOW, until: Some(PASSED) }, Next(Place::Name), resolving_last, None),
+        (resolving, Next(KnownPlace::Name), resolving, None),
+        (Resolving { since: NOW, until: Some(PASSED) }, Next(KnownPlace::Name), resolving_last, None),
         (resolving, Resolved, resolving, None),
         (resolving, ConnectingOn(ONE), connecting, None),
         (resolving, Failed, wanted, None),
@@ -104,7 +104,7 @@ fn transitions() -> Vec<Transition> {
         (resolving_last, GiveWay, Idle, None),
         (connecting, Want(LATEST), Connecting { channel: ONE, since: EARLIER, until: Some(LATEST) }, None),
         (connecting_last, Want(LATER), connecting, None),
-        (connecting, Next(Place::Address), connecting, None),
+        (connecting, Next(KnownPlace::Address), connecting, None),
         (
             connecting,
             ConnectingOn(TWO),
@@ -141,22 +141,29 @@ fn pause_doubles_with_each_failure_and_ends_with_a_pair() {
         let range = Duration::from_secs(expected).mul_f64(0.75)..=Duration::from_secs(expected).mul_f64(1.25);
         assert!(range.contains(&pause), "{pause:?} is not about {expected} s");
         assert_eq!(initiation.deadline(Time::ZERO).unwrap().at, (NOW + pause).min(LATEST));
-        assert_eq!(apply(&mut initiation, Stimulus::Next(Place::Address)), None, "the pause is not over");
+        assert_eq!(
+            apply(&mut initiation, Stimulus::Next(KnownPlace::Address)),
+            None,
+            "the pause is not over"
+        );
     }
     initiation.established(NOW);
     initiation.want(LATEST);
-    assert!(apply(&mut initiation, Stimulus::Next(Place::Address)).is_some());
+    assert!(apply(&mut initiation, Stimulus::Next(KnownPlace::Address)).is_some());
 }
 
 #[test]
 fn failure_distrusts_the_address_of_a_name_until_it_is_resolved() {
     let mut initiation = Initiation { state: Wanted { until: LATER }, ..Initiation::new(EARLIER) };
     initiation.distrust_address();
-    assert!(matches!(apply(&mut initiation, Stimulus::Next(Place::NameHeard)), Some(NextAttempt::LookUp(_))));
+    assert!(matches!(
+        apply(&mut initiation, Stimulus::Next(KnownPlace::NameHeard)),
+        Some(NextAttempt::LookUp(_))
+    ));
     initiation.resolved();
     initiation.give_way();
     assert!(matches!(
-        apply(&mut initiation, Stimulus::Next(Place::NameHeard)),
+        apply(&mut initiation, Stimulus::Next(KnownPlace::NameHeard)),
         Some(NextAttempt::Connect(_))
     ));
 }
