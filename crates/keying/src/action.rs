@@ -1,4 +1,4 @@
-//! What the keeper of keys wants done.
+//! What the key manager orders.
 
 use strait_crypto::{KeyMaterial, Suite};
 use strait_ipsec::{IvMode, PeerId, inbound, outbound};
@@ -9,9 +9,9 @@ use crate::ControlEvent;
 /// Something for the node to do, in the order it is polled.
 #[derive(Debug)]
 pub enum Action {
-    /// Tell the sending half.
+    /// Tell the sender.
     Out(outbound::Order),
-    /// Tell the receiving half.
+    /// Tell the receiver.
     In(inbound::Order),
     /// Look up this `host:port` and answer with [`Control::resolved`](crate::Control::resolved).
     Resolve(PeerId, String),

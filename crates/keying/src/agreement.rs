@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_come_to_the_same() {
+    fn both_ends_compute_the_same_agreement() {
         let mine = capabilities();
         let table = [
             capabilities(),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn either_end_may_insist() {
+    fn explicit_iv_or_standard_format_at_either_end_wins() {
         let mine = capabilities();
         let theirs = Capabilities {
             suites: SuiteSet::EMPTY.with(Suite::ChaCha20Poly1305),

@@ -145,7 +145,7 @@ impl Control {
         self.handshakes.pump(&mut self.sessions, now);
     }
 
-    /// Takes what the packet path noticed.
+    /// Takes what the data plane noticed.
     pub fn notice(&mut self, notice: Notice, now: Time) {
         match notice {
             Notice::Moved(id, to) => self.sessions.moved(id, to),
@@ -240,7 +240,7 @@ impl Control {
         }
     }
 
-    /// Tries to reach a peer that is new, or is somewhere new.
+    /// Tries to reach a peer that is new or has a new address.
     fn persevere(&mut self, id: PeerId, now: Time) {
         self.of(id, now, |peer, _| peer.initiation.want(now + PERSEVERANCE));
     }

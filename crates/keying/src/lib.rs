@@ -1,7 +1,7 @@
 //! Who a node is, whom it trusts, and which keys its packets use: identities, the QUIC control
 //! channel, sessions and rekeying.
 //!
-//! A node drives one [`Control`]: QUIC datagrams enter at [`Control::datagram`], what the packet path
+//! A node drives one [`Control`]: QUIC datagrams enter at [`Control::datagram`], what the data plane
 //! noticed at [`Control::notice`], addresses that were looked up at [`Control::resolved`], and time at
 //! [`Control::timeout`]. What has to be done leaves through [`Control::poll_action`]. Nothing here reads
 //! a clock, a socket or a file; the handshake's own ephemeral keys alone come from the TLS provider's

@@ -72,7 +72,7 @@ pub enum MessageError {
         /// How many bytes are missing at least.
         need: usize,
     },
-    /// A kind nobody has defined.
+    /// An undefined kind.
     #[error("its kind {0} is unknown")]
     Kind(u8),
     /// A version this node does not speak.

@@ -68,7 +68,7 @@ pub struct ControlSettings {
     pub export: KeyExport,
     /// The system's randomness, for SPIs, connection ids, tokens and jitter.
     pub seed: Zeroizing<[u8; 32]>,
-    /// The instant that `Time::ZERO` stands for, as QUIC counts in these.
+    /// The instant of `Time::ZERO`, as QUIC counts in instants.
     pub base: Instant,
 }
 
@@ -125,7 +125,7 @@ pub enum Start {
 /// One peer.
 #[derive(Clone, Debug)]
 pub struct PeerConfig {
-    /// What the packet path is told of it; its `endpoint` is set from `place`.
+    /// What the data plane is told of it; its `endpoint` is set from `place`.
     pub spec: PeerSpec,
     /// What people call it.
     pub name: String,

@@ -29,7 +29,7 @@ impl fmt::Display for Role {
     }
 }
 
-/// Where things stand with a peer.
+/// The state of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerState {
     /// No association and none being made.
@@ -95,7 +95,7 @@ pub struct PeerStatus {
     pub key: PublicKey,
     /// Where datagrams to it go.
     pub endpoint: Option<SocketAddr>,
-    /// Where things stand.
+    /// Its state.
     pub state: PeerState,
     /// The pair in use.
     pub association: Option<AssociationStatus>,

@@ -1,6 +1,6 @@
 //! Which handshakes of strangers are let in while many come.
 //!
-//! Until TLS is through nobody is known, so this counts: a few may begin unproven, more only after they
+//! Until TLS is complete no peer is known, so this counts: a few may begin unproven, more only after they
 //! showed that they receive at their address (RFC 9000 section 8.1.2), and an end to it.
 
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ pub(crate) const MOST: usize = 64;
 /// are proven.
 pub(crate) const MOST_FROM_ONE: usize = 8;
 
-/// What becomes of a handshake that somebody begins.
+/// The decision about a handshake that another node begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AdmissionVerdict {
     /// It goes on.
@@ -21,7 +21,7 @@ pub(crate) enum AdmissionVerdict {
     /// Its sender has to show that it receives at its address, without any state here.
     Prove,
     /// It goes on in place of the oldest that is not through yet: to keep others out, an attacker has to
-    /// begin as many within one of their round trips, from proven addresses.
+    /// begin as many within one of their RTTs, from proven addresses.
     Replace,
     /// It is dropped without a word.
     Ignore,
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn table() {
+    fn verdict_depends_on_load_and_proof_of_address() {
         use Address::{Claimed, Proven};
         use AdmissionVerdict::{Admit, Ignore, Prove, Replace};
         let table = [

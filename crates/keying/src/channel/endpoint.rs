@@ -78,7 +78,7 @@ impl Channels {
         })
     }
 
-    /// Begins a handshake with whoever has `key`, at `to`.
+    /// Begins a handshake with the node that has `key`, at `to`.
     pub(crate) fn connect(
         &mut self,
         to: SocketAddr,
@@ -285,7 +285,7 @@ impl Channels {
         }
     }
 
-    /// The oldest handshake of somebody who is not known yet.
+    /// The oldest handshake whose peer has not proved its key yet.
     fn oldest_stranger(&self) -> Option<ChannelId> {
         let mut guests = self.table.iter().filter(|(_, channel)| channel.role == Role::Responder);
         guests.find(|(_, guest)| guest.connection.is_handshaking()).map(|(id, _)| id)

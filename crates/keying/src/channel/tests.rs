@@ -66,7 +66,7 @@ impl ChannelPair {
 }
 
 #[test]
-fn both_ends_know_whom_they_speak_to() {
+fn each_end_learns_the_key_of_the_other() {
     let mut wire = ChannelPair::new();
     let ids = wire.connect();
     for ((end, id), other) in wire.ends.iter().zip(ids).zip([key(1), key(0)]) {

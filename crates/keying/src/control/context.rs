@@ -79,12 +79,12 @@ impl ControlContext {
         self.actions.push_back(Action::Log(event));
     }
 
-    /// Orders something from the sending half.
+    /// Orders something from the sender.
     pub(crate) fn order_out(&mut self, order: outbound::Order) {
         self.actions.push_back(Action::Out(order));
     }
 
-    /// Orders something from the receiving half.
+    /// Orders something from the receiver.
     pub(crate) fn order_in(&mut self, order: inbound::Order) {
         self.actions.push_back(Action::In(order));
     }

@@ -66,7 +66,7 @@ pub(crate) const ATTEMPT: Duration = Duration::from_secs(10);
 /// How long a node that has just started, or lost its keys, goes on trying: as long as `WireGuard`'s
 /// REKEY_ATTEMPT_TIME.
 pub(crate) const PERSEVERANCE: Duration = Duration::from_secs(90);
-/// How long after a packet waited in vain the next attempt is still made; the packet path says it again
+/// How long after a packet waited for keys the next attempt is still made; the data plane says it again
 /// every second while packets come.
 const WAITING: Duration = Duration::from_secs(30);
 
@@ -102,7 +102,7 @@ pub(crate) struct RemoteEnd {
 struct Announced {
     /// How often the peer is still to be told what changed here.
     reports_left: u8,
-    /// The pace that the sending half was told.
+    /// The pace that the sender was told.
     pace: Pace,
     /// Whether the log has it that packets wait for a peer without an endpoint.
     no_endpoint_logged: bool,

@@ -77,8 +77,8 @@ impl Sessions {
         }
     }
 
-    /// The receiving half follows a peer that moved, and has told the sending half already; but its order is lost
-    /// when the queue is full, and it gives it once. The sending half is told again: the same address twice changes
+    /// The receiver follows a peer that moved, and has told the sender already; but its order is lost
+    /// when the queue is full, and it gives it once. The sender is told again: the same address twice changes
     /// nothing there.
     pub(crate) fn moved(&mut self, id: PeerId, to: SocketAddr) {
         let Some(peer) = self.peers.get(id) else { return };

@@ -17,7 +17,7 @@ use super::Identity;
 use record::{RECORD_LEN, Record, RecordSlot};
 
 /// How far ahead numbers are reserved. Half of it lasts two seconds at a million packets a second, the most that a
-/// packet path does, so one look a second is enough; and a 32-bit sequence number still survives a thousand crashes.
+/// data plane does, so one look a second is enough; and a 32-bit sequence number still survives a thousand crashes.
 pub const SLACK: u64 = 1 << 22;
 /// A record's distance to the other: the largest block that disks write in one piece.
 const BLOCK: usize = 4096;
@@ -38,7 +38,7 @@ pub enum CounterError {
     OtherVersion,
     /// Both records are damaged.
     #[error(
-        "it is damaged, and nobody knows which numbers were used; make new keys for both ends, then remove it"
+        "it is damaged, and the numbers that were used are unknown; make new keys for both ends, then remove it"
     )]
     Damaged,
     /// It counts for another key.

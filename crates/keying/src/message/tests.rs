@@ -60,7 +60,7 @@ fn parse_fields(fields: &[(u8, Vec<u8>)]) -> Result<Message, MessageError> {
 }
 
 #[test]
-fn emit_is_as_written() {
+fn emitted_bytes_are_those_written_by_hand() {
     assert_eq!(Message::Confirm.emit(), [0, 2, 3, 1]);
     let bytes = offer().emit();
     assert_eq!(usize::from(u16::from_be_bytes([bytes[0], bytes[1]])), bytes.len() - 2);
@@ -139,7 +139,7 @@ fn values_out_of_range_are_refused() {
 }
 
 #[test]
-fn kinds_versions_and_lengths() {
+fn unknown_kind_version_or_length_is_refused() {
     assert_eq!(Message::parse(&[]), Err(MessageError::Truncated { at: 0, need: 2 }));
     assert_eq!(Message::parse(&[CONFIRM]), Err(MessageError::Truncated { at: 1, need: 1 }));
     assert_eq!(Message::parse(&[CONFIRM, VERSION]), Ok(Message::Confirm));
@@ -167,7 +167,7 @@ fn a_suite_without_a_cost_is_the_last_choice() {
 }
 
 #[test]
-fn an_end_that_does_not_say_so_tells_nothing_of_what_arrives() {
+fn capabilities_without_delivery_field_mean_no_reports() {
     let down = |fields: &[(u8, Vec<u8>)]| match parse_fields(fields) {
         Ok(Message::Offer(terms)) => Ok((terms.capabilities.delivery, terms.capabilities.down)),
         other => Err(format!("{other:?}")),
@@ -245,7 +245,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_answered(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn never_panics_on_any_input(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = Message::parse(&bytes);
         let mut headed = vec![OFFER, VERSION];
         headed.extend_from_slice(&bytes);
@@ -253,7 +253,7 @@ proptest! {
     }
 
     #[test]
-    fn one_changed_byte_is_answered(at in 0..200_usize, with: u8) {
+    fn message_with_one_changed_byte_is_refused_or_round_trips(at in 0..200_usize, with: u8) {
         let mut bytes = body(&offer());
         let at = at % bytes.len();
         bytes[at] = with;

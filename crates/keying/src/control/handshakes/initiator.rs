@@ -46,7 +46,7 @@ impl Handshakes {
         }
     }
 
-    /// The name led nowhere: the peer is tried where it was last. The attempt began at `since`.
+    /// The name was not resolved: the peer is tried at its last address. The attempt began at `since`.
     fn unresolved(&mut self, sessions: &mut Sessions, id: PeerId, why: String, since: Time, now: Time) {
         let Some((peer, context)) = sessions.with(id) else { return };
         if let Where::Name(name) = &peer.config.place {

@@ -64,7 +64,7 @@ impl PeerRecord {
         self.update_pace(context);
     }
 
-    /// Tells the sending half what both ends do with every byte.
+    /// Tells the sender what both ends do with every byte.
     pub(crate) fn tell_ends(&self, context: &mut ControlContext) {
         let (Some(pair), Some(theirs)) = (self.pairs.in_use(), &self.theirs.capabilities) else { return };
         let ends = context.node.capabilities.ends(theirs, pair.suite).loaded(self.theirs.load);

@@ -141,7 +141,7 @@ impl Initiation {
         self.set_until(self.until().filter(|until| now < *until));
     }
 
-    /// The name led somewhere.
+    /// The name was resolved.
     pub(crate) const fn resolved(&mut self) {
         self.look_up = false;
     }

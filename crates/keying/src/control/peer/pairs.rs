@@ -52,7 +52,7 @@ pub(crate) struct SaPair {
     pub(crate) expires: Time,
 }
 
-/// A pair that its initiator has not confirmed; the sending half does not have it yet.
+/// A pair that its initiator has not confirmed; the sender does not have it yet.
 #[derive(Debug)]
 pub(crate) struct UnconfirmedPair {
     pub(crate) pair: SaPair,
@@ -167,7 +167,7 @@ impl SaPairs {
         self.unconfirmed.as_ref()
     }
 
-    /// The inbound associations that the receiving half has.
+    /// The inbound associations that the receiver has.
     pub(crate) fn inbound_spis(&self) -> impl Iterator<Item = Spi> {
         self.inbound().map(|half| half.spi)
     }

@@ -20,7 +20,7 @@ const PROBED: Duration = Duration::from_secs(5);
 pub(crate) struct Silence {
     /// The first packet after the last that was heard.
     since: Option<Time>,
-    /// When the peer was asked for a sign of life.
+    /// When the peer was probed.
     probed: Option<Time>,
 }
 

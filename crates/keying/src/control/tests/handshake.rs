@@ -113,7 +113,7 @@ fn the_rate_is_the_smaller_of_ours_out_and_theirs_in() {
 }
 
 #[test]
-fn no_rate_is_found_out_from_a_peer_that_does_not_tell_what_arrives() {
+fn rate_is_not_estimated_without_delivery_reports() {
     for (delivery, format) in [
         (DeliveryReporting::Untold, PayloadFormat::Strait),
         (DeliveryReporting::Reported, PayloadFormat::Standard),
@@ -129,7 +129,7 @@ fn no_rate_is_found_out_from_a_peer_that_does_not_tell_what_arrives() {
 }
 
 #[test]
-fn no_common_suite_is_said_at_both_ends() {
+fn both_ends_log_that_no_suite_is_common() {
     let mut world = ControlWorld::with(2, 5, FAIR, |node, settings| {
         settings.capabilities.suites = SuiteSet::EMPTY.with(Suite::ALL[usize::from(node)]);
     });
@@ -145,7 +145,7 @@ fn no_common_suite_is_said_at_both_ends() {
 }
 
 #[test]
-fn a_node_with_another_key_is_not_believed() {
+fn node_with_another_key_is_rejected() {
     // Node 2 answers at node 1's address.
     let mut world = ControlWorld::new(3, 6, FAIR);
     world.add(0, peer(1, Where::Address(address(2)), Start::Eager));
@@ -158,7 +158,7 @@ fn a_node_with_another_key_is_not_believed() {
 }
 
 #[test]
-fn a_stranger_is_refused_and_told() {
+fn unknown_key_is_refused_and_both_ends_log_it() {
     let mut world = ControlWorld::new(2, 7, FAIR);
     world.add(0, peer(1, Where::Address(address(1)), Start::Eager));
     world.run(5 * SECOND);
@@ -188,7 +188,7 @@ fn the_handshake_survives_a_bad_link() {
 }
 
 #[test]
-fn a_tenth_lost_costs_no_failed_attempt() {
+fn handshake_succeeds_at_first_attempt_with_a_tenth_lost() {
     let mut failed = 0;
     for seed in 100..200 {
         let mut world =
@@ -200,7 +200,7 @@ fn a_tenth_lost_costs_no_failed_attempt() {
 }
 
 #[test]
-fn a_first_packet_confirms_as_well_as_a_message() {
+fn first_packet_confirms_as_a_message_does() {
     // The confirmation is lost, and with it everything the initiator's connection sends.
     let mut world = ControlWorld::pair(8, FAIR, Start::Eager);
     assert!(world.run_until(5, |world| world.is_up(0, 1)));
@@ -217,7 +217,7 @@ fn a_first_packet_confirms_as_well_as_a_message() {
 }
 
 #[test]
-fn a_pair_that_nobody_confirms_is_withdrawn() {
+fn unconfirmed_pair_is_withdrawn() {
     let mut world = ControlWorld::pair(9, FAIR, Start::Eager);
     assert!(world.run_until(5, |world| !world.nodes[1].inbound.is_empty()));
     world.nodes[0].cut = true;
@@ -231,7 +231,7 @@ fn a_pair_that_nobody_confirms_is_withdrawn() {
 }
 
 #[test]
-fn on_traffic_means_on_traffic() {
+fn handshake_on_traffic_waits_for_the_first_packet() {
     let mut world = ControlWorld::pair(10, FAIR, Start::OnTraffic);
     world.run(3600 * SECOND);
     assert_eq!(world.sent, 0);
@@ -241,7 +241,7 @@ fn on_traffic_means_on_traffic() {
 }
 
 #[test]
-fn a_peer_whose_place_is_unknown_is_waited_for() {
+fn peer_without_endpoint_gets_no_handshake() {
     let mut world = ControlWorld::pair(11, FAIR, Start::OnTraffic);
     for _ in 0..3 {
         assert!(!world.packet(1, 0));
@@ -256,7 +256,7 @@ fn a_peer_whose_place_is_unknown_is_waited_for() {
 }
 
 #[test]
-fn back_off_doubles_while_wanted_and_ends_when_not() {
+fn backoff_doubles_while_wanted_and_stops_when_not() {
     let mut world = ControlWorld::pair(12, FAIR, Start::OnTraffic);
     world.nodes[1].cut = true;
     for _ in 0..600 {
@@ -278,7 +278,7 @@ fn back_off_doubles_while_wanted_and_ends_when_not() {
     assert_eq!(world.nodes[0].control.status(PeerId(1)).unwrap().state, PeerState::Idle);
     assert_eq!(world.nodes[0].control.poll_timeout(), None);
     world.run(3600 * SECOND);
-    assert_eq!(world.sent, sent, "nobody wants it any more");
+    assert_eq!(world.sent, sent, "it is not wanted any more");
     world.nodes[1].cut = false;
     world.packet(0, 1);
     assert!(world.run_until(2, ControlWorld::both_up));
@@ -286,7 +286,7 @@ fn back_off_doubles_while_wanted_and_ends_when_not() {
 }
 
 #[test]
-fn an_address_that_cannot_be_used_is_a_failure_and_no_panic() {
+fn unusable_address_fails_the_attempt() {
     for text in ["0.0.0.0:51820", "192.0.2.9:0", "[::]:1"] {
         let mut world = ControlWorld::new(1, 13, FAIR);
         let address: SocketAddr = text.parse().unwrap();
@@ -321,7 +321,7 @@ fn names_are_looked_up_first_and_again_after_a_failure() {
 }
 
 #[test]
-fn a_resolver_that_never_answers_is_not_waited_for() {
+fn silent_resolver_fails_attempts_until_trying_ends() {
     let mut world = ControlWorld::new(1, 15, FAIR);
     world.add(0, peer(1, Where::Name("nowhere.example:1".to_owned()), Start::Eager));
     world.run(120 * SECOND);
@@ -349,7 +349,7 @@ fn keys_are_handed_out_only_when_asked_for() {
 }
 
 #[test]
-fn the_first_keys_of_another_connection_are_other_keys() {
+fn each_connection_has_keys_of_its_own() {
     let keys = |seed| {
         let mut world = ControlWorld::pair(seed, FAIR, Start::Eager);
         assert!(world.run_until(5, ControlWorld::both_up));

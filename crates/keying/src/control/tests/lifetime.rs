@@ -81,7 +81,7 @@ fn rekeying_under_loss_and_reordering_loses_no_packet_to_unknown_keys() {
 }
 
 #[test]
-fn the_responder_steps_in_when_the_initiator_does_not() {
+fn responder_rekeys_when_initiator_does_not() {
     // The initiator believes in a longer life than the responder.
     let mut world = ControlWorld::with(2, 2, FAIR, |node, settings| {
         settings.lifetime.soft = Duration::from_secs(if node == 0 { 36_000 } else { 600 });
@@ -141,7 +141,7 @@ fn an_exhausted_association_is_replaced_at_once() {
 }
 
 #[test]
-fn a_pair_that_goes_idle_before_it_is_due_is_let_go() {
+fn idle_pair_expires_without_replacement() {
     let mut world = ControlWorld::pair(5, FAIR, Start::Eager);
     assert!(world.run_until(5, ControlWorld::both_up));
     world.chat(3000, 1000);
@@ -160,7 +160,7 @@ fn a_pair_that_goes_idle_before_it_is_due_is_let_go() {
 }
 
 #[test]
-fn the_last_word_of_a_conversation_is_not_answered_for_ever() {
+fn unanswered_last_packet_provokes_no_probe() {
     let mut world = ControlWorld::pair(7, FAIR, Start::Eager);
     assert!(world.run_until(5, ControlWorld::both_up));
     world.run(5 * SECOND);
@@ -172,7 +172,7 @@ fn the_last_word_of_a_conversation_is_not_answered_for_ever() {
 }
 
 #[test]
-fn a_dead_peer_is_probed_once_then_shaken_with_and_then_left_alone() {
+fn dead_peer_is_probed_once_and_handshakes_stop_with_the_traffic() {
     let mut world = ControlWorld::pair(8, FAIR, Start::Eager);
     assert!(world.run_until(5, ControlWorld::both_up));
     world.chat(10, 500);
@@ -190,7 +190,7 @@ fn a_dead_peer_is_probed_once_then_shaken_with_and_then_left_alone() {
     world.run(60 * SECOND);
     let sent = world.sent;
     world.run(600 * SECOND);
-    assert_eq!(world.sent, sent, "nobody sends, so nobody is sought");
+    assert_eq!(world.sent, sent, "no packets, so no handshakes");
     world.nodes[1].cut = false;
     world.packet(0, 1);
     world.packet(1, 0);
@@ -200,10 +200,10 @@ fn a_dead_peer_is_probed_once_then_shaken_with_and_then_left_alone() {
 }
 
 #[test]
-fn an_answered_probe_is_a_sign_of_life() {
+fn answered_probe_ends_the_silence() {
     let mut world = ControlWorld::pair(9, FAIR, Start::Eager);
     assert!(world.run_until(5, ControlWorld::both_up));
-    // Node 1 says nothing of its own but answers what probes ask, as its packet path would.
+    // Node 1 says nothing of its own but answers what probes ask, as its data plane would.
     for _ in 0..120 {
         let probes = world.nodes[0].probes.len();
         world.packet(0, 1);
@@ -275,12 +275,8 @@ fn moved_peer_is_followed_when_receiver_order_is_lost() {
     world.nodes[1].orders_full = true;
     world.packet(0, 1);
     world.run(SECOND);
-    assert_eq!(world.nodes[1].last_from[&PeerId(0)], elsewhere, "the receiving half does not say it again");
-    assert_eq!(
-        world.nodes[1].endpoints[&PeerId(0)],
-        elsewhere,
-        "the sending half has it from the control plane"
-    );
+    assert_eq!(world.nodes[1].last_from[&PeerId(0)], elsewhere, "the receiver does not say it again");
+    assert_eq!(world.nodes[1].endpoints[&PeerId(0)], elsewhere, "the sender has it from the control plane");
     // The same notice again: the same order, and no second line in the log.
     world.notice(1, Notice::Moved(PeerId(0), elsewhere));
     assert_eq!(world.nodes[1].endpoints[&PeerId(0)], elsewhere);

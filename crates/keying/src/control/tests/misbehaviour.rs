@@ -17,7 +17,7 @@ use crate::{ControlEvent, HandshakeFailure, Message, MessageError, SessionTerms,
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Node 1's key without node 1's keeper, on a wire without delay to node 0.
+/// Node 1's key without node 1's key manager, on a wire without delay to node 0.
 struct Rogue {
     channels: Channels,
     signals: Vec<(ChannelId, Signal)>,
@@ -247,7 +247,7 @@ fn a_peer_that_trickles_gets_no_more_time() {
 }
 
 #[test]
-fn a_yield_is_no_failure_and_gives_the_other_end_time() {
+fn yield_is_no_failure_and_gives_the_other_end_time() {
     let (mut world, mut rogue, id) = offered_to();
     rogue.channels.close(id, CloseCode::Yield, world.now);
     rogue.exchange(&mut world, 2 * SECOND);

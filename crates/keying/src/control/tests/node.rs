@@ -1,4 +1,4 @@
-//! A node of a world: its keeper, and its packet path as far as a keeper can see it.
+//! A node: its key manager, and its data plane as far as a key manager sees it.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use crate::{
     PeerConfig, PrivateKey, SaDirection, Start, Where,
 };
 
-/// One node: its keeper, and what its packet path was told.
+/// One node: its key manager, and what its data plane was told.
 pub(super) struct ControlNode {
     pub(super) control: Control,
     pub(super) address: SocketAddr,
@@ -26,14 +26,14 @@ pub(super) struct ControlNode {
     pub(super) inbound: BTreeMap<Spi, Box<InboundSa>>,
     pub(super) owners: BTreeMap<Spi, PeerId>,
     pub(super) confirmed: BTreeMap<Spi, bool>,
-    /// Where its sending half sends.
+    /// Where its sender sends.
     pub(super) endpoints: BTreeMap<PeerId, SocketAddr>,
-    /// Where its receiving half last heard each peer.
+    /// Where its receiver last heard each peer.
     pub(super) last_from: BTreeMap<PeerId, SocketAddr>,
-    /// Whether the queue from its receiving to its sending half is full, so that orders are lost there.
+    /// Whether the queue from its receiving to its sender is full, so that orders are lost there.
     pub(super) orders_full: bool,
     pub(super) paces: BTreeMap<PeerId, Pace>,
-    /// What the sending half was told that both ends do.
+    /// What the sender was told that both ends do.
     pub(super) ends: BTreeMap<PeerId, Ends>,
     /// When it told peers what changed.
     pub(super) reports: Vec<Time>,

@@ -118,7 +118,7 @@ fn another_key_makes_another_peer() {
 }
 
 #[test]
-fn what_a_peer_is_offered_changes_with_the_next_handshake() {
+fn changed_format_is_offered_with_the_next_handshake() {
     let mut world = ControlWorld::pair(5, FAIR, Start::Eager);
     assert!(world.run_until(5, ControlWorld::both_up));
     let mut config = peer(1, Where::Address(address(1)), Start::Eager);

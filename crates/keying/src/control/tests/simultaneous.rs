@@ -30,7 +30,7 @@ fn crossing_handshakes_leave_one_pair() {
         assert!(world.run_until(10, ControlWorld::both_up), "{later} ms: {:?}", world.nodes[0].events);
         world.run(10 * SECOND);
         world.assert_joined();
-        assert!((0..2).all(|node| world.started(node).len() <= 1), "{later} ms: nobody begins twice");
+        assert!((0..2).all(|node| world.started(node).len() <= 1), "{later} ms: neither begins twice");
         assert_eq!(
             failures(&world),
             0,
@@ -86,7 +86,7 @@ fn crossing_handshakes_on_uneven_and_lossy_links_leave_one_pair() {
 }
 
 #[test]
-fn an_attempt_that_cannot_get_through_does_not_keep_the_peers_out() {
+fn blocked_attempt_does_not_delay_the_peers_handshake() {
     // Each node in turn has the wrong address of the other, so only the other's handshake can succeed.
     for lost in 0..2_u8 {
         let other = 1 - lost;
@@ -127,7 +127,7 @@ fn the_node_that_yielded_tries_again_when_the_other_vanishes() {
 }
 
 #[test]
-fn both_eager_as_when_two_nodes_boot_together() {
+fn two_eager_nodes_that_boot_together_connect() {
     let mut world = ControlWorld::new(2, 6, FAIR);
     world.add(0, peer(1, Where::Address(address(1)), Start::Eager));
     world.add(1, peer(0, Where::Address(address(0)), Start::Eager));

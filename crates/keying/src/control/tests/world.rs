@@ -1,4 +1,4 @@
-//! Nodes whose packet path is replaced by its counters, on a network in virtual time.
+//! Nodes whose data plane is replaced by its counters, on a network in virtual time.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::{
     Action, Control, ControlEvent, ControlSettings, PeerConfig, PeerState, SaDirection, Start, Where,
 };
 
-/// The inner bytes of a packet that the worlds' packet paths send.
+/// The inner bytes of a packet that the worlds' data planes send.
 const PACKET: u64 = 1400;
 
 /// What the network does to datagrams.
@@ -45,7 +45,7 @@ pub(super) struct ControlWorld {
     flights: BTreeMap<(Time, u64), Flight>,
     count: u64,
     at_once: u32,
-    /// Datagrams sent by anybody.
+    /// Datagrams sent by all nodes.
     pub(super) sent: u64,
     /// Packets that arrived for no association.
     pub(super) unknown: u64,
@@ -108,7 +108,7 @@ impl ControlWorld {
         self.act(node);
     }
 
-    /// Calls a method of a node's keeper.
+    /// Calls a method of a node's key manager.
     pub(super) fn ask<R>(&mut self, node: usize, call: impl FnOnce(&mut Control, Time) -> R) -> R {
         let now = self.now;
         let result = call(&mut self.nodes[node].control, now);
@@ -230,7 +230,7 @@ impl ControlWorld {
         self.at_once = if next > self.now { 0 } else { self.at_once + 1 };
         if self.at_once > 5000 {
             let why: Vec<_> = self.nodes.iter().map(|node| node.control.poll_timeout()).collect();
-            panic!("time stands still at {:?}: {why:?}", self.now);
+            panic!("time does not advance at {:?}: {why:?}", self.now);
         }
         self.now = self.now.max(next);
         match timer {
@@ -260,7 +260,7 @@ impl ControlWorld {
         }
     }
 
-    /// What the receiving half does with an ESP packet.
+    /// What the receiver does with an ESP packet.
     fn esp(&mut self, node: usize, from: SocketAddr, spi: Spi) {
         let now = self.now;
         let it = &mut self.nodes[node];
@@ -303,7 +303,7 @@ impl ControlWorld {
         }
     }
 
-    /// Does what a node's keeper wants done.
+    /// Does what a node's key manager wants done.
     pub(super) fn act(&mut self, node: usize) {
         while let Some(action) = self.nodes[node].control.poll_action() {
             let now = self.now;
@@ -366,7 +366,7 @@ impl ControlWorld {
                 let from = PeerId(u32::try_from(node).unwrap());
                 self.notice(to, Notice::Reported(from, condition));
             }
-            other => panic!("not for a keeper to order: {other:?}"),
+            other => panic!("not an order of a key manager: {other:?}"),
         }
     }
 }

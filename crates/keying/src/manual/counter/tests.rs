@@ -86,7 +86,7 @@ fn a_torn_write_leaves_the_other_record() {
 }
 
 #[test]
-fn a_record_that_was_in_use_and_is_lost_costs_numbers_and_repeats_none() {
+fn lost_record_costs_numbers_and_repeats_none() {
     let (mut counter, mut disk) = begun(identity(7));
     let write = counter.due(SLACK).unwrap();
     disk.take(&write);
@@ -103,7 +103,7 @@ fn a_record_that_was_in_use_and_is_lost_costs_numbers_and_repeats_none() {
 }
 
 #[test]
-fn what_cannot_be_gone_on_with() {
+fn unusable_file_is_refused_with_its_reason() {
     let (_, disk) = begun(identity(7));
     let with = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = disk.0.clone();
@@ -113,7 +113,7 @@ fn what_cannot_be_gone_on_with() {
     assert_eq!(with(&|bytes| bytes.truncate(FILE_LEN - 1)), CounterError::NotACounter);
     assert_eq!(with(&|bytes| bytes.clear()), CounterError::NotACounter);
     assert_eq!(with(&|bytes| bytes.fill(0)), CounterError::NotACounter);
-    assert_eq!(with(&|bytes| bytes[..7].copy_from_slice(b"whoever")), CounterError::NotACounter);
+    assert_eq!(with(&|bytes| bytes[..7].copy_from_slice(b"another")), CounterError::NotACounter);
     assert_eq!(with(&|bytes| bytes[7] = 2), CounterError::OtherVersion);
     assert_eq!(with(&|bytes| bytes[40] ^= 1), CounterError::Damaged);
     let other = SequenceCounter::resume(&disk.0, identity(8), SequenceNumbers::Bits64).unwrap_err();
@@ -146,7 +146,7 @@ fn spec(spi: u32, keys: EspKeys) -> SaSpec {
 }
 
 #[test]
-fn every_part_of_the_keys_tells_in_the_fingerprint() {
+fn fingerprint_depends_on_every_part_of_the_keys() {
     let aead = |suite: Suite, byte| EspKeys::Aead {
         key: KeyMaterial::new(suite, &vec![byte; suite.key_material_len()]).unwrap(),
         iv: IvMode::Explicit,
@@ -234,7 +234,7 @@ proptest! {
     }
 
     #[test]
-    fn any_file_is_answered(bytes in proptest::collection::vec(any::<u8>(), FILE_LEN), plant: bool) {
+    fn never_panics_on_any_input(bytes in proptest::collection::vec(any::<u8>(), FILE_LEN), plant: bool) {
         let mut bytes = bytes;
         if plant {
             bytes[..8].copy_from_slice(b"straitN\x01");
