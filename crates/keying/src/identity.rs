@@ -10,18 +10,18 @@ use crate::base64::{self, DecodeError};
 
 /// Which half of a key pair a text was meant to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum KeyRole {
     /// The secret half.
     Private,
     /// The half that others know.
     Public,
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for KeyRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Role::Private => "private",
-            Role::Public => "public",
+            KeyRole::Private => "private",
+            KeyRole::Public => "public",
         })
     }
 }
@@ -33,7 +33,7 @@ pub enum ParseKeyError {
     #[error("is {given} characters, a {role} key has 44")]
     Length {
         /// What was expected.
-        role: Role,
+        role: KeyRole,
         /// Characters that were given.
         given: usize,
     },
@@ -41,7 +41,7 @@ pub enum ParseKeyError {
     #[error("character {place} is not one of A-Z, a-z, 0-9, + and /, which a {role} key is written with")]
     Character {
         /// What was expected.
-        role: Role,
+        role: KeyRole,
         /// Which character, counted from 1.
         place: usize,
     },
@@ -49,18 +49,18 @@ pub enum ParseKeyError {
     #[error("does not end in `=` as a {role} key does; is it cut off or another kind of key?")]
     Padding {
         /// What was expected.
-        role: Role,
+        role: KeyRole,
     },
     /// Bits set that carry nothing.
     #[error("the character before `=` has a wrong last bit; a {role} key was mistyped or cut there")]
     Spelling {
         /// What was expected.
-        role: Role,
+        role: KeyRole,
     },
 }
 
 impl ParseKeyError {
-    const fn new(role: Role, error: DecodeError) -> ParseKeyError {
+    const fn new(role: KeyRole, error: DecodeError) -> ParseKeyError {
         match error {
             DecodeError::Length(given) => ParseKeyError::Length { role, given },
             DecodeError::Character(place) => ParseKeyError::Character { role, place },
@@ -124,7 +124,8 @@ impl FromStr for PublicKey {
 
     /// Reads 44 characters of base64; white space around them is not part of a key.
     fn from_str(text: &str) -> Result<PublicKey, ParseKeyError> {
-        let bytes = base64::decode(text.trim()).map_err(|error| ParseKeyError::new(Role::Public, error))?;
+        let bytes =
+            base64::decode(text.trim()).map_err(|error| ParseKeyError::new(KeyRole::Public, error))?;
         Ok(PublicKey(*bytes))
     }
 }
@@ -188,7 +189,8 @@ impl FromStr for PrivateKey {
 
     /// Reads the one line of a key file; white space around it is not part of the key.
     fn from_str(text: &str) -> Result<PrivateKey, ParseKeyError> {
-        let seed = base64::decode(text.trim()).map_err(|error| ParseKeyError::new(Role::Private, error))?;
+        let seed =
+            base64::decode(text.trim()).map_err(|error| ParseKeyError::new(KeyRole::Private, error))?;
         Ok(PrivateKey::generate(&seed))
     }
 }

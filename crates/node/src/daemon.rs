@@ -79,7 +79,6 @@ struct Daemon {
     counters: Arc<Counters>,
     threads: Threads,
     key_log: Option<KeyLog>,
-    quiet_until: Time,
     names: Names,
     /// Who waits for what the sending half says, and until when.
     askers: Vec<oneshot::Sender<Answer>>,

@@ -213,7 +213,7 @@ impl Inlet for World<'_> {
 
     fn order(&mut self, order: outbound::Order) {
         // The sending half is behind by a thousand orders: it is being flooded, and a probe more or
-        // less does not matter; an endpoint is announced again by the next change.
+        // less does not matter; the control plane gives the order for a moved endpoint again.
         let _ = self.outward.offer(order);
     }
 

@@ -14,10 +14,10 @@ mod record;
 use strait_ipsec::{Reserve, SequenceNumbers};
 
 use super::Identity;
-use record::{RECORD_LEN, Record, Slot};
+use record::{RECORD_LEN, Record, RecordSlot};
 
 /// How far ahead numbers are reserved. Half of it lasts two seconds at a million packets a second, the most that a
-/// packet path does, so one look a second is enough; and a 32-bit sequence number still survives a thousand crashes.
+/// data plane does, so one look a second is enough; and a 32-bit sequence number still survives a thousand crashes.
 pub const SLACK: u64 = 1 << 22;
 /// A record's distance to the other: the largest block that disks write in one piece.
 const BLOCK: usize = 4096;
@@ -38,7 +38,7 @@ pub enum CounterError {
     OtherVersion,
     /// Both records are damaged.
     #[error(
-        "it is damaged, and nobody knows which numbers were used; make new keys for both ends, then remove it"
+        "it is damaged, and the numbers that were used are unknown; make new keys for both ends, then remove it"
     )]
     Damaged,
     /// It counts for another key.
@@ -63,32 +63,36 @@ pub struct Write {
     /// What is written there.
     pub bytes: [u8; RECORD_LEN],
     record: Record,
-    slot: Slot,
+    slot: RecordSlot,
 }
 
 /// The numbers that an association may use now, and which of them are known to the disk.
 #[derive(Debug)]
-pub struct Counter {
+pub struct SequenceCounter {
     identity: Identity,
     /// The last number there is.
     last: u64,
     /// What the disk knows, and where; nothing before the first write.
-    written: Option<(Record, Slot)>,
+    written: Option<(Record, RecordSlot)>,
     reserve: Reserve,
 }
 
-impl Counter {
+impl SequenceCounter {
     /// For keys that were never used: the first number is 1.
     #[must_use]
-    pub fn new(identity: Identity, length: SequenceNumbers) -> Counter {
-        Counter { identity, last: last(length), written: None, reserve: Reserve::new(1, 0) }
+    pub fn new(identity: Identity, length: SequenceNumbers) -> SequenceCounter {
+        SequenceCounter { identity, last: last(length), written: None, reserve: Reserve::new(1, 0) }
     }
 
     /// Goes on where `file` says that an earlier run may have been.
     ///
     /// # Errors
     /// [`CounterError`].
-    pub fn resume(file: &[u8], identity: Identity, length: SequenceNumbers) -> Result<Counter, CounterError> {
+    pub fn resume(
+        file: &[u8],
+        identity: Identity,
+        length: SequenceNumbers,
+    ) -> Result<SequenceCounter, CounterError> {
         if file.len() != FILE_LEN {
             return Err(CounterError::NotACounter);
         }
@@ -101,10 +105,10 @@ impl Counter {
             return Err(CounterError::UsedUp);
         }
         let reserve = Reserve::new(reserved + 1, reserved);
-        Ok(Counter { identity, last, written: Some((record, slot)), reserve })
+        Ok(SequenceCounter { identity, last, written: Some((record, slot)), reserve })
     }
 
-    /// The numbers for the association; none may be used before the first [`Counter::due`] is written.
+    /// The numbers for the association; none may be used before the first [`SequenceCounter::due`] is written.
     #[must_use]
     pub fn reserve(&self) -> Reserve {
         self.reserve.clone()
@@ -136,7 +140,8 @@ impl Counter {
     }
 
     fn write(&self, reserved: u64) -> Write {
-        let (age, slot) = self.written.map_or((0, Slot::FIRST), |(record, slot)| (record.age, slot.other()));
+        let (age, slot) =
+            self.written.map_or((0, RecordSlot::FIRST), |(record, slot)| (record.age, slot.other()));
         let record = Record { identity: self.identity, reserved, age: age + 1 };
         Write { at: slot.offset(), bytes: record.bytes(), record, slot }
     }

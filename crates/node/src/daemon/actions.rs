@@ -1,17 +1,13 @@
-//! What the keeper of keys wants done, done.
+//! Does what the key manager asks for.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use strait_ipsec::{PeerId, Policies, inbound, outbound};
-use strait_keying::{Action, Event};
+use strait_keying::{Action, ControlEvent};
 
 use super::Daemon;
 use super::manual::Told;
-
-/// How often a refused handshake is logged.
-const REFUSALS_EVERY: Duration = Duration::from_secs(1);
 
 impl Daemon {
     /// Does everything that is wanted now.
@@ -95,22 +91,14 @@ impl Daemon {
         self.control.resolved(peer, answer, self.clock.now());
     }
 
-    fn log(&mut self, event: &Event) {
-        if matches!(event, Event::Refused { .. }) {
-            // However many strangers knock, the log grows slowly.
-            let now = self.clock.now();
-            if now < self.quiet_until {
-                return;
-            }
-            self.quiet_until = now + REFUSALS_EVERY;
-        }
+    fn log(&self, event: &ControlEvent) {
         let name = event.peer().and_then(|peer| self.control.status(peer)).map(|status| status.name);
         let peer = name.as_deref().unwrap_or("-");
         match event {
-            Event::Failed { .. }
-            | Event::Refused { .. }
-            | Event::Unresolved { .. }
-            | Event::NoEndpoint { .. } => {
+            ControlEvent::Failed { .. }
+            | ControlEvent::Refused { .. }
+            | ControlEvent::Unresolved { .. }
+            | ControlEvent::NoEndpoint { .. } => {
                 tracing::warn!(peer, "{event}");
             }
             _ => tracing::info!(peer, "{event}"),

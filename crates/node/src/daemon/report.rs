@@ -202,16 +202,16 @@ fn association(pair: &AssociationStatus, now: Time) -> AssociationReport {
         }
         .to_owned(),
         role: pair.role.to_string(),
-        inbound_spi: pair.inbound.to_string(),
-        outbound_spi: pair.outbound.to_string(),
+        inbound_spi: pair.inbound.spi.to_string(),
+        outbound_spi: pair.outbound.spi.to_string(),
         age_seconds: ago(pair.established),
         next_rekey_seconds: pair.next_rekey.since(now).as_secs_f64(),
-        in_packets: pair.in_packets,
-        in_bytes: pair.in_bytes,
-        out_packets: pair.out_packets,
-        out_bytes: pair.out_bytes,
-        last_received_seconds: pair.last_received.map(ago),
-        last_sent_seconds: pair.last_sent.map(ago),
+        in_packets: pair.inbound.packets,
+        in_bytes: pair.inbound.bytes,
+        out_packets: pair.outbound.packets,
+        out_bytes: pair.outbound.bytes,
+        last_received_seconds: pair.inbound.last.map(ago),
+        last_sent_seconds: pair.outbound.last.map(ago),
     }
 }
 

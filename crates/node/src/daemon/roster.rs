@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_ipsec::{PeerCounters, PeerId, PeerSpec};
-use strait_keying::{Format, PeerConfig, PublicKey, Start, Where};
+use strait_keying::{PayloadFormat, PeerConfig, PublicKey, Start, Where};
 
 use crate::config::{Endpoint, Peer, PeerKeys, PeerPayloads};
 
@@ -90,8 +90,8 @@ pub(super) fn session(peer: &Peer, spec: PeerSpec) -> Option<PeerConfig> {
         start: Start::Eager,
         keepalive: peer.keepalive,
         format: match payloads {
-            PeerPayloads::Strait => Format::Strait,
-            PeerPayloads::Standard => Format::Standard,
+            PeerPayloads::Strait => PayloadFormat::Strait,
+            PeerPayloads::Standard => PayloadFormat::Standard,
         },
     })
 }
@@ -140,7 +140,7 @@ mod tests {
         let mut entry = |peer: &Peer| session(peer, roster.enter(peer)).unwrap();
         let first = entry(&peer(1, "192.0.2.1:9"));
         assert_eq!(first.place, Where::Address("192.0.2.1:9".parse().unwrap()));
-        assert_eq!((first.format, first.start), (Format::Standard, Start::Eager));
+        assert_eq!((first.format, first.start), (PayloadFormat::Standard, Start::Eager));
         assert_eq!(first.name, first.key.to_string(), "without a name people see the key");
         assert_eq!(entry(&peer(2, "host.example:9")).place, Where::Name("host.example:9".to_owned()));
     }

@@ -15,7 +15,10 @@ use strait_crypto::Ranking;
 use strait_ipsec::inbound::{Forwarding, UdpOffload, Unsqueezer};
 use strait_ipsec::outbound::Squeezer;
 use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
-use strait_keying::{Capabilities, Control, Delivery, Expansion, Format, KeyExport, PrivateKey, Settings};
+use strait_keying::{
+    Capabilities, Control, ControlSettings, DeliveryReporting, Expansion, KeyExport, PayloadFormat,
+    PrivateKey,
+};
 use zeroize::Zeroizing;
 
 use super::key_log::KeyLog;
@@ -106,7 +109,6 @@ pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
         counters,
         threads,
         key_log,
-        quiet_until: clock.now(),
         names,
         askers: Vec::new(),
         shown_by: Time::MAX,
@@ -232,24 +234,24 @@ fn settings(
     ranking: Ranking,
     calibration: &Calibration,
     clock: &Clock,
-) -> Result<Settings, StartError> {
+) -> Result<ControlSettings, StartError> {
     let capabilities = Capabilities {
         suites: config.node.suites,
         ranking,
         codecs: CodecSet::ALL,
         block_cap: config.node.block,
         iv: config.node.iv,
-        format: Format::Strait,
+        format: PayloadFormat::Strait,
         inner_mtu: config.node.mtu,
         down: config.link.down,
-        delivery: Delivery::Reported,
+        delivery: DeliveryReporting::Reported,
         expansion: Expansion::of(calibration),
     };
     let export = match config.node.danger_export_keys {
         Some(_) => KeyExport::Danger,
         None => KeyExport::Never,
     };
-    Ok(Settings {
+    Ok(ControlSettings {
         identity,
         capabilities,
         up: config.link.up,

@@ -2,7 +2,7 @@
 
 use strait_crypto::{Suite, SuiteSet};
 use strait_ipsec::IvMode;
-use strait_keying::{Event, Format};
+use strait_keying::{ControlEvent, PayloadFormat};
 use strait_sim::{Conversation, ConversationTally, Filler};
 
 use crate::stage::{A, B, Seed, count, joined, millis, pair, seconds, v4, v6};
@@ -35,7 +35,7 @@ fn every_suite_iv_mode_and_family_carries_every_family() {
 #[test]
 fn a_peer_of_standard_payloads_is_spoken_to_in_those() {
     let _seed = Seed(1);
-    let mut network = joined(1, |pair| pair.b.capabilities.format = Format::Standard);
+    let mut network = joined(1, |pair| pair.b.capabilities.format = PayloadFormat::Standard);
     exchange(&mut network);
 }
 
@@ -83,8 +83,8 @@ fn one_handshake_is_enough() {
     let mut network = joined(3, |_| {});
     network.run_for(seconds(100));
     for node in [A, B] {
-        assert_eq!(count(&network, node, |event| matches!(event, Event::Established { .. })), 1);
-        assert_eq!(count(&network, node, |event| matches!(event, Event::Failed { .. })), 0);
+        assert_eq!(count(&network, node, |event| matches!(event, ControlEvent::Established { .. })), 1);
+        assert_eq!(count(&network, node, |event| matches!(event, ControlEvent::Failed { .. })), 0);
         assert_eq!(network.node(node).control().connections(), 0, "something of a handshake is left");
     }
 }

@@ -32,6 +32,26 @@ fn traffic_follows_a_peer_from_place_to_place() {
 }
 
 #[test]
+fn moved_peer_is_answered_when_order_queue_was_full() {
+    let _seed = Seed(6);
+    let mut network = joined(6, |_| {});
+    Talk::new(A, B, 5000).run(&mut network, seconds(1), millis(50));
+    network.node_mut(B).set_order_room(0);
+    network.readdress(A, elsewhere(1));
+    let mut hello = Conversation::new(v4(A, B, 7000), Filler::Text);
+    network.send(A, &hello.next_packet(100));
+    network.run_for(millis(20));
+    hello.note(&network.node_mut(B).take_delivered());
+    assert_eq!(hello.tally().missing(), 0, "what arrived is delivered");
+    network.node_mut(B).set_order_room(usize::MAX);
+    let mut talk = Talk::new(A, B, 5001);
+    talk.run(&mut network, seconds(1), millis(50));
+    talk.finish(&mut network);
+    talk.assert_perfect();
+    assert_eq!(network.node(B).handshakes(), 1);
+}
+
+#[test]
 fn a_copy_from_elsewhere_does_not_move_the_peer() {
     let _seed = Seed(2);
     let mut network = joined(2, |_| {});

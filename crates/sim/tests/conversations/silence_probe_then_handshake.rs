@@ -1,16 +1,16 @@
 //! Who speaks and hears nothing asks once, and only then begins anew.
 
-use strait_keying::Event;
+use strait_keying::ControlEvent;
 use strait_sim::{Conversation, Filler, LinkSwitch};
 
 use crate::stage::{A, B, Seed, count, joined, millis, seconds, v4};
 
-fn started(event: &Event) -> bool {
-    matches!(event, Event::HandshakeStarted { .. })
+fn started(event: &ControlEvent) -> bool {
+    matches!(event, ControlEvent::HandshakeStarted { .. })
 }
 
-fn silent(event: &Event) -> bool {
-    matches!(event, Event::Silent { .. })
+fn silent(event: &ControlEvent) -> bool {
+    matches!(event, ControlEvent::Silent { .. })
 }
 
 #[test]
