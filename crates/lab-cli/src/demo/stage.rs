@@ -11,6 +11,7 @@ use strait_testbed::{Cost, Daemon, Error, Extra, LinkTraffic, Site, Transfer, Tw
 
 use super::link::DemoLink;
 use super::result::{Moved, Tunnel};
+use crate::failed;
 use crate::failure::Failure;
 
 /// How long a file may stand still, and a session take: the slowest sensible link needs seconds for a handshake.
@@ -65,12 +66,11 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Makes hosts, link, folder and keys.
-    pub(super) fn set(link: DemoLink) -> Result<Stage, Failure> {
-        let program = std::env::current_exe().map_err(Failure::doing("find this program's own file"))?;
+    /// Makes hosts, link, folder and, with `program`, keys; the same program runs the tunnel.
+    pub(super) fn set(link: DemoLink, program: &Path) -> Result<Stage, Error> {
         let dir = Workdir::create()?;
         let hosts = TwoHosts::direct(link.spec())?;
-        let sites = Site::pair(&program, &hosts, dir.path())?;
+        let sites = Site::pair(program, &hosts, dir.path())?;
         Ok(Stage { daemons: Vec::new(), hosts, sites, link, seen: BTreeSet::new(), dir })
     }
 
@@ -90,7 +90,7 @@ impl Stage {
     }
 
     /// Gets everything running that this way needs.
-    pub(super) fn start(&mut self, way: Way) -> Result<(), Failure> {
+    pub(super) fn start(&mut self, way: Way) -> Result<(), Error> {
         if way == Way::Plain {
             return Ok(());
         }
@@ -145,11 +145,11 @@ impl Stage {
         let daemons = std::mem::take(&mut self.daemons);
         let asked = daemons
             .iter()
-            .map(|daemon| Ok((report(daemon)?, daemon.cost()?)))
+            .map(|daemon| Ok((report(daemon)?, daemon.cost().map_err(failed)?)))
             .collect::<Result<Vec<(Report, Cost)>, Failure>>()?;
         for daemon in daemons {
             let said = daemon.last_words();
-            let status = daemon.stop()?;
+            let status = daemon.stop().map_err(failed)?;
             if !status.success() {
                 return Err(Failure::new(format!("a daemon ended with {status}; its log ends:\n{said}")));
             }
@@ -168,7 +168,7 @@ impl Stage {
 
 /// What a daemon says of itself.
 fn report(daemon: &Daemon) -> Result<Report, Failure> {
-    serde_json::from_value(daemon.show()?).map_err(|error| {
+    serde_json::from_value(daemon.show().map_err(failed)?).map_err(|error| {
         Failure::new(format!("`strait show --json` said something else than a report: {error}"))
     })
 }
