@@ -1,6 +1,6 @@
 //! Encryption and authentication of packets: suites, keys, nonces that cannot repeat, and their cost here.
 //!
-//! A packet enters at [`Aead::seal`] or [`Aead::open`], both of which work in place and allocate
+//! A packet enters at [`Key::seal`] or [`Key::open`], both of which work in place and allocate
 //! nothing. A nonce to seal with exists only as the [`FreshNonce`] its [`NonceCounter`] just handed
 //! out; sealing consumes it. No clock and no randomness live here: keys come from keying, and
 //! [`calibrate`] is given its clock.
@@ -27,13 +27,12 @@ mod key_material;
 mod legacy;
 mod mac_key;
 mod nonce;
-mod provider;
 #[cfg(test)]
 mod published;
 mod suite;
 mod suite_set;
 
-pub use aead::{Aead, Forged, Key, SealError};
+pub use aead::{Forged, Key, SealError};
 pub use algorithm::{Algorithm, UnknownName};
 pub use calibrate::{Ranking, calibrate, choose};
 pub use cipher::{Cipher, IV_MAX, UnknownCipher};
