@@ -22,3 +22,11 @@ fn nothing_of_the_lab_is_in_it() {
         assert!(!crates.contains(of_the_lab), "{of_the_lab} is in {crates:?}");
     }
 }
+
+#[test]
+fn historic_algorithms_are_there_when_asked_for_only() {
+    let historic = ["idea", "md-5", "rc2", "rc4", "rc5", "sha1"];
+    let found = |flags| crates(flags).iter().filter(|it| historic.contains(&it.as_str())).count();
+    assert_eq!(found(&[]), 0);
+    assert_eq!(found(&["--features", "danger-legacy"]), historic.len());
+}

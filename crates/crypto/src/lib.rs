@@ -8,7 +8,7 @@
 //! ESP with two algorithms, and AH, find their parts here: a [`Cipher`] with its [`CipherKey`], which
 //! encrypts and nothing else, and an [`Integrity`] algorithm with its [`MacKey`]. Who builds the packet
 //! pairs them: encrypt, then authenticate; verify, then decrypt. Some of both are
-//! [legacy](Cipher::is_legacy), kept for measuring and for old peers. Neither kind can be negotiated: a
+//! [legacy](Cipher::is_legacy), kept for measuring and for old peers, and only in builds with the feature `danger-legacy`. Neither kind can be negotiated: a
 //! [`SuiteSet`] knows suites alone, and every [`Suite`] authenticates.
 //!
 //! What this crate refuses: encryption without authentication, truncated tags and nonces chosen by the
@@ -24,6 +24,7 @@ mod cipher;
 mod cipher_key;
 mod integrity;
 mod key_material;
+#[cfg(feature = "danger-legacy")]
 mod legacy;
 mod mac_key;
 mod nonce;
@@ -43,3 +44,6 @@ pub use mac_key::MacKey;
 pub use nonce::{Exhausted, FreshNonce, NonceCounter};
 pub use suite::{ICV_LEN, IV_LEN, MAX_KEY_MATERIAL, SALT_LEN, Suite, UnknownSuite};
 pub use suite_set::SuiteSet;
+
+/// Whether this build has the [legacy](Cipher::is_legacy) algorithms: those of the feature `danger-legacy`.
+pub const HAS_LEGACY: bool = cfg!(feature = "danger-legacy");
