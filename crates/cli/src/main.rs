@@ -1,6 +1,7 @@
 //! `strait`, what a tunnel and its users need: flags and words in one place, work in the crates below.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+#[cfg(feature = "advise")]
 mod advise;
 mod configuration;
 mod flags;
@@ -13,7 +14,9 @@ mod why;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use strait_terminal::{failure, output, pages, progress, table, units};
+#[cfg(feature = "advise")]
+use strait_terminal::progress;
+use strait_terminal::{failure, output, pages, table, units};
 
 use failure::Outcome;
 use flags::{Command, Flags};
@@ -36,6 +39,7 @@ fn run(command: &Command) -> Outcome {
         Command::Show(flags) => show::show(flags),
         Command::Why(flags) => why::run(flags),
         Command::Reload(flags) => running::reload(flags),
+        #[cfg(feature = "advise")]
         Command::Advise(flags) => advise::run(flags),
         Command::Demo(flags) => other::run("demo", flags),
         Command::Lab(flags) => other::run("lab", flags),

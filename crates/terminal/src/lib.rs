@@ -9,6 +9,7 @@ pub mod failure;
 pub mod output;
 pub mod pages;
 pub mod program;
+#[cfg(feature = "progress")]
 pub mod progress;
 pub mod table;
 pub mod units;
