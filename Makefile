@@ -9,13 +9,17 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Seconds of fuzzing for each target in `make test`.
 FUZZ ?= 2
 
-.PHONY: demo test bench build check setup-build setup clean
+.PHONY: demo test bench build build-lab check setup-build setup clean
 
-demo: build
+demo: build build-lab
 	$(TARGET)/release/strait demo $(DEMO)
 
+# Each by itself: built together, `strait` would have the features that only the lab wants.
 build: setup-build
 	$(CARGO) build --release --locked --package strait
+
+build-lab: setup-build
+	$(CARGO) build --release --locked --package strait-lab-cli
 
 test: setup
 	scripts/test $(FUZZ)

@@ -19,7 +19,7 @@ use strait_crypto::Ranking;
 
 use crate::failure::{Failure, Outcome, colours};
 use crate::flags;
-use crate::generate::print;
+use crate::output::print;
 use crate::progress::Progress;
 use crate::units;
 

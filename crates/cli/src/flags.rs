@@ -1,19 +1,26 @@
 //! Every command and flag of `strait`, with its words.
 
+#[cfg(feature = "advise")]
 mod advise;
-mod lab;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::demo::DemoLink;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use clap_complete::Shell;
+use strait_terminal::pages::{Completions, Man};
 
+#[cfg(feature = "advise")]
 pub(crate) use advise::Advise;
-pub(crate) use lab::{Lab, LabOutput, LabSched, LabTables, LabVerify, LabVpn};
 
 /// Printed under the help of `strait` itself.
-const AFTER: &str = "\
+fn after() -> String {
+    let advise = if cfg!(feature = "advise") {
+        "\n  strait advise x.pcap --link 2Mbit   what it would save on captured traffic"
+    } else {
+        ""
+    };
+    format!(
+        "\
 Exit codes:
   0    done
   1    failed; the message says why and what to do
@@ -31,13 +38,14 @@ Quick start:
   strait init site-a.toml          a configuration to fill in, and a key
   strait up site-a.toml            start the tunnel
   strait show                      what it does
-  strait why                       what it compresses, and why
-  strait advise x.pcap --link 2Mbit   what it would save on captured traffic
-  strait lab slowdown              what encryption costs on links of any rate, by a paper and here";
+  strait why                       what it compresses, and why{advise}
+  strait lab slowdown              what encryption costs on links of any rate, by a paper and here"
+    )
+}
 
 /// Join two sites over a thin link: bundle, compress when it pays, seal as ESP.
 #[derive(Debug, Parser)]
-#[command(name = "strait", version, after_help = AFTER, subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "strait", version, after_help = after(), subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Flags {
     /// What to do.
     #[command(subcommand)]
@@ -65,12 +73,15 @@ pub(crate) enum Command {
     Why(Why),
     /// Have a running tunnel read its configuration again, without losing a packet
     Reload(Which),
-    /// Watch two hosts exchange files over a thin link, without and with a tunnel
-    Demo(Demo),
     /// Say what bundles and compression would save on captured traffic, by service, and up to which link
+    #[cfg(feature = "advise")]
     Advise(Advise),
-    /// Make a paper's tables again: its figures beside this machine's, and whether what it says holds
-    Lab(Lab),
+    /// Watch two hosts exchange files over a thin link, without and with a tunnel (runs strait-lab)
+    #[command(disable_help_flag = true)]
+    Demo(PassedOn),
+    /// Make a paper's tables again: its figures beside this machine's (runs strait-lab)
+    #[command(disable_help_flag = true)]
+    Lab(PassedOn),
     /// Print a script that completes commands and flags in a shell
     Completions(Completions),
     /// Print the manual page, or write all of them into a folder
@@ -170,39 +181,12 @@ pub(crate) struct Why {
     pub(crate) json: bool,
 }
 
-/// Flags of `demo`.
+/// Arguments of a command that another program has.
 #[derive(Debug, Args)]
-pub(crate) struct Demo {
-    /// How fast the link between the two hosts is, in each direction; files move as often over as takes half a second
-    #[arg(long, value_name = "RATE|unshaped", default_value = "1.5Mbit")]
-    pub(crate) link: DemoLink,
-    /// Files to move, instead of the generated sample
-    #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::FilePath)]
-    pub(crate) files: Vec<PathBuf>,
-    /// Print one JSON document instead of the table
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Keep the folder with the configurations, keys and logs of both daemons, and say where it is
-    #[arg(long)]
-    pub(crate) keep_logs: bool,
-    /// Only write the generated sample into this folder
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["files", "json", "keep_logs"], value_hint = ValueHint::DirPath)]
-    pub(crate) save_sample: Option<PathBuf>,
-}
-
-/// Flags of `completions`.
-#[derive(Debug, Args)]
-pub(crate) struct Completions {
-    /// Which shell
-    pub(crate) shell: Shell,
-}
-
-/// Flags of `man`.
-#[derive(Debug, Args)]
-pub(crate) struct Man {
-    /// The folder that gets strait.1 and one page for every command
-    #[arg(long, short, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
+pub(crate) struct PassedOn {
+    /// Passed on to strait-lab as they are; --help shows them
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 #[cfg(test)]
@@ -230,17 +214,9 @@ mod tests {
             "strait show --json strait0",
             "strait reload a.toml",
             "strait demo --link 512kbit --files a b --json --keep-logs",
-            "strait demo --save-sample /tmp/x",
-            "strait advise a.pcap b.pcapng --link 2Mbit --rtt 600ms --price 5 --from 10.0.0.0/8 --json",
-            "strait advise --live eth0 --link 2Mbit --for 10s",
-            "strait advise file --link 512kbit --mtu 1280 --html report.html",
-            "strait lab crypto --quick",
-            "strait lab slowdown --json",
-            "strait lab codecs --corpus calgary --codec lzs zstd-3 --csv",
-            "strait lab vpn --figures figures",
+            "strait demo --help",
             "strait lab vpn --here --corpus calgary --quick --csv",
-            "strait lab sched --trace a.pcap --figures figures --json",
-            "strait lab verify --link 10Mbit unshaped --block 4096 --codec lz4 --quick --json",
+            "strait lab help",
             "strait completions bash",
             "strait man --out man",
         ] {
@@ -249,27 +225,25 @@ mod tests {
     }
 
     #[test]
+    fn what_another_program_has_is_passed_on_as_it_is() {
+        for (line, expected) in [
+            ("strait demo", ""),
+            ("strait demo --help", "--help"),
+            ("strait demo --link fast --files a -- b", "--link fast --files a -- b"),
+            ("strait lab vpn --here -h --csv", "vpn --here -h --csv"),
+        ] {
+            let command = Flags::try_parse_from(line.split(' ')).unwrap().command;
+            let (Command::Demo(passed) | Command::Lab(passed)) = command else { panic!("{line}") };
+            assert_eq!(passed.arguments.join(" ".as_ref()).to_str(), Some(expected), "{line}");
+        }
+    }
+
+    #[test]
     fn wrong_command_lines() {
         for (line, expected) in [
             ("strait up", "required"),
             ("strait frobnicate", "unrecognized subcommand"),
-            ("strait demo --link fast", "is not a link rate"),
             ("strait up a --foreground --log-file b", "cannot be used with"),
-            ("strait demo --files", "a value is required"),
-            ("strait advise a.pcap", "--link"),
-            ("strait advise --link 2Mbit", "required"),
-            ("strait advise a.pcap --live eth0 --link 2Mbit", "cannot be used with"),
-            ("strait advise a.pcap --for 5s --link 2Mbit", "cannot be used with"),
-            ("strait advise a.pcap --link 0", "is not a link rate"),
-            ("strait advise a.pcap --link -1Mbit", "unexpected argument"),
-            ("strait advise a.pcap --link 2Mbit --mtu 500", "500 is not in 576..=9000"),
-            ("strait advise a.pcap --link 2Mbit --price=-1", "is no price"),
-            ("strait advise a.pcap --link 2Mbit --rtt 5", "is no time"),
-            ("strait lab", "Usage: strait lab <COMMAND>"),
-            ("strait lab codecs --codec gzip", "unknown compression `gzip`"),
-            ("strait lab crypto --csv --json", "cannot be used with"),
-            ("strait lab vpn --corpus calgary", "--here"),
-            ("strait lab verify --block 100", "100 is not in 2048..=65536"),
         ] {
             let error = Flags::try_parse_from(line.split(' ')).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");

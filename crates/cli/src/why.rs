@@ -12,10 +12,8 @@ use strait_node::report::{DecisionReport, PeerReport, Report};
 
 use crate::failure::{Failure, Outcome};
 use crate::flags;
-use crate::generate::print;
+use crate::output::print;
 use crate::running::{self, refused};
-
-pub(crate) use text::{reason, runner_up};
 
 /// How often a tunnel is asked while it is followed: five times in the second that a change may take to show.
 const EVERY: Duration = Duration::from_millis(200);

@@ -3,7 +3,7 @@
 
 mod separate;
 
-use strait_crypto::{Aead, FreshNonce, ICV_LEN, Key};
+use strait_crypto::{FreshNonce, ICV_LEN, Key};
 use strait_wire::esp::{self, HEADER_LEN};
 use strait_wire::{Esn, Protocol, Spi};
 

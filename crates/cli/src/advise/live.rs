@@ -8,9 +8,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use strait_advise::report::Input;
 use strait_advise::{Frame, Kind, LinkType, Replay, Way};
 use strait_node::clock::Clock;
+use strait_node::interrupt;
 use strait_node::poll::{PollFd, wait};
 use strait_node::tap::{Framing, Tap};
-use strait_testbed::interrupt;
 
 use super::amounts::percent;
 use crate::failure::{Code, Failure};
@@ -53,7 +53,7 @@ pub(super) fn watch(watched: Watched, span: Option<Duration>, replay: &mut Repla
     let mut input = Input { name, kind: Some(Kind::Interface), frames: 0, missed: 0, stopped: None };
     replay.begin(None);
     // A signal is how watching ends, unless there is an end to wait for.
-    while interrupt::check().is_ok() {
+    while interrupt::signal().is_none() {
         let passed = clock.now().since(strait_clock::Time::ZERO);
         let left = span.map_or(EVERY, |span| span.saturating_sub(passed).min(EVERY));
         if left.is_zero() {

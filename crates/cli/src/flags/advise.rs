@@ -68,6 +68,8 @@ fn price(given: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flags::Flags;
+    use clap::Parser;
 
     #[test]
     fn times_as_people_write_them() {
@@ -86,6 +88,36 @@ mod tests {
         assert_eq!((price("5"), price("0.08")), (Ok(5.0), Ok(0.08)));
         for given in ["-1", "nan", "inf", "cheap", ""] {
             assert!(price(given).is_err(), "{given}");
+        }
+    }
+
+    #[test]
+    fn usual_command_lines() {
+        for line in [
+            "strait advise a.pcap b.pcapng --link 2Mbit --rtt 600ms --price 5 --from 10.0.0.0/8 --json",
+            "strait advise --live eth0 --link 2Mbit --for 10s",
+            "strait advise file --link 512kbit --mtu 1280 --html report.html",
+        ] {
+            Flags::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+    }
+
+    #[test]
+    fn wrong_command_lines() {
+        for (line, expected) in [
+            ("strait advise a.pcap", "--link"),
+            ("strait advise --link 2Mbit", "required"),
+            ("strait advise a.pcap --live eth0 --link 2Mbit", "cannot be used with"),
+            ("strait advise a.pcap --for 5s --link 2Mbit", "cannot be used with"),
+            ("strait advise a.pcap --link 0", "is not a link rate"),
+            ("strait advise a.pcap --link -1Mbit", "unexpected argument"),
+            ("strait advise a.pcap --link 2Mbit --mtu 500", "500 is not in 576..=9000"),
+            ("strait advise a.pcap --link 2Mbit --price=-1", "is no price"),
+            ("strait advise a.pcap --link 2Mbit --rtt 5", "is no time"),
+        ] {
+            let error = Flags::try_parse_from(line.split(' ')).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{line}");
+            assert!(error.to_string().contains(expected), "{line}: {error}");
         }
     }
 }

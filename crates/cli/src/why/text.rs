@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use strait_node::report::{DecisionReport, PeerReport, StagesReport, WeighedReport};
 use strait_scheduler::Rate;
+use strait_terminal::decision::{reason, runner_up};
 
 use crate::show::text::queue;
 use crate::table::Table;
@@ -68,19 +69,6 @@ fn whose(decision: &DecisionReport) -> String {
     format!("to {peer}{domain}, {}/s", units::bytes(decision.bytes_per_second))
 }
 
-/// Why, in words.
-pub(crate) fn reason(decision: &DecisionReport) -> &'static str {
-    match decision.reason.as_str() {
-        "pays" => "it takes the least time",
-        "ordered" => "the rule says so, and it shrinks",
-        "looks-random" => "the data looks random: encrypted, or compressed already",
-        "does-not-shrink" => "the data does not shrink enough to pay",
-        "too-slow" => "compressing would take longer than it saves",
-        "peer-lacks" => "the peer has none of the codecs that are allowed",
-        _ => "for a reason that this program does not know",
-    }
-}
-
 fn figures(decision: &DecisionReport, weighed: &WeighedReport) -> String {
     let unit = units::bytes(weighed.unit_bytes);
     let by = match weighed.by.as_str() {
@@ -118,17 +106,6 @@ fn figures(decision: &DecisionReport, weighed: &WeighedReport) -> String {
         ("runner-up", runner_up(weighed)),
     ];
     lines.iter().map(|(name, value)| format!("  {name:9}  {value}\n")).collect()
-}
-
-/// The next best, and how much worse it is.
-pub(crate) fn runner_up(weighed: &WeighedReport) -> String {
-    match (&weighed.runner_up, weighed.runner_up_percent_longer) {
-        (Some(method), Some(percent)) if percent >= 0.0 => format!("{method}, {percent:.1} % longer"),
-        (Some(method), Some(percent)) => {
-            format!("{method}, {:.1} % shorter: too little to change for", -percent)
-        }
-        _ => "nothing".to_owned(),
-    }
 }
 
 /// The time of every stage, with and without.

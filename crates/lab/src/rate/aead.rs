@@ -1,6 +1,6 @@
 //! Suites that encrypt and authenticate in one.
 
-use strait_crypto::{Aead, ICV_LEN, Key, KeyMaterial, NonceCounter, Suite};
+use strait_crypto::{ICV_LEN, Key, KeyMaterial, NonceCounter, Suite};
 
 use super::on_a_copy;
 use crate::error::Error;

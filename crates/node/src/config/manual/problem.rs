@@ -80,6 +80,12 @@ pub enum ManualProblem {
         /// Its name.
         algorithm: &'static str,
     },
+    /// Historic algorithms in a build without them.
+    #[error(
+        "this build of strait has no historic algorithms; build it with them: `cargo build --release --package strait \
+         --features danger-legacy`"
+    )]
+    LegacyNotBuilt,
     /// A stream cipher without an IV.
     #[error(
         "`{cipher}` would encrypt every packet with the same key stream, which protects none of them; use another"

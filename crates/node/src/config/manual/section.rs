@@ -86,7 +86,7 @@ pub(in crate::config) fn read<'a>(peer: &'a Section<'a>, beside: &'a Beside<'a>)
         peer,
         esp: section.one("esp", "[peer.manual.esp]", protocols::ESP),
         ah: section.one("ah", "[peer.manual.ah]", protocols::AH),
-        legacy: section.boolean("danger_legacy").unwrap_or(false),
+        legacy: legacy(&section, strait_crypto::HAS_LEGACY),
         section,
         beside,
         over,
@@ -95,6 +95,18 @@ pub(in crate::config) fn read<'a>(peer: &'a Section<'a>, beside: &'a Beside<'a>)
         sealing: RefCell::default(),
     };
     reader.read()
+}
+
+/// Whether algorithms are allowed that protect nobody any more, which this build may not have.
+fn legacy(section: &Section<'_>, is_built: bool) -> bool {
+    let allowed = section.boolean("danger_legacy").unwrap_or(false);
+    if allowed
+        && !is_built
+        && let Some(value) = section.value("danger_legacy")
+    {
+        section.note(value.span(), ManualProblem::LegacyNotBuilt);
+    }
+    allowed
 }
 
 impl Reader<'_> {
@@ -244,5 +256,33 @@ impl Reader<'_> {
 pub(super) fn unused(section: &Section<'_>, key: &'static str, why: &'static str) {
     if let Some(value) = section.value(key) {
         section.note(value.span(), ManualProblem::NoUse { key, why });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::reader::Findings;
+    use toml::de::DeTable;
+
+    #[test]
+    fn a_build_without_historic_algorithms_says_how_to_get_them() {
+        for (text, is_built, mistakes) in [
+            ("danger_legacy = true", false, 1),
+            ("danger_legacy = true", true, 0),
+            ("danger_legacy = false", false, 0),
+            ("", false, 0),
+        ] {
+            let (findings, table) = (Findings::new(text), DeTable::parse(text).unwrap());
+            let section = Section::new(&findings, "[peer.manual]", table.get_ref(), table.span(), KEYS);
+            assert_eq!(legacy(&section, is_built), text.contains("true"));
+            let found = findings.finish();
+            assert_eq!(found.len(), mistakes, "{text}");
+            for mistake in found {
+                let said = mistake.problem.to_string();
+                assert_eq!((mistake.line, mistake.column), (1, 17));
+                assert!(said.contains("--features danger-legacy"), "{said}");
+            }
+        }
     }
 }

@@ -9,23 +9,24 @@ use strait_lab::verify::{self, Content, FindingCell, MethodResult, Verification,
 use strait_testbed::{interrupt, sandbox};
 
 use crate::failure::{Failure, Outcome, colours};
-use crate::flags;
-use crate::generate::print;
+use crate::output::print;
 use crate::progress::Progress;
 use crate::table::{Side, Table};
+use crate::{failed, flags};
 
-/// Runs the grid through tunnels of this program and prints what came of it.
+/// Runs the grid through tunnels of `strait` and prints what came of it.
 pub(super) fn run(flags: &flags::LabVerify) -> Outcome {
     // Before any thread is started: this may start the program again inside a user namespace.
-    sandbox::enter()?;
+    sandbox::enter().map_err(failed)?;
     interrupt::watch();
     let grid = grid(flags)?;
-    let program = std::env::current_exe().map_err(Failure::doing("find this program"))?;
+    let program = flags.program.path()?;
     let mut progress = Progress::new("{pos} of {len}");
     let found = verify::verify(&program, &grid, &mut |step| {
         let line = || format!("{}, {} of {}", step.what, step.done, step.of);
         progress.at(step.done as u64, step.of as u64, step.what, line);
-    })?;
+    })
+    .map_err(failed)?;
     progress.finish();
     let text = if flags.json {
         let json = serde_json::to_string_pretty(&found);
@@ -38,7 +39,7 @@ pub(super) fn run(flags: &flags::LabVerify) -> Outcome {
 
 fn grid(flags: &flags::LabVerify) -> Result<VerifyGrid, Failure> {
     let contents = match &flags.corpus {
-        Some(folder) => Content::corpus(folder)?,
+        Some(folder) => Content::corpus(folder).map_err(failed)?,
         None => Content::generated(),
     };
     let effort = if flags.quick { Effort::Quick } else { Effort::Full };

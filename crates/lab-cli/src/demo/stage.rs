@@ -13,6 +13,7 @@ use strait_testbed::{
 
 use super::link::DemoLink;
 use super::result::{Moved, Tunnel};
+use crate::failed;
 use crate::failure::Failure;
 
 /// How long a file may stand still, and a session take: the slowest sensible link needs seconds for a handshake.
@@ -67,12 +68,11 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Makes hosts, link, folder and keys.
-    pub(super) fn set(link: DemoLink) -> Result<Stage, Failure> {
-        let program = std::env::current_exe().map_err(Failure::doing("find this program's own file"))?;
+    /// Makes hosts, link, folder and, with `program`, keys; the same program runs the tunnel.
+    pub(super) fn set(link: DemoLink, program: &Path) -> Result<Stage, Error> {
         let dir = Workdir::create()?;
         let hosts = TwoHosts::direct(link.spec())?;
-        let sites = Site::pair(&program, &hosts, dir.path())?;
+        let sites = Site::pair(program, &hosts, dir.path())?;
         Ok(Stage { daemons: Vec::new(), hosts, sites, link, seen: BTreeSet::new(), dir })
     }
 
@@ -92,7 +92,7 @@ impl Stage {
     }
 
     /// Gets everything running that this way needs.
-    pub(super) fn start(&mut self, way: Way) -> Result<(), Failure> {
+    pub(super) fn start(&mut self, way: Way) -> Result<(), Error> {
         if way == Way::Plain {
             return Ok(());
         }
@@ -147,11 +147,11 @@ impl Stage {
         let daemons = std::mem::take(&mut self.daemons);
         let asked = daemons
             .iter()
-            .map(|daemon| Ok((report(daemon)?, daemon.cost()?)))
+            .map(|daemon| Ok((report(daemon)?, daemon.cost().map_err(failed)?)))
             .collect::<Result<Vec<(Report, ProcessCost)>, Failure>>()?;
         for daemon in daemons {
             let said = daemon.last_words();
-            let status = daemon.stop()?;
+            let status = daemon.stop().map_err(failed)?;
             if !status.success() {
                 return Err(Failure::new(format!("a daemon ended with {status}; its log ends:\n{said}")));
             }
@@ -170,7 +170,7 @@ impl Stage {
 
 /// What a daemon says of itself.
 fn report(daemon: &DaemonProcess) -> Result<Report, Failure> {
-    serde_json::from_value(daemon.show()?).map_err(|error| {
+    serde_json::from_value(daemon.show().map_err(failed)?).map_err(|error| {
         Failure::new(format!("`strait show --json` said something else than a report: {error}"))
     })
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use strait_compress::Method;
 
+use super::TunnelProgram;
 use crate::demo::DemoLink;
 
 /// Flags of `lab`.
@@ -114,4 +115,7 @@ pub(crate) struct LabVerify {
     /// A few links and methods, a second each: to see that all is well, not for figures
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Which program runs the tunnels.
+    #[command(flatten)]
+    pub(crate) program: TunnelProgram,
 }

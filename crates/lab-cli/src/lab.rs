@@ -11,9 +11,10 @@ use serde::Serialize;
 use strait_lab::sched::{self, PacketTrace};
 use strait_lab::{Corpus, Effort, Error, Figure, LabReport, StepNote, vpn};
 
+use crate::failed;
 use crate::failure::{Failure, Outcome, colours};
 use crate::flags::{self, LabTables};
-use crate::generate::print;
+use crate::output::print;
 use crate::progress::Progress;
 
 /// Makes some tables and prints them. It leaves nothing behind, so an interruption ends it at once.
@@ -50,7 +51,8 @@ fn measured<T>(
     let made = make(effort, &mut |step| {
         let line = || format!("{}, {} of {}", step.what, step.done, step.of);
         progress.at(step.done as u64, step.of as u64, step.what, line);
-    })?;
+    })
+    .map_err(failed)?;
     progress.finish();
     Ok(made)
 }
@@ -74,8 +76,8 @@ fn shown<T: Serialize>(
 }
 
 /// The files of a folder, or generated ones.
-fn corpus(folder: Option<&Path>) -> Result<Corpus, Error> {
-    folder.map_or_else(|| Ok(Corpus::generated()), Corpus::read)
+fn corpus(folder: Option<&Path>) -> Result<Corpus, Failure> {
+    folder.map_or_else(|| Ok(Corpus::generated()), |folder| Corpus::read(folder).map_err(failed))
 }
 
 fn combinations(flags: &flags::LabVpn) -> Outcome {
@@ -92,7 +94,7 @@ fn combinations(flags: &flags::LabVpn) -> Outcome {
 }
 
 fn scheduling(flags: &flags::LabSched) -> Outcome {
-    let trace = flags.trace.as_deref().map_or_else(|| Ok(PacketTrace::generated()), PacketTrace::read)?;
+    let trace = flags.trace.as_deref().map_or_else(|| Ok(PacketTrace::generated()), PacketTrace::read).map_err(failed)?;
     let made = measured(&flags.output, |effort, tell| Ok(sched::scheduling(effort, &trace, tell)))?;
     if let Some(folder) = &flags.figures {
         written(folder, &made.figures)?;
@@ -111,13 +113,4 @@ fn written(folder: &Path, figures: &[Figure]) -> Outcome {
         }
     }
     Ok(())
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        match error {
-            Error::Testbed(error) => error.into(),
-            error => Failure::new(error),
-        }
-    }
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 /// What the exit code says; the list in `--help` is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Code {
+pub enum Code {
     /// The command could not do its work.
     Failed,
     /// The system forbids or lacks what is needed.
@@ -31,49 +31,50 @@ impl Code {
 
 /// Why a command failed and what to do about it.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     cause: String,
     remedy: Option<String>,
     code: Code,
 }
 
 /// What a command returns.
-pub(crate) type Outcome = Result<(), Failure>;
+pub type Outcome = Result<(), Failure>;
 
 impl Failure {
     /// A failure with a cause that needs no further words.
-    pub(crate) fn new(cause: impl fmt::Display) -> Failure {
+    pub fn new(cause: impl fmt::Display) -> Failure {
         Failure { cause: cause.to_string(), remedy: None, code: Code::Failed }
     }
 
     /// Wraps an I/O error with what was being done.
-    pub(crate) fn doing(what: impl fmt::Display) -> impl FnOnce(io::Error) -> Failure {
+    pub fn doing(what: impl fmt::Display) -> impl FnOnce(io::Error) -> Failure {
         let what = what.to_string();
         move |error| Failure::new(format!("cannot {what}: {error}"))
     }
 
     /// Adds what to do about it.
-    pub(crate) fn remedy(mut self, remedy: impl fmt::Display) -> Failure {
+    pub fn remedy(mut self, remedy: impl fmt::Display) -> Failure {
         self.remedy = Some(remedy.to_string());
         self
     }
 
     /// Sets what the exit code says.
-    pub(crate) fn code(mut self, code: Code) -> Failure {
+    pub fn code(mut self, code: Code) -> Failure {
         self.code = code;
         self
     }
 
     /// The exit code.
-    #[cfg(test)]
-    pub(crate) fn number(&self) -> u8 {
+    #[must_use]
+    pub fn number(&self) -> u8 {
         self.code.number()
     }
 
-    /// Prints the failure to standard error and gives the exit code.
-    pub(crate) fn report(&self) -> ExitCode {
+    /// Prints the failure of `program` to standard error and gives the exit code.
+    #[must_use]
+    pub fn report(&self, program: &str) -> ExitCode {
         let bold = if colours(&io::stderr()) { ("\u{1b}[1;31m", "\u{1b}[0m") } else { ("", "") };
-        eprintln!("{}strait:{} {self}", bold.0, bold.1);
+        eprintln!("{}{program}:{} {self}", bold.0, bold.1);
         ExitCode::from(self.code.number())
     }
 }
@@ -85,19 +86,8 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<strait_testbed::Error> for Failure {
-    fn from(error: strait_testbed::Error) -> Failure {
-        let code = match &error {
-            strait_testbed::Error::Forbidden(_) => Code::Environment,
-            strait_testbed::Error::Interrupted(signal) => Code::Signal(*signal),
-            _ => Code::Failed,
-        };
-        Failure::new(error).code(code)
-    }
-}
-
 /// Whether a stream shows colours: it is a terminal, and nobody asked for none (no-color.org).
-pub(crate) fn colours(stream: &impl IsTerminal) -> bool {
+pub fn colours(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 

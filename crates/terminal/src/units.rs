@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 /// Bytes in decimal units with three digits or so: `512 B`, `1.24 MB`.
-pub(crate) fn bytes(count: u64) -> String {
+pub fn bytes(count: u64) -> String {
     scaled(count as f64, &["B", "kB", "MB", "GB", "TB", "PB", "EB"])
 }
 
 /// A rate of payload: `180 kB/s`.
-pub(crate) fn per_second(bytes: u64, span: Duration) -> String {
+pub fn per_second(bytes: u64, span: Duration) -> String {
     if span.is_zero() {
         return "-".to_owned();
     }
@@ -16,12 +16,12 @@ pub(crate) fn per_second(bytes: u64, span: Duration) -> String {
 }
 
 /// How many times `large` is `small`: `3.42`; a dash when there is nothing to compare.
-pub(crate) fn ratio(large: u64, small: u64) -> String {
+pub fn ratio(large: u64, small: u64) -> String {
     if large == 0 || small == 0 { "-".to_owned() } else { format!("{:.2}", large as f64 / small as f64) }
 }
 
 /// A span with its two largest units: `3 d 4 h`, `2 min 5 s`, `850 ms`.
-pub(crate) fn span(time: Duration) -> String {
+pub fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
         0 => format!("{} ms", time.as_millis()),
@@ -33,7 +33,7 @@ pub(crate) fn span(time: Duration) -> String {
 }
 
 /// A number of things: `1 peer`, `2 peers`.
-pub(crate) fn counted(count: u64, one: &str) -> String {
+pub fn counted(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 

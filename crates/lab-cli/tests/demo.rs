@@ -11,7 +11,14 @@ use serde_json::Value;
 use strait_testbed::{Workdir, sandbox};
 
 fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_strait"))
+    Path::new(env!("CARGO_BIN_EXE_strait-lab"))
+}
+
+/// What runs the tunnels; a test of the whole workspace builds it.
+fn tunnels() -> PathBuf {
+    let beside = program().with_file_name("strait");
+    assert!(beside.exists(), "no {}: run `cargo build --package strait` first", beside.display());
+    beside
 }
 
 /// A command that keeps its temporary files in `dir`.
@@ -47,6 +54,28 @@ fn it_ends_with_figures_that_show_what_compression_saves() {
     assert!(wire("tunnel") > wire("plain") && wire("tunnel") < wire("plain") * 115 / 100, "{figures:#}");
     assert!(wire("compressed") * 2 < wire("plain"), "{figures:#}");
     assert_eq!(left_behind(&dir), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn the_tunnels_program_is_named_or_found_beside() {
+    if !sandbox::allows_tests() {
+        return;
+    }
+    let dir = Workdir::create().unwrap();
+    let alone = dir.path().join("strait-lab");
+    std::fs::copy(program(), &alone).unwrap();
+    let run = |arguments: &[&str]| {
+        within(&dir, &alone).env("PATH", "/usr/bin:/bin").args(["demo"]).args(arguments).output().unwrap()
+    };
+    let output = run(&["--strait", "/nowhere/strait"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("cannot use /nowhere/strait"), "{said}");
+    let file = dir.path().join("notes.txt");
+    std::fs::write(&file, "the same line again and again\n".repeat(5_000)).unwrap();
+    let tunnels = tunnels();
+    let named = ["--strait", tunnels.to_str().unwrap(), "--link", "20Mbit", "--json", "--files"];
+    let output = run(&[&named[..], &[file.to_str().unwrap()]].concat());
+    assert_eq!(figures(&output)["files"].as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -123,13 +152,16 @@ fn processes_in(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A copy of the program that anybody may run, and a folder that anybody may write to.
+/// A copy of both programs that anybody may run, and a folder that anybody may write to.
 fn for_anybody() -> (Workdir, PathBuf) {
     let dir = Workdir::create().unwrap();
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    let copy = dir.path().join("strait");
-    std::fs::copy(program(), &copy).unwrap();
-    std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for original in [tunnels().as_path(), program()] {
+        let copy = dir.path().join(original.file_name().unwrap());
+        std::fs::copy(original, &copy).unwrap();
+        std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let copy = dir.path().join("strait-lab");
     (dir, copy)
 }
 

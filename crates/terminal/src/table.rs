@@ -2,7 +2,7 @@
 
 /// Which side of its column a cell stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub enum Side {
     /// Words.
     Left,
     /// Numbers.
@@ -11,26 +11,26 @@ pub(crate) enum Side {
 
 /// Rows of cells, as wide as they need to be.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub struct Table {
     sides: Vec<Side>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table whose first column holds words and the others numbers, with this head.
-    pub(crate) fn new<const N: usize>(head: [&str; N]) -> Table {
+    pub fn new<const N: usize>(head: [&str; N]) -> Table {
         Table::with_head(head.map(str::to_owned))
     }
 
     /// The same with a head of any length.
-    pub(crate) fn with_head(head: impl IntoIterator<Item = String>) -> Table {
+    pub fn with_head(head: impl IntoIterator<Item = String>) -> Table {
         let head: Vec<String> = head.into_iter().collect();
         let sides = (0..head.len()).map(|column| if column == 0 { Side::Left } else { Side::Right });
         Table { sides: sides.collect(), rows: vec![head] }
     }
 
     /// Puts the words of a column on a side.
-    pub(crate) fn side(mut self, column: usize, side: Side) -> Table {
+    pub fn side(mut self, column: usize, side: Side) -> Table {
         if let Some(slot) = self.sides.get_mut(column) {
             *slot = side;
         }
@@ -38,22 +38,22 @@ impl Table {
     }
 
     /// Adds a row.
-    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 
     /// Whether there is nothing under the head.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.rows.len() < 2
     }
 
     /// The head and every row, each cell with the side that it stands on.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = impl Iterator<Item = (&str, Side)>> {
+    pub fn rows(&self) -> impl Iterator<Item = impl Iterator<Item = (&str, Side)>> {
         self.rows.iter().map(|row| row.iter().map(String::as_str).zip(self.sides.iter().copied()))
     }
 
     /// The table as text: two spaces between columns, every line indented by `indent`.
-    pub(crate) fn render(&self, indent: usize) -> String {
+    pub fn render(&self, indent: usize) -> String {
         let widths: Vec<usize> = (0..self.sides.len()).map(|column| self.width(column)).collect();
         let mut out = String::new();
         for row in &self.rows {

@@ -14,7 +14,7 @@ const LINES: Duration = Duration::from_secs(10);
 
 /// Tells how far something is, on standard error.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub struct Progress {
     bar: ProgressBar,
     /// When something is to be shown next.
     next: Instant,
@@ -22,7 +22,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Nothing to be seen yet; `amounts` is how the bar says how much is done, in indicatif's words.
-    pub(crate) fn new(amounts: &str) -> Progress {
+    pub fn new(amounts: &str) -> Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let colour = if colours(&std::io::stderr()) { ".cyan/blue" } else { "" };
         let template = format!("{{msg:34}} {{bar:30{colour}}} {amounts}  {{elapsed}} of about {{duration}}");
@@ -33,7 +33,7 @@ impl Progress {
     }
 
     /// So much of `total` is done, and this is being done; `line` says so where there is no terminal.
-    pub(crate) fn at(&mut self, done: u64, total: u64, what: &str, line: impl FnOnce() -> String) {
+    pub fn at(&mut self, done: u64, total: u64, what: &str, line: impl FnOnce() -> String) {
         self.bar.set_length(total);
         self.bar.set_position(done);
         if self.bar.message() != what {
@@ -50,7 +50,7 @@ impl Progress {
     }
 
     /// All is done.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }

@@ -10,8 +10,8 @@ use strait_testbed::sample::SampleFile;
 use strait_testbed::{Error, interrupt, sandbox};
 
 use crate::failure::{Failure, Outcome};
-use crate::flags;
-use crate::generate::print;
+use crate::output::print;
+use crate::{failed, flags};
 pub(crate) use link::DemoLink;
 use progress::Progress;
 use result::{Measured, Summary};
@@ -23,11 +23,11 @@ pub(crate) fn run(flags: &flags::Demo) -> Outcome {
         return files::save_sample(folder);
     }
     // Before any thread is started: this may start the program again inside a user namespace.
-    sandbox::enter()?;
+    sandbox::enter().map_err(failed)?;
     interrupt::watch();
     let files = files::load(&flags.files)?;
     let files: Vec<SampleFile> = flags.link.enough_of(&files);
-    let mut stage = Stage::set(flags.link)?;
+    let mut stage = Stage::set(flags.link, &flags.program.path()?).map_err(failed)?;
     if flags.keep_logs {
         stage.keep();
         eprintln!("configurations, keys and logs: {}", stage.folder().display());
@@ -52,9 +52,9 @@ fn measure(
     progress: &mut Progress,
 ) -> Result<Measured, Failure> {
     progress.prepare(way);
-    let before = stage.traffic()?;
-    stage.start(way)?;
-    let setup = stage.traffic()?.since(before).bytes();
+    let before = stage.traffic().map_err(failed)?;
+    stage.start(way).map_err(failed)?;
+    let setup = stage.traffic().map_err(failed)?.since(before).bytes();
     let mut moved = Vec::with_capacity(files.len());
     let mut chosen = Vec::new();
     for file in files {
@@ -72,6 +72,6 @@ fn measure(
 /// A transfer that fails through the tunnel is best explained by what the daemons said.
 fn explain(stage: &Stage, error: Error) -> Failure {
     let interrupted = matches!(error, Error::Interrupted(_));
-    let failure = Failure::from(error);
+    let failure = failed(error);
     if interrupted { failure } else { failure.remedy(stage.last_words()) }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use strait_node::report::{DecisionReport, Report};
+use strait_node::report::{DecisionReport, Report, TrafficReport};
 use strait_scheduler::Rate;
 use strait_testbed::sample::SampleFile;
 use strait_testbed::{LinkTraffic, ProcessCost};
@@ -12,7 +12,7 @@ use super::link::DemoLink;
 use super::stage::Way;
 use crate::table::{Side, Table};
 use crate::units;
-use crate::why::{reason, runner_up};
+use strait_terminal::decision::{reason, runner_up};
 
 /// One file that was moved.
 #[derive(Clone, Copy, Debug)]
@@ -41,22 +41,25 @@ impl Tunnel {
     /// What it says it put on the wire and took from it, with Ethernet headers as the link counts them.
     fn own_count(&self) -> u64 {
         let passed = self.report.peers.iter().flat_map(|peer| [peer.sent, peer.received]);
-        let counted: u64 = passed.map(|it| it.wire_bytes + ETHERNET_HEADER * it.datagrams).sum();
-        counted + self.report.control.wire_bytes
+        with_ethernet(passed) + self.report.control.wire_bytes
     }
+}
 
-    /// What it counted beside what the link counted, and what it used.
-    fn sentence(&self, measured: &Measured) -> String {
-        let link = measured.setup + measured.total().wire.bytes();
-        format!(
-            "  {} counts {} on the wire, the link's interfaces {}; {:.2} s of a processor, {} of memory",
-            self.name,
-            units::bytes(self.own_count()),
-            units::bytes(link),
-            self.cost.processor.as_secs_f64(),
-            units::bytes(self.cost.resident_peak)
-        )
-    }
+/// Bytes on the wire with the Ethernet headers of their datagrams.
+fn with_ethernet(passed: impl Iterator<Item = TrafficReport>) -> u64 {
+    passed.map(|it| it.wire_bytes + ETHERNET_HEADER * it.datagrams).sum()
+}
+
+/// What a site counted beside what the link counted, and what its daemon used.
+fn sentence(site: &str, own_count: u64, cost: Cost, measured: &Measured) -> String {
+    let link = measured.setup + measured.total().wire.bytes();
+    format!(
+        "  {site} counts {} on the wire, the link's interfaces {}; {:.2} s of a processor, {} of memory",
+        units::bytes(own_count),
+        units::bytes(link),
+        cost.processor.as_secs_f64(),
+        units::bytes(cost.resident_peak)
+    )
 }
 
 /// Everything about one way of moving the files.
@@ -220,7 +223,9 @@ impl Summary<'_> {
                     percent(total.wire.bytes(), base.wire.bytes()),
                     units::bytes(measured.setup),
                 ));
-                lines.extend(measured.tunnels.iter().map(|tunnel| tunnel.sentence(measured)));
+                lines.extend(
+                    measured.tunnels.iter().map(|it| sentence(&it.name, it.own_count(), it.cost, measured)),
+                );
             }
         }
         lines.join("\n") + "\n"
@@ -369,13 +374,14 @@ mod tests {
     fn the_tunnels_count_is_set_beside_the_links() {
         let cost =
             ProcessCost { processor: Duration::from_millis(420), resident: 1, resident_peak: 16_000_000 };
-        let tunnel = Tunnel { name: "site-a".to_owned(), report: crate::show::text::tests::report(), cost };
+        let sent = TrafficReport { datagrams: 1_000, wire_bytes: 1_250_000, ..TrafficReport::default() };
         // 1,250,000 bytes in 1,000 datagrams with 14 bytes of Ethernet each, and 7,100 of the control channel.
-        assert_eq!(tunnel.own_count(), 1_271_100);
+        let own_count = with_ethernet([sent, TrafficReport::default()].into_iter()) + 7_100;
+        assert_eq!(own_count, 1_271_100);
         let measured = measured(Way::Compressed, vec![moved(2_500, 1_262_000)]);
         let expected = "  site-a counts 1.27 MB on the wire, the link's interfaces 1.27 MB; \
                         0.42 s of a processor, 16.0 MB of memory";
-        assert_eq!(tunnel.sentence(&measured), expected);
+        assert_eq!(sentence("site-a", own_count, cost, &measured), expected);
     }
 
     #[test]

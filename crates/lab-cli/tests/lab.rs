@@ -11,7 +11,7 @@ use serde_json::Value;
 use strait_testbed::{Workdir, sandbox};
 
 fn lab(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_strait"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_strait-lab"));
     command.arg("lab").args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
@@ -192,7 +192,7 @@ fn a_folder_that_will_not_do_is_named_with_what_to_do() {
 fn interrupted_it_ends_at_once() {
     // Whoever runs the tests in the background has them ignore the signal, and so their children.
     let mut command = Command::new("env");
-    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_strait"), "lab", "crypto"]);
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_strait-lab"), "lab", "crypto"]);
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(500));
     let pid = child.id().to_string();
