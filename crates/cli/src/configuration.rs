@@ -60,7 +60,7 @@ pub(crate) fn check(flags: &flags::Check) -> Outcome {
     for peer in &config.peers {
         if let Some(manual) = peer.manual() {
             let shown = ManualReport::of(manual);
-            println!("{}: {}: {}", peer.name, manual::way(&shown), manual::protocols(&shown));
+            println!("{}: {}: {}", peer.name, manual::mode(&shown), manual::protocols(&shown));
         }
     }
     if config.peers.is_empty() {

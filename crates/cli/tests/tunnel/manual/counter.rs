@@ -9,7 +9,7 @@ use super::case::{Case, PLAIN};
 use crate::pair::{Pair, allowed, fast, has};
 
 fn last_number(pair: &Pair, which: usize) -> u64 {
-    pair.peer(which)["manual"]["last_number"].as_u64().unwrap()
+    pair.peer(which)["manual"]["last_sequence_number"].as_u64().unwrap()
 }
 
 fn stop(pair: &mut Pair, which: usize) {
@@ -100,5 +100,5 @@ fn without_a_file_the_peer_sees_old_numbers_again() {
     from.send_to(b"again", to.local_addr().unwrap()).unwrap();
     crate::pair::eventually("the packet is refused", || pair.drops(1, "replayed") > 0);
     let shown: Value = pair.peer(0);
-    assert_eq!(shown["manual"]["last_number"], 1);
+    assert_eq!(shown["manual"]["last_sequence_number"], 1);
 }

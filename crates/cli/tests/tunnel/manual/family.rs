@@ -62,7 +62,7 @@ fn passes(case: Case) -> Option<Pair> {
         let shown = pair.peer(which);
         let sent = shown["sent"]["bytes"].as_u64().unwrap();
         assert!(sent > BYTES as u64, "{case:?}: {shown:#}");
-        assert_eq!(shown["manual"]["in_packets"], shown["received"]["datagrams"], "{case:?}: {shown:#}");
+        assert_eq!(shown["manual"]["inbound_packets"], shown["received"]["datagrams"], "{case:?}: {shown:#}");
         for reason in ["forged", "unprotected", "malformed-outer", "unknown-spi", "network-refused"] {
             assert_eq!(pair.drops(which, reason), 0, "{case:?}: {reason}\n{}", case.evidence(&pair));
         }
@@ -125,7 +125,7 @@ fn compressed(pair: &Pair, which: usize, codec: &str) -> (u64, u64) {
     let shown = pair.daemon(which).show().unwrap();
     let codecs = shown["codecs"].as_array().unwrap().clone();
     let found = codecs.iter().find(|it| it["codec"] == codec).unwrap().clone();
-    (found["blocks"].as_u64().unwrap(), found["expanded"].as_u64().unwrap())
+    (found["sent_blocks"].as_u64().unwrap(), found["decompressed_blocks"].as_u64().unwrap())
 }
 
 #[test]
