@@ -168,8 +168,8 @@ pub struct ManualReport {
     pub carrier: String,
     /// Local outer address, where one is configured.
     pub local: Option<String>,
-    /// Bits of a sequence number: 32, or 64 with ESN.
-    pub sequence_bits: u8,
+    /// Whether sequence numbers are extended (ESN, 64 bits; RFC 4304).
+    pub esn: bool,
     /// Protocols, the outermost first.
     pub protocols: Vec<ProtocolReport>,
     /// Whether payloads are AGGFRAG (RFC 9347).

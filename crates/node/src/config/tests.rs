@@ -40,10 +40,10 @@ up = "1.5Mbit"
 down = "6 Mbit/s"
 overhead = 14
 window = 32
-wait = "20ms"
+hold = "20ms"
 interactive = "50%"
 bulk = "5%"
-drop = "full"
+aqm = "off"
 [session]
 lifetime = "90m"
 bytes = "1GiB"
@@ -169,7 +169,7 @@ fn unknown_keys_are_named_with_their_place_and_the_nearest() {
     );
     let zebra = errors("[link]\nzebra = 1\n");
     assert!(
-        zebra.starts_with("dir/site.toml:5:1: unknown key `zebra` in [link]; known are up, down, overhead, window, wait, interactive, bulk, drop\n"),
+        zebra.starts_with("dir/site.toml:5:1: unknown key `zebra` in [link]; known are up, down, overhead, window, hold, interactive, bulk, aqm\n"),
         "{zebra}"
     );
 }
@@ -243,7 +243,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("[link]\nup = 5", "5:6: `up` must be a rate in quotes, as \"1.5Mbit\", or \"auto\", not a whole number"),
     ("[link]\nwindow = 0", "5:10: `window` must be between 1 and 2048, not 0"),
     ("[link]\nwindow = \"wide\"", "5:10: `window` cannot be `wide`; known are auto"),
-    ("[link]\nwait = \"2s\"", "5:8: `wait` must be between 0s and 1s, not 2s"),
+    ("[link]\nhold = \"2s\"", "5:8: `hold` must be between 0s and 1s, not 2s"),
     (
         "[link]\nbulk = \"all\"",
         "5:8: 'all' is not a share of the link; write more than \"0%\" and less than \"100%\", for example \"25%\"",
@@ -256,7 +256,7 @@ const MISTAKES: &[(&str, &str)] = &[
         "[link]\ninteractive = \"99%\"",
         "5:15: `interactive` and `bulk` together must leave something of the link for all other traffic",
     ),
-    ("[link]\ndrop = \"never\"", "5:8: `drop` cannot be `never`; known are late, full"),
+    ("[link]\naqm = \"never\"", "5:7: `aqm` cannot be `never`; known are codel, off"),
     ("[link]\noverhead = 257", "5:12: `overhead` must be between 0 and 256, not 257"),
     ("[session]\nlifetime = \"59s\"", "5:12: `lifetime` must be between 1m and 30d, not 59s"),
     (

@@ -21,10 +21,7 @@ impl ManualReport {
             }
             .to_owned(),
             local: manual.hosts().map(|hosts| hosts.local.to_string()),
-            sequence_bits: match manual.sequence {
-                SequenceNumbers::Bits32 => 32,
-                SequenceNumbers::Bits64 => 64,
-            },
+            esn: manual.sequence == SequenceNumbers::Bits64,
             protocols: [manual.ah.as_ref().map(ah), manual.esp.as_ref().map(esp), ipcomp(manual.inside)]
                 .into_iter()
                 .flatten()

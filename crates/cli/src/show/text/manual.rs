@@ -31,7 +31,7 @@ pub(crate) fn mode(manual: &ManualReport) -> String {
 
 /// The last sequence number and how many bits there are.
 pub(super) fn sequence_number(manual: &ManualReport) -> String {
-    let bits = if manual.sequence_bits == 64 { "64-bit, ESN" } else { "32-bit" };
+    let bits = if manual.esn { "64-bit, ESN" } else { "32-bit" };
     match manual.last_sequence_number {
         0 => format!("none sent ({bits})"),
         last => format!("{last} sent last ({bits})"),

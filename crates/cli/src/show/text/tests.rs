@@ -208,7 +208,7 @@ fn a_peer_with_manual_keys() {
         mode: "tunnel".to_owned(),
         carrier: "ip".to_owned(),
         local: Some("192.0.2.1".to_owned()),
-        sequence_bits: 32,
+        esn: false,
         protocols: vec![
             protocol("ah", &["hmac-sha-256-128"], "0x00001001", "0x00001002"),
             protocol("esp", &["aes-128-cbc", "hmac-sha-256-128"], "0x00002001", "0x00002002"),

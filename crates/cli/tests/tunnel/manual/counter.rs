@@ -21,7 +21,7 @@ fn the_peer_takes_packets_after_an_orderly_start_and_after_a_crash() {
     if !allowed() || !has("ping") {
         return;
     }
-    for case in [PLAIN, Case { bare: true, manual: "sequence = 64\n", ..PLAIN }] {
+    for case in [PLAIN, Case { bare: true, manual: "esn = true\n", ..PLAIN }] {
         let mut pair = case.up(TwoHosts::direct(fast()).unwrap());
         case.exchange(&pair, 50_000);
         let before = last_number(&pair, 0);

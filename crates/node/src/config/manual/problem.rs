@@ -121,12 +121,6 @@ pub enum ManualProblem {
         /// As written.
         given: Cpi,
     },
-    /// Sequence numbers of another length.
-    #[error("`sequence` is 32 or 64 bits, not {given}; the peer must count alike")]
-    Sequence {
-        /// As written.
-        given: u64,
-    },
     /// No protocol at all.
     #[error("[peer.manual] needs [peer.manual.esp], [peer.manual.ah] or both")]
     NoProtocol,

@@ -126,8 +126,8 @@ const MISTAKES: &[Mistake] = &[
     ),
     (
         Base::Gcm,
-        &[("[peer.manual]", "[peer.manual]\nfragment = true")],
-        "9:12: `fragment` has no use here: datagrams in UDP are never cut; leave it out",
+        &[("[peer.manual]", "[peer.manual]\nouter_fragmentation = true")],
+        "9:23: `outer_fragmentation` has no use here: UDP datagrams are never fragmented; leave it out",
     ),
     (
         Base::Bare,
@@ -156,8 +156,8 @@ const MISTAKES: &[Mistake] = &[
     ),
     (
         Base::Bare,
-        &[("[peer.manual]", "[peer.manual]\nsequence = 48")],
-        "9:12: `sequence` is 32 or 64 bits, not 48; the peer must count alike",
+        &[("[peer.manual]", "[peer.manual]\nesn = 64")],
+        "9:7: `esn` must be true or false, not a whole number",
     ),
     (
         Base::Bare,
@@ -230,8 +230,8 @@ const MISTAKES: &[Mistake] = &[
     ),
     (
         Base::Alone,
-        &[("local", "ipcomp = \"deflate\"\ndanger_plain = true\nsequence = 32\nlocal")],
-        "12:12: `sequence` has no use here: IPComp alone counts nothing; leave it out",
+        &[("local", "ipcomp = \"deflate\"\ndanger_plain = true\nesn = false\nlocal")],
+        "12:7: `esn` has no use here: IPComp alone has no sequence numbers; leave it out",
     ),
     (
         Base::Alone,
