@@ -67,7 +67,7 @@ fn a_counter_has_one_user_and_its_own_keys() {
     assert!(said.contains("is in use by another daemon"), "{said}");
     drop(pair.daemons);
     let pair_free = refused(&second.replace("key_out = \"0x22", "key_out = \"0x99"));
-    assert!(pair_free.contains("it counts for other keys") && pair_free.contains("new keys"), "{pair_free}");
+    assert!(pair_free.contains("it belongs to other keys") && pair_free.contains("new keys"), "{pair_free}");
     let counter = site.folder().join("manual.counter");
     let mut bytes = fs::read(&counter).unwrap();
     bytes[33] ^= 1;

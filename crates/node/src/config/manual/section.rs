@@ -162,10 +162,10 @@ impl Reader<'_> {
     /// The two ends outside, where they have to be agreed.
     fn hosts(&self, endpoint: Option<&Placed<Endpoint>>) -> Option<Hosts> {
         if self.over == Over::Udp && !self.transport {
-            self.unused("local", "it is for carrier = \"ip\" and for transport mode");
+            self.unused("local", "it is only for carrier = \"ip\" and transport mode");
             return None;
         }
-        self.section.require("local", "local = \"192.0.2.1\", this node's own address outside");
+        self.section.require("local", "local = \"192.0.2.1\", the local outer address");
         let local = self.section.parsed("local", "an address in quotes, as \"192.0.2.1\"", value::host)?;
         let remote = endpoint?.value.ip()?;
         if local.value.is_ipv4() != remote.is_ipv4() {
@@ -177,9 +177,9 @@ impl Reader<'_> {
 
     /// What is said of peers of other kinds only.
     fn other_peers_keys(&self) {
-        unused(self.peer, "payloads", "what is inside is said in [peer.manual]");
+        unused(self.peer, "payloads", "[peer.manual] sets the payloads");
         if self.over == Over::Ip {
-            unused(self.peer, "keepalive", "it is for NATs, which `carrier = \"ip\"` does not pass");
+            unused(self.peer, "keepalive", "keepalives need UDP, not `carrier = \"ip\"`");
         }
     }
 

@@ -217,8 +217,7 @@ fn a_configuration_with_keys_is_its_owners_only() {
     let path = folder.write("site.toml", &gcm(), 0o640);
     let said = Config::load(&path).unwrap_err().to_string();
     let expected = format!(
-        "{0}:14:10: the configuration holds a key and may be read by others (mode 640); run `chmod 600 {0}`, or put \
-         keys into files of their own",
+        "{0}:14:10: the configuration contains a key and is readable by others (mode 640); run `chmod 600 {0}`, or put the keys into files of their own",
         path.display()
     );
     assert_eq!(said, expected, "once, and without the line, which holds a key");
