@@ -436,3 +436,5 @@ mod properties {
         }
     }
 }
+
+mod reference;
