@@ -1,6 +1,7 @@
 use super::*;
 use crate::report::{
-    AssociationReport, ControlReport, DropReport, PathReport, QueueReport, SuiteReport, ThreadReport,
+    AssociationReport, CompressionLoadReport, ControlReport, DecisionReport, DropReport, EstimateReport,
+    ManualReport, PathReport, ProtocolReport, QueueReport, StagesReport, SuiteReport, ThreadReport,
     TrafficReport,
 };
 use std::collections::BTreeSet;
@@ -205,3 +206,5 @@ fn a_port_in_use_is_named() {
         "{error}"
     );
 }
+
+mod reference;
