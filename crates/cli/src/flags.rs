@@ -2,6 +2,8 @@
 
 mod advise;
 mod lab;
+#[cfg(test)]
+mod reference;
 
 use std::path::PathBuf;
 
