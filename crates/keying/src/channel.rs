@@ -104,14 +104,14 @@ impl CloseCode {
     /// The text of the code; a peer's own words are not repeated in a log.
     pub(crate) const fn text(self) -> &'static str {
         match self {
-            CloseCode::Done => "it was done",
-            CloseCode::Yield => "it has a handshake of its own under way",
-            CloseCode::Malformed => "it could not read a message of ours",
+            CloseCode::Done => "done",
+            CloseCode::Yield => "another handshake is in progress",
+            CloseCode::Malformed => "malformed message from this node",
             CloseCode::NoSuite => "no cipher suite is allowed at both ends",
-            CloseCode::Stranger => "it does not know this node's key any more",
-            CloseCode::Superseded => "a newer handshake took its place",
-            CloseCode::GaveUp => "it took too long",
-            CloseCode::Internal => "it failed within",
+            CloseCode::Stranger => "this node's public key is no longer configured there",
+            CloseCode::Superseded => "superseded by a newer handshake",
+            CloseCode::GaveUp => "handshake timeout",
+            CloseCode::Internal => "internal error",
         }
     }
 }

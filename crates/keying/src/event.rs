@@ -113,8 +113,8 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Stranger(key) => write!(f, "no peer has the public key {key}"),
-            Refusal::Handshake => f.write_str("it did not prove the key of any peer"),
-            Refusal::Crowded => f.write_str("too many handshakes are under way"),
+            Refusal::Handshake => f.write_str("authentication failed"),
+            Refusal::Crowded => f.write_str("too many handshakes in progress"),
         }
     }
 }
@@ -127,19 +127,19 @@ pub enum HandshakeFailure {
     #[error("no answer; is the peer running, is its endpoint right, does a firewall pass UDP to it?")]
     TimedOut,
     /// The node there has another key than the peer should.
-    #[error("the node at this endpoint does not have the peer's public key; check `public_key`")]
+    #[error("the node at this endpoint has another public key; check `public_key` and `endpoint`")]
     WrongKey,
     /// The peer does not know this node's key.
-    #[error("the peer refuses this node's public key; is {key} configured there?")]
+    #[error("the peer refuses this node's public key; is {key} configured at the peer?")]
     RefusedThere {
         /// This node's key.
         key: PublicKey,
     },
     /// A message that cannot be read.
-    #[error("the peer sent a bad message: {0}")]
+    #[error("malformed message from the peer: {0}")]
     BadMessage(#[from] MessageError),
     /// A message that does not belong where it came.
-    #[error("the peer sent {got} where {expected} belongs")]
+    #[error("the peer sent {got}, expected {expected}")]
     OutOfTurn {
         /// What came.
         got: &'static str,
@@ -153,13 +153,13 @@ pub enum HandshakeFailure {
     #[error("the peer closed the handshake: {0}")]
     Closed(String),
     /// The address cannot be used.
-    #[error("{to} is not an address that can be sent to")]
+    #[error("{to} is not a valid destination address")]
     BadAddress {
         /// The address.
         to: SocketAddr,
     },
     /// The name was not resolved.
-    #[error("the peer's name was not resolved")]
+    #[error("the endpoint's name was not resolved")]
     Unresolved,
     /// The TLS library failed in a way that no input should make it.
     #[error("the TLS library failed: {0}")]
@@ -169,9 +169,9 @@ pub enum HandshakeFailure {
 impl fmt::Display for ControlEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ControlEvent::HandshakeStarted { to, .. } => write!(f, "starting handshake with {to}"),
+            ControlEvent::HandshakeStarted { to, .. } => write!(f, "handshake with {to} started"),
             ControlEvent::Established { role, suite, inbound, outbound, replaces, .. } => {
-                let what = if replaces.is_some() { "rekeyed" } else { "session up" };
+                let what = if replaces.is_some() { "rekeyed" } else { "session established" };
                 write!(f, "{what} as {role}: {suite}, SPI {inbound} in, {outbound} out")
             }
             ControlEvent::Refused { from, why } => write!(f, "{from} refused: {why}"),
@@ -182,21 +182,17 @@ impl fmt::Display for ControlEvent {
                     "handshake failed ({failures} in a row): {why}; next attempt in {pause:.1} s at the earliest"
                 )
             }
-            ControlEvent::Failed { why, .. } => write!(f, "handshake that the peer began failed: {why}"),
-            ControlEvent::Yielded { .. } => {
-                f.write_str("both ends began at once; continuing the peer's handshake")
-            }
+            ControlEvent::Failed { why, .. } => write!(f, "handshake started by the peer failed: {why}"),
+            ControlEvent::Yielded { .. } => f.write_str("both ends started a handshake; the peer's continues"),
             ControlEvent::Expired { outbound, .. } => {
-                write!(f, "idle session withdrawn (SPI {outbound} out); the next packet starts a new one")
+                write!(f, "session (SPI {outbound} out) unused and closed; the next packet starts a new one")
             }
-            ControlEvent::Moved { to, .. } => write!(f, "peer is now at {to}"),
-            ControlEvent::Silent { .. } => {
-                f.write_str("packets are sent but none received; probing the peer")
-            }
+            ControlEvent::Moved { to, .. } => write!(f, "peer moved to {to}"),
+            ControlEvent::Silent { .. } => f.write_str("nothing received from the peer; sending a liveness probe"),
             ControlEvent::Unresolved { name, why, .. } => write!(f, "cannot look up {name}: {why}"),
-            ControlEvent::NoEndpoint { .. } => {
-                f.write_str("packets wait, but the peer has no `endpoint` and has not spoken yet")
-            }
+            ControlEvent::NoEndpoint { .. } => f.write_str(
+                "packets are queued, but the peer has no `endpoint` and has not sent anything yet",
+            ),
         }
     }
 }

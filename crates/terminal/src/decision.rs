@@ -1,27 +1,27 @@
 //! What a tunnel decided, in words.
 
-use strait_node::report::{DecisionReport, WeighedReport};
+use strait_node::report::{DecisionReport, EstimateReport};
 
-/// Why, in words.
+/// The reason of a decision, in words.
 pub fn reason(decision: &DecisionReport) -> &'static str {
     match decision.reason.as_str() {
-        "pays" => "it takes the least time",
-        "ordered" => "the rule says so, and it shrinks",
-        "looks-random" => "the data looks random: encrypted, or compressed already",
-        "does-not-shrink" => "the data does not shrink enough to pay",
-        "too-slow" => "compressing would take longer than it saves",
-        "peer-lacks" => "the peer has none of the codecs that are allowed",
-        _ => "for a reason that this program does not know",
+        "pays" => "takes the least time",
+        "fixed-by-rule" => "set by the rule, and the data shrinks",
+        "entropy-probe" => "skipped by the entropy probe (encrypted or compressed data)",
+        "incompressible" => "the data does not shrink enough to pay",
+        "too-slow" => "compression takes longer than it saves",
+        "unsupported-by-peer" => "the peer supports none of the allowed codecs",
+        _ => "unknown reason (this program is older than the daemon)",
     }
 }
 
-/// The next best, and how much worse it is.
-pub fn runner_up(weighed: &WeighedReport) -> String {
-    match (&weighed.runner_up, weighed.runner_up_percent_longer) {
-        (Some(method), Some(percent)) if percent >= 0.0 => format!("{method}, {percent:.1} % longer"),
+/// The second best method, and how much slower it is.
+pub fn runner_up(estimate: &EstimateReport) -> String {
+    match (&estimate.runner_up, estimate.runner_up_slower_percent) {
+        (Some(method), Some(percent)) if percent >= 0.0 => format!("{method}, {percent:.1} % slower"),
         (Some(method), Some(percent)) => {
-            format!("{method}, {:.1} % shorter: too little to change for", -percent)
+            format!("{method}, {:.1} % faster: too little to switch (hysteresis)", -percent)
         }
-        _ => "nothing".to_owned(),
+        _ => "none".to_owned(),
     }
 }
