@@ -1,7 +1,7 @@
 # Flags go along in DEMO and BENCH, for example: make demo DEMO="--link 512kbit"
 #
 # demo    two hosts, a thin link and a tunnel on this machine; needs a Rust toolchain and a C compiler
-# test    everything that must hold: form, lints, dependencies, documentation, tests, end-to-end tests, a short
+# test    everything that must hold: form, lints, dependencies, features, documentation, tests, end-to-end tests, a short
 #         fuzz run; prints in the end which tests were skipped and why
 # bench   figures of speed and memory, side by side with others, as ratios
 
