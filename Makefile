@@ -1,7 +1,8 @@
 # Flags go along in DEMO and BENCH, for example: make demo DEMO="--link 512kbit"
 #
 # demo    two hosts, a thin link and a tunnel on this machine; needs a Rust toolchain and a C compiler
-# test    everything that must hold: form, lints, documentation, tests, end-to-end tests, a short fuzz run
+# test    everything that must hold: form, lints, dependencies, features, documentation, tests, end-to-end tests, a short
+#         fuzz run; prints in the end which tests were skipped and why
 # bench   figures of speed and memory, side by side with others, as ratios
 
 CARGO ?= cargo
@@ -24,7 +25,7 @@ build-lab: setup-build
 test: setup
 	scripts/test $(FUZZ)
 
-# The quick part of `make test`.
+# The quick part of `make test`: form, scripts, dependencies, lints, documentation.
 check:
 	scripts/test check
 

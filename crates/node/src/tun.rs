@@ -217,6 +217,7 @@ mod tests {
     use crate::poll::{PollFd, wait};
     use crate::testing::in_namespace;
     use std::time::Duration;
+    use strait_testdata::skip::{Need, skip};
 
     #[test]
     fn names() {
@@ -287,7 +288,8 @@ mod tests {
             let tun = Tun::open("st-gso").unwrap();
             let _network = Network::set_up("st-gso", &plan()).unwrap();
             if tun.offload() == Offload::Tcp {
-                return eprintln!("skipped: this kernel has no UDP segmentation offload for tunnel devices");
+                let _ = skip(Need::Offload, "this kernel has no UDP segmentation offload for tunnel devices");
+                return;
             }
             let socket = crate::udp::UdpSocket::bind(crate::udp::Listen::Port(0), None).unwrap();
             socket.send_train("10.77.0.2:8".parse().unwrap(), 0, 1000, &[7; 5000]).unwrap();

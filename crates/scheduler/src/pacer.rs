@@ -34,7 +34,7 @@ impl Pacer {
         self.rate
     }
 
-    /// Paces at another rate from `now` on; debts stay what they were in time.
+    /// Paces what is sent after this call at another rate; debts stay what they were in time.
     pub const fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
     }

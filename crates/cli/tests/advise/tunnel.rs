@@ -129,7 +129,7 @@ fn compare(capture: &str, way: &str, rule: &str) {
     if !sandbox::allows_tests() {
         return;
     }
-    let Some(capture) = strait_testdata::find(capture) else { return };
+    let Some(capture) = strait_testdata::find_or_skip(capture) else { return };
     let dir = Workdir::create().unwrap();
     let packets = crossing(&capture);
     let advised = advised(&dir, &packets, way);

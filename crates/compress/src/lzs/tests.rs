@@ -96,7 +96,7 @@ fn streams_that_break_the_grammar() {
 
 #[test]
 fn another_implementations_stream() {
-    let Some(path) = strait_testdata::find("vectors/lzs-cmcqueen.json") else { return };
+    let Some(path) = strait_testdata::find_or_skip("vectors/lzs-cmcqueen.json") else { return };
     let json = std::fs::read_to_string(path).unwrap();
     let field = |name: &str| {
         let value = json.split_once(&format!("\"{name}\": \"")).unwrap().1;

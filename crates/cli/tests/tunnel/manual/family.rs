@@ -3,7 +3,8 @@
 use std::io::Read;
 use std::process::{Child, Stdio};
 
-use strait_testbed::{LinkEnd, LinkSpec, TwoHosts, sandbox};
+use strait_testbed::{LinkEnd, LinkSpec, TwoHosts};
+use strait_testdata::skip::{Need, skip};
 
 use super::case::{CBC, Case, Esp, GCM, PLAIN};
 use crate::pair::{Family, Pair, allowed, eventually, fast, has};
@@ -198,7 +199,7 @@ fn what_the_network_card_joined_is_taken_apart() {
         };
         let hosts = TwoHosts::direct(LinkSpec { rate: None, ..fast() }).unwrap();
         let joins = [&hosts.link.a, &hosts.link.b].into_iter().all(join_packets);
-        if !joins && !sandbox::skip("the system does not let its drivers join packets") {
+        if !joins && !skip(Need::Offload, "the system does not let its drivers join packets") {
             return;
         }
         let pair = case.up(hosts);
