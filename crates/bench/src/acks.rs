@@ -27,8 +27,8 @@ const WARM_UP: Duration = Duration::from_secs(3);
 /// Until what the last stream left in queues has drained.
 const DRAIN: Duration = Duration::from_secs(1);
 /// Lines of `[link]`, a column each.
-const LINES: [&str; 3] = [ALONE, "", "wait = \"20ms\""];
-const COLUMNS: [&str; 3] = [NAMES[0], NAMES[1], "Strait, wait = 20 ms"];
+const LINES: [&str; 3] = [ALONE, "", "hold = \"20ms\""];
+const COLUMNS: [&str; 3] = [NAMES[0], NAMES[1], "Strait, hold = 20 ms"];
 
 /// What was measured of one tunnel, a value a run.
 #[derive(Debug, Default)]

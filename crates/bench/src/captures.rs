@@ -43,7 +43,7 @@ const TRAFFIC: [Traffic; 6] = [
     Traffic { name: "MQTT", files: &["captures/mqtt.pcap"], port: None },
 ];
 /// The line of `[link]` that keeps packets whose sender does not slow down.
-const ALL: &str = "drop = \"full\"";
+const ALL: &str = "aqm = \"off\"";
 /// Which of them stand for DNP3, of which there is no capture to be had: protocols for the same use, of stations and
 /// substations.
 const LIKE_DNP3: &str = "IEC 104 and C37.118 stand for DNP3, which is for the same use";

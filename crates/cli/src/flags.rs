@@ -1,7 +1,9 @@
-//! Every command and flag of `strait`, with its words.
+//! Every command and flag of `strait`, with its help text.
 
 mod advise;
 mod lab;
+#[cfg(test)]
+mod reference;
 
 use std::path::PathBuf;
 
@@ -17,25 +19,25 @@ const AFTER: &str = "\
 Exit codes:
   0    done
   1    failed; the message says why and what to do
-  2    wrong usage, or the system forbids or lacks what is needed (the message names the fix)
+  2    wrong usage, or a missing permission or system feature (the message names the fix)
   3    no tunnel is running (show, why, down, reload)
-  130  interrupted from the keyboard (128 + the signal's number)
+  130  interrupted (128 + signal number)
 
 Environment:
-  NO_COLOR            when set to anything, no colours
-  STRAIT_LOG          what the daemon logs, such as `debug` or `strait_keying=trace`
-  STRAIT_RUNTIME_DIR  where daemons keep their sockets, instead of the system's place
+  NO_COLOR            if set: no colours
+  STRAIT_LOG          log filter of the daemon, such as `debug` or `strait_keying=trace`
+  STRAIT_RUNTIME_DIR  directory of the daemon sockets [default: /run/strait, or $XDG_RUNTIME_DIR/strait]
 
 Quick start:
-  strait demo                      two hosts, a thin link and a tunnel, on this machine
-  strait init site-a.toml          a configuration to fill in, and a key
+  strait demo                      two hosts, a slow link and a tunnel on this machine
+  strait init site-a.toml          write a configuration to fill in, and a key
   strait up site-a.toml            start the tunnel
-  strait show                      what it does
-  strait why                       what it compresses, and why
-  strait advise x.pcap --link 2Mbit   what it would save on captured traffic
-  strait lab slowdown              what encryption costs on links of any rate, by a paper and here";
+  strait show                      peers, link rate, queue, traffic, compression ratios, drops
+  strait why                       compression decisions and their estimates
+  strait advise x.pcap --link 2Mbit   what a tunnel would save on captured traffic
+  strait lab slowdown              cost of encryption by link rate: a paper's figures and this machine's";
 
-/// Join two sites over a thin link: bundle, compress when it pays, seal as ESP.
+/// Connect sites over slow links: aggregate packets, compress when it pays, encrypt as standard ESP.
 #[derive(Debug, Parser)]
 #[command(name = "strait", version, after_help = AFTER, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Flags {
@@ -47,40 +49,40 @@ pub(crate) struct Flags {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make a private key in a new file, and print its public key
+    /// Create a private key file and print its public key
     Keygen(Keygen),
-    /// Print the public key that belongs to a private key file
+    /// Print the public key of a private key file
     Pubkey(Pubkey),
-    /// Write a commented configuration to fill in, and a key if there is none
+    /// Write a commented configuration to fill in, and a private key if there is none
     Init(Init),
-    /// Read a configuration and report every mistake in it
+    /// Check a configuration and report every error in it
     Check(Check),
     /// Start a tunnel
     Up(Up),
-    /// End a running tunnel and remove what it made
+    /// Stop a tunnel and remove its interface, addresses and routes
     Down(Which),
-    /// Show what running tunnels do: peers, link and queue, bytes before and after, ratios, drops by reason
+    /// Show state and counters: peers, link rate, queue, traffic, compression ratios, drops by reason
     Show(Show),
-    /// Say what is compressed, with what, and the figures that decided it
+    /// Explain compression decisions: the chosen method for each flow and the estimate behind it
     Why(Why),
-    /// Have a running tunnel read its configuration again, without losing a packet
+    /// Reload the configuration of a running tunnel without losing a packet
     Reload(Which),
-    /// Watch two hosts exchange files over a thin link, without and with a tunnel
+    /// Move files between two hosts over a slow link on this machine, without and with a tunnel
     Demo(Demo),
-    /// Say what bundles and compression would save on captured traffic, by service, and up to which link
+    /// Estimate what aggregation and compression would save on captured traffic
     Advise(Advise),
-    /// Make a paper's tables again: its figures beside this machine's, and whether what it says holds
+    /// Reproduce the tables of a paper: its figures, this machine's figures, and whether its claims hold
     Lab(Lab),
-    /// Print a script that completes commands and flags in a shell
+    /// Print a shell completion script
     Completions(Completions),
-    /// Print the manual page, or write all of them into a folder
+    /// Print the manual page, or write all manual pages to a directory
     Man(Man),
 }
 
 /// Flags of `keygen`.
 #[derive(Debug, Args)]
 pub(crate) struct Keygen {
-    /// The file to make; only its owner will be able to read it, and an existing file is never touched
+    /// The file to create, with mode 0600; an existing file is never overwritten
     #[arg(long, short, value_name = "FILE", default_value = "strait.key", value_hint = ValueHint::FilePath)]
     pub(crate) out: PathBuf,
 }
@@ -88,7 +90,7 @@ pub(crate) struct Keygen {
 /// Flags of `pubkey`.
 #[derive(Debug, Args)]
 pub(crate) struct Pubkey {
-    /// A private key file, as `keygen` makes it
+    /// A private key file made by `keygen`
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 }
@@ -96,7 +98,7 @@ pub(crate) struct Pubkey {
 /// Flags of `init`.
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// The configuration to write; an existing file is never touched
+    /// The configuration to write; an existing file is never overwritten
     #[arg(default_value = "strait.toml", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 }
@@ -104,7 +106,7 @@ pub(crate) struct Init {
 /// Flags of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// The configuration to read
+    /// The configuration to check
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 }
@@ -112,33 +114,33 @@ pub(crate) struct Check {
 /// Flags of `up`.
 #[derive(Debug, Args)]
 pub(crate) struct Up {
-    /// The tunnel's configuration
+    /// The configuration of the tunnel
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// Stay in the foreground, as supervisors such as systemd want it
+    /// Run in the foreground, for example under systemd
     #[arg(long, short)]
     pub(crate) foreground: bool,
-    /// Where a tunnel in the background writes its log [default: /var/log/strait-INTERFACE.log]
+    /// Log file of a tunnel in the background [default: /var/log/strait-INTERFACE.log]
     #[arg(long, value_name = "FILE", conflicts_with = "foreground", value_hint = ValueHint::FilePath)]
     pub(crate) log_file: Option<PathBuf>,
-    /// The form of the log
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    /// Log format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log: LogForm,
 }
 
-/// The form of a log.
+/// Format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogForm {
-    /// For people.
+    /// One line of text for each event.
     Text,
-    /// One JSON object a line.
+    /// One JSON object for each event, one per line.
     Json,
 }
 
 /// Names a running tunnel.
 #[derive(Debug, Args)]
 pub(crate) struct Which {
-    /// The tunnel's interface, such as strait0, or its configuration file; may be left out when only one is running
+    /// Interface of the tunnel, such as strait0, or its configuration file; not needed if only one tunnel is running
     #[arg(value_name = "INTERFACE|FILE")]
     pub(crate) tunnel: Option<String>,
 }
@@ -149,7 +151,7 @@ pub(crate) struct Show {
     /// Which tunnel; without it, all that are running.
     #[command(flatten)]
     pub(crate) which: Which,
-    /// Print one JSON document for programs
+    /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -157,15 +159,15 @@ pub(crate) struct Show {
 /// Flags of `why`.
 #[derive(Debug, Args)]
 pub(crate) struct Why {
-    /// Only traffic to this peer
+    /// Only decisions on traffic to this peer
     pub(crate) peer: Option<String>,
-    /// The tunnel's interface, such as strait0, or its configuration file; may be left out when only one is running
+    /// Interface of the tunnel, such as strait0, or its configuration file; not needed if only one tunnel is running
     #[arg(long, short, value_name = "INTERFACE|FILE")]
     pub(crate) tunnel: Option<String>,
-    /// Go on, with a line for every decision that changes
+    /// Keep running and print a line whenever a decision changes
     #[arg(long, short)]
     pub(crate) follow: bool,
-    /// Print JSON for programs: one list, or with --follow one decision a line
+    /// Print JSON: one list of decisions, or with --follow one decision per line
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -173,35 +175,35 @@ pub(crate) struct Why {
 /// Flags of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// How fast the link between the two hosts is, in each direction; files move as often over as takes half a second
+    /// Link rate in each direction; each file is repeated until the transfer takes half a second
     #[arg(long, value_name = "RATE|unshaped", default_value = "1.5Mbit")]
     pub(crate) link: DemoLink,
-    /// Files to move, instead of the generated sample
+    /// Files to transfer instead of the generated sample
     #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Print one JSON document instead of the table
     #[arg(long)]
     pub(crate) json: bool,
-    /// Keep the folder with the configurations, keys and logs of both daemons, and say where it is
+    /// Keep the directory with the configurations, keys and logs of both daemons, and print its path
     #[arg(long)]
     pub(crate) keep_logs: bool,
-    /// Only write the generated sample into this folder
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["files", "json", "keep_logs"], value_hint = ValueHint::DirPath)]
+    /// Only write the generated sample to this directory
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["files", "json", "keep_logs"], value_hint = ValueHint::DirPath)]
     pub(crate) save_sample: Option<PathBuf>,
 }
 
 /// Flags of `completions`.
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// Which shell
+    /// The shell
     pub(crate) shell: Shell,
 }
 
 /// Flags of `man`.
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// The folder that gets strait.1 and one page for every command
-    #[arg(long, short, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    /// Directory for strait.1 and one page for each command
+    #[arg(long, short, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
 }
 
@@ -263,8 +265,8 @@ mod tests {
             ("strait advise a.pcap --link 0", "is not a link rate"),
             ("strait advise a.pcap --link -1Mbit", "unexpected argument"),
             ("strait advise a.pcap --link 2Mbit --mtu 500", "500 is not in 576..=9000"),
-            ("strait advise a.pcap --link 2Mbit --price=-1", "is no price"),
-            ("strait advise a.pcap --link 2Mbit --rtt 5", "is no time"),
+            ("strait advise a.pcap --link 2Mbit --price=-1", "is not a price"),
+            ("strait advise a.pcap --link 2Mbit --rtt 5", "is not a duration"),
             ("strait lab", "Usage: strait lab <COMMAND>"),
             ("strait lab codecs --codec gzip", "unknown compression `gzip`"),
             ("strait lab crypto --csv --json", "cannot be used with"),

@@ -32,9 +32,9 @@ reasons! {
     /// From the host: the peer's endpoint is not known.
     NoEndpoint = "no-endpoint",
     /// From the host: the queue before the link is full.
-    QueueFull = "queue-full",
+    QueueFull = "queue-overflow",
     /// From the host: its flow waited too long before the link (RFC 8289).
-    QueueDelay = "queue-delay",
+    QueueDelay = "queue-aqm",
     /// From the host: larger than the path takes; the sender was told by ICMP.
     TooBig = "too-big",
     /// The sequence numbers of the association are used up.
@@ -68,7 +68,7 @@ reasons! {
     /// From the network: the integrity check failed.
     Forged = "forged",
     /// From the network: a report of what arrived that cannot be.
-    AbsurdReport = "absurd-report",
+    AbsurdReport = "invalid-report",
     /// A next header that this association does not carry.
     UnknownPayload = "unknown-payload",
     /// Inside: not a whole IP packet.

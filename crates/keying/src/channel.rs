@@ -95,14 +95,14 @@ impl Code {
     /// The text of the code; a peer's own words are not repeated in a log.
     pub(crate) const fn text(self) -> &'static str {
         match self {
-            Code::Done => "it was done",
-            Code::Yield => "it has a handshake of its own under way",
-            Code::Malformed => "it could not read a message of ours",
+            Code::Done => "done",
+            Code::Yield => "another handshake is in progress",
+            Code::Malformed => "malformed message from this node",
             Code::NoSuite => "no cipher suite is allowed at both ends",
-            Code::Stranger => "it does not know this node's key any more",
-            Code::Superseded => "a newer handshake took its place",
-            Code::GaveUp => "it took too long",
-            Code::Internal => "it failed within",
+            Code::Stranger => "this node's public key is no longer configured there",
+            Code::Superseded => "superseded by a newer handshake",
+            Code::GaveUp => "handshake timeout",
+            Code::Internal => "internal error",
         }
     }
 }

@@ -113,8 +113,8 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Stranger(key) => write!(f, "no peer has the public key {key}"),
-            Refusal::Handshake => f.write_str("it did not prove to be any peer"),
-            Refusal::Crowded => f.write_str("too many handshakes are under way"),
+            Refusal::Handshake => f.write_str("authentication failed"),
+            Refusal::Crowded => f.write_str("too many handshakes in progress"),
         }
     }
 }
@@ -127,19 +127,19 @@ pub enum Failure {
     #[error("no answer; is the peer running, is its endpoint right, does a firewall pass UDP to it?")]
     TimedOut,
     /// The node there has another key than the peer should.
-    #[error("whoever answers there does not have the peer's public key; check `public_key`")]
+    #[error("the node at this endpoint has another public key; check `public_key` and `endpoint`")]
     WrongKey,
     /// The peer does not know this node's key.
-    #[error("the peer refuses this node's public key; is {key} configured there?")]
+    #[error("the peer refuses this node's public key; is {key} configured at the peer?")]
     RefusedThere {
         /// This node's key.
         key: PublicKey,
     },
     /// A message that cannot be read.
-    #[error("the peer sent a bad message: {0}")]
+    #[error("malformed message from the peer: {0}")]
     BadMessage(#[from] MessageError),
     /// A message that does not belong where it came.
-    #[error("the peer sent {got} where {expected} belongs")]
+    #[error("the peer sent {got}, expected {expected}")]
     OutOfTurn {
         /// What came.
         got: &'static str,
@@ -150,16 +150,16 @@ pub enum Failure {
     #[error("no cipher suite is allowed at both ends; compare `suites`")]
     NoCommonSuite,
     /// The peer ended it.
-    #[error("the peer broke off: {0}")]
+    #[error("the peer closed the handshake: {0}")]
     Closed(String),
     /// The address cannot be used.
-    #[error("{to} is not an address that can be sent to")]
+    #[error("{to} is not a valid destination address")]
     BadAddress {
         /// The address.
         to: SocketAddr,
     },
     /// The name led nowhere.
-    #[error("the peer's name was not resolved")]
+    #[error("the endpoint's name was not resolved")]
     Unresolved,
     /// The TLS library failed in a way that no input should make it.
     #[error("the TLS library failed: {0}")]
@@ -169,32 +169,30 @@ pub enum Failure {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Event::HandshakeStarted { to, .. } => write!(f, "handshake with {to} begins"),
+            Event::HandshakeStarted { to, .. } => write!(f, "handshake with {to} started"),
             Event::Established { role, suite, inbound, outbound, replaces, .. } => {
-                let what = if replaces.is_some() { "rekeyed" } else { "session up" };
+                let what = if replaces.is_some() { "rekeyed" } else { "session established" };
                 write!(f, "{what} as {role}: {suite}, SPI {inbound} in, {outbound} out")
             }
             Event::Refused { from, why } => write!(f, "{from} refused: {why}"),
             Event::Failed { why, failures, retry: Some(retry), .. } => {
                 let pause = retry.as_secs_f32();
-                write!(f, "handshake failed ({failures} in a row): {why}; not again before {pause:.1} s")
-            }
-            Event::Failed { why, .. } => write!(f, "handshake that the peer began failed: {why}"),
-            Event::Yielded { .. } => f.write_str("both ends began at once; the peer's handshake goes on"),
-            Event::Expired { outbound, .. } => {
                 write!(
                     f,
-                    "session (SPI {outbound} out) unused and withdrawn; the next packet makes a new one"
+                    "handshake failed ({failures} in a row): {why}; next attempt in {pause:.1} s at the earliest"
                 )
             }
-            Event::Moved { to, .. } => write!(f, "peer is now at {to}"),
-            Event::Silent { .. } => {
-                f.write_str("packets go out and nothing comes back; asking for a sign of life")
+            Event::Failed { why, .. } => write!(f, "handshake started by the peer failed: {why}"),
+            Event::Yielded { .. } => f.write_str("both ends started a handshake; the peer's continues"),
+            Event::Expired { outbound, .. } => {
+                write!(f, "session (SPI {outbound} out) unused and closed; the next packet starts a new one")
             }
+            Event::Moved { to, .. } => write!(f, "peer moved to {to}"),
+            Event::Silent { .. } => f.write_str("nothing received from the peer; sending a liveness probe"),
             Event::Unresolved { name, why, .. } => write!(f, "cannot look up {name}: {why}"),
-            Event::NoEndpoint { .. } => {
-                f.write_str("packets wait, but the peer has no `endpoint` and has not spoken yet")
-            }
+            Event::NoEndpoint { .. } => f.write_str(
+                "packets are queued, but the peer has no `endpoint` and has not sent anything yet",
+            ),
         }
     }
 }

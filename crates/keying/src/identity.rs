@@ -30,7 +30,7 @@ impl fmt::Display for Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseKeyError {
     /// Too short or too long.
-    #[error("is {given} characters, a {role} key has 44")]
+    #[error("has {given} characters; a {role} key has 44")]
     Length {
         /// What was expected.
         role: Role,
@@ -38,7 +38,9 @@ pub enum ParseKeyError {
         given: usize,
     },
     /// A character that base64 does not have.
-    #[error("character {place} is not one of A-Z, a-z, 0-9, + and /, which a {role} key is written with")]
+    #[error(
+        "has a character that is not base64 at place {place}; a {role} key has only A-Z, a-z, 0-9, + and /"
+    )]
     Character {
         /// What was expected.
         role: Role,
@@ -46,13 +48,13 @@ pub enum ParseKeyError {
         place: usize,
     },
     /// Not the `=` that the last of 44 characters has to be.
-    #[error("does not end in `=` as a {role} key does; is it cut off or another kind of key?")]
+    #[error("does not end with `=` as a {role} key does; it is cut off or not a {role} key")]
     Padding {
         /// What was expected.
         role: Role,
     },
     /// Bits set that carry nothing.
-    #[error("the character before `=` has a wrong last bit; a {role} key was mistyped or cut there")]
+    #[error("is not a valid {role} key: the last character before `=` is wrong (mistyped or cut off)")]
     Spelling {
         /// What was expected.
         role: Role,
@@ -233,12 +235,12 @@ mod tests {
     #[test]
     fn a_bad_text_is_explained_and_not_repeated() {
         let message = "c2VjcmV0".parse::<PrivateKey>().unwrap_err().to_string();
-        assert_eq!(message, "is 8 characters, a private key has 44");
+        assert_eq!(message, "has 8 characters; a private key has 44");
         let public = PrivateKey::generate(&[7; 32]).public().to_string();
         let message = public[..43].parse::<PublicKey>().unwrap_err().to_string();
-        assert_eq!(message, "is 43 characters, a public key has 44");
+        assert_eq!(message, "has 43 characters; a public key has 44");
         let message = public.replace('=', "!").parse::<PublicKey>().unwrap_err().to_string();
-        assert!(message.starts_with("does not end in `=`"), "{message}");
+        assert!(message.starts_with("does not end with `=`"), "{message}");
     }
 
     #[test]

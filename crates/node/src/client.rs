@@ -44,7 +44,7 @@ pub enum ClientError {
         source: io::Error,
     },
     /// The daemon is of another version.
-    #[error("the tunnel on {interface} gave an answer that this version does not understand: {source}")]
+    #[error("the tunnel on {interface} sent an answer that this version does not understand: {source}")]
     Answer {
         /// The interface.
         interface: String,
@@ -58,7 +58,7 @@ pub enum ClientError {
         message: String,
     },
     /// The daemon answered something else.
-    #[error("the tunnel on {interface} answered another question")]
+    #[error("the tunnel on {interface} sent an answer of the wrong kind")]
     Unexpected {
         /// The interface.
         interface: String,

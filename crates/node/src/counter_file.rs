@@ -26,7 +26,7 @@ pub enum CounterFileError {
     },
     /// Others may write it, or it is no file at all.
     #[error(
-        "the counter file {} is not a file for its owner only (mode {mode:03o}); run `chmod 600 {}`, or name another",
+        "the counter file {} is readable by others (mode {mode:03o}); run `chmod 600 {}`, or name another",
         path.display(),
         path.display()
     )]
@@ -37,7 +37,7 @@ pub enum CounterFileError {
         mode: u32,
     },
     /// Another daemon counts there.
-    #[error("the counter file {} is in use by another daemon; each key has one user and one file", path.display())]
+    #[error("the counter file {} is in use by another daemon; each key needs its own file", path.display())]
     Busy {
         /// The file.
         path: PathBuf,

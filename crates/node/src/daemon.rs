@@ -189,7 +189,7 @@ impl Daemon {
                 Some(ToControl::Notice(Notice::Explained(said))) => self.show(Some(&said)),
                 Some(ToControl::Notice(Notice::Decided(decision))) => self.log_decision(&decision),
                 Some(ToControl::Notice(notice)) => {
-                    tracing::debug!(?notice, "noticed");
+                    tracing::debug!(?notice, "notice");
                     if let Some(notice) = self.manual.notice(notice) {
                         self.control.notice(notice, now);
                     }
@@ -221,7 +221,7 @@ impl Daemon {
     fn read_again(&mut self) -> Answer {
         match self.reload() {
             Ok(changes) => {
-                tracing::info!(?changes, "read the configuration again");
+                tracing::info!(?changes, "configuration reloaded");
                 Answer::Reloaded { changes }
             }
             Err(error) => {

@@ -90,7 +90,7 @@ pub enum LocalError {
     Runtime(#[from] RuntimeError),
     /// A daemon for this interface runs.
     #[error(
-        "a tunnel on {interface} is running already; end it with `strait down {interface}` or change its configuration with `strait reload {interface}`"
+        "a tunnel on {interface} is already running; stop it with `strait down {interface}` or change its configuration with `strait reload {interface}`"
     )]
     Running {
         /// The interface.
@@ -154,7 +154,7 @@ impl LocalSocket {
 impl Drop for LocalSocket {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_file(&self.path) {
-            tracing::debug!(path = %self.path.display(), %error, "socket left behind");
+            tracing::debug!(path = %self.path.display(), %error, "cannot remove the local socket");
         }
     }
 }

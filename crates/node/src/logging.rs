@@ -22,9 +22,7 @@ pub enum Form {
 
 /// Why nothing can be logged.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "{FILTER_VARIABLE} cannot be understood: {source}; write for example \"debug\" or \"strait_keying=trace\""
-)]
+#[error("{FILTER_VARIABLE} is not valid: {source}; write for example \"debug\" or \"strait_keying=trace\"")]
 pub struct FilterError {
     source: ParseError,
 }
@@ -60,6 +58,6 @@ mod tests {
         assert_eq!(filter(None).unwrap().to_string(), "netlink_packet_route=error,info");
         assert_eq!(filter(Some("strait_keying=trace")).unwrap().to_string(), "strait_keying=trace");
         let error = filter(Some("strait=loud")).unwrap_err().to_string();
-        assert!(error.starts_with("STRAIT_LOG cannot be understood: "), "{error}");
+        assert!(error.starts_with("STRAIT_LOG is not valid: "), "{error}");
     }
 }

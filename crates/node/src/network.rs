@@ -39,7 +39,7 @@ pub enum NetworkError {
         source: io::Error,
     },
     /// An address cannot be given to the interface.
-    #[error("cannot give {address} to the interface: {source}{}", privilege(source))]
+    #[error("cannot add address {address} to the interface: {source}{}", privilege(source))]
     Address {
         /// Which.
         address: IpNet,
@@ -48,8 +48,8 @@ pub enum NetworkError {
     },
     /// Somebody else routes this network.
     #[error(
-        "there is a route to {destination} already; remove it (`ip route` shows it), take the network out of \
-         `allowed_ips`, or make routes yourself with `table = \"off\"`"
+        "a route to {destination} exists; remove it (`ip route` shows it), take the network out of \
+         `allowed_ips`, or manage routes yourself with `table = \"off\"`"
     )]
     RouteTaken {
         /// Where to.
@@ -65,8 +65,8 @@ pub enum NetworkError {
     },
     /// The table for the full tunnel is somebody else's.
     #[error(
-        "routing table {table} is used by another interface; choose another `fwmark`, whose number is also that of \
-         the table"
+        "routing table {table} is used by another interface; choose another `fwmark` (it is also the number of \
+         the table)"
     )]
     TableTaken {
         /// Its number.
@@ -200,7 +200,7 @@ impl Network {
             Err(source) if wanted.needed => {
                 return Err(NetworkError::Setting { path: wanted.path, value: wanted.value, source });
             }
-            Err(error) => tracing::debug!(path = %wanted.path.display(), %error, "setting left as it was"),
+            Err(error) => tracing::debug!(path = %wanted.path.display(), %error, "setting not changed"),
         }
         Ok(())
     }
@@ -242,7 +242,7 @@ impl Network {
             for family in [request::INET, request::INET6] {
                 let rules = self.netlink.dump(request::all_rules(family)).map_err(NetworkError::Netlink)?;
                 for rule in rules.into_iter().filter_map(|rule| request::is_ours(rule, table)) {
-                    tracing::info!(table, "removing a policy rule that an earlier run left");
+                    tracing::info!(table, "removing a policy rule of an earlier run");
                     report("policy rule", self.netlink.change(Message::DelRule(rule), 0));
                 }
             }

@@ -186,7 +186,7 @@ impl Outlet for World<'_> {
     fn to_host(&mut self, packet: &[u8]) {
         let header = [0; vnet::LEN];
         if let Err(error) = self.tun.writev(&[IoSlice::new(&header), IoSlice::new(packet)]) {
-            tracing::trace!(%error, "the host did not take an ICMP answer");
+            tracing::trace!(%error, "the host did not accept an ICMP error");
         }
     }
 

@@ -10,7 +10,7 @@ use caps::{CapSet, Capability, CapsHashSet};
 #[non_exhaustive]
 pub enum PrivilegeError {
     /// The kernel refused.
-    #[error("cannot give up privileges ({step}): {reason}")]
+    #[error("cannot drop privileges ({step}): {reason}")]
     Capabilities {
         /// Which set of capabilities.
         step: &'static str,
@@ -18,7 +18,7 @@ pub enum PrivilegeError {
         reason: caps::errors::CapsError,
     },
     /// The kernel refused.
-    #[error("cannot rule out new privileges: {0}")]
+    #[error("cannot set no_new_privs: {0}")]
     NoNewPrivileges(#[source] io::Error),
 }
 

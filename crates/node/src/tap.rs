@@ -65,7 +65,7 @@ impl Tap {
         bind(&fd, index)?;
         let hardware = hardware(&fd)?;
         let framing = framing(hardware).ok_or_else(|| {
-            let words = format!("its frames are of hardware type {hardware}, neither Ethernet's nor bare IP");
+            let words = format!("it has hardware type {hardware}, which is neither Ethernet nor raw IP");
             io::Error::new(io::ErrorKind::Unsupported, words)
         })?;
         let buffer = vec![0; FRAME_MAX].into_boxed_slice();

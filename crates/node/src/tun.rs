@@ -55,7 +55,7 @@ pub enum TunError {
     },
     /// Somebody else has it.
     #[error(
-        "interface '{name}' is in use; stop whoever has it ('strait down {name}'), or choose another \
+        "interface '{name}' is in use; stop the program that uses it ('strait down {name}'), or choose another \
          name with 'interface = \"...\"'"
     )]
     Busy {
@@ -315,7 +315,9 @@ mod tests {
     fn a_name_in_use_is_named() {
         in_namespace(|| {
             let _tun = Tun::open("st-busy").unwrap();
-            for (name, remedy) in [("st-busy", "stop whoever has it"), ("lo", "choose another name")] {
+            for (name, remedy) in
+                [("st-busy", "stop the program that uses it"), ("lo", "choose another name")]
+            {
                 let error = Tun::open(name).unwrap_err();
                 assert!(matches!(&error, TunError::Busy { name: busy } if busy == name), "{error}");
                 assert!(error.to_string().contains(remedy));

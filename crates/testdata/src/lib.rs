@@ -1,6 +1,8 @@
 //! Where what the project is tried out with is found, the one place that knows: corpora, captures, published vectors, and systems to talk
 //! to. None of it is part of the project, so whoever uses it must be able to do without.
 
+pub mod reference;
+
 use std::path::{Path, PathBuf};
 
 /// Names a folder that holds data, instead of the usual one.

@@ -180,13 +180,13 @@ impl Summary<'_> {
     fn reasons(&self) -> String {
         let one = |(index, file): (usize, &SampleFile)| {
             let decision = self.chosen(index)?;
-            let figures = decision.weighed.as_ref().map(|it| {
+            let figures = decision.estimate.as_ref().map(|it| {
                 format!(
                     "; {} X {:.2}, {:.2} times as fast, limited by the {}; runner-up {}",
                     it.method,
                     it.ratio,
                     it.speedup(),
-                    it.limit,
+                    it.bottleneck,
                     runner_up(it)
                 )
             });

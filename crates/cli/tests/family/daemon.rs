@@ -151,7 +151,7 @@ fn configuration(agreement: &Agreement) -> String {
     let carrier = if case.udp { "udp" } else { "ip" };
     writeln!(text, "[peer.manual]\nmode = \"{mode}\"\ncarrier = \"{carrier}\"").unwrap();
     if case.esn {
-        text.push_str("sequence = 64\n");
+        text.push_str("esn = true\n");
     }
     if !case.udp || case.mode == Mode::Transport {
         writeln!(text, "local = \"{local}\"").unwrap();

@@ -29,28 +29,26 @@ pub const FILE_LEN: usize = 2 * BLOCK;
 #[non_exhaustive]
 pub enum CounterError {
     /// It is something else, or damaged beyond recognition.
-    #[error(
-        "it is not a counter file; name another, and if it ever was one, make new keys for both ends too"
-    )]
+    #[error("it is not a counter file; name another, and if it ever was one, make new keys for both ends")]
     NotACounter,
     /// A later version of this program wrote it.
-    #[error("a later version of this program wrote it; go on with that one")]
+    #[error("a newer version of this program wrote it; use that version")]
     OtherVersion,
     /// Both records are damaged.
     #[error(
-        "it is damaged, and nobody knows which numbers were used; make new keys for both ends, then remove it"
+        "it is damaged, and the last sequence number is lost; make new keys for both ends, then remove it"
     )]
     Damaged,
     /// It counts for another key.
     #[error(
-        "it counts for other keys (SPI {found} out); name another file for new keys, and never go back to old ones"
+        "it belongs to other keys (SPI {found} out); name another file for new keys, and never use old keys again"
     )]
     OtherKeys {
         /// The outbound SPI that it counts for.
         found: strait_wire::Spi,
     },
     /// No number is left.
-    #[error("all sequence numbers of these keys are used up; make new keys for both ends, then remove it")]
+    #[error("all sequence numbers of these keys are used; make new keys for both ends, then remove it")]
     UsedUp,
 }
 

@@ -178,9 +178,9 @@ impl Look {
             busy,
             all,
             inner: number(&near["peers"][0]["sent"]["bytes"]),
-            blocks: sum("blocks"),
-            before: sum("before"),
-            after: sum("after"),
+            blocks: sum("sent_blocks"),
+            before: sum("input_bytes"),
+            after: sum("output_bytes"),
         })
     }
 
@@ -225,7 +225,7 @@ impl Look {
 
 /// Processor time of a daemon's thread whose name ends so.
 fn engine(report: &Value, end: &str) -> f64 {
-    let engines = report["engines"].as_array().into_iter().flatten();
+    let engines = report["threads"].as_array().into_iter().flatten();
     let named = engines.filter(|it| it["name"].as_str().is_some_and(|name| name.ends_with(end)));
     named.filter_map(|it| it["cpu_seconds"].as_f64()).sum()
 }

@@ -89,7 +89,7 @@ impl Daemon {
         {
             self.outer.push(address.ip());
             if let Err(error) = self.reroute() {
-                tracing::error!(%address, "datagrams to a peer may be routed into the tunnel: {error}");
+                tracing::error!(%address, "outer datagrams to a peer may be routed into the tunnel: {error}");
             }
         }
         self.control.resolved(peer, answer, self.clock.now());

@@ -23,7 +23,7 @@ pub enum KeyLogError {
         source: io::Error,
     },
     /// It is somebody's else, or others may read it.
-    #[error("the keys of all traffic are not written to {}: it is there already and is not a file for its owner only (mode 600); name another", path.display())]
+    #[error("cannot write the keys of all traffic to {}: it exists and is not a file with mode 600; name another", path.display())]
     Open {
         /// The file.
         path: PathBuf,

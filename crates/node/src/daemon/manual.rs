@@ -60,7 +60,7 @@ impl Daemon {
             && std::net::UdpSocket::bind((hosts.local, 0)).is_err_and(|error| error.kind() == NO_SUCH_ADDRESS)
         {
             let (peer, local) = (&entry.peer.name, hosts.local);
-            tracing::warn!(peer, %local, "no interface here has this address; nothing comes before one does");
+            tracing::warn!(peer, %local, "no local interface has this address; nothing is received until one does");
         }
         let told = self.manual.add(entry, self.config.link.up.given(), self.clock.now());
         self.tell(told);
@@ -161,7 +161,7 @@ impl ManualPeers {
         match notice {
             Notice::Confirmed(_, spi) => tracing::info!(peer = name, %spi, "first packet from the peer"),
             Notice::Moved(_, to) => {
-                tracing::info!(peer = name, "peer is now at {to}");
+                tracing::info!(peer = name, "peer moved to {to}");
                 peer.endpoint = Some(to);
             }
             Notice::Exhausted(_, spi) => {
@@ -169,7 +169,7 @@ impl ManualPeers {
                 tracing::error!(
                     peer = name,
                     %spi,
-                    "all sequence numbers are used up and nothing is sent any more; make new keys for both ends"
+                    "all sequence numbers are used: nothing more is sent; make new keys for both ends"
                 );
             }
             _ => {}
@@ -195,7 +195,7 @@ impl ManualPeers {
     pub(super) fn end(self) {
         for peer in self.known.into_values() {
             if let Some(Err(error)) = peer.counter.map(CounterFile::close) {
-                tracing::warn!(peer = peer.name, "some sequence numbers will be passed over: {error}");
+                tracing::warn!(peer = peer.name, "some sequence numbers will be skipped: {error}");
             }
         }
     }
@@ -210,7 +210,10 @@ impl ManualPeer {
 
     fn look(&mut self, id: PeerId, now: Time) -> Option<outbound::Order> {
         if let Some(Err(error)) = self.counter.as_mut().map(|counter| counter.keep(self.outbound.packets())) {
-            tracing::error!(peer = self.name, "no more than the numbers in reserve can be used: {error}");
+            tracing::error!(
+                peer = self.name,
+                "sending stops when the reserved sequence numbers are used: {error}"
+            );
         }
         let sent = self.outbound.last().unwrap_or(Time::ZERO).max(self.kept_alive);
         let is_due = self.keepalive.is_some_and(|silence| sent + silence <= now);

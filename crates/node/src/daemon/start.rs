@@ -215,14 +215,14 @@ fn engines(config: &Config) -> usize {
 /// What each suite costs on this machine.
 fn measure(clock: &Clock) -> Ranking {
     let ranking = strait_crypto::calibrate(|| clock.now().as_nanos());
-    tracing::debug!(?ranking, "measured the suites");
+    tracing::debug!(?ranking, "cipher suites calibrated");
     ranking
 }
 
 /// What each codec costs on this machine.
 fn calibrate(clock: &Clock) -> Calibration {
     let calibration = strait_compress::calibrate(&mut Codecs::new(), || clock.now().as_nanos());
-    tracing::debug!(?calibration, "measured the codecs");
+    tracing::debug!(?calibration, "codecs calibrated");
     calibration
 }
 

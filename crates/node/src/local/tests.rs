@@ -84,7 +84,7 @@ fn a_socket_nobody_listens_at_is_replaced_and_a_live_one_is_not() {
     let claimed = LocalSocket::claim_at(&path, "st0").unwrap();
     let second = LocalSocket::claim_at(&path, "st0").unwrap_err();
     assert!(
-        second.to_string().starts_with("a tunnel on st0 is running already; end it with `strait down st0`")
+        second.to_string().starts_with("a tunnel on st0 is already running; stop it with `strait down st0`")
     );
     drop(claimed);
     assert!(!path.exists());

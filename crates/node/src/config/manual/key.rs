@@ -74,7 +74,7 @@ impl Reading<'_> {
         }
         if has("suite") {
             for name in INTEGRITY_KEY {
-                self.unused(name, "a `suite` has one key for both");
+                self.unused(name, "a `suite` authenticates with the same key");
             }
             let suite = self.section.parsed("suite", "a suite in quotes", str::parse::<Suite>)?.value;
             return self.suite(suite).map(Protection::Aead);

@@ -20,12 +20,12 @@ const KEYS: &[&str] = &[
     "mode",
     "carrier",
     "local",
-    "sequence",
+    "esn",
     "ipcomp",
     "cpi_in",
     "cpi_out",
     "aggfrag",
-    "fragment",
+    "outer_fragmentation",
     "counter_file",
     "danger_plain",
     "danger_legacy",
@@ -162,10 +162,10 @@ impl Reader<'_> {
     /// The two ends outside, where they have to be agreed.
     fn hosts(&self, endpoint: Option<&Placed<Endpoint>>) -> Option<Hosts> {
         if self.over == Over::Udp && !self.transport {
-            self.unused("local", "it is for carrier = \"ip\" and for transport mode");
+            self.unused("local", "it is only for carrier = \"ip\" and transport mode");
             return None;
         }
-        self.section.require("local", "local = \"192.0.2.1\", this node's own address outside");
+        self.section.require("local", "local = \"192.0.2.1\", the local outer address");
         let local = self.section.parsed("local", "an address in quotes, as \"192.0.2.1\"", value::host)?;
         let remote = endpoint?.value.ip()?;
         if local.value.is_ipv4() != remote.is_ipv4() {
@@ -177,9 +177,9 @@ impl Reader<'_> {
 
     /// What is said of peers of other kinds only.
     fn other_peers_keys(&self) {
-        unused(self.peer, "payloads", "what is inside is said in [peer.manual]");
+        unused(self.peer, "payloads", "[peer.manual] sets the payloads");
         if self.over == Over::Ip {
-            unused(self.peer, "keepalive", "it is for NATs, which `carrier = \"ip\"` does not pass");
+            unused(self.peer, "keepalive", "keepalives need UDP, not `carrier = \"ip\"`");
         }
     }
 
@@ -194,29 +194,27 @@ impl Reader<'_> {
             (Over::Ip, None) => ManualProblem::NoProtocol,
             (Over::Ip, Some(_)) if !allowed => ManualProblem::Plain,
             (Over::Ip, Some(_)) => {
-                self.unused("sequence", "IPComp alone counts nothing");
-                return self.unused("counter_file", "IPComp alone counts nothing");
+                self.unused("esn", "IPComp alone has no sequence numbers");
+                return self.unused("counter_file", "IPComp alone has no sequence numbers");
             }
         };
         self.section.note(self.section.span(), problem);
     }
 
     fn sequence(&self) -> SequenceNumbers {
-        match self.section.integer("sequence", 0..=u64::MAX) {
-            Some(64) => SequenceNumbers::Bits64,
-            Some(32) | None => SequenceNumbers::Bits32,
-            Some(given) => {
-                self.note_at("sequence", ManualProblem::Sequence { given });
-                SequenceNumbers::Bits32
-            }
-        }
+        let esn = self.section.boolean("esn").unwrap_or(false);
+        if esn { SequenceNumbers::Bits64 } else { SequenceNumbers::Bits32 }
     }
 
     fn fragments(&self) -> Fragments {
         if self.over == Over::Udp {
-            self.unused("fragment", "datagrams in UDP are never cut");
+            self.unused("outer_fragmentation", "UDP datagrams are never fragmented");
         }
-        if self.section.boolean("fragment").unwrap_or(false) { Fragments::Outer } else { Fragments::Never }
+        if self.section.boolean("outer_fragmentation").unwrap_or(false) {
+            Fragments::Outer
+        } else {
+            Fragments::Never
+        }
     }
 
     fn counter_file(&self, esp: Option<&Esp>) -> Option<Placed<PathBuf>> {

@@ -1,4 +1,4 @@
-//! What `show` and `why` say of packets that wait, in what company they leave, and who compresses them.
+//! What `show` and `why` say of the queue, of aggregation and of the threads that compress.
 
 use std::sync::Arc;
 
@@ -21,43 +21,43 @@ fn beside_a_transfer(link: &str) -> (Pair, Value, Value) {
     let (from, to) = (&pair.hosts.a, &pair.hosts.b);
     let address = pair.sites[1].inside().into();
     let transfer = Transfer { from, to, address, name: "test", content: &content, patience: PATIENCE };
-    let (mut queue, mut engines) = (Value::Null, Value::Null);
+    let (mut queue, mut threads) = (Value::Null, Value::Null);
     let mut look = |_| {
         let report = pair.daemon(0).show().unwrap();
         queue = report["peers"][0]["queue"].clone();
-        if busy(&report["engines"]) >= busy(&engines) {
-            engines = report["engines"].clone();
+        if busy(&report["threads"]) >= busy(&threads) {
+            threads = report["threads"].clone();
         }
     };
     transfer.run(&mut look).unwrap_or_else(|error| panic!("{error}\n{}", pair.logs()));
-    (pair, queue, engines)
+    (pair, queue, threads)
 }
 
 /// Those that compress.
-fn compressing(engines: &Value) -> impl Iterator<Item = &Value> {
-    engines.as_array().into_iter().flatten().map(|it| &it["compressing"]).filter(|it| !it.is_null())
+fn compressing(threads: &Value) -> impl Iterator<Item = &Value> {
+    threads.as_array().into_iter().flatten().map(|it| &it["compression"]).filter(|it| !it.is_null())
 }
 
 /// How busy they are, all together.
-fn busy(engines: &Value) -> f64 {
-    compressing(engines).map(|it| it["busy"].as_f64().unwrap()).sum()
+fn busy(threads: &Value) -> f64 {
+    compressing(threads).map(|it| it["busy_ratio"].as_f64().unwrap()).sum()
 }
 
 #[test]
-fn what_waits_and_who_compresses_is_shown() {
+fn queue_aggregation_and_compression_load_are_shown() {
     if !allowed() {
         return;
     }
-    let (pair, queue, engines) = beside_a_transfer("");
-    assert!(queue["window"].as_u64().unwrap() > 1, "{queue:#}");
-    assert!(queue["packets_per_unit"].as_f64().unwrap() > 1.5, "{queue:#}");
-    let delays = ["delay_seconds", "worst_delay_seconds"].map(|name| queue[name].as_f64().unwrap());
+    let (pair, queue, threads) = beside_a_transfer("");
+    assert!(queue["window_packets"].as_u64().unwrap() > 1, "{queue:#}");
+    assert!(queue["packets_per_aggregate"].as_f64().unwrap() > 1.5, "{queue:#}");
+    let delays = ["mean_delay_seconds", "max_delay_seconds"].map(|name| queue[name].as_f64().unwrap());
     assert!(0.0 < delays[0] && delays[0] <= delays[1], "{queue:#}");
-    assert_eq!(compressing(&engines).count(), 2, "{engines:#}");
-    assert!(busy(&engines) > 0.0, "{engines:#}");
+    assert_eq!(compressing(&threads).count(), 2, "{threads:#}");
+    assert!(busy(&threads) > 0.0, "{threads:#}");
     for (command, words) in [
-        (&["show"][..], &["packets leave together, found among", "compress"][..]),
-        (&["why"], &["queue to site-b", "packets leave together, found among"]),
+        (&["show"][..], &["packets per aggregate, window", "busy compressing"][..]),
+        (&["why"], &["queue to site-b", "packets per aggregate, window"]),
     ] {
         let shown = pair.daemon(0).command(command).output().unwrap();
         let shown = String::from_utf8(shown.stdout).unwrap();
@@ -66,18 +66,18 @@ fn what_waits_and_who_compresses_is_shown() {
 }
 
 #[test]
-fn with_a_window_of_one_each_packet_leaves_by_itself() {
+fn window_of_one_turns_aggregation_off() {
     if !allowed() {
         return;
     }
     let (pair, queue, _) = beside_a_transfer("window = 1");
     assert_eq!(
-        (queue["window"].as_u64(), queue["packets_per_unit"].as_f64()),
+        (queue["window_packets"].as_u64(), queue["packets_per_aggregate"].as_f64()),
         (Some(1), Some(1.0)),
         "{queue:#}"
     );
     assert_eq!(pair.peer(0)["sent"]["bundles"].as_u64().unwrap_or(0), 0);
     let shown = pair.daemon(0).command(&["show"]).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
-    assert!(shown.contains("each packet leaves by itself"), "{shown}");
+    assert!(shown.contains("off (window 1)"), "{shown}");
 }
