@@ -10,7 +10,7 @@ use std::{error::Error, fmt::Write, io::IoSlice, net::SocketAddr};
 use strait_clock::Time;
 use strait_ipsec::{Domain, Notice, Reason, Rule, inbound, outbound};
 use strait_scheduler::Rate;
-use strait_sim::{Halves, HalvesSettings, NodeId, Shape};
+use strait_sim::{FlowShape, Halves, HalvesSettings, NodeId};
 use strait_wire::{Tos, vnet};
 
 /// What the two nodes give out: datagrams for the network, packets for the host.
@@ -48,7 +48,7 @@ pub fn run() -> Result<String, Box<dyn Error>> {
         HalvesSettings { up: Rate::from_bits(1_500_000), rules: vec![rule], ..HalvesSettings::default() };
     let Halves { mut outbound, mut inbound, .. } = Halves::new(settings, now);
 
-    let flow = Shape::new(NodeId(0).inner_v4(40_000), NodeId(1).inner_v4(514));
+    let flow = FlowShape::new(NodeId(0).inner_v4(40_000), NodeId(1).inner_v4(514));
     let line = |n| format!("<134>Oct 11 22:{:02}:{:02} gateway: session {n} opened", n / 60, n % 60);
     let packets: Vec<_> = (0..200).map(|n| flow.udp(line(n).as_bytes())).collect();
     writeln!(report, "{} packets of {} bytes", packets.len(), packets.concat().len())?;

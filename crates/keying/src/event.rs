@@ -183,12 +183,16 @@ impl fmt::Display for ControlEvent {
                 )
             }
             ControlEvent::Failed { why, .. } => write!(f, "handshake started by the peer failed: {why}"),
-            ControlEvent::Yielded { .. } => f.write_str("both ends started a handshake; the peer's continues"),
+            ControlEvent::Yielded { .. } => {
+                f.write_str("both ends started a handshake; the peer's continues")
+            }
             ControlEvent::Expired { outbound, .. } => {
                 write!(f, "session (SPI {outbound} out) unused and closed; the next packet starts a new one")
             }
             ControlEvent::Moved { to, .. } => write!(f, "peer moved to {to}"),
-            ControlEvent::Silent { .. } => f.write_str("nothing received from the peer; sending a liveness probe"),
+            ControlEvent::Silent { .. } => {
+                f.write_str("nothing received from the peer; sending a liveness probe")
+            }
             ControlEvent::Unresolved { name, why, .. } => write!(f, "cannot look up {name}: {why}"),
             ControlEvent::NoEndpoint { .. } => f.write_str(
                 "packets are queued, but the peer has no `endpoint` and has not sent anything yet",

@@ -94,7 +94,11 @@ fn combinations(flags: &flags::LabVpn) -> Outcome {
 }
 
 fn scheduling(flags: &flags::LabSched) -> Outcome {
-    let trace = flags.trace.as_deref().map_or_else(|| Ok(PacketTrace::generated()), PacketTrace::read).map_err(failed)?;
+    let trace = flags
+        .trace
+        .as_deref()
+        .map_or_else(|| Ok(PacketTrace::generated()), PacketTrace::read)
+        .map_err(failed)?;
     let made = measured(&flags.output, |effort, tell| Ok(sched::scheduling(effort, &trace, tell)))?;
     if let Some(folder) = &flags.figures {
         written(folder, &made.figures)?;
