@@ -51,7 +51,7 @@ fn with_ethernet(passed: impl Iterator<Item = TrafficReport>) -> u64 {
 }
 
 /// What a site counted beside what the link counted, and what its daemon used.
-fn sentence(site: &str, own_count: u64, cost: Cost, measured: &Measured) -> String {
+fn sentence(site: &str, own_count: u64, cost: ProcessCost, measured: &Measured) -> String {
     let link = measured.setup + measured.total().wire.bytes();
     format!(
         "  {site} counts {} on the wire, the link's interfaces {}; {:.2} s of a processor, {} of memory",
