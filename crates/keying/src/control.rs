@@ -155,11 +155,13 @@ impl Control {
                     self.handshakes.begin(&mut self.sessions, id, now);
                 }
             }
-            Notice::NeedsSa(id) => self.of(id, now, |peer, context| peer.packets_wait(now, context)),
-            Notice::Confirmed(id, spi) => self.of(id, now, |peer, context| peer.confirm(spi, now, context)),
-            Notice::Exhausted(id, spi) => self.of(id, now, |peer, _| peer.exhausted(spi, now)),
+            Notice::NeedsSa(id) => self.with_peer(id, now, |peer, context| peer.packets_wait(now, context)),
+            Notice::Confirmed(id, spi) => {
+                self.with_peer(id, now, |peer, context| peer.confirm(spi, now, context))
+            }
+            Notice::Exhausted(id, spi) => self.with_peer(id, now, |peer, _| peer.exhausted(spi, now)),
             Notice::Reported(id, condition) => {
-                self.of(id, now, |peer, context| peer.reported(condition, context));
+                self.with_peer(id, now, |peer, context| peer.reported(condition, context));
             }
             Notice::InnerMtu(..) | Notice::Explained(_) | Notice::Decided(_) => {}
         }
@@ -184,7 +186,7 @@ impl Control {
             self.watch(now);
         }
         for id in self.sessions.ids() {
-            self.of(id, now, |peer, context| peer.keep_alive(now, context));
+            self.with_peer(id, now, |peer, context| peer.keep_alive(now, context));
         }
         self.handshakes.pump(&mut self.sessions, now);
     }
@@ -220,11 +222,11 @@ impl Control {
     /// Looks at the associations of all peers.
     fn watch(&mut self, now: Time) {
         for id in self.sessions.ids() {
-            self.of(id, now, |peer, context| {
+            self.with_peer(id, now, |peer, context| {
                 peer.pairs.fade_out(now, context);
                 peer.check_limits(now, context);
             });
-            self.of(id, now, |peer, context| {
+            self.with_peer(id, now, |peer, context| {
                 peer.check_silence(now, context);
                 peer.report(context);
             });
@@ -233,7 +235,12 @@ impl Control {
     }
 
     /// Changes a peer, then begins the attempt that is due for it, if one is.
-    fn of(&mut self, id: PeerId, now: Time, change: impl FnOnce(&mut PeerRecord, &mut ControlContext)) {
+    fn with_peer(
+        &mut self,
+        id: PeerId,
+        now: Time,
+        change: impl FnOnce(&mut PeerRecord, &mut ControlContext),
+    ) {
         if let Some((peer, context)) = self.sessions.with(id) {
             change(peer, context);
             self.handshakes.begin(&mut self.sessions, id, now);
@@ -242,7 +249,7 @@ impl Control {
 
     /// Tries to reach a peer that is new or has a new address.
     fn persevere(&mut self, id: PeerId, now: Time) {
-        self.of(id, now, |peer, _| peer.initiation.want(now + PERSEVERANCE));
+        self.with_peer(id, now, |peer, _| peer.initiation.want(now + PERSEVERANCE));
     }
 
     fn remove(&mut self, id: PeerId, now: Time) {

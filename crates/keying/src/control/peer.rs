@@ -1,39 +1,40 @@
 //! What is remembered of one peer: two state machines, and what surrounds them.
 //!
-//! A handshake that this node begins ([`Initiation`]). An arrow has the method that makes it; `failed`, `yielded` and
-//! `give_way` lead to `Idle` when the want has lapsed meanwhile.
+//! Handshakes that this node begins ([`Initiation`]); each arrow names the method that makes it:
 //!
 //! ```text
 //!                want                    next: Connect, address known
 //!   +------+ ------------> +--------+ ------------------------------> +------------+
 //!   | Idle |               | Wanted |                                 | Connecting |
 //!   +------+ <------------ +--------+ <------------------------------ +------------+
-//!      ^        lapse        |    ^      failed, yielded, give_way      ^      |
-//!      |                     |    |                                     |      |
-//!      |      next: LookUp,  |    | failed: no address; give_way        |      |
+//!      ^        lapse,       |    ^      failed, yielded, give_way      ^      |
+//!      |     established     |    |                                     |      |
+//!      |                     |    | failed: no address; give_way        |      |
+//!      |      next: LookUp,  |    |                                     |      |
 //!      |      name unknown   v    |                                     |      |
-//!      |        or doubtful +-----------+          connecting           |      |
-//!      |                    | Resolving | ------------------------------+      |
-//!      |                    +-----------+                                      |
+//!      |       or doubtful +-----------+           connecting           |      |
+//!      |                   | Resolving | -------------------------------+      |
+//!      |                   +-----------+                                       |
 //!      +------------------------------------------- completed: Accept came ----+
 //! ```
 //!
-//! `Wanted` waits until the pause after a failure is over, and the peer's own handshake, if it has one under way.
+//! `Wanted` waits until the pause after a failure is over, and the peer's own handshake, if one is under way. The want
+//! may lapse, or be satisfied by the peer's handshake, while this node's attempt goes on: that attempt then ends in
+//! `Idle` where the drawing says `Wanted`.
 //!
-//! The pairs of security associations ([`SaPairs`]): at most one unconfirmed, one in use, two fading.
+//! The pairs of security associations ([`SaPairs`]), at most one unconfirmed, one in use, two fading:
 //!
 //! ```text
-//!                      this node began: Accept came
-//!                                   |
-//!                                   v
-//!   peer began:  +-------------+  confirm: Confirm came,  +--------+  another is  +--------+
-//!   accepted --> | unconfirmed | -----------------------> | in use | -----------> | fading | --> withdrawn,
-//!                +-------------+  or a packet on it       +--------+   in use     +--------+     60 s later
-//!                   |       |                                 |                       ^
-//!                   |       | the peer began another          | withdraw: idle until  |
-//!                   |       +---------------------------------|-- 1.5 times soft -----+
-//!                   v                                         v
-//!               withdrawn: reject, or 60 s               withdrawn
+//!                    accept                 confirm                 replace            60 s
+//!   peer began      --------> unconfirmed ---------> in use ----------------> fading -------> withdrawn
+//!                               |     |               ^  |                      ^
+//!                               |     |    replace    |  | take_expired: idle   |
+//!   this node began ------------|-----|---------------+  | until 1.5 times soft |
+//!                               |     |                  v                      |
+//!                               |     |              withdrawn                  |
+//!                               |     +---- accept: the peer began another -----+
+//!                               v
+//!                           withdrawn: reject, or not confirmed for 60 s
 //! ```
 
 pub(crate) mod condition;

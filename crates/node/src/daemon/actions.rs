@@ -27,7 +27,7 @@ impl Daemon {
         }
     }
 
-    /// Tells both halves whose addresses are whose, and the sending half what may be compressed.
+    /// Tells sender and receiver which addresses belong to which peer, and the sender what may be compressed.
     pub(super) fn announce_policies(&self) {
         let mut policies = Policies::new();
         for peer in &self.config.peers {
@@ -73,7 +73,7 @@ impl Daemon {
                 }
                 Err(error) => Err(error.to_string()),
             };
-            // Nobody waits for names when the node ends.
+            // When the node ends, the answer is of no use.
             let _ = names.send((peer, answer)).await;
         });
     }
