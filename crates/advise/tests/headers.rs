@@ -6,7 +6,7 @@ use std::fs::{self, File};
 
 use strait_advise::Reader;
 use strait_compress::headers::Coder;
-use strait_compress::{Codecs, Compressor, Method};
+use strait_compress::{Codecs, Method};
 use strait_wire::ip::Packet;
 
 /// The most bytes of a bundle, those of a block.

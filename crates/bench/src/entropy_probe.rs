@@ -7,7 +7,7 @@ mod kinds;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use strait_compress::{Codecs, Compressor, Method, probe};
+use strait_compress::{Codecs, Method, probe};
 use strait_lab::measure::{RepeatTimer, RunValues, settle};
 use strait_testbed::interrupt;
 

@@ -1,7 +1,7 @@
 //! Blocks: packets one after another, their headers coded, then compressed; and back.
 
 use crate::headers::{self, Coder};
-use crate::{Codec, Codecs, Coding, Compressor, ExpandError, Expander, Method};
+use crate::{Codec, Codecs, Coding, ExpandError, Method};
 
 /// Makes blocks and expands them, each by itself.
 ///

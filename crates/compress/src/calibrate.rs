@@ -4,7 +4,7 @@ mod sample;
 
 use strait_model::{Bytes, Cost, Ratio, Seconds};
 
-use crate::{Codec, Codecs, Compressor, Expander, Method};
+use crate::{Codec, Codecs, Method};
 
 /// The ladder: methods to choose among, the quickest first.
 ///

@@ -11,8 +11,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use strait_clock::{Random, Time};
 use strait_compress::headers::Coder;
 use strait_compress::{
-    Algorithm, Allowed, Calibration, Chooser, CodecSet, Codecs, Compressor, Ends, Expander, Ipcomp,
-    LiveChooser, Method, Outcome, Road, RuleId, Unit,
+    Algorithm, Allowed, Calibration, Chooser, CodecSet, Codecs, Ends, Ipcomp, LiveChooser, Method, Outcome,
+    Road, RuleId, Unit,
 };
 use strait_wire::{Flow, Protocol};
 

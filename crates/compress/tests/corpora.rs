@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use strait_compress::{Codec, Codecs, Compressor, Expander, Method};
+use strait_compress::{Codec, Codecs, Method};
 
 /// The corpus's eighteen files.
 const FILES: [&str; 18] = [

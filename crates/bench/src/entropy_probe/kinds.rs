@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use strait_clock::Random;
-use strait_compress::{Codecs, Compressor, Method};
+use strait_compress::{Codecs, Method};
 use strait_testdata as data;
 
 use crate::content;

@@ -31,7 +31,7 @@ fn on_the_wire(report: &Report, link: &str) -> Chart {
     Chart {
         title: "Bytes on the wire, by service".into(),
         source: format!("replayed over {link}"),
-        y: Axis::linear("bytes").prefixed(),
+        y: Axis::linear("bytes").prefixed("B"),
         plot: Plot::Bars(Bars {
             series: series.map(str::to_owned).to_vec(),
             clusters: report.services.classes.iter().take(SIDE_BY_SIDE).map(cluster).collect(),
@@ -57,7 +57,9 @@ fn limits(report: &Report, compared: &[&Class], link: &str) -> Chart {
     Chart {
         title: format!("Links that compression pays on; the line is this one, {link}"),
         source: "McGregor and Lee's inequality, with the rates of this machine at both ends".into(),
-        y: Axis::logarithmic("fastest link in bit/s").prefixed().at(report.link.bits_per_second as f64),
+        y: Axis::logarithmic("fastest link in bit/s")
+            .prefixed("bit/s")
+            .at(report.link.bits_per_second as f64),
         plot: Plot::Bars(Bars { series: names(compared), clusters: by_method(compared, "", value) }),
     }
 }

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use strait_compress::headers::Coder;
-use strait_compress::{Codec, CodecSet, Codecs, Compressor, Method};
+use strait_compress::{Codec, CodecSet, Codecs, Method};
 use strait_wire::delivery::{self, Delivery};
 use strait_wire::ip::{Packet, Version};
 use strait_wire::{Cpi, Ecn, Protocol, Spi, Tos, aggfrag, block, esp as wire_esp, ipcomp, probe};

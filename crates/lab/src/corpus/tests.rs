@@ -1,5 +1,5 @@
 use super::*;
-use strait_compress::{Codecs, Compressor, Method};
+use strait_compress::{Codecs, Method};
 use strait_testbed::Workdir;
 
 fn names(corpus: &Corpus) -> Vec<&str> {

@@ -1,7 +1,7 @@
 //! What a peer that has the keys can send, and what comes of it: counted, bounded, never more.
 
 use strait_clock::{Random, Time};
-use strait_compress::{Codec, CodecSet, Codecs, Compressor, Method};
+use strait_compress::{Codec, CodecSet, Codecs, Method};
 use strait_ipsec::{Payloads, Reason};
 use strait_sim::{Filler, Halves, HalvesSettings, SimDatagram};
 use strait_wire::{Cpi, Protocol, block, ipcomp};

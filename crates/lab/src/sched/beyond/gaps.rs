@@ -99,7 +99,7 @@ impl Gaps {
             source: "Simulated on the gateway of Taddeo, Ferrante and Piuri, T_enc-ratio 3; load 1 is what it carries without a \
                      window."
                 .to_owned(),
-            y: Axis::logarithmic("average latency, s").prefixed(),
+            y: Axis::logarithmic("average latency, s").prefixed("s"),
             plot: Plot::Lines(Lines {
                 x: Axis::linear("offered load").between(0.0, 1.1),
                 lines: POLICIES.iter().zip(&self.0).map(line).collect(),
