@@ -127,3 +127,38 @@ fn json_names_what_it_says() {
     assert!(json["total"]["break_even"].is_number());
     assert!(json["services"]["others"].is_null());
 }
+
+/// The keys of a document, with `[]` for the elements of a list and `CLASS` for a class of traffic.
+fn keys(value: &serde_json::Value, at: &str, found: &mut std::collections::BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            let at = if fields.contains_key("not_captured_bytes") { "CLASS" } else { at };
+            for (name, value) in fields {
+                let path = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
+                found.insert(path.clone());
+                keys(value, &path, found);
+            }
+        }
+        serde_json::Value::Array(items) => {
+            items.iter().for_each(|item| keys(item, &format!("{at}[]"), found));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_json_key_has_a_line_in_the_reference_and_every_line_a_key() {
+    let mut report = report(&text(), usize::MAX);
+    let total = report.services.classes[0].clone();
+    report.services.others = Some(Others { count: 1, total });
+    let mut found = std::collections::BTreeSet::new();
+    keys(&serde_json::to_value(&report).unwrap(), "", &mut found);
+    for kind in ["protocols", "pairs"] {
+        let (others, total) = (format!("{kind}.others.count"), format!("{kind}.others.total"));
+        found.extend([others, total]);
+    }
+    let mut rows = strait_testdata::reference::rows("json.md");
+    rows.retain(|row| row.heading.starts_with("strait advise"));
+    let documented = rows.iter().filter_map(|row| row.name().map(str::to_owned));
+    assert_eq!(found, documented.collect());
+}
