@@ -119,9 +119,9 @@ fn advised(dir: &Workdir, packets: &[Vec<u8>], way: &str) -> u64 {
     let mut command = Command::new(env!("CARGO_BIN_EXE_strait"));
     command.args(["advise", "--link", "512kbit", "--json"]).arg(&path).stdin(Stdio::null());
     let report: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
-    let sent = report["whole"]["sent"].as_array().unwrap();
-    assert_eq!(report["whole"]["packets"], packets.len());
-    sent.iter().find(|it| it["way"] == way).unwrap()["wire_bytes"].as_u64().unwrap()
+    let sent = report["total"]["sent"].as_array().unwrap();
+    assert_eq!(report["total"]["packets"], packets.len());
+    sent.iter().find(|it| it["mode"] == way).unwrap()["wire_bytes"].as_u64().unwrap()
 }
 
 /// Both figures, of which the first must be within 5 % of the second.
@@ -156,6 +156,6 @@ fn a_plant() {
 }
 
 #[test]
-fn bundles_alone() {
-    compare("captures/snmpwalk.pcap", "bundles", "");
+fn aggregation_alone() {
+    compare("captures/snmpwalk.pcap", "aggregation", "");
 }
