@@ -20,7 +20,6 @@ mod coalesce;
 mod direct;
 mod expanders;
 mod fragment;
-mod order;
 mod payload;
 mod reception;
 mod upper_layer;
@@ -37,7 +36,8 @@ use strait_clock::Time;
 use strait_compress::Gauge;
 use strait_wire::{Protocol, Spi, Tos, demux, esp as wire_esp, ip, vnet};
 
-use crate::outbound;
+pub use crate::orders::ReceiverOrder as Order;
+use crate::orders::SenderOrder;
 use crate::outer::outer_len;
 use crate::reassembly::Reassembly;
 use crate::sa::SaId;
@@ -47,15 +47,12 @@ use crate::{Counters, InboundSa, Mode, Notice, PeerCounters, PeerId, Policies, R
 pub use crate::policy::Forwarding;
 use admit::Admission;
 use assembly::Assembly;
-pub(crate) use assembly::PARTS_MAX;
 use coalesce::Run;
 pub use coalesce::UdpOffload;
 use expanders::Expanders;
 pub use expanders::{Job, Unsqueezer};
 use fragment::Fragment;
-pub use order::Order;
 use payload::Bench;
-pub(crate) use reception::REPORT_LEN;
 use reception::Reception;
 use upper_layer::UpperLayer;
 
@@ -94,7 +91,7 @@ pub trait Inlet {
     /// A datagram of the control channel.
     fn control(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]);
     /// Something for the sending half.
-    fn order(&mut self, order: outbound::Order);
+    fn order(&mut self, order: SenderOrder);
     /// Something for the keeper of keys.
     fn notice(&mut self, notice: Notice);
     /// A block for this worker, from 1 on, which comes back by [`Inlet::expanded`]; gives it back where there is no such
@@ -317,7 +314,7 @@ impl Inbound {
             for receiver in self.sas.values_mut().filter(|receiver| receiver.sa.peer == peer) {
                 receiver.from = receiver.from.filter(|last| *last == from);
             }
-            inlet.order(outbound::Order::Endpoint(peer, from));
+            inlet.order(SenderOrder::Endpoint(peer, from));
             inlet.notice(Notice::Moved(peer, from));
         }
     }

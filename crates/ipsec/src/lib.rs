@@ -11,6 +11,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod ah;
+mod block;
 mod counters;
 mod dropped;
 mod engines;
@@ -20,13 +21,16 @@ mod family;
 pub mod inbound;
 mod notice;
 mod offload;
+mod orders;
 pub mod outbound;
 mod outer;
 mod path_state;
 mod peer;
 mod policy;
+mod queueing;
 pub mod reassembly;
 mod replay;
+mod reports;
 mod rules;
 mod sa;
 #[cfg(test)]

@@ -7,14 +7,11 @@ use strait_clock::Time;
 use strait_wire::{Ecn, Esn, block};
 
 use crate::Reason;
+use crate::block::{BLOCK_MAX, PARTS_MAX};
 use crate::sa::SaId;
 
 /// Blocks in the making at once, over all peers: reordering spans a block or two, loss leaves some.
 const SLOTS: usize = 16;
-/// Most parts of a block: 64 KiB over a path of 1,280 bytes takes 54.
-pub(crate) const PARTS_MAX: usize = 64;
-/// Most bytes of a block on the wire; compressed or not, it is never longer than when expanded.
-pub(super) const BYTES_MAX: usize = 65_536;
 /// Parts that lie further apart than this, in sequence numbers, are of two blocks with the same number,
 /// which comes again after 2^16 blocks.
 const SPREAD_MAX: u64 = 1 << 15;
@@ -83,7 +80,7 @@ impl Assembly {
         if slot.codec != header.codec || slot.parts != parts || place.is_some() {
             return Err(Reason::MalformedBlock);
         }
-        if slot.bytes.len() + part.len() > BYTES_MAX {
+        if slot.bytes.len() + part.len() > BLOCK_MAX {
             slot.key = None;
             return Err(Reason::BlockTooLong);
         }

@@ -12,10 +12,10 @@ use strait_compress::{BlockError, Blocks, Calibration, Codec, Coding};
 use strait_model::{Bytes, Cost};
 use strait_scheduler::{Algorithm, Dispatcher};
 
-use super::assembly::BYTES_MAX;
-use super::payload::{EXPANDED_MAX, Squeezed, refused};
+use super::payload::{Squeezed, refused};
 use super::{Inbound, Inlet, Origin};
 use crate::Reason;
+use crate::block::BLOCK_MAX;
 use crate::engines::{JOBS_AN_ENGINE, dispatcher};
 
 /// What a worker expands with.
@@ -51,10 +51,10 @@ pub struct Job {
 impl Job {
     fn new() -> Job {
         Job {
-            squeezed: Vec::with_capacity(BYTES_MAX),
+            squeezed: Vec::with_capacity(BLOCK_MAX),
             coding: Coding::NONE,
             cap: 0,
-            expanded: vec![0; EXPANDED_MAX].into_boxed_slice(),
+            expanded: vec![0; BLOCK_MAX].into_boxed_slice(),
             done: Ok(0),
             took: None,
             turn: 0,
@@ -222,7 +222,7 @@ impl Inbound {
 /// What expanding a block of `codec` takes; a block does not say which method made it, so the slowest is assumed.
 fn cost(calibration: &Calibration, codec: Codec) -> Option<Cost> {
     let figures = calibration.figures().iter().filter(|figures| figures.method.codec == codec);
-    let whole = |cost: &Cost| cost.of(Bytes(EXPANDED_MAX as u64)).0;
+    let whole = |cost: &Cost| cost.of(Bytes(BLOCK_MAX as u64)).0;
     figures.map(|figures| figures.expand).max_by(|a, b| whole(a).total_cmp(&whole(b)))
 }
 

@@ -13,11 +13,9 @@ use strait_wire::{Cpi, Esn, Protocol, block, ipcomp, probe, tos};
 use super::assembly::{Arrival, Assembly, Whole};
 use super::fragment::Fragment;
 use super::{Inbound, Inlet, Origin};
-use crate::outbound::Order;
+use crate::block::BLOCK_MAX;
+use crate::orders::SenderOrder;
 use crate::{Notice, Payloads, Reason};
-
-/// Most bytes that any block may expand to, whatever was agreed.
-pub(super) const EXPANDED_MAX: usize = 65_536;
 
 /// A peer says what changed once a second at most; half of that leaves room for clocks that differ.
 const CONDITIONS_APART: Duration = Duration::from_millis(500);
@@ -106,8 +104,8 @@ impl Inbound {
             Subtype::Probe => {
                 let probe = probe::Probe::parse(payload).map_err(|_| Reason::MalformedEsp)?;
                 inlet.order(match probe.kind {
-                    probe::Kind::Request => Order::AnswerProbe(origin.peer, probe.id, probe.size),
-                    probe::Kind::Answer => Order::ProbeAnswered(origin.peer, probe.id, probe.size),
+                    probe::Kind::Request => SenderOrder::AnswerProbe(origin.peer, probe.id, probe.size),
+                    probe::Kind::Answer => SenderOrder::ProbeAnswered(origin.peer, probe.id, probe.size),
                 });
                 Ok(())
             }
@@ -278,7 +276,7 @@ impl Inbound {
         if codec != Codec::None && !codecs.contains(codec) || headers && !codecs.has_headers() {
             return Err(Reason::UnknownCodec);
         }
-        Ok(usize::try_from(block_cap).unwrap_or(EXPANDED_MAX).min(EXPANDED_MAX))
+        Ok(usize::try_from(block_cap).unwrap_or(BLOCK_MAX).min(BLOCK_MAX))
     }
 
     /// The packets in the first `len` bytes of an expanded block, each on its way.
@@ -339,7 +337,7 @@ impl Inbound {
         let (header, squeezed) = ipcomp::Header::parse(payload).map_err(|_| Reason::MalformedBlock)?;
         let (algorithm, cap) = match self.sas.get(&origin.sa).map(|receiver| receiver.sa.payloads) {
             Some(Payloads::Standard(Some(agreed))) if header.cpi == agreed.cpi => {
-                (agreed.algorithm, EXPANDED_MAX)
+                (agreed.algorithm, BLOCK_MAX)
             }
             Some(Payloads::Strait { .. }) if header.cpi == Cpi::DEFLATE => {
                 (Algorithm::Deflate, self.cap(origin, Coding { headers: false, codec: Codec::Deflate })?)
@@ -399,7 +397,7 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(gauge: Gauge) -> Bench {
-        let expanded = vec![0; EXPANDED_MAX].into_boxed_slice();
+        let expanded = vec![0; BLOCK_MAX].into_boxed_slice();
         Bench { blocks: Blocks::new(), ipcomp: Ipcomp::new(), gauge, expanded }
     }
 

@@ -4,11 +4,12 @@ use core::time::Duration;
 
 use strait_clock::Time;
 use strait_wire::aggfrag::{self, Subtype};
-use strait_wire::delivery::{self, Delivery};
+use strait_wire::delivery::Delivery;
 use strait_wire::{Ecn, Esn, Protocol, Spi};
 
 use super::{Inbound, Inlet, Origin, Receiver};
-use crate::outbound::{self, Heard};
+use crate::orders::SenderOrder;
+use crate::reports::{self, Heard};
 use crate::wrap::Inside;
 use crate::{Payloads, PeerId, Reason};
 
@@ -48,7 +49,7 @@ impl Reception {
         self.offered_at.is_none_or(|at| now.since(at) >= OFFERED_APART)
     }
 
-    fn offer(&mut self, spi: Spi, now: Time) -> outbound::Reception {
+    fn offer(&mut self, spi: Spi, now: Time) -> reports::Reception {
         self.offered_at = Some(now);
         self.losses.note(self.highest, self.datagrams);
         let delivery = Delivery {
@@ -60,7 +61,7 @@ impl Reception {
                 .unwrap_or(u64::MAX),
         };
         let marked = core::mem::take(&mut self.marked);
-        outbound::Reception { delivery, loss_event_rate: self.losses.event_rate(), marked, echo: None }
+        reports::Reception { delivery, loss_event_rate: self.losses.event_rate(), marked, echo: None }
     }
 }
 
@@ -118,7 +119,7 @@ impl Receiver {
         inside: Inside,
         bytes: &[u8],
         len: usize,
-    ) -> Option<outbound::Reception> {
+    ) -> Option<reports::Reception> {
         self.reception.note(inside.esn, len as u64, origin.tos.ecn(), origin.now);
         let due = self.reception.is_due(origin.now) && matches!(self.sa.payloads, Payloads::Strait { .. });
         let payload = bytes.get(inside.range()).unwrap_or_default();
@@ -136,9 +137,9 @@ fn is_data(next: Protocol, payload: &[u8]) -> bool {
 
 impl Inbound {
     /// What arrived of an association goes to the sending half, to be told to the peer.
-    pub(super) fn offer(&self, peer: PeerId, reception: outbound::Reception, inlet: &mut impl Inlet) {
+    pub(super) fn offer(&self, peer: PeerId, reception: reports::Reception, inlet: &mut impl Inlet) {
         let echo = self.peers.get(&peer).and_then(|sender| sender.echo);
-        inlet.order(outbound::Order::Received(peer, outbound::Reception { echo, ..reception }));
+        inlet.order(SenderOrder::Received(peer, reports::Reception { echo, ..reception }));
     }
 
     /// A report of what the peer received, if that is what `payload` is; true when there is nothing else in it.
@@ -162,14 +163,11 @@ impl Inbound {
         // Whoever says more than it has to say is heard once in a while.
         if sender.heard_at.is_none_or(|at| origin.now.since(at) >= HEARD_APART) {
             sender.heard_at = Some(origin.now);
-            inlet.order(outbound::Order::Delivered(origin.peer, Heard { delivery, tval: report.tval }));
+            inlet.order(SenderOrder::Delivered(origin.peer, Heard { delivery, tval: report.tval }));
         }
         Ok(true)
     }
 }
-
-/// Bytes of a report.
-pub(crate) const REPORT_LEN: usize = aggfrag::CONGESTION_LEN + delivery::LEN;
 
 #[cfg(test)]
 mod tests {
