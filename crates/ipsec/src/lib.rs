@@ -27,6 +27,8 @@ mod outer;
 mod path_state;
 mod peer;
 mod policy;
+#[allow(dead_code, reason = "the sending half has not moved to it yet")]
+mod pool;
 mod queueing;
 pub mod reassembly;
 mod replay;
@@ -49,6 +51,7 @@ pub use outbound::Outbound;
 pub use path_state::{PathState, PathStatus, RateStatus};
 pub use peer::{PeerId, PeerSpec};
 pub use policy::{Forwarding, Policies};
+pub use pool::{PoolJob, PoolWork};
 pub use rules::{Domain, PortRange, Rule, RuleSet};
 pub use sa::{
     AhSpec, Carrier, EspKeys, EspSpec, Fragments, InboundSa, IpcompSpec, IvMode, Mode, OutboundSa, Payloads,
