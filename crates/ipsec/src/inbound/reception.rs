@@ -7,9 +7,11 @@ use strait_wire::aggfrag::{self, Subtype};
 use strait_wire::delivery::Delivery;
 use strait_wire::{Ecn, Esn, Protocol, Spi};
 
-use super::{Inbound, Inlet, Origin, Receiver};
+use super::associations::{Associations, ReceivingSa};
+use super::payload::Unpacker;
+use super::{Inlet, Origin};
 use crate::orders::SenderOrder;
-use crate::reports::{self, Heard};
+use crate::reports::{Heard, Reception};
 use crate::wrap::Inside;
 use crate::{Payloads, PeerId, Reason};
 
@@ -23,7 +25,7 @@ const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
 /// What arrived so far.
 #[derive(Debug, Default)]
-pub(super) struct Reception {
+pub(super) struct ArrivalCount {
     datagrams: u64,
     bytes: u64,
     highest: u64,
@@ -34,7 +36,7 @@ pub(super) struct Reception {
     losses: Losses,
 }
 
-impl Reception {
+impl ArrivalCount {
     /// A datagram with an ESP packet of `bytes` arrived.
     pub(super) fn note(&mut self, number: Esn, bytes: u64, ecn: Ecn, now: Time) {
         self.datagrams += 1;
@@ -49,7 +51,7 @@ impl Reception {
         self.offered_at.is_none_or(|at| now.since(at) >= OFFERED_APART)
     }
 
-    fn offer(&mut self, spi: Spi, now: Time) -> reports::Reception {
+    fn offer(&mut self, spi: Spi, now: Time) -> Reception {
         self.offered_at = Some(now);
         self.losses.note(self.highest, self.datagrams);
         let delivery = Delivery {
@@ -61,7 +63,7 @@ impl Reception {
                 .unwrap_or(u64::MAX),
         };
         let marked = core::mem::take(&mut self.marked);
-        reports::Reception { delivery, loss_event_rate: self.losses.event_rate(), marked, echo: None }
+        Reception { delivery, loss_event_rate: self.losses.event_rate(), marked, echo: None }
     }
 }
 
@@ -110,7 +112,7 @@ impl Losses {
     }
 }
 
-impl Receiver {
+impl ReceivingSa {
     /// Counts an ESP packet of `len` bytes; what arrived, if it is time to report it on account of this packet. Reports,
     /// probes and the like are no reason: they would be answered for ever.
     pub(super) fn arrived(
@@ -119,11 +121,11 @@ impl Receiver {
         inside: Inside,
         bytes: &[u8],
         len: usize,
-    ) -> Option<reports::Reception> {
-        self.reception.note(inside.esn, len as u64, origin.tos.ecn(), origin.now);
-        let due = self.reception.is_due(origin.now) && matches!(self.sa.payloads, Payloads::Strait { .. });
+    ) -> Option<Reception> {
+        self.arrivals.note(inside.esn, len as u64, origin.tos.ecn(), origin.now);
+        let due = self.arrivals.is_due(origin.now) && matches!(self.sa.payloads, Payloads::Strait { .. });
         let payload = bytes.get(inside.range()).unwrap_or_default();
-        (due && is_data(inside.next, payload)).then(|| self.reception.offer(self.sa.spi, origin.now))
+        (due && is_data(inside.next, payload)).then(|| self.arrivals.offer(self.sa.spi, origin.now))
     }
 }
 
@@ -135,22 +137,18 @@ fn is_data(next: Protocol, payload: &[u8]) -> bool {
         )
 }
 
-impl Inbound {
+impl Associations {
     /// What arrived of an association goes to the sending half, to be told to the peer.
-    pub(super) fn offer(&self, peer: PeerId, reception: reports::Reception, inlet: &mut impl Inlet) {
-        let echo = self.peers.get(&peer).and_then(|sender| sender.echo);
-        inlet.order(SenderOrder::Received(peer, reports::Reception { echo, ..reception }));
+    pub(super) fn offer(&self, peer: PeerId, reception: Reception, inlet: &mut impl Inlet) {
+        let echo = self.peers.get(&peer).and_then(|memory| memory.echo);
+        inlet.order(SenderOrder::Received(peer, Reception { echo, ..reception }));
     }
+}
 
+impl<I: Inlet> Unpacker<'_, I> {
     /// A report of what the peer received, if that is what `payload` is; true when there is nothing else in it.
-    pub(super) fn hear(
-        &mut self,
-        origin: Origin,
-        payload: &[u8],
-        inlet: &mut impl Inlet,
-    ) -> Result<bool, Reason> {
-        let agreed = self.sas.get(&origin.sa).map(|receiver| receiver.sa.payloads);
-        if !matches!(agreed, Some(Payloads::Strait { .. })) {
+    pub(super) fn hear(&mut self, origin: Origin, payload: &[u8]) -> Result<bool, Reason> {
+        if !matches!(self.inbox.payloads, Payloads::Strait { .. }) {
             return Ok(false);
         }
         let payload = aggfrag::Payload::parse(payload).map_err(|_| Reason::MalformedEsp)?;
@@ -158,12 +156,13 @@ impl Inbound {
             return Ok(false);
         };
         let delivery = Delivery::parse(payload.region).map_err(|_| Reason::MalformedEsp)?;
-        let Some(sender) = self.peers.get_mut(&origin.peer) else { return Ok(true) };
-        sender.echo = Some((report.tval, origin.now));
-        // Whoever says more than it has to say is heard once in a while.
-        if sender.heard_at.is_none_or(|at| origin.now.since(at) >= HEARD_APART) {
-            sender.heard_at = Some(origin.now);
-            inlet.order(SenderOrder::Delivered(origin.peer, Heard { delivery, tval: report.tval }));
+        let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(true) };
+        memory.echo = Some((report.tval, origin.now));
+        // A peer that says more than it has to say is heard once in a while.
+        if memory.heard_at.is_none_or(|at| origin.now.since(at) >= HEARD_APART) {
+            memory.heard_at = Some(origin.now);
+            let heard = Heard { delivery, tval: report.tval };
+            self.inlet.order(SenderOrder::Delivered(origin.peer, heard));
         }
         Ok(true)
     }
@@ -199,7 +198,7 @@ mod tests {
 
     #[test]
     fn what_arrived_is_offered_while_data_comes_and_no_more_often_than_that() {
-        let mut reception = Reception::default();
+        let mut reception = ArrivalCount::default();
         let at = |millis: u64| Time::from_millis(1000 + millis);
         reception.note(Esn(2), 500, Ecn::Ce, at(0));
         reception.note(Esn(1), 300, Ecn::Ect0, at(10));
