@@ -26,6 +26,7 @@ mod fragment;
 mod host;
 mod intake;
 mod payload;
+mod peer_messages;
 mod reception;
 mod upper_layer;
 

@@ -19,6 +19,7 @@ mod esp;
 #[cfg(test)]
 mod family;
 pub mod inbound;
+mod layers;
 mod notice;
 mod offload;
 mod orders;

@@ -9,14 +9,15 @@ use core::time::Duration;
 use strait_clock::Time;
 use strait_wire::Spi;
 
-use super::Inlet;
 use super::assembly::Assembly;
 use super::expand::UnderWay;
 use super::fragment::Fragment;
-use super::reception::ArrivalCount;
+use super::reception::{ArrivalCount, is_data};
+use super::{Inlet, Origin};
+use crate::layers::Inside;
 use crate::orders::SenderOrder;
+use crate::reports::Reception;
 use crate::sa::SaId;
-use crate::wrap::Inside;
 use crate::{InboundSa, Notice, Payloads, PeerCounters, PeerId, Reason};
 
 /// How often an unknown SPI is reported: a flood of forged ones must not become a flood of notices.
@@ -98,6 +99,21 @@ impl ReceivingSa {
         Ok((self.sa.peer, inside))
     }
 
+    /// Counts an ESP packet of `len` bytes; what arrived, if it is time to report it on account of this packet. Reports,
+    /// probes and the like are no reason: they would be answered for ever.
+    pub(super) fn arrived(
+        &mut self,
+        origin: Origin,
+        inside: Inside,
+        bytes: &[u8],
+        len: usize,
+    ) -> Option<Reception> {
+        self.arrivals.note(inside.esn, len as u64, origin.tos.ecn(), origin.now);
+        let due = self.arrivals.is_due(origin.now) && matches!(self.sa.payloads, Payloads::Strait { .. });
+        let payload = bytes.get(inside.range()).unwrap_or_default();
+        (due && is_data(inside.next, payload)).then(|| self.arrivals.offer(self.sa.spi, origin.now))
+    }
+
     /// Whether its newest packet came from somewhere else than the one before.
     pub(super) fn came_from(&mut self, from: SocketAddr) -> bool {
         self.from.replace(from) != Some(from)
@@ -145,6 +161,12 @@ impl Associations {
         }
         inlet.order(SenderOrder::Endpoint(peer, from));
         inlet.notice(Notice::Moved(peer, from));
+    }
+
+    /// What arrived of an association goes to the sending half, to be told to the peer.
+    pub(super) fn offer(&self, peer: PeerId, reception: Reception, inlet: &mut impl Inlet) {
+        let echo = self.peers.get(&peer).and_then(|memory| memory.echo);
+        inlet.order(SenderOrder::Received(peer, Reception { echo, ..reception }));
     }
 
     /// A packet came with an SPI that no association has.

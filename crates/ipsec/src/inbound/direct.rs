@@ -7,8 +7,8 @@ use strait_wire::{Protocol, ah, esp};
 use super::intake::Intake;
 use super::{Inbound, Inlet, Origin};
 use crate::Reason;
+use crate::layers::Inside;
 use crate::sa::SaId;
-use crate::wrap::Inside;
 
 impl Inbound {
     /// Takes an IP packet, or a fragment of one, as the network brought it; where there are workers, after

@@ -14,10 +14,10 @@ use super::host::HostWriter;
 use super::payload::{OpenedPayload, Unpacker};
 use super::upper_layer::UpperLayer;
 use super::{Batch, Inlet, Order, Origin, Settings};
+use crate::layers::Inside;
 use crate::outer::outer_len;
 use crate::pool::PoolJob;
 use crate::sa::SaId;
-use crate::wrap::Inside;
 use crate::{Counters, Mode, Notice, Reason};
 
 /// All of the receiving half but for outer fragments.

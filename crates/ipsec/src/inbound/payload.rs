@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::time::Duration;
 
 use strait_compress::{Algorithm, Codec, Coding, Ipcomp};
 use strait_wire::aggfrag::{self, Subtype};
-use strait_wire::condition::Condition;
-use strait_wire::{Cpi, Esn, Protocol, block, ipcomp, probe};
+use strait_wire::{Cpi, Esn, Protocol, block, ipcomp};
 
 use super::assembly::{PartArrival, WholeBlock};
 use super::associations::{Inbox, PeerMemory};
@@ -17,12 +15,8 @@ use super::expand::{
 use super::host::HostWriter;
 use super::{Inlet, Origin};
 use crate::block::BLOCK_MAX;
-use crate::orders::SenderOrder;
 use crate::pool::PoolJob;
-use crate::{Counters, Notice, Payloads, PeerId, Reason};
-
-/// A peer says what changed once a second at most; half of that leaves room for clocks that differ.
-const CONDITIONS_APART: Duration = Duration::from_millis(500);
+use crate::{Counters, Payloads, PeerId, Reason};
 
 /// A payload that was authentic: what it is, and where it lies.
 #[derive(Debug)]
@@ -66,34 +60,15 @@ impl<I: Inlet> Unpacker<'_, I> {
 
     /// Next header 144: a bundle, a part of a block, or what the peer itself has to say, for which order means nothing.
     fn aggfrag(&mut self, opened: OpenedPayload<'_>) -> Result<(), Reason> {
-        let (payload, peer) = (opened.payload(), opened.origin.peer);
+        let payload = opened.payload();
         match aggfrag::subtype(payload).ok_or(Reason::MalformedEsp)? {
             Subtype::Congestion if self.hear(opened.origin, payload)? => Ok(()),
             Subtype::Plain | Subtype::Congestion => self.in_order(opened),
             Subtype::Block => self.block(opened),
-            Subtype::Probe => {
-                let probe = probe::Probe::parse(payload).map_err(|_| Reason::MalformedEsp)?;
-                self.inlet.order(match probe.kind {
-                    probe::Kind::Request => SenderOrder::AnswerProbe(peer, probe.id, probe.size),
-                    probe::Kind::Answer => SenderOrder::ProbeAnswered(peer, probe.id, probe.size),
-                });
-                Ok(())
-            }
+            Subtype::Probe => self.probe(opened.origin, payload),
             Subtype::Condition => self.condition(opened.origin, payload),
             Subtype::Unknown(_) => Err(Reason::UnknownPayload),
         }
-    }
-
-    /// What changed at the peer.
-    fn condition(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
-        let condition = Condition::parse(payload).map_err(|_| Reason::MalformedEsp)?;
-        let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(()) };
-        // A peer that says more than it has to say is heard once in a while.
-        if memory.condition_at.is_none_or(|at| origin.now.since(at) >= CONDITIONS_APART) {
-            memory.condition_at = Some(origin.now);
-            self.inlet.notice(Notice::Reported(origin.peer, condition));
-        }
-        Ok(())
     }
 
     /// Packets, which keep their order: now, or behind all that is under way.

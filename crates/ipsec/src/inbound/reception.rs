@@ -7,19 +7,11 @@ use strait_wire::aggfrag::{self, Subtype};
 use strait_wire::delivery::Delivery;
 use strait_wire::{Ecn, Esn, Protocol, Spi};
 
-use super::associations::{Associations, ReceivingSa};
-use super::payload::Unpacker;
-use super::{Inlet, Origin};
-use crate::orders::SenderOrder;
-use crate::reports::{Heard, Reception};
-use crate::wrap::Inside;
-use crate::{Payloads, PeerId, Reason};
+use crate::reports::Reception;
 
 /// How often it is offered to be reported: as often as a report can tell a rate to a few hundredths from timers that are
 /// exact to a millisecond or two.
 const OFFERED_APART: Duration = Duration::from_millis(50);
-/// Reports come no more often than they are offered; half of that leaves room for what the way changes.
-const HEARD_APART: Duration = Duration::from_millis(25);
 /// The weights of the loss intervals (RFC 5348 section 5.4), the youngest first.
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
@@ -47,11 +39,11 @@ impl ArrivalCount {
         }
     }
 
-    fn is_due(&self, now: Time) -> bool {
+    pub(super) fn is_due(&self, now: Time) -> bool {
         self.offered_at.is_none_or(|at| now.since(at) >= OFFERED_APART)
     }
 
-    fn offer(&mut self, spi: Spi, now: Time) -> Reception {
+    pub(super) fn offer(&mut self, spi: Spi, now: Time) -> Reception {
         self.offered_at = Some(now);
         self.losses.note(self.highest, self.datagrams);
         let delivery = Delivery {
@@ -112,60 +104,13 @@ impl Losses {
     }
 }
 
-impl ReceivingSa {
-    /// Counts an ESP packet of `len` bytes; what arrived, if it is time to report it on account of this packet. Reports,
-    /// probes and the like are no reason: they would be answered for ever.
-    pub(super) fn arrived(
-        &mut self,
-        origin: Origin,
-        inside: Inside,
-        bytes: &[u8],
-        len: usize,
-    ) -> Option<Reception> {
-        self.arrivals.note(inside.esn, len as u64, origin.tos.ecn(), origin.now);
-        let due = self.arrivals.is_due(origin.now) && matches!(self.sa.payloads, Payloads::Strait { .. });
-        let payload = bytes.get(inside.range()).unwrap_or_default();
-        (due && is_data(inside.next, payload)).then(|| self.arrivals.offer(self.sa.spi, origin.now))
-    }
-}
-
-fn is_data(next: Protocol, payload: &[u8]) -> bool {
+/// Whether a payload is data; reports, probes and the like are no reason to report: they would be answered for ever.
+pub(super) fn is_data(next: Protocol, payload: &[u8]) -> bool {
     next != Protocol::AGGFRAG
         || !matches!(
             aggfrag::subtype(payload),
             Some(Subtype::Congestion | Subtype::Probe | Subtype::Condition)
         )
-}
-
-impl Associations {
-    /// What arrived of an association goes to the sending half, to be told to the peer.
-    pub(super) fn offer(&self, peer: PeerId, reception: Reception, inlet: &mut impl Inlet) {
-        let echo = self.peers.get(&peer).and_then(|memory| memory.echo);
-        inlet.order(SenderOrder::Received(peer, Reception { echo, ..reception }));
-    }
-}
-
-impl<I: Inlet> Unpacker<'_, I> {
-    /// A report of what the peer received, if that is what `payload` is; true when there is nothing else in it.
-    pub(super) fn hear(&mut self, origin: Origin, payload: &[u8]) -> Result<bool, Reason> {
-        if !matches!(self.inbox.payloads, Payloads::Strait { .. }) {
-            return Ok(false);
-        }
-        let payload = aggfrag::Payload::parse(payload).map_err(|_| Reason::MalformedEsp)?;
-        let (aggfrag::Header::Congestion { report, .. }, [0, ..]) = (payload.header, payload.region) else {
-            return Ok(false);
-        };
-        let delivery = Delivery::parse(payload.region).map_err(|_| Reason::MalformedEsp)?;
-        let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(true) };
-        memory.echo = Some((report.tval, origin.now));
-        // A peer that says more than it has to say is heard once in a while.
-        if memory.heard_at.is_none_or(|at| origin.now.since(at) >= HEARD_APART) {
-            memory.heard_at = Some(origin.now);
-            let heard = Heard { delivery, tval: report.tval };
-            self.inlet.order(SenderOrder::Delivered(origin.peer, heard));
-        }
-        Ok(true)
-    }
 }
 
 #[cfg(test)]
