@@ -189,6 +189,7 @@ fn threads(
         workers: squeezing.map_err(StartError::Runtime)?,
         orders: out_queue,
         control: control.clone(),
+        counters: Arc::clone(counters),
         clock,
     };
     let into = Inward {
