@@ -22,7 +22,6 @@ mod fill;
 mod gather;
 mod job;
 mod link;
-mod order;
 mod path_mtu;
 mod plain;
 mod queue;
@@ -43,18 +42,18 @@ use strait_wire::ip::Version;
 use strait_wire::{Ecn, Tos, icmp, vnet};
 
 use crate::offload::SuperPacket;
+pub use crate::orders::SenderOrder as Order;
+pub use crate::queueing::Queueing;
 use crate::reassembly::Reassembly;
+pub use crate::reports::{Heard, Reception};
 use crate::{Counters, Explanation, Forwarding, Notice, Payloads, PeerId, Policies, Reason, RuleSet};
 
 use engines::Engines;
 pub use job::{Job, Squeezer};
 use link::Link;
-pub use order::Order;
 use path_mtu::PathMtu;
 use plain::Plain;
-pub use queue::Queueing;
 use raw::Straight;
-pub use reports::{Heard, Reception};
 use train::TrainBuffer;
 pub use train::{Train, Via};
 

@@ -9,13 +9,15 @@ use strait_wire::aggfrag;
 
 use super::fill::datagrams_at;
 use super::link::{Group, Link};
-use super::plain::{BLOCK_MAX, Part};
-use super::queue::{Keeper, Queue, Queueing, Waiting};
+use super::plain::Part;
+use super::queue::{Keeper, Queue, Waiting};
 use super::raw::TURN;
 use super::squeeze::{Lead, block_limit};
 use super::{Lost, Outlet, Way, Works};
 use crate::Reason;
+use crate::block::BLOCK_MAX;
 use crate::offload::SuperPacket;
+use crate::queueing::Queueing;
 
 /// How much of the link a unit takes at most, and all that waits in the window: what comes after has to wait that long. It is a
 /// fifteenth of what a voice may take one way (ITU-T G.114).

@@ -3,8 +3,9 @@
 use strait_clock::Stopwatch;
 use strait_compress::{Algorithm, Allowed, Blocks, Codec, Ipcomp, Made, Method, Outcome};
 
-use super::plain::{BLOCK_MAX, Plain};
+use super::plain::Plain;
 use crate::PeerId;
+use crate::block::BLOCK_MAX;
 
 /// What an engine works with.
 #[derive(Debug)]

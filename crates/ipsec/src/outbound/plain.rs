@@ -5,10 +5,9 @@ use strait_wire::flow::Flow;
 use strait_wire::{Ecn, Tos};
 
 use super::link::Group;
+use crate::block::BLOCK_MAX;
 use crate::offload::SuperPacket;
 
-/// Most bytes of a block before compression; the largest that a block may expand to.
-pub(crate) const BLOCK_MAX: usize = 65_536;
 /// Flows in one block whose compressibility is remembered; more are rare and learn from the next.
 const FLOWS_MAX: usize = 8;
 

@@ -1,6 +1,5 @@
 //! Step 2: what waits for the link or for keys, each flow in its turn; and in front of it the window in which packets find company.
 
-mod queueing;
 mod waiting;
 
 use core::hash::{Hash, Hasher};
@@ -12,7 +11,6 @@ use strait_scheduler::{FairQueue, Limits, Line, Newcomer, Queued, Rate, Receipt,
 use strait_wire::flow::Flow;
 
 use super::link::Group;
-pub use queueing::Queueing;
 pub(super) use waiting::{Keeper, Waiting};
 
 /// Queue before an unpaced link, which holds packets only while keys are being agreed.

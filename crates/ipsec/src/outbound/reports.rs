@@ -13,7 +13,7 @@ use super::link::Link;
 use super::train::Train;
 use super::{CONTROL_TOS, Outlet, Way, Works};
 use crate::Reason;
-use crate::inbound::REPORT_LEN;
+use crate::reports::{Heard, REPORT_LEN, Reception};
 use crate::wrap::Head;
 
 /// The share of the link that reports may take, and the least that is allowed on any: one a second.
@@ -22,28 +22,6 @@ const APART_MAX: f64 = 1.0;
 /// What may be reported ahead while the link out was never seen to take no more: as long as a slow start takes from
 /// 128 kbit/s to where half a percent is enough.
 const AHEAD: Duration = Duration::from_secs(15);
-
-/// What arrived of an inbound association, to be told to its sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reception {
-    /// How much.
-    pub delivery: Delivery,
-    /// The inverse of the loss event rate (RFC 5348 section 5); 0 for no loss.
-    pub loss_event_rate: u32,
-    /// Whether a congestion mark came since this was told last.
-    pub marked: bool,
-    /// The last `TVal` that came from the peer, and when.
-    pub echo: Option<(u32, Time)>,
-}
-
-/// What the peer says arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard {
-    /// How much.
-    pub delivery: Delivery,
-    /// Its clock when it said so, in microseconds.
-    pub tval: u32,
-}
 
 /// What is known from reports of the way to a peer, and how much it may be told.
 #[derive(Debug, Default)]

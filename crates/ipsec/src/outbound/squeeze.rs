@@ -9,9 +9,9 @@ use strait_wire::{Protocol, Tos, aggfrag, block};
 
 use super::job::{Job, Task};
 use super::link::{Link, Sealed};
-use super::plain::{BLOCK_MAX, Flows, Part, Plain};
+use super::plain::{Flows, Part, Plain};
 use super::{Lost, Outlet, Way, Works};
-use crate::inbound::PARTS_MAX;
+use crate::block::{BLOCK_MAX, PARTS_MAX};
 use crate::{Notice, Payloads, PeerId, Reason};
 
 impl Works {

@@ -1,4 +1,5 @@
-//! What the sending half is told.
+//! What the two halves are told: a change each, made between two packets. The receiving half also gives the sending half orders,
+//! so neither of them owns this file.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,13 +9,13 @@ use strait_scheduler::{Pace, Rate};
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
 
-use super::queue::Queueing;
-use super::{Heard, Reception};
-use crate::{OutboundSa, PeerId, PeerSpec, Policies, RuleSet};
+use crate::queueing::Queueing;
+use crate::reports::{Heard, Reception};
+use crate::{InboundSa, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet};
 
 /// A change to the sending half, made between two packets.
 #[derive(Debug)]
-pub enum Order {
+pub enum SenderOrder {
     /// A peer appears, without an association.
     AddPeer(Box<PeerSpec>),
     /// A peer goes; what is queued for it is dropped.
@@ -55,4 +56,19 @@ pub enum Order {
     AnswerProbe(PeerId, u16, u16),
     /// The peer answered the probe of this number and outer size.
     ProbeAnswered(PeerId, u16, u16),
+}
+
+/// A change to the receiving half, made between two datagrams.
+#[derive(Debug)]
+pub enum ReceiverOrder {
+    /// A peer appears; what is received from it is counted there.
+    AddPeer(PeerId, Arc<PeerCounters>),
+    /// A peer goes, with all its associations.
+    RemovePeer(PeerId),
+    /// Who owns which inner addresses.
+    Policies(Arc<Policies>),
+    /// Accept this association, beside those there are.
+    Install(Box<InboundSa>),
+    /// Accept the association with this SPI in UDP no longer and wipe its key; others go with their peers.
+    Withdraw(Spi),
 }
