@@ -195,8 +195,8 @@ impl Span<'_> {
     /// A value with its unit, as bars have it: `982 kB`.
     pub(crate) fn value(&self, value: f64) -> String {
         match self.axis.labels {
-            Labels::Plain => plain(value),
-            Labels::Prefixed(unit) => self.label(value, unit),
+            AxisLabels::Plain => plain(value),
+            AxisLabels::Prefixed(unit) => self.label(value, unit),
         }
     }
 

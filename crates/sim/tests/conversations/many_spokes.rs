@@ -3,7 +3,7 @@
 use strait_clock::Random;
 use strait_ipsec::{Domain, Reason, Rule};
 use strait_keying::{Start, Where};
-use strait_sim::{Conversation, Filler, LinkSettings, Network, NodeId, NodeSettings, Tally};
+use strait_sim::{Conversation, ConversationTally, Filler, LinkSettings, NodeId, NodeSettings, SimNetwork};
 
 use crate::stage::{PATIENT, Seed, seconds, v4};
 
@@ -18,8 +18,8 @@ fn spokes() -> impl Iterator<Item = NodeId> {
 }
 
 /// A hub with so many spokes, each over a thin link that loses nothing, all of them up.
-fn hub(seed: u64) -> Network {
-    let mut network = Network::new(seed);
+fn hub(seed: u64) -> SimNetwork {
+    let mut network = SimNetwork::new(seed);
     let hub = NodeSettings::new(HUB);
     network.add_node(hub.clone()).unwrap();
     for id in spokes() {
@@ -80,7 +80,7 @@ fn blocks_of_many_spokes_at_once_are_all_put_together() {
     );
     assert!(datagrams > 2 * blocks && blocks > 10 * u64::from(SPOKES), "{blocks} blocks in {datagrams}");
     for (id, talk) in &talks {
-        let all = Tally { sent: PACKETS, arrived: PACKETS, ..Tally::default() };
+        let all = ConversationTally { sent: PACKETS, arrived: PACKETS, ..ConversationTally::default() };
         assert_eq!(talk.tally(), all, "spoke {}", id.0);
     }
     assert_eq!(network.node(HUB).drops(Reason::BlockIncomplete), 0);

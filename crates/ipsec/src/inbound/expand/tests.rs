@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use strait_compress::{Codec, Codecs, Compressor, Method};
+use strait_compress::{Codec, Codecs, Method};
 use strait_crypto::{KeyMaterial, Suite};
 use strait_wire::ip::Version;
 use strait_wire::{Protocol, Spi, Tos, vnet};
