@@ -42,7 +42,7 @@ pub struct Inward {
     pub workers: Workers<ExpandJob>,
     /// What it is told.
     pub orders: OrderQueue<Order>,
-    /// What it tells the sending half.
+    /// Its channel to the sender.
     pub outward: Orders<outbound::Order>,
     /// Whom it tells everything else.
     pub control: ControlSender,
@@ -97,7 +97,7 @@ impl Inward {
         wait(&mut [socket, orders, tap(ip::Version::V4), tap(ip::Version::V6)], None).map(|_| ())
     }
 
-    /// Takes what workers have done and makes the changes that were ordered; false when no giver of orders is left.
+    /// Takes what workers have done and makes the changes that were ordered; false when the order channel is closed.
     fn take_orders(&mut self) -> bool {
         self.orders.clear();
         while let Some(job) = self.workers.done() {
@@ -256,7 +256,7 @@ impl Inlet for World<'_> {
     }
 
     fn order(&mut self, order: outbound::Order) {
-        // The sending half is behind by a thousand orders: it is being flooded, and a probe more or
+        // The sender is behind by a thousand orders: it is being flooded, and a probe more or
         // less does not matter; the control plane gives the order for a moved endpoint again.
         let _ = self.outward.offer(order);
     }

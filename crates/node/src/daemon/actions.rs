@@ -1,4 +1,4 @@
-//! Does what the key manager asks for.
+//! Carries out the actions of the key manager.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use strait_ipsec::{PeerId, Policies, inbound, outbound};
 use strait_keying::{Action, ControlEvent};
 
 use super::Daemon;
-use super::manual::Told;
+use super::manual::PeerOrders;
 
 impl Daemon {
     /// Does everything that is wanted now.
@@ -27,7 +27,7 @@ impl Daemon {
         }
     }
 
-    /// Tells sender and receiver which addresses belong to which peer, and the sender what may be compressed.
+    /// Gives sender and receiver the addresses of each peer, and the sender the compression rules.
     pub(super) fn announce_policies(&self) {
         let mut policies = Policies::new();
         for peer in &self.config.peers {
@@ -48,7 +48,7 @@ impl Daemon {
     }
 
     /// Tells the packet threads of a peer with manual keys.
-    pub(super) fn tell(&self, told: Told) {
+    pub(super) fn tell(&self, told: PeerOrders) {
         told.into.into_iter().for_each(|order| self.order_in(order));
         told.out.into_iter().for_each(|order| self.order_out(order));
     }
@@ -73,7 +73,7 @@ impl Daemon {
                 }
                 Err(error) => Err(error.to_string()),
             };
-            // When the node ends, the answer is of no use.
+            // Names are not needed when the node ends.
             let _ = names.send((peer, answer)).await;
         });
     }
