@@ -32,7 +32,7 @@ pub struct Link {
     /// What is on the near side. Both directions have the rate to themselves then, and only what crosses is sent; without
     /// it everything goes one way.
     pub near: Option<IpNet>,
-    /// How long a packet waits for company though the link has room, where packets share datagrams.
+    /// Hold time on an idle link, in modes that aggregate.
     pub wait: Duration,
 }
 
@@ -114,7 +114,7 @@ impl Replay {
     /// Sends one frame's packet.
     ///
     /// # Errors
-    /// [`UnknownLink`] when nobody here knows such frames.
+    /// [`UnknownLink`] when the link type is not supported.
     pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), UnknownLink> {
         let ip = frame.ip()?;
         self.seen.read += 1;

@@ -23,7 +23,7 @@ use crate::generate::print;
 use crate::progress::Progress;
 use crate::units;
 
-/// Reads the files one after another, or watches an interface, and prints what came of it, also when a file is damaged.
+/// Reads the files one after another, or watches an interface, and prints the report, also when a file is damaged.
 pub(crate) fn run(flags: &flags::Advise) -> Outcome {
     let sources = opened(&flags.files)?;
     let tap = flags.live.as_deref().map(live::open).transpose()?;

@@ -96,7 +96,7 @@ impl From<strait_testbed::Error> for Failure {
     }
 }
 
-/// Whether a stream shows colours: it is a terminal, and nobody asked for none (no-color.org).
+/// Whether a stream shows colours: it is a terminal, and NO_COLOR is not set (no-color.org).
 pub(crate) fn colours(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

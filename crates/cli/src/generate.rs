@@ -28,7 +28,7 @@ pub(crate) fn man(flags: &flags::Man) -> Outcome {
         .map_err(Failure::doing(format!("write manual pages into {}", folder.display())))
 }
 
-/// Writes to standard output; whoever reads it may stop early.
+/// Writes to standard output; the reader may close it early.
 pub(crate) fn print(bytes: &[u8]) -> Outcome {
     match io::Write::write_all(&mut io::stdout(), bytes) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_listening_is_exit_code_3() {
+    fn no_listener_is_exit_code_3() {
         let error = ClientError::NotRunning {
             interface: "strait9".to_owned(),
             path: "/run/strait/strait9.sock".into(),

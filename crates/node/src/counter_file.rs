@@ -54,7 +54,7 @@ pub enum CounterFileError {
     },
 }
 
-/// A counter with its file, which nobody else can use meanwhile.
+/// A counter with its file, locked against other processes.
 #[derive(Debug)]
 pub struct CounterFile {
     file: File,

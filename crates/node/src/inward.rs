@@ -42,7 +42,7 @@ pub struct Inward {
     pub workers: Workers<Job>,
     /// What it is told.
     pub orders: OrderQueue<Order>,
-    /// What it tells the sending half.
+    /// Its channel to the sender.
     pub outward: Orders<outbound::Order>,
     /// Whom it tells everything else.
     pub control: ControlSender,
@@ -92,7 +92,7 @@ impl Inward {
         wait(&mut [socket, orders, tap(ip::Version::V4), tap(ip::Version::V6)], None).map(|_| ())
     }
 
-    /// Makes the changes that were ordered; false when nobody will order any more.
+    /// Makes the changes that were ordered; false when the order channel is closed.
     fn take_orders(&mut self) -> bool {
         self.orders.clear();
         loop {
@@ -212,7 +212,7 @@ impl Inlet for World<'_> {
     }
 
     fn order(&mut self, order: outbound::Order) {
-        // The sending half is behind by a thousand orders: it is being flooded, and a probe more or
+        // The sender is behind by a thousand orders: it is being flooded, and a probe more or
         // less does not matter; an endpoint is announced again by the next change.
         let _ = self.outward.offer(order);
     }

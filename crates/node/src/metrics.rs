@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::local::{Answer, Asked, Request, ask};
+use crate::local::{Answer, PendingRequest, Request, ask};
 use crate::report::{CodecReport, NodeReport, PeerReport, Report, RuleReport};
 
 /// The exposition format's media type (prometheus.io, "Text-based format").
@@ -40,7 +40,7 @@ impl Metrics {
     }
 
     /// Serves `/metrics` until the runtime ends.
-    pub(crate) fn serve(self, asks: mpsc::Sender<Asked>) -> io::Result<()> {
+    pub(crate) fn serve(self, asks: mpsc::Sender<PendingRequest>) -> io::Result<()> {
         let listener = tokio::net::TcpListener::from_std(self.0)?;
         let router = Router::new().route("/metrics", get(move || answer(asks.clone())));
         tokio::spawn(async move {
@@ -52,7 +52,7 @@ impl Metrics {
     }
 }
 
-async fn answer(asks: mpsc::Sender<Asked>) -> Response {
+async fn answer(asks: mpsc::Sender<PendingRequest>) -> Response {
     let (_written, seen) = oneshot::channel();
     match ask(&asks, Request::Show, seen).await {
         Answer::Report { report } => ([(header::CONTENT_TYPE, MEDIA_TYPE)], text(&report)).into_response(),
@@ -68,7 +68,15 @@ type Labels = Vec<(&'static str, String)>;
 #[must_use]
 pub fn text(report: &Report) -> String {
     let mut text = String::new();
-    let all = [node(report), peer_info(report), peers(report), queues(report), rules(report), codecs(report)];
+    let all = [
+        node(report),
+        peer_info(report),
+        peers(report),
+        paths(report),
+        queues(report),
+        rules(report),
+        codecs(report),
+    ];
     for (name, kind, help, samples) in all.into_iter().flatten() {
         let _ = writeln!(text, "# HELP strait_{name} {help}\n# TYPE strait_{name} {kind}");
         for (labels, value) in samples {
@@ -158,7 +166,7 @@ fn peer_info(report: &Report) -> Vec<Family> {
 type OfPeer = fn(&PeerReport) -> Option<f64>;
 
 fn peers(report: &Report) -> Vec<Family> {
-    let known: [(&str, &str, &str, OfPeer); 23] = [
+    let known: [(&str, &str, &str, OfPeer); 15] = [
         ("peer_up", "gauge", "1 if the peer has keys and packets can be sent, else 0.", |peer| {
             Some(f64::from(u8::from(peer.state == "up")))
         }),
@@ -201,6 +209,28 @@ fn peers(report: &Report) -> Vec<Family> {
             "Bytes saved by header compression.",
             |peer| Some(number(peer.header_compression_saved_bytes)),
         ),
+        ("peer_inner_mtu_bytes", "gauge", "Inner MTU towards the peer.", |peer| Some(number(peer.inner_mtu))),
+        ("peer_handshake_failures", "gauge", "Handshakes failed since the last successful one.", |peer| {
+            Some(peer.handshake_failures.into())
+        }),
+        ("peer_last_handshake_age_seconds", "gauge", "Time since the last successful handshake.", |peer| {
+            peer.last_handshake_age_seconds
+        }),
+    ];
+    of_peers(report, &known)
+}
+
+/// The metrics of `known`, with a sample for each peer that has the figure.
+fn of_peers(report: &Report, known: &[(&'static str, &'static str, &'static str, OfPeer)]) -> Vec<Family> {
+    let family = |(name, kind, help, get): &(&'static str, &'static str, &'static str, OfPeer)| {
+        let sample = |peer| get(peer).map(|value| (vec![("peer", peer.name.clone())], value));
+        (*name, *kind, *help, report.peers.iter().filter_map(sample).collect())
+    };
+    known.iter().map(family).collect()
+}
+
+fn paths(report: &Report) -> Vec<Family> {
+    let known: [(&str, &str, &str, OfPeer); 8] = [
         ("peer_link_rate_bits_per_second", "gauge", "Link rate, configured or estimated.", |peer| {
             peer.link_rate_bits_per_second.map(number)
         }),
@@ -226,24 +256,8 @@ fn peers(report: &Report) -> Vec<Family> {
             "Delivery reports received and rejected as inconsistent.",
             |peer| Some(number(peer.path.as_ref()?.delivery_reports_rejected)),
         ),
-        ("peer_inner_mtu_bytes", "gauge", "Inner MTU towards the peer.", |peer| Some(number(peer.inner_mtu))),
-        ("peer_handshake_failures", "gauge", "Handshakes failed since the last successful one.", |peer| {
-            Some(peer.handshake_failures.into())
-        }),
-        ("peer_last_handshake_age_seconds", "gauge", "Time since the last successful handshake.", |peer| {
-            peer.last_handshake_age_seconds
-        }),
     ];
     of_peers(report, &known)
-}
-
-/// The metrics of `known`, with a sample for each peer that has the figure.
-fn of_peers(report: &Report, known: &[(&'static str, &'static str, &'static str, OfPeer)]) -> Vec<Family> {
-    let family = |(name, kind, help, get): &(&'static str, &'static str, &'static str, OfPeer)| {
-        let sample = |peer| get(peer).map(|value| (vec![("peer", peer.name.clone())], value));
-        (*name, *kind, *help, report.peers.iter().filter_map(sample).collect())
-    };
-    known.iter().map(family).collect()
 }
 
 fn queues(report: &Report) -> Vec<Family> {

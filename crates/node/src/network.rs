@@ -46,7 +46,7 @@ pub enum NetworkError {
         /// What the system said.
         source: io::Error,
     },
-    /// Somebody else routes this network.
+    /// Another route to this network exists.
     #[error(
         "a route to {destination} exists; remove it (`ip route` shows it), take the network out of \
          `allowed_ips`, or manage routes yourself with `table = \"off\"`"
@@ -63,7 +63,7 @@ pub enum NetworkError {
         /// What the system said.
         source: io::Error,
     },
-    /// The table for the full tunnel is somebody else's.
+    /// The table for the full tunnel is used by another interface.
     #[error(
         "routing table {table} is used by another interface; choose another `fwmark` (it is also the number of \
          the table)"
@@ -191,7 +191,7 @@ impl Network {
         Ok(())
     }
 
-    fn set(&mut self, wanted: plan::Wanted) -> Result<(), NetworkError> {
+    fn set(&mut self, wanted: plan::SysctlSetting) -> Result<(), NetworkError> {
         if self.settings.iter().any(|setting| setting.path() == wanted.path) {
             return Ok(());
         }
@@ -230,7 +230,7 @@ impl Network {
         }
     }
 
-    /// Removes the rules that a killed daemon left, unless somebody else uses the table they lead to.
+    /// Removes the rules that a killed daemon left, unless another interface uses their table.
     fn remove_leftovers(&mut self, plan: &Plan) -> Result<(), NetworkError> {
         let tables: BTreeSet<u32> = plan.rules.iter().map(|rule| rule.mark).collect();
         for table in tables {
@@ -257,7 +257,7 @@ impl Drop for Network {
     }
 }
 
-/// A thing that is gone already was removed by somebody else, or with the interface.
+/// A thing that is gone already was removed by another program, or with the interface.
 fn report(what: &'static str, result: io::Result<()>) {
     match result {
         Err(error) if !is_gone(&error) => tracing::warn!(%error, "could not remove a {what}"),

@@ -89,7 +89,7 @@ impl Outward {
     }
 }
 
-/// Makes the changes that were ordered; false when nobody will order any more.
+/// Makes the changes that were ordered; false when the order channel is closed.
 fn take_orders(
     orders: &OrderQueue<Order>,
     outbound: &mut Outbound,

@@ -1,4 +1,4 @@
-//! Frames as they pass an interface, both ways, for whoever only watches (packet(7)).
+//! Frames as they pass an interface, both ways, read from a packet socket (packet(7)).
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -59,7 +59,7 @@ impl Tap {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was just made and nobody else owns it.
+        // SAFETY: the descriptor was just made and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         enlarge(&fd);
         bind(&fd, index)?;
@@ -110,7 +110,7 @@ impl Tap {
         }
     }
 
-    /// How many frames passed that nobody had room for, since it was opened.
+    /// Frames that the kernel dropped for want of room, since it was opened.
     pub fn missed(&mut self) -> u64 {
         // SAFETY: all zeros is a valid tpacket_stats, whose fields are integers.
         let mut stats: libc::tpacket_stats = unsafe { zeroed() };

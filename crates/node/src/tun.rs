@@ -53,7 +53,7 @@ pub enum TunError {
         /// The interface.
         name: String,
     },
-    /// Somebody else has it.
+    /// Another program uses it.
     #[error(
         "interface '{name}' is in use; stop the program that uses it ('strait down {name}'), or choose another \
          name with 'interface = \"...\"'"

@@ -1,4 +1,4 @@
-//! What a report says to people, as sentences and tables; how they look is for whoever shows them.
+//! What a report says to people, as sentences and tables; without layout.
 
 use strait_advise::report::{Class, Input, UpTo, Verdict};
 use strait_advise::{Kind, Report, Way};
@@ -130,7 +130,7 @@ fn gains(report: &Report) -> String {
         }
 }
 
-/// Whether there are figures: of what was not captured, compression would make what nobody knows.
+/// Whether there are figures: the compression of bytes that were not captured is unknown.
 pub(super) fn can_say(class: &Class, way: Way) -> bool {
     class.verdict != Verdict::NotCaptured || !way.compresses()
 }

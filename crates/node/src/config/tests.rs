@@ -2,7 +2,7 @@ use super::*;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-/// Public keys of nobody in particular.
+/// Public keys for tests.
 const KEY_A: &str = "wXKeEeD2sUcsfgwA2rO7tClR0yGv6Ro0Hk4mVF2RQhI=";
 const KEY_B: &str = "QfJ2Cwk5m1TCsqM7cT2qFJ0c3H3Wc0o1o9hGfJ8YzUE=";
 const NODE: &str = "[node]\nprivate_key_file = \"a.key\"\naddress = [\"10.77.0.1/24\"]\n";

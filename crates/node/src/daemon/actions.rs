@@ -1,4 +1,4 @@
-//! What the keeper of keys wants done, done.
+//! Carries out the actions of the key manager.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use strait_ipsec::{PeerId, Policies, inbound, outbound};
 use strait_keying::{Action, Event};
 
 use super::Daemon;
-use super::manual::Told;
+use super::manual::PeerOrders;
 
 /// How often a refused handshake is logged.
 const REFUSALS_EVERY: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ impl Daemon {
         }
     }
 
-    /// Tells both halves whose addresses are whose, and the sending half what may be compressed.
+    /// Gives sender and receiver the addresses of each peer, and the sender the compression rules.
     pub(super) fn announce_policies(&self) {
         let mut policies = Policies::new();
         for peer in &self.config.peers {
@@ -52,7 +52,7 @@ impl Daemon {
     }
 
     /// Tells the packet threads of a peer with manual keys.
-    pub(super) fn tell(&self, told: Told) {
+    pub(super) fn tell(&self, told: PeerOrders) {
         told.into.into_iter().for_each(|order| self.order_in(order));
         told.out.into_iter().for_each(|order| self.order_out(order));
     }
@@ -77,7 +77,7 @@ impl Daemon {
                 }
                 Err(error) => Err(error.to_string()),
             };
-            // Nobody waits for names when the node ends.
+            // Names are not needed when the node ends.
             let _ = names.send((peer, answer)).await;
         });
     }

@@ -22,7 +22,7 @@ pub enum KeyLogError {
         /// What the system said.
         source: io::Error,
     },
-    /// It is somebody's else, or others may read it.
+    /// It has another owner, or is readable by others.
     #[error("cannot write the keys of all traffic to {}: it exists and is not a file with mode 600; name another", path.display())]
     Open {
         /// The file.

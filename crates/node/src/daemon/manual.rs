@@ -26,7 +26,7 @@ const NO_SUCH_ADDRESS: std::io::ErrorKind = std::io::ErrorKind::AddrNotAvailable
 
 /// What the packet threads are told of a peer, one list for each.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct PeerOrders {
     pub(super) out: Vec<outbound::Order>,
     pub(super) into: Vec<inbound::Order>,
 }
@@ -75,9 +75,9 @@ impl Daemon {
 
 impl ManualPeers {
     /// Puts a peer in use; says what the packet threads have to be told.
-    pub(super) fn add(&mut self, entry: Entry, rate: Option<Rate>, now: Time) -> Told {
+    pub(super) fn add(&mut self, entry: Entry, rate: Option<Rate>, now: Time) -> PeerOrders {
         let Entry { spec, peer, counter, seed } = entry;
-        let Some(manual) = peer.manual() else { return Told::default() };
+        let Some(manual) = peer.manual() else { return PeerOrders::default() };
         let id = spec.id;
         let outbound = OutboundSa::new(&manual.outbound(id, seed));
         let outbound = match &counter {
@@ -107,21 +107,21 @@ impl ManualPeers {
             outbound::Order::Rate(id, rate.into()),
             outbound::Order::Install(Box::new(outbound)),
         ];
-        Told { out, into }
+        PeerOrders { out, into }
     }
 
     /// Takes a peer out of use.
-    pub(super) fn remove(&mut self, id: PeerId) -> Told {
+    pub(super) fn remove(&mut self, id: PeerId) -> PeerOrders {
         if self.known.remove(&id).is_none() {
-            return Told::default();
+            return PeerOrders::default();
         }
         if self.known.is_empty() {
             self.look_at = None;
         }
-        Told { out: vec![outbound::Order::RemovePeer(id)], into: vec![inbound::Order::RemovePeer(id)] }
+        PeerOrders { out: vec![outbound::Order::RemovePeer(id)], into: vec![inbound::Order::RemovePeer(id)] }
     }
 
-    /// Another rate of this node's link, which all of them are paced by; says what the sending half has to be told.
+    /// Another rate of this node's link, which all of them are paced by; returns the orders for the sender.
     pub(super) fn set_rate(&mut self, rate: Option<Rate>) -> Vec<outbound::Order> {
         let one = |(id, peer): (&PeerId, &mut ManualPeer)| {
             peer.rate = rate;
@@ -239,7 +239,7 @@ pub(super) fn counter(
     held: Option<&CounterFile>,
 ) -> Result<Option<CounterFile>, CounterFileError> {
     let Some(path) = &manual.counter_file else { return Ok(None) };
-    // Only its keys and numbers are looked at, and they are the same whoever the peer is.
+    // Only its keys and numbers are looked at, and they do not depend on the peer.
     let outbound: SaSpec = manual.outbound(PeerId(0), 0);
     let identity = Identity::of(&outbound);
     match held {

@@ -50,7 +50,7 @@ impl Roster {
             endpoint: match (&peer.keys, &peer.endpoint) {
                 (PeerKeys::Manual(_), Some(Endpoint::Address(address))) => Some(*address),
                 (PeerKeys::Manual(_), Some(Endpoint::Host(address))) => Some(SocketAddr::new(*address, 0)),
-                // The keeper of keys says where it is.
+                // The key manager knows its endpoint.
                 _ => None,
             },
             mtu: peer.mtu,
@@ -79,7 +79,7 @@ impl Roster {
     }
 }
 
-/// The peer as the keeper of keys wants it, if keys are to be agreed with it.
+/// The peer as the key manager takes it, if it has session keys.
 pub(super) fn session(peer: &Peer, spec: PeerSpec) -> Option<PeerConfig> {
     let PeerKeys::Session { public_key, payloads } = &peer.keys else { return None };
     Some(PeerConfig {
@@ -98,7 +98,7 @@ pub(super) fn session(peer: &Peer, spec: PeerSpec) -> Option<PeerConfig> {
 
 fn place(endpoint: Option<&Endpoint>) -> Where {
     match endpoint {
-        // Without ports nobody agrees on keys.
+        // Without ports there is no handshake.
         None | Some(Endpoint::Host(_)) => Where::Unknown,
         Some(Endpoint::Address(address)) => Where::Address(*address),
         Some(Endpoint::Name(name)) => Where::Name(name.clone()),

@@ -48,14 +48,14 @@ const RELEASE_TRIES: u32 = 10;
 const RELEASE_PAUSE: Duration = Duration::from_millis(50);
 
 /// A node that is up, with what it is asked through.
-pub(super) struct Started {
+pub(super) struct StartedDaemon {
     pub(super) daemon: Daemon,
     pub(super) local: LocalSocket,
     pub(super) metrics: Option<Metrics>,
 }
 
 /// Opens, makes and starts everything, in an order in which a failure leaves nothing behind.
-pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
+pub(super) fn start(path: &Path, names: Names) -> Result<StartedDaemon, StartError> {
     // A working directory is not this program's to keep.
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let config = Config::load(path)?;
@@ -116,7 +116,7 @@ pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
     for entry in entries {
         daemon.add_manual(entry);
     }
-    Ok(Started { daemon, local, metrics })
+    Ok(StartedDaemon { daemon, local, metrics })
 }
 
 /// The node's key pair; where no peer needs one, a pair that is forgotten at the end.
@@ -280,7 +280,7 @@ fn outbound(
     counters: &Arc<Counters>,
     clock: &Clock,
 ) -> Result<Outbound, StartError> {
-    // Whoever asks for larger inner packets than usual has larger outer ones.
+    // A larger inner MTU means larger outer packets.
     let link_mtu = match config.node.mtu {
         ..=DEFAULT_MTU => LINK_MTU,
         larger => larger.saturating_add(AROUND),

@@ -182,7 +182,7 @@ fn it_is_served_where_prometheus_looks() {
     runtime.block_on(async {
         let (asks, mut asked) = mpsc::channel(1);
         metrics.serve(asks).unwrap();
-        let Asked { request, answer, .. } = asked.recv().await.unwrap();
+        let PendingRequest { request, answer, .. } = asked.recv().await.unwrap();
         assert_eq!(request, Request::Show);
         answer.send(Answer::Report { report: Box::new(report()) }).unwrap();
         // The other question is answered without the control loop.

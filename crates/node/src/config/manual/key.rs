@@ -58,7 +58,7 @@ pub(in crate::config) type Sealing = (Fingerprint, Suite);
 pub(super) struct Reading<'a> {
     pub(super) section: &'a Section<'a>,
     pub(super) beside: &'a Beside<'a>,
-    /// Whether algorithms that protect nobody any more are allowed.
+    /// Whether broken algorithms are allowed.
     pub(super) legacy: bool,
     /// The keys of suites, with their places.
     pub(super) sealing: &'a RefCell<Vec<Placed<Sealing>>>,

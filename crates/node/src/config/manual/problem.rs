@@ -65,7 +65,7 @@ pub enum ManualProblem {
          example cipher = \"aes-128-cbc\" and integrity = \"hmac-sha-256-128\""
     )]
     SuiteOrCipher,
-    /// Nobody would notice changes.
+    /// Packets are not authenticated.
     #[error(
         "without `integrity` packets are not authenticated; add it, or [peer.manual.ah], or use a `suite`"
     )]
@@ -87,7 +87,7 @@ pub enum ManualProblem {
         /// The cipher.
         cipher: Cipher,
     },
-    /// An SPI that is nobody's.
+    /// A reserved SPI.
     #[error("SPIs from 0 to 255 are reserved (RFC 4303 section 2.1); choose 256 or above for `{key}`")]
     ReservedSpi {
         /// Whose value.

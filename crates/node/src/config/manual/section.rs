@@ -69,7 +69,7 @@ pub(super) struct Reader<'a> {
     pub(super) beside: &'a Beside<'a>,
     pub(super) over: Over,
     pub(super) transport: bool,
-    /// Whether algorithms are allowed that protect nobody any more.
+    /// Whether broken algorithms are allowed.
     pub(super) legacy: bool,
     pub(super) spis: RefCell<Vec<Placed<Spi>>>,
     pub(super) sealing: RefCell<Vec<Placed<Sealing>>>,

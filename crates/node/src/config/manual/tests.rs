@@ -145,7 +145,7 @@ fn what_else_is_right() {
                 .replace("10111213", "")
                 .replace("30313233", "")
         },
-        // IPComp alone, to whoever wants that.
+        // IPComp alone.
         &|text| {
             let whole = text
                 .split("[peer.manual.esp]")
