@@ -26,6 +26,7 @@ impl Works {
         let mut waiting = Waiting {
             offload: *offload,
             flow,
+            hash: 0,
             rule: None,
             group: plain,
             segments: packet.count(),

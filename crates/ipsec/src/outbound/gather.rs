@@ -49,6 +49,7 @@ impl Works {
     /// A packet that has to wait.
     pub(super) fn enqueue(&self, way: &mut Way<'_, impl Outlet>, packet: &SuperPacket<'_>, waiting: Waiting) {
         let mut queue = self.lend_queue(way.link);
+        let waiting = Waiting { hash: queue.hash(&waiting.flow), ..waiting };
         let mut keeper = self.keeper(way.link);
         let rate = way.link.rate(self.settings.up);
         let time = |rate: Rate| rate.time_for(packet.total_len() as u64);
@@ -120,15 +121,12 @@ impl Works {
 
     /// Moves the first `going` packets of the group into the buffer, within `limit` bytes.
     fn fill_plain(&mut self, queue: &mut Queue, group: Group, (going, limit): (usize, usize)) {
-        let (plain, counters, mut taken) = (&mut self.plain, &self.counters, 0);
+        let (plain, counters) = (&mut self.plain, &self.counters);
         plain.begin(group);
         let mut receipts = plain.lend_receipts();
         queue.take(
+            going,
             |bytes, waiting| {
-                if taken == going {
-                    return (waiting.next_segment, 0);
-                }
-                taken += 1;
                 let Ok(packet) = SuperPacket::new(bytes, &waiting.offload) else {
                     counters.refuse(Reason::MalformedPacket);
                     return (waiting.segments, 0);

@@ -48,14 +48,16 @@ pub(crate) struct Queue {
     /// The sets of flows in the last unit, and until when they gather company for the next.
     last: u64,
     rest_until: Time,
+    /// Which flows share a fate depends on it.
+    seed: u64,
 }
 
 impl Queue {
     pub(super) fn new(line: Line, limits: Limits, seed: u64) -> Queue {
         let (bytes, entries) = capacity(line.rate);
-        let (fair, window) = (FairQueue::new(bytes, entries, line, seed), Window::new(limits));
+        let (fair, window) = (FairQueue::new(bytes, entries, line), Window::new(limits));
         let (sealed, passing, last, rest_until) = (0, false, 0, Time::ZERO);
-        Queue { fair, window, line, held: 0, complete: false, sealed, passing, last, rest_until }
+        Queue { fair, window, line, held: 0, complete: false, sealed, passing, last, rest_until, seed }
     }
 
     /// Another link or other wishes from now on, if they are others.
@@ -86,6 +88,11 @@ impl Queue {
         self.fair.notes().chain(windowed).map(segments).sum()
     }
 
+    /// The hash of a packet's flow, made once when it comes.
+    pub(super) fn hash(&self, flow: &Flow) -> u64 {
+        hash_of(flow, self.seed)
+    }
+
     /// A packet comes.
     pub(super) fn enter(
         &mut self,
@@ -95,7 +102,7 @@ impl Queue {
         write: impl FnOnce(&mut [u8]),
     ) {
         let tin = Tin::of_dscp(waiting.group.dscp);
-        let newcomer = Newcomer { flow: &waiting.flow, tin, len, at: now };
+        let newcomer = Newcomer { hash: waiting.hash, tin, len, at: now };
         self.fair.push(&newcomer, waiting, keeper, write);
     }
 
@@ -108,7 +115,7 @@ impl Queue {
         limit: impl Fn(&Group, &Waiting) -> usize,
     ) {
         self.hasten(now, keeper);
-        let mut company: usize = self.window.company().map(|(packet, _)| packet.note.left).sum();
+        let mut company: usize = self.window.aggregate().map(|(packet, _)| packet.note.left).sum();
         loop {
             let first = self.window.first();
             self.complete = first.is_some_and(|(group, first)| company >= limit(group, &first.note));
@@ -128,7 +135,7 @@ impl Queue {
     /// none.
     fn hasten(&mut self, now: Time, keeper: &mut Keeper<'_>) {
         while let Some(flow) = self.urgent(keeper.room) {
-            let Some(mut packet) = self.fair.pop_urgent(now, keeper) else { return };
+            let Some(mut packet) = self.fair.pop_latency_sensitive(now, keeper) else { return };
             // What congestion control dropped may have been the packet that was looked at.
             packet.note.urgent = packet.note.flow == flow;
             let place = if packet.note.urgent { self.ahead() } else { self.window.len() };
@@ -155,10 +162,11 @@ impl Queue {
     fn urgent(&self, room: usize) -> Option<Flow> {
         let Limits { wait, .. } = self.window.limits();
         let hurries = self.line.rate.is_some() && wait.is_zero();
-        let flow = self.fair.urgent().filter(|packet| hurries && packet.note.left <= room)?.note.flow;
+        let packet = self.fair.latency_sensitive().filter(|packet| hurries && packet.note.left <= room)?;
+        let Waiting { flow, hash, .. } = packet.note;
         let mut before = self.window.iter().map(|(_, packet, _)| &packet.note);
         let clear = self.ahead() < URGENT_MAX
-            && self.sealed & set_of(&flow) == 0
+            && self.sealed & set_of(hash) == 0
             && !before.any(|waiting| waiting.flow == flow && !waiting.urgent);
         clear.then_some(flow)
     }
@@ -196,7 +204,7 @@ impl Queue {
     pub(super) fn due_at(&self) -> Time {
         let first = self.window.first().filter(|_| !self.complete && !self.window.is_full());
         let Some((_, packet)) = first else { return Time::ZERO };
-        let goes_on = self.last & set_of(&packet.note.flow) != 0;
+        let goes_on = self.last & set_of(packet.note.hash) != 0;
         let rests = if goes_on { self.rest_until } else { Time::ZERO };
         self.window.waits_until().map_or(rests, |waits| waits.max(rests))
     }
@@ -216,10 +224,10 @@ impl Queue {
         let (mut count, mut bytes, mut left_behind) = (0, 0, if self.passing { self.sealed } else { 0 });
         for (group, packet, _) in self.window.iter() {
             if group != reference {
-                left_behind |= set_of(&packet.note.flow);
+                left_behind |= set_of(packet.note.hash);
                 continue;
             }
-            let overtakes = left_behind != 0 && left_behind & set_of(&packet.note.flow) != 0;
+            let overtakes = left_behind != 0 && left_behind & set_of(packet.note.hash) != 0;
             let limit = if hurries && !packet.note.urgent { room } else { limit };
             if overtakes || bytes + packet.note.first > limit && count > 0 {
                 break;
@@ -232,31 +240,25 @@ impl Queue {
 
     /// Takes the first packet out, whole.
     pub(super) fn pop(&mut self) -> Option<Queued<Waiting>> {
-        let mut taken = None;
-        self.window.take(|packet, wire| {
-            if taken.is_some() {
-                return Some((packet, wire));
-            }
-            taken = Some(packet);
-            None
-        });
-        self.last |= taken.as_ref().map_or(0, |packet| set_of(&packet.note.flow));
+        let taken = self.window.pop();
+        self.last |= taken.as_ref().map_or(0, |packet| set_of(packet.note.hash));
         self.sealed |= self.last;
         self.held -= taken.as_ref().map_or(0, |packet: &Queued<Waiting>| packet.note.left);
         taken
     }
 
-    /// Offers the first packet and its company to `send`, one after another, which says how many segments of each it took and of how
+    /// Offers the first `most` packets of the first one's group to `send`, one after another, which says how many segments of each it took and of how
     /// many bytes, and takes what they were charged; until it does not take one whole.
     pub(super) fn take(
         &mut self,
+        most: usize,
         mut send: impl FnMut(&[u8], &Waiting) -> (usize, usize),
         mut charge: impl FnMut(Receipt),
     ) {
         let (fair, held, last) = (&mut self.fair, &mut self.held, &mut self.last);
-        self.window.take(|mut packet, _| {
+        self.window.take(most, |mut packet, _| {
             let (next, bytes) = send(packet.bytes(), &packet.note);
-            *last |= set_of(&packet.note.flow);
+            *last |= set_of(packet.note.hash);
             let whole = packet.note.left;
             packet.note.left = whole.saturating_sub(bytes);
             // Only the last segment is shorter than those before.
@@ -298,11 +300,17 @@ fn pause(rate: Rate, line: &Line) -> Duration {
     if datagram > SLOW { datagram / GATHER } else { Duration::ZERO }
 }
 
-/// Which of 64 sets a flow belongs to, as a bit.
-fn set_of(flow: &Flow) -> u64 {
+/// Which of 64 sets a flow with this hash belongs to, as a bit; by other bits of it than the fair queue's buckets.
+const fn set_of(hash: u64) -> u64 {
+    1 << (hash >> 58)
+}
+
+/// The hash of a flow, which depends on `seed`: without one, anybody can know which flows share a fate.
+fn hash_of(flow: &Flow, seed: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
+    seed.hash(&mut hasher);
     flow.hash(&mut hasher);
-    1 << (hasher.finish() % 64)
+    hasher.finish()
 }
 
 /// Bytes and packets of the queue before a link of this rate.

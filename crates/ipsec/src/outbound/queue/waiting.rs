@@ -14,6 +14,8 @@ use crate::{Counters, PeerCounters, Reason};
 pub(crate) struct Waiting {
     pub(crate) offload: vnet::Header,
     pub(crate) flow: Flow,
+    /// The flow's hash, once the packet waits.
+    pub(crate) hash: u64,
     pub(crate) rule: Option<u16>,
     pub(crate) group: Group,
     /// Segments of a super-packet, and how many of them already left.
