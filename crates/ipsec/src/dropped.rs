@@ -25,6 +25,8 @@ macro_rules! reasons {
 reasons! {
     /// From the host: not a whole IP packet.
     MalformedPacket = "malformed-packet",
+    /// From the host: the device's offload header in front of the packet is cut short.
+    MalformedOffload = "malformed-offload",
     /// From the host: no peer has this destination address.
     NoPeer = "no-peer",
     /// From the host: the peer has no security association yet and its queue is full.

@@ -14,11 +14,11 @@ mod ah;
 mod block;
 mod counters;
 mod dropped;
-mod engines;
 mod esp;
 #[cfg(test)]
 mod family;
 pub mod inbound;
+mod layers;
 mod notice;
 mod offload;
 mod orders;

@@ -62,7 +62,7 @@ use gatherer::{Gathered, Gatherer};
 use group::Group;
 use inner_mtu::refuse_too_big;
 use inner_reassembly::{must_reassemble, reassemble};
-pub use job::{CompressJob, CompressTools, CompressWork};
+pub use job::{CompressJob, CompressTools, CompressUnit};
 use link::Link;
 use queue::LinkQueue;
 use scheduler::LinkScheduler;

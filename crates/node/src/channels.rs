@@ -92,11 +92,6 @@ impl<T> Orders<T> {
         self.wake.0.raise();
         sent
     }
-
-    /// Wakes the thread without an order.
-    pub fn wake(&self) {
-        self.wake.0.raise();
-    }
 }
 
 /// What a packet thread found when it looked for orders.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use strait_clock::Time;
 use strait_ipsec::outbound::{CompressJob, Order, Outlet, Refused, Train, Via};
-use strait_ipsec::{Notice, Outbound};
+use strait_ipsec::{Counters, Notice, Outbound, Reason};
 use strait_wire::vnet;
 
 use crate::channels::{ControlSender, Next, OrderQueue};
@@ -46,6 +47,8 @@ pub struct Outward {
     pub orders: OrderQueue<Order>,
     /// Whom it tells.
     pub control: ControlSender,
+    /// Where it counts what it drops.
+    pub counters: Arc<Counters>,
     /// The node's clock.
     pub clock: Clock,
 }
@@ -71,7 +74,8 @@ impl Outward {
             while let Some(job) = self.workers.done() {
                 self.outbound.finished(job, self.clock.now());
             }
-            match drain(&self.tun, &mut buffer, &mut self.outbound, &self.clock, &mut world) {
+            match drain(&self.tun, &mut buffer, (&mut self.outbound, &self.counters), &self.clock, &mut world)
+            {
                 Ok(more) => {
                     self.outbound.release(self.clock.now(), &mut world);
                     if more {
@@ -110,7 +114,7 @@ fn take_orders(
 fn drain(
     tun: &Tun,
     buffer: &mut [u8],
-    outbound: &mut Outbound,
+    (outbound, counters): (&mut Outbound, &Counters),
     clock: &Clock,
     world: &mut World<'_>,
 ) -> io::Result<bool> {
@@ -121,11 +125,17 @@ fn drain(
             Err(error) => return Err(error),
         };
         let read = buffer.get(..len).unwrap_or_default();
-        if let Ok((header, packet)) = vnet::Header::parse(read) {
-            outbound.packet(packet, &header, clock.now(), world);
-        }
+        take(read, (outbound, counters), clock.now(), world);
     }
     Ok(true)
+}
+
+/// What one read brought: the device's header, then a packet.
+fn take(read: &[u8], (outbound, counters): (&mut Outbound, &Counters), now: Time, outlet: &mut impl Outlet) {
+    match vnet::Header::parse(read) {
+        Ok((header, packet)) => outbound.packet(packet, &header, now, outlet),
+        Err(_) => counters.drops.count(Reason::MalformedOffload, 1),
+    }
 }
 
 /// Nothing to read, or an interface that is down for the moment.
@@ -192,5 +202,43 @@ impl Outlet for World<'_> {
 
     fn notice(&mut self, notice: Notice) {
         self.control.notice(notice);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use strait_clock::Stopwatch;
+    use strait_compress::{Calibration, LiveChooser};
+    use strait_ipsec::{Forwarding, outbound};
+
+    use super::*;
+
+    /// Where nothing comes out.
+    struct Nowhere;
+
+    impl Outlet for Nowhere {
+        fn transmit(&mut self, _: Train<'_>) -> Result<(), Refused> {
+            Err(Refused::Failed)
+        }
+
+        fn to_host(&mut self, _: &[u8]) {}
+
+        fn notice(&mut self, _: Notice) {}
+    }
+
+    #[test]
+    fn a_read_without_a_whole_header_is_counted() {
+        let counters = Arc::new(Counters::default());
+        let settings =
+            outbound::Settings { up: None, overhead: 0, link_mtu: 1500, forwarding: Forwarding::None };
+        let chooser = Box::new(LiveChooser::new(Calibration::assumed(), 1));
+        let mut outbound =
+            Outbound::new(settings, chooser, Stopwatch::NONE, Arc::clone(&counters), Time::ZERO);
+        for len in 0..=vnet::LEN {
+            take(&vec![0; len], (&mut outbound, &counters), Time::ZERO, &mut Nowhere);
+        }
+        let drops = |reason| counters.drops.get(reason);
+        // With the whole header it is a packet, though an empty one.
+        assert_eq!((drops(Reason::MalformedOffload), drops(Reason::MalformedPacket)), (vnet::LEN as u64, 1));
     }
 }

@@ -12,6 +12,8 @@ use crate::{Delivered, Shape};
 pub enum Filler {
     /// Lines of a log, which shrink to a fraction.
     Text,
+    /// Random hexadecimal digits, which shrink to about a half: blocks of many parts.
+    Digits,
     /// Random bytes, which do not shrink.
     Random,
 }
@@ -131,6 +133,12 @@ impl Conversation {
                         number % 97
                     );
                     payload.extend_from_slice(line.as_bytes());
+                }
+            }
+            Filler::Digits => {
+                let mut random = Random::new(number ^ u64::from(self.shape.src.port()) << 40);
+                while payload.len() < len {
+                    payload.extend_from_slice(format!("{:016x}", random.next_u64()).as_bytes());
                 }
             }
             Filler::Random => {

@@ -6,7 +6,7 @@ use strait_wire::ip::Packet;
 use strait_wire::{Esn, Protocol, SeqLow, Spi};
 
 use super::Separate;
-use crate::replay::Authentic;
+use crate::layers::Authentic;
 use crate::wrap::Inside;
 use crate::{InboundSa, IvMode, Payloads, PeerId, SaSpec, SequenceNumbers};
 

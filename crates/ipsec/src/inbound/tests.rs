@@ -1,3 +1,5 @@
+mod slots;
+
 use proptest::prelude::*;
 use strait_compress::headers::Coder;
 use strait_compress::{Codec, CodecSet, Codecs, Compressor, Method};

@@ -3,7 +3,7 @@
 use strait_scheduler::Ring;
 use strait_wire::Tos;
 
-use super::job::CompressWork;
+use super::job::CompressUnit;
 use super::queue::LinkQueue;
 use crate::pool::Reorder;
 
@@ -17,7 +17,7 @@ pub(crate) struct Backlog {
     /// Packets; made at its first use, since most links never need one.
     pub(super) queue: Option<LinkQueue>,
     /// Units that are being compressed, each with the bytes that it will be on the wire, as far as that can be told.
-    pub(super) under_way: Reorder<CompressWork, u64>,
+    pub(super) under_way: Reorder<CompressUnit, u64>,
     ready: Option<Ring<Tos>>,
     /// Whether what left last was promoted before sealed datagrams.
     pub(super) promoted: bool,

@@ -9,7 +9,7 @@ use strait_compress::{Allowed, Chooser, Method, Outcome, RuleId, THRESHOLD, Unit
 use strait_wire::flow::Flow;
 
 use super::context::{Outlet, TxContext};
-use super::job::{CompressJob, CompressTools, CompressWork, Task};
+use super::job::{CompressJob, CompressTools, CompressUnit, Task};
 use super::link::Link;
 use super::plain::{Flows, Part, Plain};
 use crate::pool::Pool;
@@ -21,7 +21,7 @@ pub(super) struct Compressor {
     /// Counts the changes of rules: what was classified by different ones is never mixed.
     pub(super) edition: u32,
     pub(super) chooser: Box<dyn Chooser>,
-    pub(super) pool: Pool<CompressWork>,
+    pub(super) pool: Pool<CompressUnit>,
     counters: Arc<Counters>,
 }
 

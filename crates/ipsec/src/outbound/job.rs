@@ -38,11 +38,11 @@ impl CompressTools {
 }
 
 /// A unit between gathering and sealing, which any engine may compress.
-pub type CompressJob = PoolJob<CompressWork>;
+pub type CompressJob = PoolJob<CompressUnit>;
 
 /// The packets of a unit, and the block that they became.
 #[derive(Debug)]
-pub struct CompressWork {
+pub struct CompressUnit {
     pub(super) plain: Plain,
     /// Room for what they become.
     pub(super) output: Box<[u8]>,
@@ -73,7 +73,7 @@ impl Task {
     }
 }
 
-impl CompressWork {
+impl CompressUnit {
     /// Takes the gathered packets over, and leaves a buffer for the next.
     pub(super) fn take(&mut self, gathered: &mut Plain, task: Task) {
         core::mem::swap(&mut self.plain, gathered);
@@ -98,12 +98,12 @@ impl CompressWork {
     }
 }
 
-impl PoolWork for CompressWork {
+impl PoolWork for CompressUnit {
     type Tools = CompressTools;
 
-    fn empty() -> CompressWork {
+    fn empty() -> CompressUnit {
         let output = vec![0; BLOCK_MAX].into_boxed_slice();
-        CompressWork { plain: Plain::new(), output, task: Task::plain(PeerId(0)), outcome: None, made: None }
+        CompressUnit { plain: Plain::new(), output, task: Task::plain(PeerId(0)), outcome: None, made: None }
     }
 
     fn size(&self) -> Option<(scheduler::Algorithm, usize)> {

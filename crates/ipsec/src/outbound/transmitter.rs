@@ -13,7 +13,7 @@ use super::compressor::Compressor;
 use super::context::{Lost, Outlet, TxContext};
 use super::departure::Departure;
 use super::fragment_outer::OuterFragmenter;
-use super::job::{CompressJob, CompressWork};
+use super::job::{CompressJob, CompressUnit};
 use crate::block::PARTS_MAX;
 use crate::sequence::NoNumber;
 use crate::wrap::{Head, NotSealed};
@@ -61,7 +61,7 @@ impl Transmitter {
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
         compressor: &mut Compressor,
-        work: &mut CompressWork,
+        work: &mut CompressUnit,
     ) -> Result<(), Lost> {
         let (packets, len, tos) = (work.plain.packets(), work.plain.len(), work.plain.tos());
         // The association may be another than when the unit was gathered.

@@ -12,9 +12,9 @@ use std::time::Duration;
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, CodecSet, Codecs, Gauge, LiveChooser};
 use strait_crypto::Ranking;
-use strait_ipsec::inbound::{Forwarding, UdpOffload, Unsqueezer};
+use strait_ipsec::inbound::{ExpandTools, ExpandUnit, Forwarding, UdpOffload};
 use strait_ipsec::outbound::CompressTools;
-use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
+use strait_ipsec::{Counters, Inbound, Outbound, PoolJob, inbound, outbound};
 use strait_keying::{Capabilities, Control, Delivery, Expansion, Format, KeyExport, PrivateKey, Settings};
 use zeroize::Zeroizing;
 
@@ -176,11 +176,11 @@ fn threads(
         move |job: &mut outbound::CompressJob| job.run(&mut tools)
     };
     let expand = move || {
-        let mut tools = Unsqueezer::new(stopwatch());
-        move |job: &mut inbound::Job| job.run(&mut tools)
+        let mut tools = ExpandTools::new(stopwatch());
+        move |job: &mut PoolJob<ExpandUnit>| job.run(&mut tools)
     };
     let squeezing = Workers::start((outward::NAME, beside), squeeze, out_queue.wake());
-    let expanding = Workers::start((inward::NAME, beside), expand, || ());
+    let expanding = Workers::start((inward::NAME, beside), expand, in_queue.wake());
     let out = Outward {
         tun: Arc::clone(tun),
         socket: Arc::clone(sockets.udp),
@@ -189,6 +189,7 @@ fn threads(
         workers: squeezing.map_err(StartError::Runtime)?,
         orders: out_queue,
         control: control.clone(),
+        counters: Arc::clone(counters),
         clock,
     };
     let into = Inward {

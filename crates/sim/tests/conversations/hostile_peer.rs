@@ -118,7 +118,7 @@ fn a_lost_part_loses_its_block_and_no_other() {
     assert!(arrived > 100);
     // All but those that may still be completed were given up.
     let given_up = halves.refused(Reason::BlockIncomplete);
-    assert!(given_up + 16 >= u64::from(200 - arrived) && given_up <= u64::from(200 - arrived), "{given_up}");
+    assert!(given_up + 8 >= u64::from(200 - arrived) && given_up <= u64::from(200 - arrived), "{given_up}");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn first_parts_without_end_take_bounded_room() {
         let one = halves.seal(Protocol::AGGFRAG, &part(Codec::None, id, (0, 64), &[0x45; 1300]));
         assert!(halves.receive(&one, NOW).is_empty());
     }
-    assert_eq!(halves.refused(Reason::BlockIncomplete), 5000 - 16);
+    assert_eq!(halves.refused(Reason::BlockIncomplete), 5000 - 8);
     let mut whole = packets(2000);
     whole.truncate(2000);
     for (at, chunk) in (0..2).zip(whole.chunks(1000)) {

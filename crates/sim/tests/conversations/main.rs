@@ -16,6 +16,7 @@ mod hostile_peer;
 mod idle_is_silent;
 mod link_down_and_up;
 mod link_found_out;
+mod many_spokes;
 mod pacing;
 mod path_becomes_narrow;
 mod path_mtu;

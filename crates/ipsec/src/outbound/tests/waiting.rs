@@ -56,7 +56,7 @@ impl Line {
         for (datagram, tos) in &self.sender.wire.datagrams[self.seen..] {
             self.free_at = self.free_at.max(self.sender.now) + self.rate.time_for(datagram.len() as u64 + 28);
             self.receiver.take(datagram, *tos);
-            self.receiver.half.settle(self.sender.now, &mut self.receiver.site);
+            self.receiver.half.release(self.sender.now, &mut self.receiver.site);
             for packet in self.receiver.site.packets.drain(..) {
                 let port = Packet::parse(&packet).unwrap().flow().dst_port;
                 self.arrived.push((port, self.free_at, packet));

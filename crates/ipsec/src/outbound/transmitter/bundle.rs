@@ -11,7 +11,7 @@ use super::{Transmitter, put};
 use crate::Reason;
 use crate::outbound::compressor::Compressor;
 use crate::outbound::context::{Lost, Outlet, TxContext};
-use crate::outbound::job::CompressWork;
+use crate::outbound::job::CompressUnit;
 use crate::outbound::link::Link;
 use crate::outbound::plain::joined;
 
@@ -21,12 +21,12 @@ impl Transmitter {
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
         compressor: &mut Compressor,
-        work: &mut CompressWork,
+        work: &mut CompressUnit,
     ) -> Result<(), Lost> {
         if !tx.link.association.takes_bundles() {
             return self.send_standard(tx, compressor, work);
         }
-        let CompressWork { plain, output, .. } = work;
+        let CompressUnit { plain, output, .. } = work;
         let (mut rest, mut gone, mut sent) = (plain.bytes(), 0, Ok(()));
         while !rest.is_empty() {
             let headers = &mut compressor.pool.tools.blocks.headers;

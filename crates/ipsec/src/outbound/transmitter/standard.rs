@@ -10,7 +10,7 @@ use super::segments::next_header;
 use super::{Transmitter, Unsealed, put};
 use crate::outbound::compressor::{Compressor, Tried};
 use crate::outbound::context::{Lost, Outlet, TxContext};
-use crate::outbound::job::{CompressWork, Task};
+use crate::outbound::job::{CompressUnit, Task};
 use crate::outbound::plain::Plain;
 use crate::wrap::Head;
 use crate::{IpcompSpec, Mode, Payloads, Reason};
@@ -21,7 +21,7 @@ impl Transmitter {
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
         compressor: &mut Compressor,
-        work: &mut CompressWork,
+        work: &mut CompressUnit,
     ) -> Result<(), Lost> {
         let packet = work.plain.bytes();
         let (packets, len) = (work.plain.packets(), packet.len());
@@ -37,9 +37,9 @@ impl Transmitter {
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
         compressor: &mut Compressor,
-        work: &mut CompressWork,
+        work: &mut CompressUnit,
     ) -> Result<(), Reason> {
-        let CompressWork { plain, output, task, .. } = work;
+        let CompressUnit { plain, output, task, .. } = work;
         let sa = tx.link.association.sa.as_ref().ok_or(Reason::NoSa)?;
         let (mode, agreed) = (sa.mode, sa.payloads);
         let (head, next, payload) = split(mode, plain)?;
