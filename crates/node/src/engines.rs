@@ -58,6 +58,13 @@ impl<J: Send + 'static> Workers<J> {
     pub fn done(&self) -> Option<J> {
         self.done.try_recv().ok()
     }
+
+    /// The next job that is done, waited for; nothing when there are no workers. For callers that have nothing else to do, and only
+    /// while workers have jobs.
+    #[must_use]
+    pub fn wait(&self) -> Option<J> {
+        self.done.recv().ok()
+    }
 }
 
 impl<J> Drop for Workers<J> {
