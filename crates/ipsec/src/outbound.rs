@@ -26,6 +26,7 @@ mod inner_mtu;
 mod inner_reassembly;
 mod job;
 mod link;
+mod own_link;
 mod pacing;
 mod path_mtu;
 mod plain;

@@ -1,4 +1,4 @@
-//! Step 4: which method compresses a unit, and on which engine. Units of one peer leave in the order in which they were gathered.
+//! Step 5: which method compresses a unit, and on which engine. Units of one peer leave in the order in which they were gathered.
 
 use core::num::NonZeroU32;
 use std::sync::Arc;

@@ -5,7 +5,8 @@ use strait_scheduler::Rate;
 use strait_wire::{Ecn, Tos};
 
 use super::job::CompressJob;
-use super::link::{Link, OwnLink};
+use super::link::Link;
+use super::own_link::OwnLink;
 use super::train::Train;
 use crate::{Forwarding, Notice, Reason};
 

@@ -1,4 +1,4 @@
-//! Step 6: datagrams leave as the link has room for them.
+//! Step 7: datagrams leave as the link has room for them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use strait_wire::Tos;
 
 use super::context::{CONTROL_TOS, Lost, Outlet, Refused, TxContext};
 use super::inner_mtu::announce_mtu;
-use super::link::{Link, OwnLink};
+use super::link::Link;
+use super::own_link::OwnLink;
 use super::train::{Train, TrainBuffer, Via};
 use crate::outer::outer_len;
 use crate::{Counters, PeerId, Reason};
@@ -51,7 +52,7 @@ impl Departure {
         self.train_of = Some(peer);
     }
 
-    /// The peer whose datagrams are in the train, which is nobody's from now on; nothing when it is `but`.
+    /// The peer whose datagrams are in the train, which has no owner from now on; nothing when that is `but`.
     pub(super) fn end_train(&mut self, but: Option<PeerId>) -> Option<PeerId> {
         self.train_of.take_if(|peer| Some(*peer) != but)
     }

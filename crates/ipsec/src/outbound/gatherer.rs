@@ -1,4 +1,4 @@
-//! Steps 2 and 3: packets wait in the queue of their link, and leave it as units. The first packet in the window names the group; later
+//! Steps 3 and 4: packets wait in the queue of their link, and leave it as units. The first packet in the window names the group; later
 //! ones of that group join it while there is room.
 
 use core::hash::{Hash, Hasher};
@@ -14,7 +14,8 @@ use strait_wire::flow::Flow;
 
 use super::context::{Outlet, TxContext};
 use super::group::Group;
-use super::link::{Link, OwnLink};
+use super::link::Link;
+use super::own_link::OwnLink;
 use super::plain::Plain;
 use super::queue::LinkQueue;
 use super::train::SEGMENTS_MAX;

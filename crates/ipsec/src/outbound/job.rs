@@ -1,4 +1,4 @@
-//! Step 4, the expensive part of a unit: self-contained, for any engine, in any order.
+//! Step 5, the expensive part of a unit: self-contained, for any engine, in any order.
 
 use strait_clock::Stopwatch;
 use strait_compress::calibrate::nearest;

@@ -4,10 +4,10 @@ use core::num::NonZeroU32;
 use std::sync::atomic::Ordering;
 
 use strait_compress::{Ends, Road};
-use strait_scheduler::Rate;
 
 use super::association::Association;
 use super::backlog::Backlog;
+use super::own_link::OwnLink;
 use super::pacing::Pacing;
 use super::plain::Plain;
 use super::queue::LinkQueue;
@@ -22,14 +22,6 @@ pub(crate) struct Sealed {
     pub(crate) payload: usize,
     /// Bytes on the wire.
     pub(crate) wire: usize,
-}
-
-/// The node's own link, which all peers share.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OwnLink {
-    pub(crate) rate: Option<Rate>,
-    /// Bytes that the link layer adds to each datagram.
-    pub(crate) overhead: usize,
 }
 
 /// One peer.

@@ -1,4 +1,4 @@
-//! Step 5: a unit becomes protected packets, each numbered and sealed in the train it leaves in.
+//! Step 6: a unit becomes protected packets, each numbered and sealed in the train it leaves in.
 
 mod bundle;
 mod probes;

@@ -6,7 +6,7 @@ use strait_scheduler::{Limits, Line};
 
 use super::association::Association;
 use super::group::Group;
-use super::link::OwnLink;
+use super::own_link::OwnLink;
 use super::pacing::Pacing;
 use super::ratio_estimate::{RatioEstimate, datagrams_at};
 use super::waiting::Waiting;

@@ -13,7 +13,7 @@ const SMOOTH: f64 = 1.0 / 8.0;
 /// Datagrams after which a share that was lost is believed as much as all before: some hundred, or a single loss on a
 /// slow link would look like a bad link.
 const LOSS_MEMORY: f64 = 128.0;
-/// Datagrams of a unit on a slow link, which what must not wait overtakes.
+/// Datagrams of a unit on a slow link, which latency-sensitive packets overtake.
 const OVERTAKEN: f64 = 4.0;
 /// Later than any clock that began with its machine: 2^53 microseconds are 285 years.
 const CLOCK_MAX: u64 = 1 << 53;
