@@ -39,7 +39,6 @@ use strait_compress::{Calibration, Gauge};
 use strait_wire::{Tos, vnet};
 
 use crate::orders::SenderOrder;
-use crate::pool::PoolJob;
 use crate::reassembly::Reassembly;
 use crate::sa::SaId;
 use crate::{Counters, Notice, PeerId, Reason};
@@ -47,7 +46,7 @@ use crate::{Counters, Notice, PeerId, Reason};
 pub use crate::orders::ReceiverOrder as Order;
 pub use crate::policy::Forwarding;
 pub use coalesce::UdpOffload;
-pub use expand::{ExpandTools, ExpandUnit};
+pub use expand::{ExpandJob, ExpandTools, ExpandUnit};
 use intake::Intake;
 
 /// What the receiving half needs to know once.
@@ -87,7 +86,7 @@ pub trait Inlet {
     fn notice(&mut self, notice: Notice);
     /// A job for this worker, from 1 on, which comes back by [`Inbound::finished`]; gives it back where there is no such
     /// worker or it has no room.
-    fn hand_over(&mut self, _worker: usize, job: PoolJob<ExpandUnit>) -> Option<PoolJob<ExpandUnit>> {
+    fn hand_over(&mut self, _worker: usize, job: ExpandJob) -> Option<ExpandJob> {
         Some(job)
     }
 }
@@ -143,7 +142,7 @@ impl Inbound {
     }
 
     /// A worker has done a job; what is in order now is delivered.
-    pub fn finished(&mut self, job: PoolJob<ExpandUnit>, now: Time, inlet: &mut impl Inlet) {
+    pub fn finished(&mut self, job: ExpandJob, now: Time, inlet: &mut impl Inlet) {
         self.intake.finished(job, now, inlet);
     }
 

@@ -41,7 +41,7 @@ pub trait PoolWork {
     fn run(&mut self, tools: &mut Self::Tools) -> Option<u64>;
 }
 
-/// Work on its way through a [`Pool`].
+/// Work on its way through the engines of one half.
 #[derive(Debug)]
 pub struct PoolJob<W> {
     pub(crate) work: W,

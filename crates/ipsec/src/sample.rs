@@ -12,10 +12,9 @@ use strait_scheduler::Rate;
 use strait_wire::ip::Version;
 use strait_wire::{Protocol, Spi, Tos, vnet};
 
-use crate::inbound::{self, Batch, ExpandTools, ExpandUnit, Forwarding, Inlet, UdpOffload};
+use crate::inbound::{self, Batch, ExpandJob, ExpandTools, Forwarding, Inlet, UdpOffload};
 use crate::offload::SuperPacket;
 use crate::outbound::{self, CompressJob, CompressTools, Outlet, Queueing, Refused, Train};
-use crate::pool::PoolJob;
 use crate::{
     Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
     PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
@@ -409,7 +408,7 @@ pub(crate) struct Site {
     pub(crate) notices: Vec<Notice>,
     pub(crate) refuses: bool,
     /// What the workers have to do, and how often they were given something.
-    pub(crate) jobs: Vec<PoolJob<ExpandUnit>>,
+    pub(crate) jobs: Vec<ExpandJob>,
     pub(crate) handed: usize,
 }
 
@@ -433,7 +432,7 @@ impl Inlet for Site {
         self.notices.push(notice);
     }
 
-    fn hand_over(&mut self, _worker: usize, job: PoolJob<ExpandUnit>) -> Option<PoolJob<ExpandUnit>> {
+    fn hand_over(&mut self, _worker: usize, job: ExpandJob) -> Option<ExpandJob> {
         self.handed += 1;
         self.jobs.push(job);
         None

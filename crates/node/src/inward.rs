@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use strait_ipsec::inbound::{Batch, ExpandUnit, Inlet, Order};
-use strait_ipsec::{Inbound, Notice, PoolJob, Reason, outbound};
+use strait_ipsec::inbound::{Batch, ExpandJob, Inlet, Order};
+use strait_ipsec::{Inbound, Notice, Reason, outbound};
 use strait_wire::{Tos, ip, vnet};
 
 use crate::channels::{ControlSender, Next, OrderQueue, Orders};
@@ -39,7 +39,7 @@ pub struct Inward {
     /// What happens between.
     pub inbound: Inbound,
     /// Who expands beside this thread.
-    pub workers: Workers<PoolJob<ExpandUnit>>,
+    pub workers: Workers<ExpandJob>,
     /// What it is told.
     pub orders: OrderQueue<Order>,
     /// What it tells the sending half.
@@ -225,14 +225,14 @@ struct World<'a> {
     tun: &'a Tun,
     outward: &'a Orders<outbound::Order>,
     control: &'a ControlSender,
-    workers: &'a Workers<PoolJob<ExpandUnit>>,
+    workers: &'a Workers<ExpandJob>,
 }
 
 const fn world<'a>(
     tun: &'a Tun,
     outward: &'a Orders<outbound::Order>,
     control: &'a ControlSender,
-    workers: &'a Workers<PoolJob<ExpandUnit>>,
+    workers: &'a Workers<ExpandJob>,
 ) -> World<'a> {
     World { tun, outward, control, workers }
 }
@@ -265,7 +265,7 @@ impl Inlet for World<'_> {
         self.control.notice(notice);
     }
 
-    fn hand_over(&mut self, worker: usize, job: PoolJob<ExpandUnit>) -> Option<PoolJob<ExpandUnit>> {
+    fn hand_over(&mut self, worker: usize, job: ExpandJob) -> Option<ExpandJob> {
         self.workers.hand_over(worker, job)
     }
 }

@@ -12,9 +12,9 @@ use core::time::Duration;
 
 use strait_clock::{Stopwatch, Time};
 use strait_compress::Calibration;
-use strait_ipsec::inbound::{Batch, ExpandTools, ExpandUnit, Inlet};
+use strait_ipsec::inbound::{Batch, ExpandJob, ExpandTools, Inlet};
 use strait_ipsec::outbound::{self, Outlet, Refused, Train};
-use strait_ipsec::{Domain, Notice, PoolJob, Reason, Rule};
+use strait_ipsec::{Domain, Notice, Reason, Rule};
 use strait_sim::{Conversation, Filler, Halves, HalvesSettings, NodeId, Shape};
 use strait_wire::{Tos, vnet};
 
@@ -87,7 +87,7 @@ impl Inlet for Wire {
 
 /// A host beside whom workers expand, in memory that was there before: jobs come back one round of the loop later.
 struct Worked {
-    jobs: Vec<PoolJob<ExpandUnit>>,
+    jobs: Vec<ExpandJob>,
     handed: u64,
     delivered: u64,
 }
@@ -104,7 +104,7 @@ impl Inlet for Worked {
 
     fn notice(&mut self, _: Notice) {}
 
-    fn hand_over(&mut self, _: usize, job: PoolJob<ExpandUnit>) -> Option<PoolJob<ExpandUnit>> {
+    fn hand_over(&mut self, _: usize, job: ExpandJob) -> Option<ExpandJob> {
         self.handed += 1;
         self.jobs.push(job);
         None

@@ -44,6 +44,9 @@ impl ExpandTools {
     }
 }
 
+/// A unit on its way in, which any engine may expand.
+pub type ExpandJob = PoolJob<ExpandUnit>;
+
 /// A block that is to be expanded, with all that is needed for it; or opened payloads that wait until the blocks before them have
 /// left.
 #[derive(Debug)]
@@ -242,18 +245,18 @@ impl BlockExpander {
     }
 
     /// Does the calling thread's next job; nothing when it has none.
-    pub(super) fn run_own(&mut self, now: Time) -> Option<PoolJob<ExpandUnit>> {
+    pub(super) fn run_own(&mut self, now: Time) -> Option<ExpandJob> {
         self.pool.as_mut()?.run_own(now)
     }
 
     /// Notes that a worker has done a job.
-    pub(super) fn book(&mut self, job: &PoolJob<ExpandUnit>, now: Time) {
+    pub(super) fn book(&mut self, job: &ExpandJob, now: Time) {
         if let Some(pool) = &mut self.pool {
             pool.book(job, now);
         }
     }
 
-    pub(super) fn put_back(&mut self, job: PoolJob<ExpandUnit>) {
+    pub(super) fn put_back(&mut self, job: ExpandJob) {
         if let Some(pool) = &mut self.pool {
             pool.put_back(job);
         }

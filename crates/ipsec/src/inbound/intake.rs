@@ -9,14 +9,13 @@ use strait_compress::{Calibration, Gauge};
 use strait_wire::{Protocol, Tos, demux, esp as wire_esp, ip};
 
 use super::associations::{Associations, Inbox};
-use super::expand::{BlockExpander, ExpandUnit};
+use super::expand::{BlockExpander, ExpandJob};
 use super::host::HostWriter;
 use super::payload::{OpenedPayload, Unpacker};
 use super::upper_layer::UpperLayer;
 use super::{Batch, Inlet, Order, Origin, Settings};
 use crate::layers::Inside;
 use crate::outer::outer_len;
-use crate::pool::PoolJob;
 use crate::sa::SaId;
 use crate::{Counters, Mode, Notice, Reason};
 
@@ -149,7 +148,7 @@ impl Intake {
     }
 
     /// A worker has done a job.
-    pub(super) fn finished(&mut self, job: PoolJob<ExpandUnit>, now: Time, inlet: &mut impl Inlet) {
+    pub(super) fn finished(&mut self, job: ExpandJob, now: Time, inlet: &mut impl Inlet) {
         self.expander.book(&job, now);
         self.place(job, inlet);
     }
@@ -162,7 +161,7 @@ impl Intake {
     }
 
     /// Puts what an engine has done in its place, and delivers what is in order now.
-    fn place(&mut self, job: PoolJob<ExpandUnit>, inlet: &mut impl Inlet) {
+    fn place(&mut self, job: ExpandJob, inlet: &mut impl Inlet) {
         let Intake { associations, expander, host, counters } = self;
         let (sa, mut homeless) = (job.work.sa, Some(job));
         let (inboxes, peers) = associations.inboxes(sa);

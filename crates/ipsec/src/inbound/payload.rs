@@ -10,12 +10,11 @@ use strait_wire::{Cpi, Esn, Protocol, block, ipcomp};
 use super::assembly::{PartArrival, WholeBlock};
 use super::associations::{Inbox, PeerMemory};
 use super::expand::{
-    BlockExpander, CompressedBlock, ExpandScratch, ExpandUnit, UnitOrigin, WaitingPayload, refused,
+    BlockExpander, CompressedBlock, ExpandJob, ExpandScratch, ExpandUnit, UnitOrigin, WaitingPayload, refused,
 };
 use super::host::HostWriter;
 use super::{Inlet, Origin};
 use crate::block::BLOCK_MAX;
-use crate::pool::PoolJob;
 use crate::{Counters, Payloads, PeerId, Reason};
 
 /// A payload that was authentic: what it is, and where it lies.
@@ -133,7 +132,7 @@ impl<I: Inlet> Unpacker<'_, I> {
     }
 
     /// The packets of a block that an engine has expanded.
-    fn expanded(&mut self, origin: Origin, job: &mut PoolJob<ExpandUnit>) -> Result<(), Reason> {
+    fn expanded(&mut self, origin: Origin, job: &mut ExpandJob) -> Result<(), Reason> {
         let took = job.took;
         let (codec, len, bytes) = job.work.expanded()?;
         self.expander.gauge.learn(codec, len, took, origin.now);

@@ -12,9 +12,9 @@ use std::time::Duration;
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, CodecSet, Codecs, Gauge, LiveChooser};
 use strait_crypto::Ranking;
-use strait_ipsec::inbound::{ExpandTools, ExpandUnit, Forwarding, UdpOffload};
+use strait_ipsec::inbound::{ExpandTools, Forwarding, UdpOffload};
 use strait_ipsec::outbound::CompressTools;
-use strait_ipsec::{Counters, Inbound, Outbound, PoolJob, inbound, outbound};
+use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
 use strait_keying::{Capabilities, Control, Delivery, Expansion, Format, KeyExport, PrivateKey, Settings};
 use zeroize::Zeroizing;
 
@@ -177,7 +177,7 @@ fn threads(
     };
     let expand = move || {
         let mut tools = ExpandTools::new(stopwatch());
-        move |job: &mut PoolJob<ExpandUnit>| job.run(&mut tools)
+        move |job: &mut inbound::ExpandJob| job.run(&mut tools)
     };
     let squeezing = Workers::start((outward::NAME, beside), squeeze, out_queue.wake());
     let expanding = Workers::start((inward::NAME, beside), expand, in_queue.wake());
