@@ -179,7 +179,7 @@ fn admit(
     limit: impl Fn(&Group, &Waiting) -> usize,
 ) {
     promote(queue, now, owner);
-    let mut bytes: usize = queue.window.aggregate().map(|(packet, _)| packet.note.left).sum();
+    let mut bytes = queue.first().map_or(0, |(group, first)| joined_bytes(queue, limit(&group, &first)));
     loop {
         let first = queue.first();
         queue.complete = first.is_some_and(|(group, first)| bytes >= limit(&group, &first));
@@ -193,6 +193,18 @@ fn admit(
         }
         queue.let_in(queue.window.len(), packet, now, owner);
     }
+}
+
+/// Bytes of the packets in the window that are of the first one's group; no more of them are counted than reach `most`.
+fn joined_bytes(queue: &LinkQueue, most: usize) -> usize {
+    let mut bytes = 0;
+    for (packet, _) in queue.window.aggregate() {
+        bytes += packet.note.left;
+        if bytes >= most {
+            break;
+        }
+    }
+    bytes
 }
 
 /// Lets latency-sensitive packets into the window before all others, behind each other.
