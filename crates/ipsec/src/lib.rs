@@ -5,7 +5,7 @@
 //! [`Inbound::datagrams`], and what comes directly behind IP at [`Inbound::ip_packet`]. Both halves own
 //! their state and share nothing but counters, so each can live in its own thread; what they are told
 //! comes as an [`outbound::Order`] or [`inbound::Order`], what they have to say leaves as a [`Notice`].
-//! Compressing and expanding leave as an [`outbound::Job`] or [`inbound::ExpandJob`] where there are workers
+//! Compressing and expanding leave as an [`outbound::CompressJob`] or [`inbound::ExpandJob`] where there are workers
 //! for it. Time is an argument; nothing here reads a clock, a socket or a file.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -14,7 +14,6 @@ mod ah;
 mod block;
 mod counters;
 mod dropped;
-mod engines;
 mod esp;
 #[cfg(test)]
 mod family;
@@ -28,7 +27,6 @@ mod outer;
 mod path_state;
 mod peer;
 mod policy;
-#[allow(dead_code, reason = "the sending half has not moved to it yet")]
 mod pool;
 mod queueing;
 pub mod reassembly;

@@ -189,6 +189,7 @@ impl<W: PoolWork> Pool<W> {
     }
 
     /// Whether the calling thread has a job to do.
+    #[cfg(test)]
     pub(crate) fn has_own(&self) -> bool {
         !self.own.is_empty()
     }

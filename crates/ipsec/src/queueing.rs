@@ -1,4 +1,4 @@
-//! What people may say of the queue.
+//! How packets wait, as the configuration says.
 
 use core::time::Duration;
 
@@ -7,9 +7,9 @@ use strait_scheduler::Shares;
 /// How packets are to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queueing {
-    /// Packets among which one finds company; 1 sends each by itself.
+    /// The aggregation window, in packets: those of one group in it share a datagram or a block. 1 sends each by itself.
     pub window: usize,
-    /// How long a packet waits for company although the link has room.
+    /// The hold time: how long a packet may wait on an idle link for others of its group.
     pub wait: Duration,
     /// What classes of service get of the link.
     pub shares: Shares,
@@ -19,7 +19,7 @@ pub struct Queueing {
 
 impl Queueing {
     /// The window if nothing is said: as many of the smallest packets as fill a datagram when each of them becomes six bytes, as
-    /// acknowledgements in company do.
+    /// acknowledgements in an aggregate do.
     pub const WINDOW: usize = 256;
     /// How packets wait if nothing is said.
     pub const NORMAL: Queueing =

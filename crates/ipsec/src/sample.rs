@@ -14,7 +14,7 @@ use strait_wire::{Protocol, Spi, Tos, vnet};
 
 use crate::inbound::{self, Batch, ExpandJob, ExpandTools, Forwarding, Inlet, UdpOffload};
 use crate::offload::SuperPacket;
-use crate::outbound::{self, Job, Outlet, Queueing, Refused, Squeezer, Train};
+use crate::outbound::{self, CompressJob, CompressTools, Outlet, Queueing, Refused, Train};
 use crate::{
     Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
     PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
@@ -274,7 +274,7 @@ pub(crate) struct Wire {
     pub(crate) host: Vec<Vec<u8>>,
     pub(crate) notices: Vec<Notice>,
     /// What the workers have to do.
-    pub(crate) jobs: Vec<Job>,
+    pub(crate) jobs: Vec<CompressJob>,
     /// How often workers were given something.
     pub(crate) handed: usize,
 }
@@ -285,7 +285,7 @@ impl Outlet for Wire {
         Ok(())
     }
 
-    fn hand_over(&mut self, _worker: usize, job: Job) -> Option<Job> {
+    fn hand_over(&mut self, _worker: usize, job: CompressJob) -> Option<CompressJob> {
         self.handed += 1;
         self.jobs.push(job);
         None
@@ -371,13 +371,13 @@ impl Sender {
 
     /// Lets time pass until nothing waits that could leave; what workers have to do ends in any order.
     pub(crate) fn drain(&mut self) {
-        let (mut random, mut squeezer) = (Random::new(1), Squeezer::new(Stopwatch::NONE));
+        let (mut random, mut tools) = (Random::new(1), CompressTools::new(Stopwatch::NONE));
         self.out.release(self.now, &mut self.wire);
         loop {
             if !self.wire.jobs.is_empty() {
                 let any = random.below(self.wire.jobs.len() as u64);
                 let mut job = self.wire.jobs.swap_remove(usize::try_from(any).unwrap());
-                job.run(&mut squeezer);
+                job.run(&mut tools);
                 self.out.finished(job, self.now);
             } else if let Some(deadline) = self.out.poll_timeout() {
                 self.now = self.now.max(deadline.at);

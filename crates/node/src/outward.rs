@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use strait_clock::Time;
-use strait_ipsec::outbound::{Job, Order, Outlet, Refused, Train, Via};
+use strait_ipsec::outbound::{CompressJob, Order, Outlet, Refused, Train, Via};
 use strait_ipsec::{Counters, Notice, Outbound, Reason};
 use strait_wire::vnet;
 
@@ -42,7 +42,7 @@ pub struct Outward {
     /// What happens between.
     pub outbound: Outbound,
     /// Who compresses beside this thread.
-    pub workers: Workers<Job>,
+    pub workers: Workers<CompressJob>,
     /// What it is told.
     pub orders: OrderQueue<Order>,
     /// Whom it tells.
@@ -150,7 +150,7 @@ struct World<'a> {
     socket: &'a UdpSocket,
     direct: Option<&'a Direct>,
     control: &'a ControlSender,
-    workers: &'a Workers<Job>,
+    workers: &'a Workers<CompressJob>,
 }
 
 impl World<'_> {
@@ -189,7 +189,7 @@ impl Outlet for World<'_> {
         sent.map_err(|error| if is_too_big(&error) { Refused::TooBig } else { Refused::Failed })
     }
 
-    fn hand_over(&mut self, worker: usize, job: Job) -> Option<Job> {
+    fn hand_over(&mut self, worker: usize, job: CompressJob) -> Option<CompressJob> {
         self.workers.hand_over(worker, job)
     }
 

@@ -13,7 +13,7 @@ use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, CodecSet, Codecs, Gauge, LiveChooser};
 use strait_crypto::Ranking;
 use strait_ipsec::inbound::{ExpandTools, Forwarding, UdpOffload};
-use strait_ipsec::outbound::Squeezer;
+use strait_ipsec::outbound::CompressTools;
 use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
 use strait_keying::{
     Capabilities, Control, ControlSettings, DeliveryReporting, Expansion, KeyExport, PayloadFormat,
@@ -174,8 +174,8 @@ fn threads(
     let beside = engines(config) - 1;
     let stopwatch = move || Stopwatch::new(move || clock.now().as_nanos());
     let squeeze = move || {
-        let mut tools = Squeezer::new(stopwatch());
-        move |job: &mut outbound::Job| job.run(&mut tools)
+        let mut tools = CompressTools::new(stopwatch());
+        move |job: &mut outbound::CompressJob| job.run(&mut tools)
     };
     let expand = move || {
         let mut tools = ExpandTools::new(stopwatch());

@@ -7,8 +7,8 @@ use strait_wire::ip::Version;
 use strait_wire::vnet::Header;
 use strait_wire::{Protocol, Spi};
 
-use crate::engines::JOBS_AN_ENGINE;
 use crate::outbound::Order;
+use crate::pool::JOBS_AN_ENGINE;
 use crate::sample::{PEER, Receiver, SPI, STRAIT, Sender, Shape, rule};
 use crate::{IvMode, OutboundSa, PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec};
 
@@ -64,7 +64,7 @@ fn a_peer_that_goes_takes_no_job_along() {
     sender.drain();
     let gone = sender.peer.out_packets.get();
     assert_eq!(gone + sender.counters.drops.get(Reason::NoPeer), 8 * 31, "each left or is counted");
-    assert_eq!(sender.out.works.engines.idle.len() + sender.out.works.engines.unmade, 3 * JOBS_AN_ENGINE);
+    assert_eq!(sender.out.stages.compressor.pool.free(), 3 * JOBS_AN_ENGINE);
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn jobs_for_a_peer_without_keys_are_given_up() {
     assert!(!sender.wire.jobs.is_empty());
     sender.order(Order::Withdraw(PEER, SPI));
     sender.drain();
-    let engines = &sender.out.works.engines;
-    assert_eq!(engines.idle.len() + engines.unmade, 3 * JOBS_AN_ENGINE, "nobody holds any");
+    let pool = &sender.out.stages.compressor.pool;
+    assert_eq!(pool.free(), 3 * JOBS_AN_ENGINE, "none is held");
     assert!(sender.counters.drops.get(Reason::NoSa) > 0);
     let before = sender.wire.datagrams.len();
     sender.send(&packet(Version::V6, 1001, b"strait ".repeat(180)), &Header::PLAIN);

@@ -1,6 +1,6 @@
-//! How many bytes become one datagram: learned from what units of each kind became.
+//! The compression ratio that the next unit is expected to have: learned from what units of each kind became.
 
-use super::link::Group;
+use super::group::Group;
 
 /// Kinds of units that are told apart; those beyond them are learned anew each time.
 const KINDS: usize = 8;
@@ -20,26 +20,26 @@ struct Ratio {
 }
 
 impl Ratio {
-    /// Nothing shrinks as long as nobody has seen it shrink.
+    /// Nothing shrinks until a unit was seen to shrink.
     const UNKNOWN: Ratio = Ratio { mean: 1.0, spread: 0.0 };
 }
 
 /// What the kinds of units towards one peer become.
 #[derive(Debug, Default)]
-pub(crate) struct Fill {
+pub(crate) struct RatioEstimate {
     known: [Option<(Group, Ratio)>; KINDS],
     /// Which of them gives way to the next new one.
     oldest: usize,
 }
 
-impl Fill {
+impl RatioEstimate {
     /// Bytes of packets that become `datagrams` with `room` bytes each, or a little less.
     pub(crate) fn limit(&self, group: &Group, room: usize, datagrams: usize) -> usize {
         let Ratio { mean, spread } = self.ratio(group);
         (room.saturating_mul(datagrams) as f64 / (mean + spread)) as usize
     }
 
-    /// Payload bytes that `bytes` of packets become in company.
+    /// Payload bytes that `bytes` of packets become in an aggregate.
     pub(crate) fn payload(&self, group: &Group, bytes: usize) -> f64 {
         bytes as f64 * self.ratio(group).mean
     }
@@ -60,13 +60,13 @@ impl Fill {
     }
 
     fn ratio(&self, group: &Group) -> Ratio {
-        let known = self.known.iter().flatten().find(|(known, _)| alike(known, group));
+        let known = self.known.iter().flatten().find(|(known, _)| known.shrinks_like(group));
         known.map_or(Ratio::UNKNOWN, |(_, ratio)| *ratio)
     }
 
     /// What is known of this kind, which begins with what was `seen`.
     fn entry(&mut self, group: &Group, seen: f64) -> &mut Ratio {
-        let at = self.known.iter().position(|slot| slot.is_none_or(|(known, _)| alike(&known, group)));
+        let at = self.known.iter().position(|slot| slot.is_none_or(|(known, _)| known.shrinks_like(group)));
         let at = at.unwrap_or_else(|| {
             self.oldest = (self.oldest + 1) % KINDS;
             self.known[self.oldest] = None;
@@ -74,11 +74,6 @@ impl Fill {
         });
         &mut self.known[at].get_or_insert((*group, Ratio { mean: seen, spread: seen / 2.0 })).1
     }
-}
-
-/// The class of service says nothing of what is in a packet.
-fn alike(one: &Group, other: &Group) -> bool {
-    (one.domain, one.allowed, one.edition) == (other.domain, other.allowed, other.edition)
 }
 
 /// Most datagrams of one unit where `loss` of all are lost: one that is lost takes the others along.
@@ -100,45 +95,45 @@ mod tests {
     }
 
     /// Units as large as they may be, each of which shrinks to `ratio` of it; how large the last was.
-    fn units(fill: &mut Fill, group: &Group, count: usize, ratio: impl Fn(usize) -> f64) -> usize {
+    fn units(ratios: &mut RatioEstimate, group: &Group, count: usize, ratio: impl Fn(usize) -> f64) -> usize {
         let mut bytes = 0;
         for number in 0..count {
-            bytes = fill.limit(group, ROOM, 1);
+            bytes = ratios.limit(group, ROOM, 1);
             let payload = (bytes as f64 * ratio(number)) as usize;
-            fill.learn(group, bytes, payload, (ROOM, ROOM));
+            ratios.learn(group, bytes, payload, (ROOM, ROOM));
         }
         bytes
     }
 
     #[test]
     fn units_grow_until_they_fill_a_datagram() {
-        let mut fill = Fill::default();
-        assert_eq!(fill.limit(&group(1), ROOM, 1), ROOM);
-        assert!(units(&mut fill, &group(1), 30, |_| 0.25) > ROOM * 39 / 10);
+        let mut ratios = RatioEstimate::default();
+        assert_eq!(ratios.limit(&group(1), ROOM, 1), ROOM);
+        assert!(units(&mut ratios, &group(1), 30, |_| 0.25) > ROOM * 39 / 10);
         // Others know nothing of it, but those of another class of service do.
-        assert_eq!(fill.limit(&group(2), ROOM, 1), ROOM);
-        assert!(fill.limit(&Group { dscp: 46, ..group(1) }, ROOM, 1) > ROOM * 39 / 10);
-        assert!(fill.limit(&group(1), ROOM, 3) > 3 * ROOM * 39 / 10);
+        assert_eq!(ratios.limit(&group(2), ROOM, 1), ROOM);
+        assert!(ratios.limit(&Group { dscp: 46, ..group(1) }, ROOM, 1) > ROOM * 39 / 10);
+        assert!(ratios.limit(&group(1), ROOM, 3) > 3 * ROOM * 39 / 10);
     }
 
     #[test]
     fn data_that_no_longer_shrinks_is_believed_at_once() {
-        let mut fill = Fill::default();
-        units(&mut fill, &group(1), 30, |_| 0.25);
-        units(&mut fill, &group(1), 1, |_| 1.0);
-        assert!(fill.limit(&group(1), ROOM, 1) <= ROOM);
+        let mut ratios = RatioEstimate::default();
+        units(&mut ratios, &group(1), 30, |_| 0.25);
+        units(&mut ratios, &group(1), 1, |_| 1.0);
+        assert!(ratios.limit(&group(1), ROOM, 1) <= ROOM);
     }
 
     #[test]
     fn data_that_varies_seldom_takes_a_datagram_more() {
-        let mut fill = Fill::default();
+        let mut ratios = RatioEstimate::default();
         let mut random = strait_clock::Random::new(1);
         let draws: Vec<f64> = (0..1_000).map(|_| 0.2 + 0.1 * random.unit()).collect();
         let (mut over, mut used) = (0, 0);
         for ratio in &draws {
-            let bytes = fill.limit(&group(1), ROOM, 1);
+            let bytes = ratios.limit(&group(1), ROOM, 1);
             let payload = (bytes as f64 * ratio) as usize;
-            fill.learn(&group(1), bytes, payload, (ROOM, ROOM));
+            ratios.learn(&group(1), bytes, payload, (ROOM, ROOM));
             over += usize::from(payload > ROOM);
             used += payload;
         }
@@ -147,26 +142,26 @@ mod tests {
 
     #[test]
     fn small_units_say_nothing_of_large_ones() {
-        let mut fill = Fill::default();
-        units(&mut fill, &group(1), 30, |_| 0.25);
-        let before = fill.limit(&group(1), ROOM, 1);
-        fill.learn(&group(1), 60, 60, (ROOM, ROOM));
-        assert_eq!(fill.limit(&group(1), ROOM, 1), before);
+        let mut ratios = RatioEstimate::default();
+        units(&mut ratios, &group(1), 30, |_| 0.25);
+        let before = ratios.limit(&group(1), ROOM, 1);
+        ratios.learn(&group(1), 60, 60, (ROOM, ROOM));
+        assert_eq!(ratios.limit(&group(1), ROOM, 1), before);
     }
 
     #[test]
     fn more_kinds_than_there_is_room_for_are_learned_anew() {
-        let mut fill = Fill::default();
+        let mut ratios = RatioEstimate::default();
         for domain in 0..100 {
-            fill.learn(&group(domain), ROOM, ROOM / 2, (ROOM, ROOM));
-            assert!(fill.payload(&group(domain), 100) < 51.0);
+            ratios.learn(&group(domain), ROOM, ROOM / 2, (ROOM, ROOM));
+            assert!(ratios.payload(&group(domain), 100) < 51.0);
         }
-        assert_eq!(fill.known.iter().flatten().count(), KINDS);
-        assert!((fill.payload(&group(0), 100) - 100.0).abs() < 1e-9);
+        assert_eq!(ratios.known.iter().flatten().count(), KINDS);
+        assert!((ratios.payload(&group(0), 100) - 100.0).abs() < 1e-9);
     }
 
     #[test]
-    fn the_more_is_lost_the_fewer_datagrams_stand_by_each_other() {
+    fn more_loss_allows_fewer_datagrams_a_unit() {
         assert!(datagrams_at(0.0) > 1_000_000);
         assert_eq!([0.001, 0.002, 0.005, 0.01, 0.2, 1.0].map(datagrams_at), [10, 5, 2, 1, 1, 1]);
     }
