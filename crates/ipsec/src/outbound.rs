@@ -349,7 +349,8 @@ impl TxStages {
         self.send_unit(tx)
     }
 
-    /// Steps 4 to 7 for one unit, the first one under way if that is compressed; false when none may leave yet.
+    /// Steps 4 to 7 for the next unit: gather, compress, number and seal, pace. False when none may leave yet; one that a worker
+    /// compresses leaves in a later turn.
     fn send_unit(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
         let TxStages { gatherer, compressor, transmitter } = self;
         let sent = match gatherer.gather(tx) {
