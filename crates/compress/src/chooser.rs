@@ -17,9 +17,9 @@ use strait_wire::Flow;
 
 pub use allowed::{Allowed, BadAllowed};
 pub use class::Class;
-pub use decision::{Decision, Reason, RunnerUp, Weighed};
+pub use decision::{Decision, DecisionReason, RunnerUp, Weighed};
 pub use live::LiveChooser;
-pub use road::{Ends, Handling, Road, There};
+pub use road::{EndpointCosts, PathCost, PeerCosts, PerByteCost};
 
 use crate::Method;
 
@@ -68,7 +68,7 @@ pub trait Chooser: Send {
 
     /// What to compress `len` bytes of `unit` with, given the road that they take; a codec of [`crate::Codec::None`] says
     /// not to.
-    fn choose(&mut self, unit: &Unit<'_>, len: usize, road: &Road, now: Time) -> Method;
+    fn choose(&mut self, unit: &Unit<'_>, len: usize, road: &PathCost, now: Time) -> Method;
 
     /// Says what came of `unit`, chosen to be compressed. Call it once for each unit that was tried, in any order, and
     /// never for units that were not; where several shared a block, once for each of them.

@@ -57,7 +57,7 @@ use crate::{Counters, Forwarding, Notice, PeerId, Policies, Reason};
 
 use compressor::Compressor;
 use context::{Lost, TxContext};
-pub use context::{Outlet, Refused, Settings};
+pub use context::{OutboundSettings, Outlet, TransmitRefused};
 use departure::Departure;
 use gatherer::{Gathered, Gatherer};
 use group::Group;
@@ -100,13 +100,13 @@ impl Outbound {
     /// A sending half without peers; `stopwatch` tells the chooser how long compressing takes.
     #[must_use]
     pub fn new(
-        settings: Settings,
+        settings: OutboundSettings,
         chooser: Box<dyn Chooser>,
         stopwatch: Stopwatch,
         counters: Arc<Counters>,
         now: Time,
     ) -> Outbound {
-        let Settings { up, overhead, link_mtu, forwarding } = settings;
+        let OutboundSettings { up, overhead, link_mtu, forwarding } = settings;
         let stages = TxStages {
             gatherer: Gatherer::new(Arc::clone(&counters)),
             compressor: Compressor::new(chooser, stopwatch, Arc::clone(&counters)),
@@ -283,7 +283,7 @@ impl TxStages {
         let waiting = self.classify(tx.link, packet, offload, tx.now);
         self.compressor.tell_changes(tx.outlet);
         if !tx.link.must_wait()
-            && self.gatherer.queueing.wait.is_zero()
+            && self.gatherer.queueing.hold.is_zero()
             && self.straight(tx, packet, &waiting)? == Straight::Gone
         {
             return Ok(());

@@ -11,7 +11,7 @@ use strait_wire::flow::Flow;
 use super::context::{Outlet, TxContext};
 use super::job::{CompressJob, CompressTools, CompressUnit, Task};
 use super::link::Link;
-use super::plain::{Flows, Part, Plain};
+use super::plain::{Part, Plain, UnitFlows};
 use crate::pool::Pool;
 use crate::{Counters, Explanation, Notice, PeerId, Reason, RuleSet};
 
@@ -37,7 +37,7 @@ pub(super) struct Lead {
 
 /// Packets that were compressed, or not.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tried {
+pub(super) struct TrialResult {
     pub(super) to: PeerId,
     pub(super) allowed: Allowed,
     pub(super) packets: u64,
@@ -176,12 +176,12 @@ impl Compressor {
         let Some(outcome) = job.work.outcome else { return };
         let Task { to, allowed, .. } = job.work.task;
         let packets = job.work.plain.packets();
-        self.learn(&Tried { to, allowed, packets, outcome }, &job.work.plain.flows(), now);
+        self.learn(&TrialResult { to, allowed, packets, outcome }, &job.work.plain.flows(), now);
     }
 
     /// Tells the chooser and the counters how compressing packets of these flows went.
-    pub(super) fn learn(&mut self, tried: &Tried, flows: &Flows, now: Time) {
-        let Tried { to, allowed, packets, outcome } = *tried;
+    pub(super) fn learn(&mut self, tried: &TrialResult, flows: &UnitFlows, now: Time) {
+        let TrialResult { to, allowed, packets, outcome } = *tried;
         let mut took = outcome.took;
         for Part { flow, rule, bytes } in flows.iter().flatten() {
             let unit = Unit { flow, to: to.0, rule: self.rule(*rule), allowed };

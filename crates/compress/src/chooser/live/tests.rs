@@ -7,7 +7,7 @@ use strait_model::BitRate;
 use strait_wire::Protocol;
 
 use super::*;
-use crate::{Codec, CodecSet, Ends};
+use crate::{Codec, CodecSet, EndpointCosts};
 
 /// What data does: its compressibility relative to text, and how many times longer than calibrated codecs take.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ struct World {
     chooser: LiveChooser,
     calibration: Calibration,
     now: Time,
-    road: Road,
+    road: PathCost,
     flow: Flow,
     allowed: Allowed,
 }
@@ -89,8 +89,8 @@ impl World {
     }
 }
 
-fn road(megabits: Option<f64>) -> Road {
-    Road {
+fn road(megabits: Option<f64>) -> PathCost {
+    PathCost {
         engines: core::num::NonZeroU32::MIN,
         rate: megabits.and_then(BitRate::megabits),
         waiting: true,
@@ -98,7 +98,7 @@ fn road(megabits: Option<f64>) -> Road {
         around: 60,
         codecs: CodecSet::ALL,
         only: None,
-        ends: Ends::ALIKE,
+        ends: EndpointCosts::ALIKE,
     }
 }
 
@@ -132,7 +132,7 @@ fn slow_links_get_the_best_ratio_and_fast_ones_the_fastest_codec_or_none() {
     };
     let level = |decision: &Decision| nearest(decision.method);
     let (thin, wide) = (on(Some(1.5)), on(Some(700.0)));
-    assert_eq!(thin.reason, Reason::Pays);
+    assert_eq!(thin.reason, DecisionReason::Pays);
     let weighed = thin.weighed.unwrap();
     assert!(weighed.pipelined > 2.0 && weighed.limit == strait_model::PipelineSegment::Link, "{weighed:?}");
     assert!(
@@ -142,7 +142,7 @@ fn slow_links_get_the_best_ratio_and_fast_ones_the_fastest_codec_or_none() {
         wide.method
     );
     let open = on(None);
-    assert_eq!((open.method, open.reason), (Method::NONE, Reason::TooSlow));
+    assert_eq!((open.method, open.reason), (Method::NONE, DecisionReason::TooSlow));
     assert!(open.weighed.unwrap().pipelined < 1.0);
 }
 
@@ -155,7 +155,7 @@ fn more_engines_make_a_fast_link_worth_compressing_for() {
         world.decision()
     };
     let (alone, many) = (on(1), on(16));
-    assert_eq!((alone.method, alone.reason), (Method::NONE, Reason::TooSlow));
+    assert_eq!((alone.method, alone.reason), (Method::NONE, DecisionReason::TooSlow));
     assert!(many.method != Method::NONE && many.weighed.unwrap().pipelined > 1.0, "{many:?}");
 }
 
@@ -190,7 +190,7 @@ fn what_does_not_shrink_costs_one_try_and_then_one_a_pause_that_doubles() {
         let pauses: Vec<u128> = tried.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(tried.len() <= 10, "{allowed} {tried:?}");
         assert!(pauses.iter().all(|pause| *pause < 900), "{allowed} {tried:?}");
-        assert_eq!(world.decision().reason, Reason::DoesNotShrink, "{allowed}");
+        assert_eq!(world.decision().reason, DecisionReason::DoesNotShrink, "{allowed}");
     }
 }
 
@@ -215,15 +215,18 @@ fn what_looks_random_is_left_alone_at_once_and_what_follows_is_not() {
     let unit = Unit { flow: &flow, to: 7, rule: RuleId { place: 1, edition: 0 }, allowed: Allowed::Any };
     let tried = (0..100).filter(|_| world.chooser.may_shrink(&unit, &noise, world.now)).count();
     assert!(tried <= 2, "{tried} of 100");
-    assert_eq!((world.decision().method, world.decision().reason), (Method::NONE, Reason::LooksRandom));
+    assert_eq!(
+        (world.decision().method, world.decision().reason),
+        (Method::NONE, DecisionReason::LooksRandom)
+    );
     let told = world.chooser.changed().unwrap();
-    assert_eq!(told.reason, Reason::LooksRandom);
+    assert_eq!(told.reason, DecisionReason::LooksRandom);
     let text = b"GET /index.html HTTP/1.1\r\nHost: www.example.org\r\n".repeat(28);
     assert!(world.chooser.may_shrink(&unit, &text, world.now), "the next page is tried whatever came before");
     for _ in 0..30 {
         world.chooser.may_shrink(&unit, &text, world.now);
     }
-    assert_eq!(world.decision().reason, Reason::Pays);
+    assert_eq!(world.decision().reason, DecisionReason::Pays);
 }
 
 #[test]
@@ -395,7 +398,7 @@ fn codecs_that_the_peer_lacks_are_not_chosen() {
     world.road.codecs = CodecSet::EMPTY;
     world.now += HOLDS;
     assert_eq!(world.send(65_000, TEXT), Method::NONE);
-    assert_eq!(world.decision().reason, Reason::PeerLacks);
+    assert_eq!(world.decision().reason, DecisionReason::PeerLacks);
 }
 
 #[test]
@@ -428,7 +431,7 @@ fn ten_thousand_flows_do_not_push_out_the_one_in_use() {
 #[test]
 fn nonsense_is_survived() {
     let mut world = World::new(Some(1e-300));
-    world.road = Road { room: 0, around: usize::MAX >> 8, ..world.road };
+    world.road = PathCost { room: 0, around: usize::MAX >> 8, ..world.road };
     for expand in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         world.road.ends.there.expand = [expand; Codec::ALL.len()];
         let flow = world.flow;

@@ -5,7 +5,7 @@ use strait_model::{Bytes, Cost, Pipeline, Ratio, Stages};
 use crate::Method;
 use crate::calibrate::{CANDIDATES, Calibration, nearest};
 use crate::chooser::known::{Expected, Known};
-use crate::chooser::{Allowed, Road, RunnerUp, Weighed};
+use crate::chooser::{Allowed, PathCost, RunnerUp, Weighed};
 
 use super::named;
 
@@ -21,7 +21,7 @@ pub(super) struct Scales<'a> {
     pub(super) calibration: &'a Calibration,
     pub(super) known: &'a Known,
     pub(super) load: f64,
-    pub(super) road: &'a Road,
+    pub(super) road: &'a PathCost,
     pub(super) len: usize,
 }
 
@@ -56,7 +56,7 @@ impl Prices {
 impl<'a> Scales<'a> {
     /// The candidates that both ends have.
     pub(super) fn candidates(&self) -> impl Iterator<Item = usize> + use<'a> {
-        let Road { codecs, only, .. } = *self.road;
+        let PathCost { codecs, only, .. } = *self.road;
         let has = move |method: Method| codecs.contains(method.codec) && only.is_none_or(|it| it == method);
         (0..CANDIDATES.len()).filter(move |place| has(CANDIDATES[*place]))
     }

@@ -8,7 +8,7 @@ use strait_wire::{Protocol, ipcomp};
 
 use super::segments::next_header;
 use super::{Transmitter, Unsealed, put};
-use crate::outbound::compressor::{Compressor, Tried};
+use crate::outbound::compressor::{Compressor, TrialResult};
 use crate::outbound::context::{Lost, Outlet, TxContext};
 use crate::outbound::job::{CompressUnit, Task};
 use crate::outbound::plain::Plain;
@@ -72,7 +72,7 @@ fn compress<'a>(
     let (method, before) = (agreed.algorithm.into(), payload.len());
     let outcome = Outcome { method, before, of: before, after, took };
     let Task { to, allowed, .. } = *task;
-    let tried = Tried { to, allowed, packets: plain.packets(), outcome };
+    let tried = TrialResult { to, allowed, packets: plain.packets(), outcome };
     compressor.learn(&tried, &plain.flows(), now);
     output.get(..after?)
 }
