@@ -28,8 +28,8 @@ impl Chooser for Overheard {
         self.chooser.may_shrink(unit, payload, now)
     }
 
-    fn choose(&mut self, unit: &Unit<'_>, len: usize, road: &PathCost, now: Time) -> Method {
-        self.chooser.choose(unit, len, road, now)
+    fn choose(&mut self, unit: &Unit<'_>, len: usize, path_cost: &PathCost, now: Time) -> Method {
+        self.chooser.choose(unit, len, path_cost, now)
     }
 
     fn learn(&mut self, unit: &Unit<'_>, outcome: &Outcome, now: Time) {

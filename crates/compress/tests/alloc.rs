@@ -148,7 +148,7 @@ fn payloads_allocate_nothing_once_the_contexts_exist() {
 #[test]
 fn choosing_allocates_nothing_however_many_flows_come() {
     let mut chooser = LiveChooser::new(Calibration::assumed(), 1);
-    let road = PathCost {
+    let path_cost = PathCost {
         engines: core::num::NonZeroU32::MIN,
         rate: strait_model::BitRate::megabits(10.0),
         waiting: true,
@@ -170,7 +170,7 @@ fn choosing_allocates_nothing_however_many_flows_come() {
         let unit = Unit { flow: &flow, to: 1, rule: RuleId { place: 0, edition: 0 }, allowed: Allowed::Any };
         let now = Time::from_millis(u64::from(number));
         assert!(chooser.may_shrink(&unit, &[0; 1_400], now));
-        let method = chooser.choose(&unit, 1_400, &road, now);
+        let method = chooser.choose(&unit, 1_400, &path_cost, now);
         assert_ne!(method, Method::NONE);
         chooser.learn(
             &unit,

@@ -25,7 +25,7 @@ pub(super) fn decision() -> impl FnMut(&[u8]) -> bool {
         src_port: 40_000,
         dst_port: 443,
     };
-    let road = PathCost {
+    let path_cost = PathCost {
         engines: core::num::NonZeroU32::MIN,
         rate: BitRate::bits(LINK),
         waiting: true,
@@ -42,7 +42,7 @@ pub(super) fn decision() -> impl FnMut(&[u8]) -> bool {
         if !chooser.may_shrink(&unit, payload, now) {
             return false;
         }
-        let method = chooser.choose(&unit, payload.len(), &road, now);
+        let method = chooser.choose(&unit, payload.len(), &path_cost, now);
         if method.codec == Codec::None {
             return false;
         }

@@ -98,19 +98,19 @@ impl Chooser for LiveChooser {
         !random && worth_it
     }
 
-    fn choose(&mut self, unit: &Unit<'_>, len: usize, road: &PathCost, now: Time) -> Method {
+    fn choose(&mut self, unit: &Unit<'_>, len: usize, path_cost: &PathCost, now: Time) -> Method {
         if !unit.allowed.something() || len == 0 {
             return Method::NONE;
         }
         let load = self.load.factor(now);
         let memory = memory(&mut self.classes, unit, now);
-        let kind = memory.ask(unit, road, len, now);
+        let kind = memory.ask(unit, path_cost, len, now);
         let before = memory.standing[kind];
         if let Some(standing) = before.filter(|it| now < it.until) {
             // Trials wait for the next look.
             return named(unit.allowed, standing.candidate);
         }
-        let scales = Scales { calibration: &self.calibration, known: &memory.known, load, road, len };
+        let scales = Scales { calibration: &self.calibration, known: &memory.known, load, path_cost, len };
         let prices = scales.prices();
         let standing = settle(&scales, &prices, unit.allowed, before, now);
         let begins_rest = standing.candidate.is_none() && before.is_none_or(|it| it.candidate.is_some());
@@ -219,7 +219,7 @@ fn settle(
 /// The method that a rule names, unless it is known to save nothing; what it was used for stays a little longer.
 fn ordered(scales: &Scales<'_>, method: Method, stood: bool) -> (Option<usize>, DecisionReason) {
     match nearest(method) {
-        Some(candidate) if scales.road.codecs.contains(method.codec) => {
+        Some(candidate) if scales.path_cost.codecs.contains(method.codec) => {
             let worth_it = scales.expected(candidate).ratio.saving() >= if stood { HARDLY } else { WORTH };
             if worth_it {
                 (Some(candidate), DecisionReason::Ordered)
@@ -295,7 +295,8 @@ fn decision(
     let asked = memory.asked.as_ref();
     let standing = asked.and_then(|asked| memory.standing.get(asked.kind).copied().flatten());
     let weighed = asked.zip(standing).map(|(asked, standing)| {
-        let scales = Scales { calibration, known: &memory.known, load, road: &asked.road, len: asked.len };
+        let scales =
+            Scales { calibration, known: &memory.known, load, path_cost: &asked.path_cost, len: asked.len };
         scales.weighed(asked.allowed, standing.candidate)
     });
     let (method, reason, since) = match standing {

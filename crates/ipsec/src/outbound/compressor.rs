@@ -93,9 +93,9 @@ impl Compressor {
         // IPComp is not for workers: what it makes is sealed as it is made.
         let blocks = tx.link.association.takes_blocks();
         let engines = if blocks { self.pool.side_by_side() } else { NonZeroU32::MIN };
-        let mut road = tx.link.road(tx.own, engines);
-        road.waiting |= waited;
-        let method = self.chooser.choose(&unit, len, &road, tx.now);
+        let mut path_cost = tx.link.path_cost(tx.own, engines);
+        path_cost.waiting |= waited;
+        let method = self.chooser.choose(&unit, len, &path_cost, tx.now);
         self.tell_changes(tx.outlet);
         method
     }

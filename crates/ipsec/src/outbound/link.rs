@@ -63,7 +63,7 @@ impl Link {
     }
 
     /// What a unit meets on its way to the peer, where `engines` compress side by side.
-    pub(crate) fn road(&self, own: OwnLink, engines: NonZeroU32) -> PathCost {
+    pub(crate) fn path_cost(&self, own: OwnLink, engines: NonZeroU32) -> PathCost {
         let rate = self.pacing.rate(own.rate).map(|rate| rate.bits() as f64);
         let room = self.association.payload_room();
         let whole = usize::from(self.association.path.outer()) + own.overhead;

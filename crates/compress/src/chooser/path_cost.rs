@@ -1,4 +1,4 @@
-//! The road of a unit: what it meets beside the codec, and how long that takes.
+//! The cost of a path: what a unit meets besides the codec, and how long that takes.
 
 use core::num::NonZeroU32;
 
@@ -45,7 +45,7 @@ impl PeerCosts {
         PeerCosts { handling: PerByteCost::MEASURED, expand: [1.0; Codec::ALL.len()] };
 }
 
-/// Both ends of a road.
+/// What both ends of a path do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EndpointCosts {
     /// This one.
@@ -73,7 +73,7 @@ impl EndpointCosts {
     }
 }
 
-/// The road from here to a peer, at one moment.
+/// The path from here to a peer, at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathCost {
     /// The link's rate; nothing when it was not given, so that it is taken not to limit.
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn stages_by_hand() {
-        let road = PathCost {
+        let path_cost = PathCost {
             rate: BitRate::megabits(8.0),
             engines: NonZeroU32::MIN,
             waiting: false,
@@ -138,14 +138,17 @@ mod tests {
                 there: PeerCosts::ALIKE,
             },
         };
-        let stages = road.stages(Bytes(4_000), Bytes(2_500));
+        let stages = path_cost.stages(Bytes(4_000), Bytes(2_500));
         // Three datagrams: 2,650 bytes at a microsecond each.
         assert!((stages.transmit.0 - 2_650e-6).abs() < 1e-12);
         assert!((stages.encrypt.0 - 7_500e-9).abs() < 1e-15);
         assert!((stages.sender.0 - 9_000e-9).abs() < 1e-15);
-        assert_eq!(PathCost { rate: None, ..road }.stages(Bytes(4_000), Bytes(2_500)).transmit, Seconds(0.0));
-        assert!(!road.counts_throughput() && PathCost { rate: None, ..road }.counts_throughput());
-        assert!(PathCost { waiting: true, ..road }.counts_throughput());
+        assert_eq!(
+            PathCost { rate: None, ..path_cost }.stages(Bytes(4_000), Bytes(2_500)).transmit,
+            Seconds(0.0)
+        );
+        assert!(!path_cost.counts_throughput() && PathCost { rate: None, ..path_cost }.counts_throughput());
+        assert!(PathCost { waiting: true, ..path_cost }.counts_throughput());
     }
 
     #[test]
