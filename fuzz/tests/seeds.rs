@@ -5,8 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use strait_compress::headers::Coder;
-use strait_sim::{NodeId, Shape};
-use strait_wire::aggfrag::{self, Report};
+use strait_sim::{FlowShape, NodeId};
+use strait_wire::aggfrag::{self, CongestionReport};
 use strait_wire::delivery::{self, Delivery};
 use strait_wire::{Cpi, Protocol, SeqLow, Spi, ah, block, esp, ip, ipcomp, probe, tcp, udp, vnet};
 
@@ -190,8 +190,14 @@ fn aggfrag_seeds() -> Vec<Seed> {
     aggfrag::emit_plain(&mut cut, 10).unwrap();
     let mut inside = [&[0; aggfrag::PLAIN_LEN][..], &[7; 30]].concat();
     aggfrag::emit_plain(&mut inside, 1000).unwrap();
-    let report =
-        Report { loss_event_rate: 100, rtt: 40_000, echo_delay: 500, tval: 1, techo: 2, ..Report::default() };
+    let report = CongestionReport {
+        loss_event_rate: 100,
+        rtt: 40_000,
+        echo_delay: 500,
+        tval: 1,
+        techo: 2,
+        ..CongestionReport::default()
+    };
     let mut congestion = [&[0; aggfrag::CONGESTION_LEN][..], &packets].concat();
     aggfrag::emit_congestion(&mut congestion, 0, &report).unwrap();
     let mut reported = vec![0; aggfrag::CONGESTION_LEN + delivery::LEN];
@@ -224,9 +230,9 @@ fn block_seeds() -> Vec<Seed> {
 
 fn probe_demux_vnet_seeds() -> Vec<Seed> {
     let mut request = vec![0; 64];
-    probe::Probe { kind: probe::Kind::Request, id: 1, size: 1400 }.emit(&mut request).unwrap();
+    probe::Probe { kind: probe::ProbeKind::Request, id: 1, size: 1400 }.emit(&mut request).unwrap();
     let mut answer = vec![0; probe::LEN];
-    probe::Probe { kind: probe::Kind::Answer, id: 1, size: 1400 }.emit(&mut answer).unwrap();
+    probe::Probe { kind: probe::ProbeKind::Answer, id: 1, size: 1400 }.emit(&mut answer).unwrap();
     let mut offload = [0; vnet::LEN];
     let header = vnet::Header {
         flags: vnet::NEEDS_CSUM,
@@ -301,7 +307,7 @@ fn squeeze_round_trip_seeds() -> Vec<Seed> {
 /// Packets of a bundle, of one flow and of several.
 fn bundles() -> [(&'static str, Vec<u8>); 5] {
     let [a, b] = shapes();
-    let stream = |shape: &Shape| -> Vec<u8> {
+    let stream = |shape: &FlowShape| -> Vec<u8> {
         (0..4).flat_map(|at| shape.tcp(1 + at * 4, tcp::Flags::PSH, b"data")).collect()
     };
     let stamps = |at: u8| [1, 1, 8, 10, 0, 0, 0, at, 0, 0, 0, 7];
@@ -407,9 +413,9 @@ fn records(records: &[(u8, u8, Vec<u8>)]) -> Vec<u8> {
     seed
 }
 
-fn shapes() -> [Shape; 2] {
+fn shapes() -> [FlowShape; 2] {
     let (a, b) = (NodeId(0), NodeId(1));
-    [Shape::new(a.inner_v4(5), b.inner_v4(6)), Shape::new(a.inner_v6(5), b.inner_v6(6))]
+    [FlowShape::new(a.inner_v4(5), b.inner_v4(6)), FlowShape::new(a.inner_v6(5), b.inner_v6(6))]
 }
 
 fn datagram_seeds() -> Vec<Seed> {
@@ -432,7 +438,7 @@ fn datagram_seeds() -> Vec<Seed> {
     let mut coded = vec![0; packets.len()];
     let len = Coder::new().encode(&packets, &mut coded).unwrap();
     coded.truncate(len);
-    let request = probe::Probe { kind: probe::Kind::Request, id: 1, size: 1400 };
+    let request = probe::Probe { kind: probe::ProbeKind::Request, id: 1, size: 1400 };
     let compressed = ipcomp::Header { next: Protocol::IPIP, cpi: Cpi::DEFLATE };
     let stored = [&[1, one.len() as u8, 0, !(one.len() as u8), 0xff][..], &one].concat();
     let stream: Vec<_> = (0..3).map(|at| (0, 0, v4.tcp(1 + at * 4, tcp::Flags(0), b"data"))).collect();
