@@ -308,7 +308,7 @@ fn squeeze_round_trip_seeds() -> Vec<Seed> {
 fn bundles() -> [(&'static str, Vec<u8>); 5] {
     let [a, b] = shapes();
     let stream = |shape: &FlowShape| -> Vec<u8> {
-        (0..4).flat_map(|at| shape.tcp(1 + at * 4, tcp::Flags::PSH, b"data")).collect()
+        (0..4).flat_map(|at| shape.tcp(1 + at * 4, tcp::TcpFlags::PSH, b"data")).collect()
     };
     let stamps = |at: u8| [1, 1, 8, 10, 0, 0, 0, at, 0, 0, 0, 7];
     let stamped = (0..4).flat_map(|at| v4(Protocol::TCP, 0x4000, &tcp(0x10, &stamps(at), &[]))).collect();
@@ -420,7 +420,7 @@ fn shapes() -> [FlowShape; 2] {
 
 fn datagram_seeds() -> Vec<Seed> {
     let [v4, v6] = shapes();
-    let (one, two) = (v4.udp(b"one of some packets"), v6.tcp(7, tcp::Flags::PSH, b"another"));
+    let (one, two) = (v4.udp(b"one of some packets"), v6.tcp(7, tcp::TcpFlags::PSH, b"another"));
     let packets = [&one[..], &two].concat();
     let headed = |header: &dyn Fn(&mut [u8]), len: usize, rest: &[u8]| {
         let mut payload = [&vec![0; len][..], rest].concat();
@@ -441,7 +441,7 @@ fn datagram_seeds() -> Vec<Seed> {
     let request = probe::Probe { kind: probe::ProbeKind::Request, id: 1, size: 1400 };
     let compressed = ipcomp::Header { next: Protocol::IPIP, cpi: Cpi::DEFLATE };
     let stored = [&[1, one.len() as u8, 0, !(one.len() as u8), 0xff][..], &one].concat();
-    let stream: Vec<_> = (0..3).map(|at| (0, 0, v4.tcp(1 + at * 4, tcp::Flags(0), b"data"))).collect();
+    let stream: Vec<_> = (0..3).map(|at| (0, 0, v4.tcp(1 + at * 4, tcp::TcpFlags(0), b"data"))).collect();
     vec![
         ("datagram", "packets", records(&[(0, 0, one.clone()), (1, 2, two.clone())])),
         ("datagram", "stream", records(&stream)),
