@@ -220,7 +220,7 @@ impl Daemon {
     fn read_again(&mut self) -> Answer {
         match self.reload() {
             Ok(changes) => {
-                tracing::info!(?changes, "configuration reloaded");
+                tracing::info!("configuration reloaded: {changes}");
                 Answer::Reloaded { changes }
             }
             Err(error) => {
