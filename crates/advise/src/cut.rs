@@ -75,7 +75,10 @@ impl Scissors {
         }
         let mut cutter = Cutter::new(&self.allowed, mtu, self.id)?;
         while let Some(len) = cutter.cut(&mut self.piece)? {
-            each(self.piece.get(..len).unwrap_or_default());
+            let piece = self.piece.get(..len).unwrap_or_default();
+            // The first has to hold all extension headers (RFC 8200 section 4.5). If it cannot, none leaves.
+            Packet::parse(piece)?;
+            each(piece);
         }
         Ok(())
     }

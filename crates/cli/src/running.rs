@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use strait_node::client::{self, ClientError};
 use strait_node::daemon::StartError;
 use strait_node::direct::DirectError;
-use strait_node::local::Changes;
 use strait_node::tun::TunError;
 use strait_node::{background, daemon, logging, runtime};
 
@@ -88,29 +87,11 @@ pub(crate) fn down(flags: &flags::Which) -> CommandResult {
 pub(crate) fn reload(flags: &flags::Which) -> CommandResult {
     let interface = which(flags)?;
     let changes = client::reload(&interface).map_err(refused)?;
-    println!("{interface} reloaded its configuration: {}", summary(&changes));
+    println!("{interface} reloaded its configuration: {changes}");
     if !changes.need_restart.is_empty() {
-        println!(
-            "changes that need a restart: {} (`strait down {interface}`, then `strait up`)",
-            changes.need_restart.join(", ")
-        );
+        println!("restart it with `strait down {interface}`, then `strait up`");
     }
     Ok(())
-}
-
-fn summary(changes: &Changes) -> String {
-    let named =
-        |what: &str, names: &[String]| (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")));
-    let parts: Vec<String> = [
-        named("added", &changes.added),
-        named("removed", &changes.removed),
-        named("changed", &changes.changed),
-        changes.link.then(|| "link changed".to_owned()),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    if parts.is_empty() { "no changes".to_owned() } else { parts.join("; ") }
 }
 
 /// The interface of the tunnel that is meant: the named one, that of the named file, or the only one.
@@ -154,14 +135,6 @@ pub(crate) fn refused(error: ClientError) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_a_reload_changed() {
-        assert_eq!(summary(&Changes::default()), "no changes");
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let changes = Changes { added: names(&["b", "c"]), removed: names(&["a"]), ..Changes::default() };
-        assert_eq!(summary(&changes), "added b, c; removed a");
-    }
 
     #[test]
     fn no_listener_is_exit_code_3() {

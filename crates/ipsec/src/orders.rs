@@ -26,7 +26,8 @@ pub enum SenderOrder {
     Rules(Arc<RuleSet>),
     /// Datagrams to the peer go there from now on.
     Endpoint(PeerId, SocketAddr),
-    /// How to pace towards the peer.
+    /// How to pace towards the peer, which has no pace before. Only with one do datagrams to it wait for the node's own link
+    /// too ([`Settings::up`](crate::outbound::Settings::up)).
     Rate(PeerId, Pace),
     /// The node's own link has this rate from now on, and adds so many bytes to each datagram.
     Link(Option<Rate>, u16),

@@ -168,13 +168,23 @@ impl Control {
         self.handshakes.pump(&mut self.sessions, now);
     }
 
-    /// Takes the answer to [`Action::Resolve`]; the error is what the resolver said.
+    /// Takes the answer to [`Action::Resolve`] for `name`; the error is what the resolver said. An answer that no
+    /// attempt [waits for](Control::is_looking_up) changes nothing.
     ///
     /// # Errors
     /// None of its own: an `answer` that is an error counts as a failed attempt.
-    pub fn resolved(&mut self, peer: PeerId, answer: Result<SocketAddr, String>, now: Time) {
-        self.handshakes.looked_up(&mut self.sessions, peer, answer, now);
+    pub fn resolved(&mut self, peer: PeerId, name: &str, answer: Result<SocketAddr, String>, now: Time) {
+        if self.is_looking_up(peer, name) {
+            self.handshakes.looked_up(&mut self.sessions, peer, answer, now);
+        }
         self.handshakes.pump(&mut self.sessions, now);
+    }
+
+    /// Whether an attempt to reach `peer` waits for the address of `name`. It does not once the attempt took too long, or
+    /// the peer has another name or an address.
+    #[must_use]
+    pub fn is_looking_up(&self, peer: PeerId, name: &str) -> bool {
+        self.sessions.peers.get(peer).is_some_and(|peer| peer.is_looking_up(name))
     }
 
     /// Does what is due at `now`.

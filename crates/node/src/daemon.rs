@@ -57,8 +57,8 @@ const SHOWN_WITHIN: Duration = Duration::from_secs(1);
 /// Answers of the resolver that may wait: one a peer that has a name.
 const ANSWERS: usize = 64;
 
-/// What the resolver said of a peer's name.
-type Resolved = (PeerId, Result<SocketAddr, String>);
+/// What the resolver said of a peer's name, which is the text.
+type Resolved = (PeerId, String, Result<SocketAddr, String>);
 /// Where that goes.
 type Names = mpsc::Sender<Resolved>;
 
@@ -149,8 +149,8 @@ impl Daemon {
                         break failed;
                     }
                 }
-                Some((peer, answer)) = answers.recv() => {
-                    self.resolved(peer, answer);
+                Some((peer, name, answer)) = answers.recv() => {
+                    self.resolved(peer, &name, answer);
                 }
                 Some(PendingRequest { request, answer, written }) = asked.recv() => {
                     self.asked(request, answer);
@@ -220,7 +220,7 @@ impl Daemon {
     fn read_again(&mut self) -> Answer {
         match self.reload() {
             Ok(changes) => {
-                tracing::info!(?changes, "configuration reloaded");
+                tracing::info!("configuration reloaded: {changes}");
                 Answer::Reloaded { changes }
             }
             Err(error) => {

@@ -269,3 +269,6 @@ impl Inlet for InwardIo<'_> {
         self.workers.hand_over(worker, job)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! The local socket of a daemon: one request line, one answer line, both JSON and bounded.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -65,11 +66,37 @@ pub struct Changes {
     pub removed: Vec<String>,
     /// Names of peers that were told something else.
     pub changed: Vec<String>,
+    /// Whether the compression rules, or the names of their trust domains, are others.
+    #[serde(default)]
+    pub rules: bool,
     /// Whether the link is another one.
     #[serde(default)]
     pub link: bool,
+    /// Settings of `[node]` that have another value.
+    #[serde(default)]
+    pub node: Vec<String>,
     /// Settings that differ from the file until the daemon is started again.
     pub need_restart: Vec<String>,
+}
+
+/// As a person reads it: `added b, c; removed a; link changed`.
+impl fmt::Display for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |what: &str, names: &[String]| {
+            (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")))
+        };
+        let parts = [
+            names("added", &self.added),
+            names("removed", &self.removed),
+            names("changed", &self.changed),
+            self.rules.then(|| "compression rules changed".to_owned()),
+            self.link.then(|| "link changed".to_owned()),
+            names("changed in [node]:", &self.node),
+            names("restart needed for", &self.need_restart),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        if parts.is_empty() { f.write_str("no changes") } else { f.write_str(&parts.join("; ")) }
+    }
 }
 
 /// A request with the way back to who asked.

@@ -109,6 +109,14 @@ impl Tun {
         Ok(Tun { file, name, offload })
     }
 
+    /// What stands for a device in tests, and its other end, where each write of the device is one message.
+    #[cfg(test)]
+    pub(crate) fn pair() -> (Tun, std::os::unix::net::UnixDatagram) {
+        let (near, far) = std::os::unix::net::UnixDatagram::pair().unwrap();
+        let file = File::from(std::os::fd::OwnedFd::from(near));
+        (Tun { file, name: "pair".to_owned(), offload: Offload::Tcp }, far)
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -54,7 +54,7 @@ impl SimDatagram {
 #[derive(Debug)]
 enum Happening {
     Arrival(SimDatagram),
-    Answer(NodeId, PeerId, Result<SocketAddr, String>),
+    Answer(NodeId, PeerId, String, Result<SocketAddr, String>),
 }
 
 /// Nodes and the links between them.
@@ -298,8 +298,8 @@ impl SimNetwork {
     fn happen(&mut self) {
         match self.queue.pop_if(|_, _| true) {
             Some((at, Happening::Arrival(datagram))) => self.arrive(datagram, at),
-            Some((at, Happening::Answer(node, peer, answer))) => {
-                self.with(node, |node| node.resolved(peer, answer, at));
+            Some((at, Happening::Answer(node, peer, name, answer))) => {
+                self.with(node, |node| node.resolved(peer, &name, answer, at));
             }
             None => {}
         }
@@ -332,7 +332,7 @@ impl SimNetwork {
         act(node);
         for (peer, name) in node.take_lookups() {
             let answer = self.names.get(&name).copied().ok_or_else(|| format!("no such host: {name}"));
-            self.queue.push(self.now + LOOK_UP, Happening::Answer(id, peer, answer));
+            self.queue.push(self.now + LOOK_UP, Happening::Answer(id, peer, name, answer));
         }
         for datagram in node.take_sent() {
             self.carry(id, datagram);

@@ -274,9 +274,15 @@ impl SimNode {
         self.settle(now);
     }
 
-    pub(crate) fn resolved(&mut self, peer: PeerId, answer: Result<SocketAddr, String>, now: Time) {
+    pub(crate) fn resolved(
+        &mut self,
+        peer: PeerId,
+        name: &str,
+        answer: Result<SocketAddr, String>,
+        now: Time,
+    ) {
         self.world.now = now;
-        self.control.resolved(peer, answer, now);
+        self.control.resolved(peer, name, answer, now);
         self.settle(now);
     }
 

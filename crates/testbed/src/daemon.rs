@@ -128,12 +128,12 @@ impl DaemonProcess {
             .map_err(|error| Error::System { doing: "read what show says".to_owned(), source: error.into() })
     }
 
-    /// Has the daemon read its configuration again.
+    /// Has the daemon read its configuration again; gives what the program prints then.
     ///
     /// # Errors
     /// [`Error::Command`] when it refuses.
-    pub fn reload(&self) -> Result<(), Error> {
-        self.ask(&["reload"]).map(|_| ())
+    pub fn reload(&self) -> Result<String, Error> {
+        self.ask(&["reload"])
     }
 
     fn ask(&self, arguments: &[&str]) -> Result<String, Error> {

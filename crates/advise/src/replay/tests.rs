@@ -106,6 +106,28 @@ fn turns_are_counted_where_data_goes_back_and_forth() {
     assert_eq!(replay.classes.pairs.sorted()[0].1.turns, 5);
 }
 
+/// An IPv6 packet whose destination options alone are longer than the link takes.
+#[test]
+fn a_packet_whose_headers_fill_the_link_is_counted_as_malformed() {
+    let shape = FlowShape::new("[fd00::1]:1".parse().unwrap(), "[fd00::2]:2".parse().unwrap());
+    let inner = shape.udp(&[7; 700]);
+    let (options_len, header) = (1_872_u16, 40);
+    let mut packet = inner[..header].to_vec();
+    // Destination options (RFC 8200 section 4.6) of 234 words, all of it padding (Pad1), then UDP.
+    packet[6] = 60;
+    let len = options_len + u16::try_from(inner.len() - header).unwrap();
+    packet[4..6].copy_from_slice(&len.to_be_bytes());
+    packet.extend_from_slice(&[17, 233]);
+    packet.resize(header + usize::from(options_len), 0);
+    packet.extend_from_slice(&inner[header..]);
+    let mut replay = replay(None);
+    send(&mut replay, &[packet, inner.clone()]);
+    assert_eq!(replay.seen.malformed, 1);
+    let whole = &replay.classes.whole;
+    assert_eq!((whole.packets, whole.bytes), (1, inner.len() as u64));
+    assert_eq!(whole.methods.iter().sum::<u64>(), whole.bytes);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 

@@ -69,6 +69,32 @@ fn a_wrong_file_changes_nothing_and_says_why() {
 }
 
 #[test]
+fn a_reload_says_what_changed_there_and_in_the_log() {
+    const RULE: &str = "[[compress]]\nfrom = \"10.77.0.0/24\"\nto = \"10.77.0.0/24\"\ndomain = \"logs\"\n";
+    if !allowed() {
+        return;
+    }
+    let pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
+    let (site, daemon) = (&pair.sites[0], pair.daemon(0));
+    let link = format!("{RULE}[link]\nup = \"90Mbit\"\n");
+    let all = format!("{link}{SECOND}");
+    for (node, sections, said) in [
+        ("", "", "no changes"),
+        ("", RULE, "compression rules changed"),
+        ("", &link, "link changed"),
+        ("", &all, "added site-c"),
+        ("", "", "removed site-c; compression rules changed; link changed"),
+        ("block = 4096", "", "restart needed for block"),
+    ] {
+        site.configure("strait", &[&pair.sites[1]], Extra { node, sections, ..Extra::default() }).unwrap();
+        let printed = daemon.reload().unwrap();
+        assert!(printed.contains(&format!(": {said}\n")), "{said}: {printed}");
+        let logged = format!("configuration reloaded: {said}");
+        eventually("the log says the same", || daemon.last_words().contains(&logged));
+    }
+}
+
+#[test]
 fn another_link_is_used_and_the_peer_is_told() {
     if !allowed() {
         return;

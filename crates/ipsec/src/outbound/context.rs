@@ -16,7 +16,9 @@ pub(super) const CONTROL_TOS: Tos = Tos(Ecn::NotEct as u8);
 /// What the sending half needs to know once.
 #[derive(Clone, Copy, Debug)]
 pub struct OutboundSettings {
-    /// The rate of this node's own link, shared by all peers.
+    /// The rate of this node's own link, shared by all peers. It bounds what leaves for peers that have a pace; what leaves
+    /// for a peer that [`Order::Rate`](super::Order::Rate) gave none is charged to the link, but does not wait for it. A node
+    /// with a rate therefore gives every peer a pace.
     pub up: Option<Rate>,
     /// Bytes that the link layer adds to each datagram, counted by the pacer.
     pub overhead: u16,

@@ -58,7 +58,7 @@ use crate::{
     Capabilities, ControlEvent, DeliveryReporting, HandshakeFailure, PayloadFormat, PeerConfig, Role, Where,
 };
 use condition::TIMES;
-use initiation::{Initiation, NextAttempt};
+use initiation::{Initiation, InitiationState, NextAttempt};
 use pairs::{SaPair, SaPairs, UnconfirmedPair};
 use silence::Silence;
 
@@ -132,6 +132,12 @@ impl PeerRecord {
     /// The attempt that is due at `now`, if one is.
     pub(crate) fn next_attempt(&mut self, now: Time) -> Option<NextAttempt> {
         self.initiation.next(&self.config.place, self.endpoint, self.answered_until(), now)
+    }
+
+    /// Whether an attempt waits for the address of `name`.
+    pub(crate) fn is_looking_up(&self, name: &str) -> bool {
+        let named = matches!(&self.config.place, Where::Name(its) if its == name);
+        named && matches!(self.initiation.state(), InitiationState::Resolving { .. })
     }
 
     /// Until when the handshake that the peer began has, if it has one under way.

@@ -74,13 +74,15 @@ impl Daemon {
                 Err(error) => Err(error.to_string()),
             };
             // Names are not needed when the node ends.
-            let _ = names.send((peer, answer)).await;
+            let _ = names.send((peer, name, answer)).await;
         });
     }
 
-    /// Passes on where a name led; where the tunnel itself would swallow datagrams to there, routes make way first.
-    pub(super) fn resolved(&mut self, peer: PeerId, answer: Result<SocketAddr, String>) {
+    /// Passes on where a name led; where the tunnel itself would swallow datagrams to there, routes make way first. For
+    /// a name that the peer no longer has, they do not.
+    pub(super) fn resolved(&mut self, peer: PeerId, name: &str, answer: Result<SocketAddr, String>) {
         if let Ok(address) = answer
+            && self.control.is_looking_up(peer, name)
             && self.plan.would_loop(address)
         {
             self.outer.push(address.ip());
@@ -88,7 +90,7 @@ impl Daemon {
                 tracing::error!(%address, "outer datagrams to a peer may be routed into the tunnel: {error}");
             }
         }
-        self.control.resolved(peer, answer, self.clock.now());
+        self.control.resolved(peer, name, answer, self.clock.now());
     }
 
     fn log(&self, event: &ControlEvent) {

@@ -59,29 +59,28 @@ impl Daemon {
         let mut config = Config::reload(&self.path, known.map(|file| (file, self.control.public())))?;
         let new = self.prepare(&config)?;
         let need_restart = keep_fixed(&self.config, &mut config);
+        let beside_peers = Changes { need_restart, ..changes(&self.config, &config) };
         let before = core::mem::replace(&mut self.config, config);
-        if self.rules.rules() != self.config.rules.rules() {
+        if before.rules.rules() != self.config.rules.rules() {
             self.rules = Arc::new(self.config.rules.clone());
         }
-        let link = self.change_link(&before);
-        let changes = Changes { link, need_restart, ..self.change_peers(&before, new) };
+        if beside_peers.link {
+            self.change_link();
+        }
+        let changes = self.change_peers(&before, new, beside_peers);
         self.act();
         self.announce_policies();
         self.reroute()?;
         Ok(changes)
     }
 
-    /// The link's rates, which peers are paced by; says whether they are new.
-    fn change_link(&mut self, before: &Config) -> bool {
+    /// The link's rates, which peers are paced by, and how packets wait for it.
+    fn change_link(&mut self) {
         let link = self.config.link;
-        if link == before.link {
-            return false;
-        }
         self.order_out(outbound::Order::Link(link.up.given(), link.overhead));
         self.order_out(outbound::Order::Queueing(link.queueing));
         self.control.set_link(link.up, link.down, self.clock.now());
         self.manual.set_rate(link.up.given()).into_iter().for_each(|order| self.order_out(order));
-        true
     }
 
     /// Makes addresses and routes what the configuration asks for, given where peers are.
@@ -123,9 +122,8 @@ impl Daemon {
         Ok(new)
     }
 
-    /// New peers in, gone ones out, the others told what is new.
-    fn change_peers(&mut self, before: &Config, mut new: New) -> Changes {
-        let mut changes = Changes::default();
+    /// New peers in, gone ones out, the others told what is new; adds all that to `changes`.
+    fn change_peers(&mut self, before: &Config, mut new: New, mut changes: Changes) -> Changes {
         let peers = self.config.peers.clone();
         // Gone ones first: a key or an address may come back with another peer.
         for peer in &before.peers {
@@ -183,6 +181,27 @@ fn goes_on(old: &PeerSection, new: &PeerSection) -> bool {
     (&old.keys, &old.endpoint, old.mtu) == (&new.keys, &new.endpoint, new.mtu)
 }
 
+/// What differs that a running node takes over, but for peers.
+fn changes(old: &Config, new: &Config) -> Changes {
+    let (a, b) = (&old.node, &new.node);
+    let different = [
+        ("address", a.address != b.address),
+        ("table", a.table != b.table),
+        ("fwmark", a.fwmark != b.fwmark),
+    ];
+    Changes {
+        rules: (old.rules.rules(), &old.domains) != (new.rules.rules(), &new.domains),
+        link: old.link != new.link,
+        node: names(&different),
+        ..Changes::default()
+    }
+}
+
+/// The names of what differs.
+fn names(different: &[(&str, bool)]) -> Vec<String> {
+    different.iter().filter(|(_, differs)| *differs).map(|(name, _)| (*name).to_owned()).collect()
+}
+
 /// Puts back what is used only when a node starts; says what of it differs.
 fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
     let (a, b) = (&old.node, &new.node);
@@ -204,7 +223,7 @@ fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
     new.node =
         NodeSection { address: b.address.clone(), table: b.table, fwmark: b.fwmark, ..old.node.clone() };
     new.session = old.session;
-    different.iter().filter(|(_, differs)| *differs).map(|(name, _)| (*name).to_owned()).collect()
+    names(&different)
 }
 
 #[cfg(test)]
@@ -215,6 +234,28 @@ mod tests {
     fn config(node: &str, rest: &str) -> Config {
         let text = format!("[node]\nprivate_key_file = \"k\"\naddress = \"10.0.0.1\"\n{node}{rest}");
         Config::parse(&text, Path::new("x.toml")).unwrap()
+    }
+
+    #[test]
+    fn what_a_running_node_takes_over_is_named() {
+        let rule = "[[compress]]\nfrom = \"10.1.0.0/16\"\nto = \"10.2.0.0/16\"\ndomain = \"logs\"\n";
+        let old = config("", rule);
+        assert_eq!(changes(&old, &config("", rule)).to_string(), "no changes");
+        for (node, rest, said) in [
+            ("", "", "compression rules changed"),
+            ("", &*rule.repeat(2), "compression rules changed"),
+            ("", &rule.replace("10.2.0.0", "10.3.0.0"), "compression rules changed"),
+            ("", &rule.replace("logs", "text"), "compression rules changed"),
+            ("", &format!("{rule}[link]\nup = \"1Mbit\"\n"), "link changed"),
+            ("", "[link]\naqm = \"off\"\n", "compression rules changed; link changed"),
+            ("table = 9\nfwmark = 5\n", rule, "changed in [node]: table, fwmark"),
+        ] {
+            assert_eq!(changes(&old, &config(node, rest)).to_string(), said, "{node}{rest}");
+        }
+        let mut other = config("listen = 8\n", rule);
+        let need_restart = keep_fixed(&old, &mut other);
+        let all = Changes { need_restart, ..changes(&old, &other) };
+        assert_eq!(all.to_string(), "restart needed for listen");
     }
 
     #[test]

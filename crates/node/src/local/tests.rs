@@ -50,6 +50,20 @@ fn questions_and_answers() {
 }
 
 #[test]
+fn what_a_reload_changed() {
+    assert_eq!(Changes::default().to_string(), "no changes");
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let changes = Changes { added: names(&["b", "c"]), removed: names(&["a"]), ..Changes::default() };
+    assert_eq!(changes.to_string(), "added b, c; removed a");
+    let need_restart = names(&["mtu", "forward"]);
+    let changes = Changes { changed: names(&["d"]), rules: true, link: true, need_restart, ..changes };
+    assert_eq!(
+        changes.to_string(),
+        "added b, c; removed a; changed d; compression rules changed; link changed; restart needed for mtu, forward"
+    );
+}
+
+#[test]
 fn malformed_requests_are_refused_and_bounded() {
     let (path, daemon) = serve("malformed", answer);
     for request in [

@@ -156,8 +156,15 @@ impl Plan {
             all.push(SysctlSetting { path, value: "1", needed: false });
         }
         if self.forward.contains(&RouteFamily::V4) {
-            let path = path("ipv4/conf").join(interface).join("forwarding");
-            all.push(SysctlSetting { path, value: "1", needed: true });
+            let file = path("ipv4/conf").join(interface).join("forwarding");
+            all.push(SysctlSetting { path: file, value: "1", needed: true });
+            // A peer reaches another one through here alone, so the kernel has no shorter way to tell it of. It does
+            // where either value says so (Linux `Documentation/networking/ip-sysctl.rst`, send_redirects); other
+            // interfaces have values of their own. IPv6 redirects take a link-local address, which there is not.
+            for scope in [interface, "all"] {
+                let path = path("ipv4/conf").join(scope).join("send_redirects");
+                all.push(SysctlSetting { path, value: "0", needed: false });
+            }
         }
         if self.forward.contains(&RouteFamily::V6) {
             let one = path("ipv6/conf").join(interface).join("force_forwarding");

@@ -4,6 +4,8 @@ use crate::tun::Tun;
 use netlink_packet_route::AddressFamily;
 use std::path::Path;
 
+mod redirects;
+
 const KEYS: [&str; 2] =
     ["wXKeEeD2sUcsfgwA2rO7tClR0yGv6Ro0Hk4mVF2RQhI=", "QfJ2Cwk5m1TCsqM7cT2qFJ0c3H3Wc0o1o9hGfJ8YzUE="];
 

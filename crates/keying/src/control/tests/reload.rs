@@ -95,8 +95,27 @@ fn address_configured_during_a_look_up_is_used_at_once() {
     world.ask(0, |control, now| control.update_peer(config, now));
     assert!(world.run_until(1, ControlWorld::both_up), "{:?}", world.nodes[0].events);
     let elsewhere = "198.51.100.7:4000".parse().unwrap();
-    world.ask(0, |control, now| control.resolved(PeerId(1), Ok(elsewhere), now));
+    world.ask(0, |control, now| control.resolved(PeerId(1), "old.example:1", Ok(elsewhere), now));
     assert_eq!(world.nodes[0].endpoints[&PeerId(1)], address(1), "the answer comes too late");
+}
+
+#[test]
+fn answer_for_a_former_name_is_ignored() {
+    let mut world = ControlWorld::new(2, 8, FAIR);
+    let (old, new) = ("old.example:1", "new.example:1");
+    world.add(1, peer(0, Where::Unknown, Start::OnTraffic));
+    world.add(0, peer(1, Where::Name(old.to_owned()), Start::Eager));
+    world.run(SECOND);
+    let config = peer(1, Where::Name(new.to_owned()), Start::Eager);
+    world.ask(0, |control, now| control.update_peer(config, now));
+    let names: Vec<&str> = world.nodes[0].lookups.iter().map(|(_, name)| name.as_str()).collect();
+    assert_eq!(names, [old, new], "the resolver has answered neither");
+    let elsewhere = "198.51.100.7:4000".parse().unwrap();
+    world.ask(0, |control, now| control.resolved(PeerId(1), old, Ok(elsewhere), now));
+    assert_eq!(world.nodes[0].endpoints.get(&PeerId(1)), None);
+    world.ask(0, |control, now| control.resolved(PeerId(1), old, Err("no such name".to_owned()), now));
+    world.ask(0, |control, now| control.resolved(PeerId(1), new, Ok(address(1)), now));
+    assert!(world.run_until(1, ControlWorld::both_up), "{:?}", world.nodes[0].events);
 }
 
 #[test]

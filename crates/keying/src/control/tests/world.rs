@@ -316,7 +316,7 @@ impl ControlWorld {
                 Action::Resolve(peer, name) => {
                     it.lookups.push((now, name.clone()));
                     if let Some(answer) = it.names.get(&name).cloned() {
-                        it.control.resolved(peer, answer, now);
+                        it.control.resolved(peer, &name, answer, now);
                     }
                 }
             }

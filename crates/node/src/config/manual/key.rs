@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 use std::ops::Range;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use strait_crypto::{Cipher, Integrity, KeyMaterial, KeyedAlgorithm, Suite};
+use strait_crypto::{Cipher, Integrity, KeyMaterial, KeyedAlgorithm, Suite, UnknownName};
 use strait_keying::manual::{Fingerprint, read_key};
 use zeroize::Zeroizing;
 
@@ -54,12 +55,20 @@ const INTEGRITY_KEY: KeyNames = [
 /// A key that goes with a counter, as no other counter's key may be.
 pub(in crate::config) type Sealing = (Fingerprint, Suite);
 
+/// Whether broken algorithms may protect a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LegacyAlgorithms {
+    Refused,
+    Allowed,
+    /// They are allowed, but this build has none, as was said already.
+    NotBuilt,
+}
+
 /// What the keys of a protocol are read with.
 pub(super) struct KeyReading<'a> {
     pub(super) section: &'a Section<'a>,
     pub(super) beside: &'a Beside<'a>,
-    /// Whether broken algorithms are allowed.
-    pub(super) legacy: bool,
+    pub(super) legacy: LegacyAlgorithms,
     /// The keys of suites, with their places.
     pub(super) sealing: &'a RefCell<Vec<Placed<Sealing>>>,
 }
@@ -110,8 +119,7 @@ impl KeyReading<'_> {
     }
 
     fn cipher(&self) -> Option<ManualKeys<Cipher>> {
-        let parse = |text: &str| text.parse::<Cipher>().map_err(ManualProblem::from);
-        let Placed { value: cipher, span } = self.section.parsed("cipher", "a cipher in quotes", parse)?;
+        let Placed { value: cipher, span } = self.algorithm::<Cipher>("cipher", "a cipher in quotes")?;
         if cipher == Cipher::Null {
             for name in KEY {
                 self.unused(name, "the null cipher has no key");
@@ -128,15 +136,28 @@ impl KeyReading<'_> {
     }
 
     fn integrity(&self, names: KeyNames) -> Option<ManualKeys<Integrity>> {
-        let parse = |text: &str| text.parse::<Integrity>().map_err(ManualProblem::from);
         let wanted = "an integrity algorithm in quotes";
-        let Placed { value: integrity, span } = self.section.parsed("integrity", wanted, parse)?;
+        let Placed { value: integrity, span } = self.algorithm::<Integrity>("integrity", wanted)?;
         self.sound(integrity.is_legacy(), integrity.name(), span);
         self.keys(names, integrity)
     }
 
+    /// The algorithm of `key`. A name that is unknown may be that of one which this build does not have.
+    fn algorithm<A>(&self, key: &str, wanted: &'static str) -> Option<Placed<A>>
+    where
+        A: KeyedAlgorithm + FromStr<Err = UnknownName<A>>,
+        ManualProblem: From<UnknownName<A>>,
+    {
+        let written = self.section.value(key).and_then(|value| value.get_ref().as_str());
+        if self.legacy == LegacyAlgorithms::NotBuilt && written.is_some_and(|name| name.parse::<A>().is_err())
+        {
+            return None;
+        }
+        self.section.parsed(key, wanted, |name| name.parse::<A>().map_err(ManualProblem::from))
+    }
+
     fn sound(&self, is_legacy: bool, algorithm: &'static str, span: Range<usize>) {
-        if is_legacy && !self.legacy {
+        if is_legacy && self.legacy == LegacyAlgorithms::Refused {
             self.section.note(span, ManualProblem::Legacy { algorithm });
         }
     }
@@ -198,4 +219,32 @@ fn material<A: KeyedAlgorithm>(
         expected: wrong.expected,
         given: wrong.given,
     })?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::beside::Nothing;
+    use crate::config::manual::protocols::ESP;
+    use crate::config::reader::Findings;
+    use std::path::Path;
+    use toml::de::DeTable;
+
+    #[test]
+    fn unknown_names_are_no_mistakes_of_their_own_in_a_build_without_historic_algorithms() {
+        let text = "cipher = \"4des-cbc\"\nintegrity = \"hmac-sha-0-96\"";
+        let table = DeTable::parse(text).unwrap();
+        for (legacy, mistakes) in
+            [(LegacyAlgorithms::Refused, 2), (LegacyAlgorithms::Allowed, 2), (LegacyAlgorithms::NotBuilt, 0)]
+        {
+            let (findings, sealing) = (Findings::new(text), RefCell::default());
+            let section = Section::new(&findings, "[peer.manual.esp]", table.get_ref(), table.span(), ESP);
+            let beside = Beside::new(Path::new("x.toml"), &Nothing);
+            let reading = Reading { section: &section, beside: &beside, legacy, sealing: &sealing };
+            assert!(reading.protection(false).is_none());
+            let said: Vec<String> = findings.finish().iter().map(|found| found.problem.to_string()).collect();
+            assert_eq!(said.len(), mistakes, "{said:?}");
+            assert!(said.iter().all(|said| said.starts_with("unknown ")), "{said:?}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use strait_ipsec::{Fragments, SequenceNumbers};
 use strait_wire::Spi;
 
-use super::key::Sealing;
+use super::key::{LegacyAlgorithms, Sealing};
 use super::problem::ManualProblem;
 use super::{Hosts, Manual, ManualCarrier, ManualEsp, ManualMode, ManualProtection, inside, protocols};
 use crate::config::beside::Beside;
@@ -69,8 +69,7 @@ pub(super) struct SectionReader<'a> {
     pub(super) beside: &'a Beside<'a>,
     pub(super) over: Over,
     pub(super) transport: bool,
-    /// Whether broken algorithms are allowed.
-    pub(super) legacy: bool,
+    pub(super) legacy: LegacyAlgorithms,
     pub(super) spis: RefCell<Vec<Placed<Spi>>>,
     pub(super) sealing: RefCell<Vec<Placed<Sealing>>>,
 }
@@ -98,15 +97,15 @@ pub(in crate::config) fn read<'a>(peer: &'a Section<'a>, beside: &'a Beside<'a>)
 }
 
 /// Whether algorithms are allowed that protect nobody any more, which this build may not have.
-fn legacy(section: &Section<'_>, is_built: bool) -> bool {
-    let allowed = section.boolean("danger_legacy").unwrap_or(false);
-    if allowed
-        && !is_built
-        && let Some(value) = section.value("danger_legacy")
-    {
-        section.note(value.span(), ManualProblem::LegacyNotBuilt);
+fn legacy(section: &Section<'_>, is_built: bool) -> LegacyAlgorithms {
+    match (section.value("danger_legacy"), section.boolean("danger_legacy")) {
+        (Some(value), Some(true)) if !is_built => {
+            section.note(value.span(), ManualProblem::LegacyNotBuilt);
+            LegacyAlgorithms::NotBuilt
+        }
+        (_, Some(true)) => LegacyAlgorithms::Allowed,
+        _ => LegacyAlgorithms::Refused,
     }
-    allowed
 }
 
 impl SectionReader<'_> {
@@ -265,15 +264,15 @@ mod tests {
 
     #[test]
     fn a_build_without_historic_algorithms_says_how_to_get_them() {
-        for (text, is_built, mistakes) in [
-            ("danger_legacy = true", false, 1),
-            ("danger_legacy = true", true, 0),
-            ("danger_legacy = false", false, 0),
-            ("", false, 0),
+        for (text, is_built, expected, mistakes) in [
+            ("danger_legacy = true", false, LegacyAlgorithms::NotBuilt, 1),
+            ("danger_legacy = true", true, LegacyAlgorithms::Allowed, 0),
+            ("danger_legacy = false", false, LegacyAlgorithms::Refused, 0),
+            ("", false, LegacyAlgorithms::Refused, 0),
         ] {
             let (findings, table) = (Findings::new(text), DeTable::parse(text).unwrap());
             let section = Section::new(&findings, "[peer.manual]", table.get_ref(), table.span(), KEYS);
-            assert_eq!(legacy(&section, is_built), text.contains("true"));
+            assert_eq!(legacy(&section, is_built), expected);
             let found = findings.finish();
             assert_eq!(found.len(), mistakes, "{text}");
             for mistake in found {
