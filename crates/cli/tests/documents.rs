@@ -1,4 +1,4 @@
-//! The README stays short, and no document links to a file that does not exist.
+//! The README stays short, no document links to a file that does not exist, and pages tell the steps of the code.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -92,4 +92,74 @@ fn links_are_found_outside_code_and_without_anchors() {
     let text =
         "see [a](x/y.md#part) and ![b](z.svg \"title\")\n```\n[c](no.md)\n```\n`[d](no.md)` [e](#here)";
     assert_eq!(links(text), ["x/y.md", "z.svg"]);
+}
+
+/// The journeys of a packet: the module with the steps, and the headings of the same steps in ARCHITECTURE.md and in
+/// docs/design/packet-path.md.
+const JOURNEYS: [(&str, &str, &str); 2] = [
+    ("crates/ipsec/src/outbound.rs", "## A packet's way out", "## Way out"),
+    ("crates/ipsec/src/inbound.rs", "## A datagram's way in", "## Way in"),
+];
+
+/// `N. name` of each step in a module head, where two spaces end the name, and the files that the head names.
+fn head(module: &str) -> (Vec<String>, Vec<String>) {
+    let text = fs::read_to_string(root().join(module)).unwrap();
+    let lines = text.lines().map_while(|line| line.strip_prefix("//!"));
+    let steps: Vec<&str> =
+        lines.map(str::trim).filter(|line| line.starts_with(|first: char| first.is_ascii_digit())).collect();
+    let files = steps.iter().flat_map(|step| step.split([' ', ',', '(', ')']));
+    let files = files.filter(|word| word.ends_with(".rs")).map(str::to_owned).collect();
+    let name = |step: &&str| step.split("  ").next().unwrap_or_default().to_owned();
+    (steps.iter().map(name).collect(), files)
+}
+
+/// The text below a heading, up to the next heading of the same level.
+fn section(page: &str, heading: &str) -> String {
+    let text = fs::read_to_string(root().join(page)).unwrap();
+    let (_, rest) =
+        text.split_once(&format!("{heading}\n")).unwrap_or_else(|| panic!("{page}: no {heading}"));
+    rest.split("\n## ").next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn module_heads_architecture_and_diagrams_have_the_same_steps() {
+    for (module, told, drawn) in JOURNEYS {
+        let (steps, _) = head(module);
+        assert!(steps.len() > 5, "{module}: {steps:?}");
+        let told = section("ARCHITECTURE.md", told);
+        let in_words = told.lines().filter_map(|line| line.split_once(". **"));
+        let in_words = in_words
+            .map(|(number, rest)| format!("{number}. {}", rest.split("**").next().unwrap_or_default()));
+        assert_eq!(steps, Vec::from_iter(in_words), "{module} and ARCHITECTURE.md");
+        let drawn = section("docs/design/packet-path.md", drawn);
+        let nodes = drawn.lines().filter_map(|line| line.split_once("[\"")?.1.split_once("<br>"));
+        let mut nodes: Vec<String> = nodes.map(|(step, _)| step.replacen(' ', ". ", 1)).collect();
+        nodes.sort();
+        nodes.dedup();
+        assert_eq!(steps, nodes, "{module} and docs/design/packet-path.md");
+    }
+}
+
+#[test]
+fn files_of_module_heads_exist_and_architecture_names_them() {
+    for (module, told, _) in JOURNEYS {
+        let (_, files) = head(module);
+        let told = section("ARCHITECTURE.md", told);
+        assert!(files.len() > 5, "{module}: {files:?}");
+        for file in files {
+            let link = links(&told).into_iter().find(|link| link.ends_with(&format!("/{file}")));
+            let link = link.unwrap_or_else(|| panic!("{module} names {file}, ARCHITECTURE.md does not"));
+            assert!(root().join(&link).is_file(), "{link}");
+        }
+    }
+}
+
+#[test]
+fn layers_of_the_architecture_are_the_members_of_the_workspace_in_their_order() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let members =
+        manifest.lines().filter_map(|line| line.trim().strip_prefix("\"crates/")?.split('"').next());
+    let layers = section("ARCHITECTURE.md", "## Layers");
+    let layers = layers.lines().filter_map(|line| line.strip_prefix("| [`")?.split('`').next());
+    assert_eq!(Vec::from_iter(members), Vec::from_iter(layers));
 }
