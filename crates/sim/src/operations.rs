@@ -1,7 +1,7 @@
 //! Operations in any order against the cores, beside a reference model that knows what must come of them.
 //!
 //! [`data::run`] drives the data plane: three sites, each an `Outbound` and an `Inbound`, joined by links that do with
-//! datagrams what the operations say. Both are read from bytes, so that a property test and a fuzzer share the
+//! datagrams what the operations say; [`keys::run`] drives three key managers. Both are read from bytes, so that a property test and a fuzzer share the
 //! driver, and a failing input is short enough to be read.
 //!
 //! ```text
@@ -9,6 +9,7 @@
 //! ```
 
 pub mod data;
+pub mod keys;
 
 use core::fmt;
 

@@ -24,7 +24,7 @@ use super::{Held, Violation, hold};
 pub use operation::{Between, DataOperation, Mishap, OPERATION_LEN, Oddity};
 pub use settings::{DataSettings, SETTINGS_LEN};
 pub use world::DataSummary;
-use world::World;
+use world::DataWorld;
 
 /// How many sites there are.
 const SITES: usize = 3;
@@ -54,7 +54,7 @@ pub fn run_all(
     settings: DataSettings,
     operations: impl IntoIterator<Item = DataOperation>,
 ) -> Result<DataSummary, Violation> {
-    let mut world = World::new(settings);
+    let mut world = DataWorld::new(settings);
     let mut after = 0;
     for operation in operations {
         let outcome = world.apply(operation);

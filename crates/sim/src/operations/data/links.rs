@@ -1,16 +1,16 @@
 //! The links between sites, which carry datagrams when an operation says so, and what befalls them there.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use core::time::Duration;
 
 use strait_clock::Time;
-use strait_wire::{Ecn, Spi, Tos};
+use strait_wire::{Ecn, SeqLow, Spi, Tos};
 
 use super::SITES;
 use super::model::{ReferenceModel, Together, UnitOnLink};
-use super::opened::Opened;
+use super::opened::OpenedDatagram;
 use super::operation::{Between, Mishap};
 use crate::SimDatagram;
 
@@ -28,9 +28,9 @@ const BATCH: usize = 65_000;
 pub(super) struct Flying {
     pub(super) datagram: SimDatagram,
     /// The association and the unit it is of, if it is one of a peer's.
-    opened: Option<Opened>,
-    /// Whether it is what was sent, and not what became of a copy.
-    genuine: bool,
+    opened: Option<OpenedDatagram>,
+    /// Whether it is what was sent.
+    intact: bool,
 }
 
 /// Datagrams that one call brings a receiver.
@@ -50,9 +50,9 @@ pub(super) struct Links {
     ordered: [[bool; SITES]; SITES],
     /// By receiver, units in parts that began to arrive, the newest last.
     begun: [VecDeque<usize>; SITES],
-    /// By receiver: datagrams that arrived and are no keepalives, and those of them that may be opened.
+    /// By receiver: datagrams that arrived and are no keepalives, and those that it may open.
     arrived: [u64; SITES],
-    genuine: [u64; SITES],
+    fresh: [BTreeSet<(Spi, SeqLow)>; SITES],
 }
 
 impl Links {
@@ -62,7 +62,7 @@ impl Links {
             ordered: [[true; SITES]; SITES],
             begun: [const { VecDeque::new() }; SITES],
             arrived: [0; SITES],
-            genuine: [0; SITES],
+            fresh: [const { BTreeSet::new() }; SITES],
         }
     }
 
@@ -76,8 +76,8 @@ impl Links {
     }
 
     /// Datagrams that arrived at a site, but for keepalives, and how many of them it may open.
-    pub(super) const fn arrived(&self, at: usize) -> (u64, u64) {
-        (self.arrived[at], self.genuine[at])
+    pub(super) fn arrived(&self, at: usize) -> (u64, u64) {
+        (self.arrived[at], self.fresh[at].len() as u64)
     }
 
     /// All links keep the order of what comes from now on.
@@ -90,8 +90,8 @@ impl Links {
     }
 
     /// A datagram leaves for `to`.
-    pub(super) fn push(&mut self, (from, to): (usize, usize), datagram: SimDatagram, opened: Option<Opened>) {
-        self.links[from][to].push_back(Flying { datagram, opened, genuine: true });
+    pub(super) fn push(&mut self, (from, to): (usize, usize), datagram: SimDatagram, opened: Option<OpenedDatagram>) {
+        self.links[from][to].push_back(Flying { datagram, opened, intact: true });
     }
 
     /// Something happens to a datagram.
@@ -114,7 +114,7 @@ impl Links {
                 link.remove(at);
             }
             Mishap::Duplicate => {
-                let copy = Flying { genuine: false, ..link[at].clone() };
+                let copy = link[at].clone();
                 link.insert(at + 1, copy);
             }
             Mishap::Delay => self.delay((from, to), at, &mut model.units),
@@ -193,16 +193,15 @@ impl Links {
     ) -> bool {
         let arrives = flying.datagram.to == here;
         let known = flying.opened.is_some_and(|opened| taken.contains(&opened.spi));
-        if let Some(Opened { unit, .. }) = flying.opened.filter(|_| flying.genuine) {
-            if !arrives || !known {
+        if let Some(OpenedDatagram { spi, seq, unit, .. }) = flying.opened.filter(|_| flying.intact) {
+            if arrives && known {
+                self.fresh[to].insert((spi, seq));
+            } else {
                 units[unit].spoiled = true;
             }
             self.part(to, unit, units, now);
         }
-        if arrives && flying.datagram.bytes != [0xff] {
-            self.arrived[to] += 1;
-            self.genuine[to] += u64::from(flying.genuine && known);
-        }
+        self.arrived[to] += u64::from(arrives && flying.datagram.bytes != [0xff]);
         arrives
     }
 
@@ -243,7 +242,7 @@ fn spoil(unit: Option<usize>, units: &mut [UnitOnLink]) {
 }
 
 fn flip(flying: &mut Flying, bit: u8) {
-    flying.genuine = false;
+    flying.intact = false;
     let bytes = &mut flying.datagram.bytes;
     let len = bytes.len();
     // The header and what is behind it, the beginning more often.

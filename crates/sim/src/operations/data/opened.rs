@@ -7,8 +7,8 @@ use strait_ipsec::{IvMode, Payloads, SaSpec};
 use strait_wire::{Protocol, SeqLow, Spi, aggfrag, block, esp};
 
 use super::model::{ReferenceModel, Together, UnitOnLink};
-use super::traffic::node;
 use super::{Held, hold};
+use crate::NodeId;
 
 /// Where the numbers of associations begin.
 const FIRST_SPI: u32 = 0x0400_0001;
@@ -31,10 +31,11 @@ pub(super) struct AllAgreed(Vec<Agreed>);
 
 /// Which association a datagram is of, and which unit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenedDatagram {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) spi: Spi,
+    pub(super) seq: SeqLow,
     pub(super) unit: usize,
 }
 
@@ -50,11 +51,11 @@ impl AllAgreed {
     /// What makes that association, for the end that knows the other as `peer`.
     pub(super) fn spec(&self, spi: Spi, peer: usize, payloads: Payloads) -> Option<SaSpec> {
         let agreed = self.0.get(usize::try_from(spi.0.checked_sub(FIRST_SPI)?).ok()?)?;
-        Some(SaSpec::session(node(peer).peer(), spi, material(spi)?, agreed.iv, payloads))
+        Some(SaSpec::session(NodeId::of(peer).peer(), spi, material(spi)?, agreed.iv, payloads))
     }
 
     /// Looks into a datagram as it leaves; nothing if it is not ESP.
-    pub(super) fn open(&mut self, bytes: &[u8], model: &mut ReferenceModel) -> Result<Option<Opened>, String> {
+    pub(super) fn open(&mut self, bytes: &[u8], model: &mut ReferenceModel) -> Result<Option<OpenedDatagram>, String> {
         let Ok((header, sealed)) = esp::Header::parse(bytes) else { return Ok(None) };
         let at = header.spi.0.checked_sub(FIRST_SPI).and_then(|at| usize::try_from(at).ok());
         let Some(agreed) = at.and_then(|at| self.0.get_mut(at)) else { return Ok(None) };
@@ -68,7 +69,8 @@ impl AllAgreed {
         let next = opened.last().copied().map(Protocol);
         let unit = agreed.unit(header.seq, next, opened, &mut model.units)?;
         agreed.numbers.insert(header.seq, unit);
-        Ok(Some(Opened { from: agreed.from, to: agreed.to, spi: header.spi, unit }))
+        let esp::Header { spi, seq } = header;
+        Ok(Some(OpenedDatagram { from: agreed.from, to: agreed.to, spi, seq, unit }))
     }
 }
 

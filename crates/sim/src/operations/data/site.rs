@@ -13,9 +13,8 @@ use strait_ipsec::{
 use strait_wire::{Protocol, Spi, vnet};
 
 use super::outlets::SiteOutlets;
-use super::traffic::node;
 use super::{DataSettings, SITES};
-use crate::{SimDatagram, prefixes};
+use crate::{NodeId, SimDatagram, prefixes};
 
 /// One site.
 pub(super) struct DataSite {
@@ -44,7 +43,7 @@ pub(super) struct DataSite {
 
 impl DataSite {
     pub(super) fn new(number: usize, settings: DataSettings, now: Time) -> DataSite {
-        let address = node(number).outer_v4();
+        let address = NodeId::of(number).outer_v4();
         let (sending, receiving) = (Arc::<Counters>::default(), Arc::<Counters>::default());
         let out = outbound::Settings { up: None, overhead: 0, link_mtu: 1500, forwarding: Forwarding::None };
         let calibration = Calibration::assumed();
@@ -96,7 +95,7 @@ impl DataSite {
         self.out_peers[peer].push(Arc::clone(&counters));
         self.in_peers.push(Arc::clone(&counters));
         self.known[peer] = true;
-        let id = node(peer).peer();
+        let id = NodeId::of(peer).peer();
         self.inbound.handle(inbound::Order::AddPeer(id, Arc::clone(&counters)));
         self.witness.handle(inbound::Order::AddPeer(id, Arc::default()));
         let (endpoint, mtu) = (Some(endpoint), self.settings.mtu.map(|mtu| mtu.min(1500)));
@@ -107,7 +106,7 @@ impl DataSite {
 
     /// Both halves forget a peer with all its associations.
     pub(super) fn remove_peer(&mut self, peer: usize, now: Time) {
-        let id = node(peer).peer();
+        let id = NodeId::of(peer).peer();
         self.settle(now);
         self.inbound.handle(inbound::Order::RemovePeer(id));
         self.order(outbound::Order::RemovePeer(id), now);
@@ -146,7 +145,7 @@ impl DataSite {
     /// Its address from now on is another.
     pub(super) fn readdress(&mut self) {
         self.moves += 1;
-        self.outlets.address.set_port(node(self.number).outer_v4().port() + self.moves);
+        self.outlets.address.set_port(NodeId::of(self.number).outer_v4().port() + self.moves);
     }
 
     pub(super) fn packet(&mut self, bytes: &[u8], offload: &vnet::Header, now: Time) {
@@ -199,8 +198,8 @@ impl DataSite {
 fn policies(here: usize) -> Policies {
     let mut policies = Policies::new();
     for peer in (0..SITES).filter(|peer| *peer != here) {
-        for prefix in prefixes(node(peer)).iter().filter_map(|prefix| prefix.parse().ok()) {
-            policies.allow(prefix, node(peer).peer());
+        for prefix in prefixes(NodeId::of(peer)).iter().filter_map(|prefix| prefix.parse().ok()) {
+            policies.allow(prefix, NodeId::of(peer).peer());
         }
     }
     policies

@@ -151,13 +151,8 @@ pub(super) fn misaddressed(from: usize, src: NodeId, dst: NodeId, form: u8) -> V
     FlowShape::new(src, dst).udp(b"to nobody")
 }
 
-/// The site of this number as a node.
-pub(super) fn node(site: usize) -> NodeId {
-    NodeId(u8::try_from(site).unwrap_or(u8::MAX))
-}
-
 fn shape((from, to): (usize, usize), v6: bool, port: u16) -> FlowShape {
-    let (from, to) = (node(from), node(to));
+    let (from, to) = (NodeId::of(from), NodeId::of(to));
     if v6 {
         FlowShape::new(from.inner_v6(port), to.inner_v6(port))
     } else {

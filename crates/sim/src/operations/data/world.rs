@@ -15,9 +15,9 @@ use super::model::ReferenceModel;
 use super::opened::AllAgreed;
 use super::operation::{Between, DataOperation, Oddity};
 use super::site::DataSite;
-use super::traffic::{HostTraffic, malformed, misaddressed, node};
+use super::traffic::{HostTraffic, malformed, misaddressed};
 use super::{DataSettings, Held, SITES, hold, pairs};
-use crate::SimDatagram;
+use crate::{NodeId, SimDatagram};
 
 /// Where time begins: not at zero, which some timestamps keep for "never".
 const BEGINNING: Time = Time::from_millis(1000);
@@ -45,7 +45,7 @@ pub struct DataSummary {
 }
 
 /// Three sites and the links between them.
-pub(super) struct World {
+pub(super) struct DataWorld {
     now: Time,
     settings: DataSettings,
     sites: [DataSite; SITES],
@@ -55,10 +55,10 @@ pub(super) struct World {
     traffic: HostTraffic,
 }
 
-impl World {
-    pub(super) fn new(settings: DataSettings) -> World {
+impl DataWorld {
+    pub(super) fn new(settings: DataSettings) -> DataWorld {
         let now = BEGINNING;
-        let mut world = World {
+        let mut world = DataWorld {
             now,
             settings,
             sites: core::array::from_fn(|number| DataSite::new(number, settings, now)),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl World {
+impl DataWorld {
     pub(super) fn change(&mut self, operation: DataOperation) -> Held {
         let now = self.now;
         match operation {
@@ -11,7 +11,7 @@ impl World {
             }
             DataOperation::Withdraw(Between { from, to }) => {
                 if let Some(spi) = self.sites[from].used[to].take() {
-                    self.sites[from].order(outbound::Order::Withdraw(node(to).peer(), spi), now);
+                    self.sites[from].order(outbound::Order::Withdraw(NodeId::of(to).peer(), spi), now);
                 }
             }
             DataOperation::Forget(Between { from, to }) => self.forget(from, to),
@@ -20,7 +20,7 @@ impl World {
             DataOperation::Move(site) => self.sites[site].readdress(),
             DataOperation::Pace { between: Between { from, to }, rate, estimated } => {
                 let pace = if estimated { Pace::Estimated { at_most: rate } } else { rate.into() };
-                self.sites[from].order(outbound::Order::Rate(node(to).peer(), pace), now);
+                self.sites[from].order(outbound::Order::Rate(NodeId::of(to).peer(), pace), now);
             }
             DataOperation::Link { site, rate } => {
                 self.sites[site].order(outbound::Order::Link(rate, 0), now);
@@ -50,14 +50,14 @@ impl World {
             }),
             DataOperation::Probes { between: Between { from, to }, count } => {
                 for id in 0..u16::from(count) {
-                    let order = outbound::Order::AnswerProbe(node(to).peer(), id, 1400);
+                    let order = outbound::Order::AnswerProbe(NodeId::of(to).peer(), id, 1400);
                     self.sites[from].order(order, now);
                 }
                 return;
             }
             _ => return,
         };
-        self.sites[between.from].order(order(node(between.to).peer()), now);
+        self.sites[between.from].order(order(NodeId::of(between.to).peer()), now);
     }
 
     /// A new association, which the receiver takes before the sender uses it.

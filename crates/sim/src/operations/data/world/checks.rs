@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 
 use super::*;
 
-impl World {
+impl DataWorld {
     /// What holds at any time.
     pub(super) fn check(&self) -> Held {
         for site in &self.sites {
@@ -14,9 +14,9 @@ impl World {
                 hold(queued <= QUEUED_MAX, || format!("{queued} bytes wait at site {}", site.number))?;
             }
             let opened: u64 = site.in_peers.iter().map(|peer| peer.in_datagrams.get()).sum();
-            let (_, genuine) = self.links.arrived(site.number);
-            hold(opened <= genuine, || {
-                format!("site {} opened {opened} datagrams, and {genuine} were sent", site.number)
+            let (_, fresh) = self.links.arrived(site.number);
+            hold(opened <= fresh, || {
+                format!("site {} opened {opened} datagrams, and {fresh} came", site.number)
             })?;
         }
         Ok(())
@@ -53,7 +53,7 @@ impl World {
             if used.is_none_or(|spi| !self.sites[to].taken[from].contains(&spi)) {
                 self.install((from, to), self.settings.payloads, None);
             }
-            let place = outbound::Order::Endpoint(node(to).peer(), self.sites[to].outlets.address);
+            let place = outbound::Order::Endpoint(NodeId::of(to).peer(), self.sites[to].outlets.address);
             self.sites[from].order(place, self.now);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl World {
+impl DataWorld {
     /// The host at one site sends.
     pub(super) fn send(&mut self, Between { from, to }: Between, flow: u8, shape: u8) -> Held {
         for packet in self.traffic.packets((from, to), flow, shape) {
@@ -27,9 +27,9 @@ impl World {
         let (bytes, offload) = match oddity {
             Oddity::Malformed => malformed((from, to), form),
             Oddity::Stranger => {
-                (misaddressed(from, node(from), node(9), form), vnet::Header::default())
+                (misaddressed(from, NodeId::of(from), NodeId(9), form), vnet::Header::default())
             }
-            Oddity::Foreign => (misaddressed(from, node(third), node(to), form), vnet::Header::default()),
+            Oddity::Foreign => (misaddressed(from, NodeId::of(third), NodeId::of(to), form), vnet::Header::default()),
         };
         self.model.give_oddity(from);
         self.sites[from].packet(&bytes, &offload, self.now);
@@ -118,7 +118,7 @@ impl World {
     fn leave(&mut self, from: usize, datagram: SimDatagram, taken: bool) -> Held {
         hold(datagram.outer_len() <= LINK_MTU, || format!("{} bytes left at once", datagram.outer_len()))?;
         let Some(opened) = self.agreed.open(&datagram.bytes, &mut self.model)? else {
-            let to = pairs().find(|(here, to)| *here == from && node(*to).outer_v4().ip() == datagram.to.ip());
+            let to = pairs().find(|(here, to)| *here == from && NodeId::of(*to).outer_v4().ip() == datagram.to.ip());
             if let Some(pair) = to.filter(|_| taken) {
                 self.links.push(pair, datagram, None);
             }
