@@ -16,7 +16,7 @@ fn settings() -> impl Strategy<Value = DataSettings> {
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 2500, failure_persistence: None, ..Config::default() })]
+    #![proptest_config(Config { cases: 128, failure_persistence: None, ..Config::default() })]
 
     #[test]
     fn every_packet_arrives_once_or_is_counted_as_dropped(

@@ -90,7 +90,12 @@ impl Links {
     }
 
     /// A datagram leaves for `to`.
-    pub(super) fn push(&mut self, (from, to): (usize, usize), datagram: SimDatagram, opened: Option<OpenedDatagram>) {
+    pub(super) fn push(
+        &mut self,
+        (from, to): (usize, usize),
+        datagram: SimDatagram,
+        opened: Option<OpenedDatagram>,
+    ) {
         self.links[from][to].push_back(Flying { datagram, opened, intact: true });
     }
 
@@ -138,10 +143,8 @@ impl Links {
 
     fn delay(&mut self, (from, to): (usize, usize), at: usize, units: &mut [UnitOnLink]) {
         let link = &mut self.links[from][to];
-        let all = link.iter().filter_map(|flying| flying.opened);
-        // Pieces of a packet have to come one behind another.
-        for opened in all.filter(|opened| units[opened.unit].together == Together::Chain).collect::<Vec<_>>() {
-            units[opened.unit].spoiled = true;
+        for opened in link.iter().filter_map(|flying| flying.opened) {
+            units[opened.unit].displaced = true;
         }
         let Some(flying) = link.remove(at) else { return };
         if link.len() > DELAY_MAX {
@@ -175,8 +178,7 @@ impl Links {
             }
             let SimDatagram { from, tos, bytes, .. } = flying.datagram;
             let segment = bytes.len();
-            let batch =
-                brought.get_or_insert(Brought { from, tos, segment, bytes: Vec::new() });
+            let batch = brought.get_or_insert(Brought { from, tos, segment, bytes: Vec::new() });
             batch.bytes.extend_from_slice(&bytes);
         }
         (count > 0).then(|| (brought.unwrap_or_else(|| Brought::nothing(here)), count))

@@ -40,10 +40,19 @@ pub(super) enum Together {
 pub(super) struct UnitOnLink {
     /// Whether one of them was lost, changed, or came where nothing takes it.
     pub(super) spoiled: bool,
+    /// Whether one of them was on its way when the order there changed.
+    pub(super) displaced: bool,
     /// Why they are of use only together.
     pub(super) together: Together,
     /// When the first of them came.
     pub(super) began: Option<Time>,
+}
+
+impl UnitOnLink {
+    /// Whether what is in it may be missing. Pieces of a packet have to come one behind another.
+    fn may_miss(&self) -> bool {
+        self.spoiled || self.displaced && self.together == Together::Chain
+    }
 }
 
 /// All packets that hosts sent, and what the receivers are to have of them.
@@ -149,7 +158,9 @@ impl ReferenceModel {
     pub(super) fn all_left(&self, (from, to): (usize, usize), sealed: u64) -> Held {
         let (left, abandoned) = (self.left_on[from][to], self.abandoned[from][to]);
         hold(sealed == left + abandoned, || {
-            format!("{from} to {to}: {sealed} packets are counted as sealed, {left} left, {abandoned} went with the peer")
+            format!(
+                "{from} to {to}: {sealed} packets are counted as sealed, {left} left, {abandoned} went with the peer"
+            )
         })
     }
 
@@ -184,7 +195,7 @@ impl ReferenceModel {
     pub(super) fn all_arrived(&self) -> Held {
         for (place, packet) in self.packets.iter().enumerate() {
             let Some(unit) = packet.unit else { continue };
-            let may_miss = packet.received || packet.excused || self.units[unit].spoiled;
+            let may_miss = packet.received || packet.excused || self.units[unit].may_miss();
             hold(may_miss, || format!("packet {place}, {packet:?}, left and did not arrive"))?;
         }
         Ok(())

@@ -55,11 +55,17 @@ impl AllAgreed {
     }
 
     /// Looks into a datagram as it leaves; nothing if it is not ESP.
-    pub(super) fn open(&mut self, bytes: &[u8], model: &mut ReferenceModel) -> Result<Option<OpenedDatagram>, String> {
+    pub(super) fn open(
+        &mut self,
+        bytes: &[u8],
+        model: &mut ReferenceModel,
+    ) -> Result<Option<OpenedDatagram>, String> {
         let Ok((header, sealed)) = esp::Header::parse(bytes) else { return Ok(None) };
         let at = header.spi.0.checked_sub(FIRST_SPI).and_then(|at| usize::try_from(at).ok());
         let Some(agreed) = at.and_then(|at| self.0.get_mut(at)) else { return Ok(None) };
-        hold(!agreed.numbers.contains_key(&header.seq), || format!("number {:?} of {:?} was used twice", header.seq, header.spi))?;
+        hold(!agreed.numbers.contains_key(&header.seq), || {
+            format!("number {:?} of {:?} was used twice", header.seq, header.spi)
+        })?;
         let mut sealed = sealed.get(agreed.iv.wire_len()..).unwrap_or_default().to_vec();
         hold(sealed.len() >= ICV_LEN, || "what left is no ESP packet".to_owned())?;
         // None of these associations lives for 2^32 packets.
@@ -110,7 +116,7 @@ impl Agreed {
 }
 
 fn new_unit(units: &mut Vec<UnitOnLink>, together: Together) -> usize {
-    units.push(UnitOnLink { spoiled: false, together, began: None });
+    units.push(UnitOnLink { spoiled: false, displaced: false, together, began: None });
     units.len() - 1
 }
 

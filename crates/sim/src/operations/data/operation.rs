@@ -194,35 +194,35 @@ impl DataOperation {
         let (between, site) = (Between::read(who), Between::read(who).from);
         let mishap = |mishap| DataOperation::Befall { between, mishap, index: a, bit: b };
         let oddity = |oddity| DataOperation::SendOddity { between, oddity, form: a };
-        match kind % 48 {
-            0..=9 => DataOperation::Send { between, flow: a, shape: b },
-            10..=12 => DataOperation::Release,
-            13..=16 => DataOperation::Advance(span(a, b)),
-            17..=20 => DataOperation::Deliver { between, count: a, settles: b & 1 == 0 },
-            21 => mishap(Mishap::Drop),
-            22 => mishap(Mishap::Duplicate),
-            23 => mishap(Mishap::Delay),
-            24 => mishap(Mishap::Corrupt),
-            25 => mishap(Mishap::Forge),
-            26 => mishap(Mishap::Mark),
-            27 | 28 => DataOperation::Compress { site, index: a },
-            29 => DataOperation::Expand { site, index: a },
-            30 => install(between, a, b),
-            31 => DataOperation::Withdraw(between),
-            32 => DataOperation::Forget(between),
-            33 => DataOperation::RemovePeer(between),
-            34 => DataOperation::AddPeer(between),
-            35 => DataOperation::Move(site),
-            36 => DataOperation::Pace { between, rate: rate(a), estimated: b & 3 == 3 },
-            37 => DataOperation::Link { site, rate: rate(a) },
-            38 => queueing(site, a, b),
-            39 | 40 => DataOperation::Rules { site, form: a },
-            41 => DataOperation::Probe(between),
-            42 => DataOperation::Condition(between),
-            43 => other(between, a, b),
-            44 => oddity(Oddity::Malformed),
-            45 => oddity(if b & 1 == 0 { Oddity::Stranger } else { Oddity::Foreign }),
-            46 => DataOperation::SendFragments { between, shape: a },
+        match kind % 56 {
+            0..=11 => DataOperation::Send { between, flow: a % 16, shape: b },
+            12..=14 => DataOperation::Release,
+            15..=18 => DataOperation::Advance(span(a, b)),
+            19..=22 => DataOperation::Deliver { between, count: a, settles: b & 1 == 0 },
+            23 | 24 => mishap(Mishap::Drop),
+            25 => mishap(Mishap::Duplicate),
+            26..=28 => mishap(Mishap::Delay),
+            29 => mishap(Mishap::Corrupt),
+            30 => mishap(Mishap::Forge),
+            31 => mishap(Mishap::Mark),
+            32..=34 => DataOperation::Compress { site, index: a },
+            35 => DataOperation::Expand { site, index: a },
+            36 | 37 => install(between, a, b),
+            38 => DataOperation::Withdraw(between),
+            39 => DataOperation::Forget(between),
+            40 => DataOperation::RemovePeer(between),
+            41 => DataOperation::AddPeer(between),
+            42 => DataOperation::Move(site),
+            43 => DataOperation::Pace { between, rate: rate(a), estimated: b & 3 == 3 },
+            44 => DataOperation::Link { site, rate: rate(a) },
+            45 => queueing(site, a, b),
+            46 | 47 => DataOperation::Rules { site, form: a },
+            48 => DataOperation::Probe(between),
+            49 => DataOperation::Condition(between),
+            50 => other(between, a, b),
+            51 => oddity(Oddity::Malformed),
+            52 => oddity(if b & 1 == 0 { Oddity::Stranger } else { Oddity::Foreign }),
+            53 => DataOperation::SendFragments { between, shape: a },
             _ => DataOperation::Settle,
         }
     }
@@ -230,7 +230,8 @@ impl DataOperation {
 
 impl Between {
     fn read(byte: u8) -> Between {
-        let (from, to) = [(0, 1), (1, 0), (0, 2), (2, 0), (0, 1), (1, 2), (2, 1), (0, 1)][usize::from(byte % 8)];
+        let (from, to) =
+            [(0, 1), (1, 0), (0, 2), (2, 0), (0, 1), (1, 2), (2, 1), (0, 1)][usize::from(byte % 8)];
         Between { from, to }
     }
 }
@@ -265,10 +266,9 @@ pub(super) fn payloads(byte: u8) -> Payloads {
     }
 }
 
-/// From 64 kbit/s to 4 Gbit/s, or none.
+/// From 64 kbit/s to 2 Gbit/s, or none.
 pub(super) fn rate(byte: u8) -> Option<Rate> {
-    let doublings = u32::from(byte % 18).checked_sub(1)?;
-    Rate::from_bits(64_000 << doublings)
+    if byte & 3 == 0 { None } else { Rate::from_bits(64_000 << (byte >> 2 & 15)) }
 }
 
 fn queueing(site: usize, a: u8, b: u8) -> DataOperation {

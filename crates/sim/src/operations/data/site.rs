@@ -51,8 +51,7 @@ impl DataSite {
         let outbound = Outbound::new(out, chooser, Stopwatch::NONE, Arc::clone(&sending), now)
             .with_queueing(settings.queueing(), 7)
             .with_workers(settings.workers[0], &calibration);
-        let into =
-            inbound::Settings { forwarding: Forwarding::None, udp_offload: settings.udp_offload };
+        let into = inbound::Settings { forwarding: Forwarding::None, udp_offload: settings.udp_offload };
         let inbound = Inbound::new(into, Gauge::none(), Arc::clone(&receiving)).with_workers(
             settings.workers[1],
             &calibration,

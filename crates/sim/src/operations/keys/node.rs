@@ -158,7 +158,9 @@ impl KeyNode {
     fn event(&mut self, event: &Event) -> Held {
         match event {
             Event::HandshakeStarted { peer, .. } => {
-                hold(self.under_way.insert(*peer), || format!("two handshakes with peer {} at once", peer.0))?;
+                hold(self.under_way.insert(*peer), || {
+                    format!("two handshakes with peer {} at once", peer.0)
+                })?;
             }
             Event::Established { peer, role, .. } => {
                 self.established += 1;

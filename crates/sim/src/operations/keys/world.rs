@@ -67,7 +67,10 @@ pub(super) struct KeyWorld {
 
 impl KeyWorld {
     pub(super) fn new(settings: KeySettings) -> Result<KeyWorld, String> {
-        #[expect(clippy::disallowed_methods, reason = "QUIC counts from some instant; which one has no effect")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "QUIC counts from some instant; which one has no effect"
+        )]
         let base = Instant::now();
         let mut world = KeyWorld {
             now: BEGINNING,

@@ -29,7 +29,9 @@ impl DataWorld {
             Oddity::Stranger => {
                 (misaddressed(from, NodeId::of(from), NodeId(9), form), vnet::Header::default())
             }
-            Oddity::Foreign => (misaddressed(from, NodeId::of(third), NodeId::of(to), form), vnet::Header::default()),
+            Oddity::Foreign => {
+                (misaddressed(from, NodeId::of(third), NodeId::of(to), form), vnet::Header::default())
+            }
         };
         self.model.give_oddity(from);
         self.sites[from].packet(&bytes, &offload, self.now);
@@ -118,7 +120,8 @@ impl DataWorld {
     fn leave(&mut self, from: usize, datagram: SimDatagram, taken: bool) -> Held {
         hold(datagram.outer_len() <= LINK_MTU, || format!("{} bytes left at once", datagram.outer_len()))?;
         let Some(opened) = self.agreed.open(&datagram.bytes, &mut self.model)? else {
-            let to = pairs().find(|(here, to)| *here == from && NodeId::of(*to).outer_v4().ip() == datagram.to.ip());
+            let to = pairs()
+                .find(|(here, to)| *here == from && NodeId::of(*to).outer_v4().ip() == datagram.to.ip());
             if let Some(pair) = to.filter(|_| taken) {
                 self.links.push(pair, datagram, None);
             }

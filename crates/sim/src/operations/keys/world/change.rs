@@ -11,7 +11,9 @@ impl KeyWorld {
     pub(in crate::operations::keys) fn apply(&mut self, operation: KeyOperation) -> Held {
         match operation {
             KeyOperation::Advance(span) => self.advance(span),
-            KeyOperation::Talk { node, peer, seconds } => self.talk(&[(node, peer)], seconds.into()).map(|_| ()),
+            KeyOperation::Talk { node, peer, seconds } => {
+                self.talk(&[(node, peer)], seconds.into()).map(|_| ())
+            }
             KeyOperation::Packet { node, peer } => self.packet((node, peer)).map(|_| ()),
             KeyOperation::Weather { node, peer, weather } => {
                 (self.weather[node][peer], self.weather[peer][node]) = (weather, weather);
@@ -59,8 +61,7 @@ impl KeyWorld {
     }
 
     fn restart(&mut self, node: usize) -> Held {
-        let peers: Vec<usize> =
-            self.nodes[node].peers.iter().copied().filter_map(NodeId::of_peer).collect();
+        let peers: Vec<usize> = self.nodes[node].peers.iter().copied().filter_map(NodeId::of_peer).collect();
         let fresh = self.fresh_node(node)?;
         let before = core::mem::replace(&mut self.nodes[node], fresh);
         self.nodes[node].address = before.address;

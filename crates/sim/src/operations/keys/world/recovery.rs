@@ -29,7 +29,9 @@ impl KeyWorld {
         let waited = self.talk(&talking, STEADY)?;
         let unknown = self.summary.unknown - unknown;
         hold(waited + unknown == 0, || {
-            format!("after {RECOVERY} s {waited} packets waited for keys, and {unknown} came for no association")
+            format!(
+                "after {RECOVERY} s {waited} packets waited for keys, and {unknown} came for no association"
+            )
         })?;
         self.agree(&talking)
     }
