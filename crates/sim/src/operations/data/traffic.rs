@@ -44,7 +44,7 @@ const FLOWS: [FlowKind; 16] = [
     flow(0b1010, 0),
     flow(0b0011, 0),
     flow(0b1000, 46),
-    flow(0b0000, 46),
+    flow(0b0001, 46),
     flow(0b1000, 8),
     flow(0b0001, 1),
     flow(0b1101, 46),

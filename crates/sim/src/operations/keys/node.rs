@@ -22,6 +22,8 @@ pub(super) struct InboundHalf {
     peer: PeerId,
     usage: Arc<Usage>,
     confirmed: bool,
+    /// How many were installed before it.
+    place: u64,
 }
 
 /// What a key manager has its node send.
@@ -49,6 +51,7 @@ pub(super) struct KeyNode {
     pub(super) lookups: Vec<PeerId>,
     pub(super) messages: Vec<KeyMessage>,
     pub(super) established: u64,
+    installed: u64,
 }
 
 impl KeyNode {
@@ -83,6 +86,7 @@ impl KeyNode {
             lookups: Vec::new(),
             messages: Vec::new(),
             established: 0,
+            installed: 0,
         })
     }
 
@@ -98,7 +102,7 @@ impl KeyNode {
             }
         }
         for peer in &self.peers {
-            let inbound = self.inbound.values().filter(|half| half.peer == *peer).count();
+            let inbound = self.inbound_of(*peer);
             hold(inbound <= INBOUND_MAX, || format!("{inbound} inbound associations of peer {}", peer.0))?;
         }
         Ok(())
@@ -140,7 +144,9 @@ impl KeyNode {
             inbound::Order::Install(sa) => {
                 let (spi, peer, usage) = (sa.spi(), sa.peer(), sa.usage());
                 hold(self.peers.contains(&peer), || "an association of no peer".to_owned())?;
-                let before = self.inbound.insert(spi, InboundHalf { peer, usage, confirmed: false });
+                let half = InboundHalf { peer, usage, confirmed: false, place: self.installed };
+                self.installed += 1;
+                let before = self.inbound.insert(spi, half);
                 hold(before.is_none(), || format!("{spi} was installed twice"))
             }
             inbound::Order::Withdraw(spi) => {
@@ -204,6 +210,22 @@ impl KeyNode {
             self.control.notice(Notice::Moved(peer, from), now);
         }
         Some(peer)
+    }
+
+    /// The peer sent on `spi`: this node uses the pair of that association, or one that came later.
+    pub(super) fn follows(&self, peer: PeerId, spi: Spi) -> Held {
+        let Some(half) = self.inbound.get(&spi) else { return Ok(()) };
+        let pair = self.control.status(peer).and_then(|status| status.association);
+        let used = pair.and_then(|pair| self.inbound.get(&pair.inbound));
+        // A pair that expired leaves nothing but what was there before.
+        hold(used.is_none_or(|used| used.place >= half.place), || {
+            format!("peer {} sends on {spi}, and an earlier pair is in use", peer.0)
+        })
+    }
+
+    /// Inbound associations of a peer.
+    pub(super) fn inbound_of(&self, peer: PeerId) -> usize {
+        self.inbound.values().filter(|half| half.peer == peer).count()
     }
 
     /// The association with which a packet for `peer` leaves, and where to.

@@ -114,12 +114,14 @@ pub enum KeyOperation {
         /// Whom.
         peer: usize,
     },
-    /// The sender of the node has no sequence number left.
+    /// The sender of the node has no sequence number left, again and again, two seconds after each new association.
     Exhaust {
         /// Whose.
         node: usize,
         /// Towards whom.
         peer: usize,
+        /// How often.
+        times: u8,
     },
     /// Somebody sends what no node sent, from the address of the peer.
     Forge {
@@ -175,7 +177,7 @@ impl KeyOperation {
             24 => KeyOperation::Return(node),
             25 => KeyOperation::RemovePeer { node, peer },
             26 | 27 => KeyOperation::AddPeer { node, peer },
-            28 => KeyOperation::Exhaust { node, peer },
+            28 => KeyOperation::Exhaust { node, peer, times: 1 + a % 8 },
             29 | 30 => KeyOperation::Forge { node, peer, form: a },
             _ => KeyOperation::Names(a & 1 == 0),
         }

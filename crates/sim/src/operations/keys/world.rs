@@ -152,11 +152,14 @@ impl KeyWorld {
                 let peer = self.nodes[node].esp(from, spi, self.now);
                 self.summary.unknown += u64::from(peer.is_none());
                 self.act(node)?;
+                if let Some(peer) = peer {
+                    self.nodes[node].follows(peer, spi)?;
+                }
                 let peer = peer.filter(|_| asks).and_then(NodeId::of_peer);
                 peer.map_or(Ok(()), |peer| self.seal((node, peer), false).map(|_| ()))
             }
             KeyHappening::Resolved { node, peer } => {
-                let answer = Ok(NodeId::of(peer).outer_v4());
+                let answer = Ok(self.nodes[peer].address);
                 let answer = if self.names_resolve { answer } else { Err("no such host".to_owned()) };
                 self.nodes[node].control.resolved(NodeId::of(peer).peer(), answer, self.now);
                 self.act(node)

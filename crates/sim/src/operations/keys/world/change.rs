@@ -38,7 +38,9 @@ impl KeyWorld {
                 self.act(node)
             }
             KeyOperation::AddPeer { node, peer } => self.add_peer(node, peer),
-            KeyOperation::Exhaust { node, peer } => self.exhaust(node, peer),
+            KeyOperation::Exhaust { node, peer, times } => {
+                (0..times).try_for_each(|_| self.exhaust(node, peer))
+            }
             KeyOperation::Forge { node, peer, form } => self.forge(node, peer, form),
             KeyOperation::Names(resolve) => {
                 self.names_resolve = resolve;
@@ -88,7 +90,8 @@ impl KeyWorld {
         let id = NodeId::of(peer).peer();
         let Some((spi, _)) = self.nodes[node].outbound.remove(&id) else { return Ok(()) };
         self.nodes[node].control.notice(Notice::Exhausted(id, spi), self.now);
-        self.act(node)
+        self.act(node)?;
+        self.advance(Duration::from_secs(2))
     }
 
     /// What a stranger sends, who can write any source address.

@@ -1,12 +1,15 @@
 //! What holds once the network is good again.
 
 use super::*;
+use crate::operations::keys::operation::Knowledge;
 
 /// How long handshakes may take to come through once the network is good: the longest pause between two attempts is
 /// a minute, up to a quarter more, and an attempt takes up to ten seconds.
 const RECOVERY: u64 = 240;
 /// How long packets then flow without a gap.
 const STEADY: u64 = 60;
+/// When nothing is left of the pairs before one: they fade for a minute.
+const FADED: Duration = Duration::from_secs(65);
 /// How long both ends may take to agree after a rekeying began.
 const AGREEMENT: u64 = 30;
 
@@ -15,7 +18,9 @@ impl KeyWorld {
     pub(in crate::operations::keys) fn recover(&mut self) -> Held {
         (self.weather, self.lose) = ([[LinkWeather::FAIR; NODES]; NODES], [[0; NODES]; NODES]);
         self.names_resolve = true;
-        for node in 0..NODES {
+        // Names lead to where a node is; addresses in configurations to where it was at first.
+        let named = [self.settings.forth, self.settings.back].contains(&Knowledge::Name);
+        for node in (0..NODES).filter(|_| !named) {
             self.nodes[node].address = NodeId::of(node).outer_v4();
         }
         for (node, peer) in pairs() {
@@ -60,6 +65,12 @@ impl KeyWorld {
             format!("nodes {node} and {peer} use different pairs: {mine:?}, {theirs:?}")
         })?;
         hold(mine.role != theirs.role, || format!("both of nodes {node} and {peer} began"))?;
+        for (here, there, pair) in [(node, peer, &mine), (peer, node, &theirs)] {
+            let inbound = self.nodes[here].inbound_of(NodeId::of(there).peer());
+            hold(inbound == 1 || pair.established + FADED > self.now, || {
+                format!("node {here} has {inbound} inbound associations of node {there}, long after the last")
+            })?;
+        }
         for (here, there, spi) in [(node, peer, mine.outbound), (peer, node, mine.inbound)] {
             let (sender, receiver) = (&self.nodes[here], &self.nodes[there]);
             let used = sender.outbound.get(&NodeId::of(there).peer()).map(|(spi, _)| *spi);
