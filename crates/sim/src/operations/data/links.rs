@@ -123,6 +123,8 @@ impl Links {
                 link.insert(at + 1, copy);
             }
             Mishap::Delay => self.delay((from, to), at, &mut model.units),
+            // A bit that changes again is as it was.
+            Mishap::Corrupt | Mishap::Forge if !link[at].intact => {}
             Mishap::Corrupt => {
                 spoil(unit, &mut model.units);
                 flip(&mut link[at], bit);
