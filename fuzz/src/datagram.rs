@@ -3,7 +3,7 @@
 
 use strait_clock::Time;
 use strait_ipsec::inbound::UdpOffload;
-use strait_sim::{Datagram, Halves, HalvesSettings, NodeId};
+use strait_sim::{SimDatagram, Halves, HalvesSettings, NodeId};
 use strait_wire::{Protocol, Tos, ip};
 
 /// Most records of one input: enough for blocks in parts, too few to be slow.
@@ -36,7 +36,7 @@ pub fn check(data: &[u8]) {
         let delivered = match NEXT.get(usize::from(kind)) {
             Some(next) => {
                 let sealed = halves.seal(*next, bytes);
-                halves.receive(&Datagram { tos: Tos(tos), ..sealed }, now)
+                halves.receive(&SimDatagram { tos: Tos(tos), ..sealed }, now)
             }
             None => {
                 let segment = usize::from(kind);

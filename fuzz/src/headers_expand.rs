@@ -1,6 +1,6 @@
 //! Coded headers that a peer sent: any bytes, any cap, nothing beyond the cap, and packets that can be coded again.
 
-use strait_compress::headers::{Coder, ExpandError};
+use strait_compress::headers::{Coder, HeadersError};
 
 use crate::headers_round_trip;
 
@@ -19,7 +19,7 @@ pub fn check(data: &[u8]) {
     assert!(beyond.iter().all(|byte| *byte == UNTOUCHED));
     match expanded {
         Ok(len) => headers_round_trip::check(&output[..len]),
-        Err(ExpandError::TooLong { cap: said }) => assert_eq!(said, cap),
-        Err(ExpandError::Malformed) => {}
+        Err(HeadersError::TooLong { cap: said }) => assert_eq!(said, cap),
+        Err(HeadersError::Malformed) => {}
     }
 }

@@ -5,10 +5,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use strait_compress::headers::Coder;
-use strait_sim::{NodeId, Shape};
+use strait_sim::{NodeId, FlowShape};
 use strait_wire::aggfrag::{self, Report};
 use strait_wire::delivery::{self, Delivery};
-use strait_wire::{Cpi, Protocol, SeqLow, Spi, ah, block, esp, ip, ipcomp, probe, tcp, udp, vnet};
+use strait_wire::tcp::TcpFlags;
+use strait_wire::{Cpi, Protocol, SeqLow, Spi, ah, block, esp, ip, ipcomp, probe, udp, vnet};
 
 /// Target, name of the seed, bytes.
 type Seed = (&'static str, &'static str, Vec<u8>);
@@ -301,8 +302,8 @@ fn squeeze_round_trip_seeds() -> Vec<Seed> {
 /// Packets in company, of one flow and of several.
 fn bundles() -> [(&'static str, Vec<u8>); 5] {
     let [a, b] = shapes();
-    let stream = |shape: &Shape| -> Vec<u8> {
-        (0..4).flat_map(|at| shape.tcp(1 + at * 4, tcp::Flags::PSH, b"data")).collect()
+    let stream = |shape: &FlowShape| -> Vec<u8> {
+        (0..4).flat_map(|at| shape.tcp(1 + at * 4, TcpFlags::PSH, b"data")).collect()
     };
     let stamps = |at: u8| [1, 1, 8, 10, 0, 0, 0, at, 0, 0, 0, 7];
     let stamped = (0..4).flat_map(|at| v4(Protocol::TCP, 0x4000, &tcp(0x10, &stamps(at), &[]))).collect();
@@ -407,14 +408,14 @@ fn records(records: &[(u8, u8, Vec<u8>)]) -> Vec<u8> {
     seed
 }
 
-fn shapes() -> [Shape; 2] {
+fn shapes() -> [FlowShape; 2] {
     let (a, b) = (NodeId(0), NodeId(1));
-    [Shape::new(a.inner_v4(5), b.inner_v4(6)), Shape::new(a.inner_v6(5), b.inner_v6(6))]
+    [FlowShape::new(a.inner_v4(5), b.inner_v4(6)), FlowShape::new(a.inner_v6(5), b.inner_v6(6))]
 }
 
 fn datagram_seeds() -> Vec<Seed> {
     let [v4, v6] = shapes();
-    let (one, two) = (v4.udp(b"one of some packets"), v6.tcp(7, tcp::Flags::PSH, b"another"));
+    let (one, two) = (v4.udp(b"one of some packets"), v6.tcp(7, TcpFlags::PSH, b"another"));
     let packets = [&one[..], &two].concat();
     let headed = |header: &dyn Fn(&mut [u8]), len: usize, rest: &[u8]| {
         let mut payload = [&vec![0; len][..], rest].concat();
@@ -435,7 +436,7 @@ fn datagram_seeds() -> Vec<Seed> {
     let request = probe::Probe { kind: probe::Kind::Request, id: 1, size: 1400 };
     let compressed = ipcomp::Header { next: Protocol::IPIP, cpi: Cpi::DEFLATE };
     let stored = [&[1, one.len() as u8, 0, !(one.len() as u8), 0xff][..], &one].concat();
-    let stream: Vec<_> = (0..3).map(|at| (0, 0, v4.tcp(1 + at * 4, tcp::Flags(0), b"data"))).collect();
+    let stream: Vec<_> = (0..3).map(|at| (0, 0, v4.tcp(1 + at * 4, TcpFlags(0), b"data"))).collect();
     vec![
         ("datagram", "packets", records(&[(0, 0, one.clone()), (1, 2, two.clone())])),
         ("datagram", "stream", records(&stream)),
@@ -537,6 +538,77 @@ fn super_packet_seeds() -> Vec<Seed> {
     ]
 }
 
+/// Settings, then operations: 0 sends, 12 releases, 15 lets time pass, 19 delivers, 23 and on are mishaps, 32 has a worker
+/// end a job, 36 and on change something. Which of 56 kinds, between whom, and two bytes more.
+fn operations_data_seeds() -> Vec<Seed> {
+    let seed = |settings: [u8; 4], operations: &[[u8; 4]]| [&settings[..], &operations.concat()].concat();
+    let (text, large, whole) = ([0, 0, 0, 0x1d], [0, 0, 3, 0x1f], [0, 0, 1, 0x2f]);
+    let (release, pass, deliver) = ([12, 0, 0, 0], [15, 0, 5, 3], [19, 0, 9, 0]);
+    vec![
+        ("operations_data", "straight", seed([0, 0, 0, 0], &[text, release, deliver])),
+        ("operations_data", "paced", seed([0x10, 0, 21, 0], &[text, text, pass, deliver, text, pass, deliver])),
+        ("operations_data", "parts", seed([0, 0, 21, 0], &[large, pass, [26, 0, 0, 0], [23, 0, 4, 0], deliver])),
+        ("operations_data", "workers", seed([0x15, 0, 0, 0], &[whole, whole, release, [32, 0, 1, 0], deliver])),
+        (
+            "operations_data",
+            "copies",
+            seed([0, 0, 0, 8], &[text, release, [25, 0, 2, 0], [30, 0, 3, 40], [29, 0, 5, 2], deliver]),
+        ),
+        (
+            "operations_data",
+            "pieces",
+            seed([0, 7, 21, 0], &[large, pass, [28, 0, 0, 0], deliver, large, [31, 0, 0, 0], pass]),
+        ),
+        (
+            "operations_data",
+            "peer-goes",
+            seed([0x15, 0, 5, 0], &[text, whole, [40, 0, 0, 0], text, [41, 0, 0, 0], [36, 0, 0, 0], text, pass]),
+        ),
+        (
+            "operations_data",
+            "association-changes",
+            seed([0x1d, 0, 37, 1], &[whole, [53, 2, 175, 0], [53, 2, 123, 0], release, [36, 2, 5, 0], release]),
+        ),
+        (
+            "operations_data",
+            "small-blocks-only",
+            seed([0, 4, 0, 0], &[[0, 0, 14, 0x17], [0, 0, 3, 0x17], release, deliver]),
+        ),
+        (
+            "operations_data",
+            "withdrawn-with-jobs-away",
+            seed([0x91, 0, 0, 0], &[[0, 0, 14, 26], [32, 0, 188, 0], [53, 2, 15, 0], [38, 0, 0, 0], release]),
+        ),
+        (
+            "operations_data",
+            "rules-and-rates",
+            seed([0x40, 0, 9, 4], &[text, [46, 0, 7, 0], text, [43, 0, 30, 3], text, [45, 0, 4, 9], pass, [44, 0, 9, 0]]),
+        ),
+        (
+            "operations_data",
+            "oddities",
+            seed([0, 5, 0, 0], &[[51, 0, 2, 0], [52, 0, 1, 0], [52, 0, 1, 1], [50, 0, 1, 200], [50, 0, 2, 1], text]),
+        ),
+    ]
+}
+
+/// Settings, then operations: 0 lets time pass, 7 has nodes talk, 14 sets the weather, 18 and on break something.
+fn operations_keys_seeds() -> Vec<Seed> {
+    let seed = |settings: [u8; 3], operations: &[[u8; 3]]| [&settings[..], &operations.concat()].concat();
+    let talk = [7, 0, 50];
+    vec![
+        ("operations_keys", "quiet", seed([1, 0, 2], &[])),
+        ("operations_keys", "few-packets-a-key", seed([2, 0, 4], &[talk, talk, talk])),
+        ("operations_keys", "short-lifetime", seed([3, 3, 0], &[[7, 0, 200], [0, 0, 15]])),
+        ("operations_keys", "losses", seed([4, 0, 2], &[[18, 0, 3], [18, 1, 9], talk, [14, 0, 0x7b], talk])),
+        ("operations_keys", "restart", seed([5, 2, 2], &[talk, [20, 1, 0], [11, 0, 0], [0, 0, 4], [20, 0, 0], talk])),
+        ("operations_keys", "both-move", seed([6, 10, 18], &[talk, [22, 0, 0], [22, 1, 0], talk, [31, 0, 1], talk])),
+        ("operations_keys", "peer-goes", seed([7, 0, 10], &[talk, [25, 1, 16], talk, [26, 1, 16], [0, 0, 3]])),
+        ("operations_keys", "exhausted", seed([8, 0, 3], &[talk, [28, 0, 5], talk, [28, 1, 7], [28, 0, 7]])),
+        ("operations_keys", "forged", seed([9, 0, 3], &[talk, [29, 0, 4], [29, 0, 5], [0, 0, 4], [29, 0, 8], talk])),
+    ]
+}
+
 #[test]
 fn committed_seeds_are_what_the_emitters_write() {
     let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus");
@@ -565,6 +637,8 @@ fn committed_seeds_are_what_the_emitters_write() {
         super_packet_seeds(),
         configuration_seeds(),
         control_message_seeds(),
+        operations_data_seeds(),
+        operations_keys_seeds(),
     ];
     for (target, name, bytes) in seeds.into_iter().flatten() {
         let path = corpus.join(target).join(name);
