@@ -1,7 +1,8 @@
 # Flags go along in DEMO and BENCH, for example: make demo DEMO="--link 512kbit"
 #
 # demo    two hosts, a thin link and a tunnel on this machine; needs a Rust toolchain and a C compiler
-# test    everything that must hold: form, lints, documentation, tests, end-to-end tests, a short fuzz run
+# test    everything that must hold: form, lints, dependencies, features, documentation, tests, end-to-end tests, a short
+#         fuzz run; prints in the end which tests were skipped and why
 # bench   figures of speed and memory, side by side with others, as ratios
 
 CARGO ?= cargo
@@ -9,18 +10,22 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Seconds of fuzzing for each target in `make test`.
 FUZZ ?= 2
 
-.PHONY: demo test bench build check setup-build setup clean
+.PHONY: demo test bench build build-lab check setup-build setup clean
 
-demo: build
+demo: build build-lab
 	$(TARGET)/release/strait demo $(DEMO)
 
+# Each by itself: built together, `strait` would have the features that only the lab wants.
 build: setup-build
 	$(CARGO) build --release --locked --package strait
+
+build-lab: setup-build
+	$(CARGO) build --release --locked --package strait-lab-cli
 
 test: setup
 	scripts/test $(FUZZ)
 
-# The quick part of `make test`.
+# The quick part of `make test`: form, scripts, dependencies, lints, documentation.
 check:
 	scripts/test check
 

@@ -1,6 +1,6 @@
 //! Expanding what a peer sent: any bytes, any cap, and nothing beyond the cap.
 
-use strait_compress::{Codec, Codecs, ExpandError, Expander};
+use strait_compress::{Codec, Codecs, ExpandError};
 
 /// Bytes behind the output that must stay as they are.
 const BEYOND: usize = 64;

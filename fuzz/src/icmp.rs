@@ -1,4 +1,4 @@
-//! "Packet too big": whatever it answers, the answer is a legal packet that nobody answers.
+//! "Packet too big": whatever it answers, the answer is a legal packet that is not answered in turn.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

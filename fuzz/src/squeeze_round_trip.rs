@@ -1,6 +1,6 @@
 //! Compressing any bytes into any room: what fits comes back whole, and nothing grows unasked.
 
-use strait_compress::{Codec, Codecs, Compressor, Expander, Method};
+use strait_compress::{Codec, Codecs, Method};
 
 /// Methods tried: each codec at its ends, less the levels that are slow by design.
 const METHODS: [&str; 11] = [

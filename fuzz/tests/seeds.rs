@@ -299,7 +299,7 @@ fn squeeze_round_trip_seeds() -> Vec<Seed> {
     ]
 }
 
-/// Packets in company, of one flow and of several.
+/// Packets of a bundle, of one flow and of several.
 fn bundles() -> [(&'static str, Vec<u8>); 5] {
     let [a, b] = shapes();
     let stream = |shape: &FlowShape| -> Vec<u8> {

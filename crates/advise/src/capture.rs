@@ -25,7 +25,7 @@ use window::Window;
 /// The longest frame that is believed: `MAXIMUM_SNAPLEN` of tcpdump, which no capture of a network exceeds.
 const FRAME_MAX: usize = 262_144;
 /// How much of a file is looked at to tell what it is: two lines of a trace.
-const GLANCE: usize = 2 * trace::LINE_MAX;
+const SNIFFED: usize = 2 * trace::LINE_MAX;
 
 /// One frame as it was captured.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ impl<'a> Frame<'a> {
     /// frames that carry something else.
     ///
     /// # Errors
-    /// [`UnknownLink`] when nobody here knows such frames.
+    /// [`UnknownLink`] when the link type is not supported.
     pub fn ip(&self) -> Result<Option<(&'a [u8], usize)>, UnknownLink> {
         let bytes = link_layer::ip_bytes(self.link, self.bytes)?;
         Ok(bytes.map(|bytes| (bytes, self.len - (self.bytes.len() - bytes.len()))))
@@ -63,7 +63,7 @@ pub enum Kind {
     Trace,
     /// Any other file: its bytes, in packets of 1,400.
     File,
-    /// The same of one that was compressed: if a capture is in it, nobody sees that.
+    /// The same of one that was compressed: a capture inside is not found.
     Packed,
     /// No file: frames as they pass an interface.
     Interface,
@@ -153,7 +153,7 @@ impl<R: Read> Reader<R> {
     /// [`ReadError`] when it is empty, ends within its own header, or is of a kind that is not read.
     pub fn open(source: R) -> Result<Reader<R>, ReadError> {
         let mut window = Window::new(source);
-        let first = window.peek(GLANCE)?;
+        let first = window.peek(SNIFFED)?;
         if first.is_empty() {
             return Err(ReadError::Empty);
         }

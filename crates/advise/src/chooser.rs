@@ -17,7 +17,7 @@ pub(crate) struct Overheard {
 }
 
 impl Overheard {
-    /// One that has seen nothing, and tells `squeezed` what came of each block.
+    /// One that has seen nothing, and reports each block to `squeezed`.
     pub(crate) fn new(machine: &Machine, squeezed: Squeezed) -> Overheard {
         Overheard { chooser: LiveChooser::new(machine.codecs.clone(), SEED), squeezed }
     }

@@ -1,4 +1,4 @@
-//! The packets of a capture as if all of them went one way, from one network to another: for whoever sends them through a
+//! The packets of a capture as if all of them went one way, from one network to another: for sending them through a
 //! real tunnel.
 
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub struct Crossing {
 }
 
 impl Crossing {
-    /// Whoever sends will be in the first of these networks of 16 bits, and to whom in the second; no packet will be longer
+    /// Sources are mapped to the first of these networks of 16 bits, destinations to the second; no packet will be longer
     /// than `mtu` bytes.
     #[must_use]
     pub fn new(networks: [Ipv4Addr; 2], mtu: usize) -> Crossing {
@@ -47,7 +47,7 @@ impl Crossing {
     /// of its own; checksums that were right stay right.
     ///
     /// # Errors
-    /// [`UnknownLink`] when nobody here knows such frames.
+    /// [`UnknownLink`] when the link type is not supported.
     pub fn frame(&mut self, frame: &Frame<'_>, mut each: impl FnMut(&[u8])) -> Result<(), UnknownLink> {
         let Some((kept, len)) = frame.ip()? else { return Ok(()) };
         let Crossing { networks, mtu, mender, scissors, hosts } = self;

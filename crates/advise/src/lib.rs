@@ -4,7 +4,7 @@
 //! - [`Reader`] gives the frames of a file one by one: pcap, pcapng, text traces, or the packets that an ordinary file would
 //!   be sent in;
 //! - [`Replay`] sends their packets through four tunnels at once, each the very code of a live one, in virtual time;
-//! - [`Report`] says what came of it;
+//! - [`Report`] has the results;
 //! - [`Crossing`] readies the packets for a real tunnel, to compare.
 //!
 //! All memory is bounded, however long a capture and whatever it says of itself.

@@ -92,7 +92,7 @@ const FAMILIES_IPV6: [u32; 4] = [10, 24, 28, 30];
 /// carry something else.
 ///
 /// # Errors
-/// [`UnknownLink`] when nobody here knows such frames.
+/// [`UnknownLink`] when the link type is not supported.
 pub fn ip_bytes(link: LinkType, frame: &[u8]) -> Result<Option<&[u8]>, UnknownLink> {
     Ok(match link {
         LinkType::ETHERNET => behind_ethertype(frame, 12),

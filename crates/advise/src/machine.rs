@@ -13,7 +13,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Figures of the project's first machine, for whoever must not measure.
+    /// Figures of the project's first machine, for runs that must not measure.
     #[must_use]
     pub fn assumed() -> Machine {
         Machine { codecs: Calibration::assumed(), ends: Ends::ALIKE }

@@ -32,7 +32,7 @@ pub struct Link {
     /// What is on the near side. Both directions have the rate to themselves then, and only what crosses is sent; without
     /// it everything goes one way.
     pub near: Option<IpNet>,
-    /// How long a packet waits for company though the link has room, where packets share datagrams.
+    /// Hold time on an idle link, in modes that aggregate.
     pub wait: Duration,
 }
 
@@ -114,12 +114,12 @@ impl Replay {
     /// Sends one frame's packet.
     ///
     /// # Errors
-    /// [`UnknownLink`] when nobody here knows such frames.
+    /// [`UnknownLink`] when the link type is not supported.
     pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), UnknownLink> {
         let ip = frame.ip()?;
-        self.seen.frames += 1;
+        self.seen.read += 1;
         self.seen.bytes += frame.len as u64;
-        self.seen.backwards += u64::from(self.clock.is_before(frame.at));
+        self.seen.out_of_order += u64::from(self.clock.is_before(frame.at));
         let at = self.clock.tick(frame.at);
         match ip {
             Some((kept, len)) => self.packet(kept, len, at),
@@ -141,7 +141,7 @@ impl Replay {
         // A file crosses: its packets have no hosts.
         let near = link.near.as_ref().filter(|_| file.is_none());
         let Some(lane) = lane_of(&flow, near).and_then(|lane| lanes.get_mut(lane)) else {
-            seen.elsewhere += 1;
+            seen.not_crossing += 1;
             return;
         };
         let places = classes.places(&flow, *file);
@@ -149,7 +149,7 @@ impl Replay {
         if carries_data(&packet) {
             classes.turn(places, &flow);
         }
-        seen.cut += u64::from(packet.bytes().len() > link.mtu);
+        seen.segmented += u64::from(packet.bytes().len() > link.mtu);
         let cut = scissors.cut(&packet, link.mtu, |piece| lane.offer(piece, places, at, classes));
         seen.malformed += u64::from(cut.is_err());
     }

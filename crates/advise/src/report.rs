@@ -1,5 +1,5 @@
-//! What came of a replay: for the whole and for each class of traffic, bytes, time and money on every [`crate::Way`], what codecs
-//! make of it, and up to which link compression pays.
+//! The result of a replay: for all traffic and for each class of it, bytes, time and cost in every [`crate::Way`], the compression
+//! ratio of each codec, and the break-even link rate.
 
 mod class;
 mod codecs;
@@ -17,12 +17,12 @@ pub use group::{Group, Others};
 use crate::{Kind, Machine, Replay, Seen};
 use class::Terms;
 
-/// What a person says of the link, besides how fast it is.
+/// Conditions of the link besides its rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Conditions {
-    /// What a gigabyte (10^9 bytes) on the wire costs, in whatever money.
+    /// What a gigabyte (10^9 bytes) on the wire costs, in any currency.
     pub price: Option<f64>,
-    /// There and back.
+    /// Round-trip time.
     pub round_trip: Option<Duration>,
 }
 
@@ -31,14 +31,14 @@ pub struct Conditions {
 pub struct Input {
     /// Its name.
     pub name: String,
-    /// What it is; nothing when that could not be told.
+    /// Its type; none when that is unknown.
     pub kind: Option<Kind>,
     /// Frames that were read of it.
     pub frames: u64,
-    /// Frames that passed an interface faster than they could be read.
-    pub missed: u64,
-    /// Why reading ended before the end.
-    pub stopped: Option<String>,
+    /// Frames that the kernel dropped because they arrived faster than they were read.
+    pub dropped_frames: u64,
+    /// Why reading stopped before the end.
+    pub error: Option<String>,
 }
 
 /// Everything about a replay.
@@ -48,12 +48,12 @@ pub struct Report {
     pub link: LinkFigures,
     /// What was read.
     pub inputs: Vec<Input>,
-    /// What became of frames.
-    pub seen: Seen,
-    /// How long the captures take, gaps cut to a second.
-    pub seconds: f64,
-    /// All of it.
-    pub whole: Class,
+    /// Counts of frames.
+    pub frames: Seen,
+    /// Duration of the captures in seconds, with gaps cut to a second.
+    pub duration_seconds: f64,
+    /// All traffic.
+    pub total: Class,
     /// By protocol.
     pub protocols: Group,
     /// By service.
@@ -65,15 +65,15 @@ pub struct Report {
 /// The link, in numbers.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkFigures {
-    /// Its rate.
-    pub bits_per_second: u64,
-    /// The longest packet.
+    /// Link rate in bit/s.
+    pub rate_bits_per_second: u64,
+    /// MTU of the hosts in bytes.
     pub mtu: usize,
-    /// What is on the near side.
+    /// The network on the near side; none when all packets are replayed in one direction.
     pub near: Option<IpNet>,
-    /// Seconds there and back.
-    pub round_trip_seconds: Option<f64>,
-    /// Money a gigabyte.
+    /// Round-trip time in seconds.
+    pub rtt_seconds: Option<f64>,
+    /// Price of a gigabyte (10^9 bytes).
     pub price_per_gigabyte: Option<f64>,
 }
 
@@ -87,15 +87,15 @@ impl Report {
         let classes = &replay.classes;
         Report {
             link: LinkFigures {
-                bits_per_second: link.rate.bits(),
+                rate_bits_per_second: link.rate.bits(),
                 mtu: link.mtu,
                 near: link.near,
-                round_trip_seconds: conditions.round_trip.map(|it| it.as_secs_f64()),
+                rtt_seconds: conditions.round_trip.map(|it| it.as_secs_f64()),
                 price_per_gigabyte: conditions.price,
             },
-            seen: replay.seen,
-            seconds: replay.span().as_secs_f64(),
-            whole: Class::new("all".to_owned(), &classes.whole, &terms),
+            frames: replay.seen,
+            duration_seconds: replay.span().as_secs_f64(),
+            total: Class::new("all".to_owned(), &classes.whole, &terms),
             protocols: Group::new(&classes.protocols, &terms),
             services: Group::new(&classes.services, &terms),
             pairs: Group::new(&classes.pairs, &terms),

@@ -1,7 +1,7 @@
 //! What every candidate makes of some of the traffic: packet by packet, and of what waited together.
 
 use strait_compress::calibrate::CANDIDATES;
-use strait_compress::{Codecs, Compressor, THRESHOLD};
+use strait_compress::{Codecs, THRESHOLD};
 use strait_wire::block;
 
 use crate::classes::Sample;

@@ -1,5 +1,5 @@
-//! The sending half of a tunnel, the very code that runs, in virtual time and with an association whose key everybody
-//! knows: what it puts on the wire is to the byte what a tunnel would.
+//! The sender of a tunnel, the very code that runs, in virtual time and with an association whose key is
+//! public: what it puts on the wire is to the byte what a tunnel would.
 
 mod meter;
 
@@ -55,7 +55,7 @@ pub(crate) trait Ledger<N> {
     fn sent(&mut self, unit: &Unit, bytes: &[u8], notes: &[(N, usize)]);
 }
 
-/// A tunnel's sending half.
+/// The sender of a tunnel.
 #[derive(Debug)]
 pub(crate) struct Tunnel<N> {
     outbound: Outbound,
@@ -84,7 +84,7 @@ pub(crate) struct Spec {
     pub(crate) rate: Rate,
     /// The longest packet.
     pub(crate) mtu: usize,
-    /// How long a packet waits for company, where there may be any.
+    /// Hold time, in modes that aggregate.
     pub(crate) wait: Duration,
 }
 
@@ -95,10 +95,10 @@ impl<N: Copy> Tunnel<N> {
         let settings = Settings { up: Some(spec.rate), overhead: 0, link_mtu, forwarding: Forwarding::None };
         let (squeezed, counters) = (Squeezed::default(), Arc::new(PeerCounters::default()));
         let chooser = Box::new(Overheard::new(machine, squeezed.clone()));
-        let nobody = Arc::new(Counters::default());
+        let unused = Arc::new(Counters::default());
         let sa = association();
         let mut tunnel = Tunnel {
-            outbound: Outbound::new(settings, chooser, Stopwatch::NONE, nobody, Time::ZERO),
+            outbound: Outbound::new(settings, chooser, Stopwatch::NONE, unused, Time::ZERO),
             meter: Meter::new(Arc::clone(&counters), sa.as_ref().map(OutboundSa::usage), squeezed),
             bundles: spec.way.bundles(),
             waiting: VecDeque::with_capacity(WAITING_PACKETS),
@@ -157,7 +157,7 @@ impl<N: Copy> Tunnel<N> {
         self.bytes + more > WAITING_BYTES || self.waiting.len() >= WAITING_PACKETS
     }
 
-    /// Whether those who were held back still are: they come in company, as hosts send, and not one for each that leaves.
+    /// Whether those who were held back still are: they arrive in bursts, as hosts send, and not one for each that leaves.
     fn is_crowded(&self) -> bool {
         if !self.bundles {
             return !self.waiting.is_empty();

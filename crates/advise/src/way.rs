@@ -42,7 +42,7 @@ impl Way {
     pub const fn name(self) -> &'static str {
         match self {
             Way::Plain => "plain",
-            Way::Bundles => "bundles",
+            Way::Bundles => "aggregation",
             Way::Compression => "compression",
             Way::Both => "both",
         }

@@ -20,15 +20,15 @@ const EACH: Target = Target::AtMost(25.0);
 /// Bytes of a frame beside its IP packet.
 const ETHERNET: u64 = 14;
 /// What the target is of. Text comes four times as fast and in blocks of many packets, which a host acknowledges as one: there is less to
-/// acknowledge, and a link that has room makes nobody wait.
+/// acknowledge, and a link that has room holds no packet back.
 const JUDGED: &str = "random data";
 /// Until queues are full and slow start is over.
 const WARM_UP: Duration = Duration::from_secs(3);
 /// Until what the last stream left in queues has drained.
 const DRAIN: Duration = Duration::from_secs(1);
 /// Lines of `[link]`, a column each.
-const LINES: [&str; 3] = [ALONE, "", "wait = \"20ms\""];
-const COLUMNS: [&str; 3] = [NAMES[0], NAMES[1], "Strait, wait = 20 ms"];
+const LINES: [&str; 3] = [ALONE, "", "hold = \"20ms\""];
+const COLUMNS: [&str; 3] = [NAMES[0], NAMES[1], "Strait, hold = 20 ms"];
 
 /// What was measured of one tunnel, a value a run.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! Captured traffic of small packets through a thin link: what it takes on the wire, each packet by itself and in company.
+//! Captured traffic of small packets through a thin link: what it takes on the wire, each packet alone and aggregated.
 
 mod recorded;
 mod replay;
@@ -21,7 +21,7 @@ use replay::{CaptureReplay, NETWORKS};
 
 /// The link, in Mbit/s.
 const LINK: f64 = 1.5;
-/// Wire bytes in company over those without.
+/// Wire bytes with aggregation over those without.
 const SHARE: Target = Target::AtMost(0.55);
 
 /// What is replayed as one.
@@ -43,7 +43,7 @@ const TRAFFIC: [CaptureMix; 6] = [
     CaptureMix { name: "MQTT", files: &["captures/mqtt.pcap"], port: None },
 ];
 /// The line of `[link]` that keeps packets whose sender does not slow down.
-const ALL: &str = "drop = \"full\"";
+const ALL: &str = "aqm = \"off\"";
 /// Which of them stand for DNP3, of which there is no capture to be had: protocols for the same use, of stations and
 /// substations.
 const LIKE_DNP3: &str = "IEC 104 and C37.118 stand for DNP3, which is for the same use";
@@ -98,10 +98,10 @@ pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
                 sample.push(each);
             }
         }
-        let [alone, company] = samples;
-        let share = company.over(&alone);
+        let [alone, bundled] = samples;
+        let share = bundled.over(&alone);
         let recorded = recorded::all(traffic, &paths, rate(LINK))?;
-        let cells = [alone, company, share.clone()].into_iter().chain(recorded);
+        let cells = [alone, bundled, share.clone()].into_iter().chain(recorded);
         let inner: usize = packets.iter().map(Vec::len).sum();
         section.row(format!("{}, {} packets, {inner} bytes", traffic.name, packets.len()), cells);
         section.judge(format!("{}, Strait / window = 1", traffic.name), share, SHARE);

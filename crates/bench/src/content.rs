@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn noise_does_not_shrink_and_text_does() {
-        use strait_compress::{Codecs, Compressor, Method};
+        use strait_compress::{Codecs, Method};
         let mut codecs = Codecs::new();
         let mut out = vec![0; 1 << 16];
         let squeezed = |bytes: &[u8], codecs: &mut Codecs, out: &mut [u8]| {

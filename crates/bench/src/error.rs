@@ -23,6 +23,9 @@ pub(crate) enum Error {
     /// There is no program to measure.
     #[error("there is no {}\n  fix: cargo build --release, or name the program with --strait PATH", .0.display())]
     NoProgram(PathBuf),
+    /// Two builds could not be compared.
+    #[error("the builds cannot be compared: {0}")]
+    Comparison(String),
     /// A capture could not be read.
     #[error("cannot read {}: {source}", path.display())]
     Capture {

@@ -1,4 +1,4 @@
-//! What a packet that comes alone waits for company that does not come: nothing.
+//! How long a lone packet on an idle link is held for aggregation: not at all.
 
 use strait_lab::measure::{RunValues, settle};
 use strait_testbed::LinkSpec;
@@ -33,8 +33,8 @@ pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
             sample.push(micros);
         }
     }
-    let [alone, company] = measured;
-    section.row("round trip, us", [alone.clone(), company.clone()]);
-    section.judge("Strait above window = 1, there and back, us", company.minus(&alone), ABOVE);
+    let [alone, bundled] = measured;
+    section.row("round trip, us", [alone.clone(), bundled.clone()]);
+    section.judge("Strait above window = 1, RTT, us", bundled.minus(&alone), ABOVE);
     Ok(section)
 }

@@ -1,4 +1,4 @@
-//! How long a small packet takes there and back while nothing else moves.
+//! The RTT of a small packet on an idle link.
 
 use strait_lab::measure::{RunValues, settle};
 use strait_testbed::{Extra, LinkSpec};

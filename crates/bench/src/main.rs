@@ -11,12 +11,13 @@
 
 mod acks;
 mod captures;
+mod compare;
 mod content;
 mod cores;
 mod echo;
+mod entropy_probe;
 mod error;
 mod flood;
-mod glance;
 mod idle;
 mod interactive;
 mod latency;
@@ -61,6 +62,12 @@ struct BenchFlags {
     /// The program to measure [default: strait, beside this program]
     #[arg(long, value_name = "PATH")]
     strait: Option<PathBuf>,
+    /// Compare with another build: run its strait-bench and this one in turn, and print ratios of pairs
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["json", "strait"])]
+    against: Option<PathBuf>,
+    /// How many pairs
+    #[arg(long, value_name = "NUMBER", default_value_t = 9, requires = "against")]
+    pairs: usize,
 }
 
 /// What can be measured.
@@ -72,17 +79,17 @@ enum Benchmark {
     Latency,
     /// Random data on shaped links, with a compression rule and without
     Random,
-    /// Text on shaped links, plain and compressed, packets by themselves and in company
+    /// Text on shaped links, plain and compressed, each packet alone and aggregated
     Text,
-    /// Small packets on a thin link, by themselves and in company: how many arrive
+    /// Small packets on a thin link, alone and aggregated: how many arrive
     Small,
     /// Acknowledgements of a download on a link that is thin on the way back
     Acks,
-    /// Captures on a thin link, packets by themselves and in company: wire bytes
+    /// Captures on a thin link, each packet alone and aggregated: wire bytes
     Captures,
     /// Round trips beside a bulk transfer on a thin link
     Interactive,
-    /// Round trips on an idle thin link, packets by themselves and in company
+    /// Round trips on an idle thin link, each packet alone and aggregated
     Idle,
     /// Compressing on one processor and on two
     Engines,
@@ -90,8 +97,8 @@ enum Benchmark {
     Cores,
     /// AH, ESP and IPComp without I/O, alone and together, beside the bare calls
     Steps,
-    /// How often a glance at data errs about whether it would shrink, and what it costs
-    Glance,
+    /// How often the entropy probe errs about whether data would shrink, and what it costs
+    EntropyProbe,
 }
 
 impl Benchmark {
@@ -109,13 +116,13 @@ impl Benchmark {
             Benchmark::Engines => "engines",
             Benchmark::Cores => "cores",
             Benchmark::Steps => "steps",
-            Benchmark::Glance => "glance",
+            Benchmark::EntropyProbe => "entropy-probe",
         }
     }
 
     /// Whether it measures between hosts, and not in memory alone.
     const fn needs_hosts(self) -> bool {
-        !matches!(self, Benchmark::Cores | Benchmark::Steps | Benchmark::Glance | Benchmark::Engines)
+        !matches!(self, Benchmark::Cores | Benchmark::Steps | Benchmark::EntropyProbe | Benchmark::Engines)
     }
 
     fn run(self, setting: &BenchSetup) -> Result<BenchSection, Error> {
@@ -132,13 +139,22 @@ impl Benchmark {
             Benchmark::Engines => cores::engines::run(setting),
             Benchmark::Cores => cores::run(setting),
             Benchmark::Steps => steps::run(setting),
-            Benchmark::Glance => glance::run(setting),
+            Benchmark::EntropyProbe => entropy_probe::run(setting),
         }
     }
 }
 
 fn main() -> ExitCode {
     let flags = BenchFlags::parse();
+    if let Some(old) = &flags.against {
+        return match compare::program(old).and_then(|old| compare::run(&flags, &old)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let wanted =
         if flags.only.is_empty() { Benchmark::value_variants().to_vec() } else { flags.only.clone() };
     // Before any thread is started: this may start the program again inside a user namespace.

@@ -37,8 +37,8 @@ pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let columns = [BenchRoute::Plain.name(), NAMES[0], NAMES[1], "Strait / window = 1"];
     let mut section = BenchSection::new("small", title, &columns);
     let stages = pair(&setting.program, LinkSpec::thin(rate(LINK)), &rule("auto", ""))?;
-    let [alone, company] = &stages;
-    let ways = [(company, BenchRoute::Plain), (alone, BenchRoute::Strait), (company, BenchRoute::Strait)];
+    let [alone, bundled] = &stages;
+    let ways = [(bundled, BenchRoute::Plain), (alone, BenchRoute::Strait), (bundled, BenchRoute::Strait)];
     for kind in PayloadKind::ALL {
         let mut samples: [RunValues; 3] = Default::default();
         for run in 1..=runs {
@@ -56,9 +56,9 @@ pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
                 interrupt::pause(DRAIN)?;
             }
         }
-        let [plain, alone, company] = samples;
-        let ratio = company.over(&alone);
-        section.row(format!("{}, packets/s", kind.name()), [plain, alone, company, ratio.clone()]);
+        let [plain, alone, bundled] = samples;
+        let ratio = bundled.over(&alone);
+        section.row(format!("{}, packets/s", kind.name()), [plain, alone, bundled, ratio.clone()]);
         section.judge(format!("{}, Strait / window = 1", kind.name()), ratio, target(kind));
     }
     Ok(section)

@@ -150,7 +150,7 @@ pub(crate) const ALONE: &str = "window = 1";
 pub(crate) const NAMES: [&str; 2] = ["window = 1", "Strait"];
 
 /// Two links like `spec` with a tunnel over each that compresses by `rules`: where every packet goes by itself, and where
-/// they go in company.
+/// they are aggregated.
 pub(crate) fn pair(program: &Path, spec: LinkSpec, rules: &str) -> Result<[BenchHosts; 2], Error> {
     let set = |link| BenchHosts::set(program, spec, Extra { link, sections: rules, ..Extra::default() });
     Ok([set(ALONE)?, set("")?])

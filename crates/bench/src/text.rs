@@ -1,4 +1,4 @@
-//! What compression gains on text: whole files over a thin link, beside the tunnel and through it; and what company has to
+//! What compression gains on text: whole files over a thin link, beside the tunnel and through it; and what aggregation has to
 //! do with that.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::target::Target;
 const ANY: Target = Target::AtLeast(2.0);
 /// and of the generated sample; and over that of a tunnel where every packet goes by itself.
 const SAMPLE: Target = Target::AtLeast(3.5);
-const COMPANY: Target = Target::AtLeast(1.6);
+const AGGREGATION: Target = Target::AtLeast(1.6);
 /// How long a transfer may stand still.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Until what the last transfer left in queues has drained.
@@ -42,11 +42,11 @@ pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let (texts, notes) = texts(share)?;
     section.notes = notes;
     let ratios = one(setting, &mut section, 1.5, &texts, runs)?;
-    for ((place, text), [plain, company]) in texts.iter().enumerate().zip(ratios) {
+    for ((place, text), [plain, bundled]) in texts.iter().enumerate().zip(ratios) {
         let target = if place == 0 { SAMPLE } else { ANY };
         section.judge(format!("{}, Strait / plain link at 1.5 Mbit/s", text.name), plain, target);
         if place == 0 {
-            section.judge(format!("{}, Strait / window = 1 at 1.5 Mbit/s", text.name), company, COMPANY);
+            section.judge(format!("{}, Strait / window = 1 at 1.5 Mbit/s", text.name), bundled, AGGREGATION);
         }
     }
     for (megabits, times) in FASTER {
@@ -65,8 +65,8 @@ fn one(
     texts: &[Text],
     runs: usize,
 ) -> Result<Vec<[RunValues; 2]>, Error> {
-    let [alone, company] = &pair(&setting.program, LinkSpec::thin(rate(megabits)), &rule("zstd-3", ""))?;
-    let ways = [(company, BenchRoute::Plain), (alone, BenchRoute::Strait), (company, BenchRoute::Strait)];
+    let [alone, bundled] = &pair(&setting.program, LinkSpec::thin(rate(megabits)), &rule("zstd-3", ""))?;
+    let ways = [(bundled, BenchRoute::Plain), (alone, BenchRoute::Strait), (bundled, BenchRoute::Strait)];
     let mut ratios = Vec::new();
     for text in texts {
         let mut samples: [RunValues; 3] = Default::default();
@@ -80,10 +80,10 @@ fn one(
                 interrupt::pause(DRAIN)?;
             }
         }
-        let [plain, alone, company] = samples;
-        let both = [company.over(&plain), company.over(&alone)];
+        let [plain, alone, bundled] = samples;
+        let both = [bundled.over(&plain), bundled.over(&alone)];
         let quantity = format!("{megabits} Mbit/s, {}, {:.1} MB", text.name, text.bytes.len() as f64 / 1e6);
-        section.row(quantity, [plain, alone, company].into_iter().chain(both.clone()));
+        section.row(quantity, [plain, alone, bundled].into_iter().chain(both.clone()));
         ratios.push(both);
     }
     Ok(ratios)

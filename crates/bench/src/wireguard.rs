@@ -183,6 +183,8 @@ fn run_folder() -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use strait_testdata::skip::{Need, skip};
+
     use super::*;
 
     #[test]
@@ -209,11 +211,10 @@ mod tests {
     #[test]
     fn two_of_them_carry_datagrams() {
         let Some(WireguardSearch::Here { program, .. }) = find::look(Path::new("/nonexistent")) else {
-            eprintln!("skipped: there is no wireguard-go");
+            let _ = skip(Need::Wireguard, "no wireguard-go (scripts/setup test)");
             return;
         };
-        if !strait_testbed::sandbox::may_make_namespaces() {
-            eprintln!("skipped: this user may not make network namespaces");
+        if !strait_testbed::sandbox::allows_tests() {
             return;
         }
         let hosts = TwoHosts::direct(strait_testbed::LinkSpec::unshaped()).unwrap();

@@ -11,7 +11,8 @@ enum Scale {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AxisLabels {
     Plain,
-    Prefixed,
+    /// With a prefix of the SI before this unit.
+    Prefixed(&'static str),
 }
 
 /// An axis, as long as its values need unless it is told its ends.
@@ -54,10 +55,11 @@ impl Axis {
         Axis { scale: Scale::Logarithmic, ..Axis::linear(title) }
     }
 
-    /// Writes values with a prefix of the SI instead of zeros; the title then ends in the unit, such as "bit/s".
+    /// Writes values with a prefix of the SI instead of zeros: those of bars with the unit, such as "bit/s", and those beside
+    /// the axis without it, as its title says what it is.
     #[must_use]
-    pub fn prefixed(mut self) -> Axis {
-        self.labels = AxisLabels::Prefixed;
+    pub fn prefixed(mut self, unit: &'static str) -> Axis {
+        self.labels = AxisLabels::Prefixed(unit);
         self
     }
 
@@ -169,7 +171,7 @@ impl Span<'_> {
             Scale::Linear => self.linear_ticks(),
             Scale::Logarithmic => self.logarithmic_ticks(),
         };
-        values.into_iter().map(|value| (value, self.label(value))).collect()
+        values.into_iter().map(|value| (value, self.label(value, ""))).collect()
     }
 
     fn linear_ticks(&self) -> Vec<f64> {
@@ -190,14 +192,26 @@ impl Span<'_> {
             .collect()
     }
 
-    fn label(&self, value: f64) -> String {
-        let thousands = value.abs().log10() / 3.0 + 1e-9;
-        if self.axis.labels == AxisLabels::Plain || value == 0.0 {
+    /// A value with its unit, as bars have it: `982 kB`.
+    pub(crate) fn value(&self, value: f64) -> String {
+        match self.axis.labels {
+            AxisLabels::Plain => plain(value),
+            AxisLabels::Prefixed(unit) => self.label(value, unit),
+        }
+    }
+
+    fn label(&self, value: f64, unit: &str) -> String {
+        if self.axis.labels == AxisLabels::Plain {
             return plain(value);
         }
+        if value == 0.0 {
+            return format!("0 {unit}").trim_end().to_owned();
+        }
+        // What rounds to 1,000 has the next prefix.
+        let thousands = (value.abs() * 1.0005).log10() / 3.0;
         let at = (thousands.floor() as i32 + UNIT_PREFIX).clamp(0, PREFIXES.len() as i32 - 1);
         let scaled = value / 10_f64.powi(3 * (at - UNIT_PREFIX));
-        format!("{} {}", plain(scaled), PREFIXES[at as usize]).trim_end().to_owned()
+        format!("{} {}{unit}", plain(scaled), PREFIXES[at as usize]).trim_end().to_owned()
     }
 }
 
@@ -245,11 +259,23 @@ mod tests {
 
     #[test]
     fn rates_have_prefixes() {
-        let axis = Axis::logarithmic("bit/s").prefixed().between(1e4, 1e11);
+        let axis = Axis::logarithmic("bit/s").prefixed("bit/s").between(1e4, 1e11);
         let expected = ["10 k", "100 k", "1 M", "10 M", "100 M", "1 G", "10 G", "100 G"];
         assert_eq!(labels(&axis.span(std::iter::empty())), expected);
-        let axis = Axis::linear("s").prefixed();
+        let axis = Axis::linear("s").prefixed("s");
         assert_eq!(labels(&axis.span([0.004].into_iter()))[1], "500 µ");
+    }
+
+    #[test]
+    fn values_of_bars_have_units() {
+        let value = |axis: Axis, value: f64| axis.span(std::iter::once(value)).value(value);
+        for (number, text) in
+            [(982_216.0, "982 kB"), (999_700.0, "1 MB"), (40.0, "40 B"), (0.0, "0 B"), (-1_500.0, "-1.5 kB")]
+        {
+            assert_eq!(value(Axis::linear("bytes").prefixed("B"), number), text);
+        }
+        assert_eq!(value(Axis::logarithmic("bit/s").prefixed("bit/s"), 8.91e8), "891 Mbit/s");
+        assert_eq!(value(Axis::linear("ratio"), 3.456), "3.46");
     }
 
     #[test]

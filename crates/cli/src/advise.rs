@@ -19,11 +19,11 @@ use strait_crypto::Ranking;
 
 use crate::failure::{Failure, Outcome, colours};
 use crate::flags;
-use crate::generate::print;
+use crate::output::print;
 use crate::progress::Progress;
 use crate::units;
 
-/// Reads the files one after another, or watches an interface, and prints what came of it, also when a file is damaged.
+/// Reads the files one after another, or watches an interface, and prints the report, also when a file is damaged.
 pub(crate) fn run(flags: &flags::Advise) -> Outcome {
     let sources = opened(&flags.files)?;
     let tap = flags.live.as_deref().map(live::open).transpose()?;
@@ -56,7 +56,7 @@ fn opened(files: &[impl AsRef<Path>]) -> Result<Vec<Source>, Failure> {
         let metadata = fs::metadata(path).map_err(doing())?;
         if metadata.is_dir() {
             return Err(
-                Failure::new(format!("{} is a folder", path.display())).remedy("name the files in it")
+                Failure::new(format!("{} is a directory", path.display())).remedy("name the files in it")
             );
         }
         Ok(Source { name: path.display().to_string(), file, len: metadata.len() })
@@ -88,10 +88,10 @@ impl Reading<'_> {
     /// Replays one file as far as it can be read.
     fn one(&mut self, source: Source, number: u32) -> Input {
         let Source { name, file, len } = source;
-        let mut input = Input { name, kind: None, frames: 0, missed: 0, stopped: None };
+        let mut input = Input { name, kind: None, frames: 0, dropped_frames: 0, error: None };
         match Reader::open(file) {
             Ok(reader) => self.frames(reader, number, &mut input),
-            Err(error) => input.stopped = Some(error.to_string()),
+            Err(error) => input.error = Some(error.to_string()),
         }
         self.before += len;
         input
@@ -100,7 +100,7 @@ impl Reading<'_> {
     fn frames(&mut self, mut reader: Reader<File>, number: u32, input: &mut Input) {
         input.kind = Some(reader.kind());
         self.replay.begin(reader.is_file().then_some(number));
-        input.stopped = loop {
+        input.error = loop {
             match reader.frame() {
                 Ok(Some(frame)) => match self.replay.frame(&frame) {
                     Ok(()) => input.frames += 1,
@@ -149,12 +149,12 @@ fn whole(report: &Report) -> Outcome {
     let stopped = report
         .inputs
         .iter()
-        .filter_map(|input| input.stopped.as_ref().map(|why| format!("{} {why}", input.name)));
+        .filter_map(|input| input.error.as_ref().map(|why| format!("{} {why}", input.name)));
     let stopped: Vec<String> = stopped.collect();
     if stopped.is_empty() {
         return Ok(());
     }
     let failure = Failure::new(stopped.join("\n  "));
     let some = report.inputs.iter().any(|input| input.frames > 0);
-    Err(if some { failure.remedy("the report is of what could be read") } else { failure })
+    Err(if some { failure.remedy("the report covers what was read before the error") } else { failure })
 }

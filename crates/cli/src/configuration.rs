@@ -25,8 +25,8 @@ pub(crate) fn init(flags: &flags::Init) -> Outcome {
     // It may come to hold keys.
     let mut out = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(Failure::new(format!("{} exists already and is left as it is", file.display()))
-                .remedy("name another file, or move that one away first"));
+            return Err(Failure::new(format!("{} already exists and is not overwritten", file.display()))
+                .remedy("name another file, or move this one first"));
         }
         result => result.map_err(Failure::doing(format!("make {}", file.display())))?,
     };
@@ -35,8 +35,8 @@ pub(crate) fn init(flags: &flags::Init) -> Outcome {
         .map_err(Failure::doing(format!("write {}", file.display())))?;
     println!("configuration: {} (fill in the addresses and the peer, then `strait check`)", file.display());
     let (public, made) = match keys::make_or_read(&key)? {
-        keys::Found::Made(public) => (public, "made, readable by you only"),
-        keys::Found::There(public) => (public, "was there already"),
+        keys::Found::Made(public) => (public, "created, readable by you only"),
+        keys::Found::There(public) => (public, "already existed"),
     };
     println!("private key:   {} ({made})", key.display());
     println!("public key:    {public} (give this one to your peers)");
@@ -48,7 +48,7 @@ pub(crate) fn check(flags: &flags::Check) -> Outcome {
     let config = load(&flags.file)?;
     let key = config.private_key().map_err(Failure::new)?;
     println!(
-        "{}: right. {} with {} and {}",
+        "{}: valid. Interface {}, {}, {}",
         flags.file.display(),
         config.node.interface,
         counted(config.peers.len() as u64, "peer"),
@@ -60,11 +60,11 @@ pub(crate) fn check(flags: &flags::Check) -> Outcome {
     for peer in &config.peers {
         if let Some(manual) = peer.manual() {
             let shown = ManualReport::of(manual);
-            println!("{}: {}: {}", peer.name, manual::way(&shown), manual::protocols(&shown));
+            println!("{}: {}: {}", peer.name, manual::mode(&shown), manual::protocols(&shown));
         }
     }
     if config.peers.is_empty() {
-        println!("note: without a [[peer]] section there is nobody to talk to");
+        println!("note: there is no [[peer]] section, so the tunnel has no peer");
     }
     Ok(())
 }
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(load(&file).unwrap().private_key().unwrap().unwrap().public(), public);
         let before = std::fs::read(&file).unwrap();
         assert!(
-            init(&flags::Init { file: file.clone() }).unwrap_err().to_string().contains("exists already")
+            init(&flags::Init { file: file.clone() }).unwrap_err().to_string().contains("already exists")
         );
         assert_eq!(std::fs::read(&file).unwrap(), before);
     }

@@ -1,43 +1,53 @@
-//! Every command and flag of `strait`, with its words.
+//! Every command and flag of `strait`, with its help text.
 
+#[cfg(feature = "advise")]
 mod advise;
-mod lab;
+#[cfg(test)]
+mod reference;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::demo::DemoLink;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use clap_complete::Shell;
+use strait_terminal::pages::{Completions, Man};
 
+#[cfg(feature = "advise")]
 pub(crate) use advise::Advise;
-pub(crate) use lab::{Lab, LabOutput, LabSched, LabTables, LabVerify, LabVpn};
 
 /// Printed under the help of `strait` itself.
-const AFTER: &str = "\
+fn after() -> String {
+    let advise = if cfg!(feature = "advise") {
+        "\n  strait advise x.pcap --link 2Mbit   what a tunnel would save on captured traffic"
+    } else {
+        ""
+    };
+    format!(
+        "\
 Exit codes:
   0    done
   1    failed; the message says why and what to do
-  2    wrong usage, or the system forbids or lacks what is needed (the message names the fix)
+  2    wrong usage, or a missing permission or system feature (the message names the fix)
   3    no tunnel is running (show, why, down, reload)
-  130  interrupted from the keyboard (128 + the signal's number)
+  130  interrupted (128 + signal number)
 
 Environment:
-  NO_COLOR            when set to anything, no colours
-  STRAIT_LOG          what the daemon logs, such as `debug` or `strait_keying=trace`
-  STRAIT_RUNTIME_DIR  where daemons keep their sockets, instead of the system's place
+  NO_COLOR            if set: no colours
+  STRAIT_LOG          log filter of the daemon, such as `debug` or `strait_keying=trace`
+  STRAIT_RUNTIME_DIR  directory of the daemon sockets [default: /run/strait, or $XDG_RUNTIME_DIR/strait]
 
 Quick start:
-  strait demo                      two hosts, a thin link and a tunnel, on this machine
-  strait init site-a.toml          a configuration to fill in, and a key
+  strait demo                      two hosts, a slow link and a tunnel on this machine
+  strait init site-a.toml          write a configuration to fill in, and a key
   strait up site-a.toml            start the tunnel
-  strait show                      what it does
-  strait why                       what it compresses, and why
-  strait advise x.pcap --link 2Mbit   what it would save on captured traffic
-  strait lab slowdown              what encryption costs on links of any rate, by a paper and here";
+  strait show                      peers, link rate, queue, traffic, compression ratios, drops
+  strait why                       compression decisions and their estimates{advise}
+  strait lab slowdown              cost of encryption by link rate: a paper's figures and this machine's"
+    )
+}
 
-/// Join two sites over a thin link: bundle, compress when it pays, seal as ESP.
+/// Connect sites over slow links: aggregate packets, compress when it pays, encrypt as standard ESP.
 #[derive(Debug, Parser)]
-#[command(name = "strait", version, after_help = AFTER, subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "strait", version, after_help = after(), subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Flags {
     /// What to do.
     #[command(subcommand)]
@@ -47,40 +57,43 @@ pub(crate) struct Flags {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make a private key in a new file, and print its public key
+    /// Create a private key file and print its public key
     Keygen(Keygen),
-    /// Print the public key that belongs to a private key file
+    /// Print the public key of a private key file
     Pubkey(Pubkey),
-    /// Write a commented configuration to fill in, and a key if there is none
+    /// Write a commented configuration to fill in, and a private key if there is none
     Init(Init),
-    /// Read a configuration and report every mistake in it
+    /// Check a configuration and report every error in it
     Check(Check),
     /// Start a tunnel
     Up(Up),
-    /// End a running tunnel and remove what it made
+    /// Stop a tunnel and remove its interface, addresses and routes
     Down(Which),
-    /// Show what running tunnels do: peers, link and queue, bytes before and after, ratios, drops by reason
+    /// Show state and counters: peers, link rate, queue, traffic, compression ratios, drops by reason
     Show(Show),
-    /// Say what is compressed, with what, and the figures that decided it
+    /// Explain compression decisions: the chosen method for each flow and the estimate behind it
     Why(Why),
-    /// Have a running tunnel read its configuration again, without losing a packet
+    /// Reload the configuration of a running tunnel without losing a packet
     Reload(Which),
-    /// Watch two hosts exchange files over a thin link, without and with a tunnel
-    Demo(Demo),
-    /// Say what bundles and compression would save on captured traffic, by service, and up to which link
+    /// Estimate what aggregation and compression would save on captured traffic
+    #[cfg(feature = "advise")]
     Advise(Advise),
-    /// Make a paper's tables again: its figures beside this machine's, and whether what it says holds
-    Lab(Lab),
-    /// Print a script that completes commands and flags in a shell
+    /// Move files between two hosts over a slow link, without and with a tunnel (runs strait-lab)
+    #[command(disable_help_flag = true)]
+    Demo(PassedOn),
+    /// Reproduce the tables of a paper: its figures and this machine's figures (runs strait-lab)
+    #[command(disable_help_flag = true)]
+    Lab(PassedOn),
+    /// Print a shell completion script
     Completions(Completions),
-    /// Print the manual page, or write all of them into a folder
+    /// Print the manual page, or write all manual pages to a directory
     Man(Man),
 }
 
 /// Flags of `keygen`.
 #[derive(Debug, Args)]
 pub(crate) struct Keygen {
-    /// The file to make; only its owner will be able to read it, and an existing file is never touched
+    /// The file to create, with mode 0600; an existing file is never overwritten
     #[arg(long, short, value_name = "FILE", default_value = "strait.key", value_hint = ValueHint::FilePath)]
     pub(crate) out: PathBuf,
 }
@@ -88,7 +101,7 @@ pub(crate) struct Keygen {
 /// Flags of `pubkey`.
 #[derive(Debug, Args)]
 pub(crate) struct Pubkey {
-    /// A private key file, as `keygen` makes it
+    /// A private key file made by `keygen`
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 }
@@ -96,7 +109,7 @@ pub(crate) struct Pubkey {
 /// Flags of `init`.
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// The configuration to write; an existing file is never touched
+    /// The configuration to write; an existing file is never overwritten
     #[arg(default_value = "strait.toml", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 }
@@ -104,7 +117,7 @@ pub(crate) struct Init {
 /// Flags of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// The configuration to read
+    /// The configuration to check
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 }
@@ -112,33 +125,33 @@ pub(crate) struct Check {
 /// Flags of `up`.
 #[derive(Debug, Args)]
 pub(crate) struct Up {
-    /// The tunnel's configuration
+    /// The configuration of the tunnel
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// Stay in the foreground, as supervisors such as systemd want it
+    /// Run in the foreground, for example under systemd
     #[arg(long, short)]
     pub(crate) foreground: bool,
-    /// Where a tunnel in the background writes its log [default: /var/log/strait-INTERFACE.log]
+    /// Log file of a tunnel in the background [default: /var/log/strait-INTERFACE.log]
     #[arg(long, value_name = "FILE", conflicts_with = "foreground", value_hint = ValueHint::FilePath)]
     pub(crate) log_file: Option<PathBuf>,
-    /// The form of the log
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    /// Log format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log: LogForm,
 }
 
-/// The form of a log.
+/// Format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogForm {
-    /// For people.
+    /// One line of text for each event.
     Text,
-    /// One JSON object a line.
+    /// One JSON object for each event, one per line.
     Json,
 }
 
 /// Names a running tunnel.
 #[derive(Debug, Args)]
 pub(crate) struct Which {
-    /// The tunnel's interface, such as strait0, or its configuration file; may be left out when only one is running
+    /// Interface of the tunnel, such as strait0, or its configuration file; not needed if only one tunnel is running
     #[arg(value_name = "INTERFACE|FILE")]
     pub(crate) tunnel: Option<String>,
 }
@@ -149,7 +162,7 @@ pub(crate) struct Show {
     /// Which tunnel; without it, all that are running.
     #[command(flatten)]
     pub(crate) which: Which,
-    /// Print one JSON document for programs
+    /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -157,52 +170,25 @@ pub(crate) struct Show {
 /// Flags of `why`.
 #[derive(Debug, Args)]
 pub(crate) struct Why {
-    /// Only traffic to this peer
+    /// Only decisions on traffic to this peer
     pub(crate) peer: Option<String>,
-    /// The tunnel's interface, such as strait0, or its configuration file; may be left out when only one is running
+    /// Interface of the tunnel, such as strait0, or its configuration file; not needed if only one tunnel is running
     #[arg(long, short, value_name = "INTERFACE|FILE")]
     pub(crate) tunnel: Option<String>,
-    /// Go on, with a line for every decision that changes
+    /// Keep running and print a line whenever a decision changes
     #[arg(long, short)]
     pub(crate) follow: bool,
-    /// Print JSON for programs: one list, or with --follow one decision a line
+    /// Print JSON: one list of decisions, or with --follow one decision per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Flags of `demo`.
+/// Arguments of a command that another program has.
 #[derive(Debug, Args)]
-pub(crate) struct Demo {
-    /// How fast the link between the two hosts is, in each direction; files move as often over as takes half a second
-    #[arg(long, value_name = "RATE|unshaped", default_value = "1.5Mbit")]
-    pub(crate) link: DemoLink,
-    /// Files to move, instead of the generated sample
-    #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::FilePath)]
-    pub(crate) files: Vec<PathBuf>,
-    /// Print one JSON document instead of the table
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Keep the folder with the configurations, keys and logs of both daemons, and say where it is
-    #[arg(long)]
-    pub(crate) keep_logs: bool,
-    /// Only write the generated sample into this folder
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["files", "json", "keep_logs"], value_hint = ValueHint::DirPath)]
-    pub(crate) save_sample: Option<PathBuf>,
-}
-
-/// Flags of `completions`.
-#[derive(Debug, Args)]
-pub(crate) struct Completions {
-    /// Which shell
-    pub(crate) shell: Shell,
-}
-
-/// Flags of `man`.
-#[derive(Debug, Args)]
-pub(crate) struct Man {
-    /// The folder that gets strait.1 and one page for every command
-    #[arg(long, short, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
+pub(crate) struct PassedOn {
+    /// Passed on to strait-lab as they are; --help shows them
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 #[cfg(test)]
@@ -230,17 +216,9 @@ mod tests {
             "strait show --json strait0",
             "strait reload a.toml",
             "strait demo --link 512kbit --files a b --json --keep-logs",
-            "strait demo --save-sample /tmp/x",
-            "strait advise a.pcap b.pcapng --link 2Mbit --rtt 600ms --price 5 --from 10.0.0.0/8 --json",
-            "strait advise --live eth0 --link 2Mbit --for 10s",
-            "strait advise file --link 512kbit --mtu 1280 --html report.html",
-            "strait lab crypto --quick",
-            "strait lab slowdown --json",
-            "strait lab codecs --corpus calgary --codec lzs zstd-3 --csv",
-            "strait lab vpn --figures figures",
+            "strait demo --help",
             "strait lab vpn --here --corpus calgary --quick --csv",
-            "strait lab sched --trace a.pcap --figures figures --json",
-            "strait lab verify --link 10Mbit unshaped --block 4096 --codec lz4 --quick --json",
+            "strait lab help",
             "strait completions bash",
             "strait man --out man",
         ] {
@@ -249,27 +227,25 @@ mod tests {
     }
 
     #[test]
+    fn what_another_program_has_is_passed_on_as_it_is() {
+        for (line, expected) in [
+            ("strait demo", ""),
+            ("strait demo --help", "--help"),
+            ("strait demo --link fast --files a -- b", "--link fast --files a -- b"),
+            ("strait lab vpn --here -h --csv", "vpn --here -h --csv"),
+        ] {
+            let command = Flags::try_parse_from(line.split(' ')).unwrap().command;
+            let (Command::Demo(passed) | Command::Lab(passed)) = command else { panic!("{line}") };
+            assert_eq!(passed.arguments.join(" ".as_ref()).to_str(), Some(expected), "{line}");
+        }
+    }
+
+    #[test]
     fn wrong_command_lines() {
         for (line, expected) in [
             ("strait up", "required"),
             ("strait frobnicate", "unrecognized subcommand"),
-            ("strait demo --link fast", "is not a link rate"),
             ("strait up a --foreground --log-file b", "cannot be used with"),
-            ("strait demo --files", "a value is required"),
-            ("strait advise a.pcap", "--link"),
-            ("strait advise --link 2Mbit", "required"),
-            ("strait advise a.pcap --live eth0 --link 2Mbit", "cannot be used with"),
-            ("strait advise a.pcap --for 5s --link 2Mbit", "cannot be used with"),
-            ("strait advise a.pcap --link 0", "is not a link rate"),
-            ("strait advise a.pcap --link -1Mbit", "unexpected argument"),
-            ("strait advise a.pcap --link 2Mbit --mtu 500", "500 is not in 576..=9000"),
-            ("strait advise a.pcap --link 2Mbit --price=-1", "is no price"),
-            ("strait advise a.pcap --link 2Mbit --rtt 5", "is no time"),
-            ("strait lab", "Usage: strait lab <COMMAND>"),
-            ("strait lab codecs --codec gzip", "unknown compression `gzip`"),
-            ("strait lab crypto --csv --json", "cannot be used with"),
-            ("strait lab vpn --corpus calgary", "--here"),
-            ("strait lab verify --block 100", "100 is not in 2048..=65536"),
         ] {
             let error = Flags::try_parse_from(line.split(' ')).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");

@@ -30,11 +30,11 @@ pub(crate) fn pubkey(flags: &flags::Pubkey) -> Outcome {
 
 /// A new key in a new file; an existing file stays as it is.
 pub(crate) fn make(path: &Path) -> Result<PublicKey, Failure> {
-    let key = PrivateKey::generate(&*seed().map_err(Failure::doing("read the system's random numbers"))?);
+    let key = PrivateKey::generate(&*seed().map_err(Failure::doing("read random numbers from the system"))?);
     let mut file = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(Failure::new(format!("{} exists already and is left as it is", path.display()))
-                .remedy("name another file with `--out`, or move that one away first"));
+            return Err(Failure::new(format!("{} already exists and is not overwritten", path.display()))
+                .remedy("name another file with `--out`, or move this one first"));
         }
         result => result.map_err(Failure::doing(format!("make {}", path.display())))?,
     };
@@ -67,8 +67,8 @@ pub(crate) fn read(path: &Path) -> Result<PublicKey, Failure> {
         .and_then(|file| file.take(FILE_MAX).read_to_string(&mut text))
         .map_err(Failure::doing(format!("read {}", path.display())))?;
     let key: PrivateKey = text.parse().map_err(|error| {
-        Failure::new(format!("{} holds no private key: its text {error}", path.display()))
-            .remedy("`strait keygen` makes one")
+        Failure::new(format!("{} holds no private key: it {error}", path.display()))
+            .remedy("make one with `strait keygen`")
     })?;
     Ok(key.public())
 }
@@ -103,7 +103,7 @@ mod tests {
         let path = dir.path().join("a.key");
         std::fs::write(&path, "precious").unwrap();
         let failure = make(&path).unwrap_err().to_string();
-        assert!(failure.contains("exists already"), "{failure}");
+        assert!(failure.contains("already exists"), "{failure}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
     }
 

@@ -1,24 +1,22 @@
-//! `strait`, the one binary: flags and words in one place, work in the crates below.
+//! `strait`, what a tunnel and its users need: flags and words in one place, work in the crates below.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+#[cfg(feature = "advise")]
 mod advise;
 mod configuration;
-mod demo;
-mod failure;
 mod flags;
-mod generate;
 mod keys;
-mod lab;
-mod progress;
+mod other;
 mod running;
 mod show;
-mod table;
-mod units;
 mod why;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+#[cfg(feature = "advise")]
+use strait_terminal::progress;
+use strait_terminal::{failure, output, pages, table, units};
 
 use failure::Outcome;
 use flags::{Command, Flags};
@@ -26,7 +24,7 @@ use flags::{Command, Flags};
 fn main() -> ExitCode {
     match run(&Flags::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+        Err(failure) => failure.report("strait"),
     }
 }
 
@@ -41,10 +39,11 @@ fn run(command: &Command) -> Outcome {
         Command::Show(flags) => show::show(flags),
         Command::Why(flags) => why::run(flags),
         Command::Reload(flags) => running::reload(flags),
-        Command::Demo(flags) => demo::run(flags),
+        #[cfg(feature = "advise")]
         Command::Advise(flags) => advise::run(flags),
-        Command::Lab(flags) => lab::run(flags),
-        Command::Completions(flags) => generate::completions(flags),
-        Command::Man(flags) => generate::man(flags),
+        Command::Demo(flags) => other::run("demo", flags),
+        Command::Lab(flags) => other::run("lab", flags),
+        Command::Completions(flags) => pages::completions(flags, Flags::command()),
+        Command::Man(flags) => pages::man(flags, Flags::command()),
     }
 }

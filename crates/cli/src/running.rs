@@ -88,10 +88,10 @@ pub(crate) fn down(flags: &flags::Which) -> Outcome {
 pub(crate) fn reload(flags: &flags::Which) -> Outcome {
     let interface = which(flags)?;
     let changes = client::reload(&interface).map_err(refused)?;
-    println!("{interface} has read its configuration: {}", summary(&changes));
+    println!("{interface} reloaded its configuration: {}", summary(&changes));
     if !changes.need_restart.is_empty() {
         println!(
-            "not before the next start: {} (`strait down {interface}`, then `strait up`)",
+            "changes that need a restart: {} (`strait down {interface}`, then `strait up`)",
             changes.need_restart.join(", ")
         );
     }
@@ -102,15 +102,15 @@ fn summary(changes: &Changes) -> String {
     let named =
         |what: &str, names: &[String]| (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")));
     let parts: Vec<String> = [
-        named("new", &changes.added),
-        named("gone", &changes.removed),
+        named("added", &changes.added),
+        named("removed", &changes.removed),
         named("changed", &changes.changed),
-        changes.link.then(|| "another link".to_owned()),
+        changes.link.then(|| "link changed".to_owned()),
     ]
     .into_iter()
     .flatten()
     .collect();
-    if parts.is_empty() { "the same peers".to_owned() } else { parts.join("; ") }
+    if parts.is_empty() { "no changes".to_owned() } else { parts.join("; ") }
 }
 
 /// The interface of the tunnel that is meant: the named one, that of the named file, or the only one.
@@ -121,7 +121,7 @@ pub(crate) fn which(flags: &flags::Which) -> Result<String, Failure> {
         None => match all()?.as_slice() {
             [only] => Ok(only.clone()),
             several => Err(Failure::new(format!("several tunnels are running: {}", several.join(", ")))
-                .remedy("name the one that is meant")),
+                .remedy("name one of them")),
         },
     }
 }
@@ -138,7 +138,7 @@ pub(crate) fn all() -> Result<Vec<String>, Failure> {
 
 fn not_running(cause: String) -> Failure {
     Failure::new(cause)
-        .remedy("start one with `strait up FILE`, or run this as the user who did")
+        .remedy("start one with `strait up FILE`; if one is running, use the user who started it")
         .code(Code::NotRunning)
 }
 
@@ -157,14 +157,14 @@ mod tests {
 
     #[test]
     fn what_a_reload_changed() {
-        assert_eq!(summary(&Changes::default()), "the same peers");
+        assert_eq!(summary(&Changes::default()), "no changes");
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let changes = Changes { added: names(&["b", "c"]), removed: names(&["a"]), ..Changes::default() };
-        assert_eq!(summary(&changes), "new b, c; gone a");
+        assert_eq!(summary(&changes), "added b, c; removed a");
     }
 
     #[test]
-    fn nobody_listening_is_exit_code_3() {
+    fn no_listener_is_exit_code_3() {
         let error = ClientError::NotRunning {
             interface: "strait9".to_owned(),
             path: "/run/strait/strait9.sock".into(),

@@ -6,7 +6,7 @@ use strait_node::client;
 
 use crate::failure::{Failure, Outcome};
 use crate::flags;
-use crate::generate::print;
+use crate::output::print;
 use crate::running::{self, refused};
 
 /// Shows the named tunnel, or all that are running.

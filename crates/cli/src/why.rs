@@ -1,4 +1,4 @@
-//! `why`: what is compressed, with what, and the figures that decided it.
+//! `why`: compression decisions and the estimates behind them.
 
 mod text;
 
@@ -12,39 +12,38 @@ use strait_node::report::{DecisionReport, PeerReport, Report};
 
 use crate::failure::{Failure, Outcome};
 use crate::flags;
-use crate::generate::print;
+use crate::output::print;
 use crate::running::{self, refused};
-
-pub(crate) use text::{reason, runner_up};
 
 /// How often a tunnel is asked while it is followed: five times in the second that a change may take to show.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Says what stands decided, once or at every change.
+/// Prints the current decisions, or with `--follow` every change.
 pub(crate) fn run(flags: &flags::Why) -> Outcome {
     let interface = running::which(&flags::Which { tunnel: flags.tunnel.clone() })?;
     if flags.follow {
         return follow(&interface, flags);
     }
-    let said = ask(&interface, flags.peer.as_deref())?;
-    let Some(first) = said.decisions else {
-        return Err(Failure::new(format!("{interface} is too busy to explain itself")).remedy("ask again"));
+    let answer = ask(&interface, flags.peer.as_deref())?;
+    let Some(first) = answer.decisions else {
+        return Err(Failure::new(format!("{interface} has not answered in time: the sender is busy"))
+            .remedy("try again"));
     };
     if flags.json {
         return print((json(&first)? + "\n").as_bytes());
     }
-    print((text::render(&interface, &first) + &text::queues(&said.peers)).as_bytes())
+    print((text::render(&interface, &first) + &text::queues(&answer.peers)).as_bytes())
 }
 
-/// What a tunnel said.
-struct Said {
-    /// The decisions on traffic; none when the tunnel is too busy to say.
+/// The answer of a tunnel.
+struct Explained {
+    /// The decisions on traffic; none when the sender did not answer in time.
     decisions: Option<Vec<DecisionReport>>,
     peers: Vec<PeerReport>,
 }
 
 /// Asks about `peer`, or about all.
-fn ask(interface: &str, peer: Option<&str>) -> Result<Said, Failure> {
+fn ask(interface: &str, peer: Option<&str>) -> Result<Explained, Failure> {
     let mut report = client::show(interface).map_err(refused)?;
     if let Some(peer) = peer {
         known(&report, peer)?;
@@ -52,7 +51,7 @@ fn ask(interface: &str, peer: Option<&str>) -> Result<Said, Failure> {
     }
     let all = report.decisions.map(Vec::into_iter);
     let ours = |it: &DecisionReport| peer.is_none_or(|peer| it.peer.as_deref() == Some(peer));
-    Ok(Said { decisions: all.map(|all| all.filter(ours).collect()), peers: report.peers })
+    Ok(Explained { decisions: all.map(|all| all.filter(ours).collect()), peers: report.peers })
 }
 
 fn known(report: &Report, peer: &str) -> Outcome {
@@ -61,19 +60,19 @@ fn known(report: &Report, peer: &str) -> Outcome {
     }
     let names: Vec<&str> = report.peers.iter().map(|it| it.name.as_str()).collect();
     Err(Failure::new(format!("{} has no peer {peer}", report.node.interface))
-        .remedy(format!("its peers: {}", names.join(", "))))
+        .remedy(format!("peers: {}", names.join(", "))))
 }
 
 /// A line for each class when it is first seen, and whenever its choice changes; until the tunnel ends, or this is interrupted.
 fn follow(interface: &str, flags: &flags::Why) -> Outcome {
-    let mut last: BTreeMap<Who, (String, String)> = BTreeMap::new();
+    let mut last: BTreeMap<DecisionKey, (String, String)> = BTreeMap::new();
     loop {
         let Some(decisions) = ask(interface, flags.peer.as_deref())?.decisions else { continue };
-        // Classes that fell silent are news again when they return.
-        last.retain(|known, _| decisions.iter().any(|it| who(it) == *known));
+        // A class that had no traffic for some seconds is printed again when it returns.
+        last.retain(|known, _| decisions.iter().any(|it| key(it) == *known));
         for decision in &decisions {
             let now = (decision.choice.clone(), decision.reason.clone());
-            let before = last.insert(who(decision), now.clone());
+            let before = last.insert(key(decision), now.clone());
             if before.as_ref() != Some(&now) {
                 let line = if flags.json {
                     json(decision)?
@@ -85,7 +84,7 @@ fn follow(interface: &str, flags: &flags::Why) -> Outcome {
                     )
                 };
                 let mut out = std::io::stdout().lock();
-                // Whoever read this may have gone, as `head` does.
+                // The reader of the pipe may have closed it, as `head` does.
                 if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
                     return Ok(());
                 }
@@ -95,10 +94,10 @@ fn follow(interface: &str, flags: &flags::Why) -> Outcome {
     }
 }
 
-/// What tells decisions apart: the class, and what was said of it in the configuration.
-type Who = (String, Option<String>);
+/// What identifies a decision: its class and its trust domain.
+type DecisionKey = (String, Option<String>);
 
-fn who(decision: &DecisionReport) -> Who {
+fn key(decision: &DecisionReport) -> DecisionKey {
     (decision.class.clone(), decision.domain.clone())
 }
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A clock in nanoseconds that whoever has one hands in; or none, where time is virtual.
+/// A clock in nanoseconds that the caller hands in; or none, where time is virtual.
 pub struct Stopwatch(Option<Box<dyn FnMut() -> u64 + Send>>);
 
 impl Stopwatch {

@@ -1,7 +1,7 @@
 //! Blocks: packets one after another, their headers coded, then compressed; and back.
 
 use crate::headers::{self, Coder};
-use crate::{Codec, Codecs, Coding, Compressor, ExpandError, Expander, Method};
+use crate::{Codec, Codecs, Coding, ExpandError, Method};
 
 /// Makes blocks and expands them, each by itself.
 ///
@@ -15,7 +15,7 @@ pub struct Blocks {
     between: Vec<u8>,
 }
 
-/// What became of packets.
+/// The block that packets were made into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Made {
     /// How.
@@ -57,7 +57,7 @@ impl Blocks {
     }
 
     /// Compresses `packets` with `method` into the front of `output`, their headers coded before if that makes them
-    /// shorter and `headers` says that whoever expands them knows how.
+    /// shorter and `headers` says that the receiver can decode them.
     ///
     /// `None` when that does not fit, or compressing gains nothing.
     pub fn make(&mut self, method: Method, headers: bool, packets: &[u8], output: &mut [u8]) -> Option<Made> {
@@ -74,7 +74,7 @@ impl Blocks {
 
     /// Expands `block` into the front of `output` and says how many bytes that gave.
     ///
-    /// The length of `output` is the cap, for what is between the two steps as well. After an error `output` holds rubbish.
+    /// The length of `output` is the cap, for what is between the two steps as well. After an error the bytes of `output` mean nothing.
     ///
     /// # Errors
     /// [`BlockError`] says which step failed.

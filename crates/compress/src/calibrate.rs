@@ -4,7 +4,7 @@ mod sample;
 
 use strait_model::{Bytes, Cost, Ratio, Seconds};
 
-use crate::{Codec, Codecs, Compressor, Expander, Method};
+use crate::{Codec, Codecs, Method};
 
 /// The ladder: methods to choose among, the quickest first.
 ///
@@ -59,7 +59,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Figures of the project's first machine, for whoever must not measure: virtual time has to be the same everywhere.
+    /// Figures of the project's first machine, for virtual time, which has to be the same everywhere.
     ///
     /// What [`calibrate`] found on one core of an AMD EPYC (Zen 3, 2.45 GHz), median of five runs of 28 ms.
     #[must_use]

@@ -56,7 +56,7 @@ pub struct Outcome {
     pub of: usize,
     /// Bytes that came out; nothing when it did not shrink and was sent as it was.
     pub after: Option<usize>,
-    /// Nanoseconds that took; nothing when nobody has a clock, or another unit of the block has it already.
+    /// Nanoseconds that took; nothing where there is no clock, or another unit of the block has it already.
     pub took: Option<u64>,
 }
 

@@ -60,7 +60,7 @@ impl Codec {
         self as u8
     }
 
-    /// The codec a peer wrote as `id`, or `None` for a number nobody has assigned.
+    /// The codec a peer wrote as `id`, or `None` for a number that is not assigned.
     #[must_use]
     pub const fn from_id(id: u8) -> Option<Codec> {
         match id {

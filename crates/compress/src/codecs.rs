@@ -10,29 +10,6 @@ use core::fmt;
 use crate::lzs::{self, Lzs};
 use crate::{Codec, Method};
 
-/// Compresses blocks, each by itself.
-pub trait Compressor {
-    /// Compresses `input` with `method` into the front of `output` and returns how many bytes that took.
-    ///
-    /// `None` when it does not fit. The caller says by the length of `output` how small the result must
-    /// be: with an `output` shorter than `input` nothing is ever expanded, and what comes back as `None`
-    /// is sent as it was (the non-expansion policy of RFC 3173 section 2.2). Empty input gives `None`.
-    fn compress(&mut self, method: Method, input: &[u8], output: &mut [u8]) -> Option<usize>;
-}
-
-/// Expands blocks, each by itself.
-pub trait Expander {
-    /// Expands `input` into the front of `output` and returns how many bytes that gave.
-    ///
-    /// The length of `output` is the cap that stops a bomb: nothing is written past it and no memory is
-    /// taken for what the input merely claims. After an error `output` holds rubbish.
-    ///
-    /// # Errors
-    /// [`ExpandError::TooLong`] when the data does not fit in `output`, [`ExpandError::Malformed`] when
-    /// `input` is not a block of `codec`.
-    fn expand(&mut self, codec: Codec, input: &[u8], output: &mut [u8]) -> Result<usize, ExpandError>;
-}
-
 /// Why a block could not be expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpandError {
@@ -68,10 +45,13 @@ impl Codecs {
     pub fn new() -> Codecs {
         Codecs::default()
     }
-}
 
-impl Compressor for Codecs {
-    fn compress(&mut self, method: Method, input: &[u8], output: &mut [u8]) -> Option<usize> {
+    /// Compresses `input` with `method` into the front of `output` and returns how many bytes that took.
+    ///
+    /// `None` when it does not fit. The caller says by the length of `output` how small the result must
+    /// be: with an `output` shorter than `input` nothing is ever expanded, and what comes back as `None`
+    /// is sent as it was (the non-expansion policy of RFC 3173 section 2.2). Empty input gives `None`.
+    pub fn compress(&mut self, method: Method, input: &[u8], output: &mut [u8]) -> Option<usize> {
         if input.is_empty() {
             return None;
         }
@@ -84,10 +64,16 @@ impl Compressor for Codecs {
             Codec::Lzs => self.lzs.compress(level, input, output),
         }
     }
-}
 
-impl Expander for Codecs {
-    fn expand(&mut self, codec: Codec, input: &[u8], output: &mut [u8]) -> Result<usize, ExpandError> {
+    /// Expands `input` into the front of `output` and returns how many bytes that gave.
+    ///
+    /// The length of `output` is the cap that stops a bomb: nothing is written past it and no memory is
+    /// taken for what the input merely claims. After an error the bytes of `output` mean nothing.
+    ///
+    /// # Errors
+    /// [`ExpandError::TooLong`] when the data does not fit in `output`, [`ExpandError::Malformed`] when
+    /// `input` is not a block of `codec`.
+    pub fn expand(&mut self, codec: Codec, input: &[u8], output: &mut [u8]) -> Result<usize, ExpandError> {
         let cap = output.len();
         // Zstandard takes no bytes at all for no frames; a block is always one.
         if input.is_empty() && codec != Codec::None {

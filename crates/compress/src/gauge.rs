@@ -8,7 +8,7 @@ use strait_model::{Bytes, LoadFactor, Seconds};
 use crate::Codec;
 use crate::calibrate::Calibration;
 
-/// A change by less than this is nobody's news: a choice hardly depends on it.
+/// A change by less than this is not reported: a choice hardly depends on it.
 const NEWS: f64 = 1.5;
 /// News comes no more often: the other end's choice is to follow within a second, and twelve bytes a second are nothing.
 const APART: Duration = Duration::from_secs(1);

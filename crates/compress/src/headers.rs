@@ -1,4 +1,4 @@
-//! Headers of packets in company: each set against the packet before of the same flow, gathered in front of the payloads.
+//! Headers of packets in a bundle: each set against the packet before of the same flow, gathered in front of the payloads.
 //!
 //! Works on whole IP packets one after another, as a bundle holds them, and on nothing else: no state outlives a
 //! bundle, so a lost one costs no other. What comes out is shorter by itself, and what a codec makes of it is shorter
@@ -189,7 +189,7 @@ impl Coder {
 
     /// Puts the packets of `coded` into the front of `output` and says how many bytes they are.
     ///
-    /// The length of `output` is the cap: nothing is written past it. After an error `output` holds rubbish.
+    /// The length of `output` is the cap: nothing is written past it. After an error the bytes of `output` mean nothing.
     ///
     /// # Errors
     /// [`HeadersError::TooLong`] when the packets do not fit in `output`, [`HeadersError::Malformed`] when `coded` is not

@@ -114,7 +114,7 @@ impl Ipcomp {
     /// Expands `input`, what follows the header, into the front of `output` and returns how many bytes
     /// that gave. Distances to the whole of DEFLATE's window are followed.
     ///
-    /// The length of `output` is the cap that stops a bomb. After an error `output` holds rubbish.
+    /// The length of `output` is the cap that stops a bomb. After an error the bytes of `output` mean nothing.
     ///
     /// # Errors
     /// [`ExpandError::TooLong`] when the data does not fit in `output`, [`ExpandError::Malformed`] when

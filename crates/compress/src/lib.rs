@@ -1,12 +1,12 @@
-//! Codecs behind two traits, the choice of when to use them, and the caps that stop bombs.
+//! Codecs behind one object, the choice of when to use them, and the caps that stop bombs.
 //!
-//! A block enters at [`Compressor::compress`] and comes back out of [`Expander::expand`]; both write
+//! A block enters at [`Codecs::compress`] and comes back out of [`Codecs::expand`]; both write
 //! into a slice of the caller's and allocate nothing once their contexts exist. Whether a unit is
 //! worth trying at all is a [`Chooser`]'s to say; [`probe::shrinkable`] gives it a first guess, and
 //! [`calibrate()`] says what each codec costs here.
 //!
 //! [`Blocks`] makes blocks of packets that way and expands them, with [`headers`] before it where both ends know that: the
-//! headers of packets in company are set against each other.
+//! headers of the packets of a bundle are set against each other.
 //!
 //! IP payload compression, whose streams must suit other implementations, has a home of its own in
 //! [`Ipcomp`].
@@ -35,7 +35,7 @@ pub use chooser::{
     RuleId, RunnerUp, There, Unit, Weighed,
 };
 pub use codec::{Codec, CodecSet, Coding};
-pub use codecs::{Codecs, Compressor, ExpandError, Expander};
+pub use codecs::{Codecs, ExpandError};
 pub use gauge::Gauge;
 pub use ipcomp::{Algorithm, Ipcomp};
 pub use method::{BadMethod, Method};

@@ -130,7 +130,7 @@ impl FromStr for Method {
         };
         let Some(level) = level else { return Ok(Method::of(codec)) };
         let levelled = spelled_level(codec, level).and_then(|level| Method::at_level(codec, level));
-        // `none-0` and `lz4-0` would be inside the range, but nobody should have to learn them.
+        // `none-0` and `lz4-0` would be inside the range, but there is no reason to offer them.
         let levelled = levelled.filter(|_| matches!(codec, Codec::Deflate | Codec::Zstd | Codec::Lzs));
         levelled.ok_or_else(|| BadMethod::Level { given: given.to_owned(), codec })
     }

@@ -1,4 +1,4 @@
-//! A glance at data nobody has seen yet: could it shrink at all?
+//! The entropy probe: a quick look at bytes before they are compressed. Could they shrink at all?
 //!
 //! Two things shrink: bytes of which some are more frequent than others, and strings that come again. A count of sampled
 //! bytes shows the first; what it does not show is looked for again in a small window. Both ask for more the shorter the
@@ -23,7 +23,7 @@ const LEAST: usize = 16;
 const PART: usize = 80;
 
 /// How closely data is looked at, and how orderly it has to be.
-struct Glance {
+struct ProbePlan {
     /// For data shorter than this.
     below: usize,
     /// Order above which it is worth an attempt, in 1 / 256 bits a sample: uniform bytes have some -256.
@@ -34,26 +34,26 @@ struct Glance {
     looks: usize,
 }
 
-/// Chosen to err least over kinds of data much like those of `strait-bench --only glance`, most of them made to deceive: so
+/// Chosen to err least over kinds of data much like those of `strait-bench --only entropy-probe`, most of them made to deceive: so
 /// what it says of those flatters. On 39 kinds that chose nothing here (other captures, programs, archives) a histogram
 /// alone is nearly as good: wrong on 4.1, 0.7, 1.3 and 0.7 % of blocks of 300, 1,400, 16,384 and 65,536 bytes, and this on
 /// 3.1, 0.5, 0.0 and 0.7; at 300 bytes this skips 0.6 % that would shrink, the histogram 0.1.
-const GLANCES: [Glance; 3] = [
-    Glance { below: 512, order: 307, window: 128, looks: 64 },
-    Glance { below: 8_192, order: 0, window: 128, looks: 64 },
-    Glance { below: usize::MAX, order: -154, window: 256, looks: 256 },
+const PLANS: [ProbePlan; 3] = [
+    ProbePlan { below: 512, order: 307, window: 128, looks: 64 },
+    ProbePlan { below: 8_192, order: 0, window: 128, looks: 64 },
+    ProbePlan { below: usize::MAX, order: -154, window: 256, looks: 256 },
 ];
 
 /// Whether `data` is worth an attempt: false for what looks like random bytes. Empty data is not.
 #[must_use]
 pub fn shrinkable(data: &[u8]) -> bool {
-    let [short, middle, long] = &GLANCES;
-    let glance = match data.len() {
+    let [short, middle, long] = &PLANS;
+    let plan = match data.len() {
         len if len < short.below => short,
         len if len < middle.below => middle,
         _ => long,
     };
-    is_orderly(data, glance.order) || repeats(data, glance)
+    is_orderly(data, plan.order) || repeats(data, plan)
 }
 
 /// Whether some bytes are so much more frequent than others that an entropy coder gains.
@@ -76,15 +76,15 @@ fn is_orderly(data: &[u8], least: i32) -> bool {
 }
 
 /// Whether strings of the front come again behind it, so many that a match finder gains.
-fn repeats(data: &[u8], glance: &Glance) -> bool {
+fn repeats(data: &[u8], plan: &ProbePlan) -> bool {
     let Some(strings) = (data.len() + 1).checked_sub(STRING) else { return false };
-    let window = glance.window.min(strings / 2);
+    let window = plan.window.min(strings / 2);
     let mut places = [0_u8; 512];
     for place in 0..window {
         places[slot(string(data, place))] = place as u8;
     }
-    let stride = ((strings - window) / glance.looks) | 1;
-    let again = (0..glance.looks).map(|look| window + look * stride).filter(|at| {
+    let stride = ((strings - window) / plan.looks) | 1;
+    let again = (0..plan.looks).map(|look| window + look * stride).filter(|at| {
         let here = string(data, *at);
         *at < strings && string(data, usize::from(places[slot(here)])) == here
     });

@@ -11,8 +11,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use strait_clock::{Random, Time};
 use strait_compress::headers::Coder;
 use strait_compress::{
-    Algorithm, Allowed, Calibration, Chooser, CodecSet, Codecs, Compressor, Ends, Expander, Ipcomp,
-    LiveChooser, Method, Outcome, Road, RuleId, Unit,
+    Algorithm, Allowed, Calibration, Chooser, CodecSet, Codecs, Ends, Ipcomp, LiveChooser, Method, Outcome,
+    Road, RuleId, Unit,
 };
 use strait_wire::{Flow, Protocol};
 
@@ -35,7 +35,7 @@ fn traffic() -> Vec<Vec<u8>> {
     blocks
 }
 
-/// Sends `blocks` there and back, one that is refused and one that is rubbish after each.
+/// Compresses and expands `blocks`, with a refused one and a malformed one after each.
 fn carry(codecs: &mut Codecs, method: Method, blocks: &[Vec<u8>], squeezed: &mut [u8], back: &mut [u8]) {
     for block in blocks {
         let len = codecs.compress(method, block, &mut squeezed[..block.len() - 1]).unwrap();

@@ -1,7 +1,6 @@
 //! What each suite costs on this machine, and which one two machines should use together.
 
-use crate::aead::{Aead, Key};
-use crate::provider::Provider;
+use crate::aead::Key;
 use crate::{ICV_LEN, KeyMaterial, MAX_KEY_MATERIAL, NonceCounter, Suite, SuiteSet};
 
 /// Bytes of the packets measured: near what a 1,500-byte path carries inside ESP and UDP.
@@ -59,30 +58,18 @@ pub fn choose(mine: &Ranking, peer: &Ranking, allowed_both: SuiteSet) -> Option<
 
 /// Measures every suite with `sample`, a clock in nanoseconds that never goes back.
 ///
-/// Takes 3 ms on a fast machine and some 25 at most. Where the build has more than one provider, each is
-/// measured, and keys made afterwards use the faster.
+/// Takes 3 ms on a fast machine and some 25 at most.
 pub fn calibrate(mut sample: impl FnMut() -> u64) -> Ranking {
-    let nanos_per_packet = Suite::ALL.map(|suite| {
-        let mut best = u32::MAX;
-        for &provider in Provider::ALL {
-            let nanos = measure(provider, suite, &mut sample);
-            if nanos < best {
-                best = nanos;
-                provider.prefer(suite);
-            }
-        }
-        best
-    });
-    Ranking { nanos_per_packet }
+    Ranking { nanos_per_packet: Suite::ALL.map(|suite| measure(suite, &mut sample)) }
 }
 
-/// The best round's nanoseconds a packet, for one suite of one provider.
-fn measure(provider: Provider, suite: Suite, sample: &mut impl FnMut() -> u64) -> u32 {
+/// The best round's nanoseconds a packet.
+fn measure(suite: Suite, sample: &mut impl FnMut() -> u64) -> u32 {
     let material = [0; MAX_KEY_MATERIAL];
     let Ok(material) = KeyMaterial::new(suite, &material[..suite.key_material_len()]) else {
         return SLOWEST;
     };
-    let key = Key::by(provider, &material);
+    let key = Key::new(&material);
     let mut counter = NonceCounter::new();
     let mut packet = [0; PACKET_LEN + ICV_LEN];
     let began = sample();
@@ -94,7 +81,7 @@ fn measure(provider: Provider, suite: Suite, sample: &mut impl FnMut() -> u64) -
         }
         let end = sample();
         best = best.min(end.saturating_sub(start) / u64::from(PACKETS_A_ROUND));
-        if end.saturating_sub(began) > BUDGET / Provider::ALL.len() as u64 {
+        if end.saturating_sub(began) > BUDGET {
             break;
         }
     }
@@ -167,7 +154,7 @@ mod tests {
             now
         });
         assert_eq!(ranking.nanos_per_packet, [10_000_000 / u32::from(PACKETS_A_ROUND); 3]);
-        assert_eq!(now, 3 * Provider::ALL.len() as u64 * 3 * 10_000_000);
+        assert_eq!(now, 3 * 3 * 10_000_000);
     }
 
     #[test]

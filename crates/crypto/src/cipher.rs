@@ -6,7 +6,8 @@ use crate::algorithm::{Algorithm, UnknownName, written_by_name};
 pub const IV_MAX: usize = 16;
 
 /// A cipher for ESP that protects nothing from being changed: it is one half, an
-/// [`Integrity`](crate::Integrity) algorithm the other.
+/// [`Integrity`](crate::Integrity) algorithm the other. Those that are [legacy](Cipher::is_legacy) exist in builds with the
+/// feature `danger-legacy` only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cipher {
     /// No encryption at all (RFC 2410): for ESP that only authenticates.
@@ -18,47 +19,69 @@ pub enum Cipher {
     /// AES in CBC mode with a 256-bit key (RFC 3602).
     Aes256Cbc,
     /// DES in CBC mode (RFC 2405); parity bits do not matter.
+    #[cfg(feature = "danger-legacy")]
     DesCbc,
     /// Triple DES in CBC mode with three keys (RFC 2451).
+    #[cfg(feature = "danger-legacy")]
     TripleDesCbc,
     /// Triple DES in CBC mode whose third key is the first again.
+    #[cfg(feature = "danger-legacy")]
     TwoKeyTripleDesCbc,
     /// RC5-32/12/16 in CBC mode (RFC 2040).
+    #[cfg(feature = "danger-legacy")]
     Rc5R12Cbc,
     /// RC5-32/16/16 in CBC mode (RFC 2040), the default of RFC 2451 section 2.5.
+    #[cfg(feature = "danger-legacy")]
     Rc5R16Cbc,
     /// RC2 in CBC mode with 40 bits of key (RFC 2268).
+    #[cfg(feature = "danger-legacy")]
     Rc2_40Cbc,
     /// RC2 in CBC mode with 128 bits of key (RFC 2268).
+    #[cfg(feature = "danger-legacy")]
     Rc2_128Cbc,
     /// RC4 with 40 bits of key. Every packet is encrypted with the same key stream: it must never protect more
     /// than one packet under one key.
+    #[cfg(feature = "danger-legacy")]
     Rc4_40,
     /// RC4 with 128 bits of key; as [`Cipher::Rc4_40`], for one packet under one key.
+    #[cfg(feature = "danger-legacy")]
     Rc4_128,
     /// IDEA in CBC mode (RFC 2451).
+    #[cfg(feature = "danger-legacy")]
     IdeaCbc,
     /// SAFER SK-128 with ten rounds in CBC mode.
+    #[cfg(feature = "danger-legacy")]
     SaferSk128Cbc,
 }
 
 impl Cipher {
-    /// Every cipher, the sound ones first.
-    pub const ALL: [Cipher; 15] = [
+    /// Every cipher of this build, the sound ones first.
+    pub const ALL: [Cipher; if crate::HAS_LEGACY { 15 } else { 4 }] = [
         Cipher::Null,
         Cipher::Aes128Cbc,
         Cipher::Aes192Cbc,
         Cipher::Aes256Cbc,
+        #[cfg(feature = "danger-legacy")]
         Cipher::DesCbc,
+        #[cfg(feature = "danger-legacy")]
         Cipher::TripleDesCbc,
+        #[cfg(feature = "danger-legacy")]
         Cipher::TwoKeyTripleDesCbc,
+        #[cfg(feature = "danger-legacy")]
         Cipher::Rc5R12Cbc,
+        #[cfg(feature = "danger-legacy")]
         Cipher::Rc5R16Cbc,
+        #[cfg(feature = "danger-legacy")]
         Cipher::Rc2_40Cbc,
+        #[cfg(feature = "danger-legacy")]
         Cipher::Rc2_128Cbc,
+        #[cfg(feature = "danger-legacy")]
         Cipher::Rc4_40,
+        #[cfg(feature = "danger-legacy")]
         Cipher::Rc4_128,
+        #[cfg(feature = "danger-legacy")]
         Cipher::IdeaCbc,
+        #[cfg(feature = "danger-legacy")]
         Cipher::SaferSk128Cbc,
     ];
 
@@ -69,16 +92,27 @@ impl Cipher {
             Cipher::Aes128Cbc => ("aes-128-cbc", 16, 16),
             Cipher::Aes192Cbc => ("aes-192-cbc", 24, 16),
             Cipher::Aes256Cbc => ("aes-256-cbc", 32, 16),
+            #[cfg(feature = "danger-legacy")]
             Cipher::DesCbc => ("des-cbc", 8, 8),
+            #[cfg(feature = "danger-legacy")]
             Cipher::TripleDesCbc => ("3des-cbc", 24, 8),
+            #[cfg(feature = "danger-legacy")]
             Cipher::TwoKeyTripleDesCbc => ("two-key-3des-cbc", 16, 8),
+            #[cfg(feature = "danger-legacy")]
             Cipher::Rc5R12Cbc => ("rc5-32-12-16-cbc", 16, 8),
+            #[cfg(feature = "danger-legacy")]
             Cipher::Rc5R16Cbc => ("rc5-32-16-16-cbc", 16, 8),
+            #[cfg(feature = "danger-legacy")]
             Cipher::Rc2_40Cbc => ("rc2-40-cbc", 5, 8),
+            #[cfg(feature = "danger-legacy")]
             Cipher::Rc2_128Cbc => ("rc2-128-cbc", 16, 8),
+            #[cfg(feature = "danger-legacy")]
             Cipher::Rc4_40 => ("rc4-40", 5, 1),
+            #[cfg(feature = "danger-legacy")]
             Cipher::Rc4_128 => ("rc4-128", 16, 1),
+            #[cfg(feature = "danger-legacy")]
             Cipher::IdeaCbc => ("idea-cbc", 16, 8),
+            #[cfg(feature = "danger-legacy")]
             Cipher::SaferSk128Cbc => ("safer-sk-128-cbc", 16, 8),
         }
     }
@@ -111,7 +145,7 @@ impl Cipher {
         }
     }
 
-    /// Whether the cipher is kept for measurements and old peers only: it protects nobody any more.
+    /// Whether the cipher is kept for measurements and old peers only: it is no longer secure.
     #[must_use]
     pub const fn is_legacy(self) -> bool {
         !matches!(self, Cipher::Null | Cipher::Aes128Cbc | Cipher::Aes192Cbc | Cipher::Aes256Cbc)

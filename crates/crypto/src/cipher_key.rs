@@ -5,7 +5,9 @@ use core::fmt;
 use aws_lc_rs::cipher::{AES_128, AES_192, AES_256};
 
 use crate::aes_cbc::AesCbc;
+#[cfg(feature = "danger-legacy")]
 use crate::legacy::rc4::Rc4PerPacket;
+#[cfg(feature = "danger-legacy")]
 use crate::legacy::{des, idea, rc2, rc5, safer};
 use crate::{Cipher, IV_MAX, KeyMaterial};
 
@@ -80,7 +82,7 @@ impl CipherKey {
         self.keyed.decrypt(iv, text).map_err(|Unfit| wrong)
     }
 
-    /// Writes the IV of packet `number`, which nobody without the key can predict: the forward cipher applied
+    /// Writes the IV of packet `number`, which cannot be predicted without the key: the forward cipher applied
     /// to a nonce (NIST SP 800-38A appendix C, first method).
     ///
     /// The nonce is `seed`, then `number`; in a block of 8 bytes, one added to the other. Either way it is
@@ -122,16 +124,27 @@ fn keyed(material: &KeyMaterial<Cipher>) -> Box<dyn Keyed> {
         Cipher::Aes128Cbc => Box::new(AesCbc::new(&AES_128, material.expose())),
         Cipher::Aes192Cbc => Box::new(AesCbc::new(&AES_192, material.expose())),
         Cipher::Aes256Cbc => Box::new(AesCbc::new(&AES_256, material.expose())),
+        #[cfg(feature = "danger-legacy")]
         Cipher::DesCbc => Box::new(des::single_cbc(&material.array())),
+        #[cfg(feature = "danger-legacy")]
         Cipher::TripleDesCbc => Box::new(des::triple_cbc(&material.array())),
+        #[cfg(feature = "danger-legacy")]
         Cipher::TwoKeyTripleDesCbc => Box::new(des::two_key_triple_cbc(&material.array())),
+        #[cfg(feature = "danger-legacy")]
         Cipher::Rc5R12Cbc => Box::new(rc5::twelve_rounds_cbc(&material.array())),
+        #[cfg(feature = "danger-legacy")]
         Cipher::Rc5R16Cbc => Box::new(rc5::sixteen_rounds_cbc(&material.array())),
+        #[cfg(feature = "danger-legacy")]
         Cipher::Rc2_40Cbc => Box::new(rc2::cbc::<5>(&material.array())),
+        #[cfg(feature = "danger-legacy")]
         Cipher::Rc2_128Cbc => Box::new(rc2::cbc::<16>(&material.array())),
+        #[cfg(feature = "danger-legacy")]
         Cipher::Rc4_40 => Box::new(Rc4PerPacket::<5>(material.array())),
+        #[cfg(feature = "danger-legacy")]
         Cipher::Rc4_128 => Box::new(Rc4PerPacket::<16>(material.array())),
+        #[cfg(feature = "danger-legacy")]
         Cipher::IdeaCbc => Box::new(idea::cbc(&material.array())),
+        #[cfg(feature = "danger-legacy")]
         Cipher::SaferSk128Cbc => Box::new(safer::cbc(&material.array())),
     }
 }

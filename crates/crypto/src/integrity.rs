@@ -5,7 +5,8 @@ use crate::algorithm::{Algorithm, UnknownName, written_by_name};
 /// Bytes of the longest integrity check value: that of HMAC-SHA-512-256 (RFC 4868 section 2.3).
 pub const ICV_MAX: usize = 32;
 
-/// An integrity algorithm for AH, and for ESP beside a [`Cipher`](crate::Cipher).
+/// An integrity algorithm for AH, and for ESP beside a [`Cipher`](crate::Cipher). Those that are
+/// [legacy](Integrity::is_legacy) exist in builds with the feature `danger-legacy` only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Integrity {
     /// HMAC with SHA-256, cut to 128 bits (RFC 4868).
@@ -15,18 +16,22 @@ pub enum Integrity {
     /// HMAC with SHA-512, cut to 256 bits (RFC 4868).
     HmacSha512_256,
     /// HMAC with SHA-1, cut to 96 bits (RFC 2404).
+    #[cfg(feature = "danger-legacy")]
     HmacSha1_96,
     /// HMAC with MD5, cut to 96 bits (RFC 2403).
+    #[cfg(feature = "danger-legacy")]
     HmacMd5_96,
 }
 
 impl Integrity {
     /// Every integrity algorithm, the sound ones first.
-    pub const ALL: [Integrity; 5] = [
+    pub const ALL: [Integrity; if crate::HAS_LEGACY { 5 } else { 3 }] = [
         Integrity::HmacSha256_128,
         Integrity::HmacSha384_192,
         Integrity::HmacSha512_256,
+        #[cfg(feature = "danger-legacy")]
         Integrity::HmacSha1_96,
+        #[cfg(feature = "danger-legacy")]
         Integrity::HmacMd5_96,
     ];
 
@@ -36,7 +41,9 @@ impl Integrity {
             Integrity::HmacSha256_128 => ("hmac-sha-256-128", 32, 16),
             Integrity::HmacSha384_192 => ("hmac-sha-384-192", 48, 24),
             Integrity::HmacSha512_256 => ("hmac-sha-512-256", 64, ICV_MAX),
+            #[cfg(feature = "danger-legacy")]
             Integrity::HmacSha1_96 => ("hmac-sha-1-96", 20, 12),
+            #[cfg(feature = "danger-legacy")]
             Integrity::HmacMd5_96 => ("hmac-md5-96", 16, 12),
         }
     }
@@ -63,7 +70,7 @@ impl Integrity {
     /// Whether the algorithm is kept for measurements and old peers only.
     #[must_use]
     pub const fn is_legacy(self) -> bool {
-        matches!(self, Integrity::HmacSha1_96 | Integrity::HmacMd5_96)
+        !matches!(self, Integrity::HmacSha256_128 | Integrity::HmacSha384_192 | Integrity::HmacSha512_256)
     }
 }
 

@@ -6,7 +6,7 @@ use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use crate::algorithm::LONGEST;
-use crate::{Algorithm, Cipher, SALT_LEN, Suite};
+use crate::{Algorithm, SALT_LEN, Suite};
 
 /// Keying material of the wrong length for its algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,7 +80,8 @@ impl KeyMaterial<Suite> {
     }
 }
 
-impl KeyMaterial<Cipher> {
+#[cfg(feature = "danger-legacy")]
+impl KeyMaterial<crate::Cipher> {
     /// The first `LEN` bytes: the key, when the cipher's has that length.
     pub(crate) fn array<const LEN: usize>(&self) -> Zeroizing<[u8; LEN]> {
         let mut key = Zeroizing::new([0; LEN]);
@@ -114,6 +115,7 @@ impl<A: Algorithm> fmt::Debug for KeyMaterial<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Cipher;
     use crate::Integrity;
 
     fn takes_its_exact_length_only<A: Algorithm>() {

@@ -1,4 +1,4 @@
-//! Ciphers that protect nobody any more, one family a file: for measuring what the papers of their time
+//! Ciphers that are no longer secure, one family a file: for measuring what the papers of their time
 //! measured, and for peers that have nothing else. No [`Suite`](crate::Suite) names one, so nothing here can
 //! be negotiated.
 //!

@@ -1,6 +1,6 @@
 //! Encryption and authentication of packets: suites, keys, nonces that cannot repeat, and their cost here.
 //!
-//! A packet enters at [`Aead::seal`] or [`Aead::open`], both of which work in place and allocate
+//! A packet enters at [`Key::seal`] or [`Key::open`], both of which work in place and allocate
 //! nothing. A nonce to seal with exists only as the [`FreshNonce`] its [`NonceCounter`] just handed
 //! out; sealing consumes it. No clock and no randomness live here: keys come from keying, and
 //! [`calibrate`] is given its clock.
@@ -8,7 +8,7 @@
 //! ESP with two algorithms, and AH, find their parts here: a [`Cipher`] with its [`CipherKey`], which
 //! encrypts and nothing else, and an [`Integrity`] algorithm with its [`MacKey`]. Who builds the packet
 //! pairs them: encrypt, then authenticate; verify, then decrypt. Some of both are
-//! [legacy](Cipher::is_legacy), kept for measuring and for old peers. Neither kind can be negotiated: a
+//! [legacy](Cipher::is_legacy), kept for measuring and for old peers, and only in builds with the feature `danger-legacy`. Neither kind can be negotiated: a
 //! [`SuiteSet`] knows suites alone, and every [`Suite`] authenticates.
 //!
 //! What this crate refuses: encryption without authentication, truncated tags and nonces chosen by the
@@ -24,16 +24,16 @@ mod cipher;
 mod cipher_key;
 mod integrity;
 mod key_material;
+#[cfg(feature = "danger-legacy")]
 mod legacy;
 mod mac_key;
 mod nonce;
-mod provider;
 #[cfg(test)]
 mod published;
 mod suite;
 mod suite_set;
 
-pub use aead::{Aead, Forged, Key, SealError};
+pub use aead::{Forged, Key, SealError};
 pub use algorithm::{Algorithm, UnknownName};
 pub use calibrate::{Ranking, calibrate, choose};
 pub use cipher::{Cipher, IV_MAX, UnknownCipher};
@@ -44,3 +44,6 @@ pub use mac_key::MacKey;
 pub use nonce::{Exhausted, FreshNonce, NonceCounter};
 pub use suite::{ICV_LEN, IV_LEN, MAX_KEY_MATERIAL, SALT_LEN, Suite, UnknownSuite};
 pub use suite_set::SuiteSet;
+
+/// Whether this build has the [legacy](Cipher::is_legacy) algorithms: those of the feature `danger-legacy`.
+pub const HAS_LEGACY: bool = cfg!(feature = "danger-legacy");

@@ -4,7 +4,9 @@ use core::fmt;
 
 use hmac::digest::KeyInit;
 use hmac::{Hmac, Mac};
+#[cfg(feature = "danger-legacy")]
 use md5::Md5;
+#[cfg(feature = "danger-legacy")]
 use sha1::Sha1;
 use sha2::{Sha256, Sha384, Sha512};
 use subtle::ConstantTimeEq;
@@ -86,7 +88,9 @@ fn keyed(integrity: Integrity, key: &[u8]) -> Box<dyn KeyedHash> {
         Integrity::HmacSha256_128 => hmac::<Hmac<Sha256>>(key),
         Integrity::HmacSha384_192 => hmac::<Hmac<Sha384>>(key),
         Integrity::HmacSha512_256 => hmac::<Hmac<Sha512>>(key),
+        #[cfg(feature = "danger-legacy")]
         Integrity::HmacSha1_96 => hmac::<Hmac<Sha1>>(key),
+        #[cfg(feature = "danger-legacy")]
         Integrity::HmacMd5_96 => hmac::<Hmac<Md5>>(key),
     }
 }

@@ -45,7 +45,7 @@ impl NonceCounter {
     /// draft-irtf-cfrg-aead-limits-11 section 5.1.1 bounds what an attacker gains against AES-GCM by
     /// (q (L + 1))^2 / 2^129, for q messages of L 16-byte blocks. 2^36 messages of 64 KiB, the longest
     /// this system seals (L = 2^12), give 2^-33; of 1,400 bytes, 2^-44. 2^48 of them would give 2^-9,
-    /// which protects nobody. `ChaCha20-Poly1305` has no such bound and shares the number. At a
+    /// which does not exist. `ChaCha20-Poly1305` has no such bound and shares the number. At a
     /// million packets a second it lasts 19 hours; sessions rekey long before that.
     pub const LAST: u64 = 1 << 36;
 

@@ -33,7 +33,7 @@ impl Suite {
         self as u8
     }
 
-    /// The suite numbered `id`, or `None` for a number nobody has assigned.
+    /// The suite numbered `id`, or `None` for a number that is not assigned.
     #[must_use]
     pub const fn from_id(id: u8) -> Option<Suite> {
         match id {

@@ -7,7 +7,7 @@
 mod malloc;
 
 use strait_crypto::{
-    Aead, Algorithm, Cipher, CipherKey, ICV_LEN, ICV_MAX, IV_MAX, Integrity, Key, KeyMaterial, MacKey,
+    Algorithm, Cipher, CipherKey, ICV_LEN, ICV_MAX, IV_MAX, Integrity, Key, KeyMaterial, MacKey,
     NonceCounter, Suite,
 };
 

@@ -5,9 +5,8 @@ use strait_wire::ah::{self, Align};
 use strait_wire::ip;
 use strait_wire::{Esn, Protocol, Spi};
 
-use crate::replay::Authentic;
+use crate::layers::{Authentic, Inside, Unsealable};
 use crate::sequence::{Received, unsent};
-use crate::wrap::{Inside, Unsealable};
 use crate::{AhSpec, Carrier, Mode, Reason, SaSpec, SequenceNumbers};
 
 /// The key with what the header looks like.

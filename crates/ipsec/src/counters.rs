@@ -1,6 +1,6 @@
-//! What is counted on the packet path, to be shown to people.
+//! Counters of the packet path, for screens, JSON and metrics.
 //!
-//! All are relaxed atomics: written by the packet threads, read by whoever shows them.
+//! All are relaxed atomics: written by the packet threads, read by the control plane.
 
 mod queue;
 
@@ -47,37 +47,37 @@ impl Tally {
     }
 }
 
-/// Compression seen by one codec or one rule: bytes before, bytes after, blocks.
+/// Compression counters of one codec.
 #[derive(Debug, Default)]
 pub struct CodecCounters {
-    /// Blocks that were tried.
+    /// Blocks compressed on trial or to be sent.
     pub tried: Counter,
-    /// Blocks that shrank and were sent compressed.
+    /// Blocks that became smaller and were sent compressed.
     pub blocks: Counter,
     /// Inner packets in those blocks.
     pub packets: Counter,
-    /// Bytes of those blocks before.
+    /// Input bytes of those blocks.
     pub before: Counter,
-    /// Bytes of those blocks after.
+    /// Output bytes of those blocks.
     pub after: Counter,
-    /// Blocks expanded on receipt.
+    /// Received blocks that were decompressed.
     pub expanded: Counter,
 }
 
-/// What one compression rule covered.
+/// Counters of one compression rule.
 #[derive(Debug, Default)]
 pub struct RuleCounters {
-    /// Inner packets that the rule covered.
+    /// Inner packets that matched the rule.
     pub packets: Counter,
-    /// Bytes of inner packets that the rule covered.
+    /// Bytes of inner packets that matched the rule.
     pub bytes: Counter,
-    /// Bytes of inner packets that were compressed.
+    /// Input bytes of the blocks sent compressed.
     pub before: Counter,
-    /// What became of them.
+    /// Output bytes of those blocks.
     pub after: Counter,
 }
 
-/// What passed between this node and one peer.
+/// Counters of the traffic with one peer.
 #[derive(Debug, Default)]
 pub struct PeerCounters {
     /// Inner packets sent.
@@ -92,7 +92,7 @@ pub struct PeerCounters {
     pub out_bundles: Tally,
     /// Compressed Strait blocks sent.
     pub out_blocks: Tally,
-    /// Bytes of inner packets that coding their headers saved, before anything was compressed.
+    /// Bytes saved by header compression, before payload compression.
     pub out_headers: Tally,
     /// Inner packets received.
     pub in_packets: Tally,
@@ -102,11 +102,11 @@ pub struct PeerCounters {
     pub in_datagrams: Tally,
     /// Bytes on the wire received, outer IP header included.
     pub in_wire: Tally,
-    /// Bytes waiting in the queue before the link.
+    /// Bytes in the queue before the link.
     pub queued: AtomicU64,
-    /// What else is to be said of that queue.
+    /// Counters of that queue.
     pub queue: QueueCounters,
-    /// Largest inner packet to it.
+    /// Inner MTU towards it.
     pub inner_mtu: AtomicU64,
     /// Reports of what arrived from it, sent.
     pub reports_out: Tally,

@@ -1,4 +1,4 @@
-//! Why a packet went no further: every drop has a reason, every reason a counter.
+//! Drop reasons: every dropped packet has a reason, every reason a counter.
 
 use core::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +25,8 @@ macro_rules! reasons {
 reasons! {
     /// From the host: not a whole IP packet.
     MalformedPacket = "malformed-packet",
+    /// From the host: the device's offload header in front of the packet is cut short.
+    MalformedOffload = "malformed-offload",
     /// From the host: no peer has this destination address.
     NoPeer = "no-peer",
     /// From the host: the peer has no security association yet and its queue is full.
@@ -32,12 +34,12 @@ reasons! {
     /// From the host: the peer's endpoint is not known.
     NoEndpoint = "no-endpoint",
     /// From the host: the queue before the link is full.
-    QueueFull = "queue-full",
-    /// From the host: its flow waited too long before the link (RFC 8289).
-    QueueDelay = "queue-delay",
-    /// From the host: larger than the path takes; the sender was told by ICMP.
+    QueueFull = "queue-overflow",
+    /// From the host: dropped by CoDel (RFC 8289).
+    QueueDelay = "queue-aqm",
+    /// From the host: larger than the path MTU; the sender gets ICMP "too big".
     TooBig = "too-big",
-    /// The sequence numbers of the association are used up.
+    /// All sequence numbers of the association are used.
     Exhausted = "sequence-exhausted",
     /// Sequence numbers are used faster than they are reserved on disk.
     NotReserved = "sequence-not-reserved",
@@ -47,19 +49,19 @@ reasons! {
     UnknownDatagram = "unknown-datagram",
     /// From the network: ESP too short or with broken padding.
     MalformedEsp = "malformed-esp",
-    /// From the network: AH that does not add up, or headers before it that cannot be covered.
+    /// From the network: invalid AH, or headers before it that AH cannot cover.
     MalformedAh = "malformed-ah",
     /// From the network: not a whole IP packet.
     MalformedOuter = "malformed-outer",
     /// From the network: a protocol that was agreed is missing.
     Unprotected = "unprotected",
-    /// From the network: an outer fragment that does not add up.
+    /// From the network: an invalid outer fragment.
     MalformedFragment = "malformed-fragment",
     /// From the network: outer fragments that overlap (RFC 5722).
     FragmentsOverlap = "fragments-overlap",
-    /// From the network: outer fragments whose others did not come in time or in bounds.
+    /// From the network: outer fragments still incomplete at the timeout or the memory limit.
     FragmentsIncomplete = "fragments-incomplete",
-    /// From the network: an SPI that nobody here handed out.
+    /// From the network: no association has the SPI.
     UnknownSpi = "unknown-spi",
     /// From the network: this sequence number was received before.
     Replayed = "replayed",
@@ -67,8 +69,8 @@ reasons! {
     TooOld = "too-old",
     /// From the network: the integrity check failed.
     Forged = "forged",
-    /// From the network: a report of what arrived that cannot be.
-    AbsurdReport = "absurd-report",
+    /// From the network: an inconsistent delivery report.
+    AbsurdReport = "invalid-report",
     /// A next header that this association does not carry.
     UnknownPayload = "unknown-payload",
     /// Inside: not a whole IP packet.
@@ -79,15 +81,15 @@ reasons! {
     NotForwarding = "not-forwarding",
     /// Inside: a congestion mark on a packet that cannot carry it (RFC 6040 section 4.2).
     CongestionMark = "congestion-mark",
-    /// A Strait block or IPComp payload that does not expand.
+    /// A Strait block or IPComp payload that cannot be decompressed.
     MalformedBlock = "malformed-block",
-    /// A block that would expand beyond the agreed cap.
+    /// A block that decompresses to more than the agreed maximum.
     BlockTooLong = "block-too-long",
-    /// A codec that was not agreed.
+    /// A codec that was not negotiated.
     UnknownCodec = "unknown-codec",
-    /// Parts of a block whose other parts did not come.
+    /// Parts of a block without the other parts.
     BlockIncomplete = "block-incomplete",
-    /// A fragment of an AGGFRAG packet whose other fragments did not come.
+    /// A fragment of an AGGFRAG packet without the other fragments.
     FragmentIncomplete = "fragment-incomplete",
     /// The host refused the packet.
     HostRefused = "host-refused",
@@ -125,7 +127,7 @@ impl Drops {
         self.0.get(reason as usize).map_or(0, |counter| counter.load(Ordering::Relaxed))
     }
 
-    /// Every reason with its count, also those that never happened.
+    /// Every reason with its count, also those with 0.
     pub fn iter(&self) -> impl Iterator<Item = (Reason, u64)> {
         Reason::ALL.iter().map(|&reason| (reason, self.get(reason)))
     }

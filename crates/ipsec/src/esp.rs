@@ -3,46 +3,18 @@
 
 mod separate;
 
-use strait_crypto::{Aead, FreshNonce, ICV_LEN, Key};
+use strait_crypto::{FreshNonce, ICV_LEN, Key};
 use strait_wire::esp::{self, HEADER_LEN};
 use strait_wire::{Esn, Protocol, Spi};
 
-use crate::replay::Authentic;
+use crate::layers::{Authentic, Inside, Sizes, Unsealable};
 use crate::sequence::Received;
-use crate::wrap::{Inside, Unsealable};
 use crate::{EspKeys, EspSpec, IvMode, Reason, SequenceNumbers};
 
 use separate::Separate;
 
 /// ESP needs its trailer to end on a multiple of 4 bytes (RFC 4303 section 2.4); AEAD suites ask no more.
 const ALIGN: usize = 4;
-
-/// How many bytes ESP adds where.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sizes {
-    iv: usize,
-    icv: usize,
-    /// What payload and trailer together are a multiple of, less one; a power of two less one.
-    align: usize,
-}
-
-impl Sizes {
-    /// Where the payload starts.
-    pub(crate) const fn front(self) -> usize {
-        HEADER_LEN + self.iv
-    }
-
-    /// Bytes of a whole ESP packet around a payload of `payload` bytes.
-    pub(crate) const fn sealed(self, payload: usize) -> usize {
-        self.front() + ((payload + 2 + self.align) & !self.align) + self.icv
-    }
-
-    /// The largest payload whose ESP packet takes at most `room` bytes.
-    pub(crate) const fn room(self, room: usize) -> usize {
-        let Some(text) = room.checked_sub(self.front() + self.icv) else { return 0 };
-        (text & !self.align).saturating_sub(2)
-    }
-}
 
 /// A scheduled key with what surrounds its use.
 #[derive(Debug)]

@@ -5,28 +5,33 @@
 //! [`Inbound::datagrams`], and what comes directly behind IP at [`Inbound::ip_packet`]. Both halves own
 //! their state and share nothing but counters, so each can live in its own thread; what they are told
 //! comes as an [`outbound::Order`] or [`inbound::Order`], what they have to say leaves as a [`Notice`].
-//! Compressing and expanding leave as an [`outbound::Job`] or [`inbound::Job`] where there are workers
+//! Compressing and expanding leave as an [`outbound::CompressJob`] or [`inbound::ExpandJob`] where there are workers
 //! for it. Time is an argument; nothing here reads a clock, a socket or a file.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod ah;
+mod block;
 mod counters;
 mod dropped;
-mod engines;
 mod esp;
 #[cfg(test)]
 mod family;
 pub mod inbound;
+mod layers;
 mod notice;
 mod offload;
+mod orders;
 pub mod outbound;
 mod outer;
 mod path_state;
 mod peer;
 mod policy;
+mod pool;
+mod queueing;
 pub mod reassembly;
 mod replay;
+mod reports;
 mod rules;
 mod sa;
 #[cfg(test)]
@@ -45,6 +50,7 @@ pub use outbound::Outbound;
 pub use path_state::{PathState, PathStatus, RateStatus};
 pub use peer::{PeerId, PeerSpec};
 pub use policy::{Forwarding, Policies};
+pub use pool::{PoolJob, PoolWork};
 pub use rules::{Domain, PortRange, Rule, RuleSet};
 pub use sa::{
     AhSpec, Carrier, EspKeys, EspSpec, Fragments, InboundSa, IpcompSpec, IvMode, Mode, OutboundSa, Payloads,

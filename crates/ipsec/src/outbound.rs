@@ -1,165 +1,99 @@
 //! The journey of a packet leaving this host (RFC 4301 section 5.1).
 //!
 //! ```text
-//! 1. select     whose address is it, and what do the rules say of it     policy.rs rules.rs classify.rs
-//! 2. queue      while the link has no room, or there is no key yet       queue.rs
-//! 3. bundle     packets of one group that wait, as whole packets         gather.rs fill.rs plain.rs bundle.rs
-//! 4. squeeze    compress them as one block, if that makes them smaller   squeeze.rs engines.rs job.rs
-//! 5. number, seal   the next sequence number, ESP                        emit.rs, esp.rs
-//! 6. pace       as many datagrams as the link takes, the rest waits      depart.rs
+//! 1. read           a packet or a super-packet from the TUN device                 node: outward.rs
+//! 2. select         the peer of its address, the rule that covers its flow         outbound.rs (policy.rs, rules.rs)
+//! 3. queue          while the link has no room, or there is no key yet             gatherer.rs, queue.rs
+//! 4. gather         packets of one group that wait become one unit                 gatherer.rs, unit_size.rs, plain.rs
+//! 5. compress       the unit becomes one block, if that makes it smaller           compressor.rs, job.rs
+//! 6. number, seal   each payload, with the next sequence number, in ESP            transmitter.rs, transmitter/, esp.rs
+//! 7. pace           as many datagrams as the link takes now; the rest waits        departure.rs, scheduler.rs
 //! ```
 //!
-//! Towards a peer without a rate steps 2, 3 and 6 fall away: straight through, unless packets are to wait for company or a worker
-//! is to compress them.
+//! Towards a peer without a rate steps 3, 4 and 7 fall away (straight.rs), unless packets are held for aggregation or a worker is to
+//! compress them. Each step has an owner: [`Outbound`] selects and goes round the links, its stages own what steps 3 to 7 need.
 
-mod bundle;
-mod classify;
-mod cut;
-mod depart;
-mod emit;
-mod engines;
-mod fill;
-mod gather;
+mod association;
+mod backlog;
+mod compressor;
+mod context;
+mod departure;
+mod fragment_outer;
+mod gatherer;
+mod group;
+mod handle;
+mod inner_mtu;
+mod inner_reassembly;
 mod job;
 mod link;
-mod order;
+mod own_link;
+mod pacing;
 mod path_mtu;
 mod plain;
 mod queue;
-mod raw;
-mod reports;
-mod squeeze;
-mod standard;
+mod ratio_estimate;
+mod report_budget;
+mod scheduler;
+mod straight;
 mod train;
-mod unite;
+mod transmitter;
+mod unit_size;
+mod waiting;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use strait_clock::{Deadline, Stopwatch, Time};
-use strait_compress::Chooser;
-use strait_scheduler::{Pacer, Rate};
-use strait_wire::ip::Version;
-use strait_wire::{Ecn, Tos, icmp, vnet};
+use strait_compress::calibrate::Calibration;
+use strait_compress::{Allowed, Chooser, RuleId, Unit};
+use strait_wire::vnet;
 
 use crate::offload::SuperPacket;
+pub use crate::orders::SenderOrder as Order;
+pub use crate::queueing::Queueing;
 use crate::reassembly::Reassembly;
-use crate::{Counters, Explanation, Forwarding, Notice, Payloads, PeerId, Policies, Reason, RuleSet};
+pub use crate::reports::{Heard, Reception};
+use crate::{Counters, Forwarding, Notice, PeerId, Policies, Reason};
 
-use engines::Engines;
-pub use job::{Job, Squeezer};
+use compressor::Compressor;
+use context::{Lost, TxContext};
+pub use context::{Outlet, Refused, Settings};
+use departure::Departure;
+use gatherer::{Gathered, Gatherer};
+use group::Group;
+use inner_mtu::refuse_too_big;
+use inner_reassembly::{must_reassemble, reassemble};
+pub use job::{CompressJob, CompressTools, CompressUnit};
 use link::Link;
-pub use order::Order;
-use path_mtu::PathMtu;
-use plain::Plain;
-pub use queue::Queueing;
-use raw::Straight;
-pub use reports::{Heard, Reception};
-use train::TrainBuffer;
+use queue::LinkQueue;
+use scheduler::LinkScheduler;
+use straight::Straight;
 pub use train::{Train, Via};
+use transmitter::Transmitter;
+use waiting::Waiting;
 
-/// How often the keeper of keys is asked again for an association that packets wait for.
-const ASK_EVERY: core::time::Duration = core::time::Duration::from_secs(1);
-/// The least inner packet that always passes (RFC 8200 section 5).
-const INNER_MIN: usize = 1280;
-
-/// What the sending half needs to know once.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// The rate of this node's own link, shared by all peers.
-    pub up: Option<Rate>,
-    /// Bytes that the link layer adds to each datagram, counted by the pacer.
-    pub overhead: u16,
-    /// Largest IP packet that the outer interface takes.
-    pub link_mtu: u16,
-    /// Whether packets of one peer may go on to another.
-    pub forwarding: Forwarding,
-}
-
-/// Why the network did not take a train.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// A datagram is larger than the interface takes.
-    TooBig,
-    /// Anything else: no route, no buffer.
-    Failed,
-}
-
-/// Where the sending half's output goes.
-pub trait Outlet {
-    /// Datagrams for the network, sent before this returns.
-    ///
-    /// # Errors
-    /// [`Refused`] when they were not taken; they are lost then, as on any network.
-    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused>;
-    /// A job for this worker, from 1 on, which comes back by [`Outbound::finished`]; gives it back where there is no such
-    /// worker or it has no room.
-    fn hand_over(&mut self, _worker: usize, job: Job) -> Option<Job> {
-        Some(job)
-    }
-    /// These packets, whole ones one after another or a super-packet as it came, are sealed.
-    fn sealed(&mut self, _packets: &[u8]) {}
-    /// An IP packet for the host itself, as ICMP errors are.
-    fn to_host(&mut self, packet: &[u8]);
-    /// Something for the keeper of keys.
-    fn notice(&mut self, notice: Notice);
-}
+/// What is no IP packet.
+const MALFORMED: Lost = Lost { reason: Reason::MalformedPacket, packets: 1 };
 
 /// The sending half of the data plane.
 pub struct Outbound {
     links: BTreeMap<PeerId, Link>,
     policies: Arc<Policies>,
+    forwarding: Forwarding,
+    /// Largest IP packet that the outer interface takes.
+    link_mtu: u16,
     /// Fragments for transport-mode associations; without memory of its own until there are any.
-    reassembly: Reassembly,
-    works: Works,
-}
-
-/// The way to one peer at one moment.
-struct Way<'a, O> {
-    link: &'a mut Link,
-    now: Time,
-    outlet: &'a mut O,
-}
-
-/// Inner packets that go no further, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Lost {
-    reason: Reason,
-    packets: u64,
-}
-
-impl Lost {
-    /// The same, with `packets` more that would have followed.
-    const fn and(self, packets: usize) -> Lost {
-        Lost { packets: self.packets + packets as u64, ..self }
-    }
-}
-
-/// What all links share: buffers, codecs, rules and counters.
-struct Works {
-    settings: Settings,
-    queueing: Queueing,
-    /// Which flows share a fate in a queue depends on it.
-    seed: u64,
-    /// Links with something to send, in turn.
-    round: VecDeque<PeerId>,
-    rules: Arc<RuleSet>,
-    /// Counts the changes of rules: what was classified by different ones is never mixed.
-    edition: u32,
-    chooser: Box<dyn Chooser>,
-    /// Where the next unit is gathered.
-    plain: Plain,
-    engines: Engines,
-    /// Whether what is being made passes what is sealed already.
-    overtakes: bool,
-    /// Where a packet is cut into outer fragments, once there was one.
-    cutting: Box<[u8]>,
-    train: TrainBuffer,
-    /// Whose datagrams are in the train.
-    train_of: Option<PeerId>,
-    /// The node's own link, shared by all.
-    up: Option<Pacer>,
+    inner: Reassembly,
+    scheduler: LinkScheduler,
+    stages: TxStages,
     counters: Arc<Counters>,
+}
+
+/// What all links share on the way out, one owner for each stage.
+struct TxStages {
+    gatherer: Gatherer,
+    compressor: Compressor,
+    transmitter: Transmitter,
 }
 
 impl Outbound {
@@ -172,30 +106,35 @@ impl Outbound {
         counters: Arc<Counters>,
         now: Time,
     ) -> Outbound {
-        let works = Works {
-            settings,
-            queueing: Queueing::NORMAL,
-            seed: 0,
-            round: VecDeque::new(),
-            rules: Arc::default(),
-            edition: 0,
-            chooser,
-            plain: Plain::new(),
-            engines: Engines::alone(stopwatch),
-            overtakes: false,
-            cutting: Box::default(),
-            train: TrainBuffer::new(),
-            train_of: None,
-            up: settings.up.map(|rate| Pacer::new(rate, now)),
-            counters,
+        let Settings { up, overhead, link_mtu, forwarding } = settings;
+        let stages = TxStages {
+            gatherer: Gatherer::new(Arc::clone(&counters)),
+            compressor: Compressor::new(chooser, stopwatch, Arc::clone(&counters)),
+            transmitter: Transmitter::new(Departure::new(up, overhead, Arc::clone(&counters), now)),
         };
-        Outbound { links: BTreeMap::new(), policies: Arc::default(), reassembly: Reassembly::new(), works }
+        Outbound {
+            links: BTreeMap::new(),
+            policies: Arc::default(),
+            forwarding,
+            link_mtu,
+            inner: Reassembly::new(),
+            scheduler: LinkScheduler::default(),
+            stages,
+            counters,
+        }
     }
 
     /// The same where packets wait so, and which flows share a fate in a queue depends on `seed`: without one, anybody can know it.
     #[must_use]
-    pub fn with_queueing(mut self, queueing: Queueing, seed: u64) -> Outbound {
-        (self.works.queueing, self.works.seed) = (queueing, seed);
+    pub const fn with_queueing(mut self, queueing: Queueing, seed: u64) -> Outbound {
+        (self.stages.gatherer.queueing, self.stages.gatherer.seed) = (queueing, seed);
+        self
+    }
+
+    /// Adds so many workers beside the calling thread, to whom [`Outlet::hand_over`] gives jobs.
+    #[must_use]
+    pub fn with_workers(mut self, workers: usize, calibration: &Calibration) -> Outbound {
+        self.stages.compressor.add_workers(workers, calibration);
         self
     }
 
@@ -203,11 +142,11 @@ impl Outbound {
     /// here until [`Outbound::release`].
     pub fn packet(&mut self, bytes: &[u8], offload: &vnet::Header, now: Time, outlet: &mut impl Outlet) {
         if let Err(lost) = self.forward(bytes, offload, now, outlet) {
-            self.works.counters.drops.count(lost.reason, lost.packets);
+            self.counters.drops.count(lost.reason, lost.packets);
         }
     }
 
-    /// The steps above, for one packet.
+    /// Steps 2 and 3 for one packet, or all of them where it need not wait.
     fn forward(
         &mut self,
         bytes: &[u8],
@@ -215,50 +154,34 @@ impl Outbound {
         now: Time,
         outlet: &mut impl Outlet,
     ) -> Result<(), Lost> {
-        let packet = SuperPacket::new(bytes, offload)
-            .map_err(|_| Lost { reason: Reason::MalformedPacket, packets: 1 })?;
+        let packet = SuperPacket::new(bytes, offload).map_err(|_| MALFORMED)?;
         let lost = |reason| Lost { reason, packets: packet.count() as u64 };
         let peer = self.select(&packet).map_err(lost)?;
-        self.works.switch_to(peer, &mut self.links, now, outlet);
+        self.flush(Some(peer), now, outlet);
+        self.stages.transmitter.departure.begin_train(peer);
         let link = self.links.get_mut(&peer).ok_or(Reason::NoPeer).map_err(lost)?;
-        if unite::wanted(link, &packet) {
-            return self.unite(bytes, now, outlet);
+        let fragment = must_reassemble(link, &packet);
+        let tx = &mut self.stages.context(link, now, &mut *outlet);
+        if fragment {
+            let whole = reassemble(&mut self.inner, bytes, now, &self.counters)?;
+            let Some(whole) = whole else { return Ok(()) };
+            let packet = SuperPacket::new(whole, &vnet::Header::PLAIN).map_err(|_| MALFORMED)?;
+            self.stages.accept(tx, &packet, &vnet::Header::PLAIN)?;
+        } else {
+            self.stages.accept(tx, &packet, offload)?;
         }
-        too_big(link, &packet, outlet).map_err(lost)?;
-        link.path.watch(&packet, link.payload_room(), now);
-        let waiting = self.works.classify(link, &packet, offload, now);
-        self.works.tell_changes(outlet);
-        if !link.must_wait()
-            && self.works.queueing.wait.is_zero()
-            && self.works.straight(&mut Way { link, now, outlet }, &packet, &waiting)? == Straight::Gone
-        {
-            return Ok(());
-        }
-        if link.sa.is_none() {
-            ask(link, now, outlet);
-        }
-        self.works.enqueue(&mut Way { link, now, outlet }, &packet, waiting);
-        self.works.list(link);
-        if link.pacer.is_none() {
+        self.scheduler.list(tx.link);
+        if tx.link.backlog.listed && !tx.link.pacing.is_paced() {
             self.share_out(now, outlet);
         }
         Ok(())
     }
 
-    /// Gathers what the link has room for, so that the engines begin; where they have enough, this thread does its part.
-    fn share_out(&mut self, now: Time, outlet: &mut impl Outlet) {
-        self.works.flush(&mut self.links, now, outlet);
-        self.go_round(now, outlet);
-        if !self.works.engines.has_idle() && self.do_own(now) {
-            self.go_round(now, outlet);
-        }
-    }
-
-    /// Whom a packet is for. From one peer's site to another's only at a hub, whatever way it took to
+    /// The peer that a packet is for. From one peer's site to another's only at a hub, whatever way it took to
     /// come here.
     fn select(&self, packet: &SuperPacket<'_>) -> Result<PeerId, Reason> {
         let peer = self.policies.owner(packet.ip().dst()).ok_or(Reason::NoPeer)?;
-        if self.works.settings.forwarding == Forwarding::None
+        if self.forwarding == Forwarding::None
             && self.policies.site_of(packet.ip().src()).is_some_and(|site| site != peer)
         {
             return Err(Reason::NotForwarding);
@@ -266,30 +189,52 @@ impl Outbound {
         Ok(peer)
     }
 
+    /// Gathers what the link has room for, so that the engines begin; where they have enough, this thread does its part.
+    fn share_out(&mut self, now: Time, outlet: &mut impl Outlet) {
+        self.flush(None, now, outlet);
+        self.go_round(now, outlet);
+        if !self.stages.compressor.pool.has_idle() && self.compress_own(now) {
+            self.go_round(now, outlet);
+        }
+    }
+
     /// Sends what may be sent at `now`; to be called after a run of packets and at
     /// [`Outbound::poll_timeout`].
     pub fn release(&mut self, now: Time, outlet: &mut impl Outlet) {
-        self.works.flush(&mut self.links, now, outlet);
+        self.flush(None, now, outlet);
         self.go_round(now, outlet);
-        while self.do_own(now) {
+        while self.compress_own(now) {
             self.go_round(now, outlet);
         }
+    }
+
+    /// A worker has done a job.
+    pub fn finished(&mut self, job: CompressJob, now: Time) {
+        let compressor = &mut self.stages.compressor;
+        compressor.pool.book(&job, now);
+        let link = self.links.get_mut(&job.work.task.to);
+        compressor.finished(job, link);
+    }
+
+    /// Does the calling thread's next job; false when it has none.
+    fn compress_own(&mut self, now: Time) -> bool {
+        let compressor = &mut self.stages.compressor;
+        let Some(job) = compressor.pool.run_own(now) else { return false };
+        let link = self.links.get_mut(&job.work.task.to);
+        compressor.finished(job, link);
+        true
     }
 
     /// Each link in turn, until none has anything that may leave.
     fn go_round(&mut self, now: Time, outlet: &mut impl Outlet) {
         let mut idle = 0;
-        while idle < self.works.round.len() {
-            let Some(peer) = self.works.round.pop_front() else { break };
+        while idle < self.scheduler.len() {
+            let Some(peer) = self.scheduler.next() else { break };
             let Some(link) = self.links.get_mut(&peer) else { continue };
-            self.works.train_of = Some(peer);
-            let progress = self.works.step(&mut Way { link: &mut *link, now, outlet: &mut *outlet });
+            self.stages.transmitter.departure.begin_train(peer);
+            let progress = self.stages.turn(&mut self.stages.context(link, now, outlet));
             link.note_queued();
-            if link.has_waiting() {
-                self.works.round.push_back(peer);
-            } else {
-                link.listed = false;
-            }
+            self.scheduler.had_turn(link);
             idle = if progress { 0 } else { idle + 1 };
         }
     }
@@ -297,105 +242,157 @@ impl Outbound {
     /// When [`Outbound::release`] has something to do.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Deadline> {
-        let links = self.works.round.iter().filter_map(|peer| self.links.get(peer));
-        let at = links.filter(|link| link.can_send()).filter_map(|link| self.works.step_at(link)).min()?;
-        Some(Deadline { at, why: "the link has room" })
+        let links = self.scheduler.links().filter_map(|peer| self.links.get(peer));
+        let at = links.filter(|link| link.association.can_send()).filter_map(|link| {
+            let has_idle = self.stages.compressor.pool.has_idle();
+            LinkScheduler::step_at(link, &self.stages.transmitter.departure, has_idle)
+        });
+        Some(Deadline { at: at.min()?, why: "the link has room" })
     }
 
-    /// Makes one change.
-    pub fn handle(&mut self, order: Order, now: Time, outlet: &mut impl Outlet) {
-        self.works.flush(&mut self.links, now, outlet);
-        match order {
-            Order::AddPeer(spec) => {
-                self.links.insert(spec.id, Link::new(*spec, self.works.settings.link_mtu));
-                self.works.round.reserve(self.links.len());
-            }
-            Order::RemovePeer(peer) => self.remove(peer),
-            Order::Policies(policies) => self.policies = policies,
-            Order::Rules(rules) => self.works.obey(rules),
-            Order::Link(up, overhead) => self.works.set_link(up, overhead, now),
-            Order::Queueing(queueing) => self.works.queueing = queueing,
-            Order::Explain => outlet.notice(Notice::Explained(Box::new(self.works.explain(now)))),
-            Order::Transmit(to, bytes) => self.works.transmit_control(to, &bytes, now, outlet),
-            Order::Install(sa) => self.of(sa.peer, |works, link| {
-                install(link, *sa, works.settings.link_mtu);
-                announce_mtu(link, outlet);
-            }),
-            Order::Withdraw(peer, spi) => self.of(peer, |_, link| {
-                link.sa.take_if(|sa| sa.spi == spi);
-            }),
-            Order::Endpoint(peer, to) => self.of(peer, |_, link| {
-                if link.endpoint.replace(to) != Some(to) {
-                    link.path.restart();
-                    link.reports.moved();
-                }
-            }),
-            Order::Rate(peer, pace) => self.of(peer, |_, link| link.set_pace(pace, now)),
-            Order::Ends(peer, ends) => self.of(peer, |_, link| link.ends = *ends),
-            Order::Keepalive(peer) => {
-                self.of(peer, |works, link| works.keepalive(&mut Way { link, now, outlet }));
-            }
-            Order::Report(peer, condition) => {
-                self.of(peer, |works, link| works.report(&mut Way { link, now, outlet }, condition));
-            }
-            Order::Received(peer, reception) => {
-                self.of(peer, |works, link| works.tell_received(&mut Way { link, now, outlet }, &reception));
-            }
-            Order::Delivered(peer, heard) => self.of(peer, |works, link| works.delivered(link, &heard, now)),
-            Order::Probe(peer) => {
-                self.of(peer, |works, link| works.ask_life(&mut Way { link, now, outlet }));
-            }
-            Order::AnswerProbe(peer, id, size) => {
-                self.of(peer, |works, link| works.answer_probe(&mut Way { link, now, outlet }, id, size));
-            }
-            Order::ProbeAnswered(peer, _id, size) => self.of(peer, |_, link| {
-                if link.path.answered(size, now) {
-                    announce_mtu(link, outlet);
-                }
-            }),
+    /// Sends what is in the train, whichever peer's it is but this one's.
+    fn flush(&mut self, but: Option<PeerId>, now: Time, outlet: &mut impl Outlet) {
+        let peer = self.stages.transmitter.departure.end_train(but);
+        let Some(link) = peer.and_then(|peer| self.links.get_mut(&peer)) else { return };
+        if !self.stages.transmitter.departure.train.is_empty() {
+            let tx = &mut self.stages.context(link, now, outlet);
+            self.stages.transmitter.departure.depart(tx);
+            self.stages.transmitter.probe_path(tx);
+            self.scheduler.list(tx.link);
         }
     }
 }
 
-impl Outbound {
-    /// Changes the link to `peer`, if there is one.
-    fn of(&mut self, peer: PeerId, change: impl FnOnce(&mut Works, &mut Link)) {
-        if let Some(link) = self.links.get_mut(&peer) {
-            change(&mut self.works, link);
+impl TxStages {
+    /// The way to one peer now.
+    fn context<'a, O: Outlet>(&self, link: &'a mut Link, now: Time, outlet: &'a mut O) -> TxContext<'a, O> {
+        TxContext { link, own: self.transmitter.departure.own_link(), now, outlet, promoted: false }
+    }
+
+    /// A packet for this link: it leaves, or it waits.
+    fn accept(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        packet: &SuperPacket<'_>,
+        offload: &vnet::Header,
+    ) -> Result<(), Lost> {
+        let lost = |reason| Lost { reason, packets: packet.count() as u64 };
+        refuse_too_big(tx.link, packet, tx.outlet).map_err(lost)?;
+        let room = tx.link.association.payload_room();
+        tx.link.association.path.watch(packet, room, tx.now);
+        let waiting = self.classify(tx.link, packet, offload, tx.now);
+        self.compressor.tell_changes(tx.outlet);
+        if !tx.link.must_wait()
+            && self.gatherer.queueing.wait.is_zero()
+            && self.straight(tx, packet, &waiting)? == Straight::Gone
+        {
+            return Ok(());
         }
-    }
-
-    fn remove(&mut self, peer: PeerId) {
-        if let Some(mut link) = self.links.remove(&peer) {
-            self.works
-                .counters
-                .drops
-                .count(Reason::NoPeer, link.waiting_packets() - link.under_way.packets());
-            self.works.abandon(&mut link);
+        if tx.link.association.asks(tx.now) {
+            tx.outlet.notice(Notice::NeedsSa(tx.link.spec.id));
         }
-        self.works.round.retain(|listed| *listed != peer);
+        self.gatherer.enqueue(tx, packet, waiting);
+        Ok(())
     }
-}
 
-impl Works {
-    /// Another link of the node's own from now on; what was sent on the old one stays paid for.
-    fn set_link(&mut self, up: Option<Rate>, overhead: u16, now: Time) {
-        (self.settings.up, self.settings.overhead) = (up, overhead);
-        match (&mut self.up, up) {
-            (Some(pacer), Some(rate)) => pacer.set_rate(rate),
-            (pacer, up) => *pacer = up.map(|rate| Pacer::new(rate, now)),
+    /// Which rule covers a packet, and whether to compress it: what is to be known before it waits or leaves.
+    fn classify(
+        &mut self,
+        link: &Link,
+        packet: &SuperPacket<'_>,
+        offload: &vnet::Header,
+        now: Time,
+    ) -> Waiting {
+        let Compressor { rules, edition, chooser, .. } = &mut self.compressor;
+        let (flow, dscp) = (packet.ip().flow(), packet.ip().tos().dscp());
+        let group = Group { domain: None, allowed: Allowed::Nothing, dscp, edition: *edition };
+        let mut waiting = Waiting::new(packet, *offload, flow, group);
+        let found = if rules.rules().is_empty() { None } else { rules.find(&flow) };
+        let Some((index, rule)) = found else { return waiting };
+        let place = u16::try_from(index).unwrap_or(u16::MAX);
+        if let Some(counters) = rules.counters(index) {
+            counters.packets.add(packet.count() as u64);
+            counters.bytes.add(packet.total_len() as u64);
         }
+        (waiting.rule, waiting.group.domain) = (Some(place), Some(rule.domain));
+        let allowed = rule.allowed.towards(link.association.only());
+        let rule = RuleId { place, edition: *edition };
+        let unit = Unit { flow: &flow, to: link.spec.id.0, rule, allowed };
+        if chooser.may_shrink(&unit, packet.ip().payload(), now) {
+            waiting.group.allowed = allowed;
+        }
+        waiting
     }
 
-    /// What is decided, and who is at it.
-    fn explain(&self, now: Time) -> Explanation {
-        Explanation { decisions: self.chooser.decisions(now), engines: self.engines.occupations(now) }
+    /// One turn of a link that has something to send: what is sealed leaves first, then one unit. True when something went on and
+    /// more may.
+    fn turn(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
+        if !tx.link.association.can_send() {
+            // Others need the jobs; it is not known when this link can send again.
+            self.compressor.abandon(tx.link);
+            return false;
+        }
+        if !self.transmitter.departure.has_room(tx.link, tx.now) {
+            return false;
+        }
+        if tx.link.backlog.has_ready() {
+            return self.promote(tx) || self.transmitter.departure.drain_ready(tx);
+        }
+        if tx.link.backlog.under_way.is_done() {
+            return self.send_compressed(tx);
+        }
+        if !tx.link.backlog.has_queued() || !self.may_gather(tx.link, tx.now) {
+            return false;
+        }
+        // A probe does not wait behind what the unit makes, or its answer would seem late on a slow link.
+        self.transmitter.probe_path(tx);
+        self.send_unit(tx)
     }
 
-    /// Other rules from now on.
-    fn obey(&mut self, rules: Arc<RuleSet>) {
-        self.rules = rules;
-        self.edition = self.edition.wrapping_add(1);
+    /// Steps 4 to 7 for one unit, the first one under way if that is compressed; false when none may leave yet.
+    fn send_unit(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
+        let TxStages { gatherer, compressor, transmitter } = self;
+        let sent = match gatherer.gather(tx) {
+            Gathered::Nothing => Ok(false),
+            Gathered::Alone(packet) => transmitter.send_alone(tx, compressor, packet).map(|()| true),
+            Gathered::Together { allowed, several } => {
+                let job = compressor.submit_unit(tx, &mut gatherer.plain, (allowed, several));
+                job.map_or(Ok(()), |job| transmitter.send(tx, compressor, job)).map(|()| true)
+            }
+        };
+        transmitter.departure.depart(tx);
+        transmitter.departure.note_lost(sent)
+    }
+
+    /// Steps 6 and 7 for the first unit under way, which an engine has compressed.
+    fn send_compressed(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
+        let TxStages { compressor, transmitter, .. } = self;
+        let job = compressor.take_done(tx.link, tx.now);
+        let sent = job.map_or(Ok(()), |job| transmitter.send(tx, compressor, job)).map(|()| true);
+        transmitter.departure.depart(tx);
+        transmitter.departure.note_lost(sent)
+    }
+
+    /// Lets a latency-sensitive unit pass what is sealed already.
+    fn promote(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
+        if !LinkScheduler::promotes(tx.link, self.compressor.pool.has_idle()) {
+            return false;
+        }
+        let sealed = tx.link.backlog.ready().len();
+        tx.promoted = true;
+        let went = self.send_unit(tx);
+        tx.promoted = false;
+        if tx.link.backlog.ready().len() > sealed {
+            tx.link.backlog.queue.iter_mut().for_each(LinkQueue::has_left_parts);
+        }
+        went
+    }
+
+    /// Whether another unit may be gathered for this link: there is a job for it, and the link has room behind all that is
+    /// under way.
+    fn may_gather(&self, link: &Link, now: Time) -> bool {
+        let departure = &self.transmitter.departure;
+        self.compressor.pool.has_idle() && departure.has_room_behind(link, link.backlog.predicted(), now)
     }
 }
 
@@ -404,58 +401,6 @@ impl core::fmt::Debug for Outbound {
         f.debug_struct("Outbound").field("links", &self.links.len()).finish_non_exhaustive()
     }
 }
-
-fn install(link: &mut Link, sa: crate::OutboundSa, link_mtu: u16) {
-    // Only a Strait peer answers probes; towards others the path is what the interface takes.
-    if !matches!(sa.payloads, Payloads::Strait { .. }) && link.spec.mtu.is_none() {
-        link.path = PathMtu::assumed(link_mtu);
-    }
-    link.reports.renew(matches!(sa.payloads, Payloads::Strait { .. }));
-    link.sa = Some(sa);
-    link.asked_at = None;
-}
-
-fn announce_mtu(link: &Link, outlet: &mut impl Outlet) {
-    let room = link.packet_room().max(INNER_MIN);
-    link.spec.counters.inner_mtu.store(room as u64, core::sync::atomic::Ordering::Relaxed);
-    outlet.notice(Notice::InnerMtu(link.spec.id, u16::try_from(room).unwrap_or(u16::MAX)));
-}
-
-/// Refuses what no datagram on this path carries, and tells its sender (RFC 1191, RFC 8201).
-fn too_big(link: &Link, packet: &SuperPacket<'_>, outlet: &mut impl Outlet) -> Result<(), Reason> {
-    let len = packet.len(0);
-    // Before the search for the path's size is over, and for what may be cut, several datagrams
-    // carry one packet; nobody is told a size that is about to change.
-    let cut = match link.sa.as_ref().map(|sa| sa.payloads) {
-        Some(Payloads::Strait { .. }) => {
-            link.path.is_searching() || len <= INNER_MIN || !packet.ip().dont_fragment()
-        }
-        Some(Payloads::Aggfrag) | None => true,
-        Some(Payloads::Standard(_)) => false,
-    };
-    if cut || link.carries(packet.ip(), len) {
-        return Ok(());
-    }
-    let mut answer = [0; INNER_MIN];
-    // What is cut for a Strait peer, and what IPv6 never announces, is not asked to shrink further.
-    let least = if link.takes_blocks() || packet.ip().version() == Version::V6 { INNER_MIN } else { 0 };
-    let mtu = u16::try_from(link.packet_room().max(least)).unwrap_or(u16::MAX);
-    if let Some(len) = icmp::too_big(packet.ip().bytes(), mtu, packet.ip().dst(), &mut answer) {
-        outlet.to_host(answer.get(..len).unwrap_or_default());
-    }
-    Err(Reason::TooBig)
-}
-
-/// Asks the keeper of keys for an association, now and again.
-fn ask(link: &mut Link, now: Time, outlet: &mut impl Outlet) {
-    if link.asked_at.is_none_or(|asked| asked + ASK_EVERY <= now) {
-        link.asked_at = Some(now);
-        outlet.notice(Notice::NeedsSa(link.spec.id));
-    }
-}
-
-/// Control datagrams and probes are nobody's inner traffic: no marks.
-const CONTROL_TOS: Tos = Tos(Ecn::NotEct as u8);
 
 #[cfg(test)]
 mod tests;

@@ -5,23 +5,14 @@
 
 use strait_wire::{Esn, SeqLow};
 
+use crate::layers::Authentic;
+
 /// Numbers below the highest that are still accepted; 8192 as current WireGuard, for reordering on
 /// multi-queue paths.
 pub(crate) const WINDOW: u64 = 8192;
 const WORD: u64 = 64;
 /// One word more than the window, so that the newest word never shares room with the oldest.
 const WORDS: usize = 129;
-
-/// Proof that a packet passed an integrity check; only the steps that check make one.
-#[derive(Clone, Copy, Debug)]
-pub struct Authentic(());
-
-impl Authentic {
-    /// For the step that has just checked.
-    pub(crate) const fn checked() -> Authentic {
-        Authentic(())
-    }
-}
 
 /// Why a sequence number is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

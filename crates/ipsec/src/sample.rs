@@ -12,9 +12,9 @@ use strait_scheduler::Rate;
 use strait_wire::ip::Version;
 use strait_wire::{Protocol, Spi, Tos, vnet};
 
-use crate::inbound::{self, Batch, Forwarding, Inlet, UdpOffload, Unsqueezer};
+use crate::inbound::{self, Batch, ExpandJob, ExpandTools, Forwarding, Inlet, UdpOffload};
 use crate::offload::SuperPacket;
-use crate::outbound::{self, Job, Outlet, Queueing, Refused, Squeezer, Train};
+use crate::outbound::{self, CompressJob, CompressTools, Outlet, Queueing, Refused, Train};
 use crate::{
     Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
     PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
@@ -274,7 +274,7 @@ pub(crate) struct Wire {
     pub(crate) host: Vec<Vec<u8>>,
     pub(crate) notices: Vec<Notice>,
     /// What the workers have to do.
-    pub(crate) jobs: Vec<Job>,
+    pub(crate) jobs: Vec<CompressJob>,
     /// How often workers were given something.
     pub(crate) handed: usize,
 }
@@ -285,7 +285,7 @@ impl Outlet for Wire {
         Ok(())
     }
 
-    fn hand_over(&mut self, _worker: usize, job: Job) -> Option<Job> {
+    fn hand_over(&mut self, _worker: usize, job: CompressJob) -> Option<CompressJob> {
         self.handed += 1;
         self.jobs.push(job);
         None
@@ -371,13 +371,13 @@ impl Sender {
 
     /// Lets time pass until nothing waits that could leave; what workers have to do ends in any order.
     pub(crate) fn drain(&mut self) {
-        let (mut random, mut squeezer) = (Random::new(1), Squeezer::new(Stopwatch::NONE));
+        let (mut random, mut tools) = (Random::new(1), CompressTools::new(Stopwatch::NONE));
         self.out.release(self.now, &mut self.wire);
         loop {
             if !self.wire.jobs.is_empty() {
                 let any = random.below(self.wire.jobs.len() as u64);
                 let mut job = self.wire.jobs.swap_remove(usize::try_from(any).unwrap());
-                job.run(&mut squeezer);
+                job.run(&mut tools);
                 self.out.finished(job, self.now);
             } else if let Some(deadline) = self.out.poll_timeout() {
                 self.now = self.now.max(deadline.at);
@@ -408,7 +408,7 @@ pub(crate) struct Site {
     pub(crate) notices: Vec<Notice>,
     pub(crate) refuses: bool,
     /// What the workers have to do, and how often they were given something.
-    pub(crate) jobs: Vec<inbound::Job>,
+    pub(crate) jobs: Vec<ExpandJob>,
     pub(crate) handed: usize,
 }
 
@@ -432,19 +432,15 @@ impl Inlet for Site {
         self.notices.push(notice);
     }
 
-    fn expand(&mut self, _worker: usize, job: inbound::Job) -> Option<inbound::Job> {
+    fn hand_over(&mut self, _worker: usize, job: ExpandJob) -> Option<ExpandJob> {
         self.handed += 1;
         self.jobs.push(job);
         None
     }
-
-    /// The last one first: not in the order in which they came.
-    fn expanded(&mut self) -> Option<inbound::Job> {
-        let mut job = self.jobs.pop()?;
-        job.run(&mut Unsqueezer::new(Stopwatch::NONE));
-        Some(job)
-    }
 }
+
+/// When everything arrives.
+pub(crate) const NOW: Time = Time::from_millis(1000);
 
 /// A receiving half that knows one peer.
 pub(crate) struct Receiver {
@@ -470,21 +466,42 @@ impl Receiver {
     }
 
     pub(crate) fn take(&mut self, datagram: &[u8], tos: Tos) {
+        while !self.offer(datagram, tos) {
+            assert!(self.work(), "there is a job that will be done");
+        }
+    }
+
+    /// The same, unless every job is in use; says whether it was taken.
+    pub(crate) fn offer(&mut self, datagram: &[u8], tos: Tos) -> bool {
         let mut bytes = datagram.to_vec();
         let batch = Batch { from: endpoint(), tos, segment: bytes.len(), bytes: &mut bytes };
-        self.half.datagrams(batch, Time::from_millis(1000), &mut self.site);
+        self.half.datagrams(batch, NOW, &mut self.site) == datagram.len()
+    }
+
+    /// A worker does a job: the last one that was given, so not in the order in which they came. False when there is none.
+    pub(crate) fn work(&mut self) -> bool {
+        let Some(mut job) = self.site.jobs.pop() else { return false };
+        job.run(&mut ExpandTools::new(Stopwatch::NONE));
+        self.half.finished(job, NOW, &mut self.site);
+        true
     }
 
     /// One packet directly behind IP.
     pub(crate) fn take_direct(&mut self, packet: &[u8]) {
-        self.half.ip_packet(&mut packet.to_vec(), Time::from_millis(1000), &mut self.site);
+        self.half.ip_packet(&mut packet.to_vec(), NOW, &mut self.site);
     }
 
     pub(crate) fn take_all(&mut self, wire: &Wire) {
         for (datagram, tos) in &wire.datagrams {
             self.take(datagram, *tos);
         }
-        self.half.settle(Time::from_millis(1000), &mut self.site);
+        self.finish();
+    }
+
+    /// Has everything done that is under way.
+    pub(crate) fn finish(&mut self) {
+        self.half.release(NOW, &mut self.site);
+        while self.work() {}
     }
 
     /// The same with so many workers, who have done their jobs when [`Receiver::take_all`] returns.

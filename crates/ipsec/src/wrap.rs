@@ -9,13 +9,12 @@
 //! Each step is there or not; together they are every combination that the configuration can name. The
 //! payload is in its place before and stays there: nothing is moved.
 
-use core::ops::Range;
 use std::net::IpAddr;
 
 use strait_wire::{Esn, Protocol, Tos, ip};
 
-use crate::esp::Sizes;
-pub use crate::replay::Authentic;
+pub use crate::layers::{Authentic, Inside};
+use crate::layers::{Sizes, Unsealable};
 pub use crate::sequence::NoNumber;
 use crate::{Carrier, Fragments, InboundSa, OutboundSa, Reason};
 
@@ -27,10 +26,6 @@ pub enum Head<'a> {
     /// The front of the packet whose upper layer is the payload, and where its fields are.
     Own(&'a [u8], ip::Front),
 }
-
-/// A packet whose lengths do not add up, or that is longer than its algorithm takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unsealable;
 
 /// Why a packet was not sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,37 +158,6 @@ fn id(esn: Esn) -> u16 {
     match u16::from_be_bytes([high, low]) {
         0 => 1 << 15,
         id => id,
-    }
-}
-
-/// What is left of a packet while its protocols are taken off one after another.
-#[derive(Clone, Copy, Debug)]
-pub struct Inside {
-    /// Where it starts.
-    pub at: usize,
-    /// Where it ends.
-    pub end: usize,
-    /// What it is.
-    pub next: Protocol,
-    /// The number of the protocol that was taken off last.
-    pub esn: Esn,
-    /// Whether that was the highest so far.
-    pub newest: bool,
-    /// That somebody vouches for it.
-    pub proof: Option<Authentic>,
-}
-
-impl Inside {
-    /// A packet nothing was taken off of.
-    #[must_use]
-    pub const fn untouched(at: usize, end: usize, next: Protocol) -> Inside {
-        Inside { at, end, next, esn: Esn(0), newest: false, proof: None }
-    }
-
-    /// Where it lies.
-    #[must_use]
-    pub const fn range(self) -> Range<usize> {
-        self.at..self.end
     }
 }
 

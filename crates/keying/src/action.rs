@@ -1,22 +1,22 @@
-//! What the keeper of keys wants done.
+//! What the key manager orders.
 
 use strait_crypto::{KeyMaterial, Suite};
 use strait_ipsec::{IvMode, PeerId, inbound, outbound};
 use strait_wire::Spi;
 
-use crate::Event;
+use crate::ControlEvent;
 
 /// Something for the node to do, in the order it is polled.
 #[derive(Debug)]
 pub enum Action {
-    /// Tell the sending half.
+    /// Tell the sender.
     Out(outbound::Order),
-    /// Tell the receiving half.
+    /// Tell the receiver.
     In(inbound::Order),
     /// Look up this `host:port` and answer with [`Control::resolved`](crate::Control::resolved).
     Resolve(PeerId, String),
     /// Log it.
-    Log(Event),
+    Log(ControlEvent),
     /// Write this key where an analyser reads it; only with
     /// [`KeyExport::Danger`](crate::KeyExport::Danger).
     DangerKey(Box<DangerKey>),
@@ -24,7 +24,7 @@ pub enum Action {
 
 /// Which way an association leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum SaDirection {
     /// From the peer to here.
     In,
     /// From here to the peer.
@@ -37,7 +37,7 @@ pub struct DangerKey {
     /// Whose.
     pub peer: PeerId,
     /// Which way.
-    pub direction: Direction,
+    pub direction: SaDirection,
     /// Of which association.
     pub spi: Spi,
     /// For which suite.

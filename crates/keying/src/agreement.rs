@@ -4,7 +4,7 @@ use strait_crypto::{KeyMaterial, MAX_KEY_MATERIAL, Suite, WrongLength, choose};
 use strait_ipsec::{IvMode, Payloads};
 use zeroize::Zeroizing;
 
-use crate::{Capabilities, Format};
+use crate::{Capabilities, PayloadFormat};
 
 /// What the keys are exported under (RFC 8446 section 7.5, RFC 5705 section 4).
 pub(crate) const LABEL: &[u8] = b"EXPORTER-strait-esp-v1";
@@ -13,7 +13,7 @@ pub(crate) const EXPORT_LEN: usize = 2 * MAX_KEY_MATERIAL;
 
 /// What a pair of associations is to be like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Agreement {
+pub(crate) struct PairAgreement {
     /// The suite that costs both ends least.
     pub suite: Suite,
     /// Where the IV is.
@@ -24,12 +24,12 @@ pub(crate) struct Agreement {
     pub outbound: Payloads,
 }
 
-impl Agreement {
+impl PairAgreement {
     /// What comes of `mine` and `theirs`; none when no suite is allowed at both ends.
-    pub(crate) fn of(mine: &Capabilities, theirs: &Capabilities) -> Option<Agreement> {
+    pub(crate) fn of(mine: &Capabilities, theirs: &Capabilities) -> Option<PairAgreement> {
         let suite = choose(&mine.ranking, &theirs.ranking, mine.suites.intersect(theirs.suites))?;
         let explicit = mine.iv == IvMode::Explicit || theirs.iv == IvMode::Explicit;
-        let standard = mine.format == Format::Standard || theirs.format == Format::Standard;
+        let standard = mine.format == PayloadFormat::Standard || theirs.format == PayloadFormat::Standard;
         let payloads = |reader: &Capabilities| {
             if standard {
                 return Payloads::STANDARD;
@@ -37,7 +37,7 @@ impl Agreement {
             // The smaller cap serves both ways: neither builds what it would not itself take.
             Payloads::Strait { codecs: reader.codecs, block_cap: mine.block_cap.min(theirs.block_cap) }
         };
-        Some(Agreement {
+        Some(PairAgreement {
             suite,
             iv: if explicit { IvMode::Explicit } else { IvMode::Implicit },
             inbound: payloads(mine),
@@ -76,35 +76,35 @@ mod tests {
             codecs: CodecSet::ALL,
             block_cap: 65_536,
             iv: IvMode::Implicit,
-            format: Format::Strait,
+            format: PayloadFormat::Strait,
             inner_mtu: 1420,
             down: strait_scheduler::LinkRate::Unpaced,
-            delivery: crate::Delivery::Reported,
+            delivery: crate::DeliveryReporting::Reported,
             expansion: crate::Expansion::default(),
         }
     }
 
     #[test]
-    fn both_ends_come_to_the_same() {
+    fn both_ends_compute_the_same_agreement() {
         let mine = capabilities();
         let table = [
             capabilities(),
             Capabilities { ranking: Ranking { nanos_per_packet: [900, 800, 100] }, ..capabilities() },
             Capabilities { iv: IvMode::Explicit, block_cap: 1000, ..capabilities() },
-            Capabilities { format: Format::Standard, ..capabilities() },
+            Capabilities { format: PayloadFormat::Standard, ..capabilities() },
             Capabilities { codecs: CodecSet::EMPTY.with(Codec::Lz4), ..capabilities() },
             Capabilities { suites: SuiteSet::EMPTY.with(Suite::Aes256Gcm), ..capabilities() },
         ];
         for theirs in table {
-            let here = Agreement::of(&mine, &theirs).unwrap();
-            let there = Agreement::of(&theirs, &mine).unwrap();
-            let turned = Agreement { inbound: there.outbound, outbound: there.inbound, ..there };
+            let here = PairAgreement::of(&mine, &theirs).unwrap();
+            let there = PairAgreement::of(&theirs, &mine).unwrap();
+            let turned = PairAgreement { inbound: there.outbound, outbound: there.inbound, ..there };
             assert_eq!(here, turned, "{theirs:?}");
         }
     }
 
     #[test]
-    fn either_end_may_insist() {
+    fn explicit_iv_or_standard_format_at_either_end_wins() {
         let mine = capabilities();
         let theirs = Capabilities {
             suites: SuiteSet::EMPTY.with(Suite::ChaCha20Poly1305),
@@ -113,15 +113,15 @@ mod tests {
             codecs: CodecSet::EMPTY.with(Codec::Lz4),
             ..capabilities()
         };
-        let agreed = Agreement::of(&mine, &theirs).unwrap();
+        let agreed = PairAgreement::of(&mine, &theirs).unwrap();
         assert_eq!(agreed.suite, Suite::ChaCha20Poly1305);
         assert_eq!(agreed.iv, IvMode::Explicit);
         assert_eq!(agreed.inbound, Payloads::Strait { codecs: CodecSet::ALL, block_cap: 1000 });
         assert_eq!(agreed.outbound, Payloads::Strait { codecs: theirs.codecs, block_cap: 1000 });
-        let standard = Capabilities { format: Format::Standard, ..capabilities() };
-        assert_eq!(Agreement::of(&mine, &standard).unwrap().inbound, Payloads::STANDARD);
+        let standard = Capabilities { format: PayloadFormat::Standard, ..capabilities() };
+        assert_eq!(PairAgreement::of(&mine, &standard).unwrap().inbound, Payloads::STANDARD);
         let none = Capabilities { suites: SuiteSet::EMPTY, ..capabilities() };
-        assert_eq!(Agreement::of(&mine, &none), None);
+        assert_eq!(PairAgreement::of(&mine, &none), None);
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(crate) fn encode(bytes: &[u8; BYTES]) -> Zeroizing<String> {
     text
 }
 
-/// The 32 bytes that `text` stands for; exactly one text stands for each key.
+/// The 32 bytes that `text` encodes; each key has exactly one encoding.
 pub(crate) fn decode(text: &str) -> Result<Zeroizing<[u8; BYTES]>, DecodeError> {
     let count = text.chars().count();
     if count != CHARS {
@@ -50,7 +50,7 @@ pub(crate) fn decode(text: &str) -> Result<Zeroizing<[u8; BYTES]>, DecodeError> 
     Ok(bytes)
 }
 
-/// The bytes, however many, that `text` stands for with all its padding.
+/// The bytes that `text` encodes, of any number, with all padding.
 pub(crate) fn decode_any(text: &str) -> Result<Zeroizing<Vec<u8>>, DecodeError> {
     if !text.len().is_multiple_of(4) {
         return Err(DecodeError::Length(text.chars().count()));
@@ -61,7 +61,7 @@ pub(crate) fn decode_any(text: &str) -> Result<Zeroizing<Vec<u8>>, DecodeError> 
     Ok(bytes)
 }
 
-/// What `digits` stand for, which fills `bytes`.
+/// Decodes `digits`, which fill `bytes`.
 fn read(digits: &[u8], bytes: &mut [u8]) -> Result<(), DecodeError> {
     let (mut bits, mut held, mut next) = (0_u32, 0_u32, 0_usize);
     for (place, &digit) in digits.iter().enumerate() {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_key() {
+    fn known_key_encodes_and_decodes() {
         let bytes: [u8; 32] = core::array::from_fn(|at| u8::try_from(at).unwrap());
         let text = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
         assert_eq!(encode(&bytes).as_str(), text);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn error_names_what_is_wrong() {
         let good = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
         let table = [
             (String::new(), DecodeError::Length(0)),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_other_lengths() {
+    fn key_of_another_length_is_refused() {
         // RFC 4648 section 10.
         for (text, bytes) in [
             ("Zg==", "f"),
@@ -184,7 +184,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_answered(text: String) {
+        fn never_panics_on_any_input(text: String) {
             let _ = (decode(&text), decode_any(&text));
         }
     }

@@ -3,6 +3,7 @@
 pub(crate) mod admission;
 mod endpoint;
 mod reading;
+mod table;
 #[cfg(test)]
 mod tests;
 mod transport;
@@ -25,6 +26,14 @@ pub(crate) use endpoint::{CannotConnect, Channels};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ChannelId(u64);
 
+#[cfg(test)]
+impl ChannelId {
+    /// The channel with this number, for tests that have no connection.
+    pub(crate) const fn numbered(number: u64) -> ChannelId {
+        ChannelId(number)
+    }
+}
+
 /// What happened on a channel.
 #[derive(Debug)]
 pub(crate) enum Signal {
@@ -33,7 +42,7 @@ pub(crate) enum Signal {
     /// A message, and its bytes as they came, length included.
     Message(Message, Vec<u8>),
     /// Bytes that are no message.
-    Garbled(MessageError),
+    Malformed(MessageError),
     /// All that was sent has arrived.
     Delivered,
     /// It is over; nothing follows.
@@ -44,7 +53,7 @@ pub(crate) enum Signal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Closed {
     /// The other end closed it with one of our codes.
-    ByPeer(Code),
+    ByPeer(CloseCode),
     /// The other end has another key than it should.
     WrongKey,
     /// The other end refuses our key.
@@ -57,7 +66,7 @@ pub(crate) enum Closed {
 
 /// Why a channel is closed: QUIC's application error code (RFC 9000 section 20.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Code {
+pub(crate) enum CloseCode {
     /// All is said.
     Done = 0,
     /// The other end's own handshake goes first.
@@ -76,16 +85,16 @@ pub(crate) enum Code {
     Internal = 7,
 }
 
-impl Code {
-    const ALL: [Code; 8] = [
-        Code::Done,
-        Code::Yield,
-        Code::Malformed,
-        Code::NoSuite,
-        Code::Stranger,
-        Code::Superseded,
-        Code::GaveUp,
-        Code::Internal,
+impl CloseCode {
+    const ALL: [CloseCode; 8] = [
+        CloseCode::Done,
+        CloseCode::Yield,
+        CloseCode::Malformed,
+        CloseCode::NoSuite,
+        CloseCode::Stranger,
+        CloseCode::Superseded,
+        CloseCode::GaveUp,
+        CloseCode::Internal,
     ];
 
     const fn number(self) -> u32 {
@@ -95,14 +104,14 @@ impl Code {
     /// The text of the code; a peer's own words are not repeated in a log.
     pub(crate) const fn text(self) -> &'static str {
         match self {
-            Code::Done => "it was done",
-            Code::Yield => "it has a handshake of its own under way",
-            Code::Malformed => "it could not read a message of ours",
-            Code::NoSuite => "no cipher suite is allowed at both ends",
-            Code::Stranger => "it does not know this node's key any more",
-            Code::Superseded => "a newer handshake took its place",
-            Code::GaveUp => "it took too long",
-            Code::Internal => "it failed within",
+            CloseCode::Done => "done",
+            CloseCode::Yield => "another handshake is in progress",
+            CloseCode::Malformed => "malformed message from this node",
+            CloseCode::NoSuite => "no cipher suite is allowed at both ends",
+            CloseCode::Stranger => "this node's public key is no longer configured there",
+            CloseCode::Superseded => "superseded by a newer handshake",
+            CloseCode::GaveUp => "handshake timeout",
+            CloseCode::Internal => "internal error",
         }
     }
 }
@@ -183,7 +192,8 @@ impl Closed {
         const ACCESS_DENIED: u8 = 49;
         match error {
             ConnectionError::ApplicationClosed(ApplicationClose { error_code, .. }) => {
-                let known = Code::ALL.into_iter().find(|code| VarInt::from_u32(code.number()) == *error_code);
+                let known =
+                    CloseCode::ALL.into_iter().find(|code| VarInt::from_u32(code.number()) == *error_code);
                 known.map_or_else(|| Closed::Broken(format!("with code {error_code}")), Closed::ByPeer)
             }
             ConnectionError::TransportError(error)

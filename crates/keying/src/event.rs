@@ -13,7 +13,7 @@ use crate::{MessageError, PublicKey, Role};
 /// A change of state worth a line in a log; [`fmt::Display`] is that line without the peer's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Event {
+pub enum ControlEvent {
     /// This node began a handshake.
     HandshakeStarted {
         /// With whom.
@@ -36,24 +36,24 @@ pub enum Event {
         /// The pair it replaces, by its outbound half; none for a first pair.
         replaces: Option<Spi>,
     },
-    /// Somebody was turned away.
+    /// A handshake of an unknown node was refused.
     Refused {
         /// From where.
         from: SocketAddr,
         /// Why.
         why: Refusal,
     },
-    /// A handshake came to nothing.
+    /// A handshake failed.
     Failed {
         /// With whom.
         peer: PeerId,
         /// Who began it.
         role: Role,
         /// Why.
-        why: Failure,
-        /// How many that this node began came to nothing in a row.
+        why: HandshakeFailure,
+        /// How many that this node began failed in a row.
         failures: u32,
-        /// How long until the next may begin, if somebody still wants it then; the peer's affair when it
+        /// How long until the next may begin, if it is still wanted then; none, as the peer decides, when it
         /// began this one.
         retry: Option<Duration>,
     },
@@ -76,12 +76,12 @@ pub enum Event {
         /// From where.
         to: SocketAddr,
     },
-    /// Packets were sent and nothing came back; the peer is asked for a sign of life.
+    /// Packets were sent and none received; the peer is probed.
     Silent {
         /// Who.
         peer: PeerId,
     },
-    /// The peer's name led nowhere.
+    /// The peer's name was not resolved.
     Unresolved {
         /// Whose.
         peer: PeerId,
@@ -90,20 +90,20 @@ pub enum Event {
         /// What the resolver said.
         why: String,
     },
-    /// Packets wait for a peer that nobody knows the place of.
+    /// Packets wait for a peer without a known endpoint.
     NoEndpoint {
         /// Who.
         peer: PeerId,
     },
 }
 
-/// Why somebody was turned away.
+/// Why a handshake of an unknown node was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// This key is nobody's here, or no longer.
+    /// No peer has this key, or none has it any longer.
     Stranger(PublicKey),
-    /// The handshake broke off before anybody was known.
+    /// The handshake ended before a key was proved.
     Handshake,
     /// So many handshakes are under way that this one was dropped.
     Crowded,
@@ -113,33 +113,33 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Stranger(key) => write!(f, "no peer has the public key {key}"),
-            Refusal::Handshake => f.write_str("it did not prove to be any peer"),
-            Refusal::Crowded => f.write_str("too many handshakes are under way"),
+            Refusal::Handshake => f.write_str("authentication failed"),
+            Refusal::Crowded => f.write_str("too many handshakes in progress"),
         }
     }
 }
 
-/// Why a handshake came to nothing.
+/// Why a handshake failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Failure {
+pub enum HandshakeFailure {
     /// No answer in time.
     #[error("no answer; is the peer running, is its endpoint right, does a firewall pass UDP to it?")]
     TimedOut,
     /// The node there has another key than the peer should.
-    #[error("whoever answers there does not have the peer's public key; check `public_key`")]
+    #[error("the node at this endpoint has another public key; check `public_key` and `endpoint`")]
     WrongKey,
     /// The peer does not know this node's key.
-    #[error("the peer refuses this node's public key; is {key} configured there?")]
+    #[error("the peer refuses this node's public key; is {key} configured at the peer?")]
     RefusedThere {
         /// This node's key.
         key: PublicKey,
     },
     /// A message that cannot be read.
-    #[error("the peer sent a bad message: {0}")]
+    #[error("malformed message from the peer: {0}")]
     BadMessage(#[from] MessageError),
     /// A message that does not belong where it came.
-    #[error("the peer sent {got} where {expected} belongs")]
+    #[error("the peer sent {got}, expected {expected}")]
     OutOfTurn {
         /// What came.
         got: &'static str,
@@ -150,70 +150,72 @@ pub enum Failure {
     #[error("no cipher suite is allowed at both ends; compare `suites`")]
     NoCommonSuite,
     /// The peer ended it.
-    #[error("the peer broke off: {0}")]
+    #[error("the peer closed the handshake: {0}")]
     Closed(String),
     /// The address cannot be used.
-    #[error("{to} is not an address that can be sent to")]
+    #[error("{to} is not a valid destination address")]
     BadAddress {
         /// The address.
         to: SocketAddr,
     },
-    /// The name led nowhere.
-    #[error("the peer's name was not resolved")]
+    /// The name was not resolved.
+    #[error("the endpoint's name was not resolved")]
     Unresolved,
     /// The TLS library failed in a way that no input should make it.
     #[error("the TLS library failed: {0}")]
     Tls(String),
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for ControlEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Event::HandshakeStarted { to, .. } => write!(f, "handshake with {to} begins"),
-            Event::Established { role, suite, inbound, outbound, replaces, .. } => {
-                let what = if replaces.is_some() { "rekeyed" } else { "session up" };
+            ControlEvent::HandshakeStarted { to, .. } => write!(f, "handshake with {to} started"),
+            ControlEvent::Established { role, suite, inbound, outbound, replaces, .. } => {
+                let what = if replaces.is_some() { "rekeyed" } else { "session established" };
                 write!(f, "{what} as {role}: {suite}, SPI {inbound} in, {outbound} out")
             }
-            Event::Refused { from, why } => write!(f, "{from} refused: {why}"),
-            Event::Failed { why, failures, retry: Some(retry), .. } => {
+            ControlEvent::Refused { from, why } => write!(f, "{from} refused: {why}"),
+            ControlEvent::Failed { why, failures, retry: Some(retry), .. } => {
                 let pause = retry.as_secs_f32();
-                write!(f, "handshake failed ({failures} in a row): {why}; not again before {pause:.1} s")
-            }
-            Event::Failed { why, .. } => write!(f, "handshake that the peer began failed: {why}"),
-            Event::Yielded { .. } => f.write_str("both ends began at once; the peer's handshake goes on"),
-            Event::Expired { outbound, .. } => {
                 write!(
                     f,
-                    "session (SPI {outbound} out) unused and withdrawn; the next packet makes a new one"
+                    "handshake failed ({failures} in a row): {why}; next attempt in {pause:.1} s at the earliest"
                 )
             }
-            Event::Moved { to, .. } => write!(f, "peer is now at {to}"),
-            Event::Silent { .. } => {
-                f.write_str("packets go out and nothing comes back; asking for a sign of life")
+            ControlEvent::Failed { why, .. } => write!(f, "handshake started by the peer failed: {why}"),
+            ControlEvent::Yielded { .. } => {
+                f.write_str("both ends started a handshake; the peer's continues")
             }
-            Event::Unresolved { name, why, .. } => write!(f, "cannot look up {name}: {why}"),
-            Event::NoEndpoint { .. } => {
-                f.write_str("packets wait, but the peer has no `endpoint` and has not spoken yet")
+            ControlEvent::Expired { outbound, .. } => {
+                write!(f, "session (SPI {outbound} out) unused and closed; the next packet starts a new one")
             }
+            ControlEvent::Moved { to, .. } => write!(f, "peer moved to {to}"),
+            ControlEvent::Silent { .. } => {
+                f.write_str("nothing received from the peer; sending a liveness probe")
+            }
+            ControlEvent::Unresolved { name, why, .. } => write!(f, "cannot look up {name}: {why}"),
+            ControlEvent::NoEndpoint { .. } => f.write_str(
+                "packets are queued, but the peer has no `endpoint` and has not sent anything yet",
+            ),
         }
     }
 }
 
-impl Event {
+impl ControlEvent {
     /// Which peer it is about, if it is about one.
     #[must_use]
     pub const fn peer(&self) -> Option<PeerId> {
         match self {
-            Event::HandshakeStarted { peer, .. }
-            | Event::Established { peer, .. }
-            | Event::Failed { peer, .. }
-            | Event::Yielded { peer }
-            | Event::Expired { peer, .. }
-            | Event::Moved { peer, .. }
-            | Event::Silent { peer }
-            | Event::Unresolved { peer, .. }
-            | Event::NoEndpoint { peer } => Some(*peer),
-            Event::Refused { .. } => None,
+            ControlEvent::HandshakeStarted { peer, .. }
+            | ControlEvent::Established { peer, .. }
+            | ControlEvent::Failed { peer, .. }
+            | ControlEvent::Yielded { peer }
+            | ControlEvent::Expired { peer, .. }
+            | ControlEvent::Moved { peer, .. }
+            | ControlEvent::Silent { peer }
+            | ControlEvent::Unresolved { peer, .. }
+            | ControlEvent::NoEndpoint { peer } => Some(*peer),
+            ControlEvent::Refused { .. } => None,
         }
     }
 }

@@ -10,18 +10,18 @@ use crate::base64::{self, DecodeError};
 
 /// Which half of a key pair a text was meant to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum KeyRole {
     /// The secret half.
     Private,
     /// The half that others know.
     Public,
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for KeyRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Role::Private => "private",
-            Role::Public => "public",
+            KeyRole::Private => "private",
+            KeyRole::Public => "public",
         })
     }
 }
@@ -30,37 +30,39 @@ impl fmt::Display for Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseKeyError {
     /// Too short or too long.
-    #[error("is {given} characters, a {role} key has 44")]
+    #[error("has {given} characters; a {role} key has 44")]
     Length {
         /// What was expected.
-        role: Role,
+        role: KeyRole,
         /// Characters that were given.
         given: usize,
     },
     /// A character that base64 does not have.
-    #[error("character {place} is not one of A-Z, a-z, 0-9, + and /, which a {role} key is written with")]
+    #[error(
+        "has a character that is not base64 at place {place}; a {role} key has only A-Z, a-z, 0-9, + and /"
+    )]
     Character {
         /// What was expected.
-        role: Role,
+        role: KeyRole,
         /// Which character, counted from 1.
         place: usize,
     },
     /// Not the `=` that the last of 44 characters has to be.
-    #[error("does not end in `=` as a {role} key does; is it cut off or another kind of key?")]
+    #[error("does not end with `=` as a {role} key does; it is cut off or not a {role} key")]
     Padding {
         /// What was expected.
-        role: Role,
+        role: KeyRole,
     },
     /// Bits set that carry nothing.
-    #[error("the character before `=` has a wrong last bit; a {role} key was mistyped or cut there")]
+    #[error("is not a valid {role} key: the last character before `=` is wrong (mistyped or cut off)")]
     Spelling {
         /// What was expected.
-        role: Role,
+        role: KeyRole,
     },
 }
 
 impl ParseKeyError {
-    const fn new(role: Role, error: DecodeError) -> ParseKeyError {
+    const fn new(role: KeyRole, error: DecodeError) -> ParseKeyError {
         match error {
             DecodeError::Length(given) => ParseKeyError::Length { role, given },
             DecodeError::Character(place) => ParseKeyError::Character { role, place },
@@ -124,7 +126,8 @@ impl FromStr for PublicKey {
 
     /// Reads 44 characters of base64; white space around them is not part of a key.
     fn from_str(text: &str) -> Result<PublicKey, ParseKeyError> {
-        let bytes = base64::decode(text.trim()).map_err(|error| ParseKeyError::new(Role::Public, error))?;
+        let bytes =
+            base64::decode(text.trim()).map_err(|error| ParseKeyError::new(KeyRole::Public, error))?;
         Ok(PublicKey(*bytes))
     }
 }
@@ -188,7 +191,8 @@ impl FromStr for PrivateKey {
 
     /// Reads the one line of a key file; white space around it is not part of the key.
     fn from_str(text: &str) -> Result<PrivateKey, ParseKeyError> {
-        let seed = base64::decode(text.trim()).map_err(|error| ParseKeyError::new(Role::Private, error))?;
+        let seed =
+            base64::decode(text.trim()).map_err(|error| ParseKeyError::new(KeyRole::Private, error))?;
         Ok(PrivateKey::generate(&seed))
     }
 }
@@ -233,12 +237,12 @@ mod tests {
     #[test]
     fn a_bad_text_is_explained_and_not_repeated() {
         let message = "c2VjcmV0".parse::<PrivateKey>().unwrap_err().to_string();
-        assert_eq!(message, "is 8 characters, a private key has 44");
+        assert_eq!(message, "has 8 characters; a private key has 44");
         let public = PrivateKey::generate(&[7; 32]).public().to_string();
         let message = public[..43].parse::<PublicKey>().unwrap_err().to_string();
-        assert_eq!(message, "is 43 characters, a public key has 44");
+        assert_eq!(message, "has 43 characters; a public key has 44");
         let message = public.replace('=', "!").parse::<PublicKey>().unwrap_err().to_string();
-        assert!(message.starts_with("does not end in `=`"), "{message}");
+        assert!(message.starts_with("does not end with `=`"), "{message}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Who a node is, whom it trusts, and which keys its packets use: identities, the QUIC control
 //! channel, sessions and rekeying.
 //!
-//! A node drives one [`Control`]: QUIC datagrams enter at [`Control::datagram`], what the packet path
+//! A node drives one [`Control`]: QUIC datagrams enter at [`Control::datagram`], what the data plane
 //! noticed at [`Control::notice`], addresses that were looked up at [`Control::resolved`], and time at
 //! [`Control::timeout`]. What has to be done leaves through [`Control::poll_action`]. Nothing here reads
 //! a clock, a socket or a file; the handshake's own ephemeral keys alone come from the TLS provider's
@@ -31,10 +31,12 @@ mod settings;
 mod status;
 mod tls;
 
-pub use action::{Action, DangerKey, Direction};
+pub use action::{Action, DangerKey, SaDirection};
 pub use control::Control;
-pub use event::{Event, Failure, Refusal};
-pub use identity::{ParseKeyError, PrivateKey, PublicKey, Role as KeyRole};
-pub use message::{Capabilities, Delivery, Expansion, Format, Message, MessageError, Terms};
-pub use settings::{KeyExport, Lifetime, PeerConfig, Settings, SetupError, Start, Where};
-pub use status::{AssociationStatus, PeerState, PeerStatus, Role};
+pub use event::{ControlEvent, HandshakeFailure, Refusal};
+pub use identity::{KeyRole, ParseKeyError, PrivateKey, PublicKey};
+pub use message::{
+    Capabilities, DeliveryReporting, Expansion, Message, MessageError, PayloadFormat, SessionTerms,
+};
+pub use settings::{ControlSettings, KeyExport, Lifetime, PeerConfig, SetupError, Start, Where};
+pub use status::{AssociationStatus, PeerState, PeerStatus, Role, SaStatus};

@@ -8,6 +8,6 @@ mod counter;
 mod identity;
 mod key_text;
 
-pub use counter::{Counter, CounterError, FILE_LEN, SLACK, Write};
+pub use counter::{CounterError, FILE_LEN, SLACK, SequenceCounter, Write};
 pub use identity::{Fingerprint, Identity};
 pub use key_text::{KeyTextError, read_key};

@@ -16,9 +16,9 @@ mod fields;
 
 use strait_wire::Spi;
 
-pub use capabilities::{Capabilities, Delivery, Format};
+pub use capabilities::{Capabilities, DeliveryReporting, PayloadFormat};
 pub use expansion::Expansion;
-use fields::{Fields, Writer};
+use fields::{FieldWriter, Fields};
 
 /// The version of these messages, that of the ALPN name.
 const VERSION: u8 = 1;
@@ -38,16 +38,16 @@ const SPI: u8 = 1;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// The initiator's terms.
-    Offer(Terms),
+    Offer(SessionTerms),
     /// The responder's terms; it receives on its association already.
-    Accept(Terms),
+    Accept(SessionTerms),
     /// The initiator uses the pair; the responder may too.
     Confirm,
 }
 
 /// What one end brings to a pair of associations.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct SessionTerms {
     /// What the other end is to send with.
     pub spi: Spi,
     /// What this end can and wants.
@@ -72,7 +72,7 @@ pub enum MessageError {
         /// How many bytes are missing at least.
         need: usize,
     },
-    /// A kind nobody has defined.
+    /// An undefined kind.
     #[error("its kind {0} is unknown")]
     Kind(u8),
     /// A version this node does not speak.
@@ -135,8 +135,8 @@ impl Message {
         }
         let fields = Fields::parse(rest, 2)?;
         match kind {
-            OFFER => Ok(Message::Offer(Terms::read(&fields)?)),
-            ACCEPT => Ok(Message::Accept(Terms::read(&fields)?)),
+            OFFER => Ok(Message::Offer(SessionTerms::read(&fields)?)),
+            ACCEPT => Ok(Message::Accept(SessionTerms::read(&fields)?)),
             CONFIRM => Ok(Message::Confirm),
             unknown => Err(MessageError::Kind(unknown)),
         }
@@ -150,7 +150,7 @@ impl Message {
             Message::Accept(terms) => (ACCEPT, Some(terms)),
             Message::Confirm => (CONFIRM, None),
         };
-        let mut writer = Writer::new(kind, VERSION);
+        let mut writer = FieldWriter::new(kind, VERSION);
         if let Some(terms) = terms {
             writer.field(SPI, &terms.spi.0.to_be_bytes());
             terms.capabilities.write(&mut writer);
@@ -159,13 +159,13 @@ impl Message {
     }
 }
 
-impl Terms {
-    fn read(fields: &Fields<'_>) -> Result<Terms, MessageError> {
+impl SessionTerms {
+    fn read(fields: &Fields<'_>) -> Result<SessionTerms, MessageError> {
         let spi = fields.u32(SPI, "spi")?;
         if !SPIS.contains(&spi) {
             return Err(MessageError::Value { field: "spi", given: spi.into() });
         }
-        Ok(Terms { spi: Spi(spi), capabilities: Capabilities::read(fields)? })
+        Ok(SessionTerms { spi: Spi(spi), capabilities: Capabilities::read(fields)? })
     }
 }
 

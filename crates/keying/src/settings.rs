@@ -8,7 +8,7 @@ use strait_ipsec::PeerSpec;
 use strait_scheduler::LinkRate;
 use zeroize::Zeroizing;
 
-use crate::{Capabilities, Format, PrivateKey, PublicKey};
+use crate::{Capabilities, PayloadFormat, PrivateKey, PublicKey};
 
 /// How long the keys of a pair of security associations serve.
 ///
@@ -55,7 +55,7 @@ pub enum KeyExport {
 
 /// What one node is.
 #[derive(Debug)]
-pub struct Settings {
+pub struct ControlSettings {
     /// Its key pair.
     pub identity: PrivateKey,
     /// What it offers every peer, the rate it can receive at included.
@@ -68,7 +68,7 @@ pub struct Settings {
     pub export: KeyExport,
     /// The system's randomness, for SPIs, connection ids, tokens and jitter.
     pub seed: Zeroizing<[u8; 32]>,
-    /// The instant that `Time::ZERO` stands for, as QUIC counts in these.
+    /// The instant of `Time::ZERO`, as QUIC counts in instants.
     pub base: Instant,
 }
 
@@ -125,7 +125,7 @@ pub enum Start {
 /// One peer.
 #[derive(Clone, Debug)]
 pub struct PeerConfig {
-    /// What the packet path is told of it; its `endpoint` is set from `place`.
+    /// What the data plane is told of it; its `endpoint` is set from `place`.
     pub spec: PeerSpec,
     /// What people call it.
     pub name: String,
@@ -137,6 +137,6 @@ pub struct PeerConfig {
     pub start: Start,
     /// After how long without sending anything a NAT keepalive is sent; never when not given.
     pub keepalive: Option<Duration>,
-    /// What may be inside ESP; [`Format::Standard`] if either end wants that.
-    pub format: Format,
+    /// What may be inside ESP; [`PayloadFormat::Standard`] if either end wants that.
+    pub format: PayloadFormat,
 }

@@ -29,7 +29,7 @@ impl fmt::Display for Role {
     }
 }
 
-/// Where things stand with a peer.
+/// The state of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerState {
     /// No association and none being made.
@@ -59,28 +59,29 @@ pub struct AssociationStatus {
     pub suite: Suite,
     /// Where the IV is.
     pub iv: IvMode,
-    /// The association towards this node.
-    pub inbound: Spi,
-    /// The association towards the peer.
-    pub outbound: Spi,
     /// What the peer may be sent.
     pub payloads: Payloads,
+    /// The association towards this node; `last` counts earlier pairs too.
+    pub inbound: SaStatus,
+    /// The association towards the peer.
+    pub outbound: SaStatus,
     /// Since when.
     pub established: Time,
     /// When it is due to be replaced if it is in use then.
     pub next_rekey: Time,
-    /// ESP packets received on it.
-    pub in_packets: u64,
-    /// Bytes opened on it.
-    pub in_bytes: u64,
-    /// ESP packets sent on it.
-    pub out_packets: u64,
-    /// Bytes sealed on it.
-    pub out_bytes: u64,
-    /// When a packet last came in, on this or an earlier pair.
-    pub last_received: Option<Time>,
-    /// When a packet last went out on it.
-    pub last_sent: Option<Time>,
+}
+
+/// One direction of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SaStatus {
+    /// Its SPI.
+    pub spi: Spi,
+    /// ESP packets carried.
+    pub packets: u64,
+    /// Bytes sealed or opened.
+    pub bytes: u64,
+    /// When it last carried a packet.
+    pub last: Option<Time>,
 }
 
 /// What can be shown of a peer.
@@ -94,7 +95,7 @@ pub struct PeerStatus {
     pub key: PublicKey,
     /// Where datagrams to it go.
     pub endpoint: Option<SocketAddr>,
-    /// Where things stand.
+    /// Its state.
     pub state: PeerState,
     /// The pair in use.
     pub association: Option<AssociationStatus>,

@@ -1,6 +1,6 @@
 //! TLS 1.3 between two Ed25519 keys: raw public keys (RFC 7250) both ways and nothing else.
 //!
-//! No certificates, no resumption, no early data, and a key exchange that also stands against quantum
+//! No certificates, no resumption, no early data, and a key exchange that also resists quantum
 //! computers if the peer can (X25519MLKEM768, draft-ietf-tls-ecdhe-mlkem).
 
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ use crate::{PrivateKey, PublicKey, SetupError};
 
 /// The application protocol of the control channel, in its first version.
 const ALPN: &[u8] = b"strait/1";
-/// The name that TLS needs and nobody looks at: peers are known by key, and it is not sent.
+/// The name that TLS requires; it is neither sent nor checked, as peers are known by key.
 pub(crate) const SERVER_NAME: &str = "strait";
 
 /// The public keys that may shake hands with this node.
@@ -95,7 +95,7 @@ impl Tls {
         QuicServerConfig::try_from(config).map(Arc::new).map_err(no_initial_suite)
     }
 
-    /// For a handshake with whoever has `key`.
+    /// For a handshake with the node that has `key`.
     pub(crate) fn client(&self, key: PublicKey) -> Result<Arc<QuicClientConfig>, SetupError> {
         let verifier = Arc::new(Expect { provider: Arc::clone(&self.provider), whom: Whom::One(key) });
         let resolver = Arc::new(AlwaysResolvesClientRawPublicKeys::new(Arc::clone(&self.identity)));

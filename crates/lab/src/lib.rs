@@ -6,7 +6,7 @@
 //! - [`corpus`]: the files that blocks are drawn from, somebody's or generated;
 //! - [`rate`]: how fast ciphers, integrity algorithms and codecs are here, and [`measure`] the stopwatch for it.
 //!
-//! What comes out is a [`LabReport`]: figures and what they decide, for whoever prints them. A claim of a paper is
+//! What comes out is a [`LabReport`]: figures and what they decide, for the program that prints them. A claim of a paper is
 //! judged by a rule that is written beside it, on the figures the paper prints, on those computed from its own rates
 //! and on this machine's; one that fails is reported as failing.
 

@@ -105,7 +105,7 @@ pub enum FigureUnit {
     Share,
     /// Over the same without a window.
     Relative,
-    /// Packets that leave in company, on average.
+    /// Packets a bundle, on average.
     Packets,
     /// Millionths of a second.
     Microseconds,

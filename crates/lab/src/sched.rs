@@ -102,7 +102,7 @@ fn notes(trace: &PacketTrace) -> Vec<String> {
          accelerator's 230 Mbit/s; `off bus` has the CPU's data on a bus of its own, as CPU and memory of that time had; `depth` is \
          the number of multi-packets that wait in front of a processor"
             .to_owned(),
-        "how much there is to gain in Figures 4 and 5 depends on t_init most of all: what company spares is a set-up and an \
+        "how much there is to gain in Figures 4 and 5 depends on t_init most of all: what aggregation spares is a set-up and an \
          address"
             .to_owned(),
         "CPU use is its share of the packets, as Figure 3 has it: in an overloaded machine both processors are busy all the \

@@ -11,7 +11,7 @@
 //! - [`Cost`]: a set-up time and a time a byte, where one rate for all sizes would be wrong;
 //! - [`LoadFactor`]: how far a machine is from its calibration, learned from what work takes.
 //!
-//! Rates come from whoever measured them. Everything is a pure function of its arguments; units are types: [`Bytes`],
+//! Rates come from the caller. Everything is a pure function of its arguments; units are types: [`Bytes`],
 //! [`Seconds`], [`BitRate`], [`Ratio`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]

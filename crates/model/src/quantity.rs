@@ -147,7 +147,7 @@ impl Ratio {
         1.0 - 1.0 / self.0
     }
 
-    /// What becomes of so many bytes, rounded up.
+    /// The compressed size of so many bytes, rounded up.
     #[must_use]
     pub const fn shrink(self, before: Bytes) -> Bytes {
         // A float beyond the largest integer becomes that integer.

@@ -28,7 +28,7 @@ pub enum BackgroundError {
         source: io::Error,
     },
     /// The program cannot be started again.
-    #[error("cannot start the tunnel in the background: {0}; --foreground does without")]
+    #[error("cannot start the tunnel in the background: {0}; try --foreground")]
     Start(#[source] io::Error),
     /// It started and ended; what it said.
     #[error("{0}")]
@@ -92,7 +92,7 @@ fn said(file: &mut File, begin: u64) -> String {
     let text = text.trim();
     let from = text.char_indices().rev().nth(MOST).map_or(0, |(at, _)| at);
     let text = text.get(from..).unwrap_or_default();
-    if text.is_empty() { "the tunnel ended without a word".to_owned() } else { text.to_owned() }
+    if text.is_empty() { "the tunnel exited without a message".to_owned() } else { text.to_owned() }
 }
 
 /// A socket in a folder of its own, on which the node says that it is up.

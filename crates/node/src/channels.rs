@@ -21,7 +21,7 @@ const ORDERS: usize = 1024;
 /// Messages that may wait for the control loop; more mean a flood, and QUIC repeats what was lost.
 const TO_CONTROL: usize = 512;
 
-/// The packet thread has ended, so nobody takes its orders.
+/// The packet thread has ended, so it takes no orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the packet thread has ended")]
 pub struct Gone;
@@ -91,11 +91,6 @@ impl<T> Orders<T> {
         let sent = self.sender.try_send(order).is_ok();
         self.wake.0.raise();
         sent
-    }
-
-    /// Wakes the thread without an order.
-    pub fn wake(&self) {
-        self.wake.0.raise();
     }
 }
 

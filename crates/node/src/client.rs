@@ -21,7 +21,7 @@ pub enum ClientError {
     /// No folder to look in.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
-    /// Nobody listens.
+    /// No daemon listens.
     #[error("no tunnel is running on {interface} (no daemon listens at {})", path.display())]
     NotRunning {
         /// The interface.
@@ -29,7 +29,7 @@ pub enum ClientError {
         /// Where its daemon would listen.
         path: PathBuf,
     },
-    /// Somebody else's daemon.
+    /// The daemon of another user.
     #[error("the tunnel on {interface} belongs to another user; run this as the user who started it")]
     Forbidden {
         /// The interface.
@@ -44,7 +44,7 @@ pub enum ClientError {
         source: io::Error,
     },
     /// The daemon is of another version.
-    #[error("the tunnel on {interface} gave an answer that this version does not understand: {source}")]
+    #[error("the tunnel on {interface} sent an answer that this version does not understand: {source}")]
     Answer {
         /// The interface.
         interface: String,
@@ -58,14 +58,14 @@ pub enum ClientError {
         message: String,
     },
     /// The daemon answered something else.
-    #[error("the tunnel on {interface} answered another question")]
+    #[error("the tunnel on {interface} sent an answer of the wrong kind")]
     Unexpected {
         /// The interface.
         interface: String,
     },
 }
 
-/// The interfaces whose daemons listen, in order of name; sockets that nobody listens at are left out.
+/// The interfaces whose daemons listen, in order of name; sockets without a listener are left out.
 ///
 /// # Errors
 /// [`ClientError::Runtime`], or [`ClientError::Io`] when the folder cannot be read.

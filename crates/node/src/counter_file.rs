@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use strait_ipsec::{Reserve, SequenceNumbers};
-use strait_keying::manual::{Counter, CounterError, FILE_LEN, Identity, Write};
+use strait_keying::manual::{CounterError, FILE_LEN, Identity, SequenceCounter, Write};
 
 /// Why sequence numbers cannot be counted.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +26,7 @@ pub enum CounterFileError {
     },
     /// Others may write it, or it is no file at all.
     #[error(
-        "the counter file {} is not a file for its owner only (mode {mode:03o}); run `chmod 600 {}`, or name another",
+        "the counter file {} is readable by others (mode {mode:03o}); run `chmod 600 {}`, or name another",
         path.display(),
         path.display()
     )]
@@ -37,7 +37,7 @@ pub enum CounterFileError {
         mode: u32,
     },
     /// Another daemon counts there.
-    #[error("the counter file {} is in use by another daemon; each key has one user and one file", path.display())]
+    #[error("the counter file {} is in use by another daemon; each key needs its own file", path.display())]
     Busy {
         /// The file.
         path: PathBuf,
@@ -54,12 +54,12 @@ pub enum CounterFileError {
     },
 }
 
-/// A counter with its file, which nobody else can use meanwhile.
+/// A counter with its file, locked against other processes.
 #[derive(Debug)]
 pub struct CounterFile {
     file: File,
     path: PathBuf,
-    counter: Counter,
+    counter: SequenceCounter,
 }
 
 impl CounterFile {
@@ -84,7 +84,7 @@ impl CounterFile {
                 }
                 Err(_) => {}
             }
-            match begin(path, Counter::new(identity, length)) {
+            match begin(path, SequenceCounter::new(identity, length)) {
                 Ok((file, counter)) => return Ok(CounterFile { file, path: path.to_owned(), counter }),
                 // Another was quicker.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -121,7 +121,7 @@ impl CounterFile {
         file.rewind().map_err(failed("read", path))?;
         let most = u64::try_from(FILE_LEN).unwrap_or(u64::MAX) + 1;
         (&file).take(most).read_to_end(&mut bytes).map_err(failed("read", path))?;
-        let counter = Counter::resume(&bytes, identity, length)
+        let counter = SequenceCounter::resume(&bytes, identity, length)
             .map_err(|error| CounterFileError::Content { path: path.to_owned(), error })?;
         let mut resumed = CounterFile { file, path: path.to_owned(), counter };
         resumed.keep(0)?;
@@ -181,7 +181,7 @@ impl CounterFile {
 }
 
 /// Makes the file under another name and gives it its own once it is whole and safe.
-fn begin(path: &Path, mut counter: Counter) -> io::Result<(File, Counter)> {
+fn begin(path: &Path, mut counter: SequenceCounter) -> io::Result<(File, SequenceCounter)> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut draft = std::ffi::OsString::from(".");
@@ -196,7 +196,7 @@ fn begin(path: &Path, mut counter: Counter) -> io::Result<(File, Counter)> {
     Ok((file, counter))
 }
 
-fn fill(draft: &Path, counter: &mut Counter) -> io::Result<File> {
+fn fill(draft: &Path, counter: &mut SequenceCounter) -> io::Result<File> {
     let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(draft)?;
     file.try_lock()?;
     file.write_all(&[0; FILE_LEN])?;

@@ -3,7 +3,7 @@
 //! ```text
 //! start     configuration, device, socket, network, the two packet threads     daemon/start.rs
 //! loop      what the threads say, deadlines, names, signals, questions         here
-//! actions   what the keeper of keys wants done                                 daemon/actions.rs
+//! actions   the actions of the key manager                                      daemon/actions.rs
 //! reload    another configuration, the difference only                         daemon/reload.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
 //! report    what is shown                                                      daemon/report.rs
@@ -37,7 +37,7 @@ use crate::channels::{ControlReceiver, ControlSender, Orders, ToControl};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::direct::Direct;
-use crate::local::{Answer, Asked, Request};
+use crate::local::{Answer, PendingRequest, Request};
 use crate::network::{Network, Plan};
 use crate::udp::UdpSocket;
 
@@ -46,13 +46,13 @@ pub use start::StartError;
 use key_log::KeyLog;
 use manual::ManualPeers;
 use roster::Roster;
-use start::Started;
+use start::StartedDaemon;
 
 /// Messages of the packet threads that are taken before anything else is looked at again.
 const BURST: usize = 64;
 /// Questions that may wait.
 const ASKED: usize = 16;
-/// How long the sending half may take to explain itself: between two packets it looks for orders.
+/// How long the sender may take to answer: it checks for orders between two packets.
 const SHOWN_WITHIN: Duration = Duration::from_secs(1);
 /// Answers of the resolver that may wait: one a peer that has a name.
 const ANSWERS: usize = 64;
@@ -79,9 +79,8 @@ struct Daemon {
     counters: Arc<Counters>,
     threads: Threads,
     key_log: Option<KeyLog>,
-    quiet_until: Time,
     names: Names,
-    /// Who waits for what the sending half says, and until when.
+    /// Who waits for the answer of the sender, and until when.
     askers: Vec<oneshot::Sender<Answer>>,
     shown_by: Time,
     /// Endpoints that names led to, as far as routes had to make way for them.
@@ -99,8 +98,8 @@ struct Threads {
 }
 
 /// Why the loop ended.
-enum Ended {
-    Told,
+enum Shutdown {
+    Requested,
     Failed(&'static str, std::io::Error),
 }
 
@@ -112,7 +111,7 @@ pub fn run(path: &Path) -> Result<(), StartError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(StartError::Runtime)?;
     let (names, answers) = mpsc::channel(ANSWERS);
-    let Started { daemon, local, metrics } = start::start(path, names)?;
+    let StartedDaemon { daemon, local, metrics } = start::start(path, names)?;
     let ended = runtime.block_on(async {
         let (asks, asked) = mpsc::channel(ASKED);
         local.serve(asks.clone())?;
@@ -121,7 +120,7 @@ pub fn run(path: &Path) -> Result<(), StartError> {
         }
         daemon.run(asked, answers).await
     });
-    // Whoever asked for the end sees it when everything is gone, the socket's file included.
+    // The client that asked for the shutdown is answered when everything is removed, the socket's file included.
     drop(local);
     drop(runtime);
     ended
@@ -130,7 +129,7 @@ pub fn run(path: &Path) -> Result<(), StartError> {
 impl Daemon {
     async fn run(
         mut self,
-        mut asked: mpsc::Receiver<Asked>,
+        mut asked: mpsc::Receiver<PendingRequest>,
         mut answers: mpsc::Receiver<Resolved>,
     ) -> Result<(), StartError> {
         let mut signals = Signals::new().map_err(StartError::Runtime)?;
@@ -153,17 +152,17 @@ impl Daemon {
                 Some((peer, answer)) = answers.recv() => {
                     self.resolved(peer, answer);
                 }
-                Some(Asked { request, answer, written }) = asked.recv() => {
+                Some(PendingRequest { request, answer, written }) = asked.recv() => {
                     self.asked(request, answer);
                     if request == Request::Down {
                         let _ = written.await;
-                        break Ended::Told;
+                        break Shutdown::Requested;
                     }
                 }
                 () = sleep_until(deadline.into()) => self.timeout(),
                 which = signals.next() => match which {
-                    Wanted::End => break Ended::Told,
-                    Wanted::Reload => {
+                    SignalAction::Terminate => break Shutdown::Requested,
+                    SignalAction::Reload => {
                         self.read_again();
                     }
                 },
@@ -172,13 +171,13 @@ impl Daemon {
         ready::announce("STOPPING=1");
         self.end().await;
         match ended {
-            Ended::Told => Ok(()),
-            Ended::Failed(what, source) => Err(StartError::Broken { what, source }),
+            Shutdown::Requested => Ok(()),
+            Shutdown::Failed(what, source) => Err(StartError::Broken { what, source }),
         }
     }
 
     /// Takes what the packet threads said, a few messages at a time.
-    fn hear(&mut self, first: ToControl) -> Option<Ended> {
+    fn hear(&mut self, first: ToControl) -> Option<Shutdown> {
         let mut next = Some(first);
         for _ in 0..BURST {
             let now = self.clock.now();
@@ -189,12 +188,12 @@ impl Daemon {
                 Some(ToControl::Notice(Notice::Explained(said))) => self.show(Some(&said)),
                 Some(ToControl::Notice(Notice::Decided(decision))) => self.log_decision(&decision),
                 Some(ToControl::Notice(notice)) => {
-                    tracing::debug!(?notice, "noticed");
+                    tracing::debug!(?notice, "notice");
                     if let Some(notice) = self.manual.notice(notice) {
                         self.control.notice(notice, now);
                     }
                 }
-                Some(ToControl::Failed(what, error)) => return Some(Ended::Failed(what, error)),
+                Some(ToControl::Failed(what, error)) => return Some(Shutdown::Failed(what, error)),
                 None => break,
             }
             self.act();
@@ -203,7 +202,7 @@ impl Daemon {
         None
     }
 
-    /// Answers a request, or asks the sending half for what the answer wants.
+    /// Answers a request, or asks the sender for the figures in the answer.
     fn asked(&mut self, request: Request, asker: oneshot::Sender<Answer>) {
         let answer = match request {
             Request::Show => {
@@ -214,14 +213,14 @@ impl Daemon {
             Request::Down => Answer::Ending,
             Request::Reload => self.read_again(),
         };
-        // Whoever asked may be gone, which changes nothing.
+        // The client may have disconnected, which changes nothing.
         let _ = asker.send(answer);
     }
 
     fn read_again(&mut self) -> Answer {
         match self.reload() {
             Ok(changes) => {
-                tracing::info!(?changes, "read the configuration again");
+                tracing::info!(?changes, "configuration reloaded");
                 Answer::Reloaded { changes }
             }
             Err(error) => {
@@ -249,12 +248,12 @@ impl Daemon {
         self.control.timeout(now);
         self.manual.look(now).into_iter().for_each(|order| self.order_out(order));
         if now >= self.shown_by {
-            // The sending half is busy, or what it said was lost: better all the rest than no answer.
+            // The sender is busy, or its answer was lost: everything else is still worth an answer.
             self.show(None);
         }
     }
 
-    /// When a keeper of keys wants time; far away when none does.
+    /// When a key manager has its next deadline; far in the future without one.
     fn deadline(&self) -> Instant {
         const FAR: Duration = Duration::from_secs(86_400);
         let session = self.control.poll_timeout().map_or(Time::MAX, |deadline| deadline.at);
@@ -263,7 +262,7 @@ impl Daemon {
         self.clock.base() + span
     }
 
-    /// The threads end when nobody can give them orders any more; then the network is taken down.
+    /// The threads end when their order channels close; then the network is taken down.
     async fn end(self) {
         let Daemon { threads, network, config, manual, .. } = self;
         let Threads { outward, inward, heard, handles, .. } = threads;
@@ -283,8 +282,8 @@ impl Daemon {
 }
 
 /// What a signal asks for.
-enum Wanted {
-    End,
+enum SignalAction {
+    Terminate,
     Reload,
 }
 
@@ -303,11 +302,11 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Wanted {
+    async fn next(&mut self) -> SignalAction {
         tokio::select! {
-            _ = self.terminate.recv() => Wanted::End,
-            _ = self.interrupt.recv() => Wanted::End,
-            _ = self.hangup.recv() => Wanted::Reload,
+            _ = self.terminate.recv() => SignalAction::Terminate,
+            _ = self.interrupt.recv() => SignalAction::Terminate,
+            _ = self.hangup.recv() => SignalAction::Reload,
         }
     }
 }

@@ -33,8 +33,8 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub enum DirectError {
     /// They take a capability.
     #[error(
-        "packets directly behind IP may not be sent and received without CAP_NET_RAW; run as root, or use \
-         `carrier = \"udp\"` if the peer can"
+        "raw IP sockets need CAP_NET_RAW; run as root, or use `carrier = \"udp\"` if the peer \
+         supports it"
     )]
     Unprivileged,
     /// `fwmark` takes a capability.

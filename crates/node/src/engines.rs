@@ -59,7 +59,8 @@ impl<J: Send + 'static> Workers<J> {
         self.done.try_recv().ok()
     }
 
-    /// The next job that is done; nothing when there are no workers. To be called only while they have jobs.
+    /// The next job that is done, waited for; nothing when there are no workers. For callers that have nothing else to do, and only
+    /// while workers have jobs.
     #[must_use]
     pub fn wait(&self) -> Option<J> {
         self.done.recv().ok()
@@ -90,17 +91,24 @@ fn work<J>(jobs: &Receiver<J>, mut run: impl FnMut(&mut J), finished: &Sender<J>
 mod tests {
     use super::*;
 
+    /// Waits as the thread that shares its work does: until a worker wakes it.
+    fn woken() -> (impl Fn() + Clone + Send + 'static, Receiver<()>) {
+        let (wake, woken) = channel();
+        (move || wake.send(()).unwrap(), woken)
+    }
+
     #[test]
     fn every_job_comes_back_done() {
         let square = || |job: &mut u64| *job *= *job;
-        let workers = Workers::start(("square", 3), square, || ()).unwrap();
+        let (wake, woken) = woken();
+        let workers = Workers::start(("square", 3), square, wake).unwrap();
         assert_eq!((workers.count(), workers.done()), (3, None));
         assert_eq!(workers.hand_over(0, 5), Some(5), "the calling thread is none of them");
         assert_eq!(workers.hand_over(4, 5), Some(5));
         for (number, job) in [(1, 2), (2, 3), (3, 4), (1, 5)] {
             assert_eq!(workers.hand_over(number, job), None);
         }
-        let mut done: Vec<_> = (0..4).map_while(|_| workers.wait()).collect();
+        let mut done: Vec<_> = woken.iter().take(4).map_while(|()| workers.done()).collect();
         done.sort_unstable();
         assert_eq!(done, [4, 9, 16, 25]);
     }
@@ -113,12 +121,14 @@ mod tests {
             let held = std::sync::Arc::clone(&held);
             move |_: &mut usize| assert!(held.lock().unwrap().recv().is_err())
         };
-        let workers = Workers::start(("slow", 1), slow, || ()).unwrap();
+        let (wake, woken) = woken();
+        let workers = Workers::start(("slow", 1), slow, wake).unwrap();
         let refused = (0..=JOBS + 1).filter_map(|job| workers.hand_over(1, job)).count();
         assert!((1..=2).contains(&refused), "{refused}: one may be in its hands");
         drop(hold);
         for _ in refused..JOBS + 2 {
-            assert!(workers.wait().is_some());
+            woken.recv().unwrap();
+            assert!(workers.done().is_some());
         }
     }
 }

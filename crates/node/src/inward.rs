@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use strait_ipsec::inbound::{Batch, Inlet, Job, Order};
+use strait_ipsec::inbound::{Batch, ExpandJob, Inlet, Order};
 use strait_ipsec::{Inbound, Notice, Reason, outbound};
 use strait_wire::{Tos, ip, vnet};
 
@@ -16,7 +16,7 @@ use crate::direct::{self, Direct};
 use crate::engines::Workers;
 use crate::poll::{PollFd, wait};
 use crate::tun::Tun;
-use crate::udp::{RECEIVE_BYTES, UdpSocket};
+use crate::udp::{RECEIVE_BYTES, Received, UdpSocket};
 
 /// Trains taken before orders are looked at again.
 const DRAIN: usize = 32;
@@ -39,10 +39,10 @@ pub struct Inward {
     /// What happens between.
     pub inbound: Inbound,
     /// Who expands beside this thread.
-    pub workers: Workers<Job>,
+    pub workers: Workers<ExpandJob>,
     /// What it is told.
     pub orders: OrderQueue<Order>,
-    /// What it tells the sending half.
+    /// Its channel to the sender.
     pub outward: Orders<outbound::Order>,
     /// Whom it tells everything else.
     pub control: ControlSender,
@@ -60,10 +60,10 @@ impl Inward {
     }
 
     fn run(mut self) {
-        let mut buffer = vec![0; RECEIVE_BYTES].into_boxed_slice();
+        let mut train = ReceivedTrain::new();
         let mut packets = self.direct.as_ref().map(|_| direct::Buffer::new());
         while self.take_orders() {
-            let drained = match self.drain(&mut buffer) {
+            let drained = match self.drain(&mut train) {
                 Ok(drained) => drained,
                 Err(error) => return self.control.failed("the UDP socket", error),
             };
@@ -71,30 +71,39 @@ impl Inward {
                 Ok(direct) => direct,
                 Err(error) => return self.control.failed("a packet socket", error),
             };
-            match (drained, direct) {
-                (Drained::Dry, Drained::Dry) => {}
-                (Drained::End, _) | (_, Drained::End) => return,
-                _ => continue,
-            }
-            if let Err(error) = self.wait() {
+            let paused = match (drained, direct) {
+                (Drained::End, _) => return,
+                (Drained::More, _) | (_, Drained::More) => continue,
+                (Drained::Paused, _) | (_, Drained::Paused) => true,
+                _ => false,
+            };
+            if let Err(error) = self.wait(paused) {
                 return self.control.failed("waiting for datagrams", error);
             }
         }
     }
 
-    /// Until there is something to do.
-    fn wait(&self) -> io::Result<()> {
+    /// Until there is something to do; while reading is paused, until a worker or an order wakes this thread.
+    fn wait(&self, paused: bool) -> io::Result<()> {
+        let orders = PollFd::readable(self.orders.as_fd());
+        if paused {
+            return wait(&mut [orders], None).map(|_| ());
+        }
         let tap = |version| {
             let tap = self.direct.as_ref().and_then(|direct| direct.tap(version));
             tap.map_or(PollFd::ignored(), PollFd::readable)
         };
-        let (socket, orders) = (PollFd::readable(self.socket.as_fd()), PollFd::readable(self.orders.as_fd()));
+        let socket = PollFd::readable(self.socket.as_fd());
         wait(&mut [socket, orders, tap(ip::Version::V4), tap(ip::Version::V6)], None).map(|_| ())
     }
 
-    /// Makes the changes that were ordered; false when nobody will order any more.
+    /// Takes what workers have done and makes the changes that were ordered; false when the order channel is closed.
     fn take_orders(&mut self) -> bool {
         self.orders.clear();
+        while let Some(job) = self.workers.done() {
+            let mut world = world(&self.tun, &self.outward, &self.control, &self.workers);
+            self.inbound.finished(job, self.clock.now(), &mut world);
+        }
         loop {
             match self.orders.next() {
                 Next::Order(order) => self.inbound.handle(order),
@@ -105,42 +114,41 @@ impl Inward {
     }
 
     /// Takes what waits in the UDP socket, a few trains at a time.
-    fn drain(&mut self, buffer: &mut [u8]) -> io::Result<Drained> {
-        let drained = self.trains(buffer);
+    fn drain(&mut self, train: &mut ReceivedTrain) -> io::Result<Drained> {
+        let drained = self.trains(train);
         let mut world = world(&self.tun, &self.outward, &self.control, &self.workers);
-        self.inbound.settle(self.clock.now(), &mut world);
+        self.inbound.release(self.clock.now(), &mut world);
         drained
     }
 
-    /// The trains themselves.
-    fn trains(&mut self, buffer: &mut [u8]) -> io::Result<Drained> {
+    /// The trains themselves, first the rest of the last one.
+    fn trains(&mut self, train: &mut ReceivedTrain) -> io::Result<Drained> {
         for _ in 0..DRAIN {
-            let received = match self.socket.recv(buffer) {
-                Ok(received) => received,
-                Err(error) if is_dry(&error) => return Ok(Drained::Dry),
-                // An ICMP error of an earlier datagram; it says nothing of the next.
-                Err(error)
-                    if matches!(error.raw_os_error(), Some(libc::ECONNREFUSED | libc::EHOSTUNREACH)) =>
-                {
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            // The peer uses an association only after it was ordered here, so once a datagram is in hand
-            // the order is in the queue: taken first, no packet meets an SPI that is about to be known.
-            if self.orders.has_news() {
-                // What came on an association that is about to go is delivered.
-                let mut world = world(&self.tun, &self.outward, &self.control, &self.workers);
-                self.inbound.settle(self.clock.now(), &mut world);
-                if !self.take_orders() {
-                    return Ok(Drained::End);
+            if train.is_taken() {
+                match self.socket.recv(&mut train.buffer) {
+                    Ok(received) => train.begin(received),
+                    Err(error) if is_dry(&error) => return Ok(Drained::Dry),
+                    // An ICMP error of an earlier datagram; it says nothing of the next.
+                    Err(error)
+                        if matches!(error.raw_os_error(), Some(libc::ECONNREFUSED | libc::EHOSTUNREACH)) =>
+                    {
+                        continue;
+                    }
+                    Err(error) => return Err(error),
                 }
             }
-            let bytes = buffer.get_mut(..received.len).unwrap_or_default();
-            let batch =
-                Batch { from: received.from, tos: Tos(received.tos), segment: received.segment, bytes };
+            // The peer uses an association only after it was ordered here, so once a datagram is in hand
+            // the order is in the queue: taken first, no packet meets an SPI that is about to be known.
+            if self.orders.has_news() && !self.take_orders() {
+                return Ok(Drained::End);
+            }
             let mut world = world(&self.tun, &self.outward, &self.control, &self.workers);
-            self.inbound.datagrams(batch, self.clock.now(), &mut world);
+            if let Some(batch) = train.rest() {
+                train.taken += self.inbound.datagrams(batch, self.clock.now(), &mut world);
+            }
+            if !train.is_taken() {
+                return Ok(Drained::Paused);
+            }
         }
         Ok(Drained::More)
     }
@@ -153,6 +161,9 @@ impl Inward {
             for left in (0..DRAIN).rev() {
                 let mut world = world(&self.tun, &self.outward, &self.control, &self.workers);
                 let (inbound, now) = (&mut self.inbound, self.clock.now());
+                if !inbound.make_room(now, &mut world) {
+                    return Ok(Drained::Paused);
+                }
                 match direct.receive(version, buffer, |packet| inbound.ip_packet(packet, now, &mut world)) {
                     Ok(()) if left == 0 => drained = Drained::More,
                     Ok(()) => {}
@@ -168,9 +179,42 @@ impl Inward {
 /// How a look at a socket ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Drained {
+    /// There is nothing to read.
     Dry,
+    /// There may be more.
     More,
+    /// Workers have every job, so what is there stays in the socket until one is done.
+    Paused,
+    /// No giver of orders is left.
     End,
+}
+
+/// The datagrams that one call brought, and how far they were taken.
+struct ReceivedTrain {
+    buffer: Box<[u8]>,
+    received: Option<Received>,
+    taken: usize,
+}
+
+impl ReceivedTrain {
+    fn new() -> ReceivedTrain {
+        ReceivedTrain { buffer: vec![0; RECEIVE_BYTES].into_boxed_slice(), received: None, taken: 0 }
+    }
+
+    fn begin(&mut self, received: Received) {
+        (self.received, self.taken) = (Some(received), 0);
+    }
+
+    fn is_taken(&self) -> bool {
+        self.received.as_ref().is_none_or(|received| self.taken >= received.len)
+    }
+
+    /// What is left of it.
+    fn rest(&mut self) -> Option<Batch<'_>> {
+        let Received { from, tos, segment, len } = *self.received.as_ref()?;
+        let bytes = self.buffer.get_mut(self.taken..len)?;
+        Some(Batch { from, tos: Tos(tos), segment, bytes })
+    }
 }
 
 fn is_dry(error: &io::Error) -> bool {
@@ -181,14 +225,14 @@ struct World<'a> {
     tun: &'a Tun,
     outward: &'a Orders<outbound::Order>,
     control: &'a ControlSender,
-    workers: &'a Workers<Job>,
+    workers: &'a Workers<ExpandJob>,
 }
 
 const fn world<'a>(
     tun: &'a Tun,
     outward: &'a Orders<outbound::Order>,
     control: &'a ControlSender,
-    workers: &'a Workers<Job>,
+    workers: &'a Workers<ExpandJob>,
 ) -> World<'a> {
     World { tun, outward, control, workers }
 }
@@ -212,8 +256,8 @@ impl Inlet for World<'_> {
     }
 
     fn order(&mut self, order: outbound::Order) {
-        // The sending half is behind by a thousand orders: it is being flooded, and a probe more or
-        // less does not matter; an endpoint is announced again by the next change.
+        // The sender is behind by a thousand orders: it is being flooded, and a probe more or
+        // less does not matter; the control plane gives the order for a moved endpoint again.
         let _ = self.outward.offer(order);
     }
 
@@ -221,11 +265,7 @@ impl Inlet for World<'_> {
         self.control.notice(notice);
     }
 
-    fn expand(&mut self, worker: usize, job: Job) -> Option<Job> {
+    fn hand_over(&mut self, worker: usize, job: ExpandJob) -> Option<ExpandJob> {
         self.workers.hand_over(worker, job)
-    }
-
-    fn expanded(&mut self) -> Option<Job> {
-        self.workers.wait()
     }
 }

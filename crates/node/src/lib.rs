@@ -13,6 +13,7 @@ pub mod counter_file;
 pub mod daemon;
 pub mod direct;
 pub mod engines;
+pub mod interrupt;
 pub mod inward;
 pub mod local;
 pub mod logging;

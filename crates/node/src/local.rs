@@ -74,7 +74,7 @@ pub struct Changes {
 
 /// A request with the way back to who asked.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct PendingRequest {
     pub(crate) request: Request,
     pub(crate) answer: oneshot::Sender<Answer>,
     /// Says when the answer has been written.
@@ -90,7 +90,7 @@ pub enum LocalError {
     Runtime(#[from] RuntimeError),
     /// A daemon for this interface runs.
     #[error(
-        "a tunnel on {interface} is running already; end it with `strait down {interface}` or change its configuration with `strait reload {interface}`"
+        "a tunnel on {interface} is already running; stop it with `strait down {interface}` or change its configuration with `strait reload {interface}`"
     )]
     Running {
         /// The interface.
@@ -143,7 +143,7 @@ impl LocalSocket {
     }
 
     /// Takes requests and passes them to `asks`, until the other end of that is gone.
-    pub(crate) fn serve(&self, asks: mpsc::Sender<Asked>) -> Result<(), LocalError> {
+    pub(crate) fn serve(&self, asks: mpsc::Sender<PendingRequest>) -> Result<(), LocalError> {
         let failed = |source| LocalError::Io { path: self.path.clone(), source };
         let listener = self.listener.try_clone().and_then(UnixListener::from_std).map_err(failed)?;
         tokio::spawn(accept(listener, asks));
@@ -154,12 +154,12 @@ impl LocalSocket {
 impl Drop for LocalSocket {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_file(&self.path) {
-            tracing::debug!(path = %self.path.display(), %error, "socket left behind");
+            tracing::debug!(path = %self.path.display(), %error, "cannot remove the local socket");
         }
     }
 }
 
-async fn accept(listener: UnixListener, asks: mpsc::Sender<Asked>) {
+async fn accept(listener: UnixListener, asks: mpsc::Sender<PendingRequest>) {
     let room = Arc::new(Semaphore::new(AT_ONCE));
     while let Ok(place) = Arc::clone(&room).acquire_owned().await {
         match listener.accept().await {
@@ -181,7 +181,7 @@ async fn accept(listener: UnixListener, asks: mpsc::Sender<Asked>) {
     }
 }
 
-async fn converse(stream: UnixStream, asks: &mpsc::Sender<Asked>) -> io::Result<()> {
+async fn converse(stream: UnixStream, asks: &mpsc::Sender<PendingRequest>) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut line = String::new();
     timeout(PATIENCE, BufReader::new(read.take(REQUEST_MAX)).read_line(&mut line)).await??;
@@ -203,13 +203,13 @@ async fn converse(stream: UnixStream, asks: &mpsc::Sender<Asked>) -> io::Result<
 
 /// The control loop's answer to `request`.
 pub(crate) async fn ask(
-    asks: &mpsc::Sender<Asked>,
+    asks: &mpsc::Sender<PendingRequest>,
     request: Request,
     written: oneshot::Receiver<()>,
 ) -> Answer {
     let (answer, answered) = oneshot::channel();
     let ending = || Answer::Refused { message: "the tunnel is ending".to_owned() };
-    if asks.send(Asked { request, answer, written }).await.is_err() {
+    if asks.send(PendingRequest { request, answer, written }).await.is_err() {
         return ending();
     }
     answered.await.unwrap_or_else(|_| ending())

@@ -2,8 +2,9 @@
 
 use std::io::{self, IsTerminal};
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::filter::{ParseError, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Says what is logged, such as `debug` or `strait_keying=trace`.
 pub const FILTER_VARIABLE: &str = "STRAIT_LOG";
@@ -22,9 +23,7 @@ pub enum Form {
 
 /// Why nothing can be logged.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "{FILTER_VARIABLE} cannot be understood: {source}; write for example \"debug\" or \"strait_keying=trace\""
-)]
+#[error("{FILTER_VARIABLE} is not valid: {source}; write for example \"debug\" or \"strait_keying=trace\"")]
 pub struct FilterError {
     source: ParseError,
 }
@@ -38,17 +37,18 @@ pub fn start(form: Form) -> Result<(), FilterError> {
     let filter = filter(asked.as_deref())?;
     let colours =
         io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(colours);
+    let log = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(colours);
+    let filtered = tracing_subscriber::registry().with(filter);
     // Fails only when a log has been started before, as tests in one process do.
     let _ = match form {
-        Form::Text => log.with_target(false).try_init(),
-        Form::Json => log.json().flatten_event(true).try_init(),
+        Form::Text => filtered.with(log.with_target(false)).try_init(),
+        Form::Json => filtered.with(log.json().flatten_event(true)).try_init(),
     };
     Ok(())
 }
 
-fn filter(asked: Option<&str>) -> Result<EnvFilter, FilterError> {
-    EnvFilter::try_new(asked.unwrap_or(DEFAULT_FILTER)).map_err(|source| FilterError { source })
+fn filter(asked: Option<&str>) -> Result<Targets, FilterError> {
+    asked.unwrap_or(DEFAULT_FILTER).parse().map_err(|source| FilterError { source })
 }
 
 #[cfg(test)]
@@ -60,6 +60,6 @@ mod tests {
         assert_eq!(filter(None).unwrap().to_string(), "netlink_packet_route=error,info");
         assert_eq!(filter(Some("strait_keying=trace")).unwrap().to_string(), "strait_keying=trace");
         let error = filter(Some("strait=loud")).unwrap_err().to_string();
-        assert!(error.starts_with("STRAIT_LOG cannot be understood: "), "{error}");
+        assert!(error.starts_with("STRAIT_LOG is not valid: "), "{error}");
     }
 }

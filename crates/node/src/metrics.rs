@@ -1,4 +1,4 @@
-//! The same numbers as `show`, in the text form that Prometheus reads.
+//! The counters of `show` in the text exposition format of Prometheus.
 
 use std::fmt::Write;
 use std::io;
@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::local::{Answer, Asked, Request, ask};
+use crate::local::{Answer, PendingRequest, Request, ask};
 use crate::report::{CodecReport, NodeReport, PeerReport, Report, RuleReport};
 
 /// The exposition format's media type (prometheus.io, "Text-based format").
@@ -40,7 +40,7 @@ impl Metrics {
     }
 
     /// Serves `/metrics` until the runtime ends.
-    pub(crate) fn serve(self, asks: mpsc::Sender<Asked>) -> io::Result<()> {
+    pub(crate) fn serve(self, asks: mpsc::Sender<PendingRequest>) -> io::Result<()> {
         let listener = tokio::net::TcpListener::from_std(self.0)?;
         let router = Router::new().route("/metrics", get(move || answer(asks.clone())));
         tokio::spawn(async move {
@@ -52,11 +52,11 @@ impl Metrics {
     }
 }
 
-async fn answer(asks: mpsc::Sender<Asked>) -> Response {
+async fn answer(asks: mpsc::Sender<PendingRequest>) -> Response {
     let (_written, seen) = oneshot::channel();
     match ask(&asks, Request::Show, seen).await {
         Answer::Report { report } => ([(header::CONTENT_TYPE, MEDIA_TYPE)], text(&report)).into_response(),
-        _ => (StatusCode::SERVICE_UNAVAILABLE, "the tunnel is ending\n").into_response(),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, "the tunnel is shutting down\n").into_response(),
     }
 }
 
@@ -64,11 +64,19 @@ async fn answer(asks: mpsc::Sender<Asked>) -> Response {
 type Family = (&'static str, &'static str, &'static str, Vec<(Labels, f64)>);
 type Labels = Vec<(&'static str, String)>;
 
-/// The report in Prometheus' text form.
+/// The report in the text exposition format of Prometheus.
 #[must_use]
 pub fn text(report: &Report) -> String {
     let mut text = String::new();
-    let all = [node(report), peer_info(report), peers(report), queues(report), rules(report), codecs(report)];
+    let all = [
+        node(report),
+        peer_info(report),
+        peers(report),
+        paths(report),
+        queues(report),
+        rules(report),
+        codecs(report),
+    ];
     for (name, kind, help, samples) in all.into_iter().flatten() {
         let _ = writeln!(text, "# HELP strait_{name} {help}\n# TYPE strait_{name} {kind}");
         for (labels, value) in samples {
@@ -98,21 +106,26 @@ fn node(report: &Report) -> Vec<Family> {
     labels.extend(public_key.map(|key| ("public_key", key)));
     let drops = report.drops.iter().map(|drop| (vec![("reason", drop.reason.clone())], number(drop.packets)));
     let threads =
-        report.engines.iter().map(|engine| (vec![("thread", engine.name.clone())], engine.cpu_seconds));
+        report.threads.iter().map(|thread| (vec![("thread", thread.name.clone())], thread.cpu_seconds));
     let wire = vec![(Vec::new(), number(report.control.wire_bytes))];
-    let lost = vec![(Vec::new(), number(report.control.lost_messages))];
+    let dropped = vec![(Vec::new(), number(report.control.dropped_messages))];
     vec![
-        ("info", "gauge", "The node; always 1.", vec![(labels, 1.0)]),
-        ("uptime_seconds", "gauge", "Time since the start.", vec![(Vec::new(), node.uptime_seconds)]),
-        ("dropped_packets_total", "counter", "Packets and datagrams dropped, by reason.", drops.collect()),
-        ("control_wire_bytes_total", "counter", "Bytes of the control channel on the wire, both ways.", wire),
+        ("info", "gauge", "Interface, version and public key of the node; always 1.", vec![(labels, 1.0)]),
         (
-            "control_lost_messages_total",
-            "counter",
-            "Messages to the keeper of keys that found no room.",
-            lost,
+            "uptime_seconds",
+            "gauge",
+            "Time since the daemon started.",
+            vec![(Vec::new(), node.uptime_seconds)],
         ),
-        ("thread_cpu_seconds_total", "counter", "CPU time of each thread.", threads.collect()),
+        ("dropped_packets_total", "counter", "Packets and datagrams dropped, by reason.", drops.collect()),
+        ("control_wire_bytes_total", "counter", "Control channel bytes on the wire, both directions.", wire),
+        (
+            "control_dropped_messages_total",
+            "counter",
+            "Messages from packet threads to the control plane dropped because its queue was full.",
+            dropped,
+        ),
+        ("thread_cpu_seconds_total", "counter", "CPU time used, by thread.", threads.collect()),
     ]
 }
 
@@ -129,81 +142,85 @@ fn peer_info(report: &Report) -> Vec<Family> {
         }
         (labels, 1.0)
     };
-    let number = |peer: &PeerReport| {
+    let last = |peer: &PeerReport| {
         let manual = peer.manual.as_ref()?;
-        Some((vec![("peer", peer.name.clone())], number(manual.last_number)))
+        Some((vec![("peer", peer.name.clone())], number(manual.last_sequence_number)))
     };
     vec![
-        ("peer_info", "gauge", "A peer; always 1.", report.peers.iter().map(sample).collect()),
         (
-            "peer_last_number",
+            "peer_info",
+            "gauge",
+            "Keys, mode, carrier and protocols of a peer; always 1.",
+            report.peers.iter().map(sample).collect(),
+        ),
+        (
+            "peer_last_sequence_number",
             "gauge",
             "Sequence number of the last packet sent with manual keys.",
-            report.peers.iter().filter_map(number).collect(),
+            report.peers.iter().filter_map(last).collect(),
         ),
     ]
 }
 
-/// A number of a peer, if there is one.
+/// A figure of a peer, if it has one.
 type OfPeer = fn(&PeerReport) -> Option<f64>;
 
 fn peers(report: &Report) -> Vec<Family> {
-    let known: [(&str, &str, &str, OfPeer); 20] = [
-        ("peer_up", "gauge", "Whether packets can flow.", |peer| {
+    let known: [(&str, &str, &str, OfPeer); 15] = [
+        ("peer_up", "gauge", "1 if the peer has keys and packets can be sent, else 0.", |peer| {
             Some(f64::from(u8::from(peer.state == "up")))
         }),
         ("peer_sent_packets_total", "counter", "Inner packets sent.", |peer| Some(number(peer.sent.packets))),
-        ("peer_sent_bytes_total", "counter", "Bytes of inner packets sent.", |peer| {
-            Some(number(peer.sent.bytes))
+        ("peer_sent_bytes_total", "counter", "Inner bytes sent.", |peer| Some(number(peer.sent.bytes))),
+        ("peer_sent_datagrams_total", "counter", "Outer datagrams sent.", |peer| {
+            Some(number(peer.sent.datagrams))
         }),
-        ("peer_sent_datagrams_total", "counter", "Datagrams sent.", |peer| Some(number(peer.sent.datagrams))),
-        ("peer_sent_wire_bytes_total", "counter", "Bytes on the wire sent.", |peer| {
-            Some(number(peer.sent.wire_bytes))
-        }),
+        (
+            "peer_sent_wire_bytes_total",
+            "counter",
+            "Bytes sent on the wire, outer IP headers included.",
+            |peer| Some(number(peer.sent.wire_bytes)),
+        ),
         ("peer_received_packets_total", "counter", "Inner packets received.", |peer| {
             Some(number(peer.received.packets))
         }),
-        ("peer_received_bytes_total", "counter", "Bytes of inner packets received.", |peer| {
+        ("peer_received_bytes_total", "counter", "Inner bytes received.", |peer| {
             Some(number(peer.received.bytes))
         }),
-        ("peer_received_datagrams_total", "counter", "Datagrams received.", |peer| {
+        ("peer_received_datagrams_total", "counter", "Outer datagrams received.", |peer| {
             Some(number(peer.received.datagrams))
         }),
-        ("peer_received_wire_bytes_total", "counter", "Bytes on the wire received.", |peer| {
-            Some(number(peer.received.wire_bytes))
-        }),
-        ("peer_bundles_total", "counter", "Bundles sent.", |peer| Some(number(peer.bundles))),
+        (
+            "peer_received_wire_bytes_total",
+            "counter",
+            "Bytes received on the wire, outer IP headers included.",
+            |peer| Some(number(peer.received.wire_bytes)),
+        ),
+        (
+            "peer_bundles_total",
+            "counter",
+            "Bundles sent: datagrams with several packets, not compressed.",
+            |peer| Some(number(peer.bundles)),
+        ),
         ("peer_blocks_total", "counter", "Compressed blocks sent.", |peer| Some(number(peer.blocks))),
-        ("peer_headers_saved_bytes_total", "counter", "Bytes that coding headers saved.", |peer| {
-            Some(number(peer.headers_saved_bytes))
+        (
+            "peer_header_compression_saved_bytes_total",
+            "counter",
+            "Bytes saved by header compression.",
+            |peer| Some(number(peer.header_compression_saved_bytes)),
+        ),
+        ("peer_inner_mtu_bytes", "gauge", "Inner MTU towards the peer.", |peer| Some(number(peer.inner_mtu))),
+        ("peer_handshake_failures", "gauge", "Handshakes failed since the last successful one.", |peer| {
+            Some(peer.handshake_failures.into())
         }),
-        ("peer_rate_bits_per_second", "gauge", "What it is paced at, given or found out.", |peer| {
-            peer.rate_bits_per_second.map(number)
-        }),
-        ("peer_round_trip_seconds", "gauge", "Time there and back.", |peer| {
-            peer.path.as_ref()?.round_trip_seconds
-        }),
-        ("peer_loss_ratio", "gauge", "Share of datagrams to it that is lost.", |peer| {
-            Some(peer.path.as_ref()?.loss)
-        }),
-        ("peer_reports_sent_total", "counter", "Reports of what arrived from it.", |peer| {
-            Some(number(peer.path.as_ref()?.reports_sent))
-        }),
-        ("peer_reports_received_total", "counter", "Reports of what arrived there.", |peer| {
-            Some(number(peer.path.as_ref()?.reports_received))
-        }),
-        ("peer_inner_mtu_bytes", "gauge", "Largest inner packet.", |peer| Some(number(peer.inner_mtu))),
-        ("peer_handshake_failures", "gauge", "Handshakes failed since the last that succeeded.", |peer| {
-            Some(peer.failures.into())
-        }),
-        ("peer_last_handshake_seconds", "gauge", "Time since the last handshake.", |peer| {
-            peer.last_handshake_seconds
+        ("peer_last_handshake_age_seconds", "gauge", "Time since the last successful handshake.", |peer| {
+            peer.last_handshake_age_seconds
         }),
     ];
     of_peers(report, &known)
 }
 
-/// Of each peer whatever `known` gets of it, under these names.
+/// The metrics of `known`, with a sample for each peer that has the figure.
 fn of_peers(report: &Report, known: &[(&'static str, &'static str, &'static str, OfPeer)]) -> Vec<Family> {
     let family = |(name, kind, help, get): &(&'static str, &'static str, &'static str, OfPeer)| {
         let sample = |peer| get(peer).map(|value| (vec![("peer", peer.name.clone())], value));
@@ -212,41 +229,76 @@ fn of_peers(report: &Report, known: &[(&'static str, &'static str, &'static str,
     known.iter().map(family).collect()
 }
 
+fn paths(report: &Report) -> Vec<Family> {
+    let known: [(&str, &str, &str, OfPeer); 8] = [
+        ("peer_link_rate_bits_per_second", "gauge", "Link rate, configured or estimated.", |peer| {
+            peer.link_rate_bits_per_second.map(number)
+        }),
+        ("peer_pacing_rate_bits_per_second", "gauge", "Current pacing rate on an estimated link.", |peer| {
+            peer.path.as_ref()?.pacing_rate_bits_per_second.map(number)
+        }),
+        ("peer_rtt_seconds", "gauge", "Smoothed round-trip time.", |peer| peer.path.as_ref()?.rtt_seconds),
+        ("peer_min_rtt_seconds", "gauge", "Minimum round-trip time of the last seconds.", |peer| {
+            peer.path.as_ref()?.min_rtt_seconds
+        }),
+        ("peer_loss_ratio", "gauge", "Share of sent datagrams that were lost, 0 to 1.", |peer| {
+            Some(peer.path.as_ref()?.loss_ratio)
+        }),
+        ("peer_delivery_reports_sent_total", "counter", "Delivery reports sent.", |peer| {
+            Some(number(peer.path.as_ref()?.delivery_reports_sent))
+        }),
+        ("peer_delivery_reports_received_total", "counter", "Delivery reports received.", |peer| {
+            Some(number(peer.path.as_ref()?.delivery_reports_received))
+        }),
+        (
+            "peer_delivery_reports_rejected_total",
+            "counter",
+            "Delivery reports received and rejected as inconsistent.",
+            |peer| Some(number(peer.path.as_ref()?.delivery_reports_rejected)),
+        ),
+    ];
+    of_peers(report, &known)
+}
+
 fn queues(report: &Report) -> Vec<Family> {
     let known: [(&str, &str, &str, OfPeer); 9] = [
-        ("peer_queued_bytes", "gauge", "Bytes that wait for the link.", |peer| {
-            Some(number(peer.queue.bytes))
-        }),
-        ("peer_queue_delay_seconds", "gauge", "How long packets waited for the link lately.", |peer| {
-            peer.queue.delay_seconds
+        ("peer_queue_bytes", "gauge", "Bytes in the queue.", |peer| Some(number(peer.queue.bytes))),
+        ("peer_queue_mean_delay_seconds", "gauge", "Mean queueing delay.", |peer| {
+            peer.queue.mean_delay_seconds
         }),
         (
-            "peer_queue_delay_worst_seconds",
+            "peer_queue_max_delay_seconds",
             "gauge",
-            "How long packets waited for the link at worst within a second or two.",
-            |peer| peer.queue.worst_delay_seconds,
+            "Largest queueing delay within the last second or two.",
+            |peer| peer.queue.max_delay_seconds,
         ),
-        ("peer_queue_window", "gauge", "Packets among which one finds company.", |peer| {
-            Some(number(peer.queue.window))
-        }),
-        ("peer_units_total", "counter", "Packets alone or in company that left the queue.", |peer| {
-            Some(number(peer.queue.units))
-        }),
-        ("peer_unit_packets", "gauge", "Packets that leave the queue together, on average.", |peer| {
-            peer.queue.packets_per_unit
+        ("peer_aggregation_window_packets", "gauge", "Aggregation window, in packets.", |peer| {
+            Some(number(peer.queue.window_packets))
         }),
         (
-            "peer_queue_marked_total",
+            "peer_aggregates_total",
             "counter",
-            "Packets marked because their flow waited too long.",
-            |peer| Some(number(peer.queue.marked)),
+            "Aggregates of one or more packets taken from the queue.",
+            |peer| Some(number(peer.queue.aggregates)),
         ),
-        ("peer_queue_late_total", "counter", "Packets dropped because their flow waited too long.", |peer| {
-            Some(number(peer.queue.late))
+        ("peer_packets_per_aggregate", "gauge", "Mean number of packets in an aggregate.", |peer| {
+            peer.queue.packets_per_aggregate
         }),
-        ("peer_queue_overflow_total", "counter", "Packets dropped because the queue was full.", |peer| {
-            Some(number(peer.queue.overflow))
+        (
+            "peer_queue_ecn_marked_packets_total",
+            "counter",
+            "Packets marked with ECN congestion experienced by CoDel.",
+            |peer| Some(number(peer.queue.ecn_marked_packets)),
+        ),
+        ("peer_queue_aqm_dropped_packets_total", "counter", "Packets dropped by CoDel.", |peer| {
+            Some(number(peer.queue.aqm_dropped_packets))
         }),
+        (
+            "peer_queue_overflow_dropped_packets_total",
+            "counter",
+            "Packets dropped because the queue was full.",
+            |peer| Some(number(peer.queue.overflow_dropped_packets)),
+        ),
     ];
     of_peers(report, &known)
 }
@@ -254,15 +306,15 @@ fn queues(report: &Report) -> Vec<Family> {
 fn rules(report: &Report) -> Vec<Family> {
     type Get = fn(&RuleReport) -> u64;
     let known: [(&str, &str, Get); 4] = [
-        ("rule_packets_total", "Inner packets that a compression rule covered.", |rule| rule.packets),
-        ("rule_bytes_total", "Bytes of inner packets that a compression rule covered.", |rule| rule.bytes),
-        ("rule_before_bytes_total", "Bytes that a compression rule compressed.", |rule| rule.before),
-        ("rule_after_bytes_total", "What became of them.", |rule| rule.after),
+        ("rule_matched_packets_total", "Inner packets that matched the rule.", |rule| rule.matched_packets),
+        ("rule_matched_bytes_total", "Inner bytes that matched the rule.", |rule| rule.matched_bytes),
+        ("rule_input_bytes_total", "Input bytes of blocks sent compressed.", |rule| rule.input_bytes),
+        ("rule_output_bytes_total", "Compressed output bytes.", |rule| rule.output_bytes),
     ];
     let family = |(name, help, get): (&'static str, &'static str, Get)| {
         let sample = |(place, rule): (usize, &RuleReport)| {
             let RuleReport { from, to, domain, codec, .. } = rule.clone();
-            // Two rules may differ in nothing else that is named here.
+            // The labels below may be equal for two rules.
             let place = ("rule", (place + 1).to_string());
             (vec![place, ("from", from), ("to", to), ("domain", domain), ("codec", codec)], number(get(rule)))
         };
@@ -274,11 +326,13 @@ fn rules(report: &Report) -> Vec<Family> {
 fn codecs(report: &Report) -> Vec<Family> {
     type Get = fn(&CodecReport) -> u64;
     let known: [(&str, &str, Get); 5] = [
-        ("codec_tried_blocks_total", "Blocks that a codec tried.", |codec| codec.tried),
-        ("codec_sent_blocks_total", "Blocks that shrank and were sent.", |codec| codec.blocks),
-        ("codec_expanded_blocks_total", "Blocks expanded on receipt.", |codec| codec.expanded),
-        ("codec_before_bytes_total", "Bytes of sent blocks before.", |codec| codec.before),
-        ("codec_after_bytes_total", "Bytes of sent blocks after.", |codec| codec.after),
+        ("codec_tried_blocks_total", "Blocks compressed on trial or to be sent.", |codec| codec.tried_blocks),
+        ("codec_sent_blocks_total", "Blocks that became smaller and were sent.", |codec| codec.sent_blocks),
+        ("codec_decompressed_blocks_total", "Received blocks decompressed.", |codec| {
+            codec.decompressed_blocks
+        }),
+        ("codec_input_bytes_total", "Input bytes of sent blocks.", |codec| codec.input_bytes),
+        ("codec_output_bytes_total", "Output bytes of sent blocks.", |codec| codec.output_bytes),
     ];
     let family = |(name, help, get): (&'static str, &'static str, Get)| {
         let sample = |codec: &CodecReport| (vec![("codec", codec.codec.clone())], number(get(codec)));

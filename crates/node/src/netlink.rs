@@ -74,7 +74,7 @@ impl Netlink {
             while !rest.is_empty() {
                 let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest).map_err(broken)?;
                 let len = usize::try_from(answer.header.length).unwrap_or(usize::MAX);
-                // The end of an acknowledged exchange, or of a dump; answers to nobody's question are passed over.
+                // The end of an acknowledged exchange, or of a dump; answers without a request are ignored.
                 if answer.header.sequence_number == self.sequence {
                     match answer.payload {
                         NetlinkPayload::InnerMessage(message) => each(message),

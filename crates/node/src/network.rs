@@ -39,17 +39,17 @@ pub enum NetworkError {
         source: io::Error,
     },
     /// An address cannot be given to the interface.
-    #[error("cannot give {address} to the interface: {source}{}", privilege(source))]
+    #[error("cannot add address {address} to the interface: {source}{}", privilege(source))]
     Address {
         /// Which.
         address: IpNet,
         /// What the system said.
         source: io::Error,
     },
-    /// Somebody else routes this network.
+    /// Another route to this network exists.
     #[error(
-        "there is a route to {destination} already; remove it (`ip route` shows it), take the network out of \
-         `allowed_ips`, or make routes yourself with `table = \"off\"`"
+        "a route to {destination} exists; remove it (`ip route` shows it), take the network out of \
+         `allowed_ips`, or manage routes yourself with `table = \"off\"`"
     )]
     RouteTaken {
         /// Where to.
@@ -63,10 +63,10 @@ pub enum NetworkError {
         /// What the system said.
         source: io::Error,
     },
-    /// The table for the full tunnel is somebody else's.
+    /// The table for the full tunnel is used by another interface.
     #[error(
-        "routing table {table} is used by another interface; choose another `fwmark`, whose number is also that of \
-         the table"
+        "routing table {table} is used by another interface; choose another `fwmark` (it is also the number of \
+         the table)"
     )]
     TableTaken {
         /// Its number.
@@ -191,7 +191,7 @@ impl Network {
         Ok(())
     }
 
-    fn set(&mut self, wanted: plan::Wanted) -> Result<(), NetworkError> {
+    fn set(&mut self, wanted: plan::SysctlSetting) -> Result<(), NetworkError> {
         if self.settings.iter().any(|setting| setting.path() == wanted.path) {
             return Ok(());
         }
@@ -200,7 +200,7 @@ impl Network {
             Err(source) if wanted.needed => {
                 return Err(NetworkError::Setting { path: wanted.path, value: wanted.value, source });
             }
-            Err(error) => tracing::debug!(path = %wanted.path.display(), %error, "setting left as it was"),
+            Err(error) => tracing::debug!(path = %wanted.path.display(), %error, "setting not changed"),
         }
         Ok(())
     }
@@ -230,7 +230,7 @@ impl Network {
         }
     }
 
-    /// Removes the rules that a killed daemon left, unless somebody else uses the table they lead to.
+    /// Removes the rules that a killed daemon left, unless another interface uses their table.
     fn remove_leftovers(&mut self, plan: &Plan) -> Result<(), NetworkError> {
         let tables: BTreeSet<u32> = plan.rules.iter().map(|rule| rule.mark).collect();
         for table in tables {
@@ -242,7 +242,7 @@ impl Network {
             for family in [request::INET, request::INET6] {
                 let rules = self.netlink.dump(request::all_rules(family)).map_err(NetworkError::Netlink)?;
                 for rule in rules.into_iter().filter_map(|rule| request::is_ours(rule, table)) {
-                    tracing::info!(table, "removing a policy rule that an earlier run left");
+                    tracing::info!(table, "removing a policy rule of an earlier run");
                     report("policy rule", self.netlink.change(Message::DelRule(rule), 0));
                 }
             }
@@ -257,7 +257,7 @@ impl Drop for Network {
     }
 }
 
-/// A thing that is gone already was removed by somebody else, or with the interface.
+/// A thing that is gone already was removed by another program, or with the interface.
 fn report(what: &'static str, result: io::Result<()>) {
     match result {
         Err(error) if !is_gone(&error) => tracing::warn!(%error, "could not remove a {what}"),

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use strait_ipsec::outbound::{Job, Order, Outlet, Refused, Train, Via};
-use strait_ipsec::{Notice, Outbound};
+use strait_clock::Time;
+use strait_ipsec::outbound::{CompressJob, Order, Outlet, Refused, Train, Via};
+use strait_ipsec::{Counters, Notice, Outbound, Reason};
 use strait_wire::vnet;
 
 use crate::channels::{ControlSender, Next, OrderQueue};
@@ -41,11 +42,13 @@ pub struct Outward {
     /// What happens between.
     pub outbound: Outbound,
     /// Who compresses beside this thread.
-    pub workers: Workers<Job>,
+    pub workers: Workers<CompressJob>,
     /// What it is told.
     pub orders: OrderQueue<Order>,
     /// Whom it tells.
     pub control: ControlSender,
+    /// Where it counts what it drops.
+    pub counters: Arc<Counters>,
     /// The node's clock.
     pub clock: Clock,
 }
@@ -71,7 +74,8 @@ impl Outward {
             while let Some(job) = self.workers.done() {
                 self.outbound.finished(job, self.clock.now());
             }
-            match drain(&self.tun, &mut buffer, &mut self.outbound, &self.clock, &mut world) {
+            match drain(&self.tun, &mut buffer, (&mut self.outbound, &self.counters), &self.clock, &mut world)
+            {
                 Ok(more) => {
                     self.outbound.release(self.clock.now(), &mut world);
                     if more {
@@ -89,7 +93,7 @@ impl Outward {
     }
 }
 
-/// Makes the changes that were ordered; false when nobody will order any more.
+/// Makes the changes that were ordered; false when the order channel is closed.
 fn take_orders(
     orders: &OrderQueue<Order>,
     outbound: &mut Outbound,
@@ -110,7 +114,7 @@ fn take_orders(
 fn drain(
     tun: &Tun,
     buffer: &mut [u8],
-    outbound: &mut Outbound,
+    (outbound, counters): (&mut Outbound, &Counters),
     clock: &Clock,
     world: &mut World<'_>,
 ) -> io::Result<bool> {
@@ -121,11 +125,17 @@ fn drain(
             Err(error) => return Err(error),
         };
         let read = buffer.get(..len).unwrap_or_default();
-        if let Ok((header, packet)) = vnet::Header::parse(read) {
-            outbound.packet(packet, &header, clock.now(), world);
-        }
+        take(read, (outbound, counters), clock.now(), world);
     }
     Ok(true)
+}
+
+/// What one read brought: the device's header, then a packet.
+fn take(read: &[u8], (outbound, counters): (&mut Outbound, &Counters), now: Time, outlet: &mut impl Outlet) {
+    match vnet::Header::parse(read) {
+        Ok((header, packet)) => outbound.packet(packet, &header, now, outlet),
+        Err(_) => counters.drops.count(Reason::MalformedOffload, 1),
+    }
 }
 
 /// Nothing to read, or an interface that is down for the moment.
@@ -140,7 +150,7 @@ struct World<'a> {
     socket: &'a UdpSocket,
     direct: Option<&'a Direct>,
     control: &'a ControlSender,
-    workers: &'a Workers<Job>,
+    workers: &'a Workers<CompressJob>,
 }
 
 impl World<'_> {
@@ -179,18 +189,56 @@ impl Outlet for World<'_> {
         sent.map_err(|error| if is_too_big(&error) { Refused::TooBig } else { Refused::Failed })
     }
 
-    fn hand_over(&mut self, worker: usize, job: Job) -> Option<Job> {
+    fn hand_over(&mut self, worker: usize, job: CompressJob) -> Option<CompressJob> {
         self.workers.hand_over(worker, job)
     }
 
     fn to_host(&mut self, packet: &[u8]) {
         let header = [0; vnet::LEN];
         if let Err(error) = self.tun.writev(&[IoSlice::new(&header), IoSlice::new(packet)]) {
-            tracing::trace!(%error, "the host did not take an ICMP answer");
+            tracing::trace!(%error, "the host did not accept an ICMP error");
         }
     }
 
     fn notice(&mut self, notice: Notice) {
         self.control.notice(notice);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use strait_clock::Stopwatch;
+    use strait_compress::{Calibration, LiveChooser};
+    use strait_ipsec::{Forwarding, outbound};
+
+    use super::*;
+
+    /// Where nothing comes out.
+    struct Nowhere;
+
+    impl Outlet for Nowhere {
+        fn transmit(&mut self, _: Train<'_>) -> Result<(), Refused> {
+            Err(Refused::Failed)
+        }
+
+        fn to_host(&mut self, _: &[u8]) {}
+
+        fn notice(&mut self, _: Notice) {}
+    }
+
+    #[test]
+    fn a_read_without_a_whole_header_is_counted() {
+        let counters = Arc::new(Counters::default());
+        let settings =
+            outbound::Settings { up: None, overhead: 0, link_mtu: 1500, forwarding: Forwarding::None };
+        let chooser = Box::new(LiveChooser::new(Calibration::assumed(), 1));
+        let mut outbound =
+            Outbound::new(settings, chooser, Stopwatch::NONE, Arc::clone(&counters), Time::ZERO);
+        for len in 0..=vnet::LEN {
+            take(&vec![0; len], (&mut outbound, &counters), Time::ZERO, &mut Nowhere);
+        }
+        let drops = |reason| counters.drops.get(reason);
+        // With the whole header it is a packet, though an empty one.
+        assert_eq!((drops(Reason::MalformedOffload), drops(Reason::MalformedPacket)), (vnet::LEN as u64, 1));
     }
 }

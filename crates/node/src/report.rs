@@ -1,4 +1,4 @@
-//! What `strait show --json` says; every number counts from the start of the daemon.
+//! The document of `strait show --json`; every counter starts at 0 when the daemon starts.
 
 mod decision;
 mod manual;
@@ -7,11 +7,11 @@ mod queue;
 
 use serde::{Deserialize, Serialize};
 
-pub use decision::{DecisionReport, StagesReport, WeighedReport};
+pub use decision::{DecisionReport, EstimateReport, StagesReport};
 pub use path::PathReport;
 pub use queue::QueueReport;
 
-/// Everything that can be shown of a running node.
+/// The state and counters of a running node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The node itself.
@@ -20,18 +20,18 @@ pub struct Report {
     pub peers: Vec<PeerReport>,
     /// Its compression rules, in the order of the file.
     pub rules: Vec<RuleReport>,
-    /// What is decided on the traffic of the last seconds, the busiest class first; none when the sending half did not say
-    /// so in time.
+    /// Compression decisions on the traffic of the last seconds, the busiest class first; none when the sender did not answer
+    /// in time.
     pub decisions: Option<Vec<DecisionReport>>,
-    /// What each codec did.
+    /// Counters of each codec.
     pub codecs: Vec<CodecReport>,
-    /// Every reason to drop a packet, also those that never happened.
+    /// Dropped packets by reason, also reasons with a count of 0.
     pub drops: Vec<DropReport>,
     /// The control channel.
     pub control: ControlReport,
-    /// The threads that do the work.
-    pub engines: Vec<EngineReport>,
-    /// What each cipher suite costs on this machine.
+    /// The threads of the daemon.
+    pub threads: Vec<ThreadReport>,
+    /// Speed of each cipher suite on this machine.
     pub suites: Vec<SuiteReport>,
 }
 
@@ -40,29 +40,29 @@ pub struct Report {
 pub struct NodeReport {
     /// Its interface.
     pub interface: String,
-    /// Its public key; none where no peer knows it by one.
+    /// Its public key; none where all peers have manual keys.
     pub public_key: Option<String>,
-    /// Where it receives.
+    /// Local UDP address.
     pub listen: String,
     /// Its inner addresses.
     pub addresses: Vec<String>,
-    /// Largest inner packet of the interface.
+    /// MTU of the interface (inner MTU), in bytes.
     pub mtu: u16,
-    /// The link's rate out, in bit/s of wire bytes, if it was given.
+    /// Configured link rate out (`[link] up`), in bit/s of wire bytes.
     pub up_bits_per_second: Option<u64>,
-    /// The link's rate in, in bit/s of wire bytes, if it was given.
+    /// Configured link rate in (`[link] down`), in bit/s of wire bytes.
     pub down_bits_per_second: Option<u64>,
-    /// Whether the rate out is to be found out.
+    /// Whether the link rate out is estimated (`up = "auto"`).
     pub up_auto: bool,
-    /// Whether peers are to find out the rate in.
+    /// Whether peers estimate the link rate in (`down = "auto"`).
     pub down_auto: bool,
-    /// Whether its peers reach each other through it.
+    /// Whether it forwards packets between its peers (a hub).
     pub forward: bool,
-    /// The configuration it read.
+    /// Path of its configuration file.
     pub configuration: String,
     /// Seconds since it started.
     pub uptime_seconds: f64,
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
     /// Its version.
     pub version: String,
@@ -71,47 +71,47 @@ pub struct NodeReport {
 /// One peer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PeerReport {
-    /// What people call it.
+    /// Its name in the configuration.
     pub name: String,
     /// Where its keys come from: `session` or `manual`.
     pub keys: String,
-    /// Who it is, if it proves that by a key pair.
+    /// Its public key; none with manual keys.
     pub public_key: Option<String>,
-    /// Where datagrams to it go.
+    /// Its outer address and port; none while unknown.
     pub endpoint: Option<String>,
     /// `idle`, `connecting` or `up`; with manual keys `up` or `used-up`.
     pub state: String,
     /// Its inner addresses.
     pub allowed_ips: Vec<String>,
-    /// The pair of security associations in use, if keys are agreed with it.
+    /// The pair of security associations of the current session; none with manual keys or without a session.
     pub association: Option<AssociationReport>,
-    /// The pair of security associations from the file, if its keys are there.
+    /// The pair of security associations with manual keys; none with session keys.
     pub manual: Option<ManualReport>,
-    /// Seconds since the last handshake succeeded.
-    pub last_handshake_seconds: Option<f64>,
-    /// Handshakes that failed since.
-    pub failures: u32,
-    /// The rate of the way to it, in bit/s of wire bytes, given or found out; what is sent at just now is in `path`.
-    pub rate_bits_per_second: Option<u64>,
-    /// What is known of the path to it, where it reports what arrives.
+    /// Seconds since the last successful handshake.
+    pub last_handshake_age_seconds: Option<f64>,
+    /// Handshakes that failed since the last successful one.
+    pub handshake_failures: u32,
+    /// Link rate to it in bit/s of wire bytes, configured or estimated; the current pacing rate is in `path`.
+    pub link_rate_bits_per_second: Option<u64>,
+    /// The path to it; none before the first delivery report.
     pub path: Option<PathReport>,
-    /// What went there.
+    /// Traffic sent to it.
     pub sent: TrafficReport,
-    /// What came from there.
+    /// Traffic received from it.
     pub received: TrafficReport,
-    /// Datagrams sent with several packets in them, not compressed.
+    /// Bundles sent: datagrams with several packets, not compressed.
     pub bundles: u64,
     /// Compressed blocks sent.
     pub blocks: u64,
-    /// Bytes of inner packets that coding their headers saved, before anything was compressed.
-    pub headers_saved_bytes: u64,
+    /// Bytes saved by header compression, before payload compression.
+    pub header_compression_saved_bytes: u64,
     /// The queue before the link to it.
     pub queue: QueueReport,
-    /// Largest inner packet to it.
+    /// Inner MTU towards it, in bytes.
     pub inner_mtu: u64,
 }
 
-/// What passed one way between the node and a peer.
+/// Traffic in one direction between the node and a peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrafficReport {
     /// Inner packets.
@@ -129,7 +129,7 @@ pub struct TrafficReport {
 /// A pair of security associations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AssociationReport {
-    /// What seals the packets.
+    /// Cipher suite.
     pub suite: String,
     /// `implicit` or `explicit`.
     pub iv: String,
@@ -137,26 +137,26 @@ pub struct AssociationReport {
     pub payloads: String,
     /// `initiator` or `responder`.
     pub role: String,
-    /// The association towards this node.
+    /// SPI of the inbound association.
     pub inbound_spi: String,
-    /// The association towards the peer.
+    /// SPI of the outbound association.
     pub outbound_spi: String,
-    /// Seconds since it was made.
+    /// Seconds since the handshake.
     pub age_seconds: f64,
-    /// Seconds until it is replaced if it is in use then.
+    /// Seconds until the next rekey, if the association is in use then.
     pub next_rekey_seconds: f64,
-    /// ESP packets received on it.
-    pub in_packets: u64,
-    /// Bytes opened on it.
-    pub in_bytes: u64,
-    /// ESP packets sent on it.
-    pub out_packets: u64,
-    /// Bytes sealed on it.
-    pub out_bytes: u64,
-    /// Seconds since something authentic came.
-    pub last_received_seconds: Option<f64>,
-    /// Seconds since something was sent.
-    pub last_sent_seconds: Option<f64>,
+    /// ESP packets received.
+    pub inbound_packets: u64,
+    /// Bytes received and decrypted.
+    pub inbound_bytes: u64,
+    /// ESP packets sent.
+    pub outbound_packets: u64,
+    /// Bytes encrypted and sent.
+    pub outbound_bytes: u64,
+    /// Seconds since the last authentic packet was received.
+    pub last_received_age_seconds: Option<f64>,
+    /// Seconds since the last packet was sent.
+    pub last_sent_age_seconds: Option<f64>,
 }
 
 /// A pair of security associations with manual keys.
@@ -166,30 +166,30 @@ pub struct ManualReport {
     pub mode: String,
     /// `udp` or `ip`.
     pub carrier: String,
-    /// This node's address outside, where it is agreed.
+    /// Local outer address, where one is configured.
     pub local: Option<String>,
-    /// Bits of a sequence number, 32 or 64.
-    pub sequence_bits: u8,
-    /// What protects and compresses, the outermost first.
+    /// Whether sequence numbers are extended (ESN, 64 bits; RFC 4304).
+    pub esn: bool,
+    /// Protocols, the outermost first.
     pub protocols: Vec<ProtocolReport>,
-    /// Whether all payloads are AGGFRAG's.
+    /// Whether payloads are AGGFRAG (RFC 9347).
     pub aggfrag: bool,
-    /// Whether packets that are too large become outer fragments.
-    pub fragment: bool,
-    /// The sequence number of the last packet sent.
-    pub last_number: u64,
-    /// Packets received on it.
-    pub in_packets: u64,
-    /// Bytes opened on it.
-    pub in_bytes: u64,
-    /// Packets sent on it.
-    pub out_packets: u64,
-    /// Bytes sealed on it.
-    pub out_bytes: u64,
-    /// Seconds since something authentic came.
-    pub last_received_seconds: Option<f64>,
-    /// Seconds since something was sent.
-    pub last_sent_seconds: Option<f64>,
+    /// Whether packets larger than the path MTU are sent as outer fragments.
+    pub outer_fragmentation: bool,
+    /// Sequence number of the last packet sent.
+    pub last_sequence_number: u64,
+    /// Packets received.
+    pub inbound_packets: u64,
+    /// Bytes received and decrypted.
+    pub inbound_bytes: u64,
+    /// Packets sent.
+    pub outbound_packets: u64,
+    /// Bytes encrypted and sent.
+    pub outbound_bytes: u64,
+    /// Seconds since the last authentic packet was received.
+    pub last_received_age_seconds: Option<f64>,
+    /// Seconds since the last packet was sent.
+    pub last_sent_age_seconds: Option<f64>,
 }
 
 /// One protocol of a pair with manual keys.
@@ -197,11 +197,11 @@ pub struct ManualReport {
 pub struct ProtocolReport {
     /// `ah`, `esp` or `ipcomp`.
     pub protocol: String,
-    /// What it works with, never a key.
+    /// Algorithms, never a key.
     pub algorithms: Vec<String>,
-    /// The SPI towards this node; a CPI for IPComp.
+    /// Inbound SPI; CPI for IPComp.
     pub inbound_spi: String,
-    /// The SPI towards the peer; a CPI for IPComp.
+    /// Outbound SPI; CPI for IPComp.
     pub outbound_spi: String,
 }
 
@@ -218,17 +218,17 @@ pub struct RuleReport {
     pub ports: Vec<String>,
     /// Trust domain.
     pub domain: String,
-    /// How to compress.
+    /// Codec setting: `auto`, a method such as `zstd-3`, or `none`.
     pub codec: String,
-    /// Inner packets that it covered.
-    pub packets: u64,
-    /// Bytes of those.
-    pub bytes: u64,
-    /// Bytes of inner packets that were compressed.
-    pub before: u64,
-    /// What became of them.
-    pub after: u64,
-    /// `before` for each byte `after`; none before there was any.
+    /// Inner packets that matched the rule.
+    pub matched_packets: u64,
+    /// Bytes of inner packets that matched the rule.
+    pub matched_bytes: u64,
+    /// Input bytes of the blocks that were sent compressed.
+    pub input_bytes: u64,
+    /// Output bytes of those blocks.
+    pub output_bytes: u64,
+    /// Compression ratio: `input_bytes` / `output_bytes`; none without output.
     pub ratio: Option<f64>,
 }
 
@@ -237,60 +237,60 @@ pub struct RuleReport {
 pub struct CodecReport {
     /// Its name.
     pub codec: String,
-    /// Blocks that were tried.
-    pub tried: u64,
-    /// Blocks that shrank and were sent compressed.
-    pub blocks: u64,
-    /// Inner packets in those blocks.
-    pub packets: u64,
-    /// Bytes of those blocks before.
-    pub before: u64,
-    /// Bytes of those blocks after.
-    pub after: u64,
-    /// `before` for each byte `after`; none before there was any.
+    /// Blocks that were compressed on trial or to be sent.
+    pub tried_blocks: u64,
+    /// Blocks that became smaller and were sent compressed.
+    pub sent_blocks: u64,
+    /// Inner packets in the sent blocks.
+    pub sent_packets: u64,
+    /// Input bytes of the sent blocks.
+    pub input_bytes: u64,
+    /// Output bytes of the sent blocks.
+    pub output_bytes: u64,
+    /// Compression ratio: `input_bytes` / `output_bytes`; none without output.
     pub ratio: Option<f64>,
-    /// Blocks expanded on receipt.
-    pub expanded: u64,
+    /// Received blocks that were decompressed.
+    pub decompressed_blocks: u64,
 }
 
-/// One reason to drop a packet.
+/// Dropped packets of one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DropReport {
-    /// Its name.
+    /// The reason.
     pub reason: String,
-    /// How many packets or datagrams.
+    /// Packets or datagrams dropped.
     pub packets: u64,
 }
 
 /// The control channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlReport {
-    /// Bytes on the wire, both ways.
+    /// Bytes on the wire, both directions.
     pub wire_bytes: u64,
-    /// Messages to the keeper of keys that found no room.
-    pub lost_messages: u64,
+    /// Messages from packet threads to the control plane that were dropped because its queue was full.
+    pub dropped_messages: u64,
 }
 
 /// One thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct EngineReport {
+pub struct ThreadReport {
     /// Its name.
     pub name: String,
-    /// CPU time it has used.
+    /// CPU time used, in seconds.
     pub cpu_seconds: f64,
-    /// How busy it is with compressing; none where it does not, or is the only one that does.
-    pub compressing: Option<CompressingReport>,
+    /// Compression load; none where the thread does not compress, or is the only one that does.
+    pub compression: Option<CompressionLoadReport>,
 }
 
-/// How busy a thread is with compressing.
+/// Compression load of one thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CompressingReport {
-    /// Share of its time, of which a second ago counts half.
-    pub busy: f64,
-    /// Seconds that a block would wait for it now.
-    pub waits_seconds: f64,
-    /// Blocks that it has, with the one that it is at.
-    pub jobs: usize,
+pub struct CompressionLoadReport {
+    /// Share of its time spent compressing, 0 to 1, as a moving average of about a second.
+    pub busy_ratio: f64,
+    /// Time in seconds that a new block would be queued before the thread starts on it.
+    pub queue_delay_seconds: f64,
+    /// Blocks in its queue, with the one in work.
+    pub queued_blocks: usize,
 }
 
 /// One cipher suite.
@@ -298,13 +298,13 @@ pub struct CompressingReport {
 pub struct SuiteReport {
     /// Its name.
     pub suite: String,
-    /// Nanoseconds to seal and open a packet of 1,400 bytes here.
+    /// Nanoseconds to encrypt and decrypt one packet of 1,400 bytes.
     pub nanoseconds_per_packet: u32,
 }
 
-/// How many bytes went in for each that came out; none when nothing came out.
+/// Input bytes for each output byte; none when there is no output.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "a ratio needs no 53 bits")]
-pub fn ratio(before: u64, after: u64) -> Option<f64> {
-    (after > 0).then(|| before as f64 / after as f64)
+pub fn ratio(input: u64, output: u64) -> Option<f64> {
+    (output > 0).then(|| input as f64 / output as f64)
 }

@@ -17,7 +17,7 @@ const SUFFIX: &str = "sock";
 #[non_exhaustive]
 pub enum RuntimeError {
     /// An ordinary user without a session.
-    #[error("there is no folder for sockets: set {FOLDER_VARIABLE}, or XDG_RUNTIME_DIR as a login does")]
+    #[error("there is no directory for sockets: set {FOLDER_VARIABLE} or XDG_RUNTIME_DIR")]
     NoFolder,
     /// The folder cannot be made.
     #[error("cannot make {}: {source}", path.display())]
@@ -28,7 +28,7 @@ pub enum RuntimeError {
         source: io::Error,
     },
     /// Others may enter it.
-    #[error("{} may be entered by others (mode {mode:03o}); run `chmod 700 {}`", path.display(), path.display())]
+    #[error("{} is accessible by others (mode {mode:03o}); run `chmod 700 {}`", path.display(), path.display())]
     Open {
         /// The folder.
         path: PathBuf,

@@ -1,4 +1,4 @@
-//! Frames as they pass an interface, both ways, for whoever only watches (packet(7)).
+//! Frames as they pass an interface, both ways, read from a packet socket (packet(7)).
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -59,13 +59,13 @@ impl Tap {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was just made and nobody else owns it.
+        // SAFETY: the descriptor was just made and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         enlarge(&fd);
         bind(&fd, index)?;
         let hardware = hardware(&fd)?;
         let framing = framing(hardware).ok_or_else(|| {
-            let words = format!("its frames are of hardware type {hardware}, neither Ethernet's nor bare IP");
+            let words = format!("it has hardware type {hardware}, which is neither Ethernet nor raw IP");
             io::Error::new(io::ErrorKind::Unsupported, words)
         })?;
         let buffer = vec![0; FRAME_MAX].into_boxed_slice();
@@ -110,7 +110,7 @@ impl Tap {
         }
     }
 
-    /// How many frames passed that nobody had room for, since it was opened.
+    /// Frames that the kernel dropped for want of room, since it was opened.
     pub fn missed(&mut self) -> u64 {
         // SAFETY: all zeros is a valid tpacket_stats, whose fields are integers.
         let mut stats: libc::tpacket_stats = unsafe { zeroed() };

@@ -1,21 +1,42 @@
 //! What tests of this crate need: a network namespace of their own.
 #![allow(unsafe_code)]
 
-/// Runs `body` in a thread with an empty network namespace of its own, whose loopback is down.
+use std::fs::OpenOptions;
+use std::io;
+use std::thread::{self, Builder};
+
+use strait_testdata::skip::{Need, skip};
+
+/// Runs `body` in a thread with an empty network namespace of its own, whose loopback is down. The thread has the
+/// test's name.
 ///
-/// Says so and returns without running it where the system forbids namespaces.
+/// Skips the test where the system forbids namespaces or has no TUN devices.
 pub(crate) fn in_namespace(body: impl FnOnce() + Send) {
-    let outcome = std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            // SAFETY: no pointer is passed; only this thread moves to the new namespace.
-            if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-                return eprintln!("skipped: {}", std::io::Error::last_os_error());
+    let name = thread::current().name().unwrap_or_default().to_owned();
+    let outcome = thread::scope(|scope| {
+        let thread = Builder::new().name(name).spawn_scoped(scope, || {
+            if enter_namespace() && has_tun() {
+                body();
             }
-            body();
         });
-        thread.join()
+        thread.unwrap().join()
     });
     if let Err(panic) = outcome {
         std::panic::resume_unwind(panic);
     }
+}
+
+fn enter_namespace() -> bool {
+    // SAFETY: no pointer is passed; only this thread moves to the new namespace.
+    if unsafe { libc::unshare(libc::CLONE_NEWNET) } == 0 {
+        return true;
+    }
+    let error = io::Error::last_os_error();
+    skip(Need::Namespaces, &format!("may not make network namespaces: {error}"))
+}
+
+fn has_tun() -> bool {
+    let opened = OpenOptions::new().read(true).write(true).open("/dev/net/tun");
+    let why = |error| format!("may not open /dev/net/tun: {error}");
+    opened.map_or_else(|error| skip(Need::Tun, &why(error)), |_| true)
 }

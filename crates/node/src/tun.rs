@@ -53,9 +53,9 @@ pub enum TunError {
         /// The interface.
         name: String,
     },
-    /// Somebody else has it.
+    /// Another program uses it.
     #[error(
-        "interface '{name}' is in use; stop whoever has it ('strait down {name}'), or choose another \
+        "interface '{name}' is in use; stop the program that uses it ('strait down {name}'), or choose another \
          name with 'interface = \"...\"'"
     )]
     Busy {
@@ -217,6 +217,7 @@ mod tests {
     use crate::poll::{PollFd, wait};
     use crate::testing::in_namespace;
     use std::time::Duration;
+    use strait_testdata::skip::{Need, skip};
 
     #[test]
     fn names() {
@@ -287,7 +288,8 @@ mod tests {
             let tun = Tun::open("st-gso").unwrap();
             let _network = Network::set_up("st-gso", &plan()).unwrap();
             if tun.offload() == Offload::Tcp {
-                return eprintln!("skipped: this kernel has no UDP segmentation offload for tunnel devices");
+                let _ = skip(Need::Offload, "this kernel has no UDP segmentation offload for tunnel devices");
+                return;
             }
             let socket = crate::udp::UdpSocket::bind(crate::udp::Listen::Port(0), None).unwrap();
             socket.send_train("10.77.0.2:8".parse().unwrap(), 0, 1000, &[7; 5000]).unwrap();
@@ -315,7 +317,9 @@ mod tests {
     fn a_name_in_use_is_named() {
         in_namespace(|| {
             let _tun = Tun::open("st-busy").unwrap();
-            for (name, remedy) in [("st-busy", "stop whoever has it"), ("lo", "choose another name")] {
+            for (name, remedy) in
+                [("st-busy", "stop the program that uses it"), ("lo", "choose another name")]
+            {
                 let error = Tun::open(name).unwrap_err();
                 assert!(matches!(&error, TunError::Busy { name: busy } if busy == name), "{error}");
                 assert!(error.to_string().contains(remedy));

@@ -65,7 +65,7 @@ pub enum UdpError {
         listen: Listen,
     },
     /// No interface has the address.
-    #[error("no interface here has the address of UDP {listen}; correct 'listen', or give a port only")]
+    #[error("no local interface has the address of UDP {listen}; correct 'listen', or give a port only")]
     NoSuchAddress {
         /// What was asked for.
         listen: Listen,
@@ -231,7 +231,7 @@ impl UdpSocket {
             {
                 self.send_singly(to, tos, segment, bytes)?;
                 self.trains.store(false, Ordering::Relaxed);
-                tracing::info!(%error, "the system does not take trains of datagrams; sending them one by one");
+                tracing::info!(%error, "the system does not support UDP GSO; sending datagrams one by one");
                 Ok(())
             }
             other => other,

@@ -25,7 +25,7 @@ impl Wake {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was just made and nobody else owns it.
+        // SAFETY: the descriptor was just made and has no other owner.
         let event = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok(Wake { event, raised: AtomicBool::new(false) })
     }

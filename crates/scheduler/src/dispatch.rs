@@ -29,7 +29,7 @@ pub struct Ticket {
     pub takes: Duration,
 }
 
-/// The books of all engines. It runs nothing: whoever does says what is finished.
+/// The load of all engines. It runs nothing: the caller does, and says what is finished.
 #[derive(Debug)]
 pub struct Dispatcher {
     stations: Vec<EngineStation>,

@@ -1,5 +1,5 @@
 //! When a datagram may leave: rates and how they are found out, a pacer for the link, the fair queue that stands before it,
-//! who leaves in company, and which engine does what is to be done.
+//! which packets leave as one aggregate, and which engine does what is to be done.
 //!
 //! This crate decides and never runs anything: the node and the simulator ask it at a given time.
 

@@ -13,9 +13,7 @@ mod places;
 mod store;
 mod tins;
 
-use core::hash::{Hash, Hasher};
 use core::time::Duration;
-use std::hash::DefaultHasher;
 
 use strait_clock::Time;
 
@@ -46,13 +44,12 @@ pub struct FairQueue<N> {
     terms: Terms,
     quantum: i64,
     queued: usize,
-    seed: u64,
 }
 
 impl<N> FairQueue<N> {
-    /// A queue of at most `max_packets` packets in buffers of at most `capacity` bytes. Which flows share a fate depends on `seed`.
+    /// A queue of at most `max_packets` packets in buffers of at most `capacity` bytes.
     #[must_use]
-    pub fn new(capacity: usize, max_packets: usize, line: Line, seed: u64) -> FairQueue<N> {
+    pub fn new(capacity: usize, max_packets: usize, line: Line) -> FairQueue<N> {
         FairQueue {
             store: Store::new(capacity),
             places: Places::new(),
@@ -64,7 +61,6 @@ impl<N> FairQueue<N> {
             terms: line.terms(),
             quantum: line.quantum(),
             queued: 0,
-            seed,
         }
     }
 
@@ -102,20 +98,20 @@ impl<N> FairQueue<N> {
 
     /// A packet comes, whose bytes `write` puts in their place. If there is no room, the fattest flow loses what came first in it; the
     /// packet itself is lost only if it has no bytes, or more than the whole queue holds.
-    pub fn push<F: Hash>(
+    pub fn push(
         &mut self,
-        newcomer: &Newcomer<'_, F>,
+        newcomer: &Newcomer,
         note: N,
         owner: &mut impl Owner<N>,
         write: impl FnOnce(&mut [u8]),
     ) {
-        let Newcomer { flow, tin, len, at: entered } = *newcomer;
+        let Newcomer { hash, tin, len, at: entered } = *newcomer;
         if len == 0 || self.max_packets == 0 || !self.store.could_hold(len) {
             return owner.lost(note, Loss::Overflow);
         }
         let Some(mut buffer) = self.room_for(len, owner) else { return owner.lost(note, Loss::Overflow) };
         write(buffer.get_mut(..len).unwrap_or_default());
-        let (bucket, quantum) = (self.bucket(flow), self.quantum);
+        let (bucket, quantum) = ((hash % BUCKETS as u64) as usize, self.quantum);
         let turns = self.turns.get_mut(tin.index());
         let Some(at) = turns.and_then(|turns| turns.flow(bucket, quantum, &mut self.flows)) else {
             self.store.give_back(buffer);
@@ -154,22 +150,22 @@ impl<N> FairQueue<N> {
         Some(packet)
     }
 
-    /// The first packet that had better not wait for others that left the queue before it: of the interactive class, if it is that
-    /// one's turn, or of a flow that sends little, which is one that is new (RFC 8290 section 4.2) and has no more than its part of
-    /// a round.
+    /// The first latency-sensitive packet, which may be promoted before others that left the queue earlier: of the interactive class,
+    /// if it is that one's turn, or of a flow that sends little, which is one that is new (RFC 8290 section 4.2) and has no more
+    /// than its part of a round.
     #[must_use]
-    pub fn urgent(&self) -> Option<&Queued<N>> {
-        let (at, ..) = self.urgent_flow()?;
+    pub fn latency_sensitive(&self) -> Option<&Queued<N>> {
+        let (at, ..) = self.latency_sensitive_flow()?;
         self.places.get(self.flows.get(at)?.head)
     }
 
     /// Takes that packet out, as [`FairQueue::pop`] does.
-    pub fn pop_urgent(&mut self, now: Time, owner: &mut impl Owner<N>) -> Option<Queued<N>> {
-        let (at, tin, by_share) = self.urgent_flow()?;
+    pub fn pop_latency_sensitive(&mut self, now: Time, owner: &mut impl Owner<N>) -> Option<Queued<N>> {
+        let (at, tin, by_share) = self.latency_sensitive_flow()?;
         self.pop_from(at, (tin, by_share), now, owner)
     }
 
-    fn urgent_flow(&self) -> Option<(u32, Tin, bool)> {
+    fn latency_sensitive_flow(&self) -> Option<(u32, Tin, bool)> {
         let (tin, by_share) = self.balance.choose(|tin| self.waiting[tin.index()] > 0)?;
         let turns = self.turns.get(tin.index())?;
         let may = |at: &u32| self.flows.get(*at).is_some_and(|flow| flow.head != NONE && flow.deficit > 0);
@@ -209,13 +205,6 @@ impl<N> FairQueue<N> {
                 return Some(at);
             }
         }
-    }
-
-    fn bucket(&self, flow: &impl Hash) -> usize {
-        let mut hasher = DefaultHasher::new();
-        self.seed.hash(&mut hasher);
-        flow.hash(&mut hasher);
-        (hasher.finish() % BUCKETS as u64) as usize
     }
 
     /// A buffer for `len` bytes, for which others may have to go.

@@ -84,11 +84,6 @@ impl<N> Ring<N> {
         self.get(0)
     }
 
-    /// The first entry's note, to change it.
-    pub fn front_note_mut(&mut self) -> Option<&mut N> {
-        self.entries.front_mut().map(|entry| &mut entry.note)
-    }
-
     /// Removes the first entry.
     pub fn pop(&mut self) -> Option<N> {
         let entry = self.entries.pop_front()?;

@@ -1,4 +1,4 @@
-//! A sliding window over packets that wait: those of one kind leave in company.
+//! A sliding window over packets that wait: those of one kind leave as one aggregate.
 //!
 //! The algorithm is that of A. V. Taddeo, A. Ferrante and V. Piuri, *Scheduling Small Packets in IPSec-based Systems*, section
 //! III-B; a bound in bytes and one in time are what its section V leaves to do.
@@ -19,8 +19,8 @@ pub struct Limits {
     pub packets: usize,
     /// Bytes with which it is full: it takes no packet more, and may hold the last one's bytes beyond this.
     pub bytes: usize,
-    /// How long its first packet waits for company at most. With zero it waits for nobody; with [`Duration::MAX`] the
-    /// window has to fill.
+    /// The hold time: how long its first packet waits for others of its kind at most. With zero it does not wait; with
+    /// [`Duration::MAX`] the window has to fill.
     pub wait: Duration,
 }
 
@@ -30,6 +30,8 @@ pub struct Limits {
 pub struct Window<K, T> {
     limits: Limits,
     entries: VecDeque<Entry<K, T>>,
+    /// Where entries of other kinds stay while later ones are taken; empty otherwise.
+    passed: Vec<Entry<K, T>>,
     bytes: usize,
 }
 
@@ -42,10 +44,12 @@ struct Entry<K, T> {
 }
 
 impl<K: Copy + Eq, T> Window<K, T> {
-    /// An empty window. It allocates here, and when [`Window::set_limits`] lets it hold more packets than ever before.
+    /// An empty window. It allocates here, when [`Window::set_limits`] lets it hold more packets than ever before, and when an
+    /// aggregate passes more packets of other kinds than any before it.
     #[must_use]
     pub fn new(limits: Limits) -> Window<K, T> {
-        Window { limits, entries: VecDeque::with_capacity(limits.packets.max(1)), bytes: 0 }
+        let entries = VecDeque::with_capacity(limits.packets.max(1));
+        Window { limits, entries, passed: Vec::new(), bytes: 0 }
     }
 
     /// When it has seen enough.
@@ -115,14 +119,14 @@ impl<K: Copy + Eq, T> Window<K, T> {
         self.entries.iter().map(|entry| (&entry.key, &entry.item, entry.bytes))
     }
 
-    /// The multi-packet as it stands: the first packet and all of its kind, with their bytes, in order.
-    pub fn company(&self) -> impl Iterator<Item = (&T, usize)> {
+    /// The aggregate as it stands (the paper's multi-packet): the first packet and all of its kind, with their bytes, in order.
+    pub fn aggregate(&self) -> impl Iterator<Item = (&T, usize)> {
         let reference = self.entries.front().map(|first| first.key);
         let alike = self.entries.iter().filter(move |entry| Some(entry.key) == reference);
         alike.map(|entry| (&entry.item, entry.bytes))
     }
 
-    /// Whether the multi-packet is to go at `now`.
+    /// Whether the aggregate is to go at `now`.
     #[must_use]
     pub fn is_due(&self, now: Time) -> bool {
         self.is_full() || self.waits_until().is_some_and(|at| at <= now)
@@ -134,29 +138,39 @@ impl<K: Copy + Eq, T> Window<K, T> {
         self.entries.front().map(|first| first.since + self.limits.wait)
     }
 
-    /// Removes the multi-packet, due or not; says of how many packets.
+    /// Removes the first packet, due or not.
+    pub fn pop(&mut self) -> Option<T> {
+        let entry = self.entries.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(entry.bytes);
+        Some(entry.item)
+    }
+
+    /// Removes the aggregate, due or not, or its first `most` packets; says how many packets that were.
     ///
     /// The first packet names the reference. It and every later one of its kind are given to `send` with their bytes, in order.
     /// `send` returns what stays of a packet, if there was no room for all of it: then no later one goes, so that packets of a
-    /// kind never overtake each other. What remains keeps its order and its time.
-    pub fn take(&mut self, mut send: impl FnMut(T, usize) -> Option<(T, usize)>) -> usize {
+    /// kind never overtake each other. What remains keeps its order and its time. It takes time for the packets up to the last one
+    /// that goes, not for the whole window.
+    pub fn take(&mut self, most: usize, mut send: impl FnMut(T, usize) -> Option<(T, usize)>) -> usize {
         let Some(reference) = self.entries.front().map(|first| first.key) else { return 0 };
-        let (mut sent, mut room) = (0, true);
-        for _ in 0..self.entries.len() {
-            let Some(entry) = self.entries.pop_front() else { break };
-            if entry.key != reference || !room {
-                self.entries.push_back(entry);
+        let mut sent = 0;
+        while sent < most
+            && let Some(entry) = self.entries.pop_front()
+        {
+            if entry.key != reference {
+                self.passed.push(entry);
                 continue;
             }
             self.bytes = self.bytes.saturating_sub(entry.bytes);
-            match send(entry.item, entry.bytes) {
-                None => sent += 1,
-                Some((item, bytes)) => {
-                    room = false;
-                    self.bytes = self.bytes.saturating_add(bytes);
-                    self.entries.push_back(Entry { item, bytes, ..entry });
-                }
+            if let Some((item, bytes)) = send(entry.item, entry.bytes) {
+                self.bytes = self.bytes.saturating_add(bytes);
+                self.entries.push_front(Entry { item, bytes, ..entry });
+                break;
             }
+            sent += 1;
+        }
+        while let Some(entry) = self.passed.pop() {
+            self.entries.push_front(entry);
         }
         sent
     }

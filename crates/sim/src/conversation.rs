@@ -12,11 +12,13 @@ use crate::{Delivered, FlowShape};
 pub enum Filler {
     /// Lines of a log, which shrink to a fraction.
     Text,
+    /// Random hexadecimal digits, which shrink to about a half: blocks of many parts.
+    Digits,
     /// Random bytes, which do not shrink.
     Random,
 }
 
-/// What became of the packets of a conversation.
+/// Counts of the packets of a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConversationTally {
     /// Numbers given out.
@@ -81,7 +83,7 @@ impl Conversation {
         mine.into_iter().map(|(at, (tos, payload))| self.arrival(at, tos, &payload)).collect()
     }
 
-    /// What became of its packets so far.
+    /// Counts of its packets so far.
     #[must_use]
     pub const fn tally(&self) -> ConversationTally {
         self.tally
@@ -131,6 +133,12 @@ impl Conversation {
                         number % 97
                     );
                     payload.extend_from_slice(line.as_bytes());
+                }
+            }
+            Filler::Digits => {
+                let mut random = Random::new(number ^ u64::from(self.shape.src.port()) << 40);
+                while payload.len() < len {
+                    payload.extend_from_slice(format!("{:016x}", random.next_u64()).as_bytes());
                 }
             }
             Filler::Random => {

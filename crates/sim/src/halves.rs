@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, CodecSet, Gauge, LiveChooser};
-use strait_crypto::{Aead, ICV_LEN, Key, KeyMaterial, NonceCounter, Suite};
+use strait_crypto::{ICV_LEN, Key, KeyMaterial, NonceCounter, Suite};
 use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
 use strait_ipsec::outbound::{self, Outlet, Queueing, Refused, Train};
 use strait_ipsec::{

@@ -85,7 +85,7 @@ impl Default for LinkSettings {
     }
 }
 
-/// What became of datagrams on a link.
+/// Counts of datagrams on a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Datagrams that entered.
@@ -143,7 +143,7 @@ impl SimLink {
         SimLink { settings, switch: LinkSwitch::Up, counters, random, free_at: Time::ZERO, in_burst: false }
     }
 
-    /// What became of datagrams so far.
+    /// Counts of datagrams so far.
     #[must_use]
     pub const fn counters(&self) -> LinkCounters {
         self.counters

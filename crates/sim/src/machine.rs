@@ -145,11 +145,11 @@ impl<'a, A: Iterator<Item = PacketArrival>> GatewayMachine<'a, A> {
             return false;
         }
         let block = self.settings.block.max(1);
-        let padded = self.window.company().map(|(_, bytes)| bytes.next_multiple_of(block)).sum();
+        let padded = self.window.aggregate().map(|(_, bytes)| bytes.next_multiple_of(block)).sum();
         let Some(ticket) = self.dispatcher.dispatch(ALGORITHM, padded, self.now) else { return false };
         let Some(processor) = self.processors.get_mut(ticket.engine) else { return false };
         let mut job = MultiPacketJob { padded, ..MultiPacketJob::default() };
-        let packets = self.window.take(|(bytes, since), _| {
+        let packets = self.window.take(usize::MAX, |(bytes, since), _| {
             job.add(bytes, since);
             None
         });

@@ -235,7 +235,7 @@ impl SimNetwork {
         self.with(node, |node| node.packets(&[(packet, offload)], now));
     }
 
-    /// A datagram arrives now, whoever made it.
+    /// A datagram arrives now, from any sender.
     pub fn inject(&mut self, datagram: SimDatagram) {
         let now = self.now;
         self.arrive(datagram, now);
@@ -305,7 +305,7 @@ impl SimNetwork {
         }
     }
 
-    /// A datagram reaches whoever has its address, with those that came right behind it, as a socket joins them.
+    /// A datagram reaches the node that has its address, with those that came right behind it, as a socket joins them.
     fn arrive(&mut self, first: SimDatagram, at: Time) {
         let SimDatagram { from, to, tos, mut bytes, .. } = first;
         let segment = bytes.len();

@@ -1,4 +1,4 @@
-//! One node: both halves of the packet path and the keeper of keys, glued as the threads of a real node are.
+//! One node: both halves of the packet path and the key manager, joined as the threads of a real node are.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -12,13 +12,13 @@ use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet};
 use strait_ipsec::outbound::{self, Outlet, Refused, Train};
 use strait_ipsec::{Counters, Inbound, Notice, Outbound, PeerCounters, PeerId, Policies, Reason, RuleSet};
 use strait_keying::{
-    Action, Control, Event, KeyExport, PeerConfig, PeerState, PeerStatus, Settings, SetupError,
+    Action, Control, ControlEvent, ControlSettings, KeyExport, PeerConfig, PeerState, PeerStatus, SetupError,
 };
 use strait_wire::{Ecn, Tos, ip, vnet};
 
 use crate::{Delivered, NodeId, NodeSettings, SimDatagram, SimHost};
 
-/// One node: both halves of the packet path and the keeper of keys.
+/// One node: both halves of the packet path and the key manager.
 #[derive(Debug)]
 pub struct SimNode {
     settings: NodeSettings,
@@ -31,7 +31,7 @@ pub struct SimNode {
     rules: Arc<RuleSet>,
     counters: Arc<Counters>,
     world: NodeOutlets,
-    events: Vec<(Time, Event)>,
+    events: Vec<(Time, ControlEvent)>,
     lookups: Vec<(PeerId, String)>,
 }
 
@@ -49,6 +49,8 @@ struct NodeOutlets {
     notices: VecDeque<Notice>,
     control: VecDeque<(SocketAddr, Ecn, Vec<u8>)>,
     orders: VecDeque<outbound::Order>,
+    /// How many of these may wait; more are lost.
+    order_room: usize,
 }
 
 impl SimNode {
@@ -65,7 +67,7 @@ impl SimNode {
             part.copy_from_slice(&random.next_u64().to_be_bytes());
         }
         let control = Control::new(
-            Settings {
+            ControlSettings {
                 identity: settings.id.private_key(),
                 capabilities: settings.capabilities.clone(),
                 up: settings.up,
@@ -169,14 +171,14 @@ impl SimNode {
 
     /// What it logged.
     #[must_use]
-    pub fn events(&self) -> &[(Time, Event)] {
+    pub fn events(&self) -> &[(Time, ControlEvent)] {
         &self.events
     }
 
     /// How often it came to new associations.
     #[must_use]
     pub fn handshakes(&self) -> usize {
-        self.events.iter().filter(|(_, event)| matches!(event, Event::Established { .. })).count()
+        self.events.iter().filter(|(_, event)| matches!(event, ControlEvent::Established { .. })).count()
     }
 
     /// The host behind it.
@@ -194,6 +196,12 @@ impl SimNode {
     /// Takes what its host received.
     pub fn take_delivered(&mut self) -> Vec<Delivered> {
         self.world.host.take_delivered()
+    }
+
+    /// How many orders from its inbound to its outbound half may wait: with none, the queue between the two threads
+    /// of a real node is full, and all are lost.
+    pub const fn set_order_room(&mut self, room: usize) {
+        self.world.order_room = room;
     }
 
     pub(crate) fn settings(&self) -> &NodeSettings {
@@ -312,7 +320,7 @@ impl SimNode {
         }
     }
 
-    /// Does what the keeper of keys wants done.
+    /// Carries out the actions of the key manager.
     fn act(&mut self, now: Time) {
         while let Some(action) = self.control.poll_action() {
             match action {
@@ -340,6 +348,7 @@ impl NodeOutlets {
             notices: VecDeque::new(),
             control: VecDeque::new(),
             orders: VecDeque::new(),
+            order_room: usize::MAX,
         }
     }
 
@@ -395,7 +404,9 @@ impl Inlet for NodeOutlets {
     }
 
     fn order(&mut self, order: outbound::Order) {
-        self.orders.push_back(order);
+        if self.orders.len() < self.order_room {
+            self.orders.push_back(order);
+        }
     }
 
     fn notice(&mut self, notice: Notice) {

@@ -8,7 +8,7 @@ use strait_crypto::{Ranking, SuiteSet};
 use strait_ipsec::inbound::{Forwarding, UdpOffload};
 use strait_ipsec::outbound::Queueing;
 use strait_ipsec::{IvMode, PeerCounters, PeerId, PeerSpec, Rule};
-use strait_keying::{Capabilities, Format, Lifetime, PeerConfig, PrivateKey, PublicKey, Start, Where};
+use strait_keying::{Capabilities, Lifetime, PayloadFormat, PeerConfig, PrivateKey, PublicKey, Start, Where};
 use strait_scheduler::LinkRate;
 
 use crate::LinkSettings;
@@ -122,10 +122,10 @@ impl NodeSettings {
                 codecs: CodecSet::ALL,
                 block_cap: 65_536,
                 iv: IvMode::Implicit,
-                format: Format::Strait,
+                format: PayloadFormat::Strait,
                 inner_mtu: 1420,
                 down: LinkRate::Unpaced,
-                delivery: strait_keying::Delivery::Reported,
+                delivery: strait_keying::DeliveryReporting::Reported,
                 expansion: strait_keying::Expansion::default(),
             },
             up: LinkRate::Unpaced,
@@ -157,7 +157,7 @@ impl NodeSettings {
             place,
             start,
             keepalive: None,
-            format: Format::Strait,
+            format: PayloadFormat::Strait,
         }
     }
 }

@@ -10,8 +10,9 @@ use std::net::SocketAddr;
 
 use core::time::Duration;
 
-use strait_clock::Time;
-use strait_ipsec::inbound::{Batch, Inlet};
+use strait_clock::{Stopwatch, Time};
+use strait_compress::Calibration;
+use strait_ipsec::inbound::{Batch, ExpandJob, ExpandTools, Inlet};
 use strait_ipsec::outbound::{self, Outlet, Refused, Train};
 use strait_ipsec::{Domain, Notice, Reason, Rule};
 use strait_sim::{Conversation, Filler, FlowShape, Halves, HalvesSettings, NodeId};
@@ -82,6 +83,32 @@ impl Inlet for Wire {
     fn order(&mut self, _: outbound::Order) {}
 
     fn notice(&mut self, _: Notice) {}
+}
+
+/// A host beside whom workers expand, in memory that was there before: jobs come back one round of the loop later.
+struct Worked {
+    jobs: Vec<ExpandJob>,
+    handed: u64,
+    delivered: u64,
+}
+
+impl Inlet for Worked {
+    fn deliver(&mut self, _: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason> {
+        self.delivered += pieces.len() as u64;
+        Ok(())
+    }
+
+    fn control(&mut self, _: SocketAddr, _: Tos, _: &[u8]) {}
+
+    fn order(&mut self, _: outbound::Order) {}
+
+    fn notice(&mut self, _: Notice) {}
+
+    fn hand_over(&mut self, _: usize, job: ExpandJob) -> Option<ExpandJob> {
+        self.handed += 1;
+        self.jobs.push(job);
+        None
+    }
 }
 
 /// What the last rounds came to.
@@ -215,6 +242,59 @@ fn compressed_blocks() {
             assert!(steady.blocks >= 60, "{method}: {steady:?}");
         }
     }
+}
+
+#[test]
+fn blocks_that_workers_expand() {
+    const ROUNDS: u64 = 60;
+    let mut now = Time::from_millis(1000);
+    let settings = HalvesSettings { rules: compressing("zstd-3"), ..HalvesSettings::default() };
+    let mut halves = Halves::new(settings, now);
+    halves.inbound = halves.inbound.with_workers(2, &Calibration::assumed(), Stopwatch::NONE);
+    let mut tools = ExpandTools::new(Stopwatch::NONE);
+    let mut wire =
+        Wire { bytes: Vec::with_capacity(4 << 20), trains: Vec::with_capacity(10_000), delivered: 0 };
+    let mut host = Worked { jobs: Vec::with_capacity(100), handed: 0, delivered: 0 };
+    // Packets that shrink between packets that do not, so that some wait behind blocks.
+    let mut packets = Vec::new();
+    for (text, noise) in talk(Filler::Text, 400, 700).chunks(40).zip(talk(Filler::Random, 10, 900)) {
+        packets.extend_from_slice(text);
+        packets.push(noise);
+    }
+    let (mut counted, mut sent) = (0, 0);
+    for round in 0..ROUNDS {
+        for (packet, header) in &packets {
+            halves.outbound.packet(packet, header, now, &mut wire);
+            sent += 1;
+        }
+        halves.outbound.release(now, &mut wire);
+        let before = COUNT.with(Cell::get);
+        let (Wire { bytes, trains, .. }, mut start) = (&mut wire, 0);
+        for (len, segment) in trains.iter().copied() {
+            let end = start + len;
+            while start < end {
+                let bytes = bytes.get_mut(start..end).unwrap();
+                let batch = Batch { from: NodeId(0).outer_v4(), tos: Tos(0), segment, bytes };
+                start += halves.inbound.datagrams(batch, now, &mut host);
+                if start < end {
+                    let mut job = host.jobs.pop().unwrap();
+                    job.run(&mut tools);
+                    halves.inbound.finished(job, now, &mut host);
+                }
+            }
+        }
+        halves.inbound.release(now, &mut host);
+        while let Some(mut job) = host.jobs.pop() {
+            job.run(&mut tools);
+            halves.inbound.finished(job, now, &mut host);
+        }
+        counted += if round >= ROUNDS / 2 { COUNT.with(Cell::get) - before } else { 0 };
+        bytes.clear();
+        trains.clear();
+        now += Duration::from_millis(10);
+    }
+    assert_eq!((host.delivered, counted), (sent, 0));
+    assert!(host.handed > ROUNDS, "{}", host.handed);
 }
 
 #[test]

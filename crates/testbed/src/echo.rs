@@ -1,4 +1,4 @@
-//! Bytes there and back over TCP, both ways at once: the echo service (RFC 862), which every [`crate::Guest`] has as well.
+//! Bytes echoed over TCP, in both directions at once: the echo service (RFC 862), which every [`crate::Guest`] has as well.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! A host with a kernel of its own, and in it an IPsec that nobody here wrote: User-Mode Linux at one end of a link.
+//! A host with a kernel of its own, and in it an independent implementation of IPsec: User-Mode Linux at one end of a link.
 
 mod line;
 

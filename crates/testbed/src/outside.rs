@@ -3,24 +3,36 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{Error, sandbox};
+use strait_testdata::skip::{Need, skip};
+
+use crate::Error;
 
 /// Debian's python, which has scapy; another may come first in the path.
 pub const PYTHON: &str = "/usr/bin/python3";
 
-/// For tests: whether a program that one needs is here; where not, see [`sandbox::skip`].
+/// Programs of Wireshark's.
+const WIRESHARK: [&str; 2] = ["tshark", "capinfos"];
+
+/// For tests: whether a program that one needs is here; where not, see [`skip()`].
+///
+/// # Panics
+/// As [`skip()`] does.
 #[must_use]
 pub fn has(program: &str) -> bool {
     let mut asked = Command::new(program);
     let found = asked.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    found.is_ok() || sandbox::skip(&format!("no {program} (scripts/setup test)"))
+    let need = if WIRESHARK.contains(&program) { Need::Tshark } else { Need::Programs };
+    found.is_ok() || skip(need, &format!("no {program} (scripts/setup test)"))
 }
 
-/// For tests: whether scapy and what it encrypts with are here; where not, see [`sandbox::skip`].
+/// For tests: whether scapy and what it encrypts with are here; where not, see [`skip()`].
+///
+/// # Panics
+/// As [`skip()`] does.
 #[must_use]
 pub fn has_scapy() -> bool {
     let found = Command::new(PYTHON).args(["-c", "import scapy.layers.ipsec, cryptography"]).output();
-    found.is_ok_and(|it| it.status.success()) || sandbox::skip("no scapy (scripts/setup test)")
+    found.is_ok_and(|it| it.status.success()) || skip(Need::Scapy, "no scapy (scripts/setup test)")
 }
 
 /// Where the project's file `name` for programs that are not its own is, in `tests/outside`.

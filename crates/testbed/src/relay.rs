@@ -24,7 +24,7 @@ pub enum FrameDirection {
     Back,
 }
 
-/// What becomes of a frame.
+/// What is done with a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameFate {
     /// It goes on.

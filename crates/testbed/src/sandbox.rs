@@ -7,6 +7,8 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::thread;
 
+use strait_testdata::skip::{Need, skip};
+
 use crate::Error;
 use crate::error::Obstacle;
 use crate::namespace::check;
@@ -45,22 +47,23 @@ pub fn may_make_namespaces() -> bool {
     thread::spawn(|| check(unsafe { libc::unshare(libc::CLONE_NEWNET) }).is_ok()).join().unwrap_or(false)
 }
 
-/// For tests: whether hosts with tunnels can be made here; where not, see [`skip`].
-#[must_use]
-pub fn allows_tests() -> bool {
-    let allowed = may_make_namespaces() && open_tun().is_ok();
-    allowed || skip("may not make network namespaces or open /dev/net/tun (run as root)")
-}
-
-/// For tests: says that one is skipped, and why, and answers false. Where the environment has `CI`, nothing may be skipped.
+/// For tests: whether hosts can be made here; where not, see [`skip()`].
 ///
 /// # Panics
-/// When the environment has `CI`.
+/// As [`skip()`] does.
 #[must_use]
-pub fn skip(why: &str) -> bool {
-    assert!(std::env::var_os("CI").is_none(), "nothing may be skipped here: {why}");
-    eprintln!("skipped: {why}");
-    false
+pub fn allows_hosts() -> bool {
+    may_make_namespaces() || skip(Need::Namespaces, "may not make network namespaces (run as root)")
+}
+
+/// For tests: whether hosts with tunnels can be made here; where not, see [`skip()`].
+///
+/// # Panics
+/// As [`skip()`] does.
+#[must_use]
+pub fn allows_tests() -> bool {
+    let opened = || open_tun().map_err(|error| format!("may not open {TUN}: {error}"));
+    allows_hosts() && opened().map_or_else(|why| skip(Need::Tun, &why), |()| true)
 }
 
 /// Replaces this program by itself inside new namespaces; returns only why that failed.

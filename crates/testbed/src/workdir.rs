@@ -10,7 +10,7 @@ use crate::Error;
 const PREFIX: &str = "strait-testbed-";
 const LOCK: &str = ".in-use";
 
-/// What becomes of the folder when it is dropped.
+/// What is done with the folder when it is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FolderFate {
     Removed,
@@ -40,7 +40,7 @@ impl Workdir {
         for attempt in 0_u32.. {
             let path = parent.join(format!("{PREFIX}{pid}-{attempt}"));
             let doing = format!("make the folder {}", path.display());
-            // Under a name that nobody sweeps until it is locked: another program may be starting as well.
+            // Under a name that is not swept until it is locked: another program may be starting as well.
             let unlocked = parent.join(format!(".{PREFIX}{pid}-{attempt}"));
             match DirBuilder::new().mode(0o700).create(&unlocked) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
@@ -95,7 +95,7 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// Whether the folder has a lock that nobody holds.
+/// Whether the folder has a lock that is not held.
 fn abandoned(folder: &Path) -> bool {
     match File::open(folder.join(LOCK)).map(|lock| lock.try_lock()) {
         Ok(Ok(())) => true,
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_nobody_holds_is_swept() {
+    fn only_folders_without_a_lock_holder_are_swept() {
         let held = Workdir::create().unwrap();
         assert!(!abandoned(held.path()));
         let parent = held.path().join("parent");

@@ -1,7 +1,12 @@
 //! Where what the project is tried out with is found, the one place that knows: corpora, captures, published vectors, and systems to talk
-//! to. None of it is part of the project, so whoever uses it must be able to do without.
+//! to. None of it is part of the project, so tests and benchmarks must be able to do without; [`skip`] is how a test does.
+
+pub mod reference;
+pub mod skip;
 
 use std::path::{Path, PathBuf};
+
+use skip::{Need, skip};
 
 /// Names a folder that holds data, instead of the usual one.
 pub const VARIABLE: &str = "STRAIT_TEST_DATA";
@@ -10,10 +15,23 @@ pub const VARIABLE: &str = "STRAIT_TEST_DATA";
 pub const PEERS: &str = "STRAIT_TEST_PEERS";
 
 /// The path of `name` inside the data folder, such as `calgary/book1`, when it is there. The folder is the one that
-/// [`VARIABLE`] names, or `../shared/data` beside the workspace. Says so when something is skipped for want of it.
+/// [`VARIABLE`] names, or `../shared/data` beside the workspace.
 #[must_use]
 pub fn find(name: &str) -> Option<PathBuf> {
-    inside(VARIABLE, "../../../shared/data", name)
+    let path = inside(VARIABLE, "../../../shared/data", name);
+    path.exists().then_some(path)
+}
+
+/// For tests: [`find`], which skips the test where `name` is not there.
+///
+/// # Panics
+/// As [`skip()`] does.
+#[must_use]
+pub fn find_or_skip(name: &str) -> Option<PathBuf> {
+    let found = find(name);
+    let _ = found.is_some()
+        || skip(Need::Corpora, &format!("no {name} (set {VARIABLE} to the folder that has it)"));
+    found
 }
 
 /// A Linux kernel that runs as an ordinary process (User-Mode Linux).
@@ -25,33 +43,37 @@ pub struct Kernel {
     pub iptfs: bool,
 }
 
-/// The kernels that are here: that of Debian's package `user-mode-linux`, and one with IP-TFS, `linux.uml` in the folder that
-/// [`PEERS`] names, or `../shared/interop` beside the workspace. Says so when something is skipped for want of one.
+/// For tests: the kernels that are here. What a test does with one that is not is skipped.
+///
+/// # Panics
+/// As [`skip()`] does.
 #[must_use]
 pub fn kernels() -> Vec<Kernel> {
-    let debian = Path::new(DEBIAN_KERNEL);
-    if !debian.exists() {
-        eprintln!("skipped what needs {DEBIAN_KERNEL}: not found (scripts/setup test)");
-    }
-    let debian = debian.exists().then(|| Kernel { path: debian.to_owned(), iptfs: false });
-    let newer = inside(PEERS, "../../../shared/interop", "linux.uml");
-    debian.into_iter().chain(newer.map(|path| Kernel { path, iptfs: true })).collect()
+    [false, true].into_iter().filter_map(kernel).collect()
+}
+
+/// For tests: the kernel of Debian's package `user-mode-linux`, or else the one with IP-TFS, `linux.uml` in the folder that
+/// [`PEERS`] names or in `../shared/interop` beside the workspace. Skips the test where it is not there.
+///
+/// # Panics
+/// As [`skip()`] does.
+#[must_use]
+pub fn kernel(iptfs: bool) -> Option<Kernel> {
+    let (path, need, remedy) = if iptfs {
+        let path = inside(PEERS, "../../../shared/interop", "linux.uml");
+        (path, Need::Iptfs, format!("no kernel with IP-TFS (set {PEERS} to the folder that has linux.uml)"))
+    } else {
+        (PathBuf::from(DEBIAN_KERNEL), Need::Kernels, format!("no {DEBIAN_KERNEL} (scripts/setup test)"))
+    };
+    (path.exists() || skip(need, &remedy)).then_some(Kernel { path, iptfs })
 }
 
 /// Where Debian's package puts its kernel.
 const DEBIAN_KERNEL: &str = "/usr/bin/linux.uml";
 
 /// The path of `name` in the folder that `variable` names, or else in the `usual` one, relative to this crate.
-fn inside(variable: &str, usual: &str, name: &str) -> Option<PathBuf> {
+fn inside(variable: &str, usual: &str, name: &str) -> PathBuf {
     let folder = std::env::var_os(variable)
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(usual), PathBuf::from);
-    let path = folder.join(name);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!(
-        "skipped what needs {}: not found (set {variable} to the folder that has {name})",
-        path.display()
-    );
-    None
+    folder.join(name)
 }

@@ -22,7 +22,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// A rate that is to be found out; one that no link has, so whoever does not know it goes on as before.
+    /// A rate that is to be found out; one that no link has, so a peer that does not know it goes on as before.
     pub const AUTO: u64 = u64::MAX;
     /// The load of an end that is as it said.
     pub const USUAL: u16 = 256;

@@ -1,7 +1,7 @@
 //! What arrived of one association's datagrams, behind the congestion report of AGGFRAG sub-type 1.
 //!
 //! RFC 9347 has fields for times and losses, and none for how much was received. That stands where its data blocks
-//! end, in the pad block, which whoever does not know it passes over (RFC 9347 section 6.1.3):
+//! end, in the pad block, which other implementations skip (RFC 9347 section 6.1.3):
 //!
 //! ```text
 //! 0x00: pad | version | reserved (2) | SPI (4) | datagrams (8) | bytes (8) | highest number (8) | received at, us (8)

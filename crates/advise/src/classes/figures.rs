@@ -45,7 +45,7 @@ pub(crate) struct Figures {
     pub(crate) together: Sample,
 }
 
-/// What came of compressing some of the traffic with every candidate.
+/// Results of compressing a sample of the traffic with every candidate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sample {
     /// The length of the block that each byte was in, over all of them.

@@ -1,22 +1,22 @@
-//! What became of frames before they were packets of the tunnel's.
+//! Counts of frames, by what was done with them.
 
 use serde::Serialize;
 
 /// Counts of frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Seen {
-    /// All that were read.
-    pub frames: u64,
-    /// Their bytes on the network they were captured on.
+    /// Frames read.
+    pub read: u64,
+    /// Bytes of these frames on the captured network.
     pub bytes: u64,
-    /// Those that carry something else than IP, which no tunnel takes.
+    /// Frames without an IP packet, which a tunnel does not carry.
     pub not_ip: u64,
-    /// Those whose packet contradicts itself, or cannot be cut.
+    /// Frames with a malformed IP packet, or one that cannot be segmented.
     pub malformed: u64,
-    /// Those that do not cross from the near side to the far one, or back.
-    pub elsewhere: u64,
-    /// Those that were cut to the longest packet.
-    pub cut: u64,
-    /// Those that are earlier than the one before.
-    pub backwards: u64,
+    /// Frames that do not cross between the near and the far side.
+    pub not_crossing: u64,
+    /// Frames segmented to the MTU.
+    pub segmented: u64,
+    /// Frames with a time before that of the frame before.
+    pub out_of_order: u64,
 }

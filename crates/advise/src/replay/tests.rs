@@ -67,12 +67,12 @@ fn only_what_crosses_is_sent_and_each_direction_has_its_own_link() {
         (shape(HERE, [10, 0, 0, 2]).udp(&[7; 90]), shape(THERE, [10, 9, 0, 2]).udp(&[7; 90]));
     let mut replay = replay(Some("10.0.0.0/24"));
     send(&mut replay, &[there.clone(), back.clone(), local, foreign]);
-    assert_eq!((replay.seen.frames, replay.seen.elsewhere), (4, 2));
+    assert_eq!((replay.seen.read, replay.seen.not_crossing), (4, 2));
     assert_eq!(replay.classes.whole.bytes, (there.len() + back.len()) as u64);
     // A file has no hosts: it crosses.
     replay.begin(Some(0));
     send(&mut replay, &[shape(HERE, [10, 0, 0, 2]).udp(&[7; 90])]);
-    assert_eq!(replay.seen.elsewhere, 2);
+    assert_eq!(replay.seen.not_crossing, 2);
 }
 
 #[test]
@@ -81,14 +81,14 @@ fn long_packets_are_cut_and_nonsense_is_counted() {
     let long = shape(HERE, THERE).tcp(1, TcpFlags::ACK, &[7; 4_000]);
     let nonsense = vec![0x45; 60];
     send(&mut replay, &[long, nonsense, vec![0x99; 60], Vec::new()]);
-    assert_eq!((replay.seen.frames, replay.seen.cut, replay.seen.malformed), (4, 1, 3));
+    assert_eq!((replay.seen.read, replay.seen.segmented, replay.seen.malformed), (4, 1, 3));
     assert_eq!((replay.classes.whole.packets, replay.classes.whole.bytes), (3, 4_000 + 3 * 40));
     let arp = [&[7; 12][..], &[8, 6], &[0; 28]].concat();
     let frame = Frame { at: strait_clock::Time::ZERO, link: LinkType::ETHERNET, bytes: &arp, len: arp.len() };
     replay.frame(&frame).unwrap();
-    assert_eq!((replay.seen.not_ip, replay.seen.backwards), (1, 1));
+    assert_eq!((replay.seen.not_ip, replay.seen.out_of_order), (1, 1));
     assert!(replay.frame(&Frame { link: LinkType(105), ..frame }).is_err());
-    assert_eq!(replay.seen.frames, 5);
+    assert_eq!(replay.seen.read, 5);
 }
 
 #[test]

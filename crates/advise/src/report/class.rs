@@ -30,25 +30,25 @@ pub(super) struct Terms<'a> {
 pub struct Class {
     /// What it is called.
     pub name: String,
-    /// IP packets, none longer than the link takes.
+    /// IP packets, after segmentation to the MTU.
     pub packets: u64,
-    /// Their bytes, as a link without a tunnel carries them.
+    /// Bytes of these packets, as a link without a tunnel carries them.
     pub bytes: u64,
-    /// Of them, those that were not captured and are taken as what does not shrink.
-    pub missing: u64,
-    /// What a tunnel puts on the wire, each way to send it.
+    /// Bytes of these that were not captured and are taken as incompressible.
+    pub not_captured_bytes: u64,
+    /// What a tunnel sends, in each mode.
     pub sent: Vec<Sent>,
-    /// What the chooser compressed it with, by bytes of packets, where both is done; the most first.
+    /// Methods chosen with aggregation and compression, by bytes of packets; the most first.
     pub chosen: Vec<Share>,
-    /// Bytes of it that every codec was tried on.
-    pub sampled: u64,
-    /// What came of that.
+    /// Bytes of the sample that every codec was tried on.
+    pub sampled_bytes: u64,
+    /// Result of each codec on the sample.
     pub codecs: Vec<Tried>,
-    /// Up to which link any of the codecs pays.
-    pub pays_up_to: UpTo,
-    /// In a word.
+    /// Link rate up to which any of the codecs pays.
+    pub break_even: UpTo,
+    /// Summary of the gain.
     pub verdict: Verdict,
-    /// How often two hosts waited for each other; only of pairs.
+    /// Time that two hosts waited for replies; only for pairs of hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
 }
@@ -56,13 +56,14 @@ pub struct Class {
 /// Bytes on the wire, and what they take.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sent {
-    /// How.
+    /// Mode of the tunnel.
+    #[serde(rename = "mode")]
     pub way: Way,
-    /// With the headers that the tunnel adds.
+    /// Wire bytes, with the headers of the tunnel.
     pub wire_bytes: u64,
-    /// How long the link is busy with them.
-    pub seconds: f64,
-    /// What they cost.
+    /// Seconds of transmission time on the link.
+    pub link_busy_seconds: f64,
+    /// Cost of these bytes.
     pub cost: Option<f64>,
 }
 
@@ -76,28 +77,28 @@ pub struct Share {
     pub bytes: u64,
 }
 
-/// What is to be gained.
+/// What a tunnel would gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// There was none of it.
+    /// No traffic.
     Empty,
-    /// Most of it was not captured: of compression nothing can be said.
-    NotSeen,
-    /// Neither bundles nor compression save a hundredth.
+    /// Most bytes were not captured: the gain of compression is unknown.
+    NotCaptured,
+    /// Neither aggregation nor compression saves 1 %.
     Nothing,
-    /// Bundles save, compression does not save a hundredth more.
-    Bundles,
+    /// Aggregation saves; compression does not save another 1 %.
+    Aggregation,
     /// Compression saves.
     Compression,
 }
 
-/// Hosts that wait for each other.
+/// Time that two hosts wait for replies of each other.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Waits {
-    /// How often data from one end followed data from the other.
+    /// Turns: how often data of one host followed data of the other.
     pub turns: u64,
-    /// What they take at least: half a round trip each, which nothing that makes packets smaller can shorten.
+    /// Least time of these turns in seconds: half an RTT each, which smaller packets do not shorten.
     pub seconds: Option<f64>,
 }
 
@@ -108,17 +109,17 @@ pub(super) fn by_name<S: Serializer>(method: &Method, serializer: S) -> Result<S
 impl Class {
     pub(super) fn new(name: String, figures: &Figures, terms: &Terms<'_>) -> Class {
         let codecs = Tried::all(figures, terms.machine);
-        let pays_up_to = codecs.iter().map(|tried| tried.pays_up_to).fold(UpTo::Never, UpTo::or);
+        let break_even = codecs.iter().map(|tried| tried.break_even).fold(UpTo::Never, UpTo::or);
         Class {
             name,
             packets: figures.packets,
             bytes: figures.bytes,
-            missing: figures.missing,
+            not_captured_bytes: figures.missing,
             sent: Way::ALL.iter().zip(figures.wire).map(|(way, wire)| Sent::new(*way, wire, terms)).collect(),
             chosen: chosen(figures),
-            sampled: figures.together.before,
+            sampled_bytes: figures.together.before,
             codecs,
-            pays_up_to,
+            break_even,
             verdict: Verdict::of(figures),
             waits: None,
         }
@@ -141,7 +142,7 @@ impl Sent {
     fn new(way: Way, wire_bytes: u64, terms: &Terms<'_>) -> Sent {
         let seconds = terms.rate.time_for(wire_bytes).as_secs_f64();
         let cost = terms.conditions.price.map(|price| price * wire_bytes as f64 / GIGABYTE);
-        Sent { way, wire_bytes, seconds, cost }
+        Sent { way, wire_bytes, link_busy_seconds: seconds, cost }
     }
 }
 
@@ -160,9 +161,9 @@ impl Verdict {
         let saves = |before: f64, after: f64| before - after >= before * WORTH;
         match () {
             () if figures.bytes == 0 => Verdict::Empty,
-            () if figures.missing > figures.bytes / 2 => Verdict::NotSeen,
+            () if figures.missing > figures.bytes / 2 => Verdict::NotCaptured,
             () if saves(bundles, both) => Verdict::Compression,
-            () if saves(plain, bundles) => Verdict::Bundles,
+            () if saves(plain, bundles) => Verdict::Aggregation,
             () => Verdict::Nothing,
         }
     }

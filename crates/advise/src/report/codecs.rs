@@ -1,4 +1,4 @@
-//! What each codec made of a class, and on which links that pays.
+//! The compression ratio of each codec on a class, and the break-even link rate.
 
 use serde::{Serialize, Serializer};
 use strait_compress::{Method, MethodFigures as Speed};
@@ -20,12 +20,12 @@ pub struct Tried {
     /// Which.
     #[serde(serialize_with = "by_name")]
     pub method: Method,
-    /// Bytes before over bytes after, packet by packet.
-    pub alone: f64,
-    /// The same of packets that left together.
-    pub together: f64,
-    /// Up to which link it pays on those.
-    pub pays_up_to: UpTo,
+    /// Compression ratio, each packet by itself.
+    pub packet_ratio: f64,
+    /// Compression ratio of blocks of packets.
+    pub block_ratio: f64,
+    /// Link rate up to which it pays on blocks.
+    pub break_even: UpTo,
 }
 
 /// Links that compression pays on, in bits a second.
@@ -82,9 +82,9 @@ impl Tried {
         let path = ByteRates { further: machine.handling(), ..ByteRates::default() };
         Tried {
             method: speed.method,
-            alone: ratio(&figures.alone, place).get(),
-            together: together.get(),
-            pays_up_to: match path.network_up_to(together, &rates) {
+            packet_ratio: ratio(&figures.alone, place).get(),
+            block_ratio: together.get(),
+            break_even: match path.network_up_to(together, &rates) {
                 BreakEven::Never => UpTo::Never,
                 BreakEven::At(rate) => UpTo::Rate(rate.as_bits()),
                 BreakEven::Always => UpTo::Always,

@@ -15,13 +15,13 @@ pub struct Group {
     pub others: Option<Others>,
 }
 
-/// Classes that had to give way to larger ones.
+/// Small classes merged into one, because there were too many.
 #[derive(Clone, Debug, Serialize)]
 pub struct Others {
-    /// How often one gave way.
+    /// How many classes were merged.
     pub count: u64,
     /// All of them together.
-    pub together: Class,
+    pub total: Class,
 }
 
 impl Group {
@@ -32,7 +32,7 @@ impl Group {
         });
         let (count, figures) = table.others();
         let others =
-            (count > 0).then(|| Others { count, together: Class::new("others".to_owned(), figures, terms) });
+            (count > 0).then(|| Others { count, total: Class::new("others".to_owned(), figures, terms) });
         Group { classes: classes.collect(), others }
     }
 }

@@ -27,7 +27,7 @@ fn report(packets: &[Vec<u8>], kept: usize) -> Report {
     }
     replay.finish();
     let input =
-        Input { name: "here".to_owned(), kind: Some(Kind::Pcap), frames: 3, missed: 0, stopped: None };
+        Input { name: "here".to_owned(), kind: Some(Kind::Pcap), frames: 3, dropped_frames: 0, error: None };
     Report::new(&replay, &machine, &CONDITIONS, vec![input])
 }
 
@@ -54,46 +54,46 @@ fn are_equal(one: f64, other: f64) -> bool {
 #[test]
 fn time_and_money_are_those_of_the_bytes() {
     let report = report(&text(), usize::MAX);
-    for sent in &report.whole.sent {
-        assert!(are_equal(sent.seconds, sent.wire_bytes as f64 * 8.0 / 1e6), "{sent:?}");
+    for sent in &report.total.sent {
+        assert!(are_equal(sent.link_busy_seconds, sent.wire_bytes as f64 * 8.0 / 1e6), "{sent:?}");
         assert!(are_equal(sent.cost.unwrap(), sent.wire_bytes as f64 * 5.0 / 1e9), "{sent:?}");
     }
-    assert_eq!(report.whole.on(Way::Both).unwrap().wire_bytes, report.whole.sent[3].wire_bytes);
-    assert_eq!(report.whole.packets, 200);
+    assert_eq!(report.total.on(Way::Both).unwrap().wire_bytes, report.total.sent[3].wire_bytes);
+    assert_eq!(report.total.packets, 200);
 }
 
 #[test]
 fn what_is_to_be_gained_in_a_word() {
-    assert_eq!(report(&text(), usize::MAX).whole.verdict, Verdict::Compression);
-    assert_eq!(report(&noise(1_400), usize::MAX).whole.verdict, Verdict::Nothing);
-    assert_eq!(report(&text(), 60).whole.verdict, Verdict::NotSeen);
-    assert_eq!(report(&[], 0).whole.verdict, Verdict::Empty);
-    assert_eq!(report(&noise(300), usize::MAX).whole.verdict, Verdict::Bundles);
+    assert_eq!(report(&text(), usize::MAX).total.verdict, Verdict::Compression);
+    assert_eq!(report(&noise(1_400), usize::MAX).total.verdict, Verdict::Nothing);
+    assert_eq!(report(&text(), 60).total.verdict, Verdict::NotCaptured);
+    assert_eq!(report(&[], 0).total.verdict, Verdict::Empty);
+    assert_eq!(report(&noise(300), usize::MAX).total.verdict, Verdict::Aggregation);
 }
 
 #[test]
 fn break_evens_are_the_inequalitys() {
     let report = report(&text(), usize::MAX);
-    let (whole, calibration) = (&report.whole, Calibration::assumed());
-    assert_eq!(whole.codecs.len(), calibration.figures().len());
+    let (total, calibration) = (&report.total, Calibration::assumed());
+    assert_eq!(total.codecs.len(), calibration.figures().len());
     let path = ByteRates { further: Machine::assumed().handling(), ..ByteRates::default() };
     let mut most: f64 = 0.0;
-    for (tried, speed) in whole.codecs.iter().zip(calibration.figures()) {
-        assert!(tried.together > tried.alone && tried.alone > 1.0, "{tried:?}");
+    for (tried, speed) in total.codecs.iter().zip(calibration.figures()) {
+        assert!(tried.block_ratio > tried.packet_ratio && tried.packet_ratio > 1.0, "{tried:?}");
         // Whole blocks of 64 KiB, or nearly so.
         let rate = |cost: &strait_model::Cost| cost.rate(Bytes(60_000)).unwrap();
         let rates = LinkRates { compress: rate(&speed.compress), decompress: rate(&speed.expand) };
-        let ratio = Ratio::new(tried.together).unwrap();
+        let ratio = Ratio::new(tried.block_ratio).unwrap();
         let (BreakEven::At(expected), UpTo::Rate(bits)) =
-            (path.network_up_to(ratio, &rates), tried.pays_up_to)
+            (path.network_up_to(ratio, &rates), tried.break_even)
         else {
             panic!("{tried:?}")
         };
         assert!((bits / expected.as_bits() - 1.0).abs() < 0.1, "{tried:?} {expected:?}");
         most = most.max(bits);
     }
-    assert_eq!(whole.pays_up_to, UpTo::Rate(most));
-    assert_eq!(self::report(&noise(1_400), usize::MAX).whole.pays_up_to, UpTo::Never);
+    assert_eq!(total.break_even, UpTo::Rate(most));
+    assert_eq!(self::report(&noise(1_400), usize::MAX).total.break_even, UpTo::Never);
 }
 
 #[test]
@@ -112,18 +112,53 @@ fn pairs_wait_half_a_round_trip_a_turn() {
     let report = report(&packets, usize::MAX);
     let waits = report.pairs.classes[0].waits.unwrap();
     assert!(waits.turns == 9 && are_equal(waits.seconds.unwrap(), 2.7), "{waits:?}");
-    assert!(report.whole.waits.is_none() && report.services.classes[0].waits.is_none());
+    assert!(report.total.waits.is_none() && report.services.classes[0].waits.is_none());
 }
 
 #[test]
 fn json_names_what_it_says() {
     let json = serde_json::to_value(report(&text(), usize::MAX)).unwrap();
-    assert_eq!(json["link"]["bits_per_second"], 1_000_000);
+    assert_eq!(json["link"]["rate_bits_per_second"], 1_000_000);
     assert_eq!(json["inputs"][0]["kind"], "pcap");
-    assert_eq!(json["whole"]["sent"][3]["way"], "both");
-    assert_eq!(json["whole"]["verdict"], "compression");
+    assert_eq!(json["total"]["sent"][3]["mode"], "both");
+    assert_eq!(json["total"]["verdict"], "compression");
     assert_eq!(json["services"]["classes"][0]["name"], "http (tcp 80)");
-    assert!(json["whole"]["codecs"][0]["method"].is_string());
-    assert!(json["whole"]["pays_up_to"].is_number());
+    assert!(json["total"]["codecs"][0]["method"].is_string());
+    assert!(json["total"]["break_even"].is_number());
     assert!(json["services"]["others"].is_null());
+}
+
+/// The keys of a document, with `[]` for the elements of a list and `CLASS` for a class of traffic.
+fn keys(value: &serde_json::Value, at: &str, found: &mut std::collections::BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            let at = if fields.contains_key("not_captured_bytes") { "CLASS" } else { at };
+            for (name, value) in fields {
+                let path = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
+                found.insert(path.clone());
+                keys(value, &path, found);
+            }
+        }
+        serde_json::Value::Array(items) => {
+            items.iter().for_each(|item| keys(item, &format!("{at}[]"), found));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_json_key_has_a_line_in_the_reference_and_every_line_a_key() {
+    let mut report = report(&text(), usize::MAX);
+    let total = report.services.classes[0].clone();
+    report.services.others = Some(Others { count: 1, total });
+    let mut found = std::collections::BTreeSet::new();
+    keys(&serde_json::to_value(&report).unwrap(), "", &mut found);
+    for kind in ["protocols", "pairs"] {
+        let (others, total) = (format!("{kind}.others.count"), format!("{kind}.others.total"));
+        found.extend([others, total]);
+    }
+    let mut rows = strait_testdata::reference::rows("json.md");
+    rows.retain(|row| row.heading.starts_with("strait advise"));
+    let documented = rows.iter().filter_map(|row| row.name().map(str::to_owned));
+    assert_eq!(found, documented.collect());
 }

@@ -37,7 +37,7 @@ impl Squeezed {
     }
 }
 
-/// Where datagrams end. How many packets are in them it learns from counters: the sending half counts the packets of a unit
+/// Where datagrams end. How many packets are in them it learns from counters: the sender counts the packets of a unit
 /// when all of it is sealed, and sends what it has made of one before it begins another.
 #[derive(Debug)]
 pub(crate) struct Meter {
@@ -79,7 +79,7 @@ impl Meter {
         (self.packets, self.datagrams, self.sealed) = (packets, datagrams, sealed);
     }
 
-    /// Bytes on the wire by the sending half's own count.
+    /// Bytes on the wire by the sender's own count.
     #[cfg(test)]
     pub(super) fn wire(&self) -> u64 {
         self.peer.out_wire.get()

@@ -32,7 +32,7 @@ fn send(way: Way, packets: &[(u64, Vec<u8>)]) -> (Sent, u64) {
     let expected: Vec<(u32, usize)> = (0..).zip(packets.iter().map(|(_, packet)| packet.len())).collect();
     assert_eq!(sent.packets, expected, "{way:?}");
     let wire = sent.units.iter().map(|unit| unit.wire).sum();
-    assert_eq!(wire, tunnel.wire(), "{way:?}: what units have together is what the sending half counts");
+    assert_eq!(wire, tunnel.wire(), "{way:?}: what units have together is what the sender counts");
     (sent, wire)
 }
 
@@ -68,7 +68,7 @@ fn plain_is_each_packet_with_its_own_headers() {
 }
 
 #[test]
-fn on_an_idle_link_nothing_waits_for_company() {
+fn idle_link_without_hold_time_sends_at_once() {
     let packets = lines(100, Duration::from_millis(100));
     let (plain, wire) = send(Way::Plain, &packets);
     let (bundles, with) = send(Way::Bundles, &packets);

@@ -11,10 +11,10 @@ use super::{CaptureMix, open, unreadable};
 use crate::error::Error;
 use crate::stage::MTU;
 
-/// How long packets wait for company, where they do: what nobody notices who reads meters.
+/// The hold time, where there is one: too short to matter where meters are read.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// Wire bytes a byte of packets: each by itself, in company, and in company for which it waits 20 ms.
+/// Wire bytes a byte of packets: each alone, aggregated, and aggregated with a hold time of 20 ms.
 pub(super) fn all(traffic: &CaptureMix, paths: &[PathBuf], rate: Rate) -> Result<[RunValues; 3], Error> {
     let [at_once, patient] = [one(traffic, paths, rate, Duration::ZERO)?, one(traffic, paths, rate, WAIT)?];
     let each = |sent: &Replay, way| [sent.wire(way) as f64 / sent.bytes() as f64].into_iter().collect();

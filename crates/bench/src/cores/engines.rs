@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use strait_clock::Stopwatch;
 use strait_crypto::Suite;
-use strait_ipsec::outbound::{Job, Squeezer};
+use strait_ipsec::outbound::{CompressJob, CompressTools};
 use strait_lab::measure::{RunValues, pin, settle};
 use strait_lab::rate;
 use strait_node::engines::Workers;
@@ -79,13 +79,13 @@ fn path(suite: Suite, method: &str) -> LoopbackPath {
 }
 
 /// A worker on the second processor.
-fn worker() -> Result<Workers<Job>, Error> {
+fn worker() -> Result<Workers<CompressJob>, Error> {
     let make = || {
-        let (mut squeezer, mut pinned) = (Squeezer::new(stopwatch()), false);
-        move |job: &mut Job| {
+        let (mut tools, mut pinned) = (CompressTools::new(stopwatch()), false);
+        move |job: &mut CompressJob| {
             // Where there is only one processor the figures say so.
             pinned = pinned || pin(1).is_ok();
-            job.run(&mut squeezer);
+            job.run(&mut tools);
         }
     };
     Workers::start(("strait-squeeze", 1), make, || ()).map_err(Error::doing("start a worker"))

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, CodecSet, Gauge, LiveChooser, Method};
 use strait_crypto::{KeyMaterial, Suite};
-use strait_ipsec::outbound::{Job, Order, Outlet, Refused, Train};
+use strait_ipsec::outbound::{CompressJob, Order, Outlet, Refused, Train};
 use strait_ipsec::{
     Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
     PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec, inbound, outbound,
@@ -34,7 +34,7 @@ pub(super) struct LoopbackPath {
     outbound: Outbound,
     inbound: Inbound,
     /// Who compresses beside the thread that calls.
-    workers: Option<Workers<Job>>,
+    workers: Option<Workers<CompressJob>>,
     now: Time,
     seq: u32,
 }
@@ -42,7 +42,7 @@ pub(super) struct LoopbackPath {
 /// Datagrams on their way between the halves.
 #[derive(Debug, Default)]
 struct LoopbackWire<'a> {
-    workers: Option<&'a Workers<Job>>,
+    workers: Option<&'a Workers<CompressJob>>,
     /// Jobs that they have.
     away: usize,
     bytes: Vec<u8>,
@@ -50,7 +50,7 @@ struct LoopbackWire<'a> {
     keep: Keep,
 }
 
-/// What becomes of datagrams.
+/// Where datagrams go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Keep {
     #[default]
@@ -104,7 +104,7 @@ impl LoopbackPath {
     }
 
     /// The same with workers, which do jobs of the sending half.
-    pub(super) fn with_workers(self, workers: Workers<Job>) -> LoopbackPath {
+    pub(super) fn with_workers(self, workers: Workers<CompressJob>) -> LoopbackPath {
         let outbound = self.outbound.with_workers(workers.count(), &Calibration::assumed());
         LoopbackPath { outbound, workers: Some(workers), ..self }
     }
@@ -202,7 +202,7 @@ impl LoopbackPath {
     }
 }
 
-/// A key for measuring; secret from nobody.
+/// A key for measuring; not a secret.
 fn key(suite: Suite) -> KeyMaterial {
     let bytes = vec![7; suite.key_material_len()];
     KeyMaterial::new(suite, &bytes).unwrap_or_else(|error| unreachable!("{error}"))
@@ -235,7 +235,7 @@ impl Outlet for LoopbackWire<'_> {
         Ok(())
     }
 
-    fn hand_over(&mut self, worker: usize, job: Job) -> Option<Job> {
+    fn hand_over(&mut self, worker: usize, job: CompressJob) -> Option<CompressJob> {
         let Some(workers) = self.workers else { return Some(job) };
         let back = workers.hand_over(worker, job);
         self.away += usize::from(back.is_none());

@@ -2,8 +2,7 @@
 
 use strait_compress::{Algorithm, Ipcomp};
 use strait_crypto::{
-    Aead, Cipher, CipherKey, ICV_LEN, ICV_MAX, IV_MAX, Integrity, Key, KeyMaterial, MacKey, NonceCounter,
-    Suite,
+    Cipher, CipherKey, ICV_LEN, ICV_MAX, IV_MAX, Integrity, Key, KeyMaterial, MacKey, NonceCounter, Suite,
 };
 use strait_ipsec::wrap::{Head, Inside};
 use strait_ipsec::{

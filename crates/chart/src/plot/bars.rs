@@ -2,7 +2,7 @@
 
 use super::frame::PlotFrame;
 use super::{GAP, LegendSample, MARGIN, TICK, WIDTH, legend, title, words};
-use crate::axis::{Span, plain};
+use crate::axis::Span;
 use crate::chart::{Bars, Chart, Cluster};
 use crate::drawing::{Anchor, Colour, Mark, Point};
 use crate::letters::{Size, shortened};
@@ -103,7 +103,7 @@ fn pads(y: &Span<'_>, values: impl Iterator<Item = f64>) -> [f64; 2] {
     for value in values {
         let Some(place) = y.place(value) else { continue };
         let pad = &mut pads[usize::from(place < y.baseline())];
-        *pad = pad.max(Size::Small.width(&plain(value)) + GAP);
+        *pad = pad.max(Size::Small.width(&y.value(value)) + GAP);
     }
     pads
 }
@@ -123,7 +123,7 @@ fn one(
     marks.push(Mark::Rectangle { left: x, top, width: width - 1.0, height, colour });
     let hangs = end > base;
     marks.push(Mark::Words {
-        words: plain(value),
+        words: y.value(value),
         at: Point { x: x + width / 2.0 - 0.5, y: if hangs { end + GAP / 2.0 } else { end - GAP / 2.0 } },
         anchor: if hangs { Anchor::End } else { Anchor::Start },
         turned: true,

@@ -25,7 +25,7 @@ fn lines(count: usize, points: impl Fn(usize) -> Vec<(f64, f64)>) -> Chart {
     Chart {
         title: "Lines".to_owned(),
         source: String::new(),
-        y: Axis::logarithmic("rate, bit/s").prefixed().between(1e4, 1e11),
+        y: Axis::logarithmic("rate, bit/s").prefixed("bit/s").between(1e4, 1e11),
         plot: Plot::Lines(Lines {
             x: Axis::logarithmic("ratio").between(1.0, 20.0),
             lines: (0..count).map(line).collect(),

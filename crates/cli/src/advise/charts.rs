@@ -12,7 +12,7 @@ const SIDE_BY_SIDE: usize = 8;
 
 /// The charts that there are figures for.
 pub(super) fn charts(report: &Report, compared: &[&Class]) -> Vec<Chart> {
-    let link = rate(report.link.bits_per_second as f64);
+    let link = rate(report.link.rate_bits_per_second as f64);
     let mut charts = vec![on_the_wire(report, &link)];
     if !compared.is_empty() {
         charts.extend([ratios(compared), limits(report, compared, &link)]);
@@ -27,11 +27,11 @@ fn on_the_wire(report: &Report, link: &str) -> Chart {
         let values = std::iter::once(class.bytes as f64).chain(Way::ALL.iter().map(value)).collect();
         Cluster { name: class.name.clone(), section: String::new(), values }
     };
-    let series = ["without a tunnel", "plain tunnel", "with bundles", "with compression", "with both"];
+    let series = ["no tunnel", "plain tunnel", "aggregation", "compression", "both"];
     Chart {
-        title: "Bytes on the wire, by service".into(),
+        title: "Wire bytes by service".into(),
         source: format!("replayed over {link}"),
-        y: Axis::linear("bytes").prefixed(),
+        y: Axis::linear("bytes").prefixed("B"),
         plot: Plot::Bars(Bars {
             series: series.map(str::to_owned).to_vec(),
             clusters: report.services.classes.iter().take(SIDE_BY_SIDE).map(cluster).collect(),
@@ -41,23 +41,25 @@ fn on_the_wire(report: &Report, link: &str) -> Chart {
 
 /// Ratio by codec, packet by packet and together.
 fn ratios(compared: &[&Class]) -> Chart {
-    let mut clusters = by_method(compared, "alone", |tried| tried.alone);
-    clusters.extend(by_method(compared, "together", |tried| tried.together));
+    let mut clusters = by_method(compared, "packets", |tried| tried.packet_ratio);
+    clusters.extend(by_method(compared, "blocks", |tried| tried.block_ratio));
     Chart {
-        title: "What codecs make of it".into(),
-        source: "on a sample; packets alone, and those together that waited together".into(),
-        y: Axis::linear("bytes before over bytes after").at(1.0),
+        title: "Compression ratio by codec".into(),
+        source: "on a sample: single packets, and blocks of packets".into(),
+        y: Axis::linear("compression ratio (input / output)").at(1.0),
         plot: Plot::Bars(Bars { series: names(compared), clusters }),
     }
 }
 
 /// The fastest link that each codec pays on.
 fn limits(report: &Report, compared: &[&Class], link: &str) -> Chart {
-    let value = |tried: &Tried| if let UpTo::Rate(bits) = tried.pays_up_to { bits } else { f64::NAN };
+    let value = |tried: &Tried| if let UpTo::Rate(bits) = tried.break_even { bits } else { f64::NAN };
     Chart {
-        title: format!("Links that compression pays on; the line is this one, {link}"),
+        title: format!("Break-even link rate by codec; the line is this link, {link}"),
         source: "McGregor and Lee's inequality, with the rates of this machine at both ends".into(),
-        y: Axis::logarithmic("fastest link in bit/s").prefixed().at(report.link.bits_per_second as f64),
+        y: Axis::logarithmic("break-even link rate in bit/s")
+            .prefixed("bit/s")
+            .at(report.link.rate_bits_per_second as f64),
         plot: Plot::Bars(Bars { series: names(compared), clusters: by_method(compared, "", value) }),
     }
 }

@@ -15,9 +15,10 @@ pub(super) const SHOWN: usize = 10;
 const COMPARED: usize = 5;
 /// What the figures of codecs are.
 pub(super) const SAMPLING: [&str; 2] = [
-    "Alone: each packet by itself; together: what waited and left as one block; up to which link that pays on this machine.",
-    "Tried on a sample: of each service and pair the first 64 KiB, then one byte in 16, at most 4 MiB; where the chooser does \
-     not compress, 16 KiB and one in 1,024.",
+    "packet: ratio of single packets; block: ratio of packets compressed together; break-even: link rate up to which that pays, \
+     with this machine at both ends.",
+    "Sample: of each service and pair the first 64 KiB, then 1 byte in 16, at most 4 MiB; where the data is not compressed, 16 KiB \
+     and 1 in 1,024.",
 ];
 
 /// The kinds of class, with what they are called.
@@ -35,9 +36,10 @@ struct Columns {
 /// The largest classes of one kind.
 pub(super) fn classes(head: &str, group: &Group, report: &Report) -> Table {
     let columns = Columns { money: report.link.price_per_gigabyte.is_some(), waits: waits(group) };
-    let names = [head, "packets", "bytes", "plain", "bundles", "compression", "both", "saved", "time saved"];
+    let names =
+        [head, "packets", "bytes", "plain", "aggregation", "compression", "both", "saved", "time saved"];
     let names = names.into_iter().chain(columns.money.then_some("money saved"));
-    let names = names.chain(columns.waits.then_some("waits")).chain(["pays up to", "compressed with"]);
+    let names = names.chain(columns.waits.then_some("RTT wait")).chain(["break-even", "methods"]);
     let names: Vec<String> = names.map(str::to_owned).collect();
     let last = names.len() - 1;
     let mut table = Table::with_head(names).side(last, Side::Left);
@@ -55,13 +57,13 @@ fn waits(group: &Group) -> bool {
 /// What is not in the table, or not plain from it.
 pub(super) fn rest(group: &Group) -> Option<String> {
     let more = group.classes.len().saturating_sub(SHOWN);
-    let more = (more > 0).then(|| format!("and {more} more, which --json names"));
+    let more = (more > 0).then(|| format!("and {more} more (see --json)"));
     let others = group.others.as_ref().map(|others| {
-        let bytes = units::bytes(others.together.bytes);
-        format!("and {bytes} of {} smaller ones, too many to tell apart", others.count)
+        let bytes = units::bytes(others.total.bytes);
+        format!("and {bytes} of {} smaller classes, merged", others.count)
     });
     let waits = waits(group).then(|| {
-        "waits: half a round trip for each time that the other side spoke, which smaller packets do not shorten"
+        "RTT wait: half an RTT for each turn of the conversation, which smaller packets do not shorten"
             .to_owned()
     });
     let parts: Vec<String> = more.into_iter().chain(others).chain(waits).collect();
@@ -77,14 +79,14 @@ fn row(class: &Class, columns: Columns) -> Vec<String> {
     let figures = |way| if can_say(class, way) { units::bytes(wire(class, way)) } else { dash() };
     cells.extend(Way::ALL.map(figures));
     cells.push(percent(bytes, wire(class, Way::Plain) as f64));
-    cells.push(time(saved(|sent| sent.seconds)));
+    cells.push(time(saved(|sent| sent.link_busy_seconds)));
     if columns.money {
         cells.push(money(saved(|sent| sent.cost.unwrap_or(0.0))));
     }
     if columns.waits {
         cells.push(class.waits.and_then(|waits| waits.seconds).map_or_else(dash, time));
     }
-    let pays = if class.verdict == Verdict::Compression { class.pays_up_to } else { UpTo::Never };
+    let pays = if class.verdict == Verdict::Compression { class.break_even } else { UpTo::Never };
     cells.extend([up_to(pays), chosen(class)]);
     cells
 }
@@ -92,9 +94,9 @@ fn row(class: &Class, columns: Columns) -> Vec<String> {
 /// What the chooser did, the most first.
 fn chosen(class: &Class) -> String {
     match class.verdict {
-        Verdict::NotSeen => return "not captured".to_owned(),
-        Verdict::Nothing => return "nothing to gain".to_owned(),
-        Verdict::Bundles => return "bundles only".to_owned(),
+        Verdict::NotCaptured => return "not captured".to_owned(),
+        Verdict::Nothing => return "no gain".to_owned(),
+        Verdict::Aggregation => return "aggregation only".to_owned(),
         Verdict::Empty | Verdict::Compression => {}
     }
     let named = |share: &&Share| share.method.codec != Codec::None && share.bytes * 100 >= class.bytes;
@@ -105,24 +107,29 @@ fn chosen(class: &Class) -> String {
 
 /// The whole and the largest services that codecs were tried on.
 pub(super) fn compared(report: &Report) -> Vec<&Class> {
-    let tried = |class: &&Class| !class.codecs.is_empty() && class.verdict != Verdict::NotSeen;
+    let tried = |class: &&Class| !class.codecs.is_empty() && class.verdict != Verdict::NotCaptured;
     let services = report.services.classes.iter().take(COMPARED);
-    std::iter::once(&report.whole).chain(services).filter(tried).collect()
+    std::iter::once(&report.total).chain(services).filter(tried).collect()
 }
 
 /// What each codec makes of them.
 pub(super) fn codecs(classes: &[&Class]) -> Option<Table> {
     let methods = classes.first()?.codecs.iter().map(|tried| tried.method.to_string());
-    let head = ["ratio", ""].map(str::to_owned).into_iter().chain(methods).chain(["sample".to_owned()]);
+    let head = ["class", "ratio"].map(str::to_owned).into_iter().chain(methods).chain(["sample".to_owned()]);
     let mut table = Table::with_head(head).side(1, Side::Left);
     for class in classes {
         let mut line = |name: &str, what: &str, cell: fn(&Tried) -> String, sample: String| {
             let cells = [name.to_owned(), what.to_owned()].into_iter().chain(class.codecs.iter().map(cell));
             table.row(cells.chain([sample]));
         };
-        line(&class.name, "alone", |tried| format!("{:.2}", tried.alone), units::bytes(class.sampled));
-        line("", "together", |tried| format!("{:.2}", tried.together), String::new());
-        line("", "pays up to", |tried| up_to(tried.pays_up_to), String::new());
+        line(
+            &class.name,
+            "packet",
+            |tried| format!("{:.2}", tried.packet_ratio),
+            units::bytes(class.sampled_bytes),
+        );
+        line("", "block", |tried| format!("{:.2}", tried.block_ratio), String::new());
+        line("", "break-even", |tried| up_to(tried.break_even), String::new());
     }
     Some(table)
 }

@@ -1,4 +1,4 @@
-//! What a report says to people, as sentences and tables; how they look is for whoever shows them.
+//! What a report says to people, as sentences and tables; without layout.
 
 use strait_advise::report::{Class, Input, UpTo, Verdict};
 use strait_advise::{Kind, Report, Way};
@@ -9,39 +9,42 @@ use crate::units;
 
 /// The files.
 pub(super) fn inputs(report: &Report) -> Table {
-    let mut table = Table::new(["read", "", ""]).side(1, Side::Left);
+    let mut table = Table::new(["input", "type", "frames"]).side(1, Side::Left);
     for Input { name, kind, frames, .. } in &report.inputs {
-        let kind = kind.map_or("nothing", |kind| kind.name());
-        table.row([name.clone(), kind.to_owned(), units::counted(*frames, "frame")]);
+        let kind = kind.map_or("unknown", |kind| kind.name());
+        table.row([name.clone(), kind.to_owned(), frames.to_string()]);
     }
     table
 }
 
 /// What of it is left out or taken for something.
 pub(super) fn notes(report: &Report) -> Vec<String> {
-    let seen = &report.seen;
+    let seen = &report.frames;
     let counted = [
-        (seen.not_ip, "not IP, which no tunnel takes"),
-        (seen.malformed, "no whole IP packet"),
-        (seen.elsewhere, "not between the near side and the far one"),
-        (seen.cut, "longer than hosts send: cut, as the card had joined them"),
-        (seen.backwards, "earlier than the one before"),
+        (seen.not_ip, "not IP: a tunnel does not carry them"),
+        (seen.malformed, "malformed IP packet"),
+        (seen.not_crossing, "not between the near and the far side"),
+        (seen.segmented, "longer than the MTU (segmentation offload): split"),
+        (seen.out_of_order, "out of order in time"),
     ];
     let counted = counted.into_iter().filter(|(count, _)| *count > 0);
     let mut notes: Vec<String> =
         counted.map(|(count, words)| format!("{}: {words}", units::counted(count, "frame"))).collect();
     let packed = report.inputs.iter().filter(|input| input.kind == Some(Kind::Packed));
-    notes.extend(
-        packed.map(|input| format!("{} was compressed: if a capture is in it, unpack it first", input.name)),
-    );
-    let missed = report.inputs.iter().map(|input| input.missed).sum::<u64>();
+    notes.extend(packed.map(|input| {
+        format!("{} is a compressed file: if it contains a capture, decompress it first", input.name)
+    }));
+    let missed = report.inputs.iter().map(|input| input.dropped_frames).sum::<u64>();
     if missed > 0 {
-        notes.push(format!("{} passed too fast to be read", units::counted(missed, "frame")));
+        notes.push(format!(
+            "{} dropped by the kernel: they arrived too fast",
+            units::counted(missed, "frame")
+        ));
     }
-    let (missing, bytes) = (report.whole.missing, report.whole.bytes);
+    let (missing, bytes) = (report.total.not_captured_bytes, report.total.bytes);
     if missing > 0 {
         let [missing, bytes] = [missing, bytes].map(units::bytes);
-        notes.push(format!("{missing} of {bytes} were not captured, and are taken as what does not shrink"));
+        notes.push(format!("{missing} of {bytes} were not captured; they are taken as incompressible"));
     }
     notes
 }
@@ -49,23 +52,23 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
 /// How much there is.
 pub(super) fn extent(report: &Report) -> String {
     format!(
-        "{}, {} over {}; {} with gaps cut to a second",
-        units::counted(report.whole.packets, "packet"),
-        units::bytes(report.whole.bytes),
-        rate(report.link.bits_per_second as f64),
-        time(report.seconds)
+        "{}, {} over a link of {}; duration {} (gaps cut to 1 s)",
+        units::counted(report.total.packets, "packet"),
+        units::bytes(report.total.bytes),
+        rate(report.link.rate_bits_per_second as f64),
+        time(report.duration_seconds)
     )
 }
 
 /// The whole on every way, beside a link without a tunnel.
 pub(super) fn whole(report: &Report) -> Table {
-    let class = &report.whole;
+    let class = &report.total;
     let price = report.link.price_per_gigabyte;
-    let head = ["sent", "on the wire", "of plain", "link busy"].into_iter().chain(price.map(|_| "cost"));
+    let head = ["", "wire bytes", "of plain tunnel", "link busy"].into_iter().chain(price.map(|_| "cost"));
     let mut table = Table::with_head(head.map(str::to_owned));
     let plain = wire(class, Way::Plain);
     let mut row = |name: &str, bytes: Option<u64>| {
-        let busy = |bytes: u64| time(bytes as f64 * 8.0 / report.link.bits_per_second as f64);
+        let busy = |bytes: u64| time(bytes as f64 * 8.0 / report.link.rate_bits_per_second as f64);
         let cells = [
             bytes.map(units::bytes),
             bytes.map(|bytes| percent(bytes as f64, plain as f64)),
@@ -75,7 +78,7 @@ pub(super) fn whole(report: &Report) -> Table {
         let cells = cells.into_iter().chain(cost).map(|cell| cell.unwrap_or_else(dash));
         table.row(std::iter::once(name.to_owned()).chain(cells));
     };
-    row("without a tunnel", Some(class.bytes));
+    row("no tunnel", Some(class.bytes));
     for way in Way::ALL {
         row(name(way), can_say(class, way).then(|| wire(class, way)));
     }
@@ -84,52 +87,52 @@ pub(super) fn whole(report: &Report) -> Table {
 
 /// What is to be gained, in a sentence or two.
 pub(super) fn verdict(report: &Report) -> String {
-    let class = &report.whole;
+    let class = &report.total;
     let [plain, bundles] = [Way::Plain, Way::Bundles].map(|way| wire(class, way) as f64);
-    let by_bundles = format!("Bundles save {}.", percent(plain - bundles, plain));
+    let by_aggregation = format!("Aggregation saves {}.", percent(plain - bundles, plain));
     match class.verdict {
-        Verdict::Empty => "No packet would cross: there is nothing to advise on.".to_owned(),
-        Verdict::NotSeen => {
-            format!("Most of it was not captured: nothing can be said of compression. {by_bundles}")
+        Verdict::Empty => "No packet would cross the link: there is nothing to estimate.".to_owned(),
+        Verdict::NotCaptured => {
+            format!("Most bytes were not captured: the gain of compression is unknown. {by_aggregation}")
         }
         Verdict::Nothing => {
-            "Nothing to gain: it does not shrink, as if encrypted or compressed already, and at this rate \
-            too little waits for bundles."
+            "No gain: the data is incompressible (encrypted or compressed already), and at this rate too few packets \
+            are queued for aggregation."
                 .to_owned()
         }
-        Verdict::Bundles => format!(
-            "Compression gains nothing: this does not shrink, as if encrypted or compressed already. {by_bundles}"
+        Verdict::Aggregation => format!(
+            "No gain from compression: the data is incompressible (encrypted or compressed already). {by_aggregation}"
         ),
         Verdict::Compression => gains(report),
     }
 }
 
 fn gains(report: &Report) -> String {
-    let class = &report.whole;
+    let class = &report.total;
     let (Some(plain), Some(both)) = (class.on(Way::Plain), class.on(Way::Both)) else { return String::new() };
     let less = plain.wire_bytes.saturating_sub(both.wire_bytes);
     let mut words = format!(
-        "Bundles and compression save {} of what a plain tunnel takes: {} on the wire, {} of the link",
+        "Aggregation and compression save {} of the wire bytes of a plain tunnel: {}, {} of link time",
         percent(less as f64, plain.wire_bytes as f64),
         units::bytes(less),
-        time(plain.seconds - both.seconds)
+        time(plain.link_busy_seconds - both.link_busy_seconds)
     );
     if let (Some(before), Some(after)) = (plain.cost, both.cost) {
         words += &format!(", {} of {}", money(before - after), money(before));
     }
     words
-        + &match class.pays_up_to {
+        + &match class.break_even {
             UpTo::Rate(bits) => {
-                format!(". With this machine, compression pays on links up to {}.", rate(bits))
+                format!(". With the speed of this machine, compression pays on links up to {}.", rate(bits))
             }
-            UpTo::Always => ". With this machine, compression pays on any link.".to_owned(),
+            UpTo::Always => ". With the speed of this machine, compression pays on any link.".to_owned(),
             UpTo::Never => ".".to_owned(),
         }
 }
 
-/// Whether there are figures: of what was not captured, compression would make what nobody knows.
+/// Whether there are figures: the compression of bytes that were not captured is unknown.
 pub(super) fn can_say(class: &Class, way: Way) -> bool {
-    class.verdict != Verdict::NotSeen || !way.compresses()
+    class.verdict != Verdict::NotCaptured || !way.compresses()
 }
 
 /// Bytes on the wire on one way.
@@ -140,9 +143,9 @@ pub(super) fn wire(class: &Class, way: Way) -> u64 {
 /// A way in words.
 pub(super) const fn name(way: Way) -> &'static str {
     match way {
-        Way::Plain => "tunnel, plain: each packet alone",
-        Way::Bundles => "tunnel with bundles",
-        Way::Compression => "tunnel with compression",
-        Way::Both => "tunnel with both",
+        Way::Plain => "plain tunnel",
+        Way::Bundles => "with aggregation",
+        Way::Compression => "with compression",
+        Way::Both => "with both",
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn render(report: &Report) -> String {
     );
     out.push_str(&table(&content::whole(report)));
     let compared = classes::compared(report);
-    if report.whole.verdict != Verdict::Empty {
+    if report.total.verdict != Verdict::Empty {
         out.extend(charts(report, &compared).iter().map(|chart| chart.drawing().svg() + "\n"));
         for (head, group) in classes::kinds(report) {
             out.push_str(&format!("<h2>By {head}</h2>\n{}", table(&classes::classes(head, group, report))));
@@ -43,9 +43,9 @@ pub(super) fn render(report: &Report) -> String {
         out.push_str(&format!("<h2>By codec</h2>\n{}", table(&codecs)));
         out.extend(SAMPLING.map(|line| paragraph("", line)));
     }
-    out.push_str(&format!("<h2>Read</h2>\n{}", table(&content::inputs(report))));
+    out.push_str(&format!("<h2>Input</h2>\n{}", table(&content::inputs(report))));
     let stopped =
-        report.inputs.iter().filter_map(|input| Some(format!("{} {}", input.name, input.stopped.as_ref()?)));
+        report.inputs.iter().filter_map(|input| Some(format!("{} {}", input.name, input.error.as_ref()?)));
     out.extend(stopped.chain(content::notes(report)).map(|note| paragraph("", &note)));
     out.push_str("</body>\n</html>\n");
     out

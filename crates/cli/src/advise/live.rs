@@ -8,9 +8,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use strait_advise::report::Input;
 use strait_advise::{Frame, Kind, LinkType, Replay, Way};
 use strait_node::clock::Clock;
+use strait_node::interrupt;
 use strait_node::poll::{PollFd, wait};
 use strait_node::tap::{Framing, Tap};
-use strait_testbed::interrupt;
 
 use super::amounts::percent;
 use crate::failure::{Code, Failure};
@@ -32,9 +32,9 @@ pub(super) struct Watched {
 /// Begins to watch an interface.
 pub(super) fn open(name: &str) -> Result<Watched, Failure> {
     let tap = Tap::open(name).map_err(|error| {
-        let failure = Failure::new(format!("cannot watch {name}: {error}"));
+        let failure = Failure::new(format!("cannot capture from {name}: {error}"));
         match error.kind() {
-            ErrorKind::NotFound => failure.remedy("name one that `ip link` shows"),
+            ErrorKind::NotFound => failure.remedy("`ip link` lists the interfaces"),
             ErrorKind::PermissionDenied => {
                 failure.remedy("run it as root, or give it CAP_NET_RAW").code(Code::Environment)
             }
@@ -50,10 +50,10 @@ pub(super) fn watch(watched: Watched, span: Option<Duration>, replay: &mut Repla
     interrupt::watch();
     let clock = Clock::start();
     let mut line = Line::new(&name);
-    let mut input = Input { name, kind: Some(Kind::Interface), frames: 0, missed: 0, stopped: None };
+    let mut input = Input { name, kind: Some(Kind::Interface), frames: 0, dropped_frames: 0, error: None };
     replay.begin(None);
     // A signal is how watching ends, unless there is an end to wait for.
-    while interrupt::check().is_ok() {
+    while interrupt::signal().is_none() {
         let passed = clock.now().since(strait_clock::Time::ZERO);
         let left = span.map_or(EVERY, |span| span.saturating_sub(passed).min(EVERY));
         if left.is_zero() {
@@ -62,11 +62,11 @@ pub(super) fn watch(watched: Watched, span: Option<Duration>, replay: &mut Repla
         line.tell(replay, input.frames, passed);
         wait(&mut [PollFd::readable(tap.as_fd())], Some(left)).map_err(Failure::doing("wait for frames"))?;
         if let Err(error) = take(&mut tap, &clock, replay, &mut input) {
-            input.stopped = Some(format!("cannot be watched any longer: {error}"));
+            input.error = Some(format!("capture stopped: {error}"));
             break;
         }
     }
-    input.missed = tap.missed();
+    input.dropped_frames = tap.missed();
     line.end();
     Ok(input)
 }
@@ -95,7 +95,7 @@ struct Line {
 
 impl Line {
     fn new(name: &str) -> Line {
-        eprintln!("watching {name}; Ctrl-C ends it");
+        eprintln!("capturing from {name}; stop with Ctrl-C");
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             bar.with_style(ProgressStyle::with_template("{msg}").unwrap_or(ProgressStyle::default_bar()))
@@ -109,7 +109,7 @@ impl Line {
         }
         let [plain, both] = [Way::Plain, Way::Both].map(|way| replay.wire(way));
         let words = format!(
-            "{}: {}, {}; plain tunnel {}, with both {}, {} saved",
+            "{}: {}, {}; plain tunnel {}, with aggregation and compression {} ({} saved)",
             units::span(passed),
             units::counted(frames, "frame"),
             units::bytes(replay.bytes()),

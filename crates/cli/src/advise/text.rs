@@ -12,7 +12,7 @@ pub(super) fn render(report: &Report, colours: bool) -> String {
     for note in content::notes(report) {
         out.push_str(&format!("  {note}\n"));
     }
-    if report.whole.verdict == Verdict::Empty {
+    if report.total.verdict == Verdict::Empty {
         return format!("{out}\n{}\n", content::verdict(report));
     }
     out.push_str(&format!("\n{}\n\n{}", content::extent(report), content::whole(report).render(2)));

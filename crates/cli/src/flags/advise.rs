@@ -10,41 +10,41 @@ use strait_scheduler::Rate;
 /// Flags of `advise`.
 #[derive(Debug, Args)]
 pub(crate) struct Advise {
-    /// Captures (pcap, pcapng), text traces, or ordinary files, told apart by their content
+    /// Captures (pcap, pcapng), text traces or ordinary files; the type is detected from the content
     #[arg(value_name = "FILE", required_unless_present = "live", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
-    /// Watch what passes an interface instead, until Ctrl-C
+    /// Capture from an interface instead of files, until Ctrl-C
     #[arg(long, value_name = "INTERFACE", conflicts_with = "files")]
     pub(crate) live: Option<String>,
-    /// Watch for so long, such as 10s
+    /// Duration of the capture, such as 10s
     #[arg(long = "for", value_name = "TIME", value_parser = span, requires = "live", conflicts_with = "files")]
     pub(crate) span: Option<Duration>,
-    /// How fast the link is that the traffic would cross
+    /// Rate of the link that the traffic would cross, such as 2Mbit
     #[arg(long, value_name = "RATE")]
     pub(crate) link: Rate,
-    /// The longest packet that hosts send, in bytes; longer frames, which cards join, are cut
+    /// MTU of the hosts in bytes; longer frames (from segmentation offload) are split
     #[arg(long, value_name = "BYTES", default_value_t = 1_500, value_parser = clap::value_parser!(u16).range(576..=9_000))]
     pub(crate) mtu: u16,
-    /// The network on the near side: only what crosses is sent, each direction with the whole rate [default: everything, one way]
+    /// Network on the near side: only packets between it and the far side are replayed, each direction at the full rate [default: all packets, in one direction]
     #[arg(long, value_name = "NETWORK")]
     pub(crate) from: Option<IpNet>,
-    /// How long a round trip takes, such as 600ms, to see what waiting for answers takes
+    /// RTT of the link, such as 600ms, to estimate the time spent waiting for replies
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub(crate) rtt: Option<Duration>,
-    /// What a gigabyte (10^9 bytes) on the wire costs, to see what is saved
+    /// Price of a gigabyte (10^9 bytes) on the wire, to estimate the cost saved
     #[arg(long, value_name = "PER_GB", value_parser = price)]
     pub(crate) price: Option<f64>,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the report with charts into this file, which any browser shows
+    /// Write the report with charts to this HTML file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) html: Option<PathBuf>,
 }
 
 /// A time with its unit.
 fn span(given: &str) -> Result<Duration, String> {
-    let fail = || format!("`{given}` is no time: write a number and ms, s, min or h, such as 600ms");
+    let fail = || format!("`{given}` is not a duration: write a number with ms, s, min or h, such as 600ms");
     let given = given.trim();
     let split = given.find(|letter: char| letter.is_alphabetic()).ok_or_else(fail)?;
     let (number, unit) = given.split_at(split);
@@ -61,13 +61,15 @@ fn span(given: &str) -> Result<Duration, String> {
 
 /// An amount of money.
 fn price(given: &str) -> Result<f64, String> {
-    let price: f64 = given.parse().map_err(|_| format!("`{given}` is no number"))?;
-    if price.is_finite() && price >= 0.0 { Ok(price) } else { Err(format!("`{given}` is no price")) }
+    let price: f64 = given.parse().map_err(|_| format!("`{given}` is not a number"))?;
+    if price.is_finite() && price >= 0.0 { Ok(price) } else { Err(format!("`{given}` is not a price")) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flags::Flags;
+    use clap::Parser;
 
     #[test]
     fn times_as_people_write_them() {
@@ -86,6 +88,36 @@ mod tests {
         assert_eq!((price("5"), price("0.08")), (Ok(5.0), Ok(0.08)));
         for given in ["-1", "nan", "inf", "cheap", ""] {
             assert!(price(given).is_err(), "{given}");
+        }
+    }
+
+    #[test]
+    fn usual_command_lines() {
+        for line in [
+            "strait advise a.pcap b.pcapng --link 2Mbit --rtt 600ms --price 5 --from 10.0.0.0/8 --json",
+            "strait advise --live eth0 --link 2Mbit --for 10s",
+            "strait advise file --link 512kbit --mtu 1280 --html report.html",
+        ] {
+            Flags::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+    }
+
+    #[test]
+    fn wrong_command_lines() {
+        for (line, expected) in [
+            ("strait advise a.pcap", "--link"),
+            ("strait advise --link 2Mbit", "required"),
+            ("strait advise a.pcap --live eth0 --link 2Mbit", "cannot be used with"),
+            ("strait advise a.pcap --for 5s --link 2Mbit", "cannot be used with"),
+            ("strait advise a.pcap --link 0", "is not a link rate"),
+            ("strait advise a.pcap --link -1Mbit", "unexpected argument"),
+            ("strait advise a.pcap --link 2Mbit --mtu 500", "500 is not in 576..=9000"),
+            ("strait advise a.pcap --link 2Mbit --price=-1", "is no price"),
+            ("strait advise a.pcap --link 2Mbit --rtt 5", "is no time"),
+        ] {
+            let error = Flags::try_parse_from(line.split(' ')).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{line}");
+            assert!(error.to_string().contains(expected), "{line}: {error}");
         }
     }
 }

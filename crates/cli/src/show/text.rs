@@ -1,4 +1,4 @@
-//! What a running tunnel does, as people read it.
+//! The state and counters of a running tunnel, as people read them.
 
 pub(crate) mod manual;
 mod path;
@@ -12,7 +12,7 @@ use strait_scheduler::Rate;
 use crate::table::{Side, Table};
 use crate::units::{self, counted};
 
-/// The whole report; what never happened is left out.
+/// The whole report; counters that are 0 are left out where they have a line of their own.
 pub(crate) fn render(report: &Report) -> String {
     let mut out = node(&report.node);
     for peer in &report.peers {
@@ -22,16 +22,17 @@ pub(crate) fn render(report: &Report) -> String {
     for (title, table) in [
         ("compression rules", rules(report)),
         ("codecs", codecs(report)),
-        ("dropped", drops(report)),
-        ("threads", engines(report)),
+        ("dropped packets", drops(report)),
+        ("threads", threads(report)),
     ] {
         if !table.is_empty() {
             out.push_str(&format!("\n{title}\n{}", table.render(2)));
         }
     }
     out.push_str(&format!("\ncontrol channel: {} on the wire", units::bytes(report.control.wire_bytes)));
-    if report.control.lost_messages > 0 {
-        out.push_str(&format!(", {} messages between threads lost", report.control.lost_messages));
+    if report.control.dropped_messages > 0 {
+        let dropped = counted(report.control.dropped_messages, "message");
+        out.push_str(&format!(", {dropped} from packet threads dropped"));
     }
     out.push('\n');
     out
@@ -47,46 +48,41 @@ fn list(lines: &[(&str, String)]) -> String {
 fn node(node: &NodeReport) -> String {
     let side = |name, bits: Option<u64>, auto: bool| match bits {
         Some(bits) => Some(format!("{name} {}", rate(bits))),
-        None => auto.then(|| format!("{name} is found out")),
+        None => auto.then(|| format!("{name} auto")),
     };
     let (up, down) = (node.up_bits_per_second, node.down_bits_per_second);
     let sides = [side("up", up, node.up_auto), side("down", down, node.down_auto)];
     let link: Vec<String> = sides.into_iter().flatten().collect();
     let lines = [
         ("public key", node.public_key.clone().unwrap_or_default()),
-        ("listens on", node.listen.clone()),
+        ("listening on", node.listen.clone()),
         ("addresses", node.addresses.join(", ")),
-        ("MTU", node.mtu.to_string()),
+        ("inner MTU", format!("{} bytes", node.mtu)),
         ("link", if link.is_empty() { "unshaped".to_owned() } else { link.join(", ") }),
-        ("forwards", if node.forward { "between its peers".to_owned() } else { String::new() }),
+        ("forwarding", if node.forward { "between peers (hub)".to_owned() } else { String::new() }),
         ("configuration", node.configuration.clone()),
-        (
-            "runs for",
-            format!("{} (process {}, version {})", span(node.uptime_seconds), node.pid, node.version),
-        ),
+        ("uptime", format!("{} (PID {}, version {})", span(node.uptime_seconds), node.pid, node.version)),
     ];
     format!("{}\n{}", node.interface, list(&lines))
 }
 
 fn one_peer(peer: &PeerReport) -> String {
     let (association, manual) = (peer.association.as_ref(), peer.manual.as_ref());
-    let found = peer.path.as_ref().map(path::estimate).unwrap_or_default();
-    let given = peer.rate_bits_per_second.filter(|_| found.is_empty());
     let lines = [
         ("public key", peer.public_key.clone().unwrap_or_default()),
-        ("endpoint", peer.endpoint.clone().unwrap_or_else(|| "not known yet".to_owned())),
+        ("endpoint", peer.endpoint.clone().unwrap_or_else(|| "unknown".to_owned())),
         ("allowed IPs", peer.allowed_ips.join(", ")),
         ("last handshake", if manual.is_some() { String::new() } else { handshake(peer) }),
         ("manual keys", manual.map(manual::protocols).unwrap_or_default()),
-        ("protecting", manual.map(manual::way).unwrap_or_default()),
-        ("last packet", manual.map(manual::last_packet).unwrap_or_default()),
-        ("associations", association.map(associations).unwrap_or_default()),
-        ("next keys", association.map(next_keys).unwrap_or_default()),
-        ("paced at", given.map(rate).unwrap_or_default()),
-        ("queue", queue::words(&peer.queue)),
-        ("link found", found),
+        ("mode", manual.map(manual::mode).unwrap_or_default()),
+        ("sequence number", manual.map(manual::sequence_number).unwrap_or_default()),
+        ("SA pair", association.map(associations).unwrap_or_default()),
+        ("next rekey", association.map(next_rekey).unwrap_or_default()),
+        ("link rate", path::link_rate(peer)),
+        ("queue", queue::length(&peer.queue)),
+        ("aggregation", queue::aggregation(&peer.queue)),
         ("path", peer.path.as_ref().map(path::state).unwrap_or_default()),
-        ("inner MTU", peer.inner_mtu.to_string()),
+        ("inner MTU", format!("{} bytes", peer.inner_mtu)),
         ("sent as", sent_as(peer)),
     ];
     format!("peer {}: {}\n{}{}", peer.name, peer.state, list(&lines), traffic(peer).render(2))
@@ -94,23 +90,23 @@ fn one_peer(peer: &PeerReport) -> String {
 
 fn sent_as(peer: &PeerReport) -> String {
     let sent = format!("{}, {}", counted(peer.bundles, "bundle"), counted(peer.blocks, "compressed block"));
-    match peer.headers_saved_bytes {
+    match peer.header_compression_saved_bytes {
         0 => sent,
-        saved => format!("{sent}; {} saved by coded headers", units::bytes(saved)),
+        saved => format!("{sent}, {} saved by header compression", units::bytes(saved)),
     }
 }
 
 fn handshake(peer: &PeerReport) -> String {
-    let last = peer.last_handshake_seconds.map_or("never".to_owned(), |ago| format!("{} ago", span(ago)));
-    match peer.failures {
+    let last = peer.last_handshake_age_seconds.map_or("never".to_owned(), |ago| format!("{} ago", span(ago)));
+    match peer.handshake_failures {
         0 => last,
-        count => format!("{last}; {} failed since", counted(u64::from(count), "attempt")),
+        count => format!("{last}; {} failed since", counted(u64::from(count), "handshake")),
     }
 }
 
 fn associations(association: &AssociationReport) -> String {
     format!(
-        "in {}, out {}: {}, {} IV, {} payloads, as {}",
+        "SPI in {}, out {}; {}, {} IV, {} payloads, {}",
         association.inbound_spi,
         association.outbound_spi,
         association.suite,
@@ -120,12 +116,12 @@ fn associations(association: &AssociationReport) -> String {
     )
 }
 
-fn next_keys(association: &AssociationReport) -> String {
-    format!("in {} if in use then", span(association.next_rekey_seconds))
+fn next_rekey(association: &AssociationReport) -> String {
+    format!("in {}, if in use", span(association.next_rekey_seconds))
 }
 
 fn traffic(peer: &PeerReport) -> Table {
-    let mut table = Table::new(["", "packets", "bytes", "datagrams", "on the wire", "ratio"]);
+    let mut table = Table::new(["", "packets", "inner bytes", "datagrams", "wire bytes", "ratio"]);
     let mut add = |name: &str, traffic: &TrafficReport| {
         table.row([
             name.to_owned(),
@@ -145,13 +141,13 @@ fn rules(report: &Report) -> Table {
     let mut table = Table::new([
         "from",
         "to",
-        "what",
+        "protocol",
         "domain",
         "codec",
-        "packets",
-        "bytes",
-        "compressed",
-        "to bytes",
+        "matched packets",
+        "matched bytes",
+        "input",
+        "output",
         "ratio",
     ]);
     for column in 1..=4 {
@@ -164,10 +160,10 @@ fn rules(report: &Report) -> Table {
             what(rule),
             rule.domain.clone(),
             rule.codec.clone(),
-            rule.packets.to_string(),
-            units::bytes(rule.bytes),
-            units::bytes(rule.before),
-            units::bytes(rule.after),
+            rule.matched_packets.to_string(),
+            units::bytes(rule.matched_bytes),
+            units::bytes(rule.input_bytes),
+            units::bytes(rule.output_bytes),
             ratio(rule.ratio),
         ]);
     }
@@ -181,18 +177,26 @@ fn what(rule: &RuleReport) -> String {
 }
 
 fn codecs(report: &Report) -> Table {
-    let mut table =
-        Table::new(["codec", "tried", "shrank", "packets", "bytes", "to bytes", "ratio", "expanded here"]);
-    for codec in report.codecs.iter().filter(|codec| codec.tried + codec.expanded > 0) {
+    let mut table = Table::new([
+        "codec",
+        "tried blocks",
+        "sent blocks",
+        "sent packets",
+        "input",
+        "output",
+        "ratio",
+        "decompressed blocks",
+    ]);
+    for codec in report.codecs.iter().filter(|codec| codec.tried_blocks + codec.decompressed_blocks > 0) {
         table.row([
             codec.codec.clone(),
-            codec.tried.to_string(),
-            codec.blocks.to_string(),
-            codec.packets.to_string(),
-            units::bytes(codec.before),
-            units::bytes(codec.after),
+            codec.tried_blocks.to_string(),
+            codec.sent_blocks.to_string(),
+            codec.sent_packets.to_string(),
+            units::bytes(codec.input_bytes),
+            units::bytes(codec.output_bytes),
             ratio(codec.ratio),
-            codec.expanded.to_string(),
+            codec.decompressed_blocks.to_string(),
         ]);
     }
     table
@@ -206,15 +210,14 @@ fn drops(report: &Report) -> Table {
     table
 }
 
-fn engines(report: &Report) -> Table {
-    let mut table =
-        Table::new(["thread", "processor seconds", "compresses now", "blocks in hand"]).side(2, Side::Left);
-    // Workers that never had anything to do are as many as there are cores.
-    for engine in report.engines.iter().filter(|engine| engine.cpu_seconds >= 0.005) {
-        let now = engine.compressing.as_ref();
-        let busy = now.map_or(String::new(), |it| format!("{:.0} % of its time", it.busy * 100.0));
-        let jobs = now.map_or(String::new(), |it| it.jobs.to_string());
-        table.row([engine.name.clone(), format!("{:.2}", engine.cpu_seconds), busy, jobs]);
+fn threads(report: &Report) -> Table {
+    let mut table = Table::new(["thread", "CPU time", "busy compressing", "queued blocks"]);
+    // A machine with many cores has many workers that never had a job.
+    for thread in report.threads.iter().filter(|thread| thread.cpu_seconds >= 0.005) {
+        let load = thread.compression.as_ref();
+        let busy = load.map_or(String::new(), |it| format!("{:.0} %", it.busy_ratio * 100.0));
+        let blocks = load.map_or(String::new(), |it| it.queued_blocks.to_string());
+        table.row([thread.name.clone(), format!("{:.2} s", thread.cpu_seconds), busy, blocks]);
     }
     table
 }

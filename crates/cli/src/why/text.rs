@@ -2,59 +2,62 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use strait_node::report::{DecisionReport, PeerReport, StagesReport, WeighedReport};
+use strait_node::report::{DecisionReport, EstimateReport, PeerReport, StagesReport};
 use strait_scheduler::Rate;
+use strait_terminal::decision::{reason, runner_up};
 
 use crate::show::text::queue;
 use crate::table::Table;
 use crate::units;
 
-/// All of them, the busiest class first.
+/// All decisions, the busiest class first.
 pub(super) fn render(interface: &str, decisions: &[DecisionReport]) -> String {
     if decisions.is_empty() {
         return format!(
-            "{interface}: nothing was sent in the last seconds that a [[compress]] rule covers, so nothing was decided\n"
+            "{interface}: no decisions: no traffic matched a [[compress]] rule in the last seconds\n"
         );
     }
     let all: Vec<String> = decisions.iter().map(one).collect();
     format!("{interface}\n\n{}", all.join("\n"))
 }
 
-/// How packets wait for the link to each peer, where any did.
+/// The queue and the aggregation window of each peer with queued packets.
 pub(super) fn queues(peers: &[PeerReport]) -> String {
-    let line = |peer: &PeerReport| {
-        let words = queue::words(&peer.queue);
-        if words.is_empty() { words } else { format!("\nqueue to {}\n  {words}\n", peer.name) }
+    let lines = |peer: &PeerReport| {
+        let lines = [("queue", queue::length(&peer.queue)), ("aggregation", queue::aggregation(&peer.queue))];
+        let lines: String = named(lines.into_iter().filter(|(_, value)| !value.is_empty()));
+        if lines.is_empty() { lines } else { format!("\nqueue to {}\n{lines}", peer.name) }
     };
-    peers.iter().map(line).collect()
+    peers.iter().map(lines).collect()
+}
+
+/// Named values, one a line, aligned.
+fn named(lines: impl IntoIterator<Item = (&'static str, String)>) -> String {
+    lines.into_iter().map(|(name, value)| format!("  {name:11}  {value}\n")).collect()
 }
 
 fn one(decision: &DecisionReport) -> String {
-    let mut out = format!(
-        "{}\n  {} for {}: {}\n  {}\n",
-        decision.class,
-        decision.choice,
-        span(decision.since_seconds),
-        reason(decision),
-        whose(decision)
-    );
-    if let Some(weighed) = &decision.weighed {
-        out.push_str(&figures(decision, weighed));
-        out.push_str(&stages(weighed));
+    let choice = format!("{} since {}: {}", decision.choice, span(decision.age_seconds), reason(decision));
+    let mut out = format!("{}\n{}", decision.class, named([("to", target(decision)), ("choice", choice)]));
+    if let Some(estimate) = &decision.estimate {
+        out.push_str(&figures(decision, estimate));
+        out.push_str(&stages(estimate));
     }
     out
 }
 
 /// A decision in one line, after another choice or none.
 pub(super) fn change(decision: &DecisionReport, before: Option<&str>, now: SystemTime) -> String {
-    let figures = decision.weighed.as_ref().map(|it| {
+    let figures = decision.estimate.as_ref().map(|it| {
         format!(
-            " ({} X {:.2}, {:.2} times as fast, {} limits{})",
+            " ({} ratio {:.2}, speedup {:.2}, bottleneck {}{})",
             it.method,
             it.ratio,
             it.speedup(),
-            it.limit,
-            it.link_bits_per_second.map(|bits| format!(" at {}", rate(bits))).unwrap_or_default()
+            it.bottleneck,
+            it.link_rate_bits_per_second
+                .map(|bits| format!(", link rate {}", rate(bits)))
+                .unwrap_or_default()
         )
     });
     let from = before.map(|before| format!("{before} -> ")).unwrap_or_default();
@@ -62,82 +65,70 @@ pub(super) fn change(decision: &DecisionReport, before: Option<&str>, now: Syste
     format!("{}  {class}  {from}{choice}: {}{}", clock(now), reason(decision), figures.unwrap_or_default())
 }
 
-fn whose(decision: &DecisionReport) -> String {
-    let peer = decision.peer.as_deref().unwrap_or("a peer that is gone");
+fn target(decision: &DecisionReport) -> String {
+    let peer = decision.peer.as_deref().unwrap_or("a removed peer");
     let domain = decision.domain.as_ref().map(|domain| format!(", domain {domain}")).unwrap_or_default();
-    format!("to {peer}{domain}, {}/s", units::bytes(decision.bytes_per_second))
+    format!("{peer}{domain}, {}/s", units::bytes(decision.bytes_per_second))
 }
 
-/// Why, in words.
-pub(crate) fn reason(decision: &DecisionReport) -> &'static str {
-    match decision.reason.as_str() {
-        "pays" => "it takes the least time",
-        "ordered" => "the rule says so, and it shrinks",
-        "looks-random" => "the data looks random: encrypted, or compressed already",
-        "does-not-shrink" => "the data does not shrink enough to pay",
-        "too-slow" => "compressing would take longer than it saves",
-        "peer-lacks" => "the peer has none of the codecs that are allowed",
-        _ => "for a reason that this program does not know",
-    }
-}
-
-fn figures(decision: &DecisionReport, weighed: &WeighedReport) -> String {
-    let unit = units::bytes(weighed.unit_bytes);
-    let by = match weighed.by.as_str() {
-        "throughput" => format!("throughput in units of {unit}: what passes each second counts"),
-        _ => format!("a unit of {unit} alone: how soon it arrives counts"),
-    };
+fn figures(decision: &DecisionReport, estimate: &EstimateReport) -> String {
+    let objective = format!("{}, blocks of {}", estimate.objective, units::bytes(estimate.block_bytes));
     let speed = |bytes: Option<f64>| bytes.map_or("-".to_owned(), |it| units::bytes(it as u64) + "/s");
-    let link = weighed.link_bits_per_second.map_or("of no known rate".to_owned(), rate);
-    let pays = match weighed.pays_up_to_bits_per_second {
+    let link = estimate.link_rate_bits_per_second.map_or("unknown".to_owned(), rate);
+    let pays = match estimate.break_even_bits_per_second {
         Some(bits) => format!("pays on links up to {}", rate(bits)),
-        None if weighed.pays == "always" => "pays on a link of any rate".to_owned(),
+        None if estimate.pays == "always" => "pays on any link".to_owned(),
         None => "pays on no link".to_owned(),
     };
-    let of = if weighed.method == decision.choice { "" } else { " would be" };
-    let lines = [
-        ("weighed", by),
+    let rejected = if estimate.method == decision.choice { "" } else { " (rejected)" };
+    named([
+        ("objective", objective),
         (
-            "expected",
+            "estimate",
             format!(
-                "{}{of} X {:.2}, {} compressing here, {} expanding there; link {link}",
-                weighed.method,
-                weighed.ratio,
-                speed(weighed.compress_bytes_per_second),
-                speed(weighed.expand_bytes_per_second)
+                "{}{rejected}: ratio {:.2}, compression {} here, decompression {} at the peer, link rate {link}",
+                estimate.method,
+                estimate.ratio,
+                speed(estimate.compress_bytes_per_second),
+                speed(estimate.decompress_bytes_per_second)
             ),
         ),
         (
             "speedup",
             format!(
-                "{:.2} with stages at the same time, {:.2} one after the other; {pays}",
-                weighed.pipelined_speedup, weighed.serial_speedup
+                "{:.2} pipelined, {:.2} serial; {pays}",
+                estimate.pipelined_speedup, estimate.serial_speedup
             ),
         ),
-        ("limits", weighed.limit.clone()),
-        ("runner-up", runner_up(weighed)),
-    ];
-    lines.iter().map(|(name, value)| format!("  {name:9}  {value}\n")).collect()
+        ("bottleneck", estimate.bottleneck.clone()),
+        ("runner-up", runner_up(estimate)),
+    ])
 }
 
-/// The next best, and how much worse it is.
-pub(crate) fn runner_up(weighed: &WeighedReport) -> String {
-    match (&weighed.runner_up, weighed.runner_up_percent_longer) {
-        (Some(method), Some(percent)) if percent >= 0.0 => format!("{method}, {percent:.1} % longer"),
-        (Some(method), Some(percent)) => {
-            format!("{method}, {:.1} % shorter: too little to change for", -percent)
-        }
-        _ => "nothing".to_owned(),
-    }
-}
-
-/// The time of every stage, with and without.
-fn stages(weighed: &WeighedReport) -> String {
-    let mut table =
-        Table::new(["ms", "compress", "seal", "send", "link", "receive", "open", "expand", "in all"]);
-    for (name, stages) in [("none", &weighed.without), (weighed.method.as_str(), &weighed.with)] {
-        let StagesReport { compress, seal, send, link, receive, open, expand } = *stages;
-        let all = [compress, seal, send, link, receive, open, expand];
+/// The time of every stage, without and with compression.
+fn stages(estimate: &EstimateReport) -> String {
+    let mut table = Table::new([
+        "ms per block",
+        "compress",
+        "encrypt",
+        "sender",
+        "link",
+        "receiver",
+        "decrypt",
+        "decompress",
+        "total",
+    ]);
+    for (name, stages) in [("none", &estimate.uncompressed), (&estimate.method, &estimate.compressed)] {
+        let StagesReport {
+            compress_us,
+            encrypt_us,
+            sender_us,
+            link_us,
+            receiver_us,
+            decrypt_us,
+            decompress_us,
+        } = *stages;
+        let all = [compress_us, encrypt_us, sender_us, link_us, receiver_us, decrypt_us, decompress_us];
         let cells = all.into_iter().chain([all.iter().sum()]).map(|micros| format!("{:.3}", micros / 1e3));
         table.row(std::iter::once(name.to_owned()).chain(cells));
     }
@@ -165,13 +156,13 @@ mod tests {
 
     fn decision() -> DecisionReport {
         let stages = StagesReport {
-            compress: 1_500.0,
-            seal: 10.0,
-            send: 20.0,
-            link: 120_000.0,
-            receive: 20.0,
-            open: 10.0,
-            expand: 80.0,
+            compress_us: 1_500.0,
+            encrypt_us: 10.0,
+            sender_us: 20.0,
+            link_us: 120_000.0,
+            receiver_us: 20.0,
+            decrypt_us: 10.0,
+            decompress_us: 80.0,
         };
         DecisionReport {
             class: "tcp 10.0.0.1:5000 -> 10.0.0.2:80".to_owned(),
@@ -180,41 +171,46 @@ mod tests {
             bytes_per_second: 560_000,
             choice: "zstd-9".to_owned(),
             reason: "pays".to_owned(),
-            since_seconds: 12.0,
-            weighed: Some(WeighedReport {
-                by: "throughput".to_owned(),
-                unit_bytes: 65_000,
+            age_seconds: 12.0,
+            estimate: Some(EstimateReport {
+                objective: "throughput".to_owned(),
+                block_bytes: 65_000,
                 method: "zstd-9".to_owned(),
                 ratio: 2.831,
                 compress_bytes_per_second: Some(43e6),
-                expand_bytes_per_second: Some(8.1e8),
-                link_bits_per_second: Some(1.5e6),
-                pays_up_to_bits_per_second: Some(3.4e8),
-                pays: "up-to".to_owned(),
-                without: StagesReport { compress: 0.0, expand: 0.0, link: 340_000.0, ..stages },
-                with: stages,
-                limit: "link".to_owned(),
+                decompress_bytes_per_second: Some(8.1e8),
+                link_rate_bits_per_second: Some(1.5e6),
+                break_even_bits_per_second: Some(3.4e8),
+                pays: "below-break-even".to_owned(),
+                uncompressed: StagesReport {
+                    compress_us: 0.0,
+                    decompress_us: 0.0,
+                    link_us: 340_000.0,
+                    ..stages
+                },
+                compressed: stages,
+                bottleneck: "link".to_owned(),
                 serial_speedup: 2.7,
                 pipelined_speedup: 2.83,
                 runner_up: Some("zstd-3".to_owned()),
-                runner_up_percent_longer: Some(4.25),
+                runner_up_slower_percent: Some(4.25),
             }),
         }
     }
 
     #[test]
-    fn everything_that_decided_is_there() {
+    fn every_figure_of_a_decision_is_shown() {
         let shown = render("strait0", &[decision()]);
         let expected = "\
             strait0\n\n\
             tcp 10.0.0.1:5000 -> 10.0.0.2:80\n  \
-            zstd-9 for 12 s: it takes the least time\n  \
-            to site-b, domain logs, 560 kB/s\n  \
-            weighed    throughput in units of 65.0 kB: what passes each second counts\n  \
-            expected   zstd-9 X 2.83, 43.0 MB/s compressing here, 810 MB/s expanding there; link 1.5 Mbit/s\n  \
-            speedup    2.83 with stages at the same time, 2.70 one after the other; pays on links up to 340 Mbit/s\n  \
-            limits     link\n  \
-            runner-up  zstd-3, 4.2 % longer\n";
+            to           site-b, domain logs, 560 kB/s\n  \
+            choice       zstd-9 since 12 s: takes the least time\n  \
+            objective    throughput, blocks of 65.0 kB\n  \
+            estimate     zstd-9: ratio 2.83, compression 43.0 MB/s here, decompression 810 MB/s at the peer, link rate 1.5 Mbit/s\n  \
+            speedup      2.83 pipelined, 2.70 serial; pays on links up to 340 Mbit/s\n  \
+            bottleneck   link\n  \
+            runner-up    zstd-3, 4.2 % slower\n";
         assert!(shown.starts_with(expected), "{shown}");
         let table: Vec<&str> = shown.lines().rev().take(3).collect();
         assert!(
@@ -225,34 +221,40 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_told_by_peer() {
+    fn queue_is_shown_by_peer() {
         let report = crate::show::text::tests::report();
         let shown = queues(&report.peers);
-        assert!(shown.starts_with("\nqueue to site-b\n  2.05 kB waiting; waited 8 ms on average"), "{shown}");
+        assert!(
+            shown.starts_with("\nqueue to site-b\n  queue        2.05 kB, delay 8 ms (max 21 ms)"),
+            "{shown}"
+        );
         assert_eq!(queues(&[]), "");
     }
 
     #[test]
-    fn a_change_is_a_line() {
+    fn change_is_one_line() {
         let at = UNIX_EPOCH + Duration::from_millis(86_400_000 + 3_723_004);
         let line = change(&decision(), Some("none"), at);
         assert_eq!(
             line,
-            "01:02:03.004Z  tcp 10.0.0.1:5000 -> 10.0.0.2:80  none -> zstd-9: it takes the least time \
-             (zstd-9 X 2.83, 2.83 times as fast, link limits at 1.5 Mbit/s)"
+            "01:02:03.004Z  tcp 10.0.0.1:5000 -> 10.0.0.2:80  none -> zstd-9: takes the least time \
+             (zstd-9 ratio 2.83, speedup 2.83, bottleneck link, link rate 1.5 Mbit/s)"
         );
         let random = DecisionReport {
             choice: "none".to_owned(),
-            reason: "looks-random".to_owned(),
-            weighed: None,
+            reason: "entropy-probe".to_owned(),
+            estimate: None,
             ..decision()
         };
         let line = change(&random, None, at);
-        assert!(line.ends_with("  none: the data looks random: encrypted, or compressed already"), "{line}");
+        assert!(
+            line.ends_with("  none: skipped by the entropy probe (encrypted or compressed data)"),
+            "{line}"
+        );
     }
 
     #[test]
-    fn nothing_decided_is_said() {
+    fn no_decisions_are_reported() {
         assert!(render("strait0", &[]).contains("[[compress]]"));
     }
 }

@@ -33,7 +33,7 @@ fn json(files: &[&Path], flags: &[&str]) -> Value {
 }
 
 fn wire(report: &Value, way: usize) -> u64 {
-    report["whole"]["sent"][way]["wire_bytes"].as_u64().unwrap()
+    report["total"]["sent"][way]["wire_bytes"].as_u64().unwrap()
 }
 
 const HERE: [u8; 4] = [10, 1, 0, 1];
@@ -72,22 +72,22 @@ fn a_log_shrinks_and_every_column_says_so() {
     let report = json(&[&log], &["--price", "8", "--rtt", "600ms"]);
     assert_eq!(report["inputs"][0]["frames"], 300);
     assert_eq!(
-        (report["whole"]["packets"].as_u64(), report["whole"]["verdict"].as_str()),
+        (report["total"]["packets"].as_u64(), report["total"]["verdict"].as_str()),
         (Some(300), Some("compression"))
     );
-    assert!(wire(&report, 3) * 3 < wire(&report, 0), "{}", report["whole"]);
+    assert!(wire(&report, 3) * 3 < wire(&report, 0), "{}", report["total"]);
     assert_eq!(report["services"]["classes"][0]["name"], "syslog (udp 514)");
     assert_eq!(report["pairs"]["classes"][0]["waits"]["turns"], 0);
     let words = text(&advise(&[&log], &["--price", "8"]));
     for expected in [
-        "log.pcap  pcap  300 frames",
-        "300 packets, 138 kB over 1 Mbit/s; 299 ms",
-        "tunnel with both",
-        "Bundles and compression save",
+        "log.pcap  pcap     300",
+        "300 packets, 138 kB over a link of 1 Mbit/s; duration 299 ms",
+        "with both",
+        "Aggregation and compression save",
         "syslog (udp 514)",
         "10.1.0.1 - 10.2.0.1",
         "money saved",
-        "pays up to",
+        "break-even",
     ] {
         assert!(words.contains(expected), "no `{expected}` in\n{words}");
     }
@@ -100,12 +100,12 @@ fn where_there_is_nothing_to_gain_that_is_said() {
     let noise = file(&dir, "tls.pcap", &noise());
     let report = json(&[&noise], &[]);
     assert_eq!(
-        (report["whole"]["verdict"].as_str(), report["whole"]["pays_up_to"].as_str()),
+        (report["total"]["verdict"].as_str(), report["total"]["break_even"].as_str()),
         (Some("nothing"), Some("never"))
     );
     assert_eq!(wire(&report, 3), wire(&report, 0));
     let words = text(&advise(&[&noise], &[]));
-    assert!(words.contains("Nothing to gain: it does not shrink"), "{words}");
+    assert!(words.contains("No gain: the data is incompressible"), "{words}");
     let empty = text(&advise(&[&file(&dir, "none.pcap", &pcap(&[]))], &[]));
     assert!(empty.contains("No packet would cross"), "{empty}");
 }
@@ -124,9 +124,9 @@ fn files_of_every_kind_are_told_by_content() {
     assert_eq!(services[0]["name"], table.display().to_string());
     assert!(services[0]["chosen"][0]["method"].is_string());
     let traced = services.iter().find(|class| class["name"] == "253").unwrap();
-    assert_eq!((traced["packets"].as_u64(), traced["verdict"].as_str()), (Some(2), Some("not_seen")));
+    assert_eq!((traced["packets"].as_u64(), traced["verdict"].as_str()), (Some(2), Some("not_captured")));
     let words = text(&advise(&[&trace], &[]));
-    assert!(words.contains("nothing can be said of compression"), "{words}");
+    assert!(words.contains("the gain of compression is unknown"), "{words}");
 }
 
 #[test]
@@ -136,10 +136,10 @@ fn only_what_crosses_counts_when_one_side_is_named() {
     let back = packet(THERE, HERE, 80, b"back");
     let local = packet(HERE, [10, 1, 0, 9], 80, b"local");
     let capture = file(&dir, "a.pcap", &pcap(&[there, back, local]));
-    assert_eq!(json(&[&capture], &[])["whole"]["packets"], 3);
+    assert_eq!(json(&[&capture], &[])["total"]["packets"], 3);
     let report = json(&[&capture], &["--from", "10.1.0.0/16"]);
     assert_eq!(
-        (report["whole"]["packets"].as_u64(), report["seen"]["elsewhere"].as_u64()),
+        (report["total"]["packets"].as_u64(), report["frames"]["not_crossing"].as_u64()),
         (Some(2), Some(1))
     );
 }
@@ -163,11 +163,14 @@ fn damaged_captures_give_what_was_there_and_an_exit_code() {
         let output = advise(&[&capture, &file(&dir, "good", &whole)], &["--json"]);
         assert_eq!(output.status.code(), Some(1), "{name}");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains(why) && said.contains("the report is of what could be read"), "{name}: {said}");
+        assert!(
+            said.contains(why) && said.contains("the report covers what was read before the error"),
+            "{name}: {said}"
+        );
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(report["inputs"][0]["frames"], frames, "{name}");
         assert_eq!(report["inputs"][1]["frames"], 300, "{name}");
-        assert!(report["inputs"][0]["stopped"].as_str().unwrap().contains(why), "{name}");
+        assert!(report["inputs"][0]["error"].as_str().unwrap().contains(why), "{name}");
     }
 }
 
@@ -176,7 +179,7 @@ fn what_cannot_be_read_at_all_is_said_before_anything_is() {
     let dir = Workdir::create().unwrap();
     let good = file(&dir, "good", &log());
     let missing = dir.path().join("missing");
-    for (path, why) in [(missing.as_path(), "cannot read"), (dir.path(), "is a folder")] {
+    for (path, why) in [(missing.as_path(), "cannot read"), (dir.path(), "is a directory")] {
         let output = advise(&[&good, path], &[]);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
         let said = String::from_utf8_lossy(&output.stderr);

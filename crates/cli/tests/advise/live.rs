@@ -42,7 +42,7 @@ fn what_passes_an_interface_is_seen_until_the_end() {
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
-        assert!(said.contains("Ctrl-C ends it"), "{said}");
+        assert!(said.contains("stop with Ctrl-C"), "{said}");
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(report["inputs"][0]["kind"], "interface");
         let lines = &report["services"]["classes"][0];
@@ -63,5 +63,5 @@ fn what_cannot_be_watched_is_said() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("cannot watch no-such-one") && said.contains("ip link"), "{said}");
+    assert!(said.contains("cannot capture from no-such-one") && said.contains("ip link"), "{said}");
 }

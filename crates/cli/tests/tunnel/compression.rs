@@ -48,7 +48,7 @@ fn every_codec_makes_text_smaller_and_nothing_larger() {
         assert!(random_wire < plain * 103 / 100, "{codec}: {random_wire} bytes, without {plain}");
         let report = pair.daemon(0).show().unwrap();
         let rule = &report["rules"][0];
-        assert!(rule["before"].as_u64() > rule["after"].as_u64(), "{codec}: {rule:#}");
+        assert!(rule["input_bytes"].as_u64() > rule["output_bytes"].as_u64(), "{codec}: {rule:#}");
         assert_eq!(rule["codec"], codec, "{rule:#}");
     }
 }

@@ -71,6 +71,6 @@ fn what_show_says_is_what_crossed() {
         }
     }
     let rule = &report["rules"][0];
-    assert!(near(number(&rule["bytes"]), number(&sent["bytes"]), 2), "{report:#}");
-    assert!(number(&rule["after"]) <= number(&sent["wire_bytes"]), "{report:#}");
+    assert!(near(number(&rule["matched_bytes"]), number(&sent["bytes"]), 2), "{report:#}");
+    assert!(number(&rule["output_bytes"]) <= number(&sent["wire_bytes"]), "{report:#}");
 }

@@ -51,7 +51,7 @@ fn flood(pair: &Pair, end: &Arc<AtomicBool>) -> JoinHandle<()> {
 fn followed(pair: &Pair, rate: Rate) -> Option<Duration> {
     let (begin, mut since) = (Instant::now(), None);
     while begin.elapsed() < FOLLOWED {
-        let found = pair.peer(0)["path"]["estimated_bits_per_second"].as_u64().unwrap_or(0);
+        let found = pair.peer(0)["path"]["estimated_rate_bits_per_second"].as_u64().unwrap_or(0);
         let near = (found as f64 / rate.bits() as f64 - 1.0).abs() <= 0.15;
         since = if near { since.or(Some(begin.elapsed())) } else { None };
         if since.is_some_and(|since| begin.elapsed() > since + Duration::from_secs(1)) {
@@ -82,15 +82,18 @@ fn a_link_that_changes_is_followed() {
         println!("{rate}: followed after {followed:?}");
         assert!(followed.is_some(), "{rate}: {:#}", pair.peer(0));
         let shown = pair.peer(0);
-        assert_eq!(shown["rate_bits_per_second"], shown["path"]["estimated_bits_per_second"]);
+        assert_eq!(shown["link_rate_bits_per_second"], shown["path"]["estimated_rate_bits_per_second"]);
         eventually("it is the link that limits", || pair.peer(0)["path"]["limited_by"] == "link");
     }
     let path = &pair.peer(0)["path"];
     println!("{path:#}");
-    let least = path["least_round_trip_seconds"].as_f64().unwrap();
+    let least = path["min_rtt_seconds"].as_f64().unwrap();
     assert!(least >= 0.048, "{path:#}");
-    assert!(path["reports_received"].as_u64() > Some(10) && path["reports_refused"] == 0, "{path:#}");
-    assert!(pair.peer(1)["path"]["reports_sent"].as_u64() > Some(10));
+    assert!(
+        path["delivery_reports_received"].as_u64() > Some(10) && path["delivery_reports_rejected"] == 0,
+        "{path:#}"
+    );
+    assert!(pair.peer(1)["path"]["delivery_reports_sent"].as_u64() > Some(10));
     end.store(true, Ordering::Relaxed);
     flood.join().unwrap();
 }

@@ -5,9 +5,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod addresses;
+mod aggregation;
 mod by_hand;
 mod capture;
-mod company;
 mod compression;
 mod domains;
 mod figures;

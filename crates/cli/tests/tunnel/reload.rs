@@ -73,7 +73,7 @@ fn another_link_is_used_and_the_peer_is_told() {
     if !allowed() {
         return;
     }
-    let rate = |pair: &Pair| pair.peer(0)["rate_bits_per_second"].as_u64();
+    let rate = |pair: &Pair| pair.peer(0)["link_rate_bits_per_second"].as_u64();
     let pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
     assert_eq!(rate(&pair), None);
     for (down, expected) in

@@ -1,4 +1,4 @@
-//! A choice with everything it was made from, for whoever asks why.
+//! A choice with everything it was made from, for `strait why`.
 
 use strait_clock::Time;
 use strait_model::{BitRate, BreakEven, Bytes, PipelineSegment, Ratio, Seconds, Stages};

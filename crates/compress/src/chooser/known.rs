@@ -9,34 +9,34 @@ use crate::calibrate::{CANDIDATES, Calibration, MethodFigures, SIZES};
 
 /// Bytes after which the past counts half: one whole block, so that data that changes is followed within two.
 const MEMORY: f64 = 65_536.0;
-/// How slowly what is a codec's own is followed. What makes a block small or large is first the data, which is followed at once
-/// for all codecs together, and only then the codec; what makes work long is first the machine's load, which
-/// [`strait_model::LoadFactor`] follows. Otherwise the codec in use would be held to blame for data that others were not tried on.
+/// The gain with which a codec's own figures follow. The size of a block depends first on the data, which all codecs follow together
+/// at once, and only then on the codec; the time depends first on the machine's load, which [`strait_model::LoadFactor`] follows.
+/// Otherwise the codec in use would be blamed for data that the others were not tried on.
 const PATIENCE: f64 = 0.1;
-/// Less than this is not worth speaking of (OpenVPN's `AC_SAVE_PCT`, `lzo.h` in 2.3).
+/// A saving of less than this does not count (OpenVPN's `AC_SAVE_PCT`, `lzo.h` in 2.3).
 pub(super) const WORTH: f64 = 0.05;
 /// Blocks are no larger, and shrink best when they are as large.
 const LARGEST: usize = 65_536;
-/// What is supposed of data that nobody has seen, that it shrinks as text, counts as so many bytes: a few small packets
-/// that do not shrink condemn nothing (OpenVPN's `AC_MIN_BYTES`, `lzo.h` in 2.3).
-const SUPPOSED: f64 = 1_000.0;
-/// Codecs stand to each other on any data as they do on text, times this at most: DEFLATE doubles what it does on text where
-/// entropy is all there is (base64).
-const BESIDE: f64 = 3.0;
-/// And at least this: LZ4 makes next to nothing of the same.
-const HARDLY_BESIDE: f64 = 0.02;
-/// Under this nothing can be said of how codecs stand to each other.
-const WEAKEST: f64 = 0.05;
-/// How far data may be from text: the paper's `pic` shrinks to the seventh power of what text does (Table 4).
-const STRONGEST: f64 = 8.0;
+/// The assumption about data not seen yet, that it shrinks as text, counts as so many bytes, so that a few small packets
+/// that do not shrink do not outweigh it (OpenVPN's `AC_MIN_BYTES`, `lzo.h` in 2.3).
+const ASSUMED: f64 = 1_000.0;
+/// A codec's compressibility relative to the others differs from that on text by this factor at most: DEFLATE doubles it where
+/// only entropy coding gains (base64).
+const RELATIVE_MAX: f64 = 3.0;
+/// And by this factor at least: LZ4 gains almost nothing on the same data.
+const RELATIVE_MIN: f64 = 0.02;
+/// Below this compressibility codecs cannot be compared with each other.
+const COMPARABLE: f64 = 0.05;
+/// The largest compressibility: the paper's `pic` shrinks to the seventh power of what text does (Table 4).
+const COMPRESSIBILITY_MAX: f64 = 8.0;
 /// No codec takes so much longer on some data than on text: `pic` takes a fourth (Table 6), random data a half.
 const SLOWEST: f64 = 8.0;
 
 /// One candidate on one class.
 #[derive(Clone, Copy, Debug)]
 struct CandidateRecord {
-    /// Its strength over the class's: how it stands to the others, whatever the data.
-    beside: f64,
+    /// Its compressibility over the class's: the codec's part, whatever the data.
+    relative: f64,
     /// Time over the calibrated time and the machine's load.
     slowness: f64,
     /// When it was last tried, here or in a wider class.
@@ -44,21 +44,21 @@ struct CandidateRecord {
 }
 
 impl CandidateRecord {
-    const NOTHING: CandidateRecord = CandidateRecord { beside: 1.0, slowness: 1.0, at: None };
+    const NOTHING: CandidateRecord = CandidateRecord { relative: 1.0, slowness: 1.0, at: None };
 }
 
 /// What a class has shown of every candidate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     seen: [CandidateRecord; CANDIDATES.len()],
-    /// The class's strength: the logarithm of the ratio, over that of the calibration's text in blocks of the same size. A
-    /// number that hardly changes with the size, and not much with the codec.
-    strength: f64,
+    /// The class's compressibility relative to the reference corpus: the logarithm of the ratio, over that of the calibration's text
+    /// in blocks of the same size. It hardly changes with the size, and not much with the codec.
+    compressibility: f64,
     /// Bytes that this comes from.
     weight: f64,
-    /// Whose block was the last.
-    speaker: Option<usize>,
-    /// Whether some candidate is expected to make something of it worth speaking of.
+    /// The candidate whose block was the last.
+    last: Option<usize>,
+    /// Whether some candidate is expected to save [`WORTH`] at least.
     shrinks: bool,
 }
 
@@ -67,9 +67,9 @@ impl Default for Known {
     fn default() -> Known {
         Known {
             seen: [CandidateRecord::NOTHING; CANDIDATES.len()],
-            strength: 1.0,
-            weight: SUPPOSED,
-            speaker: None,
+            compressibility: 1.0,
+            weight: ASSUMED,
+            last: None,
             shrinks: true,
         }
     }
@@ -84,27 +84,27 @@ pub(super) struct Expected {
 }
 
 impl Known {
-    /// What a narrower class knows when it begins: how far data shrinks on the whole, which its own first block decides anew,
-    /// and how codecs stand to each other.
+    /// What a narrower class begins with: the compressibility of the data, which its own first block decides anew, and the
+    /// figures of each codec relative to the others.
     pub(super) fn inherited(&self) -> Known {
-        Known { weight: SUPPOSED, speaker: None, ..*self }
+        Known { weight: ASSUMED, last: None, ..*self }
     }
 
-    /// What becomes of `len` bytes under a candidate.
+    /// The bytes that a candidate makes of `len` bytes.
     pub(super) fn expected(&self, calibration: &Calibration, candidate: usize, len: usize) -> Expected {
-        self.hoped(calibration, candidate, len, self.strength * self.seen[candidate].beside)
+        self.expected_at(calibration, candidate, len, self.compressibility * self.seen[candidate].relative)
     }
 
-    /// What would become of them if the data were so many times as strong as text.
-    pub(super) fn hoped(
+    /// The same if the data had this compressibility.
+    pub(super) fn expected_at(
         &self,
         calibration: &Calibration,
         candidate: usize,
         len: usize,
-        strength: f64,
+        compressibility: f64,
     ) -> Expected {
         let figures = &calibration.figures()[candidate];
-        let ratio = Ratio::new((strength * text(figures, len)).exp()).unwrap_or(Ratio::ONE);
+        let ratio = Ratio::new((compressibility * text(figures, len)).exp()).unwrap_or(Ratio::ONE);
         Expected { ratio, compress: figures.compress.times(self.slowness(candidate)) }
     }
 
@@ -122,19 +122,19 @@ impl Known {
     pub(super) fn learn(&mut self, calibration: &Calibration, result: Learned, now: Time) {
         let Learned { candidate, before, after, of, slowness } = result;
         let figures = &calibration.figures()[candidate];
-        let strength = (before as f64 / after.max(1) as f64).ln() / text(figures, before);
-        let strength = strength.clamp(0.0, STRONGEST);
-        // Whoever speaks first of a class, or goes on speaking, speaks of the data; whoever comes in between is set beside that.
-        let speaks = self.weight <= SUPPOSED || self.speaker == Some(candidate);
-        self.speaker = Some(candidate);
+        let compressibility = (before as f64 / after.max(1) as f64).ln() / text(figures, before);
+        let compressibility = compressibility.clamp(0.0, COMPRESSIBILITY_MAX);
+        // The first candidate measured on a class, while it stays in use, measures the data; another one is measured relative to that.
+        let measures_data = self.weight <= ASSUMED || self.last == Some(candidate);
+        self.last = Some(candidate);
         let seen = &mut self.seen[candidate];
-        if !speaks && self.strength > WEAKEST {
-            let beside = (strength / self.strength).clamp(HARDLY_BESIDE, BESIDE);
-            seen.beside += (beside - seen.beside) * PATIENCE;
+        if !measures_data && self.compressibility > COMPARABLE {
+            let relative = (compressibility / self.compressibility).clamp(RELATIVE_MIN, RELATIVE_MAX);
+            seen.relative += (relative - seen.relative) * PATIENCE;
         }
-        // One that makes little of any data says little of this.
-        let share = weigh(&mut self.weight, of) * seen.beside.min(1.0);
-        self.strength += (strength / seen.beside - self.strength) * share;
+        // A codec that gains little on any data tells little about this data.
+        let share = weigh(&mut self.weight, of) * seen.relative.min(1.0);
+        self.compressibility += (compressibility / seen.relative - self.compressibility) * share;
         if let Some(slowness) = slowness.filter(|slowness| slowness.is_finite()) {
             // Slowly from the first time on: that is when a codec makes its contexts, which says nothing of the next.
             seen.slowness += (slowness.clamp(1.0 / SLOWEST, SLOWEST) - seen.slowness) * PATIENCE;
@@ -219,9 +219,9 @@ mod tests {
     #[test]
     fn how_codecs_stand_to_each_other_outlives_the_data() {
         let calibration = Calibration::assumed();
-        let shrunk = |candidate: usize, strength: f64| {
+        let shrunk = |candidate: usize, compressibility: f64| {
             let ratio = calibration.figures()[candidate].ratio[1].get();
-            (16_384.0 / ratio.powf(strength)) as usize
+            (16_384.0 / ratio.powf(compressibility)) as usize
         };
         let mut wide = Known::default();
         // Candidate 3 does as on text, candidate 0 half of that.
@@ -234,12 +234,12 @@ mod tests {
         for _ in 0..4 {
             narrow.learn(&calibration, learned(3, 16_384, shrunk(3, 2.0)), Time::ZERO);
         }
-        let strength = |candidate: usize| {
+        let compressibility = |candidate: usize| {
             let expected = narrow.expected(&calibration, candidate, 16_384).ratio.get().ln();
             expected / calibration.figures()[candidate].ratio[1].get().ln()
         };
-        assert!((1.8..2.1).contains(&strength(3)), "{}", strength(3));
-        assert!((0.85..1.15).contains(&strength(0)), "half as strong still: {}", strength(0));
+        assert!((1.8..2.1).contains(&compressibility(3)), "{}", compressibility(3));
+        assert!((0.85..1.15).contains(&compressibility(0)), "half of it still: {}", compressibility(0));
     }
 
     #[test]

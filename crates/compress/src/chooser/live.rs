@@ -37,7 +37,7 @@ const FRESH: Duration = Duration::from_secs(5);
 const LATELY: Duration = Duration::from_secs(10);
 /// Most classes in a report.
 const REPORTED: usize = 64;
-/// Changes in classes of less than this a second are nobody's news.
+/// Changes in classes of less than this a second are not reported.
 const NEWSWORTHY: u64 = 16_384;
 
 /// Chooses for each class of traffic what takes the least time.
@@ -67,7 +67,7 @@ impl LiveChooser {
         }
     }
 
-    /// Keeps a decision that just changed for whoever asks, if it is worth telling.
+    /// Keeps a decision that just changed to be reported, if the class carries enough.
     fn tell(&mut self, unit: &Unit<'_>, now: Time) {
         let key = keys(unit.flow, unit.rule)[0];
         let load = self.load.factor(now);
@@ -85,7 +85,7 @@ impl Chooser for LiveChooser {
         }
         let memory = memory(&mut self.classes, unit, now);
         memory.count(payload.len(), now);
-        // On links as fast as memory even a glance is worth saving.
+        // On links as fast as memory even the entropy probe costs too much.
         if memory.is_too_slow(now) {
             return false;
         }

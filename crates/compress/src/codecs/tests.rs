@@ -1,4 +1,4 @@
-//! Every codec at every level, both ways, with good data, too much data and rubbish.
+//! Every codec at every level, both ways, with good data, too much data and malformed data.
 
 mod known;
 
@@ -225,16 +225,16 @@ fn a_block_cut_short_never_passes_for_whole() {
 }
 
 #[test]
-fn rubbish_never_panics_nor_exceeds_its_cap() {
+fn malformed_data_never_panics_nor_exceeds_its_cap() {
     let mut random = Random::new(8);
     let mut codecs = Codecs::new();
     let mut refused = 0;
     for round in 0..20_000 {
         let len = usize::try_from(random.below(300)).unwrap();
-        let rubbish = random_bytes(&mut random, len);
+        let malformed = random_bytes(&mut random, len);
         let cap = usize::try_from(random.below(2_000)).unwrap();
         for codec in [Codec::Deflate, Codec::Lz4, Codec::Zstd, Codec::Lzs] {
-            match expanded(&mut codecs, codec, &rubbish, cap) {
+            match expanded(&mut codecs, codec, &malformed, cap) {
                 Ok(data) => assert!(data.len() <= cap, "{codec} in round {round}"),
                 Err(ExpandError::TooLong { cap: said }) => assert_eq!(said, cap),
                 Err(ExpandError::Malformed { codec: said }) => {
@@ -244,7 +244,7 @@ fn rubbish_never_panics_nor_exceeds_its_cap() {
             }
         }
     }
-    assert!(refused > 20_000, "only {refused} of 80,000 pieces of rubbish were malformed");
+    assert!(refused > 20_000, "only {refused} of 80,000 random inputs were malformed");
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub(super) enum ChecksumKind {
 pub(super) enum Ids {
     /// This far from packet to packet.
     Steps(u16),
-    /// Nobody knows, so each stands as it is.
+    /// Unknown, so each is written as it is.
     Random,
 }
 

@@ -69,13 +69,13 @@ fn a_datagram_and_the_next_one_byte_by_byte() {
 }
 
 #[test]
-fn an_acknowledgement_takes_six_bytes_in_company() {
+fn an_acknowledgement_takes_six_bytes_in_a_bundle() {
     // Change, two of acknowledgement, one of window, two of timestamps, all of which differ every time.
     assert_eq!(each_takes(&acknowledgements(10), 0), [6; 9]);
 }
 
 #[test]
-fn telemetry_takes_two_bytes_of_headers_in_company() {
+fn telemetry_takes_two_bytes_of_headers_in_a_bundle() {
     let readings: Vec<Vec<u8>> = (0..10).map(|number| UDP.id(900 + number).packet(&[7; 64])).collect();
     assert_eq!(each_takes(&readings, 64), [1; 9]);
     let random: Vec<Vec<u8>> =
@@ -220,7 +220,7 @@ fn what_is_cut_short_is_malformed_or_lacks_what_followed_the_packets() {
 }
 
 #[test]
-fn slots_that_nobody_made_are_malformed() {
+fn slots_that_were_never_filled_are_malformed() {
     // One header of two bytes: as expected of slot 1.
     assert_eq!(expanded(&[2, 0x80, 1], 100), Err(HeadersError::Malformed));
     assert!(expanded(&[2, 0x80, 0], 100).is_ok());

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use strait_clock::Random;
+use strait_testdata::skip::{Need, skip};
 
 use super::*;
 use crate::Codec;
@@ -160,8 +161,10 @@ for line in sys.stdin:
 fn read_by_zlib(streams: &[(Vec<u8>, Vec<u8>)]) -> Option<String> {
     let mut python = Command::new("python3");
     let python = python.args(["-c", READER]).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut python =
-        python.spawn().inspect_err(|error| eprintln!("skipped what needs python3: {error}")).ok()?;
+    let missing = |error: &std::io::Error| {
+        let _ = skip(Need::Python, &format!("python3 does not start: {error}"));
+    };
+    let mut python = python.spawn().inspect_err(missing).ok()?;
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let line = |(stream, data): &(Vec<u8>, Vec<u8>)| format!("{} {}\n", hex(stream), hex(data));
     let lines: String = streams.iter().map(line).collect();
@@ -190,7 +193,7 @@ fn zlib_with_a_window_of_2_kib_reads_it() {
 }
 
 #[test]
-fn rubbish_is_refused() {
+fn malformed_payloads_are_refused() {
     let (mut random, mut ipcomp) = (Random::new(7), Ipcomp::new());
     for (algorithm, codec) in Algorithm::ALL.into_iter().zip([Codec::Deflate, Codec::Lzs]) {
         let malformed = Err(ExpandError::Malformed { codec });

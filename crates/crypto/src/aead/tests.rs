@@ -1,4 +1,4 @@
-//! Every provider against published vectors, against tampering, and against the others.
+//! Every suite against published vectors and against tampering.
 
 mod vectors;
 
@@ -15,11 +15,10 @@ fn material(suite: Suite, random: &mut Random) -> KeyMaterial {
     KeyMaterial::new(suite, &random_bytes(random, suite.key_material_len())).unwrap()
 }
 
-/// Every suite of every provider, each with a key of its own.
+/// A key of every suite.
 fn every_key() -> Vec<Key> {
     let mut random = Random::new(1);
-    let pairs = Suite::ALL.iter().flat_map(|suite| Provider::ALL.iter().map(move |by| (*by, *suite)));
-    pairs.map(|(by, suite)| Key::by(by, &material(suite, &mut random))).collect()
+    Suite::ALL.iter().map(|suite| Key::new(&material(*suite, &mut random))).collect()
 }
 
 /// Ciphertext then tag of `text`, sealed with number 1.
@@ -98,26 +97,10 @@ fn the_salt_and_the_key_are_both_part_of_the_secret() {
 }
 
 #[test]
-fn providers_agree_byte_for_byte() {
-    let mut random = Random::new(4);
-    for suite in Suite::ALL {
-        let material = material(suite, &mut random);
-        for len in [0, 1, 15, 16, 17, 63, 64, 65, 255, 256, 257, 1_400, 65_000] {
-            let text = random_bytes(&mut random, len);
-            let sealed = seal(&Key::new(&material), b"aad", &text);
-            for by in Provider::ALL {
-                assert_eq!(seal(&Key::by(*by, &material), b"aad", &text), sealed, "{suite} by {by:?}");
-            }
-        }
-    }
-}
-
-#[test]
 fn keys_never_print_and_cross_threads() {
     const fn shared<T: Send + Sync>(_: &T) {}
     let key = Key::new(&material(Suite::Aes128Gcm, &mut Random::new(5)));
     shared(&key);
     assert_eq!(format!("{key:?}"), "[key]");
-    let boxed: Box<dyn Aead> = Box::new(key);
-    assert_eq!(boxed.suite(), Suite::Aes128Gcm);
+    assert_eq!(key.suite(), Suite::Aes128Gcm);
 }

@@ -1,4 +1,4 @@
-//! What happens in the queue before a link.
+//! Counters of the queue before a link.
 
 use core::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,25 +7,25 @@ use strait_clock::Time;
 
 use super::Tally;
 
-/// How long a delay counts as the worst of late.
+/// How long the largest delay is kept.
 const LATE: Duration = Duration::from_secs(1);
 /// How much a packet's delay moves the mean: as much as a round trip moves TCP's (RFC 6298 section 2).
 const GAIN: u64 = 8;
 
-/// What was counted in the queue before the link to a peer.
+/// Counters of the queue before the link to a peer.
 #[derive(Debug, Default)]
 pub struct QueueCounters {
     /// Packets dropped because the queue was full.
     pub overflow: Tally,
-    /// Packets dropped because their flow waited too long.
+    /// Packets dropped by CoDel.
     pub late: Tally,
-    /// Packets marked for the same reason.
+    /// Packets marked with ECN congestion experienced (CE) by CoDel.
     pub marked: Tally,
-    /// Units that were gathered from it.
+    /// Aggregates taken from the queue.
     pub units: Tally,
-    /// Packets in them.
+    /// Packets in these aggregates.
     pub in_units: Tally,
-    /// Packets among which one finds company; 0 before anything waited.
+    /// Aggregation window in packets; 0 before any packet was queued.
     pub window: AtomicU64,
     mean: AtomicU64,
     worst: AtomicU64,
@@ -34,7 +34,7 @@ pub struct QueueCounters {
     began: AtomicU64,
 }
 
-/// How long packets waited lately.
+/// Recent queueing delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueDelay {
     /// On average.
@@ -44,7 +44,7 @@ pub struct QueueDelay {
 }
 
 impl QueueCounters {
-    /// A packet leaves the queue at `now` that waited so long; called by one thread.
+    /// Counts a packet that leaves the queue at `now` after waiting `waited`; called by one thread.
     pub(crate) fn note_delay(&self, waited: Duration, now: Time) {
         let waited = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
         let since = now.since(Time::from_nanos(get(&self.began)));

@@ -5,9 +5,8 @@ use strait_crypto::{Cipher, CipherKey, Integrity, KeyMaterial, MacKey};
 use strait_wire::Esn;
 use strait_wire::esp::HEADER_LEN;
 
-use crate::replay::Authentic;
+use crate::layers::{Authentic, Unsealable};
 use crate::sequence::unsent;
-use crate::wrap::Unsealable;
 use crate::{Reason, SequenceNumbers};
 
 /// Both keys of one direction.

@@ -1,5 +1,4 @@
-//! Blocks that came in several datagrams, until all parts are here; bounded in number, bytes and
-//! time.
+//! Blocks of one association that came in several datagrams, until all parts are here; bounded in number, bytes and time.
 
 use core::time::Duration;
 
@@ -7,14 +6,11 @@ use strait_clock::Time;
 use strait_wire::{Ecn, Esn, block};
 
 use crate::Reason;
-use crate::sa::SaId;
+use crate::block::{BLOCK_MAX, PARTS_MAX};
 
-/// Blocks in the making at once, over all peers: reordering spans a block or two, loss leaves some.
-const SLOTS: usize = 16;
-/// Most parts of a block: 64 KiB over a path of 1,280 bytes takes 54.
-pub(crate) const PARTS_MAX: usize = 64;
-/// Most bytes of a block on the wire; compressed or not, it is never longer than when expanded.
-pub(super) const BYTES_MAX: usize = 65_536;
+/// Blocks in the making at once: reordering spans a block or two, loss leaves some. With [`BLOCK_MAX`] each, an association takes
+/// 512 KiB for them at most.
+const SLOTS: usize = 8;
 /// Parts that lie further apart than this, in sequence numbers, are of two blocks with the same number,
 /// which comes again after 2^16 blocks.
 const SPREAD_MAX: u64 = 1 << 15;
@@ -22,23 +18,24 @@ const SPREAD_MAX: u64 = 1 << 15;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A whole block, its parts in order.
-pub(crate) struct Whole<'a> {
-    pub(crate) bytes: &'a [u8],
-    pub(crate) ecn: Ecn,
+pub(super) struct WholeBlock<'a> {
+    pub(super) bytes: &'a [u8],
+    /// The worst mark of its parts.
+    pub(super) ecn: Ecn,
 }
 
-/// Where one part came from and when.
+/// How and when one part came.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
-    pub(crate) sa: SaId,
-    pub(crate) esn: Esn,
-    pub(crate) ecn: Ecn,
-    pub(crate) now: Time,
+pub(super) struct PartArrival {
+    pub(super) esn: Esn,
+    pub(super) ecn: Ecn,
+    pub(super) now: Time,
 }
 
 #[derive(Debug)]
-struct Slot {
-    key: Option<(SaId, u16)>,
+struct BlockSlot {
+    /// The block's number; nothing while the slot is free.
+    id: Option<u16>,
     codec: u8,
     parts: usize,
     got: usize,
@@ -51,28 +48,24 @@ struct Slot {
     ecn: Ecn,
 }
 
-/// All blocks in the making.
+/// All blocks in the making; without memory until there is one.
 #[derive(Debug, Default)]
-pub(crate) struct Assembly {
-    slots: Vec<Slot>,
+pub(super) struct Assembly {
+    slots: Vec<BlockSlot>,
     /// Where parts that came out of order are put in order.
     ordered: Vec<u8>,
 }
 
 impl Assembly {
-    pub(crate) fn new() -> Assembly {
-        Assembly::default()
-    }
-
     /// Adds one part; gives the block when it was the last one missing. `lost` is told how many
     /// blocks were given up to make room.
-    pub(crate) fn add(
+    pub(super) fn add(
         &mut self,
-        arrival: Arrival,
+        arrival: PartArrival,
         header: block::Header,
         part: &[u8],
         lost: &mut u64,
-    ) -> Result<Option<Whole<'_>>, Reason> {
+    ) -> Result<Option<WholeBlock<'_>>, Reason> {
         let (index, parts) = (usize::from(header.part), usize::from(header.parts));
         if parts > PARTS_MAX || part.is_empty() {
             return Err(Reason::MalformedBlock);
@@ -83,8 +76,8 @@ impl Assembly {
         if slot.codec != header.codec || slot.parts != parts || place.is_some() {
             return Err(Reason::MalformedBlock);
         }
-        if slot.bytes.len() + part.len() > BYTES_MAX {
-            slot.key = None;
+        if slot.bytes.len() + part.len() > BLOCK_MAX {
+            slot.id = None;
             return Err(Reason::BlockTooLong);
         }
         *place = Some((slot.bytes.len(), slot.bytes.len() + part.len()));
@@ -94,28 +87,20 @@ impl Assembly {
         if slot.got < slot.parts {
             return Ok(None);
         }
-        slot.key = None;
+        slot.id = None;
         Ok(Some(whole(slot, &mut self.ordered)))
     }
 
-    /// Forgets what came on an association that is gone.
-    pub(crate) fn forget(&mut self, sa: SaId) {
-        for slot in &mut self.slots {
-            slot.key.take_if(|(of, _)| *of == sa);
-        }
-    }
-
     /// The slot of this part's block, an empty one if it is the block's first.
-    fn slot_for(&mut self, arrival: Arrival, header: block::Header, lost: &mut u64) -> usize {
-        let key = (arrival.sa, header.id);
+    fn slot_for(&mut self, arrival: PartArrival, header: block::Header, lost: &mut u64) -> usize {
         let mut best = None;
         for (at, slot) in self.slots.iter_mut().enumerate() {
-            if slot.key.is_some() && slot.is_over(key, arrival) {
-                slot.key = None;
+            if slot.id.is_some() && slot.is_over(header.id, arrival) {
+                slot.id = None;
                 *lost += 1;
             }
-            match (slot.key, best) {
-                (Some(of), _) if of == key => return at,
+            match (slot.id, best) {
+                (Some(of), _) if of == header.id => return at,
                 (None, _) => best = Some((at, None)),
                 (Some(_), None) => best = Some((at, Some(slot.started))),
                 (Some(_), Some((_, Some(oldest)))) if slot.started < oldest => {
@@ -131,7 +116,7 @@ impl Assembly {
                 at
             }
             _ => {
-                self.slots.push(Slot::empty());
+                self.slots.push(BlockSlot::empty());
                 self.slots.len() - 1
             }
         };
@@ -142,10 +127,10 @@ impl Assembly {
     }
 }
 
-impl Slot {
-    fn empty() -> Slot {
-        Slot {
-            key: None,
+impl BlockSlot {
+    fn empty() -> BlockSlot {
+        BlockSlot {
+            id: None,
             codec: 0,
             parts: 0,
             got: 0,
@@ -157,14 +142,14 @@ impl Slot {
         }
     }
 
-    /// Whether what is missing will not come any more, as `arrival` of a part of `key` shows.
-    fn is_over(&self, key: (SaId, u16), arrival: Arrival) -> bool {
-        let again = self.key == Some(key) && self.esn.0.abs_diff(arrival.esn.0) > SPREAD_MAX;
+    /// Whether what is missing will not come any more, as `arrival` of a part of block `id` shows.
+    fn is_over(&self, id: u16, arrival: PartArrival) -> bool {
+        let again = self.id == Some(id) && self.esn.0.abs_diff(arrival.esn.0) > SPREAD_MAX;
         again || self.started + PATIENCE < arrival.now
     }
 
-    fn start(&mut self, arrival: Arrival, header: block::Header) {
-        self.key = Some((arrival.sa, header.id));
+    fn start(&mut self, arrival: PartArrival, header: block::Header) {
+        self.id = Some(header.id);
         self.codec = header.codec;
         self.parts = usize::from(header.parts);
         self.got = 0;
@@ -177,17 +162,17 @@ impl Slot {
 }
 
 /// The parts in order; they are copied only when they came out of order.
-fn whole<'a>(slot: &'a Slot, ordered: &'a mut Vec<u8>) -> Whole<'a> {
+fn whole<'a>(slot: &'a BlockSlot, ordered: &'a mut Vec<u8>) -> WholeBlock<'a> {
     let places = slot.places.iter().flatten();
     let in_order = places.clone().zip(places.clone().skip(1)).all(|(one, next)| one.1 == next.0);
     if in_order {
-        return Whole { bytes: &slot.bytes, ecn: slot.ecn };
+        return WholeBlock { bytes: &slot.bytes, ecn: slot.ecn };
     }
     ordered.clear();
     for (start, end) in places {
         ordered.extend_from_slice(slot.bytes.get(*start..*end).unwrap_or_default());
     }
-    Whole { bytes: ordered, ecn: slot.ecn }
+    WholeBlock { bytes: ordered, ecn: slot.ecn }
 }
 
 /// A congestion mark on any part is one on the whole.
@@ -197,16 +182,14 @@ pub(super) fn worst(one: Ecn, other: Ecn) -> Ecn {
 
 #[cfg(test)]
 mod tests {
-    use strait_wire::Spi;
-
     use super::*;
 
     fn header(id: u16, part: u8, parts: u8) -> block::Header {
         block::Header { codec: 3, id, part, parts }
     }
 
-    fn arrival(esn: u64, at: u64) -> Arrival {
-        Arrival { sa: SaId::Udp(Spi(1)), esn: Esn(esn), ecn: Ecn::NotEct, now: Time::from_millis(at) }
+    fn arrival(esn: u64, at: u64) -> PartArrival {
+        PartArrival { esn: Esn(esn), ecn: Ecn::NotEct, now: Time::from_millis(at) }
     }
 
     fn add(
@@ -227,7 +210,7 @@ mod tests {
     #[test]
     fn parts_in_any_order_make_the_block() {
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1]] {
-            let mut assembly = Assembly::new();
+            let mut assembly = Assembly::default();
             assert_eq!(add(&mut assembly, 7, order[0], 3, 0).0, Ok(None));
             assert_eq!(add(&mut assembly, 7, order[1], 3, 0).0, Ok(None));
             assert_eq!(add(&mut assembly, 7, order[2], 3, 0).0, Ok(Some(vec![0, 0, 0, 1, 1, 1, 2, 2, 2])));
@@ -236,7 +219,7 @@ mod tests {
 
     #[test]
     fn contradictions_are_refused() {
-        let mut assembly = Assembly::new();
+        let mut assembly = Assembly::default();
         add(&mut assembly, 1, 0, 3, 0).0.unwrap();
         assert_eq!(add(&mut assembly, 1, 0, 3, 0).0, Err(Reason::MalformedBlock));
         assert_eq!(add(&mut assembly, 1, 1, 4, 0).0, Err(Reason::MalformedBlock));
@@ -245,7 +228,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_in_number_bytes_and_time() {
-        let mut assembly = Assembly::new();
+        let mut assembly = Assembly::default();
         let mut lost = 0;
         for id in 0..100 {
             lost += add(&mut assembly, id, 0, 2, u64::from(id)).1;
@@ -262,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_number_that_comes_again_is_another_block() {
-        let mut assembly = Assembly::new();
+        let mut assembly = Assembly::default();
         let mut lost = 0;
         let mut add = |esn, part, byte| {
             let whole = assembly.add(arrival(esn, 0), header(5, part, 2), &[byte], &mut lost);
@@ -276,21 +259,13 @@ mod tests {
     }
 
     #[test]
-    fn what_came_on_an_association_that_is_gone_is_forgotten() {
-        let mut assembly = Assembly::new();
-        add(&mut assembly, 1, 0, 2, 0).0.unwrap();
-        assembly.forget(SaId::Udp(Spi(2)));
-        assembly.forget(SaId::Udp(Spi(1)));
-        assert_eq!(add(&mut assembly, 1, 1, 2, 0), (Ok(None), 0));
-    }
-
-    #[test]
     fn a_mark_on_one_part_is_on_the_whole() {
-        let mut assembly = Assembly::new();
+        let mut assembly = Assembly::default();
         let mut lost = 0;
         for (part, ecn) in [(0, Ecn::Ect0), (1, Ecn::Ce), (2, Ecn::Ect0)] {
-            let whole =
-                assembly.add(Arrival { ecn, ..arrival(0, 0) }, header(1, part, 3), &[1], &mut lost).unwrap();
+            let whole = assembly
+                .add(PartArrival { ecn, ..arrival(0, 0) }, header(1, part, 3), &[1], &mut lost)
+                .unwrap();
             assert!(whole.is_none_or(|whole| whole.ecn == Ecn::Ce));
         }
     }

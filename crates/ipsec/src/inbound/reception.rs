@@ -4,25 +4,20 @@ use core::time::Duration;
 
 use strait_clock::Time;
 use strait_wire::aggfrag::{self, Subtype};
-use strait_wire::delivery::{self, Delivery};
+use strait_wire::delivery::Delivery;
 use strait_wire::{Ecn, Esn, Protocol, Spi};
 
-use super::{Inbound, Inlet, Origin, Receiver};
-use crate::outbound::{self, Heard};
-use crate::wrap::Inside;
-use crate::{Payloads, PeerId, Reason};
+use crate::reports::Reception;
 
 /// How often it is offered to be reported: as often as a report can tell a rate to a few hundredths from timers that are
 /// exact to a millisecond or two.
 const OFFERED_APART: Duration = Duration::from_millis(50);
-/// Reports come no more often than they are offered; half of that leaves room for what the way changes.
-const HEARD_APART: Duration = Duration::from_millis(25);
 /// The weights of the loss intervals (RFC 5348 section 5.4), the youngest first.
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
 /// What arrived so far.
 #[derive(Debug, Default)]
-pub(super) struct Reception {
+pub(super) struct ArrivalCount {
     datagrams: u64,
     bytes: u64,
     highest: u64,
@@ -33,7 +28,7 @@ pub(super) struct Reception {
     losses: Losses,
 }
 
-impl Reception {
+impl ArrivalCount {
     /// A datagram with an ESP packet of `bytes` arrived.
     pub(super) fn note(&mut self, number: Esn, bytes: u64, ecn: Ecn, now: Time) {
         self.datagrams += 1;
@@ -44,11 +39,11 @@ impl Reception {
         }
     }
 
-    fn is_due(&self, now: Time) -> bool {
+    pub(super) fn is_due(&self, now: Time) -> bool {
         self.offered_at.is_none_or(|at| now.since(at) >= OFFERED_APART)
     }
 
-    fn offer(&mut self, spi: Spi, now: Time) -> outbound::Reception {
+    pub(super) fn offer(&mut self, spi: Spi, now: Time) -> Reception {
         self.offered_at = Some(now);
         self.losses.note(self.highest, self.datagrams);
         let delivery = Delivery {
@@ -60,7 +55,7 @@ impl Reception {
                 .unwrap_or(u64::MAX),
         };
         let marked = core::mem::take(&mut self.marked);
-        outbound::Reception { delivery, loss_event_rate: self.losses.event_rate(), marked, echo: None }
+        Reception { delivery, loss_event_rate: self.losses.event_rate(), marked, echo: None }
     }
 }
 
@@ -109,67 +104,14 @@ impl Losses {
     }
 }
 
-impl Receiver {
-    /// Counts an ESP packet of `len` bytes; what arrived, if it is time to report it on account of this packet. Reports,
-    /// probes and the like are no reason: they would be answered for ever.
-    pub(super) fn arrived(
-        &mut self,
-        origin: Origin,
-        inside: Inside,
-        bytes: &[u8],
-        len: usize,
-    ) -> Option<outbound::Reception> {
-        self.reception.note(inside.esn, len as u64, origin.tos.ecn(), origin.now);
-        let due = self.reception.is_due(origin.now) && matches!(self.sa.payloads, Payloads::Strait { .. });
-        let payload = bytes.get(inside.range()).unwrap_or_default();
-        (due && is_data(inside.next, payload)).then(|| self.reception.offer(self.sa.spi, origin.now))
-    }
-}
-
-fn is_data(next: Protocol, payload: &[u8]) -> bool {
+/// Whether a payload is data; reports, probes and the like are no reason to report: they would be answered for ever.
+pub(super) fn is_data(next: Protocol, payload: &[u8]) -> bool {
     next != Protocol::AGGFRAG
         || !matches!(
             aggfrag::subtype(payload),
             Some(Subtype::Congestion | Subtype::Probe | Subtype::Condition)
         )
 }
-
-impl Inbound {
-    /// What arrived of an association goes to the sending half, to be told to the peer.
-    pub(super) fn offer(&self, peer: PeerId, reception: outbound::Reception, inlet: &mut impl Inlet) {
-        let echo = self.peers.get(&peer).and_then(|sender| sender.echo);
-        inlet.order(outbound::Order::Received(peer, outbound::Reception { echo, ..reception }));
-    }
-
-    /// A report of what the peer received, if that is what `payload` is; true when there is nothing else in it.
-    pub(super) fn hear(
-        &mut self,
-        origin: Origin,
-        payload: &[u8],
-        inlet: &mut impl Inlet,
-    ) -> Result<bool, Reason> {
-        let agreed = self.sas.get(&origin.sa).map(|receiver| receiver.sa.payloads);
-        if !matches!(agreed, Some(Payloads::Strait { .. })) {
-            return Ok(false);
-        }
-        let payload = aggfrag::Payload::parse(payload).map_err(|_| Reason::MalformedEsp)?;
-        let (aggfrag::Header::Congestion { report, .. }, [0, ..]) = (payload.header, payload.region) else {
-            return Ok(false);
-        };
-        let delivery = Delivery::parse(payload.region).map_err(|_| Reason::MalformedEsp)?;
-        let Some(sender) = self.peers.get_mut(&origin.peer) else { return Ok(true) };
-        sender.echo = Some((report.tval, origin.now));
-        // Whoever says more than it has to say is heard once in a while.
-        if sender.heard_at.is_none_or(|at| origin.now.since(at) >= HEARD_APART) {
-            sender.heard_at = Some(origin.now);
-            inlet.order(outbound::Order::Delivered(origin.peer, Heard { delivery, tval: report.tval }));
-        }
-        Ok(true)
-    }
-}
-
-/// Bytes of a report.
-pub(crate) const REPORT_LEN: usize = aggfrag::CONGESTION_LEN + delivery::LEN;
 
 #[cfg(test)]
 mod tests {
@@ -201,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_arrived_is_offered_while_data_comes_and_no_more_often_than_that() {
-        let mut reception = Reception::default();
+        let mut reception = ArrivalCount::default();
         let at = |millis: u64| Time::from_millis(1000 + millis);
         reception.note(Esn(2), 500, Ecn::Ce, at(0));
         reception.note(Esn(1), 300, Ecn::Ect0, at(10));

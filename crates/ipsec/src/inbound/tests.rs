@@ -1,6 +1,8 @@
+mod slots;
+
 use proptest::prelude::*;
 use strait_compress::headers::Coder;
-use strait_compress::{Codec, CodecSet, Codecs, Compressor, Method};
+use strait_compress::{Codec, CodecSet, Codecs, Method};
 use strait_wire::delivery::{self, Delivery};
 use strait_wire::ip::{Packet, Version};
 use strait_wire::{Cpi, Ecn, Protocol, Spi, Tos, aggfrag, block, esp as wire_esp, ipcomp, probe};
@@ -46,7 +48,7 @@ fn block(codec: u8, id: u16, part: u8, parts: u8, bytes: &[u8]) -> Vec<u8> {
     payload
 }
 
-fn squeezed(method: Method, plain: &[u8]) -> Vec<u8> {
+fn compressed(method: Method, plain: &[u8]) -> Vec<u8> {
     let mut output = vec![0; plain.len() + 100];
     let len = Codecs::new().compress(method, plain, &mut output).unwrap();
     output.truncate(len);
@@ -203,23 +205,23 @@ fn blocks_are_held_to_what_was_agreed() {
     let text = packet(1000);
     let two = [text.clone(), text.clone()].concat();
     let agreed = Payloads::Strait { codecs: CodecSet::EMPTY.with(Codec::Lz4), block_cap: 2000 };
-    let bomb = squeezed(Method::LZ4, &vec![0; 60_000]);
-    let whole = squeezed(Method::LZ4, &text);
+    let bomb = compressed(Method::LZ4, &vec![0; 60_000]);
+    let whole = compressed(Method::LZ4, &text);
     let cases = [
         ("as agreed", block(2, 1, 0, 1, &whole), None),
         ("not compressed", block(0, 1, 0, 1, &text), None),
         ("a codec nobody knows", block(9, 1, 0, 1, &whole), Some(Reason::UnknownCodec)),
         (
             "a codec that was not agreed",
-            block(3, 1, 0, 1, &squeezed(Method::ZSTD, &text)),
+            block(3, 1, 0, 1, &compressed(Method::ZSTD, &text)),
             Some(Reason::UnknownCodec),
         ),
-        ("over the cap", block(2, 1, 0, 1, &squeezed(Method::LZ4, &two)), Some(Reason::BlockTooLong)),
+        ("over the cap", block(2, 1, 0, 1, &compressed(Method::LZ4, &two)), Some(Reason::BlockTooLong)),
         ("over the cap as it is", block(0, 1, 0, 1, &two), Some(Reason::BlockTooLong)),
         ("a bomb", block(2, 1, 0, 1, &bomb), Some(Reason::BlockTooLong)),
         (
             "another codec's bytes",
-            block(2, 1, 0, 1, &squeezed(Method::ZSTD, &text)),
+            block(2, 1, 0, 1, &compressed(Method::ZSTD, &text)),
             Some(Reason::MalformedBlock),
         ),
         ("cut short", block(2, 1, 0, 1, &whole[..whole.len() - 3]), Some(Reason::MalformedBlock)),
@@ -250,7 +252,7 @@ fn coded_headers_are_held_to_what_was_agreed() {
     let mut coded = vec![0; packets.len()];
     let len = Coder::new().encode(&packets, &mut coded).unwrap();
     coded.truncate(len);
-    let both = squeezed(Method::LZ4, &coded);
+    let both = compressed(Method::LZ4, &coded);
     let agreed = |codecs, block_cap| Payloads::Strait { codecs, block_cap };
     let (lz4, cap) = (CodecSet::EMPTY.with(Codec::Lz4), u32::try_from(packets.len()).unwrap());
     // Behind the headers' length, headers that are more than that.
@@ -280,7 +282,7 @@ fn coded_headers_are_held_to_what_was_agreed() {
 #[test]
 fn a_block_in_parts_waits_for_the_last_and_forgives_no_gap() {
     let packets = [packet(30), packet(1000)];
-    let whole = squeezed(Method::ZSTD, &packets.concat());
+    let whole = compressed(Method::ZSTD, &packets.concat());
     let parts: Vec<_> = (0..3_u8)
         .zip(whole.chunks(whole.len().div_ceil(3)))
         .map(|(part, chunk)| (Protocol::AGGFRAG, block(3, 8, part, 3, chunk)))
@@ -300,7 +302,7 @@ fn ipcomp_is_one_deflated_packet() {
         payload.extend(bytes);
         payload
     };
-    let deflated = squeezed(Method::DEFLATE, &text);
+    let deflated = compressed(Method::DEFLATE, &text);
     let no_deflate = Payloads::Strait { codecs: CodecSet::EMPTY.with(Codec::Zstd), block_cap: 65_536 };
     let capped = Payloads::Strait { codecs: CodecSet::ALL, block_cap: 500 };
     for (what, sa, payload, reason) in [
@@ -421,7 +423,7 @@ fn a_mark_outside_reaches_every_packet_inside() {
         let payloads = [
             (Protocol::IPIP, packet),
             (Protocol::AGGFRAG, bundle(0, &[&both])),
-            (Protocol::AGGFRAG, block(3, 1, 0, 1, &squeezed(Method::ZSTD, &both))),
+            (Protocol::AGGFRAG, block(3, 1, 0, 1, &compressed(Method::ZSTD, &both))),
         ];
         for (next, payload) in payloads {
             let mut receiver = Receiver::new(STRAIT);

@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use strait_wire::ip::{Front, V4_HEADER_LEN, V4Header, V6_HEADER_LEN, V6Header};
 use strait_wire::{Malformed, Protocol, Tos};
 
-use super::{Inbound, Inlet, Origin};
+use super::expand::ExpandScratch;
+use super::payload::{Unpacker, decompress};
+use super::{Inlet, Origin};
 use crate::Reason;
 
 /// What is known of an upper layer before it is a packet again.
@@ -54,41 +56,29 @@ impl UpperLayer<'_> {
     }
 }
 
-impl Inbound {
+impl<I: Inlet> Unpacker<'_, I> {
     /// The upper layer in `payload`, expanded if it was compressed, as a packet for the host.
     pub(super) fn upper_layer(
         &mut self,
         origin: Origin,
         layer: UpperLayer<'_>,
         payload: &[u8],
-        inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
-        let mut packet = core::mem::take(&mut self.bench.expanded);
-        let made = self.restore(origin, layer, payload, &mut packet);
-        let result = made.and_then(|len| self.packet(origin, &mut packet, 0..len, inlet));
-        self.finish(&mut packet, inlet);
-        self.bench.expanded = packet;
-        result
-    }
-
-    fn restore(
-        &mut self,
-        origin: Origin,
-        mut layer: UpperLayer<'_>,
-        payload: &[u8],
-        packet: &mut [u8],
-    ) -> Result<usize, Reason> {
-        let front_len = layer.front_len();
-        let room = packet.get_mut(front_len..).ok_or(Reason::MalformedOuter)?;
+        let ExpandScratch { ipcomp, expanded, .. } = &mut self.expander.scratch;
+        let (front_len, mut layer) = (layer.front_len(), layer);
+        let room = expanded.get_mut(front_len..).ok_or(Reason::MalformedOuter)?;
         let len = if layer.next == Protocol::IPCOMP {
-            let (next, len) = self.decompress(origin, payload, room)?;
+            let (next, len) = decompress(ipcomp, self.inbox.payloads, payload, room, self.counters)?;
             layer.next = next;
             len
         } else {
             room.get_mut(..payload.len()).ok_or(Reason::BlockTooLong)?.copy_from_slice(payload);
             payload.len()
         };
-        layer.put_front(packet, origin.tos, len).map_err(|_| Reason::MalformedOuter)?;
-        Ok(front_len + len)
+        layer.put_front(expanded, origin.tos, len).map_err(|_| Reason::MalformedOuter)?;
+        let peer = &self.inbox.counters;
+        let result = self.host.packet(origin, peer, expanded, 0..front_len + len, self.inlet);
+        self.host.finish(expanded, self.inlet);
+        result
     }
 }

@@ -62,8 +62,10 @@ struct Probe {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// It is said how large, or taken to be so.
+    /// The configuration says how large it is.
     Fixed,
+    /// Taken to be so large; that yields to what the interface takes.
+    Assumed,
     /// Looking between `low`, which fits, and `high`, which may.
     Searching,
     /// Found; asked again now and then.
@@ -76,8 +78,6 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub(crate) struct PathMtu {
     phase: Phase,
-    /// Whether a fixed size was only assumed, and yields to what the interface takes.
-    yields: bool,
     ceiling: u16,
     low: u16,
     high: u16,
@@ -96,7 +96,6 @@ impl PathMtu {
     pub(crate) const fn fixed(outer: u16) -> PathMtu {
         PathMtu {
             phase: Phase::Fixed,
-            yields: false,
             ceiling: outer,
             low: outer,
             high: outer,
@@ -111,7 +110,7 @@ impl PathMtu {
 
     /// A path to a peer that answers no probes, over an interface that is taken to carry `outer` until it refuses.
     pub(crate) const fn assumed(outer: u16) -> PathMtu {
-        PathMtu { yields: true, ..PathMtu::fixed(outer) }
+        PathMtu { phase: Phase::Assumed, ..PathMtu::fixed(outer) }
     }
 
     /// A path of unknown size over an interface that takes `ceiling`.
@@ -119,7 +118,6 @@ impl PathMtu {
         let ceiling = ceiling.max(BASE);
         PathMtu {
             phase: Phase::Searching,
-            yields: false,
             ceiling,
             low: BASE,
             high: ceiling,
@@ -137,6 +135,11 @@ impl PathMtu {
         self.low
     }
 
+    /// Whether no search finds the size out.
+    const fn is_fixed(&self) -> bool {
+        matches!(self.phase, Phase::Fixed | Phase::Assumed)
+    }
+
     /// Whether a larger size may still turn out to fit soon.
     pub(crate) const fn is_searching(&self) -> bool {
         matches!(self.phase, Phase::Searching | Phase::Doubted { .. })
@@ -146,7 +149,7 @@ impl PathMtu {
     /// time although it is large, it is not relied upon that large datagrams pass.
     pub(crate) fn watch(&mut self, packet: &SuperPacket<'_>, room: usize, now: Time) {
         let around = usize::from(self.low).saturating_sub(room);
-        let relies = self.phase != Phase::Fixed && packet.len(0) + around > usize::from(BASE);
+        let relies = !self.is_fixed() && packet.len(0) + around > usize::from(BASE);
         if relies && self.low > BASE && self.repeats.note(packet.ip()) {
             self.doubt(now);
         }
@@ -158,7 +161,7 @@ impl PathMtu {
             return;
         }
         match self.phase {
-            Phase::Fixed | Phase::Doubted { .. } => return,
+            Phase::Fixed | Phase::Assumed | Phase::Doubted { .. } => return,
             Phase::Searching => {}
             Phase::Settled { raise_at } => {
                 self.phase = Phase::Doubted { raise_at };
@@ -172,7 +175,7 @@ impl PathMtu {
 
     /// The search starts over, as on a new path.
     pub(crate) fn restart(&mut self) {
-        if self.phase != Phase::Fixed {
+        if !self.is_fixed() {
             *self = PathMtu { last_id: self.last_id, ..PathMtu::search(self.ceiling) };
         }
     }
@@ -219,7 +222,7 @@ impl PathMtu {
 
     /// The peer answered a probe of `size`; true when the path turned out larger than known.
     pub(crate) fn answered(&mut self, size: u16, now: Time) -> bool {
-        if self.phase == Phase::Fixed || size > self.ceiling || size < BASE {
+        if self.is_fixed() || size > self.ceiling || size < BASE {
             return false;
         }
         let larger = size > self.low;
@@ -236,10 +239,10 @@ impl PathMtu {
 
     /// The system refused to send `size`: nothing that large leaves this machine.
     pub(crate) fn refused(&mut self, size: u16, now: Time) {
-        if self.phase == Phase::Fixed {
+        if self.phase == Phase::Assumed {
             let smaller = PLATEAUS.into_iter().find(|plateau| *plateau < size);
-            self.low = smaller.filter(|_| self.yields).unwrap_or(self.low);
-        } else if size > BASE {
+            self.low = smaller.unwrap_or(self.low);
+        } else if self.phase != Phase::Fixed && size > BASE {
             self.ceiling = self.ceiling.min(size - 1).max(BASE);
             self.lost(size, now);
         }
@@ -281,7 +284,7 @@ impl PathMtu {
     /// The size to try: the largest first, as most paths take it, then by halves.
     fn next_size(&mut self, now: Time) -> Option<u16> {
         match self.phase {
-            Phase::Fixed => None,
+            Phase::Fixed | Phase::Assumed => None,
             Phase::Doubted { .. } => Some(self.high),
             Phase::Searching if self.try_ceiling => Some(self.ceiling),
             Phase::Searching => Some(self.low + (self.high - self.low).div_ceil(2)),

@@ -4,11 +4,10 @@ use strait_scheduler::Receipt;
 use strait_wire::flow::Flow;
 use strait_wire::{Ecn, Tos};
 
-use super::link::Group;
+use super::group::Group;
+use crate::block::BLOCK_MAX;
 use crate::offload::SuperPacket;
 
-/// Most bytes of a block before compression; the largest that a block may expand to.
-pub(crate) const BLOCK_MAX: usize = 65_536;
 /// Flows in one block whose compressibility is remembered; more are rare and learn from the next.
 const FLOWS_MAX: usize = 8;
 
@@ -20,9 +19,9 @@ pub(crate) struct Plain {
     packets: u64,
     tos: Option<Tos>,
     flows: Flows,
-    /// Of which group they are, if they waited for each other.
+    /// Of which group they are, if they waited in one queue.
     group: Option<Group>,
-    /// Who was charged for them.
+    /// The flows that were charged for them.
     receipts: Vec<Receipt>,
 }
 
@@ -68,13 +67,11 @@ impl Plain {
         self.group = Some(group);
     }
 
-    /// The list of who was charged, to write on; to be returned.
-    pub(super) fn lend_receipts(&mut self) -> Vec<Receipt> {
-        core::mem::take(&mut self.receipts)
-    }
-
-    pub(super) fn return_receipts(&mut self, receipts: Vec<Receipt>) {
-        self.receipts = receipts;
+    /// Adds what the flow of a packet here was charged.
+    pub(super) fn charge(&mut self, receipt: Receipt) {
+        if !self.receipts.last_mut().is_some_and(|last| last.join(&receipt)) {
+            self.receipts.push(receipt);
+        }
     }
 
     /// Bytes that they will be on the wire, as far as that can be told.
@@ -83,7 +80,7 @@ impl Plain {
         charged.unwrap_or(self.len)
     }
 
-    /// The group of packets that waited for each other, and who was charged for them.
+    /// The group of packets that waited in one queue, and the flows that were charged for them.
     pub(super) fn charged(&self) -> Option<(&Group, &[Receipt])> {
         self.group.as_ref().map(|group| (group, self.receipts.as_slice()))
     }

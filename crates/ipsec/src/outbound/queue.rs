@@ -1,19 +1,12 @@
-//! Step 2: what waits for the link or for keys, each flow in its turn; and in front of it the window in which packets find company.
+//! What waits for the link or for keys, each flow in its turn; and in front of it the aggregation window.
 
-mod queueing;
-mod waiting;
-
-use core::hash::{Hash, Hasher};
 use core::time::Duration;
-use std::hash::DefaultHasher;
 
 use strait_clock::Time;
-use strait_scheduler::{FairQueue, Limits, Line, Newcomer, Queued, Rate, Receipt, Tin, Window};
-use strait_wire::flow::Flow;
+use strait_scheduler::{FairQueue, Limits, Line, Queued, Rate, Receipt, Window};
 
-use super::link::Group;
-pub use queueing::Queueing;
-pub(super) use waiting::{Keeper, Waiting};
+use super::group::Group;
+use super::waiting::{QueueOwner, Waiting};
 
 /// Queue before an unpaced link, which holds packets only while keys are being agreed.
 const QUEUE_MIN: usize = 192 * 1024;
@@ -28,39 +21,37 @@ const QUEUE_RATIO: u64 = 4;
 /// each on 128 kbit/s.
 const SLOW: Duration = Duration::from_millis(40);
 const GATHER: u32 = 8;
-/// Packets that stand before all others at most: as many as one datagram may take.
-const URGENT_MAX: usize = 64;
+/// Packets that are promoted before all others at most: as many as one datagram may take.
+const PROMOTED_MAX: usize = 64;
 /// An entry a packet of 64 bytes.
 const BYTES_AN_ENTRY: usize = 64;
 
 /// What waits before one link.
 #[derive(Debug)]
-pub(crate) struct Queue {
-    fair: FairQueue<Waiting>,
-    window: Window<Group, Queued<Waiting>>,
+pub(super) struct LinkQueue {
+    pub(super) fair: FairQueue<Waiting>,
+    pub(super) window: Window<Group, Queued<Waiting>>,
     line: Line,
     /// Bytes of the packets in the window.
     held: usize,
-    /// Whether the first packet in the window and its company are all that a unit takes.
-    complete: bool,
+    /// Whether the first packet in the window and those of its group are all that a unit takes.
+    pub(super) complete: bool,
     /// The sets of flows whose packets were taken out and may not have left yet.
-    sealed: u64,
-    /// Whether what is taken out leaves before them.
-    passing: bool,
-    /// The sets of flows in the last unit, and until when they gather company for the next.
+    pub(super) away: u64,
+    /// The sets of flows in the last unit, and until when they gather for the next.
     last: u64,
     rest_until: Time,
 }
 
-impl Queue {
-    pub(super) fn new(line: Line, limits: Limits, seed: u64) -> Queue {
+impl LinkQueue {
+    pub(super) fn new(line: Line, limits: Limits) -> LinkQueue {
         let (bytes, entries) = capacity(line.rate);
-        let (fair, window) = (FairQueue::new(bytes, entries, line, seed), Window::new(limits));
-        let (sealed, passing, last, rest_until) = (0, false, 0, Time::ZERO);
-        Queue { fair, window, line, held: 0, complete: false, sealed, passing, last, rest_until }
+        let (fair, window) = (FairQueue::new(bytes, entries, line), Window::new(limits));
+        let (complete, rest_until) = (false, Time::ZERO);
+        LinkQueue { fair, window, line, held: 0, complete, away: 0, last: 0, rest_until }
     }
 
-    /// Another link or other wishes from now on, if they are others.
+    /// Another link or another configuration from now on, if they are others.
     pub(super) fn set(&mut self, line: Line, limits: Limits) {
         if self.line != line {
             let (bytes, entries) = capacity(line.rate);
@@ -72,211 +63,97 @@ impl Queue {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.fair.is_empty() && self.window.is_empty()
     }
 
     /// Bytes that wait.
-    pub(crate) const fn bytes(&self) -> usize {
+    pub(super) const fn bytes(&self) -> usize {
         self.fair.queued() + self.held
     }
 
     /// Packets that wait, each segment of a super-packet counted.
-    pub(crate) fn packets(&self) -> u64 {
+    pub(super) fn packets(&self) -> u64 {
         let windowed = self.window.iter().map(|(_, packet, _)| &packet.note);
-        let segments = |waiting: &Waiting| (waiting.segments - waiting.next_segment) as u64;
-        self.fair.notes().chain(windowed).map(segments).sum()
+        self.fair.notes().chain(windowed).map(Waiting::packets).sum()
     }
 
-    /// A packet comes.
-    pub(super) fn enter(
+    /// A packet leaves the queue for the window, where it comes behind the first `place`.
+    pub(super) fn let_in(
         &mut self,
-        (waiting, len): (Waiting, usize),
+        place: usize,
+        packet: Queued<Waiting>,
         now: Time,
-        keeper: &mut Keeper<'_>,
-        write: impl FnOnce(&mut [u8]),
+        owner: &QueueOwner<'_>,
     ) {
-        let tin = Tin::of_dscp(waiting.group.dscp);
-        let newcomer = Newcomer { flow: &waiting.flow, tin, len, at: now };
-        self.fair.push(&newcomer, waiting, keeper, write);
-    }
-
-    /// Lets packets into the window, until the first has all the company that `limit` (for its group and its first segment) allows, or
-    /// the window is full.
-    pub(super) fn admit(
-        &mut self,
-        now: Time,
-        keeper: &mut Keeper<'_>,
-        limit: impl Fn(&Group, &Waiting) -> usize,
-    ) {
-        self.hasten(now, keeper);
-        let mut company: usize = self.window.company().map(|(packet, _)| packet.note.left).sum();
-        loop {
-            let first = self.window.first();
-            self.complete = first.is_some_and(|(group, first)| company >= limit(group, &first.note));
-            if self.complete || self.window.is_full() {
-                return;
-            }
-            let Some(packet) = self.fair.pop(now, keeper) else { return };
-            let Waiting { group, left, .. } = packet.note;
-            if first.is_none_or(|(reference, _)| *reference == group) {
-                company += left;
-            }
-            self.let_in(self.window.len(), packet, now, keeper);
-        }
-    }
-
-    /// Lets packets that had better not wait stand first in the window, behind each other; where packets are to wait for company,
-    /// none.
-    fn hasten(&mut self, now: Time, keeper: &mut Keeper<'_>) {
-        while let Some(flow) = self.urgent(keeper.room) {
-            let Some(mut packet) = self.fair.pop_urgent(now, keeper) else { return };
-            // What congestion control dropped may have been the packet that was looked at.
-            packet.note.urgent = packet.note.flow == flow;
-            let place = if packet.note.urgent { self.ahead() } else { self.window.len() };
-            self.let_in(place, packet, now, keeper);
-        }
-    }
-
-    /// Packets that stand before all others in the window.
-    fn ahead(&self) -> usize {
-        self.window.iter().take_while(|(_, packet, _)| packet.note.urgent).count()
-    }
-
-    /// A packet leaves the queue for the window, where it stands behind the first `place`.
-    fn let_in(&mut self, place: usize, packet: Queued<Waiting>, now: Time, keeper: &Keeper<'_>) {
         let Waiting { group, left, .. } = packet.note;
         let (entered, wire) = (packet.entered(), packet.receipt().predicted());
-        keeper.peer.queue.note_delay(now.since(entered), now);
+        owner.peer.queue.note_delay(now.since(entered), now);
         self.window.push_ahead(place, group, packet, wire, entered);
         self.held += left;
     }
 
-    /// The flow of a packet that had better not wait for those in the window, if it is no longer than `room` and none of its own is
-    /// among them or is sealed and has not left.
-    fn urgent(&self, room: usize) -> Option<Flow> {
+    /// Packets in the window that were promoted before all others.
+    pub(super) fn promoted(&self) -> usize {
+        self.window.iter().take_while(|(_, packet, _)| packet.note.promoted).count()
+    }
+
+    /// The latency-sensitive packet that may be promoted before those in the window: it is no longer than `room`, and none of its
+    /// flow is among them or was taken out and has not left. None while packets are to wait for others.
+    pub(super) fn promotable(&self, room: usize) -> Option<&Waiting> {
         let Limits { wait, .. } = self.window.limits();
-        let hurries = self.line.rate.is_some() && wait.is_zero();
-        let flow = self.fair.urgent().filter(|packet| hurries && packet.note.left <= room)?.note.flow;
+        let promotes = self.line.rate.is_some() && wait.is_zero();
+        let packet = self.fair.latency_sensitive().filter(|packet| promotes && packet.note.left <= room)?;
+        let Waiting { flow, .. } = packet.note;
         let mut before = self.window.iter().map(|(_, packet, _)| &packet.note);
-        let clear = self.ahead() < URGENT_MAX
-            && self.sealed & set_of(&flow) == 0
-            && !before.any(|waiting| waiting.flow == flow && !waiting.urgent);
-        clear.then_some(flow)
+        let clear = self.promoted() < PROMOTED_MAX
+            && self.away & packet.note.flow_set() == 0
+            && !before.any(|waiting| waiting.flow == flow && !waiting.promoted);
+        clear.then_some(&packet.note)
     }
 
-    /// Everything that was taken out has left.
-    pub(super) const fn all_left(&mut self) {
-        self.sealed = 0;
-    }
-
-    /// What is taken out in `work` leaves before what was taken out earlier.
-    pub(super) fn overtaking<T>(&mut self, work: impl FnOnce(&mut Queue) -> T) -> T {
-        let sealed = self.sealed;
-        self.passing = true;
-        let done = work(self);
-        (self.sealed, self.passing) = (sealed, false);
-        done
+    /// Whether a packet of no more than `room` bytes waits that may pass what is sealed already.
+    pub(super) fn may_promote(&self, room: usize) -> bool {
+        self.window.first().is_some_and(|(_, packet)| packet.note.promoted) || self.promotable(room).is_some()
     }
 
     /// The last unit that was taken out has not left whole.
     pub(super) const fn has_left_parts(&mut self) {
-        self.sealed |= self.last;
-    }
-
-    /// Whether a packet of no more than `room` bytes waits that had better pass what is sealed already.
-    pub(super) fn may_overtake(&self, room: usize) -> bool {
-        self.window.first().is_some_and(|(_, packet)| packet.note.urgent) || self.urgent(room).is_some()
+        self.away |= self.last;
     }
 
     /// The first packet in the window, with its group.
-    pub(super) fn first(&self) -> Option<(&Group, &Waiting)> {
-        self.window.first().map(|(group, packet)| (group, &packet.note))
+    pub(super) fn first(&self) -> Option<(Group, Waiting)> {
+        self.window.first().map(|(group, packet)| (*group, packet.note))
     }
 
     /// When what is in the window may leave, as far as the link does not matter.
     pub(super) fn due_at(&self) -> Time {
         let first = self.window.first().filter(|_| !self.complete && !self.window.is_full());
         let Some((_, packet)) = first else { return Time::ZERO };
-        let goes_on = self.last & set_of(&packet.note.flow) != 0;
+        let goes_on = self.last & packet.note.flow_set() != 0;
         let rests = if goes_on { self.rest_until } else { Time::ZERO };
         self.window.waits_until().map_or(rests, |waits| waits.max(rests))
     }
 
-    /// A unit is taken out now, and its flows find company before they leave again.
+    /// A unit is taken out now, and its flows gather for a while before they leave again.
     pub(super) fn begin_unit(&mut self, now: Time) {
         self.last = 0;
         self.rest_until = now + self.line.rate.map_or(Duration::ZERO, |rate| pause(rate, &self.line));
     }
 
-    /// How many packets of the first one's company may leave with it within `limit` bytes. A packet of another group that comes before
-    /// one of the same flow is not overtaken by it, nor is one that was taken out and has not left. What must not wait takes others
-    /// along only where it fits a datagram with them as they are, in `room` bytes, and so is hardly later for it.
-    pub(super) fn going(&self, limit: usize, room: usize) -> usize {
-        let Some((reference, first)) = self.window.first() else { return 0 };
-        let hurries = first.note.urgent;
-        let (mut count, mut bytes, mut left_behind) = (0, 0, if self.passing { self.sealed } else { 0 });
-        for (group, packet, _) in self.window.iter() {
-            if group != reference {
-                left_behind |= set_of(&packet.note.flow);
-                continue;
-            }
-            let overtakes = left_behind != 0 && left_behind & set_of(&packet.note.flow) != 0;
-            let limit = if hurries && !packet.note.urgent { room } else { limit };
-            if overtakes || bytes + packet.note.first > limit && count > 0 {
-                break;
-            }
-            bytes += packet.note.left;
-            count += 1;
-        }
-        count
-    }
-
-    /// Takes the first packet out, whole.
+    /// Takes the first packet of the window out, whole.
     pub(super) fn pop(&mut self) -> Option<Queued<Waiting>> {
-        let mut taken = None;
-        self.window.take(|packet, wire| {
-            if taken.is_some() {
-                return Some((packet, wire));
-            }
-            taken = Some(packet);
-            None
-        });
-        self.last |= taken.as_ref().map_or(0, |packet| set_of(&packet.note.flow));
-        self.sealed |= self.last;
-        self.held -= taken.as_ref().map_or(0, |packet: &Queued<Waiting>| packet.note.left);
-        taken
+        let packet = self.window.pop()?;
+        self.note_taken(packet.note.flow_set(), packet.note.left);
+        Some(packet)
     }
 
-    /// Offers the first packet and its company to `send`, one after another, which says how many segments of each it took and of how
-    /// many bytes, and takes what they were charged; until it does not take one whole.
-    pub(super) fn take(
-        &mut self,
-        mut send: impl FnMut(&[u8], &Waiting) -> (usize, usize),
-        mut charge: impl FnMut(Receipt),
-    ) {
-        let (fair, held, last) = (&mut self.fair, &mut self.held, &mut self.last);
-        self.window.take(|mut packet, _| {
-            let (next, bytes) = send(packet.bytes(), &packet.note);
-            *last |= set_of(&packet.note.flow);
-            let whole = packet.note.left;
-            packet.note.left = whole.saturating_sub(bytes);
-            // Only the last segment is shorter than those before.
-            packet.note.first = packet.note.first.min(packet.note.left);
-            *held -= whole - packet.note.left;
-            if bytes > 0 {
-                charge(packet.split_receipt(bytes, whole));
-            }
-            packet.note.next_segment = next;
-            if next < packet.note.segments {
-                let wire = packet.receipt().predicted();
-                return Some((packet, wire));
-            }
-            *held -= packet.note.left;
-            fair.recycle(packet);
-            None
-        });
-        self.sealed |= self.last;
+    /// So many bytes of packets of these sets of flows were taken out of the window.
+    pub(super) const fn note_taken(&mut self, flows: u64, bytes: usize) {
+        self.last |= flows;
+        self.away |= self.last;
+        self.held -= bytes;
     }
 
     /// These took so many bytes on the wire together: each flow pays its part.
@@ -288,23 +165,17 @@ impl Queue {
         }
     }
 
-    /// A packet that was taken out is no longer needed.
-    pub(super) fn recycle(&mut self, packet: Queued<Waiting>) {
+    /// A packet that was taken out took so many bytes on the wire, and is no longer needed.
+    pub(super) fn settle_one(&mut self, packet: Queued<Waiting>, wire: usize) {
+        self.settle(&[packet.receipt()], wire);
         self.fair.recycle(packet);
     }
 }
 
-/// How long flows gather company that go on sending.
+/// How long flows gather that go on sending.
 fn pause(rate: Rate, line: &Line) -> Duration {
     let datagram = rate.time_for(line.datagram as u64);
     if datagram > SLOW { datagram / GATHER } else { Duration::ZERO }
-}
-
-/// Which of 64 sets a flow belongs to, as a bit.
-fn set_of(flow: &Flow) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    flow.hash(&mut hasher);
-    1 << (hasher.finish() % 64)
 }
 
 /// Bytes and packets of the queue before a link of this rate.

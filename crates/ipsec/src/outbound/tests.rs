@@ -334,7 +334,7 @@ fn a_long_block_resumes_where_the_last_one_ended() {
 }
 
 #[test]
-fn many_small_segments_wait_in_the_queue_and_leave_in_company() {
+fn many_small_segments_wait_in_the_queue_and_leave_aggregated() {
     // Of 48 bytes each, 30 fill a datagram; or some 66 of 21 bytes, once it is known that they become so few.
     for (payloads, datagrams) in [(older(), 2500_usize.div_ceil(30)), (STRAIT, 40)] {
         let mut sender = Sender::new(payloads, 1500, slow(), Vec::new());
@@ -510,9 +510,9 @@ fn a_peer_that_is_not_strait_gets_ipcomp() {
     // What does not shrink, is short or has no rule goes as it is.
     let raw = Protocol::IPIP;
     assert_eq!(nexts, [Protocol::IPCOMP, raw, raw, raw, Protocol::IPCOMP]);
-    let (header, squeezed) = ipcomp::Header::parse(&sent[0].1).unwrap();
+    let (header, compressed) = ipcomp::Header::parse(&sent[0].1).unwrap();
     assert_eq!((header.next, header.cpi), (Protocol::IPIP, strait_wire::Cpi::DEFLATE));
-    assert!(squeezed.len() < 200);
+    assert!(compressed.len() < 200);
     let mut receiver = Receiver::new(Payloads::STANDARD);
     receiver.take_all(&sender.wire);
     receiver.site.packets.sort();

@@ -1,6 +1,6 @@
 //! Which handshakes of strangers are let in while many come.
 //!
-//! Until TLS is through nobody is known, so this counts: a few may begin unproven, more only after they
+//! Until TLS is complete no peer is known, so this counts: a few may begin unproven, more only after they
 //! showed that they receive at their address (RFC 9000 section 8.1.2), and an end to it.
 
 use std::net::IpAddr;
@@ -13,15 +13,15 @@ pub(crate) const MOST: usize = 64;
 /// are proven.
 pub(crate) const MOST_FROM_ONE: usize = 8;
 
-/// What becomes of a handshake that somebody begins.
+/// The decision about a handshake that another node begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum AdmissionVerdict {
     /// It goes on.
     Admit,
     /// Its sender has to show that it receives at its address, without any state here.
     Prove,
     /// It goes on in place of the oldest that is not through yet: to keep others out, an attacker has to
-    /// begin as many within one of their round trips, from proven addresses.
+    /// begin as many within one of their RTTs, from proven addresses.
     Replace,
     /// It is dropped without a word.
     Ignore,
@@ -37,13 +37,13 @@ pub(crate) enum Address {
 }
 
 /// Decides with `all` handshakes under way, `same` of them from the sender's [`source`].
-pub(crate) const fn judge(all: usize, same: usize, address: Address) -> Verdict {
+pub(crate) const fn judge(all: usize, same: usize, address: Address) -> AdmissionVerdict {
     match address {
-        Address::Claimed if all < UNPROVEN => Verdict::Admit,
-        Address::Claimed => Verdict::Prove,
-        Address::Proven if same >= MOST_FROM_ONE => Verdict::Ignore,
-        Address::Proven if all < MOST => Verdict::Admit,
-        Address::Proven => Verdict::Replace,
+        Address::Claimed if all < UNPROVEN => AdmissionVerdict::Admit,
+        Address::Claimed => AdmissionVerdict::Prove,
+        Address::Proven if same >= MOST_FROM_ONE => AdmissionVerdict::Ignore,
+        Address::Proven if all < MOST => AdmissionVerdict::Admit,
+        Address::Proven => AdmissionVerdict::Replace,
     }
 }
 
@@ -61,9 +61,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn table() {
+    fn verdict_depends_on_load_and_proof_of_address() {
         use Address::{Claimed, Proven};
-        use Verdict::{Admit, Ignore, Prove, Replace};
+        use AdmissionVerdict::{Admit, Ignore, Prove, Replace};
         let table = [
             (0, 0, Claimed, Admit),
             (UNPROVEN - 1, UNPROVEN - 1, Claimed, Admit),

@@ -1,7 +1,7 @@
 //! All QUIC connections of a node: datagrams in, signals and datagrams out.
 
 use core::time::Duration;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -13,13 +13,14 @@ use strait_clock::{Deadline, Time};
 use strait_wire::tos::Ecn;
 use zeroize::Zeroizing;
 
-use super::admission::{self, Address, Verdict};
+use super::admission::{self, Address, AdmissionVerdict};
+use super::table::ChannelTable;
 use super::transport::{self, Epoch, TokenClock};
-use super::{Channel, ChannelId, Closed, Code, NoExport, Signal, Voice};
+use super::{Channel, ChannelId, CloseCode, Closed, NoExport, Signal, Voice};
 use crate::agreement::EXPORT_LEN;
 use crate::keystream::Keystream;
 use crate::tls::{AllowList, SERVER_NAME, Tls};
-use crate::{Message, PublicKey, Role, Settings, SetupError};
+use crate::{ControlSettings, Message, PublicKey, Role, SetupError};
 
 /// How long a channel lives at most, whatever its peer does: an attempt's 10 s and time to close.
 const LIFE: Duration = Duration::from_secs(15);
@@ -40,11 +41,7 @@ pub(crate) struct Channels {
     endpoint: Endpoint,
     tls: Tls,
     cids: Keystream,
-    channels: BTreeMap<ChannelId, Channel>,
-    by_handle: BTreeMap<usize, ChannelId>,
-    last: u64,
-    /// Channels that may have something to send.
-    stirred: BTreeSet<ChannelId>,
+    table: ChannelTable,
     signals: VecDeque<(ChannelId, Signal)>,
     transmits: VecDeque<(SocketAddr, Box<[u8]>)>,
     buffer: Vec<u8>,
@@ -52,13 +49,13 @@ pub(crate) struct Channels {
 
 impl core::fmt::Debug for Channels {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Channels").field("open", &self.channels.len()).finish_non_exhaustive()
+        f.debug_struct("Channels").field("open", &self.table.len()).finish_non_exhaustive()
     }
 }
 
 impl Channels {
     pub(crate) fn new(
-        settings: &Settings,
+        settings: &ControlSettings,
         allowed: Arc<AllowList>,
         now: Time,
     ) -> Result<Channels, SetupError> {
@@ -74,17 +71,14 @@ impl Channels {
             endpoint: Endpoint::new(Arc::new(config), Some(Arc::new(server)), false, None),
             tls,
             cids: Keystream::new(&settings.seed, "first connection id"),
-            channels: BTreeMap::new(),
-            by_handle: BTreeMap::new(),
-            last: 0,
-            stirred: BTreeSet::new(),
+            table: ChannelTable::default(),
             signals: VecDeque::new(),
             transmits: VecDeque::new(),
             buffer: Vec::new(),
         })
     }
 
-    /// Begins a handshake with whoever has `key`, at `to`.
+    /// Begins a handshake with the node that has `key`, at `to`.
     pub(crate) fn connect(
         &mut self,
         to: SocketAddr,
@@ -95,7 +89,7 @@ impl Channels {
         let config = transport::client(tls, self.cids.next_block());
         let connected = self.endpoint.connect(self.epoch.instant(now), config, to, SERVER_NAME);
         let (handle, connection) = connected.map_err(|_| CannotConnect::Address)?;
-        Ok(self.add(Channel::new(handle, connection, Role::Initiator, now)))
+        Ok(self.table.add(Channel::new(handle, connection, Role::Initiator, now)))
     }
 
     /// Takes a datagram from the network.
@@ -112,7 +106,7 @@ impl Channels {
         buffer.clear();
         match self.endpoint.handle(at, from, None, ecn, BytesMut::from(data), &mut buffer) {
             Some(DatagramEvent::ConnectionEvent(ConnectionHandle(handle), event)) => {
-                if let Some((id, channel)) = self.by_handle(handle) {
+                if let Some((id, channel)) = self.table.by_handle(handle) {
                     channel.connection.handle_event(event);
                     self.hear(id);
                 }
@@ -128,9 +122,9 @@ impl Channels {
     pub(crate) fn timeout(&mut self, now: Time) {
         let at = self.epoch.instant(now);
         let due: Vec<ChannelId> =
-            self.channels.iter().filter(|(_, channel)| channel.due_at() <= now).map(|(id, _)| *id).collect();
+            self.table.iter().filter(|(_, channel)| channel.due_at() <= now).map(|(id, _)| id).collect();
         for id in due {
-            let Some(channel) = self.channels.get_mut(&id) else { continue };
+            let Some(channel) = self.table.get_mut(id) else { continue };
             if channel.opened + LIFE <= now {
                 self.end(id, now);
                 continue;
@@ -141,7 +135,7 @@ impl Channels {
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
-        let at = self.channels.values().map(Channel::due_at).min()?;
+        let at = self.table.iter().map(|(_, channel)| channel.due_at()).min()?;
         Some(Deadline { at, why: "a control connection's timer" })
     }
 
@@ -159,33 +153,33 @@ impl Channels {
 
     /// Puts into datagrams what the channels have to send, and forgets those that are over.
     pub(crate) fn flush(&mut self, now: Time) {
-        while let Some(id) = self.stirred.pop_first() {
+        while let Some(id) = self.table.next_stirred() {
             self.flush_one(id, now);
         }
     }
 
     pub(crate) fn role(&self, id: ChannelId) -> Option<Role> {
-        self.channels.get(&id).map(|channel| channel.role)
+        self.table.get(id).map(|channel| channel.role)
     }
 
     pub(crate) fn remote(&self, id: ChannelId) -> Option<SocketAddr> {
-        self.channels.get(&id).map(Channel::remote)
+        self.table.get(id).map(Channel::remote)
     }
 
     pub(crate) fn peer_key(&self, id: ChannelId) -> Option<PublicKey> {
-        self.channels.get(&id)?.peer_key()
+        self.table.get(id)?.peer_key()
     }
 
     /// Channels that exist, those that are only fading included.
     pub(crate) fn len(&self) -> usize {
-        self.channels.len()
+        self.table.len()
     }
 
     /// Sends a message and returns its bytes; it cannot fail on a channel that lives, as its flow-control
     /// window is larger than all messages of a handshake.
     pub(crate) fn send(&mut self, id: ChannelId, message: &Message) -> Vec<u8> {
         let frame = message.emit();
-        if let Some(channel) = self.channels.get_mut(&id)
+        if let Some(channel) = self.table.get_mut(id)
             && let Some(stream) = channel.stream
         {
             let mut stream = channel.connection.send_stream(stream);
@@ -194,7 +188,7 @@ impl Channels {
             if *message == Message::Confirm {
                 let _ = stream.finish();
             }
-            self.stirred.insert(id);
+            self.table.stir(id);
         }
         frame
     }
@@ -202,7 +196,7 @@ impl Channels {
     /// Lets a channel live on, as a peer without an end to its patience would.
     #[cfg(test)]
     pub(crate) fn renew(&mut self, id: ChannelId, now: Time) {
-        if let Some(channel) = self.channels.get_mut(&id) {
+        if let Some(channel) = self.table.get_mut(id) {
             channel.opened = now;
         }
     }
@@ -210,11 +204,11 @@ impl Channels {
     /// Writes any bytes, as a peer without manners would.
     #[cfg(test)]
     pub(crate) fn write(&mut self, id: ChannelId, bytes: &[u8]) {
-        let Some(channel) = self.channels.get_mut(&id) else { return };
+        let Some(channel) = self.table.get_mut(id) else { return };
         let Some(stream) = channel.stream else { return };
         let mut stream = channel.connection.send_stream(stream);
         assert_eq!(stream.write(bytes).unwrap_or(0), bytes.len());
-        self.stirred.insert(id);
+        self.table.stir(id);
     }
 
     /// Key material bound to `context`, once.
@@ -223,22 +217,22 @@ impl Channels {
         id: ChannelId,
         context: &[u8],
     ) -> Result<Zeroizing<[u8; EXPORT_LEN]>, NoExport> {
-        self.channels.get_mut(&id).ok_or(NoExport)?.export(context)
+        self.table.get_mut(id).ok_or(NoExport)?.export(context)
     }
 
     /// Closes a channel; it says nothing more to its owner.
-    pub(crate) fn close(&mut self, id: ChannelId, code: Code, now: Time) {
+    pub(crate) fn close(&mut self, id: ChannelId, code: CloseCode, now: Time) {
         let at = self.epoch.instant(now);
-        if let Some(channel) = self.channels.get_mut(&id) {
+        if let Some(channel) = self.table.get_mut(id) {
             channel.connection.close(at, VarInt::from_u32(code.number()), Bytes::new());
             self.silence(id);
-            self.stirred.insert(id);
+            self.table.stir(id);
         }
     }
 
     /// A channel says nothing more to its owner, nor does what it has said already.
     pub(crate) fn silence(&mut self, id: ChannelId) {
-        if let Some(channel) = self.channels.get_mut(&id) {
+        if let Some(channel) = self.table.get_mut(id) {
             channel.voice = Voice::Silent;
         }
         self.signals.retain(|(of, _)| *of != id);
@@ -246,7 +240,7 @@ impl Channels {
 
     /// The end of a channel that lived too long: a stranger's is dropped, a peer's is closed as well.
     fn end(&mut self, id: ChannelId, now: Time) {
-        let Some(channel) = self.channels.get_mut(&id) else { return };
+        let Some(channel) = self.table.get_mut(id) else { return };
         if channel.voice == Voice::Speaking {
             channel.voice = Voice::Silent;
             self.signals.push_back((id, Signal::Closed(Closed::TimedOut)));
@@ -255,50 +249,52 @@ impl Channels {
         if known && !channel.connection.is_closed() {
             channel.connection.close(
                 self.epoch.instant(now),
-                VarInt::from_u32(Code::GaveUp.number()),
+                VarInt::from_u32(CloseCode::GaveUp.number()),
                 Bytes::new(),
             );
             self.flush_one(id, now);
         }
-        if let Some(channel) = self.channels.get(&id) {
+        if let Some(channel) = self.table.get(id) {
             let handle = channel.handle;
             self.endpoint.handle_event(handle, EndpointEvent::drained());
-            self.forget(id);
+            self.table.remove(id);
         }
     }
 
     fn admit(&mut self, incoming: Incoming, buffer: &mut Vec<u8>, now: Time) {
         let address = if incoming.remote_address_validated() { Address::Proven } else { Address::Claimed };
         let source = admission::source(incoming.remote_address().ip());
-        let guests = || self.channels.values().filter(|channel| channel.role == Role::Responder);
+        let guests = || {
+            self.table.iter().map(|(_, channel)| channel).filter(|channel| channel.role == Role::Responder)
+        };
         let same = guests().filter(|guest| admission::source(guest.remote().ip()) == source).count();
         match admission::judge(guests().count(), same, address) {
-            Verdict::Admit => self.accept(incoming, buffer, now),
-            Verdict::Prove => match self.endpoint.retry(incoming, buffer) {
+            AdmissionVerdict::Admit => self.accept(incoming, buffer, now),
+            AdmissionVerdict::Prove => match self.endpoint.retry(incoming, buffer) {
                 Ok(transmit) => self.transmit(&transmit, buffer),
                 Err(error) => self.endpoint.ignore(error.into_incoming()),
             },
-            Verdict::Replace => match self.oldest_stranger() {
+            AdmissionVerdict::Replace => match self.oldest_stranger() {
                 Some(oldest) => {
                     self.end(oldest, now);
                     self.accept(incoming, buffer, now);
                 }
                 None => self.endpoint.ignore(incoming),
             },
-            Verdict::Ignore => self.endpoint.ignore(incoming),
+            AdmissionVerdict::Ignore => self.endpoint.ignore(incoming),
         }
     }
 
-    /// The oldest handshake of somebody who is not known yet.
+    /// The oldest handshake whose peer has not proved its key yet.
     fn oldest_stranger(&self) -> Option<ChannelId> {
-        let mut guests = self.channels.iter().filter(|(_, channel)| channel.role == Role::Responder);
-        guests.find(|(_, guest)| guest.connection.is_handshaking()).map(|(id, _)| *id)
+        let mut guests = self.table.iter().filter(|(_, channel)| channel.role == Role::Responder);
+        guests.find(|(_, guest)| guest.connection.is_handshaking()).map(|(id, _)| id)
     }
 
     fn accept(&mut self, incoming: Incoming, buffer: &mut Vec<u8>, now: Time) {
         match self.endpoint.accept(incoming, self.epoch.instant(now), buffer, None) {
             Ok((handle, connection)) => {
-                let id = self.add(Channel::new(handle, connection, Role::Responder, now));
+                let id = self.table.add(Channel::new(handle, connection, Role::Responder, now));
                 self.hear(id);
             }
             Err(error) => {
@@ -309,30 +305,9 @@ impl Channels {
         }
     }
 
-    fn add(&mut self, channel: Channel) -> ChannelId {
-        self.last += 1;
-        let id = ChannelId(self.last);
-        self.by_handle.insert(channel.handle.0, id);
-        self.channels.insert(id, channel);
-        self.stirred.insert(id);
-        id
-    }
-
-    fn forget(&mut self, id: ChannelId) {
-        if let Some(channel) = self.channels.remove(&id) {
-            self.by_handle.remove(&channel.handle.0);
-            self.stirred.remove(&id);
-        }
-    }
-
-    fn by_handle(&mut self, handle: usize) -> Option<(ChannelId, &mut Channel)> {
-        let id = *self.by_handle.get(&handle)?;
-        self.channels.get_mut(&id).map(|channel| (id, channel))
-    }
-
     /// Turns what the connection has to say into signals.
     fn hear(&mut self, id: ChannelId) {
-        let Some(channel) = self.channels.get_mut(&id) else { return };
+        let Some(channel) = self.table.get_mut(id) else { return };
         while let Some(event) = channel.connection.poll_endpoint_events() {
             if let Some(answer) = self.endpoint.handle_event(channel.handle, event) {
                 channel.connection.handle_event(answer);
@@ -351,7 +326,7 @@ impl Channels {
             });
         }
         channel.voice = voice;
-        self.stirred.insert(id);
+        self.table.stir(id);
     }
 
     fn flush_one(&mut self, id: ChannelId, now: Time) {
@@ -359,17 +334,17 @@ impl Channels {
         let mut buffer = core::mem::take(&mut self.buffer);
         loop {
             buffer.clear();
-            let Some(channel) = self.channels.get_mut(&id) else { break };
+            let Some(channel) = self.table.get_mut(id) else { break };
             let Some(transmit) = channel.connection.poll_transmit(at, 1, &mut buffer) else { break };
             self.transmit(&transmit, &buffer);
         }
         self.buffer = buffer;
         self.hear(id);
-        self.stirred.remove(&id);
-        let Some(channel) = self.channels.get_mut(&id) else { return };
+        self.table.calm(id);
+        let Some(channel) = self.table.get_mut(id) else { return };
         channel.due = channel.connection.poll_timeout().map(|due| self.epoch.time(due));
         if channel.connection.is_drained() {
-            self.forget(id);
+            self.table.remove(id);
         }
     }
 

@@ -50,7 +50,7 @@ impl Channel {
         // What this frees is announced with the next packet that leaves anyway.
         let _ = chunks.finalize();
         if let Err(error) = outcome {
-            signals(Signal::Garbled(error));
+            signals(Signal::Malformed(error));
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::control::tests::node::{base, key, settings};
 use crate::tls::AllowList;
 
 /// Two ends on a wire without delay.
-struct Wire {
+struct ChannelPair {
     ends: [Channels; 2],
     carried: Vec<usize>,
     now: Time,
@@ -28,16 +28,16 @@ fn end(node: u8, base: Instant) -> Channels {
 }
 
 /// What each end heard.
-type Heard = [Vec<(ChannelId, Signal)>; 2];
+type HeardSignals = [Vec<(ChannelId, Signal)>; 2];
 
-impl Wire {
-    fn new() -> Wire {
+impl ChannelPair {
+    fn new() -> ChannelPair {
         let base = base();
-        Wire { ends: [end(0, base), end(1, base)], carried: Vec::new(), now: Time::from_millis(5) }
+        ChannelPair { ends: [end(0, base), end(1, base)], carried: Vec::new(), now: Time::from_millis(5) }
     }
 
-    fn carry(&mut self) -> Heard {
-        let mut heard = Heard::default();
+    fn carry(&mut self) -> HeardSignals {
+        let mut heard = HeardSignals::default();
         let mut quiet = false;
         while !core::mem::replace(&mut quiet, true) {
             for (from, heard) in heard.iter_mut().enumerate() {
@@ -66,8 +66,8 @@ impl Wire {
 }
 
 #[test]
-fn both_ends_know_whom_they_speak_to() {
-    let mut wire = Wire::new();
+fn each_end_learns_the_key_of_the_other() {
+    let mut wire = ChannelPair::new();
     let ids = wire.connect();
     for ((end, id), other) in wire.ends.iter().zip(ids).zip([key(1), key(0)]) {
         assert_eq!(end.peer_key(id), Some(other.public()));
@@ -78,7 +78,7 @@ fn both_ends_know_whom_they_speak_to() {
 
 #[test]
 fn a_key_that_is_not_allowed_never_becomes_known() {
-    let mut wire = Wire::new();
+    let mut wire = ChannelPair::new();
     let allowed = Arc::new(AllowList::default());
     allowed.allow(key(0).public());
     allowed.allow(key(5).public());
@@ -99,7 +99,7 @@ fn a_key_that_is_not_allowed_never_becomes_known() {
 #[test]
 fn key_material_is_the_same_for_the_same_context_and_comes_once() {
     let export = |here: &[u8], there: &[u8]| {
-        let mut wire = Wire::new();
+        let mut wire = ChannelPair::new();
         let ids = wire.connect();
         let one = wire.ends[0].export(ids[0], here).unwrap();
         let other = wire.ends[1].export(ids[1], there).unwrap();
@@ -114,14 +114,14 @@ fn key_material_is_the_same_for_the_same_context_and_comes_once() {
 
 #[test]
 fn there_is_no_key_material_before_the_handshake_is_through() {
-    let mut wire = Wire::new();
+    let mut wire = ChannelPair::new();
     let id = wire.ends[0].connect(address(1), key(1).public(), wire.now).ok().unwrap();
     assert_eq!(wire.ends[0].export(id, b"early").map(|_| ()), Err(NoExport));
 }
 
 #[test]
 fn the_first_flight_is_hybrid_and_every_datagram_passes_a_thin_link() {
-    let mut wire = Wire::new();
+    let mut wire = ChannelPair::new();
     wire.connect();
     assert!(wire.carried.iter().all(|len| *len <= 1200), "{:?}", wire.carried);
     // An ML-KEM-768 key is 1,184 bytes (FIPS 203 table 3): the hello takes two datagrams, X25519's one.
@@ -132,8 +132,8 @@ fn the_first_flight_is_hybrid_and_every_datagram_passes_a_thin_link() {
 
 #[test]
 fn a_closed_channel_says_why_and_says_it_once() {
-    for code in Code::ALL {
-        let mut wire = Wire::new();
+    for code in CloseCode::ALL {
+        let mut wire = ChannelPair::new();
         let ids = wire.connect();
         wire.ends[0].close(ids[0], code, wire.now);
         let [mine, theirs] = wire.carry();

@@ -90,7 +90,7 @@ pub(super) fn server(
     config
         .transport_config(transport(Role::Responder))
         .retry_token_lifetime(RETRY_LIFETIME)
-        // A handshake is over before anybody roams; the packet path follows those who do.
+        // A handshake ends before a peer roams; the data plane follows peers that roam.
         .migration(false)
         .max_incoming(most)
         .incoming_buffer_size(0)

@@ -1,166 +1,257 @@
-//! What is remembered of one peer.
+//! What is remembered of one peer: two state machines, and what surrounds them.
+//!
+//! Handshakes that this node begins ([`Initiation`]); each arrow names the method that makes it:
+//!
+//! ```text
+//!                want                    next: Connect, address known
+//!   +------+ ------------> +--------+ ------------------------------> +------------+
+//!   | Idle |               | Wanted |                                 | Connecting |
+//!   +------+ <------------ +--------+ <------------------------------ +------------+
+//!      ^        lapse,       |    ^      failed, yielded, give_way      ^      |
+//!      |     established     |    |                                     |      |
+//!      |                     |    | failed: no address; give_way        |      |
+//!      |      next: LookUp,  |    |                                     |      |
+//!      |      name unknown   v    |                                     |      |
+//!      |       or doubtful +-----------+           connecting           |      |
+//!      |                   | Resolving | -------------------------------+      |
+//!      |                   +-----------+                                       |
+//!      +------------------------------------------- completed: Accept came ----+
+//! ```
+//!
+//! `Wanted` waits until the pause after a failure is over, and the peer's own handshake, if one is under way. The want
+//! may lapse, or be satisfied by the peer's handshake, while this node's attempt goes on: that attempt then ends in
+//! `Idle` where the drawing says `Wanted`.
+//!
+//! The pairs of security associations ([`SaPairs`]), at most one unconfirmed, one in use, two fading:
+//!
+//! ```text
+//!                    accept                 confirm                 replace            60 s
+//!   peer began      --------> unconfirmed ---------> in use ----------------> fading -------> withdrawn
+//!                               |     |               ^  |                      ^
+//!                               |     |    replace    |  | take_expired: idle   |
+//!   this node began ------------|-----|---------------+  | until 1.5 times soft |
+//!                               |     |                  v                      |
+//!                               |     |              withdrawn                  |
+//!                               |     +---- accept: the peer began another -----+
+//!                               v
+//!                           withdrawn: reject, or not confirmed for 60 s
+//! ```
+
+pub(crate) mod condition;
+pub(crate) mod initiation;
+pub(crate) mod pairs;
+mod silence;
+mod status;
 
 use core::time::Duration;
 use std::net::SocketAddr;
 
 use strait_clock::{Deadline, Time};
-use strait_ipsec::Payloads;
+use strait_ipsec::{OutboundSa, Payloads, PeerId, outbound};
 use strait_scheduler::{LinkRate, Pace};
 use strait_wire::Spi;
+use strait_wire::condition::Condition;
 
-use super::hush::Hush;
-use super::pairs::{Awaited, Fading, Pair};
-use super::watch::Silence;
-use crate::channel::ChannelId;
-use crate::{Capabilities, Delivery, Format, PeerConfig, Where};
+use super::backoff::Backoff;
+use super::context::ControlContext;
+use crate::{
+    Capabilities, ControlEvent, DeliveryReporting, HandshakeFailure, PayloadFormat, PeerConfig, Role, Where,
+};
+use condition::TIMES;
+use initiation::{Initiation, NextAttempt};
+use pairs::{SaPair, SaPairs, UnconfirmedPair};
+use silence::Silence;
 
 /// How long one attempt may take, looking up a name included.
-pub(super) const ATTEMPT: Duration = Duration::from_secs(10);
-
-/// A handshake that this node has under way.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Attempt {
-    pub(super) since: Time,
-    pub(super) step: Step,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Its name is being looked up.
-    LookUp,
-    /// On this channel.
-    Shake(ChannelId),
-}
+pub(crate) const ATTEMPT: Duration = Duration::from_secs(10);
+/// How long a node that has just started, or lost its keys, goes on trying: as long as `WireGuard`'s
+/// REKEY_ATTEMPT_TIME.
+pub(crate) const PERSEVERANCE: Duration = Duration::from_secs(90);
+/// How long after a packet waited for keys the next attempt is still made; the data plane says it again
+/// every second while packets come.
+const WAITING: Duration = Duration::from_secs(30);
 
 /// What is remembered of one peer.
 #[derive(Debug)]
-pub(super) struct Peer {
-    pub(super) config: PeerConfig,
-    pub(super) endpoint: Option<SocketAddr>,
-    /// Ask for the address of its name before the next attempt.
-    pub(super) look_up: bool,
-    pub(super) attempt: Option<Attempt>,
-    /// Failed attempts in a row.
-    pub(super) failures: u32,
-    /// No attempt before then.
-    pub(super) not_before: Time,
-    /// Until when somebody wants new associations, if anybody does.
-    pub(super) wanted_until: Option<Time>,
-    /// The pair in use.
-    pub(super) pair: Option<Pair>,
-    /// A pair made here that its initiator has not confirmed.
-    pub(super) awaited: Option<Awaited>,
-    /// Inbound associations of earlier pairs, oldest first.
-    pub(super) fading: Vec<Fading>,
-    pub(super) silence: Silence,
+pub(crate) struct PeerRecord {
+    pub(crate) config: PeerConfig,
+    /// Where datagrams to it go.
+    pub(crate) endpoint: Option<SocketAddr>,
+    pub(crate) initiation: Initiation,
+    pub(crate) pairs: SaPairs,
+    silence: Silence,
     /// Handshakes on account of unknown SPIs from it.
-    pub(super) unknown: Hush,
+    pub(crate) unknown_spis: Backoff,
     /// When anything but ESP was last sent to it.
-    pub(super) sent_at: Time,
-    pub(super) last_handshake: Option<Time>,
-    pub(super) capabilities: Option<Capabilities>,
-    /// How many times longer than it said its work takes.
-    pub(super) load: f64,
-    /// How often it is still to be told what changed here.
-    pub(super) reports: u8,
-    /// The pace the sending half was told.
-    pub(super) paced: Pace,
-    /// Whether it was said that nobody knows where it is.
-    pub(super) lost: bool,
+    pub(crate) sent_at: Time,
+    last_handshake: Option<Time>,
+    pub(crate) theirs: RemoteEnd,
+    announced: Announced,
 }
 
-impl Peer {
-    pub(super) fn new(config: PeerConfig, now: Time) -> Peer {
-        Peer {
+/// What a peer said of itself.
+#[derive(Debug)]
+pub(crate) struct RemoteEnd {
+    /// In the last handshake; the rate in as it is now.
+    pub(crate) capabilities: Option<Capabilities>,
+    /// How many times longer than it said its work takes.
+    load: f64,
+}
+
+/// What others were told of a peer, or are still to be told.
+#[derive(Debug)]
+struct Announced {
+    /// How often the peer is still to be told what changed here.
+    reports_left: u8,
+    /// The pace that the sender was told.
+    pace: Pace,
+    /// Whether the log has it that packets wait for a peer without an endpoint.
+    no_endpoint_logged: bool,
+}
+
+impl PeerRecord {
+    pub(crate) fn new(config: PeerConfig, now: Time) -> PeerRecord {
+        PeerRecord {
             config,
             endpoint: None,
-            look_up: false,
-            attempt: None,
-            failures: 0,
-            not_before: now,
-            wanted_until: None,
-            pair: None,
-            awaited: None,
-            fading: Vec::new(),
+            initiation: Initiation::new(now),
+            pairs: SaPairs::default(),
             silence: Silence::default(),
-            unknown: Hush::new(now),
+            unknown_spis: Backoff::new(now),
             sent_at: now,
             last_handshake: None,
-            capabilities: None,
-            load: 1.0,
-            reports: 0,
-            paced: Pace::None,
-            lost: false,
+            theirs: RemoteEnd { capabilities: None, load: 1.0 },
+            announced: Announced { reports_left: 0, pace: Pace::None, no_endpoint_logged: false },
         }
     }
 
-    /// Whether somebody wants new associations at `now`.
-    pub(super) fn is_wanted(&self, now: Time) -> bool {
-        self.wanted_until.is_some_and(|until| now < until)
+    pub(crate) const fn id(&self) -> PeerId {
+        self.config.spec.id
     }
 
-    /// Forgets a want that nobody has renewed.
-    pub(super) fn lapse(&mut self, now: Time) {
-        self.wanted_until = self.wanted_until.filter(|until| now < *until);
+    /// The attempt that is due at `now`, if one is.
+    pub(crate) fn next_attempt(&mut self, now: Time) -> Option<NextAttempt> {
+        self.initiation.next(&self.config.place, self.endpoint, self.answered_until(), now)
     }
 
-    /// When an attempt may begin, if one may before the state changes.
-    pub(super) fn may_begin_at(&self) -> Option<Time> {
-        if self.attempt.is_some() {
-            return None;
+    /// Until when the handshake that the peer began has, if it has one under way.
+    fn answered_until(&self) -> Time {
+        self.pairs.unconfirmed().map_or(Time::ZERO, |unconfirmed| unconfirmed.made + ATTEMPT)
+    }
+
+    /// Packets wait for an association.
+    pub(crate) fn packets_wait(&mut self, now: Time, context: &mut ControlContext) {
+        if self.endpoint.is_some() || matches!(self.config.place, Where::Name(_)) {
+            self.initiation.want(now + WAITING);
+        } else if !core::mem::replace(&mut self.announced.no_endpoint_logged, true) {
+            context.log(ControlEvent::NoEndpoint { peer: self.id() });
         }
-        let answered = self.awaited.as_ref().map_or(Time::ZERO, |awaited| awaited.made + ATTEMPT);
-        Some(self.not_before.max(answered))
     }
 
-    /// Where the next handshake is tried: where the peer was last, and after a failure there where its
-    /// configuration has it, in turn, as both ends may have moved while neither could hear the other.
-    pub(super) fn next_place(&self, last: SocketAddr) -> SocketAddr {
-        match self.config.place {
-            Where::Address(home) if self.failures % 2 == 1 => home,
-            _ => last,
+    /// The sequence numbers of an association are used up.
+    pub(crate) fn exhausted(&mut self, spi: Spi, now: Time) {
+        if self.pairs.in_use().is_some_and(|pair| pair.outbound.spi == spi) {
+            self.initiation.want(now + PERSEVERANCE);
+        }
+    }
+
+    /// An attempt failed: the next waits longer, and asks anew where the peer is.
+    pub(crate) fn attempt_failed(&mut self, why: HandshakeFailure, now: Time, context: &mut ControlContext) {
+        let retry = Some(self.initiation.failed(now, &mut context.random));
+        let failures = self.initiation.failures();
+        context.log(ControlEvent::Failed { peer: self.id(), role: Role::Initiator, why, failures, retry });
+    }
+
+    /// A handshake that the peer began failed.
+    pub(crate) fn answer_failed(&self, why: HandshakeFailure, context: &mut ControlContext) {
+        let failures = self.initiation.failures();
+        context.log(ControlEvent::Failed {
+            peer: self.id(),
+            role: Role::Responder,
+            why,
+            failures,
+            retry: None,
+        });
+    }
+
+    /// Sends with `pair` from now on; the inbound half of the one before fades.
+    pub(crate) fn use_pair(
+        &mut self,
+        pair: SaPair,
+        outbound: Box<OutboundSa>,
+        now: Time,
+        context: &mut ControlContext,
+    ) {
+        let event = ControlEvent::Established {
+            peer: self.id(),
+            role: pair.role,
+            suite: pair.suite,
+            inbound: pair.inbound.spi,
+            outbound: pair.outbound.spi,
+            replaces: self.pairs.in_use().map(|before| before.outbound.spi),
+        };
+        // In a handshake both ends say what they do at their best; what differs from that is said afterwards.
+        self.theirs.load = 1.0;
+        self.announced.reports_left = if context.node.load == Condition::USUAL { 0 } else { TIMES };
+        self.announced.no_endpoint_logged = false;
+        self.initiation.established(now);
+        self.last_handshake = Some(now);
+        self.pairs.replace(pair, now, context);
+        self.update_pace(context);
+        self.tell_ends(context);
+        context.order_out(outbound::Order::Install(outbound));
+        context.log(event);
+        context.tick_from(now);
+    }
+
+    /// The initiator uses the pair with this inbound SPI, if it is the unconfirmed one.
+    pub(crate) fn confirm(&mut self, spi: Spi, now: Time, context: &mut ControlContext) {
+        let Some(UnconfirmedPair { pair, outbound, capabilities, .. }) = self.pairs.take_unconfirmed(spi)
+        else {
+            return;
+        };
+        self.theirs.capabilities = Some(capabilities);
+        self.use_pair(pair, outbound, now, context);
+    }
+
+    /// Paces the peer at what is known of both links, if that is news.
+    pub(crate) fn update_pace(&mut self, context: &mut ControlContext) {
+        let pace = self.pace(context.node.up);
+        if core::mem::replace(&mut self.announced.pace, pace) != pace {
+            context.order_out(outbound::Order::Rate(self.id(), pace));
         }
     }
 
     /// At the smaller of this node's rate out and the peer's rate in, given or found out; that takes a peer that tells what
     /// arrives, as any may until it is known.
-    pub(super) fn pace(&self, up: LinkRate) -> Pace {
-        let Some(theirs) = &self.capabilities else { return Pace::between(up, LinkRate::Unpaced) };
+    fn pace(&self, up: LinkRate) -> Pace {
+        let Some(theirs) = &self.theirs.capabilities else { return Pace::between(up, LinkRate::Unpaced) };
         let pace = Pace::between(up, theirs.down);
-        let standard = self.config.format == Format::Standard
-            || self.pair.as_ref().is_some_and(|pair| !matches!(pair.payloads, Payloads::Strait { .. }));
-        if standard || theirs.delivery == Delivery::Untold { pace.without_reports() } else { pace }
+        let standard = self.config.format == PayloadFormat::Standard
+            || self.pairs.in_use().is_some_and(|pair| !matches!(pair.payloads, Payloads::Strait { .. }));
+        if standard || theirs.delivery == DeliveryReporting::Untold { pace.without_reports() } else { pace }
     }
 
-    /// When anything was last sent to it.
-    pub(super) fn last_sent(&self) -> Time {
-        let esp = self.pair.as_ref().and_then(|pair| pair.outbound.usage.last());
-        esp.map_or(self.sent_at, |esp| esp.max(self.sent_at))
+    /// Sends a NAT keepalive if nothing else was sent for so long.
+    pub(crate) fn keep_alive(&mut self, now: Time, context: &mut ControlContext) {
+        if self.keepalive_at().is_some_and(|at| at <= now) {
+            self.sent_at = now;
+            context.order_out(outbound::Order::Keepalive(self.id()));
+        }
     }
 
     /// When a NAT keepalive is due: only towards a peer that has spoken, as another has no use for it.
-    pub(super) fn keepalive_at(&self) -> Option<Time> {
+    fn keepalive_at(&self) -> Option<Time> {
         self.last_handshake?;
         self.endpoint?;
-        Some(self.last_sent() + self.config.keepalive?)
-    }
-
-    /// The inbound associations that the receiving half has of it.
-    pub(super) fn inbound_spis(&self) -> impl Iterator<Item = Spi> {
-        let pair = self.pair.iter().map(|pair| pair.inbound.spi);
-        let awaited = self.awaited.iter().map(|awaited| awaited.pair.inbound.spi);
-        pair.chain(awaited).chain(self.fading.iter().map(|fading| fading.half.spi))
+        let esp = self.pairs.in_use().and_then(|pair| pair.outbound.usage.last());
+        let last_sent = esp.map_or(self.sent_at, |esp| esp.max(self.sent_at));
+        Some(last_sent + self.config.keepalive?)
     }
 
     /// When something of it is due that the tick does not see to.
-    pub(super) fn deadline(&self) -> Option<Deadline> {
-        let attempt =
-            self.attempt.map(|attempt| Deadline { at: attempt.since + ATTEMPT, why: "an attempt's end" });
-        let begin = self.wanted_until.map(|until| match self.may_begin_at() {
-            Some(at) if at < until => Deadline { at, why: "the next attempt" },
-            _ => Deadline { at: until, why: "the end of trying" },
-        });
+    pub(crate) fn deadline(&self) -> Option<Deadline> {
         let keepalive = self.keepalive_at().map(|at| Deadline { at, why: "a NAT keepalive" });
-        Deadline::earliest(Deadline::earliest(attempt, begin), keepalive)
+        Deadline::earliest(self.initiation.deadline(self.answered_until()), keepalive)
     }
 }

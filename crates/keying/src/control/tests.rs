@@ -1,4 +1,4 @@
-//! Two and more keepers in virtual time, on links that lose, reorder, repeat and delay.
+//! Two and more key managers in virtual time, on links that lose, reorder, repeat and delay.
 
 mod condition;
 mod flood;

@@ -14,10 +14,10 @@ mod record;
 use strait_ipsec::{Reserve, SequenceNumbers};
 
 use super::Identity;
-use record::{RECORD_LEN, Record, Slot};
+use record::{RECORD_LEN, Record, RecordSlot};
 
 /// How far ahead numbers are reserved. Half of it lasts two seconds at a million packets a second, the most that a
-/// packet path does, so one look a second is enough; and a 32-bit sequence number still survives a thousand crashes.
+/// data plane does, so one look a second is enough; and a 32-bit sequence number still survives a thousand crashes.
 pub const SLACK: u64 = 1 << 22;
 /// A record's distance to the other: the largest block that disks write in one piece.
 const BLOCK: usize = 4096;
@@ -29,28 +29,26 @@ pub const FILE_LEN: usize = 2 * BLOCK;
 #[non_exhaustive]
 pub enum CounterError {
     /// It is something else, or damaged beyond recognition.
-    #[error(
-        "it is not a counter file; name another, and if it ever was one, make new keys for both ends too"
-    )]
+    #[error("it is not a counter file; name another, and if it ever was one, make new keys for both ends")]
     NotACounter,
     /// A later version of this program wrote it.
-    #[error("a later version of this program wrote it; go on with that one")]
+    #[error("a newer version of this program wrote it; use that version")]
     OtherVersion,
     /// Both records are damaged.
     #[error(
-        "it is damaged, and nobody knows which numbers were used; make new keys for both ends, then remove it"
+        "it is damaged, and the last sequence number is lost; make new keys for both ends, then remove it"
     )]
     Damaged,
     /// It counts for another key.
     #[error(
-        "it counts for other keys (SPI {found} out); name another file for new keys, and never go back to old ones"
+        "it belongs to other keys (SPI {found} out); name another file for new keys, and never use old keys again"
     )]
     OtherKeys {
         /// The outbound SPI that it counts for.
         found: strait_wire::Spi,
     },
     /// No number is left.
-    #[error("all sequence numbers of these keys are used up; make new keys for both ends, then remove it")]
+    #[error("all sequence numbers of these keys are used; make new keys for both ends, then remove it")]
     UsedUp,
 }
 
@@ -63,32 +61,36 @@ pub struct Write {
     /// What is written there.
     pub bytes: [u8; RECORD_LEN],
     record: Record,
-    slot: Slot,
+    slot: RecordSlot,
 }
 
 /// The numbers that an association may use now, and which of them are known to the disk.
 #[derive(Debug)]
-pub struct Counter {
+pub struct SequenceCounter {
     identity: Identity,
     /// The last number there is.
     last: u64,
     /// What the disk knows, and where; nothing before the first write.
-    written: Option<(Record, Slot)>,
+    written: Option<(Record, RecordSlot)>,
     reserve: Reserve,
 }
 
-impl Counter {
+impl SequenceCounter {
     /// For keys that were never used: the first number is 1.
     #[must_use]
-    pub fn new(identity: Identity, length: SequenceNumbers) -> Counter {
-        Counter { identity, last: last(length), written: None, reserve: Reserve::new(1, 0) }
+    pub fn new(identity: Identity, length: SequenceNumbers) -> SequenceCounter {
+        SequenceCounter { identity, last: last(length), written: None, reserve: Reserve::new(1, 0) }
     }
 
     /// Goes on where `file` says that an earlier run may have been.
     ///
     /// # Errors
     /// [`CounterError`].
-    pub fn resume(file: &[u8], identity: Identity, length: SequenceNumbers) -> Result<Counter, CounterError> {
+    pub fn resume(
+        file: &[u8],
+        identity: Identity,
+        length: SequenceNumbers,
+    ) -> Result<SequenceCounter, CounterError> {
         if file.len() != FILE_LEN {
             return Err(CounterError::NotACounter);
         }
@@ -101,10 +103,10 @@ impl Counter {
             return Err(CounterError::UsedUp);
         }
         let reserve = Reserve::new(reserved + 1, reserved);
-        Ok(Counter { identity, last, written: Some((record, slot)), reserve })
+        Ok(SequenceCounter { identity, last, written: Some((record, slot)), reserve })
     }
 
-    /// The numbers for the association; none may be used before the first [`Counter::due`] is written.
+    /// The numbers for the association; none may be used before the first [`SequenceCounter::due`] is written.
     #[must_use]
     pub fn reserve(&self) -> Reserve {
         self.reserve.clone()
@@ -136,7 +138,8 @@ impl Counter {
     }
 
     fn write(&self, reserved: u64) -> Write {
-        let (age, slot) = self.written.map_or((0, Slot::FIRST), |(record, slot)| (record.age, slot.other()));
+        let (age, slot) =
+            self.written.map_or((0, RecordSlot::FIRST), |(record, slot)| (record.age, slot.other()));
         let record = Record { identity: self.identity, reserved, age: age + 1 };
         Write { at: slot.offset(), bytes: record.bytes(), record, slot }
     }

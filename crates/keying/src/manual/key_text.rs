@@ -40,7 +40,7 @@ pub enum KeyTextError {
     BadEnd,
 }
 
-/// The secret bytes that `text` stands for, spaces around it left out.
+/// The secret bytes that `text` encodes, spaces around it left out.
 ///
 /// # Errors
 /// [`KeyTextError`].
@@ -95,14 +95,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn both_spellings() {
+    fn hex_and_base64_are_accepted() {
         for text in ["0x000102ff", "0X000102FF", " 0x000102fF\n", "AAEC/w==", "AAEC/w==\n"] {
             assert_eq!(read_key(text).unwrap().as_slice(), [0, 1, 2, 255], "{text}");
         }
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn error_names_what_is_wrong() {
         for (text, wrong) in [
             ("", KeyTextError::Empty),
             ("0x", KeyTextError::Empty),
@@ -127,7 +127,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_answered(text: String) {
+        fn never_panics_on_any_input(text: String) {
             let _ = read_key(&text);
         }
     }

@@ -5,7 +5,7 @@ use strait_crypto::{Ranking, Suite, SuiteSet};
 use strait_ipsec::IvMode;
 use strait_scheduler::{LinkRate, Rate};
 
-use super::fields::{Fields, Writer};
+use super::fields::{FieldWriter, Fields};
 use super::{Expansion, MessageError};
 
 pub(super) const SUITES: u8 = 2;
@@ -26,7 +26,7 @@ const MOST_CODECS: usize = 64;
 
 /// What ESP may carry beside raw packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum PayloadFormat {
     /// Bundles and Strait blocks.
     #[default]
     Strait,
@@ -36,7 +36,7 @@ pub enum Format {
 
 /// Whether one end tells the other what arrives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Delivery {
+pub enum DeliveryReporting {
     /// In reports, while data comes (AGGFRAG sub-type 1).
     #[default]
     Reported,
@@ -58,13 +58,13 @@ pub struct Capabilities {
     /// Where it wants the IV; explicit if either end does.
     pub iv: IvMode,
     /// What it reads inside ESP; standard if either end wants that.
-    pub format: Format,
+    pub format: PayloadFormat,
     /// Its interface's MTU.
     pub inner_mtu: u16,
     /// The rate of its link in.
     pub down: LinkRate,
     /// Whether it tells what arrives, so that others can find out how fast the way to it is.
-    pub delivery: Delivery,
+    pub delivery: DeliveryReporting,
     /// How fast it expands; may say nothing.
     pub expansion: Expansion,
 }
@@ -82,8 +82,8 @@ impl Capabilities {
                 given => return Err(MessageError::Value { field: "iv", given: given.into() }),
             },
             format: match fields.u8(FORMAT, "format")? {
-                0 => Format::Strait,
-                1 => Format::Standard,
+                0 => PayloadFormat::Strait,
+                1 => PayloadFormat::Standard,
                 given => return Err(MessageError::Value { field: "format", given: given.into() }),
             },
             inner_mtu: fields.u16(INNER_MTU, "inner mtu")?,
@@ -93,7 +93,7 @@ impl Capabilities {
         })
     }
 
-    pub(super) fn write(&self, writer: &mut Writer) {
+    pub(super) fn write(&self, writer: &mut FieldWriter) {
         writer.field(SUITES, &[self.suites.bits()]);
         let costs = Suite::ALL.map(|suite| {
             let [a, b, c, d] = self.ranking.cost(suite).to_be_bytes();
@@ -103,12 +103,12 @@ impl Capabilities {
         writer.field(CODECS, &[self.codecs.bits()]);
         writer.field(BLOCK_CAP, &self.block_cap.to_be_bytes());
         writer.field(IV, &[u8::from(self.iv == IvMode::Explicit)]);
-        writer.field(FORMAT, &[u8::from(self.format == Format::Standard)]);
+        writer.field(FORMAT, &[u8::from(self.format == PayloadFormat::Standard)]);
         writer.field(INNER_MTU, &self.inner_mtu.to_be_bytes());
         if let LinkRate::Given(down) = self.down {
             writer.field(DOWN, &down.bits().to_be_bytes());
         }
-        if self.delivery == Delivery::Reported {
+        if self.delivery == DeliveryReporting::Reported {
             writer.field(DELIVERY, &[u8::from(self.down == LinkRate::Auto)]);
         }
         let speeds: Vec<[u8; 5]> = self.expansion.iter().map(emit_speed).collect();
@@ -152,12 +152,12 @@ fn read_down(fields: &Fields<'_>) -> Result<LinkRate, MessageError> {
 }
 
 /// Whether what arrives is told, and whether a rate is to be found out from it.
-fn read_delivery(fields: &Fields<'_>) -> Result<(Delivery, bool), MessageError> {
+fn read_delivery(fields: &Fields<'_>) -> Result<(DeliveryReporting, bool), MessageError> {
     if fields.get(DELIVERY).is_none() {
-        return Ok((Delivery::Untold, false));
+        return Ok((DeliveryReporting::Untold, false));
     }
     match fields.u8(DELIVERY, "delivery")? {
-        auto @ (0 | 1) => Ok((Delivery::Reported, auto == 1)),
+        auto @ (0 | 1) => Ok((DeliveryReporting::Reported, auto == 1)),
         given => Err(MessageError::Value { field: "delivery", given: given.into() }),
     }
 }

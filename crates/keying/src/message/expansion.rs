@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_are_bounded() {
+    fn expansion_claims_are_bounded() {
         let one = |nanos| Expansion::from_iter([(Codec::Lz4, nanos)]);
         let lz4 = usize::from(Codec::Lz4.id());
         assert_eq!(one(u32::MAX).beside(&one(0))[lz4], BOUND);

@@ -108,11 +108,11 @@ fn name(tag: u8) -> &'static str {
 }
 
 /// A message being written.
-pub(super) struct Writer(Vec<u8>);
+pub(super) struct FieldWriter(Vec<u8>);
 
-impl Writer {
-    pub(super) fn new(kind: u8, version: u8) -> Writer {
-        Writer(vec![0, 0, kind, version])
+impl FieldWriter {
+    pub(super) fn new(kind: u8, version: u8) -> FieldWriter {
+        FieldWriter(vec![0, 0, kind, version])
     }
 
     /// Appends a field; what does not fit a message is left out whole, which no message of ours comes near.

@@ -14,16 +14,16 @@ fn capabilities() -> Capabilities {
         codecs: CodecSet::ALL,
         block_cap: 65_536,
         iv: IvMode::Implicit,
-        format: Format::Strait,
+        format: PayloadFormat::Strait,
         inner_mtu: 1420,
         down: Rate::from_bits(1_500_000).into(),
-        delivery: Delivery::Reported,
+        delivery: DeliveryReporting::Reported,
         expansion: Expansion::from_iter([(Codec::Zstd, 16_000), (Codec::Lz4, 5_000)]),
     }
 }
 
 fn offer() -> Message {
-    Message::Offer(Terms { spi: Spi(0x0456_789a), capabilities: capabilities() })
+    Message::Offer(SessionTerms { spi: Spi(0x0456_789a), capabilities: capabilities() })
 }
 
 /// A message without its length.
@@ -60,7 +60,7 @@ fn parse_fields(fields: &[(u8, Vec<u8>)]) -> Result<Message, MessageError> {
 }
 
 #[test]
-fn emit_is_as_written() {
+fn emitted_bytes_are_those_written_by_hand() {
     assert_eq!(Message::Confirm.emit(), [0, 2, 3, 1]);
     let bytes = offer().emit();
     assert_eq!(usize::from(u16::from_be_bytes([bytes[0], bytes[1]])), bytes.len() - 2);
@@ -139,7 +139,7 @@ fn values_out_of_range_are_refused() {
 }
 
 #[test]
-fn kinds_versions_and_lengths() {
+fn unknown_kind_version_or_length_is_refused() {
     assert_eq!(Message::parse(&[]), Err(MessageError::Truncated { at: 0, need: 2 }));
     assert_eq!(Message::parse(&[CONFIRM]), Err(MessageError::Truncated { at: 1, need: 1 }));
     assert_eq!(Message::parse(&[CONFIRM, VERSION]), Ok(Message::Confirm));
@@ -167,19 +167,19 @@ fn a_suite_without_a_cost_is_the_last_choice() {
 }
 
 #[test]
-fn an_end_that_does_not_say_so_tells_nothing_of_what_arrives() {
+fn capabilities_without_delivery_field_mean_no_reports() {
     let down = |fields: &[(u8, Vec<u8>)]| match parse_fields(fields) {
         Ok(Message::Offer(terms)) => Ok((terms.capabilities.delivery, terms.capabilities.down)),
         other => Err(format!("{other:?}")),
     };
     let said: Vec<_> = fields().into_iter().filter(|(tag, _)| *tag != capabilities::DELIVERY).collect();
     let given = LinkRate::Given(Rate::from_bits(1_500_000).unwrap());
-    assert_eq!(down(&said), Ok((Delivery::Untold, given)));
+    assert_eq!(down(&said), Ok((DeliveryReporting::Untold, given)));
     let unpaced: Vec<_> = said.into_iter().filter(|(tag, _)| *tag != capabilities::DOWN).collect();
     let with = |value: u8| [&unpaced[..], &[(capabilities::DELIVERY, vec![value])]].concat();
-    assert_eq!(down(&unpaced), Ok((Delivery::Untold, LinkRate::Unpaced)));
-    assert_eq!(down(&with(0)), Ok((Delivery::Reported, LinkRate::Unpaced)));
-    assert_eq!(down(&with(1)), Ok((Delivery::Reported, LinkRate::Auto)));
+    assert_eq!(down(&unpaced), Ok((DeliveryReporting::Untold, LinkRate::Unpaced)));
+    assert_eq!(down(&with(0)), Ok((DeliveryReporting::Reported, LinkRate::Unpaced)));
+    assert_eq!(down(&with(1)), Ok((DeliveryReporting::Reported, LinkRate::Auto)));
     let error = MessageError::Value { field: "delivery", given: 2 };
     assert_eq!(parse_fields(&with(2)), Err(error));
 }
@@ -214,13 +214,17 @@ fn any_capabilities() -> impl Strategy<Value = Capabilities> {
                 codecs: CodecSet::from_bits(codecs),
                 block_cap: cap,
                 iv: if iv { IvMode::Explicit } else { IvMode::Implicit },
-                format: if format { Format::Standard } else { Format::Strait },
+                format: if format { PayloadFormat::Standard } else { PayloadFormat::Strait },
                 inner_mtu: mtu,
                 down: match (told, down) {
                     (Some(true), _) => LinkRate::Auto,
                     (_, down) => down.and_then(Rate::from_bits).into(),
                 },
-                delivery: if told.is_some() { Delivery::Reported } else { Delivery::Untold },
+                delivery: if told.is_some() {
+                    DeliveryReporting::Reported
+                } else {
+                    DeliveryReporting::Untold
+                },
                 expansion: speeds
                     .into_iter()
                     .filter_map(|(codec, nanos)| Some((Codec::from_id(codec)?, nanos)))
@@ -233,7 +237,7 @@ fn any_capabilities() -> impl Strategy<Value = Capabilities> {
 proptest! {
     #[test]
     fn round_trip(capabilities in any_capabilities(), spi in SPIS, accept: bool) {
-        let terms = Terms { spi: Spi(spi), capabilities };
+        let terms = SessionTerms { spi: Spi(spi), capabilities };
         let message = if accept { Message::Accept(terms) } else { Message::Offer(terms) };
         let bytes = message.emit();
         prop_assert!(bytes.len() <= MAX_LEN + 2);
@@ -241,7 +245,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_answered(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn never_panics_on_any_input(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = Message::parse(&bytes);
         let mut headed = vec![OFFER, VERSION];
         headed.extend_from_slice(&bytes);
@@ -249,7 +253,7 @@ proptest! {
     }
 
     #[test]
-    fn one_changed_byte_is_answered(at in 0..200_usize, with: u8) {
+    fn message_with_one_changed_byte_is_refused_or_round_trips(at in 0..200_usize, with: u8) {
         let mut bytes = body(&offer());
         let at = at % bytes.len();
         bytes[at] = with;

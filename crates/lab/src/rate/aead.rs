@@ -1,6 +1,6 @@
 //! Suites that encrypt and authenticate in one.
 
-use strait_crypto::{Aead, ICV_LEN, Key, KeyMaterial, NonceCounter, Suite};
+use strait_crypto::{ICV_LEN, Key, KeyMaterial, NonceCounter, Suite};
 
 use super::on_a_copy;
 use crate::error::Error;
@@ -40,7 +40,7 @@ pub fn aead(stopwatch: RepeatTimer, suite: Suite, text: &[u8]) -> Result<[RunVal
     Ok([sealing, opening.map(|nanos| nanos * share)])
 }
 
-/// A key for measuring; secret from nobody.
+/// A key for measuring; not a secret.
 fn key(suite: Suite) -> Result<Key, Error> {
     let bytes = vec![7; suite.key_material_len()];
     let material = KeyMaterial::new(suite, &bytes);

@@ -35,7 +35,7 @@ pub fn integrity(stopwatch: RepeatTimer, integrity: Integrity, text: &[u8]) -> R
     })
 }
 
-/// A key for measuring; secret from nobody.
+/// A key for measuring; not a secret.
 fn material<A: Algorithm>(algorithm: A) -> Result<KeyMaterial<A>, Error> {
     let bytes = vec![7; algorithm.key_material_len()];
     let material = KeyMaterial::new(algorithm, &bytes);

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use strait_compress::{Codec, Codecs, Compressor, Expander, Method};
+use strait_compress::{Codec, Codecs, Method};
 
 use crate::error::Error;
 use crate::measure::{RepeatTimer, RunValues};

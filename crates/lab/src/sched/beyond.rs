@@ -75,8 +75,8 @@ impl Beyond {
         self.gaps.tuned_is_near_the_best()
     }
 
-    pub(super) fn more_company_more_gain(&self) -> Option<Finding> {
-        self.associations.more_company_more_gain()
+    pub(super) fn more_aggregation_more_gain(&self) -> Option<Finding> {
+        self.associations.more_aggregation_more_gain()
     }
 }
 

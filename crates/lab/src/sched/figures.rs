@@ -13,8 +13,8 @@ pub(super) const LARGEST: usize = WINDOWS.len() - 1;
 pub(super) const NONE: usize = 0;
 
 /// Packets a multi-packet with W = 30: 100 equally likely associations, and the trace (section IV-B).
-pub(super) const COMPANY: f64 = 1.33;
-pub(super) const TRACE_COMPANY: f64 = 2.57;
+pub(super) const BUNDLE: f64 = 1.33;
+pub(super) const TRACE_BUNDLE: f64 = 2.57;
 
 const SOURCE: &str = "Simulated from the parameters of Taddeo, Ferrante and Piuri, section IV-A, with Strait's window and \
                       dispatcher; what they leave open is in the report's notes.";
@@ -64,7 +64,7 @@ pub(super) fn papers(grid: &RunGrid) -> Vec<(LabTable, Figure)> {
 /// The figures behind those, and what the statements are about.
 pub(super) fn others(grid: &RunGrid) -> Vec<LabTable> {
     let section = |subject: &str, unit| (Exhibit::Section("IV-B"), subject.to_owned(), unit);
-    let mut tables = vec![company(grid)];
+    let mut tables = vec![bundles(grid)];
     for (window, name) in [(NONE, "no window"), (LARGEST, "W = 30")] {
         let subject = format!("throughput, {name}");
         tables.push(rows(
@@ -86,14 +86,14 @@ pub(super) fn others(grid: &RunGrid) -> Vec<LabTable> {
     tables
 }
 
-/// Of the packets that a processor did, the share that had company.
+/// Of the packets that a processor did, the share that was aggregated.
 pub(super) fn merged(outcome: &MachineOutcome, processor: usize) -> f64 {
     let share = &outcome.shares[processor];
     share.merged as f64 / share.packets as f64
 }
 
 /// The anchors.
-fn company(grid: &RunGrid) -> LabTable {
+fn bundles(grid: &RunGrid) -> LabTable {
     let columns = windows();
     let names = columns.iter().map(|(name, _)| name.clone());
     let subject = "multi-packets, by pattern and window";
@@ -102,9 +102,9 @@ fn company(grid: &RunGrid) -> LabTable {
     for (pattern, known) in grid.patterns.iter().enumerate() {
         // A trace that was made to have the paper's figure is not to be compared with it.
         let equally = pattern != super::pattern::TRACE;
-        let printed = if equally { Some(COMPANY) } else { known.recorded.then_some(TRACE_COMPANY) };
+        let printed = if equally { Some(BUNDLE) } else { known.recorded.then_some(TRACE_BUNDLE) };
         let cells = columns.iter().map(|(_, cell)| {
-            let ours = computed(grid.at(RunCell { pattern, ..*cell }).company());
+            let ours = computed(grid.at(RunCell { pattern, ..*cell }).packets_a_bundle());
             (ours, printed.filter(|_| cell.window == LARGEST))
         });
         table.row(known.name.clone(), cells);

@@ -64,7 +64,7 @@ pub struct ProcessorPart {
     pub multi_packets: u64,
     /// Packets.
     pub packets: u64,
-    /// Of those, in company.
+    /// Of those, aggregated.
     pub merged: u64,
     /// Bytes of its packets.
     pub bytes: u64,

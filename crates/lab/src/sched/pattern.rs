@@ -100,7 +100,7 @@ impl Pattern {
         bytes as f64 / self.arrivals.len() as f64
     }
 
-    /// The same packets all at once: as fast as whoever takes them.
+    /// The same packets all at once: as fast as the gateway takes them.
     pub(super) fn at_once(&self) -> impl Iterator<Item = PacketArrival> {
         self.arrivals.iter().map(|packet| PacketArrival { at: Time::ZERO, ..*packet })
     }

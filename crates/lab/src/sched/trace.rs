@@ -24,7 +24,7 @@ const RARER: f64 = 1.437;
 /// A trace that is made is the same in each run.
 const SEED: u64 = 256;
 /// How much of a file tells whether it has columns, and a line that is none.
-const GLANCE: usize = 4_096;
+const FORMAT_PREFIX: usize = 4_096;
 /// What is read of a file: 500,000 whole packets of a usual length are within it.
 const BYTES: u64 = 1 << 30;
 
@@ -69,8 +69,8 @@ impl PacketTrace {
         let failed = |why: String| Error::Trace { path: path.to_owned(), why };
         let file = || File::open(path).map_err(|error| failed(format!("cannot be read: {error}")));
         let mut first = Vec::new();
-        let glance = file()?.take(GLANCE as u64).read_to_end(&mut first);
-        glance.map_err(|error| failed(format!("cannot be read: {error}")))?;
+        let read = file()?.take(FORMAT_PREFIX as u64).read_to_end(&mut first);
+        read.map_err(|error| failed(format!("cannot be read: {error}")))?;
         let source = BufReader::new(file()?.take(BYTES));
         let trace = if let Some(columns) = TraceColumns::of(&first) {
             columns.read(source)

@@ -105,7 +105,7 @@ pub struct Work {
     pub receiver: f64,
     /// The hosts: who writes the content and who reads it.
     pub hosts: f64,
-    /// The daemons' other threads, and the kernel on nobody's behalf: for each datagram.
+    /// The daemons' other threads, and the kernel outside of any process: for each datagram.
     pub rest: f64,
 }
 
@@ -150,7 +150,7 @@ struct StreamCounters {
     receiver: f64,
     daemons: f64,
     hosts: f64,
-    /// Of all processors: on nobody's behalf, at work, and there.
+    /// Of all processors: outside of any process, busy, and available.
     kernel: f64,
     busy: f64,
     all: f64,
@@ -178,9 +178,9 @@ impl StreamCounters {
             busy,
             all,
             inner: number(&near["peers"][0]["sent"]["bytes"]),
-            blocks: sum("blocks"),
-            before: sum("before"),
-            after: sum("after"),
+            blocks: sum("sent_blocks"),
+            before: sum("input_bytes"),
+            after: sum("output_bytes"),
         })
     }
 
@@ -225,7 +225,7 @@ impl StreamCounters {
 
 /// Processor time of a daemon's thread whose name ends so.
 fn engine(report: &Value, end: &str) -> f64 {
-    let engines = report["engines"].as_array().into_iter().flatten();
+    let engines = report["threads"].as_array().into_iter().flatten();
     let named = engines.filter(|it| it["name"].as_str().is_some_and(|name| name.ends_with(end)));
     named.filter_map(|it| it["cpu_seconds"].as_f64()).sum()
 }

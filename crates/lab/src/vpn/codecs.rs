@@ -147,7 +147,7 @@ fn measure(
     let before: usize = blocks.iter().map(|block| block.len()).sum();
     let after: usize = made.iter().map(|block| block.len() + IPCOMP_HEADER).sum();
     let compress = rate::compress(stopwatch, codecs, method, blocks).map(megabits);
-    // What does not shrink is sent as it is (RFC 3173 section 2.2), so nobody expands it.
+    // What does not shrink is sent as it is (RFC 3173 section 2.2), so it is not expanded.
     let smaller = blocks.iter().zip(&made).filter(|(block, made)| made.len() + IPCOMP_HEADER < block.len());
     let smaller: Vec<&[u8]> = smaller.map(|(_, made)| made.as_slice()).collect();
     let expand = if smaller.is_empty() {

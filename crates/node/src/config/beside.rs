@@ -46,7 +46,7 @@ impl Files for OnDisk {
     }
 }
 
-/// Only a text is there, which is in nobody's file.
+/// Only a text, without files.
 pub(super) struct Nothing;
 
 impl Files for Nothing {

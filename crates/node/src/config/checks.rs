@@ -100,7 +100,7 @@ fn unique<'p, T: Ord + 'p>(
     }
 }
 
-/// A network twice with one peer is only clumsy; with two peers nobody could tell whose it is.
+/// A network twice with one peer is only clumsy; with two peers it would be ambiguous.
 fn prefixes(findings: &Findings<'_>, peers: &[FoundPeer]) {
     let mut seen: BTreeMap<IpNet, (usize, &Range<usize>)> = BTreeMap::new();
     for (owner, peer) in peers.iter().enumerate() {

@@ -34,7 +34,7 @@ impl Diagnostic {
         let stop = floor(text, span.end).clamp(start, end);
         let secret = matches!(problem, Problem::InlineKey)
             || holds_key(line)
-            // Where the text breaks off nobody knows what a line is part of.
+            // Where the text breaks off, the section of a line is unknown.
             || (matches!(problem, Problem::Syntax { .. }) && text.lines().any(holds_key));
         Diagnostic {
             line: line_of(text, start),
@@ -47,7 +47,7 @@ impl Diagnostic {
 
     fn show(&self, f: &mut fmt::Formatter<'_>, origin: &str) -> fmt::Result {
         write!(f, "{origin}:{}:{}: {}", self.line, self.column, self.problem)?;
-        // Tabs would part the mark from what it marks; a mark that is off screen helps nobody.
+        // Tabs would part the mark from what it marks; a mark off the screen is useless.
         if self.text.is_empty() || self.column > SHOWN {
             return Ok(());
         }

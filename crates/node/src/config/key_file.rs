@@ -22,13 +22,13 @@ pub enum KeyFileError {
         path: PathBuf,
     },
     /// There is no such file, and nothing here makes one.
-    #[error("there is no key file {}; it holds what `ip xfrm` takes as a key, or base64", path.display())]
+    #[error("there is no key file {}; write the key to it, as hex like for `ip xfrm` or as base64", path.display())]
     NoSecret {
         /// The file.
         path: PathBuf,
     },
     /// Others than the owner may read it.
-    #[error("the key file {} may be read by others (mode {mode:03o}); run `chmod 600 {}`", path.display(), path.display())]
+    #[error("the key file {} is readable by others (mode {mode:03o}); run `chmod 600 {}`", path.display(), path.display())]
     Open {
         /// The file.
         path: PathBuf,
@@ -44,7 +44,7 @@ pub enum KeyFileError {
         source: io::Error,
     },
     /// It holds something else.
-    #[error("the key file {} holds no key: its text {error}; `strait keygen` makes one", path.display())]
+    #[error("the key file {} holds no private key: it {error}; make one with `strait keygen`", path.display())]
     NotAKey {
         /// The file.
         path: PathBuf,

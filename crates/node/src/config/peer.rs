@@ -44,7 +44,7 @@ pub struct Peer {
 /// Where the keys for a peer come from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PeerKeys {
-    /// They are agreed with whoever has this public key.
+    /// Session keys, agreed with the node that has this public key.
     Session {
         /// Who it is.
         public_key: PublicKey,

@@ -36,7 +36,7 @@ pub enum Problem {
     },
     /// A private key where everybody can read it.
     #[error(
-        "private keys are not written into the configuration; put the key into a file of its own and name that with \
+        "the configuration cannot contain the private key; write it to a file and name that file with \
          `private_key_file`"
     )]
     InlineKey,
@@ -137,7 +137,7 @@ pub enum Problem {
     #[error(transparent)]
     Share(#[from] ParseShareError),
     /// Shares that leave nothing.
-    #[error("`interactive` and `bulk` together must leave something of the link for all other traffic")]
+    #[error("`interactive` and `bulk` together must be less than 100 % of the link")]
     Shares,
     /// Not a suite.
     #[error(transparent)]
@@ -157,13 +157,13 @@ pub enum Problem {
     #[error(transparent)]
     Interface(#[from] crate::tun::TunError),
     /// Two peers with one key.
-    #[error("this peer has the same public key as the one in line {line}; each node has its own")]
+    #[error("the peer in line {line} has the same public key; each node must have its own")]
     DuplicatePeer {
         /// Where the other is.
         line: usize,
     },
     /// Two peers with one name.
-    #[error("the peer in line {line} has the name `{name}` already")]
+    #[error("the name `{name}` is already used by the peer in line {line}")]
     DuplicateName {
         /// The name.
         name: String,
@@ -171,7 +171,7 @@ pub enum Problem {
         line: usize,
     },
     /// Two peers at one address and port.
-    #[error("the peer in line {line} has the endpoint {endpoint} already; one address and port is one node")]
+    #[error("the endpoint {endpoint} is already used by the peer in line {line}")]
     DuplicateEndpoint {
         /// The address.
         endpoint: String,
@@ -180,8 +180,8 @@ pub enum Problem {
     },
     /// Two peers with one network.
     #[error(
-        "{prefix} belongs to the peer in line {line} already; give each network to one peer (a smaller network within \
-         a larger one is fine)"
+        "{prefix} is already in `allowed_ips` of the peer in line {line}; give each network to one peer (a smaller \
+         network within a larger one is allowed)"
     )]
     DuplicatePrefix {
         /// The network.
@@ -191,14 +191,14 @@ pub enum Problem {
     },
     /// The node as its own peer.
     #[error(
-        "this is the node's own public key ({key}); write the other node's (`strait pubkey` prints it there)"
+        "this is the public key of this node ({key}); write the peer's (`strait pubkey` prints it there)"
     )]
     OwnKey {
         /// The key.
         key: PublicKey,
     },
     /// A rule between two kinds of addresses.
-    #[error("`from` {from} and `to` {to} are of different families; no packet can match")]
+    #[error("`from` {from} and `to` {to} are of different address families; no packet can match")]
     MixedFamilies {
         /// Source.
         from: IpNet,
@@ -219,8 +219,8 @@ pub enum Problem {
     Manual(#[from] ManualProblem),
     /// Keys where others can read them.
     #[error(
-        "the configuration holds a key and may be read by others (mode {mode:03o}); run `chmod 600 {}`, or put keys \
-         into files of their own",
+        "the configuration contains a key and is readable by others (mode {mode:03o}); run `chmod 600 {}`, or put the \
+         keys into files of their own",
         path.display()
     )]
     OpenConfiguration {

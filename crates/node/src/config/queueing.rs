@@ -1,4 +1,4 @@
-//! What `[link]` says of the packets that wait for it.
+//! The keys of `[link]` that configure queueing and aggregation.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use super::problem::Problem;
 use super::reader::{Placed, Section};
 use super::sections::span;
 
-/// What waits longer than this its sender sends again (TCP's least timeout: RFC 6298 section 2.4).
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// Longest hold time: after it a sender retransmits (TCP's minimum RTO: RFC 6298 section 2.4).
+const LONGEST_HOLD: Duration = Duration::from_secs(1);
 
 pub(super) fn queueing(section: &Section<'_>) -> Queueing {
     let normal = Queueing::NORMAL;
-    let lossless = section.choice_or("drop", &["late", "full"], &[false, true]);
+    let lossless = section.choice_or("aqm", &["codel", "off"], &[false, true]);
     Queueing {
         window: window(section).unwrap_or(normal.window),
-        wait: span(section, "wait", Duration::ZERO, LONGEST_WAIT, ["0s", "1s"]).unwrap_or(normal.wait),
+        wait: span(section, "hold", Duration::ZERO, LONGEST_HOLD, ["0s", "1s"]).unwrap_or(normal.wait),
         shares: shares(section).unwrap_or(normal.shares),
         lossless: lossless.unwrap_or(normal.lossless),
     }

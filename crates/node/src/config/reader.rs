@@ -233,7 +233,7 @@ impl<'a> Section<'a> {
                 known,
             })
         };
-        self.parsed(key, "a word in quotes", parse).map(|placed| placed.value)
+        self.parsed(key, "a string in quotes", parse).map(|placed| placed.value)
     }
 
     /// The same, or the first of them when there is no such key.
@@ -260,9 +260,9 @@ impl<'a> Section<'a> {
 /// The name of a TOML type as it stands in a sentence.
 fn article(name: &'static str) -> &'static str {
     match name {
-        "string" => "a text",
+        "string" => "a string",
         "integer" => "a whole number",
-        "float" => "a fraction",
+        "float" => "a float",
         "boolean" => "true or false",
         "datetime" => "a date",
         "array" => "a list",

@@ -39,7 +39,7 @@ const NODE: &[&str] = &[
     "metrics",
     "danger_export_keys",
 ];
-const LINK: &[&str] = &["up", "down", "overhead", "window", "wait", "interactive", "bulk", "drop"];
+const LINK: &[&str] = &["up", "down", "overhead", "window", "hold", "interactive", "bulk", "aqm"];
 const SESSION: &[&str] = &["lifetime", "bytes", "packets"];
 
 /// Inner MTU when the file says nothing: WireGuard's, and our overhead is no larger.

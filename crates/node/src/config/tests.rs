@@ -2,7 +2,7 @@ use super::*;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-/// Public keys of nobody in particular.
+/// Public keys for tests.
 const KEY_A: &str = "wXKeEeD2sUcsfgwA2rO7tClR0yGv6Ro0Hk4mVF2RQhI=";
 const KEY_B: &str = "QfJ2Cwk5m1TCsqM7cT2qFJ0c3H3Wc0o1o9hGfJ8YzUE=";
 const NODE: &str = "[node]\nprivate_key_file = \"a.key\"\naddress = [\"10.77.0.1/24\"]\n";
@@ -40,10 +40,10 @@ up = "1.5Mbit"
 down = "6 Mbit/s"
 overhead = 14
 window = 32
-wait = "20ms"
+hold = "20ms"
 interactive = "50%"
 bulk = "5%"
-drop = "full"
+aqm = "off"
 [session]
 lifetime = "90m"
 bytes = "1GiB"
@@ -169,7 +169,7 @@ fn unknown_keys_are_named_with_their_place_and_the_nearest() {
     );
     let zebra = errors("[link]\nzebra = 1\n");
     assert!(
-        zebra.starts_with("dir/site.toml:5:1: unknown key `zebra` in [link]; known are up, down, overhead, window, wait, interactive, bulk, drop\n"),
+        zebra.starts_with("dir/site.toml:5:1: unknown key `zebra` in [link]; known are up, down, overhead, window, hold, interactive, bulk, aqm\n"),
         "{zebra}"
     );
 }
@@ -183,7 +183,7 @@ fn all_mistakes_are_found_at_once() {
          4 | mtu = 100\n      |       ^^^\n\
          dir/site.toml:5:10: `listen` must be a port, or an address with a port in quotes, not true or false\n    \
          5 | listen = true\n      |          ^^^^\n\
-         dir/site.toml:7:14: the public key is 5 characters, a public key has 44\n    \
+         dir/site.toml:7:14: the public key has 5 characters; a public key has 44\n    \
          7 | public_key = \"short\"\n      |              ^^^^^^^\n\
          dir/site.toml:9:13: `keepalive` must be between 1s and 65535s, not 0s\n    \
          9 | keepalive = \"0s\"\n      |             ^^^^\n\
@@ -197,12 +197,10 @@ fn two_of_what_must_be_unique_are_named_with_both_lines() {
     let text = peer(KEY_A, name) + &peer(KEY_A, name);
     let found = errors(&text);
     for line in [
-        "dir/site.toml:10:14: this peer has the same public key as the one in line 5; each node has its own",
-        "dir/site.toml:11:16: 10.77.0.2/32 belongs to the peer in line 6 already; give each network to one peer (a \
-         smaller network within a larger one is fine)",
-        "dir/site.toml:12:8: the peer in line 7 has the name `b` already",
-        "dir/site.toml:13:12: the peer in line 8 has the endpoint 192.0.2.1:7 already; one address and port is one \
-         node",
+        "dir/site.toml:10:14: the peer in line 5 has the same public key; each node must have its own",
+        "dir/site.toml:11:16: 10.77.0.2/32 is already in `allowed_ips` of the peer in line 6; give each network to one peer (a smaller network within a larger one is allowed)",
+        "dir/site.toml:12:8: the name `b` is already used by the peer in line 7",
+        "dir/site.toml:13:12: the endpoint 192.0.2.1:7 is already used by the peer in line 8",
         "4 errors in dir/site.toml",
     ] {
         assert!(found.lines().any(|one| one == line), "{line}\n in \n{found}");
@@ -234,7 +232,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "private_key = \"c2VjcmV0\"",
-        "4:1: private keys are not written into the configuration; put the key into a file of its own and name that with `private_key_file`",
+        "4:1: the configuration cannot contain the private key; write it to a file and name that file with `private_key_file`",
     ),
     (
         "[link]\nup = \"0\"",
@@ -243,20 +241,20 @@ const MISTAKES: &[(&str, &str)] = &[
     ("[link]\nup = 5", "5:6: `up` must be a rate in quotes, as \"1.5Mbit\", or \"auto\", not a whole number"),
     ("[link]\nwindow = 0", "5:10: `window` must be between 1 and 2048, not 0"),
     ("[link]\nwindow = \"wide\"", "5:10: `window` cannot be `wide`; known are auto"),
-    ("[link]\nwait = \"2s\"", "5:8: `wait` must be between 0s and 1s, not 2s"),
+    ("[link]\nhold = \"2s\"", "5:8: `hold` must be between 0s and 1s, not 2s"),
     (
         "[link]\nbulk = \"all\"",
         "5:8: 'all' is not a share of the link; write more than \"0%\" and less than \"100%\", for example \"25%\"",
     ),
     (
         "[link]\ninteractive = \"60%\"\nbulk = \"40%\"",
-        "6:8: `interactive` and `bulk` together must leave something of the link for all other traffic",
+        "6:8: `interactive` and `bulk` together must be less than 100 % of the link",
     ),
     (
         "[link]\ninteractive = \"99%\"",
-        "5:15: `interactive` and `bulk` together must leave something of the link for all other traffic",
+        "5:15: `interactive` and `bulk` together must be less than 100 % of the link",
     ),
-    ("[link]\ndrop = \"never\"", "5:8: `drop` cannot be `never`; known are late, full"),
+    ("[link]\naqm = \"never\"", "5:7: `aqm` cannot be `never`; known are codel, off"),
     ("[link]\noverhead = 257", "5:12: `overhead` must be between 0 and 256, not 257"),
     ("[session]\nlifetime = \"59s\"", "5:12: `lifetime` must be between 1m and 30d, not 59s"),
     (
@@ -271,7 +269,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "[[compress]]\nfrom = \"10.0.0.0/8\"\nto = \"::/0\"\ndomain = \"d\"",
-        "6:6: `from` 10.0.0.0/8 and `to` ::/0 are of different families; no packet can match",
+        "6:6: `from` 10.0.0.0/8 and `to` ::/0 are of different address families; no packet can match",
     ),
     (
         "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\ncodec = \"zstf-3\"",
@@ -368,17 +366,17 @@ fn the_key_file_is_checked() {
     folder.write("a.key", own_key().expose().as_bytes(), 0o640);
     assert_eq!(
         load(),
-        format!("{at}the key file {key} may be read by others (mode 640); run `chmod 600 {key}`")
+        format!("{at}the key file {key} is readable by others (mode 640); run `chmod 600 {key}`")
     );
     folder.write("a.key", "short\n", 0o600);
     assert_eq!(
         load(),
         format!(
-            "{at}the key file {key} holds no key: its text is 5 characters, a private key has 44; `strait keygen` makes one"
+            "{at}the key file {key} holds no private key: it has 5 characters; a private key has 44; make one with `strait keygen`"
         )
     );
     folder.write("a.key", [0xff; 5000], 0o600);
-    assert!(load().contains("holds no key"));
+    assert!(load().contains("holds no private key"));
     folder.write("a.key", own_key().expose().as_bytes(), 0o600);
     let config = Config::load(&file).unwrap();
     assert_eq!(config.private_key().unwrap().unwrap().public(), own_key().public());
@@ -391,7 +389,7 @@ fn a_node_is_not_its_own_peer() {
     let public = own_key().public();
     let file = folder.write("site.toml", format!("{NODE}{}", peer(&public.to_string(), "")), 0o644);
     let found = Config::load(&file).unwrap_err().to_string();
-    let expected = format!("5:14: this is the node's own public key ({public});");
+    let expected = format!("5:14: this is the public key of this node ({public});");
     assert!(found.contains(&expected), "{found}");
 }
 
@@ -438,3 +436,5 @@ mod properties {
         }
     }
 }
+
+mod reference;

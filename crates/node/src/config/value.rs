@@ -109,7 +109,7 @@ pub enum BadEndpoint {
         host: String,
     },
     /// A port where there are none.
-    #[error("directly behind IP there are no ports; write \"{address}\"")]
+    #[error("with carrier \"ip\" there is no port; write \"{address}\"")]
     NoPorts {
         /// The address without it.
         address: IpAddr,
@@ -121,13 +121,13 @@ pub enum BadEndpoint {
         given: String,
     },
     /// An address that means another host on each link.
-    #[error("{address} means another host on each link; write an address that does not begin with fe80")]
+    #[error("{address} is a link-local address; write a global one")]
     LinkLocal {
         /// The address.
         address: IpAddr,
     },
     /// An address that leads nowhere.
-    #[error("{address} is nobody's address")]
+    #[error("{address} is not the address of a host")]
     Nowhere {
         /// The address.
         address: IpAddr,

@@ -89,7 +89,7 @@ fn what_is_refused() {
     let path = folder.file();
     drop(open(&path, 1).unwrap());
     let said = |byte| open(&path, byte).unwrap_err().to_string();
-    assert!(said(2).contains("it counts for other keys (SPI 0x04000001 out)"), "{}", said(2));
+    assert!(said(2).contains("it belongs to other keys (SPI 0x04000001 out)"), "{}", said(2));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(said(1).contains("chmod 600"), "{}", said(1));
     fs::write(&path, "a letter").unwrap();

@@ -1,17 +1,13 @@
-//! What the keeper of keys wants done, done.
+//! Carries out the actions of the key manager.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use strait_ipsec::{PeerId, Policies, inbound, outbound};
-use strait_keying::{Action, Event};
+use strait_keying::{Action, ControlEvent};
 
 use super::Daemon;
-use super::manual::Told;
-
-/// How often a refused handshake is logged.
-const REFUSALS_EVERY: Duration = Duration::from_secs(1);
+use super::manual::PeerOrders;
 
 impl Daemon {
     /// Does everything that is wanted now.
@@ -31,7 +27,7 @@ impl Daemon {
         }
     }
 
-    /// Tells both halves whose addresses are whose, and the sending half what may be compressed.
+    /// Gives sender and receiver the addresses of each peer, and the sender the compression rules.
     pub(super) fn announce_policies(&self) {
         let mut policies = Policies::new();
         for peer in &self.config.peers {
@@ -52,7 +48,7 @@ impl Daemon {
     }
 
     /// Tells the packet threads of a peer with manual keys.
-    pub(super) fn tell(&self, told: Told) {
+    pub(super) fn tell(&self, told: PeerOrders) {
         told.into.into_iter().for_each(|order| self.order_in(order));
         told.out.into_iter().for_each(|order| self.order_out(order));
     }
@@ -77,7 +73,7 @@ impl Daemon {
                 }
                 Err(error) => Err(error.to_string()),
             };
-            // Nobody waits for names when the node ends.
+            // Names are not needed when the node ends.
             let _ = names.send((peer, answer)).await;
         });
     }
@@ -89,28 +85,20 @@ impl Daemon {
         {
             self.outer.push(address.ip());
             if let Err(error) = self.reroute() {
-                tracing::error!(%address, "datagrams to a peer may be routed into the tunnel: {error}");
+                tracing::error!(%address, "outer datagrams to a peer may be routed into the tunnel: {error}");
             }
         }
         self.control.resolved(peer, answer, self.clock.now());
     }
 
-    fn log(&mut self, event: &Event) {
-        if matches!(event, Event::Refused { .. }) {
-            // However many strangers knock, the log grows slowly.
-            let now = self.clock.now();
-            if now < self.quiet_until {
-                return;
-            }
-            self.quiet_until = now + REFUSALS_EVERY;
-        }
+    fn log(&self, event: &ControlEvent) {
         let name = event.peer().and_then(|peer| self.control.status(peer)).map(|status| status.name);
         let peer = name.as_deref().unwrap_or("-");
         match event {
-            Event::Failed { .. }
-            | Event::Refused { .. }
-            | Event::Unresolved { .. }
-            | Event::NoEndpoint { .. } => {
+            ControlEvent::Failed { .. }
+            | ControlEvent::Refused { .. }
+            | ControlEvent::Unresolved { .. }
+            | ControlEvent::NoEndpoint { .. } => {
                 tracing::warn!(peer, "{event}");
             }
             _ => tracing::info!(peer, "{event}"),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use strait_crypto::Suite;
 use strait_ipsec::IvMode;
-use strait_keying::{DangerKey, Direction};
+use strait_keying::{DangerKey, SaDirection};
 use zeroize::Zeroizing;
 
 /// The file cannot be used.
@@ -22,8 +22,8 @@ pub enum KeyLogError {
         /// What the system said.
         source: io::Error,
     },
-    /// It is somebody's else, or others may read it.
-    #[error("the keys of all traffic are not written to {}: it is there already and is not a file for its owner only (mode 600); name another", path.display())]
+    /// It has another owner, or is readable by others.
+    #[error("cannot write the keys of all traffic to {}: it exists and is not a file with mode 600; name another", path.display())]
     Open {
         /// The file.
         path: PathBuf,
@@ -70,8 +70,8 @@ impl KeyLog {
 fn line(key: &DangerKey) -> Zeroizing<String> {
     let material = hex(key.material.expose());
     let direction = match key.direction {
-        Direction::In => "in",
-        Direction::Out => "out",
+        SaDirection::In => "in",
+        SaDirection::Out => "out",
     };
     let iv = match key.iv {
         IvMode::Implicit => "implicit",
@@ -121,7 +121,7 @@ mod tests {
     fn key(suite: Suite) -> DangerKey {
         let bytes: Vec<u8> = (0..36).take(suite.key_material_len()).collect();
         let material = KeyMaterial::new(suite, &bytes).unwrap();
-        let (direction, iv) = (Direction::Out, IvMode::Explicit);
+        let (direction, iv) = (SaDirection::Out, IvMode::Explicit);
         DangerKey { peer: PeerId(1), direction, spi: Spi(0x0400_0001), suite, iv, material }
     }
 

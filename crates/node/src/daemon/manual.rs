@@ -26,7 +26,7 @@ const NO_SUCH_ADDRESS: std::io::ErrorKind = std::io::ErrorKind::AddrNotAvailable
 
 /// What the packet threads are told of a peer, one list for each.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct PeerOrders {
     pub(super) out: Vec<outbound::Order>,
     pub(super) into: Vec<inbound::Order>,
 }
@@ -60,7 +60,7 @@ impl Daemon {
             && std::net::UdpSocket::bind((hosts.local, 0)).is_err_and(|error| error.kind() == NO_SUCH_ADDRESS)
         {
             let (peer, local) = (&entry.peer.name, hosts.local);
-            tracing::warn!(peer, %local, "no interface here has this address; nothing comes before one does");
+            tracing::warn!(peer, %local, "no local interface has this address; nothing is received until one does");
         }
         let told = self.manual.add(entry, self.config.link.up.given(), self.clock.now());
         self.tell(told);
@@ -75,9 +75,9 @@ impl Daemon {
 
 impl ManualPeers {
     /// Puts a peer in use; says what the packet threads have to be told.
-    pub(super) fn add(&mut self, entry: Entry, rate: Option<Rate>, now: Time) -> Told {
+    pub(super) fn add(&mut self, entry: Entry, rate: Option<Rate>, now: Time) -> PeerOrders {
         let Entry { spec, peer, counter, seed } = entry;
-        let Some(manual) = peer.manual() else { return Told::default() };
+        let Some(manual) = peer.manual() else { return PeerOrders::default() };
         let id = spec.id;
         let outbound = OutboundSa::new(&manual.outbound(id, seed));
         let outbound = match &counter {
@@ -107,21 +107,21 @@ impl ManualPeers {
             outbound::Order::Rate(id, rate.into()),
             outbound::Order::Install(Box::new(outbound)),
         ];
-        Told { out, into }
+        PeerOrders { out, into }
     }
 
     /// Takes a peer out of use.
-    pub(super) fn remove(&mut self, id: PeerId) -> Told {
+    pub(super) fn remove(&mut self, id: PeerId) -> PeerOrders {
         if self.known.remove(&id).is_none() {
-            return Told::default();
+            return PeerOrders::default();
         }
         if self.known.is_empty() {
             self.look_at = None;
         }
-        Told { out: vec![outbound::Order::RemovePeer(id)], into: vec![inbound::Order::RemovePeer(id)] }
+        PeerOrders { out: vec![outbound::Order::RemovePeer(id)], into: vec![inbound::Order::RemovePeer(id)] }
     }
 
-    /// Another rate of this node's link, which all of them are paced by; says what the sending half has to be told.
+    /// Another rate of this node's link, which all of them are paced by; returns the orders for the sender.
     pub(super) fn set_rate(&mut self, rate: Option<Rate>) -> Vec<outbound::Order> {
         let one = |(id, peer): (&PeerId, &mut ManualPeer)| {
             peer.rate = rate;
@@ -161,7 +161,7 @@ impl ManualPeers {
         match notice {
             Notice::Confirmed(_, spi) => tracing::info!(peer = name, %spi, "first packet from the peer"),
             Notice::Moved(_, to) => {
-                tracing::info!(peer = name, "peer is now at {to}");
+                tracing::info!(peer = name, "peer moved to {to}");
                 peer.endpoint = Some(to);
             }
             Notice::Exhausted(_, spi) => {
@@ -169,7 +169,7 @@ impl ManualPeers {
                 tracing::error!(
                     peer = name,
                     %spi,
-                    "all sequence numbers are used up and nothing is sent any more; make new keys for both ends"
+                    "all sequence numbers are used: nothing more is sent; make new keys for both ends"
                 );
             }
             _ => {}
@@ -195,7 +195,7 @@ impl ManualPeers {
     pub(super) fn end(self) {
         for peer in self.known.into_values() {
             if let Some(Err(error)) = peer.counter.map(CounterFile::close) {
-                tracing::warn!(peer = peer.name, "some sequence numbers will be passed over: {error}");
+                tracing::warn!(peer = peer.name, "some sequence numbers will be skipped: {error}");
             }
         }
     }
@@ -210,7 +210,10 @@ impl ManualPeer {
 
     fn look(&mut self, id: PeerId, now: Time) -> Option<outbound::Order> {
         if let Some(Err(error)) = self.counter.as_mut().map(|counter| counter.keep(self.outbound.packets())) {
-            tracing::error!(peer = self.name, "no more than the numbers in reserve can be used: {error}");
+            tracing::error!(
+                peer = self.name,
+                "sending stops when the reserved sequence numbers are used: {error}"
+            );
         }
         let sent = self.outbound.last().unwrap_or(Time::ZERO).max(self.kept_alive);
         let is_due = self.keepalive.is_some_and(|silence| sent + silence <= now);
@@ -236,7 +239,7 @@ pub(super) fn counter(
     held: Option<&CounterFile>,
 ) -> Result<Option<CounterFile>, CounterFileError> {
     let Some(path) = &manual.counter_file else { return Ok(None) };
-    // Only its keys and numbers are looked at, and they are the same whoever the peer is.
+    // Only its keys and numbers are looked at, and they do not depend on the peer.
     let outbound: SaSpec = manual.outbound(PeerId(0), 0);
     let identity = Identity::of(&outbound);
     match held {

@@ -3,7 +3,7 @@
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Sends `state` to whoever supervises this process, if anybody does.
+/// Sends `state` to the supervisor of this process, if there is one.
 pub(super) fn announce(state: &str) {
     let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return };
     if let Err(error) = send(path.as_encoded_bytes(), state) {
@@ -38,6 +38,6 @@ mod tests {
         let len = hidden.recv(&mut text).unwrap();
         assert_eq!(&text[..len], b"STOPPING=1");
         std::fs::remove_file(&path).unwrap();
-        assert!(send(path.as_os_str().as_encoded_bytes(), "READY=1").is_err(), "nobody listens any more");
+        assert!(send(path.as_os_str().as_encoded_bytes(), "READY=1").is_err(), "the listener is closed");
     }
 }

@@ -28,18 +28,16 @@ pub(super) enum ReloadError {
     Counter(#[from] CounterFileError),
     #[error("nothing was changed: {0}")]
     Direct(#[from] DirectError),
-    #[error(
-        "nothing was changed: a session has SPI {spi} by chance; choose another, or try again in an hour"
-    )]
+    #[error("nothing was changed: SPI {spi} is used by a session; choose another, or try again in an hour")]
     SpiTaken { spi: Spi },
     #[error(
-        "nothing was changed: only a start can open what the first peer with `carrier = \"ip\"` needs; `strait down`, \
+        "nothing was changed: the first peer with `carrier = \"ip\"` needs a restart: `strait down`, \
          then `strait up`"
     )]
     NoSockets,
     #[error("nothing was changed: the system has no random numbers: {0}")]
     Random(#[source] io::Error),
-    #[error("peers were changed, but not all addresses and routes: {0}")]
+    #[error("the peers are changed, but not all addresses and routes: {0}")]
     Routes(#[from] RerouteError),
 }
 
@@ -47,7 +45,7 @@ pub(super) enum ReloadError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(super) enum RerouteError {
-    #[error("the tunnel's own packets cannot be marked for policy routing: {0}")]
+    #[error("cannot set the mark of outer packets for policy routing: {0}")]
     Mark(#[source] std::io::Error),
     #[error(transparent)]
     Network(#[from] NetworkError),

@@ -17,12 +17,12 @@ use super::Daemon;
 use crate::config::Peer;
 use crate::outward;
 use crate::report::{
-    AssociationReport, CodecReport, CompressingReport, ControlReport, DropReport, EngineReport, NodeReport,
-    PathReport, PeerReport, QueueReport, Report, RuleReport, SuiteReport, TrafficReport, ratio,
+    AssociationReport, CodecReport, CompressionLoadReport, ControlReport, DropReport, NodeReport, PathReport,
+    PeerReport, QueueReport, Report, RuleReport, SuiteReport, ThreadReport, TrafficReport, ratio,
 };
 
 impl Daemon {
-    /// Everything that can be shown, with what the sending half has said of its decisions and engines, if it has.
+    /// Everything that can be shown, with the decisions and engines that the sender reported, if it has.
     pub(super) fn report(&self, said: Option<&Explanation>) -> Report {
         let now = self.clock.now();
         let drops = self.counters.drops.iter();
@@ -39,9 +39,9 @@ impl Daemon {
                 .collect(),
             control: ControlReport {
                 wire_bytes: self.counters.control_wire.get(),
-                lost_messages: self.threads.control.lost(),
+                dropped_messages: self.threads.control.lost(),
             },
-            engines: engines(said.map_or(&[], |said| &said.engines)),
+            threads: threads(said.map_or(&[], |said| &said.engines)),
             suites: Suite::ALL.iter().map(|suite| self.suite_report(*suite)).collect(),
         }
     }
@@ -80,9 +80,9 @@ impl Daemon {
             endpoint: status.endpoint.map(|endpoint| endpoint.to_string()),
             state: status.state.to_string(),
             association: status.association.as_ref().map(|pair| association(pair, now)),
-            last_handshake_seconds: status.last_handshake.map(|at| now.since(at).as_secs_f64()),
-            failures: status.failures,
-            rate_bits_per_second: paced(status.pace, report.path.as_ref()),
+            last_handshake_age_seconds: status.last_handshake.map(|at| now.since(at).as_secs_f64()),
+            handshake_failures: status.failures,
+            link_rate_bits_per_second: link_rate(status.pace, report.path.as_ref()),
             ..report
         })
     }
@@ -93,7 +93,7 @@ impl Daemon {
     }
 
     fn rule_report(&self, rule: &Rule, counters: &RuleCounters) -> RuleReport {
-        let (before, after) = (counters.before.get(), counters.after.get());
+        let (input_bytes, output_bytes) = (counters.before.get(), counters.after.get());
         let domain = self.config.domains.get(usize::from(rule.domain.0)).cloned();
         let range = |range: &strait_ipsec::PortRange| match (range.start(), range.end()) {
             (one, other) if one == other => one.to_string(),
@@ -108,26 +108,26 @@ impl Daemon {
             ports: rule.ports.iter().map(range).collect(),
             domain: domain.unwrap_or_default(),
             codec: rule.allowed.to_string(),
-            packets: counters.packets.get(),
-            bytes: counters.bytes.get(),
-            before,
-            after,
-            ratio: ratio(before, after),
+            matched_packets: counters.packets.get(),
+            matched_bytes: counters.bytes.get(),
+            input_bytes,
+            output_bytes,
+            ratio: ratio(input_bytes, output_bytes),
         }
     }
 
     fn codec_report(&self, codec: Codec) -> Option<CodecReport> {
         let counters = self.counters.codecs.get(usize::from(codec.id()))?;
-        let (before, after) = (counters.before.get(), counters.after.get());
+        let (input_bytes, output_bytes) = (counters.before.get(), counters.after.get());
         Some(CodecReport {
             codec: codec.name().to_owned(),
-            tried: counters.tried.get(),
-            blocks: counters.blocks.get(),
-            packets: counters.packets.get(),
-            before,
-            after,
-            ratio: ratio(before, after),
-            expanded: counters.expanded.get(),
+            tried_blocks: counters.tried.get(),
+            sent_blocks: counters.blocks.get(),
+            sent_packets: counters.packets.get(),
+            input_bytes,
+            output_bytes,
+            ratio: ratio(input_bytes, output_bytes),
+            decompressed_blocks: counters.expanded.get(),
         })
     }
 
@@ -136,9 +136,9 @@ impl Daemon {
     }
 }
 
-/// The rate that a peer is paced at.
-fn paced(pace: Pace, path: Option<&PathReport>) -> Option<u64> {
-    let estimated = path.and_then(|path| path.estimated_bits_per_second);
+/// The link rate to a peer, configured or estimated.
+fn link_rate(pace: Pace, path: Option<&PathReport>) -> Option<u64> {
+    let estimated = path.and_then(|path| path.estimated_rate_bits_per_second);
     match pace {
         Pace::Estimated { .. } if estimated.is_some() => estimated,
         pace => pace.given().map(Rate::bits),
@@ -156,15 +156,15 @@ fn common(peer: &Peer, counters: &PeerCounters, now: Time) -> PeerReport {
         allowed_ips: peer.allowed_ips.iter().map(ToString::to_string).collect(),
         association: None,
         manual: None,
-        last_handshake_seconds: None,
-        failures: 0,
-        rate_bits_per_second: None,
+        last_handshake_age_seconds: None,
+        handshake_failures: 0,
+        link_rate_bits_per_second: None,
         path: PathReport::of(counters),
         sent: sent(counters),
         received: received(counters),
         bundles: counters.out_bundles.get(),
         blocks: counters.out_blocks.get(),
-        headers_saved_bytes: counters.out_headers.get(),
+        header_compression_saved_bytes: counters.out_headers.get(),
         queue: queue(counters, now),
         inner_mtu: counters.inner_mtu.load(Ordering::Relaxed),
     }
@@ -172,17 +172,17 @@ fn common(peer: &Peer, counters: &PeerCounters, now: Time) -> PeerReport {
 
 fn queue(counters: &PeerCounters, now: Time) -> QueueReport {
     let (queue, delay) = (&counters.queue, counters.queue.delay(now));
-    let (units, packets) = (queue.units.get(), queue.in_units.get());
+    let (aggregates, packets) = (queue.units.get(), queue.in_units.get());
     QueueReport {
         bytes: counters.queued.load(Ordering::Relaxed),
-        delay_seconds: delay.map(|delay| delay.mean.as_secs_f64()),
-        worst_delay_seconds: delay.map(|delay| delay.worst.as_secs_f64()),
-        window: queue.window.load(Ordering::Relaxed),
-        units,
-        packets_per_unit: (units > 0).then(|| packets as f64 / units as f64),
-        marked: queue.marked.get(),
-        late: queue.late.get(),
-        overflow: queue.overflow.get(),
+        mean_delay_seconds: delay.map(|delay| delay.mean.as_secs_f64()),
+        max_delay_seconds: delay.map(|delay| delay.worst.as_secs_f64()),
+        window_packets: queue.window.load(Ordering::Relaxed),
+        aggregates,
+        packets_per_aggregate: (aggregates > 0).then(|| packets as f64 / aggregates as f64),
+        ecn_marked_packets: queue.marked.get(),
+        aqm_dropped_packets: queue.late.get(),
+        overflow_dropped_packets: queue.overflow.get(),
     }
 }
 
@@ -202,16 +202,16 @@ fn association(pair: &AssociationStatus, now: Time) -> AssociationReport {
         }
         .to_owned(),
         role: pair.role.to_string(),
-        inbound_spi: pair.inbound.to_string(),
-        outbound_spi: pair.outbound.to_string(),
+        inbound_spi: pair.inbound.spi.to_string(),
+        outbound_spi: pair.outbound.spi.to_string(),
         age_seconds: ago(pair.established),
         next_rekey_seconds: pair.next_rekey.since(now).as_secs_f64(),
-        in_packets: pair.in_packets,
-        in_bytes: pair.in_bytes,
-        out_packets: pair.out_packets,
-        out_bytes: pair.out_bytes,
-        last_received_seconds: pair.last_received.map(ago),
-        last_sent_seconds: pair.last_sent.map(ago),
+        inbound_packets: pair.inbound.packets,
+        inbound_bytes: pair.inbound.bytes,
+        outbound_packets: pair.outbound.packets,
+        outbound_bytes: pair.outbound.bytes,
+        last_received_age_seconds: pair.inbound.last.map(ago),
+        last_sent_age_seconds: pair.outbound.last.map(ago),
     }
 }
 
@@ -237,30 +237,30 @@ fn received(counters: &PeerCounters) -> TrafficReport {
     }
 }
 
-/// What each thread has used of the processor, as far as the system says, and how busy it is with compressing.
-fn engines(occupations: &[Occupation]) -> Vec<EngineReport> {
-    let Ok(threads) = fs::read_dir("/proc/self/task") else { return Vec::new() };
-    let mut engines: Vec<EngineReport> = threads
+/// CPU time of each thread, as far as the system says, and its compression load.
+fn threads(occupations: &[Occupation]) -> Vec<ThreadReport> {
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let mut threads: Vec<ThreadReport> = tasks
         .flatten()
-        .filter_map(|thread| {
-            let name = fs::read_to_string(thread.path().join("comm")).ok()?.trim().to_owned();
-            let times = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        .filter_map(|task| {
+            let name = fs::read_to_string(task.path().join("comm")).ok()?.trim().to_owned();
+            let times = fs::read_to_string(task.path().join("schedstat")).ok()?;
             let nanos: u64 = times.split(' ').next()?.parse().ok()?;
             let cpu_seconds = std::time::Duration::from_nanos(nanos).as_secs_f64();
             let compresses = compresses(&name).and_then(|engine| occupations.get(engine));
-            let compressing = compresses.map(|it| CompressingReport {
-                busy: it.busy,
-                waits_seconds: it.waits.as_secs_f64(),
-                jobs: it.jobs,
+            let compression = compresses.map(|it| CompressionLoadReport {
+                busy_ratio: it.busy,
+                queue_delay_seconds: it.waits.as_secs_f64(),
+                queued_blocks: it.jobs,
             });
-            Some(EngineReport { name, cpu_seconds, compressing })
+            Some(ThreadReport { name, cpu_seconds, compression })
         })
         .collect();
-    engines.sort_by(|one, other| one.name.cmp(&other.name));
-    engines
+    threads.sort_by(|one, other| one.name.cmp(&other.name));
+    threads
 }
 
-/// Which engine of the sending half the thread of this name is.
+/// Which engine of the sender the thread of this name is.
 fn compresses(name: &str) -> Option<usize> {
     match name.strip_prefix(outward::NAME)?.strip_prefix('-') {
         None => Some(0),

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_ipsec::{PeerCounters, PeerId, PeerSpec};
-use strait_keying::{Format, PeerConfig, PublicKey, Start, Where};
+use strait_keying::{PayloadFormat, PeerConfig, PublicKey, Start, Where};
 
 use crate::config::{Endpoint, Peer, PeerKeys, PeerPayloads};
 
@@ -50,7 +50,7 @@ impl Roster {
             endpoint: match (&peer.keys, &peer.endpoint) {
                 (PeerKeys::Manual(_), Some(Endpoint::Address(address))) => Some(*address),
                 (PeerKeys::Manual(_), Some(Endpoint::Host(address))) => Some(SocketAddr::new(*address, 0)),
-                // The keeper of keys says where it is.
+                // The key manager knows its endpoint.
                 _ => None,
             },
             mtu: peer.mtu,
@@ -79,7 +79,7 @@ impl Roster {
     }
 }
 
-/// The peer as the keeper of keys wants it, if keys are to be agreed with it.
+/// The peer as the key manager takes it, if it has session keys.
 pub(super) fn session(peer: &Peer, spec: PeerSpec) -> Option<PeerConfig> {
     let PeerKeys::Session { public_key, payloads } = &peer.keys else { return None };
     Some(PeerConfig {
@@ -90,15 +90,15 @@ pub(super) fn session(peer: &Peer, spec: PeerSpec) -> Option<PeerConfig> {
         start: Start::Eager,
         keepalive: peer.keepalive,
         format: match payloads {
-            PeerPayloads::Strait => Format::Strait,
-            PeerPayloads::Standard => Format::Standard,
+            PeerPayloads::Strait => PayloadFormat::Strait,
+            PeerPayloads::Standard => PayloadFormat::Standard,
         },
     })
 }
 
 fn place(endpoint: Option<&Endpoint>) -> Where {
     match endpoint {
-        // Without ports nobody agrees on keys.
+        // Without ports there is no handshake.
         None | Some(Endpoint::Host(_)) => Where::Unknown,
         Some(Endpoint::Address(address)) => Where::Address(*address),
         Some(Endpoint::Name(name)) => Where::Name(name.clone()),
@@ -140,7 +140,7 @@ mod tests {
         let mut entry = |peer: &Peer| session(peer, roster.enter(peer)).unwrap();
         let first = entry(&peer(1, "192.0.2.1:9"));
         assert_eq!(first.place, Where::Address("192.0.2.1:9".parse().unwrap()));
-        assert_eq!((first.format, first.start), (Format::Standard, Start::Eager));
+        assert_eq!((first.format, first.start), (PayloadFormat::Standard, Start::Eager));
         assert_eq!(first.name, first.key.to_string(), "without a name people see the key");
         assert_eq!(entry(&peer(2, "host.example:9")).place, Where::Name("host.example:9".to_owned()));
     }

@@ -12,10 +12,13 @@ use std::time::Duration;
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, CodecSet, Codecs, Gauge, LiveChooser};
 use strait_crypto::Ranking;
-use strait_ipsec::inbound::{Forwarding, UdpOffload, Unsqueezer};
-use strait_ipsec::outbound::Squeezer;
+use strait_ipsec::inbound::{ExpandTools, Forwarding, UdpOffload};
+use strait_ipsec::outbound::CompressTools;
 use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
-use strait_keying::{Capabilities, Control, Delivery, Expansion, Format, KeyExport, PrivateKey, Settings};
+use strait_keying::{
+    Capabilities, Control, ControlSettings, DeliveryReporting, Expansion, KeyExport, PayloadFormat,
+    PrivateKey,
+};
 use zeroize::Zeroizing;
 
 use super::key_log::KeyLog;
@@ -48,14 +51,14 @@ const RELEASE_TRIES: u32 = 10;
 const RELEASE_PAUSE: Duration = Duration::from_millis(50);
 
 /// A node that is up, with what it is asked through.
-pub(super) struct Started {
+pub(super) struct StartedDaemon {
     pub(super) daemon: Daemon,
     pub(super) local: LocalSocket,
     pub(super) metrics: Option<Metrics>,
 }
 
 /// Opens, makes and starts everything, in an order in which a failure leaves nothing behind.
-pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
+pub(super) fn start(path: &Path, names: Names) -> Result<StartedDaemon, StartError> {
     // A working directory is not this program's to keep.
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let config = Config::load(path)?;
@@ -106,7 +109,6 @@ pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
         counters,
         threads,
         key_log,
-        quiet_until: clock.now(),
         names,
         askers: Vec::new(),
         shown_by: Time::MAX,
@@ -116,7 +118,7 @@ pub(super) fn start(path: &Path, names: Names) -> Result<Started, StartError> {
     for entry in entries {
         daemon.add_manual(entry);
     }
-    Ok(Started { daemon, local, metrics })
+    Ok(StartedDaemon { daemon, local, metrics })
 }
 
 /// The node's key pair; where no peer needs one, a pair that is forgotten at the end.
@@ -172,15 +174,15 @@ fn threads(
     let beside = engines(config) - 1;
     let stopwatch = move || Stopwatch::new(move || clock.now().as_nanos());
     let squeeze = move || {
-        let mut tools = Squeezer::new(stopwatch());
-        move |job: &mut outbound::Job| job.run(&mut tools)
+        let mut tools = CompressTools::new(stopwatch());
+        move |job: &mut outbound::CompressJob| job.run(&mut tools)
     };
     let expand = move || {
-        let mut tools = Unsqueezer::new(stopwatch());
-        move |job: &mut inbound::Job| job.run(&mut tools)
+        let mut tools = ExpandTools::new(stopwatch());
+        move |job: &mut inbound::ExpandJob| job.run(&mut tools)
     };
     let squeezing = Workers::start((outward::NAME, beside), squeeze, out_queue.wake());
-    let expanding = Workers::start((inward::NAME, beside), expand, || ());
+    let expanding = Workers::start((inward::NAME, beside), expand, in_queue.wake());
     let out = Outward {
         tun: Arc::clone(tun),
         socket: Arc::clone(sockets.udp),
@@ -189,6 +191,7 @@ fn threads(
         workers: squeezing.map_err(StartError::Runtime)?,
         orders: out_queue,
         control: control.clone(),
+        counters: Arc::clone(counters),
         clock,
     };
     let into = Inward {
@@ -215,14 +218,14 @@ fn engines(config: &Config) -> usize {
 /// What each suite costs on this machine.
 fn measure(clock: &Clock) -> Ranking {
     let ranking = strait_crypto::calibrate(|| clock.now().as_nanos());
-    tracing::debug!(?ranking, "measured the suites");
+    tracing::debug!(?ranking, "cipher suites calibrated");
     ranking
 }
 
 /// What each codec costs on this machine.
 fn calibrate(clock: &Clock) -> Calibration {
     let calibration = strait_compress::calibrate(&mut Codecs::new(), || clock.now().as_nanos());
-    tracing::debug!(?calibration, "measured the codecs");
+    tracing::debug!(?calibration, "codecs calibrated");
     calibration
 }
 
@@ -232,24 +235,24 @@ fn settings(
     ranking: Ranking,
     calibration: &Calibration,
     clock: &Clock,
-) -> Result<Settings, StartError> {
+) -> Result<ControlSettings, StartError> {
     let capabilities = Capabilities {
         suites: config.node.suites,
         ranking,
         codecs: CodecSet::ALL,
         block_cap: config.node.block,
         iv: config.node.iv,
-        format: Format::Strait,
+        format: PayloadFormat::Strait,
         inner_mtu: config.node.mtu,
         down: config.link.down,
-        delivery: Delivery::Reported,
+        delivery: DeliveryReporting::Reported,
         expansion: Expansion::of(calibration),
     };
     let export = match config.node.danger_export_keys {
         Some(_) => KeyExport::Danger,
         None => KeyExport::Never,
     };
-    Ok(Settings {
+    Ok(ControlSettings {
         identity,
         capabilities,
         up: config.link.up,
@@ -280,7 +283,7 @@ fn outbound(
     counters: &Arc<Counters>,
     clock: &Clock,
 ) -> Result<Outbound, StartError> {
-    // Whoever asks for larger inner packets than usual has larger outer ones.
+    // A larger inner MTU means larger outer packets.
     let link_mtu = match config.node.mtu {
         ..=DEFAULT_MTU => LINK_MTU,
         larger => larger.saturating_add(AROUND),

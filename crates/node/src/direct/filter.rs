@@ -135,7 +135,7 @@ fn of_one(program: &mut Program, flow: &Flow) {
     let addresses = match (flow.from, flow.to) {
         (IpAddr::V4(from), IpAddr::V4(to)) => [from.octets(), to.octets()].concat(),
         (IpAddr::V6(from), IpAddr::V6(to)) => [from.octets(), to.octets()].concat(),
-        // Nobody's: a packet is of one version.
+        // Neither: a packet is of one version.
         _ => return,
     };
     for (kept, word) in (ADDRESSES..).zip(addresses.chunks_exact(4)) {

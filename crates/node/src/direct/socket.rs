@@ -21,7 +21,7 @@ fn open(domain: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::Re
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was just made and nobody else owns it.
+    // SAFETY: the descriptor was just made and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -12,7 +12,7 @@ fn serve(name: &str, answer: fn(Request) -> Answer) -> (PathBuf, std::thread::Jo
         runtime.block_on(async {
             let (asks, mut asked) = mpsc::channel(4);
             socket.serve(asks).unwrap();
-            while let Some(Asked { request, answer: back, written }) = asked.recv().await {
+            while let Some(PendingRequest { request, answer: back, written }) = asked.recv().await {
                 back.send(answer(request)).unwrap();
                 if request == Request::Down {
                     written.await.unwrap();
@@ -50,9 +50,9 @@ fn questions_and_answers() {
 }
 
 #[test]
-fn rubbish_is_refused_and_bounded() {
-    let (path, daemon) = serve("rubbish", answer);
-    for rubbish in [
+fn malformed_requests_are_refused_and_bounded() {
+    let (path, daemon) = serve("malformed", answer);
+    for request in [
         "\n".to_owned(),
         "{}\n".to_owned(),
         "x".repeat(10_000) + "\n",
@@ -60,7 +60,7 @@ fn rubbish_is_refused_and_bounded() {
     ] {
         let mut stream = std::os::unix::net::UnixStream::connect(&path).unwrap();
         // A line that is cut off may be answered before it is all sent.
-        let _ = stream.write_all(rubbish.as_bytes());
+        let _ = stream.write_all(request.as_bytes());
         let mut text = String::new();
         let _ = stream.read_to_string(&mut text);
         assert!(text.is_empty() || text.contains("not a request"), "{text}");
@@ -70,7 +70,7 @@ fn rubbish_is_refused_and_bounded() {
 }
 
 #[test]
-fn a_socket_nobody_listens_at_is_replaced_and_a_live_one_is_not() {
+fn stale_socket_is_replaced_and_live_one_is_not() {
     let path = std::env::temp_dir().join(format!("strait-local-stale-{}.sock", std::process::id()));
     let missing = ask_at(&path, "st0", Request::Show).unwrap_err();
     assert!(matches!(missing, ClientError::NotRunning { .. }), "{missing}");
@@ -84,7 +84,7 @@ fn a_socket_nobody_listens_at_is_replaced_and_a_live_one_is_not() {
     let claimed = LocalSocket::claim_at(&path, "st0").unwrap();
     let second = LocalSocket::claim_at(&path, "st0").unwrap_err();
     assert!(
-        second.to_string().starts_with("a tunnel on st0 is running already; end it with `strait down st0`")
+        second.to_string().starts_with("a tunnel on st0 is already running; stop it with `strait down st0`")
     );
     drop(claimed);
     assert!(!path.exists());

@@ -1,6 +1,7 @@
 use super::*;
 use crate::report::{
-    AssociationReport, ControlReport, DropReport, EngineReport, PathReport, QueueReport, SuiteReport,
+    AssociationReport, CompressionLoadReport, ControlReport, DecisionReport, DropReport, EstimateReport,
+    ManualReport, PathReport, ProtocolReport, QueueReport, StagesReport, SuiteReport, ThreadReport,
     TrafficReport,
 };
 use std::collections::BTreeSet;
@@ -14,10 +15,10 @@ fn rule(ports: &[&str]) -> RuleReport {
         ports: ports.iter().map(|port| (*port).to_owned()).collect(),
         domain: "logs".to_owned(),
         codec: "zstd-3".to_owned(),
-        packets: 4,
-        bytes: 4000,
-        before: 3000,
-        after: 1000,
+        matched_packets: 4,
+        matched_bytes: 4000,
+        input_bytes: 3000,
+        output_bytes: 1000,
         ratio: Some(3.0),
     }
 }
@@ -40,39 +41,39 @@ fn peer() -> PeerReport {
             outbound_spi: "0x04000002".to_owned(),
             age_seconds: 1.5,
             next_rekey_seconds: 3600.0,
-            in_packets: 1,
-            in_bytes: 2,
-            out_packets: 3,
-            out_bytes: 4,
-            last_received_seconds: None,
-            last_sent_seconds: Some(0.25),
+            inbound_packets: 1,
+            inbound_bytes: 2,
+            outbound_packets: 3,
+            outbound_bytes: 4,
+            last_received_age_seconds: None,
+            last_sent_age_seconds: Some(0.25),
         }),
-        last_handshake_seconds: None,
-        failures: 2,
-        rate_bits_per_second: Some(1_500_000),
+        last_handshake_age_seconds: None,
+        handshake_failures: 2,
+        link_rate_bits_per_second: Some(1_500_000),
         path: Some(PathReport {
-            estimated_bits_per_second: Some(1_500_000),
-            round_trip_seconds: Some(0.05),
-            loss: 0.25,
-            reports_sent: 8,
-            reports_received: 9,
+            estimated_rate_bits_per_second: Some(1_500_000),
+            rtt_seconds: Some(0.05),
+            loss_ratio: 0.25,
+            delivery_reports_sent: 8,
+            delivery_reports_received: 9,
             ..PathReport::default()
         }),
         sent: TrafficReport { packets: 1, bytes: 2, datagrams: 3, wire_bytes: 4, ratio: Some(0.5) },
         received: TrafficReport::default(),
         bundles: 5,
         blocks: 6,
-        headers_saved_bytes: 8,
+        header_compression_saved_bytes: 8,
         queue: QueueReport {
             bytes: 7,
-            delay_seconds: Some(0.008),
-            worst_delay_seconds: Some(0.021),
-            window: 256,
-            units: 10,
-            packets_per_unit: Some(2.5),
-            marked: 11,
-            late: 12,
-            overflow: 13,
+            mean_delay_seconds: Some(0.008),
+            max_delay_seconds: Some(0.021),
+            window_packets: 256,
+            aggregates: 10,
+            packets_per_aggregate: Some(2.5),
+            ecn_marked_packets: 11,
+            aqm_dropped_packets: 12,
+            overflow_dropped_packets: 13,
         },
         inner_mtu: 1280,
     }
@@ -101,17 +102,17 @@ fn report() -> Report {
         rules: vec![rule(&["514"]), rule(&["515"])],
         codecs: vec![CodecReport {
             codec: "zstd".to_owned(),
-            tried: 3,
-            blocks: 2,
-            packets: 4,
-            before: 3000,
-            after: 1000,
+            tried_blocks: 3,
+            sent_blocks: 2,
+            sent_packets: 4,
+            input_bytes: 3000,
+            output_bytes: 1000,
             ratio: Some(3.0),
-            expanded: 1,
+            decompressed_blocks: 1,
         }],
         drops: vec![DropReport { reason: "forged".to_owned(), packets: 9 }],
-        control: ControlReport { wire_bytes: 6400, lost_messages: 0 },
-        engines: vec![EngineReport { name: "strait-in".to_owned(), cpu_seconds: 0.125, compressing: None }],
+        control: ControlReport { wire_bytes: 6400, dropped_messages: 0 },
+        threads: vec![ThreadReport { name: "strait-in".to_owned(), cpu_seconds: 0.125, compression: None }],
         suites: vec![SuiteReport { suite: "aes-128-gcm".to_owned(), nanoseconds_per_packet: 700 }],
     }
 }
@@ -125,13 +126,13 @@ fn every_number_has_its_line() {
         "strait_dropped_packets_total{reason=\"forged\"} 9",
         "strait_peer_up{peer=\"site \\\"b\\\"\\\\\\n\"} 1",
         "strait_peer_sent_wire_bytes_total{peer=\"site \\\"b\\\"\\\\\\n\"} 4",
-        "strait_rule_after_bytes_total{rule=\"2\",from=\"10.1.0.0/16\",to=\"10.2.0.0/16\",domain=\"logs\",codec=\"zstd-3\"} 1000",
+        "strait_rule_output_bytes_total{rule=\"2\",from=\"10.1.0.0/16\",to=\"10.2.0.0/16\",domain=\"logs\",codec=\"zstd-3\"} 1000",
         "strait_codec_tried_blocks_total{codec=\"zstd\"} 3",
         "strait_thread_cpu_seconds_total{thread=\"strait-in\"} 0.125",
     ] {
         assert!(text.lines().any(|one| one == line), "{line}\nis not in\n{text}");
     }
-    assert!(!text.contains("strait_peer_last_handshake_seconds{"), "what never happened has no age");
+    assert!(!text.contains("strait_peer_last_handshake_age_seconds{"), "what never happened has no age");
 }
 
 #[test]
@@ -160,7 +161,7 @@ fn the_text_keeps_the_rules_of_its_form() {
 fn a_report_survives_its_way_to_the_client() {
     let json = serde_json::to_string(&report()).unwrap();
     assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report());
-    assert!(json.contains("\"last_handshake_seconds\":null"), "a key is always there");
+    assert!(json.contains("\"last_handshake_age_seconds\":null"), "a key is always there");
 }
 
 #[test]
@@ -181,7 +182,7 @@ fn it_is_served_where_prometheus_looks() {
     runtime.block_on(async {
         let (asks, mut asked) = mpsc::channel(1);
         metrics.serve(asks).unwrap();
-        let Asked { request, answer, .. } = asked.recv().await.unwrap();
+        let PendingRequest { request, answer, .. } = asked.recv().await.unwrap();
         assert_eq!(request, Request::Show);
         answer.send(Answer::Report { report: Box::new(report()) }).unwrap();
         // The other question is answered without the control loop.
@@ -205,3 +206,5 @@ fn a_port_in_use_is_named() {
         "{error}"
     );
 }
+
+mod reference;

@@ -47,14 +47,14 @@ pub(super) fn prepare(
         link.attributes = vec![attribute];
         // Older kernels know neither; their super-packets are cut once more.
         if let Err(error) = netlink.change(Message::SetLink(link), 0) {
-            tracing::debug!(%error, "super-packets keep the kernel's size");
+            tracing::debug!(%error, "cannot set the GSO size; using the default of the kernel");
         }
     }
     // 1: no link-local address (Linux `Documentation/networking/ip-sysctl.rst`, addr_gen_mode).
     for (setting, value) in [("addr_gen_mode", "1"), ("accept_ra", "0"), ("router_solicitations", "0")] {
         let path = Path::new("/proc/sys/net/ipv6/conf").join(interface).join(setting);
         if let Err(error) = fs::write(&path, value) {
-            tracing::debug!(path = %path.display(), %error, "setting left as it was");
+            tracing::debug!(path = %path.display(), %error, "setting not changed");
         }
     }
     Ok(())

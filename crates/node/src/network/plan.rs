@@ -62,7 +62,7 @@ pub enum Lookup {
 
 /// A kernel setting that the plan wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct SysctlSetting {
     pub(super) path: PathBuf,
     pub(super) value: &'static str,
     /// Whether the plan fails without it.
@@ -147,23 +147,23 @@ impl Plan {
     }
 
     /// The kernel settings it takes.
-    pub(super) fn settings(&self, interface: &str) -> Vec<Wanted> {
+    pub(super) fn settings(&self, interface: &str) -> Vec<SysctlSetting> {
         let path = |rest: &str| Path::new("/proc/sys/net").join(rest);
         let mut all = Vec::new();
         // Or the reverse path filter drops answers to marked packets; harmless where there is no filter.
         if self.rules.iter().any(|rule| rule.family == Family::V4) {
             let path = path("ipv4/conf/all/src_valid_mark");
-            all.push(Wanted { path, value: "1", needed: false });
+            all.push(SysctlSetting { path, value: "1", needed: false });
         }
         if self.forward.contains(&Family::V4) {
             let path = path("ipv4/conf").join(interface).join("forwarding");
-            all.push(Wanted { path, value: "1", needed: true });
+            all.push(SysctlSetting { path, value: "1", needed: true });
         }
         if self.forward.contains(&Family::V6) {
             let one = path("ipv6/conf").join(interface).join("force_forwarding");
             // Kernels before 6.17 forward IPv6 on all interfaces or none.
             let path = if one.exists() { one } else { path("ipv6/conf/all/forwarding") };
-            all.push(Wanted { path, value: "1", needed: true });
+            all.push(SysctlSetting { path, value: "1", needed: true });
         }
         all
     }

@@ -39,7 +39,7 @@ pub(super) fn address(index: u32, address: IpNet) -> AddressMessage {
     let mut message = AddressMessage::default();
     message.header.family = family(address.addr());
     message.header.prefix_len = address.prefix_len();
-    // Nobody else on a tunnel could have the address, so it need not be asked for (RFC 4862 section 5.4).
+    // No other host on a tunnel can have the address, so it is not probed (RFC 4862 section 5.4).
     message.header.flags = AddressHeaderFlags::Nodad;
     message.header.index = index;
     message.attributes =

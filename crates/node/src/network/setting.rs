@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::plan::Wanted;
+use super::plan::SysctlSetting;
 
 /// A setting that was changed, with what it was before.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Setting {
 
 impl Setting {
     /// Changes it; nothing when it has this value already, and so is not ours to put back.
-    pub(super) fn change(wanted: &Wanted) -> io::Result<Option<Setting>> {
+    pub(super) fn change(wanted: &SysctlSetting) -> io::Result<Option<Setting>> {
         let before = fs::read_to_string(&wanted.path)?.trim().to_owned();
         if before == wanted.value {
             return Ok(None);

@@ -253,6 +253,6 @@ fn what_belongs_to_others_is_refused() {
         let _third =
             Network::set_up(third.name(), &Plan { addresses: BTreeSet::new(), ..taken.clone() }).unwrap();
         let error = Network::set_up(other.name(), &Plan { addresses: BTreeSet::new(), ..taken }).unwrap_err();
-        assert!(error.to_string().starts_with("there is a route to 10.9.0.0/16 already"), "{error}");
+        assert!(error.to_string().starts_with("a route to 10.9.0.0/16 exists"), "{error}");
     });
 }

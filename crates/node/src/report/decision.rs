@@ -1,88 +1,88 @@
-//! What is decided on traffic, and the figures behind it.
+//! Compression decisions, and the estimates behind them.
 
 use serde::{Deserialize, Serialize};
 
-/// A standing decision on one class of traffic.
+/// The current decision on one class of traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DecisionReport {
     /// The class: a flow.
     pub class: String,
-    /// Which peer it goes to.
+    /// The peer that it is sent to; none if that peer was removed.
     pub peer: Option<String>,
-    /// The trust domain that it belongs to.
+    /// The trust domain of the rule that covers it.
     pub domain: Option<String>,
-    /// Bytes of it in the last second that had any.
+    /// Inner bytes in the last second with traffic of the class.
     pub bytes_per_second: u64,
-    /// What it is compressed with, or `none`.
+    /// The chosen method, such as `zstd-3`, or `none`.
     pub choice: String,
-    /// What decided: `pays`, `ordered`, `looks-random`, `does-not-shrink`, `too-slow` or `peer-lacks`.
+    /// Why: `pays`, `fixed-by-rule`, `entropy-probe`, `incompressible`, `too-slow` or `unsupported-by-peer`.
     pub reason: String,
-    /// How long that has been so.
-    pub since_seconds: f64,
-    /// The figures; none while everything of the class looked random.
-    pub weighed: Option<WeighedReport>,
+    /// Seconds since the choice was made.
+    pub age_seconds: f64,
+    /// The estimate behind the choice; none while the entropy probe skipped everything of the class.
+    pub estimate: Option<EstimateReport>,
 }
 
-/// The figures behind a decision. Where the choice is `none`, those of the best method beside it.
+/// The estimate behind a decision. Where the choice is `none`, it is of the best method that was rejected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WeighedReport {
-    /// What counted: `throughput` when more waits behind a unit, `arrival` when not.
-    pub by: String,
-    /// Bytes of the unit.
-    pub unit_bytes: u64,
-    /// The method that the figures are of.
+pub struct EstimateReport {
+    /// What was optimised: `throughput` when more packets are queued behind the block, `latency` when not.
+    pub objective: String,
+    /// Bytes of the block before compression.
+    pub block_bytes: u64,
+    /// The method that the estimate is of.
     pub method: String,
-    /// Compression ratio X that is expected of it.
+    /// Expected compression ratio: input bytes for each output byte.
     pub ratio: f64,
-    /// How fast this node compresses with it.
+    /// Compression speed of this node, in input bytes a second.
     pub compress_bytes_per_second: Option<f64>,
-    /// How fast the peer expands.
-    pub expand_bytes_per_second: Option<f64>,
-    /// The link's rate; none when it was not given, so that it is taken not to limit.
-    pub link_bits_per_second: Option<f64>,
-    /// Up to which rate of the link the method pays; none when whatever it is, or never: see `pays`.
-    pub pays_up_to_bits_per_second: Option<f64>,
-    /// Whether it pays: `always`, `never` or `up-to` that rate.
+    /// Decompression speed of the peer, in output bytes a second.
+    pub decompress_bytes_per_second: Option<f64>,
+    /// Link rate in bit/s; none when it is not known, and then the link is taken not to limit.
+    pub link_rate_bits_per_second: Option<f64>,
+    /// Link rate in bit/s up to which the method pays; none when it pays always or never: see `pays`.
+    pub break_even_bits_per_second: Option<f64>,
+    /// On which links the method pays: `always`, `never` or `below-break-even`.
     pub pays: String,
-    /// Microseconds of each stage without compression.
-    pub without: StagesReport,
-    /// Microseconds of each stage with it.
-    pub with: StagesReport,
-    /// What limits what is done: `sender`, `link` or `receiver`.
-    pub limit: String,
-    /// Speedup of the method, one stage after the other.
+    /// Time of each stage without compression.
+    pub uncompressed: StagesReport,
+    /// Time of each stage with compression.
+    pub compressed: StagesReport,
+    /// The slowest part with the choice: `sender`, `link` or `receiver`.
+    pub bottleneck: String,
+    /// Speedup if the stages run one after the other.
     pub serial_speedup: f64,
-    /// Speedup with stages at the same time.
+    /// Speedup if the stages run in parallel.
     pub pipelined_speedup: f64,
-    /// The next best method, or `none`.
+    /// The second best method, or `none`.
     pub runner_up: Option<String>,
-    /// How much longer it takes than the choice, in per cent.
-    pub runner_up_percent_longer: Option<f64>,
+    /// How much longer the second best takes than the choice, in percent; negative while hysteresis keeps the choice.
+    pub runner_up_slower_percent: Option<f64>,
 }
 
-impl WeighedReport {
-    /// Speedup of the method in the form that counted.
+impl EstimateReport {
+    /// Speedup of the method for its objective.
     #[must_use]
     pub fn speedup(&self) -> f64 {
-        if self.by == "throughput" { self.pipelined_speedup } else { self.serial_speedup }
+        if self.objective == "throughput" { self.pipelined_speedup } else { self.serial_speedup }
     }
 }
 
-/// Microseconds that a unit spends in each stage.
+/// Microseconds that a block spends in each stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StagesReport {
     /// Compressing.
-    pub compress: f64,
-    /// Sealing.
-    pub seal: f64,
+    pub compress_us: f64,
+    /// Encrypting and authenticating.
+    pub encrypt_us: f64,
     /// Everything else at the sender.
-    pub send: f64,
-    /// The link.
-    pub link: f64,
+    pub sender_us: f64,
+    /// Transmission on the link.
+    pub link_us: f64,
     /// Everything else at the receiver.
-    pub receive: f64,
-    /// Opening.
-    pub open: f64,
-    /// Expanding.
-    pub expand: f64,
+    pub receiver_us: f64,
+    /// Verifying and decrypting.
+    pub decrypt_us: f64,
+    /// Decompressing.
+    pub decompress_us: f64,
 }

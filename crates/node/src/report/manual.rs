@@ -1,4 +1,4 @@
-//! What is shown of manual keys before they were used.
+//! A peer with manual keys, as it is shown before any packet.
 
 use strait_ipsec::{Fragments, SequenceNumbers};
 
@@ -21,23 +21,20 @@ impl ManualReport {
             }
             .to_owned(),
             local: manual.hosts().map(|hosts| hosts.local.to_string()),
-            sequence_bits: match manual.sequence {
-                SequenceNumbers::Bits32 => 32,
-                SequenceNumbers::Bits64 => 64,
-            },
+            esn: manual.sequence == SequenceNumbers::Bits64,
             protocols: [manual.ah.as_ref().map(ah), manual.esp.as_ref().map(esp), ipcomp(manual.inside)]
                 .into_iter()
                 .flatten()
                 .collect(),
             aggfrag: manual.inside == Inside::Aggfrag,
-            fragment: manual.fragments == Fragments::Outer,
-            last_number: 0,
-            in_packets: 0,
-            in_bytes: 0,
-            out_packets: 0,
-            out_bytes: 0,
-            last_received_seconds: None,
-            last_sent_seconds: None,
+            outer_fragmentation: manual.fragments == Fragments::Outer,
+            last_sequence_number: 0,
+            inbound_packets: 0,
+            inbound_bytes: 0,
+            outbound_packets: 0,
+            outbound_bytes: 0,
+            last_received_age_seconds: None,
+            last_sent_age_seconds: None,
         }
     }
 }

@@ -1,52 +1,56 @@
-//! What is shown of the path to a peer.
+//! The path to a peer, as it is shown.
 
 use serde::{Deserialize, Serialize};
 use strait_ipsec::PeerCounters;
 use strait_scheduler::LimitedBy;
 
-/// What a peer's reports tell of the path to it.
+/// The path to a peer, as measured with delivery reports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PathReport {
-    /// What the link was found to take, in bit/s of wire bytes, where that is to be found out.
-    pub estimated_bits_per_second: Option<u64>,
-    /// At what rate is sent just now.
-    pub sent_at_bits_per_second: Option<u64>,
-    /// What keeps this node from sending more: `traffic`, of which there is no more, the `start` of finding out, the `link`,
-    /// or the `given rate`.
+    /// Estimated link rate in bit/s of wire bytes; none where the link rate is configured.
+    pub estimated_rate_bits_per_second: Option<u64>,
+    /// Current pacing rate in bit/s of wire bytes.
+    pub pacing_rate_bits_per_second: Option<u64>,
+    /// What limits the sending rate: `application` (no more traffic to send), `startup` (the estimate is still growing), `link`
+    /// or `configuration` (the configured rate).
     pub limited_by: Option<String>,
-    /// Seconds there and back, smoothed.
-    pub round_trip_seconds: Option<f64>,
-    /// The least of the last seconds.
-    pub least_round_trip_seconds: Option<f64>,
-    /// The share of datagrams that does not arrive.
-    pub loss: f64,
-    /// Reports of what arrived here.
-    pub reports_sent: u64,
-    /// Reports of what arrived there.
-    pub reports_received: u64,
-    /// Those among them that could not be.
-    pub reports_refused: u64,
+    /// Smoothed round-trip time in seconds.
+    pub rtt_seconds: Option<f64>,
+    /// Minimum round-trip time of the last seconds, in seconds.
+    pub min_rtt_seconds: Option<f64>,
+    /// Share of datagrams lost on the path to the peer, 0 to 1.
+    pub loss_ratio: f64,
+    /// Delivery reports sent to the peer.
+    pub delivery_reports_sent: u64,
+    /// Delivery reports received from the peer.
+    pub delivery_reports_received: u64,
+    /// Delivery reports received and rejected as inconsistent.
+    pub delivery_reports_rejected: u64,
 }
 
 impl PathReport {
-    /// What was counted; nothing while neither end has reported.
+    /// What was counted; nothing while neither end has sent a delivery report.
     #[must_use]
     pub fn of(counters: &PeerCounters) -> Option<PathReport> {
         let (sent, received) = (counters.reports_out.get(), counters.reports_in.get());
         if sent + received == 0 {
             return None;
         }
-        let counted = PathReport { reports_sent: sent, reports_received: received, ..PathReport::default() };
-        let Some(told) = counters.path.get() else { return Some(counted) };
-        let estimate = told.estimate;
+        let counted = PathReport {
+            delivery_reports_sent: sent,
+            delivery_reports_received: received,
+            ..PathReport::default()
+        };
+        let Some(measured) = counters.path.get() else { return Some(counted) };
+        let estimate = measured.estimate;
         Some(PathReport {
-            estimated_bits_per_second: estimate.map(|it| it.rate.bits()),
-            sent_at_bits_per_second: estimate.map(|it| it.pacing.bits()),
+            estimated_rate_bits_per_second: estimate.map(|it| it.rate.bits()),
+            pacing_rate_bits_per_second: estimate.map(|it| it.pacing.bits()),
             limited_by: estimate.map(|it| LimitedBy::name(it.limited_by).to_owned()),
-            round_trip_seconds: told.round_trip.map(|span| span.as_secs_f64()),
-            least_round_trip_seconds: told.least_round_trip.map(|span| span.as_secs_f64()),
-            loss: told.loss,
-            reports_refused: told.refused,
+            rtt_seconds: measured.round_trip.map(|span| span.as_secs_f64()),
+            min_rtt_seconds: measured.least_round_trip.map(|span| span.as_secs_f64()),
+            loss_ratio: measured.loss,
+            delivery_reports_rejected: measured.refused,
             ..counted
         })
     }

@@ -1,26 +1,26 @@
-//! What is said of the queue before the link to a peer.
+//! The queue before the link to a peer, as it is shown.
 
 use serde::{Deserialize, Serialize};
 
 /// The queue before the link to one peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueueReport {
-    /// Bytes in it.
+    /// Bytes in the queue now.
     pub bytes: u64,
-    /// Seconds that packets waited in it, on average; none when none did within the last two seconds.
-    pub delay_seconds: Option<f64>,
-    /// Seconds that a packet waited in it at worst within the last second or two.
-    pub worst_delay_seconds: Option<f64>,
-    /// Packets among which one finds company; 0 before anything waited.
-    pub window: u64,
-    /// Units that left it: packets alone, or in company.
-    pub units: u64,
-    /// Packets in them on average.
-    pub packets_per_unit: Option<f64>,
-    /// Packets marked because their flow waited too long.
-    pub marked: u64,
-    /// Packets dropped for the same reason.
-    pub late: u64,
+    /// Mean queueing delay in seconds; none when no packet was queued within the last two seconds.
+    pub mean_delay_seconds: Option<f64>,
+    /// Largest queueing delay in seconds within the last second or two.
+    pub max_delay_seconds: Option<f64>,
+    /// Aggregation window in packets; 0 before any packet was queued.
+    pub window_packets: u64,
+    /// Aggregates taken from the queue: one or more packets that were sent together.
+    pub aggregates: u64,
+    /// Mean number of packets in an aggregate.
+    pub packets_per_aggregate: Option<f64>,
+    /// Packets marked with ECN congestion experienced (CE) by CoDel.
+    pub ecn_marked_packets: u64,
+    /// Packets dropped by CoDel.
+    pub aqm_dropped_packets: u64,
     /// Packets dropped because the queue was full.
-    pub overflow: u64,
+    pub overflow_dropped_packets: u64,
 }

@@ -95,7 +95,7 @@ pub(super) fn socket(family: Family) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was just made and nobody else owns it.
+    // SAFETY: the descriptor was just made and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

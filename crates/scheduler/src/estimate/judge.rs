@@ -126,7 +126,7 @@ impl Usual {
         let taken = sample.bytes * 8.0 / sample.span.max(1e-3) * self.passed(sample);
         ReportView {
             sent,
-            // Nobody makes it believe that more arrives than twice what is sent.
+            // A report cannot claim that more arrives than twice what is sent.
             taken: taken.min(2.0 * sent.max(rate)),
             used: if sample.allowed > 0.0 { sample.sent / sample.allowed } else { 0.0 },
             high: HIGH.max(1.5 * datagram) + self.delay,

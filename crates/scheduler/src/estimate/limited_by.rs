@@ -17,14 +17,14 @@ impl LimitedBy {
     /// All of them.
     pub const ALL: [LimitedBy; 4] = [LimitedBy::Traffic, LimitedBy::Start, LimitedBy::Link, LimitedBy::Given];
 
-    /// A word for tables.
+    /// A name for tables, logs and JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            LimitedBy::Traffic => "traffic",
-            LimitedBy::Start => "start",
+            LimitedBy::Traffic => "application",
+            LimitedBy::Start => "startup",
             LimitedBy::Link => "link",
-            LimitedBy::Given => "given rate",
+            LimitedBy::Given => "configuration",
         }
     }
 }

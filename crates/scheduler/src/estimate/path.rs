@@ -13,7 +13,7 @@ const SMOOTH: f64 = 1.0 / 8.0;
 /// Datagrams after which a share that was lost is believed as much as all before: some hundred, or a single loss on a
 /// slow link would look like a bad link.
 const LOSS_MEMORY: f64 = 128.0;
-/// Datagrams of a unit on a slow link, which what must not wait overtakes.
+/// Datagrams of a unit on a slow link, which latency-sensitive packets overtake.
 const OVERTAKEN: f64 = 4.0;
 /// Later than any clock that began with its machine: 2^53 microseconds are 285 years.
 const CLOCK_MAX: u64 = 1 << 53;
@@ -100,7 +100,7 @@ pub struct Path {
     last: Option<(Delivery, SentMark)>,
     /// Microseconds on the way, from this clock to that one.
     one_way: Least,
-    /// Microseconds there and back.
+    /// RTT in microseconds.
     round: Least,
     round_trip: Option<f64>,
     loss: f64,
@@ -195,7 +195,7 @@ impl Path {
 
     fn take(&mut self, report: &Delivery, around: usize, now: Time) -> Result<Option<Sample>, Refused> {
         let sent = self.log.with(report.highest).ok_or(Refused::Late)?;
-        // Nobody holds a report back for longer than since what it tells of was sent.
+        // A report is never held back for longer than since the datagrams it tells of were sent.
         if report.held > now.since(sent.at) + APART {
             return Err(Refused::Absurd);
         }
@@ -243,7 +243,7 @@ impl Path {
         (one_way - self.one_way.note(one_way, now)) as f64 / 1e6
     }
 
-    /// The least seconds there and back.
+    /// The minimum RTT in seconds.
     fn round(&mut self, report: &Delivery, sent: SentMark, now: Time) -> f64 {
         let round = now.since(sent.at).saturating_sub(report.held);
         let smoothed = self

@@ -28,9 +28,10 @@ pub trait Owner<N> {
 
 /// A packet that comes.
 #[derive(Clone, Copy, Debug)]
-pub struct Newcomer<'a, F> {
-    /// Packets of one flow leave in the order in which they came, and share one fate.
-    pub flow: &'a F,
+pub struct Newcomer {
+    /// The hash of its flow, by a key that the network does not know. Packets with one hash leave in the order in which they came, and
+    /// share one fate.
+    pub hash: u64,
     /// Its class of service.
     pub tin: Tin,
     /// Its bytes.

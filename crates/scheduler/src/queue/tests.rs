@@ -1,4 +1,6 @@
+use core::hash::{Hash, Hasher};
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::DefaultHasher;
 
 use proptest::prelude::*;
 
@@ -43,8 +45,13 @@ fn queue(capacity: usize, rate: Option<Rate>) -> FairQueue<u32> {
         capacity,
         capacity / 64,
         Line { rate, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, lossless: false },
-        1,
     )
+}
+
+fn hash(flow: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    flow.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn push<F: Hash>(
@@ -55,7 +62,7 @@ fn push<F: Hash>(
     at: Time,
     host: &mut Host,
 ) {
-    let newcomer = Newcomer { flow, tin, len: bytes.len(), at };
+    let newcomer = Newcomer { hash: hash(flow), tin, len: bytes.len(), at };
     queue.push(&newcomer, note, host, |room| room.copy_from_slice(bytes));
 }
 

@@ -14,7 +14,7 @@ fn window(limits: Limits, packets: &[(char, usize)]) -> Window<char, usize> {
 
 fn all(window: &mut Window<char, usize>) -> Vec<usize> {
     let mut sent = Vec::new();
-    let count = window.take(|item, _| {
+    let count = window.take(usize::MAX, |item, _| {
         sent.push(item);
         None
     });
@@ -25,7 +25,7 @@ fn all(window: &mut Window<char, usize>) -> Vec<usize> {
 #[test]
 fn the_first_packet_names_who_goes() {
     let mut window = window(OPEN, &[('a', 1), ('b', 2), ('a', 3), ('c', 4), ('b', 5), ('a', 6)]);
-    assert_eq!(window.company().collect::<Vec<_>>(), [(&0, 1), (&2, 3), (&5, 6)]);
+    assert_eq!(window.aggregate().collect::<Vec<_>>(), [(&0, 1), (&2, 3), (&5, 6)]);
     assert_eq!(all(&mut window), [0, 2, 5]);
     assert_eq!((window.len(), window.bytes(), window.first()), (3, 11, Some((&'b', &1))));
     assert_eq!(all(&mut window), [1, 4]);
@@ -38,7 +38,7 @@ fn the_first_packet_names_who_goes() {
 fn nobody_overtakes_a_packet_that_found_no_room() {
     let mut window = window(OPEN, &[('a', 10), ('a', 900), ('b', 7), ('a', 10)]);
     let mut sent = Vec::new();
-    let count = window.take(|item, bytes| {
+    let count = window.take(usize::MAX, |item, bytes| {
         if bytes > 100 {
             return Some((item, bytes - 100));
         }
@@ -47,9 +47,40 @@ fn nobody_overtakes_a_packet_that_found_no_room() {
     });
     assert_eq!((count, sent), (1, vec![0]));
     assert_eq!((window.bytes(), window.first()), (817, Some((&'a', &1))));
-    assert_eq!(window.company().collect::<Vec<_>>(), [(&1, 800), (&3, 10)]);
-    assert_eq!(window.take(|item, bytes| Some((item, bytes))), 0, "not even the first");
+    assert_eq!(window.aggregate().collect::<Vec<_>>(), [(&1, 800), (&3, 10)]);
+    assert_eq!(window.take(usize::MAX, |item, bytes| Some((item, bytes))), 0, "not even the first");
     assert_eq!((window.len(), window.bytes(), window.first()), (3, 817, Some((&'a', &1))));
+}
+
+#[test]
+fn a_bounded_take_leaves_the_rest_in_order() {
+    let mut window = window(OPEN, &[('a', 1), ('b', 2), ('a', 3), ('c', 4), ('b', 5), ('a', 6)]);
+    let mut sent = Vec::new();
+    assert_eq!(
+        window.take(2, |item, _| {
+            sent.push(item);
+            None
+        }),
+        2
+    );
+    assert_eq!((sent, window.bytes()), (vec![0, 2], 17));
+    assert_eq!(window.take(0, |_, _| None), 0);
+    assert_eq!(window.iter().map(|(_, item, _)| *item).collect::<Vec<_>>(), [1, 3, 4, 5]);
+    assert_eq!((window.pop(), window.pop(), window.len(), window.bytes()), (Some(1), Some(3), 2, 11));
+}
+
+/// Time to take grows with the packets that are passed, not with the window: what is behind is not touched.
+#[test]
+fn one_packet_is_taken_out_of_the_largest_window_at_once() {
+    let mut window = Window::new(Limits { packets: 100_000, ..OPEN });
+    for number in 0..100_000 {
+        assert_eq!(window.push(number % 7, number, 1, Time::ZERO), Ok(()));
+    }
+    let mut expected = 0..100_000_u64;
+    while let Some(number) = window.pop() {
+        assert_eq!(Some(number), expected.next());
+    }
+    assert!(expected.next().is_none() && window.bytes() == 0);
 }
 
 #[test]
@@ -80,7 +111,7 @@ fn who_stays_has_waited_since_it_came() {
         assert_eq!(window.push(key, 0, 40, Time::from_millis(millis)), Ok(()));
     }
     assert!(!window.is_due(Time::from_millis(19)) && window.is_due(Time::from_millis(20)));
-    assert_eq!(window.take(|_, _| None), 2);
+    assert_eq!(window.take(usize::MAX, |_, _| None), 2);
     assert_eq!(window.waits_until(), Some(Time::from_millis(25)));
     window.set_limits(Limits { wait: Duration::ZERO, ..limits });
     assert!(window.is_due(Time::from_millis(5)));
@@ -106,7 +137,7 @@ fn the_papers_mean_multi_packet() {
         while !window.is_full() {
             assert_eq!(window.push(random.below(100), (), 40, Time::ZERO), Ok(()));
         }
-        sent += window.take(|(), _| None);
+        sent += window.take(usize::MAX, |(), _| None);
         jobs += 1;
     }
     let mean = sent as f64 / jobs as f64;
@@ -161,7 +192,7 @@ proptest! {
                 }
                 Step::Take { room } => {
                     let mut sent = Vec::new();
-                    let count = window.take(|item, bytes| {
+                    let count = window.take(usize::MAX, |item, bytes| {
                         if sent.len() == room {
                             return Some((item, bytes));
                         }
@@ -189,7 +220,7 @@ proptest! {
         let mut jobs: Vec<Vec<usize>> = Vec::new();
         let mut job = |window: &mut Window<u8, usize>| {
             let mut sent = Vec::new();
-            window.take(|item, _| { sent.push(item); None });
+            window.take(usize::MAX, |item, _| { sent.push(item); None });
             jobs.push(sent);
         };
         for (number, key) in keys.iter().enumerate() {

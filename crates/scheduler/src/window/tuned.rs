@@ -13,8 +13,8 @@ const MEMORY: u32 = 16;
 
 /// A window's size that follows the load: the smallest with which the engines keep up.
 ///
-/// A packet that waits in an engine's queue might as well have waited in the window, where it could find company and spare its
-/// engine a set-up; one that waits in the window while its engine has nothing to do is late for nothing. So the window grows by
+/// A packet that waits in an engine's queue might as well have waited in the window, where it could share a job with others and
+/// spare its engine a set-up; one that waits in the window while its engine has nothing to do is late for nothing. So the window grows by
 /// a packet whenever a job finds several packets' time of work ahead of it, and shrinks by a part of itself whenever it does
 /// not: it is one packet when there is time for every packet, and as large as it may be when there is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Tuned {
         self.packets
     }
 
-    /// A multi-packet was sent, of so many packets, that `waits` for its engine and then `takes` so long there.
+    /// An aggregate was sent, of so many packets, that `waits` for its engine and then `takes` so long there.
     pub fn sent(&mut self, packets: u32, waits: Duration, takes: Duration) {
         let each = takes / packets.max(1);
         self.pace = if self.pace.is_zero() { each } else { (self.pace * (MEMORY - 1) + each) / MEMORY };

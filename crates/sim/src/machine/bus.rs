@@ -25,7 +25,7 @@ impl BusSettings {
     }
 }
 
-/// The bus, and until when somebody has it. Whoever asks later has it later, so a queue of requests would say no more.
+/// The bus, and until when it is taken. A later request gets it later, so a queue of requests would say no more.
 #[derive(Debug)]
 pub(super) struct Bus {
     settings: BusSettings,

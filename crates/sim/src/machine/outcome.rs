@@ -34,7 +34,7 @@ pub struct ProcessorUse {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Packets that had company.
+    /// Packets that were aggregated.
     pub merged: u64,
     /// Time spent on encryption, transfers left out.
     pub busy: Duration,
@@ -49,7 +49,7 @@ impl MachineOutcome {
 
     /// Packets a multi-packet, on average.
     #[must_use]
-    pub fn company(&self) -> f64 {
+    pub fn packets_a_bundle(&self) -> f64 {
         self.packets as f64 / self.jobs as f64
     }
 

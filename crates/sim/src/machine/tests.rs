@@ -53,7 +53,7 @@ fn one_packet_by_hand() {
 }
 
 #[test]
-fn company_spares_set_ups_and_addresses() {
+fn aggregation_spares_set_ups_and_addresses() {
     let arrivals = [arrival(0, 40, 0), arrival(0, 20, 1), arrival(0, 40, 0)];
     let outcome = simulate(&machine(vec![processor(1000.0, 100.0)], 3), arrivals);
     // 81 in, 1000 and six blocks, 81 out; then 21, 1000 and two, 21.
@@ -162,7 +162,12 @@ fn a_tuned_window_is_small_on_an_idle_machine_and_large_on_a_busy_one() {
         simulate(&settings, traffic(20_000, gap))
     };
     assert!(run(10_000, true).latency * 5 < run(10_000, false).latency);
-    assert!(run(10_000, true).company() < 1.05);
+    assert!(run(10_000, true).packets_a_bundle() < 1.05);
     let (tuned, fixed) = (run(0, true), run(0, false));
-    assert!(tuned.company() > fixed.company() * 0.98, "{} {}", tuned.company(), fixed.company());
+    assert!(
+        tuned.packets_a_bundle() > fixed.packets_a_bundle() * 0.98,
+        "{} {}",
+        tuned.packets_a_bundle(),
+        fixed.packets_a_bundle()
+    );
 }

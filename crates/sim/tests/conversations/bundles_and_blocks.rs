@@ -157,7 +157,7 @@ fn trust_domains_never_share_a_block() {
     let units = units(rules, &mut talks, 300);
     let together: BTreeSet<_> = units.iter().map(|unit| ports(unit)).collect();
     assert!(units.iter().any(|unit| unit.len() > 2), "nothing was bundled");
-    // Ports 80 and 82 are of one domain; 81 is another's, and 83 is nobody's.
+    // Ports 80 and 82 are of one domain; 81 is another's, and 83 has none.
     for ports in &together {
         let domains: BTreeSet<_> = ports
             .iter()

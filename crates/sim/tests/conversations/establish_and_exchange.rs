@@ -2,7 +2,8 @@
 
 use strait_crypto::{Suite, SuiteSet};
 use strait_ipsec::IvMode;
-use strait_keying::{Event, Format};
+use strait_keying::{ControlEvent, PayloadFormat};
+use strait_scheduler::Rate;
 use strait_sim::{Conversation, ConversationTally, Filler};
 
 use crate::stage::{A, B, Seed, count, joined, millis, pair, seconds, v4, v6};
@@ -35,8 +36,28 @@ fn every_suite_iv_mode_and_family_carries_every_family() {
 #[test]
 fn a_peer_of_standard_payloads_is_spoken_to_in_those() {
     let _seed = Seed(1);
-    let mut network = joined(1, |pair| pair.b.capabilities.format = Format::Standard);
+    // Whole packets of 88 bytes and two of ESP's trailer, padded to 92, with ESP's header and its ICV: one a datagram.
+    assert_eq!(esp_lens_of_twenty(PayloadFormat::Standard), [8 + 92 + 16; 20]);
+    assert!(esp_lens_of_twenty(PayloadFormat::Strait).len() < 10, "others are spoken to in bundles or blocks");
+}
+
+/// Bytes of the ESP datagrams that twenty packets of 88 bytes leave in, which wait for a link of 1 Mbit/s together.
+fn esp_lens_of_twenty(format: PayloadFormat) -> Vec<usize> {
+    let mut network = joined(1, |pair| {
+        pair.b.capabilities.format = format;
+        pair.a.up = Rate::from_bits(1_000_000).into();
+    });
     exchange(&mut network);
+    let mut talk = Conversation::new(v4(A, B, 9), Filler::Random);
+    let packets: Vec<Vec<u8>> = (0..20).map(|_| talk.next_packet(60)).collect();
+    network.start_capture();
+    network.send_all(A, &packets);
+    network.run_for(millis(500));
+    talk.note(&network.node_mut(B).take_delivered());
+    assert_eq!(talk.tally(), ConversationTally { sent: 20, arrived: 20, ..ConversationTally::default() });
+    let captured = network.take_capture();
+    let from_a = captured.iter().filter(|datagram| datagram.is_esp() && datagram.from == A.outer_v4());
+    from_a.map(|datagram| datagram.bytes.len()).collect()
 }
 
 /// Packets of all sizes both ways over both families.
@@ -83,8 +104,8 @@ fn one_handshake_is_enough() {
     let mut network = joined(3, |_| {});
     network.run_for(seconds(100));
     for node in [A, B] {
-        assert_eq!(count(&network, node, |event| matches!(event, Event::Established { .. })), 1);
-        assert_eq!(count(&network, node, |event| matches!(event, Event::Failed { .. })), 0);
+        assert_eq!(count(&network, node, |event| matches!(event, ControlEvent::Established { .. })), 1);
+        assert_eq!(count(&network, node, |event| matches!(event, ControlEvent::Failed { .. })), 0);
         assert_eq!(network.node(node).control().connections(), 0, "something of a handshake is left");
     }
 }

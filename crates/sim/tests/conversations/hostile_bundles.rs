@@ -2,7 +2,7 @@
 //! complete.
 
 use strait_clock::{Random, Time};
-use strait_compress::{CodecSet, Codecs, Compressor, Method};
+use strait_compress::{CodecSet, Codecs, Method};
 use strait_ipsec::{Payloads, Reason};
 use strait_sim::{Conversation, Filler, Halves, HalvesSettings, is_intact};
 use strait_wire::{Protocol, block};

@@ -1,4 +1,4 @@
-//! Nobody to speak for, nothing said.
+//! A tunnel without traffic sends nothing.
 
 use strait_keying::{Start, Where};
 use strait_sim::{LinkSettings, NodeSettings, SimNetwork};

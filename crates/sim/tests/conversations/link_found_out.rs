@@ -109,7 +109,7 @@ fn reports(seed: u64, back: &str, up: LinkRate) -> (u64, u64) {
     let sent = network.take_capture();
     let reports = sent.iter().filter(|one| one.from == home && one.is_esp());
     let sizes: Vec<u64> = reports.map(|one| one.outer_len()).collect();
-    // Nobody answers reports.
+    // Reports are not answered.
     network.run_for(seconds(1));
     network.take_capture();
     network.run_for(seconds(5));
@@ -126,7 +126,7 @@ fn reports_take_half_a_percent_of_the_link_or_one_a_second() {
         println!("{back}: {count} reports, {bytes} bytes, {share} are half a percent");
         assert!(bytes <= share + 130 || count <= 11, "{back}: {count} reports, {bytes} bytes of {share}");
         assert!(count >= 9, "{back}: {count}");
-        // Nobody said how fast the way back is, and reports alone do not find out: what arrives is the measure.
+        // The rate of the way back is not configured, and reports alone do not find out: what arrives is the measure.
         let (bytes, count) = reports(seed, back, LinkRate::Auto);
         let share = mbit("8Mbit").bytes_in(seconds(14)) / 200;
         assert!(bytes <= share && count <= 201, "{back}: {count} reports, {bytes} bytes of {share}");

@@ -4,8 +4,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod aggregation;
 mod bundles_and_blocks;
-mod company;
+
 mod establish_and_exchange;
 mod foreign_source;
 mod forged_and_truncated;
@@ -16,6 +17,7 @@ mod hostile_peer;
 mod idle_is_silent;
 mod link_down_and_up;
 mod link_found_out;
+mod many_spokes;
 mod pacing;
 mod path_becomes_narrow;
 mod path_mtu;

@@ -136,7 +136,7 @@ fn a_path_that_shrinks_is_noticed_and_one_that_grows_is_used() {
         |network: &strait_sim::SimNetwork| network.node(A).peer_counters(B).inner_mtu.load(Ordering::Relaxed);
     let run = |network: &mut strait_sim::SimNetwork, span| {
         let mut talk = Conversation::new(v4(A, B, 80), Filler::Random);
-        // Only who sends large datagrams has to know what becomes of them.
+        // Only a sender of large datagrams has to know whether they arrive.
         let mut bulk = Conversation::new(v4(A, B, 81), Filler::Random);
         for _ in 0..span * 2 {
             network.send(A, &talk.next_packet(100));

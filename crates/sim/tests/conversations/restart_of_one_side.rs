@@ -60,7 +60,7 @@ fn of_one_that_knows_where_the_other_is() {
 
 #[test]
 fn of_one_that_has_to_be_spoken_to() {
-    // Nobody but the silence tells the other: 10 s until it asks, 5 s until it gives up on an answer.
+    // Only the silence tells the other: 10 s until it asks, 5 s until it gives up on an answer.
     for seed in 20..25 {
         assert_recovers(seed, B, A, 18, None);
     }

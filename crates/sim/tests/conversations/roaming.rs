@@ -1,4 +1,4 @@
-//! A peer that speaks from elsewhere is answered there; nobody else can move it.
+//! A peer that speaks from elsewhere is answered there; a stranger cannot move it.
 
 use std::net::SocketAddr;
 
@@ -29,6 +29,26 @@ fn traffic_follows_a_peer_from_place_to_place() {
         talk.assert_perfect();
     }
     assert_eq!(network.node(B).handshakes(), 1, "moving needs no handshake");
+}
+
+#[test]
+fn moved_peer_is_answered_when_order_queue_was_full() {
+    let _seed = Seed(6);
+    let mut network = joined(6, |_| {});
+    Talk::new(A, B, 5000).run(&mut network, seconds(1), millis(50));
+    network.node_mut(B).set_order_room(0);
+    network.readdress(A, elsewhere(1));
+    let mut hello = Conversation::new(v4(A, B, 7000), Filler::Text);
+    network.send(A, &hello.next_packet(100));
+    network.run_for(millis(20));
+    hello.note(&network.node_mut(B).take_delivered());
+    assert_eq!(hello.tally().missing(), 0, "what arrived is delivered");
+    network.node_mut(B).set_order_room(usize::MAX);
+    let mut talk = Talk::new(A, B, 5001);
+    talk.run(&mut network, seconds(1), millis(50));
+    talk.finish(&mut network);
+    talk.assert_perfect();
+    assert_eq!(network.node(B).handshakes(), 1);
 }
 
 #[test]
@@ -80,7 +100,7 @@ fn two_that_moved_while_neither_could_hear_meet_where_they_are_configured() {
     assert_eq!(network.node(A).status(B).unwrap().endpoint, Some(elsewhere(2)));
     network.readdress(A, A.outer_v4());
     network.readdress(B, B.outer_v4());
-    // Silence 15 s, an attempt where nobody is 10 s, a pause.
+    // Silence 15 s, an attempt without an answer 10 s, a pause.
     Talk::new(A, B, 5001).run(&mut network, seconds(30), millis(200));
     let mut talk = Talk::new(A, B, 5002);
     talk.run(&mut network, seconds(2), millis(50));

@@ -1,16 +1,16 @@
 //! Who speaks and hears nothing asks once, and only then begins anew.
 
-use strait_keying::Event;
+use strait_keying::ControlEvent;
 use strait_sim::{Conversation, Filler, LinkSwitch};
 
 use crate::stage::{A, B, Seed, count, joined, millis, seconds, v4};
 
-fn started(event: &Event) -> bool {
-    matches!(event, Event::HandshakeStarted { .. })
+fn started(event: &ControlEvent) -> bool {
+    matches!(event, ControlEvent::HandshakeStarted { .. })
 }
 
-fn silent(event: &Event) -> bool {
-    matches!(event, Event::Silent { .. })
+fn silent(event: &ControlEvent) -> bool {
+    matches!(event, ControlEvent::Silent { .. })
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_listener_that_never_speaks_answers_for_itself() {
 }
 
 #[test]
-fn whoever_has_nothing_to_say_asks_nothing() {
+fn a_node_without_traffic_sends_no_probe() {
     let _seed = Seed(3);
     let mut network = joined(3, |_| {});
     network.send(A, &Conversation::new(v4(A, B, 7000), Filler::Text).next_packet(100));

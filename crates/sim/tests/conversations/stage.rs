@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use strait_ipsec::outbound::Queueing;
-use strait_keying::Event;
+use strait_keying::ControlEvent;
 use strait_sim::{Conversation, ConversationTally, Filler, FlowShape, NodeId, PairSettings, SimNetwork};
 
 pub(crate) const A: NodeId = NodeId(0);
@@ -127,6 +127,6 @@ pub(crate) fn log(network: &SimNetwork, node: NodeId) -> Vec<String> {
     network.node(node).events().iter().map(|(at, event)| format!("{at:?} {event}")).collect()
 }
 
-pub(crate) fn count(network: &SimNetwork, node: NodeId, matches: impl Fn(&Event) -> bool) -> usize {
+pub(crate) fn count(network: &SimNetwork, node: NodeId, matches: impl Fn(&ControlEvent) -> bool) -> usize {
     network.node(node).events().iter().filter(|(_, event)| matches(event)).count()
 }

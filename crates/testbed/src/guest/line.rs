@@ -69,7 +69,7 @@ impl GuestLine {
         self.answer(patience)
     }
 
-    /// The answer to what was sent last, or the first answer, which nobody asked for; nothing when `patience` is over.
+    /// The answer to what was sent last, or the first answer, which comes unasked; nothing when `patience` is over.
     pub(super) fn answer(&mut self, patience: Duration) -> Result<Option<Reply>, Error> {
         let start = Instant::now();
         let mut buffer = [0; 4096];
@@ -101,7 +101,7 @@ impl GuestLine {
         }
     }
 
-    /// Waits until nobody is left who holds the other end.
+    /// Waits until no process holds the other end.
     pub(super) fn wait_for_end(&mut self, patience: Duration) {
         let start = Instant::now();
         let mut buffer = [0; 4096];

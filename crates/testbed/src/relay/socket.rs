@@ -23,7 +23,7 @@ impl FrameSocket {
         // SAFETY: takes no pointers.
         let socket = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
         check(socket)?;
-        // SAFETY: just opened, owned by nobody else.
+        // SAFETY: just opened, with no other owner.
         let socket = FrameSocket(unsafe { OwnedFd::from_raw_fd(socket) });
         socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 8 << 20)?;

@@ -1,4 +1,4 @@
-//! Pages of a company handbook: navigation, paragraphs, lists and tables.
+//! Pages of a staff handbook: navigation, paragraphs, lists and tables.
 
 use strait_clock::Random;
 

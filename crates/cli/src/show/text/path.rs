@@ -1,40 +1,53 @@
-//! What is known of the path to a peer, as people read it.
+//! The path to a peer, as people read it.
 
-use strait_node::report::PathReport;
+use strait_node::report::{PathReport, PeerReport};
 
 use super::rate;
 
-/// What the link was found to take, and what keeps the node from sending more.
-pub(super) fn estimate(path: &PathReport) -> String {
-    let Some(bits) = path.estimated_bits_per_second else { return String::new() };
-    let sent_at =
-        path.sent_at_bits_per_second.map_or(String::new(), |bits| format!(", sent at {}", rate(bits)));
-    let limited = match path.limited_by.as_deref() {
-        Some("traffic") => ", which is more than there is to send",
-        Some("start") => " at least",
-        Some("given rate") => ", no more since that rate was given",
-        _ => "",
-    };
-    format!("{}{limited}{sent_at}", rate(bits))
+/// The link rate to a peer: configured, or estimated with the pacing rate and what limits it.
+pub(super) fn link_rate(peer: &PeerReport) -> String {
+    let Some(path) = peer.path.as_ref() else { return configured(peer) };
+    let Some(bits) = path.estimated_rate_bits_per_second else { return configured(peer) };
+    let pacing =
+        path.pacing_rate_bits_per_second.map_or(String::new(), |bits| format!(", pacing at {}", rate(bits)));
+    let limited =
+        path.limited_by.as_deref().map_or(String::new(), |limit| format!(", limited by {}", words(limit)));
+    format!("{} (estimated){pacing}{limited}", rate(bits))
 }
 
-/// How long packets take there and how many get lost, by the peer's reports.
+fn configured(peer: &PeerReport) -> String {
+    peer.link_rate_bits_per_second.map_or(String::new(), rate)
+}
+
+/// What limits the sending rate, in words.
+fn words(limit: &str) -> &str {
+    match limit {
+        "application" => "the traffic offered",
+        "startup" => "the estimate, which is still growing",
+        "link" => "the link",
+        "configuration" => "the configured rate",
+        other => other,
+    }
+}
+
+/// Round-trip time, loss and delivery reports.
 pub(super) fn state(path: &PathReport) -> String {
     let millis = |seconds: f64| format!("{:.1} ms", seconds * 1e3);
-    let mut said = Vec::new();
-    if let Some(round) = path.round_trip_seconds {
-        let least = path
-            .least_round_trip_seconds
-            .map_or(String::new(), |least| format!(" (least {})", millis(least)));
-        said.push(format!("{} there and back{least}", millis(round)));
+    let mut parts = Vec::new();
+    if let Some(rtt) = path.rtt_seconds {
+        let min = path.min_rtt_seconds.map_or(String::new(), |min| format!(" (min {})", millis(min)));
+        parts.push(format!("RTT {}{min}", millis(rtt)));
     }
-    if path.reports_received > 0 {
-        said.push(format!("{:.1} % lost", path.loss * 100.0));
+    if path.delivery_reports_received > 0 {
+        parts.push(format!("loss {:.1} %", path.loss_ratio * 100.0));
     }
-    let refused = match path.reports_refused {
+    let rejected = match path.delivery_reports_rejected {
         0 => String::new(),
-        refused => format!(" ({refused} refused)"),
+        rejected => format!(" ({rejected} rejected)"),
     };
-    said.push(format!("{} reports in{refused}, {} out", path.reports_received, path.reports_sent));
-    said.join(", ")
+    parts.push(format!(
+        "delivery reports: {} received{rejected}, {} sent",
+        path.delivery_reports_received, path.delivery_reports_sent
+    ));
+    parts.join(", ")
 }

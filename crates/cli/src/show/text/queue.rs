@@ -1,4 +1,4 @@
-//! The queue before the link to a peer, in words.
+//! The queue before the link to a peer, as people read it.
 
 use std::time::Duration;
 
@@ -6,31 +6,33 @@ use strait_node::report::QueueReport;
 
 use crate::units::{self, counted};
 
-/// What waits and how long, in what company it leaves, and what was lost; nothing when nothing ever waited.
-pub(crate) fn words(queue: &QueueReport) -> String {
-    if queue.units == 0 && queue.bytes == 0 {
+/// Length, delay, marks and drops of the queue; nothing when no packet was ever queued.
+pub(crate) fn length(queue: &QueueReport) -> String {
+    if queue.aggregates == 0 && queue.bytes == 0 {
         return String::new();
     }
-    let span = |seconds: f64| match units::span(Duration::from_secs_f64(seconds)) {
+    let span = |seconds: f64| match units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default()) {
         _ if seconds < 1e-3 => "under 1 ms".to_owned(),
         span => span,
     };
-    let delay = queue.delay_seconds.zip(queue.worst_delay_seconds);
-    let delay =
-        delay.map(|(mean, worst)| format!("waited {} on average and {} at worst", span(mean), span(worst)));
-    let bytes = (queue.bytes > 0).then(|| format!("{} waiting", units::bytes(queue.bytes)));
-    let company = queue.packets_per_unit.map(|packets| match queue.window {
-        1 => "each packet leaves by itself".to_owned(),
-        window => format!("{packets:.1} packets leave together, found among {window}"),
-    });
+    let delay = queue.mean_delay_seconds.zip(queue.max_delay_seconds);
+    let delay = delay.map(|(mean, max)| format!("delay {} (max {})", span(mean), span(max)));
     let lost = |count: u64, what: &str| (count > 0).then(|| format!("{} {what}", counted(count, "packet")));
     let all = [
-        bytes,
+        Some(units::bytes(queue.bytes)),
         delay,
-        company,
-        lost(queue.marked, "marked for waiting too long"),
-        lost(queue.late, "dropped for waiting too long"),
-        lost(queue.overflow, "dropped since the queue was full"),
+        lost(queue.ecn_marked_packets, "ECN-marked"),
+        lost(queue.aqm_dropped_packets, "dropped by CoDel"),
+        lost(queue.overflow_dropped_packets, "dropped on overflow"),
     ];
-    all.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Aggregates and their window; nothing when no packet was ever queued.
+pub(crate) fn aggregation(queue: &QueueReport) -> String {
+    let Some(packets) = queue.packets_per_aggregate else { return String::new() };
+    match queue.window_packets {
+        1 => "off (window 1)".to_owned(),
+        window => format!("{packets:.1} packets per aggregate, window {window} packets"),
+    }
 }

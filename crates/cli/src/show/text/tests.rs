@@ -1,7 +1,7 @@
 use super::*;
 use strait_node::report::{
-    CodecReport, CompressingReport, ControlReport, DropReport, EngineReport, ManualReport, PathReport,
-    ProtocolReport, QueueReport,
+    CodecReport, CompressionLoadReport, ControlReport, DropReport, ManualReport, PathReport, ProtocolReport,
+    QueueReport, ThreadReport,
 };
 
 /// A report with every part filled in.
@@ -28,11 +28,15 @@ pub(crate) fn report() -> Report {
         rules: vec![rule()],
         codecs: vec![codec("zstd-3", 340), codec("lz4", 0)],
         drops: vec![drop("replayed", 3), drop("forged", 0)],
-        control: ControlReport { wire_bytes: 7_100, lost_messages: 0 },
-        engines: vec![EngineReport {
+        control: ControlReport { wire_bytes: 7_100, dropped_messages: 0 },
+        threads: vec![ThreadReport {
             name: "outward".to_owned(),
             cpu_seconds: 1.25,
-            compressing: Some(CompressingReport { busy: 0.12, waits_seconds: 0.0, jobs: 2 }),
+            compression: Some(CompressionLoadReport {
+                busy_ratio: 0.12,
+                queue_delay_seconds: 0.0,
+                queued_blocks: 2,
+            }),
         }],
         suites: Vec::new(),
     }
@@ -56,26 +60,26 @@ fn peer() -> PeerReport {
             outbound_spi: "0x0c0000ff".to_owned(),
             age_seconds: 60.0,
             next_rekey_seconds: 3540.0,
-            in_packets: 1,
-            in_bytes: 2,
-            out_packets: 3,
-            out_bytes: 4,
-            last_received_seconds: None,
-            last_sent_seconds: Some(0.5),
+            inbound_packets: 1,
+            inbound_bytes: 2,
+            outbound_packets: 3,
+            outbound_bytes: 4,
+            last_received_age_seconds: None,
+            last_sent_age_seconds: Some(0.5),
         }),
-        last_handshake_seconds: Some(61.9),
-        failures: 0,
-        rate_bits_per_second: Some(1_492_500),
+        last_handshake_age_seconds: Some(61.9),
+        handshake_failures: 0,
+        link_rate_bits_per_second: Some(1_492_500),
         path: Some(PathReport {
-            estimated_bits_per_second: Some(1_492_500),
-            sent_at_bits_per_second: Some(1_447_700),
+            estimated_rate_bits_per_second: Some(1_492_500),
+            pacing_rate_bits_per_second: Some(1_447_700),
             limited_by: Some("link".to_owned()),
-            round_trip_seconds: Some(0.0584),
-            least_round_trip_seconds: Some(0.05012),
-            loss: 0.0125,
-            reports_sent: 12,
-            reports_received: 340,
-            reports_refused: 1,
+            rtt_seconds: Some(0.0584),
+            min_rtt_seconds: Some(0.05012),
+            loss_ratio: 0.0125,
+            delivery_reports_sent: 12,
+            delivery_reports_received: 340,
+            delivery_reports_rejected: 1,
         }),
         sent: TrafficReport {
             packets: 3_000,
@@ -87,7 +91,7 @@ fn peer() -> PeerReport {
         received: TrafficReport::default(),
         bundles: 7,
         blocks: 340,
-        headers_saved_bytes: 150_000,
+        header_compression_saved_bytes: 150_000,
         queue: queue(),
         inner_mtu: 1420,
     }
@@ -96,14 +100,14 @@ fn peer() -> PeerReport {
 fn queue() -> QueueReport {
     QueueReport {
         bytes: 2_048,
-        delay_seconds: Some(0.008_2),
-        worst_delay_seconds: Some(0.021),
-        window: 256,
-        units: 1_200,
-        packets_per_unit: Some(2.5),
-        marked: 0,
-        late: 14,
-        overflow: 0,
+        mean_delay_seconds: Some(0.008_2),
+        max_delay_seconds: Some(0.021),
+        window_packets: 256,
+        aggregates: 1_200,
+        packets_per_aggregate: Some(2.5),
+        ecn_marked_packets: 0,
+        aqm_dropped_packets: 14,
+        overflow_dropped_packets: 0,
     }
 }
 
@@ -115,10 +119,10 @@ fn rule() -> RuleReport {
         ports: vec!["514".to_owned(), "8000-8100".to_owned()],
         domain: "logs".to_owned(),
         codec: "zstd-3".to_owned(),
-        packets: 3_000,
-        bytes: 4_000_000,
-        before: 3_900_000,
-        after: 1_100_000,
+        matched_packets: 3_000,
+        matched_bytes: 4_000_000,
+        input_bytes: 3_900_000,
+        output_bytes: 1_100_000,
         ratio: Some(3.545),
     }
 }
@@ -126,13 +130,13 @@ fn rule() -> RuleReport {
 fn codec(name: &str, tried: u64) -> CodecReport {
     CodecReport {
         codec: name.to_owned(),
-        tried,
-        blocks: tried,
-        packets: 3_000,
-        before: 3_900_000,
-        after: 1_100_000,
+        tried_blocks: tried,
+        sent_blocks: tried,
+        sent_packets: 3_000,
+        input_bytes: 3_900_000,
+        output_bytes: 1_100_000,
         ratio: Some(3.545),
-        expanded: 0,
+        decompressed_blocks: 0,
     }
 }
 
@@ -145,44 +149,45 @@ fn everything_a_person_asks_for() {
     let expected = "\
 strait0
   public key     QUJD
-  listens on     0.0.0.0:51820
+  listening on   0.0.0.0:51820
   addresses      10.77.0.1/24, fd77::1/64
-  MTU            1420
-  link           up 1.5 Mbit/s, down is found out
+  inner MTU      1420 bytes
+  link           up 1.5 Mbit/s, down auto
   configuration  /etc/strait/a.toml
-  runs for       1 h 2 min (process 42, version 0.1.0)
+  uptime         1 h 2 min (PID 42, version 0.1.0)
 
 peer site-b: up
-  public key      REVG
-  endpoint        198.18.0.2:51820
-  allowed IPs     10.77.0.2/32
-  last handshake  1 min 1 s ago
-  associations    in 0x04000001, out 0x0c0000ff: aes-128-gcm, implicit IV, strait payloads, as initiator
-  next keys       in 59 min 0 s if in use then
-  queue           2.05 kB waiting; waited 8 ms on average and 21 ms at worst; 2.5 packets leave together, found among 256; 14 packets dropped for waiting too long
-  link found      1.492 Mbit/s, sent at 1.447 Mbit/s
-  path            58.4 ms there and back (least 50.1 ms), 1.2 % lost, 340 reports in (1 refused), 12 out
-  inner MTU       1420
-  sent as         7 bundles, 340 compressed blocks; 150 kB saved by coded headers
-            packets    bytes  datagrams  on the wire  ratio
-  sent         3000  4.00 MB       1000      1.25 MB   3.20
-  received        0      0 B          0          0 B      -
+  public key       REVG
+  endpoint         198.18.0.2:51820
+  allowed IPs      10.77.0.2/32
+  last handshake   1 min 1 s ago
+  SA pair          SPI in 0x04000001, out 0x0c0000ff; aes-128-gcm, implicit IV, strait payloads, initiator
+  next rekey       in 59 min 0 s, if in use
+  link rate        1.492 Mbit/s (estimated), pacing at 1.447 Mbit/s, limited by the link
+  queue            2.05 kB, delay 8 ms (max 21 ms), 14 packets dropped by CoDel
+  aggregation      2.5 packets per aggregate, window 256 packets
+  path             RTT 58.4 ms (min 50.1 ms), loss 1.2 %, delivery reports: 340 received (1 rejected), 12 sent
+  inner MTU        1420 bytes
+  sent as          7 bundles, 340 compressed blocks, 150 kB saved by header compression
+            packets  inner bytes  datagrams  wire bytes  ratio
+  sent         3000      4.00 MB       1000     1.25 MB   3.20
+  received        0          0 B          0         0 B      -
 
 compression rules
-  from          to            what               domain  codec   packets    bytes  compressed  to bytes  ratio
-  10.77.0.1/32  10.77.0.2/32  tcp 514,8000-8100  logs    zstd-3     3000  4.00 MB     3.90 MB   1.10 MB   3.54
+  from          to            protocol           domain  codec   matched packets  matched bytes    input   output  ratio
+  10.77.0.1/32  10.77.0.2/32  tcp 514,8000-8100  logs    zstd-3             3000        4.00 MB  3.90 MB  1.10 MB   3.54
 
 codecs
-  codec   tried  shrank  packets    bytes  to bytes  ratio  expanded here
-  zstd-3    340     340     3000  3.90 MB   1.10 MB   3.54              0
+  codec   tried blocks  sent blocks  sent packets    input   output  ratio  decompressed blocks
+  zstd-3           340          340          3000  3.90 MB  1.10 MB   3.54                    0
 
-dropped
+dropped packets
   reason    packets
   replayed        3
 
 threads
-  thread   processor seconds  compresses now    blocks in hand
-  outward               1.25  12 % of its time               2
+  thread   CPU time  busy compressing  queued blocks
+  outward    1.25 s              12 %              2
 
 control channel: 7.10 kB on the wire
 ";
@@ -203,21 +208,21 @@ fn a_peer_with_manual_keys() {
         mode: "tunnel".to_owned(),
         carrier: "ip".to_owned(),
         local: Some("192.0.2.1".to_owned()),
-        sequence_bits: 32,
+        esn: false,
         protocols: vec![
             protocol("ah", &["hmac-sha-256-128"], "0x00001001", "0x00001002"),
             protocol("esp", &["aes-128-cbc", "hmac-sha-256-128"], "0x00002001", "0x00002002"),
             protocol("ipcomp", &["deflate"], "2", "2"),
         ],
         aggfrag: false,
-        fragment: true,
-        last_number: 77,
-        in_packets: 0,
-        in_bytes: 0,
-        out_packets: 77,
-        out_bytes: 9_000,
-        last_received_seconds: None,
-        last_sent_seconds: Some(1.0),
+        outer_fragmentation: true,
+        last_sequence_number: 77,
+        inbound_packets: 0,
+        inbound_bytes: 0,
+        outbound_packets: 77,
+        outbound_bytes: 9_000,
+        last_received_age_seconds: None,
+        last_sent_age_seconds: Some(1.0),
     };
     let shown = one_peer(&PeerReport {
         keys: "manual".to_owned(),
@@ -225,21 +230,21 @@ fn a_peer_with_manual_keys() {
         endpoint: Some("192.0.2.2".to_owned()),
         association: None,
         manual: Some(manual),
-        last_handshake_seconds: None,
-        rate_bits_per_second: None,
+        last_handshake_age_seconds: None,
+        link_rate_bits_per_second: None,
         path: None,
         queue: QueueReport::default(),
         ..peer()
     });
     let expected = "\
 peer site-b: up
-  endpoint        192.0.2.2
-  allowed IPs     10.77.0.2/32
-  manual keys     ah hmac-sha-256-128 (in 0x00001001, out 0x00001002), \
-esp aes-128-cbc + hmac-sha-256-128 (in 0x00002001, out 0x00002002), ipcomp deflate (in 2, out 2)
-  protecting      whole packets (tunnel mode), directly behind IP from 192.0.2.1, in fragments where it is too large
-  last packet     has number 77, of 32 bits
-  inner MTU       1420
+  endpoint         192.0.2.2
+  allowed IPs      10.77.0.2/32
+  manual keys      ah hmac-sha-256-128 (SPI in 0x00001001, out 0x00001002), \
+esp aes-128-cbc + hmac-sha-256-128 (SPI in 0x00002001, out 0x00002002), ipcomp deflate (CPI in 2, out 2)
+  mode             tunnel mode, directly over IP, local address 192.0.2.1, outer fragmentation
+  sequence number  77 sent last (32-bit)
+  inner MTU        1420 bytes
 ";
     assert!(shown.starts_with(expected), "\n{shown}");
 }
@@ -251,24 +256,24 @@ fn a_peer_that_never_answered() {
         state: "connecting".to_owned(),
         endpoint: None,
         association: None,
-        last_handshake_seconds: None,
-        failures: 2,
-        rate_bits_per_second: None,
+        last_handshake_age_seconds: None,
+        handshake_failures: 2,
+        link_rate_bits_per_second: None,
         path: None,
         ..peer()
     };
     let shown = render(&report);
-    for line in ["peer site-b: connecting", "not known yet", "never; 2 attempts failed since"] {
+    for line in ["peer site-b: connecting", "unknown", "never; 2 handshakes failed since"] {
         assert!(shown.contains(line), "{line} is not in\n{shown}");
     }
-    assert!(!shown.contains("associations") && !shown.contains("paced at"), "{shown}");
+    assert!(!shown.contains("SA pair") && !shown.contains("link rate"), "{shown}");
 }
 
 #[test]
-fn numbers_no_daemon_should_say_do_no_harm() {
+fn figures_out_of_range_are_shown_without_panic() {
     let mut report = report();
     report.node.uptime_seconds = f64::NAN;
-    report.peers[0].last_handshake_seconds = Some(-1.0);
-    report.peers[0].rate_bits_per_second = Some(u64::MAX);
+    report.peers[0].last_handshake_age_seconds = Some(-1.0);
+    report.peers[0].link_rate_bits_per_second = Some(u64::MAX);
     assert!(render(&report).contains("0 ms ago"));
 }

@@ -9,7 +9,7 @@ use super::case::{Case, PLAIN};
 use crate::pair::{Pair, allowed, fast, has};
 
 fn last_number(pair: &Pair, which: usize) -> u64 {
-    pair.peer(which)["manual"]["last_number"].as_u64().unwrap()
+    pair.peer(which)["manual"]["last_sequence_number"].as_u64().unwrap()
 }
 
 fn stop(pair: &mut Pair, which: usize) {
@@ -21,7 +21,7 @@ fn the_peer_takes_packets_after_an_orderly_start_and_after_a_crash() {
     if !allowed() || !has("ping") {
         return;
     }
-    for case in [PLAIN, Case { bare: true, manual: "sequence = 64\n", ..PLAIN }] {
+    for case in [PLAIN, Case { bare: true, manual: "esn = true\n", ..PLAIN }] {
         let mut pair = case.up(TwoHosts::direct(fast()).unwrap());
         case.exchange(&pair, 50_000);
         let before = last_number(&pair, 0);
@@ -67,7 +67,7 @@ fn a_counter_has_one_user_and_its_own_keys() {
     assert!(said.contains("is in use by another daemon"), "{said}");
     drop(pair.daemons);
     let pair_free = refused(&second.replace("key_out = \"0x22", "key_out = \"0x99"));
-    assert!(pair_free.contains("it counts for other keys") && pair_free.contains("new keys"), "{pair_free}");
+    assert!(pair_free.contains("it belongs to other keys") && pair_free.contains("new keys"), "{pair_free}");
     let counter = site.folder().join("manual.counter");
     let mut bytes = fs::read(&counter).unwrap();
     bytes[33] ^= 1;
@@ -100,5 +100,5 @@ fn without_a_file_the_peer_sees_old_numbers_again() {
     from.send_to(b"again", to.local_addr().unwrap()).unwrap();
     crate::pair::eventually("the packet is refused", || pair.drops(1, "replayed") > 0);
     let shown: Value = pair.peer(0);
-    assert_eq!(shown["manual"]["last_number"], 1);
+    assert_eq!(shown["manual"]["last_sequence_number"], 1);
 }

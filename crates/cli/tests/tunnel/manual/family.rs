@@ -3,7 +3,8 @@
 use std::io::Read;
 use std::process::{Child, Stdio};
 
-use strait_testbed::{LinkEnd, LinkSpec, TwoHosts, sandbox};
+use strait_testbed::{LinkEnd, LinkSpec, TwoHosts};
+use strait_testdata::skip::{Need, skip};
 
 use super::case::{CBC, Case, Esp, GCM, PLAIN};
 use crate::pair::{Family, Pair, allowed, eventually, fast, has};
@@ -62,7 +63,7 @@ fn passes(case: Case) -> Option<Pair> {
         let shown = pair.peer(which);
         let sent = shown["sent"]["bytes"].as_u64().unwrap();
         assert!(sent > BYTES as u64, "{case:?}: {shown:#}");
-        assert_eq!(shown["manual"]["in_packets"], shown["received"]["datagrams"], "{case:?}: {shown:#}");
+        assert_eq!(shown["manual"]["inbound_packets"], shown["received"]["datagrams"], "{case:?}: {shown:#}");
         for reason in ["forged", "unprotected", "malformed-outer", "unknown-spi", "network-refused"] {
             assert_eq!(pair.drops(which, reason), 0, "{case:?}: {reason}\n{}", case.evidence(&pair));
         }
@@ -96,9 +97,9 @@ fn transport_mode_directly_behind_ip() {
 
 #[test]
 fn other_algorithms() {
-    passes(Case { esp: Some(Esp::Suite("chacha20-poly1305", 36)), manual: "sequence = 64\n", ..PLAIN });
+    passes(Case { esp: Some(Esp::Suite("chacha20-poly1305", 36)), manual: "esn = true\n", ..PLAIN });
     passes(Case { esp: Some(CBC), bare: true, ..PLAIN });
-    passes(Case { esp: Some(CBC), v6: true, manual: "sequence = 64\n", ..PLAIN });
+    passes(Case { esp: Some(CBC), v6: true, manual: "esn = true\n", ..PLAIN });
     let legacy = Esp::Separate { cipher: ("3des-cbc", 24), integrity: Some(("hmac-sha-1-96", 20)) };
     passes(Case { esp: Some(legacy), bare: true, manual: "danger_legacy = true\n", ..PLAIN });
     let null = Esp::Separate { cipher: ("null", 0), integrity: Some(("hmac-sha-512-256", 64)) };
@@ -110,7 +111,7 @@ fn ah_alone_and_around_esp() {
     let alone = Case { esp: None, ah: Some("hmac-sha-256-128"), bare: true, ..PLAIN };
     passes(alone);
     passes(Case { transport: true, ..alone });
-    passes(Case { transport: true, v6: true, manual: "sequence = 64\n", ..alone });
+    passes(Case { transport: true, v6: true, manual: "esn = true\n", ..alone });
     passes(Case { esp: Some(GCM), ..alone });
     let cipher = Esp::Separate { cipher: ("aes-256-cbc", 32), integrity: None };
     passes(Case { esp: Some(cipher), v6: true, transport: true, ..alone });
@@ -125,7 +126,7 @@ fn compressed(pair: &Pair, which: usize, codec: &str) -> (u64, u64) {
     let shown = pair.daemon(which).show().unwrap();
     let codecs = shown["codecs"].as_array().unwrap().clone();
     let found = codecs.iter().find(|it| it["codec"] == codec).unwrap().clone();
-    (found["blocks"].as_u64().unwrap(), found["expanded"].as_u64().unwrap())
+    (found["sent_blocks"].as_u64().unwrap(), found["decompressed_blocks"].as_u64().unwrap())
 }
 
 #[test]
@@ -198,7 +199,7 @@ fn what_the_network_card_joined_is_taken_apart() {
         };
         let hosts = TwoHosts::direct(LinkSpec { rate: None, ..fast() }).unwrap();
         let joins = [&hosts.link.a, &hosts.link.b].into_iter().all(join_packets);
-        if !joins && !sandbox::skip("the system does not let its drivers join packets") {
+        if !joins && !skip(Need::Offload, "the system does not let its drivers join packets") {
             return;
         }
         let pair = case.up(hosts);
@@ -240,7 +241,8 @@ fn outer_fragments_over_a_narrow_path() {
     for v6 in [false, true] {
         let hosts = TwoHosts::routed(fast(), fast()).unwrap();
         hosts.router.as_ref().unwrap().link.ends().into_iter().for_each(|end| end.set_mtu(1280).unwrap());
-        let case = Case { bare: true, v6, manual: "fragment = true\n", peer: "mtu = 1280\n", ..PLAIN };
+        let case =
+            Case { bare: true, v6, manual: "outer_fragmentation = true\n", peer: "mtu = 1280\n", ..PLAIN };
         let pair = case.up(hosts);
         for address in case.protected(&pair, 1) {
             case.ping(&pair, 1, address, &["-c", "3", "-M", "do", "-s", "1360"]);

@@ -20,7 +20,7 @@ fn peers_with_manual_keys_come_change_and_go() {
     let case = Case { bare: true, ..PLAIN };
     let pair = case.up(TwoHosts::direct(fast()).unwrap());
     case.exchange(&pair, 20_000);
-    let number = || pair.peer(0)["manual"]["last_number"].as_u64().unwrap();
+    let number = || pair.peer(0)["manual"]["last_sequence_number"].as_u64().unwrap();
     let before = number();
     // Nothing that concerns the associations: they go on.
     rewrite(&pair, &case, 0, |text| text.replace("/128\"]", "/128\", \"10.99.0.0/16\"]"));
@@ -82,7 +82,7 @@ fn a_session_and_manual_keys_side_by_side() {
     }
     let peers = pair.daemon(0).show().unwrap()["peers"].clone();
     assert_eq!((&peers[0]["keys"], &peers[1]["keys"]), (&"session".into(), &"manual".into()));
-    assert!(peers[1]["manual"]["in_packets"].as_u64().unwrap() > 10, "{peers:#}");
+    assert!(peers[1]["manual"]["inbound_packets"].as_u64().unwrap() > 10, "{peers:#}");
 }
 
 #[test]

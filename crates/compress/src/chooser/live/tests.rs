@@ -9,17 +9,17 @@ use strait_wire::Protocol;
 use super::*;
 use crate::{Codec, CodecSet, Ends};
 
-/// What data does: its strength beside text, and how many times longer than calibrated codecs take.
+/// What data does: its compressibility relative to text, and how many times longer than calibrated codecs take.
 #[derive(Clone, Copy)]
 struct Data {
-    strength: f64,
+    compressibility: f64,
     slowness: f64,
 }
 
-const TEXT: Data = Data { strength: 1.0, slowness: 1.0 };
-const NOISE: Data = Data { strength: 0.0, slowness: 0.5 };
+const TEXT: Data = Data { compressibility: 1.0, slowness: 1.0 };
+const NOISE: Data = Data { compressibility: 0.0, slowness: 0.5 };
 
-/// Data that a glance takes for text, whatever becomes of it.
+/// Data that the entropy probe takes for text, however well it shrinks.
 static PAYLOAD: [u8; 65_000] = [b'a'; 65_000];
 
 struct World {
@@ -59,8 +59,9 @@ impl World {
         };
         let figures = self.calibration.figures()[candidate];
         let [small, large] = figures.ratio.map(|ratio| ratio.get().ln());
-        let strength = small + (large - small) * ((len as f64 / 1_400.0).ln() / (16_384_f64 / 1_400.0).ln());
-        let after = (len as f64 / (strength * data.strength).exp()) as usize;
+        let compressibility =
+            small + (large - small) * ((len as f64 / 1_400.0).ln() / (16_384_f64 / 1_400.0).ln());
+        let after = (len as f64 / (compressibility * data.compressibility).exp()) as usize;
         let after = Some(after).filter(|after| *after < len);
         let took = Some((due(&figures, len).0 * data.slowness * 1e9) as u64);
         self.pass(after.unwrap_or(len));
@@ -234,7 +235,7 @@ fn noise_in_the_figures_does_not_move_the_choice_to_and_fro() {
         let end = world.now + Duration::from_secs(10);
         while world.now < end {
             let wobble = |random: &mut Random| 0.9 + random.below(200) as f64 / 1_000.0;
-            let data = Data { strength: wobble(&mut random), slowness: wobble(&mut random) };
+            let data = Data { compressibility: wobble(&mut random), slowness: wobble(&mut random) };
             world.send(65_000, data);
             standing.push(world.decision().method);
         }
@@ -250,13 +251,13 @@ fn noise_in_the_figures_does_not_move_the_choice_to_and_fro() {
 fn data_that_drifts_moves_no_choice_between_codecs_that_it_moves_alike() {
     let mut world = World::new(Some(1.5));
     let mut random = Random::new(5);
-    let (mut strength, mut told) = (1.0_f64, 0);
+    let (mut compressibility, mut told) = (1.0_f64, 0);
     world.run(Duration::from_secs(3), 28_000, TEXT);
     let end = world.now + Duration::from_secs(30);
     while world.now < end {
-        strength = (strength + random.below(100) as f64 / 1_000.0 - 0.05).clamp(0.6, 2.0);
+        compressibility = (compressibility + random.below(100) as f64 / 1_000.0 - 0.05).clamp(0.6, 2.0);
         let wobble = 0.9 + random.below(200) as f64 / 1_000.0;
-        world.send(28_000, Data { strength: strength * wobble, slowness: 1.0 });
+        world.send(28_000, Data { compressibility: compressibility * wobble, slowness: 1.0 });
         told += usize::from(world.chooser.changed().is_some());
     }
     assert!(told <= 6, "{told} changes in half a minute");
@@ -316,7 +317,7 @@ fn small_units_and_large_ones_by_turns_do_not_move_the_choice() {
 fn what_shrinks_but_does_not_pay_is_tried_at_growing_intervals() {
     let mut world = World::new(Some(300.0));
     world.road.waiting = false;
-    let a_little = Data { strength: 0.15, slowness: 1.0 };
+    let a_little = Data { compressibility: 0.15, slowness: 1.0 };
     world.run(Duration::from_secs(2), 1_400, a_little);
     let methods = world.run(Duration::from_secs(10), 1_400, a_little);
     let tried = methods.iter().filter(|method| **method != Method::NONE).count();

@@ -80,7 +80,7 @@ impl<'a> Scales<'a> {
 
     /// The candidates that would pay on data that shrinks well.
     pub(super) fn hopes(&self) -> impl Iterator<Item = usize> {
-        let hoped = self.priced(|it| self.known.hoped(self.calibration, it, self.len, HOPE));
+        let hoped = self.priced(|it| self.known.expected_at(self.calibration, it, self.len, HOPE));
         (0..CANDIDATES.len()).filter(move |it| hoped.of(Some(*it)) < hoped.of(None))
     }
 

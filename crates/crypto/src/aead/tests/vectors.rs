@@ -43,11 +43,11 @@ fn cases(file: &str) -> Vec<Case> {
 }
 
 /// Seals and opens one case; a tag shorter than ours must be the front of ours (SP 800-38D section 7.1).
-fn check(suite: Suite, by: Provider, case: &Case) {
+fn check(suite: Suite, case: &Case) {
     let Case { key, iv, text, aad, sealed, tag } = case;
     let (salt, iv) = iv.split_at(SALT_LEN);
     let iv = u64::from_be_bytes(iv.try_into().unwrap());
-    let key = Key::by(by, &KeyMaterial::new(suite, &[key, salt].concat()).unwrap());
+    let key = Key::new(&KeyMaterial::new(suite, &[key, salt].concat()).unwrap());
 
     let mut packet = text.clone();
     let made = key.seal(FreshNonce::of_vector(iv), aad, &mut packet).unwrap();
@@ -72,8 +72,6 @@ fn every_published_case() {
     for (file, key_len, suite, expected) in files {
         let cases: Vec<Case> = cases(file).into_iter().filter(|case| case.key.len() == key_len).collect();
         assert_eq!(cases.len(), expected, "{suite}");
-        for by in Provider::ALL {
-            cases.iter().for_each(|case| check(suite, *by, case));
-        }
+        cases.iter().for_each(|case| check(suite, case));
     }
 }

@@ -7,8 +7,7 @@ use strait_wire::aggfrag::{CONGESTION_LEN, Header, Payload};
 use strait_wire::delivery::Delivery;
 
 use super::*;
-use crate::inbound::REPORT_LEN;
-use crate::outbound::{Heard, Reception};
+use crate::reports::{Heard, REPORT_LEN, Reception};
 
 /// A sender whose rate is to be found out, after it sent 20 packets.
 fn sender() -> Sender {

@@ -1,4 +1,4 @@
-//! What waits for the link: who goes first, in what company, and who is told to slow down.
+//! What waits for the link: who goes first, in which aggregate, and which sender is told to slow down.
 
 mod headers;
 
@@ -56,7 +56,7 @@ impl Line {
         for (datagram, tos) in &self.sender.wire.datagrams[self.seen..] {
             self.free_at = self.free_at.max(self.sender.now) + self.rate.time_for(datagram.len() as u64 + 28);
             self.receiver.take(datagram, *tos);
-            self.receiver.half.settle(self.sender.now, &mut self.receiver.site);
+            self.receiver.half.release(self.sender.now, &mut self.receiver.site);
             for packet in self.receiver.site.packets.drain(..) {
                 let port = Packet::parse(&packet).unwrap().flow().dst_port;
                 self.arrived.push((port, self.free_at, packet));
@@ -161,7 +161,7 @@ fn units_of_compressed_text_fill_their_datagrams() {
 }
 
 #[test]
-fn trust_domains_that_alternate_still_find_company() {
+fn alternating_trust_domains_still_aggregate() {
     let mut line = Line::new(1_500_000, rules(), Queueing { lossless: true, ..Queueing::NORMAL });
     line.send(&noise(9, 1_400));
     line.run_for(0);
@@ -183,7 +183,7 @@ fn trust_domains_that_alternate_still_find_company() {
 fn no_packet_overtakes_one_of_its_flow_that_belongs_to_another_group() {
     let mut line = Line::new(1_500_000, rules(), Queueing { lossless: true, ..Queueing::NORMAL });
     for number in 0..200 {
-        // Of one flow, some shrink and some do not; another flow keeps the first group in company.
+        // Of one flow, some shrink and some do not; another flow keeps the first group aggregating.
         let shape = if number % 3 == 0 { noise(1001, 300) } else { text(1001, 300) };
         line.send(&Shape { id: number, dont_fragment: false, ..shape });
         line.send(&Shape { host: 2, ..text(1001, 200) });
@@ -234,7 +234,7 @@ fn senders_that_can_be_told_are_told() {
 }
 
 #[test]
-fn who_pays_by_the_byte_waits_for_company() {
+fn a_hold_time_aggregates_on_an_idle_link() {
     let wait = Duration::from_millis(20);
     let mut line = Line::new(1_500_000, Vec::new(), Queueing { wait, ..Queueing::NORMAL });
     let began = line.sender.now;
@@ -257,7 +257,7 @@ fn who_pays_by_the_byte_waits_for_company() {
 }
 
 #[test]
-fn waiting_for_company_needs_no_rate() {
+fn a_hold_time_needs_no_rate() {
     let queueing = Queueing { wait: Duration::from_millis(20), ..Queueing::NORMAL };
     let mut sender = Sender::new(STRAIT, 1500, None, Vec::new()).waiting(queueing);
     sender.send(&noise(80, 100).packet(), &PLAIN);

@@ -7,21 +7,21 @@ use strait_ipsec::{Notice, PeerId};
 use strait_scheduler::{LinkRate, Pace, Rate};
 use strait_wire::condition::Condition;
 
-use super::world::{FAIR, World};
+use super::world::{ControlWorld, FAIR};
 use crate::Start;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Two nodes with a pair of associations.
-fn up(seed: u64) -> World {
-    let mut world = World::new(2, seed, FAIR);
+fn up(seed: u64) -> ControlWorld {
+    let mut world = ControlWorld::new(2, seed, FAIR);
     world.introduce(Start::Eager);
-    assert!(world.run_until(5, World::both_up));
+    assert!(world.run_until(5, ControlWorld::both_up));
     world
 }
 
-/// What one node told the other's sending half of it, last.
-fn load(world: &World, node: usize) -> f64 {
+/// What one node told the other's sender of it, last.
+fn load(world: &ControlWorld, node: usize) -> f64 {
     let other = PeerId(u32::try_from(1 - node).unwrap());
     world.nodes[node].ends.get(&other).map_or(1.0, |ends| ends.there.expand[3])
 }
@@ -29,7 +29,7 @@ fn load(world: &World, node: usize) -> f64 {
 #[test]
 fn another_rate_in_paces_the_peer() {
     let mut world = up(1);
-    let told = |world: &World| world.nodes[0].paces.get(&PeerId(1)).copied().unwrap_or_default();
+    let told = |world: &ControlWorld| world.nodes[0].paces.get(&PeerId(1)).copied().unwrap_or_default();
     assert_eq!(told(&world), Pace::None);
     let (slow, fast) = (Rate::from_bits(3_000_000).unwrap(), Rate::from_bits(7_000_000).unwrap());
     for (down, pace) in [
@@ -48,7 +48,7 @@ fn another_rate_in_paces_the_peer() {
 }
 
 #[test]
-fn a_load_is_told_and_told_again_after_a_handshake() {
+fn load_is_reported_and_reported_again_after_handshake() {
     let mut world = up(2);
     assert_eq!(load(&world, 0), 1.0);
     world.notice(1, Notice::Slower(6.0));
@@ -66,7 +66,7 @@ fn a_load_is_told_and_told_again_after_a_handshake() {
 }
 
 #[test]
-fn nonsense_costs_performance_at_most() {
+fn absurd_conditions_are_clamped_or_ignored() {
     let mut world = up(3);
     world.ask(1, |control, now: Time| {
         control.set_link(LinkRate::Unpaced, Rate::from_bits(2_000_000).into(), now);
@@ -81,7 +81,7 @@ fn nonsense_costs_performance_at_most() {
     assert_eq!(load(&world, 0), 64.0);
     world.notice(0, Notice::Reported(PeerId(1), Condition { load: 0, down: 2_000_000 }));
     assert_eq!(load(&world, 0), 1.0 / 64.0);
-    // Of somebody nobody knows.
+    // Of a peer that is not configured.
     world.notice(0, Notice::Reported(PeerId(77), Condition { load: 1, down: 0 }));
     for times in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
         world.notice(0, Notice::Slower(times));

@@ -3,9 +3,9 @@ use std::net::SocketAddr;
 
 use strait_ipsec::PeerId;
 
-use super::world::{FAIR, Node, World, address, peer, settings};
+use super::world::{ControlNode, ControlWorld, FAIR, address, peer, settings};
 use crate::channel::admission::{MOST, UNPROVEN};
-use crate::{Action, Event, Start, Where};
+use crate::{Action, ControlEvent, Start, Where};
 use strait_ipsec::outbound::Order;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -16,10 +16,11 @@ fn spoofed(number: u32) -> SocketAddr {
 }
 
 /// The first datagrams of `count` handshakes of a stranger with node 0, each with ids of its own.
-fn initials(world: &World, count: u32) -> Vec<Vec<Box<[u8]>>> {
+fn initials(world: &ControlWorld, count: u32) -> Vec<Vec<Box<[u8]>>> {
     (0..count)
         .map(|number| {
-            let mut stranger = Node::new(settings(9, number.into(), world.base), address(9), world.now);
+            let mut stranger =
+                ControlNode::new(settings(9, number.into(), world.base), address(9), world.now);
             let mut config = peer(0, Where::Address(address(0)), Start::Eager);
             config.key = world.nodes[0].control.public();
             stranger.control.add_peer(config, world.now);
@@ -36,7 +37,7 @@ fn initials(world: &World, count: u32) -> Vec<Vec<Box<[u8]>>> {
 
 #[test]
 fn a_thousand_spoofed_handshakes_leave_bounded_state_and_a_peer_gets_in() {
-    let mut world = World::new(2, 1, FAIR);
+    let mut world = ControlWorld::new(2, 1, FAIR);
     world.add(0, peer(1, Where::Unknown, Start::OnTraffic));
     let flood = initials(&world, 1000);
     let mut most = 0;
@@ -52,7 +53,7 @@ fn a_thousand_spoofed_handshakes_leave_bounded_state_and_a_peer_gets_in() {
         }
     }
     assert!(world.both_up(), "in the middle of it: {:?}", world.nodes[1].events);
-    assert_eq!(world.count(1, |event| matches!(event, Event::Failed { .. })), 0);
+    assert_eq!(world.count(1, |event| matches!(event, ControlEvent::Failed { .. })), 0);
     assert!(most <= UNPROVEN + 1, "{most} connections at once");
     let answered = world.nodes[0].datagrams;
     assert!(answered < 1000 * 3, "{answered} datagrams for 2000");
@@ -64,7 +65,7 @@ fn a_thousand_spoofed_handshakes_leave_bounded_state_and_a_peer_gets_in() {
 
 #[test]
 fn the_same_first_packet_again_and_again_is_one_handshake() {
-    let mut world = World::new(1, 2, FAIR);
+    let mut world = ControlWorld::new(1, 2, FAIR);
     let first = initials(&world, 1).remove(0);
     for number in 0..1000 {
         for bytes in &first {
@@ -77,9 +78,9 @@ fn the_same_first_packet_again_and_again_is_one_handshake() {
 }
 
 #[test]
-fn no_datagram_makes_a_keeper_panic() {
-    let mut world = World::pair(3, FAIR, Start::Eager);
-    assert!(world.run_until(5, World::both_up));
+fn never_panics_on_any_datagram() {
+    let mut world = ControlWorld::pair(3, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
     let first = initials(&world, 1).remove(0);
     let mut random = strait_clock::Random::new(3);
     for number in 0..20_000_u32 {
@@ -104,10 +105,10 @@ fn no_datagram_makes_a_keeper_panic() {
 
 #[test]
 fn strangers_who_prove_their_address_are_bounded_too() {
-    let mut world = World::new(1, 4, FAIR);
+    let mut world = ControlWorld::new(1, 4, FAIR);
     // Eighty strangers that answer, in ten places, all at once.
     for number in 0..80_u8 {
-        let mut stranger = Node::new(settings(100 + number, 4, world.base), address(0), world.now);
+        let mut stranger = ControlNode::new(settings(100 + number, 4, world.base), address(0), world.now);
         stranger.address = SocketAddr::from(([198, 51, 100, number / 8], 1000 + u16::from(number)));
         world.nodes.push(stranger);
     }
@@ -129,11 +130,11 @@ fn strangers_who_prove_their_address_are_bounded_too() {
 
 #[test]
 fn strangers_who_stall_with_proven_addresses_do_not_keep_a_peer_out() {
-    let mut world = World::new(2, 5, FAIR);
+    let mut world = ControlWorld::new(2, 5, FAIR);
     world.add(0, peer(1, Where::Unknown, Start::OnTraffic));
     // A hundred and twenty strangers in as many places, each cut off once it has proved its address.
     for number in 0..120_u8 {
-        let mut stranger = Node::new(settings(100 + number, 5, world.base), address(0), world.now);
+        let mut stranger = ControlNode::new(settings(100 + number, 5, world.base), address(0), world.now);
         stranger.address = SocketAddr::from(([203, 0, 113, number], 4000));
         world.nodes.push(stranger);
     }
@@ -150,6 +151,6 @@ fn strangers_who_stall_with_proven_addresses_do_not_keep_a_peer_out() {
     world.run(Duration::from_millis(50));
     assert_eq!(world.nodes[0].control.connections(), MOST, "all places are taken");
     world.add(1, peer(0, Where::Address(address(0)), Start::Eager));
-    assert!(world.run_until(3, World::both_up), "{:?}", world.nodes[1].events);
-    assert_eq!(world.count(1, |event| matches!(event, Event::Failed { .. })), 0);
+    assert!(world.run_until(3, ControlWorld::both_up), "{:?}", world.nodes[1].events);
+    assert_eq!(world.count(1, |event| matches!(event, ControlEvent::Failed { .. })), 0);
 }

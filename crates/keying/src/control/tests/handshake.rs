@@ -6,16 +6,19 @@ use strait_ipsec::{IvMode, Notice, Payloads, PeerId};
 use strait_scheduler::{LinkRate, Pace, Rate};
 use strait_wire::Spi;
 
-use super::world::{FAIR, Weather, World, address, peer};
-use crate::{Delivery, Direction, Event, Failure, Format, KeyExport, PeerState, Refusal, Role, Start, Where};
+use super::world::{ControlWorld, FAIR, Weather, address, peer};
+use crate::{
+    ControlEvent, DeliveryReporting, HandshakeFailure, KeyExport, PayloadFormat, PeerState, Refusal, Role,
+    SaDirection, Start, Where,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn a_pair_comes_up_in_few_datagrams_and_the_connection_goes() {
-    let mut world = World::pair(1, FAIR, Start::Eager);
+    let mut world = ControlWorld::pair(1, FAIR, Start::Eager);
     assert_eq!(world.nodes[0].control.status(PeerId(1)).unwrap().state, PeerState::Connecting);
-    assert!(world.run_until(5, World::both_up));
+    assert!(world.run_until(5, ControlWorld::both_up));
     world.assert_joined();
     world.run(5 * SECOND);
     assert_eq!((world.established(0), world.established(1)), (1, 1));
@@ -38,26 +41,26 @@ fn each_suite_iv_and_format_is_agreed_on_by_both() {
     let ivs = [IvMode::Implicit, IvMode::Explicit];
     for suite in Suite::ALL {
         for (asks, iv) in ivs.into_iter().enumerate() {
-            let mut world = World::with(2, 2, FAIR, |node, settings| {
+            let mut world = ControlWorld::with(2, 2, FAIR, |node, settings| {
                 if usize::from(node) == asks {
                     settings.capabilities.suites = SuiteSet::EMPTY.with(suite);
                     settings.capabilities.iv = iv;
                 }
             });
             world.introduce(Start::Eager);
-            assert!(world.run_until(5, World::both_up), "{suite}");
+            assert!(world.run_until(5, ControlWorld::both_up), "{suite}");
             world.assert_joined();
             let pair = world.nodes[0].control.status(PeerId(1)).unwrap().association.unwrap();
             assert_eq!((pair.suite, pair.iv), (suite, iv));
             assert!(matches!(pair.payloads, Payloads::Strait { .. }));
         }
     }
-    let mut world = World::new(2, 2, FAIR);
+    let mut world = ControlWorld::new(2, 2, FAIR);
     let mut standard = peer(0, Where::Unknown, Start::OnTraffic);
-    standard.format = Format::Standard;
+    standard.format = PayloadFormat::Standard;
     world.add(1, standard);
     world.add(0, peer(1, Where::Address(address(1)), Start::Eager));
-    assert!(world.run_until(5, World::both_up));
+    assert!(world.run_until(5, ControlWorld::both_up));
     for (node, other) in [(0, 1), (1, 0)] {
         let pair = world.nodes[node].control.status(PeerId(other)).unwrap().association.unwrap();
         assert_eq!(pair.payloads, Payloads::STANDARD);
@@ -66,12 +69,12 @@ fn each_suite_iv_and_format_is_agreed_on_by_both() {
 
 #[test]
 fn the_suite_is_the_one_that_costs_both_least() {
-    let mut world = World::with(2, 3, FAIR, |node, settings| {
+    let mut world = ControlWorld::with(2, 3, FAIR, |node, settings| {
         let nanos_per_packet = if node == 0 { [1_000, 1_200, 3_000] } else { [20_000, 26_000, 6_000] };
         settings.capabilities.ranking = Ranking { nanos_per_packet };
     });
     world.introduce(Start::Eager);
-    assert!(world.run_until(5, World::both_up));
+    assert!(world.run_until(5, ControlWorld::both_up));
     world.assert_joined();
     let pair = world.nodes[1].control.status(PeerId(0)).unwrap().association.unwrap();
     assert_eq!(pair.suite, Suite::ChaCha20Poly1305);
@@ -96,68 +99,75 @@ fn the_rate_is_the_smaller_of_ours_out_and_theirs_in() {
         (auto, LinkRate::Given(slow), estimated(Some(slow))),
     ];
     for (up, down, expected) in table {
-        let mut world = World::with(2, 4, FAIR, |node, settings| match node {
+        let mut world = ControlWorld::with(2, 4, FAIR, |node, settings| match node {
             0 => settings.up = up,
             _ => settings.capabilities.down = down,
         });
         world.introduce(Start::Eager);
-        let told = |world: &World| world.nodes[0].paces.get(&PeerId(1)).copied().unwrap_or_default();
+        let told = |world: &ControlWorld| world.nodes[0].paces.get(&PeerId(1)).copied().unwrap_or_default();
         assert_eq!(told(&world), Pace::between(up, none), "before anything is known of the peer");
-        assert!(world.run_until(5, World::both_up));
+        assert!(world.run_until(5, ControlWorld::both_up));
         assert_eq!(told(&world), expected, "{up:?} {down:?}");
         assert_eq!(world.nodes[0].control.status(PeerId(1)).unwrap().pace, expected);
     }
 }
 
 #[test]
-fn no_rate_is_found_out_from_a_peer_that_does_not_tell_what_arrives() {
-    for (delivery, format) in [(Delivery::Untold, Format::Strait), (Delivery::Reported, Format::Standard)] {
-        let mut world = World::with(2, 4, FAIR, |node, settings| match node {
+fn rate_is_not_estimated_without_delivery_reports() {
+    for (delivery, format) in [
+        (DeliveryReporting::Untold, PayloadFormat::Strait),
+        (DeliveryReporting::Reported, PayloadFormat::Standard),
+    ] {
+        let mut world = ControlWorld::with(2, 4, FAIR, |node, settings| match node {
             0 => settings.up = LinkRate::Auto,
             _ => (settings.capabilities.delivery, settings.capabilities.format) = (delivery, format),
         });
         world.introduce(Start::Eager);
-        assert!(world.run_until(5, World::both_up));
+        assert!(world.run_until(5, ControlWorld::both_up));
         assert_eq!(world.nodes[0].paces[&PeerId(1)], Pace::None, "{delivery:?} {format:?}");
     }
 }
 
 #[test]
-fn no_common_suite_is_said_at_both_ends() {
-    let mut world = World::with(2, 5, FAIR, |node, settings| {
+fn both_ends_log_that_no_suite_is_common() {
+    let mut world = ControlWorld::with(2, 5, FAIR, |node, settings| {
         settings.capabilities.suites = SuiteSet::EMPTY.with(Suite::ALL[usize::from(node)]);
     });
     world.introduce(Start::Eager);
     world.run(5 * SECOND);
     for node in 0..2 {
-        let why = |event: &Event| matches!(event, Event::Failed { why: Failure::NoCommonSuite, .. });
+        let why = |event: &ControlEvent| {
+            matches!(event, ControlEvent::Failed { why: HandshakeFailure::NoCommonSuite, .. })
+        };
         assert!(world.count(node, why) > 0, "{node}: {:?}", world.nodes[node].events);
         assert!(world.nodes[node].inbound.is_empty() && world.nodes[node].outbound.is_empty());
     }
 }
 
 #[test]
-fn a_node_with_another_key_is_not_believed() {
+fn node_with_another_key_is_rejected() {
     // Node 2 answers at node 1's address.
-    let mut world = World::new(3, 6, FAIR);
+    let mut world = ControlWorld::new(3, 6, FAIR);
     world.add(0, peer(1, Where::Address(address(2)), Start::Eager));
     world.add(2, peer(0, Where::Unknown, Start::OnTraffic));
     world.run(5 * SECOND);
-    let wrong = |event: &Event| matches!(event, Event::Failed { why: Failure::WrongKey, .. });
+    let wrong =
+        |event: &ControlEvent| matches!(event, ControlEvent::Failed { why: HandshakeFailure::WrongKey, .. });
     assert!(world.count(0, wrong) >= 2, "{:?}", world.nodes[0].events);
     assert!(world.nodes.iter().all(|node| node.inbound.is_empty() && node.outbound.is_empty()));
 }
 
 #[test]
-fn a_stranger_is_refused_and_told() {
-    let mut world = World::new(2, 7, FAIR);
+fn unknown_key_is_refused_and_both_ends_log_it() {
+    let mut world = ControlWorld::new(2, 7, FAIR);
     world.add(0, peer(1, Where::Address(address(1)), Start::Eager));
     world.run(5 * SECOND);
     let public = world.nodes[0].control.public();
-    let refused = |event: &Event| matches!(event, Event::Failed { why: Failure::RefusedThere { .. }, .. });
+    let refused = |event: &ControlEvent| {
+        matches!(event, ControlEvent::Failed { why: HandshakeFailure::RefusedThere { .. }, .. })
+    };
     assert!(world.count(0, refused) >= 2, "{:?}", world.nodes[0].events);
-    let stranger =
-        |event: &Event| matches!(event, Event::Refused { why: Refusal::Stranger(key), .. } if *key == public);
+    let stranger = |event: &ControlEvent| matches!(event, ControlEvent::Refused { why: Refusal::Stranger(key), .. } if *key == public);
     assert!(world.count(1, stranger) >= 2, "{:?}", world.nodes[1].events);
     assert!(!world.is_up(0, 1));
     world.run(20 * SECOND);
@@ -168,8 +178,8 @@ fn a_stranger_is_refused_and_told() {
 fn the_handshake_survives_a_bad_link() {
     for seed in 0..60 {
         let weather = Weather { delay: (5, 80), lost: 300, twice: 50 };
-        let mut world = World::pair(seed, weather, Start::Eager);
-        assert!(world.run_until(60, World::both_up), "seed {seed}: {:?}", world.nodes[0].events);
+        let mut world = ControlWorld::pair(seed, weather, Start::Eager);
+        assert!(world.run_until(60, ControlWorld::both_up), "seed {seed}: {:?}", world.nodes[0].events);
         world.weather = FAIR;
         world.run(20 * SECOND);
         world.assert_joined();
@@ -178,20 +188,21 @@ fn the_handshake_survives_a_bad_link() {
 }
 
 #[test]
-fn a_tenth_lost_costs_no_failed_attempt() {
+fn handshake_succeeds_at_first_attempt_with_a_tenth_lost() {
     let mut failed = 0;
     for seed in 100..200 {
-        let mut world = World::pair(seed, Weather { delay: (20, 25), lost: 100, twice: 0 }, Start::Eager);
-        assert!(world.run_until(30, World::both_up), "seed {seed}");
-        failed += world.count(0, |event| matches!(event, Event::Failed { .. }));
+        let mut world =
+            ControlWorld::pair(seed, Weather { delay: (20, 25), lost: 100, twice: 0 }, Start::Eager);
+        assert!(world.run_until(30, ControlWorld::both_up), "seed {seed}");
+        failed += world.count(0, |event| matches!(event, ControlEvent::Failed { .. }));
     }
     assert!(failed <= 2, "{failed} of 100");
 }
 
 #[test]
-fn a_first_packet_confirms_as_well_as_a_message() {
+fn first_packet_confirms_as_a_message_does() {
     // The confirmation is lost, and with it everything the initiator's connection sends.
-    let mut world = World::pair(8, FAIR, Start::Eager);
+    let mut world = ControlWorld::pair(8, FAIR, Start::Eager);
     assert!(world.run_until(5, |world| world.is_up(0, 1)));
     assert!(!world.is_up(1, 0), "the responder waits");
     let spi = *world.nodes[1].inbound.keys().next().unwrap();
@@ -206,8 +217,8 @@ fn a_first_packet_confirms_as_well_as_a_message() {
 }
 
 #[test]
-fn a_pair_that_nobody_confirms_is_withdrawn() {
-    let mut world = World::pair(9, FAIR, Start::Eager);
+fn unconfirmed_pair_is_withdrawn() {
+    let mut world = ControlWorld::pair(9, FAIR, Start::Eager);
     assert!(world.run_until(5, |world| !world.nodes[1].inbound.is_empty()));
     world.nodes[0].cut = true;
     world.run(50 * SECOND);
@@ -220,33 +231,33 @@ fn a_pair_that_nobody_confirms_is_withdrawn() {
 }
 
 #[test]
-fn on_traffic_means_on_traffic() {
-    let mut world = World::pair(10, FAIR, Start::OnTraffic);
+fn handshake_on_traffic_waits_for_the_first_packet() {
+    let mut world = ControlWorld::pair(10, FAIR, Start::OnTraffic);
     world.run(3600 * SECOND);
     assert_eq!(world.sent, 0);
     assert!(!world.packet(0, 1));
-    assert!(world.run_until(1, World::both_up));
+    assert!(world.run_until(1, ControlWorld::both_up));
     assert!(world.packet(0, 1));
 }
 
 #[test]
-fn a_peer_whose_place_is_unknown_is_waited_for() {
-    let mut world = World::pair(11, FAIR, Start::OnTraffic);
+fn peer_without_endpoint_gets_no_handshake() {
+    let mut world = ControlWorld::pair(11, FAIR, Start::OnTraffic);
     for _ in 0..3 {
         assert!(!world.packet(1, 0));
         world.run(SECOND);
     }
-    assert_eq!(world.count(1, |event| matches!(event, Event::NoEndpoint { .. })), 1, "said once");
+    assert_eq!(world.count(1, |event| matches!(event, ControlEvent::NoEndpoint { .. })), 1, "said once");
     assert_eq!(world.sent, 0);
     world.packet(0, 1);
-    assert!(world.run_until(1, World::both_up));
+    assert!(world.run_until(1, ControlWorld::both_up));
     assert_eq!(world.nodes[1].endpoints[&PeerId(0)], address(0));
     assert!(world.packet(1, 0));
 }
 
 #[test]
-fn back_off_doubles_while_wanted_and_ends_when_not() {
-    let mut world = World::pair(12, FAIR, Start::OnTraffic);
+fn backoff_doubles_while_wanted_and_stops_when_not() {
+    let mut world = ControlWorld::pair(12, FAIR, Start::OnTraffic);
     world.nodes[1].cut = true;
     for _ in 0..600 {
         world.packet(0, 1);
@@ -258,33 +269,41 @@ fn back_off_doubles_while_wanted_and_ends_when_not() {
     assert!(gaps.iter().all(|gap| *gap <= 10 + 75 + 1), "{gaps:?}");
     assert!(gaps.last().is_some_and(|gap| *gap >= 10 + 45), "{gaps:?}");
     let failures = world.nodes[0].control.status(PeerId(1)).unwrap().failures;
-    assert_eq!(usize::try_from(failures).unwrap(), world.count(0, |e| matches!(e, Event::Failed { .. })));
+    assert_eq!(
+        usize::try_from(failures).unwrap(),
+        world.count(0, |e| matches!(e, ControlEvent::Failed { .. }))
+    );
     world.run(120 * SECOND);
     let sent = world.sent;
     assert_eq!(world.nodes[0].control.status(PeerId(1)).unwrap().state, PeerState::Idle);
     assert_eq!(world.nodes[0].control.poll_timeout(), None);
     world.run(3600 * SECOND);
-    assert_eq!(world.sent, sent, "nobody wants it any more");
+    assert_eq!(world.sent, sent, "it is not wanted any more");
     world.nodes[1].cut = false;
     world.packet(0, 1);
-    assert!(world.run_until(2, World::both_up));
+    assert!(world.run_until(2, ControlWorld::both_up));
     assert_eq!(world.nodes[0].control.status(PeerId(1)).unwrap().failures, 0);
 }
 
 #[test]
-fn an_address_that_cannot_be_used_is_a_failure_and_no_panic() {
+fn unusable_address_fails_the_attempt() {
     for text in ["0.0.0.0:51820", "192.0.2.9:0", "[::]:1"] {
-        let mut world = World::new(1, 13, FAIR);
+        let mut world = ControlWorld::new(1, 13, FAIR);
         let address: SocketAddr = text.parse().unwrap();
         world.add(0, peer(1, Where::Address(address), Start::Eager));
         world.run(5 * SECOND);
-        assert!(world.count(0, |e| matches!(e, Event::Failed { why: Failure::BadAddress { .. }, .. })) > 0);
+        assert!(
+            world.count(0, |e| matches!(
+                e,
+                ControlEvent::Failed { why: HandshakeFailure::BadAddress { .. }, .. }
+            )) > 0
+        );
     }
 }
 
 #[test]
 fn names_are_looked_up_first_and_again_after_a_failure() {
-    let mut world = World::new(3, 14, FAIR);
+    let mut world = ControlWorld::new(3, 14, FAIR);
     world.add(2, peer(0, Where::Unknown, Start::OnTraffic));
     let name = "site-b.example:51820".to_owned();
     world.nodes[0].names.insert(name.clone(), Err("no such host".to_owned()));
@@ -292,7 +311,7 @@ fn names_are_looked_up_first_and_again_after_a_failure() {
     world.add(0, peer(2, Where::Name(name.clone()), Start::Eager));
     world.run(5 * SECOND);
     assert!(world.nodes[0].lookups.len() >= 2, "{:?}", world.nodes[0].lookups);
-    assert!(world.count(0, |e| matches!(e, Event::Unresolved { .. })) >= 2);
+    assert!(world.count(0, |e| matches!(e, ControlEvent::Unresolved { .. })) >= 2);
     // First it leads nowhere, then to the peer.
     world.nodes[0].names.insert(name.clone(), Ok("192.0.2.77:1".parse().unwrap()));
     assert!(world.run_until(10, |world| !world.started(0).is_empty()));
@@ -302,12 +321,14 @@ fn names_are_looked_up_first_and_again_after_a_failure() {
 }
 
 #[test]
-fn a_resolver_that_never_answers_is_not_waited_for() {
-    let mut world = World::new(1, 15, FAIR);
+fn silent_resolver_fails_attempts_until_trying_ends() {
+    let mut world = ControlWorld::new(1, 15, FAIR);
     world.add(0, peer(1, Where::Name("nowhere.example:1".to_owned()), Start::Eager));
     world.run(120 * SECOND);
     assert!(world.nodes[0].lookups.len() >= 3, "{:?}", world.nodes[0].lookups);
-    assert!(world.count(0, |e| matches!(e, Event::Failed { why: Failure::Unresolved, .. })) >= 3);
+    assert!(
+        world.count(0, |e| matches!(e, ControlEvent::Failed { why: HandshakeFailure::Unresolved, .. })) >= 3
+    );
     assert_eq!(world.sent, 0);
     let late = world.nodes[0].lookups.len();
     world.run(3600 * SECOND);
@@ -317,9 +338,9 @@ fn a_resolver_that_never_answers_is_not_waited_for() {
 #[test]
 fn keys_are_handed_out_only_when_asked_for() {
     for export in [KeyExport::Never, KeyExport::Danger] {
-        let mut world = World::with(2, 16, FAIR, |_, settings| settings.export = export);
+        let mut world = ControlWorld::with(2, 16, FAIR, |_, settings| settings.export = export);
         world.introduce(Start::Eager);
-        assert!(world.run_until(5, World::both_up));
+        assert!(world.run_until(5, ControlWorld::both_up));
         for node in &world.nodes {
             assert_eq!(node.keys.len(), if export == KeyExport::Danger { 2 } else { 0 });
             assert!(node.keys.iter().all(|key| format!("{key:?}").contains("[key]")));
@@ -328,13 +349,13 @@ fn keys_are_handed_out_only_when_asked_for() {
 }
 
 #[test]
-fn the_first_keys_of_another_connection_are_other_keys() {
+fn each_connection_has_keys_of_its_own() {
     let keys = |seed| {
-        let mut world = World::pair(seed, FAIR, Start::Eager);
-        assert!(world.run_until(5, World::both_up));
+        let mut world = ControlWorld::pair(seed, FAIR, Start::Eager);
+        assert!(world.run_until(5, ControlWorld::both_up));
         let spi = world.nodes[0].outbound[&PeerId(1)].spi();
         let node = &world.nodes[0];
-        node.key(Direction::Out, spi).material.expose().to_vec()
+        node.key(SaDirection::Out, spi).material.expose().to_vec()
     };
     // Even the same seed does not make the same keys: TLS has its own randomness.
     assert_ne!(keys(17), keys(17));

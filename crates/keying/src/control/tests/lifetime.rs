@@ -4,17 +4,17 @@ use strait_clock::Time;
 use strait_ipsec::{Notice, PeerId};
 use strait_wire::Spi;
 
-use super::world::{FAIR, Node, Weather, World, address, peer, settings};
-use crate::{Event, Lifetime, Role, Start, Where};
+use super::world::{ControlNode, ControlWorld, FAIR, Weather, address, peer, settings};
+use crate::{ControlEvent, Lifetime, Role, Start, Where};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: u64 = 3600;
 
-fn established(world: &World, node: usize) -> Vec<(Time, Role)> {
+fn established(world: &ControlWorld, node: usize) -> Vec<(Time, Role)> {
     let events = world.nodes[node].events.iter();
     events
         .filter_map(|(at, event)| match event {
-            Event::Established { role, .. } => Some((*at, *role)),
+            ControlEvent::Established { role, .. } => Some((*at, *role)),
             _ => None,
         })
         .collect()
@@ -22,28 +22,28 @@ fn established(world: &World, node: usize) -> Vec<(Time, Role)> {
 
 #[test]
 fn an_idle_tunnel_sends_nothing_at_all() {
-    let mut world = World::pair(1, FAIR, Start::Eager);
-    assert!(world.run_until(5, World::both_up));
+    let mut world = ControlWorld::pair(1, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
     world.chat(10, 100);
     world.run(30 * SECOND);
     let sent = world.sent;
     world.run(12 * HOUR as u32 * SECOND);
     assert_eq!(world.sent, sent, "hours of silence");
     for (node, other) in [(0, 1), (1, 0)] {
-        assert_eq!(world.count(node, |e| matches!(e, Event::Expired { .. })), 1);
+        assert_eq!(world.count(node, |e| matches!(e, ControlEvent::Expired { .. })), 1);
         assert!(world.nodes[node].inbound.is_empty() && world.nodes[node].outbound.is_empty());
         assert_eq!(world.nodes[node].control.poll_timeout(), None, "nor does it wake up");
         assert!(!world.is_up(node, other));
     }
     assert!(!world.packet(1, 0), "either end wakes it, the one that never knew an address too");
-    assert!(world.run_until(1, World::both_up));
+    assert!(world.run_until(1, ControlWorld::both_up));
 }
 
 #[test]
 fn a_pair_in_use_is_replaced_in_time_by_its_initiator() {
     for seed in 0..5 {
-        let mut world = World::pair(seed, FAIR, Start::Eager);
-        assert!(world.run_until(5, World::both_up));
+        let mut world = ControlWorld::pair(seed, FAIR, Start::Eager);
+        assert!(world.run_until(5, ControlWorld::both_up));
         world.chat(4 * HOUR, 5_000);
         world.run(30 * SECOND);
         world.assert_joined();
@@ -56,7 +56,7 @@ fn a_pair_in_use_is_replaced_in_time_by_its_initiator() {
         }
         assert_eq!(world.unknown, 0, "no packet was lost for want of an association");
         assert!(world.nodes.iter().all(|node| node.most_inbound <= 4));
-        assert_eq!(world.count(0, |e| matches!(e, Event::Expired { .. })), 0);
+        assert_eq!(world.count(0, |e| matches!(e, ControlEvent::Expired { .. })), 0);
         world.run(70 * SECOND);
         assert!(world.nodes.iter().all(|node| node.inbound.len() == 1), "old ones have faded");
     }
@@ -66,28 +66,28 @@ fn a_pair_in_use_is_replaced_in_time_by_its_initiator() {
 fn rekeying_under_loss_and_reordering_loses_no_packet_to_unknown_keys() {
     for seed in 0..10 {
         let mut world =
-            World::with(2, seed, Weather { delay: (5, 200), lost: 100, twice: 20 }, |_, settings| {
+            ControlWorld::with(2, seed, Weather { delay: (5, 200), lost: 100, twice: 20 }, |_, settings| {
                 settings.lifetime.soft = Lifetime::SHORTEST;
             });
         world.introduce(Start::Eager);
-        assert!(world.run_until(60, World::both_up));
+        assert!(world.run_until(60, ControlWorld::both_up));
         world.chat(20 * 60, 200);
         let rekeyed = world.established(0);
         assert!((14..=24).contains(&rekeyed), "seed {seed}: {rekeyed}");
         assert_eq!(world.unknown, 0, "seed {seed}");
         assert!(world.nodes.iter().all(|node| node.most_inbound <= 4), "seed {seed}");
-        assert_eq!(world.count(0, |e| matches!(e, Event::Expired { .. })), 0, "seed {seed}");
+        assert_eq!(world.count(0, |e| matches!(e, ControlEvent::Expired { .. })), 0, "seed {seed}");
     }
 }
 
 #[test]
-fn the_responder_steps_in_when_the_initiator_does_not() {
+fn responder_rekeys_when_initiator_does_not() {
     // The initiator believes in a longer life than the responder.
-    let mut world = World::with(2, 2, FAIR, |node, settings| {
+    let mut world = ControlWorld::with(2, 2, FAIR, |node, settings| {
         settings.lifetime.soft = Duration::from_secs(if node == 0 { 36_000 } else { 600 });
     });
     world.introduce(Start::Eager);
-    assert!(world.run_until(5, World::both_up));
+    assert!(world.run_until(5, ControlWorld::both_up));
     let up = world.now;
     world.chat(1000, 1000);
     let times = established(&world, 1);
@@ -101,13 +101,13 @@ fn the_responder_steps_in_when_the_initiator_does_not() {
 fn a_pair_is_replaced_when_it_has_carried_enough() {
     for (node, other) in [(0, 1), (1, 0)] {
         for bytes in [true, false] {
-            let mut world = World::with(2, 3, FAIR, |_, settings| {
+            let mut world = ControlWorld::with(2, 3, FAIR, |_, settings| {
                 let (most, none) = (1_000_000, u64::MAX);
                 settings.lifetime.bytes = if bytes { most } else { none };
                 settings.lifetime.packets = if bytes { none } else { most };
             });
             world.introduce(Start::Eager);
-            assert!(world.run_until(5, World::both_up));
+            assert!(world.run_until(5, ControlWorld::both_up));
             let usage = world.nodes[node].outbound[&PeerId(other)].usage();
             usage.note(10, 999_000, world.now);
             usage.note(990_000, 10, world.now);
@@ -127,8 +127,8 @@ fn a_pair_is_replaced_when_it_has_carried_enough() {
 
 #[test]
 fn an_exhausted_association_is_replaced_at_once() {
-    let mut world = World::pair(4, FAIR, Start::Eager);
-    assert!(world.run_until(5, World::both_up));
+    let mut world = ControlWorld::pair(4, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
     world.run(5 * SECOND);
     let spi = world.nodes[0].outbound[&PeerId(1)].spi();
     world.notice(0, Notice::Exhausted(PeerId(1), Spi(spi.0 ^ 1)));
@@ -141,16 +141,16 @@ fn an_exhausted_association_is_replaced_at_once() {
 }
 
 #[test]
-fn a_pair_that_goes_idle_before_it_is_due_is_let_go() {
-    let mut world = World::pair(5, FAIR, Start::Eager);
-    assert!(world.run_until(5, World::both_up));
+fn idle_pair_expires_without_replacement() {
+    let mut world = ControlWorld::pair(5, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
     world.chat(3000, 1000);
     world.run(Duration::from_secs(HOUR));
     assert_eq!(world.established(0), 1);
-    assert_eq!(world.count(0, |e| matches!(e, Event::Expired { .. })), 1);
+    assert_eq!(world.count(0, |e| matches!(e, ControlEvent::Expired { .. })), 1);
     // One that is used again after it was due and before it is withdrawn is replaced then.
-    let mut world = World::pair(6, FAIR, Start::Eager);
-    assert!(world.run_until(5, World::both_up));
+    let mut world = ControlWorld::pair(6, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
     world.run(Duration::from_secs(4200));
     assert_eq!(world.established(0), 1);
     world.packet(0, 1);
@@ -160,9 +160,9 @@ fn a_pair_that_goes_idle_before_it_is_due_is_let_go() {
 }
 
 #[test]
-fn the_last_word_of_a_conversation_is_not_answered_for_ever() {
-    let mut world = World::pair(7, FAIR, Start::Eager);
-    assert!(world.run_until(5, World::both_up));
+fn unanswered_last_packet_provokes_no_probe() {
+    let mut world = ControlWorld::pair(7, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
     world.run(5 * SECOND);
     world.packet(0, 1);
     let sent = world.sent;
@@ -172,9 +172,9 @@ fn the_last_word_of_a_conversation_is_not_answered_for_ever() {
 }
 
 #[test]
-fn a_dead_peer_is_probed_once_then_shaken_with_and_then_left_alone() {
-    let mut world = World::pair(8, FAIR, Start::Eager);
-    assert!(world.run_until(5, World::both_up));
+fn dead_peer_is_probed_once_and_handshakes_stop_with_the_traffic() {
+    let mut world = ControlWorld::pair(8, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
     world.chat(10, 500);
     world.nodes[1].cut = true;
     let died = world.now;
@@ -190,7 +190,7 @@ fn a_dead_peer_is_probed_once_then_shaken_with_and_then_left_alone() {
     world.run(60 * SECOND);
     let sent = world.sent;
     world.run(600 * SECOND);
-    assert_eq!(world.sent, sent, "nobody sends, so nobody is sought");
+    assert_eq!(world.sent, sent, "no packets, so no handshakes");
     world.nodes[1].cut = false;
     world.packet(0, 1);
     world.packet(1, 0);
@@ -200,10 +200,10 @@ fn a_dead_peer_is_probed_once_then_shaken_with_and_then_left_alone() {
 }
 
 #[test]
-fn an_answered_probe_is_a_sign_of_life() {
-    let mut world = World::pair(9, FAIR, Start::Eager);
-    assert!(world.run_until(5, World::both_up));
-    // Node 1 says nothing of its own but answers what probes ask, as its packet path would.
+fn answered_probe_ends_the_silence() {
+    let mut world = ControlWorld::pair(9, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
+    // Node 1 says nothing of its own but answers what probes ask, as its data plane would.
     for _ in 0..120 {
         let probes = world.nodes[0].probes.len();
         world.packet(0, 1);
@@ -219,12 +219,12 @@ fn an_answered_probe_is_a_sign_of_life() {
 
 #[test]
 fn a_name_is_looked_up_anew_when_the_peer_falls_silent() {
-    let mut world = World::new(2, 10, FAIR);
+    let mut world = ControlWorld::new(2, 10, FAIR);
     let name = "site-b.example:51820".to_owned();
     world.nodes[0].names.insert(name.clone(), Ok(address(1)));
     world.add(1, peer(0, Where::Unknown, Start::OnTraffic));
     world.add(0, peer(1, Where::Name(name.clone()), Start::Eager));
-    assert!(world.run_until(5, World::both_up));
+    assert!(world.run_until(5, ControlWorld::both_up));
     world.chat(10, 500);
     // The site moves while nothing it sends gets out, and its name follows.
     let elsewhere = "198.51.100.7:4000".parse().unwrap();
@@ -242,14 +242,14 @@ fn a_name_is_looked_up_anew_when_the_peer_falls_silent() {
 
 #[test]
 fn a_roaming_peer_is_followed() {
-    let mut world = World::pair(11, FAIR, Start::Eager);
-    assert!(world.run_until(5, World::both_up));
+    let mut world = ControlWorld::pair(11, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
     let elsewhere = "198.51.100.9:9999".parse().unwrap();
     world.roam(0, elsewhere);
     world.packet(0, 1);
     world.run(SECOND);
     assert_eq!(world.nodes[1].control.status(PeerId(0)).unwrap().endpoint, Some(elsewhere));
-    assert_eq!(world.count(1, |e| matches!(e, Event::Moved { to, .. } if *to == elsewhere)), 1);
+    assert_eq!(world.count(1, |e| matches!(e, ControlEvent::Moved { to, .. } if *to == elsewhere)), 1);
     // A handshake from yet another address counts as well, and the next one of the other end goes there.
     let third = "203.0.113.5:1234".parse().unwrap();
     world.roam(0, third);
@@ -265,8 +265,29 @@ fn a_roaming_peer_is_followed() {
 }
 
 #[test]
+fn moved_peer_is_followed_when_receiver_order_is_lost() {
+    let mut world = ControlWorld::pair(16, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
+    world.packet(0, 1);
+    world.run(SECOND);
+    let elsewhere = "198.51.100.9:9999".parse().unwrap();
+    world.roam(0, elsewhere);
+    world.nodes[1].orders_full = true;
+    world.packet(0, 1);
+    world.run(SECOND);
+    assert_eq!(world.nodes[1].last_from[&PeerId(0)], elsewhere, "the receiver does not say it again");
+    assert_eq!(world.nodes[1].endpoints[&PeerId(0)], elsewhere, "the sender has it from the control plane");
+    // The same notice again: the same order, and no second line in the log.
+    world.notice(1, Notice::Moved(PeerId(0), elsewhere));
+    assert_eq!(world.nodes[1].endpoints[&PeerId(0)], elsewhere);
+    assert_eq!(world.count(1, |event| matches!(event, ControlEvent::Moved { .. })), 1);
+    world.notice(1, Notice::Moved(PeerId(77), elsewhere));
+    assert!(!world.nodes[1].endpoints.contains_key(&PeerId(77)), "no order for a peer that is not there");
+}
+
+#[test]
 fn keepalives_come_only_when_nothing_else_went_out() {
-    let mut world = World::new(2, 12, FAIR);
+    let mut world = ControlWorld::new(2, 12, FAIR);
     world.add(1, peer(0, Where::Unknown, Start::OnTraffic));
     let mut config = peer(1, Where::Address(address(1)), Start::OnTraffic);
     config.keepalive = Some(25 * SECOND);
@@ -274,7 +295,7 @@ fn keepalives_come_only_when_nothing_else_went_out() {
     world.run(100 * SECOND);
     assert!(world.nodes[0].keepalives.is_empty(), "not before the peer has ever spoken");
     world.packet(0, 1);
-    assert!(world.run_until(5, World::both_up));
+    assert!(world.run_until(5, ControlWorld::both_up));
     world.run(SECOND);
     let from = world.now;
     world.run(100 * SECOND);
@@ -297,25 +318,25 @@ fn keepalives_come_only_when_nothing_else_went_out() {
 #[test]
 fn a_peer_that_lost_its_state_is_found_by_either_end() {
     // It begins at once when it knows an address.
-    let mut world = World::new(2, 13, FAIR);
+    let mut world = ControlWorld::new(2, 13, FAIR);
     world.add(1, peer(0, Where::Address(address(0)), Start::Eager));
     world.add(0, peer(1, Where::Address(address(1)), Start::OnTraffic));
-    assert!(world.run_until(5, World::both_up));
+    assert!(world.run_until(5, ControlWorld::both_up));
     world.run(10 * SECOND);
-    let restarted = Node::new(settings(1, 99, world.base), address(1), world.now);
+    let restarted = ControlNode::new(settings(1, 99, world.base), address(1), world.now);
     world.nodes[1] = restarted;
     world.add(1, peer(0, Where::Address(address(0)), Start::Eager));
-    assert!(world.run_until(2, World::both_up));
+    assert!(world.run_until(2, ControlWorld::both_up));
     world.run(SECOND);
     world.assert_joined();
     // It waits when it does not; the other end's packets meet nothing, which it takes as a hint.
-    let mut world = World::pair(14, FAIR, Start::Eager);
-    assert!(world.run_until(5, World::both_up));
+    let mut world = ControlWorld::pair(14, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
     world.run(10 * SECOND);
-    world.nodes[0] = Node::new(settings(0, 99, world.base), address(0), world.now);
+    world.nodes[0] = ControlNode::new(settings(0, 99, world.base), address(0), world.now);
     world.add(0, peer(1, Where::Address(address(1)), Start::OnTraffic));
     assert!(world.packet(1, 0), "node 1 knows nothing of the restart");
-    assert!(world.run_until(2, World::both_up));
+    assert!(world.run_until(2, ControlWorld::both_up));
     world.run(SECOND);
     assert_eq!(world.unknown, 1);
     world.assert_joined();
@@ -323,8 +344,8 @@ fn a_peer_that_lost_its_state_is_found_by_either_end() {
 
 #[test]
 fn unknown_spis_from_forged_addresses_provoke_little() {
-    let mut world = World::pair(15, FAIR, Start::Eager);
-    assert!(world.run_until(5, World::both_up));
+    let mut world = ControlWorld::pair(15, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
     world.run(10 * SECOND);
     for number in 0..6000_u32 {
         let from = if number % 2 == 0 { address(1) } else { address(7) };

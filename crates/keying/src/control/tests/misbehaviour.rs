@@ -9,22 +9,22 @@ use strait_ipsec::PeerId;
 use strait_wire::Spi;
 use strait_wire::tos::Ecn;
 
-use super::world::{FAIR, World, address, capabilities, key, peer, settings};
-use crate::channel::{ChannelId, Channels, Closed, Code, Signal};
+use super::world::{ControlWorld, FAIR, address, capabilities, key, peer, settings};
+use crate::channel::{ChannelId, Channels, CloseCode, Closed, Signal};
 use crate::message::MAX_LEN;
 use crate::tls::AllowList;
-use crate::{Event, Failure, Message, MessageError, SetupError, Start, Terms, Where};
+use crate::{ControlEvent, HandshakeFailure, Message, MessageError, SessionTerms, SetupError, Start, Where};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Node 1's key without node 1's keeper, on a wire without delay to node 0.
+/// Node 1's key without node 1's key manager, on a wire without delay to node 0.
 struct Rogue {
     channels: Channels,
     signals: Vec<(ChannelId, Signal)>,
 }
 
 impl Rogue {
-    fn new(world: &World) -> Rogue {
+    fn new(world: &ControlWorld) -> Rogue {
         let allowed = Arc::new(AllowList::default());
         allowed.allow(key(0).public());
         let channels = Channels::new(&settings(1, 77, world.base), allowed, world.now).unwrap();
@@ -32,7 +32,7 @@ impl Rogue {
     }
 
     /// Lets time pass for both ends.
-    fn exchange(&mut self, world: &mut World, span: Duration) {
+    fn exchange(&mut self, world: &mut ControlWorld, span: Duration) {
         let end = world.now + span;
         while world.now < end {
             self.channels.timeout(world.now);
@@ -45,7 +45,7 @@ impl Rogue {
         }
     }
 
-    fn speak(&mut self, world: &mut World) {
+    fn speak(&mut self, world: &mut ControlWorld) {
         while let Some(signal) = self.channels.next_signal() {
             self.signals.push(signal);
         }
@@ -57,8 +57,8 @@ impl Rogue {
 }
 
 /// Node 0, which knows node 1's key, and a rogue that has connected to it.
-fn connected() -> (World, Rogue, ChannelId) {
-    let mut world = World::new(1, 1, FAIR);
+fn connected() -> (ControlWorld, Rogue, ChannelId) {
+    let mut world = ControlWorld::new(1, 1, FAIR);
     world.add(0, peer(1, Where::Unknown, Start::OnTraffic));
     let mut rogue = Rogue::new(&world);
     let id = rogue.channels.connect(address(0), key(0).public(), world.now).ok().unwrap();
@@ -68,10 +68,10 @@ fn connected() -> (World, Rogue, ChannelId) {
 }
 
 fn offer() -> Message {
-    Message::Offer(Terms { spi: Spi(0x0500_0001), capabilities: capabilities() })
+    Message::Offer(SessionTerms { spi: Spi(0x0500_0001), capabilities: capabilities() })
 }
 
-fn assert_clean(world: &mut World, rogue: &mut Rogue) {
+fn assert_clean(world: &mut ControlWorld, rogue: &mut Rogue) {
     rogue.exchange(world, 80 * SECOND);
     let node = &world.nodes[0];
     assert!(node.inbound.is_empty() && node.outbound.is_empty());
@@ -79,11 +79,11 @@ fn assert_clean(world: &mut World, rogue: &mut Rogue) {
     assert_eq!(node.control.poll_timeout(), None);
 }
 
-fn failures(world: &World) -> Vec<Failure> {
+fn failures(world: &ControlWorld) -> Vec<HandshakeFailure> {
     let events = world.nodes[0].events.iter();
     events
         .filter_map(|(_, event)| match event {
-            Event::Failed { why, .. } => Some(why.clone()),
+            ControlEvent::Failed { why, .. } => Some(why.clone()),
             _ => None,
         })
         .collect()
@@ -105,14 +105,14 @@ fn bytes_that_are_no_message_end_the_handshake() {
         let (mut world, mut rogue, id) = connected();
         rogue.channels.write(id, &bytes);
         rogue.exchange(&mut world, SECOND);
-        assert_eq!(failures(&world), [Failure::BadMessage(error)]);
+        assert_eq!(failures(&world), [HandshakeFailure::BadMessage(error)]);
         assert_clean(&mut world, &mut rogue);
     }
 }
 
 #[test]
 fn messages_out_of_turn_end_the_handshake() {
-    let accept = Message::Accept(Terms { spi: Spi(0x0500_0001), capabilities: capabilities() });
+    let accept = Message::Accept(SessionTerms { spi: Spi(0x0500_0001), capabilities: capabilities() });
     let table: [(&[Message], &str, &str); 4] = [
         (&[Message::Confirm], "a confirm", "an offer"),
         (core::slice::from_ref(&accept), "an accept", "an offer"),
@@ -125,7 +125,7 @@ fn messages_out_of_turn_end_the_handshake() {
             rogue.channels.write(id, &message.emit());
         }
         rogue.exchange(&mut world, SECOND);
-        assert_eq!(failures(&world), [Failure::OutOfTurn { got, expected }]);
+        assert_eq!(failures(&world), [HandshakeFailure::OutOfTurn { got, expected }]);
         assert_clean(&mut world, &mut rogue);
     }
 }
@@ -142,7 +142,7 @@ fn a_peer_that_stalls_or_leaves_leaves_nothing_behind() {
             rogue.exchange(&mut world, SECOND);
             assert_eq!(world.nodes[0].inbound.len(), usize::from(stage == 2));
             if closes {
-                rogue.channels.close(id, Code::GaveUp, world.now);
+                rogue.channels.close(id, CloseCode::GaveUp, world.now);
                 rogue.exchange(&mut world, SECOND);
                 assert!(world.nodes[0].inbound.is_empty(), "it says that it does not use the pair");
             }
@@ -180,7 +180,7 @@ fn a_responder_that_answers_wrongly_fails_the_attempt() {
         ("garbage", vec![0x20; 500]),
     ];
     for (what, bytes) in answers {
-        let mut world = World::new(1, 2, FAIR);
+        let mut world = ControlWorld::new(1, 2, FAIR);
         let mut rogue = Rogue::new(&world);
         world.add(0, peer(1, Where::Address(address(1)), Start::Eager));
         rogue.exchange(&mut world, Duration::from_millis(100));
@@ -191,7 +191,7 @@ fn a_responder_that_answers_wrongly_fails_the_attempt() {
         rogue.channels.write(id.expect("node 0 made an offer"), &bytes);
         rogue.exchange(&mut world, 12 * SECOND);
         let failed = failures(&world);
-        let timed_out = failed.first() == Some(&Failure::TimedOut);
+        let timed_out = failed.first() == Some(&HandshakeFailure::TimedOut);
         assert_eq!(timed_out, what == "nothing", "{what}: {failed:?}");
         assert!(!failed.is_empty() && world.nodes[0].inbound.is_empty(), "{what}");
         assert_eq!(world.nodes[0].control.status(PeerId(1)).unwrap().association, None);
@@ -199,8 +199,8 @@ fn a_responder_that_answers_wrongly_fails_the_attempt() {
 }
 
 /// Node 0 begins, the rogue answers TLS and has the offer.
-fn offered_to() -> (World, Rogue, ChannelId) {
-    let mut world = World::new(1, 3, FAIR);
+fn offered_to() -> (ControlWorld, Rogue, ChannelId) {
+    let mut world = ControlWorld::new(1, 3, FAIR);
     let mut rogue = Rogue::new(&world);
     world.add(0, peer(1, Where::Address(address(1)), Start::Eager));
     rogue.exchange(&mut world, Duration::from_millis(100));
@@ -223,14 +223,14 @@ fn a_peer_that_trickles_gets_no_more_time() {
     }
     rogue.channels.write(id, &[0]);
     rogue.exchange(&mut world, Duration::from_millis(1000));
-    assert_eq!(failures(&world), [Failure::TimedOut]);
+    assert_eq!(failures(&world), [HandshakeFailure::TimedOut]);
     let told = |(of, signal): &(_, Signal)| {
-        *of == id && matches!(signal, Signal::Closed(Closed::ByPeer(Code::GaveUp)))
+        *of == id && matches!(signal, Signal::Closed(Closed::ByPeer(CloseCode::GaveUp)))
     };
     assert!(rogue.signals.iter().any(told), "{:?}", rogue.signals);
     world.ask(0, |control, now| control.remove_peer(PeerId(1), now));
     rogue.exchange(&mut world, 8 * SECOND);
-    assert_eq!(failures(&world), [Failure::TimedOut]);
+    assert_eq!(failures(&world), [HandshakeFailure::TimedOut]);
     assert_eq!(world.nodes[0].control.connections(), 0);
     // As an initiator: its channel ends after fifteen.
     let (mut world, mut rogue, id) = connected();
@@ -243,15 +243,15 @@ fn a_peer_that_trickles_gets_no_more_time() {
         rogue.exchange(&mut world, SECOND);
     }
     assert_eq!(world.nodes[0].control.connections(), 0);
-    assert_eq!(failures(&world), [Failure::TimedOut]);
+    assert_eq!(failures(&world), [HandshakeFailure::TimedOut]);
 }
 
 #[test]
-fn a_yield_is_no_failure_and_gives_the_other_end_time() {
+fn yield_is_no_failure_and_gives_the_other_end_time() {
     let (mut world, mut rogue, id) = offered_to();
-    rogue.channels.close(id, Code::Yield, world.now);
+    rogue.channels.close(id, CloseCode::Yield, world.now);
     rogue.exchange(&mut world, 2 * SECOND);
-    assert_eq!(world.count(0, |event| matches!(event, Event::Yielded { .. })), 1);
+    assert_eq!(world.count(0, |event| matches!(event, ControlEvent::Yielded { .. })), 1);
     assert_eq!(world.started(0).len(), 1, "the other end's own handshake has a moment");
     rogue.exchange(&mut world, 3 * SECOND);
     assert_eq!(world.started(0).len(), 2);
@@ -261,7 +261,7 @@ fn a_yield_is_no_failure_and_gives_the_other_end_time() {
 #[test]
 fn settings_that_make_no_sense_are_refused() {
     let base = super::world::base();
-    let make = |change: fn(&mut crate::Settings)| {
+    let make = |change: fn(&mut crate::ControlSettings)| {
         let mut settings = settings(0, 1, base);
         change(&mut settings);
         crate::Control::new(settings, Time::ZERO).map(|_| ())

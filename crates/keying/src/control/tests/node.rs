@@ -1,4 +1,4 @@
-//! A node of a world: its keeper, and its packet path as far as a keeper can see it.
+//! A node: its key manager, and its data plane as far as a key manager sees it.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,26 +14,31 @@ use strait_wire::Spi;
 use zeroize::Zeroizing;
 
 use crate::{
-    Capabilities, Control, DangerKey, Direction, Event, Format, KeyExport, Lifetime, PeerConfig, PrivateKey,
-    Settings, Start, Where,
+    Capabilities, Control, ControlEvent, ControlSettings, DangerKey, KeyExport, Lifetime, PayloadFormat,
+    PeerConfig, PrivateKey, SaDirection, Start, Where,
 };
 
-/// One node: its keeper, and what its packet path was told.
-pub(super) struct Node {
+/// One node: its key manager, and what its data plane was told.
+pub(super) struct ControlNode {
     pub(super) control: Control,
     pub(super) address: SocketAddr,
     pub(super) outbound: BTreeMap<PeerId, Box<OutboundSa>>,
     pub(super) inbound: BTreeMap<Spi, Box<InboundSa>>,
     pub(super) owners: BTreeMap<Spi, PeerId>,
     pub(super) confirmed: BTreeMap<Spi, bool>,
+    /// Where its sender sends.
     pub(super) endpoints: BTreeMap<PeerId, SocketAddr>,
+    /// Where its receiver last heard each peer.
+    pub(super) last_from: BTreeMap<PeerId, SocketAddr>,
+    /// Whether the queue from its receiving to its sender is full, so that orders are lost there.
+    pub(super) orders_full: bool,
     pub(super) paces: BTreeMap<PeerId, Pace>,
-    /// What the sending half was told that both ends do.
+    /// What the sender was told that both ends do.
     pub(super) ends: BTreeMap<PeerId, Ends>,
     /// When it told peers what changed.
     pub(super) reports: Vec<Time>,
     pub(super) keys: Vec<DangerKey>,
-    pub(super) events: Vec<(Time, Event)>,
+    pub(super) events: Vec<(Time, ControlEvent)>,
     pub(super) datagrams: u64,
     pub(super) keepalives: Vec<Time>,
     pub(super) probes: Vec<Time>,
@@ -53,10 +58,10 @@ pub(crate) fn capabilities() -> Capabilities {
         codecs: CodecSet::ALL,
         block_cap: 65_536,
         iv: IvMode::Implicit,
-        format: Format::Strait,
+        format: PayloadFormat::Strait,
         inner_mtu: 1420,
         down: LinkRate::Unpaced,
-        delivery: crate::Delivery::Reported,
+        delivery: crate::DeliveryReporting::Reported,
         expansion: crate::Expansion::default(),
     }
 }
@@ -69,10 +74,10 @@ pub(crate) fn address(node: u8) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, node + 1], 51_820))
 }
 
-pub(crate) fn settings(node: u8, seed: u64, base: Instant) -> Settings {
+pub(crate) fn settings(node: u8, seed: u64, base: Instant) -> ControlSettings {
     let mut bytes = [node; 32];
     bytes[..8].copy_from_slice(&seed.to_be_bytes());
-    Settings {
+    ControlSettings {
         identity: key(node),
         capabilities: capabilities(),
         up: LinkRate::Unpaced,
@@ -98,7 +103,7 @@ pub(crate) fn peer(other: u8, place: Where, start: Start) -> PeerConfig {
         place,
         start,
         keepalive: None,
-        format: Format::Strait,
+        format: PayloadFormat::Strait,
     }
 }
 
@@ -107,9 +112,9 @@ pub(crate) fn base() -> Instant {
     Instant::now()
 }
 
-impl Node {
-    pub(super) fn new(settings: Settings, address: SocketAddr, now: Time) -> Node {
-        Node {
+impl ControlNode {
+    pub(super) fn new(settings: ControlSettings, address: SocketAddr, now: Time) -> ControlNode {
+        ControlNode {
             control: Control::new(settings, now).unwrap(),
             address,
             outbound: BTreeMap::new(),
@@ -117,6 +122,8 @@ impl Node {
             owners: BTreeMap::new(),
             confirmed: BTreeMap::new(),
             endpoints: BTreeMap::new(),
+            last_from: BTreeMap::new(),
+            orders_full: false,
             paces: BTreeMap::new(),
             ends: BTreeMap::new(),
             reports: Vec::new(),
@@ -132,7 +139,7 @@ impl Node {
         }
     }
 
-    pub(crate) fn key(&self, direction: Direction, spi: Spi) -> &DangerKey {
+    pub(crate) fn key(&self, direction: SaDirection, spi: Spi) -> &DangerKey {
         self.keys.iter().find(|key| key.direction == direction && key.spi == spi).expect("no such key")
     }
 
@@ -147,6 +154,7 @@ impl Node {
             Order::Withdraw(spi) => assert!(self.inbound.remove(&spi).is_some(), "{spi} was not there"),
             Order::AddPeer(..) | Order::Policies(_) => {}
             Order::RemovePeer(peer) => {
+                self.last_from.remove(&peer);
                 assert!(!self.inbound.keys().any(|spi| self.owners[spi] == peer), "associations left behind");
             }
         }

@@ -2,14 +2,14 @@ use core::time::Duration;
 
 use strait_ipsec::{Notice, PeerId};
 
-use super::world::{FAIR, World, address, peer};
-use crate::{Event, Failure, Format, Refusal, Start, Where};
+use super::world::{ControlWorld, FAIR, address, peer};
+use crate::{ControlEvent, HandshakeFailure, PayloadFormat, Refusal, Start, Where};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A hub (node 0) with two peers that began.
-fn hub(seed: u64) -> World {
-    let mut world = World::new(3, seed, FAIR);
+fn hub(seed: u64) -> ControlWorld {
+    let mut world = ControlWorld::new(3, seed, FAIR);
     for other in 1..3 {
         world.add(0, peer(other, Where::Unknown, Start::OnTraffic));
         world.add(other.into(), peer(0, Where::Address(address(0)), Start::Eager));
@@ -30,10 +30,11 @@ fn a_removed_peer_is_refused_and_the_others_notice_nothing() {
     let spi = world.nodes[1].outbound[&PeerId(0)].spi();
     world.notice(1, Notice::Exhausted(PeerId(0), spi));
     world.run(10 * SECOND);
-    let refused = |event: &Event| matches!(event, Event::Failed { why: Failure::RefusedThere { .. }, .. });
+    let refused = |event: &ControlEvent| {
+        matches!(event, ControlEvent::Failed { why: HandshakeFailure::RefusedThere { .. }, .. })
+    };
     assert!(world.count(1, refused) >= 1, "{:?}", world.nodes[1].events);
-    let stranger =
-        |event: &Event| matches!(event, Event::Refused { why: Refusal::Stranger(k), .. } if *k == key);
+    let stranger = |event: &ControlEvent| matches!(event, ControlEvent::Refused { why: Refusal::Stranger(k), .. } if *k == key);
     assert!(world.count(0, stranger) >= 1);
     assert_eq!(world.nodes[0].outbound[&PeerId(2)].spi(), other);
     assert!(world.packet(0, 2) && world.packet(2, 0));
@@ -49,7 +50,7 @@ fn a_removed_peer_is_refused_and_the_others_notice_nothing() {
 #[test]
 fn a_peer_removed_in_the_middle_of_a_handshake_leaves_nothing() {
     for steps in 0..60 {
-        let mut world = World::pair(2, FAIR, Start::Eager);
+        let mut world = ControlWorld::pair(2, FAIR, Start::Eager);
         world.run(Duration::from_millis(steps));
         let node = usize::try_from(steps % 2).unwrap();
         let other = PeerId(1 - u32::try_from(node).unwrap());
@@ -66,8 +67,8 @@ fn a_peer_removed_in_the_middle_of_a_handshake_leaves_nothing() {
 
 #[test]
 fn another_endpoint_is_used_at_once_and_costs_no_association() {
-    let mut world = World::pair(3, FAIR, Start::Eager);
-    assert!(world.run_until(5, World::both_up));
+    let mut world = ControlWorld::pair(3, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
     world.run(5 * SECOND);
     let spi = world.nodes[0].outbound[&PeerId(1)].spi();
     let elsewhere = "198.51.100.3:7000".parse().unwrap();
@@ -81,6 +82,21 @@ fn another_endpoint_is_used_at_once_and_costs_no_association() {
     assert_eq!(world.nodes[0].outbound[&PeerId(1)].spi(), spi);
     assert_eq!(world.nodes[0].keepalives.len(), 2);
     assert_eq!(world.established(0), 1);
+}
+
+#[test]
+fn address_configured_during_a_look_up_is_used_at_once() {
+    let mut world = ControlWorld::new(2, 6, FAIR);
+    world.add(1, peer(0, Where::Unknown, Start::OnTraffic));
+    world.add(0, peer(1, Where::Name("old.example:1".to_owned()), Start::Eager));
+    world.run(SECOND);
+    assert_eq!(world.nodes[0].lookups.len(), 1, "the resolver has not answered");
+    let config = peer(1, Where::Address(address(1)), Start::Eager);
+    world.ask(0, |control, now| control.update_peer(config, now));
+    assert!(world.run_until(1, ControlWorld::both_up), "{:?}", world.nodes[0].events);
+    let elsewhere = "198.51.100.7:4000".parse().unwrap();
+    world.ask(0, |control, now| control.resolved(PeerId(1), Ok(elsewhere), now));
+    assert_eq!(world.nodes[0].endpoints[&PeerId(1)], address(1), "the answer comes too late");
 }
 
 #[test]
@@ -102,11 +118,11 @@ fn another_key_makes_another_peer() {
 }
 
 #[test]
-fn what_a_peer_is_offered_changes_with_the_next_handshake() {
-    let mut world = World::pair(5, FAIR, Start::Eager);
-    assert!(world.run_until(5, World::both_up));
+fn changed_format_is_offered_with_the_next_handshake() {
+    let mut world = ControlWorld::pair(5, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
     let mut config = peer(1, Where::Address(address(1)), Start::Eager);
-    config.format = Format::Standard;
+    config.format = PayloadFormat::Standard;
     world.ask(0, |control, now| control.update_peer(config, now));
     let spi = world.nodes[0].outbound[&PeerId(1)].spi();
     world.notice(0, Notice::Exhausted(PeerId(1), spi));

@@ -2,14 +2,14 @@ use core::time::Duration;
 
 use strait_ipsec::PeerId;
 
-use super::world::{FAIR, Weather, World, address, peer};
-use crate::{Event, Role, Start, Where};
+use super::world::{ControlWorld, FAIR, Weather, address, peer};
+use crate::{ControlEvent, Role, Start, Where};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Two nodes that know each other's place; the second begins `later` milliseconds after the first.
-fn crossing(seed: u64, weather: Weather, later: u64) -> World {
-    let mut world = World::new(2, seed, weather);
+fn crossing(seed: u64, weather: Weather, later: u64) -> ControlWorld {
+    let mut world = ControlWorld::new(2, seed, weather);
     world.add(0, peer(1, Where::Address(address(1)), Start::OnTraffic));
     world.add(1, peer(0, Where::Address(address(0)), Start::OnTraffic));
     world.packet(0, 1);
@@ -18,8 +18,8 @@ fn crossing(seed: u64, weather: Weather, later: u64) -> World {
     world
 }
 
-fn failures(world: &World) -> usize {
-    (0..2).map(|node| world.count(node, |event| matches!(event, Event::Failed { .. }))).sum()
+fn failures(world: &ControlWorld) -> usize {
+    (0..2).map(|node| world.count(node, |event| matches!(event, ControlEvent::Failed { .. }))).sum()
 }
 
 #[test]
@@ -27,10 +27,10 @@ fn crossing_handshakes_leave_one_pair() {
     // A one-way delay of 10 ms and a handshake of three of them: every overlap there is.
     for later in 0..70 {
         let mut world = crossing(later, FAIR, later);
-        assert!(world.run_until(10, World::both_up), "{later} ms: {:?}", world.nodes[0].events);
+        assert!(world.run_until(10, ControlWorld::both_up), "{later} ms: {:?}", world.nodes[0].events);
         world.run(10 * SECOND);
         world.assert_joined();
-        assert!((0..2).all(|node| world.started(node).len() <= 1), "{later} ms: nobody begins twice");
+        assert!((0..2).all(|node| world.started(node).len() <= 1), "{later} ms: neither begins twice");
         assert_eq!(
             failures(&world),
             0,
@@ -49,7 +49,7 @@ fn crossing_handshakes_leave_one_pair() {
 #[test]
 fn of_two_that_begin_at_the_same_moment_the_smaller_key_goes_first() {
     let mut world = crossing(7, FAIR, 0);
-    assert!(world.run_until(10, World::both_up));
+    assert!(world.run_until(10, ControlWorld::both_up));
     let smaller = usize::from(world.nodes[1].control.public() < world.nodes[0].control.public());
     for node in 0..2_usize {
         let status = world.nodes[node].control.status(PeerId(u32::try_from(1 - node).unwrap())).unwrap();
@@ -64,7 +64,7 @@ fn crossing_handshakes_on_uneven_and_lossy_links_leave_one_pair() {
     for seed in 0..150 {
         let lost = if seed % 3 == 0 { 150 } else { 0 };
         let mut world = crossing(seed, Weather { delay: (1, 60), lost, twice: 50 }, seed % 40);
-        assert!(world.run_until(60, World::both_up), "seed {seed}");
+        assert!(world.run_until(60, ControlWorld::both_up), "seed {seed}");
         world.weather = FAIR;
         world.run(15 * SECOND);
         // Packets on both make sure that both send with what the other has.
@@ -86,18 +86,22 @@ fn crossing_handshakes_on_uneven_and_lossy_links_leave_one_pair() {
 }
 
 #[test]
-fn an_attempt_that_cannot_get_through_does_not_keep_the_peers_out() {
+fn blocked_attempt_does_not_delay_the_peers_handshake() {
     // Each node in turn has the wrong address of the other, so only the other's handshake can succeed.
     for lost in 0..2_u8 {
         let other = 1 - lost;
-        let mut world = World::new(2, 3, FAIR);
+        let mut world = ControlWorld::new(2, 3, FAIR);
         let nowhere = "192.0.2.99:1".parse().unwrap();
         world.add(lost.into(), peer(other, Where::Address(nowhere), Start::OnTraffic));
         world.add(other.into(), peer(lost, Where::Address(address(lost)), Start::OnTraffic));
         world.packet(lost.into(), other.into());
         world.run(Duration::from_millis(500));
         world.packet(other.into(), lost.into());
-        assert!(world.run_until(1, World::both_up), "{lost}: {:?}", world.nodes[usize::from(lost)].events);
+        assert!(
+            world.run_until(1, ControlWorld::both_up),
+            "{lost}: {:?}",
+            world.nodes[usize::from(lost)].events
+        );
         world.assert_joined();
         assert_eq!(world.nodes[usize::from(lost)].endpoints[&PeerId(other.into())], address(other));
     }
@@ -107,9 +111,9 @@ fn an_attempt_that_cannot_get_through_does_not_keep_the_peers_out() {
 fn the_node_that_yielded_tries_again_when_the_other_vanishes() {
     let mut world = crossing(5, FAIR, 0);
     assert!(world.run_until(1, |world| {
-        (0..2).any(|node| world.count(node, |event| matches!(event, Event::Yielded { .. })) > 0)
+        (0..2).any(|node| world.count(node, |event| matches!(event, ControlEvent::Yielded { .. })) > 0)
     }));
-    let yielded = usize::from(world.count(1, |event| matches!(event, Event::Yielded { .. })) > 0);
+    let yielded = usize::from(world.count(1, |event| matches!(event, ControlEvent::Yielded { .. })) > 0);
     let other = 1 - yielded;
     world.nodes[other].cut = true;
     world.run(30 * SECOND);
@@ -123,11 +127,11 @@ fn the_node_that_yielded_tries_again_when_the_other_vanishes() {
 }
 
 #[test]
-fn both_eager_as_when_two_nodes_boot_together() {
-    let mut world = World::new(2, 6, FAIR);
+fn two_eager_nodes_that_boot_together_connect() {
+    let mut world = ControlWorld::new(2, 6, FAIR);
     world.add(0, peer(1, Where::Address(address(1)), Start::Eager));
     world.add(1, peer(0, Where::Address(address(0)), Start::Eager));
-    assert!(world.run_until(1, World::both_up));
+    assert!(world.run_until(1, ControlWorld::both_up));
     world.run(10 * SECOND);
     world.assert_joined();
     assert_eq!(failures(&world), 0);

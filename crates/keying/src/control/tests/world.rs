@@ -1,4 +1,4 @@
-//! Nodes whose packet path is replaced by its counters, on a network in virtual time.
+//! Nodes whose data plane is replaced by its counters, on a network in virtual time.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -10,10 +10,12 @@ use strait_ipsec::{Notice, PeerId, outbound};
 use strait_wire::Spi;
 use strait_wire::tos::Ecn;
 
-pub(super) use super::node::{Node, address, base, capabilities, key, peer, settings};
-use crate::{Action, Control, Direction, Event, PeerConfig, PeerState, Settings, Start, Where};
+pub(super) use super::node::{ControlNode, address, base, capabilities, key, peer, settings};
+use crate::{
+    Action, Control, ControlEvent, ControlSettings, PeerConfig, PeerState, SaDirection, Start, Where,
+};
 
-/// The inner bytes of a packet that the worlds' packet paths send.
+/// The inner bytes of a packet that the worlds' data planes send.
 const PACKET: u64 = 1400;
 
 /// What the network does to datagrams.
@@ -35,15 +37,15 @@ struct Flight {
     bytes: Box<[u8]>,
 }
 
-pub(super) struct World {
+pub(super) struct ControlWorld {
     pub(super) now: Time,
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<ControlNode>,
     pub(super) weather: Weather,
     pub(super) random: Random,
     flights: BTreeMap<(Time, u64), Flight>,
     count: u64,
     at_once: u32,
-    /// Datagrams sent by anybody.
+    /// Datagrams sent by all nodes.
     pub(super) sent: u64,
     /// Packets that arrived for no association.
     pub(super) unknown: u64,
@@ -52,16 +54,21 @@ pub(super) struct World {
     pub(super) stray: Vec<Box<[u8]>>,
 }
 
-impl World {
+impl ControlWorld {
     /// `nodes` nodes that do not know each other.
-    pub(super) fn new(nodes: u8, seed: u64, weather: Weather) -> World {
-        World::with(nodes, seed, weather, |_, _| {})
+    pub(super) fn new(nodes: u8, seed: u64, weather: Weather) -> ControlWorld {
+        ControlWorld::with(nodes, seed, weather, |_, _| {})
     }
 
-    pub(super) fn with(nodes: u8, seed: u64, weather: Weather, change: impl Fn(u8, &mut Settings)) -> World {
+    pub(super) fn with(
+        nodes: u8,
+        seed: u64,
+        weather: Weather,
+        change: impl Fn(u8, &mut ControlSettings),
+    ) -> ControlWorld {
         let now = Time::from_millis(1000);
         let base = base();
-        let mut world = World {
+        let mut world = ControlWorld {
             now,
             nodes: Vec::new(),
             weather,
@@ -77,14 +84,14 @@ impl World {
         for node in 0..nodes {
             let mut settings = settings(node, seed, base);
             change(node, &mut settings);
-            world.nodes.push(Node::new(settings, address(node), now));
+            world.nodes.push(ControlNode::new(settings, address(node), now));
         }
         world
     }
 
     /// Two nodes; the first knows where the second is and begins when `start` says, the second waits.
-    pub(super) fn pair(seed: u64, weather: Weather, start: Start) -> World {
-        let mut world = World::new(2, seed, weather);
+    pub(super) fn pair(seed: u64, weather: Weather, start: Start) -> ControlWorld {
+        let mut world = ControlWorld::new(2, seed, weather);
         world.introduce(start);
         world
     }
@@ -101,7 +108,7 @@ impl World {
         self.act(node);
     }
 
-    /// Calls a method of a node's keeper.
+    /// Calls a method of a node's key manager.
     pub(super) fn ask<R>(&mut self, node: usize, call: impl FnOnce(&mut Control, Time) -> R) -> R {
         let now = self.now;
         let result = call(&mut self.nodes[node].control, now);
@@ -146,7 +153,7 @@ impl World {
     }
 
     /// Runs until `done`, at most for `seconds`; says whether it was done.
-    pub(super) fn run_until(&mut self, seconds: u64, done: impl Fn(&World) -> bool) -> bool {
+    pub(super) fn run_until(&mut self, seconds: u64, done: impl Fn(&ControlWorld) -> bool) -> bool {
         let end = self.now + Duration::from_secs(seconds);
         while !done(self) {
             if !self.step(end) {
@@ -186,28 +193,28 @@ impl World {
             assert!(b.inbound.contains_key(&sa.spi()), "{here} sends with {} unknown to {there}", sa.spi());
             let mine = a.control.status(index(there)).unwrap().association.unwrap();
             let theirs = b.control.status(index(here)).unwrap().association.unwrap();
-            assert_eq!(mine.outbound, sa.spi());
-            assert_eq!((mine.outbound, mine.inbound), (theirs.inbound, theirs.outbound));
+            assert_eq!(mine.outbound.spi, sa.spi());
+            assert_eq!((mine.outbound.spi, mine.inbound.spi), (theirs.inbound.spi, theirs.outbound.spi));
             assert_eq!((mine.suite, mine.iv), (theirs.suite, theirs.iv));
             assert_ne!(mine.role, theirs.role);
-            let out = a.key(Direction::Out, mine.outbound);
-            assert_eq!(out.material, b.key(Direction::In, mine.outbound).material);
-            assert_ne!(out.material, a.key(Direction::In, mine.inbound).material);
+            let out = a.key(SaDirection::Out, mine.outbound.spi);
+            assert_eq!(out.material, b.key(SaDirection::In, mine.outbound.spi).material);
+            assert_ne!(out.material, a.key(SaDirection::In, mine.inbound.spi).material);
         }
     }
 
     /// How many events of `node` match.
-    pub(super) fn count(&self, node: usize, matches: impl Fn(&Event) -> bool) -> usize {
+    pub(super) fn count(&self, node: usize, matches: impl Fn(&ControlEvent) -> bool) -> usize {
         self.nodes[node].events.iter().filter(|(_, event)| matches(event)).count()
     }
 
     pub(super) fn established(&self, node: usize) -> usize {
-        self.count(node, |event| matches!(event, Event::Established { .. }))
+        self.count(node, |event| matches!(event, ControlEvent::Established { .. }))
     }
 
     pub(super) fn started(&self, node: usize) -> Vec<Time> {
         let events = &self.nodes[node].events;
-        let started = |event: &Event| matches!(event, Event::HandshakeStarted { .. });
+        let started = |event: &ControlEvent| matches!(event, ControlEvent::HandshakeStarted { .. });
         events.iter().filter(|(_, event)| started(event)).map(|(at, _)| *at).collect()
     }
 
@@ -223,7 +230,7 @@ impl World {
         self.at_once = if next > self.now { 0 } else { self.at_once + 1 };
         if self.at_once > 5000 {
             let why: Vec<_> = self.nodes.iter().map(|node| node.control.poll_timeout()).collect();
-            panic!("time stands still at {:?}: {why:?}", self.now);
+            panic!("time does not advance at {:?}: {why:?}", self.now);
         }
         self.now = self.now.max(next);
         match timer {
@@ -253,7 +260,7 @@ impl World {
         }
     }
 
-    /// What the receiving half does with an ESP packet.
+    /// What the receiver does with an ESP packet.
     fn esp(&mut self, node: usize, from: SocketAddr, spi: Spi) {
         let now = self.now;
         let it = &mut self.nodes[node];
@@ -264,7 +271,10 @@ impl World {
         sa.usage().note(1, PACKET, now);
         let peer = it.owners[&spi];
         let first = it.confirmed.insert(spi, true).is_none();
-        let moved = it.endpoints.insert(peer, from) != Some(from);
+        let moved = it.last_from.insert(peer, from) != Some(from);
+        if moved && !it.orders_full {
+            it.endpoints.insert(peer, from);
+        }
         if first {
             self.notice(node, Notice::Confirmed(peer, spi));
         }
@@ -293,7 +303,7 @@ impl World {
         }
     }
 
-    /// Does what a node's keeper wants done.
+    /// Does what a node's key manager wants done.
     pub(super) fn act(&mut self, node: usize) {
         while let Some(action) = self.nodes[node].control.poll_action() {
             let now = self.now;
@@ -356,7 +366,7 @@ impl World {
                 let from = PeerId(u32::try_from(node).unwrap());
                 self.notice(to, Notice::Reported(from, condition));
             }
-            other => panic!("not for a keeper to order: {other:?}"),
+            other => panic!("not an order of a key manager: {other:?}"),
         }
     }
 }

@@ -35,33 +35,33 @@ pub(super) struct Record {
 
 /// One of the two places for records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(super) enum RecordSlot {
     First,
     Second,
 }
 
-impl Slot {
+impl RecordSlot {
     /// Where the first record of all goes, once turned.
-    pub(super) const FIRST: Slot = Slot::First;
+    pub(super) const FIRST: RecordSlot = RecordSlot::First;
 
-    pub(super) const fn other(self) -> Slot {
+    pub(super) const fn other(self) -> RecordSlot {
         match self {
-            Slot::First => Slot::Second,
-            Slot::Second => Slot::First,
+            RecordSlot::First => RecordSlot::Second,
+            RecordSlot::Second => RecordSlot::First,
         }
     }
 
     pub(super) const fn offset(self) -> u64 {
         match self {
-            Slot::First => 0,
-            Slot::Second => BLOCK as u64,
+            RecordSlot::First => 0,
+            RecordSlot::Second => BLOCK as u64,
         }
     }
 }
 
 /// What one place holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum SlotContent {
     /// Nothing was ever written there.
     Blank,
     Sound(Record),
@@ -88,12 +88,12 @@ impl Record {
         bytes
     }
 
-    fn read(bytes: &[u8; RECORD_LEN]) -> Found {
+    fn read(bytes: &[u8; RECORD_LEN]) -> SlotContent {
         if *bytes == [0; RECORD_LEN] {
-            return Found::Blank;
+            return SlotContent::Blank;
         }
         if bytes[CHECK_AT..] != check(bytes) || bytes[..MAGIC.len()] != MAGIC || bytes[7] != VERSION {
-            return Found::Damaged;
+            return SlotContent::Damaged;
         }
         let mut fingerprint = [0; FINGERPRINT_LEN];
         fingerprint.copy_from_slice(&bytes[16..32]);
@@ -104,7 +104,7 @@ impl Record {
         };
         let spi = Spi(u32::from_be_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]));
         let identity = Identity { spi, fingerprint: Fingerprint(fingerprint) };
-        Found::Sound(Record { identity, reserved: long(32), age: long(40) })
+        SlotContent::Sound(Record { identity, reserved: long(32), age: long(40) })
     }
 }
 
@@ -116,22 +116,24 @@ fn check(bytes: &[u8; RECORD_LEN]) -> [u8; RECORD_LEN - CHECK_AT] {
 }
 
 /// The newest record of `file`, its place, and the last number that may have been used.
-pub(super) fn newest(file: &[u8]) -> Result<(Record, Slot, u64), CounterError> {
-    let at = |slot: Slot| {
-        let offset = if slot == Slot::First { 0 } else { BLOCK };
+pub(super) fn newest(file: &[u8]) -> Result<(Record, RecordSlot, u64), CounterError> {
+    let at = |slot: RecordSlot| {
+        let offset = if slot == RecordSlot::First { 0 } else { BLOCK };
         file.get(offset..offset + RECORD_LEN).and_then(|bytes| bytes.try_into().ok())
     };
-    let (Some(first), Some(second)) = (at(Slot::First), at(Slot::Second)) else {
+    let (Some(first), Some(second)) = (at(RecordSlot::First), at(RecordSlot::Second)) else {
         return Err(CounterError::NotACounter);
     };
     match (Record::read(first), Record::read(second)) {
-        (Found::Sound(a), Found::Sound(b)) if a.age > b.age => Ok((a, Slot::First, a.reserved)),
-        (Found::Sound(_), Found::Sound(b)) => Ok((b, Slot::Second, b.reserved)),
+        (SlotContent::Sound(a), SlotContent::Sound(b)) if a.age > b.age => {
+            Ok((a, RecordSlot::First, a.reserved))
+        }
+        (SlotContent::Sound(_), SlotContent::Sound(b)) => Ok((b, RecordSlot::Second, b.reserved)),
         // The first write of all leaves the second place as it was.
-        (Found::Sound(a), Found::Blank) if a.age == 1 => Ok((a, Slot::First, a.reserved)),
+        (SlotContent::Sound(a), SlotContent::Blank) if a.age == 1 => Ok((a, RecordSlot::First, a.reserved)),
         // The other may have been the newer, and in use: one write reserves no more than the slack.
-        (Found::Sound(one), _) => Ok((one, Slot::First, one.reserved.saturating_add(SLACK))),
-        (_, Found::Sound(one)) => Ok((one, Slot::Second, one.reserved.saturating_add(SLACK))),
+        (SlotContent::Sound(one), _) => Ok((one, RecordSlot::First, one.reserved.saturating_add(SLACK))),
+        (_, SlotContent::Sound(one)) => Ok((one, RecordSlot::Second, one.reserved.saturating_add(SLACK))),
         _ => Err(unsound(first)),
     }
 }

@@ -9,8 +9,8 @@ fn identity(byte: u8) -> Identity {
     Identity { spi: Spi(0x0400_0002), fingerprint: Fingerprint([byte; 16]) }
 }
 
-fn bits64(identity: Identity) -> Counter {
-    Counter::new(identity, SequenceNumbers::Bits64)
+fn bits64(identity: Identity) -> SequenceCounter {
+    SequenceCounter::new(identity, SequenceNumbers::Bits64)
 }
 
 /// A disk with one file, which loses what was not written whole.
@@ -29,7 +29,7 @@ impl Disk {
 }
 
 /// A counter whose first numbers are on disk.
-fn begun(identity: Identity) -> (Counter, Disk) {
+fn begun(identity: Identity) -> (SequenceCounter, Disk) {
     let mut counter = bits64(identity);
     let mut disk = Disk(vec![0; FILE_LEN]);
     let write = counter.due(0).unwrap();
@@ -38,8 +38,8 @@ fn begun(identity: Identity) -> (Counter, Disk) {
     (counter, disk)
 }
 
-fn resume(disk: &Disk) -> Result<Counter, CounterError> {
-    Counter::resume(&disk.0, identity(7), SequenceNumbers::Bits64)
+fn resume(disk: &Disk) -> Result<SequenceCounter, CounterError> {
+    SequenceCounter::resume(&disk.0, identity(7), SequenceNumbers::Bits64)
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_torn_write_leaves_the_other_record() {
 }
 
 #[test]
-fn a_record_that_was_in_use_and_is_lost_costs_numbers_and_repeats_none() {
+fn lost_record_costs_numbers_and_repeats_none() {
     let (mut counter, mut disk) = begun(identity(7));
     let write = counter.due(SLACK).unwrap();
     disk.take(&write);
@@ -103,30 +103,30 @@ fn a_record_that_was_in_use_and_is_lost_costs_numbers_and_repeats_none() {
 }
 
 #[test]
-fn what_cannot_be_gone_on_with() {
+fn unusable_file_is_refused_with_its_reason() {
     let (_, disk) = begun(identity(7));
     let with = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = disk.0.clone();
         change(&mut bytes);
-        Counter::resume(&bytes, identity(7), SequenceNumbers::Bits64).unwrap_err()
+        SequenceCounter::resume(&bytes, identity(7), SequenceNumbers::Bits64).unwrap_err()
     };
     assert_eq!(with(&|bytes| bytes.truncate(FILE_LEN - 1)), CounterError::NotACounter);
     assert_eq!(with(&|bytes| bytes.clear()), CounterError::NotACounter);
     assert_eq!(with(&|bytes| bytes.fill(0)), CounterError::NotACounter);
-    assert_eq!(with(&|bytes| bytes[..7].copy_from_slice(b"whoever")), CounterError::NotACounter);
+    assert_eq!(with(&|bytes| bytes[..7].copy_from_slice(b"another")), CounterError::NotACounter);
     assert_eq!(with(&|bytes| bytes[7] = 2), CounterError::OtherVersion);
     assert_eq!(with(&|bytes| bytes[40] ^= 1), CounterError::Damaged);
-    let other = Counter::resume(&disk.0, identity(8), SequenceNumbers::Bits64).unwrap_err();
+    let other = SequenceCounter::resume(&disk.0, identity(8), SequenceNumbers::Bits64).unwrap_err();
     assert_eq!(other, CounterError::OtherKeys { found: Spi(0x0400_0002) });
 }
 
 #[test]
 fn the_last_number_is_the_last() {
     let last = u64::from(u32::MAX);
-    let near = Counter {
+    let near = SequenceCounter {
         last,
         reserve: Reserve::new(last - 9, last - 10),
-        ..Counter::new(identity(7), SequenceNumbers::Bits32)
+        ..SequenceCounter::new(identity(7), SequenceNumbers::Bits32)
     };
     let mut disk = Disk(vec![0; FILE_LEN]);
     let mut counter = near;
@@ -135,7 +135,7 @@ fn the_last_number_is_the_last() {
     counter.written(write);
     assert_eq!(counter.reserve().limit(), last);
     assert_eq!(counter.due(10), None, "there is nothing more to reserve");
-    let end = Counter::resume(&disk.0, identity(7), SequenceNumbers::Bits32).unwrap_err();
+    let end = SequenceCounter::resume(&disk.0, identity(7), SequenceNumbers::Bits32).unwrap_err();
     assert_eq!(end, CounterError::UsedUp);
 }
 
@@ -146,7 +146,7 @@ fn spec(spi: u32, keys: EspKeys) -> SaSpec {
 }
 
 #[test]
-fn every_part_of_the_keys_tells_in_the_fingerprint() {
+fn fingerprint_depends_on_every_part_of_the_keys() {
     let aead = |suite: Suite, byte| EspKeys::Aead {
         key: KeyMaterial::new(suite, &vec![byte; suite.key_material_len()]).unwrap(),
         iv: IvMode::Explicit,
@@ -178,7 +178,7 @@ fn every_part_of_the_keys_tells_in_the_fingerprint() {
 
 /// What happens to a node.
 #[derive(Clone, Debug)]
-enum Step {
+enum CounterStep {
     /// So many packets leave, as far as they may.
     Send(u64),
     /// The counter is looked at.
@@ -189,12 +189,12 @@ enum Step {
     Restart,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = CounterStep> {
     prop_oneof![
-        4 => (0..SLACK).prop_map(Step::Send),
-        4 => Just(Step::Look),
-        1 => (0..=RECORD_LEN).prop_map(Step::Fail),
-        1 => Just(Step::Restart),
+        4 => (0..SLACK).prop_map(CounterStep::Send),
+        4 => Just(CounterStep::Look),
+        1 => (0..=RECORD_LEN).prop_map(CounterStep::Fail),
+        1 => Just(CounterStep::Restart),
     ]
 }
 
@@ -206,24 +206,24 @@ proptest! {
         let (mut used, mut packets) = (0, 0);
         for step in steps {
             match step {
-                Step::Send(wanted) => {
+                CounterStep::Send(wanted) => {
                     packets += wanted.min(counter.reserve().limit() - counter.used(packets));
                     used = used.max(counter.used(packets));
                 }
-                Step::Look => {
+                CounterStep::Look => {
                     if let Some(write) = counter.due(packets) {
                         disk.take(&write);
                         counter.written(write);
                     }
                 }
-                Step::Fail(len) => {
+                CounterStep::Fail(len) => {
                     if let Some(write) = counter.due(packets) {
                         disk.take_torn(&write, len);
                     }
                     (counter, packets) = (resume(&disk).unwrap(), 0);
                     prop_assert!(counter.reserve().first() > used);
                 }
-                Step::Restart => {
+                CounterStep::Restart => {
                     let last = counter.used(packets);
                     disk.take(&counter.close(last));
                     (counter, packets) = (resume(&disk).unwrap(), 0);
@@ -234,11 +234,11 @@ proptest! {
     }
 
     #[test]
-    fn any_file_is_answered(bytes in proptest::collection::vec(any::<u8>(), FILE_LEN), plant: bool) {
+    fn never_panics_on_any_input(bytes in proptest::collection::vec(any::<u8>(), FILE_LEN), plant: bool) {
         let mut bytes = bytes;
         if plant {
             bytes[..8].copy_from_slice(b"straitN\x01");
         }
-        let _ = Counter::resume(&bytes, identity(7), SequenceNumbers::Bits64);
+        let _ = SequenceCounter::resume(&bytes, identity(7), SequenceNumbers::Bits64);
     }
 }

@@ -43,7 +43,7 @@ impl Associations {
             table
         };
         [
-            table("multi-packets", FigureUnit::Packets, &|at, window| self.0[at][window].company()),
+            table("multi-packets", FigureUnit::Packets, &|at, window| self.0[at][window].packets_a_bundle()),
             table("throughput", FigureUnit::Relative, &|at, window| self.relative(at, window)),
         ]
     }
@@ -52,8 +52,8 @@ impl Associations {
         self.0[at][window].throughput() / self.0[at][0].throughput()
     }
 
-    /// Whether the gain is small because few packets find company.
-    pub(super) fn more_company_more_gain(&self) -> Option<Finding> {
+    /// Whether the gain is small because few packets are aggregated.
+    pub(super) fn more_aggregation_more_gain(&self) -> Option<Finding> {
         let gain = |at| self.relative(at, WINDOWS.len() - 1) - 1.0;
         let [one, ten, papers] = [ONE, TEN, PAPERS].map(gain);
         let words = format!(

@@ -45,7 +45,7 @@ const POLICIES: [Policy; 6] = [
     fixed("W = 30", window(30)),
     fixed("W = 30, 100 µs", Limits { wait: WAIT, ..window(30) }),
     Policy { tuned: true, ..fixed("tuned up to 30", window(30)) },
-    // Whoever comes goes at once while queues have room, and finds company only when they have none.
+    // A packet goes at once while queues have room, and is aggregated only when they have none.
     fixed("W = 30, 0 µs", Limits { wait: Duration::ZERO, ..window(30) }),
 ];
 
@@ -74,7 +74,7 @@ impl Gaps {
         [
             self.table("average latency", FigureUnit::Microseconds, latency),
             self.table("latency of the last packet", FigureUnit::Microseconds, worst),
-            self.table("multi-packets", FigureUnit::Packets, MachineOutcome::company),
+            self.table("multi-packets", FigureUnit::Packets, MachineOutcome::packets_a_bundle),
         ]
     }
 
@@ -99,7 +99,7 @@ impl Gaps {
             source: "Simulated on the gateway of Taddeo, Ferrante and Piuri, T_enc-ratio 3; load 1 is what it carries without a \
                      window."
                 .to_owned(),
-            y: Axis::logarithmic("average latency, s").prefixed(),
+            y: Axis::logarithmic("average latency, s").prefixed("s"),
             plot: Plot::Lines(Lines {
                 x: Axis::linear("offered load").between(0.0, 1.1),
                 lines: POLICIES.iter().zip(&self.0).map(line).collect(),

@@ -29,7 +29,7 @@ pub(in crate::sched) const RULES: [ClaimRule<Beyond>; 4] = [
                 to be related to the same SAs inside the sliding windows",
         reading: "with 10 associations instead of 100 the gain in throughput is more than twice as large, with one more than that \
                   again",
-        judge: Beyond::more_company_more_gain,
+        judge: Beyond::more_aggregation_more_gain,
     },
     ClaimRule {
         section: "III-B",

@@ -83,7 +83,7 @@ impl Case {
         };
         [1, PACKETS].map(|packets| {
             let machine = MachineSettings {
-                // Nobody is on it.
+                // It is idle.
                 bus: BusSettings { hertz: 1, width: 1, address: 0 },
                 processors: vec![core; self.cores],
                 depth: STATED.depth,

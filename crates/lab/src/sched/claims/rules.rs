@@ -4,7 +4,7 @@ use strait_sim::MachineOutcome;
 
 use super::tally;
 use crate::claim::{ClaimRule, Finding};
-use crate::sched::figures::{COMPANY, LARGEST, NONE, TRACE_COMPANY, merged};
+use crate::sched::figures::{BUNDLE, LARGEST, NONE, TRACE_BUNDLE, merged};
 use crate::sched::gateway::{ACCELERATOR, CPU, RATIOS, SHOWN_RATIO};
 use crate::sched::grid::{RunCell, RunGrid, cpu_use, latency};
 use crate::sched::pattern::TRACE;
@@ -51,7 +51,7 @@ pub(in crate::sched) const RULES: [ClaimRule<RunGrid>; 19] = [
         reading: "packets a multi-packet, within 0.01 for each of the six",
         judge: |it| {
             let cells = shown(it, LARGEST).filter(|cell| cell.pattern != TRACE);
-            tally(it, cells, |cell| it.at(cell).company(), |company| (company - COMPANY).abs() <= NEAR)
+            tally(it, cells, |cell| it.at(cell).packets_a_bundle(), |found| (found - BUNDLE).abs() <= NEAR)
                 .every()
         },
     },
@@ -62,8 +62,9 @@ pub(in crate::sched) const RULES: [ClaimRule<RunGrid>; 19] = [
         reading: "packets a multi-packet with the trace that was given, within a tenth",
         judge: |it| {
             it.patterns.get(TRACE)?.recorded.then_some(())?;
-            let company = it.at(RunCell { pattern: TRACE, ratio: SHOWN_RATIO, window: LARGEST }).company();
-            Some(((company / TRACE_COMPANY - 1.0).abs() <= NEAR_TRACE, format!("{company:.2}")))
+            let found =
+                it.at(RunCell { pattern: TRACE, ratio: SHOWN_RATIO, window: LARGEST }).packets_a_bundle();
+            Some(((found / TRACE_BUNDLE - 1.0).abs() <= NEAR_TRACE, format!("{found:.2}")))
         },
     },
     ClaimRule {

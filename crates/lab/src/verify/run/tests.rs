@@ -15,10 +15,10 @@ fn a_rule_a_way_and_a_port_a_content() {
 #[test]
 fn what_passed_is_divided_by_whom_it_was_done_for() {
     let near = json!({"codecs": [
-        {"codec": "none", "blocks": 9, "before": 9, "after": 9},
-        {"codec": "lz4", "blocks": 10, "before": 640_000, "after": 320_000},
-    ], "engines": [{"name": "strait-out", "cpu_seconds": 2.0}], "peers": [{"sent": {"bytes": 1_000_000}}]});
-    let far = json!({"engines": [{"name": "strait-in", "cpu_seconds": 1.0}]});
+        {"codec": "none", "sent_blocks": 9, "input_bytes": 9, "output_bytes": 9},
+        {"codec": "lz4", "sent_blocks": 10, "input_bytes": 640_000, "output_bytes": 320_000},
+    ], "threads": [{"name": "strait-out", "cpu_seconds": 2.0}], "peers": [{"sent": {"bytes": 1_000_000}}]});
+    let far = json!({"threads": [{"name": "strait-in", "cpu_seconds": 1.0}]});
     let costs = [3.0, 1.5].map(|it| ProcessCost {
         processor: std::time::Duration::from_secs_f64(it),
         ..ProcessCost::default()

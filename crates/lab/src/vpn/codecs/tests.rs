@@ -81,7 +81,7 @@ fn the_header_counts_and_totals_are_compared() {
 
 #[test]
 fn on_the_calgary_corpus_ratios_come_near_the_papers() {
-    let Some(folder) = strait_testdata::find("calgary") else { return };
+    let Some(folder) = strait_testdata::find_or_skip("calgary") else { return };
     let report = quick(&Corpus::read(&folder).unwrap(), &["deflate-6", "lzs"]);
     let deflate = &report.tables[0];
     for row in &deflate.rows {

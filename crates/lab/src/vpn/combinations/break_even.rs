@@ -112,7 +112,7 @@ pub(super) fn figure(pairings: &[Pairing], fastest: f64, under: &str, source: &s
     let chart = Chart {
         title: format!("Below its line a codec pays: {under}, {}", SIZES[SIZE].0),
         source: source.to_owned(),
-        y: Axis::logarithmic("rate of the link, bit/s").prefixed().between(CHART_LOW, high),
+        y: Axis::logarithmic("rate of the link, bit/s").prefixed("bit/s").between(CHART_LOW, high),
         plot: Plot::Lines(Lines {
             x: Axis::logarithmic("ratio X: bytes before over bytes after")
                 .between(1.0, RATIOS[RATIOS.len() - 1]),

@@ -130,7 +130,7 @@ impl Parameters {
         let (path, compression) =
             (ByteRates { network: rate, ..path(security) }, self.compression(cell, codec));
         let rates = rates(compression);
-        // What is sent as it was has no second term of its own: nobody expands it.
+        // What is sent as it was has no second term of its own: it is not expanded.
         let gain = if compression.ratio.saving() > 0.0 {
             path.gain(compression.ratio, &rates)
         } else {

@@ -228,7 +228,7 @@ fn every_sentence_can_hold_and_can_fail() {
         swapped,
         unprotected,
         slow_md5,
-        // Codecs that just shrink book1: a little worse, and nobody has to expand it.
+        // Codecs that just shrink book1: a little worse, and it is not expanded.
         printed.with_codecs(0.82, 1.0),
     ];
     let all: Vec<Vec<Option<bool>>> = sets.iter().map(verdicts).collect();

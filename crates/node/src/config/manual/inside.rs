@@ -22,7 +22,7 @@ pub(super) fn read(reader: &Reader<'_>) -> Option<Inside> {
         return Some(Inside::Ipcomp { algorithm, inbound: inbound?, outbound: outbound? });
     }
     for key in ["cpi_in", "cpi_out"] {
-        reader.unused(key, "it is for `ipcomp`");
+        reader.unused(key, "it is only for `ipcomp`");
     }
     Some(Inside::Raw)
 }
@@ -36,7 +36,7 @@ fn check_aggfrag(reader: &Reader<'_>) {
         }
     }
     for key in ["ipcomp", "cpi_in", "cpi_out"] {
-        reader.unused(key, "AGGFRAG payloads are not compressed one by one");
+        reader.unused(key, "AGGFRAG payloads are not compressed");
     }
 }
 

@@ -58,7 +58,7 @@ pub(in crate::config) type Sealing = (Fingerprint, Suite);
 pub(super) struct Reading<'a> {
     pub(super) section: &'a Section<'a>,
     pub(super) beside: &'a Beside<'a>,
-    /// Whether algorithms that protect nobody any more are allowed.
+    /// Whether broken algorithms are allowed.
     pub(super) legacy: bool,
     /// The keys of suites, with their places.
     pub(super) sealing: &'a RefCell<Vec<Placed<Sealing>>>,
@@ -74,7 +74,7 @@ impl Reading<'_> {
         }
         if has("suite") {
             for name in INTEGRITY_KEY {
-                self.unused(name, "a `suite` has one key for both");
+                self.unused(name, "a `suite` authenticates with the same key");
             }
             let suite = self.section.parsed("suite", "a suite in quotes", str::parse::<Suite>)?.value;
             return self.suite(suite).map(Protection::Aead);

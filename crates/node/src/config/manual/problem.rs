@@ -44,8 +44,8 @@ pub enum ManualProblem {
     },
     /// A suite with one key for two counters.
     #[error(
-        "this is the key of line {line}: both ends, or two peers, would use the same numbers with one key of {suite}, \
-         which gives away what it protects; make a key for each direction and each peer"
+        "this is the same key as in line {line}: {suite} is broken when two senders use one key; make a key for each \
+         direction and each peer"
     )]
     SameKey {
         /// What it is for.
@@ -65,31 +65,36 @@ pub enum ManualProblem {
          example cipher = \"aes-128-cbc\" and integrity = \"hmac-sha-256-128\""
     )]
     SuiteOrCipher,
-    /// Nobody would notice changes.
+    /// Packets are not authenticated.
     #[error(
-        "without `integrity` nobody notices when packets are changed on the way; add it, or [peer.manual.ah], or use a \
-         `suite`"
+        "without `integrity` packets are not authenticated; add it, or [peer.manual.ah], or use a `suite`"
     )]
     NoIntegrity,
     /// An algorithm that is broken or worn out.
     #[error(
-        "`{algorithm}` protects nobody any more; if the peer knows nothing better, allow it with `danger_legacy = true` \
-         in [peer.manual]"
+        "`{algorithm}` is broken; if the peer supports nothing better, allow it with `danger_legacy = true` in \
+         [peer.manual]"
     )]
     Legacy {
         /// Its name.
         algorithm: &'static str,
     },
+    /// Historic algorithms in a build without them.
+    #[error(
+        "this build of strait has no historic algorithms; build it with them: `cargo build --release --package strait \
+         --features danger-legacy`"
+    )]
+    LegacyNotBuilt,
     /// A stream cipher without an IV.
     #[error(
-        "`{cipher}` would encrypt every packet with the same key stream, which protects none of them; use another"
+        "`{cipher}` would encrypt every packet with the same key stream, which is broken; use another cipher"
     )]
     SameStream {
         /// The cipher.
         cipher: Cipher,
     },
-    /// An SPI that is nobody's.
-    #[error("SPIs from 0 to 255 are reserved (RFC 4303 section 2.1); choose `{key}` from 256 on")]
+    /// A reserved SPI.
+    #[error("SPIs from 0 to 255 are reserved (RFC 4303 section 2.1); choose 256 or above for `{key}`")]
     ReservedSpi {
         /// Whose value.
         key: &'static str,
@@ -97,14 +102,14 @@ pub enum ManualProblem {
     /// An SPI that would not be recognised.
     #[error(
         "over UDP `{key}` must be between 0x04000000 and 0x0fffffff, which tells ESP from the control channel; choose \
-         such a number here and at the peer"
+         one at both ends"
     )]
     UdpSpi {
         /// Whose value.
         key: &'static str,
     },
     /// Two peers with one SPI.
-    #[error("the peer in line {line} receives with SPI {spi} already; choose another here and at the peer")]
+    #[error("SPI {spi} is already used by the peer in line {line}; choose another at both ends")]
     DuplicateSpi {
         /// The number.
         spi: Spi,
@@ -112,7 +117,7 @@ pub enum ManualProblem {
         line: usize,
     },
     /// A CPI with another meaning.
-    #[error("`{key}` is {algorithm}'s own number ({}) or one from 256 on (RFC 3173 section 3.3), not {given}", algorithm.number())]
+    #[error("`{key}` must be the well-known CPI of {algorithm} ({}) or 256 and above (RFC 3173 section 3.3), not {given}", algorithm.number())]
     Cpi {
         /// Whose value.
         key: &'static str,
@@ -121,18 +126,12 @@ pub enum ManualProblem {
         /// As written.
         given: Cpi,
     },
-    /// Sequence numbers of another length.
-    #[error("`sequence` is 32 or 64 bits, not {given}; the peer must count alike")]
-    Sequence {
-        /// As written.
-        given: u64,
-    },
     /// No protocol at all.
     #[error("[peer.manual] needs [peer.manual.esp], [peer.manual.ah] or both")]
     NoProtocol,
     /// Compression and nothing else.
     #[error(
-        "IPComp alone protects nothing: anybody on the way can read and change the packets; add [peer.manual.esp], or say \
+        "IPComp alone neither encrypts nor authenticates; add [peer.manual.esp], or allow it with \
          `danger_plain = true`"
     )]
     Plain,
@@ -143,26 +142,26 @@ pub enum ManualProblem {
     #[error("UDP carries ESP only (RFC 3948); add [peer.manual.esp], or use carrier = \"ip\"")]
     NothingOverUdp,
     /// AGGFRAG where it does not belong.
-    #[error("AGGFRAG payloads are whole packets inside ESP (RFC 9347): `aggfrag` needs {needs}")]
+    #[error("AGGFRAG payloads carry whole IP packets inside ESP (RFC 9347): `aggfrag` needs {needs}")]
     Aggfrag {
         /// What is missing.
         needs: &'static str,
     },
     /// A suite that would start again at number 1.
     #[error(
-        "a `suite` gives away what it protects when a number is used twice, also after a restart; name a file that keeps \
-         count: counter_file = \"gateway.counter\""
+        "a `suite` is broken when a sequence number is used twice, also after a restart; name a file that keeps the \
+         number: counter_file = \"gateway.counter\""
     )]
     NoCounterFile,
     /// Two peers with one file.
-    #[error("the peer in line {line} keeps its count in this file already; each peer has its own")]
+    #[error("the counter file is already used by the peer in line {line}; give each peer its own")]
     DuplicateCounterFile {
         /// Where the other is.
         line: usize,
     },
     /// Networks that transport mode cannot reach.
     #[error(
-        "transport mode protects the traffic between two hosts, so `allowed_ips` is the endpoint's address {remote}; \
+        "in transport mode `allowed_ips` is the address of the endpoint, {remote}; \
          leave it out, or use mode = \"tunnel\""
     )]
     TransportNetworks {
@@ -170,7 +169,7 @@ pub enum ManualProblem {
         remote: IpAddr,
     },
     /// Addresses that cannot meet.
-    #[error("`local` {local} and `endpoint` {remote} are of different families")]
+    #[error("`local` {local} and `endpoint` {remote} are of different address families")]
     MixedFamilies {
         /// This node.
         local: IpAddr,
@@ -178,7 +177,7 @@ pub enum ManualProblem {
         remote: IpAddr,
     },
     /// Two peers that cannot be told apart.
-    #[error("packets from {remote} without ESP or AH belong to the peer in line {line} already")]
+    #[error("the peer in line {line} already has the endpoint {remote} without ESP or AH; only one peer can")]
     DuplicateRemote {
         /// Both peers' address.
         remote: IpAddr,
@@ -186,21 +185,21 @@ pub enum ManualProblem {
         line: usize,
     },
     /// A name where an address has to be.
-    #[error("manual keys go with an address: `endpoint` cannot be the name {name}")]
+    #[error("with manual keys `endpoint` must be an IP address, not the name {name}")]
     NamedEndpoint {
         /// The name, with its port.
         name: String,
     },
     /// The peer could not know the port.
     #[error(
-        "the peer must know where to send: `carrier = \"udp\"` needs `listen` in [node], for example listen = 4500"
+        "`carrier = \"udp\"` needs a fixed port, which the peer sends to: set `listen` in [node], for example listen = 4500"
     )]
     NoListen,
     /// A peer with both kinds of keys.
-    #[error("a peer has either a `public_key`, with which keys are agreed, or keys in [peer.manual]")]
+    #[error("a peer has either a `public_key` (session keys) or [peer.manual] (manual keys), not both")]
     TwoKindsOfKeys,
     /// A setting that changes nothing.
-    #[error("`{key}` has no use here: {why}; leave it out")]
+    #[error("`{key}` has no effect here: {why}; leave it out")]
     NoUse {
         /// The setting.
         key: &'static str,

@@ -50,7 +50,7 @@ impl Reader<'_> {
         if let Some(value) = section.value("align4").filter(|_| align4)
             && hosts.is_some_and(|hosts| hosts.local.is_ipv6())
         {
-            let why = "over IPv6 headers come in multiples of 8 bytes";
+            let why = "IPv6 headers are always aligned to 8 bytes";
             section.note(value.span(), ManualProblem::NoUse { key: "align4", why });
         }
         let spi = self.spis(section);
@@ -65,8 +65,8 @@ impl Reader<'_> {
 
     /// A protocol's two SPIs; the inbound one is remembered with its place.
     fn spis(&self, section: &Section<'_>) -> Option<Spis> {
-        section.require("spi_in", "spi_in = 0x04000001, with which the peer sends");
-        section.require("spi_out", "spi_out = 0x04000002, with which the peer receives");
+        section.require("spi_in", "spi_in = 0x04000001, the spi_out of the peer");
+        section.require("spi_out", "spi_out = 0x04000002, the spi_in of the peer");
         let (inbound, outbound) = (spi(section, "spi_in"), spi(section, "spi_out"));
         let inbound = inbound.filter(|spi| self.over == Over::Ip || is_told(section, spi));
         self.spis.borrow_mut().extend(inbound.clone());

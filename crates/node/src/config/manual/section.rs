@@ -20,12 +20,12 @@ const KEYS: &[&str] = &[
     "mode",
     "carrier",
     "local",
-    "sequence",
+    "esn",
     "ipcomp",
     "cpi_in",
     "cpi_out",
     "aggfrag",
-    "fragment",
+    "outer_fragmentation",
     "counter_file",
     "danger_plain",
     "danger_legacy",
@@ -69,7 +69,7 @@ pub(super) struct Reader<'a> {
     pub(super) beside: &'a Beside<'a>,
     pub(super) over: Over,
     pub(super) transport: bool,
-    /// Whether algorithms are allowed that protect nobody any more.
+    /// Whether broken algorithms are allowed.
     pub(super) legacy: bool,
     pub(super) spis: RefCell<Vec<Placed<Spi>>>,
     pub(super) sealing: RefCell<Vec<Placed<Sealing>>>,
@@ -86,7 +86,7 @@ pub(in crate::config) fn read<'a>(peer: &'a Section<'a>, beside: &'a Beside<'a>)
         peer,
         esp: section.one("esp", "[peer.manual.esp]", protocols::ESP),
         ah: section.one("ah", "[peer.manual.ah]", protocols::AH),
-        legacy: section.boolean("danger_legacy").unwrap_or(false),
+        legacy: legacy(&section, strait_crypto::HAS_LEGACY),
         section,
         beside,
         over,
@@ -95,6 +95,18 @@ pub(in crate::config) fn read<'a>(peer: &'a Section<'a>, beside: &'a Beside<'a>)
         sealing: RefCell::default(),
     };
     reader.read()
+}
+
+/// Whether algorithms are allowed that protect nobody any more, which this build may not have.
+fn legacy(section: &Section<'_>, is_built: bool) -> bool {
+    let allowed = section.boolean("danger_legacy").unwrap_or(false);
+    if allowed
+        && !is_built
+        && let Some(value) = section.value("danger_legacy")
+    {
+        section.note(value.span(), ManualProblem::LegacyNotBuilt);
+    }
+    allowed
 }
 
 impl Reader<'_> {
@@ -162,10 +174,10 @@ impl Reader<'_> {
     /// The two ends outside, where they have to be agreed.
     fn hosts(&self, endpoint: Option<&Placed<Endpoint>>) -> Option<Hosts> {
         if self.over == Over::Udp && !self.transport {
-            self.unused("local", "it is for carrier = \"ip\" and for transport mode");
+            self.unused("local", "it is only for carrier = \"ip\" and transport mode");
             return None;
         }
-        self.section.require("local", "local = \"192.0.2.1\", this node's own address outside");
+        self.section.require("local", "local = \"192.0.2.1\", the local outer address");
         let local = self.section.parsed("local", "an address in quotes, as \"192.0.2.1\"", value::host)?;
         let remote = endpoint?.value.ip()?;
         if local.value.is_ipv4() != remote.is_ipv4() {
@@ -177,9 +189,9 @@ impl Reader<'_> {
 
     /// What is said of peers of other kinds only.
     fn other_peers_keys(&self) {
-        unused(self.peer, "payloads", "what is inside is said in [peer.manual]");
+        unused(self.peer, "payloads", "[peer.manual] sets the payloads");
         if self.over == Over::Ip {
-            unused(self.peer, "keepalive", "it is for NATs, which `carrier = \"ip\"` does not pass");
+            unused(self.peer, "keepalive", "keepalives need UDP, not `carrier = \"ip\"`");
         }
     }
 
@@ -194,29 +206,27 @@ impl Reader<'_> {
             (Over::Ip, None) => ManualProblem::NoProtocol,
             (Over::Ip, Some(_)) if !allowed => ManualProblem::Plain,
             (Over::Ip, Some(_)) => {
-                self.unused("sequence", "IPComp alone counts nothing");
-                return self.unused("counter_file", "IPComp alone counts nothing");
+                self.unused("esn", "IPComp alone has no sequence numbers");
+                return self.unused("counter_file", "IPComp alone has no sequence numbers");
             }
         };
         self.section.note(self.section.span(), problem);
     }
 
     fn sequence(&self) -> SequenceNumbers {
-        match self.section.integer("sequence", 0..=u64::MAX) {
-            Some(64) => SequenceNumbers::Bits64,
-            Some(32) | None => SequenceNumbers::Bits32,
-            Some(given) => {
-                self.note_at("sequence", ManualProblem::Sequence { given });
-                SequenceNumbers::Bits32
-            }
-        }
+        let esn = self.section.boolean("esn").unwrap_or(false);
+        if esn { SequenceNumbers::Bits64 } else { SequenceNumbers::Bits32 }
     }
 
     fn fragments(&self) -> Fragments {
         if self.over == Over::Udp {
-            self.unused("fragment", "datagrams in UDP are never cut");
+            self.unused("outer_fragmentation", "UDP datagrams are never fragmented");
         }
-        if self.section.boolean("fragment").unwrap_or(false) { Fragments::Outer } else { Fragments::Never }
+        if self.section.boolean("outer_fragmentation").unwrap_or(false) {
+            Fragments::Outer
+        } else {
+            Fragments::Never
+        }
     }
 
     fn counter_file(&self, esp: Option<&Esp>) -> Option<Placed<PathBuf>> {
@@ -244,5 +254,33 @@ impl Reader<'_> {
 pub(super) fn unused(section: &Section<'_>, key: &'static str, why: &'static str) {
     if let Some(value) = section.value(key) {
         section.note(value.span(), ManualProblem::NoUse { key, why });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::reader::Findings;
+    use toml::de::DeTable;
+
+    #[test]
+    fn a_build_without_historic_algorithms_says_how_to_get_them() {
+        for (text, is_built, mistakes) in [
+            ("danger_legacy = true", false, 1),
+            ("danger_legacy = true", true, 0),
+            ("danger_legacy = false", false, 0),
+            ("", false, 0),
+        ] {
+            let (findings, table) = (Findings::new(text), DeTable::parse(text).unwrap());
+            let section = Section::new(&findings, "[peer.manual]", table.get_ref(), table.span(), KEYS);
+            assert_eq!(legacy(&section, is_built), text.contains("true"));
+            let found = findings.finish();
+            assert_eq!(found.len(), mistakes, "{text}");
+            for mistake in found {
+                let said = mistake.problem.to_string();
+                assert_eq!((mistake.line, mistake.column), (1, 17));
+                assert!(said.contains("--features danger-legacy"), "{said}");
+            }
+        }
     }
 }

@@ -66,8 +66,8 @@ fn esp_in_udp() {
 fn everything_that_can_be_said_of_packets_directly_behind_ip() {
     let text = format!(
         "{NODE}[[peer]]\nname = \"all\"\nendpoint = \"2001:db8::2\"\nallowed_ips = [\"10.88.0.2/32\"]\nmtu = 1400\n\
-         [peer.manual]\nmode = \"tunnel\"\ncarrier = \"ip\"\nlocal = \"2001:db8::1\"\nsequence = 64\n\
-         ipcomp = \"lzs\"\ncpi_in = 3\ncpi_out = 0x0c02\nfragment = true\ncounter_file = \"/var/all\"\n\
+         [peer.manual]\nmode = \"tunnel\"\ncarrier = \"ip\"\nlocal = \"2001:db8::1\"\nesn = true\n\
+         ipcomp = \"lzs\"\ncpi_in = 3\ncpi_out = 0x0c02\nouter_fragmentation = true\ncounter_file = \"/var/all\"\n\
          danger_legacy = true\n\
          [peer.manual.esp]\nspi_in = 256\nspi_out = 257\ncipher = \"3des-cbc\"\nintegrity = \"hmac-sha-1-96\"\n\
          key_in = \"AAECAwQFBgcICQoLDA0ODxAREhMUFRYX\"\nkey_out = \"AQECAwQFBgcICQoLDA0ODxAREhMUFRYX\"\n\
@@ -145,7 +145,7 @@ fn what_else_is_right() {
                 .replace("10111213", "")
                 .replace("30313233", "")
         },
-        // IPComp alone, to whoever wants that.
+        // IPComp alone.
         &|text| {
             let whole = text
                 .split("[peer.manual.esp]")
@@ -217,8 +217,7 @@ fn a_configuration_with_keys_is_its_owners_only() {
     let path = folder.write("site.toml", &gcm(), 0o640);
     let said = Config::load(&path).unwrap_err().to_string();
     let expected = format!(
-        "{0}:14:10: the configuration holds a key and may be read by others (mode 640); run `chmod 600 {0}`, or put \
-         keys into files of their own",
+        "{0}:14:10: the configuration contains a key and is readable by others (mode 640); run `chmod 600 {0}`, or put the keys into files of their own",
         path.display()
     );
     assert_eq!(said, expected, "once, and without the line, which holds a key");

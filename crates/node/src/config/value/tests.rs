@@ -74,8 +74,8 @@ fn endpoints() {
         ("192.0.2.300:9", "`192.0.2.300` is neither an IP address nor a host name"),
         ("-a.example:9", "`-a.example` is neither an IP address nor a host name"),
         (":9", "`` is neither an IP address nor a host name"),
-        ("0.0.0.0:9", "0.0.0.0 is nobody's address"),
-        ("[ff02::1]:9", "ff02::1 is nobody's address"),
+        ("0.0.0.0:9", "0.0.0.0 is not the address of a host"),
+        ("[ff02::1]:9", "ff02::1 is not the address of a host"),
     ] {
         assert_eq!(bad.parse::<Endpoint>().unwrap_err().to_string(), why, "{bad}");
     }
@@ -89,8 +89,8 @@ fn hosts() {
         assert_eq!(host(text).map(|address| address.to_string()), Ok(address.to_owned()));
     }
     for (bad, why) in [
-        ("192.0.2.1:4500", "directly behind IP there are no ports; write \"192.0.2.1\""),
-        ("[2001:db8::1]:4500", "directly behind IP there are no ports; write \"2001:db8::1\""),
+        ("192.0.2.1:4500", "with carrier \"ip\" there is no port; write \"192.0.2.1\""),
+        ("[2001:db8::1]:4500", "with carrier \"ip\" there is no port; write \"2001:db8::1\""),
         (
             "host.example",
             "`host.example` is not an IP address; write for example \"192.0.2.1\" or \"2001:db8::1\"",
@@ -99,11 +99,8 @@ fn hosts() {
             "255.255.255.256",
             "`255.255.255.256` is not an IP address; write for example \"192.0.2.1\" or \"2001:db8::1\"",
         ),
-        ("::", ":: is nobody's address"),
-        (
-            "fe80::1",
-            "fe80::1 means another host on each link; write an address that does not begin with fe80",
-        ),
+        ("::", ":: is not the address of a host"),
+        ("fe80::1", "fe80::1 is a link-local address; write a global one"),
     ] {
         assert_eq!(host(bad).unwrap_err().to_string(), why, "{bad}");
     }

@@ -60,7 +60,7 @@ fn both_halves_are_told_of_a_peer_and_its_associations() {
     let told = peers.remove(id);
     assert!(matches!(&told.out[..], [outbound::Order::RemovePeer(gone)] if *gone == id));
     assert!(matches!(&told.into[..], [inbound::Order::RemovePeer(gone)] if *gone == id));
-    assert_eq!(peers.poll_timeout(), None, "nobody is left to look at");
+    assert_eq!(peers.poll_timeout(), None, "no peer is left");
     assert!(peers.remove(id).out.is_empty());
 }
 

@@ -16,7 +16,7 @@ pub(super) fn report(report: PeerReport, manual: &Manual, peer: &ManualPeer, now
             Carrier::Ip(_) => endpoint.ip().to_string(),
         }),
         state: if peer.is_used_up { "used-up" } else { "up" }.to_owned(),
-        rate_bits_per_second: peer.rate.map(Rate::bits),
+        link_rate_bits_per_second: peer.rate.map(Rate::bits),
         manual: Some(pair(manual, peer, now)),
         ..report
     }
@@ -25,13 +25,13 @@ pub(super) fn report(report: PeerReport, manual: &Manual, peer: &ManualPeer, now
 fn pair(manual: &Manual, peer: &ManualPeer, now: Time) -> ManualReport {
     let ago = |at: Time| now.since(at).as_secs_f64();
     ManualReport {
-        last_number: peer.last_number(),
-        in_packets: peer.inbound.packets(),
-        in_bytes: peer.inbound.bytes(),
-        out_packets: peer.outbound.packets(),
-        out_bytes: peer.outbound.bytes(),
-        last_received_seconds: peer.inbound.last().map(ago),
-        last_sent_seconds: peer.outbound.last().map(ago),
+        last_sequence_number: peer.last_number(),
+        inbound_packets: peer.inbound.packets(),
+        inbound_bytes: peer.inbound.bytes(),
+        outbound_packets: peer.outbound.packets(),
+        outbound_bytes: peer.outbound.bytes(),
+        last_received_age_seconds: peer.inbound.last().map(ago),
+        last_sent_age_seconds: peer.outbound.last().map(ago),
         ..ManualReport::of(manual)
     }
 }

@@ -46,7 +46,7 @@ pub enum StartError {
     /// Capabilities that are not needed.
     #[error(transparent)]
     Privilege(#[from] PrivilegeError),
-    /// The keeper of keys.
+    /// The key manager.
     #[error(transparent)]
     Keying(#[from] SetupError),
     /// The file for exported keys.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What one packet in company takes on the wire, all around it included; everything has to arrive.
+/// What one packet of an aggregate takes on the wire, all around it included; everything has to arrive.
 fn wire_each(line: &mut Line, packets: impl Iterator<Item = (u64, Shape)>) -> f64 {
     let (began, mut count) = (line.sender.now, 0);
     for (micros, shape) in packets {
@@ -54,5 +54,5 @@ fn random_telemetry_passes_at_nearly_twice_the_rate() {
     };
     let alone = delivered(Queueing { window: 1, ..Queueing::NORMAL });
     let together = delivered(Queueing::NORMAL);
-    assert!(together >= 1.9 * alone, "{together} in company, {alone} alone");
+    assert!(together >= 1.9 * alone, "{together} aggregated, {alone} alone");
 }

@@ -47,7 +47,7 @@ const MISTAKES: &[Mistake] = &[
     (
         Base::Gcm,
         &[(IN, OUT)],
-        "15:11: this is the key of line 14: both ends, or two peers, would use the same numbers with one key of aes-128-gcm, which gives away what it protects; make a key for each direction and each peer",
+        "15:11: this is the same key as in line 14: aes-128-gcm is broken when two senders use one key; make a key for each direction and each peer",
     ),
     (
         Base::Gcm,
@@ -72,12 +72,12 @@ const MISTAKES: &[Mistake] = &[
     (
         Base::Gcm,
         &[("0x04000001", "0x10000001")],
-        "11:10: over UDP `spi_in` must be between 0x04000000 and 0x0fffffff, which tells ESP from the control channel; choose such a number here and at the peer",
+        "11:10: over UDP `spi_in` must be between 0x04000000 and 0x0fffffff, which tells ESP from the control channel; choose one at both ends",
     ),
     (
         Base::Bare,
         &[("0x04000001", "255")],
-        "13:10: SPIs from 0 to 255 are reserved (RFC 4303 section 2.1); choose `spi_in` from 256 on",
+        "13:10: SPIs from 0 to 255 are reserved (RFC 4303 section 2.1); choose 256 or above for `spi_in`",
     ),
     (
         Base::Bare,
@@ -87,7 +87,7 @@ const MISTAKES: &[Mistake] = &[
     (
         Base::Gcm,
         &[("counter_file = \"gateway.counter\"\n", "")],
-        "8:1: a `suite` gives away what it protects when a number is used twice, also after a restart; name a file that keeps count: counter_file = \"gateway.counter\"",
+        "8:1: a `suite` is broken when a sequence number is used twice, also after a restart; name a file that keeps the number: counter_file = \"gateway.counter\"",
     ),
     (
         Base::Gcm,
@@ -97,57 +97,57 @@ const MISTAKES: &[Mistake] = &[
     (
         Base::Gcm,
         &[("listen = 4500\n", "")],
-        "7:1: the peer must know where to send: `carrier = \"udp\"` needs `listen` in [node], for example listen = 4500",
+        "7:1: `carrier = \"udp\"` needs a fixed port, which the peer sends to: set `listen` in [node], for example listen = 4500",
     ),
     (
         Base::Gcm,
         &[("192.0.2.2:4500", "gateway.example:4500")],
-        "6:12: manual keys go with an address: `endpoint` cannot be the name gateway.example:4500",
+        "6:12: with manual keys `endpoint` must be an IP address, not the name gateway.example:4500",
     ),
     (
         Base::Bare,
         &[("\"192.0.2.2\"", "\"192.0.2.2:4500\"")],
-        "6:12: directly behind IP there are no ports; write \"192.0.2.2\"",
+        "6:12: with carrier \"ip\" there is no port; write \"192.0.2.2\"",
     ),
     (
         Base::Bare,
         &[("local = \"192.0.2.1\"\n", "")],
-        "8:1: [peer.manual] needs `local`, for example local = \"192.0.2.1\", this node's own address outside",
+        "8:1: [peer.manual] needs `local`, for example local = \"192.0.2.1\", the local outer address",
     ),
     (
         Base::Bare,
         &[("192.0.2.1", "2001:db8::1")],
-        "10:9: `local` 2001:db8::1 and `endpoint` 192.0.2.2 are of different families",
+        "10:9: `local` 2001:db8::1 and `endpoint` 192.0.2.2 are of different address families",
     ),
     (
         Base::Gcm,
         &[("[peer.manual]", "[peer.manual]\nlocal = \"192.0.2.1\"")],
-        "9:9: `local` has no use here: it is for carrier = \"ip\" and for transport mode; leave it out",
+        "9:9: `local` has no effect here: it is only for carrier = \"ip\" and transport mode; leave it out",
     ),
     (
         Base::Gcm,
-        &[("[peer.manual]", "[peer.manual]\nfragment = true")],
-        "9:12: `fragment` has no use here: datagrams in UDP are never cut; leave it out",
+        &[("[peer.manual]", "[peer.manual]\nouter_fragmentation = true")],
+        "9:23: `outer_fragmentation` has no effect here: UDP datagrams are never fragmented; leave it out",
     ),
     (
         Base::Bare,
         &[("[peer.manual]", "keepalive = \"25s\"\n[peer.manual]")],
-        "8:13: `keepalive` has no use here: it is for NATs, which `carrier = \"ip\"` does not pass; leave it out",
+        "8:13: `keepalive` has no effect here: keepalives need UDP, not `carrier = \"ip\"`; leave it out",
     ),
     (
         Base::Bare,
         &[("[peer.manual]", "payloads = \"standard\"\n[peer.manual]")],
-        "8:12: `payloads` has no use here: what is inside is said in [peer.manual]; leave it out",
+        "8:12: `payloads` has no effect here: [peer.manual] sets the payloads; leave it out",
     ),
     (
         Base::Bare,
         &[("name =", "public_key = \"x\"\nname =")],
-        "5:14: a peer has either a `public_key`, with which keys are agreed, or keys in [peer.manual]",
+        "5:14: a peer has either a `public_key` (session keys) or [peer.manual] (manual keys), not both",
     ),
     (
         Base::Bare,
         &[("carrier", "mode = \"transport\"\ncarrier")],
-        "7:16: transport mode protects the traffic between two hosts, so `allowed_ips` is the endpoint's address 192.0.2.2; leave it out, or use mode = \"tunnel\"",
+        "7:16: in transport mode `allowed_ips` is the address of the endpoint, 192.0.2.2; leave it out, or use mode = \"tunnel\"",
     ),
     (
         Base::Bare,
@@ -156,8 +156,8 @@ const MISTAKES: &[Mistake] = &[
     ),
     (
         Base::Bare,
-        &[("[peer.manual]", "[peer.manual]\nsequence = 48")],
-        "9:12: `sequence` is 32 or 64 bits, not 48; the peer must count alike",
+        &[("[peer.manual]", "[peer.manual]\nesn = 64")],
+        "9:7: `esn` must be true or false, not a whole number",
     ),
     (
         Base::Bare,
@@ -167,17 +167,17 @@ const MISTAKES: &[Mistake] = &[
     (
         Base::Bare,
         &[("[peer.manual]", "[peer.manual]\nipcomp = \"deflate\"\ncpi_in = 3")],
-        "10:10: `cpi_in` is deflate's own number (2) or one from 256 on (RFC 3173 section 3.3), not lzs",
+        "10:10: `cpi_in` must be the well-known CPI of deflate (2) or 256 and above (RFC 3173 section 3.3), not lzs",
     ),
     (
         Base::Bare,
         &[("[peer.manual]", "[peer.manual]\ncpi_out = 300")],
-        "9:11: `cpi_out` has no use here: it is for `ipcomp`; leave it out",
+        "9:11: `cpi_out` has no effect here: it is only for `ipcomp`; leave it out",
     ),
     (
         Base::Bare,
         &[("[peer.manual]", "[peer.manual]\naggfrag = true\nipcomp = \"lzs\"")],
-        "10:10: `ipcomp` has no use here: AGGFRAG payloads are not compressed one by one; leave it out",
+        "10:10: `ipcomp` has no effect here: AGGFRAG payloads are not compressed; leave it out",
     ),
     (
         Base::Bare,
@@ -185,12 +185,12 @@ const MISTAKES: &[Mistake] = &[
             "allowed_ips = [\"10.88.0.2/32\"]\n[peer.manual]",
             "[peer.manual]\naggfrag = true\nmode = \"transport\"",
         )],
-        "8:11: AGGFRAG payloads are whole packets inside ESP (RFC 9347): `aggfrag` needs mode = \"tunnel\"",
+        "8:11: AGGFRAG payloads carry whole IP packets inside ESP (RFC 9347): `aggfrag` needs mode = \"tunnel\"",
     ),
     (
         Base::Bare,
         &[("suite = \"aes-128-gcm\"", "cipher = \"aes-128-cbc\"")],
-        "12:1: without `integrity` nobody notices when packets are changed on the way; add it, or [peer.manual.ah], or use a `suite`",
+        "12:1: without `integrity` packets are not authenticated; add it, or [peer.manual.ah], or use a `suite`",
     ),
     (
         Base::Bare,
@@ -221,7 +221,7 @@ const MISTAKES: &[Mistake] = &[
     (
         Base::Alone,
         &[("local", "ipcomp = \"deflate\"\nlocal")],
-        "8:1: IPComp alone protects nothing: anybody on the way can read and change the packets; add [peer.manual.esp], or say `danger_plain = true`",
+        "8:1: IPComp alone neither encrypts nor authenticates; add [peer.manual.esp], or allow it with `danger_plain = true`",
     ),
     (
         Base::UdpAlone,
@@ -230,13 +230,13 @@ const MISTAKES: &[Mistake] = &[
     ),
     (
         Base::Alone,
-        &[("local", "ipcomp = \"deflate\"\ndanger_plain = true\nsequence = 32\nlocal")],
-        "12:12: `sequence` has no use here: IPComp alone counts nothing; leave it out",
+        &[("local", "ipcomp = \"deflate\"\ndanger_plain = true\nesn = false\nlocal")],
+        "12:7: `esn` has no effect here: IPComp alone has no sequence numbers; leave it out",
     ),
     (
         Base::Alone,
         &[("local = \"192.0.2.1\"\n", "local = \"192.0.2.1\"\nAH"), ("hmac-sha-256-128", "hmac-md5-96")],
-        "14:13: `hmac-md5-96` protects nobody any more; if the peer knows nothing better, allow it with `danger_legacy = true` in [peer.manual]",
+        "14:13: `hmac-md5-96` is broken; if the peer supports nothing better, allow it with `danger_legacy = true` in [peer.manual]",
     ),
     (
         Base::Bare,
@@ -245,7 +245,7 @@ const MISTAKES: &[Mistake] = &[
             ("192.0.2.2", "2001:db8::2"),
             ("[peer.manual.esp]", "AHalign4 = true\n[peer.manual.esp]"),
         ],
-        "18:10: `align4` has no use here: over IPv6 headers come in multiples of 8 bytes; leave it out",
+        "18:10: `align4` has no effect here: IPv6 headers are always aligned to 8 bytes; leave it out",
     ),
     (
         Base::Bare,
@@ -283,7 +283,7 @@ fn ciphers_that_protect_nothing() {
     };
     assert!(parse(&text("aes-256-cbc", 32, "")).is_ok(), "AH vouches");
     let (said, others) = complaint(&text("des-cbc", 8, ""));
-    assert!(said.contains("`des-cbc` protects nobody any more") && others == 0, "{said}");
+    assert!(said.contains("`des-cbc` is broken") && others == 0, "{said}");
     assert!(parse(&text("des-cbc", 8, "danger_legacy = true\n")).is_ok());
     let (said, others) = complaint(&text("rc4-128", 16, "danger_legacy = true\n"));
     assert!(said.contains("with the same key stream") && others == 0, "{said}");
@@ -307,23 +307,23 @@ fn what_must_be_one_peers_only() {
     let cases: [(&dyn Fn(String) -> String, &str); 5] = [
         (
             &|other| with(&other, "0x5000", "0x04000001"),
-            "27:10: the peer in line 13 receives with SPI 0x04000001 already; choose another here and at the peer",
+            "27:10: SPI 0x04000001 is already used by the peer in line 13; choose another at both ends",
         ),
         (
             &|other| with(&other, "other.counter", "gateway.counter"),
-            "25:16: the peer in line 11 keeps its count in this file already; each peer has its own",
+            "25:16: the counter file is already used by the peer in line 11; give each peer its own",
         ),
         (
             &|other| with(&other, "\"other\"", "\"gateway\""),
-            "19:8: the peer in line 5 has the name `gateway` already",
+            "19:8: the name `gateway` is already used by the peer in line 5",
         ),
         (
             &|other| with(&other, "10.88.0.3", "10.88.0.2"),
-            "21:16: 10.88.0.2/32 belongs to the peer in line 7 already; give each network to one peer (a smaller network within a larger one is fine)",
+            "21:16: 10.88.0.2/32 is already in `allowed_ips` of the peer in line 7; give each network to one peer (a smaller network within a larger one is allowed)",
         ),
         (
             &|other| with(&other, "0x6061", "0x2021"),
-            "31:11: this is the key of line 17: both ends, or two peers, would use the same numbers with one key of aes-128-gcm, which gives away what it protects; make a key for each direction and each peer",
+            "31:11: this is the same key as in line 17: aes-128-gcm is broken when two senders use one key; make a key for each direction and each peer",
         ),
     ];
     for (change, expected) in cases {
@@ -336,5 +336,8 @@ fn what_must_be_one_peers_only() {
         )
     };
     let said = complaint(&format!("{NODE}{}{}", alone("a", 2), alone("b", 3))).0;
-    assert!(said.contains("packets from 192.0.2.2 without ESP or AH belong to the peer in line 8"), "{said}");
+    assert!(
+        said.contains("the peer in line 8 already has the endpoint 192.0.2.2 without ESP or AH"),
+        "{said}"
+    );
 }

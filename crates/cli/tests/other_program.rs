@@ -1,0 +1,65 @@
+//! Commands that `strait-lab` has: `strait` runs it from beside its own file or from `PATH`, or says where it looked.
+#![allow(clippy::unwrap_used)]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use strait_testbed::Workdir;
+
+/// A copy of `strait` in a folder of its own, so that nothing is beside it.
+fn copied(dir: &Workdir) -> Command {
+    let copy = dir.path().join("strait");
+    fs::copy(env!("CARGO_BIN_EXE_strait"), &copy).unwrap();
+    let mut command = Command::new(copy);
+    command.env("PATH", "/nowhere");
+    command
+}
+
+/// A program that prints its arguments, a line each, and ends with 42.
+fn stand_in(file: &Path) {
+    fs::write(file, "#!/bin/sh\nfor each; do echo \"$each\"; done\nexit 42\n").unwrap();
+    fs::set_permissions(file, Permissions::from_mode(0o755)).unwrap();
+}
+
+fn said(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn assert_passed_on(output: &Output, expected: &str) {
+    assert_eq!(output.status.code(), Some(42), "{}", said(&output.stderr));
+    assert_eq!(said(&output.stdout), expected);
+}
+
+#[test]
+fn a_program_that_is_missing_is_named_with_where_it_was_looked_for() {
+    let dir = Workdir::create().unwrap();
+    for command in ["demo", "lab"] {
+        let output = copied(&dir).args([command, "--json"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let said = said(&output.stderr);
+        assert!(said.contains("cannot find strait-lab") && said.contains("PATH"), "{said}");
+        assert!(said.contains("cargo build --release --package strait-lab-cli"), "{said}");
+        assert!(said.contains(dir.path().to_str().unwrap()), "{said}");
+    }
+}
+
+#[test]
+fn arguments_and_exit_code_pass_as_they_are() {
+    let dir = Workdir::create().unwrap();
+    let mut command = copied(&dir);
+    stand_in(&dir.path().join("strait-lab"));
+    let output = command.args(["lab", "vpn", "--here", "a b", "--help", "--", "-x"]).output().unwrap();
+    assert_passed_on(&output, "lab\nvpn\n--here\na b\n--help\n--\n-x\n");
+}
+
+#[test]
+fn what_is_not_beside_is_found_in_path() {
+    let dir = Workdir::create().unwrap();
+    let listed = dir.path().join("listed");
+    fs::create_dir(&listed).unwrap();
+    stand_in(&listed.join("strait-lab"));
+    let output = copied(&dir).env("PATH", &listed).args(["demo", "--link", "20Mbit"]).output().unwrap();
+    assert_passed_on(&output, "demo\n--link\n20Mbit\n");
+}

@@ -1,0 +1,210 @@
+//! Who may send here: inbound associations with what is half received on them, and what is remembered of their peers.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use core::time::Duration;
+
+use strait_clock::Time;
+use strait_wire::Spi;
+
+use super::assembly::Assembly;
+use super::expand::UnderWay;
+use super::fragment::Fragment;
+use super::reception::{ArrivalCount, is_data};
+use super::{Inlet, Origin};
+use crate::layers::Inside;
+use crate::orders::SenderOrder;
+use crate::reports::Reception;
+use crate::sa::SaId;
+use crate::{InboundSa, Notice, Payloads, PeerCounters, PeerId, Reason};
+
+/// How often an unknown SPI is reported: a flood of forged ones must not become a flood of notices.
+const UNKNOWN_EVERY: Duration = Duration::from_millis(500);
+
+/// All associations and their peers.
+#[derive(Debug, Default)]
+pub(super) struct Associations {
+    open: BTreeMap<SaId, ReceivingSa>,
+    pub(super) peers: BTreeMap<PeerId, PeerMemory>,
+    /// Of associations that were withdrawn while engines had blocks of them: what was authentic then is delivered.
+    leaving: BTreeMap<SaId, Inbox>,
+    unknown_at: Option<Time>,
+}
+
+/// An association with what is half received on it.
+#[derive(Debug)]
+pub(super) struct ReceivingSa {
+    pub(super) sa: InboundSa,
+    pub(super) arrivals: ArrivalCount,
+    confirmed: bool,
+    /// Where its last packet came from, while that is where the peer is.
+    from: Option<SocketAddr>,
+    pub(super) inbox: Inbox,
+}
+
+/// What came on an association and is not whole yet, or waits for an engine. It needs no key.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    peer: PeerId,
+    pub(super) counters: Arc<PeerCounters>,
+    /// What was agreed to come.
+    pub(super) payloads: Payloads,
+    /// An IP packet that goes on in the next AGGFRAG payload, once there was one.
+    pub(super) fragment: Option<Box<Fragment>>,
+    pub(super) assembly: Assembly,
+    pub(super) under_way: UnderWay,
+}
+
+/// What is remembered of a peer.
+#[derive(Debug)]
+pub(super) struct PeerMemory {
+    counters: Arc<PeerCounters>,
+    /// When it last said what changed there.
+    pub(super) condition_at: Option<Time>,
+    /// When it last said what arrived there.
+    pub(super) heard_at: Option<Time>,
+    /// The last `TVal` it said, and when.
+    pub(super) echo: Option<(u32, Time)>,
+    last_from: Option<SocketAddr>,
+}
+
+impl ReceivingSa {
+    fn new(sa: InboundSa, counters: Arc<PeerCounters>) -> ReceivingSa {
+        let (peer, payloads) = (sa.peer, sa.payloads);
+        let (assembly, under_way) = (Assembly::default(), UnderWay::default());
+        let inbox = Inbox { peer, counters, payloads, fragment: None, assembly, under_way };
+        ReceivingSa { sa, arrivals: ArrivalCount::default(), confirmed: false, from: None, inbox }
+    }
+
+    /// Steps 2 to 4, and what is counted of a packet of `wire` bytes; whom it is from, and what is left.
+    pub(super) fn open(
+        &mut self,
+        bytes: &mut [u8],
+        inside: Inside,
+        wire: usize,
+        now: Time,
+        inlet: &mut impl Inlet,
+    ) -> Result<(PeerId, Inside), Reason> {
+        let sealed = inside.range().len() as u64;
+        let inside = self.sa.open(bytes, inside)?;
+        self.sa.usage.note(1, sealed, now);
+        self.inbox.counters.in_datagrams.add(1);
+        self.inbox.counters.in_wire.add(wire as u64);
+        if !self.confirmed {
+            self.confirmed = true;
+            inlet.notice(Notice::Confirmed(self.sa.peer, self.sa.spi));
+        }
+        Ok((self.sa.peer, inside))
+    }
+
+    /// Counts an ESP packet of `len` bytes; what arrived, if it is time to report it on account of this packet. Reports,
+    /// probes and the like are no reason: they would be answered for ever.
+    pub(super) fn arrived(
+        &mut self,
+        origin: Origin,
+        inside: Inside,
+        bytes: &[u8],
+        len: usize,
+    ) -> Option<Reception> {
+        self.arrivals.note(inside.esn, len as u64, origin.tos.ecn(), origin.now);
+        let due = self.arrivals.is_due(origin.now) && matches!(self.sa.payloads, Payloads::Strait { .. });
+        let payload = bytes.get(inside.range()).unwrap_or_default();
+        (due && is_data(inside.next, payload)).then(|| self.arrivals.offer(self.sa.spi, origin.now))
+    }
+
+    /// Whether its newest packet came from somewhere else than the one before.
+    pub(super) fn came_from(&mut self, from: SocketAddr) -> bool {
+        self.from.replace(from) != Some(from)
+    }
+}
+
+impl Associations {
+    /// Step 1: the association of this name.
+    pub(super) fn find(&mut self, id: SaId) -> Option<&mut ReceivingSa> {
+        self.open.get_mut(&id)
+    }
+
+    /// The same, with what is remembered of all peers.
+    pub(super) fn find_with_peers(
+        &mut self,
+        id: SaId,
+    ) -> Option<(&mut ReceivingSa, &mut BTreeMap<PeerId, PeerMemory>)> {
+        Some((self.open.get_mut(&id)?, &mut self.peers))
+    }
+
+    /// Where a job of this association may have its place: the one in use, then one that was withdrawn; and all peers.
+    pub(super) fn inboxes(
+        &mut self,
+        id: SaId,
+    ) -> (impl Iterator<Item = &mut Inbox>, &mut BTreeMap<PeerId, PeerMemory>) {
+        let open = self.open.get_mut(&id).map(|receiving| &mut receiving.inbox);
+        (open.into_iter().chain(self.leaving.get_mut(&id)), &mut self.peers)
+    }
+
+    /// Forgets a withdrawn association when nothing of it is under way any more.
+    pub(super) fn tidy(&mut self, id: SaId) {
+        if self.leaving.get(&id).is_some_and(|inbox| inbox.under_way.is_empty()) {
+            self.leaving.remove(&id);
+        }
+    }
+
+    /// The peer is where its newest authentic packet came from.
+    pub(super) fn follow(&mut self, peer: PeerId, from: SocketAddr, inlet: &mut impl Inlet) {
+        let Some(memory) = self.peers.get_mut(&peer) else { return };
+        if memory.last_from.replace(from) == Some(from) {
+            return;
+        }
+        for receiving in self.open.values_mut().filter(|receiving| receiving.sa.peer == peer) {
+            receiving.from = receiving.from.filter(|last| *last == from);
+        }
+        inlet.order(SenderOrder::Endpoint(peer, from));
+        inlet.notice(Notice::Moved(peer, from));
+    }
+
+    /// What arrived of an association goes to the sending half, to be told to the peer.
+    pub(super) fn offer(&self, peer: PeerId, reception: Reception, inlet: &mut impl Inlet) {
+        let echo = self.peers.get(&peer).and_then(|memory| memory.echo);
+        inlet.order(SenderOrder::Received(peer, Reception { echo, ..reception }));
+    }
+
+    /// A packet came with an SPI that no association has.
+    pub(super) fn unknown(&mut self, from: SocketAddr, spi: Spi, now: Time, inlet: &mut impl Inlet) {
+        if self.unknown_at.is_none_or(|at| at + UNKNOWN_EVERY <= now) {
+            self.unknown_at = Some(now);
+            inlet.notice(Notice::UnknownSpi(from, spi));
+        }
+    }
+
+    pub(super) fn add_peer(&mut self, peer: PeerId, counters: Arc<PeerCounters>) {
+        let memory = PeerMemory { counters, condition_at: None, heard_at: None, echo: None, last_from: None };
+        self.peers.insert(peer, memory);
+    }
+
+    /// Forgets a peer with all its associations; gives what engines were to expand for it.
+    pub(super) fn remove_peer(&mut self, peer: PeerId) -> Vec<Inbox> {
+        self.peers.remove(&peer);
+        let open = self.open.extract_if(.., |_, receiving| receiving.sa.peer == peer);
+        let leaving = self.leaving.extract_if(.., |_, inbox| inbox.peer == peer);
+        open.map(|(_, receiving)| receiving.inbox).chain(leaving.map(|(_, inbox)| inbox)).collect()
+    }
+
+    /// Accepts an association, if its peer is known; gives what cannot be delivered any more of one of the same name.
+    pub(super) fn install(&mut self, sa: InboundSa) -> Option<Inbox> {
+        let memory = self.peers.get(&sa.peer)?;
+        let (id, receiving) = (sa.id, ReceivingSa::new(sa, Arc::clone(&memory.counters)));
+        let before = self.open.insert(id, receiving)?;
+        self.let_leave(id, before.inbox)
+    }
+
+    /// Accepts an association no longer; gives what cannot be delivered any more of an earlier one of the same name.
+    pub(super) fn withdraw(&mut self, id: SaId) -> Option<Inbox> {
+        let gone = self.open.remove(&id)?;
+        self.let_leave(id, gone.inbox)
+    }
+
+    fn let_leave(&mut self, id: SaId, inbox: Inbox) -> Option<Inbox> {
+        if inbox.under_way.is_empty() { None } else { self.leaving.insert(id, inbox) }
+    }
+}

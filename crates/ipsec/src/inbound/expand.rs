@@ -1,0 +1,287 @@
+//! Step 5, the expensive part: what expands blocks, here and on workers, and what waits behind them.
+
+use core::ops::Range;
+
+use strait_clock::{Stopwatch, Time};
+use strait_compress::{BlockError, Blocks, Calibration, Codec, Coding, Gauge, Ipcomp};
+use strait_model::{Bytes, Cost};
+use strait_scheduler::Algorithm;
+use strait_wire::{Esn, Protocol, Spi};
+
+use super::{Inlet, Origin};
+use crate::Reason;
+use crate::block::BLOCK_MAX;
+use crate::pool::{Pool, PoolJob, PoolWork, Reorder};
+use crate::sa::SaId;
+
+/// Payloads that one unit keeps at most: as many as a call brings datagrams, four times over.
+const WAITING_MAX: usize = 256;
+
+/// What of one association is under way, in order.
+pub(super) type UnderWay = Reorder<ExpandUnit, UnitOrigin>;
+
+/// What a unit under way is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum UnitOrigin {
+    /// A block, from here.
+    Block(Origin),
+    /// Payloads that came behind a block.
+    Payloads,
+}
+
+/// What an engine expands with.
+#[derive(Debug)]
+pub struct ExpandTools {
+    blocks: Blocks,
+    stopwatch: Stopwatch,
+}
+
+impl ExpandTools {
+    /// Without any context of a codec yet; `stopwatch` tells how long expanding takes.
+    #[must_use]
+    pub fn new(stopwatch: Stopwatch) -> ExpandTools {
+        ExpandTools { blocks: Blocks::new(), stopwatch }
+    }
+}
+
+/// A unit on its way in, which any engine may expand.
+pub type ExpandJob = PoolJob<ExpandUnit>;
+
+/// A block that is to be expanded, with all that is needed for it; or opened payloads that wait until the blocks before them have
+/// left.
+#[derive(Debug)]
+pub struct ExpandUnit {
+    pub(super) sa: SaId,
+    /// The compressed block, or the payloads.
+    input: Vec<u8>,
+    payloads: Vec<WaitingPayload>,
+    coding: Coding,
+    /// Most bytes that the block may expand to.
+    cap: usize,
+    expanded: Box<[u8]>,
+    done: Result<usize, BlockError>,
+}
+
+/// A payload in a unit.
+#[derive(Clone, Debug)]
+pub(super) struct WaitingPayload {
+    pub(super) origin: Origin,
+    pub(super) esn: Esn,
+    pub(super) next: Protocol,
+    pub(super) range: Range<usize>,
+}
+
+impl PoolWork for ExpandUnit {
+    type Tools = ExpandTools;
+
+    fn empty() -> ExpandUnit {
+        ExpandUnit {
+            sa: SaId::Udp(Spi(0)),
+            input: Vec::with_capacity(BLOCK_MAX),
+            payloads: Vec::new(),
+            coding: Coding::NONE,
+            cap: 0,
+            expanded: vec![0; BLOCK_MAX].into_boxed_slice(),
+            done: Ok(0),
+        }
+    }
+
+    /// What comes out is not known yet; how that stands to what goes in is part of what the dispatcher learns.
+    fn size(&self) -> Option<(Algorithm, usize)> {
+        Some((Algorithm(self.coding.codec.id().into()), self.input.len()))
+    }
+
+    fn run(&mut self, tools: &mut ExpandTools) -> Option<u64> {
+        let room = self.cap.min(self.expanded.len());
+        let into = self.expanded.get_mut(..room)?;
+        let (coding, input, blocks) = (self.coding, &self.input, &mut tools.blocks);
+        let (done, took) = tools.stopwatch.time(|| blocks.expand(coding, input, into));
+        self.done = done;
+        took
+    }
+}
+
+impl ExpandUnit {
+    fn of_block(&mut self, sa: SaId, block: CompressedBlock<'_>) {
+        let CompressedBlock { coding, bytes, cap } = block;
+        (self.sa, self.coding, self.cap) = (sa, coding, cap);
+        self.payloads.clear();
+        self.input.clear();
+        self.input.extend_from_slice(bytes);
+    }
+
+    fn of_payloads(&mut self, sa: SaId) {
+        self.sa = sa;
+        self.payloads.clear();
+        self.payloads.reserve(WAITING_MAX);
+        self.input.clear();
+    }
+
+    /// Keeps one more payload, if there is room for it.
+    pub(super) fn keep(&mut self, origin: Origin, esn: Esn, next: Protocol, payload: &[u8]) -> bool {
+        let range = self.input.len()..self.input.len() + payload.len();
+        let fits = self.payloads.len() < WAITING_MAX && range.end <= BLOCK_MAX;
+        if fits {
+            self.payloads.push(WaitingPayload { origin, esn, next, range });
+            self.input.extend_from_slice(payload);
+        }
+        fits
+    }
+
+    /// The payload in this place, and the bytes in which it lies; nothing behind the last.
+    pub(super) fn payload(&mut self, at: usize) -> Option<(WaitingPayload, &mut [u8])> {
+        Some((self.payloads.get(at)?.clone(), &mut self.input))
+    }
+
+    /// All bytes that its payloads lie in.
+    pub(super) fn input(&mut self) -> &mut [u8] {
+        &mut self.input
+    }
+
+    /// How it was coded and the packets that it became, with the room around them.
+    pub(super) fn expanded(&mut self) -> Result<(Codec, usize, &mut [u8]), Reason> {
+        let len = self.done.map_err(refused)?;
+        Ok((self.coding.codec, len, &mut self.expanded))
+    }
+
+    /// How many drops it counts for if it is never delivered.
+    pub(super) fn count(&self) -> u64 {
+        self.payloads.len().max(1) as u64
+    }
+}
+
+/// A block on its way in, all parts together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CompressedBlock<'a> {
+    pub(super) coding: Coding,
+    pub(super) bytes: &'a [u8],
+    /// Most bytes that it may expand to.
+    pub(super) cap: usize,
+}
+
+/// Who expands: the calling thread, and workers beside it where there are any.
+#[derive(Debug)]
+pub(super) struct BlockExpander {
+    /// Nothing where the calling thread expands alone.
+    pool: Option<Pool<ExpandUnit>>,
+    pub(super) gauge: Gauge,
+    pub(super) scratch: ExpandScratch,
+}
+
+/// Where the calling thread expands at once.
+#[derive(Debug)]
+pub(super) struct ExpandScratch {
+    blocks: Blocks,
+    pub(super) ipcomp: Ipcomp,
+    /// What was expanded last.
+    pub(super) expanded: Box<[u8]>,
+}
+
+impl BlockExpander {
+    pub(super) fn new(gauge: Gauge) -> BlockExpander {
+        let expanded = vec![0; BLOCK_MAX].into_boxed_slice();
+        let scratch = ExpandScratch { blocks: Blocks::new(), ipcomp: Ipcomp::new(), expanded };
+        BlockExpander { pool: None, gauge, scratch }
+    }
+
+    pub(super) fn add_workers(&mut self, workers: usize, calibration: &Calibration, stopwatch: Stopwatch) {
+        self.pool = (workers > 0).then(|| {
+            let mut pool = Pool::alone(ExpandTools::new(stopwatch));
+            pool.add_workers(workers, Codec::ALL.into_iter().map(|codec| cost(calibration, codec)));
+            pool
+        });
+    }
+
+    pub(super) const fn has_workers(&self) -> bool {
+        self.pool.is_some()
+    }
+
+    /// Whether there is a job for whatever a datagram may hold.
+    pub(super) fn has_room(&self) -> bool {
+        self.pool.as_ref().is_none_or(Pool::has_idle)
+    }
+
+    /// Expands a block now, into the scratch buffer; says how many bytes it became.
+    pub(super) fn expand(&mut self, block: CompressedBlock<'_>, now: Time) -> Result<usize, Reason> {
+        let CompressedBlock { coding, bytes, cap } = block;
+        let ExpandScratch { blocks, expanded, .. } = &mut self.scratch;
+        let into = expanded.get_mut(..cap).ok_or(Reason::BlockTooLong)?;
+        self.gauge.time(coding.codec, now, || blocks.expand(coding, bytes, into)).map_err(refused)
+    }
+
+    /// Lets the engine that ends first expand a block, which has the next place in `under_way`.
+    pub(super) fn submit(
+        &mut self,
+        under_way: &mut UnderWay,
+        origin: Origin,
+        block: CompressedBlock<'_>,
+        inlet: &mut impl Inlet,
+    ) {
+        let Some(pool) = &mut self.pool else { return };
+        let mut job = pool.idle_or_surplus();
+        job.work.of_block(origin.sa, block);
+        let hand_over = |worker, job| inlet.hand_over(worker, job);
+        pool.submit(under_way, UnitOrigin::Block(origin), job, origin.now, hand_over);
+    }
+
+    /// Keeps a payload behind all that is under way.
+    pub(super) fn keep(
+        &mut self,
+        under_way: &mut UnderWay,
+        origin: Origin,
+        (esn, next): (Esn, Protocol),
+        payload: &[u8],
+    ) {
+        if let Some((UnitOrigin::Payloads, unit)) = under_way.last_done()
+            && unit.keep(origin, esn, next, payload)
+        {
+            return;
+        }
+        let Some(pool) = &mut self.pool else { return };
+        let mut job = pool.idle_or_surplus();
+        job.work.of_payloads(origin.sa);
+        job.work.keep(origin, esn, next, payload);
+        under_way.push_done(UnitOrigin::Payloads, job);
+    }
+
+    /// Does the calling thread's next job; nothing when it has none.
+    pub(super) fn run_own(&mut self, now: Time) -> Option<ExpandJob> {
+        self.pool.as_mut()?.run_own(now)
+    }
+
+    /// Notes that a worker has done a job.
+    pub(super) fn book(&mut self, job: &ExpandJob, now: Time) {
+        if let Some(pool) = &mut self.pool {
+            pool.book(job, now);
+        }
+    }
+
+    pub(super) fn put_back(&mut self, job: ExpandJob) {
+        if let Some(pool) = &mut self.pool {
+            pool.put_back(job);
+        }
+    }
+}
+
+/// Why a block or an IPComp payload is not delivered.
+pub(super) fn refused(error: impl Into<BlockError>) -> Reason {
+    if error.into().is_too_long() { Reason::BlockTooLong } else { Reason::MalformedBlock }
+}
+
+/// What expanding a block of `codec` takes; a block does not say which method made it, so the slowest is assumed.
+fn cost(calibration: &Calibration, codec: Codec) -> Option<Cost> {
+    let figures = calibration.figures().iter().filter(|figures| figures.method.codec == codec);
+    let whole = |cost: &Cost| cost.of(Bytes(BLOCK_MAX as u64)).0;
+    figures.map(|figures| figures.expand).max_by(|a, b| whole(a).total_cmp(&whole(b)))
+}
+
+#[cfg(test)]
+impl BlockExpander {
+    /// Jobs that nothing uses.
+    pub(super) fn free(&self) -> usize {
+        self.pool.as_ref().map_or(0, Pool::free)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+//! Steps 1 to 4: from the network to an authentic payload, whose further way is another file's; and changes to all of that.
+
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::sync::Arc;
+
+use strait_clock::{Stopwatch, Time};
+use strait_compress::{Calibration, Gauge};
+use strait_wire::{Protocol, Tos, demux, esp as wire_esp, ip};
+
+use super::associations::{Associations, Inbox};
+use super::expand::{BlockExpander, ExpandJob};
+use super::host::HostWriter;
+use super::payload::{OpenedPayload, Unpacker};
+use super::upper_layer::UpperLayer;
+use super::{Batch, Inlet, Order, Origin, Settings};
+use crate::layers::Inside;
+use crate::outer::outer_len;
+use crate::sa::SaId;
+use crate::{Counters, Mode, Notice, Reason};
+
+/// All of the receiving half but for outer fragments.
+#[derive(Debug)]
+pub(super) struct Intake {
+    pub(super) associations: Associations,
+    expander: BlockExpander,
+    pub(super) host: HostWriter,
+    pub(super) counters: Arc<Counters>,
+}
+
+/// One datagram of a batch.
+struct RawDatagram<'a> {
+    from: SocketAddr,
+    tos: Tos,
+    now: Time,
+    /// The whole batch, and where this one lies in it.
+    bytes: &'a mut [u8],
+    range: Range<usize>,
+}
+
+impl Intake {
+    pub(super) fn new(settings: Settings, gauge: Gauge, counters: Arc<Counters>) -> Intake {
+        Intake {
+            associations: Associations::default(),
+            expander: BlockExpander::new(gauge),
+            host: HostWriter::new(settings, Arc::clone(&counters)),
+            counters,
+        }
+    }
+
+    pub(super) fn add_workers(&mut self, workers: usize, calibration: &Calibration, stopwatch: Stopwatch) {
+        self.expander.add_workers(workers, calibration, stopwatch);
+    }
+
+    /// Takes datagrams as long as there are jobs for what they may hold; says how many bytes.
+    pub(super) fn datagrams(&mut self, batch: Batch<'_>, now: Time, inlet: &mut impl Inlet) -> usize {
+        let Batch { from, tos, segment, bytes } = batch;
+        let mut taken = 0;
+        while taken < bytes.len() && self.make_room(bytes, now, inlet) {
+            let range = taken..(taken + segment.max(1)).min(bytes.len());
+            taken = range.end;
+            let datagram = RawDatagram { from, tos, now, bytes: &mut *bytes, range };
+            if let Err(reason) = self.datagram(datagram, inlet) {
+                self.counters.refuse(reason);
+            }
+        }
+        self.host.finish(bytes, inlet);
+        if let Some(factor) = self.expander.gauge.news(now) {
+            inlet.notice(Notice::Slower(factor));
+        }
+        taken
+    }
+
+    /// Whether there is a job for whatever comes next; the calling thread does its own, if that makes room. `bytes` is what the
+    /// packets lie in that were taken last.
+    pub(super) fn make_room(&mut self, bytes: &mut [u8], now: Time, inlet: &mut impl Inlet) -> bool {
+        if self.expander.has_room() {
+            return true;
+        }
+        self.host.finish(bytes, inlet);
+        while !self.expander.has_room() {
+            let Some(job) = self.expander.run_own(now) else { return false };
+            self.place(job, inlet);
+        }
+        true
+    }
+
+    /// Tells ESP from QUIC by the first byte.
+    fn datagram(&mut self, datagram: RawDatagram<'_>, inlet: &mut impl Inlet) -> Result<(), Reason> {
+        let bytes = datagram.bytes.get(datagram.range.clone()).unwrap_or_default();
+        match demux::classify(bytes) {
+            demux::Datagram::Esp => self.esp(datagram, inlet),
+            demux::Datagram::Quic => {
+                self.counters.control_wire.add((bytes.len() + outer_len(datagram.from)) as u64);
+                inlet.control(datagram.from, datagram.tos, bytes);
+                Ok(())
+            }
+            demux::Datagram::Keepalive => Ok(()),
+            demux::Datagram::Sessionless | demux::Datagram::Unknown => Err(Reason::UnknownDatagram),
+        }
+    }
+
+    /// One ESP packet in UDP.
+    fn esp(&mut self, datagram: RawDatagram<'_>, inlet: &mut impl Inlet) -> Result<(), Reason> {
+        let RawDatagram { from, tos, now, bytes, range } = datagram;
+        let packet = bytes.get(range.clone()).unwrap_or_default();
+        let (header, _) = wire_esp::Header::parse(packet).map_err(|_| Reason::MalformedEsp)?;
+        let sa = SaId::Udp(header.spi);
+        let Some(receiving) = self.associations.find(sa) else {
+            self.associations.unknown(from, header.spi, now, inlet);
+            return Err(Reason::UnknownSpi);
+        };
+        let wire = range.len() + outer_len(from);
+        let inside = Inside::untouched(range.start, range.end, Protocol::ESP);
+        let (peer, inside) = receiving.open(bytes, inside, wire, now, inlet)?;
+        let origin = Origin { sa, peer, tos, now };
+        let offered = receiving.arrived(origin, inside, bytes, range.len());
+        if inside.newest && receiving.came_from(from) {
+            self.associations.follow(peer, from, inlet);
+        }
+        if let Some(reception) = offered {
+            self.associations.offer(peer, reception, inlet);
+        }
+        self.inside(origin, inside, bytes, None, inlet)
+    }
+
+    /// What was inside the protocols, behind the headers `front` unless UDP carried it.
+    pub(super) fn inside(
+        &mut self,
+        origin: Origin,
+        inside: Inside,
+        bytes: &mut [u8],
+        front: Option<(&[u8], ip::Front)>,
+        inlet: &mut impl Inlet,
+    ) -> Result<(), Reason> {
+        let Intake { associations, expander, host, counters } = self;
+        let (receiving, peers) = associations.find_with_peers(origin.sa).ok_or(Reason::UnknownSpi)?;
+        let mode = receiving.sa.mode;
+        let mut unpacker = Unpacker { inbox: &mut receiving.inbox, peers, expander, host, counters, inlet };
+        let (range, next) = (inside.range(), inside.next);
+        match mode {
+            Mode::Tunnel => unpacker.payload(OpenedPayload { origin, esn: inside.esn, next, bytes, range }),
+            Mode::Transport { from, to } => {
+                let layer = UpperLayer { front, from, to, next };
+                unpacker.upper_layer(origin, layer, bytes.get(range).unwrap_or_default())
+            }
+        }
+    }
+
+    /// A worker has done a job.
+    pub(super) fn finished(&mut self, job: ExpandJob, now: Time, inlet: &mut impl Inlet) {
+        self.expander.book(&job, now);
+        self.place(job, inlet);
+    }
+
+    /// Does the calling thread's jobs.
+    pub(super) fn release(&mut self, now: Time, inlet: &mut impl Inlet) {
+        while let Some(job) = self.expander.run_own(now) {
+            self.place(job, inlet);
+        }
+    }
+
+    /// Puts what an engine has done in its place, and delivers what is in order now.
+    fn place(&mut self, job: ExpandJob, inlet: &mut impl Inlet) {
+        let Intake { associations, expander, host, counters } = self;
+        let (sa, mut homeless) = (job.work.sa, Some(job));
+        let (inboxes, peers) = associations.inboxes(sa);
+        for inbox in inboxes {
+            let Some(job) = homeless.take() else { break };
+            match inbox.under_way.put(job) {
+                Ok(()) => Unpacker { inbox, peers, expander, host, counters, inlet }.leave(),
+                Err(job) => homeless = Some(job),
+            }
+        }
+        // What was under way of a peer that is gone was counted when it went.
+        homeless.into_iter().for_each(|job| expander.put_back(job));
+        associations.tidy(sa);
+    }
+
+    pub(super) fn handle(&mut self, order: Order) {
+        match order {
+            Order::AddPeer(peer, counters) => self.associations.add_peer(peer, counters),
+            Order::RemovePeer(peer) => {
+                self.associations.remove_peer(peer).into_iter().for_each(|inbox| self.abandon(inbox));
+            }
+            Order::Policies(policies) => self.host.set_policies(policies),
+            Order::Install(sa) => {
+                let before = self.associations.install(*sa);
+                before.into_iter().for_each(|inbox| self.abandon(inbox));
+            }
+            Order::Withdraw(spi) => {
+                let before = self.associations.withdraw(SaId::Udp(spi));
+                before.into_iter().for_each(|inbox| self.abandon(inbox));
+            }
+        }
+    }
+
+    /// Gives up what is under way for a peer that is gone.
+    fn abandon(&mut self, mut inbox: Inbox) {
+        for (_, job) in inbox.under_way.drain() {
+            self.counters.drops.count(Reason::UnknownSpi, job.as_ref().map_or(1, |job| job.work.count()));
+            job.into_iter().for_each(|job| self.expander.put_back(job));
+        }
+    }
+}
+
+#[cfg(test)]
+impl Intake {
+    /// Jobs that nothing uses.
+    pub(super) fn free_jobs(&self) -> usize {
+        self.expander.free()
+    }
+}

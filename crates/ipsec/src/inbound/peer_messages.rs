@@ -1,0 +1,63 @@
+//! What a peer itself has to say inside ESP: reports of what it received, probes, what changed there. Order means nothing to it.
+
+use core::time::Duration;
+
+use strait_wire::condition::Condition;
+use strait_wire::delivery::Delivery;
+use strait_wire::{aggfrag, probe};
+
+use super::payload::Unpacker;
+use super::{Inlet, Origin};
+use crate::orders::SenderOrder;
+use crate::reports::Heard;
+use crate::{Notice, Payloads, Reason};
+
+/// Reports come no more often than they are offered; half of that leaves room for what the way changes.
+const HEARD_APART: Duration = Duration::from_millis(25);
+/// A peer says what changed once a second at most; half of that leaves room for clocks that differ.
+const CONDITIONS_APART: Duration = Duration::from_millis(500);
+
+impl<I: Inlet> Unpacker<'_, I> {
+    /// A report of what the peer received, if that is what `payload` is; true when there is nothing else in it.
+    pub(super) fn hear(&mut self, origin: Origin, payload: &[u8]) -> Result<bool, Reason> {
+        if !matches!(self.inbox.payloads, Payloads::Strait { .. }) {
+            return Ok(false);
+        }
+        let payload = aggfrag::Payload::parse(payload).map_err(|_| Reason::MalformedEsp)?;
+        let (aggfrag::Header::Congestion { report, .. }, [0, ..]) = (payload.header, payload.region) else {
+            return Ok(false);
+        };
+        let delivery = Delivery::parse(payload.region).map_err(|_| Reason::MalformedEsp)?;
+        let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(true) };
+        memory.echo = Some((report.tval, origin.now));
+        // A peer that says more than it has to say is heard once in a while.
+        if memory.heard_at.is_none_or(|at| origin.now.since(at) >= HEARD_APART) {
+            memory.heard_at = Some(origin.now);
+            let heard = Heard { delivery, tval: report.tval };
+            self.inlet.order(SenderOrder::Delivered(origin.peer, heard));
+        }
+        Ok(true)
+    }
+
+    /// The peer asks for a sign of life, or answers.
+    pub(super) fn probe(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
+        let probe = probe::Probe::parse(payload).map_err(|_| Reason::MalformedEsp)?;
+        self.inlet.order(match probe.kind {
+            probe::Kind::Request => SenderOrder::AnswerProbe(origin.peer, probe.id, probe.size),
+            probe::Kind::Answer => SenderOrder::ProbeAnswered(origin.peer, probe.id, probe.size),
+        });
+        Ok(())
+    }
+
+    /// What changed at the peer.
+    pub(super) fn condition(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
+        let condition = Condition::parse(payload).map_err(|_| Reason::MalformedEsp)?;
+        let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(()) };
+        // A peer that says more than it has to say is heard once in a while.
+        if memory.condition_at.is_none_or(|at| origin.now.since(at) >= CONDITIONS_APART) {
+            memory.condition_at = Some(origin.now);
+            self.inlet.notice(Notice::Reported(origin.peer, condition));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! What the two halves are told: a change each, made between two packets. The receiving half also gives the sending half orders,
+//! so neither of them owns this file.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use strait_compress::Ends;
+use strait_scheduler::{Pace, Rate};
+use strait_wire::Spi;
+use strait_wire::condition::Condition;
+
+use crate::queueing::Queueing;
+use crate::reports::{Heard, Reception};
+use crate::{InboundSa, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet};
+
+/// A change to the sending half, made between two packets.
+#[derive(Debug)]
+pub enum SenderOrder {
+    /// A peer appears, without an association.
+    AddPeer(Box<PeerSpec>),
+    /// A peer goes; what is queued for it is dropped.
+    RemovePeer(PeerId),
+    /// Who owns which inner addresses.
+    Policies(Arc<Policies>),
+    /// What may be compressed.
+    Rules(Arc<RuleSet>),
+    /// Datagrams to the peer go there from now on.
+    Endpoint(PeerId, SocketAddr),
+    /// How to pace towards the peer.
+    Rate(PeerId, Pace),
+    /// The node's own link has this rate from now on, and adds so many bytes to each datagram.
+    Link(Option<Rate>, u16),
+    /// How packets are to wait.
+    Queueing(Queueing),
+    /// What this end and the peer's do with every byte, and how long that takes.
+    Ends(PeerId, Box<Ends>),
+    /// Say what is decided, and why: [`crate::Notice::Explained`].
+    Explain,
+    /// Send with this association from now on; the one before is forgotten and its key wiped.
+    Install(Box<OutboundSa>),
+    /// Stop sending with this association, if it is still the peer's.
+    Withdraw(PeerId, Spi),
+    /// A control datagram, ahead of everything that waits.
+    Transmit(SocketAddr, Box<[u8]>),
+    /// A NAT keepalive (RFC 3948 section 2.3) to the peer.
+    Keepalive(PeerId),
+    /// Tell the peer what changed here.
+    Report(PeerId, Condition),
+    /// Tell the peer what arrived from it.
+    Received(PeerId, Reception),
+    /// The peer says what arrived there.
+    Delivered(PeerId, Heard),
+    /// Ask the peer for a sign of life.
+    Probe(PeerId),
+    /// The peer asked with a probe of this number and outer size: answer.
+    AnswerProbe(PeerId, u16, u16),
+    /// The peer answered the probe of this number and outer size.
+    ProbeAnswered(PeerId, u16, u16),
+}
+
+/// A change to the receiving half, made between two datagrams.
+#[derive(Debug)]
+pub enum ReceiverOrder {
+    /// A peer appears; what is received from it is counted there.
+    AddPeer(PeerId, Arc<PeerCounters>),
+    /// A peer goes, with all its associations.
+    RemovePeer(PeerId),
+    /// Who owns which inner addresses.
+    Policies(Arc<Policies>),
+    /// Accept this association, beside those there are.
+    Install(Box<InboundSa>),
+    /// Accept the association with this SPI in UDP no longer and wipe its key; others go with their peers.
+    Withdraw(Spi),
+}

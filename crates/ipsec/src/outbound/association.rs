@@ -1,0 +1,214 @@
+//! How a peer is reached: the association that seals for it, where it is, how large a datagram its path takes; and what follows
+//! from these for a packet.
+
+use std::net::{IpAddr, SocketAddr};
+
+use strait_clock::Time;
+use strait_compress::{Codec, CodecSet, Coding, Method, THRESHOLD};
+use strait_wire::ip::{Packet, Version};
+use strait_wire::{Spi, Tos, aggfrag, block, ip};
+
+use super::path_mtu::PathMtu;
+use super::train::{TRAIN_MAX, Via};
+use crate::block::{BLOCK_MAX, PARTS_MAX};
+use crate::outer::outer_len;
+use crate::wrap::Head;
+use crate::{Carrier, Fragments, Mode, OutboundSa, Payloads, PeerSpec};
+
+/// Longest inner packet that may become outer fragments: what is put around it still fits one call.
+const FRAGMENTED_MAX: usize = TRAIN_MAX - 512;
+/// How often the key manager is asked again for an association that packets wait for.
+const ASK_EVERY: core::time::Duration = core::time::Duration::from_secs(1);
+
+/// The association with one peer, and the path to it.
+#[derive(Debug)]
+pub(crate) struct Association {
+    pub(crate) sa: Option<OutboundSa>,
+    pub(crate) endpoint: Option<SocketAddr>,
+    pub(crate) path: PathMtu,
+    /// The number of the last block.
+    block_id: u16,
+    /// When the key manager was last asked for an association.
+    asked_at: Option<Time>,
+}
+
+impl Association {
+    pub(crate) fn new(spec: &PeerSpec, link_mtu: u16) -> Association {
+        let path = spec.mtu.map_or_else(|| PathMtu::search(link_mtu), PathMtu::fixed);
+        Association { sa: None, endpoint: spec.endpoint, path, block_id: 0, asked_at: None }
+    }
+
+    /// Seals with `sa` from now on. `mtu` is what the configuration says of the path.
+    pub(crate) fn install(&mut self, sa: OutboundSa, mtu: Option<u16>, link_mtu: u16) {
+        // Only a Strait peer answers probes; towards others the path is what the interface takes.
+        if !matches!(sa.payloads, Payloads::Strait { .. }) && mtu.is_none() {
+            self.path = PathMtu::assumed(link_mtu);
+        }
+        self.sa = Some(sa);
+        self.asked_at = None;
+    }
+
+    pub(crate) fn withdraw(&mut self, spi: Spi) {
+        self.sa.take_if(|sa| sa.spi == spi);
+    }
+
+    /// Datagrams go there from now on; true when that is another place.
+    pub(crate) fn move_to(&mut self, endpoint: SocketAddr) -> bool {
+        let moved = self.endpoint.replace(endpoint) != Some(endpoint);
+        if moved {
+            self.path.restart();
+        }
+        moved
+    }
+
+    /// Whether the key manager is to be asked for an association now: when there is none, and now and again.
+    pub(crate) fn asks(&mut self, now: Time) -> bool {
+        let asks = self.sa.is_none() && self.asked_at.is_none_or(|asked| asked + ASK_EVERY <= now);
+        if asks {
+            self.asked_at = Some(now);
+        }
+        asks
+    }
+
+    pub(crate) const fn can_send(&self) -> bool {
+        self.sa.is_some() && self.endpoint.is_some()
+    }
+
+    /// What the peer's datagrams are.
+    pub(crate) fn via(&self) -> Via {
+        match self.sa.as_ref().map(|sa| sa.carrier) {
+            Some(Carrier::Ip { .. }) => Via::Ip,
+            _ => Via::Udp,
+        }
+    }
+
+    /// Bytes that the system puts in front of datagrams to the peer; as over IPv4 while its address is not known.
+    pub(crate) fn outer_len(&self) -> usize {
+        match self.via() {
+            Via::Ip => 0,
+            Via::Udp => outer_len(self.endpoint.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)))),
+        }
+    }
+
+    /// The largest payload in tunnel mode that fits one datagram.
+    pub(crate) fn payload_room(&self) -> usize {
+        let Some(sa) = &self.sa else { return 0 };
+        let room = usize::from(self.path.outer()).saturating_sub(self.outer_len());
+        sa.payload_room(sa.front_len(Head::Fresh(Tos(0))), room.min(TRAIN_MAX))
+    }
+
+    /// Bytes of packets that one datagram takes as they are.
+    pub(crate) fn bundle_room(&self) -> usize {
+        self.payload_room().saturating_sub(aggfrag::PLAIN_LEN)
+    }
+
+    /// Bytes of a block in one datagram.
+    pub(crate) fn part_room(&self) -> usize {
+        self.payload_room().saturating_sub(block::HEADER_LEN).max(1)
+    }
+
+    /// The largest inner packet that fits one datagram.
+    pub(crate) fn packet_room(&self) -> usize {
+        match self.sa.as_ref().map(|sa| sa.mode) {
+            Some(Mode::Transport { to: IpAddr::V4(_), .. }) => self.payload_room() + ip::V4_HEADER_LEN,
+            Some(Mode::Transport { to: IpAddr::V6(_), .. }) => self.payload_room() + ip::V6_HEADER_LEN,
+            _ => self.payload_room(),
+        }
+    }
+
+    /// Whether this packet of `len` bytes can go whole: in one datagram, or in outer fragments of one. In transport mode its
+    /// own "don't fragment" applies on the outside.
+    pub(crate) fn carries(&self, packet: &Packet<'_>, len: usize) -> bool {
+        let Some(sa) = &self.sa else { return true };
+        let may_fragment =
+            sa.mode == Mode::Tunnel || packet.version() == Version::V6 || !packet.dont_fragment();
+        len <= self.packet_room() || self.fragments_outside() && may_fragment && len <= FRAGMENTED_MAX
+    }
+
+    /// Whether protected packets may become outer fragments: where that is asked for, and in transport mode, where
+    /// the host that protects is the host that would have fragmented.
+    fn fragments_outside(&self) -> bool {
+        let asked = |sa: &OutboundSa| sa.fragments == Fragments::Outer || sa.mode != Mode::Tunnel;
+        self.sa.as_ref().is_some_and(asked) && self.via() == Via::Ip
+    }
+
+    /// Whether a protected packet of `whole` bytes becomes outer fragments.
+    pub(crate) fn must_fragment(&self, whole: usize) -> bool {
+        whole > usize::from(self.path.outer()) && self.fragments_outside()
+    }
+
+    /// What the peer expands.
+    pub(crate) fn codecs(&self) -> CodecSet {
+        match self.sa.as_ref().map(|sa| sa.payloads) {
+            Some(Payloads::Strait { codecs, .. }) => codecs,
+            _ => self.only().map_or(CodecSet::EMPTY, |method| CodecSet::EMPTY.with(method.codec)),
+        }
+    }
+
+    /// The one way in which IPComp compresses.
+    pub(crate) fn only(&self) -> Option<Method> {
+        match self.sa.as_ref().map(|sa| sa.payloads) {
+            Some(Payloads::Standard(agreed)) => agreed.map(|agreed| agreed.algorithm.into()),
+            _ => None,
+        }
+    }
+
+    /// Whether it takes blocks whose headers are coded.
+    pub(crate) fn takes_headers(&self) -> bool {
+        self.takes_blocks() && self.codecs().has_headers()
+    }
+
+    pub(crate) fn takes_blocks(&self) -> bool {
+        self.sa.as_ref().is_some_and(|sa| matches!(sa.payloads, Payloads::Strait { .. }))
+    }
+
+    /// Whether several packets may share a datagram.
+    pub(crate) fn takes_bundles(&self) -> bool {
+        self.sa.as_ref().is_some_and(|sa| !matches!(sa.payloads, Payloads::Standard(_)))
+    }
+
+    /// Whether a packet may be the payload as it is.
+    pub(crate) fn takes_raw(&self) -> bool {
+        self.sa.as_ref().is_some_and(|sa| sa.mode == Mode::Tunnel && sa.payloads != Payloads::Aggfrag)
+    }
+
+    /// Whether the peer expands a block that is coded so, to `len` bytes.
+    pub(crate) fn expands(&self, coding: Coding, len: usize) -> bool {
+        let Some(Payloads::Strait { codecs, block_cap }) = self.sa.as_ref().map(|sa| sa.payloads) else {
+            return false;
+        };
+        let known = coding.codec == Codec::None || codecs.contains(coding.codec);
+        known
+            && (!coding.headers || codecs.has_headers())
+            && len <= usize::try_from(block_cap).unwrap_or(BLOCK_MAX)
+    }
+
+    /// The most that packets gathered for this peer may hold together: in a block what it expands to, in as many
+    /// parts as a block has; in a bundle what one datagram takes; else the one packet of `first` bytes.
+    pub(crate) fn unit_max(&self, first: usize) -> usize {
+        match self.sa.as_ref().map(|sa| sa.payloads) {
+            Some(Payloads::Strait { block_cap, .. }) => {
+                let cap = usize::try_from(block_cap).unwrap_or(BLOCK_MAX);
+                cap.min(BLOCK_MAX).min(PARTS_MAX * self.part_room())
+            }
+            Some(Payloads::Aggfrag) => first.max(self.bundle_room()),
+            _ => first,
+        }
+    }
+
+    /// How small `len` bytes of packets have to become to be a block (RFC 3173 section 2.2): smaller with the headers of all
+    /// its parts, which also keeps the parts no more than the packets. 0 where they are not to be compressed.
+    pub(crate) fn block_below(&self, method: Method, len: usize) -> usize {
+        let Some(Payloads::Strait { codecs, .. }) = self.sa.as_ref().map(|sa| sa.payloads) else { return 0 };
+        if method.codec == Codec::None || !codecs.contains(method.codec) || len < THRESHOLD {
+            return 0;
+        }
+        len.saturating_sub(block::HEADER_LEN * len.div_ceil(self.part_room()))
+    }
+
+    /// The number of the next block.
+    pub(crate) const fn next_block(&mut self) -> u16 {
+        self.block_id = self.block_id.wrapping_add(1);
+        self.block_id
+    }
+}

@@ -1,0 +1,60 @@
+//! What waits on its way to one peer: packets, units that are being compressed, sealed datagrams.
+
+use strait_scheduler::Ring;
+use strait_wire::Tos;
+
+use super::job::CompressUnit;
+use super::queue::LinkQueue;
+use crate::pool::Reorder;
+
+/// Sealed datagrams waiting for room: what one unit of the queue makes at most, twice.
+const READY_BYTES: usize = 160 * 1024;
+const READY_ENTRIES: usize = 512;
+
+/// What waits before one link.
+#[derive(Debug, Default)]
+pub(crate) struct Backlog {
+    /// Packets; made at its first use, since most links never need one.
+    pub(super) queue: Option<LinkQueue>,
+    /// Units that are being compressed, each with the bytes that it will be on the wire, as far as that can be told.
+    pub(super) under_way: Reorder<CompressUnit, u64>,
+    ready: Option<Ring<Tos>>,
+    /// Whether what left last was promoted before sealed datagrams.
+    pub(super) promoted: bool,
+    /// Whether the link is in the round of links with something to send.
+    pub(super) listed: bool,
+}
+
+impl Backlog {
+    pub(super) fn is_empty(&self) -> bool {
+        !self.has_queued() && self.under_way.is_empty() && !self.has_ready()
+    }
+
+    pub(super) fn has_queued(&self) -> bool {
+        self.queue.as_ref().is_some_and(|queue| !queue.is_empty())
+    }
+
+    pub(super) fn has_ready(&self) -> bool {
+        self.ready.as_ref().is_some_and(|ready| !ready.is_empty())
+    }
+
+    /// Datagrams that are sealed and wait for room.
+    pub(super) fn ready(&mut self) -> &mut Ring<Tos> {
+        self.ready.get_or_insert_with(|| Ring::new(READY_BYTES, READY_ENTRIES))
+    }
+
+    /// Packets in the queue, each segment of a super-packet counted.
+    pub(super) fn queued_packets(&self) -> u64 {
+        self.queue.as_ref().map_or(0, LinkQueue::packets)
+    }
+
+    /// Packets that were gathered, are compressed and have not left.
+    pub(super) fn compressed_packets(&self) -> u64 {
+        self.under_way.iter().filter_map(|(_, work)| Some(work?.plain.packets())).sum()
+    }
+
+    /// Bytes that everything under way will be on the wire, as far as that can be told.
+    pub(super) fn predicted(&self) -> u64 {
+        self.under_way.iter().map(|(predicted, _)| predicted).sum()
+    }
+}

@@ -1,0 +1,209 @@
+//! Step 5: which method compresses a unit, and on which engine. Units of one peer leave in the order in which they were gathered.
+
+use core::num::NonZeroU32;
+use std::sync::Arc;
+
+use strait_clock::{Stopwatch, Time};
+use strait_compress::calibrate::{CANDIDATES, Calibration};
+use strait_compress::{Allowed, Chooser, Method, Outcome, RuleId, THRESHOLD, Unit};
+use strait_wire::flow::Flow;
+
+use super::context::{Outlet, TxContext};
+use super::job::{CompressJob, CompressTools, CompressUnit, Task};
+use super::link::Link;
+use super::plain::{Flows, Part, Plain};
+use crate::pool::Pool;
+use crate::{Counters, Explanation, Notice, PeerId, Reason, RuleSet};
+
+/// Compresses units, and learns from what they became.
+pub(super) struct Compressor {
+    pub(super) rules: Arc<RuleSet>,
+    /// Counts the changes of rules: what was classified by different ones is never mixed.
+    pub(super) edition: u32,
+    pub(super) chooser: Box<dyn Chooser>,
+    pub(super) pool: Pool<CompressUnit>,
+    counters: Arc<Counters>,
+}
+
+/// The flow that comes first in a unit, with the rule that covers it and what that allows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lead {
+    pub(super) flow: Flow,
+    pub(super) rule: u16,
+    pub(super) allowed: Allowed,
+    /// Whether it waited: alone on an idle link it would have left at once, and by itself.
+    pub(super) waited: bool,
+}
+
+/// Packets that were compressed, or not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tried {
+    pub(super) to: PeerId,
+    pub(super) allowed: Allowed,
+    pub(super) packets: u64,
+    pub(super) outcome: Outcome,
+}
+
+impl Compressor {
+    pub(super) fn new(
+        chooser: Box<dyn Chooser>,
+        stopwatch: Stopwatch,
+        counters: Arc<Counters>,
+    ) -> Compressor {
+        let pool = Pool::alone(CompressTools::new(stopwatch));
+        Compressor { rules: Arc::default(), edition: 0, chooser, pool, counters }
+    }
+
+    /// So many workers beside the calling thread, alike in speed.
+    pub(super) fn add_workers(&mut self, workers: usize, calibration: &Calibration) {
+        let costs = CANDIDATES.iter().map(|it| Some(calibration.of(*it)?.compress));
+        self.pool.add_workers(workers, costs);
+    }
+
+    /// Other rules from now on.
+    pub(super) fn obey(&mut self, rules: Arc<RuleSet>) {
+        self.rules = rules;
+        self.edition = self.edition.wrapping_add(1);
+    }
+
+    /// What is decided, and how busy the engines are.
+    pub(super) fn explain(&self, now: Time) -> Explanation {
+        Explanation { decisions: self.chooser.decisions(now), engines: self.pool.occupations(now) }
+    }
+
+    /// Says what is decided otherwise than before, if anything is.
+    pub(super) fn tell_changes(&mut self, outlet: &mut impl Outlet) {
+        if let Some(decision) = self.chooser.changed() {
+            outlet.notice(Notice::Decided(Box::new(decision)));
+        }
+    }
+
+    /// The rule in this place of those that are in force.
+    pub(super) const fn rule(&self, place: u16) -> RuleId {
+        RuleId { place, edition: self.edition }
+    }
+
+    /// What to compress `len` bytes with, of which these come first.
+    pub(super) fn choose(&mut self, tx: &mut TxContext<'_, impl Outlet>, lead: &Lead, len: usize) -> Method {
+        if len < THRESHOLD {
+            return Method::NONE;
+        }
+        let Lead { flow, rule, allowed, waited } = lead;
+        let unit = Unit { flow, to: tx.link.spec.id.0, rule: self.rule(*rule), allowed: *allowed };
+        // IPComp is not for workers: what it makes is sealed as it is made.
+        let blocks = tx.link.association.takes_blocks();
+        let engines = if blocks { self.pool.side_by_side() } else { NonZeroU32::MIN };
+        let mut road = tx.link.road(tx.own, engines);
+        road.waiting |= waited;
+        let method = self.chooser.choose(&unit, len, &road, tx.now);
+        self.tell_changes(tx.outlet);
+        method
+    }
+
+    /// Compresses the gathered packets of one group with the method of the first one's flow.
+    pub(super) fn submit_unit(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        plain: &mut Plain,
+        (allowed, waited): (Allowed, bool),
+    ) -> Option<CompressJob> {
+        let first = plain.flows().first().copied().flatten();
+        let method = first.map_or(Method::NONE, |Part { flow, rule, .. }| {
+            self.choose(tx, &Lead { flow, rule, allowed, waited }, plain.len())
+        });
+        self.submit(tx, plain, allowed, method)
+    }
+
+    /// Compresses the gathered packets: at once where there is only the calling thread or nothing to compress, and gives them back
+    /// then; else where it ends first.
+    pub(super) fn submit(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        plain: &mut Plain,
+        allowed: Allowed,
+        method: Method,
+    ) -> Option<CompressJob> {
+        let association = &tx.link.association;
+        let (below, headers) = (association.block_below(method, plain.len()), association.takes_headers());
+        let predicted = plain.predicted() as u64;
+        let mut job = self.pool.idle_or_surplus();
+        job.work.take(plain, Task { to: tx.link.spec.id, allowed, method, headers, below });
+        let under_way = &mut tx.link.backlog.under_way;
+        let at_once = tx.promoted || !job.work.has_work() && under_way.is_empty();
+        if !self.pool.has_workers() || at_once {
+            self.pool.run_now(&mut job);
+            self.account(&job, tx.now);
+            return Some(job);
+        }
+        if job.work.has_work() {
+            let outlet = &mut *tx.outlet;
+            let hand_over = |worker, job| outlet.hand_over(worker, job);
+            self.pool.submit(under_way, predicted, job, tx.now, hand_over);
+        } else {
+            under_way.push_done(predicted, job);
+        }
+        None
+    }
+
+    /// Puts a unit that an engine has compressed in its place before its link.
+    pub(super) fn finished(&mut self, job: CompressJob, link: Option<&mut Link>) {
+        let (back, gone) = match link {
+            Some(link) => (link.backlog.under_way.put(job).err(), Reason::NoSa),
+            None => (Some(job), Reason::NoPeer),
+        };
+        if let Some(job) = back {
+            self.counters.drops.count(gone, job.work.plain.packets());
+            self.pool.put_back(job);
+        }
+    }
+
+    /// The first unit under way, if an engine has compressed it.
+    pub(super) fn take_done(&mut self, link: &mut Link, now: Time) -> Option<CompressJob> {
+        let (_, job) = link.backlog.under_way.pop()?;
+        self.account(&job, now);
+        Some(job)
+    }
+
+    /// Gives up what is under way on a link that cannot send any more.
+    pub(super) fn abandon(&mut self, link: &mut Link) {
+        let gone = if link.association.sa.is_none() { Reason::NoSa } else { Reason::NoPeer };
+        self.counters.drops.count(gone, link.backlog.compressed_packets());
+        link.backlog.under_way.drain().filter_map(|(_, job)| job).for_each(|job| self.pool.put_back(job));
+    }
+
+    /// Learns from what a unit became.
+    fn account(&mut self, job: &CompressJob, now: Time) {
+        let Some(outcome) = job.work.outcome else { return };
+        let Task { to, allowed, .. } = job.work.task;
+        let packets = job.work.plain.packets();
+        self.learn(&Tried { to, allowed, packets, outcome }, &job.work.plain.flows(), now);
+    }
+
+    /// Tells the chooser and the counters how compressing packets of these flows went.
+    pub(super) fn learn(&mut self, tried: &Tried, flows: &Flows, now: Time) {
+        let Tried { to, allowed, packets, outcome } = *tried;
+        let mut took = outcome.took;
+        for Part { flow, rule, bytes } in flows.iter().flatten() {
+            let unit = Unit { flow, to: to.0, rule: self.rule(*rule), allowed };
+            // The time is one block's, so it counts once.
+            let own = Outcome { of: *bytes, took: took.take(), ..outcome };
+            self.chooser.learn(&unit, &own, now);
+        }
+        let Outcome { method, before, after, .. } = outcome;
+        let Some(counters) = self.counters.codecs.get(usize::from(method.codec.id())) else { return };
+        counters.tried.add(1);
+        let Some(after) = after else { return };
+        counters.blocks.add(1);
+        counters.packets.add(packets);
+        counters.before.add(before as u64);
+        counters.after.add(after as u64);
+        let rule = flows.first().copied().flatten().map_or(usize::MAX, |part| usize::from(part.rule));
+        if let Some(rule) = self.rules.counters(rule) {
+            rule.before.add(before as u64);
+            rule.after.add(after as u64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

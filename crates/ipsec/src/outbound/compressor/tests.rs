@@ -1,0 +1,147 @@
+use std::sync::Arc;
+
+use strait_compress::Method;
+use strait_crypto::{KeyMaterial, Suite};
+use strait_scheduler::Rate;
+use strait_wire::ip::Version;
+use strait_wire::vnet::Header;
+use strait_wire::{Protocol, Spi};
+
+use crate::outbound::Order;
+use crate::pool::JOBS_AN_ENGINE;
+use crate::sample::{PEER, Receiver, SPI, STRAIT, Sender, Shape, rule};
+use crate::{IvMode, OutboundSa, PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec};
+
+/// A super-packet of text that takes long enough to be worth a worker.
+fn large(fill: u8) -> (Vec<u8>, Header) {
+    let payload =
+        (0..40_000_u32).map(|at| if at % 7 == 0 { fill } else { b"strait "[at as usize % 7] }).collect();
+    let shape = Shape::new(Version::V4, Protocol::TCP, payload);
+    Shape { ports: [9, 1001], ..shape }.super_packet(1_300)
+}
+
+fn busy(workers: usize) -> Sender {
+    let rules = vec![rule(1001, 1, Method::ZSTD)];
+    let mut sender = Sender::new(STRAIT, 1500, None, rules).with_workers(workers);
+    for fill in 0..8 {
+        let (packet, header) = large(fill);
+        sender.send(&packet, &header);
+    }
+    sender
+}
+
+#[test]
+fn what_waits_is_shared_out() {
+    let mut sender = busy(3);
+    sender.drain();
+    assert!(sender.wire.handed >= 4, "{} of 8", sender.wire.handed);
+    let mut receiver = Receiver::new(STRAIT);
+    receiver.take_all(&sender.wire);
+    assert_eq!((receiver.peer.in_packets.get(), sender.dropped()), (8 * 31, 0));
+
+    let mut alone = busy(0);
+    alone.drain();
+    assert_eq!(alone.wire.handed, 0);
+    assert_eq!(alone.wire.datagrams.len(), sender.wire.datagrams.len());
+}
+
+#[test]
+fn one_unit_stays_with_the_thread_that_calls() {
+    let mut sender = Sender::new(STRAIT, 1500, None, vec![rule(1001, 1, Method::ZSTD)]).with_workers(3);
+    let (packet, header) = large(1);
+    sender.send(&packet, &header);
+    sender.drain();
+    assert_eq!(sender.wire.handed, 0, "an engine that is idle and has nothing to be brought is first");
+    assert!(!sender.wire.datagrams.is_empty());
+}
+
+#[test]
+fn a_peer_that_goes_takes_no_job_along() {
+    let mut sender = busy(2);
+    sender.out.release(sender.now, &mut sender.wire);
+    assert!(!sender.wire.jobs.is_empty());
+    sender.order(Order::RemovePeer(PEER));
+    sender.drain();
+    let gone = sender.peer.out_packets.get();
+    assert_eq!(gone + sender.counters.drops.get(Reason::NoPeer), 8 * 31, "each left or is counted");
+    assert_eq!(sender.out.stages.compressor.pool.free(), 3 * JOBS_AN_ENGINE);
+}
+
+#[test]
+fn other_rules_do_not_hold_up_what_is_under_way() {
+    let mut sender = busy(2);
+    sender.out.release(sender.now, &mut sender.wire);
+    sender.order(Order::Rules(Arc::new(RuleSet::default())));
+    sender.drain();
+    assert_eq!((sender.peer.out_packets.get(), sender.dropped()), (8 * 31, 0));
+}
+
+/// The second peer.
+const OTHER: PeerId = PeerId(99);
+
+/// A sender with workers and two peers, the second of which is reached at `rate`; IPv6 goes there.
+fn two_peers(rate: Option<Rate>) -> Sender {
+    let v4 = rule(1001, 1, Method::ZSTD);
+    let v6 = Rule { from: "::/0".parse().unwrap(), to: "::/0".parse().unwrap(), ..v4.clone() };
+    let mut sender = Sender::new(STRAIT, 1500, None, vec![v4, v6]).with_workers(2);
+    sender.order(Order::AddPeer(Box::new(PeerSpec {
+        id: OTHER,
+        allowed: Vec::new(),
+        endpoint: Some("192.0.2.2:4500".parse().unwrap()),
+        mtu: Some(1500),
+        counters: Arc::default(),
+    })));
+    let mut policies = Policies::new();
+    policies.allow("10.1.0.0/16".parse().unwrap(), PEER);
+    policies.allow("fd01::/16".parse().unwrap(), OTHER);
+    sender.order(Order::Policies(Arc::new(policies)));
+    let key = KeyMaterial::new(Suite::Aes128Gcm, &[9; 20]).unwrap();
+    let spec = SaSpec::session(OTHER, Spi(0x0777_7777), key, IvMode::Implicit, STRAIT);
+    sender.order(Order::Install(Box::new(OutboundSa::new(&spec))));
+    sender.order(Order::Rate(OTHER, rate.into()));
+    sender
+}
+
+fn packet(version: Version, port: u16, payload: Vec<u8>) -> Vec<u8> {
+    Shape { ports: [9, port], ..Shape::new(version, Protocol::UDP, payload) }.packet()
+}
+
+#[test]
+fn jobs_for_a_peer_without_keys_are_given_up() {
+    let mut sender = two_peers(None);
+    for _ in 0..60 {
+        sender.send(&packet(Version::V4, 1001, b"strait ".repeat(180)), &Header::PLAIN);
+    }
+    sender.out.release(sender.now, &mut sender.wire);
+    assert!(!sender.wire.jobs.is_empty());
+    sender.order(Order::Withdraw(PEER, SPI));
+    sender.drain();
+    let pool = &sender.out.stages.compressor.pool;
+    assert_eq!(pool.free(), 3 * JOBS_AN_ENGINE, "none is held");
+    assert!(sender.counters.drops.get(Reason::NoSa) > 0);
+    let before = sender.wire.datagrams.len();
+    sender.send(&packet(Version::V6, 1001, b"strait ".repeat(180)), &Header::PLAIN);
+    sender.drain();
+    assert_eq!(sender.wire.datagrams.len(), before + 1, "the other peer is served");
+}
+
+#[test]
+fn a_train_leaves_before_another_link_has_its_turn() {
+    let mut sender = two_peers(Rate::from_bits(3_000_000));
+    let mut random = strait_clock::Random::new(1);
+    let mut noise = |version, len: u64| {
+        let payload = (0..len).map(|_| random.next_u64().to_be_bytes()[0]).collect();
+        packet(version, 9, payload)
+    };
+    for less in 0..40 {
+        sender.send(&noise(Version::V6, 1_300 - less), &Header::PLAIN);
+    }
+    sender.out.release(sender.now, &mut sender.wire);
+    sender.now += core::time::Duration::from_millis(50);
+    for _ in 0..20 {
+        sender.send(&noise(Version::V4, 1_300), &Header::PLAIN);
+    }
+    sender.send(&packet(Version::V4, 1001, b"strait ".repeat(180)), &Header::PLAIN);
+    sender.drain();
+    assert_eq!(sender.peer.out_datagrams.get(), 21, "each left as its peer's");
+}

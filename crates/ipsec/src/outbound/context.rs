@@ -1,0 +1,80 @@
+//! What every stage of the way out knows: the link, the time, where output goes; and how a packet gets lost.
+
+use strait_clock::Time;
+use strait_scheduler::Rate;
+use strait_wire::{Ecn, Tos};
+
+use super::job::CompressJob;
+use super::link::Link;
+use super::own_link::OwnLink;
+use super::train::Train;
+use crate::{Forwarding, Notice, Reason};
+
+/// Control datagrams and probes carry no inner traffic: no marks.
+pub(super) const CONTROL_TOS: Tos = Tos(Ecn::NotEct as u8);
+
+/// What the sending half needs to know once.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The rate of this node's own link, shared by all peers.
+    pub up: Option<Rate>,
+    /// Bytes that the link layer adds to each datagram, counted by the pacer.
+    pub overhead: u16,
+    /// Largest IP packet that the outer interface takes.
+    pub link_mtu: u16,
+    /// Whether packets of one peer may go on to another.
+    pub forwarding: Forwarding,
+}
+
+/// Why the network did not take a train.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// A datagram is larger than the interface takes.
+    TooBig,
+    /// Anything else: no route, no buffer.
+    Failed,
+}
+
+/// Where the sending half's output goes.
+pub trait Outlet {
+    /// Datagrams for the network, sent before this returns.
+    ///
+    /// # Errors
+    /// [`Refused`] when they were not taken; they are lost then, as on any network.
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused>;
+    /// A job for this worker, from 1 on, which comes back by [`crate::Outbound::finished`]; gives it back where there is no such
+    /// worker or it has no room.
+    fn hand_over(&mut self, _worker: usize, job: CompressJob) -> Option<CompressJob> {
+        Some(job)
+    }
+    /// These packets, whole ones one after another or a super-packet as it came, are sealed.
+    fn sealed(&mut self, _packets: &[u8]) {}
+    /// An IP packet for the host itself, as ICMP errors are.
+    fn to_host(&mut self, packet: &[u8]);
+    /// Something for the key manager.
+    fn notice(&mut self, notice: Notice);
+}
+
+/// The way to one peer at one moment.
+pub(super) struct TxContext<'a, O> {
+    pub(super) link: &'a mut Link,
+    pub(super) own: OwnLink,
+    pub(super) now: Time,
+    pub(super) outlet: &'a mut O,
+    /// Whether what is made now is promoted before datagrams that are sealed already.
+    pub(super) promoted: bool,
+}
+
+/// Inner packets that go no further, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lost {
+    pub(super) reason: Reason,
+    pub(super) packets: u64,
+}
+
+impl Lost {
+    /// The same, with `packets` more that would have followed.
+    pub(super) const fn and(self, packets: usize) -> Lost {
+        Lost { packets: self.packets + packets as u64, ..self }
+    }
+}

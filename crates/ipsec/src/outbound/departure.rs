@@ -1,0 +1,221 @@
+//! Step 7: datagrams leave as the link has room for them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use strait_clock::Time;
+use strait_scheduler::{Pacer, Rate};
+use strait_wire::Tos;
+
+use super::context::{CONTROL_TOS, Lost, Outlet, Refused, TxContext};
+use super::inner_mtu::announce_mtu;
+use super::link::Link;
+use super::own_link::OwnLink;
+use super::train::{Train, TrainBuffer, Via};
+use crate::outer::outer_len;
+use crate::{Counters, PeerId, Reason};
+
+/// The train that is being made, and the pacer of the node's own link.
+#[derive(Debug)]
+pub(super) struct Departure {
+    pub(super) train: TrainBuffer,
+    /// The peer whose datagrams are in the train.
+    train_of: Option<PeerId>,
+    /// The node's own link, shared by all.
+    up: Option<Pacer>,
+    /// Bytes that the link layer adds to each datagram.
+    overhead: usize,
+    counters: Arc<Counters>,
+}
+
+impl Departure {
+    pub(super) fn new(up: Option<Rate>, overhead: u16, counters: Arc<Counters>, now: Time) -> Departure {
+        let up = up.map(|rate| Pacer::new(rate, now));
+        Departure { train: TrainBuffer::new(), train_of: None, up, overhead: overhead.into(), counters }
+    }
+
+    /// Another link of the node's own from now on; what was sent on the old one stays paid for.
+    pub(super) fn set_own_link(&mut self, up: Option<Rate>, overhead: u16, now: Time) {
+        self.overhead = overhead.into();
+        match (&mut self.up, up) {
+            (Some(pacer), Some(rate)) => pacer.set_rate(rate),
+            (pacer, up) => *pacer = up.map(|rate| Pacer::new(rate, now)),
+        }
+    }
+
+    pub(super) fn own_link(&self) -> OwnLink {
+        OwnLink { rate: self.up.as_ref().map(Pacer::rate), overhead: self.overhead }
+    }
+
+    /// Makes the train `peer`'s.
+    pub(super) const fn begin_train(&mut self, peer: PeerId) {
+        self.train_of = Some(peer);
+    }
+
+    /// The peer whose datagrams are in the train, which has no owner from now on; nothing when that is `but`.
+    pub(super) fn end_train(&mut self, but: Option<PeerId>) -> Option<PeerId> {
+        self.train_of.take_if(|peer| Some(*peer) != but)
+    }
+
+    /// Sends the train, or as much of it as the link has room for; the rest waits, sealed.
+    pub(super) fn depart(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        let Some(train) = self.train.train(tx.link.association.via()) else { return };
+        let around = tx.link.association.outer_len() + self.overhead;
+        let mut room = usize::MAX;
+        if tx.link.backlog.has_ready() && !tx.promoted {
+            // Behind what is sealed already; it is paid for when it leaves.
+            room = 0;
+        } else if let Some(pacer) = &mut tx.link.pacing.pacer {
+            room = charge(train, around, [Some(pacer), self.up.as_mut()], tx.now);
+        } else if let Some(up) = &mut self.up {
+            up.charge(wire_bytes(train, around), tx.now);
+        }
+        let split = room.saturating_mul(train.segment).min(train.bytes.len());
+        let (first, rest) = train.bytes.split_at_checked(split).unwrap_or((train.bytes, &[]));
+        transmit(&self.counters, tx, Train { bytes: first, ..train });
+        for datagram in (Train { bytes: rest, ..train }).datagrams() {
+            if tx.link.backlog.ready().push(datagram, train.tos).is_err() {
+                self.counters.refuse(Reason::QueueFull);
+            }
+        }
+        self.train.clear();
+    }
+
+    /// Sends sealed datagrams that waited, several in one call where they are of one size; true when none is left.
+    pub(super) fn drain_ready(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
+        while self.load_ready(tx) {
+            if let Some(train) = self.train.train(tx.link.association.via()) {
+                transmit(&self.counters, tx, train);
+            }
+            self.train.clear();
+        }
+        !tx.link.backlog.has_ready()
+    }
+
+    /// Puts as many of them into a train as it and the link take, and pays for them; false when that are none.
+    fn load_ready(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
+        let Some(to) = tx.link.association.endpoint else { return false };
+        let around = tx.link.association.outer_len() + self.overhead;
+        while self.has_room(tx.link, tx.now) {
+            let ready = tx.link.backlog.ready();
+            let Some((datagram, &tos)) = ready.front() else { break };
+            let len = datagram.len();
+            if !self.train.takes(to, tos, len) {
+                break;
+            }
+            if let Some(room) = self.train.room(len) {
+                room.copy_from_slice(datagram);
+            }
+            self.train.add(to, tos, len);
+            ready.pop();
+            for pacer in [tx.link.pacing.pacer.as_mut(), self.up.as_mut()].into_iter().flatten() {
+                pacer.charge((len + around) as u64, tx.now);
+            }
+        }
+        !self.train.is_empty()
+    }
+
+    /// A control datagram: at once, and paid for afterwards.
+    pub(super) fn send_control(&mut self, to: SocketAddr, bytes: &[u8], now: Time, outlet: &mut impl Outlet) {
+        let around = outer_len(to) + self.overhead;
+        let train = Train { via: Via::Udp, to, tos: CONTROL_TOS, segment: bytes.len(), bytes };
+        let wire = wire_bytes(train, around);
+        self.counters.control_wire.add(wire);
+        if let Some(up) = &mut self.up {
+            up.charge(wire, now);
+        }
+        if outlet.transmit(train).is_err() {
+            self.counters.refuse(Reason::NetworkRefused);
+        }
+    }
+
+    /// Adds the datagram of `len` bytes that was made in the train's room.
+    pub(super) fn add(&mut self, to: SocketAddr, tos: Tos, len: usize) {
+        self.train.add(to, tos, len);
+    }
+
+    /// Counts a datagram or report that goes no further.
+    pub(super) fn refuse(&self, reason: Reason) {
+        self.counters.refuse(reason);
+    }
+
+    /// Counts packets that were lost, which is progress too.
+    pub(super) fn note_lost(&self, sent: Result<bool, Lost>) -> bool {
+        sent.unwrap_or_else(|lost| {
+            self.counters.drops.count(lost.reason, lost.packets);
+            true
+        })
+    }
+
+    pub(super) fn has_room(&self, link: &Link, now: Time) -> bool {
+        self.has_room_behind(link, 0, now)
+    }
+
+    /// Whether the link has room behind so many bytes that are to leave before.
+    pub(super) fn has_room_behind(&self, link: &Link, bytes: u64, now: Time) -> bool {
+        let has_room = |pacer: &Pacer| pacer.has_room_behind(bytes, now);
+        link.pacing
+            .pacer
+            .as_ref()
+            .is_none_or(|pacer| has_room(pacer) && self.up.as_ref().is_none_or(has_room))
+    }
+
+    /// When the link has room for the next datagram.
+    pub(super) fn room_at(&self, link: &Link) -> Time {
+        let Some(pacer) = &link.pacing.pacer else { return Time::ZERO };
+        pacer.room_at().max(self.up.as_ref().map_or(Time::ZERO, Pacer::room_at))
+    }
+}
+
+/// Takes as many datagrams as all pacers have room for out of them; says how many.
+fn charge<const N: usize>(
+    train: Train<'_>,
+    around: usize,
+    mut pacers: [Option<&mut Pacer>; N],
+    now: Time,
+) -> usize {
+    let mut count = 0;
+    for datagram in train.datagrams() {
+        if pacers.iter().flatten().any(|pacer| !pacer.has_room(now)) {
+            break;
+        }
+        for pacer in pacers.iter_mut().flatten() {
+            pacer.charge((datagram.len() + around) as u64, now);
+        }
+        count += 1;
+    }
+    count
+}
+
+fn wire_bytes(train: Train<'_>, around: usize) -> u64 {
+    (train.bytes.len() + train.count() * around) as u64
+}
+
+/// Gives the network a train that is paid for.
+fn transmit(counters: &Counters, tx: &mut TxContext<'_, impl Outlet>, train: Train<'_>) {
+    if train.bytes.is_empty() {
+        return;
+    }
+    let Link { spec, association, pacing, .. } = &mut *tx.link;
+    let outer = train.segment + association.outer_len();
+    match tx.outlet.transmit(train) {
+        Ok(()) => {
+            spec.counters.out_datagrams.add(train.count() as u64);
+            spec.counters.out_wire.add(wire_bytes(train, association.outer_len()));
+            association.path.note_sent(outer);
+            if let Some(sa) = &association.sa {
+                pacing.note_departed(&train, sa, tx.now);
+            }
+        }
+        Err(refused) => {
+            counters.drops.count(Reason::NetworkRefused, train.count() as u64);
+            if refused == Refused::TooBig {
+                let before = association.path.outer();
+                association.path.refused(u16::try_from(outer).unwrap_or(u16::MAX), tx.now);
+                if association.path.outer() != before {
+                    announce_mtu(tx.link, tx.outlet);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Changes that are ordered, each made between two packets.
+
+use strait_clock::Time;
+
+use super::context::{Outlet, TxContext};
+use super::inner_mtu::announce_mtu;
+use super::link::Link;
+use super::transmitter::Transmitter;
+use super::{Outbound, TxStages};
+use crate::orders::SenderOrder as Order;
+use crate::reports::Heard;
+use crate::{Notice, OutboundSa, Payloads, PeerId, PeerSpec, Reason};
+
+impl Outbound {
+    /// Makes one change.
+    pub fn handle(&mut self, order: Order, now: Time, outlet: &mut impl Outlet) {
+        self.flush(None, now, outlet);
+        match order {
+            Order::AddPeer(spec) => self.add(*spec),
+            Order::RemovePeer(peer) => self.remove(peer),
+            Order::Policies(policies) => self.policies = policies,
+            Order::Rules(rules) => self.stages.compressor.obey(rules),
+            Order::Link(up, overhead) => {
+                self.stages.transmitter.departure.set_own_link(up, overhead, now);
+            }
+            Order::Queueing(queueing) => self.stages.gatherer.queueing = queueing,
+            Order::Explain => {
+                outlet.notice(Notice::Explained(Box::new(self.stages.compressor.explain(now))));
+            }
+            Order::Transmit(to, bytes) => {
+                self.stages.transmitter.departure.send_control(to, &bytes, now, outlet);
+            }
+            Order::Install(sa) => self.install(*sa, outlet),
+            Order::Withdraw(peer, spi) => self.change(peer, |_, link| link.association.withdraw(spi)),
+            Order::Endpoint(peer, to) => self.change(peer, |_, link| {
+                if link.association.move_to(to) {
+                    link.pacing.moved();
+                }
+            }),
+            Order::Rate(peer, pace) => self.change(peer, |_, link| link.pacing.set(pace, now)),
+            Order::Ends(peer, ends) => self.change(peer, |_, link| link.ends = *ends),
+            Order::Keepalive(peer) => self.speak(peer, now, outlet, Transmitter::send_keepalive),
+            Order::Report(peer, condition) => {
+                self.speak(peer, now, outlet, |sender, tx| sender.report_condition(tx, condition));
+            }
+            Order::Received(peer, reception) => {
+                self.speak(peer, now, outlet, |sender, tx| sender.report_reception(tx, &reception));
+            }
+            Order::Delivered(peer, heard) => self.change(peer, |stages, link| stages.hear(link, &heard, now)),
+            Order::Probe(peer) => self.speak(peer, now, outlet, Transmitter::ask_life),
+            Order::AnswerProbe(peer, id, size) => {
+                self.speak(peer, now, outlet, |sender, tx| sender.answer_probe(tx, id, size));
+            }
+            Order::ProbeAnswered(peer, _id, size) => self.change(peer, |_, link| {
+                if link.association.path.answered(size, now) {
+                    announce_mtu(link, outlet);
+                }
+            }),
+        }
+    }
+
+    /// Changes the link to `peer`, if there is one.
+    fn change(&mut self, peer: PeerId, change: impl FnOnce(&mut TxStages, &mut Link)) {
+        if let Some(link) = self.links.get_mut(&peer) {
+            change(&mut self.stages, link);
+        }
+    }
+
+    /// Sends something of the node's own to `peer`, if there is a link to it.
+    fn speak<O: Outlet>(
+        &mut self,
+        peer: PeerId,
+        now: Time,
+        outlet: &mut O,
+        send: impl FnOnce(&mut Transmitter, &mut TxContext<'_, O>),
+    ) {
+        let Some(link) = self.links.get_mut(&peer) else { return };
+        let mut tx = self.stages.context(link, now, outlet);
+        send(&mut self.stages.transmitter, &mut tx);
+        self.scheduler.list(tx.link);
+    }
+
+    fn add(&mut self, spec: PeerSpec) {
+        self.links.insert(spec.id, Link::new(spec, self.link_mtu));
+        self.scheduler.reserve(self.links.len());
+    }
+
+    fn remove(&mut self, peer: PeerId) {
+        if let Some(mut link) = self.links.remove(&peer) {
+            self.counters.drops.count(Reason::NoPeer, link.backlog.queued_packets());
+            self.stages.compressor.abandon(&mut link);
+        }
+        self.scheduler.remove(peer);
+    }
+
+    fn install(&mut self, sa: OutboundSa, outlet: &mut impl Outlet) {
+        let link_mtu = self.link_mtu;
+        self.change(sa.peer, |_, link| {
+            link.pacing.renew(matches!(sa.payloads, Payloads::Strait { .. }));
+            link.association.install(sa, link.spec.mtu, link_mtu);
+            announce_mtu(link, outlet);
+        });
+    }
+}
+
+impl TxStages {
+    /// The peer says what arrived.
+    fn hear(&self, link: &mut Link, heard: &Heard, now: Time) {
+        let Link { spec, association, pacing, .. } = link;
+        let departure = &self.transmitter.departure;
+        let around = association.outer_len() + departure.own_link().overhead;
+        let current = association.sa.as_ref().is_some_and(|sa| sa.spi == heard.delivery.spi);
+        if current && !pacing.take_report(heard, around, &spec.counters, now) {
+            departure.refuse(Reason::AbsurdReport);
+        }
+    }
+}

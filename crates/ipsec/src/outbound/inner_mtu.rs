@@ -1,0 +1,51 @@
+//! How large an inner packet the path takes, told to the key manager and to hosts.
+
+use core::sync::atomic::Ordering;
+
+use strait_wire::icmp;
+use strait_wire::ip::Version;
+
+use super::context::Outlet;
+use super::link::Link;
+use crate::offload::SuperPacket;
+use crate::{Notice, Payloads, Reason};
+
+/// The least inner packet that always passes (RFC 8200 section 5).
+const INNER_MIN: usize = 1280;
+
+/// Says how large an inner packet may be from now on.
+pub(super) fn announce_mtu(link: &Link, outlet: &mut impl Outlet) {
+    let room = link.association.packet_room().max(INNER_MIN);
+    link.spec.counters.inner_mtu.store(room as u64, Ordering::Relaxed);
+    outlet.notice(Notice::InnerMtu(link.spec.id, u16::try_from(room).unwrap_or(u16::MAX)));
+}
+
+/// Refuses what no datagram on this path carries, and tells its sender (RFC 1191, RFC 8201).
+pub(super) fn refuse_too_big(
+    link: &Link,
+    packet: &SuperPacket<'_>,
+    outlet: &mut impl Outlet,
+) -> Result<(), Reason> {
+    let (len, association) = (packet.len(0), &link.association);
+    // Before the search for the path's size is over, and for what may be fragmented, several datagrams carry one packet; no
+    // sender is told a size that is about to change.
+    let several = match association.sa.as_ref().map(|sa| sa.payloads) {
+        Some(Payloads::Strait { .. }) => {
+            association.path.is_searching() || len <= INNER_MIN || !packet.ip().dont_fragment()
+        }
+        Some(Payloads::Aggfrag) | None => true,
+        Some(Payloads::Standard(_)) => false,
+    };
+    if several || association.carries(packet.ip(), len) {
+        return Ok(());
+    }
+    let mut answer = [0; INNER_MIN];
+    // What is cut for a Strait peer, and what IPv6 never announces, is not asked to shrink further.
+    let least =
+        if association.takes_blocks() || packet.ip().version() == Version::V6 { INNER_MIN } else { 0 };
+    let mtu = u16::try_from(association.packet_room().max(least)).unwrap_or(u16::MAX);
+    if let Some(len) = icmp::too_big(packet.ip().bytes(), mtu, packet.ip().dst(), &mut answer) {
+        outlet.to_host(answer.get(..len).unwrap_or_default());
+    }
+    Err(Reason::TooBig)
+}

@@ -1,0 +1,139 @@
+//! How fast datagrams may leave for one peer: a rate that is given, or one that is found out from what the peer reports (RFC 9347
+//! section 6.1.2).
+
+use core::time::Duration;
+
+use strait_clock::Time;
+use strait_scheduler::{self as scheduler, Estimate, Pace, Pacer, Path, Rate};
+use strait_wire::esp;
+
+use super::report_budget::ReportBudget;
+use super::train::Train;
+use crate::reports::Heard;
+use crate::{OutboundSa, PeerCounters};
+
+/// What is known of the path to a peer, and the pacer that follows from it.
+#[derive(Debug, Default)]
+pub(crate) struct Pacing {
+    pub(super) pacer: Option<Pacer>,
+    /// Nothing where the peer does not report.
+    path: Option<Box<Path>>,
+    estimate: Option<Estimate>,
+    pub(super) budget: ReportBudget,
+    /// The share of datagrams that is lost on the way.
+    loss: f64,
+}
+
+impl Pacing {
+    /// Another association, with a peer that reports or not.
+    pub(super) fn renew(&mut self, reports: bool) {
+        match (&mut self.path, reports) {
+            (Some(path), true) => path.renew(),
+            (path, true) => *path = Some(Box::default()),
+            (path, false) => *path = None,
+        }
+    }
+
+    /// The peer is somewhere else.
+    pub(super) fn moved(&mut self) {
+        if let Some(path) = &mut self.path {
+            path.moved();
+        }
+    }
+
+    /// Paces so from now on.
+    pub(super) fn set(&mut self, pace: Pace, now: Time) {
+        let known = self.pacer.as_ref().map(Pacer::rate);
+        match (pace, &mut self.estimate) {
+            (Pace::Estimated { at_most }, Some(estimate)) => estimate.set_ceiling(at_most),
+            (Pace::Estimated { at_most }, estimate) => *estimate = Some(Estimate::new(known, at_most, now)),
+            (_, estimate) => *estimate = None,
+        }
+        let rate = self.estimate.as_ref().map(Estimate::pacing).or(pace.given());
+        match (&mut self.pacer, rate) {
+            (Some(pacer), Some(rate)) => pacer.set_rate(rate),
+            (_, rate) => self.pacer = rate.map(|rate| Pacer::new(rate, now)),
+        }
+    }
+
+    pub(super) const fn is_paced(&self) -> bool {
+        self.pacer.is_some()
+    }
+
+    pub(super) const fn loss(&self) -> f64 {
+        self.loss
+    }
+
+    /// The round-trip time, where the peer reports.
+    pub(super) fn round_trip(&self) -> Option<Duration> {
+        self.path.as_ref().and_then(|path| path.round_trip())
+    }
+
+    /// The rate of the path to the peer, given or found out.
+    pub(super) fn own_rate(&self) -> Option<Rate> {
+        let estimated = self.estimate.as_ref().map(Estimate::rate);
+        estimated.or(self.pacer.as_ref().map(Pacer::rate))
+    }
+
+    /// The same, where the node's own link has the rate `up`.
+    pub(super) fn rate(&self, up: Option<Rate>) -> Option<Rate> {
+        self.own_rate().into_iter().chain(up).min()
+    }
+
+    /// The rate of the link out, as far as that is known: it was given, or was seen to take no more.
+    pub(super) fn known_rate(&self, up: Option<Rate>) -> Option<Rate> {
+        let own = match &self.estimate {
+            Some(estimate) => estimate.is_found().then(|| estimate.rate()),
+            None => self.pacer.as_ref().map(Pacer::rate),
+        };
+        own.into_iter().chain(up).min()
+    }
+
+    /// A train that `sa` sealed left at `now`.
+    pub(super) fn note_departed(&mut self, train: &Train<'_>, sa: &OutboundSa, now: Time) {
+        let Some(path) = &mut self.path else { return };
+        let Some(Ok((header, _))) = train.datagrams().last().map(esp::Header::parse) else { return };
+        // What was sealed with the association before is of no use.
+        if header.spi == sa.spi {
+            let last = sa.numbers.last();
+            let behind = last.low().0.wrapping_sub(header.seq.0);
+            let limit = self.pacer.as_ref().map(Pacer::rate);
+            path.sent(last.0.saturating_sub(behind.into()), train.bytes.len() as u64, limit, now);
+        }
+    }
+
+    /// The peer reports what arrived, in datagrams with `around` bytes outside of what it counts; false when that cannot be.
+    pub(super) fn take_report(
+        &mut self,
+        heard: &Heard,
+        around: usize,
+        counters: &PeerCounters,
+        now: Time,
+    ) -> bool {
+        let Some(path) = &mut self.path else { return true };
+        counters.reports_in.add(1);
+        let Heard { delivery, tval } = heard;
+        // Both are the low half of the same clock.
+        let held = tval.wrapping_sub(delivery.received_at as u32);
+        let said = scheduler::Delivery {
+            datagrams: delivery.datagrams,
+            bytes: delivery.bytes,
+            highest: delivery.highest,
+            received_at: delivery.received_at,
+            held: Duration::from_micros(held.into()),
+        };
+        match (path.report(&said, around, now), &mut self.estimate) {
+            (Ok(Some(sample)), Some(estimate)) => {
+                estimate.sample(&sample, now);
+                if let Some(pacer) = &mut self.pacer {
+                    pacer.set_rate(estimate.pacing());
+                }
+            }
+            (Err(scheduler::Refused::Absurd), _) => return false,
+            (Ok(_) | Err(scheduler::Refused::Late), _) => {}
+        }
+        self.loss = path.loss();
+        counters.path.show(path, self.estimate.as_ref());
+        true
+    }
+}

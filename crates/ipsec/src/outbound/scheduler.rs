@@ -1,0 +1,75 @@
+//! Which link has its turn, and when the next has.
+
+use std::collections::VecDeque;
+
+use strait_clock::Time;
+
+use super::departure::Departure;
+use super::link::Link;
+use super::queue::LinkQueue;
+use crate::PeerId;
+
+/// The round of links with something to send.
+#[derive(Debug, Default)]
+pub(super) struct LinkScheduler {
+    round: VecDeque<PeerId>,
+}
+
+impl LinkScheduler {
+    /// Makes room for so many links.
+    pub(super) fn reserve(&mut self, links: usize) {
+        self.round.reserve(links);
+    }
+
+    /// Links in the round.
+    pub(super) fn len(&self) -> usize {
+        self.round.len()
+    }
+
+    /// The links in the round, in turn.
+    pub(super) fn links(&self) -> impl Iterator<Item = &PeerId> {
+        self.round.iter()
+    }
+
+    /// Gives the link a place in the round, if it has something to send.
+    pub(super) fn list(&mut self, link: &mut Link) {
+        if !link.backlog.listed && !link.backlog.is_empty() {
+            link.backlog.listed = true;
+            self.round.push_back(link.spec.id);
+        }
+    }
+
+    /// The link whose turn it is; it leaves the round.
+    pub(super) fn next(&mut self) -> Option<PeerId> {
+        self.round.pop_front()
+    }
+
+    /// The link had its turn.
+    pub(super) fn had_turn(&mut self, link: &mut Link) {
+        link.backlog.listed = false;
+        self.list(link);
+    }
+
+    pub(super) fn remove(&mut self, peer: PeerId) {
+        self.round.retain(|listed| *listed != peer);
+    }
+
+    /// Whether a latency-sensitive unit passes what is sealed already; only ever one between two datagrams of that.
+    pub(super) fn promotes(link: &mut Link, has_idle: bool) -> bool {
+        let room = link.association.bundle_room();
+        let free = link.backlog.under_way.is_empty() && has_idle;
+        let may = free && link.backlog.queue.as_ref().is_some_and(|queue| queue.may_promote(room));
+        link.backlog.promoted = may && !link.backlog.promoted;
+        link.backlog.promoted
+    }
+
+    /// When a link that can send has its next step to take; nothing where that is up to an engine.
+    pub(super) fn step_at(link: &Link, departure: &Departure, has_idle: bool) -> Option<Time> {
+        let backlog = &link.backlog;
+        let has_made = backlog.has_ready() || backlog.under_way.is_done();
+        let waits_for_an_engine = !has_made && (!backlog.under_way.is_empty() || !has_idle);
+        let due = if has_made { None } else { backlog.queue.as_ref() };
+        let due_at = due.map_or(Time::ZERO, LinkQueue::due_at);
+        (!waits_for_an_engine).then(|| departure.room_at(link).max(due_at))
+    }
+}

@@ -1,0 +1,166 @@
+//! Step 6: a unit becomes protected packets, each numbered and sealed in the train it leaves in.
+
+mod bundle;
+mod probes;
+mod report;
+mod segments;
+mod standard;
+
+use strait_compress::Coding;
+use strait_wire::{Protocol, Tos, block};
+
+use super::compressor::Compressor;
+use super::context::{Lost, Outlet, TxContext};
+use super::departure::Departure;
+use super::fragment_outer::OuterFragmenter;
+use super::job::{CompressJob, CompressUnit};
+use crate::block::PARTS_MAX;
+use crate::sequence::NoNumber;
+use crate::wrap::{Head, NotSealed};
+use crate::{Notice, Reason};
+
+/// What is about to be sealed, but for its bytes.
+#[derive(Clone, Copy, Debug)]
+struct Unsealed<'a> {
+    head: Head<'a>,
+    next: Protocol,
+    len: usize,
+    /// DSCP and ECN of what carries it.
+    tos: Tos,
+}
+
+/// Numbers and seals what leaves.
+#[derive(Debug)]
+pub(super) struct Transmitter {
+    pub(super) departure: Departure,
+    fragmenter: OuterFragmenter,
+}
+
+impl Transmitter {
+    pub(super) fn new(departure: Departure) -> Transmitter {
+        Transmitter { departure, fragmenter: OuterFragmenter::default() }
+    }
+
+    /// Seals a unit that is compressed as far as it goes.
+    pub(super) fn send(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        compressor: &mut Compressor,
+        mut job: CompressJob,
+    ) -> Result<(), Lost> {
+        let before = tx.link.sealed;
+        let sent = self.send_work(tx, compressor, &mut job.work);
+        if sent.is_ok() {
+            tx.link.settle(&job.work.plain, before, tx.own);
+        }
+        compressor.pool.put_back(job);
+        sent
+    }
+
+    fn send_work(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        compressor: &mut Compressor,
+        work: &mut CompressUnit,
+    ) -> Result<(), Lost> {
+        let (packets, len, tos) = (work.plain.packets(), work.plain.len(), work.plain.tos());
+        // The association may be another than when the unit was gathered.
+        let block = work.block().filter(|(made, _)| tx.link.association.expands(made.coding, len));
+        let Some((made, bytes)) = block else { return self.send_packets(tx, compressor, work) };
+        self.send_block(tx, made.coding, bytes, tos).map_err(|reason| Lost { reason, packets })?;
+        let counters = &tx.link.spec.counters;
+        counters.out_blocks.add(1);
+        counters.out_headers.add((len - made.coded) as u64);
+        tx.link.note_sent(packets, len);
+        tx.outlet.sealed(work.plain.bytes());
+        Ok(())
+    }
+
+    /// A Strait block in as many datagrams as it takes.
+    fn send_block(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        coding: Coding,
+        bytes: &[u8],
+        tos: Tos,
+    ) -> Result<(), Reason> {
+        let step = tx.link.association.part_room();
+        let parts = bytes.len().div_ceil(step);
+        let parts = u8::try_from(parts).ok().filter(|_| parts <= PARTS_MAX).ok_or(Reason::TooBig)?;
+        let id = tx.link.association.next_block();
+        for (part, chunk) in (0_u8..).zip(bytes.chunks(step)) {
+            let header = block::Header { codec: coding.id(), id, part, parts };
+            self.seal_fresh(tx, Protocol::AGGFRAG, block::HEADER_LEN + chunk.len(), tos, |payload| {
+                let _ = header.emit(payload);
+                put(payload, block::HEADER_LEN, chunk);
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Seals a payload of `len` bytes behind a header of our own, which `write` puts in its place.
+    fn seal_fresh(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        next: Protocol,
+        len: usize,
+        tos: Tos,
+        write: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Reason> {
+        self.seal(tx, Unsealed { head: Head::Fresh(tos), next, len, tos }, write)
+    }
+
+    /// Seals a payload, which `write` puts in its place.
+    fn seal(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        unsealed: Unsealed<'_>,
+        write: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Reason> {
+        let Unsealed { head, next, len, tos } = unsealed;
+        let to = tx.link.association.endpoint.ok_or(Reason::NoEndpoint)?;
+        let sa = tx.link.association.sa.as_ref().ok_or(Reason::NoSa)?;
+        let front = sa.front_len(head);
+        let (at, whole) = (sa.payload_at(front), sa.sealed_len(front, len));
+        if !self.departure.train.takes(to, tos, whole) {
+            self.departure.depart(tx);
+        }
+        let sa = tx.link.association.sa.as_mut().ok_or(Reason::NoSa)?;
+        let room = self.departure.train.room(whole).ok_or(Reason::TooBig)?;
+        if let Some(payload) = room.get_mut(at..at + len) {
+            write(payload);
+        }
+        if let Err(why) = sa.seal(head, room, len, next) {
+            return Err(refusal(tx, why));
+        }
+        sa.usage.note(1, whole as u64, tx.now);
+        tx.link.sealed.payload += len;
+        tx.link.sealed.wire += whole + tx.link.association.outer_len() + tx.own.overhead;
+        if tx.link.association.must_fragment(whole) {
+            return self.fragmenter.fragment(tx, &mut self.departure, whole, tos);
+        }
+        self.departure.add(to, tos, whole);
+        Ok(())
+    }
+}
+
+/// Why a packet was not sealed; an association without numbers goes.
+fn refusal(tx: &mut TxContext<'_, impl Outlet>, why: NotSealed) -> Reason {
+    match why {
+        NotSealed::Unsealable => Reason::TooBig,
+        NotSealed::NoNumber(NoNumber::NotReserved) => Reason::NotReserved,
+        NotSealed::NoNumber(NoNumber::Exhausted) => {
+            // What comes now waits for the next association, and asks for it.
+            if let Some(sa) = tx.link.association.sa.take() {
+                tx.outlet.notice(Notice::Exhausted(sa.peer, sa.spi));
+            }
+            Reason::Exhausted
+        }
+    }
+}
+
+fn put(payload: &mut [u8], at: usize, bytes: &[u8]) {
+    if let Some(room) = payload.get_mut(at..at + bytes.len()) {
+        room.copy_from_slice(bytes);
+    }
+}

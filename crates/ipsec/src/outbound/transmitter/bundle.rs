@@ -1,0 +1,168 @@
+//! Packets that are not compressed: several in a datagram where they fit, or each in its own, or one in several
+//! (RFC 9347); with their headers coded where that takes fewer bytes.
+
+use strait_compress::Coding;
+use strait_compress::headers::{Coder, Front};
+use strait_wire::ip::Packet;
+use strait_wire::{Protocol, Tos, aggfrag, block};
+
+use super::segments::next_header;
+use super::{Transmitter, put};
+use crate::Reason;
+use crate::outbound::compressor::Compressor;
+use crate::outbound::context::{Lost, Outlet, TxContext};
+use crate::outbound::job::CompressUnit;
+use crate::outbound::link::Link;
+use crate::outbound::plain::joined;
+
+impl Transmitter {
+    /// Packets that made no block.
+    pub(super) fn send_packets(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        compressor: &mut Compressor,
+        work: &mut CompressUnit,
+    ) -> Result<(), Lost> {
+        if !tx.link.association.takes_bundles() {
+            return self.send_standard(tx, compressor, work);
+        }
+        let CompressUnit { plain, output, .. } = work;
+        let (mut rest, mut gone, mut sent) = (plain.bytes(), 0, Ok(()));
+        while !rest.is_empty() {
+            let headers = &mut compressor.pool.tools.blocks.headers;
+            let fit = fit(tx.link, headers, rest, output);
+            let (these, later) = rest.split_at_checked(fit.len).unwrap_or((rest, &[]));
+            sent = match fit.coded {
+                Some(len) => self.send_coded(tx, output.get(..len).unwrap_or_default(), &fit),
+                None if fit.packets > 1 => self.send_bundle(tx, these, fit.tos),
+                None => self.send_single(tx, these, fit.tos),
+            };
+            if sent.is_err() {
+                break;
+            }
+            tx.link.note_sent(fit.packets, these.len());
+            tx.outlet.sealed(these);
+            gone += fit.packets;
+            rest = later;
+        }
+        let packets = plain.packets() - gone;
+        sent.map_err(|reason| Lost { reason, packets })
+    }
+
+    /// Packets whose headers are coded, in one datagram.
+    fn send_coded(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        coded: &[u8],
+        fit: &Fit,
+    ) -> Result<(), Reason> {
+        self.send_block(tx, Coding::HEADERS, coded, fit.tos)?;
+        let counters = &tx.link.spec.counters;
+        counters.out_bundles.add(u64::from(fit.packets > 1));
+        counters.out_headers.add((fit.len - coded.len()) as u64);
+        Ok(())
+    }
+
+    /// One whole packet in a datagram of its own, or in several if no datagram carries it.
+    fn send_single(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        packet: &[u8],
+        tos: Tos,
+    ) -> Result<(), Reason> {
+        if !tx.link.association.takes_raw() {
+            return self.send_pieces(tx, packet, tos);
+        }
+        if packet.len() > tx.link.association.payload_room() {
+            return self.send_block(tx, Coding::NONE, packet, tos);
+        }
+        self.seal_fresh(tx, next_header(packet), packet.len(), tos, |payload| put(payload, 0, packet))
+    }
+
+    /// One whole packet for a peer that knows nothing but AGGFRAG: in as many payloads as it takes, each saying
+    /// how much of it is still to come (RFC 9347 section 2.2.1).
+    fn send_pieces(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        packet: &[u8],
+        tos: Tos,
+    ) -> Result<(), Reason> {
+        let room = tx.link.association.bundle_room().max(1);
+        let mut rest = packet.len();
+        for piece in packet.chunks(room) {
+            let offset = if rest == packet.len() { 0 } else { u16::try_from(rest).unwrap_or(u16::MAX) };
+            self.seal_fresh(tx, Protocol::AGGFRAG, aggfrag::PLAIN_LEN + piece.len(), tos, |payload| {
+                let _ = aggfrag::emit_plain(payload, offset);
+                put(payload, aggfrag::PLAIN_LEN, piece);
+            })?;
+            rest -= piece.len();
+        }
+        Ok(())
+    }
+
+    /// Several whole packets in one datagram (RFC 9347).
+    fn send_bundle(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        packets: &[u8],
+        tos: Tos,
+    ) -> Result<(), Reason> {
+        let len = aggfrag::PLAIN_LEN + packets.len();
+        self.seal_fresh(tx, Protocol::AGGFRAG, len, tos, |payload| {
+            let _ = aggfrag::emit_plain(payload, 0);
+            put(payload, aggfrag::PLAIN_LEN, packets);
+        })?;
+        tx.link.spec.counters.out_bundles.add(1);
+        Ok(())
+    }
+}
+
+/// What one datagram takes.
+struct Fit {
+    len: usize,
+    packets: u64,
+    tos: Tos,
+    /// How many bytes they are with their headers coded, if they leave so.
+    coded: Option<usize>,
+}
+
+impl Fit {
+    /// Payload bytes of the packets as they are.
+    const fn payload(&self) -> usize {
+        if self.packets > 1 { aggfrag::PLAIN_LEN + self.len } else { self.len }
+    }
+}
+
+/// What the next datagram takes of `packets`: with their headers coded, which are in `room` then, if it takes more of
+/// them that way, or fewer bytes for the same.
+fn fit(link: &Link, headers: &mut Coder, packets: &[u8], room: &mut [u8]) -> Fit {
+    let plain = fitting(packets, link.association.bundle_room());
+    let part = room.get_mut(..link.association.part_room()).filter(|_| link.association.takes_headers());
+    let packets_in_a_block = packets.get(..link.association.unit_max(0)).unwrap_or(packets);
+    match part.and_then(|part| headers.encode_front(packets_in_a_block, part)) {
+        Some(Front { bytes, len })
+            if bytes > plain.len || bytes == plain.len && block::HEADER_LEN + len < plain.payload() =>
+        {
+            Fit { coded: Some(len), ..fitting(packets, bytes) }
+        }
+        _ => plain,
+    }
+}
+
+/// What of `bytes` is within the first `room`; at least one packet.
+fn fitting(bytes: &[u8], room: usize) -> Fit {
+    let mut fit = Fit { len: 0, packets: 0, tos: Tos(0), coded: None };
+    for packet in block::packets(bytes).map_while(Result::ok) {
+        let tos = Packet::parse(packet).map_or(Tos(0), |packet| packet.tos());
+        if fit.packets == 0 {
+            fit.tos = Tos::encapsulate(tos);
+        } else if fit.len + packet.len() > room {
+            break;
+        } else {
+            fit.tos = joined(fit.tos, tos);
+        }
+        fit.len += packet.len();
+        fit.packets += 1;
+    }
+    if fit.packets == 0 { Fit { len: bytes.len(), packets: 1, ..fit } } else { fit }
+}

@@ -1,0 +1,74 @@
+//! Probes of the path, their answers, and keepalives.
+
+use strait_wire::{Protocol, probe};
+
+use super::Transmitter;
+use crate::Reason;
+use crate::outbound::context::{CONTROL_TOS, Outlet, TxContext};
+use crate::outbound::path_mtu::{ANY_SIZE, Wanted};
+
+impl Transmitter {
+    /// A probe of the path, if the search wants one; only ever called under traffic.
+    pub(in crate::outbound) fn probe_path(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        if !tx.link.association.takes_blocks() || tx.link.association.endpoint.is_none() {
+            return;
+        }
+        let heard = &tx.link.spec.counters.in_datagrams;
+        if let Some(Wanted { id, size, again }) = tx.link.association.path.poll(tx.now, heard) {
+            if again {
+                let _ = self.probe(tx, probe::Kind::Request, id, ANY_SIZE);
+            }
+            let _ = self.probe(tx, probe::Kind::Request, id, size);
+            // Alone: the network may refuse it, and then all of its train is lost.
+            self.departure.depart(tx);
+        }
+    }
+
+    /// Asks for a sign of life with the smallest probe; until larger ones are answered too, only what every
+    /// path takes is sent.
+    pub(in crate::outbound) fn ask_life(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        tx.link.association.path.doubt(tx.now);
+        let _ = self.probe(tx, probe::Kind::Request, 0, ANY_SIZE);
+        self.probe_path(tx);
+        self.departure.depart(tx);
+    }
+
+    /// Answers a probe of the peer's.
+    pub(in crate::outbound) fn answer_probe(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        id: u16,
+        size: u16,
+    ) {
+        let _ = self.probe(tx, probe::Kind::Answer, id, size);
+        self.departure.depart(tx);
+    }
+
+    /// Sends one byte that keeps a NAT's mapping alive (RFC 3948 section 2.3).
+    pub(in crate::outbound) fn send_keepalive(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        if let Some(to) = tx.link.association.endpoint {
+            self.departure.send_control(to, &[0xff], tx.now, tx.outlet);
+        }
+    }
+
+    fn probe(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        kind: probe::Kind,
+        id: u16,
+        size: u16,
+    ) -> Result<(), Reason> {
+        let sa = tx.link.association.sa.as_ref().ok_or(Reason::NoSa)?;
+        let room = usize::from(size).saturating_sub(tx.link.association.outer_len());
+        self.departure.begin_train(tx.link.spec.id);
+        let probe = probe::Probe { kind, id, size };
+        let padded = match kind {
+            probe::Kind::Request => sa.payload_room(0, room),
+            probe::Kind::Answer => 0,
+        };
+        self.seal_fresh(tx, Protocol::AGGFRAG, padded.max(probe::LEN), CONTROL_TOS, |payload| {
+            payload.fill(0);
+            let _ = probe.emit(payload);
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! Packets that leave as they are, each segment written and sealed where it leaves.
+
+use std::ops::Range;
+
+use strait_scheduler::Queued;
+use strait_wire::{Protocol, Tos, ip};
+
+use super::Transmitter;
+use crate::Reason;
+use crate::offload::SuperPacket;
+use crate::outbound::compressor::Compressor;
+use crate::outbound::context::{Lost, Outlet, TxContext};
+use crate::outbound::job::Task;
+use crate::outbound::waiting::Waiting;
+
+impl Transmitter {
+    /// One packet as it is, from where it waited.
+    pub(in crate::outbound) fn send_alone(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        compressor: &mut Compressor,
+        queued: Queued<Waiting>,
+    ) -> Result<(), Lost> {
+        let before = tx.link.sealed;
+        let Waiting { offload, next_segment, .. } = queued.note;
+        tx.link.note_unit(queued.note.packets());
+        let sent = match SuperPacket::new(queued.bytes(), &offload) {
+            Ok(packet) => self.send_segments(tx, compressor, &packet, next_segment..packet.count()),
+            Err(_) => Err(Lost { reason: Reason::MalformedPacket, packets: 1 }),
+        };
+        let wire = tx.link.sealed.wire - before.wire;
+        if let Some(queue) = &mut tx.link.backlog.queue {
+            queue.settle_one(queued, wire);
+        }
+        sent
+    }
+
+    /// These segments of a super-packet, each written and sealed where it leaves.
+    pub(in crate::outbound) fn send_segments(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        compressor: &mut Compressor,
+        packet: &SuperPacket<'_>,
+        segments: Range<usize>,
+    ) -> Result<(), Lost> {
+        let association = &tx.link.association;
+        if !association.takes_raw() || packet.len(segments.start) > association.payload_room() {
+            return self.send_one_by_one(tx, compressor, packet, segments);
+        }
+        let tos = Tos::encapsulate(packet.ip().tos());
+        let next = next_header(packet.ip().bytes());
+        let (mut bytes, mut index, mut sent) = (0, segments.start, Ok(()));
+        while index < segments.end {
+            let len = packet.len(index);
+            sent = self.seal_fresh(tx, next, len, tos, |payload| packet.write(index, payload));
+            if sent.is_err() {
+                break;
+            }
+            bytes += len;
+            index += 1;
+        }
+        tx.link.note_sent((index - segments.start) as u64, bytes);
+        tx.outlet.sealed(packet.ip().bytes());
+        sent.map_err(|reason| Lost { reason, packets: (segments.end - index) as u64 })
+    }
+
+    /// Segments that are not payloads as they are: those that no datagram of this path carries whole, and all of
+    /// them towards peers that take only upper layers, or only AGGFRAG.
+    fn send_one_by_one(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        compressor: &mut Compressor,
+        packet: &SuperPacket<'_>,
+        segments: Range<usize>,
+    ) -> Result<(), Lost> {
+        let mut job = compressor.pool.idle_or_surplus();
+        job.work.assign(Task::plain(tx.link.spec.id));
+        let mut sent = Ok(());
+        for index in segments.clone() {
+            job.work.plain.clear();
+            sent = match job.work.plain.take(packet, index, packet.len(index)) {
+                next if next == index => Err(Lost { reason: Reason::TooBig, packets: 1 }),
+                _ => self.send_packets(tx, compressor, &mut job.work),
+            };
+            if let Err(lost) = sent {
+                sent = Err(lost.and(segments.end - index - 1));
+                break;
+            }
+        }
+        compressor.pool.put_back(job);
+        sent
+    }
+}
+
+/// ESP's next header for an IP packet (RFC 4303 section 2.6).
+pub(super) fn next_header(packet: &[u8]) -> Protocol {
+    match ip::version_of(packet) {
+        Some(ip::Version::V6) => Protocol::IPV6,
+        _ => Protocol::IPIP,
+    }
+}

@@ -1,0 +1,91 @@
+//! How large a unit may be.
+
+use core::time::Duration;
+
+use strait_scheduler::{Limits, Line};
+
+use super::association::Association;
+use super::group::Group;
+use super::own_link::OwnLink;
+use super::pacing::Pacing;
+use super::ratio_estimate::{RatioEstimate, datagrams_at};
+use super::waiting::Waiting;
+use crate::block::BLOCK_MAX;
+use crate::queueing::Queueing;
+
+/// How much of the link a unit takes at most, and all that waits in the window: what comes after has to wait that long. It is a
+/// fifteenth of what a voice may take one way (ITU-T G.114).
+const UNIT: Duration = Duration::from_millis(10);
+/// On slow links a unit may take so many datagrams all the same, as long as they take no more of the link than this: of less a codec
+/// makes too little (text at 1.5 Mbit/s, generated sample: 2.2 times the link's rate with one datagram, 4 with four), and
+/// latency-sensitive packets pass between them.
+const DATAGRAMS: usize = 4;
+const UNIT_SLOW: Duration = Duration::from_millis(100);
+
+/// What the size of a link's units depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnitSize<'a> {
+    pub(super) association: &'a Association,
+    pub(super) pacing: &'a Pacing,
+    pub(super) ratios: &'a RatioEstimate,
+    pub(super) own: OwnLink,
+}
+
+impl UnitSize<'_> {
+    /// How many bytes a unit may have whose first packet is this, with an aggregation window of `window` packets: what becomes as many
+    /// whole datagrams as a unit may take, and at least what fits one as it is.
+    pub(super) fn limit(&self, window: usize, group: &Group, first: &Waiting) -> usize {
+        let Waiting { first, promoted, .. } = *first;
+        if window == 1 || !self.association.takes_bundles() {
+            return first;
+        }
+        let (bundle, most) = (self.association.bundle_room(), self.association.unit_max(first));
+        let count = if promoted { Some(1) } else { self.datagrams(group.compresses()) };
+        let aim = count.map(|count| self.ratios.limit(group, self.association.payload_room(), count));
+        let block = aim.unwrap_or(most).max(bundle).min(most);
+        match (group.compresses(), aim) {
+            (true, _) => block,
+            (false, Some(_)) => block.max(bundle).max(first),
+            (false, None) => bundle.max(first),
+        }
+    }
+
+    /// How many datagrams a unit may take: any number where no rate is known, and one if it is not compressed, which gains nothing
+    /// from a second.
+    fn datagrams(&self, compresses: bool) -> Option<usize> {
+        let rate = self.pacing.rate(self.own.rate)?;
+        if !compresses {
+            return Some(1);
+        }
+        let within = |time| {
+            let datagrams = rate.bytes_in(time) / self.datagram().max(1) as u64;
+            usize::try_from(datagrams).unwrap_or(usize::MAX)
+        };
+        let in_time = within(UNIT).max(within(UNIT_SLOW).min(DATAGRAMS)).max(1);
+        Some(in_time.min(datagrams_at(self.pacing.loss())))
+    }
+
+    /// Payload bytes that a unit is to stay within.
+    pub(super) fn aim(&self, group: &Group) -> usize {
+        let room = self.association.payload_room();
+        self.datagrams(group.compresses()).map_or(usize::MAX, |count| count.saturating_mul(room))
+    }
+
+    /// Wire bytes of the largest datagram.
+    fn datagram(&self) -> usize {
+        usize::from(self.association.path.outer()) + self.own.overhead
+    }
+
+    /// Bytes on the wire for each byte of payload in a full datagram.
+    pub(super) fn around(&self) -> f64 {
+        self.datagram() as f64 / self.association.payload_room().max(1) as f64
+    }
+
+    /// What the queue is to know of the link, and when its window has seen enough.
+    pub(super) fn queue_terms(&self, queueing: &Queueing) -> (Line, Limits) {
+        let Queueing { window, wait, shares, lossless, .. } = *queueing;
+        let (rate, datagram) = (self.pacing.rate(self.own.rate), self.datagram());
+        let unit = self.datagrams(true).map_or(BLOCK_MAX, |count| count.saturating_mul(datagram));
+        (Line { rate, datagram, unit, shares, lossless }, Limits { packets: window, bytes: unit, wait })
+    }
+}

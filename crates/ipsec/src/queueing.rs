@@ -1,0 +1,35 @@
+//! How packets wait, as the configuration says.
+
+use core::time::Duration;
+
+use strait_scheduler::Shares;
+
+/// How packets are to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queueing {
+    /// The aggregation window, in packets: those of one group in it share a datagram or a block. 1 sends each by itself.
+    pub window: usize,
+    /// The hold time: how long a packet may wait on an idle link for others of its group.
+    pub wait: Duration,
+    /// What classes of service get of the link.
+    pub shares: Shares,
+    /// Whether the queue drops nothing before it is full: for replays, whose senders do not slow down.
+    pub lossless: bool,
+}
+
+impl Queueing {
+    /// The window if nothing is said: as many of the smallest packets as fill a datagram when each of them becomes six bytes, as
+    /// acknowledgements in an aggregate do.
+    pub const WINDOW: usize = 256;
+    /// How packets wait if nothing is said.
+    pub const NORMAL: Queueing =
+        Queueing { window: Queueing::WINDOW, wait: Duration::ZERO, shares: Shares::CAKE, lossless: false };
+    /// The most that makes sense: as many of the smallest packets as a block may hold.
+    pub const WINDOW_MAX: usize = 2_048;
+}
+
+impl Default for Queueing {
+    fn default() -> Queueing {
+        Queueing::NORMAL
+    }
+}

@@ -1,0 +1,130 @@
+//! What a node has once for all its peers: what it offers them, its SPIs, its randomness, and its queue of actions.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use strait_clock::{Random, Time};
+use strait_crypto::KeyMaterial;
+use strait_ipsec::{PeerId, inbound, outbound};
+use strait_scheduler::LinkRate;
+use strait_wire::Spi;
+use strait_wire::condition::Condition;
+
+use super::spis::SpiPool;
+use crate::agreement::PairAgreement;
+use crate::keystream::Keystream;
+use crate::{
+    Action, Capabilities, ControlEvent, ControlSettings, DangerKey, KeyExport, Lifetime, PayloadFormat,
+    PublicKey, SaDirection,
+};
+
+/// How often associations are looked at while there are any: coarse, as all limits are seconds or more.
+const TICK: Duration = Duration::from_secs(1);
+
+/// This node, as its peers get to know it.
+#[derive(Debug)]
+pub(crate) struct LocalNode {
+    pub(crate) public: PublicKey,
+    pub(crate) capabilities: Capabilities,
+    /// The rate of its own link out.
+    pub(crate) up: LinkRate,
+    /// How many times longer than peers were told this node's work takes, in 256ths.
+    pub(crate) load: u16,
+    pub(crate) lifetime: Lifetime,
+    export: KeyExport,
+}
+
+/// What a node has once for all its peers.
+#[derive(Debug)]
+pub(crate) struct ControlContext {
+    pub(crate) node: LocalNode,
+    pub(crate) spis: SpiPool,
+    pub(crate) random: Random,
+    /// What has to be done, in this order.
+    pub(crate) actions: VecDeque<Action>,
+    /// When associations are looked at next, if there are any.
+    pub(crate) tick_at: Option<Time>,
+}
+
+impl LocalNode {
+    /// What a peer is offered: what this node can, with the format set for that peer.
+    pub(crate) fn offer(&self, format: PayloadFormat) -> Capabilities {
+        let mut capabilities = self.capabilities.clone();
+        if format == PayloadFormat::Standard {
+            capabilities.format = PayloadFormat::Standard;
+        }
+        capabilities
+    }
+}
+
+impl ControlContext {
+    pub(crate) fn new(settings: ControlSettings) -> ControlContext {
+        ControlContext {
+            spis: SpiPool::new(&settings.seed),
+            random: Random::new(Keystream::new(&settings.seed, "jitter").next_u64()),
+            actions: VecDeque::new(),
+            tick_at: None,
+            node: LocalNode {
+                public: settings.identity.public(),
+                capabilities: settings.capabilities,
+                up: settings.up,
+                load: Condition::USUAL,
+                lifetime: settings.lifetime,
+                export: settings.export,
+            },
+        }
+    }
+
+    pub(crate) fn log(&mut self, event: ControlEvent) {
+        self.actions.push_back(Action::Log(event));
+    }
+
+    /// Orders something from the sender.
+    pub(crate) fn order_out(&mut self, order: outbound::Order) {
+        self.actions.push_back(Action::Out(order));
+    }
+
+    /// Orders something from the receiver.
+    pub(crate) fn order_in(&mut self, order: inbound::Order) {
+        self.actions.push_back(Action::In(order));
+    }
+
+    /// Withdraws an inbound association; its SPI may be handed out again.
+    pub(crate) fn withdraw_inbound(&mut self, spi: Spi) {
+        self.spis.release(spi);
+        self.order_in(inbound::Order::Withdraw(spi));
+    }
+
+    /// Looks at associations from now on.
+    pub(crate) fn tick_from(&mut self, now: Time) {
+        self.tick_at.get_or_insert(now + TICK);
+    }
+
+    /// Looks at associations again a tick later if there are `any`.
+    pub(crate) fn tick_again(&mut self, any: bool, now: Time) {
+        self.tick_at = any.then(|| now + TICK);
+    }
+
+    /// Hands out a key, if the settings are for it.
+    pub(crate) fn export_key(
+        &mut self,
+        peer: PeerId,
+        direction: SaDirection,
+        spi: Spi,
+        agreement: &PairAgreement,
+        key: &KeyMaterial,
+    ) {
+        if self.node.export == KeyExport::Never {
+            return;
+        }
+        if let Ok(material) = KeyMaterial::new(agreement.suite, key.expose()) {
+            let key = DangerKey { peer, direction, spi, suite: agreement.suite, iv: agreement.iv, material };
+            self.actions.push_back(Action::DangerKey(Box::new(key)));
+        }
+    }
+}
+
+/// `span`, up to a quarter less or more, so that two nodes that failed together do not try together.
+pub(crate) fn jitter(span: Duration, random: &mut Random) -> Duration {
+    span.mul_f64(0.75 + 0.5 * random.unit())
+}

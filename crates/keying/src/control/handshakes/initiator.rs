@@ -1,0 +1,196 @@
+//! Handshakes that this node begins.
+
+use std::net::SocketAddr;
+
+use strait_clock::Time;
+use strait_ipsec::{PeerId, inbound};
+
+use super::super::context::ControlContext;
+use super::super::peer::PeerRecord;
+use super::super::peer::initiation::{InitiationState, NextAttempt};
+use super::super::peer::pairs::{NewPair, PairPlan};
+use super::super::sessions::Sessions;
+use super::{ChannelOwner, ChannelStage, Handshakes};
+use crate::agreement::PairAgreement;
+use crate::channel::{CannotConnect, ChannelId, CloseCode, Closed};
+use crate::{Action, ControlEvent, HandshakeFailure, Message, Role, SessionTerms, Where};
+
+impl Handshakes {
+    /// Begins the attempt that is due, if one is.
+    pub(crate) fn begin(&mut self, sessions: &mut Sessions, id: PeerId, now: Time) {
+        let Some((peer, context)) = sessions.with(id) else { return };
+        match peer.next_attempt(now) {
+            Some(NextAttempt::LookUp(name)) => context.actions.push_back(Action::Resolve(id, name)),
+            Some(NextAttempt::Connect(to)) => self.connect(sessions, id, to, now, now),
+            None => {}
+        }
+    }
+
+    /// The answer of the resolver.
+    pub(crate) fn looked_up(
+        &mut self,
+        sessions: &mut Sessions,
+        id: PeerId,
+        answer: Result<SocketAddr, String>,
+        now: Time,
+    ) {
+        let Some((peer, _)) = sessions.with(id) else { return };
+        let InitiationState::Resolving { since, .. } = peer.initiation.state() else { return };
+        match answer {
+            Ok(to) => {
+                peer.initiation.resolved();
+                sessions.move_to(id, to);
+                self.connect(sessions, id, to, since, now);
+            }
+            Err(why) => self.unresolved(sessions, id, why, since, now),
+        }
+    }
+
+    /// The name was not resolved: the peer is tried at its last address. The attempt began at `since`.
+    fn unresolved(&mut self, sessions: &mut Sessions, id: PeerId, why: String, since: Time, now: Time) {
+        let Some((peer, context)) = sessions.with(id) else { return };
+        if let Where::Name(name) = &peer.config.place {
+            context.log(ControlEvent::Unresolved { peer: id, name: name.clone(), why });
+        }
+        match peer.endpoint {
+            Some(to) => self.connect(sessions, id, to, since, now),
+            None => peer.attempt_failed(HandshakeFailure::Unresolved, now, context),
+        }
+    }
+
+    fn connect(&mut self, sessions: &mut Sessions, id: PeerId, to: SocketAddr, since: Time, now: Time) {
+        let Some((peer, context)) = sessions.with(id) else { return };
+        match self.channels.connect(to, peer.config.key, now) {
+            Ok(channel) => {
+                peer.initiation.connecting(channel, since);
+                self.owners.insert(channel, ChannelOwner { peer: id, stage: ChannelStage::Connecting });
+                context.log(ControlEvent::HandshakeStarted { peer: id, to });
+            }
+            Err(CannotConnect::Address) => {
+                peer.attempt_failed(HandshakeFailure::BadAddress { to }, now, context)
+            }
+            Err(CannotConnect::Tls(error)) => {
+                peer.attempt_failed(HandshakeFailure::Tls(error.to_string()), now, context);
+            }
+        }
+    }
+
+    /// TLS is through on a channel begun here: the offer goes out with its last message.
+    pub(super) fn offer(&mut self, sessions: &mut Sessions, id: ChannelId, now: Time) {
+        let Some((peer, context)) = self.owners.get(&id).and_then(|owner| sessions.with(owner.peer)) else {
+            return self.channels.close(id, CloseCode::Internal, now);
+        };
+        let spi = context.spis.fresh(peer.id());
+        let terms = SessionTerms { spi, capabilities: context.node.offer(peer.config.format) };
+        let offer = self.channels.send(id, &Message::Offer(terms));
+        self.owners.insert(id, ChannelOwner { peer: peer.id(), stage: ChannelStage::Offered { spi, offer } });
+    }
+
+    /// The responder accepted: both associations are installed and it is told.
+    pub(super) fn accepted(
+        &mut self,
+        sessions: &mut Sessions,
+        id: ChannelId,
+        theirs: &SessionTerms,
+        accept: &[u8],
+        now: Time,
+    ) {
+        let Some(ChannelOwner { peer: number, stage: ChannelStage::Offered { spi, offer } }) =
+            self.owners.remove(&id)
+        else {
+            return;
+        };
+        let Some((peer, context)) = sessions.with(number) else { return };
+        let mine = context.node.offer(peer.config.format);
+        let Some(agreement) = PairAgreement::of(&mine, &theirs.capabilities) else {
+            context.spis.release(spi);
+            self.channels.close(id, CloseCode::NoSuite, now);
+            return peer.attempt_failed(HandshakeFailure::NoCommonSuite, now, context);
+        };
+        let transcript = [offer.as_slice(), accept].concat();
+        let Some(keys) = self.keys(id, agreement.suite, &transcript) else {
+            context.spis.release(spi);
+            self.channels.close(id, CloseCode::Internal, now);
+            return peer.attempt_failed(HandshakeFailure::Tls("no key material".to_owned()), now, context);
+        };
+        let (role, agreement) = (Role::Initiator, &agreement);
+        let plan = PairPlan { peer: number, role, agreement, inbound: spi, outbound: theirs.spi };
+        let made = NewPair::new(plan, keys, now, context);
+        peer.initiation.completed();
+        peer.theirs.capabilities = Some(theirs.capabilities.clone());
+        if let Some(from) = self.channels.remote(id) {
+            sessions.follow(number, from);
+        }
+        let Some((peer, context)) = sessions.with(number) else { return };
+        context.order_in(inbound::Order::Install(made.inbound));
+        peer.use_pair(made.pair, made.outbound, now, context);
+        self.channels.send(id, &Message::Confirm);
+        self.owners.insert(id, ChannelOwner { peer: number, stage: ChannelStage::Confirming });
+    }
+
+    /// Everything arrived: the connection, and with it whatever could derive the keys again, goes.
+    pub(super) fn delivered(&mut self, id: ChannelId, now: Time) {
+        if matches!(self.owners.get(&id), Some(ChannelOwner { stage: ChannelStage::Confirming, .. })) {
+            self.owners.remove(&id);
+            self.channels.close(id, CloseCode::Done, now);
+        }
+    }
+
+    /// Drops the attempt of this node in favour of the peer's.
+    pub(super) fn give_way(&mut self, sessions: &mut Sessions, id: PeerId, now: Time) {
+        let Some((peer, context)) = sessions.with(id) else { return };
+        if let Some(channel) = peer.initiation.give_way() {
+            self.drop_attempt(context, channel, CloseCode::Yield, now);
+            context.log(ControlEvent::Yielded { peer: id });
+        }
+    }
+
+    /// Ends the attempts that take too long.
+    pub(crate) fn give_up(&mut self, sessions: &mut Sessions, now: Time) {
+        for id in sessions.ids() {
+            let Some((peer, context)) = sessions.with(id) else { continue };
+            if !peer.initiation.is_late(now) {
+                continue;
+            }
+            match peer.initiation.channel() {
+                // A resolver that does not answer is no better than one that says no; a handshake that follows a
+                // fruitless look-up has its own time.
+                None => self.unresolved(sessions, id, "no answer in time".to_owned(), now, now),
+                Some(channel) => {
+                    self.drop_attempt(context, channel, CloseCode::GaveUp, now);
+                    peer.attempt_failed(HandshakeFailure::TimedOut, now, context);
+                }
+            }
+        }
+    }
+
+    /// Closes the channel of an attempt, and releases the SPI that was offered on it.
+    fn drop_attempt(&mut self, context: &mut ControlContext, channel: ChannelId, code: CloseCode, now: Time) {
+        if let Some(ChannelOwner { stage: ChannelStage::Offered { spi, .. }, .. }) =
+            self.owners.remove(&channel)
+        {
+            context.spis.release(spi);
+        }
+        self.channels.close(channel, code, now);
+    }
+}
+
+/// The channel of an attempt ended before there was a pair.
+pub(super) fn attempt_over(peer: &mut PeerRecord, closed: &Closed, now: Time, context: &mut ControlContext) {
+    let why = match closed {
+        // The peer's own handshake goes first; this one does not count.
+        Closed::ByPeer(CloseCode::Yield) => {
+            peer.initiation.yielded(now, &mut context.random);
+            return context.log(ControlEvent::Yielded { peer: peer.id() });
+        }
+        Closed::ByPeer(CloseCode::Stranger) | Closed::RefusedThere => {
+            HandshakeFailure::RefusedThere { key: context.node.public }
+        }
+        Closed::ByPeer(CloseCode::NoSuite) => HandshakeFailure::NoCommonSuite,
+        Closed::ByPeer(code) => HandshakeFailure::Closed(code.text().to_owned()),
+        Closed::WrongKey => HandshakeFailure::WrongKey,
+        Closed::TimedOut => HandshakeFailure::TimedOut,
+        Closed::Broken(how) => HandshakeFailure::Closed(how.clone()),
+    };
+    peer.attempt_failed(why, now, context);
+}

@@ -1,0 +1,116 @@
+//! Handshakes that a peer begins.
+
+use strait_clock::Time;
+use strait_ipsec::{PeerId, inbound};
+use strait_wire::Spi;
+
+use super::super::context::ControlContext;
+use super::super::peer::PeerRecord;
+use super::super::peer::pairs::{NewPair, PairPlan, UnconfirmedPair};
+use super::super::sessions::Sessions;
+use super::{ChannelOwner, ChannelStage, Handshakes};
+use crate::agreement::PairAgreement;
+use crate::channel::{ChannelId, CloseCode, Closed};
+use crate::{HandshakeFailure, Message, Refusal, Role, SessionTerms};
+
+impl Handshakes {
+    /// TLS is through on a channel begun elsewhere: the key says who it is.
+    pub(super) fn identify(&mut self, sessions: &mut Sessions, id: ChannelId, now: Time) {
+        let (Some(key), Some(from)) = (self.channels.peer_key(id), self.channels.remote(id)) else {
+            return self.channels.close(id, CloseCode::Internal, now);
+        };
+        // Its key was allowed when TLS looked; the peer may have been removed since.
+        let Some(peer) = sessions.peers.by_key(key) else {
+            self.channels.close(id, CloseCode::Stranger, now);
+            return self.refused(&mut sessions.context, from, Refusal::Stranger(key), now);
+        };
+        // One at a time: a peer that begins again has given up what it began before.
+        let began =
+            |stage: &ChannelStage| matches!(stage, ChannelStage::Awaiting | ChannelStage::Accepted { .. });
+        for (earlier, _) in self.owners.extract_if(.., |_, owner| owner.peer == peer && began(&owner.stage)) {
+            self.channels.close(earlier, CloseCode::Superseded, now);
+        }
+        self.owners.insert(id, ChannelOwner { peer, stage: ChannelStage::Awaiting });
+    }
+
+    /// The peer's offer: unless a handshake of our own goes first, it is accepted.
+    pub(super) fn offered(
+        &mut self,
+        sessions: &mut Sessions,
+        id: ChannelId,
+        theirs: &SessionTerms,
+        offer: &[u8],
+        now: Time,
+    ) {
+        let Some(ChannelOwner { peer: number, .. }) = self.owners.remove(&id) else { return };
+        if self.goes_first(sessions, number) {
+            return self.channels.close(id, CloseCode::Yield, now);
+        }
+        self.give_way(sessions, number, now);
+        let Some((peer, context)) = sessions.with(number) else { return };
+        let mine = context.node.offer(peer.config.format);
+        let Some(agreement) = PairAgreement::of(&mine, &theirs.capabilities) else {
+            self.channels.close(id, CloseCode::NoSuite, now);
+            return peer.answer_failed(HandshakeFailure::NoCommonSuite, context);
+        };
+        let spi = context.spis.fresh(number);
+        let accept = Message::Accept(SessionTerms { spi, capabilities: mine });
+        let transcript = [offer, accept.emit().as_slice()].concat();
+        let Some(keys) = self.keys(id, agreement.suite, &transcript) else {
+            context.spis.release(spi);
+            self.channels.close(id, CloseCode::Internal, now);
+            return peer.answer_failed(HandshakeFailure::Tls("no key material".to_owned()), context);
+        };
+        let (role, agreement) = (Role::Responder, &agreement);
+        let plan = PairPlan { peer: number, role, agreement, inbound: spi, outbound: theirs.spi };
+        let NewPair { inbound, outbound, pair } = NewPair::new(plan, keys, now, context);
+        if let Some(from) = self.channels.remote(id) {
+            sessions.follow(number, from);
+        }
+        let Some((peer, context)) = sessions.with(number) else { return };
+        context.order_in(inbound::Order::Install(inbound));
+        let capabilities = theirs.capabilities.clone();
+        peer.pairs.accept(UnconfirmedPair { pair, outbound, capabilities, made: now }, context);
+        self.channels.send(id, &accept);
+        self.owners.insert(id, ChannelOwner { peer: number, stage: ChannelStage::Accepted { spi } });
+    }
+
+    /// Whether a handshake of this node with `peer` goes before the peer's own.
+    ///
+    /// When both begin at once, that of the smaller key goes on. It counts as begun when its offer is
+    /// out: before that the peer cannot have decided for it, and might not even be reachable by it.
+    fn goes_first(&self, sessions: &Sessions, id: PeerId) -> bool {
+        let Some(peer) = sessions.peers.get(id) else { return false };
+        let Some(channel) = peer.initiation.channel() else { return false };
+        let offered = matches!(
+            self.owners.get(&channel),
+            Some(ChannelOwner { stage: ChannelStage::Offered { .. }, .. })
+        );
+        offered && sessions.public() < peer.config.key
+    }
+}
+
+/// The peer's handshake ended before its offer came.
+pub(super) fn answer_over(peer: &PeerRecord, closed: &Closed, context: &mut ControlContext) {
+    let why = match closed {
+        // It decided for a handshake of ours, or for a newer one of its own.
+        Closed::ByPeer(CloseCode::Yield | CloseCode::Superseded) => return,
+        Closed::ByPeer(code) => HandshakeFailure::Closed(code.text().to_owned()),
+        Closed::TimedOut => HandshakeFailure::TimedOut,
+        Closed::Broken(how) => HandshakeFailure::Closed(how.clone()),
+        Closed::WrongKey | Closed::RefusedThere => {
+            HandshakeFailure::RefusedThere { key: context.node.public }
+        }
+    };
+    peer.answer_failed(why, context);
+}
+
+/// The peer's handshake ended after it was accepted and before it was confirmed.
+pub(super) fn unconfirmed(peer: &mut PeerRecord, spi: Spi, closed: &Closed, context: &mut ControlContext) {
+    match closed {
+        // Its initiator says that it does not use the pair.
+        Closed::ByPeer(code) if *code != CloseCode::Done => peer.pairs.reject(spi, context),
+        // It is not known whether the initiator has it: its first packet will tell.
+        _ => {}
+    }
+}

@@ -1,0 +1,238 @@
+//! The handshakes that this node begins with one peer: when one is wanted, under way, or waits after a failure. The
+//! drawing is in [`peer`](super).
+
+use core::time::Duration;
+use std::net::SocketAddr;
+
+use strait_clock::{Deadline, Random, Time};
+
+use super::super::context::jitter;
+use super::ATTEMPT;
+use crate::Where;
+use crate::channel::ChannelId;
+
+/// The first pause after a failed attempt; it doubles with each (as the sixty-second cap, `WireGuard`'s
+/// and IKE daemons' practice).
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How long the peer's handshake, which went first, has before another is begun here.
+const YIELD_PAUSE: Duration = Duration::from_secs(3);
+
+/// How far a handshake that this node begins is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InitiationState {
+    /// No new associations are wanted.
+    Idle,
+    /// New associations are wanted; an attempt begins when no pause is left.
+    Wanted {
+        /// Until when, unless that is said again.
+        until: Time,
+    },
+    /// The peer's name is being looked up.
+    Resolving {
+        /// When the attempt began.
+        since: Time,
+        /// Until when another attempt follows if this one fails; none: that has passed.
+        until: Option<Time>,
+    },
+    /// A handshake is under way.
+    Connecting {
+        /// On this channel.
+        channel: ChannelId,
+        /// When the attempt began.
+        since: Time,
+        /// Until when another attempt follows if this one fails; none: that has passed.
+        until: Option<Time>,
+    },
+}
+
+/// What an attempt begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NextAttempt {
+    /// Look up this name.
+    LookUp(String),
+    /// Begin a handshake there.
+    Connect(SocketAddr),
+}
+
+/// The handshakes that this node begins with one peer.
+#[derive(Debug)]
+pub(crate) struct Initiation {
+    state: InitiationState,
+    /// Failed attempts in a row.
+    failures: u32,
+    /// No attempt before then.
+    not_before: Time,
+    /// Ask for the address of the peer's name before the next attempt.
+    look_up: bool,
+}
+
+use InitiationState::{Connecting, Idle, Resolving, Wanted};
+
+impl Initiation {
+    pub(crate) const fn new(now: Time) -> Initiation {
+        Initiation { state: Idle, failures: 0, not_before: now, look_up: false }
+    }
+
+    /// How far it is.
+    pub(crate) const fn state(&self) -> InitiationState {
+        self.state
+    }
+
+    /// Failed attempts in a row.
+    pub(crate) const fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// Whether an attempt is under way.
+    pub(crate) const fn is_under_way(&self) -> bool {
+        self.began().is_some()
+    }
+
+    /// The channel of the handshake that is under way, if it has come so far.
+    pub(crate) const fn channel(&self) -> Option<ChannelId> {
+        if let Connecting { channel, .. } = self.state { Some(channel) } else { None }
+    }
+
+    /// New associations are wanted until then.
+    pub(crate) fn want(&mut self, until: Time) {
+        self.set_until(self.until().max(Some(until)));
+    }
+
+    /// The address of the peer's name is asked for before the next attempt.
+    pub(crate) const fn distrust_address(&mut self) {
+        self.look_up = true;
+    }
+
+    /// The attempt that is due at `now`: one is wanted, none is under way, the pause is over, and so is what the peer's
+    /// own handshake has, `answered`. Looking up begins with this; a handshake with [`Initiation::connecting`].
+    pub(crate) fn next(
+        &mut self,
+        place: &Where,
+        endpoint: Option<SocketAddr>,
+        answered: Time,
+        now: Time,
+    ) -> Option<NextAttempt> {
+        self.lapse(now);
+        let Wanted { until } = self.state else { return None };
+        if self.not_before.max(answered) > now {
+            return None;
+        }
+        match (place, endpoint) {
+            (Where::Name(name), endpoint) if self.look_up || endpoint.is_none() => {
+                self.state = Resolving { since: now, until: Some(until) };
+                Some(NextAttempt::LookUp(name.clone()))
+            }
+            // Where the peer was last, and after a failure there where its configuration has it, in turn, as both
+            // ends may have moved while neither could hear the other.
+            (Where::Address(home), Some(_)) if self.failures % 2 == 1 => Some(NextAttempt::Connect(*home)),
+            (_, Some(last)) => Some(NextAttempt::Connect(last)),
+            // It has to speak first.
+            (_, None) => {
+                self.state = Idle;
+                None
+            }
+        }
+    }
+
+    /// Forgets a want that was not renewed.
+    fn lapse(&mut self, now: Time) {
+        self.set_until(self.until().filter(|until| now < *until));
+    }
+
+    /// The name was resolved.
+    pub(crate) const fn resolved(&mut self) {
+        self.look_up = false;
+    }
+
+    /// A handshake is under way on `channel`, in an attempt that began at `since`.
+    pub(crate) fn connecting(&mut self, channel: ChannelId, since: Time) {
+        self.state = Connecting { channel, since, until: self.until() };
+    }
+
+    /// The peer accepted.
+    pub(crate) fn completed(&mut self) {
+        self.rest();
+    }
+
+    /// There is a new pair in use, whichever end began: nothing more is wanted.
+    pub(crate) fn established(&mut self, now: Time) {
+        self.set_until(None);
+        self.failures = 0;
+        self.not_before = now;
+        self.look_up = false;
+    }
+
+    /// The attempt failed; returns how long no other may begin.
+    pub(crate) fn failed(&mut self, now: Time, random: &mut Random) -> Duration {
+        self.rest();
+        self.look_up = true;
+        self.failures = self.failures.saturating_add(1);
+        let pause = FIRST_PAUSE.saturating_mul(1 << (self.failures - 1).min(6)).min(LONGEST_PAUSE);
+        let pause = jitter(pause, random);
+        self.not_before = now + pause;
+        pause
+    }
+
+    /// The peer dropped this attempt for its own, which does not count as a failure.
+    pub(crate) fn yielded(&mut self, now: Time, random: &mut Random) {
+        self.rest();
+        self.not_before = now + jitter(YIELD_PAUSE, random);
+    }
+
+    /// Drops the attempt in favour of another; returns the channel that is to be closed.
+    pub(crate) fn give_way(&mut self) -> Option<ChannelId> {
+        let channel = self.channel();
+        self.rest();
+        channel
+    }
+
+    /// Whether the attempt takes too long.
+    pub(crate) fn is_late(&self, now: Time) -> bool {
+        self.began().is_some_and(|since| since + ATTEMPT <= now)
+    }
+
+    /// When something is due: the attempt's end, the next attempt, or the end of trying.
+    pub(crate) fn deadline(&self, answered: Time) -> Option<Deadline> {
+        let end = self.began().map(|since| Deadline { at: since + ATTEMPT, why: "an attempt's end" });
+        let begin = self.not_before.max(answered);
+        let trying = self.until().map(|until| match self.state {
+            Wanted { .. } if begin < until => Deadline { at: begin, why: "the next attempt" },
+            _ => Deadline { at: until, why: "the end of trying" },
+        });
+        Deadline::earliest(end, trying)
+    }
+
+    /// When the attempt began that is under way.
+    const fn began(&self) -> Option<Time> {
+        match self.state {
+            Idle | Wanted { .. } => None,
+            Resolving { since, .. } | Connecting { since, .. } => Some(since),
+        }
+    }
+
+    /// Until when new associations are wanted.
+    const fn until(&self) -> Option<Time> {
+        match self.state {
+            Idle => None,
+            Wanted { until } => Some(until),
+            Resolving { until, .. } | Connecting { until, .. } => until,
+        }
+    }
+
+    fn set_until(&mut self, wanted: Option<Time>) {
+        match &mut self.state {
+            Idle | Wanted { .. } => self.state = wanted.map_or(Idle, |until| Wanted { until }),
+            Resolving { until, .. } | Connecting { until, .. } => *until = wanted,
+        }
+    }
+
+    /// No attempt is under way any more.
+    fn rest(&mut self) {
+        self.state = self.until().map_or(Idle, |until| Wanted { until });
+    }
+}
+
+#[cfg(test)]
+mod tests;

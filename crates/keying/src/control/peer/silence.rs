@@ -1,0 +1,90 @@
+//! What the associations' counters say: limits and silence.
+
+use core::time::Duration;
+
+use strait_clock::Time;
+use strait_ipsec::outbound;
+
+use super::super::context::ControlContext;
+use super::{ATTEMPT, PeerRecord};
+use crate::ControlEvent;
+
+/// Sending for this long without hearing anything is answered with a probe (`WireGuard`'s
+/// KEEPALIVE_TIMEOUT).
+const DEAF: Duration = Duration::from_secs(10);
+/// How long the probe has (with the former, `WireGuard`'s KEEPALIVE_TIMEOUT + REKEY_TIMEOUT).
+const PROBED: Duration = Duration::from_secs(5);
+
+/// Since when this node speaks and hears nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Silence {
+    /// The first packet after the last that was heard.
+    since: Option<Time>,
+    /// When the peer was probed.
+    probed: Option<Time>,
+}
+
+/// What a silence calls for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SilenceAnswer {
+    Nothing,
+    Probe,
+    Handshake,
+}
+
+impl Silence {
+    /// Takes when something was last sent and last heard. Silence grows only while packets are sent: the
+    /// last word of a conversation needs no answer, or two idle nodes would probe each other for ever.
+    fn note(&mut self, sent: Time, heard: Time, now: Time) -> SilenceAnswer {
+        if self.since.is_none_or(|since| heard >= since) {
+            *self = Silence { since: (sent > heard).then_some(sent), probed: None };
+        }
+        let Some(since) = self.since else { return SilenceAnswer::Nothing };
+        match self.probed {
+            None if sent >= since + DEAF => {
+                self.probed = Some(now);
+                SilenceAnswer::Probe
+            }
+            // Each tick calls again while packets are still sent, and the backoff spaces the attempts.
+            Some(probed) if now >= probed + PROBED && sent + DEAF + PROBED > now => SilenceAnswer::Handshake,
+            _ => SilenceAnswer::Nothing,
+        }
+    }
+}
+
+impl PeerRecord {
+    /// Withdraws a pair that reached its end; wants a successor for one that is due and in use.
+    pub(crate) fn check_limits(&mut self, now: Time, context: &mut ControlContext) {
+        if let Some(pair) = self.pairs.take_expired(now) {
+            let outbound = pair.outbound.spi;
+            context.order_out(outbound::Order::Withdraw(self.id(), outbound));
+            context.withdraw_inbound(pair.inbound.spi);
+            context.log(ControlEvent::Expired { peer: self.id(), outbound });
+        } else if let Some(pair) = self.pairs.in_use()
+            && pair.needs_successor(context.node.lifetime, now)
+        {
+            self.initiation.want(now + ATTEMPT);
+        }
+    }
+
+    /// Probes a peer that answers nothing, then wants a handshake with it.
+    pub(crate) fn check_silence(&mut self, now: Time, context: &mut ControlContext) {
+        let Some(pair) = self.pairs.in_use() else { return };
+        let Some(sent) = pair.outbound.usage.last() else { return };
+        let established = pair.established;
+        let heard = self.pairs.last_heard().map_or(established, |heard| heard.max(established));
+        match self.silence.note(sent, heard, now) {
+            SilenceAnswer::Nothing => {}
+            SilenceAnswer::Probe => {
+                context.order_out(outbound::Order::Probe(self.id()));
+                context.log(ControlEvent::Silent { peer: self.id() });
+            }
+            SilenceAnswer::Handshake => {
+                if !self.initiation.is_under_way() {
+                    self.initiation.distrust_address();
+                }
+                self.initiation.want(now + ATTEMPT);
+            }
+        }
+    }
+}

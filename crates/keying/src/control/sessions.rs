@@ -1,0 +1,171 @@
+//! All peers of a node, and what concerns them whether a handshake is under way or not: where they are, what they are
+//! told, and when their associations are looked at.
+
+use core::time::Duration;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use strait_clock::{Deadline, Time};
+use strait_ipsec::{PeerId, inbound, outbound};
+use strait_scheduler::LinkRate;
+use strait_wire::condition::Condition;
+
+use super::context::ControlContext;
+use super::peer::{ATTEMPT, PeerRecord};
+use super::peer_table::PeerTable;
+use crate::{ControlEvent, PublicKey};
+
+/// Least time between two handshakes on account of unknown SPIs, which strangers can make up.
+const UNKNOWN_APART: Duration = Duration::from_secs(1);
+
+/// All peers of a node.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    pub(crate) peers: PeerTable,
+    pub(crate) context: ControlContext,
+    /// When a handshake was last begun on account of an unknown SPI, of any peer.
+    unknown_at: Option<Time>,
+}
+
+impl Sessions {
+    pub(crate) const fn new(peers: PeerTable, context: ControlContext) -> Sessions {
+        Sessions { peers, context, unknown_at: None }
+    }
+
+    /// A peer, and what it shares with the others.
+    pub(crate) fn with(&mut self, id: PeerId) -> Option<(&mut PeerRecord, &mut ControlContext)> {
+        Some((self.peers.get_mut(id)?, &mut self.context))
+    }
+
+    /// The peers' numbers, for a loop that changes them.
+    pub(crate) fn ids(&self) -> Vec<PeerId> {
+        self.peers.ids().collect()
+    }
+
+    /// Adds a peer that is at `endpoint`, as far as its configuration says.
+    pub(crate) fn add(&mut self, peer: PeerRecord, endpoint: Option<SocketAddr>) {
+        let spec = peer.config.spec.clone();
+        let (id, counters) = (spec.id, Arc::clone(&spec.counters));
+        self.context.order_out(outbound::Order::AddPeer(Box::new(spec)));
+        self.context.order_in(inbound::Order::AddPeer(id, counters));
+        self.peers.insert(peer);
+        if let Some(endpoint) = endpoint {
+            self.peers.place(id, endpoint);
+        }
+        if let Some((peer, context)) = self.with(id) {
+            peer.update_pace(context);
+        }
+    }
+
+    /// Removes a peer with its associations; says whether there was one.
+    pub(crate) fn remove(&mut self, id: PeerId) -> bool {
+        let Some(peer) = self.peers.remove(id) else { return false };
+        for spi in peer.pairs.inbound_spis() {
+            self.context.withdraw_inbound(spi);
+        }
+        self.context.spis.release_all(id);
+        self.context.order_out(outbound::Order::RemovePeer(id));
+        self.context.order_in(inbound::Order::RemovePeer(id));
+        true
+    }
+
+    /// Sends datagrams to a peer elsewhere from now on.
+    pub(crate) fn move_to(&mut self, id: PeerId, to: SocketAddr) {
+        if self.peers.get(id).is_some_and(|peer| peer.endpoint != Some(to)) {
+            self.peers.place(id, to);
+            self.context.order_out(outbound::Order::Endpoint(id, to));
+        }
+    }
+
+    /// The receiver follows a peer that moved, and has told the sender already; but its order is lost
+    /// when the queue is full, and it gives it once. The sender is told again: the same address twice changes
+    /// nothing there.
+    pub(crate) fn moved(&mut self, id: PeerId, to: SocketAddr) {
+        let Some(peer) = self.peers.get(id) else { return };
+        let before = peer.endpoint;
+        self.context.order_out(outbound::Order::Endpoint(id, to));
+        if before != Some(to) {
+            self.peers.place(id, to);
+            self.context.log(ControlEvent::Moved { peer: id, to });
+        }
+    }
+
+    /// The peer is where its end of a handshake is.
+    pub(crate) fn follow(&mut self, id: PeerId, from: SocketAddr) {
+        let before = self.peers.get(id).and_then(|peer| peer.endpoint);
+        self.move_to(id, from);
+        if before.is_some_and(|before| before != from) {
+            self.context.log(ControlEvent::Moved { peer: id, to: from });
+        }
+    }
+
+    /// ESP came that no association here is for: its sender may be a peer that missed a restart. Returns the peer that
+    /// a handshake is wanted with.
+    pub(crate) fn unknown_spi(&mut self, from: SocketAddr, now: Time) -> Option<PeerId> {
+        let id = self.peers.by_endpoint(from)?;
+        let apart = self.unknown_at.is_none_or(|at| at + UNKNOWN_APART <= now);
+        let peer = self.peers.get_mut(id)?;
+        if !apart || !peer.unknown_spis.permits(now) || peer.initiation.is_under_way() {
+            return None;
+        }
+        peer.unknown_spis.note(now);
+        peer.initiation.want(now + ATTEMPT);
+        self.unknown_at = Some(now);
+        Some(id)
+    }
+
+    /// Another link: peers are paced by its rate out from now on, and told its rate in.
+    pub(crate) fn set_link(&mut self, up: LinkRate, down: LinkRate) {
+        self.context.node.up = up;
+        for id in self.ids() {
+            if let Some((peer, context)) = self.with(id) {
+                peer.update_pace(context);
+            }
+        }
+        if core::mem::replace(&mut self.context.node.capabilities.down, down) != down {
+            self.report_to_all();
+        }
+    }
+
+    /// Everything takes this node so many times longer than its peers were told.
+    pub(crate) fn slowed(&mut self, times: f64) {
+        // As a float becomes an integer: nonsense becomes the nearest end of the range.
+        self.context.node.load = ((times * f64::from(Condition::USUAL)) as u16).max(1);
+        self.report_to_all();
+    }
+
+    /// Tells all peers what changed, now and a few times more.
+    fn report_to_all(&mut self) {
+        for id in self.ids() {
+            if let Some((peer, context)) = self.with(id) {
+                peer.report_change(context);
+            }
+        }
+    }
+
+    /// A control datagram went out, which keeps a NAT's binding as well as any.
+    pub(crate) fn sent_to(&mut self, to: SocketAddr, now: Time) {
+        let id = self.peers.by_endpoint(to);
+        if let Some(peer) = id.and_then(|id| self.peers.get_mut(id)) {
+            peer.sent_at = now;
+        }
+    }
+
+    /// Looks at associations again a tick later, unless there are none.
+    pub(crate) fn tick_again(&mut self, now: Time) {
+        let any = self.peers.iter().any(|peer| peer.pairs.inbound_spis().next().is_some());
+        self.context.tick_again(any, now);
+    }
+
+    /// When something of any peer is due.
+    pub(crate) fn deadline(&self) -> Option<Deadline> {
+        let tick = self.context.tick_at.map(|at| Deadline { at, why: "limits of security associations" });
+        let peers = self.peers.iter().filter_map(PeerRecord::deadline).min_by_key(|deadline| deadline.at);
+        Deadline::earliest(tick, peers)
+    }
+
+    /// This node's public key.
+    pub(crate) const fn public(&self) -> PublicKey {
+        self.context.node.public
+    }
+}

@@ -1,0 +1,77 @@
+//! `demo`: two hosts, a thin link, real files; first beside a tunnel, then through one, then with compression.
+
+mod files;
+mod link;
+mod progress;
+mod result;
+mod stage;
+
+use strait_testbed::sample::SampleFile;
+use strait_testbed::{Error, interrupt, sandbox};
+
+use crate::failure::{Failure, Outcome};
+use crate::output::print;
+use crate::{failed, flags};
+pub(crate) use link::DemoLink;
+use progress::Progress;
+use result::{Measured, Summary};
+use stage::{Stage, Way};
+
+/// Runs the demonstration and prints its table.
+pub(crate) fn run(flags: &flags::Demo) -> Outcome {
+    if let Some(folder) = &flags.save_sample {
+        return files::save_sample(folder);
+    }
+    // Before any thread is started: this may start the program again inside a user namespace.
+    sandbox::enter().map_err(failed)?;
+    interrupt::watch();
+    let files = files::load(&flags.files)?;
+    let files: Vec<SampleFile> = flags.link.enough_of(&files);
+    let mut stage = Stage::set(flags.link, &flags.program.path()?).map_err(failed)?;
+    if flags.keep_logs {
+        stage.keep();
+        eprintln!("configurations, keys and logs: {}", stage.folder().display());
+    }
+    let mut progress = Progress::new(&files, flags.link);
+    let mut passes = Vec::new();
+    for _ in 0..flags.link.passes() {
+        let pass = Way::ALL.into_iter().map(|way| measure(&mut stage, way, &files, &mut progress));
+        passes.push(pass.collect::<Result<Vec<Measured>, Failure>>()?);
+    }
+    progress.finish();
+    let measured = result::middle(passes);
+    let summary = Summary { link: flags.link, files: &files, measured: &measured };
+    print(if flags.json { summary.json() } else { summary.text() }.as_bytes())
+}
+
+/// Moves every file one way.
+fn measure(
+    stage: &mut Stage,
+    way: Way,
+    files: &[SampleFile],
+    progress: &mut Progress,
+) -> Result<Measured, Failure> {
+    progress.prepare(way);
+    let before = stage.traffic().map_err(failed)?;
+    stage.start(way).map_err(failed)?;
+    let setup = stage.traffic().map_err(failed)?.since(before).bytes();
+    let mut moved = Vec::with_capacity(files.len());
+    let mut chosen = Vec::new();
+    for file in files {
+        progress.begin(way, file);
+        let one = stage.transfer(way, file, &mut |bytes| progress.at(bytes));
+        let one = one.map_err(|error| explain(stage, error))?;
+        progress.end(file, &one);
+        moved.push(one);
+        chosen.push(stage.chosen(way)?);
+    }
+    let tunnels = stage.finish()?;
+    Ok(Measured { way, setup, moved, chosen, tunnels })
+}
+
+/// A transfer that fails through the tunnel is best explained by what the daemons said.
+fn explain(stage: &Stage, error: Error) -> Failure {
+    let interrupted = matches!(error, Error::Interrupted(_));
+    let failure = failed(error);
+    if interrupted { failure } else { failure.remedy(stage.last_words()) }
+}

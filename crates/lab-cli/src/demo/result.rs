@@ -1,0 +1,397 @@
+//! What the demonstration found: per file and way, seconds and bytes on the wire; as a table and as JSON.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use strait_node::report::{DecisionReport, Report, TrafficReport};
+use strait_scheduler::Rate;
+use strait_testbed::sample::SampleFile;
+use strait_testbed::{LinkTraffic, ProcessCost};
+
+use super::link::DemoLink;
+use super::stage::Way;
+use crate::table::{Side, Table};
+use crate::units;
+use strait_terminal::decision::{reason, runner_up};
+
+/// One file that was moved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moved {
+    /// From the call to `connect` until the sender knew that all had arrived.
+    pub(super) took: Duration,
+    /// What crossed the link meanwhile.
+    pub(super) wire: LinkTraffic,
+}
+
+/// What a daemon said about itself at the end, and what it used.
+#[derive(Clone, Debug)]
+pub(super) struct Tunnel {
+    /// The site's name.
+    pub(super) name: String,
+    /// What `strait show --json` said.
+    pub(super) report: Report,
+    /// Processor time and memory.
+    pub(super) cost: ProcessCost,
+}
+
+/// The Ethernet header, which the link counts and the tunnel does not.
+const ETHERNET_HEADER: u64 = 14;
+
+impl Tunnel {
+    /// What it says it put on the wire and took from it, with Ethernet headers as the link counts them.
+    fn own_count(&self) -> u64 {
+        let passed = self.report.peers.iter().flat_map(|peer| [peer.sent, peer.received]);
+        with_ethernet(passed) + self.report.control.wire_bytes
+    }
+}
+
+/// Bytes on the wire with the Ethernet headers of their datagrams.
+fn with_ethernet(passed: impl Iterator<Item = TrafficReport>) -> u64 {
+    passed.map(|it| it.wire_bytes + ETHERNET_HEADER * it.datagrams).sum()
+}
+
+/// What a site counted beside what the link counted, and what its daemon used.
+fn sentence(site: &str, own_count: u64, cost: ProcessCost, measured: &Measured) -> String {
+    let link = measured.setup + measured.total().wire.bytes();
+    format!(
+        "  {site} counts {} on the wire, the link's interfaces {}; {:.2} s of a processor, {} of memory",
+        units::bytes(own_count),
+        units::bytes(link),
+        cost.processor.as_secs_f64(),
+        units::bytes(cost.resident_peak)
+    )
+}
+
+/// Everything about one way of moving the files.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    /// Which way.
+    pub(super) way: Way,
+    /// Bytes on the wire before the first file, both ways: handshakes.
+    pub(super) setup: u64,
+    /// The files, in order.
+    pub(super) moved: Vec<Moved>,
+    /// What was decided on each file at the end, where there was a choice.
+    pub(super) chosen: Vec<Option<DecisionReport>>,
+    /// The daemons, where there were any.
+    pub(super) tunnels: Vec<Tunnel>,
+}
+
+/// Of several passes over the ways, the last, with the time and the bytes of each file's middle one by time.
+pub(super) fn middle(mut passes: Vec<Vec<Measured>>) -> Vec<Measured> {
+    let Some(mut last) = passes.pop() else { return Vec::new() };
+    for (way, measured) in last.iter_mut().enumerate() {
+        for (file, moved) in measured.moved.iter_mut().enumerate() {
+            let others = passes.iter().filter_map(|pass| pass.get(way)?.moved.get(file));
+            let mut all: Vec<Moved> = others.copied().chain([*moved]).collect();
+            all.sort_by_key(|moved| moved.took);
+            *moved = all.get(all.len() / 2).copied().unwrap_or(*moved);
+        }
+    }
+    last
+}
+
+impl Measured {
+    fn total(&self) -> Moved {
+        let mut total = Moved { took: Duration::ZERO, wire: LinkTraffic::default() };
+        for moved in &self.moved {
+            total.took += moved.took;
+            total.wire.there.bytes += moved.wire.there.bytes;
+            total.wire.there.packets += moved.wire.there.packets;
+            total.wire.back.bytes += moved.wire.back.bytes;
+            total.wire.back.packets += moved.wire.back.packets;
+        }
+        total
+    }
+}
+
+/// The whole demonstration, ready to be printed.
+#[derive(Debug)]
+pub(super) struct Summary<'a> {
+    /// The link.
+    pub(super) link: DemoLink,
+    /// What was moved.
+    pub(super) files: &'a [SampleFile],
+    /// How it went, in the order of [`Way::ALL`].
+    pub(super) measured: &'a [Measured],
+}
+
+/// The columns' heads, in two lines.
+const HEAD: [[&str; 12]; 2] = [
+    ["", "", "plain", "", "tunnel", "", "compressed", "", "", "less on", "times as", ""],
+    [
+        "file",
+        "size",
+        "seconds",
+        "wire",
+        "seconds",
+        "wire",
+        "seconds",
+        "wire",
+        "goodput",
+        "the wire",
+        "the tunnel",
+        "chosen",
+    ],
+];
+
+impl Summary<'_> {
+    /// For people: the table, and what it comes to.
+    pub(super) fn text(&self) -> String {
+        format!(
+            "\n{} over {}; \"wire\" is whole Ethernet frames, both ways{}\n\n{}\n{}\n{}",
+            self.count(),
+            self.link.words(),
+            match self.link.passes() {
+                1 => String::new(),
+                passes => format!("; each way was taken {passes} times, the middle one counts"),
+            },
+            self.table(),
+            self.reasons(),
+            self.sentences()
+        )
+    }
+
+    fn count(&self) -> String {
+        match self.files.len() {
+            1 => "One file".to_owned(),
+            count => format!("{count} files"),
+        }
+    }
+
+    fn table(&self) -> String {
+        let [first, second] = HEAD;
+        let mut table = Table::new(first);
+        table.row(second.map(str::to_owned));
+        for (index, file) in self.files.iter().enumerate() {
+            let moved: Vec<Moved> =
+                self.measured.iter().filter_map(|way| way.moved.get(index)).copied().collect();
+            let chosen = self.chosen(index).map(|decision| decision.choice.as_str());
+            table.row(row(&file.name, file.bytes.len() as u64, &moved, chosen));
+        }
+        let totals: Vec<Moved> = self.measured.iter().map(Measured::total).collect();
+        table.row(row("total", self.size(), &totals, None));
+        table.render(0)
+    }
+
+    /// What was decided on a file in the end.
+    fn chosen(&self, file: usize) -> Option<&DecisionReport> {
+        self.measured.last()?.chosen.get(file)?.as_ref()
+    }
+
+    /// Why each file was compressed with what it was.
+    fn reasons(&self) -> String {
+        let one = |(index, file): (usize, &SampleFile)| {
+            let decision = self.chosen(index)?;
+            let figures = decision.estimate.as_ref().map(|it| {
+                format!(
+                    "; {} X {:.2}, {:.2} times as fast, limited by the {}; runner-up {}",
+                    it.method,
+                    it.ratio,
+                    it.speedup(),
+                    it.bottleneck,
+                    runner_up(it)
+                )
+            });
+            Some([
+                file.name.clone(),
+                decision.choice.clone(),
+                format!("{}{}", reason(decision), figures.unwrap_or_default()),
+            ])
+        };
+        let mut table = Table::new(["file", "chosen", "because"]).side(1, Side::Left).side(2, Side::Left);
+        self.files.iter().enumerate().filter_map(one).for_each(|line| table.row(line));
+        if table.is_empty() { String::new() } else { table.render(0) }
+    }
+
+    fn size(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes.len() as u64).sum()
+    }
+
+    fn sentences(&self) -> String {
+        let mut lines = Vec::new();
+        if let [plain, others @ ..] = self.measured {
+            let (size, base) = (self.size(), plain.total());
+            for measured in others {
+                let total = measured.total();
+                lines.push(format!(
+                    "{}: {} times the plain link's goodput ({} against {}), {} of its bytes on the wire; handshakes took {}",
+                    measured.way.words(),
+                    times(base.took, total.took),
+                    units::per_second(size, total.took),
+                    units::per_second(size, base.took),
+                    percent(total.wire.bytes(), base.wire.bytes()),
+                    units::bytes(measured.setup),
+                ));
+                lines.extend(
+                    measured.tunnels.iter().map(|it| sentence(&it.name, it.own_count(), it.cost, measured)),
+                );
+            }
+        }
+        lines.join("\n") + "\n"
+    }
+
+    /// For programs: every number in bytes and seconds, and what the daemons said.
+    pub(super) fn json(&self) -> String {
+        let files: Vec<Value> = self
+            .files
+            .iter()
+            .enumerate()
+            .map(|(index, file)| {
+                let moved = self.measured.iter().filter_map(|way| Some((way, way.moved.get(index)?)));
+                let size = file.bytes.len() as u64;
+                let ways: serde_json::Map<String, Value> =
+                    moved.map(|(way, moved)| (way.way.word().to_owned(), moved.json(size))).collect();
+                json!({ "name": file.name, "bytes": size, "ways": ways, "decision": self.chosen(index) })
+            })
+            .collect();
+        let ways: serde_json::Map<String, Value> = self
+            .measured
+            .iter()
+            .map(|measured| (measured.way.word().to_owned(), measured.json(self.size())))
+            .collect();
+        let whole = json!({
+            "link_bits_per_second": self.link.rate().map(Rate::bits),
+            "bytes": self.size(),
+            "files": files,
+            "total": ways,
+        });
+        format!("{whole:#}\n")
+    }
+}
+
+impl Moved {
+    fn json(&self, size: u64) -> Value {
+        json!({
+            "seconds": self.took.as_secs_f64(),
+            "wire_bytes": self.wire.bytes(),
+            "wire_bytes_there": self.wire.there.bytes,
+            "wire_bytes_back": self.wire.back.bytes,
+            "wire_packets": self.wire.there.packets + self.wire.back.packets,
+            "goodput_bytes_per_second": size as f64 / self.took.as_secs_f64(),
+        })
+    }
+}
+
+impl Measured {
+    fn json(&self, size: u64) -> Value {
+        let mut value = self.total().json(size);
+        let tunnels: Vec<Value> = self
+            .tunnels
+            .iter()
+            .map(|tunnel| {
+                json!({
+                    "name": tunnel.name,
+                    "processor_seconds": tunnel.cost.processor.as_secs_f64(),
+                    "memory_bytes": tunnel.cost.resident_peak,
+                    "own_wire_bytes": tunnel.own_count(),
+                    "report": tunnel.report,
+                })
+            })
+            .collect();
+        value["setup_wire_bytes"] = self.setup.into();
+        value["tunnels"] = tunnels.into();
+        value
+    }
+}
+
+/// A line of the table: the three ways; then the last one's bytes against the plain link's, and its time against the
+/// tunnel's without compression.
+fn row(name: &str, size: u64, moved: &[Moved], chosen: Option<&str>) -> Vec<String> {
+    let mut cells = vec![name.to_owned(), units::bytes(size)];
+    for way in moved {
+        cells.push(format!("{:.2}", way.took.as_secs_f64()));
+        cells.push(units::bytes(way.wire.bytes()));
+    }
+    if let [plain, tunnel, compressed] = moved {
+        cells.push(units::per_second(size, compressed.took));
+        cells.push(units::ratio(plain.wire.bytes(), compressed.wire.bytes()));
+        cells.push(times(tunnel.took, compressed.took));
+    }
+    cells.push(chosen.unwrap_or_default().to_owned());
+    cells
+}
+
+/// How many times `short` fits into `long`.
+fn times(long: Duration, short: Duration) -> String {
+    if short.is_zero() { "-".to_owned() } else { format!("{:.2}", long.as_secs_f64() / short.as_secs_f64()) }
+}
+
+/// A part of a whole.
+fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 { "-".to_owned() } else { format!("{:.0} %", 100.0 * part as f64 / whole as f64) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strait_testbed::CarriedBytes;
+
+    fn moved(millis: u64, bytes: u64) -> Moved {
+        let there = CarriedBytes { packets: bytes / 1000, bytes };
+        let back = CarriedBytes { packets: 10, bytes: 1000 };
+        Moved { took: Duration::from_millis(millis), wire: LinkTraffic { there, back } }
+    }
+
+    fn measured(way: Way, moved: Vec<Moved>) -> Measured {
+        Measured { way, setup: 7_100, moved, chosen: Vec::new(), tunnels: Vec::new() }
+    }
+
+    fn summary(check: impl FnOnce(&Summary<'_>)) {
+        let file =
+            |name: &str, size: usize| SampleFile { name: name.to_owned(), bytes: vec![0; size].into() };
+        let files = [file("a.log", 1_800_000), file("b.bin", 200_000)];
+        let ways = [
+            measured(Way::Plain, vec![moved(10_000, 1_899_000), moved(1_200, 211_000)]),
+            measured(Way::Tunnel, vec![moved(10_500, 1_959_000), moved(1_250, 219_000)]),
+            measured(Way::Compressed, vec![moved(2_500, 399_000), moved(1_250, 219_000)]),
+        ];
+        let link = "1.5Mbit".parse().unwrap();
+        check(&Summary { link, files: &files, measured: &ways });
+    }
+
+    #[test]
+    fn the_table_and_what_it_comes_to() {
+        summary(|summary| {
+            let expected = "\
+                                plain           tunnel           compressed                     less on   times as\n\
+                file       size  seconds     wire  seconds     wire     seconds    wire   goodput  the wire  the tunnel  chosen\n";
+            let text = summary.table();
+            let squeeze = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+            let lines: Vec<String> = text.lines().map(squeeze).collect();
+            assert_eq!(lines[0], squeeze(expected.lines().next().unwrap()));
+            assert_eq!(lines[2], "a.log 1.80 MB 10.00 1.90 MB 10.50 1.96 MB 2.50 400 kB 720 kB/s 4.75 4.20");
+            assert_eq!(lines[4], "total 2.00 MB 11.20 2.11 MB 11.75 2.18 MB 3.75 620 kB 533 kB/s 3.41 3.13");
+            assert!(
+                summary
+                    .sentences()
+                    .contains("2.99 times the plain link's goodput (533 kB/s against 179 kB/s)")
+            );
+        });
+    }
+
+    #[test]
+    fn the_tunnels_count_is_set_beside_the_links() {
+        let cost =
+            ProcessCost { processor: Duration::from_millis(420), resident: 1, resident_peak: 16_000_000 };
+        let sent = TrafficReport { datagrams: 1_000, wire_bytes: 1_250_000, ..TrafficReport::default() };
+        // 1,250,000 bytes in 1,000 datagrams with 14 bytes of Ethernet each, and 7,100 of the control channel.
+        let own_count = with_ethernet([sent, TrafficReport::default()].into_iter()) + 7_100;
+        assert_eq!(own_count, 1_271_100);
+        let measured = measured(Way::Compressed, vec![moved(2_500, 1_262_000)]);
+        let expected = "  site-a counts 1.27 MB on the wire, the link's interfaces 1.27 MB; \
+                        0.42 s of a processor, 16.0 MB of memory";
+        assert_eq!(sentence("site-a", own_count, cost, &measured), expected);
+    }
+
+    #[test]
+    fn json_has_every_number() {
+        summary(|summary| {
+            let value: Value = serde_json::from_str(&summary.json()).unwrap();
+            assert_eq!(value["files"][0]["ways"]["compressed"]["wire_bytes"], 400_000);
+            assert_eq!(value["total"]["plain"]["wire_bytes"], 2_112_000);
+            assert_eq!(value["total"]["tunnel"]["setup_wire_bytes"], 7_100);
+            assert_eq!(value["link_bits_per_second"], 1_500_000);
+        });
+    }
+}

@@ -1,0 +1,182 @@
+//! The two hosts, their link, and the daemons that run on them for a while.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+use strait_node::report::{DecisionReport, Report};
+use strait_testbed::sample::SampleFile;
+use strait_testbed::{
+    DaemonProcess, Error, Extra, LinkTraffic, ProcessCost, Site, Transfer, TwoHosts, Workdir, paced,
+};
+
+use super::link::DemoLink;
+use super::result::{Moved, Tunnel};
+use crate::failed;
+use crate::failure::Failure;
+
+/// How long a file may stand still, and a session take: the slowest sensible link needs seconds for a handshake.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How the files travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Way {
+    /// Beside the tunnel, in the clear.
+    Plain,
+    /// Through the tunnel, encrypted only.
+    Tunnel,
+    /// Through the tunnel, compressed and encrypted.
+    Compressed,
+}
+
+impl Way {
+    /// In the order of the demonstration.
+    pub(super) const ALL: [Way; 3] = [Way::Plain, Way::Tunnel, Way::Compressed];
+
+    /// One word, for file names.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Way::Plain => "plain",
+            Way::Tunnel => "tunnel",
+            Way::Compressed => "compressed",
+        }
+    }
+
+    /// A few words, for people.
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Way::Plain => "plain link",
+            Way::Tunnel => "tunnel",
+            Way::Compressed => "tunnel, compressed",
+        }
+    }
+}
+
+/// Two hosts joined by a thin link. Dropped, it leaves nothing behind.
+#[derive(Debug)]
+pub(super) struct Stage {
+    // In the order in which they must go: daemons, hosts, folder.
+    daemons: Vec<DaemonProcess>,
+    hosts: TwoHosts,
+    sites: [Site; 2],
+    link: DemoLink,
+    /// Classes of traffic that were seen already.
+    seen: BTreeSet<String>,
+    dir: Workdir,
+}
+
+impl Stage {
+    /// Makes hosts, link, folder and, with `program`, keys; the same program runs the tunnel.
+    pub(super) fn set(link: DemoLink, program: &Path) -> Result<Stage, Error> {
+        let dir = Workdir::create()?;
+        let hosts = TwoHosts::direct(link.spec())?;
+        let sites = Site::pair(program, &hosts, dir.path())?;
+        Ok(Stage { daemons: Vec::new(), hosts, sites, link, seen: BTreeSet::new(), dir })
+    }
+
+    /// Keeps the folder.
+    pub(super) fn keep(&mut self) {
+        self.dir.keep();
+    }
+
+    /// Where configurations, keys and logs are.
+    pub(super) fn folder(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// What has crossed the link so far.
+    pub(super) fn traffic(&self) -> Result<LinkTraffic, Error> {
+        self.hosts.link.traffic()
+    }
+
+    /// Gets everything running that this way needs.
+    pub(super) fn start(&mut self, way: Way) -> Result<(), Error> {
+        if way == Way::Plain {
+            return Ok(());
+        }
+        let [a, b] = &self.sites;
+        for (site, peer) in [(a, b), (b, a)] {
+            let link = self.link.rate().map(|rate| paced(rate, rate)).unwrap_or_default();
+            let sections = if way == Way::Compressed { rule(site, peer) } else { String::new() };
+            let extra = Extra { link: &link, sections: &sections, ..Extra::default() };
+            let config = site.configure(way.word(), &[peer], extra)?;
+            self.daemons.push(site.start(&config, way.word())?);
+        }
+        for (daemon, peer) in self.daemons.iter().zip([b, a]) {
+            daemon.wait_for_session(peer.name(), PATIENCE)?;
+        }
+        Ok(())
+    }
+
+    /// Moves one file from the first site to the second.
+    pub(super) fn transfer(
+        &self,
+        way: Way,
+        file: &SampleFile,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Moved, Error> {
+        let before = self.traffic()?;
+        let address = match way {
+            Way::Plain => self.hosts.address_of_b().0,
+            Way::Tunnel | Way::Compressed => self.sites[1].inside().into(),
+        };
+        let took = Transfer {
+            from: &self.hosts.a,
+            to: &self.hosts.b,
+            address,
+            name: &file.name,
+            content: &file.bytes,
+            patience: PATIENCE,
+        }
+        .run(progress)?;
+        Ok(Moved { took, wire: self.traffic()?.since(before) })
+    }
+
+    /// What was decided on the file that was just moved, where anything was to be decided.
+    pub(super) fn chosen(&mut self, way: Way) -> Result<Option<DecisionReport>, Failure> {
+        let (Way::Compressed, Some(sender)) = (way, self.daemons.first()) else { return Ok(None) };
+        let decisions = report(sender)?.decisions.into_iter().flatten();
+        let fresh: Vec<DecisionReport> = decisions.filter(|it| self.seen.insert(it.class.clone())).collect();
+        Ok(fresh.into_iter().max_by_key(|it| it.bytes_per_second))
+    }
+
+    /// Asks the daemons what they did and ends them, in order.
+    pub(super) fn finish(&mut self) -> Result<Vec<Tunnel>, Failure> {
+        let daemons = std::mem::take(&mut self.daemons);
+        let asked = daemons
+            .iter()
+            .map(|daemon| Ok((report(daemon)?, daemon.cost().map_err(failed)?)))
+            .collect::<Result<Vec<(Report, ProcessCost)>, Failure>>()?;
+        for daemon in daemons {
+            let said = daemon.last_words();
+            let status = daemon.stop().map_err(failed)?;
+            if !status.success() {
+                return Err(Failure::new(format!("a daemon ended with {status}; its log ends:\n{said}")));
+            }
+        }
+        let names = self.sites.iter().map(|site| site.name().to_owned());
+        Ok(names.zip(asked).map(|(name, (report, cost))| Tunnel { name, report, cost }).collect())
+    }
+
+    /// The ends of the daemons' logs.
+    pub(super) fn last_words(&self) -> String {
+        let logs = self.sites.iter().zip(&self.daemons);
+        let ends = logs.map(|(site, daemon)| format!("{} said:\n{}", site.name(), daemon.last_words()));
+        ends.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// What a daemon says of itself.
+fn report(daemon: &DaemonProcess) -> Result<Report, Failure> {
+    serde_json::from_value(daemon.show().map_err(failed)?).map_err(|error| {
+        Failure::new(format!("`strait show --json` said something else than a report: {error}"))
+    })
+}
+
+/// What may be compressed.
+fn rule(site: &Site, peer: &Site) -> String {
+    let (from, to) = (site.inside(), peer.inside());
+    format!("[[compress]]\nfrom = \"{from}/32\"\nto = \"{to}/32\"\ndomain = \"demo\"\n")
+}

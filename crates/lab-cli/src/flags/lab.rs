@@ -1,0 +1,121 @@
+//! Flags of `lab` and of its tables.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+use strait_compress::Method;
+
+use super::TunnelProgram;
+use crate::demo::DemoLink;
+
+/// Flags of `lab`.
+#[derive(Debug, Args)]
+pub(crate) struct Lab {
+    /// Which tables.
+    #[command(subcommand)]
+    pub(crate) tables: LabTables,
+}
+
+/// Tables of McGregor and Lee, Performance Impact of Data Compression on Virtual Private Network Transactions, and figures of
+/// Taddeo, Ferrante and Piuri, Scheduling Small Packets in IPSec-based Systems.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabTables {
+    /// How fast ciphers and hashes are (Table 1 of McGregor and Lee)
+    Crypto(LabOutput),
+    /// What encryption and authentication cost a transaction, from 56 kbit/s to 100 Gbit/s (Table 2)
+    Slowdown(LabOutput),
+    /// How far codecs shrink the blocks of files, and how fast (Tables 4, 5 and 6)
+    Codecs(LabCodecs),
+    /// Where compression pays: every combination of algorithms, payload, data and link (Table 7, Figures 6 to 9)
+    Vpn(LabVpn),
+    /// What a window over packets of one association gives a gateway with an accelerator (Figures 3 to 6 of Taddeo et al.)
+    Sched(LabSched),
+    /// The model's speedups beside those of real tunnels between two hosts here, and whether `auto` chooses the best
+    Verify(LabVerify),
+}
+
+/// What is printed of a lab report, and how much is measured for it.
+#[derive(Debug, Args)]
+pub(crate) struct LabOutput {
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print figures as comma-separated values, a cell a line, instead of tables
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
+    /// Measure for a few seconds only: to see that all is well, not for figures
+    #[arg(long)]
+    pub(crate) quick: bool,
+}
+
+/// Flags of `lab codecs`.
+#[derive(Debug, Args)]
+pub(crate) struct LabCodecs {
+    /// The files to draw blocks from, such as the Calgary corpus [default: generated files]
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) corpus: Option<PathBuf>,
+    /// Measure these methods, such as deflate-6, lzs or zstd-3 [default: the paper's two and some of each other codec]
+    #[arg(long = "codec", value_name = "METHOD", num_args = 1..)]
+    pub(crate) codecs: Vec<Method>,
+    /// What is printed, and how much is measured.
+    #[command(flatten)]
+    pub(crate) output: LabOutput,
+}
+
+/// Flags of `lab vpn`.
+#[derive(Debug, Args)]
+pub(crate) struct LabVpn {
+    /// Compute from what this machine measures, with today's algorithms and links too, instead of from the paper's figures
+    #[arg(long)]
+    pub(crate) here: bool,
+    /// The files to draw blocks from, such as the Calgary corpus [default: generated files]
+    #[arg(long, value_name = "FOLDER", requires = "here", value_hint = ValueHint::DirPath)]
+    pub(crate) corpus: Option<PathBuf>,
+    /// Also draw Figures 6 to 9, and where each codec breaks even, into this folder as SVG and PNG
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) figures: Option<PathBuf>,
+    /// What is printed (all combinations with --json and --csv), and how much is measured.
+    #[command(flatten)]
+    pub(crate) output: LabOutput,
+}
+
+/// Flags of `lab sched`.
+#[derive(Debug, Args)]
+pub(crate) struct LabSched {
+    /// Lengths and destinations of the pattern that the paper takes from a trace: a capture, comma-separated values with columns
+    /// size and dst, or a text trace of the Internet Traffic Archive [default: one that is made]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) trace: Option<PathBuf>,
+    /// Also draw Figures 3 to 6, and latency by load, into this folder as SVG and PNG
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) figures: Option<PathBuf>,
+    /// What is printed (all runs with --json), and how much is simulated.
+    #[command(flatten)]
+    pub(crate) output: LabOutput,
+}
+
+/// Flags of `lab verify`.
+#[derive(Debug, Args)]
+pub(crate) struct LabVerify {
+    /// These links only, such as 10Mbit; `unshaped` is as fast as memory [default: six from 1.5Mbit on]
+    #[arg(long = "link", value_name = "RATE", num_args = 1..)]
+    pub(crate) links: Vec<DemoLink>,
+    /// These caps on blocks only, in bytes [default: 65536 and 4096]
+    #[arg(long = "block", value_name = "BYTES", num_args = 1.., value_parser = clap::value_parser!(u32).range(2_048..=65_536))]
+    pub(crate) blocks: Vec<u32>,
+    /// These methods only [default: all that `auto` chooses among]
+    #[arg(long = "codec", value_name = "METHOD", num_args = 1..)]
+    pub(crate) codecs: Vec<Method>,
+    /// Send the Calgary corpus's pic, trans and book1 from this folder, instead of generated pages and records
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) corpus: Option<PathBuf>,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// A few links and methods, a second each: to see that all is well, not for figures
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Which program runs the tunnels.
+    #[command(flatten)]
+    pub(crate) program: TunnelProgram,
+}

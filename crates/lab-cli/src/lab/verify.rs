@@ -1,0 +1,175 @@
+//! `lab verify`: the model against real tunnels.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use strait_lab::Effort;
+use strait_lab::measure::{RunValues, short};
+use strait_lab::verify::{self, Content, FindingCell, MethodResult, Verification, VerifyGrid};
+use strait_testbed::{interrupt, sandbox};
+
+use crate::failure::{Failure, Outcome, colours};
+use crate::output::print;
+use crate::progress::Progress;
+use crate::table::{Side, Table};
+use crate::{failed, flags};
+
+/// Runs the grid through tunnels of `strait` and prints what came of it.
+pub(super) fn run(flags: &flags::LabVerify) -> Outcome {
+    // Before any thread is started: this may start the program again inside a user namespace.
+    sandbox::enter().map_err(failed)?;
+    interrupt::watch();
+    let grid = grid(flags)?;
+    let program = flags.program.path()?;
+    let mut progress = Progress::new("{pos} of {len}");
+    let found = verify::verify(&program, &grid, &mut |step| {
+        let line = || format!("{}, {} of {}", step.what, step.done, step.of);
+        progress.at(step.done as u64, step.of as u64, step.what, line);
+    })
+    .map_err(failed)?;
+    progress.finish();
+    let text = if flags.json {
+        let json = serde_json::to_string_pretty(&found);
+        json.map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))? + "\n"
+    } else {
+        render(&found, colours(&std::io::stdout()))
+    };
+    print(text.as_bytes())
+}
+
+fn grid(flags: &flags::LabVerify) -> Result<VerifyGrid, Failure> {
+    let contents = match &flags.corpus {
+        Some(folder) => Content::corpus(folder).map_err(failed)?,
+        None => Content::generated(),
+    };
+    let effort = if flags.quick { Effort::Quick } else { Effort::Full };
+    let mut grid = VerifyGrid::new(effort, contents);
+    if !flags.links.is_empty() {
+        grid.links = flags.links.iter().map(|link| link.rate()).collect();
+    }
+    if !flags.blocks.is_empty() {
+        grid.blocks.clone_from(&flags.blocks);
+    }
+    if !flags.codecs.is_empty() {
+        grid.methods.clone_from(&flags.codecs);
+    }
+    Ok(grid)
+}
+
+/// A table a cap and content: links down, methods across, each with the speedup that was measured and the model's.
+fn render(found: &Verification, colours: bool) -> String {
+    let mut out = format!(
+        "Speedup by compression: measured through a tunnel between two namespaces, and the model's beside it\n\
+         {}; both ends, writer and reader share them\n",
+        found.machine
+    );
+    let mut tables: Vec<(u32, &str)> = found.cells.iter().map(|cell| (cell.block, cell.content)).collect();
+    let mut seen = BTreeSet::new();
+    tables.retain(|table| seen.insert(*table));
+    for (block, content) in tables {
+        let cells = found.cells.iter().filter(|cell| (cell.block, cell.content) == (block, content));
+        let _ = write!(
+            out,
+            "\n{content}, blocks of at most {block} bytes\n{}",
+            table(&cells.collect::<Vec<_>>())
+        );
+    }
+    out + &verdicts(found, colours)
+}
+
+fn table(cells: &[&FindingCell]) -> String {
+    let methods = cells.first().map_or(&[][..], |cell| &cell.tried);
+    let head = ["link", "without"].into_iter().map(str::to_owned);
+    let head = head.chain(methods.iter().map(|it| it.method.clone()));
+    let head = head.chain(["auto".to_owned(), String::new()]);
+    let mut table = Table::with_head(head).side(methods.len() + 3, Side::Left);
+    for cell in cells {
+        let link = cell.link.map_or_else(|| "unshaped".to_owned(), |megabits| format!("{megabits} Mbit/s"));
+        let without = format!("{} Mbit/s", short(median(&cell.without)));
+        let auto = median(&cell.pick.goodput) / median(&cell.without);
+        let row = [link, without].into_iter().chain(cell.tried.iter().map(both));
+        table.row(row.chain([speedup(auto), chosen(cell)]));
+    }
+    table.render(2)
+}
+
+/// Measured, and predicted.
+fn both(tried: &MethodResult) -> String {
+    format!("{} {}", speedup(tried.speedup), speedup(tried.predicted))
+}
+
+/// What the tunnel chose, and what would have been better.
+fn chosen(cell: &FindingCell) -> String {
+    let mut methods: Vec<&str> = cell.pick.methods().collect();
+    methods.dedup();
+    let methods = methods.join(", ");
+    if cell.pick.is_right() {
+        return methods;
+    }
+    format!(
+        "{methods}; {} is {:.0} % faster",
+        cell.pick.best,
+        cell.pick.short / (1.0 - cell.pick.short) * 100.0
+    )
+}
+
+fn speedup(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+fn median(sample: &RunValues) -> f64 {
+    sample.spread().map_or(f64::NAN, |spread| spread.median)
+}
+
+/// The targets, met or missed: of the model where the processors limit and where the link does, and of the choices.
+fn verdicts(found: &Verification, colours: bool) -> String {
+    let all = found.all;
+    let target = format!("at most {}", percent(found.error_target));
+    let mut out = String::from("\n");
+    for (limit, errors) in
+        [("the processors limit", all.processors), ("the link does, the ratio given", all.link)]
+    {
+        let figure = format!(
+            "error of the model's speedups where {limit}, median of {}: {}",
+            errors.count,
+            percent(errors.median)
+        );
+        let met = (errors.count > 0).then_some(errors.median <= found.error_target);
+        out += &verdict(&figure, &target, met, colours);
+    }
+    let near = percent(found.near);
+    out += &verdict(
+        &format!("choices that are the best or within {near} of it: {} of {}", percent(all.right), all.cells),
+        &format!("at least {}", percent(found.right_target)),
+        Some(all.right >= found.right_target),
+        colours,
+    );
+    let quiet = found.undisturbed;
+    let disturbed = all.cells - quiet.cells;
+    if disturbed > 0 {
+        let _ = writeln!(
+            out,
+            "others used the processors beside {disturbed} of {} cells; without those: {} and {}, {} of {}",
+            all.cells,
+            percent(quiet.processors.median),
+            percent(quiet.link.median),
+            percent(quiet.right),
+            quiet.cells
+        );
+    }
+    out
+}
+
+fn percent(share: f64) -> String {
+    if share.is_nan() { "-".to_owned() } else { format!("{:.1} %", share * 100.0) }
+}
+
+fn verdict(figure: &str, target: &str, met: Option<bool>, colours: bool) -> String {
+    let (word, colour) = match met {
+        Some(true) => ("met", 32),
+        Some(false) => ("missed", 31),
+        None => ("not measured", 33),
+    };
+    let word = if colours { format!("\x1b[{colour}m{word}\x1b[0m") } else { word.to_owned() };
+    format!("{figure}; target {target}: {word}\n")
+}

@@ -1,0 +1,42 @@
+//! `strait-lab`: what shows and measures tunnels on one machine, and what no tunnel needs: the demonstration, the papers'
+//! tables, the model against real tunnels. The tunnels are run by `strait`.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod demo;
+mod flags;
+mod lab;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use strait_terminal::{failure, output, pages, progress, table, units};
+
+use failure::{Code, Failure, Outcome};
+use flags::{Command, Flags};
+
+fn main() -> ExitCode {
+    match run(&Flags::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report("strait-lab"),
+    }
+}
+
+fn run(command: &Command) -> Outcome {
+    match command {
+        Command::Demo(flags) => demo::run(flags),
+        Command::Lab(flags) => lab::run(flags),
+        Command::Completions(flags) => pages::completions(flags, Flags::command()),
+        Command::Man(flags) => pages::man(flags, Flags::command()),
+    }
+}
+
+/// What is said of an error of the testbed or of the lab, and with which exit code.
+fn failed(error: impl Into<strait_lab::Error>) -> Failure {
+    let error = error.into();
+    let code = match &error {
+        strait_lab::Error::Testbed(strait_testbed::Error::Forbidden(_)) => Code::Environment,
+        strait_lab::Error::Testbed(strait_testbed::Error::Interrupted(signal)) => Code::Signal(*signal),
+        _ => Code::Failed,
+    };
+    Failure::new(error).code(code)
+}

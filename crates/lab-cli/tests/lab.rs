@@ -1,0 +1,226 @@
+//! The papers' tables, made by the program as people call it: that every form is whole and that failures say what to
+//! do. No figure is asserted: a machine is as fast as it is.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use strait_testbed::{Workdir, sandbox};
+
+fn lab(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_strait-lab"));
+    command.arg("lab").args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", output.status);
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&text(&lab(arguments))).unwrap()
+}
+
+/// Every cell of every table.
+fn cells(report: &Value) -> Vec<&Value> {
+    let tables = report["tables"].as_array().unwrap().iter();
+    let rows = tables.flat_map(|table| table["rows"].as_array().unwrap());
+    rows.flat_map(|row| row["cells"].as_array().unwrap()).collect()
+}
+
+#[test]
+fn each_report_is_one_json_document_with_figures_beside_the_papers() {
+    for (arguments, tables, printed) in [
+        (["slowdown", "--quick", "--json"], 4, 40 + 40 + 8),
+        (["crypto", "--quick", "--json"], 3, 18),
+        (["codecs", "--quick", "--json"], 15, 36),
+    ] {
+        let report = json(&arguments);
+        assert_eq!(report["tables"].as_array().unwrap().len(), tables, "{arguments:?}");
+        assert!(report["machine"]["cores"].as_u64().unwrap() > 0);
+        assert!(report["method"].as_str().unwrap().contains("min-max"));
+        let cells = cells(&report);
+        assert!(cells.iter().all(|cell| cell["ours"]["spread"]["median"].is_number()), "{arguments:?}");
+        assert_eq!(cells.iter().filter(|cell| cell["paper"].is_number()).count(), printed, "{arguments:?}");
+        let claims = report["claims"].as_array().unwrap();
+        assert!(!claims.is_empty() && claims.iter().all(|claim| claim["words"].is_string()));
+        let judgements = claims.iter().flat_map(|claim| claim["judgements"].as_array().unwrap());
+        assert!(judgements.into_iter().all(|it| it["holds"].is_boolean() && it["because"].is_string()));
+    }
+}
+
+#[test]
+fn the_computed_cells_of_table_2_are_the_papers() {
+    let report = json(&["slowdown", "--quick", "--json"]);
+    let table = &report["tables"][0];
+    assert_eq!(
+        (table["exhibit"].as_str(), table["comparison"].as_str()),
+        (Some("Table 2"), Some("difference"))
+    );
+    let rows = table["rows"].as_array().unwrap();
+    let differences = rows.iter().flat_map(|row| row["cells"].as_array().unwrap());
+    let differences: Vec<f64> = differences.map(|cell| cell["compared"].as_f64().unwrap()).collect();
+    assert_eq!(differences.len(), 40);
+    assert!(differences.iter().all(|difference| difference.abs() < 0.01), "{differences:?}");
+}
+
+#[test]
+fn comma_separated_values_have_a_line_a_cell() {
+    let text = text(&lab(&["codecs", "--quick", "--csv", "--codec", "deflate-6", "zstd-1"]));
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("exhibit,subject,row,column,unit,median,min,max,paper,"), "{}", lines[0]);
+    // Eight files, three lengths, three quantities, two methods.
+    assert_eq!(lines.len(), 1 + 8 * 3 * 3 * 2);
+    assert!(lines.iter().any(|line| line.contains(",random,63 KiB,ratio,")), "{text}");
+}
+
+#[test]
+fn all_combinations_of_the_paper_are_lines_and_figures_are_files() {
+    let dir = Workdir::create().unwrap();
+    let folder = dir.path().join("new").join("figures");
+    let lines = text(&lab(&["vpn", "--csv", "--figures", folder.to_str().unwrap()]));
+    let lines: Vec<Vec<&str>> = lines.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines.len(), 1 + 3240);
+    assert!(lines.iter().all(|line| line.len() == 17), "{:?}", lines[0]);
+    let by_hand = ["RC5", "SHA-1", "LZS", "4096", "book1", "10 Mbit/s"];
+    let found: Vec<_> = lines.iter().filter(|line| line[..6] == by_hand).collect();
+    assert!(
+        matches!(found[..], [line] if line[15].starts_with("1.27277") && line[16] == "true"),
+        "{found:?}"
+    );
+    for name in ["figure-6", "figure-7", "figure-8", "figure-9", "break-even"] {
+        let read = |extension: &str| fs::read(folder.join(name).with_extension(extension)).unwrap();
+        assert!(read("svg").starts_with(b"<svg ") && read("png").starts_with(b"\x89PNG"), "{name}");
+    }
+}
+
+#[test]
+fn where_compression_pays_here() {
+    let report = json(&["vpn", "--here", "--quick", "--json"]);
+    let combinations = report["combinations"].as_array().unwrap();
+    // Thirteen ways to protect, nine codecs and none, three lengths, eight files, seven networks.
+    assert_eq!(combinations.len(), 13 * 10 * 3 * 8 * 7);
+    assert!(combinations.iter().all(|it| it["speedup"].as_f64().unwrap() > 0.0));
+    assert!(report["machine"]["cores"].as_u64().unwrap() > 0);
+    let said = text(&lab(&["vpn"]));
+    for words in ["Figure 9, 3DES/SHA-1", "of 72", "always", "never", "In all four cases", "not gif (all 24)"]
+    {
+        assert!(said.contains(words), "{words} is not in\n{said}");
+    }
+    assert!(!said.contains("busy before"), "nothing was measured");
+    assert!(said.lines().all(|line| line.chars().count() <= 150), "{said}");
+}
+
+#[test]
+fn a_window_over_packets_is_simulated_and_drawn() {
+    let dir = Workdir::create().unwrap();
+    let folder = dir.path().join("figures");
+    let trace = dir.path().join("trace.csv");
+    let packets: String = (0..2_000).map(|at| format!("{},{}\n", 40 + at % 900, at * at % 17)).collect();
+    fs::write(&trace, format!("size,dst\n{packets}")).unwrap();
+    let arguments = ["sched", "--quick", "--json", "--trace", trace.to_str().unwrap()];
+    let figures = ["--figures", folder.to_str().unwrap()];
+    let report = json(&[&arguments[..], &figures[..]].concat());
+    // Seven patterns, four processors, two windows and none.
+    assert_eq!(report["runs"].as_array().unwrap().len(), 7 * 4 * 3);
+    let trace = report["runs"].as_array().unwrap().iter().filter(|run| run["pattern"] == "trace");
+    assert!(trace.into_iter().all(|run| run["packets"] == 2_000));
+    let printed: Vec<f64> = cells(&report).iter().filter_map(|cell| cell["paper"].as_f64()).collect();
+    assert_eq!(printed, [1.33, 1.33, 1.33, 1.33, 1.33, 1.33, 2.57]);
+    let claims = report["claims"].as_array().unwrap();
+    assert!(claims.iter().any(|claim| claim["words"].as_str().unwrap().contains("2.57 for the real")));
+    for name in ["figure-3", "figure-4", "figure-5", "figure-6", "latency-by-load"] {
+        let read = |extension: &str| fs::read(folder.join(name).with_extension(extension)).unwrap();
+        assert!(read("svg").starts_with(b"<svg ") && read("png").starts_with(b"\x89PNG"), "{name}");
+    }
+    let said = text(&lab(&["sched", "--quick"]));
+    for words in ["Figure 3", "1.33", "packets each", "depth 64", "holds", "fails", "tuned up to 30"] {
+        assert!(said.contains(words), "{words} is not in\n{said}");
+    }
+    assert!(!said.contains("busy before"), "nothing was measured");
+    assert!(said.lines().all(|line| line.chars().count() <= 150), "{said}");
+    let output = lab(&["sched", "--trace", folder.join("figure-3.svg").to_str().unwrap()]);
+    let refused = String::from_utf8(output.stderr).unwrap();
+    assert!(refused.contains("is no capture and no trace") && refused.contains("size and dst"), "{refused}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let dir = Workdir::create().unwrap();
+    fs::write(dir.path().join("file"), []).unwrap();
+    let folder = dir.path().join("file").join("figures");
+    let output = lab(&["vpn", "--figures", folder.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.stdout.is_empty() && said.contains("cannot make") && said.contains("figures"), "{said}");
+}
+
+#[test]
+fn the_text_names_machine_method_and_verdicts_without_colour() {
+    let text = text(&lab(&["slowdown", "--quick"]));
+    for words in ["McGregor and Lee", "cores, Linux", "Table 2", "100 Gbit/s", "holds", "fails", "Notes"] {
+        assert!(text.contains(words), "{words} is not in\n{text}");
+    }
+    assert!(!text.contains('\u{1b}'));
+}
+
+#[test]
+fn a_folder_that_will_not_do_is_named_with_what_to_do() {
+    let dir = Workdir::create().unwrap();
+    let folder = dir.path().join("files");
+    let refused = || {
+        let output = lab(&["codecs", "--quick", "--corpus", folder.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(output.stdout.is_empty());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let said = refused();
+    assert!(said.contains("files") && said.contains("No such file") && said.contains("--corpus"), "{said}");
+    fs::create_dir(&folder).unwrap();
+    assert!(refused().contains("no file at all"));
+    fs::write(folder.join("short.log"), [0; 100]).unwrap();
+    assert!(refused().contains("its longest, short.log, has 100"));
+    fs::write(folder.join("book1"), [0; 100]).unwrap();
+    assert!(refused().contains("book1 has 100 bytes"));
+}
+
+#[test]
+fn interrupted_it_ends_at_once() {
+    // Whoever runs the tests in the background has them ignore the signal, and so their children.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_strait-lab"), "lab", "crypto"]);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(2), "{:?}", output.status);
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn verify_measures_through_a_tunnel_and_says_what_the_model_does() {
+    if !sandbox::allows_hosts() {
+        return;
+    }
+    let report = json(&["verify", "--quick", "--json", "--link", "100Mbit", "--codec", "zstd-1"]);
+    let cells = report["cells"].as_array().unwrap();
+    let contents: Vec<&str> = cells.iter().map(|cell| cell["content"].as_str().unwrap()).collect();
+    assert_eq!(contents, ["text", "json", "random"]);
+    for cell in cells {
+        let tried = &cell["tried"][0];
+        assert!(cell["without"]["spread"]["median"].as_f64().unwrap() > 1.0, "{cell}");
+        assert!(
+            tried["speedup"].as_f64().unwrap() > 0.0 && tried["predicted"].as_f64().unwrap() > 0.0,
+            "{cell}"
+        );
+        // Of random data now and then a block is tried, for the headers in it.
+        assert!(tried["block"].is_number() || cell["content"] == "random", "{cell}");
+        assert!(cell["pick"]["decisions"][0]["choice"].is_string(), "{cell}");
+    }
+    assert_eq!(report["all"]["cells"].as_u64(), Some(3));
+}

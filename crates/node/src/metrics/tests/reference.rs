@@ -1,0 +1,166 @@
+//! `docs/reference/metrics.md` and `docs/reference/json.md` beside what a daemon serves and prints.
+
+use super::*;
+use strait_testdata::reference::{ReferenceRow, rows};
+
+/// The lines of a page that are about metrics, or about drop reasons.
+fn documented(drop_reasons: bool) -> Vec<ReferenceRow> {
+    let mut rows = rows("metrics.md");
+    rows.retain(|row| (row.heading == "Drop reasons") == drop_reasons);
+    rows
+}
+
+/// Name, type and labels of every metric; a report with all kinds of peers has all of them.
+fn served() -> BTreeSet<(String, String, BTreeSet<String>)> {
+    let text = text(&everything());
+    let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let labels = |name: &str| {
+        let samples = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix('{'));
+        let labels = samples.flat_map(|sample| sample.split("\"}").next().unwrap_or_default().split("\","));
+        labels.filter_map(|label| Some(label.split_once("=\"")?.0.to_owned())).collect()
+    };
+    types.map(|(name, kind)| (name.to_owned(), kind.to_owned(), labels(name))).collect()
+}
+
+#[test]
+fn every_metric_has_a_line_in_the_reference_and_every_line_a_metric() {
+    let lines = documented(false).into_iter().map(|row| {
+        let labels = row.cells[2].split(", ").filter(|label| *label != "-").map(str::to_owned).collect();
+        (row.name().unwrap_or_default().to_owned(), row.cells[1].clone(), labels)
+    });
+    assert_eq!(served(), lines.collect());
+}
+
+#[test]
+fn every_metric_has_help_and_a_sample() {
+    let text = text(&everything());
+    for (name, ..) in served() {
+        let help = format!("# HELP {name} ");
+        let words = text.lines().find_map(|line| line.strip_prefix(&help)).unwrap_or_default();
+        assert!(words.len() > 8 && words.ends_with('.'), "{name}: {words}");
+        let is_sample =
+            |line: &str| line.strip_prefix(name.as_str()).is_some_and(|it| it.starts_with(['{', ' ']));
+        assert!(text.lines().any(is_sample), "{name} has no sample");
+    }
+}
+
+#[test]
+fn every_drop_reason_has_a_line_in_the_reference_and_every_line_a_reason() {
+    let reasons: Vec<&str> = strait_ipsec::Reason::ALL.iter().map(|reason| reason.name()).collect();
+    let lines = documented(true);
+    assert_eq!(reasons, lines.iter().filter_map(ReferenceRow::name).collect::<Vec<_>>());
+}
+
+/// The keys of a document, with `[]` for the elements of a list.
+fn keys(value: &serde_json::Value, at: &str, found: &mut BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (name, value) in fields {
+                let path = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
+                found.insert(path.clone());
+                keys(value, &path, found);
+            }
+        }
+        serde_json::Value::Array(items) => {
+            items.iter().for_each(|item| keys(item, &format!("{at}[]"), found));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_json_key_has_a_line_in_the_reference_and_every_line_a_key() {
+    let mut found = BTreeSet::new();
+    keys(&serde_json::to_value(everything()).unwrap(), "", &mut found);
+    let mut lines = rows("json.md");
+    lines.retain(|row| row.heading.starts_with("strait show"));
+    let documented: BTreeSet<_> = lines.iter().filter_map(|row| row.name().map(str::to_owned)).collect();
+    assert_eq!(found, documented);
+}
+
+/// A report in which nothing is left out.
+fn everything() -> Report {
+    let session = peer();
+    let manual = PeerReport {
+        name: "gateway".to_owned(),
+        keys: "manual".to_owned(),
+        manual: Some(manual()),
+        ..peer()
+    };
+    let mut report = report();
+    let path = PathReport {
+        pacing_rate_bits_per_second: Some(1_400_000),
+        min_rtt_seconds: Some(0.04),
+        ..session.path.clone().unwrap_or_default()
+    };
+    let session = PeerReport { path: Some(path), last_handshake_age_seconds: Some(1.0), ..session };
+    report.peers = vec![session, manual];
+    report.decisions = Some(vec![decision()]);
+    report.threads[0].compression =
+        Some(CompressionLoadReport { busy_ratio: 0.5, queue_delay_seconds: 0.001, queued_blocks: 2 });
+    report
+}
+
+fn manual() -> ManualReport {
+    ManualReport {
+        mode: "tunnel".to_owned(),
+        carrier: "ip".to_owned(),
+        local: Some("192.0.2.1".to_owned()),
+        esn: true,
+        protocols: vec![ProtocolReport {
+            protocol: "esp".to_owned(),
+            algorithms: vec!["aes-128-gcm".to_owned()],
+            inbound_spi: "0x00002001".to_owned(),
+            outbound_spi: "0x00002002".to_owned(),
+        }],
+        aggfrag: false,
+        outer_fragmentation: false,
+        last_sequence_number: 7,
+        inbound_packets: 1,
+        inbound_bytes: 2,
+        outbound_packets: 3,
+        outbound_bytes: 4,
+        last_received_age_seconds: Some(0.5),
+        last_sent_age_seconds: Some(0.5),
+    }
+}
+
+fn decision() -> DecisionReport {
+    let stages = StagesReport {
+        compress_us: 1.0,
+        encrypt_us: 1.0,
+        sender_us: 1.0,
+        link_us: 1.0,
+        receiver_us: 1.0,
+        decrypt_us: 1.0,
+        decompress_us: 1.0,
+    };
+    let estimate = EstimateReport {
+        objective: "throughput".to_owned(),
+        block_bytes: 65_536,
+        method: "zstd-3".to_owned(),
+        ratio: 3.0,
+        compress_bytes_per_second: Some(1e8),
+        decompress_bytes_per_second: Some(1e9),
+        link_rate_bits_per_second: Some(1.5e6),
+        break_even_bits_per_second: Some(4e8),
+        pays: "below-break-even".to_owned(),
+        uncompressed: stages,
+        compressed: stages,
+        bottleneck: "link".to_owned(),
+        serial_speedup: 2.9,
+        pipelined_speedup: 3.0,
+        runner_up: Some("lz4".to_owned()),
+        runner_up_slower_percent: Some(4.0),
+    };
+    DecisionReport {
+        class: "tcp 10.1.0.1:5000 -> 10.2.0.1:80".to_owned(),
+        peer: Some("site-b".to_owned()),
+        domain: Some("logs".to_owned()),
+        bytes_per_second: 1,
+        choice: "zstd-3".to_owned(),
+        reason: "pays".to_owned(),
+        age_seconds: 1.0,
+        estimate: Some(estimate),
+    }
+}
