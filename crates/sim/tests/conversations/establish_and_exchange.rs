@@ -38,7 +38,10 @@ fn a_peer_of_standard_payloads_is_spoken_to_in_those() {
     let _seed = Seed(1);
     // Whole packets of 88 bytes and two of ESP's trailer, padded to 92, with ESP's header and its ICV: one a datagram.
     assert_eq!(esp_lens_of_twenty(PayloadFormat::Standard), [8 + 92 + 16; 20]);
-    assert!(esp_lens_of_twenty(PayloadFormat::Strait).len() < 10, "others are spoken to in bundles or blocks");
+    assert!(
+        esp_lens_of_twenty(PayloadFormat::Strait).len() < 10,
+        "others are spoken to in bundles or blocks"
+    );
 }
 
 /// Bytes of the ESP datagrams that twenty packets of 88 bytes leave in, which wait for a link of 1 Mbit/s together.

@@ -14,8 +14,8 @@ use super::opened::OpenedDatagram;
 use super::operation::{Between, Mishap};
 use crate::SimDatagram;
 
-/// Blocks in the making that a receiver keeps at once.
-const SLOTS: usize = 16;
+/// Blocks in the making that a receiver keeps of one association.
+const SLOTS: usize = 8;
 /// How long it keeps one.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Datagrams that one may fall behind and still be new to the receiver.

@@ -164,12 +164,11 @@ impl ReferenceModel {
         })
     }
 
-    /// What has left for `to` and is not there may be missing.
-    pub(super) fn excuse(&mut self, from: Option<usize>, to: usize) {
-        let concerned = |packet: &&mut InnerPacket| {
-            packet.to == to && from.is_none_or(|from| packet.from == from) && packet.unit.is_some()
-        };
-        self.packets.iter_mut().filter(concerned).for_each(|packet| packet.excused = true);
+    /// What has left on this link and is not there may be missing.
+    pub(super) fn excuse(&mut self, (from, to): (usize, usize)) {
+        let left =
+            |packet: &&mut InnerPacket| (packet.from, packet.to) == (from, to) && packet.unit.is_some();
+        self.packets.iter_mut().filter(left).for_each(|packet| packet.excused = true);
     }
 
     /// Packets given to the sender of `site` that neither left nor were dropped, where it dropped so many.

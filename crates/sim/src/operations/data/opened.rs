@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use strait_crypto::{Aead, ICV_LEN, Key, KeyMaterial, Suite};
+use strait_crypto::{ICV_LEN, Key, KeyMaterial, Suite};
 use strait_ipsec::{IvMode, Payloads, SaSpec};
 use strait_wire::{Protocol, SeqLow, Spi, aggfrag, block, esp};
 

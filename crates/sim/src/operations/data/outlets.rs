@@ -3,9 +3,9 @@
 use std::io::IoSlice;
 use std::net::SocketAddr;
 
-use strait_clock::{Stopwatch, Time};
-use strait_ipsec::inbound::{self, Inlet, Unsqueezer};
-use strait_ipsec::outbound::{self, Outlet, Refused, Squeezer, Train};
+use strait_clock::Time;
+use strait_ipsec::inbound::{ExpandJob, Inlet};
+use strait_ipsec::outbound::{self, CompressJob, Outlet, Refused, Train};
 use strait_ipsec::{Notice, Reason};
 use strait_wire::{Tos, vnet};
 
@@ -28,11 +28,9 @@ pub(super) struct SiteOutlets {
     pub(super) orders: Vec<outbound::Order>,
     /// Datagrams for the control channel.
     pub(super) control: u64,
-    pub(super) jobs: Vec<outbound::Job>,
-    /// Blocks with the receiver's workers, and which of them are done.
-    pub(super) expansions: Vec<(bool, inbound::Job)>,
-    pub(super) squeezer: Squeezer,
-    unsqueezer: Unsqueezer,
+    /// What the workers of either half have to do.
+    pub(super) compressions: Vec<CompressJob>,
+    pub(super) expansions: Vec<ExpandJob>,
 }
 
 impl SiteOutlets {
@@ -47,20 +45,8 @@ impl SiteOutlets {
             told: Vec::new(),
             orders: Vec::new(),
             control: 0,
-            jobs: Vec::new(),
+            compressions: Vec::new(),
             expansions: Vec::new(),
-            squeezer: Squeezer::new(Stopwatch::NONE),
-            unsqueezer: Unsqueezer::new(Stopwatch::NONE),
-        }
-    }
-
-    /// A worker of the receiver ends the job at `index`.
-    pub(super) fn expand_at(&mut self, index: usize) {
-        if let Some((done, job)) = self.expansions.get_mut(index)
-            && !*done
-        {
-            job.run(&mut self.unsqueezer);
-            *done = true;
         }
     }
 }
@@ -78,11 +64,11 @@ impl Outlet for SiteOutlets {
     }
 
     /// A worker has room for two jobs.
-    fn hand_over(&mut self, worker: usize, job: outbound::Job) -> Option<outbound::Job> {
-        if worker > self.workers[0] || self.jobs.len() >= 2 * self.workers[0] {
+    fn hand_over(&mut self, worker: usize, job: CompressJob) -> Option<CompressJob> {
+        if worker > self.workers[0] || self.compressions.len() >= 2 * self.workers[0] {
             return Some(job);
         }
-        self.jobs.push(job);
+        self.compressions.push(job);
         None
     }
 
@@ -110,19 +96,11 @@ impl Inlet for SiteOutlets {
 
     fn notice(&mut self, _: Notice) {}
 
-    fn expand(&mut self, worker: usize, job: inbound::Job) -> Option<inbound::Job> {
+    fn hand_over(&mut self, worker: usize, job: ExpandJob) -> Option<ExpandJob> {
         if worker > self.workers[1] || self.expansions.len() >= 2 * self.workers[1] {
             return Some(job);
         }
-        self.expansions.push((false, job));
+        self.expansions.push(job);
         None
-    }
-
-    /// Those that are done come first, and else the last that was begun is waited for.
-    fn expanded(&mut self) -> Option<inbound::Job> {
-        let done = self.expansions.iter().position(|(done, _)| *done);
-        let at = done.or(self.expansions.len().checked_sub(1))?;
-        self.expand_at(at);
-        Some(self.expansions.remove(at).1)
     }
 }

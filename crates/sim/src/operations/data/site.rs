@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, Gauge, LiveChooser};
-use strait_ipsec::inbound::{self, Batch, Forwarding};
-use strait_ipsec::outbound;
+use strait_ipsec::inbound::{self, Batch, ExpandTools, Forwarding};
+use strait_ipsec::outbound::{self, CompressTools};
 use strait_ipsec::{
     Counters, Domain, Inbound, Outbound, PeerCounters, PeerSpec, Policies, Reason, Rule, RuleSet,
 };
 use strait_wire::{Protocol, Spi, vnet};
 
+use super::links::Brought;
 use super::outlets::SiteOutlets;
 use super::{DataSettings, SITES};
 use crate::{NodeId, SimDatagram, prefixes};
@@ -37,6 +38,10 @@ pub(super) struct DataSite {
     pub(super) used: [Option<Spi>; SITES],
     /// Which peers both halves know.
     pub(super) known: [bool; SITES],
+    /// What its receiver counts that was given up with a peer, and was counted before.
+    given_up: u64,
+    compress_tools: CompressTools,
+    expand_tools: ExpandTools,
     moves: u16,
     settings: DataSettings,
 }
@@ -72,6 +77,9 @@ impl DataSite {
             taken: [const { Vec::new() }; SITES],
             used: [None; SITES],
             known: [false; SITES],
+            given_up: 0,
+            compress_tools: CompressTools::new(Stopwatch::NONE),
+            expand_tools: ExpandTools::new(Stopwatch::NONE),
             moves: 0,
             settings,
         };
@@ -103,20 +111,36 @@ impl DataSite {
         self.order(outbound::Order::Rate(id, self.settings.pace.into()), now);
     }
 
-    /// Both halves forget a peer with all its associations.
+    /// Both halves forget a peer with all its associations, and what workers have of it.
     pub(super) fn remove_peer(&mut self, peer: usize, now: Time) {
         let id = NodeId::of(peer).peer();
-        self.settle(now);
+        let before = self.receiving.drops.get(Reason::UnknownSpi);
         self.inbound.handle(inbound::Order::RemovePeer(id));
+        self.given_up += self.receiving.drops.get(Reason::UnknownSpi) - before;
         self.order(outbound::Order::RemovePeer(id), now);
         (self.known[peer], self.used[peer]) = (false, None);
         self.taken[peer].clear();
     }
 
+    /// Datagrams arrive in one call; when workers have every job, one of them ends its own.
+    pub(super) fn datagrams(&mut self, mut brought: Brought, now: Time) {
+        self.outlets.now = now;
+        let (from, tos, segment) = (brought.from, brought.tos, brought.segment);
+        let mut rest = brought.bytes.as_mut_slice();
+        while !rest.is_empty() {
+            let batch = Batch { from, tos, segment, bytes: rest };
+            let taken = self.inbound.datagrams(batch, now, &mut self.outlets);
+            rest = rest.split_at_mut(taken).1;
+            if !rest.is_empty() && !self.inbound.make_room(now, &mut self.outlets) {
+                self.expand(self.outlets.expansions.len() / 2, now);
+            }
+        }
+    }
+
     /// The receiver has nothing more to receive at once.
     pub(super) fn settle(&mut self, now: Time) {
         self.outlets.now = now;
-        self.inbound.settle(now, &mut self.outlets);
+        self.inbound.release(now, &mut self.outlets);
     }
 
     /// Other rules for what is sent.
@@ -157,12 +181,21 @@ impl DataSite {
         self.outbound.release(now, &mut self.outlets);
     }
 
-    /// The worker that has the job at `index` of those under way ends it.
+    /// The worker of the sender that has the job at `index` of those under way ends it.
     pub(super) fn compress(&mut self, index: usize, now: Time) {
-        if index < self.outlets.jobs.len() {
-            let mut job = self.outlets.jobs.remove(index);
-            job.run(&mut self.outlets.squeezer);
+        if index < self.outlets.compressions.len() {
+            let mut job = self.outlets.compressions.remove(index);
+            job.run(&mut self.compress_tools);
             self.outbound.finished(job, now);
+        }
+    }
+
+    /// The same for a worker of the receiver.
+    pub(super) fn expand(&mut self, index: usize, now: Time) {
+        if index < self.outlets.expansions.len() {
+            let mut job = self.outlets.expansions.remove(index);
+            job.run(&mut self.expand_tools);
+            self.inbound.finished(job, now, &mut self.outlets);
         }
     }
 
@@ -189,7 +222,7 @@ impl DataSite {
             Reason::Forged,
         ];
         let refused: u64 = reasons.into_iter().map(|reason| self.receiving.drops.get(reason)).sum();
-        opened + refused + self.outlets.control
+        opened + refused + self.outlets.control - self.given_up
     }
 }
 

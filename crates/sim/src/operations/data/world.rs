@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use strait_clock::Time;
-use strait_ipsec::inbound::{self, Batch};
+use strait_ipsec::inbound;
 use strait_ipsec::outbound::{self, Queueing, Refused};
 use strait_ipsec::{InboundSa, OutboundSa, Payloads, Reserve};
 use strait_scheduler::Pace;
@@ -107,11 +107,12 @@ impl DataWorld {
                 self.links.befall(between, mishap, (index, bit), &mut self.model);
             }
             DataOperation::Compress { site, index } => {
-                let jobs = self.sites[site].outlets.jobs.len().max(1);
+                let jobs = self.sites[site].outlets.compressions.len().max(1);
                 self.sites[site].compress(usize::from(index) % jobs, self.now);
             }
             DataOperation::Expand { site, index } => {
-                self.sites[site].outlets.expand_at(usize::from(index));
+                let jobs = self.sites[site].outlets.expansions.len().max(1);
+                self.sites[site].expand(usize::from(index) % jobs, self.now);
             }
             DataOperation::Settle => self.settle()?,
             other => self.change(other)?,

@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use strait_clock::{Random, Time};
 use strait_ipsec::{Notice, PeerId, Usage, inbound, outbound};
-use strait_keying::{Action, Control, DangerKey, Direction, Event, KeyExport, Role, Settings};
+use strait_keying::{
+    Action, Control, ControlEvent, ControlSettings, DangerKey, KeyExport, Role, SaDirection,
+};
 use strait_wire::Spi;
 
 use super::{Held, KeySettings, hold};
@@ -65,7 +67,7 @@ impl KeyNode {
         let mut bytes = [0; 32];
         let mut random = Random::new(seed);
         bytes.chunks_mut(8).for_each(|part| part.copy_from_slice(&random.next_u64().to_be_bytes()));
-        let settings = Settings {
+        let settings = ControlSettings {
             identity: node.id.private_key(),
             capabilities: node.capabilities,
             up: node.up,
@@ -161,21 +163,21 @@ impl KeyNode {
     }
 
     /// Handshakes begin and end in turn.
-    fn event(&mut self, event: &Event) -> Held {
+    fn event(&mut self, event: &ControlEvent) -> Held {
         match event {
-            Event::HandshakeStarted { peer, .. } => {
+            ControlEvent::HandshakeStarted { peer, .. } => {
                 hold(self.under_way.insert(*peer), || {
                     format!("two handshakes with peer {} at once", peer.0)
                 })?;
             }
-            Event::Established { peer, role, .. } => {
+            ControlEvent::Established { peer, role, .. } => {
                 self.established += 1;
                 if *role == Role::Initiator {
                     let began = self.under_way.remove(peer);
                     hold(began, || format!("a handshake with peer {} ended that never began", peer.0))?;
                 }
             }
-            Event::Failed { peer, role: Role::Initiator, .. } | Event::Yielded { peer } => {
+            ControlEvent::Failed { peer, role: Role::Initiator, .. } | ControlEvent::Yielded { peer } => {
                 self.under_way.remove(peer);
             }
             _ => {}
@@ -184,7 +186,7 @@ impl KeyNode {
     }
 
     fn key(&mut self, key: &DangerKey) -> Held {
-        let place = (key.direction == Direction::In, key.spi);
+        let place = (key.direction == SaDirection::In, key.spi);
         let before = self.keys.insert(place, key.material.expose().to_vec());
         hold(before.is_none(), || format!("two keys for {}", key.spi))
     }
@@ -216,7 +218,7 @@ impl KeyNode {
     pub(super) fn follows(&self, peer: PeerId, spi: Spi) -> Held {
         let Some(half) = self.inbound.get(&spi) else { return Ok(()) };
         let pair = self.control.status(peer).and_then(|status| status.association);
-        let used = pair.and_then(|pair| self.inbound.get(&pair.inbound));
+        let used = pair.and_then(|pair| self.inbound.get(&pair.inbound.spi));
         // A pair that expired leaves nothing but what was there before.
         hold(used.is_none_or(|used| used.place >= half.place), || {
             format!("peer {} sends on {spi}, and an earlier pair is in use", peer.0)

@@ -87,9 +87,7 @@ impl DataWorld {
             return;
         }
         let spi: Spi = site.taken[from].remove(0);
-        site.settle(self.now);
         site.inbound.handle(inbound::Order::Withdraw(spi));
-        self.model.excuse(Some(from), to);
     }
 
     fn remove_peer(&mut self, site: usize, peer: usize) -> Held {
@@ -98,7 +96,7 @@ impl DataWorld {
         }
         self.sites[site].remove_peer(peer, self.now);
         self.collect(site)?;
-        self.model.excuse(Some(peer), site);
+        self.model.excuse((peer, site));
         self.model.abandon((site, peer), self.sites[site].sealed_for(peer))
     }
 

@@ -62,7 +62,7 @@ impl DataWorld {
     fn work_off(&mut self) -> Held {
         self.collect_all()?;
         for site in 0..SITES {
-            while !self.sites[site].outlets.jobs.is_empty() {
+            while !self.sites[site].outlets.compressions.is_empty() {
                 self.sites[site].compress(0, self.now);
             }
         }
@@ -71,12 +71,16 @@ impl DataWorld {
         }
         for site in &mut self.sites {
             site.settle(self.now);
+            while !site.outlets.expansions.is_empty() {
+                site.expand(0, self.now);
+            }
         }
         self.collect_all()
     }
 
     fn has_jobs(&self) -> bool {
-        self.sites.iter().any(|site| !site.outlets.jobs.is_empty() || !site.outlets.expansions.is_empty())
+        let outlets = self.sites.iter().map(|site| &site.outlets);
+        outlets.into_iter().any(|outlets| !outlets.compressions.is_empty() || !outlets.expansions.is_empty())
     }
 
     fn check_settled(&self) -> Held {

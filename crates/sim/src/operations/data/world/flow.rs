@@ -43,18 +43,11 @@ impl DataWorld {
             let site = &mut self.sites[to];
             let where_to = (site.outlets.address, site.taken[from].as_slice());
             let state = (&mut self.model, self.now);
-            let Some((mut brought, taken)) = self.links.bring((from, to), where_to, count, state) else {
+            let Some((brought, taken)) = self.links.bring((from, to), where_to, count, state) else {
                 return;
             };
             count -= taken;
-            site.outlets.now = self.now;
-            let batch = Batch {
-                from: brought.from,
-                tos: brought.tos,
-                segment: brought.segment,
-                bytes: &mut brought.bytes,
-            };
-            site.inbound.datagrams(batch, self.now, &mut site.outlets);
+            site.datagrams(brought, self.now);
         }
     }
 

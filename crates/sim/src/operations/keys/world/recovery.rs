@@ -61,7 +61,7 @@ impl KeyWorld {
             status.and_then(|status| status.association).ok_or(format!("node {node} has no pair with {peer}"))
         };
         let (mine, theirs) = (pair(node, peer)?, pair(peer, node)?);
-        hold((mine.outbound, mine.inbound) == (theirs.inbound, theirs.outbound), || {
+        hold((mine.outbound.spi, mine.inbound.spi) == (theirs.inbound.spi, theirs.outbound.spi), || {
             format!("nodes {node} and {peer} use different pairs: {mine:?}, {theirs:?}")
         })?;
         hold(mine.role != theirs.role, || format!("both of nodes {node} and {peer} began"))?;
@@ -71,7 +71,7 @@ impl KeyWorld {
                 format!("node {here} has {inbound} inbound associations of node {there}, long after the last")
             })?;
         }
-        for (here, there, spi) in [(node, peer, mine.outbound), (peer, node, mine.inbound)] {
+        for (here, there, spi) in [(node, peer, mine.outbound.spi), (peer, node, mine.inbound.spi)] {
             let (sender, receiver) = (&self.nodes[here], &self.nodes[there]);
             let used = sender.outbound.get(&NodeId::of(there).peer()).map(|(spi, _)| *spi);
             hold(used == Some(spi), || format!("node {here} sends with {used:?}, not {spi}"))?;
