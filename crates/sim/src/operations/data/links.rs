@@ -80,6 +80,11 @@ impl Links {
         (self.arrived[at], self.fresh[at].len() as u64)
     }
 
+    /// What arrives from now on may arrive in any order.
+    pub(super) const fn disorder(&mut self, from: usize, to: usize) {
+        self.ordered[from][to] = false;
+    }
+
     /// All links keep the order of what comes from now on.
     pub(super) fn order_again(&mut self, model: &mut ReferenceModel) {
         for (from, to) in super::pairs() {
