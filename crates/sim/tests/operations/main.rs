@@ -2,5 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod cases;
 mod data;
 mod keys;

@@ -1,0 +1,20 @@
+//! What random operations found, each as short as it can be.
+
+use strait_sim::operations::data::{self, DataOperation, DataSettings, DataSummary};
+
+/// Settings and operations as bytes; what comes of them.
+fn run(settings: [u8; 4], operations: &[[u8; 4]]) -> DataSummary {
+    let operations = operations.iter().map(|bytes| DataOperation::read(*bytes));
+    data::run_all(DataSettings::read(settings), operations).unwrap_or_else(|violation| panic!("{violation}"))
+}
+
+/// Packets for a Strait peer wait together, and leave under an association that carries no more than one packet a
+/// datagram.
+#[test]
+fn packets_gathered_for_a_strait_peer_leave_one_by_one_for_a_standard_one() {
+    let (hold, pass, becomes_standard) = ([45, 0, 3, 9], [15, 0, 3, 9], [36, 0, 5, 0]);
+    // Eight packets of text in each of three classes of service: a unit for this thread, others for a worker.
+    let [first, second, third] = [0, 8, 10].map(|flow| [0, 0, flow, 20]);
+    let summary = run([0x11, 0, 0, 0], &[hold, first, second, third, pass, becomes_standard]);
+    assert_eq!((summary.given, summary.received), (24, 24));
+}
