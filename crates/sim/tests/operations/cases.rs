@@ -18,3 +18,11 @@ fn packets_gathered_for_a_strait_peer_leave_one_by_one_for_a_standard_one() {
     let summary = run([0x11, 0, 0, 0], &[hold, first, second, third, pass, becomes_standard]);
     assert_eq!((summary.given, summary.received), (24, 24));
 }
+
+/// The peer expands no block above 4,000 bytes: a packet of 9,000 cannot go as one, compressed or not.
+#[test]
+fn packets_beyond_what_a_peer_expands_are_counted_as_too_big() {
+    let (may_be_cut, may_not) = ([0, 0, 3, 7], [0, 0, 1, 7]);
+    let summary = run([0, 4, 0, 1], &[may_be_cut, may_not, [12, 0, 0, 0]]);
+    assert_eq!((summary.given, summary.dropped, summary.received), (2, 2, 0));
+}

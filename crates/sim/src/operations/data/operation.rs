@@ -259,7 +259,7 @@ pub(super) fn payloads(byte: u8) -> Payloads {
     match byte % 8 {
         0..=2 => Payloads::Strait { codecs: CodecSet::ALL, block_cap: 65_536 },
         3 => Payloads::Strait { codecs: CodecSet::EMPTY, block_cap: 65_536 },
-        4 => Payloads::Strait { codecs: CodecSet::ALL, block_cap: 10_000 },
+        4 => Payloads::Strait { codecs: CodecSet::ALL, block_cap: 4_000 },
         5 => Payloads::STANDARD,
         6 => Payloads::Standard(None),
         _ => Payloads::Aggfrag,
