@@ -26,3 +26,10 @@ fn packets_beyond_what_a_peer_expands_are_counted_as_too_big() {
     let summary = run([0, 4, 0, 1], &[may_be_cut, may_not, [12, 0, 0, 0]]);
     assert_eq!((summary.given, summary.dropped, summary.received), (2, 2, 0));
 }
+
+/// A link that lost its association gives up its jobs, and another link, whose turn was before, needs one.
+#[test]
+fn a_link_whose_jobs_another_gave_up_has_another_turn() {
+    let (text, fragments, withdraw) = ([0, 0, 14, 26], [53, 2, 15, 0], [38, 0, 0, 0]);
+    run([0x91, 0, 0, 0], &[text, [32, 0, 188, 0], fragments, withdraw, [12, 0, 0, 0]]);
+}
