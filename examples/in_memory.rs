@@ -21,7 +21,7 @@ struct World {
 }
 
 impl outbound::Outlet for World {
-    fn transmit(&mut self, train: outbound::Train<'_>) -> Result<(), outbound::Refused> {
+    fn transmit(&mut self, train: outbound::Train<'_>) -> Result<(), outbound::TransmitRefused> {
         self.datagrams.extend(train.datagrams().map(<[u8]>::to_vec));
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! AGGFRAG payloads: headers survive a round trip, data blocks lie back to back and in order.
 
-use strait_wire::aggfrag::{self, Block, CONGESTION_LEN, Header, PLAIN_LEN, Payload, Subtype};
+use strait_wire::aggfrag::{self, CONGESTION_LEN, DataBlock, Header, PLAIN_LEN, Payload, Subtype};
 use strait_wire::delivery::{self, Delivery};
 use strait_wire::ip;
 
@@ -33,27 +33,27 @@ fn check_blocks(payload: &Payload<'_>) {
         assert!(!ended, "something behind the last block");
         let rest = &payload.region[covered..];
         match block {
-            Block::Continuation(bytes) => {
+            DataBlock::Continuation(bytes) => {
                 assert_eq!((index, bytes), (0, &rest[..offset.min(rest.len())]));
                 covered += bytes.len();
             }
-            Block::Whole(bytes) => {
+            DataBlock::Whole(bytes) => {
                 assert!(rest.starts_with(bytes));
                 assert_eq!(ip::declared_len(rest), Ok(bytes.len()));
                 covered += bytes.len();
             }
-            Block::Start { bytes, len } => {
+            DataBlock::Start { bytes, len } => {
                 assert_eq!(bytes, rest);
                 assert!(len.is_none_or(|len| len > bytes.len()));
                 assert_eq!(len, ip::declared_len(bytes).ok());
                 (covered, ended) = (payload.region.len(), true);
             }
-            Block::Pad => {
+            DataBlock::Pad => {
                 assert_eq!(rest[0] >> 4, 0);
                 check_delivery(rest);
                 (covered, ended) = (payload.region.len(), true);
             }
-            Block::Bad(malformed) => {
+            DataBlock::Bad(malformed) => {
                 assert_eq!(malformed.len, rest.len());
                 (covered, ended) = (payload.region.len(), true);
             }

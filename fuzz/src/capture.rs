@@ -1,10 +1,10 @@
 //! Files of traffic, of whatever kind they seem to be.
 
-use strait_advise::{Kind, Mender, Reader};
+use strait_advise::{CaptureKind, CaptureReader, Mender};
 
 /// Reads to the end, and makes whole packets of what is there.
 pub fn check(data: &[u8]) {
-    let Ok(mut reader) = Reader::open(data) else { return };
+    let Ok(mut reader) = CaptureReader::open(data) else { return };
     let kind = reader.kind();
     let (mut mender, mut captured, mut before) = (Mender::default(), 0, reader.position());
     while let Ok(Some(frame)) = reader.frame() {
@@ -22,7 +22,7 @@ pub fn check(data: &[u8]) {
     }
     assert!(before <= data.len() as u64);
     // Headers of traces and of files are made here.
-    if matches!(kind, Kind::Pcap | Kind::Pcapng) {
+    if matches!(kind, CaptureKind::Pcap | CaptureKind::Pcapng) {
         assert!(captured <= data.len());
     }
 }

@@ -3,7 +3,7 @@
 
 use strait_clock::Time;
 use strait_ipsec::inbound::UdpOffload;
-use strait_sim::{SimDatagram, Halves, HalvesSettings, NodeId};
+use strait_sim::{Halves, HalvesSettings, NodeId, SimDatagram};
 use strait_wire::{Protocol, Tos, ip};
 
 /// Most records of one input: enough for blocks in parts, too few to be slow.

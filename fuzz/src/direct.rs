@@ -70,7 +70,8 @@ fn spec(settings: u8) -> SaSpec {
 }
 
 fn receiver(spec: &SaSpec) -> Inbound {
-    let settings = inbound::Settings { forwarding: Forwarding::None, udp_offload: UdpOffload::Supported };
+    let settings =
+        inbound::InboundSettings { forwarding: Forwarding::None, udp_offload: UdpOffload::Supported };
     let mut inbound = Inbound::new(settings, Gauge::none(), Arc::default());
     let mut policies = Policies::new();
     policies.allow("192.0.2.1/32".parse().expect("a prefix"), PEER);

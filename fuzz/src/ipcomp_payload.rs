@@ -1,6 +1,6 @@
 //! IPComp payloads: any bytes are expanded within their cap or refused, and what is compressed comes back.
 
-use strait_compress::{Algorithm, ExpandError, Ipcomp};
+use strait_compress::{ExpandError, Ipcomp, IpcompAlgorithm};
 
 /// Most bytes of a payload.
 const LONGEST: usize = 65_535;
@@ -8,7 +8,7 @@ const LONGEST: usize = 65_535;
 /// A byte of choices, a cap of two bytes, then what a peer sent or the host is about to send.
 pub fn check(data: &[u8]) {
     let Some((&[choice, high, low], payload)) = data.split_first_chunk() else { return };
-    let algorithm = Algorithm::ALL[usize::from(choice & 1)];
+    let algorithm = IpcompAlgorithm::ALL[usize::from(choice & 1)];
     let cap = usize::from(u16::from_be_bytes([high, low]));
     let mut ipcomp = Ipcomp::new();
     let mut room = vec![0; cap];

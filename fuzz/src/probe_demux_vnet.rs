@@ -1,6 +1,6 @@
 //! Path probes, what changed at the other end, the kinds of datagram on the port, and the tunnel device's own header.
 
-use strait_wire::demux::{Datagram, classify};
+use strait_wire::demux::{DatagramKind, classify};
 use strait_wire::{condition, probe, vnet};
 
 /// One buffer, read as each.
@@ -22,11 +22,11 @@ pub fn check(data: &[u8]) {
         assert_eq!((&bytes[..], rest), data.split_at(vnet::LEN));
     }
     let expected = match (data.first(), data.len()) {
-        (Some(0xff), 1) => Datagram::Keepalive,
-        (Some(first), _) if *first > 0x3f => Datagram::Quic,
-        (Some(first), _) if first >> 4 == 1 => Datagram::Sessionless,
-        (Some(first), _) if *first < 0x10 && *first > 3 => Datagram::Esp,
-        _ => Datagram::Unknown,
+        (Some(0xff), 1) => DatagramKind::Keepalive,
+        (Some(first), _) if *first > 0x3f => DatagramKind::Quic,
+        (Some(first), _) if first >> 4 == 1 => DatagramKind::Sessionless,
+        (Some(first), _) if *first < 0x10 && *first > 3 => DatagramKind::Esp,
+        _ => DatagramKind::Unknown,
     };
     assert_eq!(classify(data), expected);
 }

@@ -5,11 +5,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use strait_compress::headers::Coder;
-use strait_sim::{NodeId, FlowShape};
-use strait_wire::aggfrag::{self, Report};
+use strait_sim::{FlowShape, NodeId};
+use strait_wire::aggfrag::{self, CongestionReport};
 use strait_wire::delivery::{self, Delivery};
-use strait_wire::tcp::TcpFlags;
-use strait_wire::{Cpi, Protocol, SeqLow, Spi, ah, block, esp, ip, ipcomp, probe, udp, vnet};
+use strait_wire::{Cpi, Protocol, SeqLow, Spi, ah, block, esp, ip, ipcomp, probe, tcp, udp, vnet};
 
 /// Target, name of the seed, bytes.
 type Seed = (&'static str, &'static str, Vec<u8>);
@@ -191,8 +190,14 @@ fn aggfrag_seeds() -> Vec<Seed> {
     aggfrag::emit_plain(&mut cut, 10).unwrap();
     let mut inside = [&[0; aggfrag::PLAIN_LEN][..], &[7; 30]].concat();
     aggfrag::emit_plain(&mut inside, 1000).unwrap();
-    let report =
-        Report { loss_event_rate: 100, rtt: 40_000, echo_delay: 500, tval: 1, techo: 2, ..Report::default() };
+    let report = CongestionReport {
+        loss_event_rate: 100,
+        rtt: 40_000,
+        echo_delay: 500,
+        tval: 1,
+        techo: 2,
+        ..CongestionReport::default()
+    };
     let mut congestion = [&[0; aggfrag::CONGESTION_LEN][..], &packets].concat();
     aggfrag::emit_congestion(&mut congestion, 0, &report).unwrap();
     let mut reported = vec![0; aggfrag::CONGESTION_LEN + delivery::LEN];
@@ -225,9 +230,9 @@ fn block_seeds() -> Vec<Seed> {
 
 fn probe_demux_vnet_seeds() -> Vec<Seed> {
     let mut request = vec![0; 64];
-    probe::Probe { kind: probe::Kind::Request, id: 1, size: 1400 }.emit(&mut request).unwrap();
+    probe::Probe { kind: probe::ProbeKind::Request, id: 1, size: 1400 }.emit(&mut request).unwrap();
     let mut answer = vec![0; probe::LEN];
-    probe::Probe { kind: probe::Kind::Answer, id: 1, size: 1400 }.emit(&mut answer).unwrap();
+    probe::Probe { kind: probe::ProbeKind::Answer, id: 1, size: 1400 }.emit(&mut answer).unwrap();
     let mut offload = [0; vnet::LEN];
     let header = vnet::Header {
         flags: vnet::NEEDS_CSUM,
@@ -303,7 +308,7 @@ fn squeeze_round_trip_seeds() -> Vec<Seed> {
 fn bundles() -> [(&'static str, Vec<u8>); 5] {
     let [a, b] = shapes();
     let stream = |shape: &FlowShape| -> Vec<u8> {
-        (0..4).flat_map(|at| shape.tcp(1 + at * 4, TcpFlags::PSH, b"data")).collect()
+        (0..4).flat_map(|at| shape.tcp(1 + at * 4, tcp::TcpFlags::PSH, b"data")).collect()
     };
     let stamps = |at: u8| [1, 1, 8, 10, 0, 0, 0, at, 0, 0, 0, 7];
     let stamped = (0..4).flat_map(|at| v4(Protocol::TCP, 0x4000, &tcp(0x10, &stamps(at), &[]))).collect();
@@ -415,7 +420,7 @@ fn shapes() -> [FlowShape; 2] {
 
 fn datagram_seeds() -> Vec<Seed> {
     let [v4, v6] = shapes();
-    let (one, two) = (v4.udp(b"one of some packets"), v6.tcp(7, TcpFlags::PSH, b"another"));
+    let (one, two) = (v4.udp(b"one of some packets"), v6.tcp(7, tcp::TcpFlags::PSH, b"another"));
     let packets = [&one[..], &two].concat();
     let headed = |header: &dyn Fn(&mut [u8]), len: usize, rest: &[u8]| {
         let mut payload = [&vec![0; len][..], rest].concat();
@@ -433,10 +438,10 @@ fn datagram_seeds() -> Vec<Seed> {
     let mut coded = vec![0; packets.len()];
     let len = Coder::new().encode(&packets, &mut coded).unwrap();
     coded.truncate(len);
-    let request = probe::Probe { kind: probe::Kind::Request, id: 1, size: 1400 };
+    let request = probe::Probe { kind: probe::ProbeKind::Request, id: 1, size: 1400 };
     let compressed = ipcomp::Header { next: Protocol::IPIP, cpi: Cpi::DEFLATE };
     let stored = [&[1, one.len() as u8, 0, !(one.len() as u8), 0xff][..], &one].concat();
-    let stream: Vec<_> = (0..3).map(|at| (0, 0, v4.tcp(1 + at * 4, TcpFlags(0), b"data"))).collect();
+    let stream: Vec<_> = (0..3).map(|at| (0, 0, v4.tcp(1 + at * 4, tcp::TcpFlags(0), b"data"))).collect();
     vec![
         ("datagram", "packets", records(&[(0, 0, one.clone()), (1, 2, two.clone())])),
         ("datagram", "stream", records(&stream)),
@@ -546,9 +551,21 @@ fn operations_data_seeds() -> Vec<Seed> {
     let (release, pass, deliver) = ([12, 0, 0, 0], [15, 0, 5, 3], [19, 0, 9, 0]);
     vec![
         ("operations_data", "straight", seed([0, 0, 0, 0], &[text, release, deliver])),
-        ("operations_data", "paced", seed([0x10, 0, 21, 0], &[text, text, pass, deliver, text, pass, deliver])),
-        ("operations_data", "parts", seed([0, 0, 21, 0], &[large, pass, [26, 0, 0, 0], [23, 0, 4, 0], deliver])),
-        ("operations_data", "workers", seed([0x15, 0, 0, 0], &[whole, whole, release, [32, 0, 1, 0], deliver])),
+        (
+            "operations_data",
+            "paced",
+            seed([0x10, 0, 21, 0], &[text, text, pass, deliver, text, pass, deliver]),
+        ),
+        (
+            "operations_data",
+            "parts",
+            seed([0, 0, 21, 0], &[large, pass, [26, 0, 0, 0], [23, 0, 4, 0], deliver]),
+        ),
+        (
+            "operations_data",
+            "workers",
+            seed([0x15, 0, 0, 0], &[whole, whole, release, [32, 0, 1, 0], deliver]),
+        ),
         (
             "operations_data",
             "copies",
@@ -562,12 +579,18 @@ fn operations_data_seeds() -> Vec<Seed> {
         (
             "operations_data",
             "peer-goes",
-            seed([0x15, 0, 5, 0], &[text, whole, [40, 0, 0, 0], text, [41, 0, 0, 0], [36, 0, 0, 0], text, pass]),
+            seed(
+                [0x15, 0, 5, 0],
+                &[text, whole, [40, 0, 0, 0], text, [41, 0, 0, 0], [36, 0, 0, 0], text, pass],
+            ),
         ),
         (
             "operations_data",
             "association-changes",
-            seed([0x1d, 0, 37, 1], &[whole, [53, 2, 175, 0], [53, 2, 123, 0], release, [36, 2, 5, 0], release]),
+            seed(
+                [0x1d, 0, 37, 1],
+                &[whole, [53, 2, 175, 0], [53, 2, 123, 0], release, [36, 2, 5, 0], release],
+            ),
         ),
         (
             "operations_data",
@@ -582,12 +605,18 @@ fn operations_data_seeds() -> Vec<Seed> {
         (
             "operations_data",
             "rules-and-rates",
-            seed([0x40, 0, 9, 4], &[text, [46, 0, 7, 0], text, [43, 0, 30, 3], text, [45, 0, 4, 9], pass, [44, 0, 9, 0]]),
+            seed(
+                [0x40, 0, 9, 4],
+                &[text, [46, 0, 7, 0], text, [43, 0, 30, 3], text, [45, 0, 4, 9], pass, [44, 0, 9, 0]],
+            ),
         ),
         (
             "operations_data",
             "oddities",
-            seed([0, 5, 0, 0], &[[51, 0, 2, 0], [52, 0, 1, 0], [52, 0, 1, 1], [50, 0, 1, 200], [50, 0, 2, 1], text]),
+            seed(
+                [0, 5, 0, 0],
+                &[[51, 0, 2, 0], [52, 0, 1, 0], [52, 0, 1, 1], [50, 0, 1, 200], [50, 0, 2, 1], text],
+            ),
         ),
     ]
 }
@@ -601,11 +630,27 @@ fn operations_keys_seeds() -> Vec<Seed> {
         ("operations_keys", "few-packets-a-key", seed([2, 0, 4], &[talk, talk, talk])),
         ("operations_keys", "short-lifetime", seed([3, 3, 0], &[[7, 0, 200], [0, 0, 15]])),
         ("operations_keys", "losses", seed([4, 0, 2], &[[18, 0, 3], [18, 1, 9], talk, [14, 0, 0x7b], talk])),
-        ("operations_keys", "restart", seed([5, 2, 2], &[talk, [20, 1, 0], [11, 0, 0], [0, 0, 4], [20, 0, 0], talk])),
-        ("operations_keys", "both-move", seed([6, 10, 18], &[talk, [22, 0, 0], [22, 1, 0], talk, [31, 0, 1], talk])),
-        ("operations_keys", "peer-goes", seed([7, 0, 10], &[talk, [25, 1, 16], talk, [26, 1, 16], [0, 0, 3]])),
+        (
+            "operations_keys",
+            "restart",
+            seed([5, 2, 2], &[talk, [20, 1, 0], [11, 0, 0], [0, 0, 4], [20, 0, 0], talk]),
+        ),
+        (
+            "operations_keys",
+            "both-move",
+            seed([6, 10, 18], &[talk, [22, 0, 0], [22, 1, 0], talk, [31, 0, 1], talk]),
+        ),
+        (
+            "operations_keys",
+            "peer-goes",
+            seed([7, 0, 10], &[talk, [25, 1, 16], talk, [26, 1, 16], [0, 0, 3]]),
+        ),
         ("operations_keys", "exhausted", seed([8, 0, 3], &[talk, [28, 0, 5], talk, [28, 1, 7], [28, 0, 7]])),
-        ("operations_keys", "forged", seed([9, 0, 3], &[talk, [29, 0, 4], [29, 0, 5], [0, 0, 4], [29, 0, 8], talk])),
+        (
+            "operations_keys",
+            "forged",
+            seed([9, 0, 3], &[talk, [29, 0, 4], [29, 0, 5], [0, 0, 4], [29, 0, 8], talk]),
+        ),
     ]
 }
 

@@ -19,8 +19,8 @@ use crate::{LinkType, UnknownLink, link_layer};
 use file::File;
 use pcap::Pcap;
 use pcapng::Pcapng;
-use trace::Trace;
-use window::Window;
+use trace::TextTrace;
+use window::ReadWindow;
 
 /// The longest frame that is believed: `MAXIMUM_SNAPLEN` of tcpdump, which no capture of a network exceeds.
 const FRAME_MAX: usize = 262_144;
@@ -29,7 +29,7 @@ const SNIFFED: usize = 2 * trace::LINE_MAX;
 
 /// One frame as it was captured.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame<'a> {
+pub struct CapturedFrame<'a> {
     /// When, as the file counts time: since 1970 or since its own beginning.
     pub at: Time,
     /// What its bytes begin with.
@@ -40,7 +40,7 @@ pub struct Frame<'a> {
     pub len: usize,
 }
 
-impl<'a> Frame<'a> {
+impl<'a> CapturedFrame<'a> {
     /// What was kept of its IP packet, with what the line added behind, and how long that was on the network; nothing for
     /// frames that carry something else.
     ///
@@ -54,7 +54,7 @@ impl<'a> Frame<'a> {
 
 /// What traffic is read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CaptureKind {
     /// libpcap's format (draft-ietf-opsawg-pcap).
     Pcap,
     /// The next generation of it (draft-ietf-opsawg-pcapng).
@@ -69,23 +69,23 @@ pub enum Kind {
     Interface,
 }
 
-impl Serialize for Kind {
+impl Serialize for CaptureKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
 }
 
-impl Kind {
+impl CaptureKind {
     /// In a word or two.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Pcap => "pcap",
-            Kind::Pcapng => "pcapng",
-            Kind::Trace => "text trace",
-            Kind::File => "file",
-            Kind::Packed => "compressed file",
-            Kind::Interface => "interface",
+            CaptureKind::Pcap => "pcap",
+            CaptureKind::Pcapng => "pcapng",
+            CaptureKind::Trace => "text trace",
+            CaptureKind::File => "file",
+            CaptureKind::Packed => "compressed file",
+            CaptureKind::Interface => "interface",
         }
     }
 }
@@ -133,70 +133,70 @@ pub enum ReadError {
 
 /// A file as a stream of frames.
 #[derive(Debug)]
-pub struct Reader<R> {
-    window: Window<R>,
-    format: Format,
+pub struct CaptureReader<R> {
+    window: ReadWindow<R>,
+    format: CaptureFormat,
 }
 
 #[derive(Debug)]
-enum Format {
+enum CaptureFormat {
     Pcap(Pcap),
     Pcapng(Pcapng),
-    Trace(Trace),
+    Trace(TextTrace),
     File(File),
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> CaptureReader<R> {
     /// Tells what `source` is by its first bytes.
     ///
     /// # Errors
     /// [`ReadError`] when it is empty, ends within its own header, or is of a kind that is not read.
-    pub fn open(source: R) -> Result<Reader<R>, ReadError> {
-        let mut window = Window::new(source);
+    pub fn open(source: R) -> Result<CaptureReader<R>, ReadError> {
+        let mut window = ReadWindow::new(source);
         let first = window.peek(SNIFFED)?;
         if first.is_empty() {
             return Err(ReadError::Empty);
         }
         let format = if let Some(variant) = pcap::variant(first) {
-            Format::Pcap(Pcap::open(variant, &mut window)?)
+            CaptureFormat::Pcap(Pcap::open(variant, &mut window)?)
         } else if pcapng::recognizes(first) {
-            Format::Pcapng(Pcapng::new())
+            CaptureFormat::Pcapng(Pcapng::new())
         } else if let Some(columns) = trace::recognizes(first)? {
-            Format::Trace(Trace::new(columns))
+            CaptureFormat::Trace(TextTrace::new(columns))
         } else {
-            Format::File(File::new(file::is_packed(first)))
+            CaptureFormat::File(File::new(file::is_packed(first)))
         };
-        Ok(Reader { window, format })
+        Ok(CaptureReader { window, format })
     }
 
     /// What the file is.
     #[must_use]
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> CaptureKind {
         match &self.format {
-            Format::Pcap(_) => Kind::Pcap,
-            Format::Pcapng(_) => Kind::Pcapng,
-            Format::Trace(_) => Kind::Trace,
-            Format::File(file) if file.is_packed => Kind::Packed,
-            Format::File(_) => Kind::File,
+            CaptureFormat::Pcap(_) => CaptureKind::Pcap,
+            CaptureFormat::Pcapng(_) => CaptureKind::Pcapng,
+            CaptureFormat::Trace(_) => CaptureKind::Trace,
+            CaptureFormat::File(file) if file.is_packed => CaptureKind::Packed,
+            CaptureFormat::File(_) => CaptureKind::File,
         }
     }
 
     /// Whether its frames are no conversation of hosts, but an ordinary file's bytes.
     #[must_use]
     pub const fn is_file(&self) -> bool {
-        matches!(self.format, Format::File(_))
+        matches!(self.format, CaptureFormat::File(_))
     }
 
     /// The next frame; nothing at the end.
     ///
     /// # Errors
     /// [`ReadError`] when there is no telling where the next one begins; reading ends there.
-    pub fn frame(&mut self) -> Result<Option<Frame<'_>>, ReadError> {
+    pub fn frame(&mut self) -> Result<Option<CapturedFrame<'_>>, ReadError> {
         match &mut self.format {
-            Format::Pcap(pcap) => pcap.frame(&mut self.window),
-            Format::Pcapng(pcapng) => pcapng.frame(&mut self.window),
-            Format::Trace(trace) => trace.frame(&mut self.window),
-            Format::File(file) => file.frame(&mut self.window),
+            CaptureFormat::Pcap(pcap) => pcap.frame(&mut self.window),
+            CaptureFormat::Pcapng(pcapng) => pcapng.frame(&mut self.window),
+            CaptureFormat::Trace(trace) => trace.frame(&mut self.window),
+            CaptureFormat::File(file) => file.frame(&mut self.window),
         }
     }
 

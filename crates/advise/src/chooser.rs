@@ -1,10 +1,10 @@
 //! The tunnel's own chooser, and an ear at what it is told.
 
 use strait_clock::Time;
-use strait_compress::{Chooser, LiveChooser, Method, Outcome, Road, Unit};
+use strait_compress::{Chooser, LiveChooser, Method, Outcome, PathCost, Unit};
 
-use crate::Machine;
-use crate::tunnel::Squeezed;
+use crate::MachineModel;
+use crate::tunnel::MeteredBlock;
 
 /// Who shares a place in the chooser's table depends on it; always the same, so that two runs are.
 const SEED: u64 = 1;
@@ -13,12 +13,12 @@ const SEED: u64 = 1;
 #[derive(Debug)]
 pub(crate) struct Overheard {
     chooser: LiveChooser,
-    squeezed: Squeezed,
+    squeezed: MeteredBlock,
 }
 
 impl Overheard {
     /// One that has seen nothing, and reports each block to `squeezed`.
-    pub(crate) fn new(machine: &Machine, squeezed: Squeezed) -> Overheard {
+    pub(crate) fn new(machine: &MachineModel, squeezed: MeteredBlock) -> Overheard {
         Overheard { chooser: LiveChooser::new(machine.codecs.clone(), SEED), squeezed }
     }
 }
@@ -28,8 +28,8 @@ impl Chooser for Overheard {
         self.chooser.may_shrink(unit, payload, now)
     }
 
-    fn choose(&mut self, unit: &Unit<'_>, len: usize, road: &Road, now: Time) -> Method {
-        self.chooser.choose(unit, len, road, now)
+    fn choose(&mut self, unit: &Unit<'_>, len: usize, path_cost: &PathCost, now: Time) -> Method {
+        self.chooser.choose(unit, len, path_cost, now)
     }
 
     fn learn(&mut self, unit: &Unit<'_>, outcome: &Outcome, now: Time) {

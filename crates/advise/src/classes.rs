@@ -7,10 +7,10 @@ mod table;
 
 use strait_wire::Flow;
 
-use figures::End;
-pub(crate) use figures::{Figures, Sample, place_of};
-pub(crate) use key::{FileId, Key};
-pub(crate) use table::{Place, Table};
+use figures::HostEnd;
+pub(crate) use figures::{ClassFigures, CompressionSample, place_of};
+pub(crate) use key::{ClassKey, FileId};
+pub(crate) use table::{FigurePlace, FigureTable};
 
 /// Classes of one kind at most; a network has more hosts, but a person does not read of more.
 const CLASSES: usize = 1_024;
@@ -19,10 +19,10 @@ const REMEMBERED: usize = 256;
 
 /// Where a packet's figures are added, in each of the kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Places {
-    pub(crate) protocol: Place,
-    pub(crate) service: Place,
-    pub(crate) pair: Place,
+pub(crate) struct FigurePlaces {
+    pub(crate) protocol: FigurePlace,
+    pub(crate) service: FigurePlace,
+    pub(crate) pair: FigurePlace,
 }
 
 /// A flow whose classes were looked up.
@@ -30,28 +30,28 @@ pub(crate) struct Places {
 struct Remembered {
     flow: Flow,
     file: Option<FileId>,
-    places: Places,
+    places: FigurePlaces,
 }
 
 /// All tables, and the whole.
 #[derive(Debug)]
 pub(crate) struct Classes {
-    pub(crate) whole: Figures,
-    pub(crate) protocols: Table,
-    pub(crate) services: Table,
-    pub(crate) pairs: Table,
+    pub(crate) whole: ClassFigures,
+    pub(crate) protocols: FigureTable,
+    pub(crate) services: FigureTable,
+    pub(crate) pairs: FigureTable,
     remembered: Box<[Option<Remembered>]>,
 }
 
 impl Classes {
     pub(crate) fn new() -> Classes {
-        let [protocols, services, pairs] = [(); 3].map(|()| Table::new(CLASSES));
+        let [protocols, services, pairs] = [(); 3].map(|()| FigureTable::new(CLASSES));
         let remembered = vec![None; REMEMBERED].into_boxed_slice();
-        Classes { whole: Figures::default(), protocols, services, pairs, remembered }
+        Classes { whole: ClassFigures::default(), protocols, services, pairs, remembered }
     }
 
     /// The classes of a packet of `flow`, which is of a file's or of hosts' own.
-    pub(crate) fn places(&mut self, flow: &Flow, file: Option<FileId>) -> Places {
+    pub(crate) fn places(&mut self, flow: &Flow, file: Option<FileId>) -> FigurePlaces {
         let slot = usize::from(flow.src_port ^ flow.dst_port) % REMEMBERED;
         if let Some(Some(known)) = self.remembered.get(slot)
             && known.flow == *flow
@@ -60,11 +60,11 @@ impl Classes {
         {
             return known.places;
         }
-        let places = Places {
-            protocol: self.protocols.place(Key::Protocol(flow.protocol)),
-            service: self.services.place(file.map_or_else(|| service::of(flow), Key::File)),
+        let places = FigurePlaces {
+            protocol: self.protocols.place(ClassKey::Protocol(flow.protocol)),
+            service: self.services.place(file.map_or_else(|| service::of(flow), ClassKey::File)),
             // A file's packets have no hosts.
-            pair: self.pairs.place(file.map_or_else(|| Key::pair(flow), Key::File)),
+            pair: self.pairs.place(file.map_or_else(|| ClassKey::pair(flow), ClassKey::File)),
         };
         if let Some(slot) = self.remembered.get_mut(slot) {
             *slot = Some(Remembered { flow: *flow, file, places });
@@ -73,7 +73,7 @@ impl Classes {
     }
 
     /// Adds to a packet's figures in all classes that it is in.
-    pub(crate) fn add(&mut self, places: Places, mut add: impl FnMut(&mut Figures)) {
+    pub(crate) fn add(&mut self, places: FigurePlaces, mut add: impl FnMut(&mut ClassFigures)) {
         add(&mut self.whole);
         add(self.protocols.at(places.protocol));
         add(self.services.at(places.service));
@@ -81,13 +81,13 @@ impl Classes {
     }
 
     /// A packet with data, which is of a pair's turns when the other end spoke before.
-    pub(crate) fn turn(&mut self, places: Places, flow: &Flow) {
-        let end = if flow.src <= flow.dst { End::Lower } else { End::Higher };
+    pub(crate) fn turn(&mut self, places: FigurePlaces, flow: &Flow) {
+        let end = if flow.src <= flow.dst { HostEnd::Lower } else { HostEnd::Higher };
         let pair = self.pairs.at(places.pair);
         pair.turns += u64::from(pair.last.replace(end).is_some_and(|last| last != end));
     }
 
-    fn are_standing(&self, places: Places) -> bool {
+    fn are_standing(&self, places: FigurePlaces) -> bool {
         self.protocols.stands(places.protocol)
             && self.services.stands(places.service)
             && self.pairs.stands(places.pair)

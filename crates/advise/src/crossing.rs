@@ -8,7 +8,7 @@ use strait_wire::checksum::Sum;
 use strait_wire::ip::{self, Packet, Version};
 use strait_wire::{Protocol, tcp};
 
-use crate::{Frame, Mender, Scissors, UnknownLink};
+use crate::{CapturedFrame, Mender, Scissors, UnknownLink};
 
 /// Where IPv4 has its addresses, its hops and its checksum (RFC 791 section 3.1).
 const SRC_AT: usize = 12;
@@ -48,7 +48,11 @@ impl Crossing {
     ///
     /// # Errors
     /// [`UnknownLink`] when the link type is not supported.
-    pub fn frame(&mut self, frame: &Frame<'_>, mut each: impl FnMut(&[u8])) -> Result<(), UnknownLink> {
+    pub fn frame(
+        &mut self,
+        frame: &CapturedFrame<'_>,
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<(), UnknownLink> {
         let Some((kept, len)) = frame.ip()? else { return Ok(()) };
         let Crossing { networks, mtu, mender, scissors, hosts } = self;
         let mended = mender.mend(kept, len).and_then(|mended| Packet::parse(mended.bytes).ok());
@@ -139,7 +143,7 @@ mod tests {
     const NETWORKS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 98, 0, 0), Ipv4Addr::new(10, 99, 0, 0)];
 
     fn crossed(crossing: &mut Crossing, packet: &[u8]) -> Vec<Vec<u8>> {
-        let frame = Frame { at: Time::ZERO, link: LinkType::RAW, bytes: packet, len: packet.len() };
+        let frame = CapturedFrame { at: Time::ZERO, link: LinkType::RAW, bytes: packet, len: packet.len() };
         let mut pieces = Vec::new();
         crossing.frame(&frame, |piece| pieces.push(piece.to_vec())).unwrap();
         pieces

@@ -1,10 +1,10 @@
 //! What a tunnel would make of traffic that was captured: its bytes on the wire without and with bundles and
 //! compression, by what kind of traffic, and what that saves.
 //!
-//! - [`Reader`] gives the frames of a file one by one: pcap, pcapng, text traces, or the packets that an ordinary file would
+//! - [`CaptureReader`] gives the frames of a file one by one: pcap, pcapng, text traces, or the packets that an ordinary file would
 //!   be sent in;
-//! - [`Replay`] sends their packets through four tunnels at once, each the very code of a live one, in virtual time;
-//! - [`Report`] has the results;
+//! - [`TunnelReplay`] sends their packets through four tunnels at once, each the very code of a live one, in virtual time;
+//! - [`AdviseReport`] has the results;
 //! - [`Crossing`] readies the packets for a real tunnel, to compare.
 //!
 //! All memory is bounded, however long a capture and whatever it says of itself.
@@ -25,12 +25,12 @@ mod sample;
 mod tunnel;
 mod way;
 
-pub use capture::{Frame, Kind, ReadError, Reader};
+pub use capture::{CaptureKind, CaptureReader, CapturedFrame, ReadError};
 pub use crossing::Crossing;
 pub use cut::Scissors;
 pub use link_layer::{LinkType, UnknownLink};
-pub use machine::Machine;
+pub use machine::MachineModel;
 pub use mend::{Mended, Mender};
-pub use replay::{Link, Replay, Seen};
-pub use report::Report;
-pub use way::Way;
+pub use replay::{FrameCounts, ReplayLink, TunnelReplay};
+pub use report::AdviseReport;
+pub use way::TunnelVariant;

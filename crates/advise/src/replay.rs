@@ -13,18 +13,18 @@ use strait_wire::ip::Packet;
 use strait_wire::tcp::Segment;
 use strait_wire::{Flow, Protocol, udp};
 
-use crate::classes::{Classes, FileId, Places};
+use crate::classes::{Classes, FigurePlaces, FileId};
 use crate::cut::Scissors;
 use crate::mend::Mender;
-use crate::tunnel::{Spec, Tunnel};
-use crate::{Frame, Machine, UnknownLink, Way};
+use crate::tunnel::{ReplayTunnel, Spec};
+use crate::{CapturedFrame, MachineModel, TunnelVariant, UnknownLink};
 use books::{Books, Samples};
-use clock::Clock;
-pub use seen::Seen;
+use clock::ReplayClock;
+pub use seen::FrameCounts;
 
 /// What the traffic is to be sent over.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct ReplayLink {
     /// Its rate.
     pub rate: Rate,
     /// The longest packet that hosts send, 576 to 9,000 bytes; longer ones are cut.
@@ -38,33 +38,33 @@ pub struct Link {
 
 /// Four tunnels for each direction, and what they have sent.
 #[derive(Debug)]
-pub struct Replay {
-    link: Link,
-    clock: Clock,
+pub struct TunnelReplay {
+    link: ReplayLink,
+    clock: ReplayClock,
     mender: Mender,
     scissors: Scissors,
     lanes: Vec<Lane>,
     file: Option<FileId>,
     pub(crate) classes: Classes,
-    pub(crate) seen: Seen,
+    pub(crate) seen: FrameCounts,
 }
 
 /// One direction.
 #[derive(Debug)]
 struct Lane {
-    tunnels: [Tunnel<Places>; Way::ALL.len()],
+    tunnels: [ReplayTunnel<FigurePlaces>; TunnelVariant::ALL.len()],
     samples: Samples,
 }
 
 impl Lane {
-    fn new(link: &Link, machine: &Machine) -> Lane {
+    fn new(link: &ReplayLink, machine: &MachineModel) -> Lane {
         let tunnel =
-            |way| Tunnel::new(Spec { way, rate: link.rate, mtu: link.mtu, wait: link.wait }, machine);
-        Lane { tunnels: Way::ALL.map(tunnel), samples: Samples::new(link.mtu) }
+            |way| ReplayTunnel::new(Spec { way, rate: link.rate, mtu: link.mtu, wait: link.wait }, machine);
+        Lane { tunnels: TunnelVariant::ALL.map(tunnel), samples: Samples::new(link.mtu) }
     }
 
     /// A packet enters every tunnel.
-    fn offer(&mut self, packet: &[u8], places: Places, at: Time, classes: &mut Classes) {
+    fn offer(&mut self, packet: &[u8], places: FigurePlaces, at: Time, classes: &mut Classes) {
         classes.add(places, |figures| {
             figures.packets += 1;
             figures.bytes += packet.len() as u64;
@@ -73,35 +73,39 @@ impl Lane {
     }
 
     /// Whatever `drive` makes leave is written into the books.
-    fn drive(&mut self, classes: &mut Classes, mut drive: impl FnMut(&mut Tunnel<Places>, &mut Books<'_>)) {
+    fn drive(
+        &mut self,
+        classes: &mut Classes,
+        mut drive: impl FnMut(&mut ReplayTunnel<FigurePlaces>, &mut Books<'_>),
+    ) {
         let Lane { tunnels, samples } = self;
-        for (way, tunnel) in Way::ALL.into_iter().zip(tunnels) {
-            let samples = (way == Way::Both).then_some(&mut *samples);
+        for (way, tunnel) in TunnelVariant::ALL.into_iter().zip(tunnels) {
+            let samples = (way == TunnelVariant::Both).then_some(&mut *samples);
             drive(tunnel, &mut Books { classes: &mut *classes, way, samples });
         }
     }
 }
 
-impl Replay {
+impl TunnelReplay {
     /// Tunnels that have sent nothing.
     #[must_use]
-    pub fn new(link: Link, machine: &Machine) -> Replay {
+    pub fn new(link: ReplayLink, machine: &MachineModel) -> TunnelReplay {
         let lanes = if link.near.is_some() { 2 } else { 1 };
-        Replay {
-            clock: Clock::new(),
+        TunnelReplay {
+            clock: ReplayClock::new(),
             mender: Mender::default(),
             scissors: Scissors::default(),
             lanes: (0..lanes).map(|_| Lane::new(&link, machine)).collect(),
             file: None,
             classes: Classes::new(),
-            seen: Seen::default(),
+            seen: FrameCounts::default(),
             link,
         }
     }
 
     /// The link.
     #[must_use]
-    pub const fn link(&self) -> &Link {
+    pub const fn link(&self) -> &ReplayLink {
         &self.link
     }
 
@@ -115,7 +119,7 @@ impl Replay {
     ///
     /// # Errors
     /// [`UnknownLink`] when the link type is not supported.
-    pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), UnknownLink> {
+    pub fn frame(&mut self, frame: &CapturedFrame<'_>) -> Result<(), UnknownLink> {
         let ip = frame.ip()?;
         self.seen.read += 1;
         self.seen.bytes += frame.len as u64;
@@ -130,7 +134,7 @@ impl Replay {
 
     /// Sends a packet of `len` bytes, of which these were kept.
     fn packet(&mut self, kept: &[u8], len: usize, at: Time) {
-        let Replay { link, mender, scissors, lanes, file, classes, seen, .. } = self;
+        let TunnelReplay { link, mender, scissors, lanes, file, classes, seen, .. } = self;
         let mended = mender.mend(kept, len);
         let packet = mended.and_then(|mended| Some((Packet::parse(mended.bytes).ok()?, mended.missing)));
         let Some((packet, missing)) = packet else {
@@ -162,7 +166,7 @@ impl Replay {
 
     /// Bytes on the wire so far; what still waits is not among them.
     #[must_use]
-    pub const fn wire(&self, way: Way) -> u64 {
+    pub const fn wire(&self, way: TunnelVariant) -> u64 {
         self.classes.whole.wire[way.index()]
     }
 

@@ -1,4 +1,4 @@
-//! The result of a replay: for all traffic and for each class of it, bytes, time and cost in every [`crate::Way`], the compression
+//! The result of a replay: for all traffic and for each class of it, bytes, time and cost in every [`crate::TunnelVariant`], the compression
 //! ratio of each codec, and the break-even link rate.
 
 mod class;
@@ -10,12 +10,12 @@ use core::time::Duration;
 use ipnet::IpNet;
 use serde::Serialize;
 
-pub use class::{Class, Sent, Share, Verdict, Waits};
-pub use codecs::{Tried, UpTo};
-pub use group::{Group, Others};
+pub use class::{AdviseVerdict, ClassReport, CodecShare, Waits, WireUse};
+pub use codecs::{CodecTrial, UpTo};
+pub use group::{ClassGroup, Others};
 
-use crate::{Kind, Machine, Replay, Seen};
-use class::Terms;
+use crate::{CaptureKind, FrameCounts, MachineModel, TunnelReplay};
+use class::PriceTerms;
 
 /// Conditions of the link besides its rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,7 +32,7 @@ pub struct Input {
     /// Its name.
     pub name: String,
     /// Its type; none when that is unknown.
-    pub kind: Option<Kind>,
+    pub kind: Option<CaptureKind>,
     /// Frames that were read of it.
     pub frames: u64,
     /// Frames that the kernel dropped because they arrived faster than they were read.
@@ -43,23 +43,23 @@ pub struct Input {
 
 /// Everything about a replay.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct AdviseReport {
     /// The link.
     pub link: LinkFigures,
     /// What was read.
     pub inputs: Vec<Input>,
     /// Counts of frames.
-    pub frames: Seen,
+    pub frames: FrameCounts,
     /// Duration of the captures in seconds, with gaps cut to a second.
     pub duration_seconds: f64,
     /// All traffic.
-    pub total: Class,
+    pub total: ClassReport,
     /// By protocol.
-    pub protocols: Group,
+    pub protocols: ClassGroup,
     /// By service.
-    pub services: Group,
+    pub services: ClassGroup,
     /// By pair of hosts.
-    pub pairs: Group,
+    pub pairs: ClassGroup,
 }
 
 /// The link, in numbers.
@@ -77,15 +77,20 @@ pub struct LinkFigures {
     pub price_per_gigabyte: Option<f64>,
 }
 
-impl Report {
-    /// A report of what was replayed so far; [`Replay::finish`] comes before it.
+impl AdviseReport {
+    /// A report of what was replayed so far; [`TunnelReplay::finish`] comes before it.
     #[must_use]
-    pub fn new(replay: &Replay, machine: &Machine, conditions: &Conditions, inputs: Vec<Input>) -> Report {
+    pub fn new(
+        replay: &TunnelReplay,
+        machine: &MachineModel,
+        conditions: &Conditions,
+        inputs: Vec<Input>,
+    ) -> AdviseReport {
         let link = replay.link();
         let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
-        let terms = Terms { machine, conditions, rate: link.rate, names: &names };
+        let terms = PriceTerms { machine, conditions, rate: link.rate, names: &names };
         let classes = &replay.classes;
-        Report {
+        AdviseReport {
             link: LinkFigures {
                 rate_bits_per_second: link.rate.bits(),
                 mtu: link.mtu,
@@ -95,10 +100,10 @@ impl Report {
             },
             frames: replay.seen,
             duration_seconds: replay.span().as_secs_f64(),
-            total: Class::new("all".to_owned(), &classes.whole, &terms),
-            protocols: Group::new(&classes.protocols, &terms),
-            services: Group::new(&classes.services, &terms),
-            pairs: Group::new(&classes.pairs, &terms),
+            total: ClassReport::new("all".to_owned(), &classes.whole, &terms),
+            protocols: ClassGroup::new(&classes.protocols, &terms),
+            services: ClassGroup::new(&classes.services, &terms),
+            pairs: ClassGroup::new(&classes.pairs, &terms),
             inputs,
         }
     }

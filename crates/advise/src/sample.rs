@@ -4,7 +4,7 @@ use strait_compress::calibrate::CANDIDATES;
 use strait_compress::{Codecs, THRESHOLD};
 use strait_wire::block;
 
-use crate::classes::Sample;
+use crate::classes::CompressionSample;
 
 /// Bytes of a class that are tried whatever comes: a block.
 const FIRST: u64 = 65_536;
@@ -40,7 +40,7 @@ impl Sampler {
     }
 
     /// Tries one block.
-    pub(crate) fn one(&mut self, block: &[u8]) -> Sample {
+    pub(crate) fn one(&mut self, block: &[u8]) -> CompressionSample {
         let before = block.len() as u64;
         // As on the packet path: smaller with the headers of all its parts, or sent as it was.
         let headers = block::HEADER_LEN * block.len().div_ceil(self.part);
@@ -50,7 +50,7 @@ impl Sampler {
             let after = self.codecs.compress(method, block, room);
             after.map_or(before, |after| (after + block::HEADER_LEN * after.div_ceil(self.part)) as u64)
         });
-        Sample { lengths: before * before, before, after }
+        CompressionSample { lengths: before * before, before, after }
     }
 }
 

@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{Allowed, CodecSet};
 use strait_crypto::{KeyMaterial, Suite};
-use strait_ipsec::outbound::{Order, Outbound, Queueing, Settings};
+use strait_ipsec::outbound::{Order, Outbound, OutboundSettings, Queueing};
 use strait_ipsec::{
     Counters, Domain, Forwarding, IvMode, OutboundSa, Payloads, PeerCounters, PeerId, PeerSpec, Policies,
     Rule, RuleSet, SaSpec,
@@ -22,9 +22,9 @@ use strait_wire::ip::{Packet, V4_HEADER_LEN};
 use strait_wire::{Flow, Spi, block, esp, udp, vnet};
 
 use crate::chooser::Overheard;
-use crate::{Machine, Way};
+use crate::{MachineModel, TunnelVariant};
 use meter::Meter;
-pub(crate) use meter::{Squeezed, Unit};
+pub(crate) use meter::{MeteredBlock, MeteredUnit};
 
 /// The one peer.
 const PEER: PeerId = PeerId(1);
@@ -52,17 +52,17 @@ pub(crate) const BLOCK_MAX: u32 = 65_536;
 /// Takes what was sent, unit by unit.
 pub(crate) trait Ledger<N> {
     /// Packets left together: `bytes` are theirs, one after another, and `notes` say of each what it is and its length.
-    fn sent(&mut self, unit: &Unit, bytes: &[u8], notes: &[(N, usize)]);
+    fn sent(&mut self, unit: &MeteredUnit, bytes: &[u8], notes: &[(N, usize)]);
 }
 
 /// The sender of a tunnel.
 #[derive(Debug)]
-pub(crate) struct Tunnel<N> {
+pub(crate) struct ReplayTunnel<N> {
     outbound: Outbound,
     meter: Meter,
     bundles: bool,
     /// What waits in the queue, in the order in which it came; each flow leaves in that order.
-    waiting: VecDeque<Waiting<N>>,
+    waiting: VecDeque<PendingFrame<N>>,
     bytes: usize,
     /// Room for the notes of a unit.
     notes: Vec<(N, usize)>,
@@ -71,7 +71,7 @@ pub(crate) struct Tunnel<N> {
 
 /// A packet that waits.
 #[derive(Debug)]
-struct Waiting<N> {
+struct PendingFrame<N> {
     flow: (Flow, u8),
     note: N,
     len: usize,
@@ -80,7 +80,7 @@ struct Waiting<N> {
 /// What a tunnel is made for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spec {
-    pub(crate) way: Way,
+    pub(crate) way: TunnelVariant,
     pub(crate) rate: Rate,
     /// The longest packet.
     pub(crate) mtu: usize,
@@ -88,16 +88,17 @@ pub(crate) struct Spec {
     pub(crate) wait: Duration,
 }
 
-impl<N: Copy> Tunnel<N> {
+impl<N: Copy> ReplayTunnel<N> {
     /// A tunnel that has sent nothing.
-    pub(crate) fn new(spec: Spec, machine: &Machine) -> Tunnel<N> {
+    pub(crate) fn new(spec: Spec, machine: &MachineModel) -> ReplayTunnel<N> {
         let link_mtu = u16::try_from(spec.mtu + AROUND).unwrap_or(u16::MAX);
-        let settings = Settings { up: Some(spec.rate), overhead: 0, link_mtu, forwarding: Forwarding::None };
-        let (squeezed, counters) = (Squeezed::default(), Arc::new(PeerCounters::default()));
+        let settings =
+            OutboundSettings { up: Some(spec.rate), overhead: 0, link_mtu, forwarding: Forwarding::None };
+        let (squeezed, counters) = (MeteredBlock::default(), Arc::new(PeerCounters::default()));
         let chooser = Box::new(Overheard::new(machine, squeezed.clone()));
         let unused = Arc::new(Counters::default());
         let sa = association();
-        let mut tunnel = Tunnel {
+        let mut tunnel = ReplayTunnel {
             outbound: Outbound::new(settings, chooser, Stopwatch::NONE, unused, Time::ZERO),
             meter: Meter::new(Arc::clone(&counters), sa.as_ref().map(OutboundSa::usage), squeezed),
             bundles: spec.way.bundles(),
@@ -109,7 +110,7 @@ impl<N: Copy> Tunnel<N> {
         let rules = if spec.way.compresses() { everything() } else { RuleSet::default() };
         let (endpoint, mtu) = (Some(ENDPOINT), Some(link_mtu));
         let wait = if spec.way.bundles() { spec.wait } else { Duration::ZERO };
-        let queueing = Queueing { wait, lossless: true, ..Queueing::default() };
+        let queueing = Queueing { hold: wait, lossless: true, ..Queueing::default() };
         let peer = PeerSpec { id: PEER, allowed: Vec::new(), endpoint, mtu, counters };
         let orders = [
             Order::Policies(Arc::new(anywhere())),
@@ -134,7 +135,7 @@ impl<N: Copy> Tunnel<N> {
             while self.is_crowded() && self.step(ledger) {}
         }
         let Some(flow) = flow_of(packet) else { return };
-        self.waiting.push_back(Waiting { flow, note, len: packet.len() });
+        self.waiting.push_back(PendingFrame { flow, note, len: packet.len() });
         self.bytes += packet.len();
         self.outbound.packet(packet, &vnet::Header::PLAIN, self.now, &mut self.meter);
     }

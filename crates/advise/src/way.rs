@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 
 /// What of bundling and compression is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum TunnelVariant {
     /// Each packet in a datagram of its own.
     Plain,
     /// What waits shares datagrams.
@@ -15,11 +15,12 @@ pub enum Way {
     Both,
 }
 
-impl Way {
+impl TunnelVariant {
     /// In the order of what they cost to do.
-    pub const ALL: [Way; 4] = [Way::Plain, Way::Bundles, Way::Compression, Way::Both];
+    pub const ALL: [TunnelVariant; 4] =
+        [TunnelVariant::Plain, TunnelVariant::Bundles, TunnelVariant::Compression, TunnelVariant::Both];
 
-    /// Its place in [`Way::ALL`].
+    /// Its place in [`TunnelVariant::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -28,28 +29,28 @@ impl Way {
     /// Whether packets wait for each other.
     #[must_use]
     pub const fn bundles(self) -> bool {
-        matches!(self, Way::Bundles | Way::Both)
+        matches!(self, TunnelVariant::Bundles | TunnelVariant::Both)
     }
 
     /// Whether anything may be compressed.
     #[must_use]
     pub const fn compresses(self) -> bool {
-        matches!(self, Way::Compression | Way::Both)
+        matches!(self, TunnelVariant::Compression | TunnelVariant::Both)
     }
 
     /// In a word or three.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Way::Plain => "plain",
-            Way::Bundles => "aggregation",
-            Way::Compression => "compression",
-            Way::Both => "both",
+            TunnelVariant::Plain => "plain",
+            TunnelVariant::Bundles => "aggregation",
+            TunnelVariant::Compression => "compression",
+            TunnelVariant::Both => "both",
         }
     }
 }
 
-impl Serialize for Way {
+impl Serialize for TunnelVariant {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }

@@ -8,8 +8,10 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use strait_advise::report::{Class, Conditions, Verdict};
-use strait_advise::{Link, LinkType, Machine, Mender, Reader, Replay, Report, Way};
+use strait_advise::report::{AdviseVerdict, ClassReport, Conditions};
+use strait_advise::{
+    AdviseReport, CaptureReader, LinkType, MachineModel, Mender, ReplayLink, TunnelReplay, TunnelVariant,
+};
 use strait_scheduler::Rate;
 use strait_testbed::outside;
 
@@ -36,7 +38,7 @@ fn as_many_frames_and_bytes_as_capinfos_finds() {
         return;
     }
     for capture in captures() {
-        let mut reader = Reader::open(File::open(&capture).unwrap()).unwrap();
+        let mut reader = CaptureReader::open(File::open(&capture).unwrap()).unwrap();
         let (mut frames, mut bytes) = (0, 0);
         while let Some(frame) = reader.frame().unwrap() {
             frames += 1;
@@ -56,7 +58,7 @@ fn ip_is_found_where_tshark_finds_it() {
     for capture in captures() {
         let fields = ["frame.time_epoch", "ip.len", "ipv6.plen"];
         let lines = outside::dissect(&capture, &["-o".to_owned(), "ip.defragment:FALSE".to_owned()], &fields);
-        let mut reader = Reader::open(File::open(&capture).unwrap()).unwrap();
+        let mut reader = CaptureReader::open(File::open(&capture).unwrap()).unwrap();
         for (number, line) in lines.unwrap().iter().enumerate() {
             let frame = reader.frame().unwrap().unwrap();
             let place = format!("frame {} of {}", number + 1, capture.display());
@@ -75,18 +77,22 @@ fn ip_is_found_where_tshark_finds_it() {
 }
 
 /// What a tunnel of 2 Mbit/s would make of a capture.
-fn replayed(capture: &Path) -> Report {
-    let machine = Machine::assumed();
-    let link =
-        Link { rate: Rate::from_bits(2_000_000).unwrap(), mtu: 1_500, near: None, wait: Duration::ZERO };
-    let mut replay = Replay::new(link, &machine);
-    let mut reader = Reader::open(File::open(capture).unwrap()).unwrap();
+fn replayed(capture: &Path) -> AdviseReport {
+    let machine = MachineModel::assumed();
+    let link = ReplayLink {
+        rate: Rate::from_bits(2_000_000).unwrap(),
+        mtu: 1_500,
+        near: None,
+        wait: Duration::ZERO,
+    };
+    let mut replay = TunnelReplay::new(link, &machine);
+    let mut reader = CaptureReader::open(File::open(capture).unwrap()).unwrap();
     replay.begin(None);
     while let Some(frame) = reader.frame().unwrap() {
         replay.frame(&frame).unwrap();
     }
     replay.finish();
-    Report::new(&replay, &machine, &Conditions::default(), Vec::new())
+    AdviseReport::new(&replay, &machine, &Conditions::default(), Vec::new())
 }
 
 #[test]
@@ -95,7 +101,8 @@ fn every_packet_goes_through_every_tunnel() {
         let report = replayed(&capture);
         let (whole, name) = (&report.total, capture.display());
         assert_eq!(whole.chosen.iter().map(|share| share.bytes).sum::<u64>(), whole.bytes, "{name}");
-        let [plain, bundles, compression, both] = Way::ALL.map(|way| whole.on(way).unwrap().wire_bytes);
+        let [plain, bundles, compression, both] =
+            TunnelVariant::ALL.map(|way| whole.on(way).unwrap().wire_bytes);
         assert!(plain > whole.bytes && bundles <= plain, "{name}: {plain} {bundles}");
         // What is tried in vain costs nothing but the attempt.
         assert!(
@@ -104,7 +111,7 @@ fn every_packet_goes_through_every_tunnel() {
         );
         let services =
             report.services.classes.iter().chain(report.services.others.iter().map(|it| &it.total));
-        let sent = |class: &Class| class.on(Way::Both).unwrap().wire_bytes;
+        let sent = |class: &ClassReport| class.on(TunnelVariant::Both).unwrap().wire_bytes;
         assert_eq!(services.map(sent).sum::<u64>(), both, "{name}");
     }
 }
@@ -113,9 +120,10 @@ fn every_packet_goes_through_every_tunnel() {
 fn tls_has_nothing_to_gain_from_compression_and_log_lines_have() {
     let Some(tls) = strait_testdata::find_or_skip("captures/tls12.pcap") else { return };
     let report = replayed(&tls);
-    assert_ne!(report.total.verdict, Verdict::Compression);
+    assert_ne!(report.total.verdict, AdviseVerdict::Compression);
     let ftp = replayed(&strait_testdata::find_or_skip("captures/ftp-text.pcap").unwrap());
-    assert_eq!(ftp.total.verdict, Verdict::Compression);
-    let [plain, both] = [Way::Plain, Way::Both].map(|way| ftp.total.on(way).unwrap().wire_bytes);
+    assert_eq!(ftp.total.verdict, AdviseVerdict::Compression);
+    let [plain, both] =
+        [TunnelVariant::Plain, TunnelVariant::Both].map(|way| ftp.total.on(way).unwrap().wire_bytes);
     assert!(both * 3 < plain, "{both} {plain}");
 }

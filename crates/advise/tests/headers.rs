@@ -4,7 +4,7 @@
 
 use std::fs::{self, File};
 
-use strait_advise::Reader;
+use strait_advise::CaptureReader;
 use strait_compress::headers::Coder;
 use strait_compress::{Codecs, Method};
 use strait_wire::ip::Packet;
@@ -19,7 +19,7 @@ fn captured() -> Vec<Vec<Vec<u8>>> {
     let Some(folder) = strait_testdata::find_or_skip("captures") else { return Vec::new() };
     let mut directions = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
-        let mut reader = Reader::open(File::open(entry.unwrap().path()).unwrap()).unwrap();
+        let mut reader = CaptureReader::open(File::open(entry.unwrap().path()).unwrap()).unwrap();
         let (mut there, mut back) = (Vec::new(), Vec::new());
         while let Some(frame) = reader.frame().unwrap() {
             let Ok(Some((bytes, _))) = frame.ip() else { continue };

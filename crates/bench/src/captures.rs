@@ -6,7 +6,7 @@ mod replay;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use strait_advise::{Crossing, Reader};
+use strait_advise::{CaptureReader, Crossing};
 use strait_lab::measure::{RunValues, settle};
 use strait_testbed::{Extra, LinkSpec, Networks};
 use strait_testdata as data;
@@ -128,7 +128,7 @@ impl CaptureMix {
         let mut crossing = Crossing::new(NETWORKS, usize::try_from(MTU).unwrap_or(usize::MAX));
         let mut packets = Vec::new();
         for path in paths {
-            let mut reader = Reader::open(open(path)?).map_err(unreadable(path))?;
+            let mut reader = CaptureReader::open(open(path)?).map_err(unreadable(path))?;
             while let Some(frame) = reader.frame().map_err(unreadable(path))? {
                 let keep = |packet: &[u8]| {
                     if self.covers(packet) {

@@ -5,7 +5,7 @@ mod stack;
 
 use std::time::Duration;
 
-use strait_compress::Algorithm;
+use strait_compress::IpcompAlgorithm;
 use strait_crypto::{Cipher, Integrity, Suite};
 use strait_lab::measure::{RepeatTimer, RunValues, ThreadMoment, settle};
 use strait_testbed::interrupt;
@@ -45,15 +45,20 @@ const STACKS: [Stack; 9] = [
         ..ONE
     },
     Stack { name: "AH hmac-sha-256", ah: Some(SHA), ..ONE },
-    Stack { name: "IPComp deflate", ipcomp: Some(Algorithm::Deflate), ..ONE },
-    Stack { name: "IPComp lzs", ipcomp: Some(Algorithm::Lzs), ..ONE },
+    Stack { name: "IPComp deflate", ipcomp: Some(IpcompAlgorithm::Deflate), ..ONE },
+    Stack { name: "IPComp lzs", ipcomp: Some(IpcompAlgorithm::Lzs), ..ONE },
     Stack { name: "AH + ESP aes-128-gcm", ah: Some(SHA), esp: GCM, ..ONE },
-    Stack { name: "ESP aes-128-gcm + IPComp deflate", esp: GCM, ipcomp: Some(Algorithm::Deflate), ..ONE },
+    Stack {
+        name: "ESP aes-128-gcm + IPComp deflate",
+        esp: GCM,
+        ipcomp: Some(IpcompAlgorithm::Deflate),
+        ..ONE
+    },
     Stack {
         name: "AH + ESP aes-128-cbc + IPComp lzs",
         ah: Some(SHA),
         esp: Some(StackEsp::Separate(Cipher::Aes128Cbc, None)),
-        ipcomp: Some(Algorithm::Lzs),
+        ipcomp: Some(IpcompAlgorithm::Lzs),
     },
 ];
 

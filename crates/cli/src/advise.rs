@@ -13,44 +13,45 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use strait_advise::report::{Conditions, Input};
-use strait_advise::{Link, Machine, Reader, Replay, Report};
-use strait_compress::{Codecs, Ends, Handling, There};
+use strait_advise::{AdviseReport, CaptureReader, MachineModel, ReplayLink, TunnelReplay};
+use strait_compress::{Codecs, EndpointCosts, PeerCosts, PerByteCost};
 use strait_crypto::Ranking;
 
-use crate::failure::{Failure, Outcome, colours};
+use crate::failure::{CommandResult, Failure, colours};
 use crate::flags;
 use crate::output::print;
 use crate::progress::Progress;
 use crate::units;
 
 /// Reads the files one after another, or watches an interface, and prints the report, also when a file is damaged.
-pub(crate) fn run(flags: &flags::Advise) -> Outcome {
+pub(crate) fn run(flags: &flags::Advise) -> CommandResult {
     let sources = opened(&flags.files)?;
     let tap = flags.live.as_deref().map(live::open).transpose()?;
     let machine = measured();
-    let link = Link { rate: flags.link, mtu: usize::from(flags.mtu), near: flags.from, wait: Duration::ZERO };
-    let mut replay = Replay::new(link, &machine);
+    let link =
+        ReplayLink { rate: flags.link, mtu: usize::from(flags.mtu), near: flags.from, wait: Duration::ZERO };
+    let mut replay = TunnelReplay::new(link, &machine);
     let inputs = match tap {
         Some(tap) => vec![live::watch(tap, flags.span, &mut replay)?],
-        None => Reading::all(sources, &mut replay),
+        None => FileReading::all(sources, &mut replay),
     };
     replay.finish();
     let conditions = Conditions { price: flags.price, round_trip: flags.rtt };
-    let report = Report::new(&replay, &machine, &conditions, inputs);
+    let report = AdviseReport::new(&replay, &machine, &conditions, inputs);
     give(flags, &report)?;
     whole(&report)
 }
 
 /// A file that is about to be read.
-struct Source {
+struct InputFile {
     name: String,
     file: File,
     len: u64,
 }
 
 /// All files, or why one of them cannot be read: before anything is.
-fn opened(files: &[impl AsRef<Path>]) -> Result<Vec<Source>, Failure> {
-    let open = |path: &Path| -> Result<Source, Failure> {
+fn opened(files: &[impl AsRef<Path>]) -> Result<Vec<InputFile>, Failure> {
+    let open = |path: &Path| -> Result<InputFile, Failure> {
         let doing = || Failure::doing(format!("read {}", path.display()));
         let file = File::open(path).map_err(doing())?;
         let metadata = fs::metadata(path).map_err(doing())?;
@@ -59,26 +60,26 @@ fn opened(files: &[impl AsRef<Path>]) -> Result<Vec<Source>, Failure> {
                 Failure::new(format!("{} is a directory", path.display())).remedy("name the files in it")
             );
         }
-        Ok(Source { name: path.display().to_string(), file, len: metadata.len() })
+        Ok(InputFile { name: path.display().to_string(), file, len: metadata.len() })
     };
     files.iter().map(|path| open(path.as_ref())).collect()
 }
 
 /// Files on their way through a replay.
-struct Reading<'a> {
-    replay: &'a mut Replay,
+struct FileReading<'a> {
+    replay: &'a mut TunnelReplay,
     progress: Progress,
     /// Bytes of files before the present one.
     before: u64,
     total: u64,
 }
 
-impl Reading<'_> {
+impl FileReading<'_> {
     /// Replays one file after another.
-    fn all(sources: Vec<Source>, replay: &mut Replay) -> Vec<Input> {
+    fn all(sources: Vec<InputFile>, replay: &mut TunnelReplay) -> Vec<Input> {
         let progress = Progress::new("{decimal_bytes:>10} {decimal_bytes_per_sec:>12}");
         let total = sources.iter().map(|source| source.len).sum();
-        let mut reading = Reading { replay, progress, before: 0, total };
+        let mut reading = FileReading { replay, progress, before: 0, total };
         let inputs =
             sources.into_iter().zip(0..).map(|(source, number)| reading.one(source, number)).collect();
         reading.progress.finish();
@@ -86,10 +87,10 @@ impl Reading<'_> {
     }
 
     /// Replays one file as far as it can be read.
-    fn one(&mut self, source: Source, number: u32) -> Input {
-        let Source { name, file, len } = source;
+    fn one(&mut self, source: InputFile, number: u32) -> Input {
+        let InputFile { name, file, len } = source;
         let mut input = Input { name, kind: None, frames: 0, dropped_frames: 0, error: None };
-        match Reader::open(file) {
+        match CaptureReader::open(file) {
             Ok(reader) => self.frames(reader, number, &mut input),
             Err(error) => input.error = Some(error.to_string()),
         }
@@ -97,7 +98,7 @@ impl Reading<'_> {
         input
     }
 
-    fn frames(&mut self, mut reader: Reader<File>, number: u32, input: &mut Input) {
+    fn frames(&mut self, mut reader: CaptureReader<File>, number: u32, input: &mut Input) {
         input.kind = Some(reader.kind());
         self.replay.begin(reader.is_file().then_some(number));
         input.error = loop {
@@ -120,18 +121,21 @@ impl Reading<'_> {
 }
 
 /// What this machine computes how fast; the other end is taken to be alike.
-fn measured() -> Machine {
+fn measured() -> MachineModel {
     let start = Instant::now();
     let mut nanos = || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let ranking = strait_crypto::calibrate(&mut nanos);
     let codecs = strait_compress::calibrate(&mut Codecs::new(), &mut nanos);
     let [fastest, ..] = ranking.order();
-    let here = Handling::MEASURED.with_crypto(ranking.cost(fastest), Ranking::PACKET_LEN);
-    Machine { codecs, ends: Ends { here, there: There { handling: here, ..There::ALIKE } } }
+    let here = PerByteCost::MEASURED.with_crypto(ranking.cost(fastest), Ranking::PACKET_LEN);
+    MachineModel {
+        codecs,
+        ends: EndpointCosts { here, there: PeerCosts { handling: here, ..PeerCosts::ALIKE } },
+    }
 }
 
 /// Prints the report and writes it, as was asked for.
-fn give(flags: &flags::Advise, report: &Report) -> Outcome {
+fn give(flags: &flags::Advise, report: &AdviseReport) -> CommandResult {
     if let Some(path) = &flags.html {
         let written = fs::write(path, html::render(report));
         written.map_err(Failure::doing(format!("write {}", path.display())))?;
@@ -145,7 +149,7 @@ fn give(flags: &flags::Advise, report: &Report) -> Outcome {
 }
 
 /// Says which files could not be read to their end.
-fn whole(report: &Report) -> Outcome {
+fn whole(report: &AdviseReport) -> CommandResult {
     let stopped = report
         .inputs
         .iter()

@@ -8,13 +8,13 @@ use std::path::Path;
 use strait_node::config::{Config, template};
 use strait_node::report::ManualReport;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::show::text::manual;
 use crate::units::counted;
 use crate::{flags, keys};
 
 /// Writes a configuration to fill in, and a key beside it if there is none.
-pub(crate) fn init(flags: &flags::Init) -> Outcome {
+pub(crate) fn init(flags: &flags::Init) -> CommandResult {
     let file = &flags.file;
     let key = file.with_extension("key");
     // Named relative to the configuration, so that both can be moved together.
@@ -44,7 +44,7 @@ pub(crate) fn init(flags: &flags::Init) -> Outcome {
 }
 
 /// Reads a configuration and its key, and says what it would start.
-pub(crate) fn check(flags: &flags::Check) -> Outcome {
+pub(crate) fn check(flags: &flags::Check) -> CommandResult {
     let config = load(&flags.file)?;
     let key = config.private_key().map_err(Failure::new)?;
     println!(

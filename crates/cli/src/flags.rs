@@ -48,15 +48,15 @@ Quick start:
 /// Connect sites over slow links: aggregate packets, compress when it pays, encrypt as standard ESP.
 #[derive(Debug, Parser)]
 #[command(name = "strait", version, after_help = after(), subcommand_required = true, arg_required_else_help = true)]
-pub(crate) struct Flags {
+pub(crate) struct StraitFlags {
     /// What to do.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: StraitCommand,
 }
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum StraitCommand {
     /// Create a private key file and print its public key
     Keygen(Keygen),
     /// Print the public key of a private key file
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_definition_is_consistent() {
-        Flags::command().debug_assert();
+        StraitFlags::command().debug_assert();
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
             "strait completions bash",
             "strait man --out man",
         ] {
-            Flags::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
+            StraitFlags::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
         }
     }
 
@@ -234,8 +234,10 @@ mod tests {
             ("strait demo --link fast --files a -- b", "--link fast --files a -- b"),
             ("strait lab vpn --here -h --csv", "vpn --here -h --csv"),
         ] {
-            let command = Flags::try_parse_from(line.split(' ')).unwrap().command;
-            let (Command::Demo(passed) | Command::Lab(passed)) = command else { panic!("{line}") };
+            let command = StraitFlags::try_parse_from(line.split(' ')).unwrap().command;
+            let (StraitCommand::Demo(passed) | StraitCommand::Lab(passed)) = command else {
+                panic!("{line}")
+            };
             assert_eq!(passed.arguments.join(" ".as_ref()).to_str(), Some(expected), "{line}");
         }
     }
@@ -247,7 +249,7 @@ mod tests {
             ("strait frobnicate", "unrecognized subcommand"),
             ("strait up a --foreground --log-file b", "cannot be used with"),
         ] {
-            let error = Flags::try_parse_from(line.split(' ')).unwrap_err();
+            let error = StraitFlags::try_parse_from(line.split(' ')).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");
             assert!(error.to_string().contains(expected), "{line}: {error}");
         }

@@ -8,14 +8,14 @@ use std::path::Path;
 use strait_keying::{PrivateKey, PublicKey};
 use zeroize::Zeroizing;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::flags;
 
 /// A key file has 45 bytes; more than this is another file.
 const FILE_MAX: u64 = 1024;
 
 /// Makes a key in a new file and says where, and what others need to know.
-pub(crate) fn keygen(flags: &flags::Keygen) -> Outcome {
+pub(crate) fn keygen(flags: &flags::Keygen) -> CommandResult {
     let public = make(&flags.out)?;
     println!("private key: {} (readable by you only; never leaves this machine)", flags.out.display());
     println!("public key:  {public}");
@@ -23,7 +23,7 @@ pub(crate) fn keygen(flags: &flags::Keygen) -> Outcome {
 }
 
 /// Prints the public key of a private key file.
-pub(crate) fn pubkey(flags: &flags::Pubkey) -> Outcome {
+pub(crate) fn pubkey(flags: &flags::Pubkey) -> CommandResult {
     println!("{}", read(&flags.file)?);
     Ok(())
 }

@@ -18,32 +18,32 @@ use clap::{CommandFactory, Parser};
 use strait_terminal::progress;
 use strait_terminal::{failure, output, pages, table, units};
 
-use failure::Outcome;
-use flags::{Command, Flags};
+use failure::CommandResult;
+use flags::{StraitCommand, StraitFlags};
 
 fn main() -> ExitCode {
-    match run(&Flags::parse().command) {
+    match run(&StraitFlags::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report("strait"),
     }
 }
 
-fn run(command: &Command) -> Outcome {
+fn run(command: &StraitCommand) -> CommandResult {
     match command {
-        Command::Keygen(flags) => keys::keygen(flags),
-        Command::Pubkey(flags) => keys::pubkey(flags),
-        Command::Init(flags) => configuration::init(flags),
-        Command::Check(flags) => configuration::check(flags),
-        Command::Up(flags) => running::up(flags),
-        Command::Down(flags) => running::down(flags),
-        Command::Show(flags) => show::show(flags),
-        Command::Why(flags) => why::run(flags),
-        Command::Reload(flags) => running::reload(flags),
+        StraitCommand::Keygen(flags) => keys::keygen(flags),
+        StraitCommand::Pubkey(flags) => keys::pubkey(flags),
+        StraitCommand::Init(flags) => configuration::init(flags),
+        StraitCommand::Check(flags) => configuration::check(flags),
+        StraitCommand::Up(flags) => running::up(flags),
+        StraitCommand::Down(flags) => running::down(flags),
+        StraitCommand::Show(flags) => show::show(flags),
+        StraitCommand::Why(flags) => why::run(flags),
+        StraitCommand::Reload(flags) => running::reload(flags),
         #[cfg(feature = "advise")]
-        Command::Advise(flags) => advise::run(flags),
-        Command::Demo(flags) => other::run("demo", flags),
-        Command::Lab(flags) => other::run("lab", flags),
-        Command::Completions(flags) => pages::completions(flags, Flags::command()),
-        Command::Man(flags) => pages::man(flags, Flags::command()),
+        StraitCommand::Advise(flags) => advise::run(flags),
+        StraitCommand::Demo(flags) => other::run("demo", flags),
+        StraitCommand::Lab(flags) => other::run("lab", flags),
+        StraitCommand::Completions(flags) => pages::completions(flags, StraitFlags::command()),
+        StraitCommand::Man(flags) => pages::man(flags, StraitFlags::command()),
     }
 }

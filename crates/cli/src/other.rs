@@ -5,7 +5,7 @@ use std::process::Command;
 
 use strait_terminal::program;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::flags;
 
 /// The program that has them.
@@ -14,7 +14,7 @@ const PROGRAM: &str = "strait-lab";
 const PACKAGE: &str = "strait-lab-cli";
 
 /// Replaces this process by `strait-lab command ...`; returns only why that failed.
-pub(crate) fn run(command: &str, flags: &flags::PassedOn) -> Outcome {
+pub(crate) fn run(command: &str, flags: &flags::PassedOn) -> CommandResult {
     let program = program::find(PROGRAM, PACKAGE)?;
     let error = Command::new(&program).arg(command).args(&flags.arguments).exec();
     Err(Failure::doing(format!("run {}", program.display()))(error))

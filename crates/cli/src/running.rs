@@ -11,18 +11,18 @@ use strait_node::tun::TunError;
 use strait_node::{background, daemon, logging, runtime};
 
 use crate::configuration;
-use crate::failure::{Code, Failure, Outcome};
+use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{self, LogForm};
 
 /// Where the system keeps logs (hier(7)).
 const LOG_FOLDER: &str = "/var/log";
 
 /// Starts a tunnel.
-pub(crate) fn up(flags: &flags::Up) -> Outcome {
+pub(crate) fn up(flags: &flags::Up) -> CommandResult {
     if flags.foreground { foreground(flags) } else { in_background(flags) }
 }
 
-fn foreground(flags: &flags::Up) -> Outcome {
+fn foreground(flags: &flags::Up) -> CommandResult {
     let form = match flags.log {
         LogForm::Text => logging::Form::Text,
         LogForm::Json => logging::Form::Json,
@@ -43,7 +43,7 @@ fn code(error: &StartError) -> Code {
     }
 }
 
-fn in_background(flags: &flags::Up) -> Outcome {
+fn in_background(flags: &flags::Up) -> CommandResult {
     // Read here too, for the interface's name and to tell mistakes where the person is.
     let interface = configuration::load(&flags.file)?.node.interface;
     let log = match &flags.log_file {
@@ -77,7 +77,7 @@ fn log_file(interface: &str) -> Result<PathBuf, Failure> {
 }
 
 /// Ends a tunnel.
-pub(crate) fn down(flags: &flags::Which) -> Outcome {
+pub(crate) fn down(flags: &flags::Which) -> CommandResult {
     let interface = which(flags)?;
     client::down(&interface).map_err(refused)?;
     println!("{interface} is down");
@@ -85,7 +85,7 @@ pub(crate) fn down(flags: &flags::Which) -> Outcome {
 }
 
 /// Has a tunnel read its configuration again.
-pub(crate) fn reload(flags: &flags::Which) -> Outcome {
+pub(crate) fn reload(flags: &flags::Which) -> CommandResult {
     let interface = which(flags)?;
     let changes = client::reload(&interface).map_err(refused)?;
     println!("{interface} reloaded its configuration: {}", summary(&changes));

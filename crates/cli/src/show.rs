@@ -4,13 +4,13 @@ pub(crate) mod text;
 
 use strait_node::client;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::flags;
 use crate::output::print;
 use crate::running::{self, refused};
 
 /// Shows the named tunnel, or all that are running.
-pub(crate) fn show(flags: &flags::Show) -> Outcome {
+pub(crate) fn show(flags: &flags::Show) -> CommandResult {
     if flags.json {
         // Always one report: programs name the tunnel when several are running.
         let interface = running::which(&flags.which)?;

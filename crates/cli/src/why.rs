@@ -8,9 +8,9 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use strait_node::client;
-use strait_node::report::{DecisionReport, PeerReport, Report};
+use strait_node::report::{DaemonReport, DecisionReport, PeerReport};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::flags;
 use crate::output::print;
 use crate::running::{self, refused};
@@ -19,7 +19,7 @@ use crate::running::{self, refused};
 const EVERY: Duration = Duration::from_millis(200);
 
 /// Prints the current decisions, or with `--follow` every change.
-pub(crate) fn run(flags: &flags::Why) -> Outcome {
+pub(crate) fn run(flags: &flags::Why) -> CommandResult {
     let interface = running::which(&flags::Which { tunnel: flags.tunnel.clone() })?;
     if flags.follow {
         return follow(&interface, flags);
@@ -54,7 +54,7 @@ fn ask(interface: &str, peer: Option<&str>) -> Result<Explained, Failure> {
     Ok(Explained { decisions: all.map(|all| all.filter(ours).collect()), peers: report.peers })
 }
 
-fn known(report: &Report, peer: &str) -> Outcome {
+fn known(report: &DaemonReport, peer: &str) -> CommandResult {
     if report.peers.iter().any(|it| it.name == peer) {
         return Ok(());
     }
@@ -64,7 +64,7 @@ fn known(report: &Report, peer: &str) -> Outcome {
 }
 
 /// A line for each class when it is first seen, and whenever its choice changes; until the tunnel ends, or this is interrupted.
-fn follow(interface: &str, flags: &flags::Why) -> Outcome {
+fn follow(interface: &str, flags: &flags::Why) -> CommandResult {
     let mut last: BTreeMap<DecisionKey, (String, String)> = BTreeMap::new();
     loop {
         let Some(decisions) = ask(interface, flags.peer.as_deref())?.decisions else { continue };

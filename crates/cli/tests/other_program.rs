@@ -5,8 +5,16 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use strait_testbed::Workdir;
+
+/// One test at a time writes programs and starts them: a process that another test starts meanwhile would inherit the open file, and
+/// the system refuses to run a program that is open for writing (ETXTBSY).
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A copy of `strait` in a folder of its own, so that nothing is beside it.
 fn copied(dir: &Workdir) -> Command {
@@ -34,6 +42,7 @@ fn assert_passed_on(output: &Output, expected: &str) {
 
 #[test]
 fn a_program_that_is_missing_is_named_with_where_it_was_looked_for() {
+    let _alone = alone();
     let dir = Workdir::create().unwrap();
     for command in ["demo", "lab"] {
         let output = copied(&dir).args([command, "--json"]).output().unwrap();
@@ -47,6 +56,7 @@ fn a_program_that_is_missing_is_named_with_where_it_was_looked_for() {
 
 #[test]
 fn arguments_and_exit_code_pass_as_they_are() {
+    let _alone = alone();
     let dir = Workdir::create().unwrap();
     let mut command = copied(&dir);
     stand_in(&dir.path().join("strait-lab"));
@@ -56,6 +66,7 @@ fn arguments_and_exit_code_pass_as_they_are() {
 
 #[test]
 fn what_is_not_beside_is_found_in_path() {
+    let _alone = alone();
     let dir = Workdir::create().unwrap();
     let listed = dir.path().join("listed");
     fs::create_dir(&listed).unwrap();

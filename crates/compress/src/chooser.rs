@@ -9,7 +9,7 @@ mod decision;
 mod known;
 mod live;
 mod memory;
-mod road;
+mod path_cost;
 mod table;
 
 use strait_clock::Time;
@@ -17,9 +17,9 @@ use strait_wire::Flow;
 
 pub use allowed::{Allowed, BadAllowed};
 pub use class::Class;
-pub use decision::{Decision, Reason, RunnerUp, Weighed};
+pub use decision::{Decision, DecisionReason, RunnerUp, Weighed};
 pub use live::LiveChooser;
-pub use road::{Ends, Handling, Road, There};
+pub use path_cost::{EndpointCosts, PathCost, PeerCosts, PerByteCost};
 
 use crate::Method;
 
@@ -66,9 +66,9 @@ pub trait Chooser: Send {
     /// once for each packet of the host.
     fn may_shrink(&mut self, unit: &Unit<'_>, payload: &[u8], now: Time) -> bool;
 
-    /// What to compress `len` bytes of `unit` with, given the road that they take; a codec of [`crate::Codec::None`] says
+    /// What to compress `len` bytes of `unit` with, given the path that they take; a codec of [`crate::Codec::None`] says
     /// not to.
-    fn choose(&mut self, unit: &Unit<'_>, len: usize, road: &Road, now: Time) -> Method;
+    fn choose(&mut self, unit: &Unit<'_>, len: usize, path_cost: &PathCost, now: Time) -> Method;
 
     /// Says what came of `unit`, chosen to be compressed. Call it once for each unit that was tried, in any order, and
     /// never for units that were not; where several shared a block, once for each of them.

@@ -64,7 +64,7 @@ impl From<MalformedField> for HeadersError {
 
 /// Packets that fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Front {
+pub struct FittingPackets {
     /// Bytes that they are.
     pub bytes: usize,
     /// Bytes that they are coded.
@@ -110,7 +110,7 @@ impl Coder {
     }
 
     /// Codes as many of `packets` from the front as fit in `output`; `None` when that is none of them, or not shorter.
-    pub fn encode_front(&mut self, packets: &[u8], output: &mut [u8]) -> Option<Front> {
+    pub fn encode_front(&mut self, packets: &[u8], output: &mut [u8]) -> Option<FittingPackets> {
         self.clear();
         let (mut bytes, mut payloads) = (0, 0);
         while let Some(packet) = packets.get(bytes..).and_then(first) {
@@ -125,7 +125,7 @@ impl Coder {
             bytes += packet.len();
         }
         let len = self.gather(packets, output)?;
-        (len < bytes).then_some(Front { bytes, len })
+        (len < bytes).then_some(FittingPackets { bytes, len })
     }
 
     fn clear(&mut self) {

@@ -31,13 +31,13 @@ pub mod probe;
 pub use blocks::{BlockError, Blocks, Made};
 pub use calibrate::{Calibration, MethodFigures, calibrate};
 pub use chooser::{
-    Allowed, BadAllowed, Chooser, Class, Decision, Ends, Handling, LiveChooser, Outcome, Reason, Road,
-    RuleId, RunnerUp, There, Unit, Weighed,
+    Allowed, BadAllowed, Chooser, Class, Decision, DecisionReason, EndpointCosts, LiveChooser, Outcome,
+    PathCost, PeerCosts, PerByteCost, RuleId, RunnerUp, Unit, Weighed,
 };
 pub use codec::{Codec, CodecSet, Coding};
 pub use codecs::{Codecs, ExpandError};
 pub use gauge::Gauge;
-pub use ipcomp::{Algorithm, Ipcomp};
+pub use ipcomp::{Ipcomp, IpcompAlgorithm};
 pub use method::{BadMethod, Method};
 
 /// Bytes under which compressing is not tried (RFC 3173 section 2.2 asks for such a threshold).

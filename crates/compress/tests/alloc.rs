@@ -11,8 +11,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use strait_clock::{Random, Time};
 use strait_compress::headers::Coder;
 use strait_compress::{
-    Algorithm, Allowed, Calibration, Chooser, CodecSet, Codecs, Ends, Ipcomp, LiveChooser, Method, Outcome,
-    Road, RuleId, Unit,
+    Allowed, Calibration, Chooser, CodecSet, Codecs, EndpointCosts, Ipcomp, IpcompAlgorithm, LiveChooser,
+    Method, Outcome, PathCost, RuleId, Unit,
 };
 use strait_wire::{Flow, Protocol};
 
@@ -132,7 +132,7 @@ fn payloads_allocate_nothing_once_the_contexts_exist() {
     for _ in 0..3 {
         let before = calls();
         for (payload, algorithm) in
-            payloads.iter().flat_map(|payload| Algorithm::ALL.map(|each| (payload, each)))
+            payloads.iter().flat_map(|payload| IpcompAlgorithm::ALL.map(|each| (payload, each)))
         {
             let len = ipcomp.compress(algorithm, payload, &mut squeezed).unwrap();
             assert_eq!(ipcomp.expand(algorithm, &squeezed[..len], &mut back), Ok(payload.len()));
@@ -148,7 +148,7 @@ fn payloads_allocate_nothing_once_the_contexts_exist() {
 #[test]
 fn choosing_allocates_nothing_however_many_flows_come() {
     let mut chooser = LiveChooser::new(Calibration::assumed(), 1);
-    let road = Road {
+    let path_cost = PathCost {
         engines: core::num::NonZeroU32::MIN,
         rate: strait_model::BitRate::megabits(10.0),
         waiting: true,
@@ -156,7 +156,7 @@ fn choosing_allocates_nothing_however_many_flows_come() {
         around: 60,
         codecs: CodecSet::ALL,
         only: None,
-        ends: Ends::ALIKE,
+        ends: EndpointCosts::ALIKE,
     };
     let before = calls();
     for number in 0..10_000_u32 {
@@ -170,7 +170,7 @@ fn choosing_allocates_nothing_however_many_flows_come() {
         let unit = Unit { flow: &flow, to: 1, rule: RuleId { place: 0, edition: 0 }, allowed: Allowed::Any };
         let now = Time::from_millis(u64::from(number));
         assert!(chooser.may_shrink(&unit, &[0; 1_400], now));
-        let method = chooser.choose(&unit, 1_400, &road, now);
+        let method = chooser.choose(&unit, 1_400, &path_cost, now);
         assert_ne!(method, Method::NONE);
         chooser.learn(
             &unit,

@@ -4,7 +4,7 @@ use core::fmt;
 
 /// A kind of algorithm that [`KeyMaterial`](crate::KeyMaterial) can be for: [`Suite`](crate::Suite),
 /// [`Cipher`](crate::Cipher) or [`Integrity`](crate::Integrity). No other crate adds one.
-pub trait Algorithm: Copy + Eq + fmt::Debug + fmt::Display + sealed::Sealed + 'static {
+pub trait KeyedAlgorithm: Copy + Eq + fmt::Debug + fmt::Display + sealed::Sealed + 'static {
     /// What one of these is called in messages, such as `cipher`.
     const KIND: &'static str;
     /// What its secret consists of, in messages.
@@ -25,14 +25,14 @@ pub(crate) const LONGEST: usize = 64;
 /// A name that no algorithm of kind `A` has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {} `{given}`: write one of {}", A::KIND, names::<A>())]
-pub struct UnknownName<A: Algorithm> {
+pub struct UnknownName<A: KeyedAlgorithm> {
     /// The name as it was written.
     pub given: String,
     kind: core::marker::PhantomData<A>,
 }
 
 /// The algorithm of kind `A` that is called `name`.
-pub(crate) fn named<A: Algorithm>(name: &str) -> Result<A, UnknownName<A>> {
+pub(crate) fn named<A: KeyedAlgorithm>(name: &str) -> Result<A, UnknownName<A>> {
     let known = A::EVERY.iter().copied().find(|algorithm| algorithm.name() == name);
     known.ok_or_else(|| UnknownName { given: name.to_owned(), kind: core::marker::PhantomData })
 }
@@ -58,7 +58,7 @@ macro_rules! written_by_name {
 pub(crate) use written_by_name;
 
 /// Every name of kind `A` as a sentence lists them: `a, b or c`.
-fn names<A: Algorithm>() -> String {
+fn names<A: KeyedAlgorithm>() -> String {
     let names: Vec<&str> = A::EVERY.iter().map(|algorithm| algorithm.name()).collect();
     match names.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
@@ -67,7 +67,7 @@ fn names<A: Algorithm>() -> String {
 }
 
 mod sealed {
-    /// Keeps [`Algorithm`](super::Algorithm) to this crate, whose lengths are known to fit.
+    /// Keeps [`Algorithm`](super::KeyedAlgorithm) to this crate, whose lengths are known to fit.
     pub trait Sealed {}
     impl Sealed for crate::Suite {}
     impl Sealed for crate::Cipher {}

@@ -1,6 +1,6 @@
 //! The ciphers that do not authenticate, and their sizes.
 
-use crate::algorithm::{Algorithm, UnknownName, written_by_name};
+use crate::algorithm::{KeyedAlgorithm, UnknownName, written_by_name};
 
 /// Bytes of the longest block, and so of the longest IV: that of AES (RFC 3602 section 2.4).
 pub const IV_MAX: usize = 16;
@@ -152,7 +152,7 @@ impl Cipher {
     }
 }
 
-impl Algorithm for Cipher {
+impl KeyedAlgorithm for Cipher {
     const KIND: &'static str = "cipher";
     const SECRET: &'static str = "key";
     const EVERY: &'static [Cipher] = &Cipher::ALL;

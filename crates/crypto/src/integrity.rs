@@ -1,6 +1,6 @@
 //! The integrity algorithms and their sizes.
 
-use crate::algorithm::{Algorithm, UnknownName, written_by_name};
+use crate::algorithm::{KeyedAlgorithm, UnknownName, written_by_name};
 
 /// Bytes of the longest integrity check value: that of HMAC-SHA-512-256 (RFC 4868 section 2.3).
 pub const ICV_MAX: usize = 32;
@@ -74,7 +74,7 @@ impl Integrity {
     }
 }
 
-impl Algorithm for Integrity {
+impl KeyedAlgorithm for Integrity {
     const KIND: &'static str = "integrity algorithm";
     const SECRET: &'static str = "key";
     const EVERY: &'static [Integrity] = &Integrity::ALL;

@@ -6,12 +6,12 @@ use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use crate::algorithm::LONGEST;
-use crate::{Algorithm, SALT_LEN, Suite};
+use crate::{KeyedAlgorithm, SALT_LEN, Suite};
 
 /// Keying material of the wrong length for its algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{algorithm} needs {expected} bytes of {}, but {given} were given", A::SECRET)]
-pub struct WrongLength<A: Algorithm = Suite> {
+pub struct WrongLength<A: KeyedAlgorithm = Suite> {
     /// The algorithm the material was meant for.
     pub algorithm: A,
     /// Bytes the algorithm needs.
@@ -25,16 +25,16 @@ pub struct WrongLength<A: Algorithm = Suite> {
 ///
 /// It is wiped when dropped, prints as `[key]`, compares in constant time and is not copied by chance. The
 /// bytes stay in one place on the heap, so that moving the value leaves no copy behind.
-pub struct KeyMaterial<A: Algorithm = Suite> {
+pub struct KeyMaterial<A: KeyedAlgorithm = Suite> {
     algorithm: A,
     bytes: Box<Zeroizing<[u8; LONGEST]>>,
 }
 
-impl<A: Algorithm> KeyMaterial<A> {
+impl<A: KeyedAlgorithm> KeyMaterial<A> {
     /// Material for `algorithm`: its key; for a suite its key, then four bytes of salt.
     ///
     /// # Errors
-    /// [`WrongLength`] when `material` is not exactly [`Algorithm::key_material_len`] bytes.
+    /// [`WrongLength`] when `material` is not exactly [`KeyedAlgorithm::key_material_len`] bytes.
     pub fn new(algorithm: A, material: &[u8]) -> Result<KeyMaterial<A>, WrongLength<A>> {
         let (expected, given) = (algorithm.key_material_len(), material.len());
         if given != expected {
@@ -90,7 +90,7 @@ impl KeyMaterial<crate::Cipher> {
     }
 }
 
-impl<A: Algorithm> ConstantTimeEq for KeyMaterial<A> {
+impl<A: KeyedAlgorithm> ConstantTimeEq for KeyMaterial<A> {
     /// Which algorithms the two are for is no secret; their bytes are.
     fn ct_eq(&self, other: &KeyMaterial<A>) -> Choice {
         Choice::from(u8::from(self.algorithm == other.algorithm))
@@ -98,15 +98,15 @@ impl<A: Algorithm> ConstantTimeEq for KeyMaterial<A> {
     }
 }
 
-impl<A: Algorithm> PartialEq for KeyMaterial<A> {
+impl<A: KeyedAlgorithm> PartialEq for KeyMaterial<A> {
     fn eq(&self, other: &KeyMaterial<A>) -> bool {
         self.ct_eq(other).into()
     }
 }
 
-impl<A: Algorithm> Eq for KeyMaterial<A> {}
+impl<A: KeyedAlgorithm> Eq for KeyMaterial<A> {}
 
-impl<A: Algorithm> fmt::Debug for KeyMaterial<A> {
+impl<A: KeyedAlgorithm> fmt::Debug for KeyMaterial<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[key]")
     }
@@ -118,7 +118,7 @@ mod tests {
     use crate::Cipher;
     use crate::Integrity;
 
-    fn takes_its_exact_length_only<A: Algorithm>() {
+    fn takes_its_exact_length_only<A: KeyedAlgorithm>() {
         for algorithm in A::EVERY.iter().copied() {
             for given in 0..=LONGEST + 1 {
                 let made = KeyMaterial::new(algorithm, &vec![7; given]);

@@ -34,7 +34,7 @@ mod suite;
 mod suite_set;
 
 pub use aead::{Forged, Key, SealError};
-pub use algorithm::{Algorithm, UnknownName};
+pub use algorithm::{KeyedAlgorithm, UnknownName};
 pub use calibrate::{Ranking, calibrate, choose};
 pub use cipher::{Cipher, IV_MAX, UnknownCipher};
 pub use cipher_key::{CipherKey, WrongBlocks};

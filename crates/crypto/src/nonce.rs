@@ -7,7 +7,7 @@ pub struct Exhausted;
 
 /// A number that no other seal under the same counter has used or will use.
 ///
-/// Only [`NonceCounter::next`] makes one, it cannot be copied, and [`crate::Aead::seal`] takes it by
+/// Only [`NonceCounter::next`] makes one, it cannot be copied, and [`crate::Key::seal`] takes it by
 /// value: using a nonce twice does not compile.
 ///
 /// ```compile_fail

@@ -1,6 +1,6 @@
 //! The AEAD suites and their sizes.
 
-use crate::algorithm::{Algorithm, UnknownName, written_by_name};
+use crate::algorithm::{KeyedAlgorithm, UnknownName, written_by_name};
 
 /// Bytes of salt after the key in keying material (RFC 4106 section 8.1, RFC 7634 section 2).
 pub const SALT_LEN: usize = 4;
@@ -79,7 +79,7 @@ impl Suite {
     }
 }
 
-impl Algorithm for Suite {
+impl KeyedAlgorithm for Suite {
     const KIND: &'static str = "suite";
     const SECRET: &'static str = "key and then salt";
     const EVERY: &'static [Suite] = &Suite::ALL;

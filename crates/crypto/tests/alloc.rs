@@ -7,13 +7,13 @@
 mod malloc;
 
 use strait_crypto::{
-    Algorithm, Cipher, CipherKey, ICV_LEN, ICV_MAX, IV_MAX, Integrity, Key, KeyMaterial, MacKey,
+    Cipher, CipherKey, ICV_LEN, ICV_MAX, IV_MAX, Integrity, Key, KeyMaterial, KeyedAlgorithm, MacKey,
     NonceCounter, Suite,
 };
 
 use malloc::calls;
 
-fn material<A: Algorithm>(algorithm: A) -> KeyMaterial<A> {
+fn material<A: KeyedAlgorithm>(algorithm: A) -> KeyMaterial<A> {
     KeyMaterial::new(algorithm, &vec![7; algorithm.key_material_len()]).unwrap()
 }
 

@@ -6,7 +6,7 @@ use strait_wire::ip;
 use strait_wire::{Esn, Protocol, Spi};
 
 use crate::layers::{Authentic, Inside, Unsealable};
-use crate::sequence::{Received, unsent};
+use crate::sequence::{ReceivedNumbers, unsent};
 use crate::{AhSpec, Carrier, Mode, Reason, SaSpec, SequenceNumbers};
 
 /// The key with what the header looks like.
@@ -103,12 +103,12 @@ impl AhOut {
 #[derive(Debug)]
 pub(crate) struct AhIn {
     signer: Signer,
-    received: Received,
+    received: ReceivedNumbers,
 }
 
 impl AhIn {
     pub(crate) fn new(spec: &AhSpec, whole: &SaSpec) -> AhIn {
-        AhIn { signer: Signer::new(spec, whole), received: Received::new(whole.sequence) }
+        AhIn { signer: Signer::new(spec, whole), received: ReceivedNumbers::new(whole.sequence) }
     }
 
     /// Checks the packet from its first byte; what follows the header is what is inside.

@@ -8,7 +8,7 @@ use strait_wire::esp::{self, HEADER_LEN};
 use strait_wire::{Esn, Protocol, Spi};
 
 use crate::layers::{Authentic, Inside, Sizes, Unsealable};
-use crate::sequence::Received;
+use crate::sequence::ReceivedNumbers;
 use crate::{EspKeys, EspSpec, IvMode, Reason, SequenceNumbers};
 
 use separate::Separate;
@@ -110,13 +110,13 @@ pub(crate) struct EspIn {
     spi: Spi,
     keys: Scheduled,
     sizes: Sizes,
-    pub(crate) received: Received,
+    pub(crate) received: ReceivedNumbers,
 }
 
 impl EspIn {
     pub(crate) fn new(spec: &EspSpec, length: SequenceNumbers) -> EspIn {
         let keys = Scheduled::new(&spec.keys);
-        EspIn { spi: spec.spi, sizes: keys.sizes(), keys, received: Received::new(length) }
+        EspIn { spi: spec.spi, sizes: keys.sizes(), keys, received: ReceivedNumbers::new(length) }
     }
 
     /// Checks and decrypts the ESP packet `inside`, in place; the window moves for an authentic one only.

@@ -26,13 +26,13 @@ struct Member {
     transport: bool,
     udp: bool,
     ah: Option<Integrity>,
-    esp: Option<Esp>,
+    esp: Option<EspCase>,
     ipcomp: Option<IpcompSpec>,
     sequence: SequenceNumbers,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Esp {
+enum EspCase {
     Aead(Suite),
     Separate(Cipher, Option<Integrity>),
 }
@@ -58,11 +58,11 @@ impl Member {
         let esp = self.esp.map(|esp| EspSpec {
             spi: Spi(0x0400_0002),
             keys: match esp {
-                Esp::Aead(suite) => EspKeys::Aead {
+                EspCase::Aead(suite) => EspKeys::Aead {
                     key: KeyMaterial::new(suite, &material(suite.key_material_len())).unwrap(),
                     iv: IvMode::Explicit,
                 },
-                Esp::Separate(cipher, integrity) => EspKeys::Separate {
+                EspCase::Separate(cipher, integrity) => EspKeys::Separate {
                     cipher: KeyMaterial::new(cipher, &material(cipher.key_len())).unwrap(),
                     integrity: integrity.map(mac),
                     seed: 9,
@@ -100,9 +100,9 @@ impl Member {
 
 fn all() -> Vec<Member> {
     let ah = Some(Integrity::HmacSha256_128);
-    let gcm = Some(Esp::Aead(Suite::Aes128Gcm));
-    let cbc = Some(Esp::Separate(Cipher::Aes128Cbc, Some(Integrity::HmacSha256_128)));
-    let only_secret = Some(Esp::Separate(Cipher::Aes256Cbc, None));
+    let gcm = Some(EspCase::Aead(Suite::Aes128Gcm));
+    let cbc = Some(EspCase::Separate(Cipher::Aes128Cbc, Some(Integrity::HmacSha256_128)));
+    let only_secret = Some(EspCase::Separate(Cipher::Aes256Cbc, None));
     let mut all = Vec::new();
     for version in [Version::V4, Version::V6] {
         for transport in [false, true] {
@@ -185,7 +185,7 @@ fn every_member_carries_packets_to_the_other_host() {
 #[test]
 fn a_protocol_that_was_agreed_must_be_there() {
     let ah = Some(Integrity::HmacSha256_128);
-    let gcm = Some(Esp::Aead(Suite::Aes128Gcm));
+    let gcm = Some(EspCase::Aead(Suite::Aes128Gcm));
     let member = |ah, esp| Member {
         version: Version::V4,
         transport: false,
@@ -304,7 +304,7 @@ fn gcm(udp: bool) -> Member {
         transport: false,
         udp,
         ah: None,
-        esp: Some(Esp::Aead(Suite::Aes128Gcm)),
+        esp: Some(EspCase::Aead(Suite::Aes128Gcm)),
         ipcomp: None,
         sequence: SequenceNumbers::Bits32,
     }

@@ -51,7 +51,7 @@ use intake::Intake;
 
 /// What the receiving half needs to know once.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct InboundSettings {
     /// Whether it is a hub.
     pub forwarding: Forwarding,
     /// What the host takes.
@@ -111,7 +111,7 @@ struct Origin {
 impl Inbound {
     /// A receiving half without peers; `gauge` watches how long expanding takes.
     #[must_use]
-    pub fn new(settings: Settings, gauge: Gauge, counters: Arc<Counters>) -> Inbound {
+    pub fn new(settings: InboundSettings, gauge: Gauge, counters: Arc<Counters>) -> Inbound {
         Inbound { intake: Intake::new(settings, gauge, counters), reassembly: Reassembly::new() }
     }
 

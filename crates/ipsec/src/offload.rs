@@ -14,7 +14,7 @@ pub struct Unusable;
 #[derive(Clone, Copy, Debug)]
 pub struct SuperPacket<'a> {
     ip: Packet<'a>,
-    kind: Kind,
+    kind: OffloadKind,
     /// IP and transport headers, repeated in each segment.
     header_len: usize,
     /// Payload bytes a segment, but for the last.
@@ -35,11 +35,11 @@ impl HeaderSums {
     /// For packets that are not cut.
     const NONE: HeaderSums = HeaderSums { ip: Sum::ZERO, transport: Sum::ZERO };
 
-    fn of(packet: &Packet<'_>, kind: Kind, header_len: usize) -> HeaderSums {
+    fn of(packet: &Packet<'_>, kind: OffloadKind, header_len: usize) -> HeaderSums {
         let headers = packet.bytes().get(..header_len).unwrap_or_default();
         let (ip, transport) = headers.split_at_checked(packet.header_len()).unwrap_or_default();
         let (protocol, fields): (_, &[usize]) = match kind {
-            Kind::Tcp => (Protocol::TCP, &[4, 6, 12, 16]),
+            OffloadKind::Tcp => (Protocol::TCP, &[4, 6, 12, 16]),
             _ => (Protocol::UDP, &[4, 6]),
         };
         HeaderSums {
@@ -57,7 +57,7 @@ fn without(header: &[u8], fields: &[usize]) -> Sum {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum OffloadKind {
     /// As it is.
     Whole,
     /// One packet whose checksum at `at` covers everything from `start`.
@@ -81,10 +81,10 @@ impl<'a> SuperPacket<'a> {
         }
         let transport = match (gso, ip.version(), ip.protocol()) {
             (vnet::GSO_TCPV4, Version::V4, Protocol::TCP) | (vnet::GSO_TCPV6, Version::V6, Protocol::TCP) => {
-                (Kind::Tcp, Segment::parse(ip.payload()).map_err(|_| Unusable)?.header_len())
+                (OffloadKind::Tcp, Segment::parse(ip.payload()).map_err(|_| Unusable)?.header_len())
             }
             (vnet::GSO_UDP_L4, _, Protocol::UDP) if ip.payload().len() >= udp::HEADER_LEN => {
-                (Kind::Udp, udp::HEADER_LEN)
+                (OffloadKind::Udp, udp::HEADER_LEN)
             }
             _ => return Err(Unusable),
         };
@@ -98,14 +98,14 @@ impl<'a> SuperPacket<'a> {
 
     fn single(ip: Packet<'a>, offload: &vnet::Header) -> Result<SuperPacket<'a>, Unusable> {
         let len = ip.bytes().len();
-        let mut kind = Kind::Whole;
+        let mut kind = OffloadKind::Whole;
         if offload.flags & vnet::NEEDS_CSUM != 0 {
             let start = usize::from(offload.csum_start);
             let at = start + usize::from(offload.csum_offset);
             if start < ip.header_len() || at + 2 > len {
                 return Err(Unusable);
             }
-            kind = Kind::Unfinished { start, at };
+            kind = OffloadKind::Unfinished { start, at };
         }
         Ok(SuperPacket { ip, kind, header_len: len, step: 1, sums: HeaderSums::NONE })
     }
@@ -137,12 +137,12 @@ impl<'a> SuperPacket<'a> {
     /// Writes the IP packet `index` into `out`, which is [`SuperPacket::len`] long.
     pub fn write(&self, index: usize, out: &mut [u8]) {
         match self.kind {
-            Kind::Whole => copy(out, self.ip.bytes()),
-            Kind::Unfinished { start, at } => {
+            OffloadKind::Whole => copy(out, self.ip.bytes()),
+            OffloadKind::Unfinished { start, at } => {
                 copy(out, self.ip.bytes());
                 finish_checksum(out, start, at);
             }
-            Kind::Tcp | Kind::Udp => self.write_segment(index, out),
+            OffloadKind::Tcp | OffloadKind::Udp => self.write_segment(index, out),
         }
     }
 
@@ -157,7 +157,7 @@ impl<'a> SuperPacket<'a> {
         let transport_len = transport.len() + payload.len();
         self.fix_ip(index, ip, transport_len);
         match self.kind {
-            Kind::Tcp => self.fix_tcp(index, transport, sum, transport_len),
+            OffloadKind::Tcp => self.fix_tcp(index, transport, sum, transport_len),
             _ => self.fix_udp(transport, sum, transport_len),
         }
     }

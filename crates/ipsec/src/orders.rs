@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use strait_compress::Ends;
+use strait_compress::EndpointCosts;
 use strait_scheduler::{Pace, Rate};
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
@@ -33,7 +33,7 @@ pub enum SenderOrder {
     /// How packets are to wait.
     Queueing(Queueing),
     /// What this end and the peer's do with every byte, and how long that takes.
-    Ends(PeerId, Box<Ends>),
+    Ends(PeerId, Box<EndpointCosts>),
     /// Say what is decided, and why: [`crate::Notice::Explained`].
     Explain,
     /// Send with this association from now on; the one before is forgotten and its key wiped.

@@ -57,7 +57,7 @@ use crate::{Counters, Forwarding, Notice, PeerId, Policies, Reason};
 
 use compressor::Compressor;
 use context::{Lost, TxContext};
-pub use context::{Outlet, Refused, Settings};
+pub use context::{OutboundSettings, Outlet, TransmitRefused};
 use departure::Departure;
 use gatherer::{Gathered, Gatherer};
 use group::Group;
@@ -100,13 +100,13 @@ impl Outbound {
     /// A sending half without peers; `stopwatch` tells the chooser how long compressing takes.
     #[must_use]
     pub fn new(
-        settings: Settings,
+        settings: OutboundSettings,
         chooser: Box<dyn Chooser>,
         stopwatch: Stopwatch,
         counters: Arc<Counters>,
         now: Time,
     ) -> Outbound {
-        let Settings { up, overhead, link_mtu, forwarding } = settings;
+        let OutboundSettings { up, overhead, link_mtu, forwarding } = settings;
         let stages = TxStages {
             gatherer: Gatherer::new(Arc::clone(&counters)),
             compressor: Compressor::new(chooser, stopwatch, Arc::clone(&counters)),
@@ -283,7 +283,7 @@ impl TxStages {
         let waiting = self.classify(tx.link, packet, offload, tx.now);
         self.compressor.tell_changes(tx.outlet);
         if !tx.link.must_wait()
-            && self.gatherer.queueing.wait.is_zero()
+            && self.gatherer.queueing.hold.is_zero()
             && self.straight(tx, packet, &waiting)? == Straight::Gone
         {
             return Ok(());
@@ -348,7 +348,8 @@ impl TxStages {
         self.send_unit(tx)
     }
 
-    /// Steps 4 to 7 for one unit, the first one under way if that is compressed; false when none may leave yet.
+    /// Steps 4 to 7 for the next unit: gather, compress, number and seal, pace. False when none may leave yet; one that a worker
+    /// compresses leaves in a later turn.
     fn send_unit(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
         let TxStages { gatherer, compressor, transmitter } = self;
         let sent = match gatherer.gather(tx) {

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 
 use strait_clock::Time;
 use strait_model::{Cost, Seconds};
-use strait_scheduler::{Algorithm, Dispatcher, Engine, Occupation, Price};
+use strait_scheduler::{AlgorithmIndex, Dispatcher, Engine, Occupation, Price};
 
 pub(crate) use reorder::Reorder;
 
@@ -36,7 +36,7 @@ pub trait PoolWork {
     /// Work without anything to do yet, with all the memory that it will need.
     fn empty() -> Self;
     /// What it is, by the place of its price, and how many bytes; nothing for what has no price: the calling thread does that.
-    fn size(&self) -> Option<(Algorithm, usize)>;
+    fn size(&self) -> Option<(AlgorithmIndex, usize)>;
     /// Does it, and says how many nanoseconds that took; nothing where the tools have no clock.
     fn run(&mut self, tools: &mut Self::Tools) -> Option<u64>;
 }

@@ -10,7 +10,7 @@ pub struct Queueing {
     /// The aggregation window, in packets: those of one group in it share a datagram or a block. 1 sends each by itself.
     pub window: usize,
     /// The hold time: how long a packet may wait on an idle link for others of its group.
-    pub wait: Duration,
+    pub hold: Duration,
     /// What classes of service get of the link.
     pub shares: Shares,
     /// Whether the queue drops nothing before it is full: for replays, whose senders do not slow down.
@@ -23,7 +23,7 @@ impl Queueing {
     pub const WINDOW: usize = 256;
     /// How packets wait if nothing is said.
     pub const NORMAL: Queueing =
-        Queueing { window: Queueing::WINDOW, wait: Duration::ZERO, shares: Shares::CAKE, lossless: false };
+        Queueing { window: Queueing::WINDOW, hold: Duration::ZERO, shares: Shares::CAKE, lossless: false };
     /// The most that makes sense: as many of the smallest packets as a block may hold.
     pub const WINDOW_MAX: usize = 2_048;
 }

@@ -15,7 +15,7 @@ use crate::Reason;
 
 mod slot;
 
-use slot::{Datagram, Slot};
+use slot::{PartialDatagram, Slot};
 
 /// Datagrams in the making at once, over all senders; with [`slot::BYTES_MAX`] each that is 4 MiB. A choice: at a
 /// loss of one fragment in a thousand, the remains of the last 64,000.
@@ -56,7 +56,7 @@ impl Reassembly {
             // Not mixed with others of the same name (RFC 6946 section 4).
             return whole(copy(&mut self.alone, &fragment)?).map(Some);
         }
-        let at = self.slot_for(Datagram::new(&packet, fragment.header.id), now, lost);
+        let at = self.slot_for(PartialDatagram::new(&packet, fragment.header.id), now, lost);
         let slot = self.slots.get_mut(at).ok_or(Reason::MalformedFragment)?;
         match slot.add(&fragment, packet.tos().ecn())? {
             Some(packet) => whole(packet).map(Some),
@@ -65,7 +65,7 @@ impl Reassembly {
     }
 
     /// The slot of this datagram, an empty one if this is its first fragment.
-    fn slot_for(&mut self, datagram: Datagram, now: Time, lost: &mut u64) -> usize {
+    fn slot_for(&mut self, datagram: PartialDatagram, now: Time, lost: &mut u64) -> usize {
         for slot in &mut self.slots {
             if slot.started().is_some_and(|started| now.since(started) > PATIENCE) {
                 *lost += slot.give_up();

@@ -16,7 +16,7 @@ const WORDS: usize = 129;
 
 /// Why a sequence number is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum ReplayRefused {
     /// Below the window.
     TooOld,
     /// Received before.
@@ -54,12 +54,12 @@ impl ReplayWindow {
     }
 
     /// Whether `esn` could be new. Says nothing of the packet's authenticity.
-    pub(crate) fn peek(&self, esn: Esn) -> Result<(), Refused> {
+    pub(crate) fn peek(&self, esn: Esn) -> Result<(), ReplayRefused> {
         if esn.0 == 0 || esn.0.saturating_add(WINDOW) <= self.highest {
-            return Err(Refused::TooOld);
+            return Err(ReplayRefused::TooOld);
         }
         if esn.0 <= self.highest && self.word(esn.0) & bit(esn.0) != 0 {
-            return Err(Refused::Duplicate);
+            return Err(ReplayRefused::Duplicate);
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    fn accept(window: &mut ReplayWindow, number: u64) -> Result<bool, Refused> {
+    fn accept(window: &mut ReplayWindow, number: u64) -> Result<bool, ReplayRefused> {
         window.peek(Esn(number))?;
         Ok(window.commit(Esn(number), &Authentic::checked()))
     }
@@ -119,13 +119,13 @@ mod tests {
     #[test]
     fn edges_of_the_window() {
         let mut window = ReplayWindow::new();
-        assert_eq!(accept(&mut window, 0), Err(Refused::TooOld));
+        assert_eq!(accept(&mut window, 0), Err(ReplayRefused::TooOld));
         assert_eq!(accept(&mut window, 1), Ok(true));
-        assert_eq!(accept(&mut window, 1), Err(Refused::Duplicate));
+        assert_eq!(accept(&mut window, 1), Err(ReplayRefused::Duplicate));
         assert_eq!(accept(&mut window, WINDOW + 1), Ok(true));
-        assert_eq!(accept(&mut window, 1), Err(Refused::TooOld));
+        assert_eq!(accept(&mut window, 1), Err(ReplayRefused::TooOld));
         assert_eq!(accept(&mut window, 2), Ok(false));
-        assert_eq!(accept(&mut window, 2), Err(Refused::Duplicate));
+        assert_eq!(accept(&mut window, 2), Err(ReplayRefused::Duplicate));
     }
 
     #[test]
@@ -138,9 +138,9 @@ mod tests {
                 let jump = if random.below(100) == 0 { 3 * WINDOW } else { 40 };
                 let number = (highest + random.below(jump)).saturating_sub(random.below(WINDOW + 100)).max(1);
                 let expected = if number + WINDOW <= highest {
-                    Err(Refused::TooOld)
+                    Err(ReplayRefused::TooOld)
                 } else if seen.contains(&number) {
-                    Err(Refused::Duplicate)
+                    Err(ReplayRefused::Duplicate)
                 } else {
                     Ok(number > highest)
                 };
@@ -173,7 +173,7 @@ mod tests {
         // What is long past is not taken for the far future: it is refused without being opened.
         window.commit(Esn(2 * wrap + 20_000), &Authentic::checked());
         for old in [SeqLow(5), SeqLow(u32::MAX)] {
-            assert_eq!(window.peek(window.infer(old)), Err(Refused::TooOld), "{old:?}");
+            assert_eq!(window.peek(window.infer(old)), Err(ReplayRefused::TooOld), "{old:?}");
         }
     }
 
@@ -211,7 +211,7 @@ mod tests {
                 proptest::prop_assert_eq!(ours, theirs, "top {}", top);
             } else {
                 // What the RFC takes for the next epoch is long past here, and refused either way.
-                let refused = window.peek(Esn(ours)) == Err(Refused::TooOld);
+                let refused = window.peek(Esn(ours)) == Err(ReplayRefused::TooOld);
                 proptest::prop_assert!(refused || ours.abs_diff(top) <= 1 << 32, "top {} low {}", top, low);
             }
         }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use strait_clock::{Random, Stopwatch, Time};
-use strait_compress::{Allowed, Calibration, Chooser, CodecSet, Gauge, Method, Outcome, Road, Unit, probe};
+use strait_compress::{
+    Allowed, Calibration, Chooser, CodecSet, Gauge, Method, Outcome, PathCost, Unit, probe,
+};
 use strait_crypto::{KeyMaterial, Suite};
 use strait_scheduler::Rate;
 use strait_wire::ip::Version;
@@ -14,7 +16,7 @@ use strait_wire::{Protocol, Spi, Tos, vnet};
 
 use crate::inbound::{self, Batch, ExpandJob, ExpandTools, Forwarding, Inlet, UdpOffload};
 use crate::offload::SuperPacket;
-use crate::outbound::{self, CompressJob, CompressTools, Outlet, Queueing, Refused, Train};
+use crate::outbound::{self, CompressJob, CompressTools, Outlet, Queueing, Train, TransmitRefused};
 use crate::{
     Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
     PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
@@ -255,7 +257,7 @@ impl Chooser for Always {
         unit.allowed.something() && (payload.len() < 256 || probe::shrinkable(payload))
     }
 
-    fn choose(&mut self, unit: &Unit<'_>, _len: usize, _road: &Road, _now: Time) -> Method {
+    fn choose(&mut self, unit: &Unit<'_>, _len: usize, _road: &PathCost, _now: Time) -> Method {
         match unit.allowed {
             Allowed::Only(method) => method,
             _ => Method::NONE,
@@ -280,7 +282,7 @@ pub(crate) struct Wire {
 }
 
 impl Outlet for Wire {
-    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused> {
         self.datagrams.extend(train.datagrams().map(|datagram| (datagram.to_vec(), train.tos)));
         Ok(())
     }
@@ -324,8 +326,12 @@ impl Sender {
     pub(crate) fn without_sa(mtu: u16, rate: Option<Rate>, rules: Vec<Rule>) -> Sender {
         let (counters, peer, learned) = (Arc::<Counters>::default(), Arc::default(), Arc::default());
         let now = Time::from_millis(1000);
-        let settings =
-            outbound::Settings { up: None, overhead: 0, link_mtu: 1500, forwarding: crate::Forwarding::None };
+        let settings = outbound::OutboundSettings {
+            up: None,
+            overhead: 0,
+            link_mtu: 1500,
+            forwarding: crate::Forwarding::None,
+        };
         let out = Outbound::new(
             settings,
             Box::new(Always(Arc::clone(&learned))),
@@ -402,7 +408,7 @@ fn policies(v4: &str, v6: &str) -> Policies {
 
 /// The host of the receiver.
 #[derive(Debug, Default)]
-pub(crate) struct Site {
+pub(crate) struct ReceiverHost {
     pub(crate) packets: Vec<Vec<u8>>,
     pub(crate) orders: Vec<outbound::Order>,
     pub(crate) notices: Vec<Notice>,
@@ -412,7 +418,7 @@ pub(crate) struct Site {
     pub(crate) handed: usize,
 }
 
-impl Inlet for Site {
+impl Inlet for ReceiverHost {
     fn deliver(&mut self, header: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason> {
         if self.refuses {
             return Err(Reason::HostRefused);
@@ -445,7 +451,7 @@ pub(crate) const NOW: Time = Time::from_millis(1000);
 /// A receiving half that knows one peer.
 pub(crate) struct Receiver {
     pub(crate) half: Inbound,
-    pub(crate) site: Site,
+    pub(crate) site: ReceiverHost,
     pub(crate) counters: Arc<Counters>,
     pub(crate) peer: Arc<PeerCounters>,
 }
@@ -457,12 +463,13 @@ impl Receiver {
 
     pub(crate) fn with(spec: &SaSpec) -> Receiver {
         let (counters, peer) = (Arc::<Counters>::default(), Arc::<PeerCounters>::default());
-        let settings = inbound::Settings { forwarding: Forwarding::None, udp_offload: UdpOffload::Supported };
+        let settings =
+            inbound::InboundSettings { forwarding: Forwarding::None, udp_offload: UdpOffload::Supported };
         let mut half = Inbound::new(settings, Gauge::none(), Arc::clone(&counters));
         half.handle(inbound::Order::AddPeer(PEER, Arc::clone(&peer)));
         half.handle(inbound::Order::Policies(Arc::new(policies("10.2.0.0/16", "fd02::/16"))));
         half.handle(inbound::Order::Install(Box::new(InboundSa::new(spec))));
-        Receiver { half, site: Site::default(), counters, peer }
+        Receiver { half, site: ReceiverHost::default(), counters, peer }
     }
 
     pub(crate) fn take(&mut self, datagram: &[u8], tos: Tos) {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use strait_crypto::{FreshNonce, NonceCounter};
 use strait_wire::{Esn, SeqLow};
 
-use crate::replay::{Refused, ReplayWindow};
+use crate::replay::{ReplayRefused, ReplayWindow};
 use crate::{Reason, SequenceNumbers};
 
 /// Numbers that an association may use: from the first, as far as the limit, which whoever keeps them
@@ -128,14 +128,14 @@ const fn last(length: SequenceNumbers) -> u64 {
 
 /// The numbers of one protocol of an inbound association.
 #[derive(Debug)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedNumbers {
     pub(crate) length: SequenceNumbers,
     pub(crate) window: ReplayWindow,
 }
 
-impl Received {
-    pub(crate) fn new(length: SequenceNumbers) -> Received {
-        Received { length, window: ReplayWindow::new() }
+impl ReceivedNumbers {
+    pub(crate) fn new(length: SequenceNumbers) -> ReceivedNumbers {
+        ReceivedNumbers { length, window: ReplayWindow::new() }
     }
 
     /// The whole number whose low half came, if it could be new.
@@ -145,8 +145,8 @@ impl Received {
             SequenceNumbers::Bits64 => self.window.infer(low),
         };
         self.window.peek(esn).map_err(|refused| match refused {
-            Refused::TooOld => Reason::TooOld,
-            Refused::Duplicate => Reason::Replayed,
+            ReplayRefused::TooOld => Reason::TooOld,
+            ReplayRefused::Duplicate => Reason::Replayed,
         })?;
         Ok(esn)
     }

@@ -9,16 +9,16 @@ mod stage;
 use strait_testbed::sample::SampleFile;
 use strait_testbed::{Error, interrupt, sandbox};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::output::print;
 use crate::{failed, flags};
 pub(crate) use link::DemoLink;
-use progress::Progress;
+use progress::DemoProgress;
 use result::{Measured, Summary};
-use stage::{Stage, Way};
+use stage::{DemoHosts, DemoVariant};
 
 /// Runs the demonstration and prints its table.
-pub(crate) fn run(flags: &flags::Demo) -> Outcome {
+pub(crate) fn run(flags: &flags::Demo) -> CommandResult {
     if let Some(folder) = &flags.save_sample {
         return files::save_sample(folder);
     }
@@ -27,15 +27,15 @@ pub(crate) fn run(flags: &flags::Demo) -> Outcome {
     interrupt::watch();
     let files = files::load(&flags.files)?;
     let files: Vec<SampleFile> = flags.link.enough_of(&files);
-    let mut stage = Stage::set(flags.link, &flags.program.path()?).map_err(failed)?;
+    let mut stage = DemoHosts::set(flags.link, &flags.program.path()?).map_err(failed)?;
     if flags.keep_logs {
         stage.keep();
         eprintln!("configurations, keys and logs: {}", stage.folder().display());
     }
-    let mut progress = Progress::new(&files, flags.link);
+    let mut progress = DemoProgress::new(&files, flags.link);
     let mut passes = Vec::new();
     for _ in 0..flags.link.passes() {
-        let pass = Way::ALL.into_iter().map(|way| measure(&mut stage, way, &files, &mut progress));
+        let pass = DemoVariant::ALL.into_iter().map(|way| measure(&mut stage, way, &files, &mut progress));
         passes.push(pass.collect::<Result<Vec<Measured>, Failure>>()?);
     }
     progress.finish();
@@ -46,10 +46,10 @@ pub(crate) fn run(flags: &flags::Demo) -> Outcome {
 
 /// Moves every file one way.
 fn measure(
-    stage: &mut Stage,
-    way: Way,
+    stage: &mut DemoHosts,
+    way: DemoVariant,
     files: &[SampleFile],
-    progress: &mut Progress,
+    progress: &mut DemoProgress,
 ) -> Result<Measured, Failure> {
     progress.prepare(way);
     let before = stage.traffic().map_err(failed)?;
@@ -70,7 +70,7 @@ fn measure(
 }
 
 /// A transfer that fails through the tunnel is best explained by what the daemons said.
-fn explain(stage: &Stage, error: Error) -> Failure {
+fn explain(stage: &DemoHosts, error: Error) -> Failure {
     let interrupted = matches!(error, Error::Interrupted(_));
     let failure = failed(error);
     if interrupted { failure } else { failure.remedy(stage.last_words()) }

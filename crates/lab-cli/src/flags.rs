@@ -31,15 +31,15 @@ Quick start:
 /// Show and measure Strait on this machine: a demonstration, the papers' tables, the model against real tunnels.
 #[derive(Debug, Parser)]
 #[command(name = "strait-lab", version, after_help = AFTER, subcommand_required = true, arg_required_else_help = true)]
-pub(crate) struct Flags {
+pub(crate) struct LabFlags {
     /// What to do.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: LabCommand,
 }
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum LabCommand {
     /// Watch two hosts exchange files over a thin link, without and with a tunnel
     Demo(Demo),
     /// Make a paper's tables again: its figures beside this machine's, and whether what it says holds
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_definition_is_consistent() {
-        Flags::command().debug_assert();
+        LabFlags::command().debug_assert();
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
             "strait-lab completions bash",
             "strait-lab man --out man",
         ] {
-            Flags::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
+            LabFlags::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
         }
     }
 
@@ -138,7 +138,7 @@ mod tests {
             ("strait-lab lab vpn --corpus calgary", "--here"),
             ("strait-lab lab verify --block 100", "100 is not in 2048..=65536"),
         ] {
-            let error = Flags::try_parse_from(line.split(' ')).unwrap_err();
+            let error = LabFlags::try_parse_from(line.split(' ')).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");
             assert!(error.to_string().contains(expected), "{line}: {error}");
         }

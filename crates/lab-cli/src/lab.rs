@@ -12,13 +12,13 @@ use strait_lab::sched::{self, PacketTrace};
 use strait_lab::{Corpus, Effort, Error, Figure, LabReport, StepNote, vpn};
 
 use crate::failed;
-use crate::failure::{Failure, Outcome, colours};
+use crate::failure::{CommandResult, Failure, colours};
 use crate::flags::{self, LabTables};
 use crate::output::print;
 use crate::progress::Progress;
 
 /// Makes some tables and prints them. It leaves nothing behind, so an interruption ends it at once.
-pub(crate) fn run(flags: &flags::Lab) -> Outcome {
+pub(crate) fn run(flags: &flags::Lab) -> CommandResult {
     match &flags.tables {
         LabTables::Crypto(output) => report(output, vpn::crypto),
         LabTables::Slowdown(output) => report(output, vpn::slowdown),
@@ -36,7 +36,7 @@ pub(crate) fn run(flags: &flags::Lab) -> Outcome {
 fn report(
     output: &flags::LabOutput,
     make: impl FnOnce(Effort, &mut dyn FnMut(StepNote<'_>)) -> Result<LabReport, Error>,
-) -> Outcome {
+) -> CommandResult {
     let report = measured(output, make)?;
     shown(output, &report, csv::render, &report)
 }
@@ -63,7 +63,7 @@ fn shown<T: Serialize>(
     everything: &T,
     csv: impl FnOnce(&T) -> String,
     report: &LabReport,
-) -> Outcome {
+) -> CommandResult {
     let text = if output.json {
         let json = serde_json::to_string_pretty(everything);
         json.map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))? + "\n"
@@ -80,7 +80,7 @@ fn corpus(folder: Option<&Path>) -> Result<Corpus, Failure> {
     folder.map_or_else(|| Ok(Corpus::generated()), |folder| Corpus::read(folder).map_err(failed))
 }
 
-fn combinations(flags: &flags::LabVpn) -> Outcome {
+fn combinations(flags: &flags::LabVpn) -> CommandResult {
     let made = if flags.here {
         let corpus = corpus(flags.corpus.as_deref())?;
         measured(&flags.output, |effort, tell| vpn::combinations_here(effort, &corpus, tell))?
@@ -93,7 +93,7 @@ fn combinations(flags: &flags::LabVpn) -> Outcome {
     shown(&flags.output, &made, |made| csv::combinations(&made.combinations), &made.report)
 }
 
-fn scheduling(flags: &flags::LabSched) -> Outcome {
+fn scheduling(flags: &flags::LabSched) -> CommandResult {
     let trace = flags
         .trace
         .as_deref()
@@ -107,7 +107,7 @@ fn scheduling(flags: &flags::LabSched) -> Outcome {
 }
 
 /// Writes each figure in both forms.
-fn written(folder: &Path, figures: &[Figure]) -> Outcome {
+fn written(folder: &Path, figures: &[Figure]) -> CommandResult {
     fs::create_dir_all(folder).map_err(Failure::doing(format!("make {}", folder.display())))?;
     for figure in figures {
         let drawing = figure.chart.drawing();

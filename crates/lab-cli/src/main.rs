@@ -11,22 +11,22 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use strait_terminal::{failure, output, pages, progress, table, units};
 
-use failure::{Code, Failure, Outcome};
-use flags::{Command, Flags};
+use failure::{Code, CommandResult, Failure};
+use flags::{LabCommand, LabFlags};
 
 fn main() -> ExitCode {
-    match run(&Flags::parse().command) {
+    match run(&LabFlags::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report("strait-lab"),
     }
 }
 
-fn run(command: &Command) -> Outcome {
+fn run(command: &LabCommand) -> CommandResult {
     match command {
-        Command::Demo(flags) => demo::run(flags),
-        Command::Lab(flags) => lab::run(flags),
-        Command::Completions(flags) => pages::completions(flags, Flags::command()),
-        Command::Man(flags) => pages::man(flags, Flags::command()),
+        LabCommand::Demo(flags) => demo::run(flags),
+        LabCommand::Lab(flags) => lab::run(flags),
+        LabCommand::Completions(flags) => pages::completions(flags, LabFlags::command()),
+        LabCommand::Man(flags) => pages::man(flags, LabFlags::command()),
     }
 }
 

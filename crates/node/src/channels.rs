@@ -96,7 +96,7 @@ impl<T> Orders<T> {
 
 /// What a packet thread found when it looked for orders.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Next<T> {
+pub enum NextOrder<T> {
     /// An order.
     Order(T),
     /// Nothing more for now.
@@ -125,11 +125,11 @@ impl<T> OrderQueue<T> {
 
     /// The next order.
     #[must_use]
-    pub fn next(&self) -> Next<T> {
+    pub fn next(&self) -> NextOrder<T> {
         match self.receiver.try_recv() {
-            Ok(order) => Next::Order(order),
-            Err(TryRecvError::Empty) => Next::Nothing,
-            Err(TryRecvError::Disconnected) => Next::End,
+            Ok(order) => NextOrder::Order(order),
+            Err(TryRecvError::Empty) => NextOrder::Nothing,
+            Err(TryRecvError::Disconnected) => NextOrder::End,
         }
     }
 }
@@ -228,12 +228,12 @@ mod tests {
         queue.clear();
         assert_eq!(
             [queue.next(), queue.next(), queue.next()],
-            [Next::Order(1), Next::Order(2), Next::Nothing]
+            [NextOrder::Order(1), NextOrder::Order(2), NextOrder::Nothing]
         );
         assert_eq!(wait(&mut fds, Some(Duration::ZERO)).unwrap(), 0);
         drop(orders);
         assert_eq!(wait(&mut fds, Some(Duration::ZERO)).unwrap(), 1, "the thread must look to see the end");
-        assert_eq!(queue.next(), Next::End);
+        assert_eq!(queue.next(), NextOrder::End);
     }
 
     #[test]
@@ -245,9 +245,9 @@ mod tests {
         let taken = (0..=ORDERS).map(|_| {
             loop {
                 match queue.next() {
-                    Next::Order(order) => break order,
-                    Next::Nothing => std::thread::yield_now(),
-                    Next::End => panic!("ended early"),
+                    NextOrder::Order(order) => break order,
+                    NextOrder::Nothing => std::thread::yield_now(),
+                    NextOrder::End => panic!("ended early"),
                 }
             }
         });

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::local::{Answer, Changes, Request};
-use crate::report::Report;
+use crate::report::DaemonReport;
 use crate::runtime::{self, RuntimeError};
 
 /// Most bytes of an answer: a report of ten thousand peers.
@@ -81,7 +81,7 @@ pub fn running() -> Result<Vec<String>, ClientError> {
 ///
 /// # Errors
 /// [`ClientError`].
-pub fn show(interface: &str) -> Result<Report, ClientError> {
+pub fn show(interface: &str) -> Result<DaemonReport, ClientError> {
     match ask(interface, Request::Show)?.0 {
         Answer::Report { report } => Ok(*report),
         other => Err(unexpected(interface, other)),

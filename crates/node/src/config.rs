@@ -34,8 +34,11 @@ use zeroize::Zeroizing;
 
 pub use diagnostic::Diagnostic;
 pub use key_file::KeyFileError;
-pub use manual::{Ah, Carrier, Esp, Hosts, Inside, Keys, Manual, ManualProblem, Mode, Protection, Spis};
-pub use peer::{Endpoint, Peer, PeerKeys, PeerPayloads};
+pub use manual::{
+    Hosts, Manual, ManualAh, ManualCarrier, ManualEsp, ManualKeys, ManualMode, ManualPayloads, ManualProblem,
+    ManualProtection, Spis,
+};
+pub use peer::{Endpoint, PeerKeys, PeerPayloads, PeerSection};
 pub use problem::Problem;
 pub(crate) use sections::{DEFAULT_MTU, ENGINES_MAX};
 pub use template::template;
@@ -50,13 +53,13 @@ const FILE_MAX: u64 = 4 << 20;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// This node.
-    pub node: Node,
+    pub node: NodeSection,
     /// Its link.
-    pub link: Link,
+    pub link: LinkSection,
     /// Its sessions.
     pub session: Session,
     /// Whom it talks to, in the order of the file.
-    pub peers: Vec<Peer>,
+    pub peers: Vec<PeerSection>,
     /// What it may compress, in the order of the file.
     pub rules: RuleSet,
     /// The names of the trust domains, by their number.
@@ -65,7 +68,7 @@ pub struct Config {
 
 /// `[node]`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
+pub struct NodeSection {
     /// The file with the private key, relative names resolved against the configuration's folder; a node needs none
     /// whose peers' keys are all in the file.
     pub private_key_file: Option<PathBuf>,
@@ -86,7 +89,7 @@ pub struct Node {
     /// A mark on all outer datagrams, for policy routing.
     pub fwmark: Option<u32>,
     /// Where the routes to peers go.
-    pub table: Table,
+    pub table: RouteTable,
     /// Whether the IV travels.
     pub iv: IvMode,
     /// Which suites may be used.
@@ -99,7 +102,7 @@ pub struct Node {
 
 /// Where routes to the peers' addresses are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Table {
+pub enum RouteTable {
     /// In the main table, with policy routing where a default route would swallow the tunnel itself.
     Auto,
     /// Nowhere.
@@ -110,7 +113,7 @@ pub enum Table {
 
 /// `[link]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Link {
+pub struct LinkSection {
     /// How fast this node may send, in wire bits.
     pub up: LinkRate,
     /// How fast it can receive.

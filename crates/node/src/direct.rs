@@ -17,8 +17,8 @@ use strait_wire::{Protocol, ip};
 
 use crate::poll::{PollFd, wait};
 
-pub use filter::Flow;
 use filter::Look;
+pub use filter::PeerFlow;
 
 /// Protocols that are answered here and not by the kernel.
 const OWNED: [Protocol; 5] = [Protocol::ESP, Protocol::AH, Protocol::IPCOMP, Protocol::IPIP, Protocol::IPV6];
@@ -77,7 +77,7 @@ impl Default for Buffer {
 
 /// The sockets for one version of IP.
 #[derive(Debug)]
-struct Sockets {
+struct DirectSockets {
     sender: OwnedFd,
     tap: OwnedFd,
     /// Held for what they keep the kernel from.
@@ -87,9 +87,9 @@ struct Sockets {
 /// The sockets for packets directly behind IP.
 #[derive(Debug)]
 pub struct Direct {
-    v4: Sockets,
+    v4: DirectSockets,
     /// None where the system has no IPv6.
-    v6: Option<Sockets>,
+    v6: Option<DirectSockets>,
 }
 
 impl Direct {
@@ -97,10 +97,10 @@ impl Direct {
     ///
     /// # Errors
     /// [`DirectError`] with the remedy.
-    pub fn open(flows: &[Flow], mark: Option<u32>) -> Result<Direct, DirectError> {
+    pub fn open(flows: &[PeerFlow], mark: Option<u32>) -> Result<Direct, DirectError> {
         let direct = Direct {
-            v4: Sockets::open(ip::Version::V4)?,
-            v6: match Sockets::open(ip::Version::V6) {
+            v4: DirectSockets::open(ip::Version::V4)?,
+            v6: match DirectSockets::open(ip::Version::V6) {
                 Err(DirectError::Io { source, .. }) if source.raw_os_error() == Some(libc::EAFNOSUPPORT) => {
                     None
                 }
@@ -119,7 +119,7 @@ impl Direct {
     ///
     /// # Errors
     /// [`DirectError::Io`] when the kernel takes no filter at all.
-    pub fn watch(&self, flows: &[Flow]) -> Result<(), DirectError> {
+    pub fn watch(&self, flows: &[PeerFlow]) -> Result<(), DirectError> {
         for (version, sockets) in self.sockets() {
             let exact = sockets.filter(version, flows, Look::Exact);
             exact
@@ -202,22 +202,22 @@ impl Direct {
         Ok(())
     }
 
-    fn of(&self, version: ip::Version) -> Option<&Sockets> {
+    fn of(&self, version: ip::Version) -> Option<&DirectSockets> {
         match version {
             ip::Version::V4 => Some(&self.v4),
             ip::Version::V6 => self.v6.as_ref(),
         }
     }
 
-    fn sockets(&self) -> impl Iterator<Item = (ip::Version, &Sockets)> {
+    fn sockets(&self) -> impl Iterator<Item = (ip::Version, &DirectSockets)> {
         [(ip::Version::V4, Some(&self.v4)), (ip::Version::V6, self.v6.as_ref())]
             .into_iter()
             .filter_map(|(version, sockets)| Some((version, sockets?)))
     }
 }
 
-impl Sockets {
-    fn open(version: ip::Version) -> Result<Sockets, DirectError> {
+impl DirectSockets {
+    fn open(version: ip::Version) -> Result<DirectSockets, DirectError> {
         let (domain, ethertype) = match version {
             ip::Version::V4 => (libc::AF_INET, libc::ETH_P_IP),
             ip::Version::V6 => (libc::AF_INET6, libc::ETH_P_IPV6),
@@ -225,14 +225,14 @@ impl Sockets {
         let nothing = filter::program(version, &[], Look::Coarse).unwrap_or_default();
         let owner = |protocol: Protocol| socket::owner(domain, protocol.0, &nothing);
         let owners: io::Result<Vec<OwnedFd>> = OWNED.into_iter().map(owner).collect();
-        Ok(Sockets {
+        Ok(DirectSockets {
             sender: socket::sender(domain).map_err(failed("open a raw socket"))?,
             _owners: owners.map_err(failed("open a raw socket"))?,
             tap: socket::tap(ethertype, &nothing).map_err(failed("open a packet socket"))?,
         })
     }
 
-    fn filter(&self, version: ip::Version, flows: &[Flow], look: Look) -> io::Result<()> {
+    fn filter(&self, version: ip::Version, flows: &[PeerFlow], look: Look) -> io::Result<()> {
         // Too many steps; where there is no room for them (sysctl `net.core.optmem_max`) the kernel says so.
         let program = filter::program(version, flows, look).ok_or(io::ErrorKind::StorageFull)?;
         socket::attach(&self.tap, &program)

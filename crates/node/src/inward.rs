@@ -10,13 +10,13 @@ use strait_ipsec::inbound::{Batch, ExpandJob, Inlet, Order};
 use strait_ipsec::{Inbound, Notice, Reason, outbound};
 use strait_wire::{Tos, ip, vnet};
 
-use crate::channels::{ControlSender, Next, OrderQueue, Orders};
+use crate::channels::{ControlSender, NextOrder, OrderQueue, Orders};
 use crate::clock::Clock;
 use crate::direct::{self, Direct};
 use crate::engines::Workers;
 use crate::poll::{PollFd, wait};
 use crate::tun::Tun;
-use crate::udp::{RECEIVE_BYTES, Received, UdpSocket};
+use crate::udp::{RECEIVE_BYTES, ReceivedBatch, UdpSocket};
 
 /// Trains taken before orders are looked at again.
 const DRAIN: usize = 32;
@@ -106,9 +106,9 @@ impl Inward {
         }
         loop {
             match self.orders.next() {
-                Next::Order(order) => self.inbound.handle(order),
-                Next::Nothing => return true,
-                Next::End => return false,
+                NextOrder::Order(order) => self.inbound.handle(order),
+                NextOrder::Nothing => return true,
+                NextOrder::End => return false,
             }
         }
     }
@@ -192,7 +192,7 @@ enum Drained {
 /// The datagrams that one call brought, and how far they were taken.
 struct ReceivedTrain {
     buffer: Box<[u8]>,
-    received: Option<Received>,
+    received: Option<ReceivedBatch>,
     taken: usize,
 }
 
@@ -201,7 +201,7 @@ impl ReceivedTrain {
         ReceivedTrain { buffer: vec![0; RECEIVE_BYTES].into_boxed_slice(), received: None, taken: 0 }
     }
 
-    fn begin(&mut self, received: Received) {
+    fn begin(&mut self, received: ReceivedBatch) {
         (self.received, self.taken) = (Some(received), 0);
     }
 
@@ -211,7 +211,7 @@ impl ReceivedTrain {
 
     /// What is left of it.
     fn rest(&mut self) -> Option<Batch<'_>> {
-        let Received { from, tos, segment, len } = *self.received.as_ref()?;
+        let ReceivedBatch { from, tos, segment, len } = *self.received.as_ref()?;
         let bytes = self.buffer.get_mut(self.taken..len)?;
         Some(Batch { from, tos: Tos(tos), segment, bytes })
     }
@@ -221,7 +221,7 @@ fn is_dry(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-struct World<'a> {
+struct InwardIo<'a> {
     tun: &'a Tun,
     outward: &'a Orders<outbound::Order>,
     control: &'a ControlSender,
@@ -233,11 +233,11 @@ const fn world<'a>(
     outward: &'a Orders<outbound::Order>,
     control: &'a ControlSender,
     workers: &'a Workers<ExpandJob>,
-) -> World<'a> {
-    World { tun, outward, control, workers }
+) -> InwardIo<'a> {
+    InwardIo { tun, outward, control, workers }
 }
 
-impl Inlet for World<'_> {
+impl Inlet for InwardIo<'_> {
     fn deliver(&mut self, header: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason> {
         let mut first = [0; vnet::LEN];
         header.emit(&mut first);

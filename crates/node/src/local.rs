@@ -11,7 +11,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
-use crate::report::Report;
+use crate::report::DaemonReport;
 use crate::runtime::{self, RuntimeError};
 
 /// Most bytes of a request.
@@ -40,7 +40,7 @@ pub enum Answer {
     /// What it does.
     Report {
         /// All of it.
-        report: Box<Report>,
+        report: Box<DaemonReport>,
     },
     /// It is ending; the connection closes when everything is removed.
     Ending,

@@ -11,7 +11,7 @@ use axum::routing::get;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::local::{Answer, PendingRequest, Request, ask};
-use crate::report::{CodecReport, NodeReport, PeerReport, Report, RuleReport};
+use crate::report::{CodecReport, DaemonReport, NodeReport, PeerReport, RuleReport};
 
 /// The exposition format's media type (prometheus.io, "Text-based format").
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -61,12 +61,12 @@ async fn answer(asks: mpsc::Sender<PendingRequest>) -> Response {
 }
 
 /// One metric: its name, type, help and samples.
-type Family = (&'static str, &'static str, &'static str, Vec<(Labels, f64)>);
+type MetricFamily = (&'static str, &'static str, &'static str, Vec<(Labels, f64)>);
 type Labels = Vec<(&'static str, String)>;
 
 /// The report in the text exposition format of Prometheus.
 #[must_use]
-pub fn text(report: &Report) -> String {
+pub fn text(report: &DaemonReport) -> String {
     let mut text = String::new();
     let all = [
         node(report),
@@ -99,7 +99,7 @@ const fn number(value: u64) -> f64 {
     value as f64
 }
 
-fn node(report: &Report) -> Vec<Family> {
+fn node(report: &DaemonReport) -> Vec<MetricFamily> {
     let node = &report.node;
     let NodeReport { interface, version, public_key, .. } = node.clone();
     let mut labels = vec![("interface", interface), ("version", version)];
@@ -130,7 +130,7 @@ fn node(report: &Report) -> Vec<Family> {
 }
 
 /// How each peer is protected; `protocols` only where keys are in the file, since sessions change theirs.
-fn peer_info(report: &Report) -> Vec<Family> {
+fn peer_info(report: &DaemonReport) -> Vec<MetricFamily> {
     let sample = |peer: &PeerReport| {
         let mut labels = vec![("peer", peer.name.clone()), ("keys", peer.keys.clone())];
         if let Some(manual) = &peer.manual {
@@ -165,7 +165,7 @@ fn peer_info(report: &Report) -> Vec<Family> {
 /// A figure of a peer, if it has one.
 type OfPeer = fn(&PeerReport) -> Option<f64>;
 
-fn peers(report: &Report) -> Vec<Family> {
+fn peers(report: &DaemonReport) -> Vec<MetricFamily> {
     let known: [(&str, &str, &str, OfPeer); 15] = [
         ("peer_up", "gauge", "1 if the peer has keys and packets can be sent, else 0.", |peer| {
             Some(f64::from(u8::from(peer.state == "up")))
@@ -221,7 +221,10 @@ fn peers(report: &Report) -> Vec<Family> {
 }
 
 /// The metrics of `known`, with a sample for each peer that has the figure.
-fn of_peers(report: &Report, known: &[(&'static str, &'static str, &'static str, OfPeer)]) -> Vec<Family> {
+fn of_peers(
+    report: &DaemonReport,
+    known: &[(&'static str, &'static str, &'static str, OfPeer)],
+) -> Vec<MetricFamily> {
     let family = |(name, kind, help, get): &(&'static str, &'static str, &'static str, OfPeer)| {
         let sample = |peer| get(peer).map(|value| (vec![("peer", peer.name.clone())], value));
         (*name, *kind, *help, report.peers.iter().filter_map(sample).collect())
@@ -229,7 +232,7 @@ fn of_peers(report: &Report, known: &[(&'static str, &'static str, &'static str,
     known.iter().map(family).collect()
 }
 
-fn paths(report: &Report) -> Vec<Family> {
+fn paths(report: &DaemonReport) -> Vec<MetricFamily> {
     let known: [(&str, &str, &str, OfPeer); 8] = [
         ("peer_link_rate_bits_per_second", "gauge", "Link rate, configured or estimated.", |peer| {
             peer.link_rate_bits_per_second.map(number)
@@ -260,7 +263,7 @@ fn paths(report: &Report) -> Vec<Family> {
     of_peers(report, &known)
 }
 
-fn queues(report: &Report) -> Vec<Family> {
+fn queues(report: &DaemonReport) -> Vec<MetricFamily> {
     let known: [(&str, &str, &str, OfPeer); 9] = [
         ("peer_queue_bytes", "gauge", "Bytes in the queue.", |peer| Some(number(peer.queue.bytes))),
         ("peer_queue_mean_delay_seconds", "gauge", "Mean queueing delay.", |peer| {
@@ -303,7 +306,7 @@ fn queues(report: &Report) -> Vec<Family> {
     of_peers(report, &known)
 }
 
-fn rules(report: &Report) -> Vec<Family> {
+fn rules(report: &DaemonReport) -> Vec<MetricFamily> {
     type Get = fn(&RuleReport) -> u64;
     let known: [(&str, &str, Get); 4] = [
         ("rule_matched_packets_total", "Inner packets that matched the rule.", |rule| rule.matched_packets),
@@ -323,7 +326,7 @@ fn rules(report: &Report) -> Vec<Family> {
     known.into_iter().map(family).collect()
 }
 
-fn codecs(report: &Report) -> Vec<Family> {
+fn codecs(report: &DaemonReport) -> Vec<MetricFamily> {
     type Get = fn(&CodecReport) -> u64;
     let known: [(&str, &str, Get); 5] = [
         ("codec_tried_blocks_total", "Blocks compressed on trial or to be sent.", |codec| codec.tried_blocks),

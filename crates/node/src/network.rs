@@ -16,7 +16,7 @@ use ipnet::IpNet;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage as Message;
 
-pub use plan::{DEFAULT_MARK, Family, Lookup, Plan, PolicyRule, Route};
+pub use plan::{DEFAULT_MARK, Lookup, Plan, PolicyRule, Route, RouteFamily};
 
 use crate::netlink::Netlink;
 use setting::Setting;

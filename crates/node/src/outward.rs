@@ -7,11 +7,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use strait_clock::Time;
-use strait_ipsec::outbound::{CompressJob, Order, Outlet, Refused, Train, Via};
+use strait_ipsec::outbound::{CompressJob, Order, Outlet, Train, TransmitRefused, Via};
 use strait_ipsec::{Counters, Notice, Outbound, Reason};
 use strait_wire::vnet;
 
-use crate::channels::{ControlSender, Next, OrderQueue};
+use crate::channels::{ControlSender, NextOrder, OrderQueue};
 use crate::clock::Clock;
 use crate::direct::Direct;
 use crate::engines::Workers;
@@ -65,7 +65,7 @@ impl Outward {
     fn run(mut self) {
         sleep_exactly();
         let (tun, socket, direct, control) = (&self.tun, &self.socket, self.direct.as_deref(), &self.control);
-        let mut world = World { tun, socket, direct, control, workers: &self.workers };
+        let mut world = OutwardIo { tun, socket, direct, control, workers: &self.workers };
         let mut buffer = vec![0; TUN_READ].into_boxed_slice();
         loop {
             if !take_orders(&self.orders, &mut self.outbound, &self.clock, &mut world) {
@@ -98,14 +98,14 @@ fn take_orders(
     orders: &OrderQueue<Order>,
     outbound: &mut Outbound,
     clock: &Clock,
-    world: &mut World<'_>,
+    world: &mut OutwardIo<'_>,
 ) -> bool {
     orders.clear();
     loop {
         match orders.next() {
-            Next::Order(order) => outbound.handle(order, clock.now(), world),
-            Next::Nothing => return true,
-            Next::End => return false,
+            NextOrder::Order(order) => outbound.handle(order, clock.now(), world),
+            NextOrder::Nothing => return true,
+            NextOrder::End => return false,
         }
     }
 }
@@ -116,7 +116,7 @@ fn drain(
     buffer: &mut [u8],
     (outbound, counters): (&mut Outbound, &Counters),
     clock: &Clock,
-    world: &mut World<'_>,
+    world: &mut OutwardIo<'_>,
 ) -> io::Result<bool> {
     for _ in 0..DRAIN {
         let len = match tun.read(buffer) {
@@ -145,7 +145,7 @@ fn would_pass(error: &io::Error) -> bool {
         || error.raw_os_error() == Some(libc::EIO)
 }
 
-struct World<'a> {
+struct OutwardIo<'a> {
     tun: &'a Tun,
     socket: &'a UdpSocket,
     direct: Option<&'a Direct>,
@@ -153,7 +153,7 @@ struct World<'a> {
     workers: &'a Workers<CompressJob>,
 }
 
-impl World<'_> {
+impl OutwardIo<'_> {
     /// In UDP datagrams.
     fn send_datagrams(&self, train: Train<'_>) -> io::Result<()> {
         let send = || self.socket.send_train(train.to, train.tos.0, train.segment, train.bytes);
@@ -180,13 +180,15 @@ impl World<'_> {
     }
 }
 
-impl Outlet for World<'_> {
-    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
+impl Outlet for OutwardIo<'_> {
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused> {
         let sent = match train.via {
             Via::Udp => self.send_datagrams(train),
             Via::Ip => self.send_packets(train),
         };
-        sent.map_err(|error| if is_too_big(&error) { Refused::TooBig } else { Refused::Failed })
+        sent.map_err(
+            |error| if is_too_big(&error) { TransmitRefused::TooBig } else { TransmitRefused::Failed },
+        )
     }
 
     fn hand_over(&mut self, worker: usize, job: CompressJob) -> Option<CompressJob> {
@@ -217,8 +219,8 @@ mod tests {
     struct Nowhere;
 
     impl Outlet for Nowhere {
-        fn transmit(&mut self, _: Train<'_>) -> Result<(), Refused> {
-            Err(Refused::Failed)
+        fn transmit(&mut self, _: Train<'_>) -> Result<(), TransmitRefused> {
+            Err(TransmitRefused::Failed)
         }
 
         fn to_host(&mut self, _: &[u8]) {}
@@ -229,8 +231,12 @@ mod tests {
     #[test]
     fn a_read_without_a_whole_header_is_counted() {
         let counters = Arc::new(Counters::default());
-        let settings =
-            outbound::Settings { up: None, overhead: 0, link_mtu: 1500, forwarding: Forwarding::None };
+        let settings = outbound::OutboundSettings {
+            up: None,
+            overhead: 0,
+            link_mtu: 1500,
+            forwarding: Forwarding::None,
+        };
         let chooser = Box::new(LiveChooser::new(Calibration::assumed(), 1));
         let mut outbound =
             Outbound::new(settings, chooser, Stopwatch::NONE, Arc::clone(&counters), Time::ZERO);

@@ -13,7 +13,7 @@ pub use queue::QueueReport;
 
 /// The state and counters of a running node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct DaemonReport {
     /// The node itself.
     pub node: NodeReport,
     /// Its peers, in the order of the file.

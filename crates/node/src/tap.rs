@@ -22,7 +22,7 @@ pub enum Framing {
 
 /// A frame that passed.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame<'a> {
+pub struct TappedFrame<'a> {
     /// Its bytes.
     pub bytes: &'a [u8],
     /// Its whole length.
@@ -82,7 +82,7 @@ impl Tap {
     ///
     /// # Errors
     /// As `recvfrom(2)`; `NetworkDown` when the interface went away.
-    pub fn frame(&mut self) -> io::Result<Option<Frame<'_>>> {
+    pub fn frame(&mut self) -> io::Result<Option<TappedFrame<'_>>> {
         loop {
             // SAFETY: all zeros is a valid sockaddr_ll, whose fields are integers.
             let mut from: libc::sockaddr_ll = unsafe { zeroed() };
@@ -106,7 +106,7 @@ impl Tap {
                 continue;
             }
             let bytes = self.buffer.get(..len.min(self.buffer.len())).unwrap_or_default();
-            return Ok(Some(Frame { bytes, len }));
+            return Ok(Some(TappedFrame { bytes, len }));
         }
     }
 

@@ -96,7 +96,7 @@ pub enum UdpError {
 
 /// One call's worth of received datagrams, all from one sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Received {
+pub struct ReceivedBatch {
     /// Bytes received.
     pub len: usize,
     /// Who sent them; an IPv4 address is never written as IPv6.
@@ -114,13 +114,13 @@ pub struct Received {
 pub struct UdpSocket {
     fd: OwnedFd,
     local: SocketAddr,
-    family: Family,
+    family: SocketFamily,
     /// Whether the kernel takes trains; some devices and paths do not.
     trains: AtomicBool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Family {
+enum SocketFamily {
     V4,
     /// Takes IPv4 too, as mapped addresses.
     V6,
@@ -151,7 +151,7 @@ impl UdpSocket {
     }
 
     fn bind_to(address: SocketAddr, listen: Listen, mark: Option<u32>) -> Result<UdpSocket, UdpError> {
-        let family = if address.is_ipv4() { Family::V4 } else { Family::V6 };
+        let family = if address.is_ipv4() { SocketFamily::V4 } else { SocketFamily::V6 };
         let failed = |source: io::Error| match source.raw_os_error() {
             Some(libc::EADDRINUSE) => UdpError::InUse { listen },
             Some(libc::EADDRNOTAVAIL) => UdpError::NoSuchAddress { listen },
@@ -266,7 +266,7 @@ impl UdpSocket {
     ///
     /// # Errors
     /// `WouldBlock` when there is none; anything else as `recvmsg(2)`.
-    pub fn recv(&self, buf: &mut [u8]) -> io::Result<Received> {
+    pub fn recv(&self, buf: &mut [u8]) -> io::Result<ReceivedBatch> {
         message::receive(&self.fd, buf)
     }
 }

@@ -16,7 +16,7 @@ pub use station::{Engine, Occupation};
 
 /// Something that engines can do: its place in [`Engine::prices`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Algorithm(pub usize);
+pub struct AlgorithmIndex(pub usize);
 
 /// Which engine does a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Dispatcher {
     /// fastest has it, whose p is least, and of those the first. So an idle system uses its first fastest engine.
     ///
     /// Nothing when no engine that can do this has room for a job.
-    pub fn dispatch(&mut self, algorithm: Algorithm, bytes: usize, now: Time) -> Option<Ticket> {
+    pub fn dispatch(&mut self, algorithm: AlgorithmIndex, bytes: usize, now: Time) -> Option<Ticket> {
         let offers = self.stations.iter().enumerate();
         let offers = offers.filter_map(|(engine, it)| Some((engine, it.offer(algorithm, bytes, now)?)));
         let (engine, offer) = offers.min_by_key(|(_, offer)| (offer.finishing(), offer.takes()))?;

@@ -26,7 +26,7 @@ use judge::{LostCount, Usual};
 use phase::{EstimatePhase, STEP_MAX, tells_of};
 
 pub use limited_by::LimitedBy;
-pub use path::{Delivery, Path, Refused, Sample};
+pub use path::{DeliveryCount, Path, PathSample, ReportRefused};
 
 /// The rate to begin with when nothing is known: the slowest uplinks of ADSL.
 const START: f64 = 128_000.0;
@@ -51,7 +51,7 @@ pub struct Estimate {
     apart: f64,
     reported_at: Option<Time>,
     /// Reports that are too little to be judged.
-    gathered: Option<Sample>,
+    gathered: Option<PathSample>,
     usual: Usual,
 }
 
@@ -107,7 +107,7 @@ impl Estimate {
     }
 
     /// Takes what happened since the last report.
-    pub fn sample(&mut self, sample: &Sample, now: Time) {
+    pub fn sample(&mut self, sample: &PathSample, now: Time) {
         self.note_report(now);
         let sample = &match self.gathered.take() {
             Some(before) => before.and(sample),

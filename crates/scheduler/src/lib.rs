@@ -12,12 +12,13 @@ mod rate;
 mod ring;
 mod window;
 
-pub use dispatch::{Algorithm, Dispatcher, Engine, Occupation, Price, Ticket};
-pub use estimate::{Delivery, Estimate, LimitedBy, Path, Refused, Sample};
+pub use dispatch::{AlgorithmIndex, Dispatcher, Engine, Occupation, Price, Ticket};
+pub use estimate::{DeliveryCount, Estimate, LimitedBy, Path, PathSample, ReportRefused};
 pub use link_rate::{LinkRate, Pace};
 pub use pacer::Pacer;
 pub use queue::{
-    FairQueue, Line, Loss, Newcomer, Owner, ParseShareError, Queued, Receipt, Share, Shares, Tin,
+    FairQueue, LinkProfile, Loss, Newcomer, PacketOwner, ParseShareError, Queued, Receipt, Shares, Tin,
+    TinShare,
 };
 pub use rate::{ParseRateError, Rate};
 pub use ring::Ring;

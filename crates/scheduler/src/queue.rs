@@ -17,15 +17,15 @@ use core::time::Duration;
 
 use strait_clock::Time;
 
-use codel::{Source, Terms};
-use flows::{BUCKETS, FlowId, Flows, NONE, Turns};
-pub use line::Line;
+use codel::{CodelQueue, CodelTerms};
+use flows::{BUCKETS, FlowId, FlowTable, NONE, Turns};
+pub use line::LinkProfile;
 use line::signed;
-pub use packet::{Loss, Newcomer, Owner, Queued, Receipt};
-use places::Places;
+pub use packet::{Loss, Newcomer, PacketOwner, Queued, Receipt};
+use places::PacketPlaces;
 use store::Store;
 use tins::Balance;
-pub use tins::{ParseShareError, Share, Shares, Tin};
+pub use tins::{ParseShareError, Shares, Tin, TinShare};
 
 /// New flows that are looked at for one that sends little: so many may begin at once.
 const LOOKED_AT: usize = 16;
@@ -35,13 +35,13 @@ const LOOKED_AT: usize = 16;
 #[derive(Debug)]
 pub struct FairQueue<N> {
     store: Store,
-    places: Places<N>,
+    places: PacketPlaces<N>,
     max_packets: usize,
-    flows: Flows,
+    flows: FlowTable,
     turns: [Turns; 3],
     waiting: [usize; 3],
     balance: Balance,
-    terms: Terms,
+    terms: CodelTerms,
     quantum: i64,
     queued: usize,
 }
@@ -49,12 +49,12 @@ pub struct FairQueue<N> {
 impl<N> FairQueue<N> {
     /// A queue of at most `max_packets` packets in buffers of at most `capacity` bytes.
     #[must_use]
-    pub fn new(capacity: usize, max_packets: usize, line: Line) -> FairQueue<N> {
+    pub fn new(capacity: usize, max_packets: usize, line: LinkProfile) -> FairQueue<N> {
         FairQueue {
             store: Store::new(capacity),
-            places: Places::new(),
+            places: PacketPlaces::new(),
             max_packets,
-            flows: Flows::new(),
+            flows: FlowTable::new(),
             turns: core::array::from_fn(|_| Turns::default()),
             waiting: [0; 3],
             balance: Balance::new(line.shares, line.memory()),
@@ -65,7 +65,7 @@ impl<N> FairQueue<N> {
     }
 
     /// Another link, or another size, from now on. What waits stays, though it be more.
-    pub fn set(&mut self, capacity: usize, max_packets: usize, line: Line) {
+    pub fn set(&mut self, capacity: usize, max_packets: usize, line: LinkProfile) {
         self.max_packets = max_packets;
         self.store.set_capacity(capacity);
         self.balance.set(line.shares, line.memory());
@@ -102,7 +102,7 @@ impl<N> FairQueue<N> {
         &mut self,
         newcomer: &Newcomer,
         note: N,
-        owner: &mut impl Owner<N>,
+        owner: &mut impl PacketOwner<N>,
         write: impl FnOnce(&mut [u8]),
     ) {
         let Newcomer { hash, tin, len, at: entered } = *newcomer;
@@ -123,7 +123,7 @@ impl<N> FairQueue<N> {
     }
 
     /// The packet to send next, charged with the wire bytes that its owner predicts.
-    pub fn pop(&mut self, now: Time, owner: &mut impl Owner<N>) -> Option<Queued<N>> {
+    pub fn pop(&mut self, now: Time, owner: &mut impl PacketOwner<N>) -> Option<Queued<N>> {
         let (tin, by_share) = self.balance.choose(|tin| self.waiting[tin.index()] > 0)?;
         let at = self.turn(tin)?;
         self.pop_from(at, (tin, by_share), now, owner)
@@ -135,11 +135,11 @@ impl<N> FairQueue<N> {
         at: u32,
         (tin, by_share): (Tin, bool),
         now: Time,
-        owner: &mut impl Owner<N>,
+        owner: &mut impl PacketOwner<N>,
     ) -> Option<Queued<N>> {
         let terms = self.terms;
         let mut codel = self.flows.get(at)?.codel;
-        let packet = codel.dequeue(&mut Head { queue: self, at, now, owner }, now, &terms);
+        let packet = codel.dequeue(&mut FlowHead { queue: self, at, now, owner }, now, &terms);
         let flow = self.flows.get_mut(at)?;
         flow.codel = codel;
         let mut packet = packet?;
@@ -160,7 +160,7 @@ impl<N> FairQueue<N> {
     }
 
     /// Takes that packet out, as [`FairQueue::pop`] does.
-    pub fn pop_latency_sensitive(&mut self, now: Time, owner: &mut impl Owner<N>) -> Option<Queued<N>> {
+    pub fn pop_latency_sensitive(&mut self, now: Time, owner: &mut impl PacketOwner<N>) -> Option<Queued<N>> {
         let (at, tin, by_share) = self.latency_sensitive_flow()?;
         self.pop_from(at, (tin, by_share), now, owner)
     }
@@ -208,7 +208,7 @@ impl<N> FairQueue<N> {
     }
 
     /// A buffer for `len` bytes, for which others may have to go.
-    fn room_for(&mut self, len: usize, owner: &mut impl Owner<N>) -> Option<Box<[u8]>> {
+    fn room_for(&mut self, len: usize, owner: &mut impl PacketOwner<N>) -> Option<Box<[u8]>> {
         loop {
             if self.len() < self.max_packets
                 && let Some(buffer) = self.store.lend(len)
@@ -251,14 +251,14 @@ impl<N> FairQueue<N> {
 }
 
 /// The queue of one flow, as its delay is controlled.
-struct Head<'a, N, O> {
+struct FlowHead<'a, N, O> {
     queue: &'a mut FairQueue<N>,
     at: u32,
     now: Time,
     owner: &'a mut O,
 }
 
-impl<N, O: Owner<N>> Source for Head<'_, N, O> {
+impl<N, O: PacketOwner<N>> CodelQueue for FlowHead<'_, N, O> {
     type Packet = Queued<N>;
 
     fn take(&mut self) -> Option<(Queued<N>, Duration, usize)> {

@@ -6,7 +6,7 @@
 #[derive(Debug)]
 pub struct Ring<N> {
     bytes: Box<[u8]>,
-    entries: std::collections::VecDeque<Entry<N>>,
+    entries: std::collections::VecDeque<RingEntry<N>>,
     max_entries: usize,
     /// Where the next entry's bytes go.
     tail: usize,
@@ -14,7 +14,7 @@ pub struct Ring<N> {
 }
 
 #[derive(Debug)]
-struct Entry<N> {
+struct RingEntry<N> {
     start: usize,
     len: usize,
     note: N,
@@ -65,7 +65,7 @@ impl<N> Ring<N> {
         let Some(start) = self.place(bytes.len()) else { return Err(note) };
         let Some(room) = self.bytes.get_mut(start..start + bytes.len()) else { return Err(note) };
         room.copy_from_slice(bytes);
-        self.entries.push_back(Entry { start, len: bytes.len(), note });
+        self.entries.push_back(RingEntry { start, len: bytes.len(), note });
         self.tail = start + bytes.len();
         self.queued += bytes.len();
         Ok(())

@@ -29,14 +29,14 @@ pub struct Limits {
 #[derive(Debug)]
 pub struct Window<K, T> {
     limits: Limits,
-    entries: VecDeque<Entry<K, T>>,
+    entries: VecDeque<WindowEntry<K, T>>,
     /// Where entries of other kinds stay while later ones are taken; empty otherwise.
-    passed: Vec<Entry<K, T>>,
+    passed: Vec<WindowEntry<K, T>>,
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Entry<K, T> {
+struct WindowEntry<K, T> {
     key: K,
     item: T,
     bytes: usize,
@@ -97,7 +97,7 @@ impl<K: Copy + Eq, T> Window<K, T> {
             return Err(item);
         }
         self.bytes = self.bytes.saturating_add(bytes);
-        self.entries.push_back(Entry { key, item, bytes, since: now });
+        self.entries.push_back(WindowEntry { key, item, bytes, since: now });
         Ok(())
     }
 
@@ -105,7 +105,7 @@ impl<K: Copy + Eq, T> Window<K, T> {
     pub fn push_ahead(&mut self, behind: usize, key: K, item: T, bytes: usize, now: Time) {
         self.bytes = self.bytes.saturating_add(bytes);
         let place = behind.min(self.entries.len());
-        self.entries.insert(place, Entry { key, item, bytes, since: now });
+        self.entries.insert(place, WindowEntry { key, item, bytes, since: now });
     }
 
     /// The packet that names the reference, and its kind.
@@ -164,7 +164,7 @@ impl<K: Copy + Eq, T> Window<K, T> {
             self.bytes = self.bytes.saturating_sub(entry.bytes);
             if let Some((item, bytes)) = send(entry.item, entry.bytes) {
                 self.bytes = self.bytes.saturating_add(bytes);
-                self.entries.push_front(Entry { item, bytes, ..entry });
+                self.entries.push_front(WindowEntry { item, bytes, ..entry });
                 break;
             }
             sent += 1;

@@ -9,7 +9,7 @@ use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, CodecSet, Gauge, LiveChooser};
 use strait_crypto::{ICV_LEN, Key, KeyMaterial, NonceCounter, Suite};
 use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
-use strait_ipsec::outbound::{self, Outlet, Queueing, Refused, Train};
+use strait_ipsec::outbound::{self, Outlet, Queueing, Train, TransmitRefused};
 use strait_ipsec::{
     Counters, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters, PeerSpec,
     Policies, Reason, Rule, RuleSet, SaSpec,
@@ -80,7 +80,7 @@ impl Halves {
     pub fn new(settings: HalvesSettings, now: Time) -> Halves {
         let (here, there) = (NodeId(0), NodeId(1));
         let counters = [Arc::new(Counters::default()), Arc::new(Counters::default())];
-        let out = outbound::Settings {
+        let out = outbound::OutboundSettings {
             up: settings.up,
             overhead: 0,
             link_mtu: settings.mtu,
@@ -88,7 +88,8 @@ impl Halves {
         };
         let chooser = Box::new(LiveChooser::new(Calibration::assumed(), 1));
         let mut outbound = Outbound::new(out, chooser, Stopwatch::NONE, Arc::clone(&counters[0]), now);
-        let into = inbound::Settings { forwarding: Forwarding::None, udp_offload: settings.udp_offload };
+        let into =
+            inbound::InboundSettings { forwarding: Forwarding::None, udp_offload: settings.udp_offload };
         let mut inbound = Inbound::new(into, Gauge::none(), Arc::clone(&counters[1]));
         let rules = Arc::new(RuleSet::new(settings.rules.clone()));
         let spec = PeerSpec {
@@ -281,7 +282,7 @@ impl Catch {
 }
 
 impl Outlet for Catch {
-    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused> {
         for datagram in train.datagrams() {
             let bytes = datagram.to_vec();
             self.sent.push(SimDatagram {

@@ -15,7 +15,7 @@ mod outcome;
 mod processor;
 
 use strait_clock::Time;
-use strait_scheduler::{Algorithm, Dispatcher, Engine, Limits, Tuned, Window};
+use strait_scheduler::{AlgorithmIndex, Dispatcher, Engine, Limits, Tuned, Window};
 
 pub use bus::BusSettings;
 pub use outcome::{MachineOutcome, ProcessorUse};
@@ -25,7 +25,7 @@ use bus::Bus;
 use processor::{MultiPacketJob, Processor};
 
 /// The only one there is.
-const ALGORITHM: Algorithm = Algorithm(0);
+const ALGORITHM: AlgorithmIndex = AlgorithmIndex(0);
 
 /// A machine, and how it schedules.
 #[derive(Clone, Debug)]

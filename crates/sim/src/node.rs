@@ -9,7 +9,7 @@ use std::time::Instant;
 use strait_clock::{Deadline, Random, Stopwatch, Time};
 use strait_compress::{Calibration, Gauge, LiveChooser};
 use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet};
-use strait_ipsec::outbound::{self, Outlet, Refused, Train};
+use strait_ipsec::outbound::{self, Outlet, Train, TransmitRefused};
 use strait_ipsec::{Counters, Inbound, Notice, Outbound, PeerCounters, PeerId, Policies, Reason, RuleSet};
 use strait_keying::{
     Action, Control, ControlEvent, ControlSettings, KeyExport, PeerConfig, PeerState, PeerStatus, SetupError,
@@ -78,7 +78,7 @@ impl SimNode {
             },
             now,
         )?;
-        let out = outbound::Settings {
+        let out = outbound::OutboundSettings {
             up: settings.up.given(),
             overhead: settings.overhead,
             link_mtu: settings.link_mtu,
@@ -86,7 +86,8 @@ impl SimNode {
         };
         let chooser = Box::new(LiveChooser::new(Calibration::assumed(), random.next_u64()));
         let mut outbound = Outbound::new(out, chooser, Stopwatch::NONE, Arc::clone(&counters), now);
-        let into = inbound::Settings { forwarding: settings.forwarding, udp_offload: settings.udp_offload };
+        let into =
+            inbound::InboundSettings { forwarding: settings.forwarding, udp_offload: settings.udp_offload };
         let inbound = Inbound::new(into, Gauge::none(), Arc::clone(&counters));
         let mut world = NodeOutlets::new(&settings, now);
         let rules = Arc::new(RuleSet::new(settings.rules.clone()));
@@ -361,10 +362,10 @@ impl NodeOutlets {
 }
 
 impl Outlet for NodeOutlets {
-    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused> {
         let outer = if train.to.is_ipv6() { 48 } else { 28 } + train.segment;
         if outer > usize::from(self.interface_mtu) {
-            return Err(Refused::TooBig);
+            return Err(TransmitRefused::TooBig);
         }
         for datagram in train.datagrams() {
             let bytes = datagram.to_vec();

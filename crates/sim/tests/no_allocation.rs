@@ -13,7 +13,7 @@ use core::time::Duration;
 use strait_clock::{Stopwatch, Time};
 use strait_compress::Calibration;
 use strait_ipsec::inbound::{Batch, ExpandJob, ExpandTools, Inlet};
-use strait_ipsec::outbound::{self, Outlet, Refused, Train};
+use strait_ipsec::outbound::{self, Outlet, Train, TransmitRefused};
 use strait_ipsec::{Domain, Notice, Reason, Rule};
 use strait_sim::{Conversation, Filler, FlowShape, Halves, HalvesSettings, NodeId};
 use strait_wire::{Tos, vnet};
@@ -57,7 +57,7 @@ struct Wire {
 }
 
 impl Outlet for Wire {
-    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused> {
         assert!(
             self.bytes.len() + train.bytes.len() <= self.bytes.capacity(),
             "the test's buffer is too small"

@@ -38,7 +38,7 @@ pub struct Failure {
 }
 
 /// What a command returns.
-pub type Outcome = Result<(), Failure>;
+pub type CommandResult = Result<(), Failure>;
 
 impl Failure {
     /// A failure with a cause that needs no further words.

@@ -1,7 +1,7 @@
 //! What Strait's programs share on a terminal: how a command fails, tables, numbers with units, progress, what was decided in
 //! words, manual pages and completions, and how one program finds another.
 //!
-//! A command returns an [`Outcome`]; its [`Failure`] says the cause, what to do about it, and the exit code.
+//! A command returns an [`CommandResult`]; its [`Failure`] says the cause, what to do about it, and the exit code.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod decision;
@@ -14,4 +14,4 @@ pub mod progress;
 pub mod table;
 pub mod units;
 
-pub use failure::{Code, Failure, Outcome, colours};
+pub use failure::{Code, CommandResult, Failure, colours};

@@ -6,7 +6,7 @@ use clap::{Args, Command, ValueHint};
 use clap_complete::Shell;
 
 use crate::output::print;
-use crate::{Failure, Outcome};
+use crate::{CommandResult, Failure};
 
 /// Flags of `completions`.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ pub struct Man {
 ///
 /// # Errors
 /// As [`print`].
-pub fn completions(flags: &Completions, mut program: Command) -> Outcome {
+pub fn completions(flags: &Completions, mut program: Command) -> CommandResult {
     // Into memory first: the generator panics when its output breaks off, as it does in a pipe to `head`.
     let mut script = Vec::new();
     let name = program.get_name().to_owned();
@@ -39,7 +39,7 @@ pub fn completions(flags: &Completions, mut program: Command) -> Outcome {
 ///
 /// # Errors
 /// A [`Failure`] when a page cannot be written.
-pub fn man(flags: &Man, program: Command) -> Outcome {
+pub fn man(flags: &Man, program: Command) -> CommandResult {
     let Some(folder) = &flags.out else {
         let mut page = Vec::new();
         clap_mangen::Man::new(program).render(&mut page).map_err(Failure::doing("make the manual page"))?;

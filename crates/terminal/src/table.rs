@@ -11,26 +11,26 @@ pub enum Side {
 
 /// Rows of cells, as wide as they need to be.
 #[derive(Debug)]
-pub struct Table {
+pub struct TextTable {
     sides: Vec<Side>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     /// A table whose first column holds words and the others numbers, with this head.
-    pub fn new<const N: usize>(head: [&str; N]) -> Table {
-        Table::with_head(head.map(str::to_owned))
+    pub fn new<const N: usize>(head: [&str; N]) -> TextTable {
+        TextTable::with_head(head.map(str::to_owned))
     }
 
     /// The same with a head of any length.
-    pub fn with_head(head: impl IntoIterator<Item = String>) -> Table {
+    pub fn with_head(head: impl IntoIterator<Item = String>) -> TextTable {
         let head: Vec<String> = head.into_iter().collect();
         let sides = (0..head.len()).map(|column| if column == 0 { Side::Left } else { Side::Right });
-        Table { sides: sides.collect(), rows: vec![head] }
+        TextTable { sides: sides.collect(), rows: vec![head] }
     }
 
     /// Puts the words of a column on a side.
-    pub fn side(mut self, column: usize, side: Side) -> Table {
+    pub fn side(mut self, column: usize, side: Side) -> TextTable {
         if let Some(slot) = self.sides.get_mut(column) {
             *slot = side;
         }
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn words_stand_left_and_numbers_right() {
-        let mut table = Table::new(["file", "bytes", "codec"]).side(2, Side::Left);
+        let mut table = TextTable::new(["file", "bytes", "codec"]).side(2, Side::Left);
         assert!(table.is_empty());
         table.row(["a".to_owned(), "5".to_owned(), "lz4".to_owned()]);
         table.row(["bücher".to_owned(), "1234567".to_owned(), "zstd-3".to_owned()]);

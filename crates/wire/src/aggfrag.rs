@@ -4,7 +4,7 @@ use crate::{Malformed, block, condition, field, probe};
 
 mod blocks;
 
-pub use blocks::{Block, Blocks};
+pub use blocks::{DataBlock, DataBlocks};
 
 /// The header of sub-type 0 (RFC 9347 section 6.1.1).
 pub const PLAIN_LEN: usize = 4;
@@ -52,7 +52,7 @@ pub fn subtype(payload: &[u8]) -> Option<Subtype> {
 
 /// The congestion report of sub-type 1 (RFC 9347 section 6.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Report {
+pub struct CongestionReport {
     /// P: path MTU discovery is in progress.
     pub plpmtud: bool,
     /// E: a congestion mark was seen on a packet received.
@@ -84,7 +84,7 @@ pub enum Header {
         /// Bytes that belong to a packet begun earlier.
         offset: u16,
         /// What the sender has seen of the path.
-        report: Report,
+        report: CongestionReport,
     },
 }
 
@@ -130,8 +130,8 @@ impl<'a> Payload<'a> {
 
     /// The data blocks, the continuation of an earlier packet first (RFC 9347 section 6.1.3).
     #[must_use]
-    pub fn blocks(&self) -> Blocks<'a> {
-        Blocks::new(self.region, usize::from(self.header.offset()))
+    pub fn blocks(&self) -> DataBlocks<'a> {
+        DataBlocks::new(self.region, usize::from(self.header.offset()))
     }
 }
 
@@ -141,7 +141,7 @@ fn parse_congestion(fields: &[u8; CONGESTION_LEN]) -> Header {
     // RTT takes the first 22 of these 64 bits, then two delays of 21.
     let first = u32::from_be_bytes([d0, d1, d2, d3]);
     let last = u32::from_be_bytes([d4, d5, d6, d7]);
-    let report = Report {
+    let report = CongestionReport {
         plpmtud: flags & FLAG_P != 0,
         congestion: flags & FLAG_E != 0,
         loss_event_rate: u32::from_be_bytes([l0, l1, l2, l3]),
@@ -168,7 +168,7 @@ pub fn emit_plain(buf: &mut [u8], offset: u16) -> Result<(), Malformed> {
 ///
 /// # Errors
 /// [`Malformed`] when `buf` is shorter than 24 bytes.
-pub fn emit_congestion(buf: &mut [u8], offset: u16, report: &Report) -> Result<(), Malformed> {
+pub fn emit_congestion(buf: &mut [u8], offset: u16, report: &CongestionReport) -> Result<(), Malformed> {
     let flags = if report.plpmtud { FLAG_P } else { 0 } | if report.congestion { FLAG_E } else { 0 };
     let rtt = u64::from(report.rtt.min(RTT_MAX));
     let echo_delay = u64::from(report.echo_delay.min(DELAY_MAX));

@@ -71,7 +71,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::aggfrag::{Block, Header, Payload};
+    use crate::aggfrag::{DataBlock, Header, Payload};
 
     const ONE: Delivery =
         Delivery { spi: Spi(0x0400_0001), datagrams: 2, bytes: 0x0300, highest: 4, received_at: 0x0506 };
@@ -102,7 +102,7 @@ mod tests {
     fn others_take_it_for_padding() {
         let region = emitted(&ONE);
         let payload = Payload { header: Header::Plain { offset: 0 }, region: &region };
-        assert!(payload.blocks().all(|block| matches!(block, Block::Pad)));
+        assert!(payload.blocks().all(|block| matches!(block, DataBlock::Pad)));
     }
 
     #[test]

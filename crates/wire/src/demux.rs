@@ -5,7 +5,7 @@
 
 /// The kinds that share the port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Datagram {
+pub enum DatagramKind {
     /// An ESP packet (RFC 4303).
     Esp,
     /// Wrapped packet keys in front of the packet, no handshake.
@@ -20,13 +20,13 @@ pub enum Datagram {
 
 /// Tells by the first byte, and for the keepalive by the length.
 #[must_use]
-pub const fn classify(datagram: &[u8]) -> Datagram {
+pub const fn classify(datagram: &[u8]) -> DatagramKind {
     match datagram {
-        [0xff] => Datagram::Keepalive,
-        [0x04..=0x0f, ..] => Datagram::Esp,
-        [0x10..=0x1f, ..] => Datagram::Sessionless,
-        [0x40..=0xff, ..] => Datagram::Quic,
-        _ => Datagram::Unknown,
+        [0xff] => DatagramKind::Keepalive,
+        [0x04..=0x0f, ..] => DatagramKind::Esp,
+        [0x10..=0x1f, ..] => DatagramKind::Sessionless,
+        [0x40..=0xff, ..] => DatagramKind::Quic,
+        _ => DatagramKind::Unknown,
     }
 }
 
@@ -38,10 +38,10 @@ mod tests {
     fn every_first_byte() {
         for first in 0..=u8::MAX {
             let expected = match first {
-                0x00..=0x03 | 0x20..=0x3f => Datagram::Unknown,
-                0x04..=0x0f => Datagram::Esp,
-                0x10..=0x1f => Datagram::Sessionless,
-                0x40..=0xff => Datagram::Quic,
+                0x00..=0x03 | 0x20..=0x3f => DatagramKind::Unknown,
+                0x04..=0x0f => DatagramKind::Esp,
+                0x10..=0x1f => DatagramKind::Sessionless,
+                0x40..=0xff => DatagramKind::Quic,
             };
             assert_eq!(classify(&[first, 0]), expected, "first byte {first:#04x}");
         }
@@ -49,10 +49,10 @@ mod tests {
 
     #[test]
     fn edges() {
-        assert_eq!(classify(&[]), Datagram::Unknown);
-        assert_eq!(classify(&[0xff]), Datagram::Keepalive);
-        assert_eq!(classify(&[0xff, 0xff]), Datagram::Quic);
-        assert_eq!(classify(&[0xfe]), Datagram::Quic);
-        assert_eq!(classify(&[0x04]), Datagram::Esp);
+        assert_eq!(classify(&[]), DatagramKind::Unknown);
+        assert_eq!(classify(&[0xff]), DatagramKind::Keepalive);
+        assert_eq!(classify(&[0xff, 0xff]), DatagramKind::Quic);
+        assert_eq!(classify(&[0xfe]), DatagramKind::Quic);
+        assert_eq!(classify(&[0x04]), DatagramKind::Esp);
     }
 }

@@ -76,7 +76,7 @@ pub(crate) fn v4_header_len(bytes: &[u8]) -> Option<usize> {
 
 /// The fixed part of the header.
 #[derive(Debug, Clone, Copy)]
-enum Fixed<'a> {
+enum FixedHeader<'a> {
     V4(&'a [u8; V4_HEADER_LEN]),
     V6(&'a [u8; V6_HEADER_LEN]),
 }
@@ -87,7 +87,7 @@ enum Fixed<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
-    fixed: Fixed<'a>,
+    fixed: FixedHeader<'a>,
     payload: &'a [u8],
     protocol: Protocol,
     fragment: Option<fragment::Header>,
@@ -114,14 +114,14 @@ impl<'a> Packet<'a> {
         let payload = v4_header_len(bytes).and_then(|header_len| bytes.get(header_len..));
         let payload = payload.ok_or(Malformed::new("ipv4 header length", bytes))?;
         let (protocol, fragment) = (Protocol(fixed[V4_PROTOCOL_AT]), Some(fragment::Header::from_v4(fixed)));
-        Ok(Packet { bytes, fixed: Fixed::V4(fixed), payload, protocol, fragment })
+        Ok(Packet { bytes, fixed: FixedHeader::V4(fixed), payload, protocol, fragment })
     }
 
     fn parse_v6(bytes: &'a [u8]) -> Result<Packet<'a>, Malformed> {
         let (fixed, _) = field::split_header::<V6_HEADER_LEN>("ipv6 header", bytes)?;
         let chain::HeaderPlace { at, next: protocol, fragment, .. } = chain::walk(fixed, bytes)?;
         let payload = bytes.get(at..).unwrap_or_default();
-        Ok(Packet { bytes, fixed: Fixed::V6(fixed), payload, protocol, fragment })
+        Ok(Packet { bytes, fixed: FixedHeader::V6(fixed), payload, protocol, fragment })
     }
 
     /// The packet, without what followed it in the buffer.
@@ -134,8 +134,8 @@ impl<'a> Packet<'a> {
     #[must_use]
     pub fn version(&self) -> Version {
         match self.fixed {
-            Fixed::V4(_) => Version::V4,
-            Fixed::V6(_) => Version::V6,
+            FixedHeader::V4(_) => Version::V4,
+            FixedHeader::V6(_) => Version::V6,
         }
     }
 
@@ -143,8 +143,8 @@ impl<'a> Packet<'a> {
     #[must_use]
     pub fn src(&self) -> IpAddr {
         match self.fixed {
-            Fixed::V4(h) => Ipv4Addr::new(h[12], h[13], h[14], h[15]).into(),
-            Fixed::V6(h) => v6_address(h, 8),
+            FixedHeader::V4(h) => Ipv4Addr::new(h[12], h[13], h[14], h[15]).into(),
+            FixedHeader::V6(h) => v6_address(h, 8),
         }
     }
 
@@ -152,8 +152,8 @@ impl<'a> Packet<'a> {
     #[must_use]
     pub fn dst(&self) -> IpAddr {
         match self.fixed {
-            Fixed::V4(h) => Ipv4Addr::new(h[16], h[17], h[18], h[19]).into(),
-            Fixed::V6(h) => v6_address(h, 24),
+            FixedHeader::V4(h) => Ipv4Addr::new(h[16], h[17], h[18], h[19]).into(),
+            FixedHeader::V6(h) => v6_address(h, 24),
         }
     }
 
@@ -161,8 +161,8 @@ impl<'a> Packet<'a> {
     #[must_use]
     pub fn tos(&self) -> Tos {
         match self.fixed {
-            Fixed::V4(h) => Tos(h[1]),
-            Fixed::V6(h) => Tos(h[0] << 4 | h[1] >> 4),
+            FixedHeader::V4(h) => Tos(h[1]),
+            FixedHeader::V6(h) => Tos(h[0] << 4 | h[1] >> 4),
         }
     }
 
@@ -170,8 +170,8 @@ impl<'a> Packet<'a> {
     #[must_use]
     pub fn ttl(&self) -> u8 {
         match self.fixed {
-            Fixed::V4(h) => h[8],
-            Fixed::V6(h) => h[7],
+            FixedHeader::V4(h) => h[8],
+            FixedHeader::V6(h) => h[7],
         }
     }
 
@@ -209,8 +209,8 @@ impl<'a> Packet<'a> {
     #[must_use]
     pub fn dont_fragment(&self) -> bool {
         match self.fixed {
-            Fixed::V4(h) => u16::from_be_bytes([h[6], h[7]]) & DONT_FRAGMENT != 0,
-            Fixed::V6(_) => true,
+            FixedHeader::V4(h) => u16::from_be_bytes([h[6], h[7]]) & DONT_FRAGMENT != 0,
+            FixedHeader::V6(_) => true,
         }
     }
 
@@ -218,8 +218,8 @@ impl<'a> Packet<'a> {
     #[must_use]
     pub fn id(&self) -> Option<u16> {
         match self.fixed {
-            Fixed::V4(h) => Some(u16::from_be_bytes([h[4], h[5]])),
-            Fixed::V6(_) => None,
+            FixedHeader::V4(h) => Some(u16::from_be_bytes([h[4], h[5]])),
+            FixedHeader::V6(_) => None,
         }
     }
 

@@ -14,7 +14,7 @@ pub const LEN: usize = 8;
 /// Which way the question goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Kind {
+pub enum ProbeKind {
     /// Padded to the size asked about.
     Request = 1,
     /// Says that the request of the same id arrived.
@@ -25,7 +25,7 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Probe {
     /// Question or answer.
-    pub kind: Kind,
+    pub kind: ProbeKind,
     /// Joins an answer to its request.
     pub id: u16,
     /// Bytes of the outer IP datagram the request had.
@@ -40,8 +40,8 @@ impl Probe {
     pub fn parse(bytes: &[u8]) -> Result<Probe, Malformed> {
         let (&[subtype, kind, a, b, c, d, _, _], _padding) = field::split_header::<LEN>("probe", bytes)?;
         let kind = match (subtype, kind) {
-            (SUBTYPE, 1) => Kind::Request,
-            (SUBTYPE, 2) => Kind::Answer,
+            (SUBTYPE, 1) => ProbeKind::Request,
+            (SUBTYPE, 2) => ProbeKind::Answer,
             (SUBTYPE, _) => return Err(Malformed::new("probe kind", bytes)),
             _ => return Err(Malformed::new("probe sub-type", bytes)),
         };
@@ -64,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    const REQUEST: Probe = Probe { kind: Kind::Request, id: 0x0102, size: 0x0304 };
+    const REQUEST: Probe = Probe { kind: ProbeKind::Request, id: 0x0102, size: 0x0304 };
 
     #[test]
     fn emit() {
@@ -82,8 +82,8 @@ mod tests {
     fn edges() {
         for (subtype, kind, expected) in [
             (0xf1, 0, Err("probe kind")),
-            (0xf1, 1, Ok(Kind::Request)),
-            (0xf1, 2, Ok(Kind::Answer)),
+            (0xf1, 1, Ok(ProbeKind::Request)),
+            (0xf1, 2, Ok(ProbeKind::Answer)),
             (0xf1, 3, Err("probe kind")),
             (0xf1, 255, Err("probe kind")),
             (0xf0, 1, Err("probe sub-type")),
@@ -108,7 +108,7 @@ mod tests {
     proptest! {
         #[test]
         fn round_trip(answer: bool, id: u16, size: u16) {
-            let probe = Probe { kind: if answer { Kind::Answer } else { Kind::Request }, id, size };
+            let probe = Probe { kind: if answer { ProbeKind::Answer } else { ProbeKind::Request }, id, size };
             let mut buf = [0xff; LEN];
             probe.emit(&mut buf).unwrap();
             prop_assert_eq!(Probe::parse(&buf), Ok(probe));

@@ -8,8 +8,8 @@ use strait_wire::checksum::pseudo_v4;
 use strait_wire::ip::{V4_HEADER_LEN, V4Header};
 use strait_wire::{Protocol, Tos, tcp};
 
-use super::window::Window;
-use super::{Frame, ReadError};
+use super::window::ReadWindow;
+use super::{CapturedFrame, ReadError};
 use crate::LinkType;
 
 /// What a path of 1,500 bytes carries inside ESP and UDP, rounded down; codecs and ciphers are measured at it too.
@@ -44,7 +44,10 @@ impl File {
         File { is_packed, packet: Box::new([0; PACKET]), seq: 1, id: 0 }
     }
 
-    pub(super) fn frame<R: Read>(&mut self, window: &mut Window<R>) -> Result<Option<Frame<'_>>, ReadError> {
+    pub(super) fn frame<R: Read>(
+        &mut self,
+        window: &mut ReadWindow<R>,
+    ) -> Result<Option<CapturedFrame<'_>>, ReadError> {
         let at = window.position();
         let data = window.peek(PACKET - HEADERS)?;
         let len = data.len();
@@ -60,7 +63,7 @@ impl File {
         self.seq = self.seq.wrapping_add(u32::try_from(len).unwrap_or(0));
         self.id = self.id.wrapping_add(1);
         let bytes = self.packet.get(..HEADERS + len).unwrap_or_default();
-        Ok(Some(Frame { at: Time::ZERO, link: LinkType::RAW, bytes, len: bytes.len() }))
+        Ok(Some(CapturedFrame { at: Time::ZERO, link: LinkType::RAW, bytes, len: bytes.len() }))
     }
 
     /// Writes the headers in front of `len` bytes of data.

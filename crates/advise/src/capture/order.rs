@@ -2,18 +2,18 @@
 
 /// Which byte of a number comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum ByteOrder {
     Little,
     Big,
 }
 
-impl Order {
+impl ByteOrder {
     /// The 16 bits at `at`; 0 beyond the end of `bytes`.
     pub(super) fn u16(self, bytes: &[u8], at: usize) -> u16 {
         let bytes = array(bytes, at);
         match self {
-            Order::Little => u16::from_le_bytes(bytes),
-            Order::Big => u16::from_be_bytes(bytes),
+            ByteOrder::Little => u16::from_le_bytes(bytes),
+            ByteOrder::Big => u16::from_be_bytes(bytes),
         }
     }
 
@@ -21,8 +21,8 @@ impl Order {
     pub(super) fn u32(self, bytes: &[u8], at: usize) -> u32 {
         let bytes = array(bytes, at);
         match self {
-            Order::Little => u32::from_le_bytes(bytes),
-            Order::Big => u32::from_be_bytes(bytes),
+            ByteOrder::Little => u32::from_le_bytes(bytes),
+            ByteOrder::Big => u32::from_be_bytes(bytes),
         }
     }
 
@@ -30,8 +30,8 @@ impl Order {
     pub(super) fn u64(self, bytes: &[u8], at: usize) -> u64 {
         let bytes = array(bytes, at);
         match self {
-            Order::Little => u64::from_le_bytes(bytes),
-            Order::Big => u64::from_be_bytes(bytes),
+            ByteOrder::Little => u64::from_le_bytes(bytes),
+            ByteOrder::Big => u64::from_be_bytes(bytes),
         }
     }
 }

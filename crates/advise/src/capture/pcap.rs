@@ -4,9 +4,9 @@ use std::io::Read;
 
 use strait_clock::Time;
 
-use super::order::Order;
-use super::window::Window;
-use super::{FRAME_MAX, Frame, ReadError};
+use super::order::ByteOrder;
+use super::window::ReadWindow;
+use super::{CapturedFrame, FRAME_MAX, ReadError};
 use crate::LinkType;
 
 /// The header of the file (section 4).
@@ -21,7 +21,7 @@ const LINK_TYPE: u32 = 0xffff;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Variant {
     /// As libpcap does, with times whose second part counts so many nanoseconds.
-    Plain(Order, u64),
+    Plain(ByteOrder, u64),
     /// With longer packet headers, as a kernel patch of 1999 wrote them.
     Patched,
 }
@@ -29,10 +29,10 @@ pub(super) enum Variant {
 /// What the first four bytes say (section 4).
 pub(super) fn variant(first: &[u8]) -> Option<Variant> {
     Some(match *first.first_chunk()? {
-        [0xd4, 0xc3, 0xb2, 0xa1] => Variant::Plain(Order::Little, 1_000),
-        [0xa1, 0xb2, 0xc3, 0xd4] => Variant::Plain(Order::Big, 1_000),
-        [0x4d, 0x3c, 0xb2, 0xa1] => Variant::Plain(Order::Little, 1),
-        [0xa1, 0xb2, 0x3c, 0x4d] => Variant::Plain(Order::Big, 1),
+        [0xd4, 0xc3, 0xb2, 0xa1] => Variant::Plain(ByteOrder::Little, 1_000),
+        [0xa1, 0xb2, 0xc3, 0xd4] => Variant::Plain(ByteOrder::Big, 1_000),
+        [0x4d, 0x3c, 0xb2, 0xa1] => Variant::Plain(ByteOrder::Little, 1),
+        [0xa1, 0xb2, 0x3c, 0x4d] => Variant::Plain(ByteOrder::Big, 1),
         [0x34, 0xcd, 0xb2, 0xa1] | [0xa1, 0xb2, 0xcd, 0x34] => Variant::Patched,
         _ => return None,
     })
@@ -41,14 +41,14 @@ pub(super) fn variant(first: &[u8]) -> Option<Variant> {
 /// What the file's header says.
 #[derive(Debug)]
 pub(super) struct Pcap {
-    order: Order,
+    order: ByteOrder,
     nanos: u64,
     link: LinkType,
 }
 
 impl Pcap {
     /// Reads the file's header.
-    pub(super) fn open<R: Read>(variant: Variant, window: &mut Window<R>) -> Result<Pcap, ReadError> {
+    pub(super) fn open<R: Read>(variant: Variant, window: &mut ReadWindow<R>) -> Result<Pcap, ReadError> {
         let Variant::Plain(order, nanos) = variant else {
             return Err(ReadError::Unsupported(
                 "a capture in Kuznetzov's variant of pcap; write it anew with `editcap -F pcap`",
@@ -61,8 +61,8 @@ impl Pcap {
 
     pub(super) fn frame<'w, R: Read>(
         &mut self,
-        window: &'w mut Window<R>,
-    ) -> Result<Option<Frame<'w>>, ReadError> {
+        window: &'w mut ReadWindow<R>,
+    ) -> Result<Option<CapturedFrame<'w>>, ReadError> {
         let at = window.position();
         let Some(header) = window.take(PACKET_HEADER, "a packet's header")? else { return Ok(None) };
         let field = |index: usize| self.order.u32(header, index * 4);
@@ -75,6 +75,6 @@ impl Pcap {
         }
         let bytes = window.rest(kept, "a packet", at)?;
         let len = usize::try_from(len).unwrap_or(usize::MAX).max(bytes.len());
-        Ok(Some(Frame { at: Time::from_nanos(nanos), link: self.link, bytes, len }))
+        Ok(Some(CapturedFrame { at: Time::from_nanos(nanos), link: self.link, bytes, len }))
     }
 }

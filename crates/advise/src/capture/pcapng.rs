@@ -6,9 +6,9 @@ use std::io::Read;
 
 use strait_clock::Time;
 
-use super::order::Order;
-use super::window::Window;
-use super::{FRAME_MAX, Frame, ReadError};
+use super::order::ByteOrder;
+use super::window::ReadWindow;
+use super::{CapturedFrame, FRAME_MAX, ReadError};
 use crate::LinkType;
 use options::Resolution;
 
@@ -40,7 +40,7 @@ pub(super) fn recognizes(first: &[u8]) -> bool {
 /// What is known of the present section.
 #[derive(Debug)]
 pub(super) struct Pcapng {
-    order: Order,
+    order: ByteOrder,
     interfaces: Vec<Interface>,
     /// The time of the packet before, for those that have none.
     at: Time,
@@ -61,17 +61,17 @@ struct Interface {
 struct Rest {
     /// Bytes before the length that ends it.
     len: u64,
-    block: Block,
+    block: PcapngBlock,
 }
 
 /// A block's own words about itself.
 #[derive(Clone, Copy, Debug)]
-struct Block {
+struct PcapngBlock {
     at: u64,
     len: u32,
 }
 
-impl Block {
+impl PcapngBlock {
     /// Bytes between the lengths.
     const fn body(self) -> u32 {
         self.len - BLOCK_MIN
@@ -79,7 +79,7 @@ impl Block {
 }
 
 /// A packet's fixed fields.
-struct Packet {
+struct PcapngPacket {
     interface: u32,
     time: u64,
     captured: u32,
@@ -88,13 +88,13 @@ struct Packet {
 
 impl Pcapng {
     pub(super) const fn new() -> Pcapng {
-        Pcapng { order: Order::Little, interfaces: Vec::new(), at: Time::ZERO, rest: None }
+        Pcapng { order: ByteOrder::Little, interfaces: Vec::new(), at: Time::ZERO, rest: None }
     }
 
     pub(super) fn frame<'w, R: Read>(
         &mut self,
-        window: &'w mut Window<R>,
-    ) -> Result<Option<Frame<'w>>, ReadError> {
+        window: &'w mut ReadWindow<R>,
+    ) -> Result<Option<CapturedFrame<'w>>, ReadError> {
         loop {
             if let Some(rest) = self.rest.take() {
                 self.end(rest, window)?;
@@ -120,17 +120,17 @@ impl Pcapng {
     }
 
     /// Checks a block's length.
-    fn block(&self, len: [u8; 4], at: u64) -> Result<Block, ReadError> {
+    fn block(&self, len: [u8; 4], at: u64) -> Result<PcapngBlock, ReadError> {
         let len = self.order.u32(&len, 0);
         if len < BLOCK_MIN || !len.is_multiple_of(4) {
             return Err(ReadError::Malformed { what: "the length of a block", value: len.into(), at });
         }
-        Ok(Block { at, len })
+        Ok(PcapngBlock { at, len })
     }
 
     /// Passes over what is left of a block, and compares its two lengths.
-    fn end<R: Read>(&self, rest: Rest, window: &mut Window<R>) -> Result<(), ReadError> {
-        let Block { at, len } = rest.block;
+    fn end<R: Read>(&self, rest: Rest, window: &mut ReadWindow<R>) -> Result<(), ReadError> {
+        let PcapngBlock { at, len } = rest.block;
         window.skip(rest.len, "a block", at)?;
         let again = self.order.u32(window.rest(4, "a block", at)?, 0);
         if again != len {
@@ -141,12 +141,17 @@ impl Pcapng {
     }
 
     /// A new section: another order, other interfaces.
-    fn section<R: Read>(&mut self, len: [u8; 4], at: u64, window: &mut Window<R>) -> Result<(), ReadError> {
+    fn section<R: Read>(
+        &mut self,
+        len: [u8; 4],
+        at: u64,
+        window: &mut ReadWindow<R>,
+    ) -> Result<(), ReadError> {
         let what = "a section's header";
         let magic = window.rest(4, what, at)?;
         self.order = match magic.first_chunk() {
-            Some(&MAGIC_LITTLE) => Order::Little,
-            Some(&MAGIC_BIG) => Order::Big,
+            Some(&MAGIC_LITTLE) => ByteOrder::Little,
+            Some(&MAGIC_BIG) => ByteOrder::Big,
             other => {
                 let value = other.map_or(0, |bytes| u32::from_be_bytes(*bytes)).into();
                 return Err(ReadError::Malformed { what: "the byte order of a section", value, at });
@@ -165,8 +170,12 @@ impl Pcapng {
     }
 
     /// One more interface; says how many bytes of the block were taken.
-    fn interface<R: Read>(&mut self, block: Block, window: &mut Window<R>) -> Result<u32, ReadError> {
-        let Block { at, .. } = block;
+    fn interface<R: Read>(
+        &mut self,
+        block: PcapngBlock,
+        window: &mut ReadWindow<R>,
+    ) -> Result<u32, ReadError> {
+        let PcapngBlock { at, .. } = block;
         let take = block.body().min(INTERFACE_BODY_MAX as u32);
         if take < 8 || self.interfaces.len() >= INTERFACES_MAX {
             let (what, value) = if take < 8 {
@@ -192,9 +201,9 @@ impl Pcapng {
     fn packet<'w, R: Read>(
         &mut self,
         kind: u32,
-        block: Block,
-        window: &'w mut Window<R>,
-    ) -> Result<Frame<'w>, ReadError> {
+        block: PcapngBlock,
+        window: &'w mut ReadWindow<R>,
+    ) -> Result<CapturedFrame<'w>, ReadError> {
         let at = block.at;
         let fixed: u32 = if kind == SIMPLE_PACKET { 4 } else { 20 };
         let too_short = |what, value: u32| ReadError::Malformed { what, value: value.into(), at };
@@ -215,24 +224,24 @@ impl Pcapng {
         self.rest = Some(Rest { len: u64::from(room - packet.captured), block });
         let bytes = window.rest(packet.captured as usize, "a packet", at)?;
         let len = (packet.len as usize).max(bytes.len());
-        Ok(Frame { at: self.at, link: interface.link, bytes, len })
+        Ok(CapturedFrame { at: self.at, link: interface.link, bytes, len })
     }
 
     /// A packet's fixed fields, of which the kinds have different ones.
-    fn fields(&self, kind: u32, fields: &[u8], room: u32) -> Packet {
+    fn fields(&self, kind: u32, fields: &[u8], room: u32) -> PcapngPacket {
         let field = |index: usize| self.order.u32(fields, index * 4);
         match kind {
             SIMPLE_PACKET => {
                 let len = field(0);
                 let snap = self.interfaces.first().map_or(0, |interface| interface.snap);
                 let captured = if snap == 0 { len } else { len.min(snap) };
-                Packet { interface: 0, time: 0, captured: captured.min(room), len }
+                PcapngPacket { interface: 0, time: 0, captured: captured.min(room), len }
             }
             _ => {
                 let interface =
                     if kind == OBSOLETE_PACKET { self.order.u16(fields, 0).into() } else { field(0) };
                 let time = u64::from(field(1)) << 32 | u64::from(field(2));
-                Packet { interface, time, captured: field(3), len: field(4) }
+                PcapngPacket { interface, time, captured: field(3), len: field(4) }
             }
         }
     }

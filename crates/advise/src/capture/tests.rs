@@ -24,13 +24,13 @@ impl Read for Trickle<'_> {
 /// All frames, and how reading ended.
 fn read_from(source: impl Read) -> (Vec<Taken>, Result<(), ReadError>) {
     let mut frames = Vec::new();
-    let mut reader = match Reader::open(source) {
+    let mut reader = match CaptureReader::open(source) {
         Ok(reader) => reader,
         Err(error) => return (frames, Err(error)),
     };
     loop {
         match reader.frame() {
-            Ok(Some(Frame { at, link, bytes, len })) => {
+            Ok(Some(CapturedFrame { at, link, bytes, len })) => {
                 frames.push(Taken { nanos: at.as_nanos(), link: link.0, bytes: bytes.to_vec(), len });
             }
             Ok(None) => return (frames, Ok(())),
@@ -111,19 +111,22 @@ fn captures_are_told_by_content() {
     let frames = [taken(1_000, b"abc")];
     for big in [false, true] {
         for nanos in [false, true] {
-            assert_eq!(Reader::open(&pcap(&frames, big, nanos)[..]).unwrap().kind(), Kind::Pcap);
+            assert_eq!(
+                CaptureReader::open(&pcap(&frames, big, nanos)[..]).unwrap().kind(),
+                CaptureKind::Pcap
+            );
         }
-        assert_eq!(Reader::open(&pcapng(&[], big)[..]).unwrap().kind(), Kind::Pcapng);
+        assert_eq!(CaptureReader::open(&pcapng(&[], big)[..]).unwrap().kind(), CaptureKind::Pcapng);
     }
-    assert_eq!(Reader::open(&b"0.5 64\n0.75 65\n"[..]).unwrap().kind(), Kind::Trace);
-    assert_eq!(Reader::open(&b"whatever"[..]).unwrap().kind(), Kind::File);
+    assert_eq!(CaptureReader::open(&b"0.5 64\n0.75 65\n"[..]).unwrap().kind(), CaptureKind::Trace);
+    assert_eq!(CaptureReader::open(&b"whatever"[..]).unwrap().kind(), CaptureKind::File);
     for packed in [&[0x1f, 0x8b, 8][..], &[0x28, 0xb5, 0x2f, 0xfd], b"\xfd7zXZ\0", b"BZh9"] {
-        let reader = Reader::open(packed).unwrap();
-        assert_eq!((reader.kind(), reader.is_file()), (Kind::Packed, true));
+        let reader = CaptureReader::open(packed).unwrap();
+        assert_eq!((reader.kind(), reader.is_file()), (CaptureKind::Packed, true));
     }
-    assert!(matches!(Reader::open(&b""[..]), Err(ReadError::Empty)));
+    assert!(matches!(CaptureReader::open(&b""[..]), Err(ReadError::Empty)));
     let patched = [0x34, 0xcd, 0xb2, 0xa1].repeat(6);
-    let patched = Reader::open(&patched[..]);
+    let patched = CaptureReader::open(&patched[..]);
     assert!(matches!(patched, Err(ReadError::Unsupported(_))));
 }
 

@@ -15,8 +15,8 @@ use strait_clock::Time;
 use strait_wire::ip::{V4_HEADER_LEN, V4Header};
 use strait_wire::{Protocol, Tos, tcp};
 
-use super::window::Window;
-use super::{Frame, ReadError};
+use super::window::ReadWindow;
+use super::{CapturedFrame, ReadError};
 use crate::LinkType;
 
 /// Longer lines are none of a trace.
@@ -31,18 +31,18 @@ const TCP_FIELDS: [u8; 4] = [5 << 4, tcp::TcpFlags::ACK.bits(), 0xff, 0xff];
 
 /// What the columns are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Columns {
+pub(super) enum TraceFormat {
     /// Seconds and bytes.
     Sizes,
     /// Seconds, hosts, ports and bytes of data.
     Ports,
 }
 
-impl Columns {
+impl TraceFormat {
     const fn number(self) -> usize {
         match self {
-            Columns::Sizes => 2,
-            Columns::Ports => 6,
+            TraceFormat::Sizes => 2,
+            TraceFormat::Ports => 6,
         }
     }
 }
@@ -51,15 +51,15 @@ impl Columns {
 ///
 /// # Errors
 /// [`ReadError::Unsupported`] when they do, and the trace says nothing of sizes.
-pub(super) fn recognizes(first: &[u8]) -> Result<Option<Columns>, ReadError> {
+pub(super) fn recognizes(first: &[u8]) -> Result<Option<TraceFormat>, ReadError> {
     let mut lines = first.split(|byte| *byte == b'\n').take(2).filter(|line| !line.is_empty());
     let Some(count) = lines.next().and_then(columns) else { return Ok(None) };
     if lines.any(|line| columns(line) != Some(count)) {
         return Ok(None);
     }
     match count {
-        2 => Ok(Some(Columns::Sizes)),
-        6 => Ok(Some(Columns::Ports)),
+        2 => Ok(Some(TraceFormat::Sizes)),
+        6 => Ok(Some(TraceFormat::Ports)),
         5 => Err(ReadError::Unsupported("a trace without sizes, of which nothing can be said")),
         8 => Err(ReadError::Unsupported("a trace of how connections begin and end, without their packets")),
         _ => Ok(None),
@@ -93,25 +93,28 @@ fn seconds(text: &str) -> Option<Time> {
 
 /// Reads lines and makes the headers they speak of.
 #[derive(Debug)]
-pub(super) struct Trace {
-    columns: Columns,
+pub(super) struct TextTrace {
+    columns: TraceFormat,
     headers: [u8; V4_HEADER_LEN + tcp::MIN_HEADER_LEN],
 }
 
 /// What a line says.
-struct Line {
+struct TraceLine {
     at: Time,
     ends: [Ipv4Addr; 2],
     ports: [u16; 2],
     bytes: u16,
 }
 
-impl Trace {
-    pub(super) const fn new(columns: Columns) -> Trace {
-        Trace { columns, headers: [0; V4_HEADER_LEN + tcp::MIN_HEADER_LEN] }
+impl TextTrace {
+    pub(super) const fn new(columns: TraceFormat) -> TextTrace {
+        TextTrace { columns, headers: [0; V4_HEADER_LEN + tcp::MIN_HEADER_LEN] }
     }
 
-    pub(super) fn frame<R: Read>(&mut self, window: &mut Window<R>) -> Result<Option<Frame<'_>>, ReadError> {
+    pub(super) fn frame<R: Read>(
+        &mut self,
+        window: &mut ReadWindow<R>,
+    ) -> Result<Option<CapturedFrame<'_>>, ReadError> {
         let at = window.position();
         let bytes = window.peek(LINE_MAX)?;
         if bytes.is_empty() {
@@ -128,12 +131,12 @@ impl Trace {
         Ok(Some(self.packet(&line)))
     }
 
-    fn line(&self, bytes: &[u8]) -> Option<Line> {
+    fn line(&self, bytes: &[u8]) -> Option<TraceLine> {
         let mut columns = core::str::from_utf8(bytes).ok()?.split_ascii_whitespace();
         let at = seconds(columns.next()?)?;
         let mut number = || columns.next()?.parse::<u32>().ok();
-        let mut line = Line { at, ends: [host(1), host(2)], ports: [0; 2], bytes: 0 };
-        if self.columns == Columns::Ports {
+        let mut line = TraceLine { at, ends: [host(1), host(2)], ports: [0; 2], bytes: 0 };
+        if self.columns == TraceFormat::Ports {
             line.ends = [host(number()?), host(number()?)];
             line.ports = [u16::try_from(number()?).ok()?, u16::try_from(number()?).ok()?];
         }
@@ -142,13 +145,13 @@ impl Trace {
     }
 
     /// The headers of a line's packet, and its length.
-    fn packet(&mut self, line: &Line) -> Frame<'_> {
+    fn packet(&mut self, line: &TraceLine) -> CapturedFrame<'_> {
         let (protocol, headers, behind) = match self.columns {
-            Columns::Sizes => {
+            TraceFormat::Sizes => {
                 let packet = usize::from(line.bytes.saturating_sub(ETHERNET));
                 (EXPERIMENT, V4_HEADER_LEN, packet.saturating_sub(V4_HEADER_LEN))
             }
-            Columns::Ports => {
+            TraceFormat::Ports => {
                 let behind = tcp::MIN_HEADER_LEN + usize::from(line.bytes);
                 (Protocol::TCP, self.headers.len(), behind.min(usize::from(u16::MAX) - V4_HEADER_LEN))
             }
@@ -165,7 +168,7 @@ impl Trace {
             }
         }
         let bytes = self.headers.get(..headers).unwrap_or_default();
-        Frame { at: line.at, link: LinkType::RAW, bytes, len: V4_HEADER_LEN + behind }
+        CapturedFrame { at: line.at, link: LinkType::RAW, bytes, len: V4_HEADER_LEN + behind }
     }
 }
 

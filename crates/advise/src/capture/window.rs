@@ -9,7 +9,7 @@ const CAPACITY: usize = 2 * FRAME_MAX;
 
 /// What of `source` is in memory, from where reading stands.
 #[derive(Debug)]
-pub(super) struct Window<R> {
+pub(super) struct ReadWindow<R> {
     source: R,
     buffer: Box<[u8]>,
     start: usize,
@@ -18,9 +18,9 @@ pub(super) struct Window<R> {
     before: u64,
 }
 
-impl<R> Window<R> {
-    pub(super) fn new(source: R) -> Window<R> {
-        Window { source, buffer: vec![0; CAPACITY].into_boxed_slice(), start: 0, end: 0, before: 0 }
+impl<R> ReadWindow<R> {
+    pub(super) fn new(source: R) -> ReadWindow<R> {
+        ReadWindow { source, buffer: vec![0; CAPACITY].into_boxed_slice(), start: 0, end: 0, before: 0 }
     }
 
     /// Where reading stands, in bytes from the beginning.
@@ -34,7 +34,7 @@ impl<R> Window<R> {
     }
 }
 
-impl<R: Read> Window<R> {
+impl<R: Read> ReadWindow<R> {
     /// The next `len` bytes, which stay where they are; fewer only at the end of the source.
     pub(super) fn peek(&mut self, len: usize) -> io::Result<&[u8]> {
         self.fill(len)?;

@@ -13,7 +13,7 @@ pub(crate) struct FileId(pub(crate) u32);
 
 /// What all packets of a class have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Key {
+pub(crate) enum ClassKey {
     Protocol(Protocol),
     /// An upper-layer protocol and its port, 0 where there is none.
     Service(Protocol, u16),
@@ -23,23 +23,23 @@ pub(crate) enum Key {
     Pair(IpAddr, IpAddr),
 }
 
-impl Key {
-    pub(crate) fn pair(flow: &Flow) -> Key {
-        Key::Pair(flow.src.min(flow.dst), flow.src.max(flow.dst))
+impl ClassKey {
+    pub(crate) fn pair(flow: &Flow) -> ClassKey {
+        ClassKey::Pair(flow.src.min(flow.dst), flow.src.max(flow.dst))
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for ClassKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Key::Protocol(protocol) => write!(f, "{protocol}"),
-            Key::Service(protocol, 0) => write!(f, "{protocol}"),
-            Key::Service(protocol, port) => match service::name(*port) {
+            ClassKey::Protocol(protocol) => write!(f, "{protocol}"),
+            ClassKey::Service(protocol, 0) => write!(f, "{protocol}"),
+            ClassKey::Service(protocol, port) => match service::name(*port) {
                 Some(name) => write!(f, "{name} ({protocol} {port})"),
                 None => write!(f, "{protocol} {port}"),
             },
-            Key::File(FileId(number)) => write!(f, "file {number}"),
-            Key::Pair(one, other) => write!(f, "{one} - {other}"),
+            ClassKey::File(FileId(number)) => write!(f, "file {number}"),
+            ClassKey::Pair(one, other) => write!(f, "{one} - {other}"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use strait_wire::Flow;
 
-use super::Key;
+use super::ClassKey;
 
 /// Names of the ports that networks are used for, from IANA's registry of service names, but for synchrophasors
 /// (IEEE C37.118.2 annex F) and those marked there as unassigned that everybody knows.
@@ -86,10 +86,10 @@ pub(super) fn name(port: u16) -> Option<&'static str> {
 
 /// The service of a flow: its port that has a name; of two or none, the lower, as servers' ports are below those that
 /// systems hand out (RFC 6335 section 6).
-pub(super) fn of(flow: &Flow) -> Key {
+pub(super) fn of(flow: &Flow) -> ClassKey {
     let (one, other) = (flow.src_port.min(flow.dst_port), flow.src_port.max(flow.dst_port));
     let port = if name(one).is_none() && name(other).is_some() { other } else { one };
-    Key::Service(flow.protocol, port)
+    ClassKey::Service(flow.protocol, port)
 }
 
 #[cfg(test)]

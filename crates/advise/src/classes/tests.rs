@@ -9,7 +9,7 @@ fn flow(src: u32, dst: u32, port: u16) -> Flow {
     Flow { src: host(src), dst: host(dst), protocol: Protocol::UDP, src_port: 50_000, dst_port: port }
 }
 
-fn bytes(amount: u64) -> impl FnMut(&mut Figures) {
+fn bytes(amount: u64) -> impl FnMut(&mut ClassFigures) {
     move |figures| figures.bytes += amount
 }
 
@@ -23,7 +23,8 @@ fn both_directions_are_of_one_class() {
     assert_eq!(classes.places(&there, None), places, "remembered");
     assert_ne!(classes.places(&there, Some(FileId(0))).service, places.service);
     classes.add(places, bytes(5));
-    let names = |table: &Table| table.sorted().iter().map(|(key, _)| key.to_string()).collect::<Vec<_>>();
+    let names =
+        |table: &FigureTable| table.sorted().iter().map(|(key, _)| key.to_string()).collect::<Vec<_>>();
     assert_eq!(names(&classes.protocols), ["udp"]);
     assert_eq!(names(&classes.services), ["dns (udp 53)", "file 0"]);
     assert_eq!(names(&classes.pairs), ["10.0.0.1 - 10.0.0.2", "file 0"]);
@@ -32,9 +33,9 @@ fn both_directions_are_of_one_class() {
 
 #[test]
 fn a_table_is_bounded_and_loses_no_byte() {
-    let mut table = Table::new(4);
-    let key = |number: u16| Key::Service(Protocol::TCP, number);
-    let places: Vec<Place> = (1..=4).map(|number| table.place(key(number))).collect();
+    let mut table = FigureTable::new(4);
+    let key = |number: u16| ClassKey::Service(Protocol::TCP, number);
+    let places: Vec<FigurePlace> = (1..=4).map(|number| table.place(key(number))).collect();
     for (place, amount) in places.iter().zip([40, 10, 30, 20]) {
         table.at(*place).bytes += amount;
     }

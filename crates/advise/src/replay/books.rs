@@ -1,27 +1,29 @@
 //! Whose the bytes on the wire are: those of a unit are shared among its packets by their lengths.
 
-use crate::Way;
-use crate::classes::{Classes, Figures, Places, place_of};
+use crate::TunnelVariant;
+use crate::classes::{ClassFigures, Classes, FigurePlaces, place_of};
 use crate::sample::{Sampler, is_wanted};
-use crate::tunnel::{BLOCK_MAX, Ledger, Unit};
+use crate::tunnel::{BLOCK_MAX, Ledger, MeteredUnit};
 
 /// Where a tunnel's units are written down.
 pub(super) struct Books<'a> {
     pub(super) classes: &'a mut Classes,
-    pub(super) way: Way,
+    pub(super) way: TunnelVariant,
     /// For the way whose units are tried with all codecs.
     pub(super) samples: Option<&'a mut Samples>,
 }
 
-impl Ledger<Places> for Books<'_> {
-    fn sent(&mut self, unit: &Unit, bytes: &[u8], packets: &[(Places, usize)]) {
+impl Ledger<FigurePlaces> for Books<'_> {
+    fn sent(&mut self, unit: &MeteredUnit, bytes: &[u8], packets: &[(FigurePlaces, usize)]) {
         let (way, method) = (self.way.index(), place_of(unit.method));
         for ((places, len), wire) in shares(unit.wire, packets) {
             self.classes.add(*places, |figures| {
                 if let Some(sum) = figures.wire.get_mut(way) {
                     *sum += wire;
                 }
-                if let Some(sum) = figures.methods.get_mut(method).filter(|_| way == Way::Both.index()) {
+                if let Some(sum) =
+                    figures.methods.get_mut(method).filter(|_| way == TunnelVariant::Both.index())
+                {
                     *sum += *len as u64;
                 }
             });
@@ -33,7 +35,10 @@ impl Ledger<Places> for Books<'_> {
 }
 
 /// The packets of a unit with what each has of `wire` bytes: all together have all of them.
-fn shares(wire: u64, packets: &[(Places, usize)]) -> impl Iterator<Item = (&(Places, usize), u64)> {
+fn shares(
+    wire: u64,
+    packets: &[(FigurePlaces, usize)],
+) -> impl Iterator<Item = (&(FigurePlaces, usize), u64)> {
     let total: u64 = packets.iter().map(|(_, len)| *len as u64).sum();
     let up_to = move |sum: u64| {
         let share = u128::from(wire) * u128::from(sum) / u128::from(total.max(1));
@@ -62,10 +67,10 @@ impl Samples {
         &mut self,
         classes: &mut Classes,
         bytes: &[u8],
-        packets: &[(Places, usize)],
+        packets: &[(FigurePlaces, usize)],
         compressed: bool,
     ) {
-        let wanted = |figures: &Figures| is_wanted(figures.bytes, figures.together.before, compressed);
+        let wanted = |figures: &ClassFigures| is_wanted(figures.bytes, figures.together.before, compressed);
         if packets.first().is_some_and(|(first, _)| {
             wanted(classes.services.at(first.service)) || wanted(classes.pairs.at(first.pair))
         }) {
@@ -74,7 +79,7 @@ impl Samples {
     }
 
     /// Tries the block, and each of its packets alone.
-    fn compare(&mut self, classes: &mut Classes, block: &[u8], packets: &[(Places, usize)]) {
+    fn compare(&mut self, classes: &mut Classes, block: &[u8], packets: &[(FigurePlaces, usize)]) {
         let together = self.0.one(block);
         let mut rest = block;
         for (places, len) in packets {

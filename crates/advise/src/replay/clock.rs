@@ -10,14 +10,14 @@ const GAP: Duration = Duration::from_secs(1);
 
 /// Virtual time by the times of frames.
 #[derive(Debug)]
-pub(super) struct Clock {
+pub(super) struct ReplayClock {
     last: Option<Time>,
     now: Time,
 }
 
-impl Clock {
-    pub(super) const fn new() -> Clock {
-        Clock { last: None, now: Time::ZERO }
+impl ReplayClock {
+    pub(super) const fn new() -> ReplayClock {
+        ReplayClock { last: None, now: Time::ZERO }
     }
 
     /// Another capture, whose time has nothing to do with the one before.
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn gaps_are_cut_and_time_never_goes_back() {
-        let mut clock = Clock::new();
+        let mut clock = ReplayClock::new();
         let mut tick = |millis| clock.tick(Time::from_millis(millis)).as_nanos() / 1_000_000;
         assert_eq!([tick(5_000), tick(5_100), tick(90_000), tick(90_001)], [0, 100, 1_100, 1_101]);
         assert_eq!([tick(80_000), tick(80_002)], [1_101, 1_103]);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// Counts of frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Seen {
+pub struct FrameCounts {
     /// Frames read.
     pub read: u64,
     /// Bytes of these frames on the captured network.

@@ -4,22 +4,22 @@ use strait_wire::tcp::TcpFlags;
 
 use super::*;
 use crate::LinkType;
-use crate::classes::Figures;
+use crate::classes::ClassFigures;
 
-fn replay(near: Option<&str>) -> Replay {
+fn replay(near: Option<&str>) -> TunnelReplay {
     let near = near.map(|net| net.parse().unwrap());
     let rate = Rate::from_bits(2_000_000).unwrap();
-    Replay::new(Link { rate, mtu: 1_500, near, wait: Duration::ZERO }, &Machine::assumed())
+    TunnelReplay::new(ReplayLink { rate, mtu: 1_500, near, wait: Duration::ZERO }, &MachineModel::assumed())
 }
 
 fn shape(src: [u8; 4], dst: [u8; 4]) -> FlowShape {
     FlowShape::new((src, 50_000).into(), (dst, 80).into())
 }
 
-fn send(replay: &mut Replay, packets: &[Vec<u8>]) {
+fn send(replay: &mut TunnelReplay, packets: &[Vec<u8>]) {
     for bytes in packets {
         let at = strait_clock::Time::from_millis(5);
-        replay.frame(&Frame { at, link: LinkType::RAW, bytes, len: bytes.len() }).unwrap();
+        replay.frame(&CapturedFrame { at, link: LinkType::RAW, bytes, len: bytes.len() }).unwrap();
     }
     replay.finish();
 }
@@ -41,15 +41,18 @@ fn every_byte_on_the_wire_is_some_classs() {
     let classes = &replay.classes;
     let sent: u64 = packets.iter().map(|packet| packet.len() as u64).sum();
     assert_eq!((classes.whole.packets, classes.whole.bytes), (600, sent));
-    assert!(classes.whole.wire[Way::Both.index()] < classes.whole.wire[Way::Plain.index()] / 2);
+    assert!(
+        classes.whole.wire[TunnelVariant::Both.index()]
+            < classes.whole.wire[TunnelVariant::Plain.index()] / 2
+    );
     assert_eq!(classes.whole.methods.iter().sum::<u64>(), sent);
     for (table, count) in [(&classes.protocols, 1), (&classes.services, 1), (&classes.pairs, 2)] {
-        let mut sum = Figures::default();
+        let mut sum = ClassFigures::default();
         for (_, figures) in table.sorted() {
             sum.merge(figures);
         }
         assert_eq!(table.sorted().len(), count);
-        assert_eq!(Figures { turns: 0, ..sum }, classes.whole);
+        assert_eq!(ClassFigures { turns: 0, ..sum }, classes.whole);
     }
     // One in sixteen after the first block of each, and never more than there was.
     let tried = classes.whole.together;
@@ -84,10 +87,11 @@ fn long_packets_are_cut_and_nonsense_is_counted() {
     assert_eq!((replay.seen.read, replay.seen.segmented, replay.seen.malformed), (4, 1, 3));
     assert_eq!((replay.classes.whole.packets, replay.classes.whole.bytes), (3, 4_000 + 3 * 40));
     let arp = [&[7; 12][..], &[8, 6], &[0; 28]].concat();
-    let frame = Frame { at: strait_clock::Time::ZERO, link: LinkType::ETHERNET, bytes: &arp, len: arp.len() };
+    let frame =
+        CapturedFrame { at: strait_clock::Time::ZERO, link: LinkType::ETHERNET, bytes: &arp, len: arp.len() };
     replay.frame(&frame).unwrap();
     assert_eq!((replay.seen.not_ip, replay.seen.out_of_order), (1, 1));
-    assert!(replay.frame(&Frame { link: LinkType(105), ..frame }).is_err());
+    assert!(replay.frame(&CapturedFrame { link: LinkType(105), ..frame }).is_err());
     assert_eq!(replay.seen.read, 5);
 }
 
@@ -112,7 +116,7 @@ proptest! {
         kbits in 1_u64..1_000_000,
     ) {
         let rate = Rate::from_bits(kbits * 1_000).unwrap();
-        let mut replay = Replay::new(Link { rate, mtu, near: None, wait: Duration::ZERO }, &Machine::assumed());
+        let mut replay = TunnelReplay::new(ReplayLink { rate, mtu, near: None, wait: Duration::ZERO }, &MachineModel::assumed());
         let mut kept = 0;
         for (v6, mut bytes, millis) in packets {
             bytes[0] = if v6 { 0x60 } else { 0x45 };
@@ -120,7 +124,7 @@ proptest! {
             let (at, len) = if v6 { (4, len - 40) } else { (2, len) };
             bytes[at..at + 2].copy_from_slice(&len.to_be_bytes());
             let at = Time::from_millis(millis.into());
-            replay.frame(&Frame { at, link: LinkType::RAW, bytes: &bytes, len: bytes.len() }).unwrap();
+            replay.frame(&CapturedFrame { at, link: LinkType::RAW, bytes: &bytes, len: bytes.len() }).unwrap();
             kept += bytes.len() as u64;
         }
         replay.finish();

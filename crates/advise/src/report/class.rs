@@ -6,9 +6,9 @@ use strait_compress::calibrate::CANDIDATES;
 use strait_scheduler::Rate;
 
 use super::Conditions;
-use super::codecs::{Tried, UpTo};
-use crate::classes::Figures;
-use crate::{Machine, Way};
+use super::codecs::{CodecTrial, UpTo};
+use crate::classes::ClassFigures;
+use crate::{MachineModel, TunnelVariant};
 
 /// Bytes in a gigabyte, as traffic is sold.
 const GIGABYTE: f64 = 1e9;
@@ -17,8 +17,8 @@ const WORTH: f64 = 0.01;
 
 /// What figures become money and time by.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Terms<'a> {
-    pub(super) machine: &'a Machine,
+pub(super) struct PriceTerms<'a> {
+    pub(super) machine: &'a MachineModel,
     pub(super) conditions: &'a Conditions,
     pub(super) rate: Rate,
     /// Of the inputs.
@@ -27,7 +27,7 @@ pub(super) struct Terms<'a> {
 
 /// A class of traffic.
 #[derive(Clone, Debug, Serialize)]
-pub struct Class {
+pub struct ClassReport {
     /// What it is called.
     pub name: String,
     /// IP packets, after segmentation to the MTU.
@@ -37,17 +37,17 @@ pub struct Class {
     /// Bytes of these that were not captured and are taken as incompressible.
     pub not_captured_bytes: u64,
     /// What a tunnel sends, in each mode.
-    pub sent: Vec<Sent>,
+    pub sent: Vec<WireUse>,
     /// Methods chosen with aggregation and compression, by bytes of packets; the most first.
-    pub chosen: Vec<Share>,
+    pub chosen: Vec<CodecShare>,
     /// Bytes of the sample that every codec was tried on.
     pub sampled_bytes: u64,
     /// Result of each codec on the sample.
-    pub codecs: Vec<Tried>,
+    pub codecs: Vec<CodecTrial>,
     /// Link rate up to which any of the codecs pays.
     pub break_even: UpTo,
     /// Summary of the gain.
-    pub verdict: Verdict,
+    pub verdict: AdviseVerdict,
     /// Time that two hosts waited for replies; only for pairs of hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
@@ -55,10 +55,10 @@ pub struct Class {
 
 /// Bytes on the wire, and what they take.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Sent {
+pub struct WireUse {
     /// Mode of the tunnel.
     #[serde(rename = "mode")]
-    pub way: Way,
+    pub way: TunnelVariant,
     /// Wire bytes, with the headers of the tunnel.
     pub wire_bytes: u64,
     /// Seconds of transmission time on the link.
@@ -69,7 +69,7 @@ pub struct Sent {
 
 /// What part of the traffic was compressed with something.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Share {
+pub struct CodecShare {
     /// With what.
     #[serde(serialize_with = "by_name")]
     pub method: Method,
@@ -80,7 +80,7 @@ pub struct Share {
 /// What a tunnel would gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum AdviseVerdict {
     /// No traffic.
     Empty,
     /// Most bytes were not captured: the gain of compression is unknown.
@@ -106,65 +106,69 @@ pub(super) fn by_name<S: Serializer>(method: &Method, serializer: S) -> Result<S
     serializer.collect_str(method)
 }
 
-impl Class {
-    pub(super) fn new(name: String, figures: &Figures, terms: &Terms<'_>) -> Class {
-        let codecs = Tried::all(figures, terms.machine);
+impl ClassReport {
+    pub(super) fn new(name: String, figures: &ClassFigures, terms: &PriceTerms<'_>) -> ClassReport {
+        let codecs = CodecTrial::all(figures, terms.machine);
         let break_even = codecs.iter().map(|tried| tried.break_even).fold(UpTo::Never, UpTo::or);
-        Class {
+        ClassReport {
             name,
             packets: figures.packets,
             bytes: figures.bytes,
             not_captured_bytes: figures.missing,
-            sent: Way::ALL.iter().zip(figures.wire).map(|(way, wire)| Sent::new(*way, wire, terms)).collect(),
+            sent: TunnelVariant::ALL
+                .iter()
+                .zip(figures.wire)
+                .map(|(way, wire)| WireUse::new(*way, wire, terms))
+                .collect(),
             chosen: chosen(figures),
             sampled_bytes: figures.together.before,
             codecs,
             break_even,
-            verdict: Verdict::of(figures),
+            verdict: AdviseVerdict::of(figures),
             waits: None,
         }
     }
 
     /// With how often its two hosts waited for each other.
-    pub(super) fn with_waits(self, turns: u64, terms: &Terms<'_>) -> Class {
+    pub(super) fn with_waits(self, turns: u64, terms: &PriceTerms<'_>) -> ClassReport {
         let half = terms.conditions.round_trip.map(|it| it.as_secs_f64() / 2.0);
-        Class { waits: Some(Waits { turns, seconds: half.map(|half| half * turns as f64) }), ..self }
+        ClassReport { waits: Some(Waits { turns, seconds: half.map(|half| half * turns as f64) }), ..self }
     }
 
     /// What it takes on one way.
     #[must_use]
-    pub fn on(&self, way: Way) -> Option<&Sent> {
+    pub fn on(&self, way: TunnelVariant) -> Option<&WireUse> {
         self.sent.get(way.index())
     }
 }
 
-impl Sent {
-    fn new(way: Way, wire_bytes: u64, terms: &Terms<'_>) -> Sent {
+impl WireUse {
+    fn new(way: TunnelVariant, wire_bytes: u64, terms: &PriceTerms<'_>) -> WireUse {
         let seconds = terms.rate.time_for(wire_bytes).as_secs_f64();
         let cost = terms.conditions.price.map(|price| price * wire_bytes as f64 / GIGABYTE);
-        Sent { way, wire_bytes, link_busy_seconds: seconds, cost }
+        WireUse { way, wire_bytes, link_busy_seconds: seconds, cost }
     }
 }
 
-fn chosen(figures: &Figures) -> Vec<Share> {
+fn chosen(figures: &ClassFigures) -> Vec<CodecShare> {
     let methods = CANDIDATES.into_iter().chain([Method::NONE]);
-    let mut shares: Vec<Share> =
-        methods.zip(figures.methods).map(|(method, bytes)| Share { method, bytes }).collect();
+    let mut shares: Vec<CodecShare> =
+        methods.zip(figures.methods).map(|(method, bytes)| CodecShare { method, bytes }).collect();
     shares.retain(|share| share.bytes > 0);
     shares.sort_by_key(|share| core::cmp::Reverse(share.bytes));
     shares
 }
 
-impl Verdict {
-    fn of(figures: &Figures) -> Verdict {
+impl AdviseVerdict {
+    fn of(figures: &ClassFigures) -> AdviseVerdict {
         let [plain, bundles, _, both] = figures.wire.map(|bytes| bytes as f64);
         let saves = |before: f64, after: f64| before - after >= before * WORTH;
         match () {
-            () if figures.bytes == 0 => Verdict::Empty,
-            () if figures.missing > figures.bytes / 2 => Verdict::NotCaptured,
-            () if saves(bundles, both) => Verdict::Compression,
-            () if saves(plain, bundles) => Verdict::Aggregation,
-            () => Verdict::Nothing,
+            () if figures.bytes == 0 => AdviseVerdict::Empty,
+            () if figures.missing > figures.bytes / 2 => AdviseVerdict::NotCaptured,
+            () if saves(bundles, both) => AdviseVerdict::Compression,
+            () if saves(plain, bundles) => AdviseVerdict::Aggregation,
+            () => AdviseVerdict::Nothing,
         }
     }
 }

@@ -5,8 +5,8 @@ use strait_compress::{Method, MethodFigures as Speed};
 use strait_model::{BitRate, BreakEven, ByteRates, Bytes, LinkRates, Ratio};
 
 use super::class::by_name;
-use crate::Machine;
-use crate::classes::{Figures, Sample};
+use crate::MachineModel;
+use crate::classes::{ClassFigures, CompressionSample};
 
 /// What takes no time goes at this rate, beyond any link's.
 const AT_ONCE: BitRate = match BitRate::bits(1e15) {
@@ -16,7 +16,7 @@ const AT_ONCE: BitRate = match BitRate::bits(1e15) {
 
 /// A codec on a class.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Tried {
+pub struct CodecTrial {
     /// Which.
     #[serde(serialize_with = "by_name")]
     pub method: Method,
@@ -62,17 +62,17 @@ impl Serialize for UpTo {
     }
 }
 
-impl Tried {
+impl CodecTrial {
     /// Every candidate; none when nothing was tried.
-    pub(super) fn all(figures: &Figures, machine: &Machine) -> Vec<Tried> {
+    pub(super) fn all(figures: &ClassFigures, machine: &MachineModel) -> Vec<CodecTrial> {
         if figures.together.before == 0 {
             return Vec::new();
         }
         let speeds = machine.codecs.figures().iter().enumerate();
-        speeds.map(|(place, speed)| Tried::new(place, speed, figures, machine)).collect()
+        speeds.map(|(place, speed)| CodecTrial::new(place, speed, figures, machine)).collect()
     }
 
-    fn new(place: usize, speed: &Speed, figures: &Figures, machine: &Machine) -> Tried {
+    fn new(place: usize, speed: &Speed, figures: &ClassFigures, machine: &MachineModel) -> CodecTrial {
         let together = ratio(&figures.together, place);
         let block = Bytes(figures.together.block().max(1));
         let rates = LinkRates {
@@ -80,7 +80,7 @@ impl Tried {
             decompress: speed.expand.rate(block).unwrap_or(AT_ONCE),
         };
         let path = ByteRates { further: machine.handling(), ..ByteRates::default() };
-        Tried {
+        CodecTrial {
             method: speed.method,
             packet_ratio: ratio(&figures.alone, place).get(),
             block_ratio: together.get(),
@@ -93,7 +93,7 @@ impl Tried {
     }
 }
 
-fn ratio(sample: &Sample, place: usize) -> Ratio {
+fn ratio(sample: &CompressionSample, place: usize) -> Ratio {
     let after = sample.after.get(place).copied().unwrap_or(sample.before);
     Ratio::new(sample.before as f64 / after.max(1) as f64).unwrap_or(Ratio::ONE)
 }

@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 
-use super::Class;
-use super::class::Terms;
-use crate::classes::{FileId, Key, Table};
+use super::ClassReport;
+use super::class::PriceTerms;
+use crate::classes::{ClassKey, FigureTable, FileId};
 
 /// Classes of one kind, that with the most bytes first.
 #[derive(Clone, Debug, Serialize)]
-pub struct Group {
+pub struct ClassGroup {
     /// Those that were told apart.
-    pub classes: Vec<Class>,
+    pub classes: Vec<ClassReport>,
     /// The rest together, if there were more than can be told apart.
     pub others: Option<Others>,
 }
@@ -21,25 +21,25 @@ pub struct Others {
     /// How many classes were merged.
     pub count: u64,
     /// All of them together.
-    pub total: Class,
+    pub total: ClassReport,
 }
 
-impl Group {
-    pub(super) fn new(table: &Table, terms: &Terms<'_>) -> Group {
+impl ClassGroup {
+    pub(super) fn new(table: &FigureTable, terms: &PriceTerms<'_>) -> ClassGroup {
         let classes = table.sorted().into_iter().map(|(key, figures)| {
-            let class = Class::new(name(&key, terms), figures, terms);
-            if matches!(key, Key::Pair(..)) { class.with_waits(figures.turns, terms) } else { class }
+            let class = ClassReport::new(name(&key, terms), figures, terms);
+            if matches!(key, ClassKey::Pair(..)) { class.with_waits(figures.turns, terms) } else { class }
         });
         let (count, figures) = table.others();
-        let others =
-            (count > 0).then(|| Others { count, total: Class::new("others".to_owned(), figures, terms) });
-        Group { classes: classes.collect(), others }
+        let others = (count > 0)
+            .then(|| Others { count, total: ClassReport::new("others".to_owned(), figures, terms) });
+        ClassGroup { classes: classes.collect(), others }
     }
 }
 
-fn name(key: &Key, terms: &Terms<'_>) -> String {
+fn name(key: &ClassKey, terms: &PriceTerms<'_>) -> String {
     let given = match key {
-        Key::File(FileId(number)) => terms.names.get(*number as usize),
+        ClassKey::File(FileId(number)) => terms.names.get(*number as usize),
         _ => None,
     };
     given.cloned().unwrap_or_else(|| key.to_string())

@@ -7,17 +7,18 @@ use strait_sim::FlowShape;
 use strait_wire::tcp::TcpFlags;
 
 use super::*;
-use crate::{Frame, Link, LinkType, Way};
+use crate::{CapturedFrame, LinkType, ReplayLink, TunnelVariant};
 
 const CONDITIONS: Conditions = Conditions { price: Some(5.0), round_trip: Some(Duration::from_millis(600)) };
 
-fn report(packets: &[Vec<u8>], kept: usize) -> Report {
-    let machine = Machine::assumed();
+fn report(packets: &[Vec<u8>], kept: usize) -> AdviseReport {
+    let machine = MachineModel::assumed();
     let rate = Rate::from_bits(1_000_000).unwrap();
-    let mut replay = Replay::new(Link { rate, mtu: 1_500, near: None, wait: Duration::ZERO }, &machine);
+    let mut replay =
+        TunnelReplay::new(ReplayLink { rate, mtu: 1_500, near: None, wait: Duration::ZERO }, &machine);
     replay.begin(None);
     for bytes in packets {
-        let frame = Frame {
+        let frame = CapturedFrame {
             at: strait_clock::Time::ZERO,
             link: LinkType::RAW,
             bytes: &bytes[..kept.min(bytes.len())],
@@ -26,9 +27,14 @@ fn report(packets: &[Vec<u8>], kept: usize) -> Report {
         replay.frame(&frame).unwrap();
     }
     replay.finish();
-    let input =
-        Input { name: "here".to_owned(), kind: Some(Kind::Pcap), frames: 3, dropped_frames: 0, error: None };
-    Report::new(&replay, &machine, &CONDITIONS, vec![input])
+    let input = Input {
+        name: "here".to_owned(),
+        kind: Some(CaptureKind::Pcap),
+        frames: 3,
+        dropped_frames: 0,
+        error: None,
+    };
+    AdviseReport::new(&replay, &machine, &CONDITIONS, vec![input])
 }
 
 fn shape() -> FlowShape {
@@ -58,17 +64,17 @@ fn time_and_money_are_those_of_the_bytes() {
         assert!(are_equal(sent.link_busy_seconds, sent.wire_bytes as f64 * 8.0 / 1e6), "{sent:?}");
         assert!(are_equal(sent.cost.unwrap(), sent.wire_bytes as f64 * 5.0 / 1e9), "{sent:?}");
     }
-    assert_eq!(report.total.on(Way::Both).unwrap().wire_bytes, report.total.sent[3].wire_bytes);
+    assert_eq!(report.total.on(TunnelVariant::Both).unwrap().wire_bytes, report.total.sent[3].wire_bytes);
     assert_eq!(report.total.packets, 200);
 }
 
 #[test]
 fn what_is_to_be_gained_in_a_word() {
-    assert_eq!(report(&text(), usize::MAX).total.verdict, Verdict::Compression);
-    assert_eq!(report(&noise(1_400), usize::MAX).total.verdict, Verdict::Nothing);
-    assert_eq!(report(&text(), 60).total.verdict, Verdict::NotCaptured);
-    assert_eq!(report(&[], 0).total.verdict, Verdict::Empty);
-    assert_eq!(report(&noise(300), usize::MAX).total.verdict, Verdict::Aggregation);
+    assert_eq!(report(&text(), usize::MAX).total.verdict, AdviseVerdict::Compression);
+    assert_eq!(report(&noise(1_400), usize::MAX).total.verdict, AdviseVerdict::Nothing);
+    assert_eq!(report(&text(), 60).total.verdict, AdviseVerdict::NotCaptured);
+    assert_eq!(report(&[], 0).total.verdict, AdviseVerdict::Empty);
+    assert_eq!(report(&noise(300), usize::MAX).total.verdict, AdviseVerdict::Aggregation);
 }
 
 #[test]
@@ -76,7 +82,7 @@ fn break_evens_are_the_inequalitys() {
     let report = report(&text(), usize::MAX);
     let (total, calibration) = (&report.total, Calibration::assumed());
     assert_eq!(total.codecs.len(), calibration.figures().len());
-    let path = ByteRates { further: Machine::assumed().handling(), ..ByteRates::default() };
+    let path = ByteRates { further: MachineModel::assumed().handling(), ..ByteRates::default() };
     let mut most: f64 = 0.0;
     for (tried, speed) in total.codecs.iter().zip(calibration.figures()) {
         assert!(tried.block_ratio > tried.packet_ratio && tried.packet_ratio > 1.0, "{tried:?}");

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use strait_compress::Method;
-use strait_ipsec::outbound::{Outlet, Refused, Train};
+use strait_ipsec::outbound::{Outlet, Train, TransmitRefused};
 use strait_ipsec::{Notice, PeerCounters, Usage};
 use strait_wire::ip::V4_HEADER_LEN;
 use strait_wire::udp;
@@ -13,7 +13,7 @@ const OUTER: u64 = (V4_HEADER_LEN + udp::HEADER_LEN) as u64;
 
 /// Packets that left together: one, a bundle, or a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unit {
+pub(crate) struct MeteredUnit {
     /// How many.
     pub(crate) packets: u64,
     /// Bytes on the wire, outer headers included.
@@ -24,9 +24,9 @@ pub(crate) struct Unit {
 
 /// What the chooser was last told, shared with it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Squeezed(Arc<Mutex<Option<Method>>>);
+pub(crate) struct MeteredBlock(Arc<Mutex<Option<Method>>>);
 
-impl Squeezed {
+impl MeteredBlock {
     /// The block in the making was compressed with this, or did not shrink.
     pub(crate) fn set(&self, method: Option<Method>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = method;
@@ -43,18 +43,18 @@ impl Squeezed {
 pub(crate) struct Meter {
     peer: Arc<PeerCounters>,
     usage: Option<Arc<Usage>>,
-    squeezed: Squeezed,
+    squeezed: MeteredBlock,
     /// What the counters said when the last unit was complete: packets, datagrams, sealed bytes.
     packets: u64,
     datagrams: u64,
     sealed: u64,
     /// Complete, and not accounted for yet; and their packets, one after another.
-    pub(super) units: Vec<Unit>,
+    pub(super) units: Vec<MeteredUnit>,
     pub(super) bytes: Vec<u8>,
 }
 
 impl Meter {
-    pub(super) fn new(peer: Arc<PeerCounters>, usage: Option<Arc<Usage>>, squeezed: Squeezed) -> Meter {
+    pub(super) fn new(peer: Arc<PeerCounters>, usage: Option<Arc<Usage>>, squeezed: MeteredBlock) -> Meter {
         Meter {
             peer,
             usage,
@@ -75,7 +75,7 @@ impl Meter {
         }
         let (datagrams, sealed) = (usage.packets(), usage.bytes());
         let wire = (sealed - self.sealed) + (datagrams - self.datagrams) * OUTER;
-        self.units.push(Unit { packets: packets - self.packets, wire, method: self.squeezed.take() });
+        self.units.push(MeteredUnit { packets: packets - self.packets, wire, method: self.squeezed.take() });
         (self.packets, self.datagrams, self.sealed) = (packets, datagrams, sealed);
     }
 
@@ -87,7 +87,7 @@ impl Meter {
 }
 
 impl Outlet for Meter {
-    fn transmit(&mut self, _: Train<'_>) -> Result<(), Refused> {
+    fn transmit(&mut self, _: Train<'_>) -> Result<(), TransmitRefused> {
         self.settle();
         Ok(())
     }

@@ -7,12 +7,12 @@ use super::*;
 /// Everything that was sent.
 #[derive(Debug, Default)]
 struct Sent {
-    units: Vec<Unit>,
+    units: Vec<MeteredUnit>,
     packets: Vec<(u32, usize)>,
 }
 
 impl Ledger<u32> for Sent {
-    fn sent(&mut self, unit: &Unit, bytes: &[u8], notes: &[(u32, usize)]) {
+    fn sent(&mut self, unit: &MeteredUnit, bytes: &[u8], notes: &[(u32, usize)]) {
         assert_eq!(notes.len(), unit.packets as usize);
         assert_eq!(notes.iter().map(|(_, len)| len).sum::<usize>(), bytes.len());
         self.packets.extend(notes);
@@ -21,9 +21,10 @@ impl Ledger<u32> for Sent {
 }
 
 /// Sends packets at their times, in milliseconds, over 1 Mbit/s.
-fn send(way: Way, packets: &[(u64, Vec<u8>)]) -> (Sent, u64) {
+fn send(way: TunnelVariant, packets: &[(u64, Vec<u8>)]) -> (Sent, u64) {
     let rate = Rate::from_bits(1_000_000).unwrap();
-    let mut tunnel = Tunnel::new(Spec { way, rate, mtu: 1_500, wait: Duration::ZERO }, &Machine::assumed());
+    let mut tunnel =
+        ReplayTunnel::new(Spec { way, rate, mtu: 1_500, wait: Duration::ZERO }, &MachineModel::assumed());
     let mut sent = Sent::default();
     for (note, (millis, packet)) in (0..).zip(packets) {
         tunnel.offer(packet, note, Time::from_millis(*millis), &mut sent);
@@ -62,7 +63,7 @@ fn alone(len: usize) -> u64 {
 fn plain_is_each_packet_with_its_own_headers() {
     let packets: Vec<(u64, Vec<u8>)> =
         [0, 1, 5, 90, 700, 1_400, 1_472].map(|len| (0, shape(1).udp(&vec![7; len]))).to_vec();
-    let (sent, wire) = send(Way::Plain, &packets);
+    let (sent, wire) = send(TunnelVariant::Plain, &packets);
     assert_eq!(sent.units.len(), packets.len());
     assert_eq!(wire, packets.iter().map(|(_, packet)| alone(packet.len())).sum::<u64>());
 }
@@ -70,8 +71,8 @@ fn plain_is_each_packet_with_its_own_headers() {
 #[test]
 fn idle_link_without_hold_time_sends_at_once() {
     let packets = lines(100, Duration::from_millis(100));
-    let (plain, wire) = send(Way::Plain, &packets);
-    let (bundles, with) = send(Way::Bundles, &packets);
+    let (plain, wire) = send(TunnelVariant::Plain, &packets);
+    let (bundles, with) = send(TunnelVariant::Bundles, &packets);
     assert_eq!((plain.units.len(), wire), (100, with));
     assert_eq!(bundles.units, plain.units);
 }
@@ -79,7 +80,7 @@ fn idle_link_without_hold_time_sends_at_once() {
 #[test]
 fn what_waits_is_bundled_and_compressed() {
     let packets = lines(5_000, Duration::ZERO);
-    let [plain, bundles, compression, both] = Way::ALL.map(|way| send(way, &packets));
+    let [plain, bundles, compression, both] = TunnelVariant::ALL.map(|way| send(way, &packets));
     assert_eq!(plain.0.units.len(), 5_000);
     assert_eq!(compression.0.units.len(), 5_000, "each alone");
     assert!(bundles.1 < plain.1 * 9 / 10, "{} {}", bundles.1, plain.1);
@@ -93,14 +94,14 @@ fn noise_is_sent_as_it_is() {
     let mut random = strait_clock::Random::new(1);
     let mut noise = || (0..1_400).map(|_| random.next_u64().to_le_bytes()[0]).collect::<Vec<u8>>();
     let packets: Vec<(u64, Vec<u8>)> = (0..500).map(|_| (0, shape(443).udp(&noise()))).collect();
-    let [plain, .., both] = Way::ALL.map(|way| send(way, &packets));
+    let [plain, .., both] = TunnelVariant::ALL.map(|way| send(way, &packets));
     assert_eq!(both.1, plain.1);
 }
 
 #[test]
 fn queues_of_the_longest_packets_and_of_the_shortest_drop_nothing() {
     for packets in [vec![(0, shape(1).udp(&[7; 1_472])); 1_000], vec![(0, shape(1).udp(&[])); 20_000]] {
-        for way in Way::ALL {
+        for way in TunnelVariant::ALL {
             send(way, &packets);
         }
     }

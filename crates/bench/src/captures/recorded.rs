@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use strait_advise::{Link, Machine, Reader, Replay, Way};
+use strait_advise::{CaptureReader, MachineModel, ReplayLink, TunnelReplay, TunnelVariant};
 use strait_lab::measure::RunValues;
 use strait_scheduler::Rate;
 
@@ -17,16 +17,20 @@ const WAIT: Duration = Duration::from_millis(20);
 /// Wire bytes a byte of packets: each alone, aggregated, and aggregated with a hold time of 20 ms.
 pub(super) fn all(traffic: &CaptureMix, paths: &[PathBuf], rate: Rate) -> Result<[RunValues; 3], Error> {
     let [at_once, patient] = [one(traffic, paths, rate, Duration::ZERO)?, one(traffic, paths, rate, WAIT)?];
-    let each = |sent: &Replay, way| [sent.wire(way) as f64 / sent.bytes() as f64].into_iter().collect();
-    Ok([each(&at_once, Way::Compression), each(&at_once, Way::Both), each(&patient, Way::Both)])
+    let each = |sent: &TunnelReplay, way| [sent.wire(way) as f64 / sent.bytes() as f64].into_iter().collect();
+    Ok([
+        each(&at_once, TunnelVariant::Compression),
+        each(&at_once, TunnelVariant::Both),
+        each(&patient, TunnelVariant::Both),
+    ])
 }
 
-fn one(traffic: &CaptureMix, paths: &[PathBuf], rate: Rate, wait: Duration) -> Result<Replay, Error> {
-    let link = Link { rate, mtu: usize::try_from(MTU).unwrap_or(usize::MAX), near: None, wait };
-    let mut replay = Replay::new(link, &Machine::assumed());
+fn one(traffic: &CaptureMix, paths: &[PathBuf], rate: Rate, wait: Duration) -> Result<TunnelReplay, Error> {
+    let link = ReplayLink { rate, mtu: usize::try_from(MTU).unwrap_or(usize::MAX), near: None, wait };
+    let mut replay = TunnelReplay::new(link, &MachineModel::assumed());
     for path in paths {
         replay.begin(None);
-        let mut reader = Reader::open(open(path)?).map_err(unreadable(path))?;
+        let mut reader = CaptureReader::open(open(path)?).map_err(unreadable(path))?;
         while let Some(frame) = reader.frame().map_err(unreadable(path))? {
             let covered = frame.ip().map_err(unreadable(path))?.is_some_and(|(kept, _)| traffic.covers(kept));
             if covered {

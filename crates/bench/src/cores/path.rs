@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, CodecSet, Gauge, LiveChooser, Method};
 use strait_crypto::{KeyMaterial, Suite};
-use strait_ipsec::outbound::{CompressJob, Order, Outlet, Refused, Train};
+use strait_ipsec::outbound::{CompressJob, Order, Outlet, Train, TransmitRefused};
 use strait_ipsec::{
     Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
     PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec, inbound, outbound,
@@ -73,7 +73,7 @@ impl LoopbackPath {
         let now = Time::from_nanos(1);
         let mut path = LoopbackPath {
             outbound: Outbound::new(
-                outbound::Settings {
+                outbound::OutboundSettings {
                     up: None,
                     overhead: 0,
                     link_mtu: 1500,
@@ -85,7 +85,7 @@ impl LoopbackPath {
                 now,
             ),
             inbound: Inbound::new(
-                inbound::Settings {
+                inbound::InboundSettings {
                     forwarding: inbound::Forwarding::None,
                     udp_offload: inbound::UdpOffload::Supported,
                 },
@@ -226,7 +226,7 @@ fn everything(method: Method) -> Rule {
 }
 
 impl Outlet for LoopbackWire<'_> {
-    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused> {
         if self.keep == Keep::Kept {
             self.bytes.extend_from_slice(train.bytes);
             self.trains.push((train.bytes.len(), train.segment));

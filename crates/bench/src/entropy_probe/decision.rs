@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use strait_clock::Time;
 use strait_compress::{
-    Allowed, Calibration, Chooser, Codec, CodecSet, Ends, LiveChooser, Outcome, Road, RuleId, Unit,
+    Allowed, Calibration, Chooser, Codec, CodecSet, EndpointCosts, LiveChooser, Outcome, PathCost, RuleId,
+    Unit,
 };
 use strait_model::BitRate;
 use strait_wire::{Flow, Protocol};
@@ -24,7 +25,7 @@ pub(super) fn decision() -> impl FnMut(&[u8]) -> bool {
         src_port: 40_000,
         dst_port: 443,
     };
-    let road = Road {
+    let path_cost = PathCost {
         engines: core::num::NonZeroU32::MIN,
         rate: BitRate::bits(LINK),
         waiting: true,
@@ -32,7 +33,7 @@ pub(super) fn decision() -> impl FnMut(&[u8]) -> bool {
         around: 60,
         codecs: CodecSet::ALL,
         only: None,
-        ends: Ends::ALIKE,
+        ends: EndpointCosts::ALIKE,
     };
     let mut now = Time::ZERO;
     move |payload| {
@@ -41,7 +42,7 @@ pub(super) fn decision() -> impl FnMut(&[u8]) -> bool {
         if !chooser.may_shrink(&unit, payload, now) {
             return false;
         }
-        let method = chooser.choose(&unit, payload.len(), &road, now);
+        let method = chooser.choose(&unit, payload.len(), &path_cost, now);
         if method.codec == Codec::None {
             return false;
         }

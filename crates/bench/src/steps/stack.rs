@@ -1,6 +1,6 @@
 //! A stack of protocols, and the calls of the libraries that it cannot do without.
 
-use strait_compress::{Algorithm, Ipcomp};
+use strait_compress::{Ipcomp, IpcompAlgorithm};
 use strait_crypto::{
     Cipher, CipherKey, ICV_LEN, ICV_MAX, IV_MAX, Integrity, Key, KeyMaterial, MacKey, NonceCounter, Suite,
 };
@@ -35,7 +35,7 @@ pub(super) enum StackEsp {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stack {
     pub(super) name: &'static str,
-    pub(super) ipcomp: Option<Algorithm>,
+    pub(super) ipcomp: Option<IpcompAlgorithm>,
     pub(super) esp: Option<StackEsp>,
     pub(super) ah: Option<Integrity>,
 }

@@ -1,7 +1,7 @@
 //! A report's figures as charts.
 
-use strait_advise::report::{Class, Tried, UpTo};
-use strait_advise::{Report, Way};
+use strait_advise::report::{ClassReport, CodecTrial, UpTo};
+use strait_advise::{AdviseReport, TunnelVariant};
 use strait_chart::{Axis, Bars, Chart, Cluster, Plot};
 
 use super::amounts::rate;
@@ -11,7 +11,7 @@ use super::content::{can_say, wire};
 const SIDE_BY_SIDE: usize = 8;
 
 /// The charts that there are figures for.
-pub(super) fn charts(report: &Report, compared: &[&Class]) -> Vec<Chart> {
+pub(super) fn charts(report: &AdviseReport, compared: &[&ClassReport]) -> Vec<Chart> {
     let link = rate(report.link.rate_bits_per_second as f64);
     let mut charts = vec![on_the_wire(report, &link)];
     if !compared.is_empty() {
@@ -21,10 +21,12 @@ pub(super) fn charts(report: &Report, compared: &[&Class]) -> Vec<Chart> {
 }
 
 /// Bytes on the wire by service and way.
-fn on_the_wire(report: &Report, link: &str) -> Chart {
-    let cluster = |class: &Class| {
-        let value = |way: &Way| if can_say(class, *way) { wire(class, *way) as f64 } else { f64::NAN };
-        let values = std::iter::once(class.bytes as f64).chain(Way::ALL.iter().map(value)).collect();
+fn on_the_wire(report: &AdviseReport, link: &str) -> Chart {
+    let cluster = |class: &ClassReport| {
+        let value =
+            |way: &TunnelVariant| if can_say(class, *way) { wire(class, *way) as f64 } else { f64::NAN };
+        let values =
+            std::iter::once(class.bytes as f64).chain(TunnelVariant::ALL.iter().map(value)).collect();
         Cluster { name: class.name.clone(), section: String::new(), values }
     };
     let series = ["no tunnel", "plain tunnel", "aggregation", "compression", "both"];
@@ -40,7 +42,7 @@ fn on_the_wire(report: &Report, link: &str) -> Chart {
 }
 
 /// Ratio by codec, packet by packet and together.
-fn ratios(compared: &[&Class]) -> Chart {
+fn ratios(compared: &[&ClassReport]) -> Chart {
     let mut clusters = by_method(compared, "packets", |tried| tried.packet_ratio);
     clusters.extend(by_method(compared, "blocks", |tried| tried.block_ratio));
     Chart {
@@ -52,8 +54,8 @@ fn ratios(compared: &[&Class]) -> Chart {
 }
 
 /// The fastest link that each codec pays on.
-fn limits(report: &Report, compared: &[&Class], link: &str) -> Chart {
-    let value = |tried: &Tried| if let UpTo::Rate(bits) = tried.break_even { bits } else { f64::NAN };
+fn limits(report: &AdviseReport, compared: &[&ClassReport], link: &str) -> Chart {
+    let value = |tried: &CodecTrial| if let UpTo::Rate(bits) = tried.break_even { bits } else { f64::NAN };
     Chart {
         title: format!("Break-even link rate by codec; the line is this link, {link}"),
         source: "McGregor and Lee's inequality, with the rates of this machine at both ends".into(),
@@ -65,9 +67,9 @@ fn limits(report: &Report, compared: &[&Class], link: &str) -> Chart {
 }
 
 /// A cluster a method, with a bar a class.
-fn by_method(compared: &[&Class], section: &str, value: impl Fn(&Tried) -> f64) -> Vec<Cluster> {
+fn by_method(compared: &[&ClassReport], section: &str, value: impl Fn(&CodecTrial) -> f64) -> Vec<Cluster> {
     let methods = compared.first().map_or(&[][..], |class| &class.codecs);
-    let cluster = |(at, tried): (usize, &Tried)| Cluster {
+    let cluster = |(at, tried): (usize, &CodecTrial)| Cluster {
         name: tried.method.to_string(),
         section: section.to_owned(),
         values: compared.iter().map(|class| class.codecs.get(at).map_or(f64::NAN, &value)).collect(),
@@ -75,6 +77,6 @@ fn by_method(compared: &[&Class], section: &str, value: impl Fn(&Tried) -> f64) 
     methods.iter().enumerate().map(cluster).collect()
 }
 
-fn names(compared: &[&Class]) -> Vec<String> {
+fn names(compared: &[&ClassReport]) -> Vec<String> {
     compared.iter().map(|class| class.name.clone()).collect()
 }

@@ -1,12 +1,12 @@
 //! Classes of traffic in columns, and what codecs make of them.
 
-use strait_advise::report::{Class, Group, Sent, Share, Tried, UpTo, Verdict};
-use strait_advise::{Report, Way};
+use strait_advise::report::{AdviseVerdict, ClassGroup, ClassReport, CodecShare, CodecTrial, UpTo, WireUse};
+use strait_advise::{AdviseReport, TunnelVariant};
 use strait_compress::Codec;
 
 use super::amounts::{dash, money, percent, time, up_to};
 use super::content::{can_say, wire};
-use crate::table::{Side, Table};
+use crate::table::{Side, TextTable};
 use crate::units;
 
 /// Classes of one kind that are shown; the JSON document has all.
@@ -22,27 +22,27 @@ pub(super) const SAMPLING: [&str; 2] = [
 ];
 
 /// The kinds of class, with what they are called.
-pub(super) fn kinds(report: &Report) -> [(&'static str, &Group); 3] {
+pub(super) fn kinds(report: &AdviseReport) -> [(&'static str, &ClassGroup); 3] {
     [("protocol", &report.protocols), ("service", &report.services), ("pair of hosts", &report.pairs)]
 }
 
 /// Which columns there are besides those that are always there.
 #[derive(Clone, Copy)]
-struct Columns {
+struct ClassColumns {
     money: bool,
     waits: bool,
 }
 
 /// The largest classes of one kind.
-pub(super) fn classes(head: &str, group: &Group, report: &Report) -> Table {
-    let columns = Columns { money: report.link.price_per_gigabyte.is_some(), waits: waits(group) };
+pub(super) fn classes(head: &str, group: &ClassGroup, report: &AdviseReport) -> TextTable {
+    let columns = ClassColumns { money: report.link.price_per_gigabyte.is_some(), waits: waits(group) };
     let names =
         [head, "packets", "bytes", "plain", "aggregation", "compression", "both", "saved", "time saved"];
     let names = names.into_iter().chain(columns.money.then_some("money saved"));
     let names = names.chain(columns.waits.then_some("RTT wait")).chain(["break-even", "methods"]);
     let names: Vec<String> = names.map(str::to_owned).collect();
     let last = names.len() - 1;
-    let mut table = Table::with_head(names).side(last, Side::Left);
+    let mut table = TextTable::with_head(names).side(last, Side::Left);
     for class in group.classes.iter().take(SHOWN) {
         table.row(row(class, columns));
     }
@@ -50,12 +50,12 @@ pub(super) fn classes(head: &str, group: &Group, report: &Report) -> Table {
 }
 
 /// Whether it is known how long hosts wait for each other.
-fn waits(group: &Group) -> bool {
+fn waits(group: &ClassGroup) -> bool {
     group.classes.iter().any(|class| class.waits.is_some_and(|waits| waits.seconds.is_some()))
 }
 
 /// What is not in the table, or not plain from it.
-pub(super) fn rest(group: &Group) -> Option<String> {
+pub(super) fn rest(group: &ClassGroup) -> Option<String> {
     let more = group.classes.len().saturating_sub(SHOWN);
     let more = (more > 0).then(|| format!("and {more} more (see --json)"));
     let others = group.others.as_ref().map(|others| {
@@ -70,15 +70,15 @@ pub(super) fn rest(group: &Group) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-fn row(class: &Class, columns: Columns) -> Vec<String> {
-    let best = if can_say(class, Way::Both) { Way::Both } else { Way::Bundles };
-    let ends = class.on(Way::Plain).zip(class.on(best));
-    let saved = |part: fn(&Sent) -> f64| ends.map_or(0.0, |(plain, best)| part(plain) - part(best));
+fn row(class: &ClassReport, columns: ClassColumns) -> Vec<String> {
+    let best = if can_say(class, TunnelVariant::Both) { TunnelVariant::Both } else { TunnelVariant::Bundles };
+    let ends = class.on(TunnelVariant::Plain).zip(class.on(best));
+    let saved = |part: fn(&WireUse) -> f64| ends.map_or(0.0, |(plain, best)| part(plain) - part(best));
     let bytes = saved(|sent| sent.wire_bytes as f64);
     let mut cells = vec![class.name.clone(), class.packets.to_string(), units::bytes(class.bytes)];
     let figures = |way| if can_say(class, way) { units::bytes(wire(class, way)) } else { dash() };
-    cells.extend(Way::ALL.map(figures));
-    cells.push(percent(bytes, wire(class, Way::Plain) as f64));
+    cells.extend(TunnelVariant::ALL.map(figures));
+    cells.push(percent(bytes, wire(class, TunnelVariant::Plain) as f64));
     cells.push(time(saved(|sent| sent.link_busy_seconds)));
     if columns.money {
         cells.push(money(saved(|sent| sent.cost.unwrap_or(0.0))));
@@ -86,39 +86,40 @@ fn row(class: &Class, columns: Columns) -> Vec<String> {
     if columns.waits {
         cells.push(class.waits.and_then(|waits| waits.seconds).map_or_else(dash, time));
     }
-    let pays = if class.verdict == Verdict::Compression { class.break_even } else { UpTo::Never };
+    let pays = if class.verdict == AdviseVerdict::Compression { class.break_even } else { UpTo::Never };
     cells.extend([up_to(pays), chosen(class)]);
     cells
 }
 
 /// What the chooser did, the most first.
-fn chosen(class: &Class) -> String {
+fn chosen(class: &ClassReport) -> String {
     match class.verdict {
-        Verdict::NotCaptured => return "not captured".to_owned(),
-        Verdict::Nothing => return "no gain".to_owned(),
-        Verdict::Aggregation => return "aggregation only".to_owned(),
-        Verdict::Empty | Verdict::Compression => {}
+        AdviseVerdict::NotCaptured => return "not captured".to_owned(),
+        AdviseVerdict::Nothing => return "no gain".to_owned(),
+        AdviseVerdict::Aggregation => return "aggregation only".to_owned(),
+        AdviseVerdict::Empty | AdviseVerdict::Compression => {}
     }
-    let named = |share: &&Share| share.method.codec != Codec::None && share.bytes * 100 >= class.bytes;
+    let named = |share: &&CodecShare| share.method.codec != Codec::None && share.bytes * 100 >= class.bytes;
     let words =
-        |share: &Share| format!("{} {}", share.method, percent(share.bytes as f64, class.bytes as f64));
+        |share: &CodecShare| format!("{} {}", share.method, percent(share.bytes as f64, class.bytes as f64));
     class.chosen.iter().filter(named).take(2).map(words).collect::<Vec<_>>().join(", ")
 }
 
 /// The whole and the largest services that codecs were tried on.
-pub(super) fn compared(report: &Report) -> Vec<&Class> {
-    let tried = |class: &&Class| !class.codecs.is_empty() && class.verdict != Verdict::NotCaptured;
+pub(super) fn compared(report: &AdviseReport) -> Vec<&ClassReport> {
+    let tried =
+        |class: &&ClassReport| !class.codecs.is_empty() && class.verdict != AdviseVerdict::NotCaptured;
     let services = report.services.classes.iter().take(COMPARED);
     std::iter::once(&report.total).chain(services).filter(tried).collect()
 }
 
 /// What each codec makes of them.
-pub(super) fn codecs(classes: &[&Class]) -> Option<Table> {
+pub(super) fn codecs(classes: &[&ClassReport]) -> Option<TextTable> {
     let methods = classes.first()?.codecs.iter().map(|tried| tried.method.to_string());
     let head = ["class", "ratio"].map(str::to_owned).into_iter().chain(methods).chain(["sample".to_owned()]);
-    let mut table = Table::with_head(head).side(1, Side::Left);
+    let mut table = TextTable::with_head(head).side(1, Side::Left);
     for class in classes {
-        let mut line = |name: &str, what: &str, cell: fn(&Tried) -> String, sample: String| {
+        let mut line = |name: &str, what: &str, cell: fn(&CodecTrial) -> String, sample: String| {
             let cells = [name.to_owned(), what.to_owned()].into_iter().chain(class.codecs.iter().map(cell));
             table.row(cells.chain([sample]));
         };

@@ -1,15 +1,15 @@
 //! What a report says to people, as sentences and tables; without layout.
 
-use strait_advise::report::{Class, Input, UpTo, Verdict};
-use strait_advise::{Kind, Report, Way};
+use strait_advise::report::{AdviseVerdict, ClassReport, Input, UpTo};
+use strait_advise::{AdviseReport, CaptureKind, TunnelVariant};
 
 use super::amounts::{dash, money, percent, rate, time};
-use crate::table::{Side, Table};
+use crate::table::{Side, TextTable};
 use crate::units;
 
 /// The files.
-pub(super) fn inputs(report: &Report) -> Table {
-    let mut table = Table::new(["input", "type", "frames"]).side(1, Side::Left);
+pub(super) fn inputs(report: &AdviseReport) -> TextTable {
+    let mut table = TextTable::new(["input", "type", "frames"]).side(1, Side::Left);
     for Input { name, kind, frames, .. } in &report.inputs {
         let kind = kind.map_or("unknown", |kind| kind.name());
         table.row([name.clone(), kind.to_owned(), frames.to_string()]);
@@ -18,7 +18,7 @@ pub(super) fn inputs(report: &Report) -> Table {
 }
 
 /// What of it is left out or taken for something.
-pub(super) fn notes(report: &Report) -> Vec<String> {
+pub(super) fn notes(report: &AdviseReport) -> Vec<String> {
     let seen = &report.frames;
     let counted = [
         (seen.not_ip, "not IP: a tunnel does not carry them"),
@@ -30,7 +30,7 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
     let counted = counted.into_iter().filter(|(count, _)| *count > 0);
     let mut notes: Vec<String> =
         counted.map(|(count, words)| format!("{}: {words}", units::counted(count, "frame"))).collect();
-    let packed = report.inputs.iter().filter(|input| input.kind == Some(Kind::Packed));
+    let packed = report.inputs.iter().filter(|input| input.kind == Some(CaptureKind::Packed));
     notes.extend(packed.map(|input| {
         format!("{} is a compressed file: if it contains a capture, decompress it first", input.name)
     }));
@@ -50,7 +50,7 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
 }
 
 /// How much there is.
-pub(super) fn extent(report: &Report) -> String {
+pub(super) fn extent(report: &AdviseReport) -> String {
     format!(
         "{}, {} over a link of {}; duration {} (gaps cut to 1 s)",
         units::counted(report.total.packets, "packet"),
@@ -61,12 +61,12 @@ pub(super) fn extent(report: &Report) -> String {
 }
 
 /// The whole on every way, beside a link without a tunnel.
-pub(super) fn whole(report: &Report) -> Table {
+pub(super) fn whole(report: &AdviseReport) -> TextTable {
     let class = &report.total;
     let price = report.link.price_per_gigabyte;
     let head = ["", "wire bytes", "of plain tunnel", "link busy"].into_iter().chain(price.map(|_| "cost"));
-    let mut table = Table::with_head(head.map(str::to_owned));
-    let plain = wire(class, Way::Plain);
+    let mut table = TextTable::with_head(head.map(str::to_owned));
+    let plain = wire(class, TunnelVariant::Plain);
     let mut row = |name: &str, bytes: Option<u64>| {
         let busy = |bytes: u64| time(bytes as f64 * 8.0 / report.link.rate_bits_per_second as f64);
         let cells = [
@@ -79,37 +79,39 @@ pub(super) fn whole(report: &Report) -> Table {
         table.row(std::iter::once(name.to_owned()).chain(cells));
     };
     row("no tunnel", Some(class.bytes));
-    for way in Way::ALL {
+    for way in TunnelVariant::ALL {
         row(name(way), can_say(class, way).then(|| wire(class, way)));
     }
     table
 }
 
 /// What is to be gained, in a sentence or two.
-pub(super) fn verdict(report: &Report) -> String {
+pub(super) fn verdict(report: &AdviseReport) -> String {
     let class = &report.total;
-    let [plain, bundles] = [Way::Plain, Way::Bundles].map(|way| wire(class, way) as f64);
+    let [plain, bundles] = [TunnelVariant::Plain, TunnelVariant::Bundles].map(|way| wire(class, way) as f64);
     let by_aggregation = format!("Aggregation saves {}.", percent(plain - bundles, plain));
     match class.verdict {
-        Verdict::Empty => "No packet would cross the link: there is nothing to estimate.".to_owned(),
-        Verdict::NotCaptured => {
+        AdviseVerdict::Empty => "No packet would cross the link: there is nothing to estimate.".to_owned(),
+        AdviseVerdict::NotCaptured => {
             format!("Most bytes were not captured: the gain of compression is unknown. {by_aggregation}")
         }
-        Verdict::Nothing => {
+        AdviseVerdict::Nothing => {
             "No gain: the data is incompressible (encrypted or compressed already), and at this rate too few packets \
             are queued for aggregation."
                 .to_owned()
         }
-        Verdict::Aggregation => format!(
+        AdviseVerdict::Aggregation => format!(
             "No gain from compression: the data is incompressible (encrypted or compressed already). {by_aggregation}"
         ),
-        Verdict::Compression => gains(report),
+        AdviseVerdict::Compression => gains(report),
     }
 }
 
-fn gains(report: &Report) -> String {
+fn gains(report: &AdviseReport) -> String {
     let class = &report.total;
-    let (Some(plain), Some(both)) = (class.on(Way::Plain), class.on(Way::Both)) else { return String::new() };
+    let (Some(plain), Some(both)) = (class.on(TunnelVariant::Plain), class.on(TunnelVariant::Both)) else {
+        return String::new();
+    };
     let less = plain.wire_bytes.saturating_sub(both.wire_bytes);
     let mut words = format!(
         "Aggregation and compression save {} of the wire bytes of a plain tunnel: {}, {} of link time",
@@ -131,21 +133,21 @@ fn gains(report: &Report) -> String {
 }
 
 /// Whether there are figures: the compression of bytes that were not captured is unknown.
-pub(super) fn can_say(class: &Class, way: Way) -> bool {
-    class.verdict != Verdict::NotCaptured || !way.compresses()
+pub(super) fn can_say(class: &ClassReport, way: TunnelVariant) -> bool {
+    class.verdict != AdviseVerdict::NotCaptured || !way.compresses()
 }
 
 /// Bytes on the wire on one way.
-pub(super) fn wire(class: &Class, way: Way) -> u64 {
+pub(super) fn wire(class: &ClassReport, way: TunnelVariant) -> u64 {
     class.on(way).map_or(0, |sent| sent.wire_bytes)
 }
 
 /// A way in words.
-pub(super) const fn name(way: Way) -> &'static str {
+pub(super) const fn name(way: TunnelVariant) -> &'static str {
     match way {
-        Way::Plain => "plain tunnel",
-        Way::Bundles => "with aggregation",
-        Way::Compression => "with compression",
-        Way::Both => "with both",
+        TunnelVariant::Plain => "plain tunnel",
+        TunnelVariant::Bundles => "with aggregation",
+        TunnelVariant::Compression => "with compression",
+        TunnelVariant::Both => "with both",
     }
 }

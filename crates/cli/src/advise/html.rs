@@ -1,12 +1,12 @@
 //! A report as one file that any browser shows: nothing is fetched, nothing runs.
 
-use strait_advise::Report;
-use strait_advise::report::Verdict;
+use strait_advise::AdviseReport;
+use strait_advise::report::AdviseVerdict;
 
 use super::charts::charts;
 use super::classes::{self, SAMPLING};
 use super::content;
-use crate::table::{Side, Table};
+use crate::table::{Side, TextTable};
 
 /// What everything looks like, also where grounds are dark.
 const STYLE: &str = "\
@@ -21,7 +21,7 @@ th,td{padding:.2rem .7rem;text-align:left;border-bottom:1px solid #8884;white-sp
 svg{background:#fff;max-width:100%;height:auto;margin:1rem 0;display:block}";
 
 /// The whole report.
-pub(super) fn render(report: &Report) -> String {
+pub(super) fn render(report: &AdviseReport) -> String {
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
@@ -32,7 +32,7 @@ pub(super) fn render(report: &Report) -> String {
     );
     out.push_str(&table(&content::whole(report)));
     let compared = classes::compared(report);
-    if report.total.verdict != Verdict::Empty {
+    if report.total.verdict != AdviseVerdict::Empty {
         out.extend(charts(report, &compared).iter().map(|chart| chart.drawing().svg() + "\n"));
         for (head, group) in classes::kinds(report) {
             out.push_str(&format!("<h2>By {head}</h2>\n{}", table(&classes::classes(head, group, report))));
@@ -56,7 +56,7 @@ fn paragraph(class: &str, words: &str) -> String {
     format!("<p{class}>{}</p>\n", escaped(words))
 }
 
-fn table(table: &Table) -> String {
+fn table(table: &TextTable) -> String {
     let mut out = "<div class=\"wide\"><table>\n".to_owned();
     for (at, row) in table.rows().enumerate() {
         let tag = if at == 0 { "th" } else { "td" };
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn names_cannot_break_out_of_their_cells() {
-        let mut rows = Table::new(["<file>", "size"]);
+        let mut rows = TextTable::new(["<file>", "size"]);
         rows.row(["a&b\"<script>".to_owned(), "5".to_owned()]);
         let html = table(&rows);
         assert!(html.contains("<th>&lt;file&gt;</th><th class=\"number\">size</th>"), "{html}");

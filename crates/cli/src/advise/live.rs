@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use strait_advise::report::Input;
-use strait_advise::{Frame, Kind, LinkType, Replay, Way};
+use strait_advise::{CaptureKind, CapturedFrame, LinkType, TunnelReplay, TunnelVariant};
 use strait_node::clock::Clock;
 use strait_node::interrupt;
 use strait_node::poll::{PollFd, wait};
@@ -45,12 +45,17 @@ pub(super) fn open(name: &str) -> Result<Watched, Failure> {
 }
 
 /// Replays what passes for so long, or until a signal asks for the end.
-pub(super) fn watch(watched: Watched, span: Option<Duration>, replay: &mut Replay) -> Result<Input, Failure> {
+pub(super) fn watch(
+    watched: Watched,
+    span: Option<Duration>,
+    replay: &mut TunnelReplay,
+) -> Result<Input, Failure> {
     let Watched { name, mut tap } = watched;
     interrupt::watch();
     let clock = Clock::start();
-    let mut line = Line::new(&name);
-    let mut input = Input { name, kind: Some(Kind::Interface), frames: 0, dropped_frames: 0, error: None };
+    let mut line = LiveLine::new(&name);
+    let mut input =
+        Input { name, kind: Some(CaptureKind::Interface), frames: 0, dropped_frames: 0, error: None };
     replay.begin(None);
     // A signal is how watching ends, unless there is an end to wait for.
     while interrupt::signal().is_none() {
@@ -72,14 +77,14 @@ pub(super) fn watch(watched: Watched, span: Option<Duration>, replay: &mut Repla
 }
 
 /// Replays the frames that wait, up to a number.
-fn take(tap: &mut Tap, clock: &Clock, replay: &mut Replay, input: &mut Input) -> std::io::Result<()> {
+fn take(tap: &mut Tap, clock: &Clock, replay: &mut TunnelReplay, input: &mut Input) -> std::io::Result<()> {
     let link = match tap.framing() {
         Framing::Ethernet => LinkType::ETHERNET,
         Framing::Ip => LinkType::RAW,
     };
     for _ in 0..AT_ONCE {
         let Some(frame) = tap.frame()? else { break };
-        let frame = Frame { at: clock.now(), link, bytes: frame.bytes, len: frame.len };
+        let frame = CapturedFrame { at: clock.now(), link, bytes: frame.bytes, len: frame.len };
         // Both link types are known.
         let _ = replay.frame(&frame);
         input.frames += 1;
@@ -88,26 +93,26 @@ fn take(tap: &mut Tap, clock: &Clock, replay: &mut Replay, input: &mut Input) ->
 }
 
 /// What is shown while watching, on standard error.
-struct Line {
+struct LiveLine {
     bar: Option<ProgressBar>,
     next: Duration,
 }
 
-impl Line {
-    fn new(name: &str) -> Line {
+impl LiveLine {
+    fn new(name: &str) -> LiveLine {
         eprintln!("capturing from {name}; stop with Ctrl-C");
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             bar.with_style(ProgressStyle::with_template("{msg}").unwrap_or(ProgressStyle::default_bar()))
         });
-        Line { next: if bar.is_some() { EVERY } else { LINES }, bar }
+        LiveLine { next: if bar.is_some() { EVERY } else { LINES }, bar }
     }
 
-    fn tell(&mut self, replay: &Replay, frames: u64, passed: Duration) {
+    fn tell(&mut self, replay: &TunnelReplay, frames: u64, passed: Duration) {
         if passed < self.next {
             return;
         }
-        let [plain, both] = [Way::Plain, Way::Both].map(|way| replay.wire(way));
+        let [plain, both] = [TunnelVariant::Plain, TunnelVariant::Both].map(|way| replay.wire(way));
         let words = format!(
             "{}: {}, {}; plain tunnel {}, with aggregation and compression {} ({} saved)",
             units::span(passed),

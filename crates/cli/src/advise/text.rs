@@ -1,18 +1,18 @@
 //! A report on a terminal.
 
-use strait_advise::Report;
-use strait_advise::report::Verdict;
+use strait_advise::AdviseReport;
+use strait_advise::report::AdviseVerdict;
 
 use super::classes::{self, SAMPLING};
 use super::content;
 
 /// The whole report.
-pub(super) fn render(report: &Report, colours: bool) -> String {
+pub(super) fn render(report: &AdviseReport, colours: bool) -> String {
     let mut out = content::inputs(report).render(0);
     for note in content::notes(report) {
         out.push_str(&format!("  {note}\n"));
     }
-    if report.total.verdict == Verdict::Empty {
+    if report.total.verdict == AdviseVerdict::Empty {
         return format!("{out}\n{}\n", content::verdict(report));
     }
     out.push_str(&format!("\n{}\n\n{}", content::extent(report), content::whole(report).render(2)));

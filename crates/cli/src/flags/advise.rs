@@ -68,7 +68,7 @@ fn price(given: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flags::Flags;
+    use crate::flags::StraitFlags;
     use clap::Parser;
 
     #[test]
@@ -98,7 +98,7 @@ mod tests {
             "strait advise --live eth0 --link 2Mbit --for 10s",
             "strait advise file --link 512kbit --mtu 1280 --html report.html",
         ] {
-            Flags::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
+            StraitFlags::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
         }
     }
 
@@ -112,10 +112,10 @@ mod tests {
             ("strait advise a.pcap --link 0", "is not a link rate"),
             ("strait advise a.pcap --link -1Mbit", "unexpected argument"),
             ("strait advise a.pcap --link 2Mbit --mtu 500", "500 is not in 576..=9000"),
-            ("strait advise a.pcap --link 2Mbit --price=-1", "is no price"),
-            ("strait advise a.pcap --link 2Mbit --rtt 5", "is no time"),
+            ("strait advise a.pcap --link 2Mbit --price=-1", "is not a price"),
+            ("strait advise a.pcap --link 2Mbit --rtt 5", "is not a duration"),
         ] {
-            let error = Flags::try_parse_from(line.split(' ')).unwrap_err();
+            let error = StraitFlags::try_parse_from(line.split(' ')).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");
             assert!(error.to_string().contains(expected), "{line}: {error}");
         }

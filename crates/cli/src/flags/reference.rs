@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use clap::{Arg, Command, CommandFactory};
 use strait_testdata::reference::rows;
 
-use super::Flags;
+use super::StraitFlags;
 
 /// Commands whose flags the page leaves to their own help.
 const ELSEWHERE: [&str; 2] = ["demo", "lab"];
@@ -23,7 +23,7 @@ fn documented(command: &Command) -> impl Iterator<Item = &Arg> {
 
 #[test]
 fn every_command_and_flag_has_a_line_in_the_reference_and_every_line_a_flag() {
-    let program = Flags::command();
+    let program = StraitFlags::command();
     let mut known = BTreeSet::new();
     for command in program.get_subcommands() {
         known.insert(("Commands".to_owned(), command.get_name().to_owned()));
@@ -43,7 +43,7 @@ fn every_command_and_flag_has_a_line_in_the_reference_and_every_line_a_flag() {
 #[test]
 fn defaults_and_choices_are_in_the_reference() {
     let lines = rows("cli.md");
-    for command in Flags::command().get_subcommands().filter(|it| !ELSEWHERE.contains(&it.get_name())) {
+    for command in StraitFlags::command().get_subcommands().filter(|it| !ELSEWHERE.contains(&it.get_name())) {
         for argument in documented(command).filter(|it| it.get_action().takes_values()) {
             let (heading, name) = (format!("strait {}", command.get_name()), name(argument));
             let line = lines.iter().find(|row| row.heading == heading && row.name() == Some(&name)).unwrap();

@@ -6,14 +6,16 @@ pub(crate) mod queue;
 
 use std::time::Duration;
 
-use strait_node::report::{AssociationReport, NodeReport, PeerReport, Report, RuleReport, TrafficReport};
+use strait_node::report::{
+    AssociationReport, DaemonReport, NodeReport, PeerReport, RuleReport, TrafficReport,
+};
 use strait_scheduler::Rate;
 
-use crate::table::{Side, Table};
+use crate::table::{Side, TextTable};
 use crate::units::{self, counted};
 
 /// The whole report; counters that are 0 are left out where they have a line of their own.
-pub(crate) fn render(report: &Report) -> String {
+pub(crate) fn render(report: &DaemonReport) -> String {
     let mut out = node(&report.node);
     for peer in &report.peers {
         out.push('\n');
@@ -120,8 +122,8 @@ fn next_rekey(association: &AssociationReport) -> String {
     format!("in {}, if in use", span(association.next_rekey_seconds))
 }
 
-fn traffic(peer: &PeerReport) -> Table {
-    let mut table = Table::new(["", "packets", "inner bytes", "datagrams", "wire bytes", "ratio"]);
+fn traffic(peer: &PeerReport) -> TextTable {
+    let mut table = TextTable::new(["", "packets", "inner bytes", "datagrams", "wire bytes", "ratio"]);
     let mut add = |name: &str, traffic: &TrafficReport| {
         table.row([
             name.to_owned(),
@@ -137,8 +139,8 @@ fn traffic(peer: &PeerReport) -> Table {
     table
 }
 
-fn rules(report: &Report) -> Table {
-    let mut table = Table::new([
+fn rules(report: &DaemonReport) -> TextTable {
+    let mut table = TextTable::new([
         "from",
         "to",
         "protocol",
@@ -176,8 +178,8 @@ fn what(rule: &RuleReport) -> String {
     if rule.ports.is_empty() { protocol.to_owned() } else { format!("{protocol} {}", rule.ports.join(",")) }
 }
 
-fn codecs(report: &Report) -> Table {
-    let mut table = Table::new([
+fn codecs(report: &DaemonReport) -> TextTable {
+    let mut table = TextTable::new([
         "codec",
         "tried blocks",
         "sent blocks",
@@ -202,16 +204,16 @@ fn codecs(report: &Report) -> Table {
     table
 }
 
-fn drops(report: &Report) -> Table {
-    let mut table = Table::new(["reason", "packets"]);
+fn drops(report: &DaemonReport) -> TextTable {
+    let mut table = TextTable::new(["reason", "packets"]);
     for drop in report.drops.iter().filter(|drop| drop.packets > 0) {
         table.row([drop.reason.clone(), drop.packets.to_string()]);
     }
     table
 }
 
-fn threads(report: &Report) -> Table {
-    let mut table = Table::new(["thread", "CPU time", "busy compressing", "queued blocks"]);
+fn threads(report: &DaemonReport) -> TextTable {
+    let mut table = TextTable::new(["thread", "CPU time", "busy compressing", "queued blocks"]);
     // A machine with many cores has many workers that never had a job.
     for thread in report.threads.iter().filter(|thread| thread.cpu_seconds >= 0.005) {
         let load = thread.compression.as_ref();

@@ -7,7 +7,7 @@ use strait_scheduler::Rate;
 use strait_terminal::decision::{reason, runner_up};
 
 use crate::show::text::queue;
-use crate::table::Table;
+use crate::table::TextTable;
 use crate::units;
 
 /// All decisions, the busiest class first.
@@ -107,7 +107,7 @@ fn figures(decision: &DecisionReport, estimate: &EstimateReport) -> String {
 
 /// The time of every stage, without and with compression.
 fn stages(estimate: &EstimateReport) -> String {
-    let mut table = Table::new([
+    let mut table = TextTable::new([
         "ms per block",
         "compress",
         "encrypt",

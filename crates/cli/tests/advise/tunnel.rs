@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use strait_advise::{Crossing, Reader};
+use strait_advise::{CaptureReader, Crossing};
 use strait_testbed::{DaemonProcess, Extra, Feed, LinkSpec, Networks, Site, TwoHosts, Workdir, sandbox};
 
 use crate::write::pcap;
@@ -31,7 +31,7 @@ const NETWORKS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 98, 0, 0), Ipv4Addr::new(10, 
 
 /// The IPv4 packets of a capture, cut to what hosts send, and all from one side to the other.
 fn crossing(capture: &Path) -> Vec<Vec<u8>> {
-    let mut reader = Reader::open(File::open(capture).unwrap()).unwrap();
+    let mut reader = CaptureReader::open(File::open(capture).unwrap()).unwrap();
     let mut crossing = Crossing::new(NETWORKS, MTU);
     let mut packets = Vec::new();
     while let Some(frame) = reader.frame().unwrap() {

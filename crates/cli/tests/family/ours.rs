@@ -8,7 +8,7 @@ use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, Gauge, LiveChooser, Method};
 use strait_crypto::KeyMaterial;
 use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
-use strait_ipsec::outbound::{self, Outlet, Refused, Train, Via};
+use strait_ipsec::outbound::{self, Outlet, Train, TransmitRefused, Via};
 use strait_ipsec::{
     AhSpec, Carrier, Counters, Domain, EspKeys, EspSpec, Fragments, Inbound, InboundSa, IpcompSpec, IvMode,
     Notice, Outbound, OutboundSa, Payloads, PeerCounters, PeerId, PeerSpec, Policies, Reason, Rule, RuleSet,
@@ -39,7 +39,7 @@ pub(crate) struct Ours {
 impl Ours {
     pub(crate) fn new(agreement: Agreement) -> Ours {
         let counters = Arc::<Counters>::default();
-        let settings = outbound::Settings {
+        let settings = outbound::OutboundSettings {
             up: None,
             overhead: 0,
             link_mtu: MTU,
@@ -47,7 +47,8 @@ impl Ours {
         };
         let chooser = Box::new(LiveChooser::new(Calibration::assumed(), 1));
         let outbound = Outbound::new(settings, chooser, Stopwatch::NONE, Arc::clone(&counters), NOW);
-        let settings = inbound::Settings { forwarding: Forwarding::None, udp_offload: UdpOffload::Supported };
+        let settings =
+            inbound::InboundSettings { forwarding: Forwarding::None, udp_offload: UdpOffload::Supported };
         let inbound = Inbound::new(settings, Gauge::none(), Arc::clone(&counters));
         let mut ours = Ours { agreement, outbound, inbound, counters };
         ours.introduce();
@@ -217,7 +218,7 @@ struct Sent {
 }
 
 impl Outlet for Sent {
-    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused> {
         self.datagrams.extend(train.datagrams().map(|datagram| (train.via, datagram.to_vec())));
         Ok(())
     }

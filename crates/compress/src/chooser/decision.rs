@@ -8,7 +8,7 @@ use crate::Method;
 
 /// What decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum DecisionReason {
     /// It takes the least time.
     Pays,
     /// The rule names the method, and the data shrinks.
@@ -46,7 +46,7 @@ pub struct Decision {
     /// What it is compressed with.
     pub method: Method,
     /// What decided.
-    pub reason: Reason,
+    pub reason: DecisionReason,
     /// Since when that is so.
     pub since: Time,
     /// What was weighed; nothing while all of the class looked random.

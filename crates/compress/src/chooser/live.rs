@@ -13,7 +13,7 @@ use super::class::RuleClass;
 use super::known::{Known, Learned, WORTH, due};
 use super::memory::{Memory, Standing};
 use super::table::ClassTable;
-use super::{Allowed, Chooser, Class, Decision, Outcome, Reason, Road, RuleId, Unit};
+use super::{Allowed, Chooser, Class, Decision, DecisionReason, Outcome, PathCost, RuleId, Unit};
 use crate::calibrate::{CANDIDATES, Calibration, nearest};
 use crate::{Method, probe};
 use weigh::{Prices, Scales};
@@ -98,19 +98,19 @@ impl Chooser for LiveChooser {
         !random && worth_it
     }
 
-    fn choose(&mut self, unit: &Unit<'_>, len: usize, road: &Road, now: Time) -> Method {
+    fn choose(&mut self, unit: &Unit<'_>, len: usize, path_cost: &PathCost, now: Time) -> Method {
         if !unit.allowed.something() || len == 0 {
             return Method::NONE;
         }
         let load = self.load.factor(now);
         let memory = memory(&mut self.classes, unit, now);
-        let kind = memory.ask(unit, road, len, now);
+        let kind = memory.ask(unit, path_cost, len, now);
         let before = memory.standing[kind];
         if let Some(standing) = before.filter(|it| now < it.until) {
             // Trials wait for the next look.
             return named(unit.allowed, standing.candidate);
         }
-        let scales = Scales { calibration: &self.calibration, known: &memory.known, load, road, len };
+        let scales = Scales { calibration: &self.calibration, known: &memory.known, load, path_cost, len };
         let prices = scales.prices();
         let standing = settle(&scales, &prices, unit.allowed, before, now);
         let begins_rest = standing.candidate.is_none() && before.is_none_or(|it| it.candidate.is_some());
@@ -207,7 +207,7 @@ fn settle(
     now: Time,
 ) -> Standing {
     let (candidate, reason) = match allowed {
-        Allowed::Nothing => (None, Reason::PeerLacks),
+        Allowed::Nothing => (None, DecisionReason::PeerLacks),
         Allowed::Only(method) => ordered(scales, method, before.is_some_and(|it| it.candidate.is_some())),
         Allowed::Any => cheapest(scales, prices, before.map(|it| it.candidate)),
     };
@@ -217,20 +217,28 @@ fn settle(
 }
 
 /// The method that a rule names, unless it is known to save nothing; what it was used for stays a little longer.
-fn ordered(scales: &Scales<'_>, method: Method, stood: bool) -> (Option<usize>, Reason) {
+fn ordered(scales: &Scales<'_>, method: Method, stood: bool) -> (Option<usize>, DecisionReason) {
     match nearest(method) {
-        Some(candidate) if scales.road.codecs.contains(method.codec) => {
+        Some(candidate) if scales.path_cost.codecs.contains(method.codec) => {
             let worth_it = scales.expected(candidate).ratio.saving() >= if stood { HARDLY } else { WORTH };
-            if worth_it { (Some(candidate), Reason::Ordered) } else { (None, Reason::DoesNotShrink) }
+            if worth_it {
+                (Some(candidate), DecisionReason::Ordered)
+            } else {
+                (None, DecisionReason::DoesNotShrink)
+            }
         }
-        _ => (None, Reason::PeerLacks),
+        _ => (None, DecisionReason::PeerLacks),
     }
 }
 
 /// The candidate that takes the least time, or none; what stood before stays while it is hardly worse.
-fn cheapest(scales: &Scales<'_>, prices: &Prices, before: Option<Option<usize>>) -> (Option<usize>, Reason) {
+fn cheapest(
+    scales: &Scales<'_>,
+    prices: &Prices,
+    before: Option<Option<usize>>,
+) -> (Option<usize>, DecisionReason) {
     if !scales.candidates().any(|_| true) {
-        return (None, Reason::PeerLacks);
+        return (None, DecisionReason::PeerLacks);
     }
     let plain = prices.of(None);
     let cheapest = prices.cheapest();
@@ -247,9 +255,9 @@ fn cheapest(scales: &Scales<'_>, prices: &Prices, before: Option<Option<usize>>)
         best = stood;
     }
     let reason = match best {
-        Some(_) => Reason::Pays,
-        None if scales.hopes().any(|_| true) => Reason::DoesNotShrink,
-        None => Reason::TooSlow,
+        Some(_) => DecisionReason::Pays,
+        None if scales.hopes().any(|_| true) => DecisionReason::DoesNotShrink,
+        None => DecisionReason::TooSlow,
     };
     (best, reason)
 }
@@ -264,7 +272,7 @@ fn trial(
     now: Time,
 ) -> Option<usize> {
     match (allowed, standing.candidate) {
-        (Allowed::Only(method), None) if standing.reason == Reason::DoesNotShrink => nearest(method),
+        (Allowed::Only(method), None) if standing.reason == DecisionReason::DoesNotShrink => nearest(method),
         (Allowed::Any, None) => scales.hopes().max_by_key(|it| scales.known.age(*it, now)),
         (Allowed::Any, Some(choice)) => {
             let near = prices.of(Some(choice)) * NEAR;
@@ -287,11 +295,12 @@ fn decision(
     let asked = memory.asked.as_ref();
     let standing = asked.and_then(|asked| memory.standing.get(asked.kind).copied().flatten());
     let weighed = asked.zip(standing).map(|(asked, standing)| {
-        let scales = Scales { calibration, known: &memory.known, load, road: &asked.road, len: asked.len };
+        let scales =
+            Scales { calibration, known: &memory.known, load, path_cost: &asked.path_cost, len: asked.len };
         scales.weighed(asked.allowed, standing.candidate)
     });
     let (method, reason, since) = match standing {
-        _ if memory.looks_random() => (Method::NONE, Reason::LooksRandom, memory.looks_since),
+        _ if memory.looks_random() => (Method::NONE, DecisionReason::LooksRandom, memory.looks_since),
         Some(standing) => {
             let allowed = asked.map_or(Allowed::Any, |asked| asked.allowed);
             // What looks otherwise now may have been decided on before that.

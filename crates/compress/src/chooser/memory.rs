@@ -5,7 +5,7 @@ use core::time::Duration;
 use strait_clock::Time;
 
 use super::known::Known;
-use super::{Allowed, Reason, Road, Unit};
+use super::{Allowed, DecisionReason, PathCost, Unit};
 
 /// Bytes after which the past of how data looks counts half: a dozen packets.
 const LOOK_MEMORY: f64 = 16_384.0;
@@ -23,7 +23,7 @@ const SECOND: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Standing {
     pub(super) candidate: Option<usize>,
-    pub(super) reason: Reason,
+    pub(super) reason: DecisionReason,
     pub(super) since: Time,
     /// Until when it holds without another look.
     pub(super) until: Time,
@@ -37,15 +37,15 @@ const BANDS: usize = 3;
 /// Where the second and the third begin.
 const LARGER: [usize; BANDS - 1] = [1_500, 16_384];
 
-fn kind(road: &Road, len: usize) -> usize {
+fn kind(path_cost: &PathCost, len: usize) -> usize {
     let band = LARGER.iter().filter(|from| len >= **from).count();
-    usize::from(road.counts_throughput()) * BANDS + band
+    usize::from(path_cost.counts_throughput()) * BANDS + band
 }
 
 /// A question.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemoryQuery {
-    pub(super) road: Road,
+    pub(super) path_cost: PathCost,
     /// Bytes of the unit.
     pub(super) len: usize,
     pub(super) allowed: Allowed,
@@ -138,9 +138,9 @@ impl Memory {
     }
 
     /// A unit of `len` bytes is about to go; says which choice it is about.
-    pub(super) fn ask(&mut self, unit: &Unit<'_>, road: &Road, len: usize, now: Time) -> usize {
-        let kind = kind(road, len);
-        let same_link = self.asked.is_none_or(|asked| asked.road.rate == road.rate);
+    pub(super) fn ask(&mut self, unit: &Unit<'_>, path_cost: &PathCost, len: usize, now: Time) -> usize {
+        let kind = kind(path_cost, len);
+        let same_link = self.asked.is_none_or(|asked| asked.path_cost.rate == path_cost.rate);
         if !same_link {
             // Another link is another question.
             self.decide_anew();
@@ -148,7 +148,8 @@ impl Memory {
         // The tail of a conversation says little of it: small units stand for the class only when there are no others.
         let larger = |asked: &MemoryQuery| asked.len / 2 > len && now.since(asked.at) < SECOND && same_link;
         if !self.asked.as_ref().is_some_and(larger) {
-            self.asked = Some(MemoryQuery { road: *road, len, allowed: unit.allowed, kind, at: now });
+            self.asked =
+                Some(MemoryQuery { path_cost: *path_cost, len, allowed: unit.allowed, kind, at: now });
         }
         self.to = unit.to;
         self.last = kind;
@@ -192,7 +193,7 @@ impl Memory {
     /// Whether compressing is known to take too long, whatever the data.
     pub(super) fn is_too_slow(&self, now: Time) -> bool {
         let standing = self.standing.get(self.last).copied().flatten();
-        standing.is_some_and(|it| it.reason == Reason::TooSlow && now < it.until)
+        standing.is_some_and(|it| it.reason == DecisionReason::TooSlow && now < it.until)
     }
 
     /// It is other data than before: what that has shown means nothing any more.

@@ -31,14 +31,14 @@ fn echo(random: &mut Random, apart: usize, len: usize) -> Vec<u8> {
     noise.into_iter().cycle().take(len).collect()
 }
 
-fn compressed(ipcomp: &mut Ipcomp, algorithm: Algorithm, input: &[u8]) -> Option<Vec<u8>> {
+fn compressed(ipcomp: &mut Ipcomp, algorithm: IpcompAlgorithm, input: &[u8]) -> Option<Vec<u8>> {
     let mut output = vec![0; LONGEST];
     let len = ipcomp.compress(algorithm, input, &mut output)?;
     output.truncate(len);
     Some(output)
 }
 
-fn expanded(ipcomp: &mut Ipcomp, algorithm: Algorithm, input: &[u8]) -> Result<Vec<u8>, ExpandError> {
+fn expanded(ipcomp: &mut Ipcomp, algorithm: IpcompAlgorithm, input: &[u8]) -> Result<Vec<u8>, ExpandError> {
     let mut output = vec![0; LONGEST];
     let len = ipcomp.expand(algorithm, input, &mut output)?;
     output.truncate(len);
@@ -48,18 +48,18 @@ fn expanded(ipcomp: &mut Ipcomp, algorithm: Algorithm, input: &[u8]) -> Result<V
 #[test]
 fn numbers_and_names() {
     for number in 0..=u16::MAX {
-        let known = Algorithm::from_number(number).map(|algorithm| u16::from(algorithm.number()));
+        let known = IpcompAlgorithm::from_number(number).map(|algorithm| u16::from(algorithm.number()));
         assert_eq!(known, (2..=3).contains(&number).then_some(number));
     }
-    assert_eq!(Algorithm::ALL.map(Algorithm::name), ["deflate", "lzs"]);
-    assert_eq!(format!("{:>8}", Algorithm::Lzs), "     lzs");
+    assert_eq!(IpcompAlgorithm::ALL.map(IpcompAlgorithm::name), ["deflate", "lzs"]);
+    assert_eq!(format!("{:>8}", IpcompAlgorithm::Lzs), "     lzs");
     assert_eq!(format!("{:?}", Ipcomp::new()), "Ipcomp { .. }");
 }
 
 #[test]
 fn payloads_of_every_length_come_back() {
     let (mut random, mut ipcomp) = (Random::new(1), Ipcomp::new());
-    for algorithm in Algorithm::ALL {
+    for algorithm in IpcompAlgorithm::ALL {
         for len in (130..3_000).step_by(7).chain([2_047, 2_048, 2_049, 9_000, 64_512, LONGEST]) {
             let input = log(&mut random, len);
             let output = compressed(&mut ipcomp, algorithm, &input).unwrap();
@@ -72,7 +72,7 @@ fn payloads_of_every_length_come_back() {
 #[test]
 fn what_would_not_be_smaller_with_its_header_is_sent_as_it_was() {
     let (mut random, mut ipcomp) = (Random::new(2), Ipcomp::new());
-    for algorithm in Algorithm::ALL {
+    for algorithm in IpcompAlgorithm::ALL {
         for len in [THRESHOLD, 1_400, 2_049, 9_000, LONGEST] {
             let noise = echo(&mut random, len, len);
             assert_eq!(compressed(&mut ipcomp, algorithm, &noise), None, "{algorithm} of {len} bytes");
@@ -97,7 +97,7 @@ fn what_would_not_be_smaller_with_its_header_is_sent_as_it_was() {
 #[test]
 fn the_output_bounds_what_is_written() {
     let (mut random, mut ipcomp) = (Random::new(3), Ipcomp::new());
-    for (algorithm, len) in Algorithm::ALL.into_iter().zip([1_400, 9_000]) {
+    for (algorithm, len) in IpcompAlgorithm::ALL.into_iter().zip([1_400, 9_000]) {
         let input = log(&mut random, len);
         let exact = compressed(&mut ipcomp, algorithm, &input).unwrap().len();
         for room in [0, 1, exact / 2, exact - 1] {
@@ -118,7 +118,9 @@ fn deflate_refers_no_farther_back_than_2_kib() {
     for apart in [300, 1_000, 1_500, 1_780, 1_786, 1_787, 2_047, 2_048, 2_049, 3_000, 9_000, 32_767] {
         for len in [1_400, 2_048, 2_049, 4_096, 9_000, LONGEST] {
             for input in [echo(&mut random, apart, len), log(&mut random, len)] {
-                let Some(output) = compressed(&mut ipcomp, Algorithm::Deflate, &input) else { continue };
+                let Some(output) = compressed(&mut ipcomp, IpcompAlgorithm::Deflate, &input) else {
+                    continue;
+                };
                 let (data, farthest) = inflate(&output).unwrap();
                 assert_eq!(data, input);
                 assert!(farthest <= 2_048, "{farthest} bytes back in {len}, {apart} apart");
@@ -137,7 +139,7 @@ fn what_others_refer_to_from_farther_is_expanded() {
     let mut output = vec![0; LONGEST];
     let len = deflate.compress(6, &input, &mut output).unwrap();
     assert!(inflate(&output[..len]).unwrap().1 > 29_000);
-    assert_eq!(expanded(&mut ipcomp, Algorithm::Deflate, &output[..len]), Ok(input));
+    assert_eq!(expanded(&mut ipcomp, IpcompAlgorithm::Deflate, &output[..len]), Ok(input));
 }
 
 /// zlib itself, with a window of 2 KiB that the data leaves piece by piece: for each line of a stream and
@@ -178,7 +180,9 @@ fn zlib_with_a_window_of_2_kib_reads_it() {
     let mut streams = Vec::new();
     for len in [100, 576, 1_400, 2_048, 2_049, 4_000, 9_000, LONGEST] {
         for input in [log(&mut random, len), echo(&mut random, 1_700, len), echo(&mut random, 40, len)] {
-            streams.extend(compressed(&mut ipcomp, Algorithm::Deflate, &input).map(|stream| (stream, input)));
+            streams.extend(
+                compressed(&mut ipcomp, IpcompAlgorithm::Deflate, &input).map(|stream| (stream, input)),
+            );
         }
     }
     let Some(said) = read_by_zlib(&streams) else { return };
@@ -195,7 +199,7 @@ fn zlib_with_a_window_of_2_kib_reads_it() {
 #[test]
 fn malformed_payloads_are_refused() {
     let (mut random, mut ipcomp) = (Random::new(7), Ipcomp::new());
-    for (algorithm, codec) in Algorithm::ALL.into_iter().zip([Codec::Deflate, Codec::Lzs]) {
+    for (algorithm, codec) in IpcompAlgorithm::ALL.into_iter().zip([Codec::Deflate, Codec::Lzs]) {
         let malformed = Err(ExpandError::Malformed { codec });
         assert_eq!(expanded(&mut ipcomp, algorithm, &[]), malformed);
         let output = compressed(&mut ipcomp, algorithm, &log(&mut random, 1_400)).unwrap();
@@ -214,11 +218,11 @@ proptest! {
     fn whatever_is_compressed_comes_back(
         piece in prop::collection::vec(any::<u8>(), 1..3_000),
         times in 1..12_usize,
-        algorithm in prop::sample::select(&Algorithm::ALL),
+        algorithm in prop::sample::select(&IpcompAlgorithm::ALL),
     ) {
         let (mut ipcomp, input) = (Ipcomp::new(), piece.repeat(times));
         if let Some(output) = compressed(&mut ipcomp, algorithm, &input) {
-            if algorithm == Algorithm::Deflate {
+            if algorithm == IpcompAlgorithm::Deflate {
                 prop_assert!(inflate(&output).unwrap().1 <= 2_048);
             }
             prop_assert_eq!(expanded(&mut ipcomp, algorithm, &output), Ok(input));

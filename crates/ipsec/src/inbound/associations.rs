@@ -11,7 +11,7 @@ use strait_wire::Spi;
 
 use super::assembly::Assembly;
 use super::expand::UnderWay;
-use super::fragment::Fragment;
+use super::fragment::PartialPacket;
 use super::reception::{ArrivalCount, is_data};
 use super::{Inlet, Origin};
 use crate::layers::Inside;
@@ -52,7 +52,7 @@ pub(super) struct Inbox {
     /// What was agreed to come.
     pub(super) payloads: Payloads,
     /// An IP packet that goes on in the next AGGFRAG payload, once there was one.
-    pub(super) fragment: Option<Box<Fragment>>,
+    pub(super) fragment: Option<Box<PartialPacket>>,
     pub(super) assembly: Assembly,
     pub(super) under_way: UnderWay,
 }

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use strait_wire::aggfrag::{self, Block};
+use strait_wire::aggfrag::{self, DataBlock};
 use strait_wire::{Esn, ip};
 
 use super::associations::Inbox;
-use super::fragment::Fragment;
+use super::fragment::PartialPacket;
 use super::payload::{OpenedPayload, Unpacker};
 use super::{Inlet, Origin};
 use crate::Reason;
@@ -39,7 +39,7 @@ impl<I: Inlet> Unpacker<'_, I> {
     }
 
     fn start(&mut self, origin: Origin, esn: Esn, bytes: &[u8]) {
-        let fragment = self.inbox.fragment.get_or_insert_with(|| Box::new(Fragment::new()));
+        let fragment = self.inbox.fragment.get_or_insert_with(|| Box::new(PartialPacket::new()));
         if fragment.start(esn, origin.tos.ecn(), bytes) {
             self.counters.refuse(Reason::FragmentIncomplete);
         }
@@ -82,10 +82,10 @@ fn next_block(region: &[u8], offset: usize) -> (BundlePart, usize) {
     let offset = u16::try_from(offset).unwrap_or(u16::MAX);
     let payload = aggfrag::Payload { header: aggfrag::Header::Plain { offset }, region };
     match payload.blocks().next() {
-        Some(Block::Whole(packet)) => (BundlePart::Whole, packet.len()),
-        Some(Block::Continuation(bytes)) => (BundlePart::Continuation, bytes.len()),
-        Some(Block::Start { bytes, .. }) => (BundlePart::Start, bytes.len()),
-        Some(Block::Pad) | None => (BundlePart::Pad, region.len()),
-        Some(Block::Bad(_)) => (BundlePart::Bad, region.len()),
+        Some(DataBlock::Whole(packet)) => (BundlePart::Whole, packet.len()),
+        Some(DataBlock::Continuation(bytes)) => (BundlePart::Continuation, bytes.len()),
+        Some(DataBlock::Start { bytes, .. }) => (BundlePart::Start, bytes.len()),
+        Some(DataBlock::Pad) | None => (BundlePart::Pad, region.len()),
+        Some(DataBlock::Bad(_)) => (BundlePart::Bad, region.len()),
     }
 }

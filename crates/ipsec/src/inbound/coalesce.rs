@@ -26,7 +26,7 @@ pub enum UdpOffload {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum RunKind {
     Tcp,
     Udp,
 }
@@ -34,7 +34,7 @@ enum Kind {
 /// What a packet has to be to join others.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
-    kind: Kind,
+    kind: RunKind,
     version: Version,
     ip_len: usize,
     header_len: usize,
@@ -77,7 +77,7 @@ impl Run {
         self.pieces[0] = (range.start, range.end);
         self.total = range.len();
         self.first = candidate;
-        self.closed = candidate.is_none_or(|first| first.push && first.kind == Kind::Tcp);
+        self.closed = candidate.is_none_or(|first| first.push && first.kind == RunKind::Tcp);
     }
 
     /// Delivers what is held.
@@ -107,7 +107,7 @@ impl Run {
             self.count += 1;
         }
         self.total += end - start;
-        self.closed = next.payload < segment || (next.push && next.kind == Kind::Tcp);
+        self.closed = next.payload < segment || (next.push && next.kind == RunKind::Tcp);
         if let Some(first) = &mut self.first {
             first.push |= next.push;
         }
@@ -156,12 +156,12 @@ impl Run {
                 let segment = Segment::parse(packet.payload()).ok()?;
                 let rest = segment.flags().bits() & !TcpFlags::PSH.bits();
                 let push = segment.flags().contains(TcpFlags::PSH);
-                (rest == TcpFlags::ACK.bits()).then_some((Kind::Tcp, segment.header_len(), push))?
+                (rest == TcpFlags::ACK.bits()).then_some((RunKind::Tcp, segment.header_len(), push))?
             }
             Protocol::UDP if self.udp == UdpOffload::Supported => {
                 let datagram = udp::Datagram::parse(packet.payload()).ok()?;
                 let whole = datagram.len() == packet.payload().len() && datagram.checksum() != 0;
-                whole.then_some((Kind::Udp, udp::HEADER_LEN, false))?
+                whole.then_some((RunKind::Udp, udp::HEADER_LEN, false))?
             }
             _ => return None,
         };
@@ -197,11 +197,11 @@ impl Run {
         }
         let transport_len = self.total - first.ip_len;
         let (gso_type, protocol, at) = match (first.kind, first.version) {
-            (Kind::Tcp, Version::V4) => (vnet::GSO_TCPV4, Protocol::TCP, tcp::CHECKSUM.start),
-            (Kind::Tcp, Version::V6) => (vnet::GSO_TCPV6, Protocol::TCP, tcp::CHECKSUM.start),
-            (Kind::Udp, _) => (vnet::GSO_UDP_L4, Protocol::UDP, 6),
+            (RunKind::Tcp, Version::V4) => (vnet::GSO_TCPV4, Protocol::TCP, tcp::CHECKSUM.start),
+            (RunKind::Tcp, Version::V6) => (vnet::GSO_TCPV6, Protocol::TCP, tcp::CHECKSUM.start),
+            (RunKind::Udp, _) => (vnet::GSO_UDP_L4, Protocol::UDP, 6),
         };
-        if first.kind == Kind::Udp {
+        if first.kind == RunKind::Udp {
             put16(transport, 4, narrow(transport_len));
         } else if let Some(flags) = transport.get_mut(tcp::FLAGS)
             && first.push
@@ -261,8 +261,8 @@ fn same_transport(first: &Candidate, a: &[u8], b: &[u8], sent: usize) -> bool {
         a.get(at + range.start..at + range.end) == b.get(at + range.start..at + range.end)
     };
     match first.kind {
-        Kind::Udp => same(0..4),
-        Kind::Tcp => {
+        RunKind::Udp => same(0..4),
+        RunKind::Tcp => {
             let seq = |bytes: &[u8]| {
                 bytes.get(at + 4..at + 8).map_or(0, |s| u32::from_be_bytes([s[0], s[1], s[2], s[3]]))
             };

@@ -5,7 +5,7 @@ use core::ops::Range;
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{BlockError, Blocks, Calibration, Codec, Coding, Gauge, Ipcomp};
 use strait_model::{Bytes, Cost};
-use strait_scheduler::Algorithm;
+use strait_scheduler::AlgorithmIndex;
 use strait_wire::{Esn, Protocol, Spi};
 
 use super::{Inlet, Origin};
@@ -87,8 +87,8 @@ impl PoolWork for ExpandUnit {
     }
 
     /// What comes out is not known yet; how that stands to what goes in is part of what the dispatcher learns.
-    fn size(&self) -> Option<(Algorithm, usize)> {
-        Some((Algorithm(self.coding.codec.id().into()), self.input.len()))
+    fn size(&self) -> Option<(AlgorithmIndex, usize)> {
+        Some((AlgorithmIndex(self.coding.codec.id().into()), self.input.len()))
     }
 
     fn run(&mut self, tools: &mut ExpandTools) -> Option<u64> {

@@ -9,16 +9,16 @@ const PACKET_MAX: usize = 65_535;
 
 /// The part of a packet that is here, and which payload has to bring the rest.
 #[derive(Debug)]
-pub(crate) struct Fragment {
+pub(crate) struct PartialPacket {
     next: Esn,
     bytes: Vec<u8>,
     ecn: Ecn,
     waiting: bool,
 }
 
-impl Fragment {
-    pub(crate) fn new() -> Fragment {
-        Fragment { next: Esn(0), bytes: Vec::new(), ecn: Ecn::NotEct, waiting: false }
+impl PartialPacket {
+    pub(crate) fn new() -> PartialPacket {
+        PartialPacket { next: Esn(0), bytes: Vec::new(), ecn: Ecn::NotEct, waiting: false }
     }
 
     /// A packet begins at the end of payload `esn`, which came with `ecn` outside; true when another one was

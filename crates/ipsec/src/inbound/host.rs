@@ -8,7 +8,7 @@ use strait_wire::tos;
 
 use super::admit::Admission;
 use super::coalesce::Run;
-use super::{Inlet, Origin, Settings};
+use super::{InboundSettings, Inlet, Origin};
 use crate::{Counters, PeerCounters, Policies, Reason};
 
 /// Admits packets, and joins those of one stream.
@@ -21,7 +21,7 @@ pub(super) struct HostWriter {
 }
 
 impl HostWriter {
-    pub(super) fn new(settings: Settings, counters: Arc<Counters>) -> HostWriter {
+    pub(super) fn new(settings: InboundSettings, counters: Arc<Counters>) -> HostWriter {
         let (admission, run) = (Admission::new(settings.forwarding), Run::new(settings.udp_offload));
         HostWriter { policies: Arc::default(), admission, run, counters }
     }

@@ -13,7 +13,7 @@ use super::expand::{BlockExpander, ExpandJob};
 use super::host::HostWriter;
 use super::payload::{OpenedPayload, Unpacker};
 use super::upper_layer::UpperLayer;
-use super::{Batch, Inlet, Order, Origin, Settings};
+use super::{Batch, InboundSettings, Inlet, Order, Origin};
 use crate::layers::Inside;
 use crate::outer::outer_len;
 use crate::sa::SaId;
@@ -39,7 +39,7 @@ struct RawDatagram<'a> {
 }
 
 impl Intake {
-    pub(super) fn new(settings: Settings, gauge: Gauge, counters: Arc<Counters>) -> Intake {
+    pub(super) fn new(settings: InboundSettings, gauge: Gauge, counters: Arc<Counters>) -> Intake {
         Intake {
             associations: Associations::default(),
             expander: BlockExpander::new(gauge),
@@ -89,14 +89,14 @@ impl Intake {
     fn datagram(&mut self, datagram: RawDatagram<'_>, inlet: &mut impl Inlet) -> Result<(), Reason> {
         let bytes = datagram.bytes.get(datagram.range.clone()).unwrap_or_default();
         match demux::classify(bytes) {
-            demux::Datagram::Esp => self.esp(datagram, inlet),
-            demux::Datagram::Quic => {
+            demux::DatagramKind::Esp => self.esp(datagram, inlet),
+            demux::DatagramKind::Quic => {
                 self.counters.control_wire.add((bytes.len() + outer_len(datagram.from)) as u64);
                 inlet.control(datagram.from, datagram.tos, bytes);
                 Ok(())
             }
-            demux::Datagram::Keepalive => Ok(()),
-            demux::Datagram::Sessionless | demux::Datagram::Unknown => Err(Reason::UnknownDatagram),
+            demux::DatagramKind::Keepalive => Ok(()),
+            demux::DatagramKind::Sessionless | demux::DatagramKind::Unknown => Err(Reason::UnknownDatagram),
         }
     }
 

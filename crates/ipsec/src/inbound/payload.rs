@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use strait_compress::{Algorithm, Codec, Coding, Ipcomp};
+use strait_compress::{Codec, Coding, Ipcomp, IpcompAlgorithm};
 use strait_wire::aggfrag::{self, Subtype};
 use strait_wire::{Cpi, Esn, Protocol, block, ipcomp};
 
@@ -198,7 +198,7 @@ pub(super) fn decompress(
     let (algorithm, cap) = match agreed {
         Payloads::Standard(Some(agreed)) if header.cpi == agreed.cpi => (agreed.algorithm, BLOCK_MAX),
         Payloads::Strait { .. } if header.cpi == Cpi::DEFLATE => {
-            (Algorithm::Deflate, cap(agreed, Coding { headers: false, codec: Codec::Deflate })?)
+            (IpcompAlgorithm::Deflate, cap(agreed, Coding { headers: false, codec: Codec::Deflate })?)
         }
         _ => return Err(Reason::UnknownCodec),
     };
@@ -208,8 +208,8 @@ pub(super) fn decompress(
     count_expanded(
         counters,
         match algorithm {
-            Algorithm::Deflate => Codec::Deflate,
-            Algorithm::Lzs => Codec::Lzs,
+            IpcompAlgorithm::Deflate => Codec::Deflate,
+            IpcompAlgorithm::Lzs => Codec::Lzs,
         },
     );
     Ok((header.next, len))

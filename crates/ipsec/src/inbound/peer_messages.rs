@@ -43,8 +43,8 @@ impl<I: Inlet> Unpacker<'_, I> {
     pub(super) fn probe(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
         let probe = probe::Probe::parse(payload).map_err(|_| Reason::MalformedEsp)?;
         self.inlet.order(match probe.kind {
-            probe::Kind::Request => SenderOrder::AnswerProbe(origin.peer, probe.id, probe.size),
-            probe::Kind::Answer => SenderOrder::ProbeAnswered(origin.peer, probe.id, probe.size),
+            probe::ProbeKind::Request => SenderOrder::AnswerProbe(origin.peer, probe.id, probe.size),
+            probe::ProbeKind::Answer => SenderOrder::ProbeAnswered(origin.peer, probe.id, probe.size),
         });
         Ok(())
     }

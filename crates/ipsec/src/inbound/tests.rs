@@ -344,14 +344,14 @@ fn probes_go_to_the_sending_half() {
         probe::Probe { kind, id, size }.emit(&mut payload).unwrap();
         payload
     };
-    let receiver = one(STRAIT, Protocol::AGGFRAG, &payload(probe::Kind::Request, 7, 1400));
+    let receiver = one(STRAIT, Protocol::AGGFRAG, &payload(probe::ProbeKind::Request, 7, 1400));
     let orders = |receiver: &Receiver| -> Vec<String> {
         let probes =
             receiver.site.orders.iter().filter(|order| !matches!(order, outbound::Order::Endpoint(..)));
         probes.map(|order| format!("{order:?}")).collect()
     };
     assert_eq!(orders(&receiver), [format!("{:?}", outbound::Order::AnswerProbe(PEER, 7, 1400))]);
-    let receiver = one(STRAIT, Protocol::AGGFRAG, &payload(probe::Kind::Answer, 8, 1300));
+    let receiver = one(STRAIT, Protocol::AGGFRAG, &payload(probe::ProbeKind::Answer, 8, 1300));
     assert_eq!(orders(&receiver), [format!("{:?}", outbound::Order::ProbeAnswered(PEER, 8, 1300))]);
     let receiver = one(STRAIT, Protocol::AGGFRAG, &[probe::SUBTYPE, 9, 0, 0, 0, 0, 0, 0]);
     assert_eq!((orders(&receiver).len(), receiver.drops(Reason::MalformedEsp)), (0, 1));
@@ -362,7 +362,7 @@ fn reports_go_to_the_sending_half_once_in_a_while_and_data_is_reported() {
     let counted = Delivery { spi: SPI, datagrams: 9, bytes: 900, highest: 10, received_at: 5_000 };
     let report = |delivery: &Delivery, tval| {
         let mut payload = vec![0; aggfrag::CONGESTION_LEN + delivery::LEN];
-        let report = aggfrag::Report { tval, ..aggfrag::Report::default() };
+        let report = aggfrag::CongestionReport { tval, ..aggfrag::CongestionReport::default() };
         aggfrag::emit_congestion(&mut payload, 0, &report).unwrap();
         delivery.emit(&mut payload[aggfrag::CONGESTION_LEN..]).unwrap();
         (Protocol::AGGFRAG, payload)

@@ -11,7 +11,7 @@ use strait_wire::flow::Flow;
 use super::context::{Outlet, TxContext};
 use super::job::{CompressJob, CompressTools, CompressUnit, Task};
 use super::link::Link;
-use super::plain::{Flows, Part, Plain};
+use super::plain::{Part, Plain, UnitFlows};
 use crate::pool::Pool;
 use crate::{Counters, Explanation, Notice, PeerId, Reason, RuleSet};
 
@@ -37,7 +37,7 @@ pub(super) struct Lead {
 
 /// Packets that were compressed, or not.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tried {
+pub(super) struct TrialResult {
     pub(super) to: PeerId,
     pub(super) allowed: Allowed,
     pub(super) packets: u64,
@@ -93,9 +93,9 @@ impl Compressor {
         // IPComp is not for workers: what it makes is sealed as it is made.
         let blocks = tx.link.association.takes_blocks();
         let engines = if blocks { self.pool.side_by_side() } else { NonZeroU32::MIN };
-        let mut road = tx.link.road(tx.own, engines);
-        road.waiting |= waited;
-        let method = self.chooser.choose(&unit, len, &road, tx.now);
+        let mut path_cost = tx.link.path_cost(tx.own, engines);
+        path_cost.waiting |= waited;
+        let method = self.chooser.choose(&unit, len, &path_cost, tx.now);
         self.tell_changes(tx.outlet);
         method
     }
@@ -177,12 +177,12 @@ impl Compressor {
         let Some(outcome) = job.work.outcome else { return };
         let Task { to, allowed, .. } = job.work.task;
         let packets = job.work.plain.packets();
-        self.learn(&Tried { to, allowed, packets, outcome }, &job.work.plain.flows(), now);
+        self.learn(&TrialResult { to, allowed, packets, outcome }, &job.work.plain.flows(), now);
     }
 
     /// Tells the chooser and the counters how compressing packets of these flows went.
-    pub(super) fn learn(&mut self, tried: &Tried, flows: &Flows, now: Time) {
-        let Tried { to, allowed, packets, outcome } = *tried;
+    pub(super) fn learn(&mut self, tried: &TrialResult, flows: &UnitFlows, now: Time) {
+        let TrialResult { to, allowed, packets, outcome } = *tried;
         let mut took = outcome.took;
         for Part { flow, rule, bytes } in flows.iter().flatten() {
             let unit = Unit { flow, to: to.0, rule: self.rule(*rule), allowed };

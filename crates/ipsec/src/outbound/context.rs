@@ -15,7 +15,7 @@ pub(super) const CONTROL_TOS: Tos = Tos(Ecn::NotEct as u8);
 
 /// What the sending half needs to know once.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct OutboundSettings {
     /// The rate of this node's own link, shared by all peers.
     pub up: Option<Rate>,
     /// Bytes that the link layer adds to each datagram, counted by the pacer.
@@ -28,7 +28,7 @@ pub struct Settings {
 
 /// Why the network did not take a train.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum TransmitRefused {
     /// A datagram is larger than the interface takes.
     TooBig,
     /// Anything else: no route, no buffer.
@@ -40,8 +40,8 @@ pub trait Outlet {
     /// Datagrams for the network, sent before this returns.
     ///
     /// # Errors
-    /// [`Refused`] when they were not taken; they are lost then, as on any network.
-    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused>;
+    /// [`TransmitRefused`] when they were not taken; they are lost then, as on any network.
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused>;
     /// A job for this worker, from 1 on, which comes back by [`crate::Outbound::finished`]; gives it back where there is no such
     /// worker or it has no room.
     fn hand_over(&mut self, _worker: usize, job: CompressJob) -> Option<CompressJob> {

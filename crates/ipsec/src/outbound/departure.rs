@@ -7,7 +7,7 @@ use strait_clock::Time;
 use strait_scheduler::{Pacer, Rate};
 use strait_wire::Tos;
 
-use super::context::{CONTROL_TOS, Lost, Outlet, Refused, TxContext};
+use super::context::{CONTROL_TOS, Lost, Outlet, TransmitRefused, TxContext};
 use super::inner_mtu::announce_mtu;
 use super::link::Link;
 use super::own_link::OwnLink;
@@ -209,7 +209,7 @@ fn transmit(counters: &Counters, tx: &mut TxContext<'_, impl Outlet>, train: Tra
         }
         Err(refused) => {
             counters.drops.count(Reason::NetworkRefused, train.count() as u64);
-            if refused == Refused::TooBig {
+            if refused == TransmitRefused::TooBig {
                 let before = association.path.outer();
                 association.path.refused(u16::try_from(outer).unwrap_or(u16::MAX), tx.now);
                 if association.path.outer() != before {

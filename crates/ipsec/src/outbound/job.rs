@@ -2,7 +2,7 @@
 
 use strait_clock::Stopwatch;
 use strait_compress::calibrate::nearest;
-use strait_compress::{Algorithm, Allowed, Blocks, Codec, Ipcomp, Made, Method, Outcome};
+use strait_compress::{Allowed, Blocks, Codec, Ipcomp, IpcompAlgorithm, Made, Method, Outcome};
 use strait_scheduler as scheduler;
 
 use super::plain::Plain;
@@ -28,7 +28,7 @@ impl CompressTools {
     /// Compresses a payload as IPComp does, and says how long that took.
     pub(super) fn ipcomp(
         &mut self,
-        algorithm: Algorithm,
+        algorithm: IpcompAlgorithm,
         payload: &[u8],
         output: &mut [u8],
     ) -> (Option<usize>, Option<u64>) {
@@ -106,8 +106,8 @@ impl PoolWork for CompressUnit {
         CompressUnit { plain: Plain::new(), output, task: Task::plain(PeerId(0)), outcome: None, made: None }
     }
 
-    fn size(&self) -> Option<(scheduler::Algorithm, usize)> {
-        Some((scheduler::Algorithm(nearest(self.task.method)?), self.plain.len()))
+    fn size(&self) -> Option<(scheduler::AlgorithmIndex, usize)> {
+        Some((scheduler::AlgorithmIndex(nearest(self.task.method)?), self.plain.len()))
     }
 
     /// Compresses the packets, where that was asked for.

@@ -3,7 +3,7 @@
 use core::num::NonZeroU32;
 use std::sync::atomic::Ordering;
 
-use strait_compress::{Ends, Road};
+use strait_compress::{EndpointCosts, PathCost};
 
 use super::association::Association;
 use super::backlog::Backlog;
@@ -17,7 +17,7 @@ use crate::PeerSpec;
 
 /// What was sealed so far, to be compared with what it was before.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sealed {
+pub(crate) struct SealedBytes {
     /// Bytes of payloads.
     pub(crate) payload: usize,
     /// Bytes on the wire.
@@ -33,9 +33,9 @@ pub(crate) struct Link {
     pub(crate) backlog: Backlog,
     /// What units become.
     pub(crate) ratios: RatioEstimate,
-    pub(crate) sealed: Sealed,
+    pub(crate) sealed: SealedBytes,
     /// What both ends do with every byte.
-    pub(crate) ends: Ends,
+    pub(crate) ends: EndpointCosts,
 }
 
 impl Link {
@@ -46,8 +46,8 @@ impl Link {
             pacing: Pacing::default(),
             backlog: Backlog::default(),
             ratios: RatioEstimate::default(),
-            sealed: Sealed::default(),
-            ends: Ends::ALIKE,
+            sealed: SealedBytes::default(),
+            ends: EndpointCosts::ALIKE,
         }
     }
 
@@ -63,11 +63,11 @@ impl Link {
     }
 
     /// What a unit meets on its way to the peer, where `engines` compress side by side.
-    pub(crate) fn road(&self, own: OwnLink, engines: NonZeroU32) -> Road {
+    pub(crate) fn path_cost(&self, own: OwnLink, engines: NonZeroU32) -> PathCost {
         let rate = self.pacing.rate(own.rate).map(|rate| rate.bits() as f64);
         let room = self.association.payload_room();
         let whole = usize::from(self.association.path.outer()) + own.overhead;
-        Road {
+        PathCost {
             rate: rate.and_then(strait_model::BitRate::bits),
             engines,
             waiting: self.backlog.has_queued(),
@@ -97,7 +97,7 @@ impl Link {
     }
 
     /// The next unit of this kind is expected to become what this one became since `before`, and the flows in it pay for it.
-    pub(crate) fn settle(&mut self, plain: &Plain, before: Sealed, own: OwnLink) {
+    pub(crate) fn settle(&mut self, plain: &Plain, before: SealedBytes, own: OwnLink) {
         let Some((group, receipts)) = plain.charged() else { return };
         let payload = self.sealed.payload - before.payload;
         let aim = (self.unit_size(own).aim(group), self.association.payload_room());

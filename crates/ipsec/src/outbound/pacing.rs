@@ -115,7 +115,7 @@ impl Pacing {
         let Heard { delivery, tval } = heard;
         // Both are the low half of the same clock.
         let held = tval.wrapping_sub(delivery.received_at as u32);
-        let said = scheduler::Delivery {
+        let said = scheduler::DeliveryCount {
             datagrams: delivery.datagrams,
             bytes: delivery.bytes,
             highest: delivery.highest,
@@ -129,8 +129,8 @@ impl Pacing {
                     pacer.set_rate(estimate.pacing());
                 }
             }
-            (Err(scheduler::Refused::Absurd), _) => return false,
-            (Ok(_) | Err(scheduler::Refused::Late), _) => {}
+            (Err(scheduler::ReportRefused::Absurd), _) => return false,
+            (Ok(_) | Err(scheduler::ReportRefused::Late), _) => {}
         }
         self.loss = path.loss();
         counters.path.show(path, self.estimate.as_ref());

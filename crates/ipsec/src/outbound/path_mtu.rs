@@ -52,7 +52,7 @@ pub(crate) struct Wanted {
 
 /// The probe under way.
 #[derive(Clone, Copy, Debug)]
-struct Probe {
+struct PendingProbe {
     size: u16,
     /// How often it was sent.
     tries: u8,
@@ -83,7 +83,7 @@ pub(crate) struct PathMtu {
     high: u16,
     /// Whether the ceiling itself is still to be tried, as most paths take it.
     try_ceiling: bool,
-    probe: Option<Probe>,
+    probe: Option<PendingProbe>,
     /// Whether anything was sent since the last answer that a smaller path would lose.
     large_sent: bool,
     next_at: Time,
@@ -206,7 +206,7 @@ impl PathMtu {
             None => 0,
         };
         let size = self.next_size(now)?;
-        self.probe = Some(Probe { size, tries: tries + 1, heard });
+        self.probe = Some(PendingProbe { size, tries: tries + 1, heard });
         Some(Wanted { again: tries > 0, ..self.ask(size, now) })
     }
 

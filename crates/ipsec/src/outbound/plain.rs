@@ -18,7 +18,7 @@ pub(crate) struct Plain {
     len: usize,
     packets: u64,
     tos: Option<Tos>,
-    flows: Flows,
+    flows: UnitFlows,
     /// Of which group they are, if they waited in one queue.
     group: Option<Group>,
     /// The flows that were charged for them.
@@ -36,7 +36,7 @@ pub(crate) struct Part {
 }
 
 /// The flows of a block, the first ones first.
-pub(crate) type Flows = [Option<Part>; FLOWS_MAX];
+pub(crate) type UnitFlows = [Option<Part>; FLOWS_MAX];
 
 impl Plain {
     pub(crate) fn new() -> Plain {
@@ -103,7 +103,7 @@ impl Plain {
     }
 
     /// The flows here with their rules.
-    pub(crate) const fn flows(&self) -> Flows {
+    pub(crate) const fn flows(&self) -> UnitFlows {
         self.flows
     }
 

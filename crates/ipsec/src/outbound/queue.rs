@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use strait_clock::Time;
-use strait_scheduler::{FairQueue, Limits, Line, Queued, Rate, Receipt, Window};
+use strait_scheduler::{FairQueue, Limits, LinkProfile, Queued, Rate, Receipt, Window};
 
 use super::group::Group;
 use super::waiting::{QueueOwner, Waiting};
@@ -31,7 +31,7 @@ const BYTES_AN_ENTRY: usize = 64;
 pub(super) struct LinkQueue {
     pub(super) fair: FairQueue<Waiting>,
     pub(super) window: Window<Group, Queued<Waiting>>,
-    line: Line,
+    line: LinkProfile,
     /// Bytes of the packets in the window.
     held: usize,
     /// Whether the first packet in the window and those of its group are all that a unit takes.
@@ -44,7 +44,7 @@ pub(super) struct LinkQueue {
 }
 
 impl LinkQueue {
-    pub(super) fn new(line: Line, limits: Limits) -> LinkQueue {
+    pub(super) fn new(line: LinkProfile, limits: Limits) -> LinkQueue {
         let (bytes, entries) = capacity(line.rate);
         let (fair, window) = (FairQueue::new(bytes, entries, line), Window::new(limits));
         let (complete, rest_until) = (false, Time::ZERO);
@@ -52,7 +52,7 @@ impl LinkQueue {
     }
 
     /// Another link or another configuration from now on, if they are others.
-    pub(super) fn set(&mut self, line: Line, limits: Limits) {
+    pub(super) fn set(&mut self, line: LinkProfile, limits: Limits) {
         if self.line != line {
             let (bytes, entries) = capacity(line.rate);
             self.fair.set(bytes, entries, line);
@@ -173,7 +173,7 @@ impl LinkQueue {
 }
 
 /// How long flows gather that go on sending.
-fn pause(rate: Rate, line: &Line) -> Duration {
+fn pause(rate: Rate, line: &LinkProfile) -> Duration {
     let datagram = rate.time_for(line.datagram as u64);
     if datagram > SLOW { datagram / GATHER } else { Duration::ZERO }
 }

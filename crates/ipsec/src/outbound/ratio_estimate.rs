@@ -14,20 +14,20 @@ const LOST_WITH_OTHERS: f64 = 0.01;
 
 /// Payload bytes for each byte of the packets in it, as a mean and how far off that is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Ratio {
+struct MeanRatio {
     mean: f64,
     spread: f64,
 }
 
-impl Ratio {
+impl MeanRatio {
     /// Nothing shrinks until a unit was seen to shrink.
-    const UNKNOWN: Ratio = Ratio { mean: 1.0, spread: 0.0 };
+    const UNKNOWN: MeanRatio = MeanRatio { mean: 1.0, spread: 0.0 };
 }
 
 /// What the kinds of units towards one peer become.
 #[derive(Debug, Default)]
 pub(crate) struct RatioEstimate {
-    known: [Option<(Group, Ratio)>; KINDS],
+    known: [Option<(Group, MeanRatio)>; KINDS],
     /// Which of them gives way to the next new one.
     oldest: usize,
 }
@@ -35,7 +35,7 @@ pub(crate) struct RatioEstimate {
 impl RatioEstimate {
     /// Bytes of packets that become `datagrams` with `room` bytes each, or a little less.
     pub(crate) fn limit(&self, group: &Group, room: usize, datagrams: usize) -> usize {
-        let Ratio { mean, spread } = self.ratio(group);
+        let MeanRatio { mean, spread } = self.ratio(group);
         (room.saturating_mul(datagrams) as f64 / (mean + spread)) as usize
     }
 
@@ -59,20 +59,20 @@ impl RatioEstimate {
         ratio.mean += gain * (seen - ratio.mean);
     }
 
-    fn ratio(&self, group: &Group) -> Ratio {
+    fn ratio(&self, group: &Group) -> MeanRatio {
         let known = self.known.iter().flatten().find(|(known, _)| known.shrinks_like(group));
-        known.map_or(Ratio::UNKNOWN, |(_, ratio)| *ratio)
+        known.map_or(MeanRatio::UNKNOWN, |(_, ratio)| *ratio)
     }
 
     /// What is known of this kind, which begins with what was `seen`.
-    fn entry(&mut self, group: &Group, seen: f64) -> &mut Ratio {
+    fn entry(&mut self, group: &Group, seen: f64) -> &mut MeanRatio {
         let at = self.known.iter().position(|slot| slot.is_none_or(|(known, _)| known.shrinks_like(group)));
         let at = at.unwrap_or_else(|| {
             self.oldest = (self.oldest + 1) % KINDS;
             self.known[self.oldest] = None;
             self.oldest
         });
-        &mut self.known[at].get_or_insert((*group, Ratio { mean: seen, spread: seen / 2.0 })).1
+        &mut self.known[at].get_or_insert((*group, MeanRatio { mean: seen, spread: seen / 2.0 })).1
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use strait_scheduler::{Limits, Line};
+use strait_scheduler::{Limits, LinkProfile};
 
 use super::association::Association;
 use super::group::Group;
@@ -82,10 +82,13 @@ impl UnitSize<'_> {
     }
 
     /// What the queue is to know of the link, and when its window has seen enough.
-    pub(super) fn queue_terms(&self, queueing: &Queueing) -> (Line, Limits) {
-        let Queueing { window, wait, shares, lossless, .. } = *queueing;
+    pub(super) fn queue_terms(&self, queueing: &Queueing) -> (LinkProfile, Limits) {
+        let Queueing { window, hold: wait, shares, lossless, .. } = *queueing;
         let (rate, datagram) = (self.pacing.rate(self.own.rate), self.datagram());
         let unit = self.datagrams(true).map_or(BLOCK_MAX, |count| count.saturating_mul(datagram));
-        (Line { rate, datagram, unit, shares, lossless }, Limits { packets: window, bytes: unit, wait })
+        (
+            LinkProfile { rate, datagram, unit, shares, lossless },
+            Limits { packets: window, bytes: unit, wait },
+        )
     }
 }

@@ -1,6 +1,6 @@
 //! What is known of a packet that waits, and what the queue asks of its owner.
 
-use strait_scheduler::{Loss, Owner, Queued};
+use strait_scheduler::{Loss, PacketOwner, Queued};
 use strait_wire::flow::Flow;
 use strait_wire::ip::Packet;
 use strait_wire::{Ecn, ip, vnet};
@@ -67,7 +67,7 @@ pub(super) struct QueueOwner<'a> {
     pub(super) full: Reason,
 }
 
-impl Owner<Waiting> for QueueOwner<'_> {
+impl PacketOwner<Waiting> for QueueOwner<'_> {
     fn predict(&self, packet: &Queued<Waiting>) -> usize {
         (self.ratios.payload(&packet.note.group, packet.note.left) * self.around) as usize
     }

@@ -17,9 +17,9 @@ impl PoolWork for AddUp {
         AddUp { bytes: Vec::new(), sum: 0 }
     }
 
-    fn size(&self) -> Option<(Algorithm, usize)> {
+    fn size(&self) -> Option<(AlgorithmIndex, usize)> {
         // Empty work has no price.
-        (!self.bytes.is_empty()).then_some((Algorithm(0), self.bytes.len()))
+        (!self.bytes.is_empty()).then_some((AlgorithmIndex(0), self.bytes.len()))
     }
 
     fn run(&mut self, tools: &mut usize) -> Option<u64> {

@@ -17,7 +17,7 @@ pub(super) const BYTES_MAX: usize = FRONT_MAX + 65_535;
 
 /// What the fragments of one datagram have in common (RFC 791 section 3.2, RFC 8200 section 4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Datagram {
+pub(super) struct PartialDatagram {
     src: IpAddr,
     dst: IpAddr,
     /// IPv6 looks for it in the first fragment only.
@@ -25,10 +25,10 @@ pub(super) struct Datagram {
     id: u32,
 }
 
-impl Datagram {
-    pub(super) fn new(fragment: &Packet<'_>, id: u32) -> Datagram {
+impl PartialDatagram {
+    pub(super) fn new(fragment: &Packet<'_>, id: u32) -> PartialDatagram {
         let protocol = (fragment.version() == Version::V4).then(|| fragment.protocol());
-        Datagram { src: fragment.src(), dst: fragment.dst(), protocol, id }
+        PartialDatagram { src: fragment.src(), dst: fragment.dst(), protocol, id }
     }
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Slot {
 /// What is known of a datagram.
 #[derive(Debug)]
 struct Making {
-    datagram: Datagram,
+    datagram: PartialDatagram,
     /// When its first fragment came.
     started: Time,
     /// Why what comes of it is dropped.
@@ -76,7 +76,7 @@ impl Slot {
         Slot { making: None, pieces: Vec::new(), bytes: Vec::new() }
     }
 
-    pub(super) fn start(&mut self, datagram: Datagram, now: Time) {
+    pub(super) fn start(&mut self, datagram: PartialDatagram, now: Time) {
         let marks = Marks::default();
         self.making = Some(Making { datagram, started: now, refused: None, end: None, front: None, marks });
         self.pieces.clear();
@@ -87,7 +87,7 @@ impl Slot {
         self.making.as_ref().map(|making| making.started)
     }
 
-    pub(super) fn is_of(&self, datagram: Datagram) -> bool {
+    pub(super) fn is_of(&self, datagram: PartialDatagram) -> bool {
         self.making.as_ref().is_some_and(|making| making.datagram == datagram)
     }
 

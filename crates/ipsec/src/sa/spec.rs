@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use strait_compress::{Algorithm, CodecSet};
+use strait_compress::{CodecSet, IpcompAlgorithm};
 use strait_crypto::{Cipher, Integrity, KeyMaterial};
 use strait_wire::ah::Align;
 use strait_wire::{Cpi, Spi};
@@ -45,16 +45,16 @@ pub enum SequenceNumbers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpcompSpec {
     /// How payloads are compressed.
-    pub algorithm: Algorithm,
+    pub algorithm: IpcompAlgorithm,
     /// The receiver's name for it: well known, or agreed by hand.
     pub cpi: Cpi,
 }
 
 impl IpcompSpec {
     /// DEFLATE under its well-known number (RFC 2394).
-    pub const DEFLATE: IpcompSpec = IpcompSpec { algorithm: Algorithm::Deflate, cpi: Cpi::DEFLATE };
+    pub const DEFLATE: IpcompSpec = IpcompSpec { algorithm: IpcompAlgorithm::Deflate, cpi: Cpi::DEFLATE };
     /// LZS under its well-known number (RFC 2395).
-    pub const LZS: IpcompSpec = IpcompSpec { algorithm: Algorithm::Lzs, cpi: Cpi::LZS };
+    pub const LZS: IpcompSpec = IpcompSpec { algorithm: IpcompAlgorithm::Lzs, cpi: Cpi::LZS };
 }
 
 /// What the receiver of an SA understands beside raw IP packets.

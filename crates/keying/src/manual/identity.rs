@@ -1,7 +1,7 @@
 //! What a counter belongs to: one association's keys, told apart without giving them away.
 
 use aws_lc_rs::digest::{Context, SHA256};
-use strait_crypto::{Algorithm, KeyMaterial};
+use strait_crypto::{KeyMaterial, KeyedAlgorithm};
 use strait_ipsec::{EspKeys, SaSpec};
 use strait_wire::Spi;
 
@@ -15,7 +15,7 @@ pub struct Fingerprint(pub(super) [u8; FINGERPRINT_LEN]);
 impl Fingerprint {
     /// The fingerprint of one key.
     #[must_use]
-    pub fn of<A: Algorithm>(key: &KeyMaterial<A>) -> Fingerprint {
+    pub fn of<A: KeyedAlgorithm>(key: &KeyMaterial<A>) -> Fingerprint {
         let mut context = Context::new(&SHA256);
         add(&mut context, key);
         Fingerprint::finish(context)
@@ -62,7 +62,7 @@ impl Identity {
 }
 
 /// The algorithm's name with its length in front, so that no two lists of keys are hashed alike, and the key.
-fn add<A: Algorithm>(context: &mut Context, key: &KeyMaterial<A>) {
+fn add<A: KeyedAlgorithm>(context: &mut Context, key: &KeyMaterial<A>) {
     let name = key.algorithm().name().as_bytes();
     context.update(&[u8::try_from(name.len()).unwrap_or(u8::MAX)]);
     context.update(name);

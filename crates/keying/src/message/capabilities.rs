@@ -1,6 +1,6 @@
 //! What one end can and wants.
 
-use strait_compress::{Codec, CodecSet, Ends, Handling, There};
+use strait_compress::{Codec, CodecSet, EndpointCosts, PeerCosts, PerByteCost};
 use strait_crypto::{Ranking, Suite, SuiteSet};
 use strait_ipsec::IvMode;
 use strait_scheduler::{LinkRate, Rate};
@@ -119,12 +119,12 @@ impl Capabilities {
 
     /// What this end and the other do with every byte under `suite`, as far as both have said.
     #[must_use]
-    pub fn ends(&self, theirs: &Capabilities, suite: Suite) -> Ends {
+    pub fn ends(&self, theirs: &Capabilities, suite: Suite) -> EndpointCosts {
         let handling =
-            |ranking: &Ranking| Handling::MEASURED.with_crypto(ranking.cost(suite), Ranking::PACKET_LEN);
+            |ranking: &Ranking| PerByteCost::MEASURED.with_crypto(ranking.cost(suite), Ranking::PACKET_LEN);
         let expand = theirs.expansion.beside(&self.expansion);
-        let there = There { handling: handling(&theirs.ranking), expand };
-        Ends { here: handling(&self.ranking), there }
+        let there = PeerCosts { handling: handling(&theirs.ranking), expand };
+        EndpointCosts { here: handling(&self.ranking), there }
     }
 }
 

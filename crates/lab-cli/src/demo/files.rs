@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use strait_testbed::sample::{self, SampleFile};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
 use crate::units;
 
 /// Everything is held in memory, to be compared where it arrives.
@@ -40,7 +40,7 @@ pub(super) fn load(paths: &[PathBuf]) -> Result<Vec<SampleFile>, Failure> {
 }
 
 /// Writes the generated sample into a folder; existing files stay as they are.
-pub(super) fn save_sample(folder: &Path) -> Outcome {
+pub(super) fn save_sample(folder: &Path) -> CommandResult {
     std::fs::create_dir_all(folder).map_err(Failure::doing(format!("make {}", folder.display())))?;
     for file in sample::generate(sample::DEFAULT_SEED) {
         let path = folder.join(&file.name);

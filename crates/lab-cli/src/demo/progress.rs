@@ -7,24 +7,24 @@ use strait_testbed::sample::SampleFile;
 
 use super::link::DemoLink;
 use super::result::Moved;
-use super::stage::Way;
+use super::stage::DemoVariant;
 use crate::failure::colours;
 use crate::units;
 
 /// Tells how far the demonstration is, on standard error.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct DemoProgress {
     bar: ProgressBar,
     /// Bytes of files that have arrived before the present one.
     before: u64,
     name_width: usize,
 }
 
-impl Progress {
+impl DemoProgress {
     /// Says what is about to happen.
-    pub(super) fn new(files: &[SampleFile], link: DemoLink) -> Progress {
+    pub(super) fn new(files: &[SampleFile], link: DemoLink) -> DemoProgress {
         let total: u64 = files.iter().map(|file| file.bytes.len() as u64).sum();
-        let passes = (Way::ALL.len() * link.passes()) as u64;
+        let passes = (DemoVariant::ALL.len() * link.passes()) as u64;
         eprintln!(
             "two hosts, {} between them, {} files of {} together, moved {passes} times",
             link.words(),
@@ -41,21 +41,23 @@ impl Progress {
             bar.set_style(style);
         }
         let name_width = files.iter().map(|file| file.name.chars().count()).max().unwrap_or(0);
-        Progress { bar, before: 0, name_width }
+        DemoProgress { bar, before: 0, name_width }
     }
 
     /// A way is being prepared.
-    pub(super) fn prepare(&self, way: Way) {
+    pub(super) fn prepare(&self, way: DemoVariant) {
         let text = match way {
-            Way::Plain => "plain link".to_owned(),
-            Way::Tunnel | Way::Compressed => format!("{}: two daemons shake hands", way.words()),
+            DemoVariant::Plain => "plain link".to_owned(),
+            DemoVariant::Tunnel | DemoVariant::Compressed => {
+                format!("{}: two daemons shake hands", way.words())
+            }
         };
         self.say(&text);
         self.bar.enable_steady_tick(Duration::from_millis(200));
     }
 
     /// A file starts.
-    pub(super) fn begin(&self, way: Way, file: &SampleFile) {
+    pub(super) fn begin(&self, way: DemoVariant, file: &SampleFile) {
         self.bar.set_message(format!("{}: {}", way.words(), file.name));
     }
 

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use strait_node::report::{DecisionReport, Report, TrafficReport};
+use strait_node::report::{DaemonReport, DecisionReport, TrafficReport};
 use strait_scheduler::Rate;
 use strait_testbed::sample::SampleFile;
 use strait_testbed::{LinkTraffic, ProcessCost};
 
 use super::link::DemoLink;
-use super::stage::Way;
-use crate::table::{Side, Table};
+use super::stage::DemoVariant;
+use crate::table::{Side, TextTable};
 use crate::units;
 use strait_terminal::decision::{reason, runner_up};
 
@@ -25,11 +25,11 @@ pub(super) struct Moved {
 
 /// What a daemon said about itself at the end, and what it used.
 #[derive(Clone, Debug)]
-pub(super) struct Tunnel {
+pub(super) struct DemoTunnel {
     /// The site's name.
     pub(super) name: String,
     /// What `strait show --json` said.
-    pub(super) report: Report,
+    pub(super) report: DaemonReport,
     /// Processor time and memory.
     pub(super) cost: ProcessCost,
 }
@@ -37,7 +37,7 @@ pub(super) struct Tunnel {
 /// The Ethernet header, which the link counts and the tunnel does not.
 const ETHERNET_HEADER: u64 = 14;
 
-impl Tunnel {
+impl DemoTunnel {
     /// What it says it put on the wire and took from it, with Ethernet headers as the link counts them.
     fn own_count(&self) -> u64 {
         let passed = self.report.peers.iter().flat_map(|peer| [peer.sent, peer.received]);
@@ -66,7 +66,7 @@ fn sentence(site: &str, own_count: u64, cost: ProcessCost, measured: &Measured) 
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
     /// Which way.
-    pub(super) way: Way,
+    pub(super) way: DemoVariant,
     /// Bytes on the wire before the first file, both ways: handshakes.
     pub(super) setup: u64,
     /// The files, in order.
@@ -74,7 +74,7 @@ pub(super) struct Measured {
     /// What was decided on each file at the end, where there was a choice.
     pub(super) chosen: Vec<Option<DecisionReport>>,
     /// The daemons, where there were any.
-    pub(super) tunnels: Vec<Tunnel>,
+    pub(super) tunnels: Vec<DemoTunnel>,
 }
 
 /// Of several passes over the ways, the last, with the time and the bytes of each file's middle one by time.
@@ -161,7 +161,7 @@ impl Summary<'_> {
 
     fn table(&self) -> String {
         let [first, second] = HEAD;
-        let mut table = Table::new(first);
+        let mut table = TextTable::new(first);
         table.row(second.map(str::to_owned));
         for (index, file) in self.files.iter().enumerate() {
             let moved: Vec<Moved> =
@@ -199,7 +199,7 @@ impl Summary<'_> {
                 format!("{}{}", reason(decision), figures.unwrap_or_default()),
             ])
         };
-        let mut table = Table::new(["file", "chosen", "because"]).side(1, Side::Left).side(2, Side::Left);
+        let mut table = TextTable::new(["file", "chosen", "because"]).side(1, Side::Left).side(2, Side::Left);
         self.files.iter().enumerate().filter_map(one).for_each(|line| table.row(line));
         if table.is_empty() { String::new() } else { table.render(0) }
     }
@@ -333,7 +333,7 @@ mod tests {
         Moved { took: Duration::from_millis(millis), wire: LinkTraffic { there, back } }
     }
 
-    fn measured(way: Way, moved: Vec<Moved>) -> Measured {
+    fn measured(way: DemoVariant, moved: Vec<Moved>) -> Measured {
         Measured { way, setup: 7_100, moved, chosen: Vec::new(), tunnels: Vec::new() }
     }
 
@@ -342,9 +342,9 @@ mod tests {
             |name: &str, size: usize| SampleFile { name: name.to_owned(), bytes: vec![0; size].into() };
         let files = [file("a.log", 1_800_000), file("b.bin", 200_000)];
         let ways = [
-            measured(Way::Plain, vec![moved(10_000, 1_899_000), moved(1_200, 211_000)]),
-            measured(Way::Tunnel, vec![moved(10_500, 1_959_000), moved(1_250, 219_000)]),
-            measured(Way::Compressed, vec![moved(2_500, 399_000), moved(1_250, 219_000)]),
+            measured(DemoVariant::Plain, vec![moved(10_000, 1_899_000), moved(1_200, 211_000)]),
+            measured(DemoVariant::Tunnel, vec![moved(10_500, 1_959_000), moved(1_250, 219_000)]),
+            measured(DemoVariant::Compressed, vec![moved(2_500, 399_000), moved(1_250, 219_000)]),
         ];
         let link = "1.5Mbit".parse().unwrap();
         check(&Summary { link, files: &files, measured: &ways });
@@ -378,7 +378,7 @@ mod tests {
         // 1,250,000 bytes in 1,000 datagrams with 14 bytes of Ethernet each, and 7,100 of the control channel.
         let own_count = with_ethernet([sent, TrafficReport::default()].into_iter()) + 7_100;
         assert_eq!(own_count, 1_271_100);
-        let measured = measured(Way::Compressed, vec![moved(2_500, 1_262_000)]);
+        let measured = measured(DemoVariant::Compressed, vec![moved(2_500, 1_262_000)]);
         let expected = "  site-a counts 1.27 MB on the wire, the link's interfaces 1.27 MB; \
                         0.42 s of a processor, 16.0 MB of memory";
         assert_eq!(sentence("site-a", own_count, cost, &measured), expected);

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
-use strait_node::report::{DecisionReport, Report};
+use strait_node::report::{DaemonReport, DecisionReport};
 use strait_testbed::sample::SampleFile;
 use strait_testbed::{
     DaemonProcess, Error, Extra, LinkTraffic, ProcessCost, Site, Transfer, TwoHosts, Workdir, paced,
 };
 
 use super::link::DemoLink;
-use super::result::{Moved, Tunnel};
+use super::result::{DemoTunnel, Moved};
 use crate::failed;
 use crate::failure::Failure;
 
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How the files travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Way {
+pub(super) enum DemoVariant {
     /// Beside the tunnel, in the clear.
     Plain,
     /// Through the tunnel, encrypted only.
@@ -31,32 +31,33 @@ pub(super) enum Way {
     Compressed,
 }
 
-impl Way {
+impl DemoVariant {
     /// In the order of the demonstration.
-    pub(super) const ALL: [Way; 3] = [Way::Plain, Way::Tunnel, Way::Compressed];
+    pub(super) const ALL: [DemoVariant; 3] =
+        [DemoVariant::Plain, DemoVariant::Tunnel, DemoVariant::Compressed];
 
     /// One word, for file names.
     pub(super) const fn word(self) -> &'static str {
         match self {
-            Way::Plain => "plain",
-            Way::Tunnel => "tunnel",
-            Way::Compressed => "compressed",
+            DemoVariant::Plain => "plain",
+            DemoVariant::Tunnel => "tunnel",
+            DemoVariant::Compressed => "compressed",
         }
     }
 
     /// A few words, for people.
     pub(super) const fn words(self) -> &'static str {
         match self {
-            Way::Plain => "plain link",
-            Way::Tunnel => "tunnel",
-            Way::Compressed => "tunnel, compressed",
+            DemoVariant::Plain => "plain link",
+            DemoVariant::Tunnel => "tunnel",
+            DemoVariant::Compressed => "tunnel, compressed",
         }
     }
 }
 
 /// Two hosts joined by a thin link. Dropped, it leaves nothing behind.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct DemoHosts {
     // In the order in which they must go: daemons, hosts, folder.
     daemons: Vec<DaemonProcess>,
     hosts: TwoHosts,
@@ -67,13 +68,13 @@ pub(super) struct Stage {
     dir: Workdir,
 }
 
-impl Stage {
+impl DemoHosts {
     /// Makes hosts, link, folder and, with `program`, keys; the same program runs the tunnel.
-    pub(super) fn set(link: DemoLink, program: &Path) -> Result<Stage, Error> {
+    pub(super) fn set(link: DemoLink, program: &Path) -> Result<DemoHosts, Error> {
         let dir = Workdir::create()?;
         let hosts = TwoHosts::direct(link.spec())?;
         let sites = Site::pair(program, &hosts, dir.path())?;
-        Ok(Stage { daemons: Vec::new(), hosts, sites, link, seen: BTreeSet::new(), dir })
+        Ok(DemoHosts { daemons: Vec::new(), hosts, sites, link, seen: BTreeSet::new(), dir })
     }
 
     /// Keeps the folder.
@@ -92,14 +93,14 @@ impl Stage {
     }
 
     /// Gets everything running that this way needs.
-    pub(super) fn start(&mut self, way: Way) -> Result<(), Error> {
-        if way == Way::Plain {
+    pub(super) fn start(&mut self, way: DemoVariant) -> Result<(), Error> {
+        if way == DemoVariant::Plain {
             return Ok(());
         }
         let [a, b] = &self.sites;
         for (site, peer) in [(a, b), (b, a)] {
             let link = self.link.rate().map(|rate| paced(rate, rate)).unwrap_or_default();
-            let sections = if way == Way::Compressed { rule(site, peer) } else { String::new() };
+            let sections = if way == DemoVariant::Compressed { rule(site, peer) } else { String::new() };
             let extra = Extra { link: &link, sections: &sections, ..Extra::default() };
             let config = site.configure(way.word(), &[peer], extra)?;
             self.daemons.push(site.start(&config, way.word())?);
@@ -113,14 +114,14 @@ impl Stage {
     /// Moves one file from the first site to the second.
     pub(super) fn transfer(
         &self,
-        way: Way,
+        way: DemoVariant,
         file: &SampleFile,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Moved, Error> {
         let before = self.traffic()?;
         let address = match way {
-            Way::Plain => self.hosts.address_of_b().0,
-            Way::Tunnel | Way::Compressed => self.sites[1].inside().into(),
+            DemoVariant::Plain => self.hosts.address_of_b().0,
+            DemoVariant::Tunnel | DemoVariant::Compressed => self.sites[1].inside().into(),
         };
         let took = Transfer {
             from: &self.hosts.a,
@@ -135,20 +136,20 @@ impl Stage {
     }
 
     /// What was decided on the file that was just moved, where anything was to be decided.
-    pub(super) fn chosen(&mut self, way: Way) -> Result<Option<DecisionReport>, Failure> {
-        let (Way::Compressed, Some(sender)) = (way, self.daemons.first()) else { return Ok(None) };
+    pub(super) fn chosen(&mut self, way: DemoVariant) -> Result<Option<DecisionReport>, Failure> {
+        let (DemoVariant::Compressed, Some(sender)) = (way, self.daemons.first()) else { return Ok(None) };
         let decisions = report(sender)?.decisions.into_iter().flatten();
         let fresh: Vec<DecisionReport> = decisions.filter(|it| self.seen.insert(it.class.clone())).collect();
         Ok(fresh.into_iter().max_by_key(|it| it.bytes_per_second))
     }
 
     /// Asks the daemons what they did and ends them, in order.
-    pub(super) fn finish(&mut self) -> Result<Vec<Tunnel>, Failure> {
+    pub(super) fn finish(&mut self) -> Result<Vec<DemoTunnel>, Failure> {
         let daemons = std::mem::take(&mut self.daemons);
         let asked = daemons
             .iter()
             .map(|daemon| Ok((report(daemon)?, daemon.cost().map_err(failed)?)))
-            .collect::<Result<Vec<(Report, ProcessCost)>, Failure>>()?;
+            .collect::<Result<Vec<(DaemonReport, ProcessCost)>, Failure>>()?;
         for daemon in daemons {
             let said = daemon.last_words();
             let status = daemon.stop().map_err(failed)?;
@@ -157,7 +158,7 @@ impl Stage {
             }
         }
         let names = self.sites.iter().map(|site| site.name().to_owned());
-        Ok(names.zip(asked).map(|(name, (report, cost))| Tunnel { name, report, cost }).collect())
+        Ok(names.zip(asked).map(|(name, (report, cost))| DemoTunnel { name, report, cost }).collect())
     }
 
     /// The ends of the daemons' logs.
@@ -169,7 +170,7 @@ impl Stage {
 }
 
 /// What a daemon says of itself.
-fn report(daemon: &DaemonProcess) -> Result<Report, Failure> {
+fn report(daemon: &DaemonProcess) -> Result<DaemonReport, Failure> {
     serde_json::from_value(daemon.show().map_err(failed)?).map_err(|error| {
         Failure::new(format!("`strait show --json` said something else than a report: {error}"))
     })

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use strait_lab::measure::{RunValues, short};
 use strait_lab::{Claim, Comparison, FigureUnit, LabReport, LabTable, TableCell};
 
-use crate::table::Table as Columns;
+use crate::table::TextTable as Columns;
 
 /// Columns of text that are filled with words; tables may be wider.
 const WIDTH: usize = 110;

@@ -8,14 +8,14 @@ use strait_lab::measure::{RunValues, short};
 use strait_lab::verify::{self, Content, FindingCell, MethodResult, Verification, VerifyGrid};
 use strait_testbed::{interrupt, sandbox};
 
-use crate::failure::{Failure, Outcome, colours};
+use crate::failure::{CommandResult, Failure, colours};
 use crate::output::print;
 use crate::progress::Progress;
-use crate::table::{Side, Table};
+use crate::table::{Side, TextTable};
 use crate::{failed, flags};
 
 /// Runs the grid through tunnels of `strait` and prints what came of it.
-pub(super) fn run(flags: &flags::LabVerify) -> Outcome {
+pub(super) fn run(flags: &flags::LabVerify) -> CommandResult {
     // Before any thread is started: this may start the program again inside a user namespace.
     sandbox::enter().map_err(failed)?;
     interrupt::watch();
@@ -82,7 +82,7 @@ fn table(cells: &[&FindingCell]) -> String {
     let head = ["link", "without"].into_iter().map(str::to_owned);
     let head = head.chain(methods.iter().map(|it| it.method.clone()));
     let head = head.chain(["auto".to_owned(), String::new()]);
-    let mut table = Table::with_head(head).side(methods.len() + 3, Side::Left);
+    let mut table = TextTable::with_head(head).side(methods.len() + 3, Side::Left);
     for cell in cells {
         let link = cell.link.map_or_else(|| "unshaped".to_owned(), |megabits| format!("{megabits} Mbit/s"));
         let without = format!("{} Mbit/s", short(median(&cell.without)));

@@ -1,7 +1,7 @@
 //! Ciphers and integrity algorithms, which ESP pairs and AH has the latter of.
 
 use strait_crypto::{
-    Algorithm, Cipher, CipherKey, ICV_MAX, IV_MAX, Integrity, KeyMaterial, MacKey, WrongBlocks,
+    Cipher, CipherKey, ICV_MAX, IV_MAX, Integrity, KeyMaterial, KeyedAlgorithm, MacKey, WrongBlocks,
 };
 
 use super::on_a_copy;
@@ -36,7 +36,7 @@ pub fn integrity(stopwatch: RepeatTimer, integrity: Integrity, text: &[u8]) -> R
 }
 
 /// A key for measuring; not a secret.
-fn material<A: Algorithm>(algorithm: A) -> Result<KeyMaterial<A>, Error> {
+fn material<A: KeyedAlgorithm>(algorithm: A) -> Result<KeyMaterial<A>, Error> {
     let bytes = vec![7; algorithm.key_material_len()];
     let material = KeyMaterial::new(algorithm, &bytes);
     material.map_err(|error| Error::refused(algorithm, "take a key")(error.to_string().into()))

@@ -14,7 +14,7 @@ use crate::claim::Finding;
 use crate::figure::Figure;
 use crate::report::LabTable;
 use crate::steps::StepCounter;
-use associations::Associations;
+use associations::AssociationGains;
 use bounds::Bounds;
 use engines::EngineRates;
 use gaps::Gaps;
@@ -27,7 +27,7 @@ pub(super) const STEPS: usize = 5;
 pub(super) struct Beyond {
     bounds: Bounds,
     gaps: Gaps,
-    associations: Associations,
+    associations: AssociationGains,
     engines: EngineRates,
     today: Today,
 }
@@ -40,7 +40,7 @@ impl Beyond {
         steps.next("packets with gaps");
         let gaps = Gaps::simulate(patterns, grid);
         steps.next("other numbers of associations");
-        let associations = Associations::simulate(patterns);
+        let associations = AssociationGains::simulate(patterns);
         steps.next("more engines");
         let engines = EngineRates::simulate(patterns);
         steps.next("today's rates");

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use strait_advise::{Kind, Reader};
+use strait_advise::{CaptureKind, CaptureReader};
 use strait_clock::Random;
 use strait_wire::ip::{self, Version};
 
@@ -185,11 +185,11 @@ fn without_sizes(source: impl BufRead) -> Result<PacketTrace, String> {
 
 /// Packets of anything that `advise` reads; what is no IP is left out.
 fn captured(source: impl Read) -> Result<PacketTrace, String> {
-    let mut reader = Reader::open(source).map_err(|error| error.to_string())?;
+    let mut reader = CaptureReader::open(source).map_err(|error| error.to_string())?;
     if reader.is_file() {
         return Err("is no capture and no trace".to_owned());
     }
-    let text = reader.kind() == Kind::Trace;
+    let text = reader.kind() == CaptureKind::Trace;
     let mut numbers = DestinationNumbers(BTreeMap::new());
     let mut packets = Vec::new();
     while packets.len() < PACKETS {

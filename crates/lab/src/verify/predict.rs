@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use strait_compress::chooser::Handling;
+use strait_compress::chooser::PerByteCost;
 use strait_compress::{Codecs, Method};
 use strait_model::{BitRate, Bytes, Cost, Pipeline, PipelineSegment, Seconds, Stages};
 use strait_wire::block;
@@ -102,7 +102,7 @@ impl PlainTunnelTimes {
 
 /// Of what a daemon does for a byte, what it does for the inner packet's and what for the datagram's.
 fn shares() -> (f64, f64) {
-    let Handling { inner, outer, crypto } = Handling::MEASURED;
+    let PerByteCost { inner, outer, crypto } = PerByteCost::MEASURED;
     let all = inner + outer + crypto;
     (inner / all, (outer + crypto) / all)
 }

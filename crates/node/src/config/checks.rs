@@ -10,11 +10,11 @@ use strait_keying::PublicKey;
 use super::manual::{FoundManual, ManualProblem};
 use super::problem::Problem;
 use super::reader::{Findings, Placed, Section};
-use super::{Endpoint, Node, Peer};
+use super::{Endpoint, NodeSection, PeerSection};
 
 /// A peer as far as it could be read, with the places of what must be unique.
 pub(super) struct FoundPeer {
-    pub(super) peer: Option<Peer>,
+    pub(super) peer: Option<PeerSection>,
     pub(super) key: Option<Placed<PublicKey>>,
     pub(super) name: Option<Placed<String>>,
     pub(super) endpoint: Option<Placed<Endpoint>>,
@@ -24,7 +24,7 @@ pub(super) struct FoundPeer {
 }
 
 impl FoundPeer {
-    pub(super) fn into_peer(self) -> Option<Peer> {
+    pub(super) fn into_peer(self) -> Option<PeerSection> {
         self.peer
     }
 }
@@ -68,7 +68,7 @@ fn manual(findings: &Findings<'_>, peers: &[FoundPeer]) {
 
 /// What `[node]` must say, which depends on the peers: a key of its own for those with which keys are agreed,
 /// addresses inside for all but those in transport mode, and a port that peers with manual keys can know.
-pub(super) fn needs(section: &Section<'_>, node: &Node, peers: &[FoundPeer]) {
+pub(super) fn needs(section: &Section<'_>, node: &NodeSection, peers: &[FoundPeer]) {
     let manual = || peers.iter().filter_map(|peer| peer.manual.as_ref());
     let all_manual = !peers.is_empty() && manual().count() == peers.len();
     if !all_manual {

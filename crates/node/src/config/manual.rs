@@ -11,8 +11,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use strait_compress::Algorithm as Compression;
-use strait_crypto::{Algorithm, Cipher, Integrity, KeyMaterial, Suite};
+use strait_compress::IpcompAlgorithm as Compression;
+use strait_crypto::{Cipher, Integrity, KeyMaterial, KeyedAlgorithm, Suite};
 use strait_ipsec::{Fragments, SequenceNumbers};
 use strait_wire::ah::Align;
 use strait_wire::{Cpi, Spi};
@@ -24,19 +24,19 @@ pub(super) use section::{FoundManual, read};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manual {
     /// What is protected.
-    pub mode: Mode,
+    pub mode: ManualMode,
     /// What carries it.
-    pub carrier: Carrier,
+    pub carrier: ManualCarrier,
     /// How long sequence numbers are.
     pub sequence: SequenceNumbers,
     /// What may be inside beside raw packets.
-    pub inside: Inside,
+    pub inside: ManualPayloads,
     /// What becomes of packets that are too large for the path.
     pub fragments: Fragments,
     /// The outermost protocol, if it is there.
-    pub ah: Option<Ah>,
+    pub ah: Option<ManualAh>,
     /// What stands inside AH, if it is there.
-    pub esp: Option<Esp>,
+    pub esp: Option<ManualEsp>,
     /// Where it is kept which sequence numbers were used.
     pub counter_file: Option<PathBuf>,
 }
@@ -52,7 +52,7 @@ pub struct Hosts {
 
 /// What is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum ManualMode {
     /// Whole packets between networks.
     Tunnel,
     /// The upper layers of packets between these two.
@@ -61,7 +61,7 @@ pub enum Mode {
 
 /// What carries protected packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
+pub enum ManualCarrier {
     /// UDP, on the node's port.
     Udp,
     /// IP itself, between these two.
@@ -70,7 +70,7 @@ pub enum Carrier {
 
 /// What may be inside the protocols beside raw packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inside {
+pub enum ManualPayloads {
     /// Nothing.
     Raw,
     /// IPComp (RFC 3173).
@@ -97,14 +97,14 @@ pub struct Spis {
 
 /// A key for each direction; clones share it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Keys<A: Algorithm> {
+pub struct ManualKeys<A: KeyedAlgorithm> {
     /// Of what comes.
     pub inbound: Arc<KeyMaterial<A>>,
     /// Of what goes.
     pub outbound: Arc<KeyMaterial<A>>,
 }
 
-impl<A: Algorithm> Keys<A> {
+impl<A: KeyedAlgorithm> ManualKeys<A> {
     /// What they are for.
     #[must_use]
     pub fn algorithm(&self) -> A {
@@ -114,34 +114,34 @@ impl<A: Algorithm> Keys<A> {
 
 /// ESP (RFC 4303).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Esp {
+pub struct ManualEsp {
     /// Its SPIs.
     pub spi: Spis,
     /// What it protects with.
-    pub protection: Protection,
+    pub protection: ManualProtection,
 }
 
 /// What ESP protects with.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Protection {
+pub enum ManualProtection {
     /// One algorithm for both, the IV in each packet.
-    Aead(Keys<Suite>),
+    Aead(ManualKeys<Suite>),
     /// A cipher, then an integrity algorithm; that may be AH's instead.
     Separate {
         /// What encrypts.
-        cipher: Keys<Cipher>,
+        cipher: ManualKeys<Cipher>,
         /// What authenticates.
-        integrity: Option<Keys<Integrity>>,
+        integrity: Option<ManualKeys<Integrity>>,
     },
 }
 
 /// AH (RFC 4302).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ah {
+pub struct ManualAh {
     /// Its SPIs.
     pub spi: Spis,
     /// What it vouches with.
-    pub keys: Keys<Integrity>,
+    pub keys: ManualKeys<Integrity>,
     /// What its header is padded to over IPv4.
     pub align: Align,
 }
@@ -151,8 +151,8 @@ impl Manual {
     #[must_use]
     pub const fn hosts(&self) -> Option<Hosts> {
         match (self.carrier, self.mode) {
-            (Carrier::Ip(hosts), _) | (Carrier::Udp, Mode::Transport(hosts)) => Some(hosts),
-            (Carrier::Udp, Mode::Tunnel) => None,
+            (ManualCarrier::Ip(hosts), _) | (ManualCarrier::Udp, ManualMode::Transport(hosts)) => Some(hosts),
+            (ManualCarrier::Udp, ManualMode::Tunnel) => None,
         }
     }
 

@@ -24,7 +24,7 @@ const MOST_KEEPALIVE: Duration = Duration::from_secs(65_535);
 
 /// `[[peer]]`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Peer {
+pub struct PeerSection {
     /// What people call it; its public key when the file gives no name.
     pub name: String,
     /// Where the keys for it come from.
@@ -97,7 +97,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-impl Peer {
+impl PeerSection {
     /// Who the peer is, if it proves that by a key pair.
     #[must_use]
     pub const fn public_key(&self) -> Option<&PublicKey> {
@@ -192,11 +192,11 @@ impl Common {
         keys: PeerKeys,
         endpoint: Option<&Placed<Endpoint>>,
         section: &Section<'_>,
-    ) -> Peer {
+    ) -> PeerSection {
         let mut allowed_ips: Vec<_> = self.prefixes.iter().map(|prefix| prefix.value).collect();
         allowed_ips.sort_unstable();
         allowed_ips.dedup();
-        Peer {
+        PeerSection {
             name,
             keys,
             endpoint: endpoint.map(|endpoint| endpoint.value.clone()),

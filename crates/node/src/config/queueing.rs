@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use strait_ipsec::outbound::Queueing;
-use strait_scheduler::{Share, Shares};
+use strait_scheduler::{Shares, TinShare};
 use toml::de::DeValue;
 
 use super::problem::Problem;
@@ -18,7 +18,7 @@ pub(super) fn queueing(section: &Section<'_>) -> Queueing {
     let lossless = section.choice_or("aqm", &["codel", "off"], &[false, true]);
     Queueing {
         window: window(section).unwrap_or(normal.window),
-        wait: span(section, "hold", Duration::ZERO, LONGEST_HOLD, ["0s", "1s"]).unwrap_or(normal.wait),
+        hold: span(section, "hold", Duration::ZERO, LONGEST_HOLD, ["0s", "1s"]).unwrap_or(normal.hold),
         shares: shares(section).unwrap_or(normal.shares),
         lossless: lossless.unwrap_or(normal.lossless),
     }
@@ -35,9 +35,9 @@ fn window(section: &Section<'_>) -> Option<usize> {
 }
 
 fn shares(section: &Section<'_>) -> Option<Shares> {
-    let share = |key| section.parsed(key, "a share in quotes, as \"25%\"", str::parse::<Share>);
+    let share = |key| section.parsed(key, "a share in quotes, as \"25%\"", str::parse::<TinShare>);
     let (interactive, bulk) = (share("interactive"), share("bulk"));
-    let or = |share: &Option<Placed<Share>>, normal| share.as_ref().map_or(normal, |share| share.value);
+    let or = |share: &Option<Placed<TinShare>>, normal| share.as_ref().map_or(normal, |share| share.value);
     let normal = Queueing::NORMAL.shares;
     let shares = Shares::new(or(&interactive, normal.interactive()), or(&bulk, normal.bulk()));
     if shares.is_none()

@@ -17,7 +17,7 @@ use super::checks::{self, FoundPeer};
 use super::problem::Problem;
 use super::queueing::queueing;
 use super::reader::{Findings, Section};
-use super::{Config, ConfigError, KeyFileError, Link, Node, Session, Table};
+use super::{Config, ConfigError, KeyFileError, LinkSection, NodeSection, RouteTable, Session};
 use super::{compress, peer, value};
 use crate::tun;
 use crate::udp::Listen;
@@ -103,7 +103,7 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
     })
 }
 
-fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (Node, Option<PublicKey>) {
+fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (NodeSection, Option<PublicKey>) {
     let path = |text: &str| Ok::<PathBuf, Problem>(beside.path(text));
     let file = section.parsed("private_key_file", "the name of a file in quotes", path);
     let key = file.as_ref().and_then(|file| match beside.files.own_key(&file.value) {
@@ -118,7 +118,7 @@ fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (Node, Option<Pub
     let interface = |name: &str| tun::check_name(name).map(|()| name.to_owned());
     let interface = section.parsed("interface", "a name in quotes", interface).map(|name| name.value);
     let export = section.parsed("danger_export_keys", "the name of a file in quotes", path);
-    let node = Node {
+    let node = NodeSection {
         private_key_file: file.map(|file| file.value),
         address: address.into_iter().map(|address| address.value).collect(),
         listen: listen(section).unwrap_or(Listen::Port(0)),
@@ -128,7 +128,7 @@ fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (Node, Option<Pub
         interface: interface.unwrap_or_else(|| "strait0".to_owned()),
         forward: section.boolean("forward").unwrap_or(false),
         fwmark: section.integer("fwmark", 1..=u32::MAX.into()).and_then(|mark| u32::try_from(mark).ok()),
-        table: table(section).unwrap_or(Table::Auto),
+        table: table(section).unwrap_or(RouteTable::Auto),
         iv: section
             .choice("iv", &["implicit", "explicit"], &[IvMode::Implicit, IvMode::Explicit])
             .unwrap_or(IvMode::Implicit),
@@ -173,13 +173,13 @@ fn listen(section: &Section<'_>) -> Option<Listen> {
     }
 }
 
-fn table(section: &Section<'_>) -> Option<Table> {
+fn table(section: &Section<'_>) -> Option<RouteTable> {
     match section.value("table")?.get_ref() {
         DeValue::Integer(_) => section
             .integer("table", 1..=u32::MAX.into())
             .and_then(|number| u32::try_from(number).ok())
-            .map(Table::Number),
-        _ => section.choice("table", &["auto", "off"], &[Table::Auto, Table::Off]),
+            .map(RouteTable::Number),
+        _ => section.choice("table", &["auto", "off"], &[RouteTable::Auto, RouteTable::Off]),
     }
 }
 
@@ -206,13 +206,13 @@ fn metrics(section: &Section<'_>) -> Option<SocketAddr> {
     section.parsed("metrics", "an address with a port in quotes", parse).map(|address| address.value)
 }
 
-fn link_section(section: &Section<'_>) -> Link {
+fn link_section(section: &Section<'_>) -> LinkSection {
     let rate = |key| {
         let rate =
             section.parsed(key, "a rate in quotes, as \"1.5Mbit\", or \"auto\"", str::parse::<LinkRate>);
         rate.map_or(LinkRate::Unpaced, |rate| rate.value)
     };
-    Link {
+    LinkSection {
         up: rate("up"),
         down: rate("down"),
         overhead: section.short("overhead", 0..=MOST_OVERHEAD).unwrap_or(0),

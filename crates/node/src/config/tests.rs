@@ -77,20 +77,23 @@ domain = "logs"
 fn everything_that_can_be_said() {
     let text = EVERYTHING.replace("{KEY_A}", KEY_A);
     let config = parse(&text).unwrap();
-    let Node { private_key_file, address, listen, mtu, block, interface, .. } = &config.node;
+    let NodeSection { private_key_file, address, listen, mtu, block, interface, .. } = &config.node;
     assert_eq!(private_key_file.as_deref(), Some(Path::new("dir/site-a.key")));
     assert_eq!(address.len(), 2);
     assert_eq!(address[0].to_string(), "10.77.0.1/24", "host bits are the node's own address");
     assert_eq!(*listen, Listen::Address("192.0.2.1:51820".parse().unwrap()));
     assert_eq!((*mtu, *block, interface.as_str()), (1300, 16_384, "st-a"));
-    let Node { forward, fwmark, table, iv, suites, metrics, danger_export_keys, .. } = &config.node;
-    assert_eq!((*forward, *fwmark, *table, *iv), (true, Some(0x5354), Table::Number(7), IvMode::Explicit));
+    let NodeSection { forward, fwmark, table, iv, suites, metrics, danger_export_keys, .. } = &config.node;
+    assert_eq!(
+        (*forward, *fwmark, *table, *iv),
+        (true, Some(0x5354), RouteTable::Number(7), IvMode::Explicit)
+    );
     assert_eq!(suites.iter().map(|suite| suite.name()).collect::<Vec<_>>(), ["aes-256-gcm"]);
     assert_eq!(*metrics, Some("127.0.0.1:9477".parse().unwrap()));
     assert_eq!(danger_export_keys.as_deref(), Some(Path::new("/tmp/keys")));
     assert_eq!(config.link.up, "1.5Mbit".parse().unwrap());
     assert_eq!((config.link.down, config.link.overhead), ("6Mbit".parse().unwrap(), 14));
-    let Queueing { window, wait, shares, lossless } = config.link.queueing;
+    let Queueing { window, hold: wait, shares, lossless } = config.link.queueing;
     assert_eq!((window, wait.as_millis(), lossless), (32, 20, true));
     assert_eq!((shares.interactive().hundredths(), shares.bulk().hundredths()), (5_000, 500));
     let lifetime = config.session.lifetime;
@@ -116,9 +119,9 @@ fn everything_that_can_be_said() {
 fn the_least_that_must_be_said() {
     let config = parse(NODE).unwrap();
     assert_eq!((config.node.mtu, config.node.block, config.node.listen), (1420, 65_536, Listen::Port(0)));
-    assert_eq!((config.node.interface.as_str(), config.node.table), ("strait0", Table::Auto));
+    assert_eq!((config.node.interface.as_str(), config.node.table), ("strait0", RouteTable::Auto));
     assert_eq!((config.node.suites, config.node.iv), (SuiteSet::ALL, IvMode::Implicit));
-    assert_eq!((config.link, config.session), (Link::default(), Session::default()));
+    assert_eq!((config.link, config.session), (LinkSection::default(), Session::default()));
     assert_eq!((config.peers.len(), config.rules.rules().len(), config.node.fwmark), (0, 0, None));
     assert!(
         parse("[node]\nprivate_key_file = \"a\"\naddress = \"10.0.0.1\"\n").is_ok(),

@@ -14,9 +14,9 @@ use strait_scheduler::Rate;
 use strait_wire::{Protocol, Spi};
 
 use super::Daemon;
-use crate::config::{Carrier, Inside, Manual, Mode, Peer};
+use crate::config::{Manual, ManualCarrier, ManualMode, ManualPayloads, PeerSection};
 use crate::counter_file::{CounterFile, CounterFileError};
-use crate::direct::Flow;
+use crate::direct::PeerFlow;
 
 /// How often counters are looked at: far more often than half of the numbers in reserve can be used up.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -55,7 +55,7 @@ pub(super) struct ManualPeers {
 
 impl Daemon {
     /// Puts a peer with manual keys in use; what it gets from the link is all that the link has.
-    pub(super) fn add_manual(&mut self, entry: Entry) {
+    pub(super) fn add_manual(&mut self, entry: ManualEntry) {
         if let Some(hosts) = entry.peer.manual().and_then(Manual::hosts)
             && std::net::UdpSocket::bind((hosts.local, 0)).is_err_and(|error| error.kind() == NO_SUCH_ADDRESS)
         {
@@ -75,8 +75,8 @@ impl Daemon {
 
 impl ManualPeers {
     /// Puts a peer in use; says what the packet threads have to be told.
-    pub(super) fn add(&mut self, entry: Entry, rate: Option<Rate>, now: Time) -> PeerOrders {
-        let Entry { spec, peer, counter, seed } = entry;
+    pub(super) fn add(&mut self, entry: ManualEntry, rate: Option<Rate>, now: Time) -> PeerOrders {
+        let ManualEntry { spec, peer, counter, seed } = entry;
         let Some(manual) = peer.manual() else { return PeerOrders::default() };
         let id = spec.id;
         let outbound = OutboundSa::new(&manual.outbound(id, seed));
@@ -226,9 +226,9 @@ impl ManualPeer {
 
 /// A peer with everything that can fail done.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct ManualEntry {
     pub(super) spec: PeerSpec,
-    pub(super) peer: Peer,
+    pub(super) peer: PeerSection,
     pub(super) counter: Option<CounterFile>,
     pub(super) seed: u64,
 }
@@ -250,26 +250,27 @@ pub(super) fn counter(
 }
 
 /// The SPIs that `peers` are received with in UDP, as sessions are.
-pub(super) fn spis(peers: &[Peer]) -> BTreeSet<Spi> {
-    let in_udp = peers.iter().filter_map(Peer::manual).filter(|manual| manual.carrier == Carrier::Udp);
+pub(super) fn spis(peers: &[PeerSection]) -> BTreeSet<Spi> {
+    let in_udp =
+        peers.iter().filter_map(PeerSection::manual).filter(|manual| manual.carrier == ManualCarrier::Udp);
     in_udp.filter_map(|manual| Some(manual.spi()?.inbound)).collect()
 }
 
 /// What peers directly behind IP send; nothing when there are none.
-pub(super) fn flows(peers: &[Peer]) -> Vec<Flow> {
+pub(super) fn flows(peers: &[PeerSection]) -> Vec<PeerFlow> {
     peers.iter().filter_map(|peer| flow(peer.manual()?)).collect()
 }
 
-fn flow(manual: &Manual) -> Option<Flow> {
-    let Carrier::Ip(hosts) = manual.carrier else { return None };
+fn flow(manual: &Manual) -> Option<PeerFlow> {
+    let ManualCarrier::Ip(hosts) = manual.carrier else { return None };
     let protocols = match (&manual.ah, &manual.esp, manual.inside, manual.mode) {
         (Some(_), ..) => vec![Protocol::AH],
         (None, Some(_), ..) => vec![Protocol::ESP],
         // What did not shrink comes as it is (RFC 3173 section 2.2): in transport mode to the host itself.
-        (None, None, Inside::Ipcomp { .. }, Mode::Transport(_)) => vec![Protocol::IPCOMP],
+        (None, None, ManualPayloads::Ipcomp { .. }, ManualMode::Transport(_)) => vec![Protocol::IPCOMP],
         (None, None, ..) => vec![Protocol::IPCOMP, Protocol::IPIP, Protocol::IPV6],
     };
-    Some(Flow { from: hosts.remote, to: hosts.local, protocols })
+    Some(PeerFlow { from: hosts.remote, to: hosts.local, protocols })
 }
 
 #[cfg(test)]

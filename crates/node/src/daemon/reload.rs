@@ -7,13 +7,13 @@ use std::sync::Arc;
 use strait_ipsec::outbound;
 use strait_wire::Spi;
 
-use crate::config::{Config, ConfigError, Node, Peer};
+use crate::config::{Config, ConfigError, NodeSection, PeerSection};
 use crate::counter_file::{CounterFile, CounterFileError};
 use crate::direct::DirectError;
 use crate::local::Changes;
 use crate::network::{NetworkError, Plan};
 
-use super::manual::{self, Entry};
+use super::manual::{self, ManualEntry};
 use super::roster::is_same;
 use super::start::number;
 use super::{Daemon, roster};
@@ -138,7 +138,7 @@ impl Daemon {
             let old = before.peers.iter().find(|old| is_same(old, peer));
             match old {
                 None => changes.added.push(peer.name.clone()),
-                Some(old) if *old != (Peer { line: old.line, ..peer.clone() }) => {
+                Some(old) if *old != (PeerSection { line: old.line, ..peer.clone() }) => {
                     changes.changed.push(peer.name.clone());
                 }
                 Some(_) => continue,
@@ -148,7 +148,7 @@ impl Daemon {
                     // Its associations are made anew, so it has another number.
                     self.remove(peer);
                     let spec = self.roster.enter(peer);
-                    self.add_manual(Entry { spec, peer: peer.clone(), counter, seed });
+                    self.add_manual(ManualEntry { spec, peer: peer.clone(), counter, seed });
                 }
                 None => self.tell_again(peer),
             }
@@ -156,7 +156,7 @@ impl Daemon {
         changes
     }
 
-    fn remove(&mut self, peer: &Peer) {
+    fn remove(&mut self, peer: &PeerSection) {
         let Some(id) = self.roster.strike(peer) else { return };
         match peer.manual() {
             Some(_) => self.remove_manual(id),
@@ -165,7 +165,7 @@ impl Daemon {
     }
 
     /// What may change without new associations.
-    fn tell_again(&mut self, peer: &Peer) {
+    fn tell_again(&mut self, peer: &PeerSection) {
         let spec = self.roster.enter(peer);
         let id = spec.id;
         match roster::session(peer, spec) {
@@ -179,7 +179,7 @@ impl Daemon {
 type New = BTreeMap<String, (Option<CounterFile>, u64)>;
 
 /// Whether the associations of a peer with manual keys stay.
-fn goes_on(old: &Peer, new: &Peer) -> bool {
+fn goes_on(old: &PeerSection, new: &PeerSection) -> bool {
     (&old.keys, &old.endpoint, old.mtu) == (&new.keys, &new.endpoint, new.mtu)
 }
 
@@ -201,7 +201,8 @@ fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         ("[session]", old.session != new.session),
     ];
     // The link, the interface's addresses, the table of its routes and the mark follow the file; the rest stays.
-    new.node = Node { address: b.address.clone(), table: b.table, fwmark: b.fwmark, ..old.node.clone() };
+    new.node =
+        NodeSection { address: b.address.clone(), table: b.table, fwmark: b.fwmark, ..old.node.clone() };
     new.session = old.session;
     different.iter().filter(|(_, differs)| *differs).map(|(name, _)| (*name).to_owned()).collect()
 }
@@ -227,10 +228,10 @@ mod tests {
         assert_eq!(named, ["listen", "mtu", "block", "engines", "forward", "iv", "[session]"]);
         assert_eq!(
             (new.node.fwmark, new.node.table),
-            (Some(5), crate::config::Table::Number(9)),
+            (Some(5), crate::config::RouteTable::Number(9)),
             "taken over"
         );
-        assert_eq!(Node { fwmark: None, table: old.node.table, ..new.node.clone() }, old.node);
+        assert_eq!(NodeSection { fwmark: None, table: old.node.table, ..new.node.clone() }, old.node);
         assert_eq!(new.session, old.session);
         assert_ne!(new.link, old.link, "taken over");
         assert!(keep_fixed(&old, &mut new).is_empty(), "told against what runs");

@@ -14,19 +14,20 @@ use strait_keying::AssociationStatus;
 use strait_scheduler::{LinkRate, Occupation, Pace, Rate};
 
 use super::Daemon;
-use crate::config::Peer;
+use crate::config::PeerSection;
 use crate::outward;
 use crate::report::{
-    AssociationReport, CodecReport, CompressionLoadReport, ControlReport, DropReport, NodeReport, PathReport,
-    PeerReport, QueueReport, Report, RuleReport, SuiteReport, ThreadReport, TrafficReport, ratio,
+    AssociationReport, CodecReport, CompressionLoadReport, ControlReport, DaemonReport, DropReport,
+    NodeReport, PathReport, PeerReport, QueueReport, RuleReport, SuiteReport, ThreadReport, TrafficReport,
+    ratio,
 };
 
 impl Daemon {
     /// Everything that can be shown, with the decisions and engines that the sender reported, if it has.
-    pub(super) fn report(&self, said: Option<&Explanation>) -> Report {
+    pub(super) fn report(&self, said: Option<&Explanation>) -> DaemonReport {
         let now = self.clock.now();
         let drops = self.counters.drops.iter();
-        Report {
+        DaemonReport {
             node: self.node_report(),
             peers: self.config.peers.iter().filter_map(|peer| self.peer_report(peer)).collect(),
             rules: self.rule_reports(),
@@ -66,7 +67,7 @@ impl Daemon {
         }
     }
 
-    fn peer_report(&self, peer: &Peer) -> Option<PeerReport> {
+    fn peer_report(&self, peer: &PeerSection) -> Option<PeerReport> {
         let id = self.roster.number(peer)?;
         let now = self.clock.now();
         let report = common(peer, self.roster.counters(peer)?, now);
@@ -146,7 +147,7 @@ fn link_rate(pace: Pace, path: Option<&PathReport>) -> Option<u64> {
 }
 
 /// What is shown of any peer.
-fn common(peer: &Peer, counters: &PeerCounters, now: Time) -> PeerReport {
+fn common(peer: &PeerSection, counters: &PeerCounters, now: Time) -> PeerReport {
     PeerReport {
         name: peer.name.clone(),
         keys: String::new(),

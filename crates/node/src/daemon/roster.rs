@@ -7,7 +7,7 @@ use std::sync::Arc;
 use strait_ipsec::{PeerCounters, PeerId, PeerSpec};
 use strait_keying::{PayloadFormat, PeerConfig, PublicKey, Start, Where};
 
-use crate::config::{Endpoint, Peer, PeerKeys, PeerPayloads};
+use crate::config::{Endpoint, PeerKeys, PeerPayloads, PeerSection};
 
 /// What makes a peer the same one in another configuration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,13 +19,13 @@ enum Who {
 }
 
 impl Who {
-    fn is(peer: &Peer) -> Who {
+    fn is(peer: &PeerSection) -> Who {
         peer.public_key().map_or_else(|| Who::Name(peer.name.clone()), |key| Who::Key(*key))
     }
 }
 
 /// Whether `one` and `other` are what two configurations say of the same peer.
-pub(super) fn is_same(one: &Peer, other: &Peer) -> bool {
+pub(super) fn is_same(one: &PeerSection, other: &PeerSection) -> bool {
     Who::is(one) == Who::is(other)
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Roster {
 
 impl Roster {
     /// The peer as the packet path wants it, with its number, a new one if it is new.
-    pub(super) fn enter(&mut self, peer: &Peer) -> PeerSpec {
+    pub(super) fn enter(&mut self, peer: &PeerSection) -> PeerSpec {
         let last = &mut self.last;
         let (id, counters) = self.known.entry(Who::is(peer)).or_insert_with(|| {
             *last += 1;
@@ -59,28 +59,28 @@ impl Roster {
     }
 
     /// Forgets a peer; says which number it had.
-    pub(super) fn strike(&mut self, peer: &Peer) -> Option<PeerId> {
+    pub(super) fn strike(&mut self, peer: &PeerSection) -> Option<PeerId> {
         self.known.remove(&Who::is(peer)).map(|(id, _)| id)
     }
 
     /// The number of a peer.
-    pub(super) fn number(&self, peer: &Peer) -> Option<PeerId> {
+    pub(super) fn number(&self, peer: &PeerSection) -> Option<PeerId> {
         self.known.get(&Who::is(peer)).map(|(id, _)| *id)
     }
 
     /// Which of `peers` has this number.
-    pub(super) fn whose<'a>(&self, id: PeerId, peers: &'a [Peer]) -> Option<&'a Peer> {
+    pub(super) fn whose<'a>(&self, id: PeerId, peers: &'a [PeerSection]) -> Option<&'a PeerSection> {
         peers.iter().find(|peer| self.number(peer) == Some(id))
     }
 
     /// What was counted for a peer.
-    pub(super) fn counters(&self, peer: &Peer) -> Option<&PeerCounters> {
+    pub(super) fn counters(&self, peer: &PeerSection) -> Option<&PeerCounters> {
         self.known.get(&Who::is(peer)).map(|(_, counters)| &**counters)
     }
 }
 
 /// The peer as the key manager takes it, if it has session keys.
-pub(super) fn session(peer: &Peer, spec: PeerSpec) -> Option<PeerConfig> {
+pub(super) fn session(peer: &PeerSection, spec: PeerSpec) -> Option<PeerConfig> {
     let PeerKeys::Session { public_key, payloads } = &peer.keys else { return None };
     Some(PeerConfig {
         spec,
@@ -111,7 +111,7 @@ mod tests {
     use crate::config::Config;
     use std::path::Path;
 
-    fn peer(key: u8, endpoint: &str) -> Peer {
+    fn peer(key: u8, endpoint: &str) -> PeerSection {
         let key = PublicKey::from_bytes([key; 32]);
         let text = format!(
             "[node]\nprivate_key_file = \"k\"\naddress = \"10.0.0.1\"\n[[peer]]\npublic_key = \"{key}\"\n\
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn what_the_file_says_reaches_the_keeper_of_keys() {
         let mut roster = Roster::default();
-        let mut entry = |peer: &Peer| session(peer, roster.enter(peer)).unwrap();
+        let mut entry = |peer: &PeerSection| session(peer, roster.enter(peer)).unwrap();
         let first = entry(&peer(1, "192.0.2.1:9"));
         assert_eq!(first.place, Where::Address("192.0.2.1:9".parse().unwrap()));
         assert_eq!((first.format, first.start), (PayloadFormat::Standard, Start::Eager));

@@ -22,7 +22,7 @@ use strait_keying::{
 use zeroize::Zeroizing;
 
 use super::key_log::KeyLog;
-use super::manual::{self, Entry, ManualPeers};
+use super::manual::{self, ManualEntry, ManualPeers};
 use super::roster::{self, Roster};
 use super::{Daemon, Names, Threads};
 use crate::channels::{orders, to_control};
@@ -85,7 +85,7 @@ pub(super) fn start(path: &Path, names: Names) -> Result<StartedDaemon, StartErr
     let mut control = Control::new(settings(&config, key, ranking, &calibration, &clock)?, clock.now())?;
     let counters = Arc::new(Counters::default());
     let rules = Arc::new(config.rules.clone());
-    let sockets = Sockets { udp: &socket, direct: direct.as_ref() };
+    let sockets = NodeSockets { udp: &socket, direct: direct.as_ref() };
     let threads = threads(&config, &tun, sockets, &calibration, &counters, clock)?;
     // No session has an SPI yet.
     let _ = control.set_aside(manual::spis(&config.peers));
@@ -130,19 +130,19 @@ fn identity(config: &Config) -> Result<PrivateKey, StartError> {
 }
 
 /// The peers with manual keys, their counters opened while this process may open anybody's files.
-fn entries(config: &Config, roster: &mut Roster) -> Result<Vec<Entry>, StartError> {
+fn entries(config: &Config, roster: &mut Roster) -> Result<Vec<ManualEntry>, StartError> {
     let mut entries = Vec::new();
     for peer in &config.peers {
         let Some(manual) = peer.manual() else { continue };
         let counter = manual::counter(manual, None)?;
         let seed = number().map_err(StartError::Runtime)?;
-        entries.push(Entry { spec: roster.enter(peer), peer: peer.clone(), counter, seed });
+        entries.push(ManualEntry { spec: roster.enter(peer), peer: peer.clone(), counter, seed });
     }
     Ok(entries)
 }
 
 /// Where packets of peers come from and go to.
-struct Sockets<'a> {
+struct NodeSockets<'a> {
     udp: &'a Arc<UdpSocket>,
     direct: Option<&'a Arc<Direct>>,
 }
@@ -162,7 +162,7 @@ fn patiently<T, E>(attempt: impl Fn() -> Result<T, E>, in_use: impl Fn(&E) -> bo
 fn threads(
     config: &Config,
     tun: &Arc<Tun>,
-    sockets: Sockets<'_>,
+    sockets: NodeSockets<'_>,
     measured: &Calibration,
     counters: &Arc<Counters>,
     clock: Clock,
@@ -288,7 +288,7 @@ fn outbound(
         ..=DEFAULT_MTU => LINK_MTU,
         larger => larger.saturating_add(AROUND),
     };
-    let settings = outbound::Settings {
+    let settings = outbound::OutboundSettings {
         up: config.link.up.given(),
         overhead: config.link.overhead,
         link_mtu,
@@ -313,7 +313,7 @@ fn inbound(
         Offload::TcpAndUdp => UdpOffload::Supported,
         Offload::Tcp => UdpOffload::Unsupported,
     };
-    let settings = inbound::Settings { forwarding: forwarding(config), udp_offload };
+    let settings = inbound::InboundSettings { forwarding: forwarding(config), udp_offload };
     let now = *clock;
     let gauge = Gauge::new(calibration, Stopwatch::new(move || now.now().as_nanos()));
     Inbound::new(settings, gauge, Arc::clone(counters))

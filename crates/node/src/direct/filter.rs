@@ -13,7 +13,7 @@ use super::program::Program;
 
 /// What comes from one peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Flow {
+pub struct PeerFlow {
     /// The peer.
     pub from: IpAddr,
     /// This node.
@@ -50,9 +50,9 @@ pub(super) enum Look {
 }
 
 /// The program for a socket that receives packets of `version`; none when it would be longer than the kernel takes.
-pub(super) fn program(version: ip::Version, flows: &[Flow], look: Look) -> Option<Vec<sock_filter>> {
+pub(super) fn program(version: ip::Version, flows: &[PeerFlow], look: Look) -> Option<Vec<sock_filter>> {
     let is_v4 = version == ip::Version::V4;
-    let flows: Vec<&Flow> = flows.iter().filter(|flow| flow.from.is_ipv4() == is_v4).collect();
+    let flows: Vec<&PeerFlow> = flows.iter().filter(|flow| flow.from.is_ipv4() == is_v4).collect();
     let mut program = Program::default();
     if flows.is_empty() {
         program.take(0);
@@ -119,7 +119,7 @@ fn behind_extensions(program: &mut Program) {
 }
 
 /// Ends for all but the protocols of `flows`: most packets of a host go no further.
-fn of_any(program: &mut Program, flows: &[&Flow]) {
+fn of_any(program: &mut Program, flows: &[&PeerFlow]) {
     let mut wanted: Vec<u32> = flows.iter().flat_map(|flow| wanted(flow)).collect();
     wanted.sort_unstable();
     wanted.dedup();
@@ -130,7 +130,7 @@ fn of_any(program: &mut Program, flows: &[&Flow]) {
 }
 
 /// Takes what is of this flow, and goes on otherwise.
-fn of_one(program: &mut Program, flow: &Flow) {
+fn of_one(program: &mut Program, flow: &PeerFlow) {
     let (other, own) = (program.label(), program.label());
     let addresses = match (flow.from, flow.to) {
         (IpAddr::V4(from), IpAddr::V4(to)) => [from.octets(), to.octets()].concat(),
@@ -150,7 +150,7 @@ fn of_one(program: &mut Program, flow: &Flow) {
     program.here(other);
 }
 
-fn wanted(flow: &Flow) -> impl Iterator<Item = u32> {
+fn wanted(flow: &PeerFlow) -> impl Iterator<Item = u32> {
     flow.protocols.iter().map(|protocol| protocol.0.into()).chain([UNSEEN])
 }
 

@@ -9,7 +9,7 @@ pub(super) struct Label(usize);
 
 /// One step, its place not known yet.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum FilterStep {
     Do(u32, u32),
     /// Goes on there if the accumulator is this, with the next step otherwise.
     Equal(u32, Label),
@@ -22,7 +22,7 @@ enum Step {
 /// A program in the making. `A` is its accumulator, `X` its index.
 #[derive(Debug, Default)]
 pub(super) struct Program {
-    steps: Vec<Step>,
+    steps: Vec<FilterStep>,
     labels: usize,
 }
 
@@ -36,22 +36,22 @@ impl Program {
 
     /// What follows is at `label`.
     pub(super) fn here(&mut self, label: Label) {
-        self.steps.push(Step::Here(label));
+        self.steps.push(FilterStep::Here(label));
     }
 
     /// Goes on at `label` if A is `k`.
     pub(super) fn equal(&mut self, k: u32, label: Label) {
-        self.steps.push(Step::Equal(k, label));
+        self.steps.push(FilterStep::Equal(k, label));
     }
 
     /// Goes on at `label` if A is not `k`.
     pub(super) fn differs(&mut self, k: u32, label: Label) {
-        self.steps.push(Step::Differs(k, label));
+        self.steps.push(FilterStep::Differs(k, label));
     }
 
     /// Goes on at `label`.
     pub(super) fn goto(&mut self, label: Label) {
-        self.steps.push(Step::Goto(label));
+        self.steps.push(FilterStep::Goto(label));
     }
 
     /// Ends, taking this many bytes of the packet.
@@ -103,7 +103,7 @@ impl Program {
     }
 
     fn add(&mut self, code: u32, k: u32) {
-        self.steps.push(Step::Do(code, k));
+        self.steps.push(FilterStep::Do(code, k));
     }
 
     /// The program as the kernel takes it; none when it has more than the 4,096 steps it takes (`BPF_MAXINSNS`), or
@@ -113,7 +113,7 @@ impl Program {
         let mut at = 0_usize;
         for step in &self.steps {
             match step {
-                Step::Here(Label(label)) => *places.get_mut(*label)? = at,
+                FilterStep::Here(Label(label)) => *places.get_mut(*label)? = at,
                 _ => at += 1,
             }
         }
@@ -124,11 +124,11 @@ impl Program {
             let near = |label| distance(label).and_then(|distance| u8::try_from(distance).ok());
             let test = u16::try_from(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K).ok()?;
             program.push(match step {
-                Step::Here(_) => continue,
-                Step::Do(code, k) => sock_filter { code: u16::try_from(code).ok()?, jt: 0, jf: 0, k },
-                Step::Equal(k, label) => sock_filter { code: test, jt: near(label)?, jf: 0, k },
-                Step::Differs(k, label) => sock_filter { code: test, jt: 0, jf: near(label)?, k },
-                Step::Goto(label) => {
+                FilterStep::Here(_) => continue,
+                FilterStep::Do(code, k) => sock_filter { code: u16::try_from(code).ok()?, jt: 0, jf: 0, k },
+                FilterStep::Equal(k, label) => sock_filter { code: test, jt: near(label)?, jf: 0, k },
+                FilterStep::Differs(k, label) => sock_filter { code: test, jt: 0, jf: near(label)?, k },
+                FilterStep::Goto(label) => {
                     let code = u16::try_from(libc::BPF_JMP | libc::BPF_JA).ok()?;
                     sock_filter { code, jt: 0, jf: 0, k: u32::try_from(distance(label)?).ok()? }
                 }

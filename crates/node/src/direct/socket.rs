@@ -105,7 +105,7 @@ pub(super) fn send<'p>(
     to: IpAddr,
     packets: impl Iterator<Item = &'p [u8]>,
 ) -> io::Result<usize> {
-    let mut name = Name::new(to);
+    let mut name = LinkAddress::new(to);
     // SAFETY: all zeros are valid: null pointers and zero lengths.
     let (mut parts, mut messages): ([libc::iovec; AT_ONCE], [libc::mmsghdr; AT_ONCE]) =
         unsafe { (zeroed(), zeroed()) };
@@ -135,20 +135,20 @@ pub(super) struct Taken {
 
 /// Room for one control message with [`libc::tpacket_auxdata`].
 #[repr(C, align(8))]
-struct Control([u8; 64]);
+struct AuxiliaryData([u8; 64]);
 
-const _: () = assert!(align_of::<Control>() >= align_of::<libc::cmsghdr>());
+const _: () = assert!(align_of::<AuxiliaryData>() >= align_of::<libc::cmsghdr>());
 
 /// The next packet into `buf`.
 pub(super) fn receive(fd: &OwnedFd, buf: &mut [u8]) -> io::Result<Taken> {
-    let mut control = Control([0; 64]);
+    let mut control = AuxiliaryData([0; 64]);
     let mut part = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
     // SAFETY: all zeros is a valid msghdr: null pointers and zero lengths.
     let mut message: libc::msghdr = unsafe { zeroed() };
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
     message.msg_control = control.0.as_mut_ptr().cast();
-    message.msg_controllen = size_of::<Control>() as _;
+    message.msg_controllen = size_of::<AuxiliaryData>() as _;
     // SAFETY: every pointer in `message` points to a local or borrowed value with the length beside it, all outlive the
     // call, and nothing else refers to them meanwhile.
     let len = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_TRUNC) };
@@ -178,13 +178,13 @@ unsafe fn is_unfinished(message: &libc::msghdr) -> bool {
 }
 
 /// An address as the kernel wants it.
-struct Name {
+struct LinkAddress {
     storage: libc::sockaddr_storage,
     len: libc::socklen_t,
 }
 
-impl Name {
-    fn new(address: IpAddr) -> Name {
+impl LinkAddress {
+    fn new(address: IpAddr) -> LinkAddress {
         // SAFETY: all zeros is a valid sockaddr_storage, whose fields are integers.
         let mut storage: libc::sockaddr_storage = unsafe { zeroed() };
         let len = match address {
@@ -203,7 +203,7 @@ impl Name {
                 size_of::<libc::sockaddr_in6>()
             }
         };
-        Name { storage, len: socklen(len) }
+        LinkAddress { storage, len: socklen(len) }
     }
 }
 

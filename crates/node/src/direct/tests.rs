@@ -47,8 +47,8 @@ impl Wire {
     }
 }
 
-fn flows(protocols: &[Protocol]) -> [Flow; 2] {
-    [(FAR, NEAR), (FAR6, NEAR6)].map(|(from, to)| Flow {
+fn flows(protocols: &[Protocol]) -> [PeerFlow; 2] {
+    [(FAR, NEAR), (FAR6, NEAR6)].map(|(from, to)| PeerFlow {
         from: from.parse().unwrap(),
         to: to.parse().unwrap(),
         protocols: protocols.to_vec(),

@@ -79,8 +79,8 @@ fn peer() -> PeerReport {
     }
 }
 
-fn report() -> Report {
-    Report {
+fn report() -> DaemonReport {
+    DaemonReport {
         node: NodeReport {
             interface: "strait0".to_owned(),
             public_key: Some("own".to_owned()),
@@ -160,7 +160,7 @@ fn the_text_keeps_the_rules_of_its_form() {
 #[test]
 fn a_report_survives_its_way_to_the_client() {
     let json = serde_json::to_string(&report()).unwrap();
-    assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report());
+    assert_eq!(serde_json::from_str::<DaemonReport>(&json).unwrap(), report());
     assert!(json.contains("\"last_handshake_age_seconds\":null"), "a key is always there");
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
 
-use crate::config::{Config, Mode, Peer, Table};
+use crate::config::{Config, ManualMode, PeerSection, RouteTable};
 
 /// The mark on outer packets, and the number of the routing table, of a full tunnel when the file
 /// names none: "ST" in ASCII.
@@ -29,7 +29,7 @@ pub struct Route {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PolicyRule {
     /// Which family's packets.
-    pub family: Family,
+    pub family: RouteFamily,
     /// The mark they must not have.
     pub mark: u32,
     /// Where they are looked up.
@@ -38,16 +38,16 @@ pub struct PolicyRule {
 
 /// IPv4 or IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Family {
+pub enum RouteFamily {
     /// IPv4.
     V4,
     /// IPv6.
     V6,
 }
 
-impl Family {
-    fn of(net: &IpNet) -> Family {
-        if net.addr().is_ipv4() { Family::V4 } else { Family::V6 }
+impl RouteFamily {
+    fn of(net: &IpNet) -> RouteFamily {
+        if net.addr().is_ipv4() { RouteFamily::V4 } else { RouteFamily::V6 }
     }
 }
 
@@ -83,7 +83,7 @@ pub struct Plan {
     /// The mark of the tunnel's own packets.
     pub mark: Option<u32>,
     /// The families whose packets may pass from one peer to another.
-    pub forward: BTreeSet<Family>,
+    pub forward: BTreeSet<RouteFamily>,
 }
 
 impl Plan {
@@ -109,7 +109,7 @@ impl Plan {
         };
         if config.node.forward {
             let networks = config.peers.iter().flat_map(|peer| &peer.allowed_ips).chain(&config.node.address);
-            plan.forward = networks.map(Family::of).collect();
+            plan.forward = networks.map(RouteFamily::of).collect();
         }
         let written = config.peers.iter().filter_map(|peer| peer.endpoint.as_ref()?.ip());
         let endpoints: Vec<IpAddr> = written.chain(others.iter().copied()).collect();
@@ -121,25 +121,25 @@ impl Plan {
         plan
     }
 
-    fn route(&mut self, destination: IpNet, source: Option<IpAddr>, table: Table, endpoints: &[IpAddr]) {
+    fn route(&mut self, destination: IpNet, source: Option<IpAddr>, table: RouteTable, endpoints: &[IpAddr]) {
         let table = match table {
-            Table::Off => return,
-            Table::Number(table) => table,
+            RouteTable::Off => return,
+            RouteTable::Number(table) => table,
             // The kernel routes the networks of the interface's addresses by itself.
-            Table::Auto if self.addresses.iter().any(|own| own.trunc().contains(&destination)) => return,
-            Table::Auto if swallows(destination, endpoints) => {
+            RouteTable::Auto if self.addresses.iter().any(|own| own.trunc().contains(&destination)) => return,
+            RouteTable::Auto if swallows(destination, endpoints) => {
                 let mark = *self.mark.get_or_insert(DEFAULT_MARK);
                 self.rules_for(destination, mark);
                 mark
             }
-            Table::Auto => MAIN_TABLE,
+            RouteTable::Auto => MAIN_TABLE,
         };
         self.routes.insert(Route { destination, table, source });
     }
 
     /// The main table's longer routes first, then the tunnel's that are no shorter.
     fn rules_for(&mut self, destination: IpNet, mark: u32) {
-        let (family, len) = (Family::of(&destination), destination.prefix_len());
+        let (family, len) = (RouteFamily::of(&destination), destination.prefix_len());
         if len < destination.max_prefix_len() {
             self.rules.insert(PolicyRule { family, mark, lookup: Lookup::MainBeyond(len) });
         }
@@ -151,15 +151,15 @@ impl Plan {
         let path = |rest: &str| Path::new("/proc/sys/net").join(rest);
         let mut all = Vec::new();
         // Or the reverse path filter drops answers to marked packets; harmless where there is no filter.
-        if self.rules.iter().any(|rule| rule.family == Family::V4) {
+        if self.rules.iter().any(|rule| rule.family == RouteFamily::V4) {
             let path = path("ipv4/conf/all/src_valid_mark");
             all.push(SysctlSetting { path, value: "1", needed: false });
         }
-        if self.forward.contains(&Family::V4) {
+        if self.forward.contains(&RouteFamily::V4) {
             let path = path("ipv4/conf").join(interface).join("forwarding");
             all.push(SysctlSetting { path, value: "1", needed: true });
         }
-        if self.forward.contains(&Family::V6) {
+        if self.forward.contains(&RouteFamily::V6) {
             let one = path("ipv6/conf").join(interface).join("force_forwarding");
             // Kernels before 6.17 forward IPv6 on all interfaces or none.
             let path = if one.exists() { one } else { path("ipv6/conf/all/forwarding") };
@@ -184,9 +184,9 @@ fn swallows(destination: IpNet, endpoints: &[IpAddr]) -> bool {
 }
 
 /// In transport mode this node is known by its address outside.
-fn source(peer: &Peer) -> Option<IpAddr> {
+fn source(peer: &PeerSection) -> Option<IpAddr> {
     match peer.manual()?.mode {
-        Mode::Transport(hosts) => Some(hosts.local),
-        Mode::Tunnel => None,
+        ManualMode::Transport(hosts) => Some(hosts.local),
+        ManualMode::Tunnel => None,
     }
 }

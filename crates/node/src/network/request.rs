@@ -10,7 +10,7 @@ use netlink_packet_route::route::{
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage as Message};
 
-use super::plan::{Family, Lookup, MAIN_TABLE, PolicyRule, Route};
+use super::plan::{Lookup, MAIN_TABLE, PolicyRule, Route, RouteFamily};
 
 pub(super) const INET: AddressFamily = AddressFamily::Inet;
 pub(super) const INET6: AddressFamily = AddressFamily::Inet6;
@@ -80,8 +80,8 @@ pub(super) fn rule(rule: PolicyRule) -> RuleMessage {
     };
     let mut message = RuleMessage::default();
     message.header.family = match rule.family {
-        Family::V4 => INET,
-        Family::V6 => INET6,
+        RouteFamily::V4 => INET,
+        RouteFamily::V6 => INET6,
     };
     message.header.table = narrow(table);
     message.header.action = RuleAction::ToTable;

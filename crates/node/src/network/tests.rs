@@ -48,7 +48,10 @@ fn a_full_tunnel_goes_to_its_own_table() {
     let lookups: Vec<_> = plan.rules.iter().map(|rule| (rule.family, rule.lookup)).collect();
     assert_eq!(
         lookups,
-        [(plan::Family::V4, plan::Lookup::MainBeyond(0)), (plan::Family::V4, plan::Lookup::TunnelFrom(0))]
+        [
+            (plan::RouteFamily::V4, plan::Lookup::MainBeyond(0)),
+            (plan::RouteFamily::V4, plan::Lookup::TunnelFrom(0))
+        ]
     );
     assert!(!plan.would_loop("192.0.2.1:1".parse().unwrap()), "marked packets do not see that table");
 }

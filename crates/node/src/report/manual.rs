@@ -3,7 +3,9 @@
 use strait_ipsec::{Fragments, SequenceNumbers};
 
 use super::{ManualReport, ProtocolReport};
-use crate::config::{Ah, Carrier, Esp, Inside, Manual, Mode, Protection};
+use crate::config::{
+    Manual, ManualAh, ManualCarrier, ManualEsp, ManualMode, ManualPayloads, ManualProtection,
+};
 
 impl ManualReport {
     /// What the file says, with nothing counted yet.
@@ -11,13 +13,13 @@ impl ManualReport {
     pub fn of(manual: &Manual) -> ManualReport {
         ManualReport {
             mode: match manual.mode {
-                Mode::Tunnel => "tunnel",
-                Mode::Transport(_) => "transport",
+                ManualMode::Tunnel => "tunnel",
+                ManualMode::Transport(_) => "transport",
             }
             .to_owned(),
             carrier: match manual.carrier {
-                Carrier::Udp => "udp",
-                Carrier::Ip(_) => "ip",
+                ManualCarrier::Udp => "udp",
+                ManualCarrier::Ip(_) => "ip",
             }
             .to_owned(),
             local: manual.hosts().map(|hosts| hosts.local.to_string()),
@@ -26,7 +28,7 @@ impl ManualReport {
                 .into_iter()
                 .flatten()
                 .collect(),
-            aggfrag: manual.inside == Inside::Aggfrag,
+            aggfrag: manual.inside == ManualPayloads::Aggfrag,
             outer_fragmentation: manual.fragments == Fragments::Outer,
             last_sequence_number: 0,
             inbound_packets: 0,
@@ -39,7 +41,7 @@ impl ManualReport {
     }
 }
 
-fn ah(ah: &Ah) -> ProtocolReport {
+fn ah(ah: &ManualAh) -> ProtocolReport {
     ProtocolReport {
         protocol: "ah".to_owned(),
         algorithms: vec![ah.keys.algorithm().to_string()],
@@ -48,10 +50,10 @@ fn ah(ah: &Ah) -> ProtocolReport {
     }
 }
 
-fn esp(esp: &Esp) -> ProtocolReport {
+fn esp(esp: &ManualEsp) -> ProtocolReport {
     let algorithms = match &esp.protection {
-        Protection::Aead(keys) => vec![keys.algorithm().to_string()],
-        Protection::Separate { cipher, integrity } => {
+        ManualProtection::Aead(keys) => vec![keys.algorithm().to_string()],
+        ManualProtection::Separate { cipher, integrity } => {
             let integrity = integrity.as_ref().map(|keys| keys.algorithm().to_string());
             [cipher.algorithm().to_string()].into_iter().chain(integrity).collect()
         }
@@ -64,8 +66,8 @@ fn esp(esp: &Esp) -> ProtocolReport {
     }
 }
 
-fn ipcomp(inside: Inside) -> Option<ProtocolReport> {
-    let Inside::Ipcomp { algorithm, inbound, outbound } = inside else { return None };
+fn ipcomp(inside: ManualPayloads) -> Option<ProtocolReport> {
+    let ManualPayloads::Ipcomp { algorithm, inbound, outbound } = inside else { return None };
     Some(ProtocolReport {
         protocol: "ipcomp".to_owned(),
         algorithms: vec![algorithm.to_string()],

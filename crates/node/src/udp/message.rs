@@ -6,22 +6,22 @@ use std::mem::{MaybeUninit, zeroed};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use super::{Family, Received};
+use super::{ReceivedBatch, SocketFamily};
 
 /// Room for three control messages of one int each, the most that is ever asked for.
 const CONTROL_BYTES: usize = 96;
 
 /// Control messages, aligned as they have to be.
 #[repr(C, align(8))]
-struct Control {
+struct ControlMessages {
     bytes: [u8; CONTROL_BYTES],
     used: usize,
 }
 
-const _: () = assert!(align_of::<Control>() >= align_of::<libc::cmsghdr>());
+const _: () = assert!(align_of::<ControlMessages>() >= align_of::<libc::cmsghdr>());
 
-impl Control {
-    const EMPTY: Control = Control { bytes: [0; CONTROL_BYTES], used: 0 };
+impl ControlMessages {
+    const EMPTY: ControlMessages = ControlMessages { bytes: [0; CONTROL_BYTES], used: 0 };
 
     /// Appends one message (cmsg(3)); one that finds no room is left out, which the constant above rules out.
     fn push<T: Copy>(&mut self, level: libc::c_int, kind: libc::c_int, value: T) {
@@ -57,20 +57,20 @@ impl Destination {
     ///
     /// # Errors
     /// EAFNOSUPPORT for IPv6 on an IPv4 socket.
-    pub(super) fn new(to: SocketAddr, family: Family) -> io::Result<Destination> {
+    pub(super) fn new(to: SocketAddr, family: SocketFamily) -> io::Result<Destination> {
         let to = match to.ip().to_canonical() {
             IpAddr::V4(ip) => SocketAddr::new(ip.into(), to.port()),
             IpAddr::V6(_) => to,
         };
         let v4 = to.is_ipv4();
         match (family, to) {
-            (Family::V4, SocketAddr::V4(to)) => Ok(Destination::place(raw_v4(to), v4)),
-            (Family::V6, SocketAddr::V6(to)) => Ok(Destination::place(raw_v6(to), v4)),
-            (Family::V6, SocketAddr::V4(to)) => {
+            (SocketFamily::V4, SocketAddr::V4(to)) => Ok(Destination::place(raw_v4(to), v4)),
+            (SocketFamily::V6, SocketAddr::V6(to)) => Ok(Destination::place(raw_v6(to), v4)),
+            (SocketFamily::V6, SocketAddr::V4(to)) => {
                 let mapped = SocketAddrV6::new(to.ip().to_ipv6_mapped(), to.port(), 0, 0);
                 Ok(Destination::place(raw_v6(mapped), v4))
             }
-            (Family::V4, SocketAddr::V6(_)) => Err(io::Error::from_raw_os_error(libc::EAFNOSUPPORT)),
+            (SocketFamily::V4, SocketAddr::V6(_)) => Err(io::Error::from_raw_os_error(libc::EAFNOSUPPORT)),
         }
     }
 
@@ -85,10 +85,10 @@ impl Destination {
     }
 }
 
-pub(super) fn socket(family: Family) -> io::Result<OwnedFd> {
+pub(super) fn socket(family: SocketFamily) -> io::Result<OwnedFd> {
     let domain = match family {
-        Family::V4 => libc::AF_INET,
-        Family::V6 => libc::AF_INET6,
+        SocketFamily::V4 => libc::AF_INET,
+        SocketFamily::V6 => libc::AF_INET6,
     };
     // SAFETY: no pointer is passed; the result is checked before it is used.
     let fd = unsafe { libc::socket(domain, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) };
@@ -126,7 +126,7 @@ pub(super) fn send(
     segment: Option<u16>,
     bytes: &[u8],
 ) -> io::Result<()> {
-    let mut control = Control::EMPTY;
+    let mut control = ControlMessages::EMPTY;
     if to.v4 {
         control.push(libc::IPPROTO_IP, libc::IP_TOS, libc::c_int::from(tos));
     } else {
@@ -151,8 +151,8 @@ pub(super) fn send(
 }
 
 /// One datagram, or a train of them that the kernel joined.
-pub(super) fn receive(fd: &OwnedFd, buf: &mut [u8]) -> io::Result<Received> {
-    let mut control = Control::EMPTY;
+pub(super) fn receive(fd: &OwnedFd, buf: &mut [u8]) -> io::Result<ReceivedBatch> {
+    let mut control = ControlMessages::EMPTY;
     let mut part = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
     // SAFETY: all zeros is a valid sockaddr_storage, whose fields are integers.
     let mut from: libc::sockaddr_storage = unsafe { zeroed() };
@@ -169,7 +169,7 @@ pub(super) fn receive(fd: &OwnedFd, buf: &mut [u8]) -> io::Result<Received> {
     let len = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, 0) };
     let Ok(len) = usize::try_from(len) else { return Err(io::Error::last_os_error()) };
     let from = address(&from).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-    let mut received = Received { len, from, tos: 0, segment: len.max(1) };
+    let mut received = ReceivedBatch { len, from, tos: 0, segment: len.max(1) };
     // SAFETY: the kernel filled `message`, whose control buffer is still alive and is read only.
     unsafe { read_control(&message, &mut received) };
     Ok(received)
@@ -179,7 +179,7 @@ pub(super) fn receive(fd: &OwnedFd, buf: &mut [u8]) -> io::Result<Received> {
 ///
 /// # Safety
 /// `message` must come from a successful `recvmsg` and its control buffer must be alive.
-unsafe fn read_control(message: &libc::msghdr, received: &mut Received) {
+unsafe fn read_control(message: &libc::msghdr, received: &mut ReceivedBatch) {
     // SAFETY: as the caller promises.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(message) };
     while !next.is_null() {

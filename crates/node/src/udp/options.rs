@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use super::Family;
+use super::SocketFamily;
 
 /// Room for half a second at 64 Mbit/s, or for one round of a busy receiver at 10 Gbit/s.
 const RECEIVE_BUFFER: libc::c_int = 4 << 20;
@@ -17,10 +17,10 @@ pub(super) fn mark(fd: &OwnedFd, mark: u32) -> io::Result<()> {
 }
 
 /// Everything else; what only makes it faster is allowed to fail. A socket on `any_address` takes both families.
-pub(super) fn prepare(fd: &OwnedFd, family: Family, any_address: bool) -> io::Result<()> {
+pub(super) fn prepare(fd: &OwnedFd, family: SocketFamily, any_address: bool) -> io::Result<()> {
     set(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)?;
     set(fd, libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
-    if family == Family::V6 {
+    if family == SocketFamily::V6 {
         set(fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, (!any_address).into())?;
         set(fd, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE)?;
         set(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1)?;

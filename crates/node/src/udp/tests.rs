@@ -22,7 +22,7 @@ fn collect(socket: &UdpSocket, count: usize) -> Vec<(Vec<u8>, u8, SocketAddr)> {
             "{} of {count} came",
             all.len()
         );
-        while let Ok(Received { len, from, tos, segment }) = socket.recv(&mut buf) {
+        while let Ok(ReceivedBatch { len, from, tos, segment }) = socket.recv(&mut buf) {
             all.extend(buf[..len].chunks(segment).map(|datagram| (datagram.to_vec(), tos, from)));
         }
     }
@@ -92,7 +92,7 @@ fn too_big_is_said_and_remembers_nothing() {
     assert_eq!(error.unwrap(), "sent");
     let error = message::send(
         &sender.fd,
-        &Destination::new(receiver.local(), Family::V4).unwrap(),
+        &Destination::new(receiver.local(), SocketFamily::V4).unwrap(),
         0,
         None,
         &[0; 65_508],

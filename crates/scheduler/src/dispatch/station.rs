@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use strait_clock::Time;
 use strait_model::{LoadFactor, Seconds};
 
-use super::{Algorithm, Price};
+use super::{AlgorithmIndex, Price};
 
 /// How fast what an engine did is forgotten when it is said how busy it is: what a person who looks twice takes for "now".
 const HALF_LIFE: Duration = Duration::from_secs(1);
@@ -14,7 +14,7 @@ const HALF_LIFE: Duration = Duration::from_secs(1);
 /// What an engine is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Engine {
-    /// By [`Algorithm`], what it costs here; nothing, also beyond the end, for what this engine cannot do.
+    /// By [`AlgorithmIndex`], what it costs here; nothing, also beyond the end, for what this engine cannot do.
     pub prices: Vec<Option<Price>>,
     /// Jobs that it takes at most, with the one that it is at.
     pub jobs: usize,
@@ -52,7 +52,7 @@ struct Skill {
 
 #[derive(Clone, Copy, Debug)]
 struct StationJob {
-    algorithm: Algorithm,
+    algorithm: AlgorithmIndex,
     /// By the price alone.
     calibrated: u64,
     /// By what was learned, too: c of equation 3.
@@ -102,7 +102,7 @@ impl EngineStation {
     }
 
     /// What a job would find here; nothing when this engine cannot do it or has no room.
-    pub(super) fn offer(&self, algorithm: Algorithm, bytes: usize, now: Time) -> Option<Offer> {
+    pub(super) fn offer(&self, algorithm: AlgorithmIndex, bytes: usize, now: Time) -> Option<Offer> {
         let skill = self.skills.get(algorithm.0)?.as_ref()?;
         if self.jobs() >= self.most {
             return None;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use strait_model::Seconds;
 
-const AES: Algorithm = Algorithm(0);
+const AES: AlgorithmIndex = AlgorithmIndex(0);
 
 fn nanos(nanos: u64) -> Duration {
     Duration::from_nanos(nanos)
@@ -68,13 +68,13 @@ fn waiting_is_the_time_in_queue_and_the_residual_time() {
 
 #[test]
 fn only_who_can_and_has_room() {
-    let (zstd, lzs) = (Algorithm(0), Algorithm(1));
+    let (zstd, lzs) = (AlgorithmIndex(0), AlgorithmIndex(1));
     let both = Engine { prices: vec![Some(price(1.0, 1.0)), Some(price(1.0, 1.0))], jobs: 2 };
     let one = Engine { prices: vec![Some(price(0.0, 0.1))], jobs: 1 };
     let mut two = Dispatcher::new(vec![both, one]);
     let mut give = |algorithm| two.dispatch(algorithm, 10, Time::ZERO).map(|ticket| ticket.engine);
     assert_eq!([lzs, zstd, zstd, zstd, lzs].map(&mut give), [Some(0), Some(1), Some(0), None, None]);
-    assert_eq!(give(Algorithm(7)), None);
+    assert_eq!(give(AlgorithmIndex(7)), None);
     two.finished(1, None, at(1));
     assert_eq!(two.dispatch(lzs, 10, at(1)), None);
     assert_eq!(two.dispatch(zstd, 10, at(1)).unwrap().engine, 1);

@@ -1,6 +1,6 @@
 //! What reports say beside what is usual.
 
-use super::Sample;
+use super::PathSample;
 
 /// A delay beyond the least that says that a queue stands, in seconds: BBR's and LEDBAT++'s targets are 1.25 round
 /// trips and 60 ms; here a keystroke is to pass.
@@ -36,7 +36,7 @@ pub(super) struct LostCount {
 }
 
 impl LostCount {
-    pub(super) fn with(self, sample: &Sample) -> LostCount {
+    pub(super) fn with(self, sample: &PathSample) -> LostCount {
         LostCount { numbers: self.numbers + sample.numbers, lost: self.lost + sample.lost }
     }
 
@@ -120,7 +120,7 @@ pub(super) struct Usual {
 
 impl Usual {
     /// What `sample` says, where the link is taken to have `rate`.
-    pub(super) fn view(&self, sample: &Sample, rate: f64) -> ReportView {
+    pub(super) fn view(&self, sample: &PathSample, rate: f64) -> ReportView {
         let datagram = DATAGRAM / rate;
         let sent = sample.sent * 8.0 / sample.sent_span.max(1e-3);
         let taken = sample.bytes * 8.0 / sample.span.max(1e-3) * self.passed(sample);
@@ -137,13 +137,13 @@ impl Usual {
     }
 
     /// How much more the link took than what arrived, of a share that is usually lost behind it.
-    fn passed(&self, sample: &Sample) -> f64 {
+    fn passed(&self, sample: &PathSample) -> f64 {
         let arrived = (sample.numbers - sample.lost).max(1.0);
         1.0 + sample.lost.min(sample.numbers * self.loss) / arrived
     }
 
     /// Takes what delays are like without a queue.
-    pub(super) fn note_delay(&mut self, sample: &Sample) {
+    pub(super) fn note_delay(&mut self, sample: &PathSample) {
         self.delay += (sample.delay.min(USUAL_DELAY_MAX) - self.delay) * SMOOTH;
     }
 

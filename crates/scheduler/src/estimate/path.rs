@@ -20,7 +20,7 @@ const CLOCK_MAX: u64 = 1 << 53;
 
 /// What the far end counted of the association in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delivery {
+pub struct DeliveryCount {
     /// Datagrams received.
     pub datagrams: u64,
     /// Bytes of their ESP packets.
@@ -35,7 +35,7 @@ pub struct Delivery {
 
 /// Why a report has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum ReportRefused {
     /// Overtaken by a later one, or of packets sent too long ago.
     Late,
     /// It cannot be: more received than sent, or time running backwards.
@@ -44,7 +44,7 @@ pub enum Refused {
 
 /// What happened between two reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sample {
+pub struct PathSample {
     /// Wire bytes received.
     pub bytes: f64,
     /// Seconds between the first and the last of them, on the far end's clock.
@@ -71,11 +71,11 @@ pub struct Sample {
     pub due: f64,
 }
 
-impl Sample {
+impl PathSample {
     /// What happened in this and then in `next`.
     #[must_use]
-    pub(super) fn and(&self, next: &Sample) -> Sample {
-        Sample {
+    pub(super) fn and(&self, next: &PathSample) -> PathSample {
+        PathSample {
             bytes: self.bytes + next.bytes,
             span: self.span + next.span,
             sent: self.sent + next.sent,
@@ -97,7 +97,7 @@ pub struct Path {
     allowed: u64,
     allowed_until: Time,
     /// The last report that was believed, with what had been sent by then.
-    last: Option<(Delivery, SentMark)>,
+    last: Option<(DeliveryCount, SentMark)>,
     /// Microseconds on the way, from this clock to that one.
     one_way: Least,
     /// RTT in microseconds.
@@ -160,26 +160,31 @@ impl Path {
     /// around its ESP packet.
     ///
     /// # Errors
-    /// [`Refused`] when it has no effect.
-    pub fn report(&mut self, report: &Delivery, around: usize, now: Time) -> Result<Option<Sample>, Refused> {
+    /// [`ReportRefused`] when it has no effect.
+    pub fn report(
+        &mut self,
+        report: &DeliveryCount,
+        around: usize,
+        now: Time,
+    ) -> Result<Option<PathSample>, ReportRefused> {
         let taken = self.check(report).and_then(|()| self.take(report, around, now));
-        self.refused += u64::from(taken == Err(Refused::Absurd));
+        self.refused += u64::from(taken == Err(ReportRefused::Absurd));
         taken
     }
 
     /// Whether it can be.
-    fn check(&self, report: &Delivery) -> Result<(), Refused> {
-        let last = self.log.last().ok_or(Refused::Absurd)?;
+    fn check(&self, report: &DeliveryCount) -> Result<(), ReportRefused> {
+        let last = self.log.last().ok_or(ReportRefused::Absurd)?;
         let too_much = report.highest > last.number
             || report.datagrams > report.highest
             || report.bytes > self.bytes
             || report.received_at > CLOCK_MAX;
         if too_much || report.datagrams == 0 {
-            return Err(Refused::Absurd);
+            return Err(ReportRefused::Absurd);
         }
         let Some((before, _)) = self.last else { return Ok(()) };
         if report.datagrams == before.datagrams && report.bytes == before.bytes {
-            return Err(Refused::Late);
+            return Err(ReportRefused::Late);
         }
         let later = report.datagrams > before.datagrams;
         let agree = (report.bytes > before.bytes) == later
@@ -188,16 +193,21 @@ impl Path {
                 || (report.received_at > before.received_at) == later);
         match (agree, later) {
             (true, true) => Ok(()),
-            (true, false) => Err(Refused::Late),
-            (false, _) => Err(Refused::Absurd),
+            (true, false) => Err(ReportRefused::Late),
+            (false, _) => Err(ReportRefused::Absurd),
         }
     }
 
-    fn take(&mut self, report: &Delivery, around: usize, now: Time) -> Result<Option<Sample>, Refused> {
-        let sent = self.log.with(report.highest).ok_or(Refused::Late)?;
+    fn take(
+        &mut self,
+        report: &DeliveryCount,
+        around: usize,
+        now: Time,
+    ) -> Result<Option<PathSample>, ReportRefused> {
+        let sent = self.log.with(report.highest).ok_or(ReportRefused::Late)?;
         // A report is never held back for longer than since the datagrams it tells of were sent.
         if report.held > now.since(sent.at) + APART {
-            return Err(Refused::Absurd);
+            return Err(ReportRefused::Absurd);
         }
         let Some((before, sent_before)) = self.last else {
             self.last = Some((*report, sent));
@@ -221,7 +231,7 @@ impl Path {
             wire(to.bytes.saturating_sub(from.bytes), to.number.saturating_sub(from.number))
         };
         self.note_loss(numbers, lost);
-        Ok(Some(Sample {
+        Ok(Some(PathSample {
             bytes: wire(report.bytes - before.bytes, arrived),
             span: (report.received_at - before.received_at) as f64 / 1e6,
             sent: between(sent_before, sent),
@@ -238,13 +248,13 @@ impl Path {
     }
 
     /// Seconds on the way beyond the least.
-    fn delay(&mut self, report: &Delivery, sent: SentMark, now: Time) -> f64 {
+    fn delay(&mut self, report: &DeliveryCount, sent: SentMark, now: Time) -> f64 {
         let one_way = micros(Duration::from_micros(report.received_at)) - micros(sent.at.since(Time::ZERO));
         (one_way - self.one_way.note(one_way, now)) as f64 / 1e6
     }
 
     /// The minimum RTT in seconds.
-    fn round(&mut self, report: &Delivery, sent: SentMark, now: Time) -> f64 {
+    fn round(&mut self, report: &DeliveryCount, sent: SentMark, now: Time) -> f64 {
         let round = now.since(sent.at).saturating_sub(report.held);
         let smoothed = self
             .round_trip

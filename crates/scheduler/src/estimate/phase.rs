@@ -5,7 +5,7 @@ use core::time::Duration;
 use strait_clock::Time;
 
 use super::judge::{BEHIND, Came, LostCount, ReportView};
-use super::{Estimate, LimitedBy, Sample};
+use super::{Estimate, LimitedBy, PathSample};
 
 /// The share of the rate that is used between probes: a queue of 30 ms goes in a second.
 const CRUISE: f64 = 0.97;
@@ -73,7 +73,7 @@ pub(super) struct StandingQueue {
 
 impl Estimate {
     /// A step up was reported of.
-    pub(super) fn climb(&mut self, gain: f64, view: &ReportView, sample: &Sample, now: Time) {
+    pub(super) fn climb(&mut self, gain: f64, view: &ReportView, sample: &PathSample, now: Time) {
         let starting = matches!(self.phase, EstimatePhase::Start { .. });
         if view.used < BUSY {
             self.limited = LimitedBy::Traffic;
@@ -107,7 +107,7 @@ impl Estimate {
 
     pub(super) fn cruise(
         &mut self,
-        sample: &Sample,
+        sample: &PathSample,
         view: &ReportView,
         (until, lost): (Time, LostCount),
         now: Time,
@@ -127,7 +127,7 @@ impl Estimate {
     }
 
     /// Something is to be learned below the rate or above it.
-    fn look_around(&mut self, sample: &Sample, lost: LostCount, now: Time) {
+    fn look_around(&mut self, sample: &PathSample, lost: LostCount, now: Time) {
         if lost.falls_short(self.usual.loss) {
             // What is not lost here is not lost when less is sent either.
             self.usual.set_loss(lost);
@@ -149,7 +149,7 @@ impl Estimate {
         self.phase = EstimatePhase::Dip(Dip { since: now, sent, above, lost: LostCount::default() });
     }
 
-    pub(super) fn dip(&mut self, sample: &Sample, dip: Dip, now: Time) {
+    pub(super) fn dip(&mut self, sample: &PathSample, dip: Dip, now: Time) {
         let lost = dip.lost.with(sample);
         self.phase = EstimatePhase::Dip(Dip { lost, ..dip });
         if lost.numbers < DIP_NUMBERS && now.since(dip.since) < CRUISE_FOR {
@@ -168,18 +168,18 @@ impl Estimate {
     }
 
     /// The rate is what the link took, and what stands before it has to go.
-    pub(super) fn congested(&mut self, sample: &Sample, view: &ReportView, now: Time) {
+    pub(super) fn congested(&mut self, sample: &PathSample, view: &ReportView, now: Time) {
         (self.found, self.limited) = (true, LimitedBy::Link);
         self.rate = self.bounded(view.taken);
         self.begin_drain(sample, now);
     }
 
-    fn begin_drain(&mut self, sample: &Sample, now: Time) {
+    fn begin_drain(&mut self, sample: &PathSample, now: Time) {
         self.phase = EstimatePhase::Drain(StandingQueue { since: now, came: Came::default(), below: None });
         self.pace_drain(sample, None);
     }
 
-    pub(super) fn drain(&mut self, sample: &Sample, view: &ReportView, queue: StandingQueue, now: Time) {
+    pub(super) fn drain(&mut self, sample: &PathSample, view: &ReportView, queue: StandingQueue, now: Time) {
         let StandingQueue { since, mut came, mut below } = queue;
         if view.delay > view.low {
             came.note(view.taken, sample.span);
@@ -204,7 +204,7 @@ impl Estimate {
 
     /// So much less than the rate, or what is to be stayed `below`, that what stands before the link is gone when the next
     /// report tells of it.
-    fn pace_drain(&mut self, sample: &Sample, below: Option<f64>) {
+    fn pace_drain(&mut self, sample: &PathSample, below: Option<f64>) {
         let rate = self.rate.min(below.unwrap_or(self.rate));
         let queue = sample.unreported * 8.0 / rate - sample.due;
         let within = self.apart.max(DRAIN.0);
@@ -223,6 +223,6 @@ impl Estimate {
 }
 
 /// Whether most of what a sample tells of was sent after `since`.
-pub(super) fn tells_of(sample: &Sample, since: Time) -> bool {
+pub(super) fn tells_of(sample: &PathSample, since: Time) -> bool {
     sample.sent_at.since(since) >= since.since(sample.sent_from) && sample.sent_at > since
 }

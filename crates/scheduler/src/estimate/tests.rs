@@ -19,8 +19,8 @@ fn path() -> (Path, Time) {
 }
 
 /// The report of `datagrams` of which none was lost, the last of them on the way for `delay` milliseconds.
-fn report(datagrams: u64, delay: u64) -> Delivery {
-    Delivery {
+fn report(datagrams: u64, delay: u64) -> DeliveryCount {
+    DeliveryCount {
         datagrams,
         bytes: datagrams * 972,
         highest: datagrams,
@@ -34,7 +34,7 @@ fn what_happened_between_two_reports() {
     let (mut path, _) = path();
     let back = |number: u64| Time::from_millis(number + 52);
     assert_eq!(path.report(&report(100, 10), AROUND, back(100)), Ok(None));
-    let second = Delivery { datagrams: 290, bytes: 290 * 972, ..report(300, 30) };
+    let second = DeliveryCount { datagrams: 290, bytes: 290 * 972, ..report(300, 30) };
     let sample = path.report(&second, AROUND, back(300) + Duration::from_millis(20)).unwrap().unwrap();
     // Of ten that are missing, four may have been overtaken.
     assert_eq!((sample.numbers, sample.lost), (200.0, 6.0));
@@ -57,7 +57,7 @@ fn what_was_overtaken_is_not_lost_and_what_stays_away_is() {
             let all = report(round * 100, 10);
             let datagrams = all.datagrams - gone * round - held_up;
             let back = Time::from_millis(round * 100 + 52);
-            path.report(&Delivery { datagrams, bytes: datagrams * 972, ..all }, AROUND, back).unwrap();
+            path.report(&DeliveryCount { datagrams, bytes: datagrams * 972, ..all }, AROUND, back).unwrap();
         }
         path.loss()
     };
@@ -70,29 +70,29 @@ fn what_was_overtaken_is_not_lost_and_what_stays_away_is() {
 fn reports_that_cannot_be_and_late_ones_have_no_effect() {
     let (mut path, now) = path();
     let first = report(300, 10);
-    assert_eq!(Path::new().report(&first, AROUND, now), Err(Refused::Absurd), "nothing was sent");
+    assert_eq!(Path::new().report(&first, AROUND, now), Err(ReportRefused::Absurd), "nothing was sent");
     path.report(&first, AROUND, now).unwrap();
     let next = report(400, 10);
     let absurd = [
-        ("a number that was not sent", Delivery { highest: 1001, ..next }),
-        ("more datagrams than numbers", Delivery { datagrams: 401, ..next }),
-        ("more bytes than were sent", Delivery { bytes: 972_001, ..next }),
-        ("a clock that never was", Delivery { received_at: u64::MAX, ..next }),
-        ("nothing", Delivery { datagrams: 0, ..next }),
-        ("time running backwards", Delivery { received_at: 1, ..next }),
-        ("numbers running backwards", Delivery { datagrams: 310, highest: 299, ..next }),
-        ("held back for longer than it exists", Delivery { held: Duration::from_secs(1), ..next }),
-        ("bytes running backwards", Delivery { bytes: 1, ..next }),
+        ("a number that was not sent", DeliveryCount { highest: 1001, ..next }),
+        ("more datagrams than numbers", DeliveryCount { datagrams: 401, ..next }),
+        ("more bytes than were sent", DeliveryCount { bytes: 972_001, ..next }),
+        ("a clock that never was", DeliveryCount { received_at: u64::MAX, ..next }),
+        ("nothing", DeliveryCount { datagrams: 0, ..next }),
+        ("time running backwards", DeliveryCount { received_at: 1, ..next }),
+        ("numbers running backwards", DeliveryCount { datagrams: 310, highest: 299, ..next }),
+        ("held back for longer than it exists", DeliveryCount { held: Duration::from_secs(1), ..next }),
+        ("bytes running backwards", DeliveryCount { bytes: 1, ..next }),
     ];
     for (count, (what, report)) in (1..).zip(absurd) {
-        assert_eq!(path.report(&report, AROUND, now), Err(Refused::Absurd), "{what}");
+        assert_eq!(path.report(&report, AROUND, now), Err(ReportRefused::Absurd), "{what}");
         assert_eq!(path.refused(), count);
     }
     for late in [report(200, 10), first] {
-        assert_eq!(path.report(&late, AROUND, now), Err(Refused::Late));
+        assert_eq!(path.report(&late, AROUND, now), Err(ReportRefused::Late));
     }
     assert_eq!(path.refused(), 9, "what is late is no lie");
-    let instant = Delivery { received_at: first.received_at, ..next };
+    let instant = DeliveryCount { received_at: first.received_at, ..next };
     assert_eq!(path.report(&instant, AROUND, now), Ok(None), "in no time");
     assert!(path.report(&next, AROUND, now).unwrap().is_some());
     assert!(path.loss() < 0.001);
@@ -103,9 +103,9 @@ fn another_association_begins_anew() {
     let (mut path, now) = path();
     path.report(&report(300, 10), AROUND, now).unwrap();
     path.renew();
-    assert_eq!(path.report(&report(400, 10), AROUND, now), Err(Refused::Absurd));
+    assert_eq!(path.report(&report(400, 10), AROUND, now), Err(ReportRefused::Absurd));
     path.sent(1, 972, None, now);
-    let restarted = Delivery { received_at: 5, ..report(1, 0) };
+    let restarted = DeliveryCount { received_at: 5, ..report(1, 0) };
     assert_eq!(path.report(&restarted, AROUND, now), Ok(None));
 }
 
@@ -126,7 +126,7 @@ proptest! {
         let ceiling = ceiling.and_then(Rate::from_bits);
         let (mut now, mut number) = (Time::from_millis(1000), 0);
         let mut estimate = Estimate::new(None, ceiling, now);
-        let mut truth = Delivery { datagrams: 0, bytes: 0, highest: 0, received_at: 0, held: Duration::ZERO };
+        let mut truth = DeliveryCount { datagrams: 0, bytes: 0, highest: 0, received_at: 0, held: Duration::ZERO };
         for _ in 0..100 {
             number += random.below(40);
             path.sent(number, random.below(50_000), Some(estimate.pacing()), now);

@@ -19,7 +19,7 @@ const STILL: u32 = 16;
 
 /// What a queue of one rate should be like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Terms {
+pub(super) struct CodelTerms {
     /// How long packets may wait.
     pub(super) target: Duration,
     /// For how long they may wait longer.
@@ -28,18 +28,18 @@ pub(super) struct Terms {
     pub(super) least: usize,
 }
 
-impl Terms {
+impl CodelTerms {
     /// However long packets wait, that is not too long.
-    pub(super) const NONE: Terms =
-        Terms { target: Duration::MAX, interval: Duration::MAX, least: usize::MAX };
+    pub(super) const NONE: CodelTerms =
+        CodelTerms { target: Duration::MAX, interval: Duration::MAX, least: usize::MAX };
 
     /// For a link of `rate` with `unit` wire bytes that leave at once. The interval is never less than two targets, as
     /// `cake_set_rate` has it. Without a rate nothing waits for the link.
-    pub(super) fn new(rate: Option<Rate>, unit: usize) -> Terms {
+    pub(super) fn new(rate: Option<Rate>, unit: usize) -> CodelTerms {
         let (times, of) = UNITS;
         let slow = rate.map_or(Duration::ZERO, |rate| rate.time_for(unit as u64 * times / of));
         let target = slow.max(TARGET);
-        Terms { target, interval: INTERVAL.max(target * 2), least: unit }
+        CodelTerms { target, interval: INTERVAL.max(target * 2), least: unit }
     }
 
     /// When the next packet goes, after `count` (RFC 8289 section 5.3): TCP's rate falls with the root of its losses.
@@ -49,7 +49,7 @@ impl Terms {
 }
 
 /// The queue that is controlled.
-pub(super) trait Source {
+pub(super) trait CodelQueue {
     /// A packet.
     type Packet;
 
@@ -72,11 +72,11 @@ pub(super) struct Codel {
 
 impl Codel {
     /// The packet to send (RFC 8289 section 5.5). Where a mark replaces a drop, that packet is sent (RFC 8290 section 4.2).
-    pub(super) fn dequeue<S: Source>(
+    pub(super) fn dequeue<S: CodelQueue>(
         &mut self,
         source: &mut S,
         now: Time,
-        terms: &Terms,
+        terms: &CodelTerms,
     ) -> Option<S::Packet> {
         let (mut packet, mut standing) = self.next(source, now, terms)?;
         if !self.dropping {
@@ -106,7 +106,12 @@ impl Codel {
     }
 
     /// The first packet, and whether the queue has stood for an interval (RFC 8289 section 5.4).
-    fn next<S: Source>(&mut self, source: &mut S, now: Time, terms: &Terms) -> Option<(S::Packet, bool)> {
+    fn next<S: CodelQueue>(
+        &mut self,
+        source: &mut S,
+        now: Time,
+        terms: &CodelTerms,
+    ) -> Option<(S::Packet, bool)> {
         let Some((packet, waited, behind)) = source.take() else {
             self.first_above = None;
             self.dropping = false;
@@ -121,7 +126,7 @@ impl Codel {
     }
 
     /// Enters the dropping state, where it left off if that was lately.
-    fn begin(&mut self, now: Time, terms: &Terms) {
+    fn begin(&mut self, now: Time, terms: &CodelTerms) {
         let delta = self.count.saturating_sub(self.last_count);
         let lately = now.since(self.drop_next) < terms.interval * STILL;
         self.dropping = true;

@@ -13,7 +13,7 @@ const WEIGHTS: usize = 32;
 
 /// A flow with packets, or that had some until lately.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Flow {
+pub(super) struct FlowQueue {
     pub(super) codel: Codel,
     /// Wire bytes that it may still send in this round; in debt by what the last packet took beyond them.
     pub(super) deficit: i64,
@@ -47,8 +47,8 @@ pub(super) struct Turns {
 
 /// All flows of all tins. A place is made when one more flow is there at once than ever before.
 #[derive(Debug)]
-pub(super) struct Flows {
-    flows: Vec<Flow>,
+pub(super) struct FlowTable {
+    flows: Vec<FlowQueue>,
     free: Vec<u32>,
     born: u64,
     /// The first flow of each weight; flows of one weight are chained.
@@ -57,7 +57,7 @@ pub(super) struct Flows {
 
 impl Turns {
     /// The flow in this bucket, made if there is none: with one quantum, and in front of all that are not new.
-    pub(super) fn flow(&mut self, bucket: usize, quantum: i64, flows: &mut Flows) -> Option<u32> {
+    pub(super) fn flow(&mut self, bucket: usize, quantum: i64, flows: &mut FlowTable) -> Option<u32> {
         if self.buckets.is_empty() {
             self.buckets = vec![NONE; BUCKETS];
         }
@@ -88,7 +88,7 @@ impl Turns {
 
     /// The first has nothing. One that was new waits a round before it may be new again, else it would never let others go
     /// (RFC 8290 section 4.2).
-    pub(super) fn retire(&mut self, flows: &mut Flows) {
+    pub(super) fn retire(&mut self, flows: &mut FlowTable) {
         if !self.new.is_empty() && !self.old.is_empty() {
             return self.rotate();
         }
@@ -100,21 +100,21 @@ impl Turns {
     }
 }
 
-impl Flows {
-    pub(super) fn new() -> Flows {
-        Flows { flows: Vec::new(), free: Vec::new(), born: 0, heaviest: [NONE; WEIGHTS] }
+impl FlowTable {
+    pub(super) fn new() -> FlowTable {
+        FlowTable { flows: Vec::new(), free: Vec::new(), born: 0, heaviest: [NONE; WEIGHTS] }
     }
 
-    pub(super) fn get(&self, at: u32) -> Option<&Flow> {
+    pub(super) fn get(&self, at: u32) -> Option<&FlowQueue> {
         self.flows.get(at as usize)
     }
 
-    pub(super) fn get_mut(&mut self, at: u32) -> Option<&mut Flow> {
+    pub(super) fn get_mut(&mut self, at: u32) -> Option<&mut FlowQueue> {
         self.flows.get_mut(at as usize)
     }
 
     /// The flow, if it is still there.
-    pub(super) fn known(&mut self, id: FlowId) -> Option<&mut Flow> {
+    pub(super) fn known(&mut self, id: FlowId) -> Option<&mut FlowQueue> {
         self.get_mut(id.at).filter(|flow| flow.born == id.born)
     }
 
@@ -151,7 +151,7 @@ impl Flows {
     }
 
     fn unchain(&mut self, at: u32, weight: usize) {
-        let Some(&Flow { lighter, heavier, .. }) = self.get(at) else { return };
+        let Some(&FlowQueue { lighter, heavier, .. }) = self.get(at) else { return };
         if let Some(before) = self.get_mut(heavier) {
             before.lighter = lighter;
         } else if let Some(first) = self.heaviest.get_mut(weight) {
@@ -164,7 +164,7 @@ impl Flows {
 
     fn open(&mut self, bucket: usize, deficit: i64) -> u32 {
         self.born += 1;
-        let flow = Flow {
+        let flow = FlowQueue {
             codel: Codel::default(),
             deficit,
             head: NONE,

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::Shares;
-use super::codel::Terms;
+use super::codel::CodelTerms;
 use crate::Rate;
 
 /// Least and most wire bytes a turn, and the time whose bytes lie in between: those of `cake_set_rate` of Linux.
@@ -16,7 +16,7 @@ const SHARE_TIME: Duration = Duration::from_millis(100);
 
 /// What the queue is to know of the link behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct LinkProfile {
     /// The link's rate; none while nothing waits for the link but for keys.
     pub rate: Option<Rate>,
     /// Wire bytes of its largest datagram.
@@ -29,9 +29,9 @@ pub struct Line {
     pub lossless: bool,
 }
 
-impl Line {
-    pub(super) fn terms(&self) -> Terms {
-        if self.lossless { Terms::NONE } else { Terms::new(self.rate, self.unit) }
+impl LinkProfile {
+    pub(super) fn terms(&self) -> CodelTerms {
+        if self.lossless { CodelTerms::NONE } else { CodelTerms::new(self.rate, self.unit) }
     }
 
     /// Wire bytes that a flow may send at its turn.

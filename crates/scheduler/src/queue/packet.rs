@@ -15,7 +15,7 @@ pub enum Loss {
 }
 
 /// Whose packets wait: who knows what they are.
-pub trait Owner<N> {
+pub trait PacketOwner<N> {
     /// The wire bytes that this packet is going to take.
     fn predict(&self, packet: &Queued<N>) -> usize;
 

@@ -5,21 +5,21 @@ use super::packet::Queued;
 
 /// A place for a packet.
 #[derive(Debug)]
-struct Place<N> {
+struct PacketPlace<N> {
     packet: Option<Queued<N>>,
     next: u32,
 }
 
 /// Places, used again and again; one is made when one more packet waits than ever before.
 #[derive(Debug)]
-pub(super) struct Places<N> {
-    places: Vec<Place<N>>,
+pub(super) struct PacketPlaces<N> {
+    places: Vec<PacketPlace<N>>,
     free: Vec<u32>,
 }
 
-impl<N> Places<N> {
-    pub(super) const fn new() -> Places<N> {
-        Places { places: Vec::new(), free: Vec::new() }
+impl<N> PacketPlaces<N> {
+    pub(super) const fn new() -> PacketPlaces<N> {
+        PacketPlaces { places: Vec::new(), free: Vec::new() }
     }
 
     /// All packets, in no order.
@@ -29,7 +29,7 @@ impl<N> Places<N> {
 
     /// Puts a packet behind the one at `last`, if that is a place; says where it is.
     pub(super) fn add(&mut self, packet: Queued<N>, last: u32) -> u32 {
-        let place = Place { packet: Some(packet), next: NONE };
+        let place = PacketPlace { packet: Some(packet), next: NONE };
         let at = self.free.pop().unwrap_or_else(|| u32::try_from(self.places.len()).unwrap_or(NONE));
         match self.places.get_mut(at as usize) {
             Some(free) => *free = place,

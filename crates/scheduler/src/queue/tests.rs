@@ -18,7 +18,7 @@ struct Host {
     lost: Vec<(u32, Loss)>,
 }
 
-impl Owner<u32> for Host {
+impl PacketOwner<u32> for Host {
     fn predict(&self, packet: &Queued<u32>) -> usize {
         packet.bytes().len() + self.around
     }
@@ -44,7 +44,7 @@ fn queue(capacity: usize, rate: Option<Rate>) -> FairQueue<u32> {
     FairQueue::new(
         capacity,
         capacity / 64,
-        Line { rate, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, lossless: false },
+        LinkProfile { rate, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, lossless: false },
     )
 }
 
@@ -166,7 +166,7 @@ fn a_packet_without_bytes_or_larger_than_the_queue_is_counted() {
     queue.set(
         5_000,
         10,
-        Line { rate: None, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, lossless: false },
+        LinkProfile { rate: None, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, lossless: false },
     );
     push(&mut queue, (&1, Tin::Normal), &[1; 100], 4, Time::ZERO, &mut host);
     assert_eq!((host.lost.last(), queue.len()), (Some(&(3, Loss::Overflow)), 1));
@@ -215,7 +215,7 @@ fn where_packets_may_wait_none_is_struck_for_it() {
     queue.set(
         4 << 20,
         4_000,
-        Line {
+        LinkProfile {
             rate: rate(1_500_000),
             datagram: DATAGRAM,
             unit: DATAGRAM,
@@ -288,7 +288,7 @@ proptest! {
                     }
                 }
                 Step::Resize(capacity) => {
-                    queue.set(capacity, capacity / 64, Line { rate, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, lossless: false });
+                    queue.set(capacity, capacity / 64, LinkProfile { rate, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, lossless: false });
                 }
             }
             for (note, _) in host.lost.drain(..) {

@@ -8,16 +8,16 @@ use core::str::FromStr;
 
 /// A share in hundredths of a percent of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Share(u16);
+pub struct TinShare(u16);
 
 /// All of the link.
 const WHOLE: u16 = 10_000;
 
-impl Share {
+impl TinShare {
     /// So many hundredths of a percent: more than none, less than all.
     #[must_use]
-    pub const fn from_hundredths(hundredths: u16) -> Option<Share> {
-        if hundredths == 0 || hundredths >= WHOLE { None } else { Some(Share(hundredths)) }
+    pub const fn from_hundredths(hundredths: u16) -> Option<TinShare> {
+        if hundredths == 0 || hundredths >= WHOLE { None } else { Some(TinShare(hundredths)) }
     }
 
     /// In hundredths of a percent.
@@ -27,7 +27,7 @@ impl Share {
     }
 }
 
-impl fmt::Display for Share {
+impl fmt::Display for TinShare {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = format!("{}.{:02}", self.0 / 100, self.0 % 100);
         write!(f, "{} %", text.trim_end_matches('0').trim_end_matches('.'))
@@ -52,15 +52,15 @@ impl fmt::Display for ParseShareError {
 
 impl core::error::Error for ParseShareError {}
 
-impl FromStr for Share {
+impl FromStr for TinShare {
     type Err = ParseShareError;
 
     /// Reads `25%`, `6.25 %`: at most two digits behind the point.
-    fn from_str(text: &str) -> Result<Share, ParseShareError> {
+    fn from_str(text: &str) -> Result<TinShare, ParseShareError> {
         let number = text.trim().strip_suffix('%').map(str::trim_end);
         number
             .and_then(hundredths)
-            .and_then(Share::from_hundredths)
+            .and_then(TinShare::from_hundredths)
             .ok_or(ParseShareError { text: text.to_owned() })
     }
 }
@@ -81,33 +81,33 @@ fn hundredths(number: &str) -> Option<u16> {
 /// What the tins get when all of them want more: the rest of the two is the normal one's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
-    interactive: Share,
-    bulk: Share,
+    interactive: TinShare,
+    bulk: TinShare,
 }
 
 impl Shares {
     /// Those of `cake_config_diffserv3`: a quarter and a sixteenth.
-    pub const CAKE: Shares = Shares { interactive: Share(2_500), bulk: Share(625) };
+    pub const CAKE: Shares = Shares { interactive: TinShare(2_500), bulk: TinShare(625) };
 
     /// These two, if they leave something for the rest.
     #[must_use]
-    pub const fn new(interactive: Share, bulk: Share) -> Option<Shares> {
+    pub const fn new(interactive: TinShare, bulk: TinShare) -> Option<Shares> {
         if interactive.0 + bulk.0 >= WHOLE { None } else { Some(Shares { interactive, bulk }) }
     }
 
     /// What interactive traffic may take before all other.
     #[must_use]
-    pub const fn interactive(self) -> Share {
+    pub const fn interactive(self) -> TinShare {
         self.interactive
     }
 
     /// What bulk traffic gets whatever else there is.
     #[must_use]
-    pub const fn bulk(self) -> Share {
+    pub const fn bulk(self) -> TinShare {
         self.bulk
     }
 
-    const fn of(self, tin: Tin) -> Option<Share> {
+    const fn of(self, tin: Tin) -> Option<TinShare> {
         match tin {
             Tin::Interactive => Some(self.interactive),
             Tin::Normal => None,
@@ -211,16 +211,16 @@ mod tests {
             ("99.99%", 9_999),
             ("7.0%", 700),
         ] {
-            let share = text.parse::<Share>().expect(text);
+            let share = text.parse::<TinShare>().expect(text);
             assert_eq!(share.hundredths(), hundredths, "{text}");
             assert_eq!(share.to_string().parse(), Ok(share));
         }
         for text in
             ["", "25", "0%", "100%", "0.001%", "-1%", "+1%", "1.%", ".5%", "1e1%", "99999%", "70000%", "%"]
         {
-            assert!(text.parse::<Share>().is_err(), "{text}");
+            assert!(text.parse::<TinShare>().is_err(), "{text}");
         }
-        let share = |hundredths| Share::from_hundredths(hundredths).expect("a share");
+        let share = |hundredths| TinShare::from_hundredths(hundredths).expect("a share");
         assert!(Shares::new(share(5_000), share(5_000)).is_none());
         assert!(Shares::new(share(5_000), share(4_999)).is_some());
     }

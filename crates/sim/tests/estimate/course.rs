@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use strait_clock::Time;
-use strait_scheduler::{Delivery, Estimate, Pacer, Path, Rate};
+use strait_scheduler::{DeliveryCount, Estimate, Pacer, Path, Rate};
 use strait_sim::{EventQueue, LinkSettings, LossModel, SimLink};
 use strait_wire::Tos;
 
@@ -52,7 +52,7 @@ pub(crate) struct Figures {
 enum Event {
     /// A number, and when it entered the bottleneck.
     Datagram(u64, Time),
-    Report(Delivery),
+    Report(DeliveryCount),
     /// The receiver's host says that a number arrived.
     Answer(u64),
 }
@@ -221,7 +221,7 @@ impl Course {
             return;
         }
         received.reported_at = self.now;
-        let report = Delivery {
+        let report = DeliveryCount {
             datagrams: received.datagrams,
             bytes: received.datagrams * (DATAGRAM - AROUND),
             highest: received.highest,
@@ -233,7 +233,7 @@ impl Course {
         }
     }
 
-    fn reported(&mut self, report: &Delivery) {
+    fn reported(&mut self, report: &DeliveryCount) {
         if let Ok(Some(sample)) = self.path.report(report, AROUND as usize, self.now) {
             self.estimate.sample(&sample, self.now);
             self.pacer.set_rate(self.estimate.pacing());

@@ -6,7 +6,7 @@ use crate::{Malformed, ip};
 
 /// One data block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Block<'a> {
+pub enum DataBlock<'a> {
     /// More of a packet begun in an earlier payload: the first bytes of this one, up to the block offset.
     Continuation(&'a [u8]),
     /// Exactly one IP packet.
@@ -26,7 +26,7 @@ pub enum Block<'a> {
 
 /// The data blocks of one payload, in order.
 #[derive(Debug, Clone)]
-pub struct Blocks<'a> {
+pub struct DataBlocks<'a> {
     continuation: &'a [u8],
     rest: &'a [u8],
 }
@@ -34,22 +34,22 @@ pub struct Blocks<'a> {
 /// How a block that begins here ends.
 enum Cut<'a> {
     Packet(&'a [u8], &'a [u8]),
-    Last(Block<'a>),
+    Last(DataBlock<'a>),
 }
 
-impl<'a> Blocks<'a> {
-    pub(super) fn new(region: &'a [u8], offset: usize) -> Blocks<'a> {
+impl<'a> DataBlocks<'a> {
+    pub(super) fn new(region: &'a [u8], offset: usize) -> DataBlocks<'a> {
         let (continuation, rest) = region.split_at_checked(offset).unwrap_or((region, &[]));
-        Blocks { continuation, rest }
+        DataBlocks { continuation, rest }
     }
 }
 
-impl<'a> Iterator for Blocks<'a> {
-    type Item = Block<'a>;
+impl<'a> Iterator for DataBlocks<'a> {
+    type Item = DataBlock<'a>;
 
-    fn next(&mut self) -> Option<Block<'a>> {
+    fn next(&mut self) -> Option<DataBlock<'a>> {
         if !self.continuation.is_empty() {
-            return Some(Block::Continuation(std::mem::take(&mut self.continuation)));
+            return Some(DataBlock::Continuation(std::mem::take(&mut self.continuation)));
         }
         if self.rest.is_empty() {
             return None;
@@ -57,7 +57,7 @@ impl<'a> Iterator for Blocks<'a> {
         match cut(self.rest) {
             Cut::Packet(packet, rest) => {
                 self.rest = rest;
-                Some(Block::Whole(packet))
+                Some(DataBlock::Whole(packet))
             }
             Cut::Last(block) => {
                 self.rest = &[];
@@ -67,24 +67,24 @@ impl<'a> Iterator for Blocks<'a> {
     }
 }
 
-impl FusedIterator for Blocks<'_> {}
+impl FusedIterator for DataBlocks<'_> {}
 
 fn cut(bytes: &[u8]) -> Cut<'_> {
     // The length fields end after 4 bytes in IPv4 and after 6 in IPv6.
     let length_field_end = match bytes.first().map(|first| first >> 4) {
-        Some(0) => return Cut::Last(Block::Pad),
+        Some(0) => return Cut::Last(DataBlock::Pad),
         Some(4) => 4,
         Some(6) => 6,
-        _ => return Cut::Last(Block::Bad(Malformed::new("aggfrag data block type", bytes))),
+        _ => return Cut::Last(DataBlock::Bad(Malformed::new("aggfrag data block type", bytes))),
     };
     if bytes.len() < length_field_end {
-        return Cut::Last(Block::Start { bytes, len: None });
+        return Cut::Last(DataBlock::Start { bytes, len: None });
     }
     match ip::declared_len(bytes) {
         Ok(len) => match bytes.split_at_checked(len) {
             Some((packet, rest)) => Cut::Packet(packet, rest),
-            None => Cut::Last(Block::Start { bytes, len: Some(len) }),
+            None => Cut::Last(DataBlock::Start { bytes, len: Some(len) }),
         },
-        Err(malformed) => Cut::Last(Block::Bad(malformed)),
+        Err(malformed) => Cut::Last(DataBlock::Bad(malformed)),
     }
 }

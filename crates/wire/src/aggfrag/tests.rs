@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{Protocol, sample};
 
-const REPORT: Report = Report {
+const REPORT: CongestionReport = CongestionReport {
     plpmtud: true,
     congestion: false,
     loss_event_rate: 0x0102_0304,
@@ -15,7 +15,7 @@ const REPORT: Report = Report {
     techo: 0x090a_0b0c,
 };
 
-fn blocks(region: &[u8], offset: u16) -> Vec<Block<'_>> {
+fn blocks(region: &[u8], offset: u16) -> Vec<DataBlock<'_>> {
     Payload { header: Header::Plain { offset }, region }.blocks().collect()
 }
 
@@ -35,7 +35,7 @@ fn emit_congestion_bytes() {
         1, 0b10, 1, 2, 1, 2, 3, 4, 0xff, 0xff, 0xfc, 0x00, 0x00, 0x1f, 0xff, 0xff, 5, 6, 7, 8, 9, 10, 11, 12,
     ];
     assert_eq!(buf, expected);
-    let middle = Report {
+    let middle = CongestionReport {
         congestion: true,
         plpmtud: false,
         rtt: 0,
@@ -59,10 +59,10 @@ fn times_too_large_are_sent_as_the_largest() {
         (RTT_MAX + 1, RTT_MAX, DELAY_MAX),
         (u32::MAX, RTT_MAX, DELAY_MAX),
     ] {
-        let sent = Report { rtt: value, echo_delay: value, transmit_delay: value, ..REPORT };
+        let sent = CongestionReport { rtt: value, echo_delay: value, transmit_delay: value, ..REPORT };
         let mut buf = [0; CONGESTION_LEN];
         emit_congestion(&mut buf, 0, &sent).unwrap();
-        let report = Report { rtt, echo_delay: delay, transmit_delay: delay, ..REPORT };
+        let report = CongestionReport { rtt, echo_delay: delay, transmit_delay: delay, ..REPORT };
         assert_eq!(Payload::parse(&buf).unwrap().header, Header::Congestion { offset: 0, report }, "{value}");
     }
 }
@@ -113,14 +113,14 @@ fn subtypes() {
 fn whole_packets_then_padding() {
     let (a, b) = (sample::v4(Protocol::UDP, &[7; 5]), sample::v6(Protocol::TCP, &[8; 20]));
     let region = [&a[..], &b, &[0; 3]].concat();
-    assert_eq!(blocks(&region, 0), [Block::Whole(&a), Block::Whole(&b), Block::Pad]);
-    assert_eq!(blocks(&region[..region.len() - 3], 0), [Block::Whole(&a), Block::Whole(&b)]);
+    assert_eq!(blocks(&region, 0), [DataBlock::Whole(&a), DataBlock::Whole(&b), DataBlock::Pad]);
+    assert_eq!(blocks(&region[..region.len() - 3], 0), [DataBlock::Whole(&a), DataBlock::Whole(&b)]);
     assert_eq!(blocks(&[], 0), []);
 }
 
 #[test]
 fn padding_is_only_looked_at_for_its_nibble() {
-    assert_eq!(blocks(&[0x0f, 0x45, 0xff], 0), [Block::Pad]);
+    assert_eq!(blocks(&[0x0f, 0x45, 0xff], 0), [DataBlock::Pad]);
 }
 
 #[test]
@@ -128,12 +128,12 @@ fn offsets() {
     let packet = sample::v4(Protocol::UDP, &[7; 5]);
     let region = [&[0xee; 10][..], &packet].concat();
     let len = u16::try_from(region.len()).unwrap();
-    assert_eq!(blocks(&region, 10), [Block::Continuation(&[0xee; 10]), Block::Whole(&packet)]);
+    assert_eq!(blocks(&region, 10), [DataBlock::Continuation(&[0xee; 10]), DataBlock::Whole(&packet)]);
     for offset in [len, len + 1, u16::MAX] {
-        assert_eq!(blocks(&region, offset), [Block::Continuation(&region)], "offset {offset}");
+        assert_eq!(blocks(&region, offset), [DataBlock::Continuation(&region)], "offset {offset}");
     }
     let last = region.len() - 1;
-    assert_eq!(blocks(&region, len - 1)[0], Block::Continuation(&region[..last]));
+    assert_eq!(blocks(&region, len - 1)[0], DataBlock::Continuation(&region[..last]));
     for offset in [0, 1, u16::MAX] {
         assert_eq!(blocks(&[], offset), [], "offset {offset} of nothing");
     }
@@ -147,7 +147,7 @@ fn cut_packets() {
         for keep in 1..packet.len() {
             let bytes = &packet[..keep];
             let len = (keep >= length_field_end).then_some(packet.len());
-            assert_eq!(blocks(bytes, 0), [Block::Start { bytes, len }], "{keep} bytes");
+            assert_eq!(blocks(bytes, 0), [DataBlock::Start { bytes, len }], "{keep} bytes");
         }
     }
 }
@@ -157,13 +157,13 @@ fn bad_blocks_end_the_payload() {
     for nibble in [1, 2, 3, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15u8] {
         let region = [nibble << 4; 50];
         let bad = Malformed { what: "aggfrag data block type", len: 50 };
-        assert_eq!(blocks(&region, 0), [Block::Bad(bad)], "nibble {nibble}");
+        assert_eq!(blocks(&region, 0), [DataBlock::Bad(bad)], "nibble {nibble}");
     }
     for (first, total) in [(0x45, 0), (0x45, 19), (0x44, 30), (0x4f, 59u8)] {
         let mut region = [0; 80];
         (region[0], region[3]) = (first, total);
         let bad = Malformed { what: "ipv4 length", len: 80 };
-        assert_eq!(blocks(&region, 0), [Block::Bad(bad)], "{first:#x}, length {total}");
+        assert_eq!(blocks(&region, 0), [DataBlock::Bad(bad)], "{first:#x}, length {total}");
     }
 }
 
@@ -171,7 +171,7 @@ proptest! {
     #[test]
     fn round_trip(offset: u16, flags: [bool; 2], numbers: [u32; 6], region in vec(any::<u8>(), 0..40)) {
         let [loss_event_rate, rtt, echo_delay, transmit_delay, tval, techo] = numbers;
-        let report = Report {
+        let report = CongestionReport {
             plpmtud: flags[0],
             congestion: flags[1],
             loss_event_rate,
@@ -198,7 +198,7 @@ proptest! {
         let region = [vec![0xee; usize::from(offset) / 2], packets, end].concat();
         let mut covered = 0;
         for block in blocks(&region, offset / 2) {
-            let (Block::Continuation(bytes) | Block::Whole(bytes) | Block::Start { bytes, .. }) = block else {
+            let (DataBlock::Continuation(bytes) | DataBlock::Whole(bytes) | DataBlock::Start { bytes, .. }) = block else {
                 break;
             };
             prop_assert!(!bytes.is_empty());

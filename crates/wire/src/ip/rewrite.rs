@@ -5,18 +5,18 @@ use crate::checksum::Sum;
 use crate::tos::{Ecn, Tos};
 
 /// The fixed header, to write to.
-enum Fixed<'a> {
+enum RewrittenFields<'a> {
     V4(&'a mut [u8; V4_HEADER_LEN]),
     V6(&'a mut [u8; V6_HEADER_LEN]),
 }
 
-fn fixed(packet: &mut [u8]) -> Option<Fixed<'_>> {
+fn fixed(packet: &mut [u8]) -> Option<RewrittenFields<'_>> {
     match version_of(packet)? {
         Version::V4 => {
             v4_header_len(packet)?;
-            packet.first_chunk_mut().map(Fixed::V4)
+            packet.first_chunk_mut().map(RewrittenFields::V4)
         }
-        Version::V6 => packet.first_chunk_mut().map(Fixed::V6),
+        Version::V6 => packet.first_chunk_mut().map(RewrittenFields::V6),
     }
 }
 
@@ -30,12 +30,12 @@ fn update_checksum(header: &mut [u8; V4_HEADER_LEN], old: [u8; 2], new: [u8; 2])
 /// Writes type of service or traffic class.
 pub fn set_tos(packet: &mut [u8], tos: Tos) {
     match fixed(packet) {
-        Some(Fixed::V4(header)) => {
+        Some(RewrittenFields::V4(header)) => {
             let old = [header[0], header[1]];
             header[1] = tos.0;
             update_checksum(header, old, [header[0], header[1]]);
         }
-        Some(Fixed::V6(header)) => {
+        Some(RewrittenFields::V6(header)) => {
             header[0] = header[0] & 0xf0 | tos.0 >> 4;
             header[1] = header[1] & 0x0f | tos.0 << 4;
         }
@@ -46,8 +46,8 @@ pub fn set_tos(packet: &mut [u8], tos: Tos) {
 /// Writes the congestion bits and leaves the code point.
 pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     let tos = match fixed(packet) {
-        Some(Fixed::V4(header)) => Tos(header[1]),
-        Some(Fixed::V6(header)) => Tos(header[0] << 4 | header[1] >> 4),
+        Some(RewrittenFields::V4(header)) => Tos(header[1]),
+        Some(RewrittenFields::V6(header)) => Tos(header[0] << 4 | header[1] >> 4),
         None => return,
     };
     set_tos(packet, tos.with_ecn(ecn));
@@ -57,13 +57,13 @@ pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
 /// is no IP header. A packet with nothing left must not be forwarded (RFC 1812 section 5.3.1).
 pub fn decrement_ttl(packet: &mut [u8]) -> Option<u8> {
     match fixed(packet)? {
-        Fixed::V4(header) => {
+        RewrittenFields::V4(header) => {
             let old = [header[8], header[9]];
             header[8] = header[8].checked_sub(1)?;
             update_checksum(header, old, [header[8], header[9]]);
             Some(header[8])
         }
-        Fixed::V6(header) => {
+        RewrittenFields::V6(header) => {
             header[7] = header[7].checked_sub(1)?;
             Some(header[7])
         }

@@ -2,7 +2,7 @@
 
 use strait_clock::Time;
 
-use super::super::order::Order;
+use super::super::order::ByteOrder;
 
 /// No more options.
 const END: u16 = 0;
@@ -27,7 +27,7 @@ impl Resolution {
     ///
     /// # Errors
     /// The byte that names a unit too small to be counted in 64 bits.
-    pub(super) fn of(options: &[u8], order: Order) -> Result<Resolution, u8> {
+    pub(super) fn of(options: &[u8], order: ByteOrder) -> Result<Resolution, u8> {
         let mut resolution = Resolution { units: 1_000_000, offset: 0 };
         let mut rest = options;
         while let Some((head, behind)) = rest.split_at_checked(4) {
@@ -71,7 +71,7 @@ mod tests {
             bytes
         };
         let time = |options: &[Vec<u8>], count| {
-            Resolution::of(&options.concat(), Order::Little).map(|it| it.time(count).as_nanos())
+            Resolution::of(&options.concat(), ByteOrder::Little).map(|it| it.time(count).as_nanos())
         };
         assert_eq!(time(&[], 3), Ok(3_000));
         assert_eq!(time(&[option(2, b"eth0"), option(9, &[9])], 3), Ok(3));

@@ -40,7 +40,7 @@ fn traces_that_say_too_little() {
     for text in
         ["0.5 1 2 3161 9030\n0.6 2 3 2234 27358\n", "0.722337 35 36 1199 21 S 790272000:790272000 0\n"]
     {
-        assert!(matches!(Reader::open(text.as_bytes()), Err(ReadError::Unsupported(_))), "{text}");
+        assert!(matches!(CaptureReader::open(text.as_bytes()), Err(ReadError::Unsupported(_))), "{text}");
     }
 }
 
@@ -56,7 +56,7 @@ fn what_only_looks_like_one_is_a_file() {
         "1.x 64\n",
         "0.5 -64\n",
     ] {
-        assert_eq!(Reader::open(text.as_bytes()).unwrap().kind(), Kind::File, "{text}");
+        assert_eq!(CaptureReader::open(text.as_bytes()).unwrap().kind(), CaptureKind::File, "{text}");
     }
 }
 

@@ -5,8 +5,8 @@ use strait_node::report::{
 };
 
 /// A report with every part filled in.
-pub(crate) fn report() -> Report {
-    Report {
+pub(crate) fn report() -> DaemonReport {
+    DaemonReport {
         node: NodeReport {
             interface: "strait0".to_owned(),
             public_key: Some("QUJD".to_owned()),

@@ -7,7 +7,7 @@ use strait_model::BitRate;
 use strait_wire::Protocol;
 
 use super::*;
-use crate::{Codec, CodecSet, Ends};
+use crate::{Codec, CodecSet, EndpointCosts};
 
 /// What data does: its compressibility relative to text, and how many times longer than calibrated codecs take.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ struct World {
     chooser: LiveChooser,
     calibration: Calibration,
     now: Time,
-    road: Road,
+    path_cost: PathCost,
     flow: Flow,
     allowed: Allowed,
 }
@@ -38,7 +38,7 @@ impl World {
             chooser: LiveChooser::new(calibration.clone(), 1),
             calibration,
             now: Time::from_millis(5),
-            road: road(megabits),
+            path_cost: path_cost(megabits),
             flow: flow(1),
             allowed: Allowed::Any,
         }
@@ -52,7 +52,7 @@ impl World {
             self.pass(len);
             return Method::NONE;
         }
-        let method = self.chooser.choose(&unit, len, &self.road, self.now);
+        let method = self.chooser.choose(&unit, len, &self.path_cost, self.now);
         let Some(candidate) = nearest(method) else {
             self.pass(len);
             return method;
@@ -70,7 +70,7 @@ impl World {
     }
 
     fn pass(&mut self, bytes: usize) {
-        let bits = self.road.rate.map_or(1e9, BitRate::as_bits);
+        let bits = self.path_cost.rate.map_or(1e9, BitRate::as_bits);
         self.now += Duration::from_secs_f64(bytes as f64 * 8.0 / bits);
     }
 
@@ -89,8 +89,8 @@ impl World {
     }
 }
 
-fn road(megabits: Option<f64>) -> Road {
-    Road {
+fn path_cost(megabits: Option<f64>) -> PathCost {
+    PathCost {
         engines: core::num::NonZeroU32::MIN,
         rate: megabits.and_then(BitRate::megabits),
         waiting: true,
@@ -98,7 +98,7 @@ fn road(megabits: Option<f64>) -> Road {
         around: 60,
         codecs: CodecSet::ALL,
         only: None,
-        ends: Ends::ALIKE,
+        ends: EndpointCosts::ALIKE,
     }
 }
 
@@ -132,7 +132,7 @@ fn slow_links_get_the_best_ratio_and_fast_ones_the_fastest_codec_or_none() {
     };
     let level = |decision: &Decision| nearest(decision.method);
     let (thin, wide) = (on(Some(1.5)), on(Some(700.0)));
-    assert_eq!(thin.reason, Reason::Pays);
+    assert_eq!(thin.reason, DecisionReason::Pays);
     let weighed = thin.weighed.unwrap();
     assert!(weighed.pipelined > 2.0 && weighed.limit == strait_model::PipelineSegment::Link, "{weighed:?}");
     assert!(
@@ -142,7 +142,7 @@ fn slow_links_get_the_best_ratio_and_fast_ones_the_fastest_codec_or_none() {
         wide.method
     );
     let open = on(None);
-    assert_eq!((open.method, open.reason), (Method::NONE, Reason::TooSlow));
+    assert_eq!((open.method, open.reason), (Method::NONE, DecisionReason::TooSlow));
     assert!(open.weighed.unwrap().pipelined < 1.0);
 }
 
@@ -150,12 +150,12 @@ fn slow_links_get_the_best_ratio_and_fast_ones_the_fastest_codec_or_none() {
 fn more_engines_make_a_fast_link_worth_compressing_for() {
     let on = |engines| {
         let mut world = World::new(Some(4_000.0));
-        world.road.engines = core::num::NonZeroU32::new(engines).unwrap();
+        world.path_cost.engines = core::num::NonZeroU32::new(engines).unwrap();
         world.run(Duration::from_secs(1), 65_000, TEXT);
         world.decision()
     };
     let (alone, many) = (on(1), on(16));
-    assert_eq!((alone.method, alone.reason), (Method::NONE, Reason::TooSlow));
+    assert_eq!((alone.method, alone.reason), (Method::NONE, DecisionReason::TooSlow));
     assert!(many.method != Method::NONE && many.weighed.unwrap().pipelined > 1.0, "{many:?}");
 }
 
@@ -164,12 +164,12 @@ fn a_link_of_another_rate_is_followed_at_the_next_unit() {
     let mut world = World::new(Some(1.5));
     world.run(Duration::from_secs(3), 65_000, TEXT);
     let thin = world.decision().method;
-    world.road = road(Some(1_000.0));
+    world.path_cost = path_cost(Some(1_000.0));
     world.run(Duration::from_millis(50), 65_000, TEXT);
     let wide = world.decision();
     assert_ne!(wide.method, thin);
     assert!(world.now.since(wide.since) <= Duration::from_millis(60));
-    world.road = road(Some(1.5));
+    world.path_cost = path_cost(Some(1.5));
     world.send(65_000, TEXT);
     assert_eq!(world.decision().method, thin);
 }
@@ -190,7 +190,7 @@ fn what_does_not_shrink_costs_one_try_and_then_one_a_pause_that_doubles() {
         let pauses: Vec<u128> = tried.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(tried.len() <= 10, "{allowed} {tried:?}");
         assert!(pauses.iter().all(|pause| *pause < 900), "{allowed} {tried:?}");
-        assert_eq!(world.decision().reason, Reason::DoesNotShrink, "{allowed}");
+        assert_eq!(world.decision().reason, DecisionReason::DoesNotShrink, "{allowed}");
     }
 }
 
@@ -215,15 +215,18 @@ fn what_looks_random_is_left_alone_at_once_and_what_follows_is_not() {
     let unit = Unit { flow: &flow, to: 7, rule: RuleId { place: 1, edition: 0 }, allowed: Allowed::Any };
     let tried = (0..100).filter(|_| world.chooser.may_shrink(&unit, &noise, world.now)).count();
     assert!(tried <= 2, "{tried} of 100");
-    assert_eq!((world.decision().method, world.decision().reason), (Method::NONE, Reason::LooksRandom));
+    assert_eq!(
+        (world.decision().method, world.decision().reason),
+        (Method::NONE, DecisionReason::LooksRandom)
+    );
     let told = world.chooser.changed().unwrap();
-    assert_eq!(told.reason, Reason::LooksRandom);
+    assert_eq!(told.reason, DecisionReason::LooksRandom);
     let text = b"GET /index.html HTTP/1.1\r\nHost: www.example.org\r\n".repeat(28);
     assert!(world.chooser.may_shrink(&unit, &text, world.now), "the next page is tried whatever came before");
     for _ in 0..30 {
         world.chooser.may_shrink(&unit, &text, world.now);
     }
-    assert_eq!(world.decision().reason, Reason::Pays);
+    assert_eq!(world.decision().reason, DecisionReason::Pays);
 }
 
 #[test]
@@ -274,8 +277,13 @@ fn trials_of_other_codecs_cost_less_than_two_percent() {
     // What all units take, beside what they would take with the choice alone.
     let calibration = Calibration::assumed();
     let known = Known::default();
-    let scales =
-        Scales { calibration: &calibration, known: &known, load: 1.0, road: &world.road, len: 65_000 };
+    let scales = Scales {
+        calibration: &calibration,
+        known: &known,
+        load: 1.0,
+        path_cost: &world.path_cost,
+        len: 65_000,
+    };
     let prices = scales.prices();
     let all: f64 = methods.iter().map(|method| prices.of(nearest(*method))).sum();
     let alone = prices.of(nearest(choice)) * methods.len() as f64;
@@ -293,9 +301,9 @@ fn a_lone_packet_does_not_stop_the_compression_of_the_bulk() {
     let mut world = World::new(Some(200.0));
     world.run(Duration::from_secs(1), 65_000, TEXT);
     for _ in 0..200 {
-        world.road.waiting = false;
+        world.path_cost.waiting = false;
         world.send(300, TEXT);
-        world.road.waiting = true;
+        world.path_cost.waiting = true;
         assert_ne!(world.send(65_000, TEXT), Method::NONE);
     }
 }
@@ -303,7 +311,7 @@ fn a_lone_packet_does_not_stop_the_compression_of_the_bulk() {
 #[test]
 fn small_units_and_large_ones_by_turns_do_not_move_the_choice() {
     let mut world = World::new(Some(1_000.0));
-    world.road.waiting = false;
+    world.path_cost.waiting = false;
     let mut told = 0;
     for _ in 0..2_000 {
         world.send(1_400, TEXT);
@@ -316,7 +324,7 @@ fn small_units_and_large_ones_by_turns_do_not_move_the_choice() {
 #[test]
 fn what_shrinks_but_does_not_pay_is_tried_at_growing_intervals() {
     let mut world = World::new(Some(300.0));
-    world.road.waiting = false;
+    world.path_cost.waiting = false;
     let a_little = Data { compressibility: 0.15, slowness: 1.0 };
     world.run(Duration::from_secs(2), 1_400, a_little);
     let methods = world.run(Duration::from_secs(10), 1_400, a_little);
@@ -361,7 +369,7 @@ fn a_busy_processor_shows_in_the_choice_within_a_second() {
 #[test]
 fn a_lone_packet_is_weighed_by_when_it_arrives() {
     let mut world = World::new(Some(1.5));
-    world.road.waiting = false;
+    world.path_cost.waiting = false;
     world.run(Duration::from_secs(1), 1_400, TEXT);
     let weighed = world.decision().weighed.unwrap();
     assert!(!weighed.throughput && weighed.serial > 1.5, "{weighed:?}");
@@ -390,18 +398,18 @@ fn a_few_small_packets_do_not_condemn_a_flow() {
 #[test]
 fn codecs_that_the_peer_lacks_are_not_chosen() {
     let mut world = World::new(Some(1.5));
-    world.road.codecs = CodecSet::EMPTY.with(Codec::None).with(Codec::Lz4);
+    world.path_cost.codecs = CodecSet::EMPTY.with(Codec::None).with(Codec::Lz4);
     assert_eq!(world.send(65_000, TEXT), Method::LZ4);
-    world.road.codecs = CodecSet::EMPTY;
+    world.path_cost.codecs = CodecSet::EMPTY;
     world.now += HOLDS;
     assert_eq!(world.send(65_000, TEXT), Method::NONE);
-    assert_eq!(world.decision().reason, Reason::PeerLacks);
+    assert_eq!(world.decision().reason, DecisionReason::PeerLacks);
 }
 
 #[test]
 fn a_slow_peer_counts() {
     let mut world = World::new(Some(50.0));
-    world.road.ends.there.expand = [100.0; Codec::ALL.len()];
+    world.path_cost.ends.there.expand = [100.0; Codec::ALL.len()];
     world.run(Duration::from_secs(1), 65_000, TEXT);
     let slow = world.decision();
     let mut world = World::new(Some(50.0));
@@ -428,14 +436,14 @@ fn ten_thousand_flows_do_not_push_out_the_one_in_use() {
 #[test]
 fn nonsense_is_survived() {
     let mut world = World::new(Some(1e-300));
-    world.road = Road { room: 0, around: usize::MAX >> 8, ..world.road };
+    world.path_cost = PathCost { room: 0, around: usize::MAX >> 8, ..world.path_cost };
     for expand in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        world.road.ends.there.expand = [expand; Codec::ALL.len()];
+        world.path_cost.ends.there.expand = [expand; Codec::ALL.len()];
         let flow = world.flow;
         let unit = Unit { flow: &flow, to: 7, rule: RuleId { place: 1, edition: 0 }, allowed: Allowed::Any };
         for len in [0, 1, 70_000, usize::MAX] {
             world.now += HOLDS;
-            world.chooser.choose(&unit, len, &world.road, world.now);
+            world.chooser.choose(&unit, len, &world.path_cost, world.now);
             for after in [None, Some(0), Some(usize::MAX)] {
                 let outcome =
                     Outcome { method: Method::LZ4, before: len, of: len, after, took: Some(u64::MAX) };

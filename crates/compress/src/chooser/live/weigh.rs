@@ -5,7 +5,7 @@ use strait_model::{Bytes, Cost, Pipeline, Ratio, Stages};
 use crate::Method;
 use crate::calibrate::{CANDIDATES, Calibration, nearest};
 use crate::chooser::known::{Expected, Known};
-use crate::chooser::{Allowed, Road, RunnerUp, Weighed};
+use crate::chooser::{Allowed, PathCost, RunnerUp, Weighed};
 
 use super::named;
 
@@ -15,13 +15,13 @@ const WORK: f64 = 0.01;
 /// A hope for data of which nothing good is known: that it shrinks as text, twice over.
 const HOPE: f64 = 2.0;
 
-/// A unit on its road, and all that is known of codecs.
+/// A unit on its path, and all that is known of codecs.
 #[derive(Clone, Copy)]
 pub(super) struct Scales<'a> {
     pub(super) calibration: &'a Calibration,
     pub(super) known: &'a Known,
     pub(super) load: f64,
-    pub(super) road: &'a Road,
+    pub(super) path_cost: &'a PathCost,
     pub(super) len: usize,
 }
 
@@ -56,7 +56,7 @@ impl Prices {
 impl<'a> Scales<'a> {
     /// The candidates that both ends have.
     pub(super) fn candidates(&self) -> impl Iterator<Item = usize> + use<'a> {
-        let Road { codecs, only, .. } = *self.road;
+        let PathCost { codecs, only, .. } = *self.path_cost;
         let has = move |method: Method| codecs.contains(method.codec) && only.is_none_or(|it| it == method);
         (0..CANDIDATES.len()).filter(move |place| has(CANDIDATES[*place]))
     }
@@ -86,7 +86,7 @@ impl<'a> Scales<'a> {
 
     fn stages(&self, candidate: Option<usize>) -> Stages {
         match candidate {
-            None => self.road.stages(self.inner(), self.inner()),
+            None => self.path_cost.stages(self.inner(), self.inner()),
             Some(candidate) => self.compressed(candidate, &self.expected(candidate)),
         }
     }
@@ -96,15 +96,15 @@ impl<'a> Scales<'a> {
         let compress = expected.compress.times(self.load).of(inner);
         let payload = expected.ratio.shrink(inner);
         if payload >= inner {
-            return Stages { compress, ..self.road.stages(inner, inner) };
+            return Stages { compress, ..self.path_cost.stages(inner, inner) };
         }
         let decompress = self.expand(candidate).of(inner);
-        Stages { compress, decompress, ..self.road.stages(inner, payload) }
+        Stages { compress, decompress, ..self.path_cost.stages(inner, payload) }
     }
 
     fn expand(&self, candidate: usize) -> Cost {
         let codec = CANDIDATES[candidate].codec;
-        let slower = self.road.ends.there.expand.get(usize::from(codec.id())).copied().unwrap_or(1.0);
+        let slower = self.path_cost.ends.there.expand.get(usize::from(codec.id())).copied().unwrap_or(1.0);
         self.calibration.figures()[candidate].expand.times(slower)
     }
 
@@ -113,7 +113,7 @@ impl<'a> Scales<'a> {
     }
 
     fn weight(&self, stages: &Stages) -> f64 {
-        if !self.road.counts_throughput() {
+        if !self.path_cost.counts_throughput() {
             return stages.total().0;
         }
         let work = stages.at_sender() + stages.at_receiver();
@@ -122,7 +122,7 @@ impl<'a> Scales<'a> {
 
     /// The stages of a unit among others like it, on which all engines are at work.
     fn side_by_side(&self, stages: &Stages) -> Stages {
-        Stages { compress: stages.compress * (1.0 / f64::from(self.road.engines.get())), ..*stages }
+        Stages { compress: stages.compress * (1.0 / f64::from(self.path_cost.engines.get())), ..*stages }
     }
 
     /// Everything that went into a choice.
@@ -140,13 +140,13 @@ impl<'a> Scales<'a> {
         let runner_up = beside.min_by(|a, b| prices.of(*a).total_cmp(&prices.of(*b)));
         let inner = self.inner();
         Weighed {
-            throughput: self.road.counts_throughput(),
+            throughput: self.path_cost.counts_throughput(),
             unit: inner,
             method: named(allowed, shown),
             ratio: expected.map_or(Ratio::ONE, |it| it.ratio),
             compress: expected.and_then(|it| it.compress.times(self.load).rate(inner)),
             decompress: shown.and_then(|it| self.expand(it).rate(inner)),
-            link: self.road.rate,
+            link: self.path_cost.rate,
             without,
             with,
             limit: Pipeline::SIMPLE.slowest(&self.side_by_side(&self.stages(choice))).0,

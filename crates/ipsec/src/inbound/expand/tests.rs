@@ -8,7 +8,7 @@ use strait_wire::{Protocol, Spi, Tos, vnet};
 use crate::inbound::{Batch, Order};
 use crate::pool::JOBS_AN_ENGINE;
 use crate::sample::{
-    NOW, PEER, Receiver, SPI, STRAIT, Sender, Shape, Site, endpoint, rule, sa_spec, without_id,
+    NOW, PEER, Receiver, ReceiverHost, SPI, STRAIT, Sender, Shape, endpoint, rule, sa_spec, without_id,
 };
 use crate::wrap::Head;
 use crate::{InboundSa, IvMode, OutboundSa, PeerId, Policies, Reason, SaSpec};
@@ -94,7 +94,7 @@ fn reading_pauses_when_workers_have_every_job_and_loses_nothing() {
             while !receiver.offer(datagram, *tos) {
                 pauses += 1;
                 assert!(receiver.site.jobs.len() <= jobs && receiver.half.intake.free_jobs() == 0);
-                assert!(!receiver.half.make_room(NOW, &mut Site::default()));
+                assert!(!receiver.half.make_room(NOW, &mut ReceiverHost::default()));
                 assert!(receiver.work(), "a worker has something to do");
             }
         }

@@ -236,7 +236,7 @@ fn senders_that_can_be_told_are_told() {
 #[test]
 fn a_hold_time_aggregates_on_an_idle_link() {
     let wait = Duration::from_millis(20);
-    let mut line = Line::new(1_500_000, Vec::new(), Queueing { wait, ..Queueing::NORMAL });
+    let mut line = Line::new(1_500_000, Vec::new(), Queueing { hold: wait, ..Queueing::NORMAL });
     let began = line.sender.now;
     line.send(&noise(80, 100));
     line.run_for(0);
@@ -258,14 +258,14 @@ fn a_hold_time_aggregates_on_an_idle_link() {
 
 #[test]
 fn a_hold_time_needs_no_rate() {
-    let queueing = Queueing { wait: Duration::from_millis(20), ..Queueing::NORMAL };
+    let queueing = Queueing { hold: Duration::from_millis(20), ..Queueing::NORMAL };
     let mut sender = Sender::new(STRAIT, 1500, None, Vec::new()).waiting(queueing);
     sender.send(&noise(80, 100).packet(), &PLAIN);
     sender.send(&noise(80, 100).packet(), &PLAIN);
     assert!(sender.wire.datagrams.is_empty());
     let began = sender.now;
     sender.drain();
-    assert_eq!((sender.now.since(began), sender.wire.datagrams.len()), (queueing.wait, 1));
+    assert_eq!((sender.now.since(began), sender.wire.datagrams.len()), (queueing.hold, 1));
 }
 
 #[test]

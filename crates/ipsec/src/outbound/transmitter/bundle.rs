@@ -2,7 +2,7 @@
 //! (RFC 9347); with their headers coded where that takes fewer bytes.
 
 use strait_compress::Coding;
-use strait_compress::headers::{Coder, Front};
+use strait_compress::headers::{Coder, FittingPackets};
 use strait_wire::ip::Packet;
 use strait_wire::{Protocol, Tos, aggfrag, block};
 
@@ -145,7 +145,7 @@ fn fit(link: &Link, headers: &mut Coder, packets: &[u8], room: &mut [u8]) -> Fit
     let part = room.get_mut(..link.association.part_room()).filter(|_| link.association.takes_headers());
     let packets_in_a_block = packets.get(..link.association.unit_max(0)).unwrap_or(packets);
     match part.and_then(|part| headers.encode_front(packets_in_a_block, part)) {
-        Some(Front { bytes, len })
+        Some(FittingPackets { bytes, len })
             if bytes > plain.len || bytes == plain.len && block::HEADER_LEN + len < plain.payload() =>
         {
             Fit { coded: Some(len), ..fitting(packets, bytes) }

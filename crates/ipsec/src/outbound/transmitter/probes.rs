@@ -16,9 +16,9 @@ impl Transmitter {
         let heard = &tx.link.spec.counters.in_datagrams;
         if let Some(Wanted { id, size, again }) = tx.link.association.path.poll(tx.now, heard) {
             if again {
-                let _ = self.probe(tx, probe::Kind::Request, id, ANY_SIZE);
+                let _ = self.probe(tx, probe::ProbeKind::Request, id, ANY_SIZE);
             }
-            let _ = self.probe(tx, probe::Kind::Request, id, size);
+            let _ = self.probe(tx, probe::ProbeKind::Request, id, size);
             // Alone: the network may refuse it, and then all of its train is lost.
             self.departure.depart(tx);
         }
@@ -28,7 +28,7 @@ impl Transmitter {
     /// path takes is sent.
     pub(in crate::outbound) fn ask_life(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
         tx.link.association.path.doubt(tx.now);
-        let _ = self.probe(tx, probe::Kind::Request, 0, ANY_SIZE);
+        let _ = self.probe(tx, probe::ProbeKind::Request, 0, ANY_SIZE);
         self.probe_path(tx);
         self.departure.depart(tx);
     }
@@ -40,7 +40,7 @@ impl Transmitter {
         id: u16,
         size: u16,
     ) {
-        let _ = self.probe(tx, probe::Kind::Answer, id, size);
+        let _ = self.probe(tx, probe::ProbeKind::Answer, id, size);
         self.departure.depart(tx);
     }
 
@@ -54,7 +54,7 @@ impl Transmitter {
     fn probe(
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
-        kind: probe::Kind,
+        kind: probe::ProbeKind,
         id: u16,
         size: u16,
     ) -> Result<(), Reason> {
@@ -63,8 +63,8 @@ impl Transmitter {
         self.departure.begin_train(tx.link.spec.id);
         let probe = probe::Probe { kind, id, size };
         let padded = match kind {
-            probe::Kind::Request => sa.payload_room(0, room),
-            probe::Kind::Answer => 0,
+            probe::ProbeKind::Request => sa.payload_room(0, room),
+            probe::ProbeKind::Answer => 0,
         };
         self.seal_fresh(tx, Protocol::AGGFRAG, padded.max(probe::LEN), CONTROL_TOS, |payload| {
             payload.fill(0);

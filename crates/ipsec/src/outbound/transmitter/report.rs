@@ -62,11 +62,11 @@ impl Transmitter {
 }
 
 /// What RFC 9347 has fields for.
-fn congestion(link: &Link, reception: &Reception, now: Time) -> aggfrag::Report {
+fn congestion(link: &Link, reception: &Reception, now: Time) -> aggfrag::CongestionReport {
     let micros = |span: Duration| u32::try_from(span.as_micros()).unwrap_or(u32::MAX);
     let (techo, echo_delay) = reception.echo.map_or((0, 0), |(tval, came)| (tval, micros(now.since(came))));
     let outer = link.association.path.outer();
-    aggfrag::Report {
+    aggfrag::CongestionReport {
         plpmtud: link.association.path.is_searching(),
         congestion: reception.marked,
         loss_event_rate: reception.loss_event_rate,

@@ -9,7 +9,7 @@ use strait_wire::{Protocol, block, ipcomp, vnet};
 use super::segments::next_header;
 use super::{Transmitter, Unsealed, put};
 use crate::offload::SuperPacket;
-use crate::outbound::compressor::{Compressor, Tried};
+use crate::outbound::compressor::{Compressor, TrialResult};
 use crate::outbound::context::{Lost, Outlet, TxContext};
 use crate::outbound::job::{CompressUnit, Task};
 use crate::outbound::plain::Plain;
@@ -94,7 +94,7 @@ fn compress<'a>(
     let (method, before) = (agreed.algorithm.into(), payload.len());
     let outcome = Outcome { method, before, of: before, after, took };
     let Task { to, allowed, .. } = *task;
-    let tried = Tried { to, allowed, packets: plain.packets(), outcome };
+    let tried = TrialResult { to, allowed, packets: plain.packets(), outcome };
     compressor.learn(&tried, &plain.flows(), now);
     output.get(..after?)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use strait_clock::Time;
-use strait_compress::{CodecSet, Ends};
+use strait_compress::{CodecSet, EndpointCosts};
 use strait_crypto::{Ranking, SuiteSet};
 use strait_ipsec::{InboundSa, IvMode, OutboundSa, PeerCounters, PeerId, PeerSpec, inbound};
 use strait_scheduler::{LinkRate, Pace};
@@ -34,7 +34,7 @@ pub(super) struct ControlNode {
     pub(super) orders_full: bool,
     pub(super) paces: BTreeMap<PeerId, Pace>,
     /// What the sender was told that both ends do.
-    pub(super) ends: BTreeMap<PeerId, Ends>,
+    pub(super) ends: BTreeMap<PeerId, EndpointCosts>,
     /// When it told peers what changed.
     pub(super) reports: Vec<Time>,
     pub(super) keys: Vec<DangerKey>,

@@ -17,12 +17,12 @@ const PAPERS: usize = 2;
 const PAYLOAD: u32 = 24;
 
 /// By number and window.
-pub(super) struct Associations(pub(super) Vec<[MachineOutcome; WINDOWS.len()]>);
+pub(super) struct AssociationGains(pub(super) Vec<[MachineOutcome; WINDOWS.len()]>);
 
-impl Associations {
-    pub(super) fn simulate(patterns: &[Pattern]) -> Associations {
+impl AssociationGains {
+    pub(super) fn simulate(patterns: &[Pattern]) -> AssociationGains {
         let count = patterns[SMALL].arrivals.len();
-        Associations(parallel::map(&NUMBERS, |number| {
+        AssociationGains(parallel::map(&NUMBERS, |number| {
             let pattern = pattern::fixed(PAYLOAD, count, *number);
             WINDOWS.map(|packets| {
                 let machine = STATED.machine(RATIOS[SHOWN_RATIO], 1, window(packets));

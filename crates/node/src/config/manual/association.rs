@@ -1,13 +1,16 @@
 //! The two security associations that a manual peer is.
 
-use strait_crypto::{Algorithm, KeyMaterial};
+use strait_crypto::{KeyMaterial, KeyedAlgorithm};
 use strait_ipsec::{self as ipsec, AhSpec, EspKeys, EspSpec, IpcompSpec, IvMode, Payloads, PeerId, SaSpec};
 
-use super::{Ah, Carrier, Esp, Hosts, Inside, Keys, Manual, Mode, Protection, Spis};
+use super::{
+    Hosts, Manual, ManualAh, ManualCarrier, ManualEsp, ManualKeys, ManualMode, ManualPayloads,
+    ManualProtection, Spis,
+};
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Direction {
+enum AssociationDirection {
     Inbound,
     Outbound,
 }
@@ -17,53 +20,53 @@ impl Manual {
     #[must_use]
     pub fn inbound(&self, peer: PeerId) -> SaSpec {
         // IVs come with the packets; only who makes them needs a seed.
-        self.association(Direction::Inbound, peer, 0)
+        self.association(AssociationDirection::Inbound, peer, 0)
     }
 
     /// The association that is sent to `peer` with; `seed` is random and new at every start.
     #[must_use]
     pub fn outbound(&self, peer: PeerId, seed: u64) -> SaSpec {
-        self.association(Direction::Outbound, peer, seed)
+        self.association(AssociationDirection::Outbound, peer, seed)
     }
 
-    fn association(&self, direction: Direction, peer: PeerId, seed: u64) -> SaSpec {
+    fn association(&self, direction: AssociationDirection, peer: PeerId, seed: u64) -> SaSpec {
         SaSpec {
             peer,
             ah: self.ah.as_ref().map(|ah| ah.spec(direction)),
             esp: self.esp.as_ref().map(|esp| esp.spec(direction, seed)),
             sequence: self.sequence,
             mode: match self.mode {
-                Mode::Tunnel => ipsec::Mode::Tunnel,
-                Mode::Transport(hosts) => {
+                ManualMode::Tunnel => ipsec::Mode::Tunnel,
+                ManualMode::Transport(hosts) => {
                     let (from, to) = direction.of_hosts(hosts);
                     ipsec::Mode::Transport { from, to }
                 }
             },
             carrier: match self.carrier {
-                Carrier::Udp => ipsec::Carrier::Udp,
-                Carrier::Ip(hosts) => {
+                ManualCarrier::Udp => ipsec::Carrier::Udp,
+                ManualCarrier::Ip(hosts) => {
                     let (from, to) = direction.of_hosts(hosts);
                     ipsec::Carrier::Ip { from, to }
                 }
             },
             fragments: self.fragments,
             payloads: match self.inside {
-                Inside::Raw => Payloads::Standard(None),
-                Inside::Ipcomp { algorithm, inbound, outbound } => {
+                ManualPayloads::Raw => Payloads::Standard(None),
+                ManualPayloads::Ipcomp { algorithm, inbound, outbound } => {
                     let cpi = direction.of(inbound, outbound);
                     Payloads::Standard(Some(IpcompSpec { algorithm, cpi }))
                 }
-                Inside::Aggfrag => Payloads::Aggfrag,
+                ManualPayloads::Aggfrag => Payloads::Aggfrag,
             },
         }
     }
 }
 
-impl Direction {
+impl AssociationDirection {
     fn of<T>(self, inbound: T, outbound: T) -> T {
         match self {
-            Direction::Inbound => inbound,
-            Direction::Outbound => outbound,
+            AssociationDirection::Inbound => inbound,
+            AssociationDirection::Outbound => outbound,
         }
     }
 
@@ -77,13 +80,13 @@ impl Direction {
         self.of((remote, local), (local, remote))
     }
 
-    fn of_keys<A: Algorithm>(self, keys: &Keys<A>) -> KeyMaterial<A> {
+    fn of_keys<A: KeyedAlgorithm>(self, keys: &ManualKeys<A>) -> KeyMaterial<A> {
         self.of(&keys.inbound, &keys.outbound).duplicate()
     }
 }
 
-impl Ah {
-    fn spec(&self, direction: Direction) -> AhSpec {
+impl ManualAh {
+    fn spec(&self, direction: AssociationDirection) -> AhSpec {
         AhSpec {
             spi: direction.of_spis(self.spi),
             integrity: direction.of_keys(&self.keys),
@@ -92,11 +95,13 @@ impl Ah {
     }
 }
 
-impl Esp {
-    fn spec(&self, direction: Direction, seed: u64) -> EspSpec {
+impl ManualEsp {
+    fn spec(&self, direction: AssociationDirection, seed: u64) -> EspSpec {
         let keys = match &self.protection {
-            Protection::Aead(keys) => EspKeys::Aead { key: direction.of_keys(keys), iv: IvMode::Explicit },
-            Protection::Separate { cipher, integrity } => EspKeys::Separate {
+            ManualProtection::Aead(keys) => {
+                EspKeys::Aead { key: direction.of_keys(keys), iv: IvMode::Explicit }
+            }
+            ManualProtection::Separate { cipher, integrity } => EspKeys::Separate {
                 cipher: direction.of_keys(cipher),
                 integrity: integrity.as_ref().map(|keys| direction.of_keys(keys)),
                 seed,

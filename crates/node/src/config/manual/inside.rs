@@ -1,33 +1,34 @@
 //! What may be inside the protocols: IPComp, AGGFRAG, or raw packets only.
 
-use strait_compress::Algorithm;
+use strait_compress::IpcompAlgorithm;
 use strait_wire::Cpi;
 
-use super::Inside;
+use super::ManualPayloads;
 use super::problem::ManualProblem;
-use super::section::Reader;
+use super::section::SectionReader;
 
 /// The first CPI that is neither an algorithm's own nor reserved (RFC 3173 section 3.3).
 const FIRST_CPI: u16 = 256;
 
-pub(super) fn read(reader: &Reader<'_>) -> Option<Inside> {
+pub(super) fn read(reader: &SectionReader<'_>) -> Option<ManualPayloads> {
     let section = &reader.section;
     if section.boolean("aggfrag").unwrap_or(false) {
         check_aggfrag(reader);
-        return Some(Inside::Aggfrag);
+        return Some(ManualPayloads::Aggfrag);
     }
-    let ipcomp = section.choice("ipcomp", &["deflate", "lzs"], &[Algorithm::Deflate, Algorithm::Lzs]);
+    let ipcomp =
+        section.choice("ipcomp", &["deflate", "lzs"], &[IpcompAlgorithm::Deflate, IpcompAlgorithm::Lzs]);
     if let Some(algorithm) = ipcomp {
         let (inbound, outbound) = (cpi(reader, "cpi_in", algorithm), cpi(reader, "cpi_out", algorithm));
-        return Some(Inside::Ipcomp { algorithm, inbound: inbound?, outbound: outbound? });
+        return Some(ManualPayloads::Ipcomp { algorithm, inbound: inbound?, outbound: outbound? });
     }
     for key in ["cpi_in", "cpi_out"] {
         reader.unused(key, "it is only for `ipcomp`");
     }
-    Some(Inside::Raw)
+    Some(ManualPayloads::Raw)
 }
 
-fn check_aggfrag(reader: &Reader<'_>) {
+fn check_aggfrag(reader: &SectionReader<'_>) {
     for (missing, needs) in
         [(reader.transport, "mode = \"tunnel\""), (reader.esp.is_none(), "[peer.manual.esp]")]
     {
@@ -41,7 +42,7 @@ fn check_aggfrag(reader: &Reader<'_>) {
 }
 
 /// IPComp's number in one direction: the algorithm's own unless another is agreed.
-fn cpi(reader: &Reader<'_>, key: &'static str, algorithm: Algorithm) -> Option<Cpi> {
+fn cpi(reader: &SectionReader<'_>, key: &'static str, algorithm: IpcompAlgorithm) -> Option<Cpi> {
     let own = Cpi(algorithm.number().into());
     if reader.section.value(key).is_none() {
         return Some(own);

@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use strait_crypto::{Algorithm, Cipher, Integrity, KeyMaterial, Suite};
+use strait_crypto::{Cipher, Integrity, KeyMaterial, KeyedAlgorithm, Suite};
 use strait_keying::manual::{Fingerprint, read_key};
 use zeroize::Zeroizing;
 
 use super::problem::ManualProblem;
 use super::section::unused;
-use super::{Keys, Protection};
+use super::{ManualKeys, ManualProtection};
 use crate::config::beside::Beside;
 use crate::config::problem::Problem;
 use crate::config::reader::{Placed, Section};
@@ -55,7 +55,7 @@ const INTEGRITY_KEY: KeyNames = [
 pub(in crate::config) type Sealing = (Fingerprint, Suite);
 
 /// What the keys of a protocol are read with.
-pub(super) struct Reading<'a> {
+pub(super) struct KeyReading<'a> {
     pub(super) section: &'a Section<'a>,
     pub(super) beside: &'a Beside<'a>,
     /// Whether broken algorithms are allowed.
@@ -64,9 +64,9 @@ pub(super) struct Reading<'a> {
     pub(super) sealing: &'a RefCell<Vec<Placed<Sealing>>>,
 }
 
-impl Reading<'_> {
+impl KeyReading<'_> {
     /// What ESP protects with; `vouched` if AH is around it.
-    pub(super) fn protection(&self, vouched: bool) -> Option<Protection> {
+    pub(super) fn protection(&self, vouched: bool) -> Option<ManualProtection> {
         let has = |key| self.section.value(key).is_some();
         if has("suite") == has("cipher") || (has("suite") && has("integrity")) {
             self.section.note(self.section.span(), ManualProblem::SuiteOrCipher);
@@ -77,7 +77,7 @@ impl Reading<'_> {
                 self.unused(name, "a `suite` authenticates with the same key");
             }
             let suite = self.section.parsed("suite", "a suite in quotes", str::parse::<Suite>)?.value;
-            return self.suite(suite).map(Protection::Aead);
+            return self.suite(suite).map(ManualProtection::Aead);
         }
         if !has("integrity") && !vouched {
             self.section.note(self.section.span(), ManualProblem::NoIntegrity);
@@ -91,10 +91,10 @@ impl Reading<'_> {
             }
             None
         };
-        Some(Protection::Separate { cipher: cipher?, integrity })
+        Some(ManualProtection::Separate { cipher: cipher?, integrity })
     }
 
-    fn suite(&self, suite: Suite) -> Option<Keys<Suite>> {
+    fn suite(&self, suite: Suite) -> Option<ManualKeys<Suite>> {
         let keys = KEY.map(|name| self.key(name, suite));
         for Placed { value: key, span } in keys.iter().flatten() {
             let value = (Fingerprint::of(key), suite);
@@ -104,12 +104,12 @@ impl Reading<'_> {
     }
 
     /// What AH vouches with.
-    pub(super) fn authentication(&self) -> Option<Keys<Integrity>> {
+    pub(super) fn authentication(&self) -> Option<ManualKeys<Integrity>> {
         self.section.require("integrity", "integrity = \"hmac-sha-256-128\"");
         self.integrity(KEY)
     }
 
-    fn cipher(&self) -> Option<Keys<Cipher>> {
+    fn cipher(&self) -> Option<ManualKeys<Cipher>> {
         let parse = |text: &str| text.parse::<Cipher>().map_err(ManualProblem::from);
         let Placed { value: cipher, span } = self.section.parsed("cipher", "a cipher in quotes", parse)?;
         if cipher == Cipher::Null {
@@ -117,7 +117,7 @@ impl Reading<'_> {
                 self.unused(name, "the null cipher has no key");
             }
             let none = Arc::new(KeyMaterial::new(cipher, &[]).ok()?);
-            return Some(Keys { inbound: Arc::clone(&none), outbound: none });
+            return Some(ManualKeys { inbound: Arc::clone(&none), outbound: none });
         }
         if cipher.iv_len() == 0 {
             self.section.note(span, ManualProblem::SameStream { cipher });
@@ -127,7 +127,7 @@ impl Reading<'_> {
         self.keys(KEY, cipher)
     }
 
-    fn integrity(&self, names: KeyNames) -> Option<Keys<Integrity>> {
+    fn integrity(&self, names: KeyNames) -> Option<ManualKeys<Integrity>> {
         let parse = |text: &str| text.parse::<Integrity>().map_err(ManualProblem::from);
         let wanted = "an integrity algorithm in quotes";
         let Placed { value: integrity, span } = self.section.parsed("integrity", wanted, parse)?;
@@ -148,11 +148,11 @@ impl Reading<'_> {
     }
 
     /// A key for each direction.
-    fn keys<A: Algorithm>(&self, names: KeyNames, algorithm: A) -> Option<Keys<A>> {
+    fn keys<A: KeyedAlgorithm>(&self, names: KeyNames, algorithm: A) -> Option<ManualKeys<A>> {
         both(names.map(|name| self.key(name, algorithm)))
     }
 
-    fn key<A: Algorithm>(&self, name: KeyName, algorithm: A) -> Option<Placed<Arc<KeyMaterial<A>>>> {
+    fn key<A: KeyedAlgorithm>(&self, name: KeyName, algorithm: A) -> Option<Placed<Arc<KeyMaterial<A>>>> {
         let KeyName { text: key, file, example } = name;
         match (self.section.value(key), self.section.value(file)) {
             (Some(_), Some(named)) => {
@@ -177,12 +177,14 @@ impl Reading<'_> {
 }
 
 /// Both directions, if both could be read.
-fn both<A: Algorithm>([inbound, outbound]: [Option<Placed<Arc<KeyMaterial<A>>>>; 2]) -> Option<Keys<A>> {
-    Some(Keys { inbound: inbound?.value, outbound: outbound?.value })
+fn both<A: KeyedAlgorithm>(
+    [inbound, outbound]: [Option<Placed<Arc<KeyMaterial<A>>>>; 2],
+) -> Option<ManualKeys<A>> {
+    Some(ManualKeys { inbound: inbound?.value, outbound: outbound?.value })
 }
 
 /// The key of exactly the right length that `text` stands for.
-fn material<A: Algorithm>(
+fn material<A: KeyedAlgorithm>(
     key: &'static str,
     algorithm: A,
     text: &str,

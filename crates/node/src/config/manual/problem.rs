@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use strait_compress::Algorithm as Compression;
+use strait_compress::IpcompAlgorithm as Compression;
 use strait_crypto::{Cipher, Integrity, Suite, UnknownName};
 use strait_keying::manual::KeyTextError;
 use strait_wire::{Cpi, Spi};

@@ -2,12 +2,12 @@
 
 use strait_wire::Spi;
 use strait_wire::ah::Align;
-use strait_wire::demux::{Datagram, classify};
+use strait_wire::demux::{DatagramKind, classify};
 
-use super::key::Reading;
+use super::key::KeyReading;
 use super::problem::ManualProblem;
-use super::section::{Over, Reader};
-use super::{Ah, Esp, Hosts, Spis};
+use super::section::{Over, SectionReader};
+use super::{Hosts, ManualAh, ManualEsp, Spis};
 use crate::config::reader::{Placed, Section};
 
 pub(super) const ESP: &[&str] = &[
@@ -31,17 +31,17 @@ pub(super) const AH: &[&str] =
 /// The first SPI that is not reserved (RFC 4303 section 2.1).
 const FIRST_SPI: u32 = 256;
 
-impl Reader<'_> {
+impl SectionReader<'_> {
     /// ESP, if it is there; nothing when it cannot be read.
-    pub(super) fn esp(&self) -> Option<Option<Esp>> {
+    pub(super) fn esp(&self) -> Option<Option<ManualEsp>> {
         let Some(section) = &self.esp else { return Some(None) };
         let spi = self.spis(section);
         let protection = self.reading(section).protection(self.ah.is_some());
-        Some(Some(Esp { spi: spi?, protection: protection? }))
+        Some(Some(ManualEsp { spi: spi?, protection: protection? }))
     }
 
     /// AH, if it is there; nothing when it cannot be read.
-    pub(super) fn ah(&self, hosts: Option<Hosts>) -> Option<Option<Ah>> {
+    pub(super) fn ah(&self, hosts: Option<Hosts>) -> Option<Option<ManualAh>> {
         let Some(section) = &self.ah else { return Some(None) };
         if self.over == Over::Udp {
             section.note(section.span(), ManualProblem::AhOverUdp);
@@ -56,11 +56,11 @@ impl Reader<'_> {
         let spi = self.spis(section);
         let keys = self.reading(section).authentication();
         let align = if align4 { Align::Four } else { Align::Eight };
-        Some(Some(Ah { spi: spi?, keys: keys?, align }))
+        Some(Some(ManualAh { spi: spi?, keys: keys?, align }))
     }
 
-    fn reading<'s>(&'s self, section: &'s Section<'s>) -> Reading<'s> {
-        Reading { section, beside: self.beside, legacy: self.legacy, sealing: &self.sealing }
+    fn reading<'s>(&'s self, section: &'s Section<'s>) -> KeyReading<'s> {
+        KeyReading { section, beside: self.beside, legacy: self.legacy, sealing: &self.sealing }
     }
 
     /// A protocol's two SPIs; the inbound one is remembered with its place.
@@ -76,7 +76,7 @@ impl Reader<'_> {
 
 /// Whether a datagram that begins with this SPI is taken for ESP.
 fn is_told(section: &Section<'_>, spi: &Placed<Spi>) -> bool {
-    let told = classify(&spi.value.0.to_be_bytes()) == Datagram::Esp;
+    let told = classify(&spi.value.0.to_be_bytes()) == DatagramKind::Esp;
     if !told {
         section.note(spi.span.clone(), ManualProblem::UdpSpi { key: "spi_in" });
     }

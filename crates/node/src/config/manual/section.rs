@@ -10,7 +10,7 @@ use strait_wire::Spi;
 
 use super::key::Sealing;
 use super::problem::ManualProblem;
-use super::{Carrier, Esp, Hosts, Manual, Mode, Protection, inside, protocols};
+use super::{Hosts, Manual, ManualCarrier, ManualEsp, ManualMode, ManualProtection, inside, protocols};
 use crate::config::beside::Beside;
 use crate::config::problem::Problem;
 use crate::config::reader::{Placed, Section};
@@ -61,7 +61,7 @@ pub(super) enum Over {
 }
 
 /// The section, with what it and its parts are read with.
-pub(super) struct Reader<'a> {
+pub(super) struct SectionReader<'a> {
     peer: &'a Section<'a>,
     pub(super) section: Section<'a>,
     pub(super) esp: Option<Section<'a>>,
@@ -82,7 +82,7 @@ pub(in crate::config) fn read<'a>(peer: &'a Section<'a>, beside: &'a Beside<'a>)
     let transport = section.choice_or("mode", &["tunnel", "transport"], &[false, true]);
     // All else hangs on these two, and complaints about a guess would be noise.
     let (Some(over), Some(transport)) = (over, transport) else { return FoundManual::default() };
-    let reader = Reader {
+    let reader = SectionReader {
         peer,
         esp: section.one("esp", "[peer.manual.esp]", protocols::ESP),
         ah: section.one("ah", "[peer.manual.ah]", protocols::AH),
@@ -109,7 +109,7 @@ fn legacy(section: &Section<'_>, is_built: bool) -> bool {
     allowed
 }
 
-impl Reader<'_> {
+impl SectionReader<'_> {
     fn read(self) -> FoundManual {
         let endpoint = self.endpoint();
         let hosts = self.hosts(endpoint.as_ref());
@@ -119,8 +119,8 @@ impl Reader<'_> {
         let (inside, sequence, fragments) = (inside::read(&self), self.sequence(), self.fragments());
         let counter_file = self.counter_file(esp.as_ref().and_then(Option::as_ref));
         let manual = || {
-            let mode = if self.transport { Mode::Transport(hosts?) } else { Mode::Tunnel };
-            let carrier = if self.over == Over::Ip { Carrier::Ip(hosts?) } else { Carrier::Udp };
+            let mode = if self.transport { ManualMode::Transport(hosts?) } else { ManualMode::Tunnel };
+            let carrier = if self.over == Over::Ip { ManualCarrier::Ip(hosts?) } else { ManualCarrier::Udp };
             let counter_file = counter_file.as_ref().map(|file| file.value.clone());
             Some(Manual {
                 mode,
@@ -229,8 +229,8 @@ impl Reader<'_> {
         }
     }
 
-    fn counter_file(&self, esp: Option<&Esp>) -> Option<Placed<PathBuf>> {
-        let seals = matches!(esp, Some(Esp { protection: Protection::Aead(_), .. }));
+    fn counter_file(&self, esp: Option<&ManualEsp>) -> Option<Placed<PathBuf>> {
+        let seals = matches!(esp, Some(ManualEsp { protection: ManualProtection::Aead(_), .. }));
         if seals && self.section.value("counter_file").is_none() {
             self.section.note(self.section.span(), ManualProblem::NoCounterFile);
         }

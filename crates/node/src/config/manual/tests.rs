@@ -48,7 +48,7 @@ fn esp_in_udp() {
     let peer = &config.peers[0];
     assert_eq!(peer.endpoint, Some(Endpoint::Address("192.0.2.2:4500".parse().unwrap())));
     let manual = manual(&gcm());
-    assert_eq!((manual.mode, manual.carrier, manual.hosts()), (Mode::Tunnel, Carrier::Udp, None));
+    assert_eq!((manual.mode, manual.carrier, manual.hosts()), (ManualMode::Tunnel, ManualCarrier::Udp, None));
     assert_eq!(manual.sequence, SequenceNumbers::Bits32);
     assert_eq!(manual.counter_file.as_deref(), Some(Path::new("dir/gateway.counter")));
     let inbound = manual.inbound(PeerId(3));
@@ -80,8 +80,9 @@ fn everything_that_can_be_said_of_packets_directly_behind_ip() {
     );
     let manual = manual(&text);
     let hosts = Hosts { local: "2001:db8::1".parse().unwrap(), remote: "2001:db8::2".parse().unwrap() };
-    assert_eq!((manual.carrier, manual.hosts()), (Carrier::Ip(hosts), Some(hosts)));
-    let inside = Inside::Ipcomp { algorithm: Compression::Lzs, inbound: Cpi::LZS, outbound: Cpi(0x0c02) };
+    assert_eq!((manual.carrier, manual.hosts()), (ManualCarrier::Ip(hosts), Some(hosts)));
+    let inside =
+        ManualPayloads::Ipcomp { algorithm: Compression::Lzs, inbound: Cpi::LZS, outbound: Cpi(0x0c02) };
     assert_eq!((manual.inside, manual.fragments), (inside, Fragments::Outer));
     assert_eq!(manual.sequence, SequenceNumbers::Bits64);
     let (inbound, outbound) = (manual.inbound(PeerId(1)), manual.outbound(PeerId(1), 5));
@@ -110,7 +111,10 @@ fn transport_mode_is_between_two_hosts() {
     let written = text.replace("[peer.manual]\n", "allowed_ips = \"192.0.2.2\"\n[peer.manual]\n");
     assert_eq!(parse(&written).unwrap().peers[0].allowed_ips, config.peers[0].allowed_ips);
     let udp = text.replace("carrier = \"ip\"\n", "").replace("\"192.0.2.2\"", "\"192.0.2.2:4500\"");
-    assert!(matches!(manual(&udp), Manual { mode: Mode::Transport(_), carrier: Carrier::Udp, .. }));
+    assert!(matches!(
+        manual(&udp),
+        Manual { mode: ManualMode::Transport(_), carrier: ManualCarrier::Udp, .. }
+    ));
 }
 
 #[test]
@@ -240,7 +244,8 @@ fn keys_in_files() {
     assert!(said().contains("`key_in_file` has 19 bytes; aes-128-gcm takes 20"), "{}", said());
     folder.write("in.key", &format!("{IN}\n"), 0o600);
     let config = Config::load(&path).unwrap();
-    let Some(Protection::Aead(keys)) = config.peers[0].manual().map(|it| it.esp.clone().unwrap().protection)
+    let Some(ManualProtection::Aead(keys)) =
+        config.peers[0].manual().map(|it| it.esp.clone().unwrap().protection)
     else {
         panic!("another kind of keys")
     };

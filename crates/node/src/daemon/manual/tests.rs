@@ -16,7 +16,7 @@ impl Folder {
         Folder(path)
     }
 
-    fn entry(&self, roster: &mut Roster, peer: &str) -> Entry {
+    fn entry(&self, roster: &mut Roster, peer: &str) -> ManualEntry {
         let text = format!(
             "[node]\naddress = \"10.88.0.1\"\nlisten = 4500\n[[peer]]\nname = \"gateway\"\nallowed_ips = \"10.88.0.2\"\n\
              {peer}[peer.manual]\ncounter_file = \"gateway.counter\"\n[peer.manual.esp]\nspi_in = 0x04000001\n\
@@ -26,7 +26,7 @@ impl Folder {
         );
         let peer = Config::parse(&text, &self.0.join("x.toml")).unwrap().peers.remove(0);
         let counter = counter(peer.manual().unwrap(), None).unwrap();
-        Entry { spec: roster.enter(&peer), peer, counter, seed: 7 }
+        ManualEntry { spec: roster.enter(&peer), peer, counter, seed: 7 }
     }
 }
 
@@ -161,6 +161,6 @@ fn only_the_outermost_protocol_of_peers_directly_behind_ip_is_received() {
         let found = peer(&manual);
         assert_eq!(found.len(), 1);
         let (from, to) = ("192.0.2.2".parse().unwrap(), "192.0.2.1".parse().unwrap());
-        assert_eq!(found[0], Flow { from, to, protocols }, "{manual}");
+        assert_eq!(found[0], PeerFlow { from, to, protocols }, "{manual}");
     }
 }

@@ -1,7 +1,7 @@
 //! Compression decisions, as they are shown and logged.
 
 use strait_clock::Time;
-use strait_compress::{Decision, Reason, Weighed};
+use strait_compress::{Decision, DecisionReason, Weighed};
 use strait_ipsec::PeerId;
 use strait_model::{BitRate, BreakEven, Seconds, Stages};
 
@@ -44,14 +44,14 @@ impl Daemon {
     }
 }
 
-const fn reason(reason: Reason) -> &'static str {
+const fn reason(reason: DecisionReason) -> &'static str {
     match reason {
-        Reason::Pays => "pays",
-        Reason::Ordered => "fixed-by-rule",
-        Reason::LooksRandom => "entropy-probe",
-        Reason::DoesNotShrink => "incompressible",
-        Reason::TooSlow => "too-slow",
-        Reason::PeerLacks => "unsupported-by-peer",
+        DecisionReason::Pays => "pays",
+        DecisionReason::Ordered => "fixed-by-rule",
+        DecisionReason::LooksRandom => "entropy-probe",
+        DecisionReason::DoesNotShrink => "incompressible",
+        DecisionReason::TooSlow => "too-slow",
+        DecisionReason::PeerLacks => "unsupported-by-peer",
     }
 }
 

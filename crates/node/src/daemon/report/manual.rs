@@ -3,7 +3,7 @@
 use strait_clock::Time;
 use strait_scheduler::Rate;
 
-use crate::config::{Carrier, Manual};
+use crate::config::{Manual, ManualCarrier};
 use crate::daemon::manual::ManualPeer;
 use crate::report::{ManualReport, PeerReport};
 
@@ -12,8 +12,8 @@ pub(super) fn report(report: PeerReport, manual: &Manual, peer: &ManualPeer, now
     PeerReport {
         keys: "manual".to_owned(),
         endpoint: peer.endpoint.map(|endpoint| match manual.carrier {
-            Carrier::Udp => endpoint.to_string(),
-            Carrier::Ip(_) => endpoint.ip().to_string(),
+            ManualCarrier::Udp => endpoint.to_string(),
+            ManualCarrier::Ip(_) => endpoint.ip().to_string(),
         }),
         state: if peer.is_used_up { "used-up" } else { "up" }.to_owned(),
         link_rate_bits_per_second: peer.rate.map(Rate::bits),

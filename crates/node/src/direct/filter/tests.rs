@@ -11,8 +11,8 @@ const FAR: &str = "192.0.2.2";
 const NEAR6: &str = "2001:db8::1";
 const FAR6: &str = "2001:db8::2";
 
-fn flow(from: &str, to: &str, protocols: &[Protocol]) -> Flow {
-    Flow { from: from.parse().unwrap(), to: to.parse().unwrap(), protocols: protocols.to_vec() }
+fn flow(from: &str, to: &str, protocols: &[Protocol]) -> PeerFlow {
+    PeerFlow { from: from.parse().unwrap(), to: to.parse().unwrap(), protocols: protocols.to_vec() }
 }
 
 /// The kernel's own filter on a socket pair, whose datagrams stand for packets from their IP header on.
@@ -22,7 +22,7 @@ struct Gate {
 }
 
 impl Gate {
-    fn new(version: ip::Version, flows: &[Flow]) -> Gate {
+    fn new(version: ip::Version, flows: &[PeerFlow]) -> Gate {
         let (outside, inside) = UnixDatagram::pair().unwrap();
         inside.set_nonblocking(true).unwrap();
         let inside = OwnedFd::from(inside);
@@ -167,7 +167,7 @@ fn what_is_cut_before_the_protocol_and_the_addresses_does_not_pass() {
 
 #[test]
 fn more_peers_than_there_is_room_for_are_told_by_their_protocols() {
-    let flows: Vec<Flow> = (0..1000)
+    let flows: Vec<PeerFlow> = (0..1000)
         .map(|at| flow(&format!("2001:db8:{at:x}::2"), NEAR6, &[Protocol::IPCOMP, Protocol::IPIP]))
         .collect();
     assert!(program(ip::Version::V6, &flows, Look::Exact).is_none(), "more steps than the kernel takes");
@@ -181,7 +181,7 @@ fn more_peers_than_there_is_room_for_are_told_by_their_protocols() {
 #[test]
 fn twenty_peers_are_told_apart() {
     let address = |at: usize| format!("2001:db8:{at:x}::2");
-    let flows: Vec<Flow> = (0..20).map(|at| flow(&address(at), NEAR6, &[Protocol::ESP])).collect();
+    let flows: Vec<PeerFlow> = (0..20).map(|at| flow(&address(at), NEAR6, &[Protocol::ESP])).collect();
     let gate = Gate::new(ip::Version::V6, &flows);
     assert!((0..20).all(|at| gate.passes(&v6(&address(at), NEAR6, &[], 50))));
     assert!(!gate.passes(&v6(&address(20), NEAR6, &[], 50)));

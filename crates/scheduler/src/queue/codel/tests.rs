@@ -22,7 +22,7 @@ impl Fifo {
     }
 }
 
-impl Source for Fifo {
+impl CodelQueue for Fifo {
     type Packet = u32;
 
     fn take(&mut self) -> Option<(u32, Duration, usize)> {
@@ -40,7 +40,7 @@ impl Source for Fifo {
 /// The pseudo-code of RFC 8289 section 5, line by line, in seconds; marks as in RFC 8290 section 4.2 and Linux's `codel_impl.h`.
 struct Published {
     queue: Fifo,
-    terms: Terms,
+    terms: CodelTerms,
     first_above_time: f64,
     drop_next: f64,
     count: u32,
@@ -125,7 +125,7 @@ fn seconds(time: Time) -> f64 {
 /// Bursts and pauses through a link of 1.5 Mbit/s, by both; what was struck.
 fn compare(seed: u64, marks: u32) -> usize {
     let rate = Rate::from_bits(1_500_000).expect("in range");
-    let terms = Terms::new(Some(rate), 1_500);
+    let terms = CodelTerms::new(Some(rate), 1_500);
     let queue = |marks| Fifo { marks, ..Fifo::default() };
     let mut ours = (Codel::default(), queue(marks));
     let mut theirs = Published {
@@ -167,18 +167,18 @@ fn drops_what_the_pseudo_code_of_the_rfc_drops() {
 
 #[test]
 fn targets_of_slow_and_of_fast_links() {
-    let terms = |bits| Terms::new(Rate::from_bits(bits), 1_500);
+    let terms = |bits| CodelTerms::new(Rate::from_bits(bits), 1_500);
     let millis = Duration::from_millis;
     assert_eq!((terms(100_000_000).target, terms(100_000_000).interval), (millis(5), millis(100)));
     assert_eq!((terms(1_500_000).target, terms(1_500_000).interval), (millis(12), millis(100)));
     // A datagram takes 120 ms.
     assert_eq!((terms(100_000).target, terms(100_000).interval), (millis(180), millis(360)));
-    assert_eq!(Terms::new(None, 1_500).target, millis(5));
+    assert_eq!(CodelTerms::new(None, 1_500).target, millis(5));
 }
 
 #[test]
 fn a_queue_of_one_datagram_is_left_alone_however_long_it_stands() {
-    let terms = Terms::new(None, 1_500);
+    let terms = CodelTerms::new(None, 1_500);
     let (mut codel, mut fifo) = (Codel::default(), Fifo::default());
     fifo.packets = (0..1_000).map(|packet| (packet, Time::ZERO, 1_500)).collect();
     for second in 1.. {

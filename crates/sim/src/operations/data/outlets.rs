@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use strait_clock::Time;
 use strait_ipsec::inbound::{ExpandJob, Inlet};
-use strait_ipsec::outbound::{self, CompressJob, Outlet, Refused, Train};
+use strait_ipsec::outbound::{self, CompressJob, Outlet, Train, TransmitRefused};
 use strait_ipsec::{Notice, Reason};
 use strait_wire::{Tos, vnet};
 
@@ -20,7 +20,7 @@ pub(super) struct SiteOutlets {
     /// What left for the network, and whether that took it.
     pub(super) sent: Vec<(SimDatagram, bool)>,
     /// Why the network does not take the next call.
-    pub(super) refuses: Option<Refused>,
+    pub(super) refuses: Option<TransmitRefused>,
     /// What the host was given of what arrived.
     pub(super) host: Vec<Vec<u8>>,
     /// What the host was told.
@@ -52,7 +52,7 @@ impl SiteOutlets {
 }
 
 impl Outlet for SiteOutlets {
-    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused> {
         let refused = self.refuses.take();
         for datagram in train.datagrams() {
             let bytes = datagram.to_vec();

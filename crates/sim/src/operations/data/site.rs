@@ -50,13 +50,19 @@ impl DataSite {
     pub(super) fn new(number: usize, settings: DataSettings, now: Time) -> DataSite {
         let address = NodeId::of(number).outer_v4();
         let (sending, receiving) = (Arc::<Counters>::default(), Arc::<Counters>::default());
-        let out = outbound::Settings { up: None, overhead: 0, link_mtu: 1500, forwarding: Forwarding::None };
+        let out = outbound::OutboundSettings {
+            up: None,
+            overhead: 0,
+            link_mtu: 1500,
+            forwarding: Forwarding::None,
+        };
         let calibration = Calibration::assumed();
         let chooser = Box::new(LiveChooser::new(calibration.clone(), 1 + number as u64));
         let outbound = Outbound::new(out, chooser, Stopwatch::NONE, Arc::clone(&sending), now)
             .with_queueing(settings.queueing(), 7)
             .with_workers(settings.workers[0], &calibration);
-        let into = inbound::Settings { forwarding: Forwarding::None, udp_offload: settings.udp_offload };
+        let into =
+            inbound::InboundSettings { forwarding: Forwarding::None, udp_offload: settings.udp_offload };
         let inbound = Inbound::new(into, Gauge::none(), Arc::clone(&receiving)).with_workers(
             settings.workers[1],
             &calibration,

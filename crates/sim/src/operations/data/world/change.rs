@@ -26,13 +26,13 @@ impl DataWorld {
                 self.sites[site].order(outbound::Order::Link(rate, 0), now);
             }
             DataOperation::Queueing { site, window, wait } => {
-                let queueing = Queueing { window, wait, ..self.settings.queueing() };
+                let queueing = Queueing { window, hold: wait, ..self.settings.queueing() };
                 self.sites[site].order(outbound::Order::Queueing(queueing), now);
             }
             DataOperation::Rules { site, form } => self.sites[site].rules(form, now),
             DataOperation::Refuse { site, too_big } => {
                 self.sites[site].outlets.refuses =
-                    Some(if too_big { Refused::TooBig } else { Refused::Failed });
+                    Some(if too_big { TransmitRefused::TooBig } else { TransmitRefused::Failed });
             }
             other => self.tell(other),
         }

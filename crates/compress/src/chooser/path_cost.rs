@@ -1,4 +1,4 @@
-//! The road of a unit: what it meets beside the codec, and how long that takes.
+//! The cost of a path: what a unit meets besides the codec, and how long that takes.
 
 use core::num::NonZeroU32;
 
@@ -8,7 +8,7 @@ use crate::{Codec, CodecSet, Method};
 
 /// What an end does with every byte beside compressing.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Handling {
+pub struct PerByteCost {
     /// Taking a byte of the host's from it, or giving it back.
     pub inner: Seconds,
     /// Sending or receiving a byte of a datagram.
@@ -17,51 +17,52 @@ pub struct Handling {
     pub crypto: Seconds,
 }
 
-impl Handling {
+impl PerByteCost {
     /// Measured: 0.11 to 0.13 s of processor time a gigabit at either end with AES-128-GCM, 0.05 s of them for that
     /// (one TCP stream through two namespaces with offloads); what is not crypto divides about one to two.
-    pub const MEASURED: Handling =
-        Handling { inner: Seconds(0.19e-9), outer: Seconds(0.37e-9), crypto: Seconds(0.4e-9) };
+    pub const MEASURED: PerByteCost =
+        PerByteCost { inner: Seconds(0.19e-9), outer: Seconds(0.37e-9), crypto: Seconds(0.4e-9) };
 
     /// The same with `nanos` a packet of `bytes` for sealing it and as many for opening it.
     #[must_use]
-    pub fn with_crypto(self, nanos: u32, bytes: usize) -> Handling {
-        Handling { crypto: Seconds(f64::from(nanos) * 0.5e-9 / bytes.max(1) as f64), ..self }
+    pub fn with_crypto(self, nanos: u32, bytes: usize) -> PerByteCost {
+        PerByteCost { crypto: Seconds(f64::from(nanos) * 0.5e-9 / bytes.max(1) as f64), ..self }
     }
 }
 
 /// What is known of the other end.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct There {
+pub struct PeerCosts {
     /// What it does with every byte.
-    pub handling: Handling,
+    pub handling: PerByteCost,
     /// How many times longer than this machine it takes to expand, by codec.
     pub expand: [f64; Codec::ALL.len()],
 }
 
-impl There {
+impl PeerCosts {
     /// An end like this one.
-    pub const ALIKE: There = There { handling: Handling::MEASURED, expand: [1.0; Codec::ALL.len()] };
+    pub const ALIKE: PeerCosts =
+        PeerCosts { handling: PerByteCost::MEASURED, expand: [1.0; Codec::ALL.len()] };
 }
 
-/// Both ends of a road.
+/// What both ends of a path do.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ends {
+pub struct EndpointCosts {
     /// This one.
-    pub here: Handling,
+    pub here: PerByteCost,
     /// The other.
-    pub there: There,
+    pub there: PeerCosts,
 }
 
-impl Ends {
+impl EndpointCosts {
     /// Two alike, as measured beforehand.
-    pub const ALIKE: Ends = Ends { here: Handling::MEASURED, there: There::ALIKE };
+    pub const ALIKE: EndpointCosts = EndpointCosts { here: PerByteCost::MEASURED, there: PeerCosts::ALIKE };
 
     /// The same with the other end so many times as slow in everything; what is beyond 64 times either way is not believed.
     #[must_use]
-    pub fn loaded(mut self, times: f64) -> Ends {
+    pub fn loaded(mut self, times: f64) -> EndpointCosts {
         let times = times.clamp(1.0 / 64.0, 64.0);
-        let There { handling: Handling { inner, outer, crypto }, expand } = &mut self.there;
+        let PeerCosts { handling: PerByteCost { inner, outer, crypto }, expand } = &mut self.there;
         for time in [inner, outer, crypto] {
             *time = *time * times;
         }
@@ -72,9 +73,9 @@ impl Ends {
     }
 }
 
-/// The road from here to a peer, at one moment.
+/// The path from here to a peer, at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Road {
+pub struct PathCost {
     /// The link's rate; nothing when it was not given, so that it is taken not to limit.
     pub rate: Option<BitRate>,
     /// Engines here that compress units side by side, where several are under way.
@@ -90,10 +91,10 @@ pub struct Road {
     /// The only method, where not even the level can be chosen.
     pub only: Option<Method>,
     /// What is done with every byte at either end.
-    pub ends: Ends,
+    pub ends: EndpointCosts,
 }
 
-impl Road {
+impl PathCost {
     /// Whether throughput counts, and not how soon the unit arrives: when something waits. Where no rate is
     /// known nothing ever waits here, and what limits is one of the processors.
     #[must_use]
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn stages_by_hand() {
-        let road = Road {
+        let path_cost = PathCost {
             rate: BitRate::megabits(8.0),
             engines: NonZeroU32::MIN,
             waiting: false,
@@ -132,24 +133,27 @@ mod tests {
             around: 50,
             codecs: CodecSet::ALL,
             only: None,
-            ends: Ends {
-                here: Handling { inner: Seconds(1e-9), outer: Seconds(2e-9), crypto: Seconds(3e-9) },
-                there: There::ALIKE,
+            ends: EndpointCosts {
+                here: PerByteCost { inner: Seconds(1e-9), outer: Seconds(2e-9), crypto: Seconds(3e-9) },
+                there: PeerCosts::ALIKE,
             },
         };
-        let stages = road.stages(Bytes(4_000), Bytes(2_500));
+        let stages = path_cost.stages(Bytes(4_000), Bytes(2_500));
         // Three datagrams: 2,650 bytes at a microsecond each.
         assert!((stages.transmit.0 - 2_650e-6).abs() < 1e-12);
         assert!((stages.encrypt.0 - 7_500e-9).abs() < 1e-15);
         assert!((stages.sender.0 - 9_000e-9).abs() < 1e-15);
-        assert_eq!(Road { rate: None, ..road }.stages(Bytes(4_000), Bytes(2_500)).transmit, Seconds(0.0));
-        assert!(!road.counts_throughput() && Road { rate: None, ..road }.counts_throughput());
-        assert!(Road { waiting: true, ..road }.counts_throughput());
+        assert_eq!(
+            PathCost { rate: None, ..path_cost }.stages(Bytes(4_000), Bytes(2_500)).transmit,
+            Seconds(0.0)
+        );
+        assert!(!path_cost.counts_throughput() && PathCost { rate: None, ..path_cost }.counts_throughput());
+        assert!(PathCost { waiting: true, ..path_cost }.counts_throughput());
     }
 
     #[test]
     fn crypto_from_a_ranking() {
-        let handling = Handling::MEASURED.with_crypto(2_800, 1_400);
+        let handling = PerByteCost::MEASURED.with_crypto(2_800, 1_400);
         assert!((handling.crypto.0 - 1e-9).abs() < 1e-15, "half of the nanoseconds are the sender's");
     }
 }
