@@ -21,6 +21,8 @@ pub mod ip;
 pub mod ipcomp;
 pub mod ipcomp_payload;
 pub mod link_layer;
+pub mod operations_data;
+pub mod operations_keys;
 pub mod probe_demux_vnet;
 pub mod reassembly;
 pub mod squeeze_round_trip;
@@ -50,6 +52,8 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("ipcomp", ipcomp::check),
     ("ipcomp_payload", ipcomp_payload::check),
     ("link_layer", link_layer::check),
+    ("operations_data", operations_data::check),
+    ("operations_keys", operations_keys::check),
     ("probe_demux_vnet", probe_demux_vnet::check),
     ("reassembly", reassembly::check),
     ("squeeze_round_trip", squeeze_round_trip::check),

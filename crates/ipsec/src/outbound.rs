@@ -329,8 +329,7 @@ impl TxStages {
     fn turn(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
         if !tx.link.association.can_send() {
             // Others need the jobs; it is not known when this link can send again.
-            self.compressor.abandon(tx.link);
-            return false;
+            return self.compressor.abandon(tx.link);
         }
         if !self.transmitter.departure.has_room(tx.link, tx.now) {
             return false;

@@ -125,7 +125,9 @@ fn segment(
     let sum = pseudo(packet.src(), packet.dst(), packet.protocol(), covered)
         .add_bytes(piece.get(at..).unwrap_or_default())
         .finish();
-    put16(piece, field, if sum == 0 { 0xffff } else { sum });
+    // UDP alone keeps zero for "no checksum" (RFC 768).
+    let nothing = sum == 0 && packet.protocol() == Protocol::UDP;
+    put16(piece, field, if nothing { 0xffff } else { sum });
 }
 
 fn finish(packet: &mut [u8], header: &vnet::Header) {

@@ -26,6 +26,7 @@ mod link;
 mod machine;
 mod network;
 mod node;
+pub mod operations;
 mod packet;
 mod queue;
 mod settings;

@@ -18,6 +18,16 @@ use crate::LinkSettings;
 pub struct NodeId(pub u8);
 
 impl NodeId {
+    /// The node in this place of those of a simulation.
+    pub(crate) fn of(place: usize) -> NodeId {
+        NodeId(u8::try_from(place).unwrap_or(u8::MAX))
+    }
+
+    /// The place of the node that is this peer.
+    pub(crate) fn of_peer(peer: PeerId) -> Option<usize> {
+        usize::try_from(peer.0).ok()
+    }
+
     /// It as a peer.
     #[must_use]
     pub fn peer(self) -> PeerId {

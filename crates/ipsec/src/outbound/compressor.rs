@@ -164,11 +164,12 @@ impl Compressor {
         Some(job)
     }
 
-    /// Gives up what is under way on a link that cannot send any more.
-    pub(super) fn abandon(&mut self, link: &mut Link) {
+    /// Gives up what is under way on a link that cannot send any more; whether that frees any jobs.
+    pub(super) fn abandon(&mut self, link: &mut Link) -> bool {
         let gone = if link.association.sa.is_none() { Reason::NoSa } else { Reason::NoPeer };
         self.counters.drops.count(gone, link.backlog.compressed_packets());
-        link.backlog.under_way.drain().filter_map(|(_, job)| job).for_each(|job| self.pool.put_back(job));
+        let jobs = link.backlog.under_way.drain().filter_map(|(_, job)| job);
+        jobs.map(|job| self.pool.put_back(job)).count() > 0
     }
 
     /// Learns from what a unit became.

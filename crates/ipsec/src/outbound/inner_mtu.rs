@@ -30,6 +30,7 @@ pub(super) fn refuse_too_big(
     // Before the search for the path's size is over, and for what may be fragmented, several datagrams carry one packet; no
     // sender is told a size that is about to change.
     let several = match association.sa.as_ref().map(|sa| sa.payloads) {
+        Some(Payloads::Strait { .. }) if len > association.unit_max(0) => false,
         Some(Payloads::Strait { .. }) => {
             association.path.is_searching() || len <= INNER_MIN || !packet.ip().dont_fragment()
         }

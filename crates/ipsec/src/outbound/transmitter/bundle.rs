@@ -73,7 +73,12 @@ impl Transmitter {
         if !tx.link.association.takes_raw() {
             return self.send_pieces(tx, packet, tos);
         }
-        if packet.len() > tx.link.association.payload_room() {
+        let association = &tx.link.association;
+        if packet.len() > association.payload_room() {
+            // It may have waited since before the peer said what it takes.
+            if packet.len() > association.unit_max(0) {
+                return Err(Reason::TooBig);
+            }
             return self.send_block(tx, Coding::NONE, packet, tos);
         }
         self.seal_fresh(tx, next_header(packet), packet.len(), tos, |payload| put(payload, 0, packet))

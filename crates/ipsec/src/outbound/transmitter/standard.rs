@@ -4,10 +4,11 @@
 use strait_clock::Time;
 use strait_compress::{Codec, Outcome};
 use strait_wire::ip::{Front, Packet};
-use strait_wire::{Protocol, ipcomp};
+use strait_wire::{Protocol, block, ipcomp, vnet};
 
 use super::segments::next_header;
 use super::{Transmitter, Unsealed, put};
+use crate::offload::SuperPacket;
 use crate::outbound::compressor::{Compressor, TrialResult};
 use crate::outbound::context::{Lost, Outlet, TxContext};
 use crate::outbound::job::{CompressUnit, Task};
@@ -16,13 +17,17 @@ use crate::wrap::Head;
 use crate::{IpcompSpec, Mode, Payloads, Reason};
 
 impl Transmitter {
-    /// One gathered packet.
+    /// One gathered packet; several, if they were gathered for an association that took them together.
     pub(super) fn send_standard(
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
         compressor: &mut Compressor,
         work: &mut CompressUnit,
     ) -> Result<(), Lost> {
+        if work.plain.packets() > 1 {
+            self.send_apart(tx, compressor, work.plain.bytes());
+            return Ok(());
+        }
         let packet = work.plain.bytes();
         let (packets, len) = (work.plain.packets(), packet.len());
         let fits = Packet::parse(packet).is_ok_and(|ip| tx.link.association.carries(&ip, len));
@@ -31,6 +36,23 @@ impl Transmitter {
         tx.link.note_sent(packets, len);
         tx.outlet.sealed(work.plain.bytes());
         Ok(())
+    }
+
+    /// Packets that were gathered together, each on its own; those that cannot leave so are counted.
+    fn send_apart(&mut self, tx: &mut TxContext<'_, impl Outlet>, compressor: &mut Compressor, bytes: &[u8]) {
+        let mut job = compressor.pool.idle_or_surplus();
+        for packet in block::packets(bytes).map_while(Result::ok) {
+            job.work.assign(Task::plain(tx.link.spec.id));
+            job.work.plain.clear();
+            let sent = match SuperPacket::new(packet, &vnet::Header::PLAIN) {
+                Ok(packet) if job.work.plain.take(&packet, 0, packet.len(0)) == 1 => {
+                    self.send_standard(tx, compressor, &mut job.work)
+                }
+                _ => Err(Lost { reason: Reason::MalformedPacket, packets: 1 }),
+            };
+            self.departure.note_lost(sent.map(|()| true));
+        }
+        compressor.pool.put_back(job);
     }
 
     fn send_payload(

@@ -1,0 +1,35 @@
+//! What random operations found, each as short as it can be.
+
+use strait_sim::operations::data::{self, DataOperation, DataSettings, DataSummary};
+
+/// Settings and operations as bytes; what comes of them.
+fn run(settings: [u8; 4], operations: &[[u8; 4]]) -> DataSummary {
+    let operations = operations.iter().map(|bytes| DataOperation::read(*bytes));
+    data::run_all(DataSettings::read(settings), operations).unwrap_or_else(|violation| panic!("{violation}"))
+}
+
+/// Packets for a Strait peer wait together, and leave under an association that carries no more than one packet a
+/// datagram.
+#[test]
+fn packets_gathered_for_a_strait_peer_leave_one_by_one_for_a_standard_one() {
+    let (hold, pass, becomes_standard) = ([45, 0, 3, 9], [15, 0, 3, 9], [36, 0, 5, 0]);
+    // Eight packets of text in each of three classes of service: a unit for this thread, others for a worker.
+    let [first, second, third] = [0, 8, 10].map(|flow| [0, 0, flow, 20]);
+    let summary = run([0x11, 0, 0, 0], &[hold, first, second, third, pass, becomes_standard]);
+    assert_eq!((summary.given, summary.received), (24, 24));
+}
+
+/// The peer expands no block above 4,000 bytes: a packet of 9,000 cannot go as one, compressed or not.
+#[test]
+fn packets_beyond_what_a_peer_expands_are_counted_as_too_big() {
+    let (may_be_cut, may_not) = ([0, 0, 3, 7], [0, 0, 1, 7]);
+    let summary = run([0, 4, 0, 1], &[may_be_cut, may_not, [12, 0, 0, 0]]);
+    assert_eq!((summary.given, summary.dropped, summary.received), (2, 2, 0));
+}
+
+/// A link that lost its association gives up its jobs, and another link, whose turn was before, needs one.
+#[test]
+fn a_link_whose_jobs_another_gave_up_has_another_turn() {
+    let (text, fragments, withdraw) = ([0, 0, 14, 26], [53, 2, 15, 0], [38, 0, 0, 0]);
+    run([0x91, 0, 0, 0], &[text, [32, 0, 188, 0], fragments, withdraw, [12, 0, 0, 0]]);
+}
