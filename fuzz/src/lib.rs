@@ -7,6 +7,7 @@ pub mod aggfrag;
 pub mod ah;
 pub mod block;
 pub mod capture;
+pub mod compress_round_trip;
 pub mod configuration;
 pub mod control_message;
 pub mod datagram;
@@ -25,7 +26,6 @@ pub mod operations_data;
 pub mod operations_keys;
 pub mod probe_demux_vnet;
 pub mod reassembly;
-pub mod squeeze_round_trip;
 pub mod super_packet;
 pub mod transport;
 
@@ -38,6 +38,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("ah", ah::check),
     ("block", block::check),
     ("capture", capture::check),
+    ("compress_round_trip", compress_round_trip::check),
     ("configuration", configuration::check),
     ("control_message", control_message::check),
     ("datagram", datagram::check),
@@ -56,7 +57,6 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("operations_keys", operations_keys::check),
     ("probe_demux_vnet", probe_demux_vnet::check),
     ("reassembly", reassembly::check),
-    ("squeeze_round_trip", squeeze_round_trip::check),
     ("super_packet", super_packet::check),
     ("transport", transport::check),
 ];

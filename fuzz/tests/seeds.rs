@@ -161,14 +161,14 @@ fn direct_seeds() -> Vec<Seed> {
     (inner[12..16].copy_from_slice(&[192, 0, 2, 1]), inner[10..12].fill(0));
     let checksum = ip::v4_header_checksum(&inner[..20]).to_be_bytes();
     inner[10..12].copy_from_slice(&checksum);
-    let mut squeezed = vec![0x5a; 24];
-    ipcomp::Header { next: Protocol::IPIP, cpi: Cpi::LZS }.emit(&mut squeezed).unwrap();
+    let mut compressed = vec![0x5a; 24];
+    ipcomp::Header { next: Protocol::IPIP, cpi: Cpi::LZS }.emit(&mut compressed).unwrap();
     let tunnel = |settings: u8| [&[settings][..], &record(Protocol::IPIP, &inner)].concat();
     vec![
         ("direct", "ah-tunnel", tunnel(0b0001)),
         ("direct", "ah-esp-tunnel", tunnel(0b0111)),
         ("direct", "esp-transport", [&[0b1010][..], &record(Protocol::UDP, &datagram(b"query"))].concat()),
-        ("direct", "ipcomp-alone", [&[0b1_0000][..], &record(Protocol::IPCOMP, &squeezed)].concat()),
+        ("direct", "ipcomp-alone", [&[0b1_0000][..], &record(Protocol::IPCOMP, &compressed)].concat()),
         ("direct", "as-it-is", [&[0][..], &record(Protocol(255), &inner)].concat()),
     ]
 }
@@ -290,17 +290,17 @@ fn expand_seeds() -> Vec<Seed> {
     ]
 }
 
-fn squeeze_round_trip_seeds() -> Vec<Seed> {
+fn compress_round_trip_seeds() -> Vec<Seed> {
     let log = b"GET /index.html 200\nGET /style.css 200\nGET /icon.png 404\n".repeat(3);
     let seed = |method: u8, room: u16| [&[method][..], &room.to_be_bytes(), &log].concat();
     vec![
-        ("squeeze_round_trip", "deflate", seed(2, 170)),
-        ("squeeze_round_trip", "lz4", seed(4, 170)),
-        ("squeeze_round_trip", "zstd", seed(7, 170)),
-        ("squeeze_round_trip", "lzs-fast", seed(9, 170)),
-        ("squeeze_round_trip", "lzs-thorough", seed(10, 170)),
-        ("squeeze_round_trip", "no-room", seed(7, 20)),
-        ("squeeze_round_trip", "much-room", seed(4, 1_000)),
+        ("compress_round_trip", "deflate", seed(2, 170)),
+        ("compress_round_trip", "lz4", seed(4, 170)),
+        ("compress_round_trip", "zstd", seed(7, 170)),
+        ("compress_round_trip", "lzs-fast", seed(9, 170)),
+        ("compress_round_trip", "lzs-thorough", seed(10, 170)),
+        ("compress_round_trip", "no-room", seed(7, 20)),
+        ("compress_round_trip", "much-room", seed(4, 1_000)),
     ]
 }
 
@@ -673,7 +673,7 @@ fn committed_seeds_are_what_the_emitters_write() {
         probe_demux_vnet_seeds(),
         icmp_seeds(),
         expand_seeds(),
-        squeeze_round_trip_seeds(),
+        compress_round_trip_seeds(),
         headers_round_trip_seeds(),
         headers_expand_seeds(),
         ipcomp_payload_seeds(),

@@ -13,13 +13,13 @@ const SEED: u64 = 1;
 #[derive(Debug)]
 pub(crate) struct Overheard {
     chooser: LiveChooser,
-    squeezed: MeteredBlock,
+    compressed: MeteredBlock,
 }
 
 impl Overheard {
-    /// One that has seen nothing, and reports each block to `squeezed`.
-    pub(crate) fn new(machine: &MachineModel, squeezed: MeteredBlock) -> Overheard {
-        Overheard { chooser: LiveChooser::new(machine.codecs.clone(), SEED), squeezed }
+    /// One that has seen nothing, and reports each block to `compressed`.
+    pub(crate) fn new(machine: &MachineModel, compressed: MeteredBlock) -> Overheard {
+        Overheard { chooser: LiveChooser::new(machine.codecs.clone(), SEED), compressed }
     }
 }
 
@@ -33,7 +33,7 @@ impl Chooser for Overheard {
     }
 
     fn learn(&mut self, unit: &Unit<'_>, outcome: &Outcome, now: Time) {
-        self.squeezed.set(outcome.after.map(|_| outcome.method));
+        self.compressed.set(outcome.after.map(|_| outcome.method));
         self.chooser.learn(unit, outcome, now);
     }
 }

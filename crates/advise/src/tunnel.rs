@@ -94,13 +94,13 @@ impl<N: Copy> ReplayTunnel<N> {
         let link_mtu = u16::try_from(spec.mtu + AROUND).unwrap_or(u16::MAX);
         let settings =
             OutboundSettings { up: Some(spec.rate), overhead: 0, link_mtu, forwarding: Forwarding::None };
-        let (squeezed, counters) = (MeteredBlock::default(), Arc::new(PeerCounters::default()));
-        let chooser = Box::new(Overheard::new(machine, squeezed.clone()));
+        let (compressed, counters) = (MeteredBlock::default(), Arc::new(PeerCounters::default()));
+        let chooser = Box::new(Overheard::new(machine, compressed.clone()));
         let unused = Arc::new(Counters::default());
         let sa = association();
         let mut tunnel = ReplayTunnel {
             outbound: Outbound::new(settings, chooser, Stopwatch::NONE, unused, Time::ZERO),
-            meter: Meter::new(Arc::clone(&counters), sa.as_ref().map(OutboundSa::usage), squeezed),
+            meter: Meter::new(Arc::clone(&counters), sa.as_ref().map(OutboundSa::usage), compressed),
             bundles: spec.way.bundles(),
             waiting: VecDeque::with_capacity(WAITING_PACKETS),
             bytes: 0,

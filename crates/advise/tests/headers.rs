@@ -68,7 +68,7 @@ fn every_bundle_of_every_capture_comes_back() {
 fn every_codec_gains_by_it() {
     let mut codecs = Codecs::new();
     let mut output = vec![0; BUNDLE_MAX];
-    let mut squeezed = |method: Method, bundle: &[u8]| {
+    let mut compressed = |method: Method, bundle: &[u8]| {
         codecs.compress(method, bundle, &mut output[..bundle.len() - 1]).unwrap_or(bundle.len())
     };
     let (mut coder, mut coded) = (Coder::new(), vec![0; BUNDLE_MAX]);
@@ -78,8 +78,8 @@ fn every_codec_gains_by_it() {
             let (mut before, mut after) = (0, 0);
             for bundle in directions.iter().flat_map(|packets| bundles(packets, count)) {
                 let Some(len) = coder.encode(&bundle, &mut coded) else { continue };
-                before += squeezed(method, &bundle);
-                after += squeezed(method, &coded[..len]);
+                before += compressed(method, &bundle);
+                after += compressed(method, &coded[..len]);
             }
             let of = after as f64 / before as f64;
             assert!(directions.is_empty() || of < share, "{method} in bundles of {count}: {of:.3}");

@@ -88,12 +88,12 @@ mod tests {
         use strait_compress::{Codecs, Method};
         let mut codecs = Codecs::new();
         let mut out = vec![0; 1 << 16];
-        let squeezed = |bytes: &[u8], codecs: &mut Codecs, out: &mut [u8]| {
+        let compressed = |bytes: &[u8], codecs: &mut Codecs, out: &mut [u8]| {
             codecs.compress(Method::ZSTD, &bytes[..1 << 16], &mut out[..(1 << 16) - 1])
         };
-        assert_eq!(squeezed(&noise(), &mut codecs, &mut out), None);
+        assert_eq!(compressed(&noise(), &mut codecs, &mut out), None);
         let text = generated(1);
-        assert!(squeezed(&text.bytes, &mut codecs, &mut out).unwrap() < 1 << 15);
+        assert!(compressed(&text.bytes, &mut codecs, &mut out).unwrap() < 1 << 15);
     }
 
     #[test]

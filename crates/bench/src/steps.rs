@@ -150,7 +150,7 @@ fn measure(
         one.values().iter().for_each(|value| out.bare.push(*value));
         other.values().iter().for_each(|value| out.steps.push(*value));
     }
-    let squeezed: Vec<Option<Vec<u8>>> = payloads.iter().map(|payload| bare.squeeze(payload)).collect();
+    let compressed: Vec<Option<Vec<u8>>> = payloads.iter().map(|payload| bare.compress(payload)).collect();
     for _ in 0..repeats {
         let mut packets = Vec::new();
         for payload in &payloads {
@@ -158,8 +158,8 @@ fn measure(
         }
         let one = stopwatch.timed(|| {
             let start = ThreadMoment::now();
-            for ((packet, squeezed), lengths) in packets.iter().zip(&squeezed).zip(&lengths) {
-                bare.back(packet, squeezed.as_deref(), *lengths)?;
+            for ((packet, compressed), lengths) in packets.iter().zip(&compressed).zip(&lengths) {
+                bare.back(packet, compressed.as_deref(), *lengths)?;
             }
             Ok::<_, Error>((start.elapsed(), units))
         })?;

@@ -36,32 +36,32 @@ fn traffic() -> Vec<Vec<u8>> {
 }
 
 /// Compresses and expands `blocks`, with a refused one and a malformed one after each.
-fn carry(codecs: &mut Codecs, method: Method, blocks: &[Vec<u8>], squeezed: &mut [u8], back: &mut [u8]) {
+fn carry(codecs: &mut Codecs, method: Method, blocks: &[Vec<u8>], compressed: &mut [u8], back: &mut [u8]) {
     for block in blocks {
-        let len = codecs.compress(method, block, &mut squeezed[..block.len() - 1]).unwrap();
-        assert_eq!(codecs.expand(method.codec, &squeezed[..len], back), Ok(block.len()));
-        assert_eq!(codecs.compress(method, block, &mut squeezed[..8]), None);
-        assert!(codecs.expand(method.codec, &squeezed[..len], &mut back[..8]).is_err());
+        let len = codecs.compress(method, block, &mut compressed[..block.len() - 1]).unwrap();
+        assert_eq!(codecs.expand(method.codec, &compressed[..len], back), Ok(block.len()));
+        assert_eq!(codecs.compress(method, block, &mut compressed[..8]), None);
+        assert!(codecs.expand(method.codec, &compressed[..len], &mut back[..8]).is_err());
         // Whether it happens to be valid does not matter here.
-        let _ = codecs.expand(method.codec, &squeezed[1..len / 2], &mut back[..block.len() / 2]);
+        let _ = codecs.expand(method.codec, &compressed[1..len / 2], &mut back[..block.len() / 2]);
     }
 }
 
 #[test]
 fn blocks_allocate_nothing_once_the_contexts_exist() {
     let blocks = traffic();
-    let (mut squeezed, mut back) = (vec![0; 70_000], vec![0; 70_000]);
+    let (mut compressed, mut back) = (vec![0; 70_000], vec![0; 70_000]);
     for name in
         ["deflate-1", "deflate-6", "lz4", "zstd-fast-1", "zstd-1", "zstd-3", "zstd-9", "lzs-1", "lzs-2"]
     {
         let method: Method = name.parse().unwrap();
         let before = calls();
         let mut codecs = Codecs::new();
-        carry(&mut codecs, method, &blocks, &mut squeezed, &mut back);
+        carry(&mut codecs, method, &blocks, &mut compressed, &mut back);
         assert!(calls() > before, "the contexts of {name} are counted");
 
         let before = calls();
-        carry(&mut codecs, method, &blocks, &mut squeezed, &mut back);
+        carry(&mut codecs, method, &blocks, &mut compressed, &mut back);
         assert_eq!(calls(), before, "{name} allocated");
     }
 }
@@ -71,14 +71,14 @@ fn methods_by_turns_allocate_nothing_once_their_contexts_exist() {
     let methods = ["deflate-1", "deflate-9", "lz4", "zstd-1", "zstd-3", "zstd-12", "lzs-1", "lzs-2"];
     let methods = methods.map(|name| name.parse::<Method>().unwrap());
     let blocks = [1_400, 65_535, 200, 9_000].map(page);
-    let (mut squeezed, mut back) = (vec![0; 70_000], vec![0; 70_000]);
+    let (mut compressed, mut back) = (vec![0; 70_000], vec![0; 70_000]);
     let mut codecs = Codecs::new();
     let mut counts = Vec::new();
     for _ in 0..3 {
         let before = calls();
         for block in &blocks {
             for method in methods {
-                carry(&mut codecs, method, std::slice::from_ref(block), &mut squeezed, &mut back);
+                carry(&mut codecs, method, std::slice::from_ref(block), &mut compressed, &mut back);
             }
         }
         counts.push(calls() - before);
@@ -126,7 +126,7 @@ fn bundles_allocate_nothing_once_one_as_large_was_coded() {
 #[test]
 fn payloads_allocate_nothing_once_the_contexts_exist() {
     let payloads = [100, 576, 1_400, 2_048, 2_049, 9_000, 65_535, 200].map(page);
-    let (mut squeezed, mut back) = (vec![0; 70_000], vec![0; 70_000]);
+    let (mut compressed, mut back) = (vec![0; 70_000], vec![0; 70_000]);
     let mut ipcomp = Ipcomp::new();
     let mut counts = Vec::new();
     for _ in 0..3 {
@@ -134,10 +134,10 @@ fn payloads_allocate_nothing_once_the_contexts_exist() {
         for (payload, algorithm) in
             payloads.iter().flat_map(|payload| IpcompAlgorithm::ALL.map(|each| (payload, each)))
         {
-            let len = ipcomp.compress(algorithm, payload, &mut squeezed).unwrap();
-            assert_eq!(ipcomp.expand(algorithm, &squeezed[..len], &mut back), Ok(payload.len()));
-            assert_eq!(ipcomp.compress(algorithm, payload, &mut squeezed[..8]), None);
-            assert!(ipcomp.expand(algorithm, &squeezed[..len / 2], &mut back).is_err());
+            let len = ipcomp.compress(algorithm, payload, &mut compressed).unwrap();
+            assert_eq!(ipcomp.expand(algorithm, &compressed[..len], &mut back), Ok(payload.len()));
+            assert_eq!(ipcomp.compress(algorithm, payload, &mut compressed[..8]), None);
+            assert!(ipcomp.expand(algorithm, &compressed[..len / 2], &mut back).is_err());
         }
         counts.push(calls() - before);
     }

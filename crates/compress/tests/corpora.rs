@@ -44,7 +44,7 @@ fn file(name: &str) -> Option<Vec<u8>> {
 }
 
 /// What `method` makes of `block`, which comes back.
-fn squeezed(codecs: &mut Codecs, method: Method, block: &[u8]) -> usize {
+fn compressed(codecs: &mut Codecs, method: Method, block: &[u8]) -> usize {
     let (mut output, mut back) = (vec![0; block.len() * 2], vec![0; block.len()]);
     let len = codecs.compress(method, block, &mut output).unwrap();
     assert_eq!(codecs.expand(method.codec, &output[..len], &mut back), Ok(block.len()));
@@ -55,7 +55,7 @@ fn squeezed(codecs: &mut Codecs, method: Method, block: &[u8]) -> usize {
 /// The paper's ratio for blocks of one size.
 fn ratio(codecs: &mut Codecs, method: Method, data: &[u8], (size, count): (usize, usize)) -> f64 {
     let blocks = data.chunks_exact(size).take(count);
-    let after: usize = blocks.clone().map(|block| squeezed(codecs, method, block) + IPCOMP).sum();
+    let after: usize = blocks.clone().map(|block| compressed(codecs, method, block) + IPCOMP).sum();
     blocks.map(<[u8]>::len).sum::<usize>() as f64 / after as f64
 }
 
@@ -107,7 +107,7 @@ fn lzs_over_the_whole_corpus_is_at_least_the_rfcs() {
     for (size, published) in RFC_2395 {
         let blocks = files.iter().flat_map(|file| file.chunks(size));
         // What does not shrink is sent as it was.
-        let after: usize = blocks.map(|block| squeezed(&mut codecs, method, block).min(block.len())).sum();
+        let after: usize = blocks.map(|block| compressed(&mut codecs, method, block).min(block.len())).sum();
         let ours = before as f64 / after as f64;
         println!("{size:6} bytes: {published:.2}, ours {ours:.3}");
         // Published with two decimals.

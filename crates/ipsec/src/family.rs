@@ -167,8 +167,8 @@ fn every_member_carries_packets_to_the_other_host() {
             );
             assert_eq!(Some(Front::parse(bytes).unwrap().next), member.protocols(), "{member:?}");
         }
-        let squeezed = sender.wire.datagrams[0].0.len() < 400;
-        assert_eq!(squeezed, member.ipcomp.is_some(), "{member:?}");
+        let compressed = sender.wire.datagrams[0].0.len() < 400;
+        assert_eq!(compressed, member.ipcomp.is_some(), "{member:?}");
         // In transport mode what did not shrink comes as it left where nothing protects it: not to us.
         let plain = member.transport && member.protocols() == Some(Protocol::IPCOMP);
         take(&mut receiver, &member, &sender);

@@ -43,7 +43,7 @@ impl MeteredBlock {
 pub(crate) struct Meter {
     peer: Arc<PeerCounters>,
     usage: Option<Arc<Usage>>,
-    squeezed: MeteredBlock,
+    compressed: MeteredBlock,
     /// What the counters said when the last unit was complete: packets, datagrams, sealed bytes.
     packets: u64,
     datagrams: u64,
@@ -54,11 +54,11 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn new(peer: Arc<PeerCounters>, usage: Option<Arc<Usage>>, squeezed: MeteredBlock) -> Meter {
+    pub(super) fn new(peer: Arc<PeerCounters>, usage: Option<Arc<Usage>>, compressed: MeteredBlock) -> Meter {
         Meter {
             peer,
             usage,
-            squeezed,
+            compressed,
             packets: 0,
             datagrams: 0,
             sealed: 0,
@@ -75,7 +75,11 @@ impl Meter {
         }
         let (datagrams, sealed) = (usage.packets(), usage.bytes());
         let wire = (sealed - self.sealed) + (datagrams - self.datagrams) * OUTER;
-        self.units.push(MeteredUnit { packets: packets - self.packets, wire, method: self.squeezed.take() });
+        self.units.push(MeteredUnit {
+            packets: packets - self.packets,
+            wire,
+            method: self.compressed.take(),
+        });
         (self.packets, self.datagrams, self.sealed) = (packets, datagrams, sealed);
     }
 

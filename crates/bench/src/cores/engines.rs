@@ -88,7 +88,7 @@ fn worker() -> Result<Workers<CompressJob>, Error> {
             job.run(&mut tools);
         }
     };
-    Workers::start(("strait-squeeze", 1), make, || ()).map_err(Error::doing("start a worker"))
+    Workers::start(("strait-bench", 1), make, || ()).map_err(Error::doing("start a worker"))
 }
 
 /// MB/s of the text.

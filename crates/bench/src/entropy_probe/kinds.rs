@@ -51,7 +51,7 @@ pub(super) fn generated() -> Vec<DataKind> {
     let wide = text.iter().flat_map(|byte| [*byte, 0]);
     kinds.extend([DataKind::new("text", text.iter().copied()), DataKind::new("UTF-16 text", wide)]);
     for method in ["lz4", "zstd-1", "deflate-6", "lzs"] {
-        kinds.push(DataKind::new(&format!("{method} output"), squeezed(method, &text)));
+        kinds.push(DataKind::new(&format!("{method} output"), compressed(method, &text)));
     }
     kinds
 }
@@ -128,7 +128,7 @@ fn noise(seed: u64) -> impl Iterator<Item = u8> {
 }
 
 /// What a method makes of text, block after block.
-fn squeezed(method: &str, text: &[u8]) -> Vec<u8> {
+fn compressed(method: &str, text: &[u8]) -> Vec<u8> {
     let (mut codecs, mut out) = (Codecs::new(), vec![0; 1 << 16]);
     let method: Method = method.parse().unwrap_or(Method::NONE);
     let blocks = text.chunks_exact(1 << 16);

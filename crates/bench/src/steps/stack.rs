@@ -91,7 +91,7 @@ impl Stack {
             stack: self,
             sa,
             ipcomp: Ipcomp::new(),
-            squeezed: vec![0; 1 << 16],
+            compressed: vec![0; 1 << 16],
             packet: vec![0; 1 << 17],
         })
     }
@@ -135,7 +135,7 @@ pub(super) struct StackSender {
     stack: Stack,
     sa: OutboundSa,
     ipcomp: Ipcomp,
-    squeezed: Vec<u8>,
+    compressed: Vec<u8>,
     packet: Vec<u8>,
 }
 
@@ -143,7 +143,7 @@ impl StackSender {
     /// Protects a payload; the packet.
     pub(super) fn protect(&mut self, payload: &[u8]) -> Result<&[u8], Error> {
         let algorithm = self.stack.ipcomp;
-        let len = algorithm.and_then(|it| self.ipcomp.compress(it, payload, &mut self.squeezed));
+        let len = algorithm.and_then(|it| self.ipcomp.compress(it, payload, &mut self.compressed));
         let head = Head::Fresh(Tos(0));
         let front = self.sa.front_len(head);
         let at = self.sa.payload_at(front);
@@ -155,7 +155,7 @@ impl StackSender {
                 let cpi = strait_wire::Cpi(algorithm.number().into());
                 let header = ipcomp::Header { next: Protocol::IPIP, cpi };
                 let _ = header.emit(&mut packet[at..]);
-                packet[at + ipcomp::HEADER_LEN..at + inner].copy_from_slice(&self.squeezed[..len]);
+                packet[at + ipcomp::HEADER_LEN..at + inner].copy_from_slice(&self.compressed[..len]);
                 Protocol::IPCOMP
             }
             _ => {
@@ -272,7 +272,7 @@ impl Bare {
     pub(super) fn back(
         &mut self,
         packet: &[u8],
-        squeezed: Option<&[u8]>,
+        compressed: Option<&[u8]>,
         lengths: Lengths,
     ) -> Result<(), Error> {
         let Lengths { text, front, icv, .. } = lengths;
@@ -296,15 +296,15 @@ impl Bare {
             let iv = &[7; IV_MAX][..key.cipher().iv_len()];
             key.decrypt(iv, &mut self.work[..text]).map_err(|_| refused(self.stack.name))?;
         }
-        if let (Some(algorithm), Some(squeezed)) = (self.stack.ipcomp, squeezed) {
-            let expanded = self.ipcomp.expand(algorithm, squeezed, &mut self.out);
+        if let (Some(algorithm), Some(compressed)) = (self.stack.ipcomp, compressed) {
+            let expanded = self.ipcomp.expand(algorithm, compressed, &mut self.out);
             std::hint::black_box(expanded.map_err(|_| refused(self.stack.name))?);
         }
         Ok(())
     }
 
     /// A payload compressed as the steps do.
-    pub(super) fn squeeze(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn compress(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
         let len = self.ipcomp.compress(self.stack.ipcomp?, payload, &mut self.out)?;
         Some(self.out[..len].to_vec())
     }

@@ -43,9 +43,9 @@ fn both_ways(scapy: &mut Scapy, agreement: Agreement) -> Result<(), String> {
             ours.drops()
         ));
     }
-    let squeezed = opened.layers.iter().filter(|layers| layers.iter().any(|it| it == "ipcomp")).count();
-    if agreement.case.ipcomp != (squeezed > 0) {
-        return Err(format!("{squeezed} packets were compressed"));
+    let compressed = opened.layers.iter().filter(|layers| layers.iter().any(|it| it == "ipcomp")).count();
+    if agreement.case.ipcomp != (compressed > 0) {
+        return Err(format!("{compressed} packets were compressed"));
     }
     let back: Vec<_> = requests.iter().map(|request| request.reply().packet()).collect();
     let sealed = scapy.seal(&agreement, Direction::FromGuest, &back, 1)?;

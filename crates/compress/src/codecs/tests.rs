@@ -43,7 +43,7 @@ fn every_method() -> impl Iterator<Item = Method> {
 }
 
 /// `input` compressed with room to spare.
-fn squeezed(codecs: &mut Codecs, method: Method, input: &[u8]) -> Vec<u8> {
+fn compressed(codecs: &mut Codecs, method: Method, input: &[u8]) -> Vec<u8> {
     let mut output = vec![0; input.len() * 2 + 100];
     let len = codecs.compress(method, input, &mut output).expect("room to spare");
     output.truncate(len);
@@ -68,7 +68,7 @@ fn every_method_round_trips_every_kind_of_data() {
     for len in [1, 2, 11, 12, 13, 64, 90, 576, 1_400, 9_000] {
         for input in kinds(&mut random, len) {
             for method in every_method() {
-                let sealed = squeezed(&mut codecs, method, &input);
+                let sealed = compressed(&mut codecs, method, &input);
                 let back = expanded(&mut codecs, method.codec, &sealed, input.len());
                 assert_eq!(back.as_ref(), Ok(&input), "{method} of {len} bytes");
             }
@@ -86,7 +86,7 @@ fn random_lengths_round_trip() {
         for _ in 0..60 {
             let len = 1 + usize::try_from(random.below(CAP as u64)).unwrap();
             for input in kinds(&mut random, len) {
-                let sealed = squeezed(&mut codecs, method, &input);
+                let sealed = compressed(&mut codecs, method, &input);
                 assert_eq!(expanded(&mut codecs, method.codec, &sealed, CAP), Ok(input), "{method}");
             }
         }
@@ -122,7 +122,7 @@ fn the_output_is_used_to_the_last_byte() {
     let mut codecs = Codecs::new();
     let input = text(&mut random, 1_400);
     for method in [Method::DEFLATE, Method::LZ4, Method::ZSTD, Method::LZS] {
-        let exact = squeezed(&mut codecs, method, &input).len();
+        let exact = compressed(&mut codecs, method, &input).len();
         let fits = |codecs: &mut Codecs, room| codecs.compress(method, &input, &mut vec![0; room]).is_some();
         assert!(!fits(&mut codecs, exact - 1), "{method} in one byte too few");
         // Some libraries want a few bytes of slack; LZ4's room and the others' ends cost at most this.
@@ -155,7 +155,7 @@ fn ratios_are_those_of_the_codec() {
     let mut random = Random::new(5);
     let mut codecs = Codecs::new();
     let input = text(&mut random, 60_000);
-    let mut size = |name: &str| squeezed(&mut codecs, name.parse().unwrap(), &input).len();
+    let mut size = |name: &str| compressed(&mut codecs, name.parse().unwrap(), &input).len();
     let (fast, usual, best) = (size("deflate-1"), size("deflate-6"), size("deflate-12"));
     assert!(best < usual && usual < fast, "deflate: {fast}, {usual}, {best}");
     let (fast, usual, best) = (size("zstd-fast-5"), size("zstd-3"), size("zstd-19"));
@@ -174,18 +174,18 @@ fn a_thousand_to_one_is_legal_under_the_cap_and_refused_over_it() {
     for (method, most) in
         [(Method::DEFLATE, 100), (Method::LZ4, 300), (Method::ZSTD, 65), (Method::LZS, 2_200)]
     {
-        let sealed = squeezed(&mut codecs, method, &legal);
+        let sealed = compressed(&mut codecs, method, &legal);
         assert!(sealed.len() <= most, "{method}: {} bytes", sealed.len());
         assert_eq!(expanded(&mut codecs, method.codec, &sealed, CAP).as_ref(), Ok(&legal), "{method}");
         let refused = |cap| Err(ExpandError::TooLong { cap });
         assert_eq!(expanded(&mut codecs, method.codec, &sealed, CAP - 1), refused(CAP - 1), "{method}");
 
-        let sealed = squeezed(&mut codecs, method, &bomb);
+        let sealed = compressed(&mut codecs, method, &bomb);
         for cap in [0, 1, 1_400, CAP] {
             assert_eq!(expanded(&mut codecs, method.codec, &sealed, cap), refused(cap), "{method}");
         }
         // The context is as good as before.
-        let sealed = squeezed(&mut codecs, method, &legal);
+        let sealed = compressed(&mut codecs, method, &legal);
         assert_eq!(expanded(&mut codecs, method.codec, &sealed, CAP).as_ref(), Ok(&legal), "{method}");
     }
 }
@@ -196,7 +196,7 @@ fn every_cap_short_of_the_data_is_refused() {
     let mut codecs = Codecs::new();
     for input in kinds(&mut random, 700) {
         for method in [Method::NONE, Method::DEFLATE, Method::LZ4, Method::ZSTD, Method::LZS] {
-            let sealed = squeezed(&mut codecs, method, &input);
+            let sealed = compressed(&mut codecs, method, &input);
             for cap in 0..input.len() {
                 let result = expanded(&mut codecs, method.codec, &sealed, cap);
                 assert_eq!(result, Err(ExpandError::TooLong { cap }), "{method} in {cap} bytes");
@@ -211,7 +211,7 @@ fn a_block_cut_short_never_passes_for_whole() {
     let mut codecs = Codecs::new();
     for input in kinds(&mut random, 1_400) {
         for method in [Method::DEFLATE, Method::LZ4, Method::ZSTD, Method::LZS] {
-            let sealed = squeezed(&mut codecs, method, &input);
+            let sealed = compressed(&mut codecs, method, &input);
             for len in 0..sealed.len() {
                 let result = expanded(&mut codecs, method.codec, &sealed[..len], CAP);
                 assert_ne!(result.as_ref(), Ok(&input), "{method} cut to {len} of {}", sealed.len());
@@ -253,7 +253,7 @@ fn damaged_blocks_never_panic_nor_spoil_the_context() {
     let mut codecs = Codecs::new();
     let input = text(&mut random, 2_000);
     for method in [Method::DEFLATE, Method::LZ4, Method::ZSTD, Method::LZS] {
-        let sealed = squeezed(&mut codecs, method, &input);
+        let sealed = compressed(&mut codecs, method, &input);
         for _ in 0..5_000 {
             let mut damaged = sealed.clone();
             for _ in 0..=random.below(3) {

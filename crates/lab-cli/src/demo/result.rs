@@ -357,9 +357,9 @@ mod tests {
                                 plain           tunnel           compressed                     less on   times as\n\
                 file       size  seconds     wire  seconds     wire     seconds    wire   goodput  the wire  the tunnel  chosen\n";
             let text = summary.table();
-            let squeeze = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-            let lines: Vec<String> = text.lines().map(squeeze).collect();
-            assert_eq!(lines[0], squeeze(expected.lines().next().unwrap()));
+            let collapse = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+            let lines: Vec<String> = text.lines().map(collapse).collect();
+            assert_eq!(lines[0], collapse(expected.lines().next().unwrap()));
             assert_eq!(lines[2], "a.log 1.80 MB 10.00 1.90 MB 10.50 1.96 MB 2.50 400 kB 720 kB/s 4.75 4.20");
             assert_eq!(lines[4], "total 2.00 MB 11.20 2.11 MB 11.75 2.18 MB 3.75 620 kB 533 kB/s 3.41 3.13");
             assert!(

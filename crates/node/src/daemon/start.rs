@@ -173,7 +173,7 @@ fn threads(
     // The thread that carries packets is an engine too.
     let beside = engines(config) - 1;
     let stopwatch = move || Stopwatch::new(move || clock.now().as_nanos());
-    let squeeze = move || {
+    let compress = move || {
         let mut tools = CompressTools::new(stopwatch());
         move |job: &mut outbound::CompressJob| job.run(&mut tools)
     };
@@ -181,14 +181,14 @@ fn threads(
         let mut tools = ExpandTools::new(stopwatch());
         move |job: &mut inbound::ExpandJob| job.run(&mut tools)
     };
-    let squeezing = Workers::start((outward::NAME, beside), squeeze, out_queue.wake());
+    let compressing = Workers::start((outward::NAME, beside), compress, out_queue.wake());
     let expanding = Workers::start((inward::NAME, beside), expand, in_queue.wake());
     let out = Outward {
         tun: Arc::clone(tun),
         socket: Arc::clone(sockets.udp),
         direct: sockets.direct.map(Arc::clone),
         outbound: outbound(config, measured, counters, &clock)?.with_workers(beside, measured),
-        workers: squeezing.map_err(StartError::Runtime)?,
+        workers: compressing.map_err(StartError::Runtime)?,
         orders: out_queue,
         control: control.clone(),
         counters: Arc::clone(counters),

@@ -133,11 +133,11 @@ fn a_block_whose_packets_lie_delivers_those_before_the_lie() {
             let mut plain = good[..3].concat();
             plain.extend(saying(good[3].clone(), len));
             plain.extend(good[4..].concat());
-            let mut squeezed = vec![0; plain.len()];
-            let size = Codecs::new().compress(method, &plain, &mut squeezed).unwrap();
+            let mut compressed = vec![0; plain.len()];
+            let size = Codecs::new().compress(method, &plain, &mut compressed).unwrap();
             let mut payload = vec![0; block::HEADER_LEN];
             block::Header { codec: method.codec.id(), id: 1, part: 0, parts: 1 }.emit(&mut payload).unwrap();
-            payload.extend_from_slice(&squeezed[..size]);
+            payload.extend_from_slice(&compressed[..size]);
             assert_eq!(receive(&mut halves, &payload), good[..3], "{method}, {len}");
             assert_eq!(refused(&halves), 1, "{method}, {len}");
         }

@@ -23,16 +23,16 @@ pub fn check(data: &[u8]) {
     let method: Method = METHODS[usize::from(method) % METHODS.len()].parse().unwrap();
     let room = usize::from(u16::from_be_bytes([high, low]));
     let mut codecs = Codecs::new();
-    let mut squeezed = vec![0; room];
+    let mut compressed = vec![0; room];
     let mut back = vec![0; input.len()];
-    match codecs.compress(method, input, &mut squeezed) {
+    match codecs.compress(method, input, &mut compressed) {
         Some(len) => {
             assert!(len <= room && !input.is_empty());
-            assert_eq!(codecs.expand(method.codec, &squeezed[..len], &mut back), Ok(input.len()));
+            assert_eq!(codecs.expand(method.codec, &compressed[..len], &mut back), Ok(input.len()));
             assert_eq!(back, input);
         }
         None => assert!(input.is_empty() || room < input.len() * 2 + 100, "no room in {room} bytes"),
     }
     // None of the codecs makes a block out of nothing.
-    assert_eq!(codecs.compress(Method::of(Codec::Deflate), &[], &mut squeezed), None);
+    assert_eq!(codecs.compress(Method::of(Codec::Deflate), &[], &mut compressed), None);
 }
