@@ -6,8 +6,8 @@ use std::time::Duration;
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, CodecSet, Gauge, LiveChooser};
 use strait_crypto::{KeyMaterial, Suite};
-use strait_ipsec::inbound::{ExpandTools, Settings, UdpOffload};
-use strait_ipsec::outbound::{Outbound, Outlet, Refused, Train};
+use strait_ipsec::inbound::{ExpandTools, InboundSettings, UdpOffload};
+use strait_ipsec::outbound::{Outbound, Outlet, Train, TransmitRefused};
 use strait_ipsec::{
     Counters, Domain, Forwarding, InboundSa, IvMode, OutboundSa, Payloads, PeerCounters, PeerId, PeerSpec,
     Policies, Rule, RuleSet, SaSpec,
@@ -54,7 +54,7 @@ fn packet(number: u32) -> Vec<u8> {
 struct Sealed(Vec<Vec<u8>>);
 
 impl Outlet for Sealed {
-    fn transmit(&mut self, train: Train<'_>) -> Result<(), Refused> {
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused> {
         self.0.extend(train.datagrams().map(<[u8]>::to_vec));
         Ok(())
     }
@@ -67,7 +67,7 @@ impl Outlet for Sealed {
 /// What a peer sends to `endpoint`: so many packets, each compressed as a block of its own.
 fn blocks(count: u32, endpoint: SocketAddr) -> Vec<Vec<u8>> {
     let settings =
-        outbound::Settings { up: None, overhead: 0, link_mtu: 1_500, forwarding: Forwarding::None };
+        outbound::OutboundSettings { up: None, overhead: 0, link_mtu: 1_500, forwarding: Forwarding::None };
     let chooser = Box::new(LiveChooser::new(Calibration::assumed(), 1));
     let mut sender = Outbound::new(settings, chooser, Stopwatch::NONE, Arc::default(), Time::ZERO);
     let all = "10.77.0.0/24".parse().unwrap();
@@ -116,7 +116,7 @@ impl Receiver {
         let socket = Arc::new(UdpSocket::bind(listen, None).unwrap());
         let (tun, host) = Tun::pair();
         let (calibration, counters) = (Calibration::assumed(), Arc::<Counters>::default());
-        let settings = Settings { forwarding: Forwarding::None, udp_offload: UdpOffload::Unsupported };
+        let settings = InboundSettings { forwarding: Forwarding::None, udp_offload: UdpOffload::Unsupported };
         let gauge = Gauge::new(&calibration, Stopwatch::NONE);
         let mut inbound = Inbound::new(settings, gauge, Arc::clone(&counters));
         inbound = inbound.with_workers(1, &calibration, Stopwatch::NONE);

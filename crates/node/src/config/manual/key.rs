@@ -240,7 +240,7 @@ mod tests {
             let (findings, sealing) = (Findings::new(text), RefCell::default());
             let section = Section::new(&findings, "[peer.manual.esp]", table.get_ref(), table.span(), ESP);
             let beside = Beside::new(Path::new("x.toml"), &Nothing);
-            let reading = Reading { section: &section, beside: &beside, legacy, sealing: &sealing };
+            let reading = KeyReading { section: &section, beside: &beside, legacy, sealing: &sealing };
             assert!(reading.protection(false).is_none());
             let said: Vec<String> = findings.finish().iter().map(|found| found.problem.to_string()).collect();
             assert_eq!(said.len(), mistakes, "{said:?}");

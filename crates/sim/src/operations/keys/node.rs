@@ -50,7 +50,7 @@ pub(super) struct KeyNode {
     under_way: BTreeSet<PeerId>,
     keys: BTreeMap<(bool, Spi), Vec<u8>>,
     /// Names that are to be looked up.
-    pub(super) lookups: Vec<PeerId>,
+    pub(super) lookups: Vec<(PeerId, String)>,
     pub(super) messages: Vec<KeyMessage>,
     pub(super) established: u64,
     installed: u64,
@@ -98,7 +98,7 @@ impl KeyNode {
             match action {
                 Action::Out(order) => self.order_out(order)?,
                 Action::In(order) => self.order_in(order)?,
-                Action::Resolve(peer, _) => self.lookups.push(peer),
+                Action::Resolve(peer, name) => self.lookups.push((peer, name)),
                 Action::Log(event) => self.event(&event)?,
                 Action::DangerKey(key) => self.key(&key)?,
             }

@@ -45,7 +45,7 @@ enum KeyHappening {
     /// An ESP packet arrives, which may ask for an answer.
     Esp { from: SocketAddr, to: SocketAddr, spi: Spi, asks: bool },
     /// A resolver answers a node.
-    Resolved { node: usize, peer: usize },
+    Resolved { node: usize, peer: usize, name: String },
 }
 
 /// Three nodes and the links between them.
@@ -158,10 +158,10 @@ impl KeyWorld {
                 let peer = peer.filter(|_| asks).and_then(NodeId::of_peer);
                 peer.map_or(Ok(()), |peer| self.seal((node, peer), false).map(|_| ()))
             }
-            KeyHappening::Resolved { node, peer } => {
+            KeyHappening::Resolved { node, peer, name } => {
                 let answer = Ok(self.nodes[peer].address);
                 let answer = if self.names_resolve { answer } else { Err("no such host".to_owned()) };
-                self.nodes[node].control.resolved(NodeId::of(peer).peer(), answer, self.now);
+                self.nodes[node].control.resolved(NodeId::of(peer).peer(), &name, answer, self.now);
                 self.act(node)
             }
         }
@@ -196,8 +196,9 @@ impl KeyWorld {
     /// Does what a key manager wants done.
     fn act(&mut self, node: usize) -> Held {
         self.nodes[node].act()?;
-        for peer in core::mem::take(&mut self.nodes[node].lookups).into_iter().filter_map(NodeId::of_peer) {
-            self.happenings.push(self.now + LOOK_UP, KeyHappening::Resolved { node, peer });
+        for (peer, name) in core::mem::take(&mut self.nodes[node].lookups) {
+            let Some(peer) = NodeId::of_peer(peer) else { continue };
+            self.happenings.push(self.now + LOOK_UP, KeyHappening::Resolved { node, peer, name });
         }
         for message in core::mem::take(&mut self.nodes[node].messages) {
             match message {
