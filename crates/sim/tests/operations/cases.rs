@@ -33,12 +33,3 @@ fn a_link_whose_jobs_another_gave_up_has_another_turn() {
     let (text, fragments, withdraw) = ([0, 0, 14, 26], [53, 2, 15, 0], [38, 0, 0, 0]);
     run([0x91, 0, 0, 0], &[text, [32, 0, 188, 0], fragments, withdraw, [12, 0, 0, 0]]);
 }
-
-/// A long packet of expedited forwarding is sealed and half of it waits for a slow link; a short one of its flow, which
-/// may pass others, does not pass it.
-#[test]
-fn a_promoted_packet_does_not_pass_its_own_flow() {
-    let (long, short, release, pass) = ([0, 0, 9, 7], [0, 0, 9, 0], [12, 0, 0, 0], [15, 0, 4, 9]);
-    let summary = run([0, 0, 5, 0], &[long, release, short, release, pass, short, pass, pass, pass]);
-    assert_eq!((summary.given, summary.received), (3, 3));
-}
