@@ -2,9 +2,13 @@
 
 use strait_sim::operations::data;
 
+/// Most operations of one input: enough to fill what can be filled, too few to be slow.
+const OPERATIONS: usize = 160;
+
 /// Settings, then operations of four bytes each.
 pub fn check(input: &[u8]) {
-    if let Err(violation) = data::run(input) {
+    let most = data::SETTINGS_LEN + OPERATIONS * data::OPERATION_LEN;
+    if let Err(violation) = data::run(input.get(..most).unwrap_or(input)) {
         panic!("{violation}");
     }
 }

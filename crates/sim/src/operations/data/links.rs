@@ -163,7 +163,7 @@ impl Links {
 
     /// The oldest datagrams arrive, as one call brings them: of one size from one address, with the last perhaps
     /// shorter. What is for another address than `here`, or of an association that is not among those `taken`,
-    /// is of no use to anyone.
+    /// is of no use.
     pub(super) fn bring(
         &mut self,
         (from, to): (usize, usize),

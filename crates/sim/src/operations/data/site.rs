@@ -36,7 +36,7 @@ pub(super) struct DataSite {
     pub(super) taken: [Vec<Spi>; SITES],
     /// Association that the sender uses, by receiver.
     pub(super) used: [Option<Spi>; SITES],
-    /// Which peers both halves know.
+    /// Which peers the sender and the receiver know.
     pub(super) known: [bool; SITES],
     /// What its receiver counts that was given up with a peer, and was counted before.
     given_up: u64,
@@ -117,7 +117,7 @@ impl DataSite {
         self.order(outbound::Order::Rate(id, self.settings.pace.into()), now);
     }
 
-    /// Both halves forget a peer with all its associations, and what workers have of it.
+    /// The sender and the receiver forget a peer with all its associations, and what workers have of it.
     pub(super) fn remove_peer(&mut self, peer: usize, now: Time) {
         let id = NodeId::of(peer).peer();
         let before = self.receiving.drops.get(Reason::UnknownSpi);

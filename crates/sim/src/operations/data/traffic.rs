@@ -183,7 +183,7 @@ pub(super) fn misaddressed(from: usize, src: NodeId, dst: NodeId, form: u8) -> V
         0 => (src.inner_v4(port), dst.inner_v4(port)),
         _ => (src.inner_v6(port), dst.inner_v6(port)),
     };
-    FlowShape::new(src, dst).udp(b"to nobody")
+    FlowShape::new(src, dst).udp(b"to no site")
 }
 
 fn shape((from, to): (usize, usize), v6: bool, port: u16) -> FlowShape {

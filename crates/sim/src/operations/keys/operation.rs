@@ -123,11 +123,11 @@ pub enum KeyOperation {
         /// How often.
         times: u8,
     },
-    /// Somebody sends what no node sent, from the address of the peer.
+    /// An attacker sends what no node sent, from the address of the peer.
     Forge {
         /// To where.
         node: usize,
-        /// From whose address.
+        /// From which node's address.
         peer: usize,
         /// What.
         form: u8,

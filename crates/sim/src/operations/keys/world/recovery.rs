@@ -14,7 +14,7 @@ const FADED: Duration = Duration::from_secs(65);
 const AGREEMENT: u64 = 30;
 
 impl KeyWorld {
-    /// The network is good, everybody is where others look, and packets flow: after some minutes all ends agree.
+    /// The network is good, each node is where others look, and packets flow: after some minutes all ends agree.
     pub(in crate::operations::keys) fn recover(&mut self) -> Held {
         (self.weather, self.lose) = ([[LinkWeather::FAIR; NODES]; NODES], [[0; NODES]; NODES]);
         self.names_resolve = true;
