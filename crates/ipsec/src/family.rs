@@ -311,8 +311,8 @@ fn gcm(udp: bool) -> Member {
 }
 
 #[test]
-fn an_association_is_found_by_the_way_that_was_agreed_only() {
-    // Somebody on the way who wraps or unwraps an authentic packet must not move a peer, nor be listened to.
+fn association_is_found_by_the_agreed_carrier_only() {
+    // An attacker on the path who wraps or unwraps an authentic packet must not move a peer, nor be believed.
     for udp in [false, true] {
         let spec = gcm(udp).spec();
         let mut sender = Sender::with(&spec, 1500, None, Vec::new());
@@ -335,14 +335,14 @@ fn an_association_is_found_by_the_way_that_was_agreed_only() {
             (1, 0),
             "in UDP: {udp}"
         );
-        assert!(receiver.site.orders.is_empty(), "nobody moved");
+        assert!(receiver.site.orders.is_empty(), "no peer moved");
         take(&mut receiver, &gcm(udp), &sender);
         assert_eq!(receiver.site.packets.len(), 1);
     }
 }
 
 #[test]
-fn what_is_whole_before_the_rubbish_in_a_bundle_is_delivered_with_it() {
+fn whole_packets_before_garbage_in_a_bundle_are_delivered() {
     let spec = SaSpec { payloads: Payloads::Aggfrag, ..gcm(false).spec() };
     let mut sender = OutboundSa::new(&spec);
     let mut receiver = Receiver::with(&spec);

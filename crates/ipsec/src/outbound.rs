@@ -75,7 +75,7 @@ use waiting::Waiting;
 /// What is no IP packet.
 const MALFORMED: Lost = Lost { reason: Reason::MalformedPacket, packets: 1 };
 
-/// The sending half of the data plane.
+/// The sender of the data plane.
 pub struct Outbound {
     links: BTreeMap<PeerId, Link>,
     policies: Arc<Policies>,
@@ -97,7 +97,7 @@ struct TxStages {
 }
 
 impl Outbound {
-    /// A sending half without peers; `stopwatch` tells the chooser how long compressing takes.
+    /// A sender without peers; `stopwatch` measures for the chooser how long compressing takes.
     #[must_use]
     pub fn new(
         settings: OutboundSettings,
@@ -124,7 +124,7 @@ impl Outbound {
         }
     }
 
-    /// The same where packets wait so, and which flows share a fate in a queue depends on `seed`: without one, anybody can know it.
+    /// The same with these queue settings. `seed` decides which flows share a queue; with a known seed, an attacker can choose them.
     #[must_use]
     pub const fn with_queueing(mut self, queueing: Queueing, seed: u64) -> Outbound {
         (self.stages.gatherer.queueing, self.stages.gatherer.seed) = (queueing, seed);

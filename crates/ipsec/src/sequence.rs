@@ -9,8 +9,8 @@ use strait_wire::{Esn, SeqLow};
 use crate::replay::{ReplayRefused, ReplayWindow};
 use crate::{Reason, SequenceNumbers};
 
-/// Numbers that an association may use: from the first, as far as the limit, which whoever keeps them
-/// on disk raises before it is reached.
+/// Numbers that an association may use: from the first, as far as the limit, which the key manager
+/// raises on disk before it is reached.
 #[derive(Clone, Debug)]
 pub struct Reserve {
     first: u64,

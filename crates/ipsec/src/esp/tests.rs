@@ -93,7 +93,7 @@ fn what_is_encrypted_is_not_readable_and_its_iv_does_not_repeat() {
 }
 
 #[test]
-fn what_nobody_vouches_for_is_not_delivered() {
+fn esp_without_integrity_is_not_delivered() {
     let spec = separate(Cipher::Aes128Cbc, None, SequenceNumbers::Bits32);
     let mut packet = seal(&mut OutboundSa::new(&spec), 100).unwrap();
     assert_eq!(open(&mut InboundSa::new(&spec), &mut packet).unwrap_err(), Reason::Unprotected);

@@ -163,7 +163,7 @@ impl Associations {
         inlet.notice(Notice::Moved(peer, from));
     }
 
-    /// What arrived of an association goes to the sending half, to be told to the peer.
+    /// Gives the sender what arrived on an association, for a report to the peer.
     pub(super) fn offer(&self, peer: PeerId, reception: Reception, inlet: &mut impl Inlet) {
         let echo = self.peers.get(&peer).and_then(|memory| memory.echo);
         inlet.order(SenderOrder::Received(peer, Reception { echo, ..reception }));

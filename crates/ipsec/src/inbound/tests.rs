@@ -189,7 +189,7 @@ fn a_packet_that_never_ends_is_given_up() {
 }
 
 #[test]
-fn padding_ends_a_bundle_and_rubbish_is_counted() {
+fn padding_ends_bundle_and_malformed_packet_is_counted() {
     let (one, two) = (packet(10), packet(20));
     let receiver = deliver(STRAIT, &[(Protocol::AGGFRAG, bundle(0, &[&one, &two, &[0; 50]]))], None);
     assert_eq!(
@@ -210,7 +210,7 @@ fn blocks_are_held_to_what_was_agreed() {
     let cases = [
         ("as agreed", block(2, 1, 0, 1, &whole), None),
         ("not compressed", block(0, 1, 0, 1, &text), None),
-        ("a codec nobody knows", block(9, 1, 0, 1, &whole), Some(Reason::UnknownCodec)),
+        ("an unknown codec", block(9, 1, 0, 1, &whole), Some(Reason::UnknownCodec)),
         (
             "a codec that was not agreed",
             block(3, 1, 0, 1, &compressed(Method::ZSTD, &text)),
@@ -230,7 +230,7 @@ fn blocks_are_held_to_what_was_agreed() {
         ("too many parts", block(2, 1, 0, 255, &whole), Some(Reason::MalformedBlock)),
         ("half a packet", block(0, 1, 0, 1, &text[..500]), Some(Reason::MalformedInner)),
         (
-            "rubbish behind a packet",
+            "garbage behind a packet",
             block(0, 1, 0, 1, &[&text[..], &[9]].concat()),
             Some(Reason::MalformedInner),
         ),
@@ -239,8 +239,8 @@ fn blocks_are_held_to_what_was_agreed() {
         let receiver = one(agreed, Protocol::AGGFRAG, &payload);
         assert_eq!(receiver.dropped(), u64::from(reason.is_some()), "{what}");
         assert!(reason.is_none_or(|reason| receiver.drops(reason) == 1), "{what}");
-        let rubbish = what.starts_with("rubbish");
-        assert_eq!(receiver.site.packets.len(), usize::from(reason.is_none() || rubbish), "{what}");
+        let garbage = what.starts_with("garbage");
+        assert_eq!(receiver.site.packets.len(), usize::from(reason.is_none() || garbage), "{what}");
     }
     let standard = one(Payloads::STANDARD, Protocol::AGGFRAG, &block(2, 1, 0, 1, &whole));
     assert_eq!(standard.drops(Reason::UnknownPayload), 1);
@@ -256,18 +256,18 @@ fn coded_headers_are_held_to_what_was_agreed() {
     let agreed = |codecs, block_cap| Payloads::Strait { codecs, block_cap };
     let (lz4, cap) = (CodecSet::EMPTY.with(Codec::Lz4), u32::try_from(packets.len()).unwrap());
     // Behind the headers' length, headers that are more than that.
-    let mut rubbish = coded.clone();
-    rubbish[0] = 0x7f;
+    let mut garbage = coded.clone();
+    garbage[0] = 0x7f;
     let cases = [
         ("as agreed", 0x80, &coded, lz4.with_headers(), cap, None),
         ("compressed as well", 0x82, &both, lz4.with_headers(), cap, None),
         ("not agreed", 0x80, &coded, lz4, cap, Some(Reason::UnknownCodec)),
         ("not agreed, compressed", 0x82, &both, lz4, cap, Some(Reason::UnknownCodec)),
-        ("a codec nobody knows", 0x89, &both, lz4.with_headers(), cap, Some(Reason::UnknownCodec)),
+        ("an unknown codec", 0x89, &both, lz4.with_headers(), cap, Some(Reason::UnknownCodec)),
         ("over the cap", 0x80, &coded, lz4.with_headers(), cap - 1, Some(Reason::BlockTooLong)),
         ("over the cap at last", 0x82, &both, lz4.with_headers(), cap - 1, Some(Reason::BlockTooLong)),
         ("over the cap between", 0x82, &both, lz4.with_headers(), 100, Some(Reason::BlockTooLong)),
-        ("rubbish", 0x80, &rubbish, lz4.with_headers(), cap, Some(Reason::MalformedBlock)),
+        ("garbage", 0x80, &garbage, lz4.with_headers(), cap, Some(Reason::MalformedBlock)),
     ];
     for (what, coding, bytes, codecs, cap, reason) in cases {
         let payload = block(coding, 1, 0, 1, bytes);
@@ -323,7 +323,7 @@ fn ipcomp_is_one_deflated_packet() {
             Some(Reason::UnknownPayload),
         ),
         (
-            "rubbish",
+            "garbage",
             Payloads::STANDARD,
             header(Protocol::IPIP, Cpi::DEFLATE, &[0xff; 40]),
             Some(Reason::MalformedBlock),
@@ -338,7 +338,7 @@ fn ipcomp_is_one_deflated_packet() {
 }
 
 #[test]
-fn probes_go_to_the_sending_half() {
+fn probes_go_to_the_sender() {
     let payload = |kind, id, size| {
         let mut payload = vec![0; 40];
         probe::Probe { kind, id, size }.emit(&mut payload).unwrap();
@@ -358,7 +358,7 @@ fn probes_go_to_the_sending_half() {
 }
 
 #[test]
-fn reports_go_to_the_sending_half_once_in_a_while_and_data_is_reported() {
+fn reports_reach_the_sender_at_a_bounded_rate_and_data_is_reported() {
     let counted = Delivery { spi: SPI, datagrams: 9, bytes: 900, highest: 10, received_at: 5_000 };
     let report = |delivery: &Delivery, tval| {
         let mut payload = vec![0; aggfrag::CONGESTION_LEN + delivery::LEN];
@@ -393,7 +393,7 @@ fn reports_go_to_the_sending_half_once_in_a_while_and_data_is_reported() {
         told.iter().map(|told| (told.delivery.datagrams, told.echo.map(|(tval, _)| tval))).collect();
     assert_eq!(told, [(3, Some(8))]);
     assert_eq!(receiver.dropped(), 0);
-    // In the pad block of whoever agreed on nothing stands nothing.
+    // A peer that agreed on no extension sends no report in its pad block.
     let (heard, told) = orders(&deliver(Payloads::Aggfrag, &[report(&counted, 7)], None));
     assert_eq!((heard.len(), told.len()), (0, 0));
     let mut broken = report(&counted, 7);

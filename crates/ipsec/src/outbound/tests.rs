@@ -367,7 +367,7 @@ fn a_block_that_shrinks_by_less_than_its_headers_is_not_one() {
     let mut blocks = 0;
     for (tail, method) in (0..60).flat_map(|tail| [(tail, Method::LZ4), (tail, Method::DEFLATE)]) {
         let mut sender = Sender::new(older(), 576, slow(), vec![rule(7, 1, method)]);
-        // Below 256 bytes nobody looks whether it would shrink.
+        // Below 256 bytes the entropy probe is not used.
         let mut first = noise(7, 247 - tail);
         first.payload.extend(vec![0; tail]);
         let second = Shape { protocol: Protocol::TCP, payload: noise(7, 235).payload, ..first.clone() };

@@ -107,7 +107,7 @@ pub enum Carrier {
     },
 }
 
-/// What becomes of protected packets that are larger than the path takes, directly behind IP.
+/// How protected packets above the path MTU are handled, directly behind IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fragments {
     /// There are none: senders are told by ICMP to make smaller ones (RFC 4301 section 8.2).
@@ -130,7 +130,7 @@ pub enum EspKeys {
     Separate {
         /// The cipher, which may be NULL (RFC 2410).
         cipher: KeyMaterial<Cipher>,
-        /// Nothing only where AH protects the packet: what nobody vouches for is never delivered.
+        /// Nothing only where AH protects the packet: a packet without integrity is never delivered.
         integrity: Option<KeyMaterial<Integrity>>,
         /// Random, new at every start: what makes IVs unpredictable.
         seed: u64,
@@ -172,7 +172,7 @@ pub struct SaSpec {
     pub mode: Mode,
     /// What carries it.
     pub carrier: Carrier,
-    /// What becomes of packets that are too large.
+    /// How packets above the path MTU are handled.
     pub fragments: Fragments,
     /// What may be inside.
     pub payloads: Payloads,
@@ -212,8 +212,8 @@ impl SaSpec {
     }
 }
 
-/// What a receiver finds a security association by. Whoever is on the way can wrap and unwrap packets, so each is
-/// found by the way that was agreed only.
+/// What a receiver finds a security association by. An attacker on the path can wrap and unwrap packets, so each is
+/// found by the agreed carrier only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SaId {
     /// The SPI of what came in UDP.

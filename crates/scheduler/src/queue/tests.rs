@@ -99,7 +99,7 @@ fn what_the_wire_bytes_were_is_what_counts_in_the_end() {
             }
         }
         let packet = queue.pop(Time::ZERO, &mut host).expect("never empty");
-        // The first flow's packets shrink to a fifth, which nobody foresaw.
+        // The first flow's packets shrink to a fifth, which no estimate predicted.
         let actual = if packet.note == 0 { 200 } else { 1_000 };
         wire[packet.note as usize] += actual;
         queue.correct(&packet.receipt(), actual);

@@ -35,7 +35,7 @@ fn the_first_packet_names_who_goes() {
 }
 
 #[test]
-fn nobody_overtakes_a_packet_that_found_no_room() {
+fn no_packet_overtakes_one_that_found_no_room() {
     let mut window = window(OPEN, &[('a', 10), ('a', 900), ('b', 7), ('a', 10)]);
     let mut sent = Vec::new();
     let count = window.take(usize::MAX, |item, bytes| {

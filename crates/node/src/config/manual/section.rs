@@ -97,7 +97,7 @@ pub(in crate::config) fn read<'a>(peer: &'a Section<'a>, beside: &'a Beside<'a>)
     reader.read()
 }
 
-/// Whether algorithms are allowed that protect nobody any more, which this build may not have.
+/// Whether algorithms that no longer protect anything are allowed; this build may lack them.
 fn legacy(section: &Section<'_>, is_built: bool) -> bool {
     let allowed = section.boolean("danger_legacy").unwrap_or(false);
     if allowed

@@ -44,7 +44,7 @@ fn manual(text: &str) -> Manual {
 #[test]
 fn esp_in_udp() {
     let config = parse(&gcm()).unwrap();
-    assert_eq!(config.node.private_key_file, None, "nobody needs one");
+    assert_eq!(config.node.private_key_file, None, "manual keys need no key file");
     let peer = &config.peers[0];
     assert_eq!(peer.endpoint, Some(Endpoint::Address("192.0.2.2:4500".parse().unwrap())));
     let manual = manual(&gcm());
