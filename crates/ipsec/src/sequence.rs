@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fresh_association_counts_from_one() {
+    fn fresh_association_starts_at_sequence_number_one() {
         let mut numbers = Numbers::new(SequenceNumbers::Bits64);
         assert_eq!((take(&mut numbers), take(&mut numbers)), (Ok(1), Ok(2)));
     }

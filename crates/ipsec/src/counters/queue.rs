@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_follows_what_packets_wait() {
+    fn mean_delay_follows_queueing_delays() {
         let counters = QueueCounters::default();
         for millis in 0..500 {
             let waited = if millis < 250 { 10 } else { 20 };

@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_under_the_right_key_does_harm(
+    fn authentic_garbage_does_no_harm(
         payloads in proptest::collection::vec((any::<u8>(), proptest::collection::vec(any::<u8>(), 0..200)), 1..20),
         strait in any::<bool>(),
     ) {
@@ -170,7 +170,7 @@ fn a_gap_in_aggfrag_costs_one_packet_and_a_reason() {
 }
 
 #[test]
-fn a_packet_that_never_ends_is_given_up() {
+fn endless_packet_is_given_up() {
     let mut hand = Hand::new(STRAIT);
     let mut receiver = Receiver::new(STRAIT);
     let mut endless = packet(0);
@@ -201,7 +201,7 @@ fn padding_ends_bundle_and_malformed_packet_is_counted() {
 }
 
 #[test]
-fn blocks_are_held_to_what_was_agreed() {
+fn blocks_beyond_agreed_codecs_or_cap_are_refused() {
     let text = packet(1000);
     let two = [text.clone(), text.clone()].concat();
     let agreed = Payloads::Strait { codecs: CodecSet::EMPTY.with(Codec::Lz4), block_cap: 2000 };
@@ -247,7 +247,7 @@ fn blocks_are_held_to_what_was_agreed() {
 }
 
 #[test]
-fn coded_headers_are_held_to_what_was_agreed() {
+fn header_compression_beyond_the_agreement_is_refused() {
     let packets = [980, 990, 1000].map(packet).concat();
     let mut coded = vec![0; packets.len()];
     let len = Coder::new().encode(&packets, &mut coded).unwrap();
@@ -280,7 +280,7 @@ fn coded_headers_are_held_to_what_was_agreed() {
 }
 
 #[test]
-fn a_block_in_parts_waits_for_the_last_and_forgives_no_gap() {
+fn block_in_parts_waits_for_last_and_is_lost_with_any_gap() {
     let packets = [packet(30), packet(1000)];
     let whole = compressed(Method::ZSTD, &packets.concat());
     let parts: Vec<_> = (0..3_u8)
@@ -294,7 +294,7 @@ fn a_block_in_parts_waits_for_the_last_and_forgives_no_gap() {
 }
 
 #[test]
-fn ipcomp_is_one_deflated_packet() {
+fn ipcomp_payload_is_one_deflated_packet() {
     let text = packet(1000);
     let header = |next: Protocol, cpi: Cpi, bytes: &[u8]| {
         let mut payload = vec![0; ipcomp::HEADER_LEN];
@@ -403,7 +403,7 @@ fn reports_reach_the_sender_at_a_bounded_rate_and_data_is_reported() {
 }
 
 #[test]
-fn a_mark_outside_reaches_every_packet_inside() {
+fn outer_ecn_mark_reaches_every_inner_packet() {
     let inside =
         |ecn: Ecn| Shape { tos: 0xb8 | ecn as u8, ..Shape::new(Version::V4, Protocol::TCP, vec![1; 50]) };
     // RFC 6040 figure 4; nothing where the packet is dropped.
@@ -444,7 +444,7 @@ fn a_mark_outside_reaches_every_packet_inside() {
 }
 
 #[test]
-fn a_mark_on_any_piece_of_a_packet_marks_it() {
+fn ecn_mark_on_any_fragment_marks_packet() {
     let shape = Shape { tos: 2, ..Shape::new(Version::V6, Protocol::TCP, vec![1; 300]) };
     let packet = shape.packet();
     let sent = [
@@ -463,7 +463,7 @@ fn a_mark_on_any_piece_of_a_packet_marks_it() {
 }
 
 #[test]
-fn what_is_repeated_forged_or_unknown_is_told_apart() {
+fn replayed_forged_and_unknown_packets_have_distinct_reasons() {
     let (mut hand, mut receiver) = (Hand::new(STRAIT), Receiver::new(STRAIT));
     let first = hand.seal(Protocol::IPIP, &packet(10));
     receiver.take(&first, Tos(0));
@@ -497,7 +497,7 @@ fn what_is_repeated_forged_or_unknown_is_told_apart() {
 }
 
 #[test]
-fn a_peer_that_goes_takes_its_associations_along() {
+fn removing_peer_removes_its_associations() {
     let (mut hand, mut receiver) = (Hand::new(STRAIT), Receiver::new(STRAIT));
     receiver.take(&hand.seal(Protocol::AGGFRAG, &block(0, 1, 0, 2, &[1; 50])), Tos(0));
     receiver.half.handle(Order::RemovePeer(PEER));

@@ -29,7 +29,7 @@ fn heard(datagrams: u64, at: u64) -> Heard {
 }
 
 #[test]
-fn what_the_peer_hears_makes_the_rate() {
+fn peer_reports_set_the_rate() {
     let mut sender = sender();
     let rate = |sender: &Sender| sender.peer.path.get().and_then(|path| path.estimate);
     sender.order(Order::Delivered(PEER, heard(2, 100)));
@@ -40,7 +40,7 @@ fn what_the_peer_hears_makes_the_rate() {
 }
 
 #[test]
-fn reports_that_cannot_be_are_counted_and_change_nothing() {
+fn impossible_reports_are_counted_and_ignored() {
     let mut sender = sender();
     sender.order(Order::Delivered(PEER, heard(2, 100)));
     let before = sender.peer.path.get().unwrap();
@@ -66,7 +66,7 @@ fn reports_that_cannot_be_are_counted_and_change_nothing() {
 }
 
 #[test]
-fn the_peer_is_told_what_arrived_as_often_as_the_link_bears() {
+fn delivery_reports_are_sent_as_often_as_link_rate_allows() {
     for (rate, least, most) in [(None, 3, 60), (Rate::from_bits(128_000), 10, 11), (slow(), 40, 62)] {
         let mut sender = Sender::new(STRAIT, 1500, rate, Vec::new());
         let delivery = Delivery { spi: SPI, datagrams: 5, bytes: 5000, highest: 6, received_at: 1_000_000 };
@@ -91,7 +91,7 @@ fn the_peer_is_told_what_arrived_as_often_as_the_link_bears() {
 }
 
 #[test]
-fn who_reads_nothing_but_the_standards_is_told_nothing() {
+fn standard_peer_gets_no_reports() {
     let mut sender = Sender::new(Payloads::STANDARD, 1500, None, Vec::new());
     let delivery = Delivery { spi: SPI, datagrams: 5, bytes: 5000, highest: 6, received_at: 1 };
     let told = Reception { delivery, loss_event_rate: 0, marked: false, echo: None };
