@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_people_write() {
+    fn parses_common_notations() {
         assert_eq!("auto".parse(), Ok(LinkRate::Auto));
         assert_eq!("1kbit".parse(), Ok(LinkRate::Given(Rate::from_bits(1_000).expect("in range"))));
         assert!("automatic".parse::<LinkRate>().is_err());

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_was_not_used_is_kept_for_a_while_only() {
+    fn unused_share_is_kept_for_bounded_time() {
         let mut balance = Balance::new(Shares::CAKE, 20_000);
         assert_eq!(served(&mut balance, [false, true, false]), [0, 100_000, 0]);
         let mut first = 0;
