@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coding_is_a_codec_and_a_bit() {
+    fn coding_byte_is_codec_and_header_bit() {
         for id in 0..=u8::MAX {
             let coding = Coding::from_id(id);
             assert_eq!(coding.map(Coding::id), (id & 0x7f < 5).then_some(id));

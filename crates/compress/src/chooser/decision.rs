@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn break_evens_by_hand() {
+    fn break_even_rates_match_hand_calculation() {
         // One after the other: 4,000 bits fewer for 6 us more.
         let BreakEven::At(rate) = weighed(false).pays_up_to() else { panic!("no rate") };
         assert!((rate.as_bits() - 4e3 / 6e-6).abs() < 1.0);
