@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn others_take_it_for_padding() {
+    fn subtype_is_padding_to_other_implementations() {
         let region = emitted(&ONE);
         let payload = Payload { header: Header::Plain { offset: 0 }, region: &region };
         assert!(payload.blocks().all(|block| matches!(block, DataBlock::Pad)));
