@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_for_those_who_can_bear_them() {
+    fn ecn_marks_need_ecn_capable_packets() {
         let mut link = link(LinkSettings {
             rate: Rate::from_bits(1_000_000),
             mark_above: Some(500),

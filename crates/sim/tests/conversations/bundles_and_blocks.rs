@@ -185,7 +185,7 @@ fn classes_of_service_never_share_a_datagram() {
 }
 
 #[test]
-fn the_outer_header_says_what_all_inside_can_bear() {
+fn outer_ecn_capability_is_that_of_all_inner_packets() {
     let now = Time::from_millis(1000);
     for (marks, outer) in [
         ([Ecn::Ect0, Ecn::Ect0], Ecn::Ect0),

@@ -76,7 +76,7 @@ fn a_link_that_changes_is_followed_within_three_seconds() {
 }
 
 #[test]
-fn the_peer_may_ask_to_be_sent_to_at_what_is_found_out() {
+fn peer_can_request_estimated_rate() {
     let mut network = joined(3, |pair| {
         pair.a.up = LinkRate::Given(mbit("4Mbit"));
         pair.b.capabilities.down = LinkRate::Auto;
