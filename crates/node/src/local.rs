@@ -72,7 +72,7 @@ pub struct Changes {
     pub need_restart: Vec<String>,
 }
 
-/// A request with the way back to who asked.
+/// A request with the channel for its answer.
 #[derive(Debug)]
 pub(crate) struct PendingRequest {
     pub(crate) request: Request,
