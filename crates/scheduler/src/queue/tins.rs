@@ -1,6 +1,6 @@
 //! Classes of service: interactive before bulk, with shares of the link.
 //!
-//! As with `diffserv3` of Linux's `sch_cake`, three tins of flows, told by DSCP. A tin that has a share and has not used it up goes
+//! As with `diffserv3` of Linux's `sch_cake`, three tins of flows, by DSCP. A tin that has a share and has not used it up goes
 //! before the others; one that has is served when no other tin has packets.
 
 use core::fmt;
