@@ -129,7 +129,7 @@ impl SimNetwork {
         Ok(())
     }
 
-    /// Sets what the way from one node to another is like; without a link nothing gets there.
+    /// Sets the link from one node to another; without a link nothing gets there.
     pub fn set_link(&mut self, from: NodeId, to: NodeId, settings: LinkSettings) {
         let link = SimLink::new(settings, self.random.next_u64());
         self.links.insert((from, to), link);

@@ -1,4 +1,4 @@
-//! Two nodes that find out how fast the link between them is, follow it, and say what arrives.
+//! Two nodes that estimate the rate of the link between them, follow it, and report what arrives.
 
 use core::time::Duration;
 

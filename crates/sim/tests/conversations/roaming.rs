@@ -1,4 +1,4 @@
-//! A peer that speaks from elsewhere is answered there; a stranger cannot move it.
+//! A peer that sends from a new address is answered there; a stranger cannot move it.
 
 use std::net::SocketAddr;
 
