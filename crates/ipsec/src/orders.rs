@@ -10,7 +10,7 @@ use strait_wire::Spi;
 use strait_wire::condition::Condition;
 
 use crate::queueing::Queueing;
-use crate::reports::{Heard, Reception};
+use crate::reports::{ReceivedReport, Reception};
 use crate::{InboundSa, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet};
 
 /// A change to the sender, made between two packets.
@@ -49,7 +49,7 @@ pub enum SenderOrder {
     /// Send the peer a delivery report of what arrived from it.
     Received(PeerId, Reception),
     /// The peer sent a delivery report.
-    Delivered(PeerId, Heard),
+    Delivered(PeerId, ReceivedReport),
     /// Send the peer a liveness probe.
     Probe(PeerId),
     /// The peer asked with a probe of this number and outer size: answer.

@@ -52,7 +52,7 @@ use crate::offload::SuperPacket;
 pub use crate::orders::SenderOrder as Order;
 pub use crate::queueing::Queueing;
 use crate::reassembly::Reassembly;
-pub use crate::reports::{Heard, Reception};
+pub use crate::reports::{ReceivedReport, Reception};
 use crate::{Counters, Forwarding, Notice, PeerId, Policies, Reason};
 
 use compressor::Compressor;
@@ -89,7 +89,7 @@ pub struct Outbound {
     counters: Arc<Counters>,
 }
 
-/// What all links share on the way out, one owner for each stage.
+/// The stages of the sender, shared by all links.
 struct TxStages {
     gatherer: Gatherer,
     compressor: Compressor,

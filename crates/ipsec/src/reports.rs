@@ -23,7 +23,7 @@ pub struct Reception {
 
 /// A delivery report as the peer sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct ReceivedReport {
     /// Datagrams and bytes that arrived, with the time of the count.
     pub delivery: Delivery,
     /// The peer's clock when it sent the report, in microseconds.

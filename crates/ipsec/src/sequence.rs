@@ -1,4 +1,4 @@
-//! Sequence numbers: the only source of them on the way out, their low halves and windows on the way in.
+//! Sequence numbers: their only source at the sender, their low halves and windows at the receiver.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -37,9 +37,9 @@ pub struct QueueCounters {
 /// Recent queueing delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueDelay {
-    /// On average.
+    /// The moving average.
     pub mean: Duration,
-    /// At worst, within the last second or two.
+    /// The maximum of the last one to two seconds.
     pub worst: Duration,
 }
 

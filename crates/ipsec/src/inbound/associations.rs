@@ -61,11 +61,11 @@ pub(super) struct Inbox {
 #[derive(Debug)]
 pub(super) struct PeerMemory {
     counters: Arc<PeerCounters>,
-    /// When it last said what changed there.
+    /// When it last reported a changed condition.
     pub(super) condition_at: Option<Time>,
-    /// When it last said what arrived there.
+    /// When its last delivery report arrived.
     pub(super) heard_at: Option<Time>,
-    /// The last `TVal` it said, and when.
+    /// The last `TVal` it sent, and when that arrived.
     pub(super) echo: Option<(u32, Time)>,
     last_from: Option<SocketAddr>,
 }

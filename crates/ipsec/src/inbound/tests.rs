@@ -367,7 +367,7 @@ fn reports_reach_the_sender_at_a_bounded_rate_and_data_is_reported() {
         delivery.emit(&mut payload[aggfrag::CONGESTION_LEN..]).unwrap();
         (Protocol::AGGFRAG, payload)
     };
-    let orders = |receiver: &Receiver| -> (Vec<outbound::Heard>, Vec<outbound::Reception>) {
+    let orders = |receiver: &Receiver| -> (Vec<outbound::ReceivedReport>, Vec<outbound::Reception>) {
         let heard = |order: &outbound::Order| match order {
             outbound::Order::Delivered(PEER, heard) => Some(*heard),
             _ => None,
@@ -387,7 +387,11 @@ fn reports_reach_the_sender_at_a_bounded_rate_and_data_is_reported() {
     ];
     let receiver = deliver(STRAIT, &payloads, None);
     let (heard, told) = orders(&receiver);
-    assert_eq!(heard, [outbound::Heard { delivery: counted, tval: 7 }], "a flood of them is heard once");
+    assert_eq!(
+        heard,
+        [outbound::ReceivedReport { delivery: counted, tval: 7 }],
+        "a flood of them counts once"
+    );
     // The first packet with data is reported at once, the reports before it counted.
     let told: Vec<_> =
         told.iter().map(|told| (told.delivery.datagrams, told.echo.map(|(tval, _)| tval))).collect();

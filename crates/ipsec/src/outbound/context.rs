@@ -1,4 +1,4 @@
-//! What every stage of the way out knows: the link, the time, where output goes; and how a packet gets lost.
+//! What every stage of the sender knows: the link, the time, where output goes; and how a packet gets lost.
 
 use strait_clock::Time;
 use strait_scheduler::Rate;

@@ -20,7 +20,7 @@ use crate::{InboundSa, Notice, OutboundSa, Payloads, Reason, Reserve, RuleSet};
 
 const PLAIN: vnet::Header = vnet::Header::PLAIN;
 
-/// A peer that takes all codecs and no coded headers.
+/// A peer that takes all codecs and no header compression.
 fn older() -> Payloads {
     Payloads::Strait { codecs: Codec::ALL.into_iter().collect(), block_cap: 65_536 }
 }

@@ -145,7 +145,7 @@ fn job_without_estimate_or_worker_room_runs_on_calling_thread() {
     let (mut pool, mut order) = (pool(1), Reorder::default());
     let job = pool.idle().unwrap();
     pool.submit(&mut order, 0, job, NOW, |_, _| panic!("it has no price"));
-    // The calling thread is busy by its books, so the dispatcher names the worker, which refuses.
+    // The calling thread is busy by its statistics, so the dispatcher names the worker, which refuses.
     let mut refused = 0;
     for note in 1..4 {
         let mut job = pool.idle().unwrap();

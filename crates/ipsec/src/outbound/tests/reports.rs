@@ -1,4 +1,4 @@
-//! What is told of what arrives, and what comes of what is heard.
+//! Delivery reports: what is sent, and the effect of what is received.
 
 use core::time::Duration;
 
@@ -7,9 +7,9 @@ use strait_wire::aggfrag::{CONGESTION_LEN, Header, Payload};
 use strait_wire::delivery::Delivery;
 
 use super::*;
-use crate::reports::{Heard, REPORT_LEN, Reception};
+use crate::reports::{REPORT_LEN, ReceivedReport, Reception};
 
-/// A sender whose rate is to be found out, after it sent 20 packets.
+/// A sender whose rate is to be estimated, after it sent 20 packets.
 fn sender() -> Sender {
     let mut sender = Sender::new(STRAIT, 1500, None, Vec::new());
     sender.order(Order::Rate(PEER, Pace::Estimated { at_most: None }));
@@ -22,19 +22,19 @@ fn sender() -> Sender {
 }
 
 /// The peer says that so many datagrams arrived, the last of them at so many milliseconds of its clock.
-fn heard(datagrams: u64, at: u64) -> Heard {
+fn received(datagrams: u64, at: u64) -> ReceivedReport {
     let delivery =
         Delivery { spi: SPI, datagrams, bytes: datagrams * 1050, highest: datagrams, received_at: at * 1000 };
-    Heard { delivery, tval: u32::try_from(at * 1000 + 500).unwrap() }
+    ReceivedReport { delivery, tval: u32::try_from(at * 1000 + 500).unwrap() }
 }
 
 #[test]
 fn peer_reports_set_the_rate() {
     let mut sender = sender();
     let rate = |sender: &Sender| sender.peer.path.get().and_then(|path| path.estimate);
-    sender.order(Order::Delivered(PEER, heard(2, 100)));
+    sender.order(Order::Delivered(PEER, received(2, 100)));
     let before = rate(&sender).unwrap();
-    sender.order(Order::Delivered(PEER, heard(19, 250)));
+    sender.order(Order::Delivered(PEER, received(19, 250)));
     assert!(rate(&sender).unwrap().pacing > before.pacing, "{:?}", rate(&sender));
     assert_eq!((sender.peer.reports_in.get(), sender.dropped()), (2, 0));
 }
@@ -42,17 +42,17 @@ fn peer_reports_set_the_rate() {
 #[test]
 fn impossible_reports_are_counted_and_ignored() {
     let mut sender = sender();
-    sender.order(Order::Delivered(PEER, heard(2, 100)));
+    sender.order(Order::Delivered(PEER, received(2, 100)));
     let before = sender.peer.path.get().unwrap();
-    let right = heard(10, 150);
-    let bent = |delivery: Delivery| Heard { delivery, ..right };
+    let right = received(10, 150);
+    let bent = |delivery: Delivery| ReceivedReport { delivery, ..right };
     for absurd in [
         bent(Delivery { highest: 1 << 40, ..right.delivery }),
         bent(Delivery { datagrams: u64::MAX, ..right.delivery }),
         bent(Delivery { bytes: 1 << 40, ..right.delivery }),
         bent(Delivery { received_at: 1, ..right.delivery }),
         bent(Delivery { received_at: u64::MAX, ..right.delivery }),
-        Heard { tval: 1, ..right },
+        ReceivedReport { tval: 1, ..right },
     ] {
         sender.order(Order::Delivered(PEER, absurd));
     }
@@ -96,7 +96,7 @@ fn standard_peer_gets_no_reports() {
     let delivery = Delivery { spi: SPI, datagrams: 5, bytes: 5000, highest: 6, received_at: 1 };
     let told = Reception { delivery, loss_event_rate: 0, marked: false, echo: None };
     sender.order(Order::Received(PEER, told));
-    sender.order(Order::Delivered(PEER, heard(1, 1)));
+    sender.order(Order::Delivered(PEER, received(1, 1)));
     assert_eq!((sender.wire.datagrams.len(), sender.dropped()), (0, 0));
     assert_eq!(sender.peer.path.get(), None);
 }

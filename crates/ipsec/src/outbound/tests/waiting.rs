@@ -1,4 +1,4 @@
-//! What waits for the link: who goes first, in which aggregate, and which sender is told to slow down.
+//! What waits for the link: who goes first, in which aggregate, and which sender is made to slow down.
 
 mod headers;
 
