@@ -1,4 +1,4 @@
-"""A host that nobody's kernel answers for: sends IP packets on an interface and tells of those that come.
+"""A host without a kernel's network stack: sends IP packets on an interface and tells of those that come.
 
     wire.py INTERFACE HARDWARE-ADDRESS
 

@@ -43,7 +43,7 @@ impl Crossing {
         Crossing { networks, mtu, mender, scissors, hosts: BTreeMap::new() }
     }
 
-    /// Calls `each` with what becomes of a frame's packet: nothing of what is no whole IPv4 packet. Each host gets an address
+    /// Calls `each` with the packets that a frame turns into: none if it carries no whole IPv4 packet. Each host gets an address
     /// of its own; checksums that were right stay right.
     ///
     /// # Errors

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_kept_is_filled_with_what_does_not_shrink() {
+    fn bytes_missing_from_capture_are_filled_with_random_data() {
         let mut mender = Mender::default();
         for version in [Version::V4, Version::V6] {
             let bytes = packet(version, 1_500, 96);

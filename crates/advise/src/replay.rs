@@ -72,7 +72,7 @@ impl Lane {
         self.drive(classes, |tunnel, books| tunnel.offer(packet, places, at, books));
     }
 
-    /// Whatever `drive` makes leave is written into the books.
+    /// Counts whatever `drive` sends in the statistics.
     fn drive(
         &mut self,
         classes: &mut Classes,

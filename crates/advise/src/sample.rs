@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_block_and_then_some() {
+    fn first_block_and_later_samples_are_wanted() {
         assert!(is_wanted(0, 0, true) && is_wanted(65_536, 60_000, true));
         assert!(!is_wanted(65_536, 70_000, true));
         assert!(is_wanted(1 << 20, 70_000, true));

@@ -65,7 +65,7 @@ fn every_bundle_of_every_capture_comes_back() {
 }
 
 #[test]
-fn every_codec_gains_by_it() {
+fn every_codec_gains_by_header_compression() {
     let mut codecs = Codecs::new();
     let mut output = vec![0; BUNDLE_MAX];
     let mut compressed = |method: Method, bundle: &[u8]| {

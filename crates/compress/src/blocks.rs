@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn both_steps_or_either_and_back() {
+    fn headers_and_codec_round_trip_alone_and_together() {
         let packets = packets(20);
         let (mut blocks, mut output, mut back) =
             (Blocks::new(), vec![0; packets.len()], vec![0; packets.len()]);

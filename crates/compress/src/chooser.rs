@@ -60,7 +60,7 @@ pub struct Outcome {
     pub took: Option<u64>,
 }
 
-/// Decides unit by unit, and is told what came of it.
+/// Decides unit by unit, and learns from the outcome.
 pub trait Chooser: Send {
     /// Whether a packet with this `payload` may shrink, so that it is worth putting into a block with others. Called
     /// once for each packet of the host.

@@ -1,4 +1,4 @@
-//! What a block says about itself on the wire, and what an end says that it expands.
+//! The codec numbers in a block's header, and the set of codecs that an end expands.
 
 use core::fmt;
 
@@ -92,12 +92,12 @@ impl fmt::Display for Codec {
     }
 }
 
-/// What an end expands, in one byte: bit `id` stands for the codec numbered `id`, the highest for coded headers.
+/// What an end expands, in one byte: bit `id` stands for the codec numbered `id`, the highest for header compression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CodecSet(u8);
 
 impl CodecSet {
-    /// No codec at all, not even [`Codec::None`], and no coded headers.
+    /// No codec at all, not even [`Codec::None`], and no header compression.
     pub const EMPTY: CodecSet = CodecSet(0);
     /// All that this version knows.
     pub const ALL: CodecSet = CodecSet(0b1_1111 | HEADERS);
@@ -108,13 +108,13 @@ impl CodecSet {
         CodecSet(self.0 | 1 << codec.id())
     }
 
-    /// This set with coded headers added.
+    /// This set with header compression added.
     #[must_use]
     pub const fn with_headers(self) -> CodecSet {
         CodecSet(self.0 | HEADERS)
     }
 
-    /// Whether coded headers are in the set.
+    /// Whether header compression is in the set.
     #[must_use]
     pub const fn has_headers(self) -> bool {
         self.0 & HEADERS != 0
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coding_is_a_codec_and_a_bit() {
+    fn coding_byte_is_codec_and_header_bit() {
         for id in 0..=u8::MAX {
             let coding = Coding::from_id(id);
             assert_eq!(coding.map(Coding::id), (id & 0x7f < 5).then_some(id));

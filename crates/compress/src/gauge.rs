@@ -99,7 +99,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     #[test]
-    fn a_machine_that_becomes_busy_is_news_once() {
+    fn rising_load_is_reported_once() {
         let calibration = Calibration::assumed();
         let due = gauge_due(&calibration);
         let clock = Arc::new(AtomicU64::new(0));

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_is_answered_with_what_does() {
+    fn parse_error_lists_valid_names() {
         for unknown in ["", "gzip", "Zstd", "zstd3", "-3", "lzss", "zstandard-3"] {
             let given = unknown.to_owned();
             assert_eq!(unknown.parse::<Method>(), Err(BadMethod::Unknown { given }));

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_sixteen_bytes_do_not_hide_behind_one_column() {
+    fn probe_detects_repetition_in_16_byte_records() {
         // One random column among fifteen constant ones, 4 KiB: a stride of 16 would see only it.
         let mut random = Random::new(3);
         let mut records = vec![0; 4_096];
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn gains_are_those_of_n_log_n() {
+    fn gain_matches_n_log_n_formula() {
         let entropy = |n: f64| if n > 0.0 { n * n.log2() } else { 0.0 };
         for (count, gain) in GAINS.iter().enumerate() {
             let novelty = if count == 0 { f64::from(NOVELTY) / 256.0 } else { 0.0 };

@@ -61,7 +61,7 @@ impl Covered {
     }
 }
 
-/// AH on the way out.
+/// AH of the sender.
 #[derive(Debug)]
 pub(crate) struct AhOut(Signer);
 
@@ -99,7 +99,7 @@ impl AhOut {
     }
 }
 
-/// AH on the way in.
+/// AH of the receiver.
 #[derive(Debug)]
 pub(crate) struct AhIn {
     signer: Signer,

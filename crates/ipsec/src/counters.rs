@@ -88,7 +88,7 @@ pub struct PeerCounters {
     pub out_datagrams: Tally,
     /// Bytes on the wire sent, outer IP header included.
     pub out_wire: Tally,
-    /// Datagrams sent with several packets in them, not compressed: AGGFRAG bundles, or with their headers coded.
+    /// Datagrams sent with several packets in them, not compressed: AGGFRAG bundles, or blocks with header compression only.
     pub out_bundles: Tally,
     /// Compressed Strait blocks sent.
     pub out_blocks: Tally,
@@ -106,13 +106,13 @@ pub struct PeerCounters {
     pub queued: AtomicU64,
     /// Counters of that queue.
     pub queue: QueueCounters,
-    /// Inner MTU towards it.
+    /// Inner MTU towards the peer, in bytes.
     pub inner_mtu: AtomicU64,
-    /// Reports of what arrived from it, sent.
+    /// Delivery reports sent to the peer.
     pub reports_out: Tally,
-    /// Reports of what arrived there, received.
+    /// Delivery reports received from the peer.
     pub reports_in: Tally,
-    /// What those told.
+    /// The state of the path, from the reports received.
     pub path: PathState,
 }
 

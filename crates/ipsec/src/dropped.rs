@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_reason_counts_apart() {
+    fn every_drop_reason_has_its_own_counter() {
         let drops = Drops::default();
         for (index, reason) in Reason::ALL.iter().enumerate() {
             drops.count(*reason, u64::try_from(index).unwrap() + 1);

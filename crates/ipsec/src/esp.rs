@@ -43,7 +43,7 @@ impl Scheduled {
     }
 }
 
-/// ESP on the way out.
+/// ESP of the sender.
 #[derive(Debug)]
 pub(crate) struct EspOut {
     spi: Spi,
@@ -104,7 +104,7 @@ fn seal(
     Ok(())
 }
 
-/// ESP on the way in.
+/// ESP of the receiver.
 #[derive(Debug)]
 pub(crate) struct EspIn {
     spi: Spi,

@@ -183,7 +183,7 @@ fn every_member_carries_packets_to_the_other_host() {
 }
 
 #[test]
-fn a_protocol_that_was_agreed_must_be_there() {
+fn missing_agreed_protocol_is_refused() {
     let ah = Some(Integrity::HmacSha256_128);
     let gcm = Some(EspCase::Aead(Suite::Aes128Gcm));
     let member = |ah, esp| Member {
@@ -220,7 +220,7 @@ fn transport_mode_is_for_its_two_hosts_only() {
 }
 
 #[test]
-fn what_is_too_large_for_the_path_becomes_fragments_or_is_refused() {
+fn packet_above_path_mtu_is_fragmented_or_refused() {
     for member in all().into_iter().filter(|member| !member.udp && member.protocols().is_some()) {
         let spec = SaSpec { fragments: Fragments::Outer, ..member.spec() };
         let mut sender = Sender::with(&spec, 1280, None, Vec::new());
@@ -269,7 +269,7 @@ fn fragments_of_the_host_are_protected_as_one_packet_in_transport_mode() {
 }
 
 #[test]
-fn forged_and_cut_packets_are_counted_and_change_nothing() {
+fn forged_and_truncated_packets_are_counted_without_effect() {
     for member in all().into_iter().filter(|member| !member.udp) {
         let spec = member.spec();
         let mut sender = Sender::with(&spec, 1500, None, member.rules());
@@ -311,8 +311,8 @@ fn gcm(udp: bool) -> Member {
 }
 
 #[test]
-fn an_association_is_found_by_the_way_that_was_agreed_only() {
-    // Somebody on the way who wraps or unwraps an authentic packet must not move a peer, nor be listened to.
+fn association_is_found_by_the_agreed_carrier_only() {
+    // An attacker on the path who wraps or unwraps an authentic packet must not move a peer, nor be believed.
     for udp in [false, true] {
         let spec = gcm(udp).spec();
         let mut sender = Sender::with(&spec, 1500, None, Vec::new());
@@ -335,14 +335,14 @@ fn an_association_is_found_by_the_way_that_was_agreed_only() {
             (1, 0),
             "in UDP: {udp}"
         );
-        assert!(receiver.site.orders.is_empty(), "nobody moved");
+        assert!(receiver.site.orders.is_empty(), "no peer moved");
         take(&mut receiver, &gcm(udp), &sender);
         assert_eq!(receiver.site.packets.len(), 1);
     }
 }
 
 #[test]
-fn what_is_whole_before_the_rubbish_in_a_bundle_is_delivered_with_it() {
+fn whole_packets_before_garbage_in_a_bundle_are_delivered() {
     let spec = SaSpec { payloads: Payloads::Aggfrag, ..gcm(false).spec() };
     let mut sender = OutboundSa::new(&spec);
     let mut receiver = Receiver::with(&spec);

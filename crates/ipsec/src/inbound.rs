@@ -49,29 +49,29 @@ pub use coalesce::UdpOffload;
 pub use expand::{ExpandJob, ExpandTools, ExpandUnit};
 use intake::Intake;
 
-/// What the receiving half needs to know once.
+/// Settings of the receiver, fixed while it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct InboundSettings {
-    /// Whether it is a hub.
+    /// Whether this node forwards packets between peers: a hub.
     pub forwarding: Forwarding,
-    /// What the host takes.
+    /// Which UDP super-packets the host takes.
     pub udp_offload: UdpOffload,
 }
 
 /// Datagrams from one sender, as the network brought them in one call.
 #[derive(Debug)]
 pub struct Batch<'a> {
-    /// Who sent them.
+    /// The outer source address and port.
     pub from: SocketAddr,
     /// The outer header's DSCP and ECN.
     pub tos: Tos,
-    /// Bytes a datagram; the last may be shorter.
+    /// Bytes of each datagram; the last may be shorter.
     pub segment: usize,
-    /// All of them; opened in place.
+    /// The datagrams one after another; they are decrypted in place.
     pub bytes: &'a mut [u8],
 }
 
-/// Where the receiving half's output goes.
+/// Where the receiver's output goes.
 pub trait Inlet {
     /// One packet, or several as one super-packet, for the host: `pieces` joined.
     ///
@@ -80,9 +80,9 @@ pub trait Inlet {
     fn deliver(&mut self, header: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason>;
     /// A datagram of the control channel.
     fn control(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]);
-    /// Something for the sending half.
+    /// An order for the sender of this node.
     fn order(&mut self, order: SenderOrder);
-    /// Something for the keeper of keys.
+    /// An event for the key manager.
     fn notice(&mut self, notice: Notice);
     /// A job for this worker, from 1 on, which comes back by [`Inbound::finished`]; gives it back where there is no such
     /// worker or it has no room.
@@ -91,7 +91,7 @@ pub trait Inlet {
     }
 }
 
-/// The receiving half of the data plane.
+/// The receiver of the data plane.
 #[derive(Debug)]
 pub struct Inbound {
     intake: Intake,
@@ -109,7 +109,7 @@ struct Origin {
 }
 
 impl Inbound {
-    /// A receiving half without peers; `gauge` watches how long expanding takes.
+    /// A receiver without peers; `gauge` watches how long expanding takes.
     #[must_use]
     pub fn new(settings: InboundSettings, gauge: Gauge, counters: Arc<Counters>) -> Inbound {
         Inbound { intake: Intake::new(settings, gauge, counters), reassembly: Reassembly::new() }

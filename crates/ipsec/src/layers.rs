@@ -20,17 +20,17 @@ impl Authentic {
 /// What is left of a packet while its protocols are taken off one after another.
 #[derive(Clone, Copy, Debug)]
 pub struct Inside {
-    /// Where it starts.
+    /// Offset of its first byte in the buffer.
     pub at: usize,
-    /// Where it ends.
+    /// Offset behind its last byte.
     pub end: usize,
-    /// What it is.
+    /// The protocol of what is left.
     pub next: Protocol,
-    /// The number of the protocol that was taken off last.
+    /// The sequence number of the protocol that was taken off last.
     pub esn: Esn,
     /// Whether that was the highest so far.
     pub newest: bool,
-    /// That an integrity check vouches for it.
+    /// Proof that an integrity check succeeded; nothing without one.
     pub proof: Option<Authentic>,
 }
 
@@ -41,7 +41,7 @@ impl Inside {
         Inside { at, end, next, esn: Esn(0), newest: false, proof: None }
     }
 
-    /// Where it lies.
+    /// The bytes `at..end`.
     #[must_use]
     pub const fn range(self) -> Range<usize> {
         self.at..self.end

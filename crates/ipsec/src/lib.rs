@@ -2,9 +2,9 @@
 //! blocks, the replay window.
 //!
 //! Packets from the host enter at [`Outbound::packet`], datagrams from the network at
-//! [`Inbound::datagrams`], and what comes directly behind IP at [`Inbound::ip_packet`]. Both halves own
-//! their state and share nothing but counters, so each can live in its own thread; what they are told
-//! comes as an [`outbound::Order`] or [`inbound::Order`], what they have to say leaves as a [`Notice`].
+//! [`Inbound::datagrams`], and what comes directly behind IP at [`Inbound::ip_packet`]. Sender and receiver
+//! own their state and share nothing but counters, so each can live in its own thread. Changes come as an
+//! [`outbound::Order`] or [`inbound::Order`], events leave as a [`Notice`].
 //! Compressing and expanding leave as an [`outbound::CompressJob`] or [`inbound::ExpandJob`] where there are workers
 //! for it. Time is an argument; nothing here reads a clock, a socket or a file.
 

@@ -1,4 +1,4 @@
-//! What the packet path tells whoever keeps the keys.
+//! What the packet path reports to the key manager.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use strait_wire::condition::Condition;
 
 use crate::PeerId;
 
-/// Something that the packet path cannot decide alone. Each is said once per cause, not per packet.
+/// Something that the packet path cannot decide alone. Each is sent once per cause, not per packet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
     /// A packet for this peer waits and there is no security association to send it with.
@@ -18,13 +18,13 @@ pub enum Notice {
     Confirmed(PeerId, Spi),
     /// An authentic packet came from another address than before; datagrams already follow it.
     Moved(PeerId, SocketAddr),
-    /// ESP from `from` names an SPI that nobody here handed out (or forgot).
+    /// ESP from this address names an SPI that this node did not assign, or has forgotten.
     UnknownSpi(SocketAddr, Spi),
     /// The outbound SA has no sequence number left; nothing is sent until it is replaced.
     Exhausted(PeerId, Spi),
     /// The largest inner packet to the peer changed to this many bytes.
     InnerMtu(PeerId, u16),
-    /// The peer says that something changed there.
+    /// The peer reports a changed condition: its link rate, or how fast it expands.
     Reported(PeerId, Condition),
     /// Expanding takes so many times longer than calibrated: peers should know.
     Slower(f64),
@@ -34,11 +34,11 @@ pub enum Notice {
     Decided(Box<Decision>),
 }
 
-/// What the sending half decides, and who compresses for it.
+/// What the sender decides, and how busy its engines are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// What is compressed and why, the busiest class first.
     pub decisions: Vec<Decision>,
-    /// How busy those are who compress: the thread that carries packets, and its workers; nothing where it is alone.
+    /// How busy the engines are: the thread that carries packets, then its workers; empty without workers.
     pub engines: Vec<Occupation>,
 }

@@ -1,4 +1,4 @@
-//! What the two halves are told: a change each, made between two packets. The receiving half also gives the sending half orders,
+//! Orders to sender and receiver: a change each, made between two packets. The receiver also gives the sender orders,
 //! so neither of them owns this file.
 
 use std::net::SocketAddr;
@@ -10,10 +10,10 @@ use strait_wire::Spi;
 use strait_wire::condition::Condition;
 
 use crate::queueing::Queueing;
-use crate::reports::{Heard, Reception};
+use crate::reports::{ReceivedReport, Reception};
 use crate::{InboundSa, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet};
 
-/// A change to the sending half, made between two packets.
+/// A change to the sender, made between two packets.
 #[derive(Debug)]
 pub enum SenderOrder {
     /// A peer appears, without an association.
@@ -31,11 +31,11 @@ pub enum SenderOrder {
     Rate(PeerId, Pace),
     /// The node's own link has this rate from now on, and adds so many bytes to each datagram.
     Link(Option<Rate>, u16),
-    /// How packets are to wait.
+    /// How packets wait: window, hold time and queue limits.
     Queueing(Queueing),
-    /// What this end and the peer's do with every byte, and how long that takes.
+    /// The costs of this end and the peer's, per byte and per datagram.
     Ends(PeerId, Box<EndpointCosts>),
-    /// Say what is decided, and why: [`crate::Notice::Explained`].
+    /// Report what is decided, and why, with [`crate::Notice::Explained`].
     Explain,
     /// Send with this association from now on; the one before is forgotten and its key wiped.
     Install(Box<OutboundSa>),
@@ -45,13 +45,13 @@ pub enum SenderOrder {
     Transmit(SocketAddr, Box<[u8]>),
     /// A NAT keepalive (RFC 3948 section 2.3) to the peer.
     Keepalive(PeerId),
-    /// Tell the peer what changed here.
+    /// Send the peer a changed condition of this end.
     Report(PeerId, Condition),
-    /// Tell the peer what arrived from it.
+    /// Send the peer a delivery report of what arrived from it.
     Received(PeerId, Reception),
-    /// The peer says what arrived there.
-    Delivered(PeerId, Heard),
-    /// Ask the peer for a sign of life.
+    /// The peer sent a delivery report.
+    Delivered(PeerId, ReceivedReport),
+    /// Send the peer a liveness probe.
     Probe(PeerId),
     /// The peer asked with a probe of this number and outer size: answer.
     AnswerProbe(PeerId, u16, u16),
@@ -59,7 +59,7 @@ pub enum SenderOrder {
     ProbeAnswered(PeerId, u16, u16),
 }
 
-/// A change to the receiving half, made between two datagrams.
+/// A change to the receiver, made between two datagrams.
 #[derive(Debug)]
 pub enum ReceiverOrder {
     /// A peer appears; what is received from it is counted there.

@@ -52,7 +52,7 @@ use crate::offload::SuperPacket;
 pub use crate::orders::SenderOrder as Order;
 pub use crate::queueing::Queueing;
 use crate::reassembly::Reassembly;
-pub use crate::reports::{Heard, Reception};
+pub use crate::reports::{ReceivedReport, Reception};
 use crate::{Counters, Forwarding, Notice, PeerId, Policies, Reason};
 
 use compressor::Compressor;
@@ -75,7 +75,7 @@ use waiting::Waiting;
 /// What is no IP packet.
 const MALFORMED: Lost = Lost { reason: Reason::MalformedPacket, packets: 1 };
 
-/// The sending half of the data plane.
+/// The sender of the data plane.
 pub struct Outbound {
     links: BTreeMap<PeerId, Link>,
     policies: Arc<Policies>,
@@ -89,7 +89,7 @@ pub struct Outbound {
     counters: Arc<Counters>,
 }
 
-/// What all links share on the way out, one owner for each stage.
+/// The stages of the sender, shared by all links.
 struct TxStages {
     gatherer: Gatherer,
     compressor: Compressor,
@@ -97,7 +97,7 @@ struct TxStages {
 }
 
 impl Outbound {
-    /// A sending half without peers; `stopwatch` tells the chooser how long compressing takes.
+    /// A sender without peers; `stopwatch` measures for the chooser how long compressing takes.
     #[must_use]
     pub fn new(
         settings: OutboundSettings,
@@ -124,7 +124,7 @@ impl Outbound {
         }
     }
 
-    /// The same where packets wait so, and which flows share a fate in a queue depends on `seed`: without one, anybody can know it.
+    /// The same with these queue settings. `seed` decides which flows share a queue; with a known seed, an attacker can choose them.
     #[must_use]
     pub const fn with_queueing(mut self, queueing: Queueing, seed: u64) -> Outbound {
         (self.stages.gatherer.queueing, self.stages.gatherer.seed) = (queueing, seed);

@@ -1,4 +1,4 @@
-//! What is known of the path to a peer, for whoever shows it.
+//! What is known of the path to a peer, for display.
 
 use core::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use strait_scheduler::{Estimate, LimitedBy, Path, Rate};
 /// Shares are kept in millionths.
 const MILLION: f64 = 1e6;
 
-/// What reports tell of the path to a peer; written by the sending half, read by whoever shows it.
+/// What delivery reports say of the path to a peer; written by the sender, read by any thread.
 #[derive(Debug, Default)]
 pub struct PathState {
     rate: AtomicU64,
@@ -21,27 +21,27 @@ pub struct PathState {
     known: AtomicU64,
 }
 
-/// What reports told.
+/// The state of a path as of the last delivery report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathStatus {
-    /// The rate that was found out, if it is to be.
+    /// The estimated rate; nothing where the rate is configured.
     pub estimate: Option<RateStatus>,
     /// The round-trip time, smoothed.
     pub round_trip: Option<Duration>,
     /// The least round-trip time of the last seconds.
     pub least_round_trip: Option<Duration>,
-    /// The share of datagrams that is lost.
+    /// The share of datagrams that is lost, 0 to 1.
     pub loss: f64,
-    /// Reports that could not be.
+    /// Delivery reports that contradict what was sent, and were ignored.
     pub refused: u64,
 }
 
-/// What was found out of a link's rate.
+/// The estimate of a link's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateStatus {
-    /// What it takes.
+    /// The rate that the link carries, in wire bytes.
     pub rate: Rate,
-    /// At what rate is sent just now.
+    /// The rate at which datagrams are sent now.
     pub pacing: Rate,
     /// What keeps the sender from sending more.
     pub limited_by: LimitedBy,

@@ -1,4 +1,4 @@
-//! Who is at the other end.
+//! The peer at the other end of a tunnel.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ pub struct PeerSpec {
     pub id: PeerId,
     /// Addresses that packets from it may come from and packets to it may go to.
     pub allowed: Vec<IpNet>,
-    /// Where datagrams to it go, if that is known before it speaks.
+    /// Where datagrams to it go, if that is known before it sends any.
     pub endpoint: Option<SocketAddr>,
     /// Largest outer IP packet to it when the file says so; discovered otherwise.
     pub mtu: Option<u16>,
-    /// What is counted for it, shared with whoever shows it.
+    /// Its counters, shared with the threads that show them.
     pub counters: Arc<PeerCounters>,
 }

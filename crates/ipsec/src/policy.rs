@@ -26,13 +26,13 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// Nobody is allowed anything.
+    /// Policies without a prefix: every packet is refused.
     #[must_use]
     pub fn new() -> Policies {
         Policies::default()
     }
 
-    /// Gives `prefix` to `peer`, taking it from whoever had exactly this prefix.
+    /// Gives `prefix` to `peer`, taking it from the peer that had exactly this prefix.
     pub fn allow(&mut self, prefix: IpNet, peer: PeerId) {
         match prefix {
             IpNet::V4(net) => self.v4.insert(net.trunc(), peer),
@@ -40,7 +40,7 @@ impl Policies {
         };
     }
 
-    /// Says that this address is the node's own, even inside a peer's prefix.
+    /// Marks this address as the node's own, even inside a peer's prefix.
     pub fn add_local(&mut self, address: IpAddr) {
         self.local.push(address);
     }
@@ -57,7 +57,7 @@ impl Policies {
         self.v6.retain(|_, owner| *owner != peer);
     }
 
-    /// Whose site this address belongs to: a default route (or half of one) names a way out, not a
+    /// The peer whose site this address belongs to: a default route (or half of one) names an exit, not a
     /// site, so what it covers may as well be a host behind this node.
     #[must_use]
     pub fn site_of(&self, address: IpAddr) -> Option<PeerId> {
@@ -65,7 +65,7 @@ impl Policies {
         (prefix_len > 1 && !self.is_local(address)).then_some(peer)
     }
 
-    /// Whose address this is.
+    /// The peer with the longest allowed prefix that covers this address.
     #[must_use]
     pub fn owner(&self, address: IpAddr) -> Option<PeerId> {
         self.longest_match(address).map(|(_, peer)| peer)

@@ -23,7 +23,7 @@ use strait_scheduler::{AlgorithmIndex, Dispatcher, Engine, Occupation, Price};
 
 pub(crate) use reorder::Reorder;
 
-/// Jobs for each engine: one in the works, one that waits for it, and one whose result is being taken on.
+/// Jobs for each engine: one that runs, one that waits for it, and one whose result is being taken on.
 pub(crate) const JOBS_AN_ENGINE: usize = 3;
 /// What it takes to wake a thread with a job and to be woken with the result: two futex calls and two turns of the system's
 /// scheduler, measured on one machine at 12 to 25 us.
@@ -41,13 +41,13 @@ pub trait PoolWork {
     fn run(&mut self, tools: &mut Self::Tools) -> Option<u64>;
 }
 
-/// Work on its way through the engines of one half.
+/// A job of the sender's or the receiver's engines.
 #[derive(Debug)]
 pub struct PoolJob<W> {
     pub(crate) work: W,
     /// Names it among all that are under way.
     turn: u64,
-    /// Which engine has it, where the dispatcher keeps books of it.
+    /// Which engine has it, where the dispatcher counts it.
     engine: Option<usize>,
     /// Nanoseconds that it took; nothing before it ran, and where there is no clock.
     pub(crate) took: Option<u64>,

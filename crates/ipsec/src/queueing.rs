@@ -4,27 +4,27 @@ use core::time::Duration;
 
 use strait_scheduler::Shares;
 
-/// How packets are to wait.
+/// The settings of a node's queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queueing {
     /// The aggregation window, in packets: those of one group in it share a datagram or a block. 1 sends each by itself.
     pub window: usize,
     /// The hold time: how long a packet may wait on an idle link for others of its group.
     pub hold: Duration,
-    /// What classes of service get of the link.
+    /// The shares of the link that classes of service get.
     pub shares: Shares,
     /// Whether the queue drops nothing before it is full: for replays, whose senders do not slow down.
     pub lossless: bool,
 }
 
 impl Queueing {
-    /// The window if nothing is said: as many of the smallest packets as fill a datagram when each of them becomes six bytes, as
+    /// The default window: as many of the smallest packets as fill a datagram when each of them becomes six bytes, as
     /// acknowledgements in an aggregate do.
     pub const WINDOW: usize = 256;
-    /// How packets wait if nothing is said.
+    /// The default settings.
     pub const NORMAL: Queueing =
         Queueing { window: Queueing::WINDOW, hold: Duration::ZERO, shares: Shares::CAKE, lossless: false };
-    /// The most that makes sense: as many of the smallest packets as a block may hold.
+    /// The largest window: as many of the smallest packets as a block may hold.
     pub const WINDOW_MAX: usize = 2_048;
 }
 

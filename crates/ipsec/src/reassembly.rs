@@ -1,7 +1,7 @@
 //! Fragments of outer packets, until all of one are here (RFC 791 section 3.2, RFC 8200 section 4.5); bounded in
 //! number, pieces, bytes and time.
 //!
-//! Nobody has authenticated what comes in here. Overlapping fragments show each observer another packet, so the whole
+//! What comes in here is not authenticated yet. Overlapping fragments show each observer another packet, so the whole
 //! datagram is given up with what is still to come of it (RFC 5722); only exact duplicates, which networks make, are
 //! passed over.
 

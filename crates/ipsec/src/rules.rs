@@ -28,9 +28,9 @@ pub struct Rule {
     pub protocol: Option<Protocol>,
     /// Source or destination port, as a service is named by one of them; any when empty.
     pub ports: Vec<PortRange>,
-    /// Whose data it is.
+    /// The trust domain of the data.
     pub domain: Domain,
-    /// What to compress with.
+    /// The methods that may compress it.
     pub allowed: Allowed,
 }
 

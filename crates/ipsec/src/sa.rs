@@ -18,7 +18,7 @@ pub use spec::{
     AhSpec, Carrier, EspKeys, EspSpec, Fragments, IpcompSpec, IvMode, Mode, Payloads, SaSpec, SequenceNumbers,
 };
 
-/// What one SA has carried, written by the packet path and read by whoever keeps the keys.
+/// What one SA has carried, written by the packet path and read by the key manager.
 #[derive(Debug, Default)]
 pub struct Usage {
     packets: AtomicU64,
@@ -57,7 +57,7 @@ impl Usage {
     }
 }
 
-/// The sending half: the keys with the only counter that feeds them.
+/// An SA of the sender: the keys with the only counter that feeds them.
 #[derive(Debug)]
 pub struct OutboundSa {
     pub(crate) spi: Spi,
@@ -102,7 +102,7 @@ impl OutboundSa {
         self.spi
     }
 
-    /// Whom it leads to.
+    /// The peer at the other end.
     #[must_use]
     pub const fn peer(&self) -> PeerId {
         self.peer
@@ -115,7 +115,7 @@ impl OutboundSa {
     }
 }
 
-/// The receiving half: the keys with their replay windows.
+/// An SA of the receiver: the keys with their replay windows.
 #[derive(Debug)]
 pub struct InboundSa {
     pub(crate) id: SaId,

@@ -1,4 +1,4 @@
-//! Packets and a pair of halves for tests, made without the code under test.
+//! Packets, a sender and a receiver for tests, made without the code under test.
 
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -302,7 +302,7 @@ impl Outlet for Wire {
     }
 }
 
-/// A sending half towards one peer.
+/// A sender towards one peer.
 pub(crate) struct Sender {
     pub(crate) out: Outbound,
     pub(crate) wire: Wire,
@@ -448,7 +448,7 @@ impl Inlet for ReceiverHost {
 /// When everything arrives.
 pub(crate) const NOW: Time = Time::from_millis(1000);
 
-/// A receiving half that knows one peer.
+/// A receiver that knows one peer.
 pub(crate) struct Receiver {
     pub(crate) half: Inbound,
     pub(crate) site: ReceiverHost,

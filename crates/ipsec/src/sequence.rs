@@ -1,4 +1,4 @@
-//! Sequence numbers: the only source of them on the way out, their low halves and windows on the way in.
+//! Sequence numbers: their only source at the sender, their low halves and windows at the receiver.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,8 +9,8 @@ use strait_wire::{Esn, SeqLow};
 use crate::replay::{ReplayRefused, ReplayWindow};
 use crate::{Reason, SequenceNumbers};
 
-/// Numbers that an association may use: from the first, as far as the limit, which whoever keeps them
-/// on disk raises before it is reached.
+/// Numbers that an association may use: from the first, as far as the limit, which the key manager
+/// raises on disk before it is reached.
 #[derive(Clone, Debug)]
 pub struct Reserve {
     first: u64,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fresh_association_counts_from_one() {
+    fn fresh_association_starts_at_sequence_number_one() {
         let mut numbers = Numbers::new(SequenceNumbers::Bits64);
         assert_eq!((take(&mut numbers), take(&mut numbers)), (Ok(1), Ok(2)));
     }

@@ -91,7 +91,7 @@ impl OutboundSa {
     /// bytes at [`OutboundSa::payload_at`]; everything else is written here.
     ///
     /// # Errors
-    /// [`NotSealed`]; the packet is then rubbish.
+    /// [`NotSealed`]; the packet's content is then undefined.
     pub fn seal(
         &mut self,
         head: Head<'_>,

@@ -166,7 +166,7 @@ fn for_anybody() -> (Workdir, PathBuf) {
 }
 
 /// The words that run a command as a user without rights.
-const NOBODY: [&str; 5] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"];
+const UNPRIVILEGED: [&str; 5] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"];
 
 #[test]
 fn an_ordinary_user_can_run_it() {
@@ -175,8 +175,8 @@ fn an_ordinary_user_can_run_it() {
     }
     let open = std::fs::metadata("/dev/net/tun").unwrap().permissions().mode() & 0o006 == 0o006;
     let (dir, copy) = for_anybody();
-    let mut command = within(&dir, Path::new(NOBODY[0]));
-    command.args(&NOBODY[1..]).arg(&copy).args(["demo", "--link", "20Mbit", "--json"]);
+    let mut command = within(&dir, Path::new(UNPRIVILEGED[0]));
+    command.args(&UNPRIVILEGED[1..]).arg(&copy).args(["demo", "--link", "20Mbit", "--json"]);
     let output = command.output().unwrap();
     if open {
         assert!(figures(&output)["total"]["compressed"]["wire_bytes"].as_u64().unwrap() > 0);
@@ -204,7 +204,7 @@ fn a_closed_tun_device_is_named_with_the_fix() {
     let script = format!(
         "mount --bind {} /dev/net/tun && exec {} {} demo",
         closed.display(),
-        NOBODY.join(" "),
+        UNPRIVILEGED.join(" "),
         copy.display()
     );
     let output = within(&dir, Path::new("unshare")).args(["--mount", "sh", "-c", &script]).output().unwrap();

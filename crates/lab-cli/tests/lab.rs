@@ -190,7 +190,7 @@ fn a_folder_that_will_not_do_is_named_with_what_to_do() {
 
 #[test]
 fn interrupted_it_ends_at_once() {
-    // Whoever runs the tests in the background has them ignore the signal, and so their children.
+    // Tests that a shell runs in the background ignore the signal, and so do their children.
     let mut command = Command::new("env");
     command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_strait-lab"), "lab", "crypto"]);
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! The files that blocks are drawn from: the paper's, somebody's, or generated in the spirit of the paper's.
+//! The files that blocks are drawn from: the paper's, those of a given folder, or generated in the spirit of the paper's.
 
 mod picture;
 mod scan;

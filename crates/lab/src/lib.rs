@@ -3,7 +3,7 @@
 //! - [`vpn`]: McGregor and Lee, *Performance Impact of Data Compression on Virtual Private Network Transactions*;
 //! - [`sched`]: Taddeo, Ferrante and Piuri, *Scheduling Small Packets in IPSec-based Systems*;
 //! - [`verify`]: the model against the tunnel itself;
-//! - [`corpus`]: the files that blocks are drawn from, somebody's or generated;
+//! - [`corpus`]: the files that blocks are drawn from, given or generated;
 //! - [`rate`]: how fast ciphers, integrity algorithms and codecs are here, and [`measure`] the stopwatch for it.
 //!
 //! What comes out is a [`LabReport`]: figures and what they decide, for the program that prints them. A claim of a paper is

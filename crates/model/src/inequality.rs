@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn break_evens_by_hand() {
+    fn break_even_rates_match_hand_calculation() {
         // In us a byte: ciphers 0.08 each, network 0.8; K = 0.96. The codec takes 0.04 + 0.02.
         let path = path(100.0, 10.0);
         let rates = LinkRates { compress: rate(200.0), decompress: rate(400.0) };

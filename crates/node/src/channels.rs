@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_refuses_a_packet_thread_and_holds_the_giver() {
+    fn full_queue_refuses_packet_thread_and_blocks_control() {
         let (orders, queue) = orders().unwrap();
         assert!((0..ORDERS).all(|order| orders.offer(order)));
         assert!(!orders.offer(ORDERS));

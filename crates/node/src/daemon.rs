@@ -88,11 +88,11 @@ struct Daemon {
     network: Network,
 }
 
-/// The two packet threads, and the ways to them and from them.
+/// The two packet threads, and the channels to and from them.
 struct Threads {
     outward: Orders<outbound::Order>,
     inward: Orders<inbound::Order>,
-    heard: ControlReceiver,
+    messages: ControlReceiver,
     control: ControlSender,
     handles: [JoinHandle<()>; 2],
 }
@@ -144,8 +144,8 @@ impl Daemon {
             self.act();
             let deadline = self.deadline();
             tokio::select! {
-                Some(message) = self.threads.heard.recv() => {
-                    if let Some(failed) = self.hear(message) {
+                Some(message) = self.threads.messages.recv() => {
+                    if let Some(failed) = self.handle_messages(message) {
                         break failed;
                     }
                 }
@@ -177,7 +177,7 @@ impl Daemon {
     }
 
     /// Takes what the packet threads said, a few messages at a time.
-    fn hear(&mut self, first: ToControl) -> Option<Shutdown> {
+    fn handle_messages(&mut self, first: ToControl) -> Option<Shutdown> {
         let mut next = Some(first);
         for _ in 0..BURST {
             let now = self.clock.now();
@@ -197,7 +197,7 @@ impl Daemon {
                 None => break,
             }
             self.act();
-            next = self.threads.heard.try_recv().ok();
+            next = self.threads.messages.try_recv().ok();
         }
         None
     }
@@ -265,8 +265,8 @@ impl Daemon {
     /// The threads end when their order channels close; then the network is taken down.
     async fn end(self) {
         let Daemon { threads, network, config, manual, .. } = self;
-        let Threads { outward, inward, heard, handles, .. } = threads;
-        drop((outward, inward, heard));
+        let Threads { outward, inward, messages, handles, .. } = threads;
+        drop((outward, inward, messages));
         let joined = tokio::task::spawn_blocking(|| {
             for thread in handles {
                 if thread.join().is_err() {

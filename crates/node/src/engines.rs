@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_is_busy_gives_back_what_has_no_room() {
+    fn busy_worker_returns_jobs_without_room() {
         let (hold, held) = sync_channel::<()>(0);
         let held = std::sync::Arc::new(std::sync::Mutex::new(held));
         let slow = move || {

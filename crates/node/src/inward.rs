@@ -27,7 +27,7 @@ pub const NAME: &str = "strait-in";
 /// No recursion and no large locals on this thread.
 const STACK: usize = 256 * 1024;
 
-/// What the thread works with.
+/// The state of the receiving thread.
 #[derive(Debug)]
 pub struct Inward {
     /// Where datagrams come from.

@@ -99,7 +99,7 @@ impl fmt::Display for Changes {
     }
 }
 
-/// A request with the way back to who asked.
+/// A request with the channel for its answer.
 #[derive(Debug)]
 pub(crate) struct PendingRequest {
     pub(crate) request: Request,

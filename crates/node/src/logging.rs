@@ -8,7 +8,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 /// Says what is logged, such as `debug` or `strait_keying=trace`.
 pub const FILTER_VARIABLE: &str = "STRAIT_LOG";
-/// The library that speaks to the kernel warns of every attribute newer than itself, which is no one's concern here.
+/// The netlink library warns of every attribute newer than itself, which is no one's concern here.
 const DEFAULT_FILTER: &str = "info,netlink_packet_route=error";
 
 /// The form of the log.

@@ -30,7 +30,7 @@ pub const NAME: &str = "strait-out";
 /// No recursion and no large locals on this thread.
 const STACK: usize = 256 * 1024;
 
-/// What the thread works with.
+/// The state of the sending thread.
 #[derive(Debug)]
 pub struct Outward {
     /// Where packets come from, and ICMP answers go.

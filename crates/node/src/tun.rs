@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn down_is_survived_and_gone_is_told() {
+    fn interface_down_is_survived_and_removal_reported() {
         in_namespace(|| {
             let tun = Tun::open("st-down").unwrap();
             assert_eq!(tun.read(&mut [0; 100]).unwrap_err().kind(), io::ErrorKind::WouldBlock);

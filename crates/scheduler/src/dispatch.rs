@@ -23,13 +23,13 @@ pub struct AlgorithmIndex(pub usize);
 pub struct Ticket {
     /// Its place among the dispatcher's engines.
     pub engine: usize,
-    /// How long the job waits there, by what is known: w of equation 2.
+    /// How long the job is expected to wait there: w of equation 2.
     pub waits: Duration,
     /// How long it takes then: p of equation 1.
     pub takes: Duration,
 }
 
-/// The load of all engines. It runs nothing: the caller does, and says what is finished.
+/// The load of all engines. It runs nothing: the caller does, and reports what is finished.
 #[derive(Debug)]
 pub struct Dispatcher {
     stations: Vec<EngineStation>,
@@ -42,7 +42,7 @@ impl Dispatcher {
         Dispatcher { stations: engines.into_iter().map(EngineStation::new).collect() }
     }
 
-    /// Engines.
+    /// The number of engines.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.stations.len()

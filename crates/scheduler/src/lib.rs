@@ -1,4 +1,4 @@
-//! When a datagram may leave: rates and how they are found out, a pacer for the link, the fair queue that stands before it,
+//! When a datagram may leave: rates and how they are estimated, a pacer for the link, the fair queue that stands before it,
 //! which packets leave as one aggregate, and which engine does what is to be done.
 //!
 //! This crate decides and never runs anything: the node and the simulator ask it at a given time.

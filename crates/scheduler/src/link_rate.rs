@@ -4,15 +4,15 @@ use core::str::FromStr;
 
 use crate::{ParseRateError, Rate};
 
-/// What one end says of its link in one direction.
+/// What the configuration of one end says of its link in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkRate {
     /// It need not be paced.
     #[default]
     Unpaced,
-    /// So fast.
+    /// Configured, in bit/s of wire bytes.
     Given(Rate),
-    /// To be found out.
+    /// To be estimated from delivery reports.
     Auto,
 }
 
@@ -50,7 +50,7 @@ pub enum Pace {
     None,
     /// At this rate.
     At(Rate),
-    /// At what is found out from the peer's reports.
+    /// At the rate estimated from the peer's delivery reports.
     Estimated {
         /// No faster than this, if a rate was given as well.
         at_most: Option<Rate>,
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_people_write() {
+    fn parses_common_notations() {
         assert_eq!("auto".parse(), Ok(LinkRate::Auto));
         assert_eq!("1kbit".parse(), Ok(LinkRate::Given(Rate::from_bits(1_000).expect("in range"))));
         assert!("automatic".parse::<LinkRate>().is_err());

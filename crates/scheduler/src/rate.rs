@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_people_write() {
+    fn parses_common_notations() {
         for (text, bits) in [
             ("1.5Mbit", 1_500_000),
             ("512 kbit/s", 512_000),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn prints_what_it_reads() {
+    fn display_round_trips_through_parse() {
         for bits in [500, 9_600, 64_000, 1_500_000, 1_536_000, 10_000_000, 2_500_000_000] {
             let rate = Rate::from_bits(bits).expect("in range");
             assert_eq!(rate.to_string().parse::<Rate>(), Ok(rate));

@@ -1,5 +1,5 @@
-//! One direction under a key that everybody knows: a sending half facing a receiving half, without a keeper of
-//! keys, so that a test can seal what no peer would send and open a datagram at a time.
+//! One direction under a fixed, public key: a sender facing a receiver, without a key manager, so that a test can seal
+//! what no peer would send and open a datagram at a time.
 
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ const SPI: Spi = Spi(0x0400_0001);
 /// Its keying material: everybody's.
 const MATERIAL: [u8; 36] = *b"a key that everybody knows, and salt";
 
-/// What the two halves agreed on.
+/// What sender and receiver agreed on.
 #[derive(Clone, Debug)]
 pub struct HalvesSettings {
     /// What seals.
@@ -61,12 +61,12 @@ impl Default for HalvesSettings {
     }
 }
 
-/// The sending half of node 0 facing the receiving half of node 1.
+/// The sender of node 0 facing the receiver of node 1.
 #[derive(Debug)]
 pub struct Halves {
-    /// The sending half.
+    /// The sender.
     pub outbound: Outbound,
-    /// The receiving half.
+    /// The receiver.
     pub inbound: Inbound,
     counters: [Arc<Counters>; 2],
     rules: Arc<RuleSet>,
@@ -260,7 +260,7 @@ impl Sealer {
     }
 }
 
-/// Keeps what the halves give out.
+/// Keeps the output of sender and receiver.
 #[derive(Debug)]
 struct Catch {
     now: Time,
@@ -323,7 +323,7 @@ mod tests {
     use crate::FlowShape;
 
     #[test]
-    fn what_is_sealed_by_hand_is_what_the_sending_half_seals() {
+    fn packet_sealed_by_hand_equals_the_senders() {
         for suite in Suite::ALL {
             for iv in [IvMode::Implicit, IvMode::Explicit] {
                 let mut halves =

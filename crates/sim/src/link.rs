@@ -1,4 +1,4 @@
-//! One direction of a path: a queue before a bottleneck, then time on the way, and what can go wrong there.
+//! One direction of a path: a queue before a bottleneck, then a delay, and what can go wrong there.
 
 use core::time::Duration;
 
@@ -48,7 +48,7 @@ pub enum LinkSwitch {
 pub struct LinkSettings {
     /// Bits a second on the wire; none means no bottleneck.
     pub rate: Option<Rate>,
-    /// Time on the way.
+    /// The one-way propagation delay.
     pub delay: Duration,
     /// Up to so much more, another for each datagram.
     pub jitter: Duration,
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_for_those_who_can_bear_them() {
+    fn ecn_marks_need_ecn_capable_packets() {
         let mut link = link(LinkSettings {
             rate: Rate::from_bits(1_000_000),
             mark_above: Some(500),

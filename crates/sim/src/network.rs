@@ -17,7 +17,7 @@ use crate::{EventQueue, LinkSettings, NodeId, NodeSettings, PairSettings, SimLin
 const BEGINNING: Time = Time::from_millis(1000);
 /// How long a resolver takes.
 const LOOK_UP: Duration = Duration::from_millis(20);
-/// Things that may happen at one instant; more mean that somebody asks for the same time for ever.
+/// Events that may happen at one instant; more mean that a node asks for the same time without end.
 const AT_ONCE: u32 = 100_000;
 /// Most bytes that one call brings a node, as of a real socket.
 const BATCH: usize = 65_000;
@@ -129,7 +129,7 @@ impl SimNetwork {
         Ok(())
     }
 
-    /// Sets what the way from one node to another is like; without a link nothing gets there.
+    /// Sets the link from one node to another; without a link nothing gets there.
     pub fn set_link(&mut self, from: NodeId, to: NodeId, settings: LinkSettings) {
         let link = SimLink::new(settings, self.random.next_u64());
         self.links.insert((from, to), link);

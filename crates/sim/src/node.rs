@@ -1,4 +1,4 @@
-//! One node: both halves of the packet path and the key manager, joined as the threads of a real node are.
+//! One node: sender, receiver and key manager, joined as the threads of a real node are.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -18,7 +18,7 @@ use strait_wire::{Ecn, Tos, ip, vnet};
 
 use crate::{Delivered, NodeId, NodeSettings, SimDatagram, SimHost};
 
-/// One node: both halves of the packet path and the key manager.
+/// One node: sender, receiver and key manager.
 #[derive(Debug)]
 pub struct SimNode {
     settings: NodeSettings,
@@ -199,7 +199,7 @@ impl SimNode {
         self.world.host.take_delivered()
     }
 
-    /// How many orders from its inbound to its outbound half may wait: with none, the queue between the two threads
+    /// How many orders from its receiver to its sender may wait: with none, the queue between the two threads
     /// of a real node is full, and all are lost.
     pub const fn set_order_room(&mut self, room: usize) {
         self.world.order_room = room;

@@ -1,4 +1,4 @@
-//! In the long run neither half of the packet path allocates for a packet, whatever form it takes.
+//! In the long run neither sender nor receiver allocates for a packet, whatever form it takes.
 
 #![allow(unsafe_code, reason = "an allocator that counts has to be one")]
 #![allow(clippy::unwrap_used)]
@@ -114,9 +114,9 @@ impl Inlet for Worked {
 /// What the last rounds came to.
 #[derive(Debug, Default)]
 struct Steady {
-    /// Allocations of the sending half.
+    /// Allocations of the sender.
     sending: u64,
-    /// Allocations of the receiving half.
+    /// Allocations of the receiver.
     receiving: u64,
     datagrams: u64,
     delivered: u64,

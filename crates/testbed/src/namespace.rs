@@ -1,4 +1,4 @@
-//! A host: a network namespace that lives as long as somebody holds it.
+//! A host: a network namespace that lives as long as a handle to it.
 //!
 //! Nothing is mounted and nothing is named in the file system. The namespace exists while this process holds its
 //! descriptor or a process runs in it, so it vanishes with the program however that ends.

@@ -20,7 +20,7 @@ const FLAG_E: u8 = 0b01;
 /// Bit P of sub-type 1: path MTU discovery is in progress.
 const FLAG_P: u8 = 0b10;
 
-/// What the first byte under next header 144 says the payload is.
+/// The kind of payload that the first byte under next header 144 names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subtype {
     /// Sub-type 0: AGGFRAG without a report.
@@ -31,9 +31,9 @@ pub enum Subtype {
     Block,
     /// A path probe.
     Probe,
-    /// What changed at the other end.
+    /// A changed condition of the other end: its load and link rate.
     Condition,
-    /// Nothing this node speaks.
+    /// A sub-type that this node does not know.
     Unknown(u8),
 }
 

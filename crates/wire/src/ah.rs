@@ -36,7 +36,7 @@ pub const fn len(icv_len: usize, align: Align) -> usize {
     icv_len.saturating_add(HEADER_LEN + align - 1) / align * align
 }
 
-/// What a header says, its ICV apart.
+/// The fields of a header without its ICV.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Header {
     /// What follows.

@@ -19,9 +19,9 @@ pub struct Header {
     pub codec: u8,
     /// Names the block among those in flight.
     pub id: u16,
-    /// Which part, from 0.
+    /// The number of this part, from 0, below `parts`.
     pub part: u8,
-    /// How many parts, at least 1.
+    /// The number of parts of the block, at least 1.
     pub parts: u8,
 }
 

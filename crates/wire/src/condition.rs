@@ -8,23 +8,23 @@ use crate::{Malformed, field};
 
 /// The private AGGFRAG sub-type.
 pub const SUBTYPE: u8 = 0xf2;
-/// Its bytes.
+/// Length of the message in bytes.
 pub const LEN: usize = 12;
 
-/// How an end fares.
+/// The load and the link rate of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Condition {
     /// How many times longer than it said in the handshake its work takes, in 256ths.
     pub load: u16,
     /// The rate of its link in, in bit/s of wire bytes; 0 when it need not be paced, [`Condition::AUTO`] when it is to be
-    /// found out.
+    /// estimated.
     pub down: u64,
 }
 
 impl Condition {
-    /// A rate that is to be found out; one that no link has, so a peer that does not know it goes on as before.
+    /// A rate that is to be estimated; one that no link has, so a peer that does not know it goes on as before.
     pub const AUTO: u64 = u64::MAX;
-    /// The load of an end that is as it said.
+    /// The load of an end that expands as fast as its handshake said.
     pub const USUAL: u16 = 256;
 
     /// Reads it; bytes behind it and the reserved field are ignored.

@@ -1,6 +1,6 @@
 //! What arrived of one association's datagrams, behind the congestion report of AGGFRAG sub-type 1.
 //!
-//! RFC 9347 has fields for times and losses, and none for how much was received. That stands where its data blocks
+//! RFC 9347 has fields for times and losses, and none for how much was received. It is where its data blocks
 //! end, in the pad block, which other implementations skip (RFC 9347 section 6.1.3):
 //!
 //! ```text
@@ -9,7 +9,7 @@
 
 use crate::{Malformed, Spi, field};
 
-/// Its bytes.
+/// Length of the report in bytes.
 pub const LEN: usize = 40;
 /// The only version there is.
 const VERSION: u8 = 1;
@@ -17,7 +17,7 @@ const VERSION: u8 = 1;
 /// What arrived of one association so far, as its receiving end counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Delivery {
-    /// The association.
+    /// The SPI of the association that is reported on.
     pub spi: Spi,
     /// Authentic datagrams received, none of them twice.
     pub datagrams: u64,
@@ -26,12 +26,12 @@ pub struct Delivery {
     pub bytes: u64,
     /// The highest sequence number received.
     pub highest: u64,
-    /// When that was, in microseconds of the receiver's clock, whose origin says nothing.
+    /// When that number arrived, in microseconds of the receiver's clock, whose origin is arbitrary.
     pub received_at: u64,
 }
 
 impl Delivery {
-    /// Reads what stands in a pad block; bytes behind it and the reserved field are ignored.
+    /// Reads the report in a pad block; bytes behind it and the reserved field are ignored.
     ///
     /// # Errors
     /// [`Malformed`] when it is short, no pad block, or of another version.
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn others_take_it_for_padding() {
+    fn subtype_is_padding_to_other_implementations() {
         let region = emitted(&ONE);
         let payload = Payload { header: Header::Plain { offset: 0 }, region: &region };
         assert!(payload.blocks().all(|block| matches!(block, DataBlock::Pad)));

@@ -14,7 +14,7 @@ pub enum DatagramKind {
     Quic,
     /// A lone 0xFF that keeps a NAT binding alive (RFC 3948 section 2.3).
     Keepalive,
-    /// Nothing this node speaks; an empty datagram too.
+    /// No protocol of this node; an empty datagram too.
     Unknown,
 }
 

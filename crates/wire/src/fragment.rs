@@ -31,7 +31,7 @@ pub struct Header {
     pub id: u32,
     /// How many bytes of the datagram come before, a multiple of 8 up to 65,528.
     pub offset: u16,
-    /// Whether others come behind.
+    /// Whether more fragments follow this one.
     pub more: bool,
 }
 
@@ -82,7 +82,7 @@ impl Header {
 /// A fragment that can be a piece of a packet: not empty, and neither ragged nor beyond the longest packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fragment<'a> {
-    /// Where it lies.
+    /// Its place in the datagram.
     pub header: Header,
     /// What the packet it is of has in front, if this is the first (offset 0); no fragment header is in it.
     pub front: Front,

@@ -16,7 +16,7 @@ pub enum Ecn {
     Ect1 = 1,
     /// ECN-capable.
     Ect0 = 2,
-    /// Congestion was met on the way.
+    /// Congestion was experienced on the path.
     Ce = 3,
 }
 

@@ -33,7 +33,7 @@ pub struct Header {
     pub gso_type: u8,
     /// Length of the headers to repeat on each piece, a hint only.
     pub hdr_len: u16,
-    /// Payload bytes a piece.
+    /// Payload bytes of each segment.
     pub gso_size: u16,
     /// Where summing starts, in bytes from the start of the packet.
     pub csum_start: u16,

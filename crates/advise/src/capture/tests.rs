@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_bytes_follow_a_header_end_somewhere(bytes in prop::collection::vec(any::<u8>(), 0..200), big: bool) {
+    fn any_bytes_after_a_header_terminate(bytes in prop::collection::vec(any::<u8>(), 0..200), big: bool) {
         for head in [pcap(&[], big, false), pcapng(&[Block::interface(1, 9)], big)] {
             let whole = [head, bytes.clone()].concat();
             let (frames, _) = read(&whole);

@@ -26,7 +26,7 @@ fn what_fits_stays_as_it_is() {
 }
 
 #[test]
-fn joined_segments_fall_apart_again() {
+fn coalesced_segments_are_split_again() {
     for shape in shapes() {
         let payload: Vec<u8> = (0..=255).cycle().take(3_001).collect();
         let packet = shape.tcp(u32::MAX - 500, TcpFlags::PSH, &payload);

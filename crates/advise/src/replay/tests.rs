@@ -28,7 +28,7 @@ const HERE: [u8; 4] = [10, 0, 0, 1];
 const THERE: [u8; 4] = [10, 9, 0, 1];
 
 #[test]
-fn every_byte_on_the_wire_is_some_classs() {
+fn every_wire_byte_belongs_to_one_class() {
     let text = b"GET /index.html HTTP/1.1\r\nHost: www.example.org\r\n\r\n".repeat(20);
     let packets: Vec<Vec<u8>> = (0..600_u32)
         .map(|number| {
@@ -96,7 +96,7 @@ fn long_packets_are_cut_and_nonsense_is_counted() {
 }
 
 #[test]
-fn turns_are_counted_where_data_goes_back_and_forth() {
+fn request_response_turns_are_counted() {
     let mut replay = replay(None);
     let question = shape(HERE, THERE).tcp(1, TcpFlags::ACK, b"question");
     let answer = shape(THERE, HERE).tcp(1, TcpFlags::ACK, b"answer");
@@ -132,7 +132,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
     #[test]
-    fn whatever_packets_are_every_one_is_sent(
+    fn every_packet_is_sent_whatever_its_content(
         packets in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 40..3_000), any::<u16>()), 1..60),
         mtu in 576_usize..9_000,
         kbits in 1_u64..1_000_000,

@@ -69,7 +69,7 @@ fn time_and_money_are_those_of_the_bytes() {
 }
 
 #[test]
-fn what_is_to_be_gained_in_a_word() {
+fn summary_names_the_gain() {
     assert_eq!(report(&text(), usize::MAX).total.verdict, AdviseVerdict::Compression);
     assert_eq!(report(&noise(1_400), usize::MAX).total.verdict, AdviseVerdict::Nothing);
     assert_eq!(report(&text(), 60).total.verdict, AdviseVerdict::NotCaptured);
@@ -122,7 +122,7 @@ fn pairs_wait_half_a_round_trip_a_turn() {
 }
 
 #[test]
-fn json_names_what_it_says() {
+fn json_has_its_keys() {
     let json = serde_json::to_value(report(&text(), usize::MAX)).unwrap();
     assert_eq!(json["link"]["rate_bits_per_second"], 1_000_000);
     assert_eq!(json["inputs"][0]["kind"], "pcap");

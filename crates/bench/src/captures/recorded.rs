@@ -1,4 +1,4 @@
-//! Packets at their recorded times through the sending half of a tunnel in virtual time.
+//! Packets at their recorded times through the sender of a tunnel in virtual time.
 
 use std::path::PathBuf;
 use std::time::Duration;

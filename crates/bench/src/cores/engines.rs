@@ -34,7 +34,7 @@ pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
         BenchEffort::Quick => (3, Duration::from_millis(50)),
     };
     let title = format!(
-        "blocks of text through the sending half without I/O, each engine on a processor of its own, MB/s as time passes, \
+        "blocks of text through the sender without I/O, each engine on a processor of its own, MB/s as time passes, \
          {runs} runs, median (min-max)"
     );
     let mut section = BenchSection::new("engines", title, &COLUMNS);

@@ -1,4 +1,4 @@
-//! Both halves of the packet path, joined without a network.
+//! Sender and receiver, joined without a network.
 
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ const RUN: usize = 64;
 /// How far time goes on from one call to the next: choosers look at it.
 const TICK: Duration = Duration::from_micros(10);
 
-/// A sending half and a receiving half that share a key.
+/// A sender and a receiver that share a key.
 pub(super) struct LoopbackPath {
     outbound: Outbound,
     inbound: Inbound,
@@ -39,7 +39,7 @@ pub(super) struct LoopbackPath {
     seq: u32,
 }
 
-/// Datagrams on their way between the halves.
+/// Datagrams between sender and receiver.
 #[derive(Debug, Default)]
 struct LoopbackWire<'a> {
     workers: Option<&'a Workers<CompressJob>>,
@@ -58,7 +58,7 @@ enum Keep {
     Kept,
 }
 
-/// What the receiving half delivered.
+/// What the receiver delivered.
 #[derive(Debug, Default)]
 struct DeliverySink {
     payload: u64,
@@ -103,7 +103,7 @@ impl LoopbackPath {
         path
     }
 
-    /// The same with workers, which do jobs of the sending half.
+    /// The same with workers, which do jobs of the sender.
     pub(super) fn with_workers(self, workers: Workers<CompressJob>) -> LoopbackPath {
         let outbound = self.outbound.with_workers(workers.count(), &Calibration::assumed());
         LoopbackPath { outbound, workers: Some(workers), ..self }

@@ -1,5 +1,5 @@
 //! The tunnel as people run it against a Linux kernel: echoes asked for by either side, and TCP that carries the same
-//! there and back, through every case.
+//! in both directions, through every case.
 
 use std::fmt::Write;
 use std::fs::{self, Permissions};

@@ -20,7 +20,7 @@ use crate::scapy::{Opened, Scapy};
 use crate::wire::Wire;
 
 /// Addresses on the link that no kernel answers for.
-const NOBODY: Addresses = (Ipv4Addr::new(198, 18, 0, 9), Ipv6Addr::new(0xfd00, 0x18, 0, 0, 0, 0, 0, 9));
+const UNANSWERED: Addresses = (Ipv4Addr::new(198, 18, 0, 9), Ipv6Addr::new(0xfd00, 0x18, 0, 0, 0, 0, 0, 9));
 
 /// A guest on a busy machine can miss a frame.
 const ATTEMPTS: u32 = 5;
@@ -41,7 +41,7 @@ fn a_kernel_and_scapy_understand_each_other() {
     }
     for kernel in kernels() {
         let start = Instant::now();
-        let mut place = Place::boot(&kernel, &[NOBODY.0.into(), NOBODY.1.into()]);
+        let mut place = Place::boot(&kernel, &[UNANSWERED.0.into(), UNANSWERED.1.into()]);
         let booted = start.elapsed();
         let guest = (place.hosts.link.b.v4, place.hosts.link.b.v6);
         let (mut scapy, mut wire) = (Scapy::start(), Wire::open(&place.hosts.link.a, Guest::HARDWARE));
@@ -49,7 +49,7 @@ fn a_kernel_and_scapy_understand_each_other() {
         for (number, case) in
             chosen().into_iter().filter(|(_, case)| knows(&kernel, *case) && scapy_knows(*case))
         {
-            let agreement = Agreement { case, number, outside: [NOBODY, guest] };
+            let agreement = Agreement { case, number, outside: [UNANSWERED, guest] };
             match understand(&mut place.guest, &mut scapy, &mut wire, &agreement) {
                 Ok(()) => good += 1,
                 Err(why) => bad.push(format!("{case}: {why}")),

@@ -55,7 +55,7 @@ impl Ours {
         ours
     }
 
-    /// Tells both halves of the peer, its addresses and the associations with it.
+    /// Gives sender and receiver the peer, its addresses and the associations with it.
     fn introduce(&mut self) {
         let counters = Arc::<PeerCounters>::default();
         let port = if self.agreement.case.udp { PORT } else { 0 };

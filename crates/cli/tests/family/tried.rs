@@ -1,4 +1,4 @@
-//! What became of the cases that were tried, to be shown to people: by kind, and each that failed with its reason.
+//! The results of the cases that were tried, as text: by kind, and each that failed with its reason.
 
 use std::collections::BTreeMap;
 use std::io::Write;

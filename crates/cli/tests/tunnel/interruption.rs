@@ -16,7 +16,7 @@ fn either_daemon_may_be_killed_and_started_again() {
     for which in [0, 1] {
         pair.kill(which);
         pair.start(which, Extra::default());
-        // Whoever lived on sends with keys that the other has lost, until it learns better.
+        // The surviving node sends with keys that the restarted one has lost, until a new handshake.
         pair.tcp(which, Family::V4, 100_000);
         pair.tcp(1 - which, Family::V6, 100_000);
     }

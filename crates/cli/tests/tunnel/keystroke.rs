@@ -21,7 +21,7 @@ const WARM_UP: Duration = Duration::from_secs(3);
 /// Between two keystrokes.
 const GAP: Duration = Duration::from_millis(50);
 
-/// How long each of many small packets took there and back beside a bulk transfer, in order of that; and how many
+/// The sorted round-trip times of many small packets beside a bulk transfer, and how many
 /// associations were used.
 fn beside_bulk(extra: Extra<'_>) -> (Vec<Duration>, usize) {
     let spec = LinkSpec::thin(strait_scheduler::Rate::from_bits(LINK).unwrap());

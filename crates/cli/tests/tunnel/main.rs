@@ -18,7 +18,7 @@ mod idle;
 mod interruption;
 mod keystroke;
 mod life;
-mod link_found_out;
+mod link_rate_estimate;
 mod loss;
 mod manual;
 mod marks;

@@ -69,7 +69,7 @@ fn count(opened: &[Opened], direction: &str, words: &str) -> usize {
     there.flat_map(|it| &it.packets).filter(|packet| contains(packet, words)).count()
 }
 
-/// Messages there and back, one after the other; each with its number and enough text to be worth compressing.
+/// Messages and their echoes, one after the other; each with its number and enough text to be worth compressing.
 fn converse(pair: &Pair, family: Family, rounds: usize) {
     let (a, b) = (pair.socket(0, family), pair.socket(1, family));
     let mut buffer = [0; 2000];

@@ -1,4 +1,4 @@
-//! A configuration that is read again: peers come and go, nobody else notices.
+//! A configuration that is read again: peers come and go without effect on the others.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -58,7 +58,7 @@ fn what_was_captured_is_not_delivered_again() {
 }
 
 #[test]
-fn a_repeated_datagram_from_elsewhere_moves_nobody() {
+fn replayed_datagram_from_elsewhere_moves_no_peer() {
     if !allowed() {
         return;
     }

@@ -31,7 +31,7 @@ fn a_peer_can_only_send_from_its_addresses() {
 }
 
 #[test]
-fn a_stranger_gets_no_session_and_disturbs_nobody() {
+fn stranger_gets_no_session_and_disturbs_no_peer() {
     if !allowed() {
         return;
     }

@@ -158,7 +158,7 @@ fn the_choice_follows_the_data_and_the_link() {
 }
 
 #[test]
-fn the_choice_follows_a_link_that_is_found_out() {
+fn choice_follows_the_estimated_link_rate() {
     if !allowed() {
         return;
     }
@@ -169,7 +169,7 @@ fn the_choice_follows_a_link_that_is_found_out() {
     // What does not shrink shows soonest how much the link takes.
     let what = Arc::new(AtomicU8::new(NOISE));
     let sending = transfer(&pair, &what);
-    eventually("a fast link is found out", || {
+    eventually("the rate of a fast link is estimated", || {
         pair.peer(0)["link_rate_bits_per_second"].as_u64() > Some(40_000_000)
     });
     let follow = Follow::start(&pair);

@@ -29,7 +29,7 @@ fn the_sample_is_as_compressible_as_mixed_text() {
 }
 
 #[test]
-fn the_ladder_begins_with_what_is_quickest() {
+fn candidates_are_ordered_fastest_first() {
     let packet = |figures: &MethodFigures| figures.compress.of(Bytes(SIZES[0] as u64));
     let assumed = Calibration::assumed();
     assert!(assumed.figures().is_sorted_by_key(packet), "{assumed:?}");
@@ -48,7 +48,7 @@ fn times_are_a_line_through_both_sizes() {
 }
 
 #[test]
-fn the_best_round_counts() {
+fn calibration_keeps_the_fastest_round() {
     let even = calibrate(&mut Codecs::new(), clock(|_| 1_000));
     // Something else had the machine in all rounds but the third.
     let disturbed = |reading: u64| {
@@ -72,7 +72,7 @@ fn a_slow_machine_stops_at_its_budget() {
 }
 
 #[test]
-fn a_clock_that_stands_still_makes_everything_free() {
+fn stopped_clock_calibrates_to_zero_cost() {
     let calibration = calibrate(&mut Codecs::new(), || 42);
     for figures in calibration.figures() {
         assert_eq!((figures.compress, figures.expand), (Cost::FREE, Cost::FREE), "{}", figures.method);

@@ -6,7 +6,7 @@ use strait_model::{BitRate, BreakEven, Bytes, PipelineSegment, Ratio, Seconds, S
 use super::{Class, RuleId};
 use crate::Method;
 
-/// What decided.
+/// Why the method of a decision was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecisionReason {
     /// It takes the least time.
@@ -26,18 +26,18 @@ pub enum DecisionReason {
 /// The next best, and how much more time it would take: 0.1 is a tenth more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunnerUp {
-    /// What it is.
+    /// The next best method.
     pub method: Method,
     /// Time beyond the choice's, as a share of that; negative where hysteresis holds on to a choice that is no longer best.
     pub longer: f64,
 }
 
-/// A standing decision on a class of traffic.
+/// The current decision on a class of traffic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
-    /// What it is on.
+    /// The class of traffic that it applies to.
     pub class: Class,
-    /// Whom that goes to.
+    /// The number of the peer that the class goes to.
     pub to: u32,
     /// The rule that lets it be compressed.
     pub rule: RuleId,
@@ -45,9 +45,9 @@ pub struct Decision {
     pub recent: u64,
     /// What it is compressed with.
     pub method: Method,
-    /// What decided.
+    /// Why this method was chosen.
     pub reason: DecisionReason,
-    /// Since when that is so.
+    /// When the decision last changed.
     pub since: Time,
     /// What was weighed; nothing while all of the class looked random.
     pub weighed: Option<Weighed>,
@@ -58,11 +58,11 @@ pub struct Decision {
 pub struct Weighed {
     /// Whether throughput counted, as more waited; else how soon a unit arrives.
     pub throughput: bool,
-    /// The unit.
+    /// Bytes of the unit before compression.
     pub unit: Bytes,
     /// The method that these figures are of.
     pub method: Method,
-    /// X expected of it.
+    /// The compression ratio X expected of that method.
     pub ratio: Ratio,
     /// `R_COMP` here, just now; nothing when it takes no time.
     pub compress: Option<BitRate>,
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn break_evens_by_hand() {
+    fn break_even_rates_match_hand_calculation() {
         // One after the other: 4,000 bits fewer for 6 us more.
         let BreakEven::At(rate) = weighed(false).pays_up_to() else { panic!("no rate") };
         assert!((rate.as_bits() - 4e3 / 6e-6).abs() < 1.0);

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn how_codecs_stand_to_each_other_outlives_the_data() {
+    fn codec_ranking_survives_change_of_data() {
         let calibration = Calibration::assumed();
         let shrunk = |candidate: usize, compressibility: f64| {
             let ratio = calibration.figures()[candidate].ratio[1].get();
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn one_codec_that_makes_nothing_of_the_data_does_not_speak_for_all() {
+    fn one_failing_codec_does_not_rule_out_others() {
         let calibration = Calibration::assumed();
         let mut known = Known::default();
         known.learn(&calibration, learned(3, 16_384, 8_000), Time::ZERO);

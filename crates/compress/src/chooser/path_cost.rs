@@ -6,14 +6,14 @@ use strait_model::{BitRate, Bytes, Seconds, Stages};
 
 use crate::{Codec, CodecSet, Method};
 
-/// What an end does with every byte beside compressing.
+/// Seconds that an end spends on every byte, compression aside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PerByteCost {
-    /// Taking a byte of the host's from it, or giving it back.
+    /// Seconds to take a byte of an inner packet from the host, or to deliver it.
     pub inner: Seconds,
-    /// Sending or receiving a byte of a datagram.
+    /// Seconds to send or receive a byte of a datagram.
     pub outer: Seconds,
-    /// Sealing or opening one.
+    /// Seconds to seal or open a byte of a datagram.
     pub crypto: Seconds,
 }
 
@@ -30,27 +30,27 @@ impl PerByteCost {
     }
 }
 
-/// What is known of the other end.
+/// The costs of the peer, as far as they are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PeerCosts {
-    /// What it does with every byte.
+    /// Its cost per byte, compression aside.
     pub handling: PerByteCost,
     /// How many times longer than this machine it takes to expand, by codec.
     pub expand: [f64; Codec::ALL.len()],
 }
 
 impl PeerCosts {
-    /// An end like this one.
+    /// The costs of a peer like this node.
     pub const ALIKE: PeerCosts =
         PeerCosts { handling: PerByteCost::MEASURED, expand: [1.0; Codec::ALL.len()] };
 }
 
-/// What both ends of a path do.
+/// The costs of both ends of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EndpointCosts {
-    /// This one.
+    /// The costs of this end.
     pub here: PerByteCost,
-    /// The other.
+    /// The costs of the peer.
     pub there: PeerCosts,
 }
 
@@ -90,7 +90,7 @@ pub struct PathCost {
     pub codecs: CodecSet,
     /// The only method, where not even the level can be chosen.
     pub only: Option<Method>,
-    /// What is done with every byte at either end.
+    /// The costs of both ends, per byte.
     pub ends: EndpointCosts,
 }
 

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_set_loses_what_rested_longest() {
+    fn full_set_evicts_least_recently_used() {
         let mut table = ClassTable::<u32, u32>::new(WAYS, 1);
         for key in 0..4 {
             table.get_or_insert_with(key, Time::from_millis(u64::from(key)), || key * 10);

@@ -163,7 +163,7 @@ fn flows_beyond_the_slots_push_out_the_oldest() {
 }
 
 #[test]
-fn as_short_as_the_caller_says() {
+fn encode_refuses_output_shorter_than_needed() {
     let packets = acknowledgements(4).concat();
     let mut output = vec![0; packets.len()];
     let mut coder = Coder::new();
@@ -177,7 +177,7 @@ fn as_short_as_the_caller_says() {
 }
 
 #[test]
-fn as_many_as_fit() {
+fn encodes_as_many_packets_as_fit() {
     let packets = acknowledgements(30);
     let all = packets.concat();
     let (mut coder, mut output) = (Coder::new(), vec![0; all.len()]);
@@ -255,14 +255,14 @@ fn any_packet() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_packets_come_back(packets in vec(any_packet(), 0..40), cut in 0..30_usize) {
+    fn random_packets_round_trip(packets in vec(any_packet(), 0..40), cut in 0..30_usize) {
         let mut packets = packets.concat();
         packets.truncate(packets.len().saturating_sub(cut));
         coded(&packets);
     }
 
     #[test]
-    fn a_coder_remembers_nothing(first in vec(any_packet(), 0..9), second in vec(any_packet(), 0..9)) {
+    fn coder_keeps_no_state_between_bundles(first in vec(any_packet(), 0..9), second in vec(any_packet(), 0..9)) {
         let (first, second) = (first.concat(), second.concat());
         let (mut coder, mut output) = (Coder::new(), vec![0; 4_000]);
         coder.encode(&first, &mut output);

@@ -132,7 +132,7 @@ fn deflate_refers_no_farther_back_than_2_kib() {
 }
 
 #[test]
-fn what_others_refer_to_from_farther_is_expanded() {
+fn decoder_accepts_references_beyond_encoder_window() {
     let (mut random, mut ipcomp) = (Random::new(5), Ipcomp::new());
     let input = echo(&mut random, 30_000, LONGEST);
     let mut deflate = Deflate::default();

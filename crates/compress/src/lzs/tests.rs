@@ -178,7 +178,7 @@ fn behind_every_run_the_whole_of_the_run_before_is_found() {
 }
 
 #[test]
-fn a_block_says_nothing_of_the_one_before() {
+fn blocks_are_independent_of_earlier_blocks() {
     let [one, two] = [b"the first of two blocks that ", b"the first of two blocks with "];
     for level in LEVELS {
         let mut lzs = Lzs::default();
@@ -268,13 +268,13 @@ proptest! {
     }
 
     #[test]
-    fn random_streams_are_judged_as_by_the_grammar(stream in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn random_streams_agree_with_reference_grammar(stream in prop::collection::vec(any::<u8>(), 0..400)) {
         let read = grammar::read(&stream);
         prop_assert_eq!(expanded(&stream, 50_000).ok(), read);
     }
 
     #[test]
-    fn damage_is_judged_as_by_the_grammar(
+    fn damaged_streams_agree_with_reference_grammar(
         tokens in tokens(),
         hits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {

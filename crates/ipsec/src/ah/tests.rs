@@ -63,7 +63,7 @@ fn check(inn: &mut InboundSa, packet: &[u8]) -> Result<Vec<u8>, Reason> {
 }
 
 #[test]
-fn what_was_signed_is_taken_once() {
+fn authenticated_packet_is_accepted_once() {
     for spec in all() {
         let (mut out, mut inn) = (OutboundSa::new(&spec), InboundSa::new(&spec));
         for _ in 0..3 {
@@ -75,7 +75,7 @@ fn what_was_signed_is_taken_once() {
 }
 
 #[test]
-fn only_what_routers_change_may_change() {
+fn only_mutable_header_fields_may_change() {
     for spec in all() {
         let Carrier::Ip { to, .. } = spec.carrier else { unreachable!() };
         let (mut out, mut inn) = (OutboundSa::new(&spec), InboundSa::new(&spec));
@@ -105,7 +105,7 @@ fn only_what_routers_change_may_change() {
 }
 
 #[test]
-fn a_header_that_does_not_add_up_is_refused() {
+fn inconsistent_header_is_refused() {
     let spec =
         spec(Integrity::HmacSha256_128, Align::Eight, SequenceNumbers::Bits32, ["192.0.2.1", "192.0.2.2"]);
     let (mut out, mut inn) = (OutboundSa::new(&spec), InboundSa::new(&spec));

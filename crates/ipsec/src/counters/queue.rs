@@ -37,9 +37,9 @@ pub struct QueueCounters {
 /// Recent queueing delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueDelay {
-    /// On average.
+    /// The moving average.
     pub mean: Duration,
-    /// At worst, within the last second or two.
+    /// The maximum of the last one to two seconds.
     pub worst: Duration,
 }
 
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_follows_what_packets_wait() {
+    fn mean_delay_follows_queueing_delays() {
         let counters = QueueCounters::default();
         for millis in 0..500 {
             let waited = if millis < 250 { 10 } else { 20 };

@@ -54,7 +54,7 @@ fn open(inn: &mut InboundSa, packet: &mut [u8]) -> Result<Inside, Reason> {
 }
 
 #[test]
-fn a_sealed_packet_opens_once_and_only_whole() {
+fn sealed_packet_opens_once_and_only_unchanged() {
     for spec in all() {
         let (mut out, mut inn) = (OutboundSa::new(&spec), InboundSa::new(&spec));
         for len in [0, 1, 2, 3, 20, 1400, 60_000] {
@@ -79,7 +79,7 @@ fn a_sealed_packet_opens_once_and_only_whole() {
 }
 
 #[test]
-fn what_is_encrypted_is_not_readable_and_its_iv_does_not_repeat() {
+fn ciphertext_hides_plaintext_and_ivs_do_not_repeat() {
     for cipher in Cipher::ALL.into_iter().filter(|cipher| *cipher != Cipher::Null && cipher.iv_len() > 0) {
         let spec = separate(cipher, Some(Integrity::HmacSha256_128), SequenceNumbers::Bits32);
         let mut out = OutboundSa::new(&spec);
@@ -93,14 +93,14 @@ fn what_is_encrypted_is_not_readable_and_its_iv_does_not_repeat() {
 }
 
 #[test]
-fn what_nobody_vouches_for_is_not_delivered() {
+fn esp_without_integrity_is_not_delivered() {
     let spec = separate(Cipher::Aes128Cbc, None, SequenceNumbers::Bits32);
     let mut packet = seal(&mut OutboundSa::new(&spec), 100).unwrap();
     assert_eq!(open(&mut InboundSa::new(&spec), &mut packet).unwrap_err(), Reason::Unprotected);
 }
 
 #[test]
-fn a_pad_that_lies_is_an_authentic_packet_of_nothing() {
+fn authentic_packet_with_wrong_padding_delivers_nothing() {
     let spec = separate(Cipher::Null, Some(Integrity::HmacSha256_128), SequenceNumbers::Bits32);
     let (mut out, mut inn) = (OutboundSa::new(&spec), InboundSa::new(&spec));
     let mac = strait_crypto::MacKey::new(

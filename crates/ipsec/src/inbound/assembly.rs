@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_in_number_bytes_and_time() {
+    fn memory_is_bounded_in_datagrams_bytes_and_time() {
         let mut assembly = Assembly::default();
         let mut lost = 0;
         for id in 0..100 {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_comes_again_is_another_block() {
+    fn reused_block_number_starts_another_block() {
         let mut assembly = Assembly::default();
         let mut lost = 0;
         let mut add = |esn, part, byte| {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_on_one_part_is_on_the_whole() {
+    fn ecn_mark_on_one_part_marks_whole_block() {
         let mut assembly = Assembly::default();
         let mut lost = 0;
         for (part, ecn) in [(0, Ecn::Ect0), (1, Ecn::Ce), (2, Ecn::Ect0)] {

@@ -61,11 +61,11 @@ pub(super) struct Inbox {
 #[derive(Debug)]
 pub(super) struct PeerMemory {
     counters: Arc<PeerCounters>,
-    /// When it last said what changed there.
+    /// When it last reported a changed condition.
     pub(super) condition_at: Option<Time>,
-    /// When it last said what arrived there.
+    /// When its last delivery report arrived.
     pub(super) heard_at: Option<Time>,
-    /// The last `TVal` it said, and when.
+    /// The last `TVal` it sent, and when that arrived.
     pub(super) echo: Option<(u32, Time)>,
     last_from: Option<SocketAddr>,
 }
@@ -163,7 +163,7 @@ impl Associations {
         inlet.notice(Notice::Moved(peer, from));
     }
 
-    /// What arrived of an association goes to the sending half, to be told to the peer.
+    /// Gives the sender what arrived on an association, for a report to the peer.
     pub(super) fn offer(&self, peer: PeerId, reception: Reception, inlet: &mut impl Inlet) {
         let echo = self.peers.get(&peer).and_then(|memory| memory.echo);
         inlet.order(SenderOrder::Received(peer, Reception { echo, ..reception }));

@@ -19,9 +19,9 @@ const TOTAL_MAX: usize = 65_000;
 /// Whether the host takes several UDP datagrams in one write (Linux 6.2 and later).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UdpOffload {
-    /// It does.
+    /// The host takes UDP super-packets.
     Supported,
-    /// It does not.
+    /// The host takes one UDP datagram per write.
     Unsupported,
 }
 

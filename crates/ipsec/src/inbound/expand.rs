@@ -44,7 +44,7 @@ impl ExpandTools {
     }
 }
 
-/// A unit on its way in, which any engine may expand.
+/// A received unit, which any engine may expand.
 pub type ExpandJob = PoolJob<ExpandUnit>;
 
 /// A block that is to be expanded, with all that is needed for it; or opened payloads that wait until the blocks before them have
@@ -150,7 +150,7 @@ impl ExpandUnit {
     }
 }
 
-/// A block on its way in, all parts together.
+/// A received block, all parts together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CompressedBlock<'a> {
     pub(super) coding: Coding,

@@ -19,7 +19,7 @@ use crate::outer::outer_len;
 use crate::sa::SaId;
 use crate::{Counters, Mode, Notice, Reason};
 
-/// All of the receiving half but for outer fragments.
+/// All of the receiver but for outer fragments.
 #[derive(Debug)]
 pub(super) struct Intake {
     pub(super) associations: Associations,

@@ -61,7 +61,7 @@ impl<I: Inlet> Unpacker<'_, I> {
     fn aggfrag(&mut self, opened: OpenedPayload<'_>) -> Result<(), Reason> {
         let payload = opened.payload();
         match aggfrag::subtype(payload).ok_or(Reason::MalformedEsp)? {
-            Subtype::Congestion if self.hear(opened.origin, payload)? => Ok(()),
+            Subtype::Congestion if self.take_report(opened.origin, payload)? => Ok(()),
             Subtype::Plain | Subtype::Congestion => self.in_order(opened),
             Subtype::Block => self.block(opened),
             Subtype::Probe => self.probe(opened.origin, payload),

@@ -9,17 +9,17 @@ use strait_wire::{aggfrag, probe};
 use super::payload::Unpacker;
 use super::{Inlet, Origin};
 use crate::orders::SenderOrder;
-use crate::reports::Heard;
+use crate::reports::ReceivedReport;
 use crate::{Notice, Payloads, Reason};
 
-/// Reports come no more often than they are offered; half of that leaves room for what the way changes.
+/// Reports come no more often than they are offered; half of that leaves room for what the path changes.
 const HEARD_APART: Duration = Duration::from_millis(25);
-/// A peer says what changed once a second at most; half of that leaves room for clocks that differ.
+/// A peer reports a changed condition once a second at most; half of that leaves room for clocks that differ.
 const CONDITIONS_APART: Duration = Duration::from_millis(500);
 
 impl<I: Inlet> Unpacker<'_, I> {
     /// A report of what the peer received, if that is what `payload` is; true when there is nothing else in it.
-    pub(super) fn hear(&mut self, origin: Origin, payload: &[u8]) -> Result<bool, Reason> {
+    pub(super) fn take_report(&mut self, origin: Origin, payload: &[u8]) -> Result<bool, Reason> {
         if !matches!(self.inbox.payloads, Payloads::Strait { .. }) {
             return Ok(false);
         }
@@ -30,10 +30,10 @@ impl<I: Inlet> Unpacker<'_, I> {
         let delivery = Delivery::parse(payload.region).map_err(|_| Reason::MalformedEsp)?;
         let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(true) };
         memory.echo = Some((report.tval, origin.now));
-        // A peer that says more than it has to say is heard once in a while.
+        // Reports that come too often are ignored.
         if memory.heard_at.is_none_or(|at| origin.now.since(at) >= HEARD_APART) {
             memory.heard_at = Some(origin.now);
-            let heard = Heard { delivery, tval: report.tval };
+            let heard = ReceivedReport { delivery, tval: report.tval };
             self.inlet.order(SenderOrder::Delivered(origin.peer, heard));
         }
         Ok(true)
@@ -53,7 +53,7 @@ impl<I: Inlet> Unpacker<'_, I> {
     pub(super) fn condition(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
         let condition = Condition::parse(payload).map_err(|_| Reason::MalformedEsp)?;
         let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(()) };
-        // A peer that says more than it has to say is heard once in a while.
+        // Reports that come too often are ignored.
         if memory.condition_at.is_none_or(|at| origin.now.since(at) >= CONDITIONS_APART) {
             memory.condition_at = Some(origin.now);
             self.inlet.notice(Notice::Reported(origin.peer, condition));

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrived_is_offered_while_data_comes_and_no_more_often_than_that() {
+    fn report_is_due_at_once_and_again_after_its_interval() {
         let mut reception = ArrivalCount::default();
         let at = |millis: u64| Time::from_millis(1000 + millis);
         reception.note(Esn(2), 500, Ecn::Ce, at(0));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_and_the_like_are_not_reported() {
+    fn control_payloads_do_not_count_as_data() {
         for (next, payload, data) in [
             (Protocol::IPIP, &[0x45][..], true),
             (Protocol::AGGFRAG, &[0], true),

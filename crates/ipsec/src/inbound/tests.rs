@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_under_the_right_key_does_harm(
+    fn authentic_garbage_does_no_harm(
         payloads in proptest::collection::vec((any::<u8>(), proptest::collection::vec(any::<u8>(), 0..200)), 1..20),
         strait in any::<bool>(),
     ) {
@@ -170,7 +170,7 @@ fn a_gap_in_aggfrag_costs_one_packet_and_a_reason() {
 }
 
 #[test]
-fn a_packet_that_never_ends_is_given_up() {
+fn endless_packet_is_given_up() {
     let mut hand = Hand::new(STRAIT);
     let mut receiver = Receiver::new(STRAIT);
     let mut endless = packet(0);
@@ -189,7 +189,7 @@ fn a_packet_that_never_ends_is_given_up() {
 }
 
 #[test]
-fn padding_ends_a_bundle_and_rubbish_is_counted() {
+fn padding_ends_bundle_and_malformed_packet_is_counted() {
     let (one, two) = (packet(10), packet(20));
     let receiver = deliver(STRAIT, &[(Protocol::AGGFRAG, bundle(0, &[&one, &two, &[0; 50]]))], None);
     assert_eq!(
@@ -201,7 +201,7 @@ fn padding_ends_a_bundle_and_rubbish_is_counted() {
 }
 
 #[test]
-fn blocks_are_held_to_what_was_agreed() {
+fn blocks_beyond_agreed_codecs_or_cap_are_refused() {
     let text = packet(1000);
     let two = [text.clone(), text.clone()].concat();
     let agreed = Payloads::Strait { codecs: CodecSet::EMPTY.with(Codec::Lz4), block_cap: 2000 };
@@ -210,7 +210,7 @@ fn blocks_are_held_to_what_was_agreed() {
     let cases = [
         ("as agreed", block(2, 1, 0, 1, &whole), None),
         ("not compressed", block(0, 1, 0, 1, &text), None),
-        ("a codec nobody knows", block(9, 1, 0, 1, &whole), Some(Reason::UnknownCodec)),
+        ("an unknown codec", block(9, 1, 0, 1, &whole), Some(Reason::UnknownCodec)),
         (
             "a codec that was not agreed",
             block(3, 1, 0, 1, &compressed(Method::ZSTD, &text)),
@@ -230,7 +230,7 @@ fn blocks_are_held_to_what_was_agreed() {
         ("too many parts", block(2, 1, 0, 255, &whole), Some(Reason::MalformedBlock)),
         ("half a packet", block(0, 1, 0, 1, &text[..500]), Some(Reason::MalformedInner)),
         (
-            "rubbish behind a packet",
+            "garbage behind a packet",
             block(0, 1, 0, 1, &[&text[..], &[9]].concat()),
             Some(Reason::MalformedInner),
         ),
@@ -239,15 +239,15 @@ fn blocks_are_held_to_what_was_agreed() {
         let receiver = one(agreed, Protocol::AGGFRAG, &payload);
         assert_eq!(receiver.dropped(), u64::from(reason.is_some()), "{what}");
         assert!(reason.is_none_or(|reason| receiver.drops(reason) == 1), "{what}");
-        let rubbish = what.starts_with("rubbish");
-        assert_eq!(receiver.site.packets.len(), usize::from(reason.is_none() || rubbish), "{what}");
+        let garbage = what.starts_with("garbage");
+        assert_eq!(receiver.site.packets.len(), usize::from(reason.is_none() || garbage), "{what}");
     }
     let standard = one(Payloads::STANDARD, Protocol::AGGFRAG, &block(2, 1, 0, 1, &whole));
     assert_eq!(standard.drops(Reason::UnknownPayload), 1);
 }
 
 #[test]
-fn coded_headers_are_held_to_what_was_agreed() {
+fn header_compression_beyond_the_agreement_is_refused() {
     let packets = [980, 990, 1000].map(packet).concat();
     let mut coded = vec![0; packets.len()];
     let len = Coder::new().encode(&packets, &mut coded).unwrap();
@@ -256,18 +256,18 @@ fn coded_headers_are_held_to_what_was_agreed() {
     let agreed = |codecs, block_cap| Payloads::Strait { codecs, block_cap };
     let (lz4, cap) = (CodecSet::EMPTY.with(Codec::Lz4), u32::try_from(packets.len()).unwrap());
     // Behind the headers' length, headers that are more than that.
-    let mut rubbish = coded.clone();
-    rubbish[0] = 0x7f;
+    let mut garbage = coded.clone();
+    garbage[0] = 0x7f;
     let cases = [
         ("as agreed", 0x80, &coded, lz4.with_headers(), cap, None),
         ("compressed as well", 0x82, &both, lz4.with_headers(), cap, None),
         ("not agreed", 0x80, &coded, lz4, cap, Some(Reason::UnknownCodec)),
         ("not agreed, compressed", 0x82, &both, lz4, cap, Some(Reason::UnknownCodec)),
-        ("a codec nobody knows", 0x89, &both, lz4.with_headers(), cap, Some(Reason::UnknownCodec)),
+        ("an unknown codec", 0x89, &both, lz4.with_headers(), cap, Some(Reason::UnknownCodec)),
         ("over the cap", 0x80, &coded, lz4.with_headers(), cap - 1, Some(Reason::BlockTooLong)),
         ("over the cap at last", 0x82, &both, lz4.with_headers(), cap - 1, Some(Reason::BlockTooLong)),
         ("over the cap between", 0x82, &both, lz4.with_headers(), 100, Some(Reason::BlockTooLong)),
-        ("rubbish", 0x80, &rubbish, lz4.with_headers(), cap, Some(Reason::MalformedBlock)),
+        ("garbage", 0x80, &garbage, lz4.with_headers(), cap, Some(Reason::MalformedBlock)),
     ];
     for (what, coding, bytes, codecs, cap, reason) in cases {
         let payload = block(coding, 1, 0, 1, bytes);
@@ -280,7 +280,7 @@ fn coded_headers_are_held_to_what_was_agreed() {
 }
 
 #[test]
-fn a_block_in_parts_waits_for_the_last_and_forgives_no_gap() {
+fn block_in_parts_waits_for_last_and_is_lost_with_any_gap() {
     let packets = [packet(30), packet(1000)];
     let whole = compressed(Method::ZSTD, &packets.concat());
     let parts: Vec<_> = (0..3_u8)
@@ -294,7 +294,7 @@ fn a_block_in_parts_waits_for_the_last_and_forgives_no_gap() {
 }
 
 #[test]
-fn ipcomp_is_one_deflated_packet() {
+fn ipcomp_payload_is_one_deflated_packet() {
     let text = packet(1000);
     let header = |next: Protocol, cpi: Cpi, bytes: &[u8]| {
         let mut payload = vec![0; ipcomp::HEADER_LEN];
@@ -323,7 +323,7 @@ fn ipcomp_is_one_deflated_packet() {
             Some(Reason::UnknownPayload),
         ),
         (
-            "rubbish",
+            "garbage",
             Payloads::STANDARD,
             header(Protocol::IPIP, Cpi::DEFLATE, &[0xff; 40]),
             Some(Reason::MalformedBlock),
@@ -338,7 +338,7 @@ fn ipcomp_is_one_deflated_packet() {
 }
 
 #[test]
-fn probes_go_to_the_sending_half() {
+fn probes_go_to_the_sender() {
     let payload = |kind, id, size| {
         let mut payload = vec![0; 40];
         probe::Probe { kind, id, size }.emit(&mut payload).unwrap();
@@ -358,7 +358,7 @@ fn probes_go_to_the_sending_half() {
 }
 
 #[test]
-fn reports_go_to_the_sending_half_once_in_a_while_and_data_is_reported() {
+fn reports_reach_the_sender_at_a_bounded_rate_and_data_is_reported() {
     let counted = Delivery { spi: SPI, datagrams: 9, bytes: 900, highest: 10, received_at: 5_000 };
     let report = |delivery: &Delivery, tval| {
         let mut payload = vec![0; aggfrag::CONGESTION_LEN + delivery::LEN];
@@ -367,7 +367,7 @@ fn reports_go_to_the_sending_half_once_in_a_while_and_data_is_reported() {
         delivery.emit(&mut payload[aggfrag::CONGESTION_LEN..]).unwrap();
         (Protocol::AGGFRAG, payload)
     };
-    let orders = |receiver: &Receiver| -> (Vec<outbound::Heard>, Vec<outbound::Reception>) {
+    let orders = |receiver: &Receiver| -> (Vec<outbound::ReceivedReport>, Vec<outbound::Reception>) {
         let heard = |order: &outbound::Order| match order {
             outbound::Order::Delivered(PEER, heard) => Some(*heard),
             _ => None,
@@ -387,13 +387,17 @@ fn reports_go_to_the_sending_half_once_in_a_while_and_data_is_reported() {
     ];
     let receiver = deliver(STRAIT, &payloads, None);
     let (heard, told) = orders(&receiver);
-    assert_eq!(heard, [outbound::Heard { delivery: counted, tval: 7 }], "a flood of them is heard once");
+    assert_eq!(
+        heard,
+        [outbound::ReceivedReport { delivery: counted, tval: 7 }],
+        "a flood of them counts once"
+    );
     // The first packet with data is reported at once, the reports before it counted.
     let told: Vec<_> =
         told.iter().map(|told| (told.delivery.datagrams, told.echo.map(|(tval, _)| tval))).collect();
     assert_eq!(told, [(3, Some(8))]);
     assert_eq!(receiver.dropped(), 0);
-    // In the pad block of whoever agreed on nothing stands nothing.
+    // A peer that agreed on no extension sends no report in its pad block.
     let (heard, told) = orders(&deliver(Payloads::Aggfrag, &[report(&counted, 7)], None));
     assert_eq!((heard.len(), told.len()), (0, 0));
     let mut broken = report(&counted, 7);
@@ -403,7 +407,7 @@ fn reports_go_to_the_sending_half_once_in_a_while_and_data_is_reported() {
 }
 
 #[test]
-fn a_mark_outside_reaches_every_packet_inside() {
+fn outer_ecn_mark_reaches_every_inner_packet() {
     let inside =
         |ecn: Ecn| Shape { tos: 0xb8 | ecn as u8, ..Shape::new(Version::V4, Protocol::TCP, vec![1; 50]) };
     // RFC 6040 figure 4; nothing where the packet is dropped.
@@ -444,7 +448,7 @@ fn a_mark_outside_reaches_every_packet_inside() {
 }
 
 #[test]
-fn a_mark_on_any_piece_of_a_packet_marks_it() {
+fn ecn_mark_on_any_fragment_marks_packet() {
     let shape = Shape { tos: 2, ..Shape::new(Version::V6, Protocol::TCP, vec![1; 300]) };
     let packet = shape.packet();
     let sent = [
@@ -463,7 +467,7 @@ fn a_mark_on_any_piece_of_a_packet_marks_it() {
 }
 
 #[test]
-fn what_is_repeated_forged_or_unknown_is_told_apart() {
+fn replayed_forged_and_unknown_packets_have_distinct_reasons() {
     let (mut hand, mut receiver) = (Hand::new(STRAIT), Receiver::new(STRAIT));
     let first = hand.seal(Protocol::IPIP, &packet(10));
     receiver.take(&first, Tos(0));
@@ -497,7 +501,7 @@ fn what_is_repeated_forged_or_unknown_is_told_apart() {
 }
 
 #[test]
-fn a_peer_that_goes_takes_its_associations_along() {
+fn removing_peer_removes_its_associations() {
     let (mut hand, mut receiver) = (Hand::new(STRAIT), Receiver::new(STRAIT));
     receiver.take(&hand.seal(Protocol::AGGFRAG, &block(0, 1, 0, 2, &[1; 50])), Tos(0));
     receiver.half.handle(Order::RemovePeer(PEER));

@@ -44,7 +44,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn segments_are_those_that_were_never_together(shape in shape(), step in 1..3000_u16) {
+    fn segments_equal_those_sent_without_offload(shape in shape(), step in 1..3000_u16) {
         // A million segments of a byte show no more than some thousand.
         let step = step.max(u16::try_from(shape.payload.len() / 2000).unwrap());
         let (packet, header) = shape.super_packet(step);
@@ -76,7 +76,7 @@ proptest! {
     }
 
     #[test]
-    fn no_claim_of_the_host_does_harm(
+    fn any_offload_header_is_refused_or_cut_safely(
         shape in shape(),
         fields: (u8, u8, u16, u16, u16),
         hurt in proptest::collection::vec((0..80_usize, any::<u8>()), 0..4),
@@ -103,7 +103,7 @@ proptest! {
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused() {
+fn inconsistent_offload_header_is_refused() {
     for (version, protocol) in EACH {
         let shape = Shape::new(version, protocol, bytes(1000));
         let (packet, header) = shape.super_packet(100);

@@ -1,4 +1,4 @@
-//! What every stage of the way out knows: the link, the time, where output goes; and how a packet gets lost.
+//! What every stage of the sender knows: the link, the time, where output goes; and how a packet gets lost.
 
 use strait_clock::Time;
 use strait_scheduler::Rate;
@@ -13,7 +13,7 @@ use crate::{Forwarding, Notice, Reason};
 /// Control datagrams and probes carry no inner traffic: no marks.
 pub(super) const CONTROL_TOS: Tos = Tos(Ecn::NotEct as u8);
 
-/// What the sending half needs to know once.
+/// Settings of the sender, fixed while it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct OutboundSettings {
     /// The rate of this node's own link, shared by all peers. It bounds what leaves for peers that have a pace; what leaves
@@ -37,7 +37,7 @@ pub enum TransmitRefused {
     Failed,
 }
 
-/// Where the sending half's output goes.
+/// Where the sender's output goes.
 pub trait Outlet {
     /// Datagrams for the network, sent before this returns.
     ///
@@ -53,11 +53,11 @@ pub trait Outlet {
     fn sealed(&mut self, _packets: &[u8]) {}
     /// An IP packet for the host itself, as ICMP errors are.
     fn to_host(&mut self, packet: &[u8]);
-    /// Something for the key manager.
+    /// An event for the key manager.
     fn notice(&mut self, notice: Notice);
 }
 
-/// The way to one peer at one moment.
+/// The context of one transmission: the peer's link, the time, where output goes.
 pub(super) struct TxContext<'a, O> {
     pub(super) link: &'a mut Link,
     pub(super) own: OwnLink,

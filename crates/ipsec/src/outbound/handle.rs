@@ -8,7 +8,7 @@ use super::link::Link;
 use super::transmitter::Transmitter;
 use super::{Outbound, TxStages};
 use crate::orders::SenderOrder as Order;
-use crate::reports::Heard;
+use crate::reports::ReceivedReport;
 use crate::{Notice, OutboundSa, Payloads, PeerId, PeerSpec, Reason};
 
 impl Outbound {
@@ -39,17 +39,19 @@ impl Outbound {
             }),
             Order::Rate(peer, pace) => self.change(peer, |_, link| link.pacing.set(pace, now)),
             Order::Ends(peer, ends) => self.change(peer, |_, link| link.ends = *ends),
-            Order::Keepalive(peer) => self.speak(peer, now, outlet, Transmitter::send_keepalive),
+            Order::Keepalive(peer) => self.send_to(peer, now, outlet, Transmitter::send_keepalive),
             Order::Report(peer, condition) => {
-                self.speak(peer, now, outlet, |sender, tx| sender.report_condition(tx, condition));
+                self.send_to(peer, now, outlet, |sender, tx| sender.report_condition(tx, condition));
             }
             Order::Received(peer, reception) => {
-                self.speak(peer, now, outlet, |sender, tx| sender.report_reception(tx, &reception));
+                self.send_to(peer, now, outlet, |sender, tx| sender.report_reception(tx, &reception));
             }
-            Order::Delivered(peer, heard) => self.change(peer, |stages, link| stages.hear(link, &heard, now)),
-            Order::Probe(peer) => self.speak(peer, now, outlet, Transmitter::ask_life),
+            Order::Delivered(peer, report) => {
+                self.change(peer, |stages, link| stages.take_report(link, &report, now))
+            }
+            Order::Probe(peer) => self.send_to(peer, now, outlet, Transmitter::ask_life),
             Order::AnswerProbe(peer, id, size) => {
-                self.speak(peer, now, outlet, |sender, tx| sender.answer_probe(tx, id, size));
+                self.send_to(peer, now, outlet, |sender, tx| sender.answer_probe(tx, id, size));
             }
             Order::ProbeAnswered(peer, _id, size) => self.change(peer, |_, link| {
                 if link.association.path.answered(size, now) {
@@ -67,7 +69,7 @@ impl Outbound {
     }
 
     /// Sends something of the node's own to `peer`, if there is a link to it.
-    fn speak<O: Outlet>(
+    fn send_to<O: Outlet>(
         &mut self,
         peer: PeerId,
         now: Time,
@@ -104,13 +106,13 @@ impl Outbound {
 }
 
 impl TxStages {
-    /// The peer says what arrived.
-    fn hear(&self, link: &mut Link, heard: &Heard, now: Time) {
+    /// Takes a delivery report of the peer.
+    fn take_report(&self, link: &mut Link, report: &ReceivedReport, now: Time) {
         let Link { spec, association, pacing, .. } = link;
         let departure = &self.transmitter.departure;
         let around = association.outer_len() + departure.own_link().overhead;
-        let current = association.sa.as_ref().is_some_and(|sa| sa.spi == heard.delivery.spi);
-        if current && !pacing.take_report(heard, around, &spec.counters, now) {
+        let current = association.sa.as_ref().is_some_and(|sa| sa.spi == report.delivery.spi);
+        if current && !pacing.take_report(report, around, &spec.counters, now) {
             departure.refuse(Reason::AbsurdReport);
         }
     }

@@ -1,4 +1,4 @@
-//! How large an inner packet the path takes, told to the key manager and to hosts.
+//! How large an inner packet the path takes, reported to the key manager and to hosts.
 
 use core::sync::atomic::Ordering;
 
@@ -20,7 +20,7 @@ pub(super) fn announce_mtu(link: &Link, outlet: &mut impl Outlet) {
     outlet.notice(Notice::InnerMtu(link.spec.id, u16::try_from(room).unwrap_or(u16::MAX)));
 }
 
-/// Refuses what no datagram on this path carries, and tells its sender (RFC 1191, RFC 8201).
+/// Refuses what no datagram on this path carries, and informs its sender by ICMP (RFC 1191, RFC 8201).
 pub(super) fn refuse_too_big(
     link: &Link,
     packet: &SuperPacket<'_>,

@@ -60,7 +60,7 @@ pub(super) struct Task {
     /// What the rule of the packets allows.
     pub(super) allowed: Allowed,
     pub(super) method: Method,
-    /// Whether the peer takes coded headers.
+    /// Whether the peer takes header compression.
     pub(super) headers: bool,
     /// As a block it takes fewer bytes than this, or it is none; 0 where there is nothing to compress.
     pub(super) below: usize,

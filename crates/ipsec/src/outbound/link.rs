@@ -1,4 +1,4 @@
-//! A peer as the sending half sees it.
+//! A peer as the sender sees it.
 
 use core::num::NonZeroU32;
 use std::sync::atomic::Ordering;

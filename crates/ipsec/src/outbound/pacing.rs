@@ -1,4 +1,4 @@
-//! How fast datagrams may leave for one peer: a rate that is given, or one that is found out from what the peer reports (RFC 9347
+//! How fast datagrams may leave for one peer: a rate that is given, or one that is estimated from what the peer reports (RFC 9347
 //! section 6.1.2).
 
 use core::time::Duration;
@@ -9,7 +9,7 @@ use strait_wire::esp;
 
 use super::report_budget::ReportBudget;
 use super::train::Train;
-use crate::reports::Heard;
+use crate::reports::ReceivedReport;
 use crate::{OutboundSa, PeerCounters};
 
 /// What is known of the path to a peer, and the pacer that follows from it.
@@ -20,7 +20,7 @@ pub(crate) struct Pacing {
     path: Option<Box<Path>>,
     estimate: Option<Estimate>,
     pub(super) budget: ReportBudget,
-    /// The share of datagrams that is lost on the way.
+    /// The share of datagrams that is lost on the path, 0 to 1.
     loss: f64,
 }
 
@@ -69,7 +69,7 @@ impl Pacing {
         self.path.as_ref().and_then(|path| path.round_trip())
     }
 
-    /// The rate of the path to the peer, given or found out.
+    /// The rate of the path to the peer, given or estimated.
     pub(super) fn own_rate(&self) -> Option<Rate> {
         let estimated = self.estimate.as_ref().map(Estimate::rate);
         estimated.or(self.pacer.as_ref().map(Pacer::rate))
@@ -105,14 +105,14 @@ impl Pacing {
     /// The peer reports what arrived, in datagrams with `around` bytes outside of what it counts; false when that cannot be.
     pub(super) fn take_report(
         &mut self,
-        heard: &Heard,
+        received: &ReceivedReport,
         around: usize,
         counters: &PeerCounters,
         now: Time,
     ) -> bool {
         let Some(path) = &mut self.path else { return true };
         counters.reports_in.add(1);
-        let Heard { delivery, tval } = heard;
+        let ReceivedReport { delivery, tval } = received;
         // Both are the low half of the same clock.
         let held = tval.wrapping_sub(delivery.received_at as u32);
         let said = scheduler::DeliveryCount {

@@ -3,7 +3,7 @@
 //!
 //! A path that becomes narrow says nothing of it (a black hole, RFC 8899 section 4.3). What makes it doubtful,
 //! soonest first: TCP inside that sends the same again and again, silence, a confirmation without an answer. From
-//! the first doubt on, large packets travel in pieces that pass every path, so that nobody waits for the search.
+//! the first doubt on, large packets travel in pieces that pass every path, so that no packet waits for the search.
 
 mod repeats;
 
@@ -23,20 +23,20 @@ pub(crate) const BASE: u16 = 1280;
 const PROBE_TIMEOUT: Duration = Duration::from_millis(1100);
 /// Lost probes of one size that say it does not fit (RFC 8899 section 5.1.2, `MAX_PROBES`).
 const MAX_PROBES: u8 = 3;
-/// The same for a size that used to pass: twice as many, as nobody waits for the verdict.
+/// The same for a size that used to pass: twice as many, as no packet waits for the verdict.
 const MAX_DOUBTS: u8 = 2 * MAX_PROBES;
 /// How often a size is confirmed while datagrams above [`BASE`] are sent, so that a black hole does not
 /// last: one probe in half a minute, 0.4 kbit/s.
 const CONFIRM_EVERY: Duration = Duration::from_secs(30);
 /// How often a size below the ceiling is tried anew (RFC 8899 section 5.1.1, `PMTU_RAISE_TIMER`).
 const RAISE_EVERY: Duration = Duration::from_secs(600);
-/// A probe that asks whether the peer hears anything at all.
+/// A probe that asks whether the peer receives anything at all.
 pub(crate) const ANY_SIZE: u16 = 0;
 /// The search ends when no more than this is to be gained a datagram.
 const ENOUGH: u16 = 8;
 
 /// Sizes that links have, the largest first (RFC 1191 section 7.1, with those of today's tunnels): what is left to try
-/// when a size is refused and nobody says how much less it has to be.
+/// when a size is refused without word of the size that fits.
 const PLATEAUS: [u16; 9] = [9000, 4352, 2002, 1500, 1492, 1420, 1280, 1006, 576];
 
 /// One probe to send.

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_outer_mark_needs_every_packet() {
+    fn outer_ecn_mark_needs_a_mark_on_every_inner_packet() {
         let tos = |ecn| Tos(0xb8).with_ecn(ecn);
         for (first, second, outer) in [
             (Ecn::Ect0, Ecn::Ect0, Ecn::Ect0),

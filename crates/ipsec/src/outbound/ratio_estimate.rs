@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_no_longer_shrinks_is_believed_at_once() {
+    fn incompressible_data_is_noticed_at_once() {
         let mut ratios = RatioEstimate::default();
         units(&mut ratios, &group(1), 30, |_| 0.25);
         units(&mut ratios, &group(1), 1, |_| 1.0);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_varies_seldom_takes_a_datagram_more() {
+    fn varying_data_seldom_needs_an_extra_datagram() {
         let mut ratios = RatioEstimate::default();
         let mut random = strait_clock::Random::new(1);
         let draws: Vec<f64> = (0..1_000).map(|_| 0.2 + 0.1 * random.unit()).collect();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn small_units_say_nothing_of_large_ones() {
+    fn small_units_do_not_predict_large_ones() {
         let mut ratios = RatioEstimate::default();
         units(&mut ratios, &group(1), 30, |_| 0.25);
         let before = ratios.limit(&group(1), ROOM, 1);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn more_kinds_than_there_is_room_for_are_learned_anew() {
+    fn groups_beyond_the_table_are_relearned() {
         let mut ratios = RatioEstimate::default();
         for domain in 0..100 {
             ratios.learn(&group(domain), ROOM, ROOM / 2, (ROOM, ROOM));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn more_loss_allows_fewer_datagrams_a_unit() {
+    fn higher_loss_allows_fewer_datagrams_per_unit() {
         assert!(datagrams_at(0.0) > 1_000_000);
         assert_eq!([0.001, 0.002, 0.005, 0.01, 0.2, 1.0].map(datagrams_at), [10, 5, 2, 1, 1, 1]);
     }

@@ -1,4 +1,4 @@
-//! How often the peer may be told what arrived.
+//! How often the peer may be sent a delivery report.
 
 use core::time::Duration;
 
@@ -16,7 +16,7 @@ const AHEAD: Duration = Duration::from_secs(15);
 /// What reports to one peer may cost.
 #[derive(Debug, Default)]
 pub(super) struct ReportBudget {
-    /// What was told so far is paid for at this time.
+    /// When the reports sent so far are paid for.
     paid_at: Time,
     /// Of what arrives: the association, bytes, when.
     before: Option<Delivery>,

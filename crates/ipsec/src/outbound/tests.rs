@@ -20,7 +20,7 @@ use crate::{InboundSa, Notice, OutboundSa, Payloads, Reason, Reserve, RuleSet};
 
 const PLAIN: vnet::Header = vnet::Header::PLAIN;
 
-/// A peer that takes all codecs and no coded headers.
+/// A peer that takes all codecs and no header compression.
 fn older() -> Payloads {
     Payloads::Strait { codecs: Codec::ALL.into_iter().collect(), block_cap: 65_536 }
 }
@@ -247,7 +247,7 @@ proptest! {
     }
 
     #[test]
-    fn groups_never_mix_and_nothing_grows(traffic in traffic(), rate in rates(), workers in 0..3_usize) {
+    fn groups_never_mix_and_no_bundle_exceeds_its_size(traffic in traffic(), rate in rates(), workers in 0..3_usize) {
         let mut sender = Sender::new(STRAIT, 1500, rate, rules()).with_workers(workers);
         send_all(&mut sender, &traffic);
         for group in groups(&sender.wire) {
@@ -278,7 +278,7 @@ proptest! {
 }
 
 #[test]
-fn a_lone_packet_leaves_at_once_and_raw() {
+fn lone_packet_leaves_at_once_uncompressed() {
     for rate in [None, slow()] {
         let mut sender = Sender::new(STRAIT, 1500, rate, Vec::new());
         sender.send(&text(9, 30).packet(), &PLAIN);
@@ -363,11 +363,11 @@ fn blocks_on_a_small_path_have_no_more_parts_than_a_peer_takes() {
 }
 
 #[test]
-fn a_block_that_shrinks_by_less_than_its_headers_is_not_one() {
+fn block_that_saves_less_than_its_headers_is_sent_uncompressed() {
     let mut blocks = 0;
     for (tail, method) in (0..60).flat_map(|tail| [(tail, Method::LZ4), (tail, Method::DEFLATE)]) {
         let mut sender = Sender::new(older(), 576, slow(), vec![rule(7, 1, method)]);
-        // Below 256 bytes nobody looks whether it would shrink.
+        // Below 256 bytes the entropy probe is not used.
         let mut first = noise(7, 247 - tail);
         first.payload.extend(vec![0; tail]);
         let second = Shape { protocol: Protocol::TCP, payload: noise(7, 235).payload, ..first.clone() };
@@ -400,7 +400,7 @@ fn without_an_association_packets_wait_within_bounds() {
 }
 
 #[test]
-fn what_waits_for_a_peer_that_goes_is_counted() {
+fn packets_queued_for_removed_peer_are_counted() {
     let mut sender = Sender::without_sa(1500, None, Vec::new());
     let (packet, header) = text(9, 1000).super_packet(100);
     sender.send(&packet, &header);
@@ -411,7 +411,7 @@ fn what_waits_for_a_peer_that_goes_is_counted() {
 }
 
 #[test]
-fn a_spent_association_says_so_once_and_the_rest_waits_for_the_next() {
+fn exhausted_association_notifies_once_and_packets_wait_for_next() {
     let mut sender = Sender::new(STRAIT, 1500, None, Vec::new());
     let reserve = Reserve::new(NonceCounter::LAST - 2, u64::MAX);
     let sa = OutboundSa::new(&sa_spec(STRAIT)).within(reserve);
@@ -451,7 +451,7 @@ fn rules_that_change_do_not_mix_domains_of_the_same_number() {
 }
 
 #[test]
-fn what_no_datagram_carries_is_answered() {
+fn packet_above_every_datagram_size_gets_too_big_answer() {
     // ESP around a packet: header 8, ICV 16, trailer 2 and padding; IPv4 and UDP 28.
     for (payloads, mtu, version, len, told) in [
         (STRAIT, 1500, Version::V4, 1500, Some(1446)),
@@ -485,7 +485,7 @@ fn what_no_datagram_carries_is_answered() {
 }
 
 #[test]
-fn what_may_be_fragmented_goes_in_parts() {
+fn fragmentable_packet_above_mtu_is_sent_in_block_parts() {
     let mut sender = Sender::new(STRAIT, 1280, None, Vec::new());
     let shape = Shape { dont_fragment: false, ..noise(9, 3000) };
     sender.send(&shape.packet(), &PLAIN);
@@ -497,7 +497,7 @@ fn what_may_be_fragmented_goes_in_parts() {
 }
 
 #[test]
-fn a_peer_that_is_not_strait_gets_ipcomp() {
+fn standard_peer_gets_ipcomp() {
     let mut sender = Sender::new(Payloads::STANDARD, 9000, slow(), vec![rule(7, 1, Method::DEFLATE)]);
     let packets =
         [text(7, 1000), noise(7, 1000), text(7, 20), text(8, 1000), text(7, 2500)].map(|s| s.packet());

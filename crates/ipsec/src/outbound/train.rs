@@ -22,15 +22,15 @@ pub enum Via {
 /// Datagrams to send: each `segment` bytes long, the last one perhaps shorter.
 #[derive(Clone, Copy, Debug)]
 pub struct Train<'a> {
-    /// What they are.
+    /// Whether the bytes are UDP payloads or IP packets.
     pub via: Via,
-    /// Where they go; of whole IP packets without a port.
+    /// The outer destination; its port is meaningless for whole IP packets.
     pub to: SocketAddr,
     /// DSCP and ECN of the outer header.
     pub tos: Tos,
-    /// Bytes a datagram.
+    /// Bytes of each datagram; the last may be shorter.
     pub segment: usize,
-    /// All of them.
+    /// The datagrams one after another.
     pub bytes: &'a [u8],
 }
 

@@ -88,7 +88,7 @@ fn units_leave_in_order_whatever_ends_first() {
 }
 
 #[test]
-fn a_late_job_of_an_owner_that_is_gone_is_given_back() {
+fn late_job_of_removed_owner_is_returned_to_pool() {
     let (mut pool, mut away) = (pool(2), Away::new());
     let (mut stays, mut goes) = (Reorder::default(), Reorder::default());
     for note in 0..3 {
@@ -125,7 +125,7 @@ fn jobs_are_bounded_and_one_beyond_the_bound_goes_when_it_is_put_back() {
 }
 
 #[test]
-fn what_only_waits_leaves_behind_what_is_before_it() {
+fn done_job_leaves_after_pending_jobs_before_it() {
     let (mut pool, mut order, mut away) = (pool(2), Reorder::default(), Away::new());
     submit(&mut pool, &mut order, 0, &mut away);
     let waiting = pool.idle().unwrap();
@@ -141,11 +141,11 @@ fn what_only_waits_leaves_behind_what_is_before_it() {
 }
 
 #[test]
-fn a_job_without_a_price_or_without_room_at_its_worker_stays_here() {
+fn job_without_estimate_or_worker_room_runs_on_calling_thread() {
     let (mut pool, mut order) = (pool(1), Reorder::default());
     let job = pool.idle().unwrap();
     pool.submit(&mut order, 0, job, NOW, |_, _| panic!("it has no price"));
-    // The calling thread is busy by its books, so the dispatcher names the worker, which refuses.
+    // The calling thread is busy by its statistics, so the dispatcher names the worker, which refuses.
     let mut refused = 0;
     for note in 1..4 {
         let mut job = pool.idle().unwrap();

@@ -127,7 +127,7 @@ fn piece_of(four: bool, bytes: &[u8]) -> impl Fn(u16, usize, bool) -> Vec<u8> {
 }
 
 #[test]
-fn exact_duplicates_are_passed_over() {
+fn exact_duplicate_fragments_are_ignored() {
     for four in [true, false] {
         let whole = packet(four, 1, 50);
         let fragments = cut(&whole, if four { 44 } else { 72 }, 1);
@@ -137,7 +137,7 @@ fn exact_duplicates_are_passed_over() {
 }
 
 #[test]
-fn what_is_no_fragment_of_a_packet_is_refused() {
+fn malformed_fragments_are_refused() {
     let short = [1; 7];
     let chain_is_cut = piece_with_next(Protocol::DEST_OPTS, 1, &[Protocol::ESP.0, 1, 0, 0, 0, 0, 0, 0]);
     for bytes in [
@@ -163,7 +163,7 @@ fn piece_with_next(next: Protocol, more: u8, payload: &[u8]) -> Vec<u8> {
 
 /// RFC 6946: it neither waits for others of its name nor is hurt by them.
 #[test]
-fn atomic_fragments_are_whole() {
+fn atomic_fragment_is_a_whole_packet() {
     let whole = packet(false, 0, 20);
     let atomic = piece_with_next(Protocol::ESP, 0, &whole[40..]);
     assert_eq!(last_of(std::slice::from_ref(&atomic)), Ok(Some(whole.clone())));
@@ -219,7 +219,7 @@ fn longest_packet() {
 }
 
 #[test]
-fn datagrams_are_told_apart() {
+fn fragments_of_different_datagrams_are_kept_apart() {
     let fragments = two_halves(true);
     for (at, value) in [(5, 2), (9, Protocol::AH.0), (15, 9), (19, 9)] {
         let mut other = fragments[1].clone();
@@ -259,7 +259,7 @@ fn congestion_marks() {
 }
 
 #[test]
-fn memory_is_bounded_in_number_and_bytes() {
+fn memory_is_bounded_in_datagrams_and_bytes() {
     let mut reassembly = Reassembly::new();
     assert_eq!(reassembly.slots.capacity(), 0);
     let mut lost = 0;
@@ -357,7 +357,7 @@ proptest! {
 
     /// Whatever comes, what is given is a packet of what was sent, and no more is kept than may be.
     #[test]
-    fn any_pieces(
+    fn any_fragments_reassemble_to_valid_packets(
         pieces in vec((0u16..12, 0usize..40, any::<bool>(), any::<bool>(), any::<bool>(), 0u64..40_000), 1..60),
     ) {
         let mut reassembly = Reassembly::new();

@@ -107,16 +107,16 @@ pub enum Carrier {
     },
 }
 
-/// What becomes of protected packets that are larger than the path takes, directly behind IP.
+/// How protected packets above the path MTU are handled, directly behind IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fragments {
-    /// There are none: senders are told by ICMP to make smaller ones (RFC 4301 section 8.2).
+    /// There are none: ICMP asks senders for smaller packets (RFC 4301 section 8.2).
     Never,
     /// They are cut into outer fragments (RFC 4301 section 8.1).
     Outer,
 }
 
-/// What ESP protects with.
+/// The algorithms and keys of ESP.
 #[derive(Debug)]
 pub enum EspKeys {
     /// One algorithm for both (RFC 4106, RFC 7634).
@@ -130,7 +130,7 @@ pub enum EspKeys {
     Separate {
         /// The cipher, which may be NULL (RFC 2410).
         cipher: KeyMaterial<Cipher>,
-        /// Nothing only where AH protects the packet: what nobody vouches for is never delivered.
+        /// Nothing only where AH protects the packet: a packet without integrity is never delivered.
         integrity: Option<KeyMaterial<Integrity>>,
         /// Random, new at every start: what makes IVs unpredictable.
         seed: u64,
@@ -142,7 +142,7 @@ pub enum EspKeys {
 pub struct EspSpec {
     /// Chosen by the receiver.
     pub spi: Spi,
-    /// What it protects with.
+    /// Algorithms and keys.
     pub keys: EspKeys,
 }
 
@@ -151,30 +151,30 @@ pub struct EspSpec {
 pub struct AhSpec {
     /// Chosen by the receiver.
     pub spi: Spi,
-    /// What it vouches with.
+    /// Integrity algorithm and key.
     pub integrity: KeyMaterial<Integrity>,
-    /// What its header is padded to over IPv4.
+    /// The alignment that its header is padded to over IPv4.
     pub align: Align,
 }
 
 /// Everything that makes a security association.
 #[derive(Debug)]
 pub struct SaSpec {
-    /// Whom it leads to or comes from.
+    /// The peer at the other end.
     pub peer: PeerId,
-    /// The outermost protocol, if it is there.
+    /// AH, the outermost protocol, if it is used.
     pub ah: Option<AhSpec>,
-    /// What stands inside AH, if it is there.
+    /// ESP, inside AH if both are used.
     pub esp: Option<EspSpec>,
-    /// How long sequence numbers are.
+    /// Length of the sequence numbers.
     pub sequence: SequenceNumbers,
-    /// What is protected.
+    /// Tunnel or transport mode.
     pub mode: Mode,
-    /// What carries it.
+    /// What carries the protected packets: UDP or IP.
     pub carrier: Carrier,
-    /// What becomes of packets that are too large.
+    /// How packets above the path MTU are handled.
     pub fragments: Fragments,
-    /// What may be inside.
+    /// Which payloads the receiver accepts.
     pub payloads: Payloads,
 }
 
@@ -212,8 +212,8 @@ impl SaSpec {
     }
 }
 
-/// What a receiver finds a security association by. Whoever is on the way can wrap and unwrap packets, so each is
-/// found by the way that was agreed only.
+/// What a receiver finds a security association by. An attacker on the path can wrap and unwrap packets, so each is
+/// found by the agreed carrier only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SaId {
     /// The SPI of what came in UDP.

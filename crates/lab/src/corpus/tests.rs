@@ -87,7 +87,7 @@ fn another_folder_gives_every_file_that_is_long_enough() {
 }
 
 #[test]
-fn what_cannot_be_drawn_from_is_named_with_what_to_do() {
+fn unusable_corpus_error_names_file_and_remedy() {
     let message = |folder: &Path| Corpus::read(folder).unwrap_err().to_string();
     let empty = folder(&[]);
     let said = message(empty.path());

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_of_it_and_a_corner() {
+    fn full_and_quick_grids_have_their_runs() {
         let grid = VerifyGrid::new(Effort::Full, Content::generated());
         assert_eq!((grid.methods.len(), grid.links.len(), grid.places().len()), (8, 6, 12));
         // Ten ways over three contents; four links are gone over three times.

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_beside_blocks_gains_nothing() {
+    fn uncompressed_bytes_beside_blocks_gain_nothing() {
         let half = AverageBlocks { beside: 64_000.0, ..BLOCKS };
         let (all, some) =
             (tunnel(Some(1.0)).speedup(&SLOW, BLOCKS).0, tunnel(Some(1.0)).speedup(&SLOW, half).0);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_link_the_slowest_processor_decides() {
+    fn slowest_processor_limits_speed_without_link() {
         // By hand: the receiver's 2 ns a byte against the 10 of the codec and the sender's share of 1.
         let (speedup, limit) = tunnel(None).speedup(&SLOW, BLOCKS);
         let (inner, outer) = shares();

@@ -31,7 +31,7 @@ pub struct Manual {
     pub sequence: SequenceNumbers,
     /// What may be inside beside raw packets.
     pub inside: ManualPayloads,
-    /// What becomes of packets that are too large for the path.
+    /// How packets that are too large for the path are handled.
     pub fragments: Fragments,
     /// The outermost protocol, if it is there.
     pub ah: Option<ManualAh>,

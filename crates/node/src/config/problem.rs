@@ -142,7 +142,7 @@ pub enum Problem {
     /// Not a suite.
     #[error(transparent)]
     Suite(#[from] UnknownSuite),
-    /// Not a way to compress.
+    /// Not a compression method.
     #[error("{error}{}", nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
     Codec {
         /// What is wrong.

@@ -74,7 +74,7 @@ domain = "logs"
 "#;
 
 #[test]
-fn everything_that_can_be_said() {
+fn every_key_is_parsed() {
     let text = EVERYTHING.replace("{KEY_A}", KEY_A);
     let config = parse(&text).unwrap();
     let NodeSection { private_key_file, address, listen, mtu, block, interface, .. } = &config.node;
@@ -116,7 +116,7 @@ fn everything_that_can_be_said() {
 }
 
 #[test]
-fn the_least_that_must_be_said() {
+fn minimal_configuration_is_accepted() {
     let config = parse(NODE).unwrap();
     assert_eq!((config.node.mtu, config.node.block, config.node.listen), (1420, 65_536, Listen::Port(0)));
     assert_eq!((config.node.interface.as_str(), config.node.table), ("strait0", RouteTable::Auto));

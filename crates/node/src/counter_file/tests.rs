@@ -84,7 +84,7 @@ fn one_file_has_one_user() {
 }
 
 #[test]
-fn what_is_refused() {
+fn invalid_values_are_refused() {
     let folder = Folder::new("refused");
     let path = folder.file();
     drop(open(&path, 1).unwrap());

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_kinds_of_socket_are_told() {
+    fn path_and_abstract_sockets_are_notified() {
         let path = std::env::temp_dir().join(format!("strait-ready-test-{}", std::process::id()));
         let file = UnixDatagram::bind(&path).unwrap();
         send(path.as_os_str().as_encoded_bytes(), "READY=1").unwrap();

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_file_says_reaches_the_keeper_of_keys() {
+    fn configuration_reaches_the_key_manager() {
         let mut roster = Roster::default();
         let mut entry = |peer: &PeerSection| session(peer, roster.enter(peer)).unwrap();
         let first = entry(&peer(1, "192.0.2.1:9"));

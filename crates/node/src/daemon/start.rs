@@ -167,7 +167,7 @@ fn threads(
     counters: &Arc<Counters>,
     clock: Clock,
 ) -> Result<Threads, StartError> {
-    let (control, heard) = to_control();
+    let (control, messages) = to_control();
     let (outward, out_queue) = orders().map_err(StartError::Runtime)?;
     let (inward, in_queue) = orders().map_err(StartError::Runtime)?;
     // The thread that carries packets is an engine too.
@@ -206,7 +206,7 @@ fn threads(
         clock,
     };
     let handles = [out.spawn().map_err(StartError::Runtime)?, into.spawn().map_err(StartError::Runtime)?];
-    Ok(Threads { outward, inward, heard, control, handles })
+    Ok(Threads { outward, inward, messages, control, handles })
 }
 
 /// How many engines compress: every core that this process may use, where the file does not say.

@@ -85,7 +85,7 @@ fn one_by_one_when_trains_are_refused() {
 }
 
 #[test]
-fn too_big_is_said_and_remembers_nothing() {
+fn datagram_too_big_error_keeps_trains_enabled() {
     let (sender, receiver) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
     let error = sender.send_train(receiver.local(), 0, 65_000, &[0; 66_000]).map(|()| "sent");
     // 65,000 fit the loopback's 65,536 bytes; a datagram over 65,507 fits no IPv4 packet at all.

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_speed_test_has_no_blocks() {
+    fn price_without_block_size_is_linear_in_bytes() {
         let price = Price::from(Cost::through((Bytes(1000), Seconds(3.0)), (Bytes(3000), Seconds(7.0))));
         assert_eq!(price.of(500), Seconds(2.0));
         assert_eq!(Price::new(Seconds(1.0), Seconds(2.0), 0).of(3), Seconds(7.0));

@@ -1,4 +1,4 @@
-//! One engine's books: what it can do, what waits for it, what it is at.
+//! The state of one engine: what it can do, its queue, its running job.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -11,12 +11,12 @@ use super::{AlgorithmIndex, Price};
 /// How fast what an engine did is forgotten when it is said how busy it is: what a person who looks twice takes for "now".
 const HALF_LIFE: Duration = Duration::from_secs(1);
 
-/// What an engine is.
+/// The description of an engine: its prices and its queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Engine {
     /// By [`AlgorithmIndex`], what it costs here; nothing, also beyond the end, for what this engine cannot do.
     pub prices: Vec<Option<Price>>,
-    /// Jobs that it takes at most, with the one that it is at.
+    /// Most jobs that it takes, the running one included.
     pub jobs: usize,
 }
 
@@ -25,9 +25,9 @@ pub struct Engine {
 pub struct Occupation {
     /// Share of its time in which it worked lately: what was a second ago counts half.
     pub busy: f64,
-    /// How long a job waits that comes now.
+    /// How long a job that comes now is expected to wait.
     pub waits: Duration,
-    /// Jobs that it has, with the one that it is at.
+    /// Jobs that it has, the running one included.
     pub jobs: usize,
 }
 

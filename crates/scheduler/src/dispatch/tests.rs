@@ -27,7 +27,7 @@ fn pair() -> Dispatcher {
 }
 
 #[test]
-fn the_first_to_finish_has_it() {
+fn job_goes_to_engine_that_finishes_first() {
     let mut pair = pair();
     let engines = [100; 9].map(|bytes| pair.dispatch(AES, bytes, Time::ZERO).unwrap().engine);
     // The accelerator takes 200 a job, the CPU 800: the fourth of a row finishes at both at 800, and the faster has it.
@@ -67,7 +67,7 @@ fn waiting_is_the_time_in_queue_and_the_residual_time() {
 }
 
 #[test]
-fn only_who_can_and_has_room() {
+fn only_capable_engines_with_room_are_chosen() {
     let (zstd, lzs) = (AlgorithmIndex(0), AlgorithmIndex(1));
     let both = Engine { prices: vec![Some(price(1.0, 1.0)), Some(price(1.0, 1.0))], jobs: 2 };
     let one = Engine { prices: vec![Some(price(0.0, 0.1))], jobs: 1 };
@@ -116,7 +116,7 @@ fn busy_is_the_share_of_time_lately() {
 }
 
 #[test]
-fn who_does_its_jobs_without_a_look_at_the_clock_is_as_busy() {
+fn busy_share_counts_reported_durations() {
     let mut one = Dispatcher::new(vec![engine(0.0, 1.0)]);
     let mut now = Time::from_millis(100_000);
     for _ in 0..5_000 {
@@ -170,7 +170,7 @@ impl Naive {
 
 proptest! {
     #[test]
-    fn as_the_naive_one(
+    fn agrees_with_naive_model(
         prices in prop::collection::vec((0_u64..1000, 0_u64..20), 1..5),
         steps in prop::collection::vec((0_u64..3000, prop::option::of(0_usize..4), 0_u64..1500), 0..100),
     ) {

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_counts_for_a_while() {
+    fn minimum_is_kept_for_its_window() {
         let mut least = Least::default();
         assert_eq!(least.get(), None);
         let noted: Vec<i64> = [(0, 7), (4, 5), (6, 9), (11, 8), (17, 9), (23, 10)]

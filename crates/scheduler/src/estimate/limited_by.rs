@@ -3,18 +3,18 @@
 /// What keeps a sender from sending more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitedBy {
-    /// There is no more to send.
+    /// The traffic: there is no more to send.
     Traffic,
-    /// It has not yet found out how much the link takes.
+    /// The link rate is not estimated yet.
     Start,
-    /// The link takes no more.
+    /// The link: it carries no more.
     Link,
-    /// The rate that was given.
+    /// The configured rate.
     Given,
 }
 
 impl LimitedBy {
-    /// All of them.
+    /// Every value, in the order of their declaration.
     pub const ALL: [LimitedBy; 4] = [LimitedBy::Traffic, LimitedBy::Start, LimitedBy::Link, LimitedBy::Given];
 
     /// A name for tables, logs and JSON.

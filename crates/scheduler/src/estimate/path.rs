@@ -27,7 +27,7 @@ pub struct DeliveryCount {
     pub bytes: u64,
     /// The highest sequence number received.
     pub highest: u64,
-    /// When that was, in microseconds of the far end's clock.
+    /// When that number arrived, in microseconds of the far end's clock.
     pub received_at: u64,
     /// How long after that the report left.
     pub held: Duration,
@@ -38,11 +38,11 @@ pub struct DeliveryCount {
 pub enum ReportRefused {
     /// Overtaken by a later one, or of packets sent too long ago.
     Late,
-    /// It cannot be: more received than sent, or time running backwards.
+    /// Impossible: more received than sent, or time running backwards.
     Absurd,
 }
 
-/// What happened between two reports.
+/// The path between two delivery reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathSample {
     /// Wire bytes received.
@@ -53,7 +53,7 @@ pub struct PathSample {
     pub sent: f64,
     /// Seconds it took to send them.
     pub sent_span: f64,
-    /// What the pacer would have let pass in that time.
+    /// Wire bytes that the pacer would have let pass in that time.
     pub allowed: f64,
     /// When the first of them was sent.
     pub sent_from: Time,
@@ -63,11 +63,11 @@ pub struct PathSample {
     pub numbers: f64,
     /// How many of them did not arrive.
     pub lost: f64,
-    /// Seconds that the last was on its way beyond the least.
+    /// Seconds that the last took beyond the minimum one-way delay.
     pub delay: f64,
-    /// Wire bytes sent after the last, still on their way.
+    /// Wire bytes sent after the last, still in flight.
     pub unreported: f64,
-    /// Seconds from sending the last until now, when nothing stands in a queue.
+    /// Seconds from sending the last until now, when no queue delays it.
     pub due: f64,
 }
 
@@ -98,7 +98,7 @@ pub struct Path {
     allowed_until: Time,
     /// The last report that was believed, with what had been sent by then.
     last: Option<(DeliveryCount, SentMark)>,
-    /// Microseconds on the way, from this clock to that one.
+    /// One-way delay in microseconds, from this clock to that one.
     one_way: Least,
     /// RTT in microseconds.
     round: Least,
@@ -247,7 +247,7 @@ impl Path {
         }))
     }
 
-    /// Seconds on the way beyond the least.
+    /// Seconds beyond the minimum one-way delay.
     fn delay(&mut self, report: &DeliveryCount, sent: SentMark, now: Time) -> f64 {
         let one_way = micros(Duration::from_micros(report.received_at)) - micros(sent.at.since(Time::ZERO));
         (one_way - self.one_way.note(one_way, now)) as f64 / 1e6

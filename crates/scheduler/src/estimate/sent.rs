@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_ago_is_forgotten_and_no_room_is_made_for_more() {
+    fn sent_history_is_bounded_and_forgets_the_oldest() {
         let mut log = SentLog::new();
         let room = log.entries.capacity();
         for number in 1..=3 * ENTRIES as u64 {

@@ -30,7 +30,7 @@ fn report(datagrams: u64, delay: u64) -> DeliveryCount {
 }
 
 #[test]
-fn what_happened_between_two_reports() {
+fn two_reports_give_one_sample() {
     let (mut path, _) = path();
     let back = |number: u64| Time::from_millis(number + 52);
     assert_eq!(path.report(&report(100, 10), AROUND, back(100)), Ok(None));
@@ -50,7 +50,7 @@ fn what_happened_between_two_reports() {
 }
 
 #[test]
-fn what_was_overtaken_is_not_lost_and_what_stays_away_is() {
+fn reordered_datagrams_are_not_counted_lost_and_missing_ones_are() {
     let at = |gone: u64, held_up: [u64; 6]| {
         let mut path = path().0;
         for (round, held_up) in (1..).zip(held_up) {

@@ -8,7 +8,7 @@ use super::flows::FlowId;
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// It waited too long, and its sender can only be told by a loss.
+    /// It waited too long, and its sender learns that only from a loss.
     Delay,
     /// The queue was full, and no flow had more in it.
     Overflow,
@@ -26,7 +26,7 @@ pub trait PacketOwner<N> {
     fn lost(&mut self, note: N, loss: Loss);
 }
 
-/// A packet that comes.
+/// A packet that is to enter the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Newcomer {
     /// The hash of its flow, by a key that the network does not know. Packets with one hash leave in the order in which they came, and
@@ -34,9 +34,9 @@ pub struct Newcomer {
     pub hash: u64,
     /// Its class of service.
     pub tin: Tin,
-    /// Its bytes.
+    /// Its length in bytes.
     pub len: usize,
-    /// When it comes.
+    /// When it enters the queue.
     pub at: Time,
 }
 
@@ -58,12 +58,12 @@ impl<N> Queued<N> {
         self.buffer.get(..self.len).unwrap_or_default()
     }
 
-    /// Its bytes, to change them.
+    /// The packet's bytes, to change them in place.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.buffer.get_mut(..self.len).unwrap_or_default()
     }
 
-    /// When it came.
+    /// When it entered the queue.
     #[must_use]
     pub const fn entered(&self) -> Time {
         self.entered

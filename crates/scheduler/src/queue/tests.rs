@@ -89,7 +89,7 @@ fn greedy_flows_share_the_wire_whatever_the_sizes_of_their_packets() {
 }
 
 #[test]
-fn what_the_wire_bytes_were_is_what_counts_in_the_end() {
+fn flows_are_charged_actual_wire_bytes() {
     let (mut queue, mut host) = (queue(1 << 20, rate(1_500_000)), Host::default());
     let mut wire = [0, 0];
     for _ in 0..20_000 {
@@ -99,7 +99,7 @@ fn what_the_wire_bytes_were_is_what_counts_in_the_end() {
             }
         }
         let packet = queue.pop(Time::ZERO, &mut host).expect("never empty");
-        // The first flow's packets shrink to a fifth, which nobody foresaw.
+        // The first flow's packets shrink to a fifth, which no estimate predicted.
         let actual = if packet.note == 0 { 200 } else { 1_000 };
         wire[packet.note as usize] += actual;
         queue.correct(&packet.receipt(), actual);
@@ -143,7 +143,7 @@ fn interactive_goes_first_and_bulk_still_gets_something() {
 }
 
 #[test]
-fn the_fattest_flow_loses_from_its_head_and_thin_ones_nothing() {
+fn overfull_queue_drops_head_of_largest_flow_only() {
     let (mut queue, mut host) = (queue(100_000, rate(1_500_000)), Host::default());
     for number in 0..1_000 {
         push(&mut queue, (&"fat", Tin::Interactive), &[1; 1_000], number, Time::ZERO, &mut host);
@@ -210,7 +210,7 @@ fn a_standing_queue_is_marked_or_dropped_until_it_is_gone() {
 }
 
 #[test]
-fn where_packets_may_wait_none_is_struck_for_it() {
+fn lossless_queue_drops_nothing_however_long_packets_wait() {
     let (mut queue, mut host) = (queue(4 << 20, rate(1_500_000)), Host::default());
     queue.set(
         4 << 20,

@@ -1,7 +1,7 @@
 //! Classes of service: interactive before bulk, with shares of the link.
 //!
-//! As with `diffserv3` of Linux's `sch_cake`, three tins of flows, told by DSCP. A tin that has a share and has not used it up goes
-//! before the others; one that has goes when nobody else wants to.
+//! As with `diffserv3` of Linux's `sch_cake`, three tins of flows, by DSCP. A tin that has a share and has not used it up goes
+//! before the others; one that has is served when no other tin has packets.
 
 use core::fmt;
 use core::str::FromStr;
@@ -119,11 +119,11 @@ impl Shares {
 /// A class of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tin {
-    /// What somebody waits for.
+    /// Latency-sensitive traffic: served first, up to its share.
     Interactive,
-    /// Everything that says nothing of itself.
+    /// Traffic whose DSCP names no other class.
     Normal,
-    /// What nobody waits for.
+    /// Background traffic: guaranteed a small share.
     Bulk,
 }
 
@@ -179,7 +179,7 @@ impl Balance {
         by_share.map(|tin| (tin, true)).or_else(|| otherwise().map(|tin| (tin, false)))
     }
 
-    /// `bytes` of the link went to this tin, more or (in a correction) fewer than was thought. What it took because nobody else wanted
+    /// `bytes` of the link went to this tin, more or (in a correction) fewer than was thought. What it took because no other tin wanted
     /// to is not counted against its share.
     pub(super) fn charge(&mut self, tin: Tin, by_share: bool, bytes: i64) {
         if by_share {
@@ -250,13 +250,13 @@ mod tests {
         near([true, true, true], [25_000, 68_750, 6_250]);
         near([false, true, true], [0, 93_750, 6_250]);
         near([true, false, true], [93_750, 0, 6_250]);
-        // What it got while nobody else wanted anything is not held against it.
+        // What it got while the other tins were empty is not counted against its share.
         near([true, false, false], [100_000, 0, 0]);
         near([true, true, false], [25_000, 75_000, 0]);
     }
 
     #[test]
-    fn a_share_that_was_not_used_is_kept_for_a_while_only() {
+    fn unused_share_is_kept_for_bounded_time() {
         let mut balance = Balance::new(Shares::CAKE, 20_000);
         assert_eq!(served(&mut balance, [false, true, false]), [0, 100_000, 0]);
         let mut first = 0;

@@ -23,7 +23,7 @@ fn all(window: &mut Window<char, usize>) -> Vec<usize> {
 }
 
 #[test]
-fn the_first_packet_names_who_goes() {
+fn first_packet_decides_group_of_aggregate() {
     let mut window = window(OPEN, &[('a', 1), ('b', 2), ('a', 3), ('c', 4), ('b', 5), ('a', 6)]);
     assert_eq!(window.aggregate().collect::<Vec<_>>(), [(&0, 1), (&2, 3), (&5, 6)]);
     assert_eq!(all(&mut window), [0, 2, 5]);
@@ -35,7 +35,7 @@ fn the_first_packet_names_who_goes() {
 }
 
 #[test]
-fn nobody_overtakes_a_packet_that_found_no_room() {
+fn no_packet_overtakes_one_that_found_no_room() {
     let mut window = window(OPEN, &[('a', 10), ('a', 900), ('b', 7), ('a', 10)]);
     let mut sent = Vec::new();
     let count = window.take(usize::MAX, |item, bytes| {
@@ -104,7 +104,7 @@ fn an_empty_window_takes_one_whatever_its_limits() {
 }
 
 #[test]
-fn who_stays_has_waited_since_it_came() {
+fn remaining_packet_keeps_its_arrival_time() {
     let limits = Limits { wait: Duration::from_millis(20), ..OPEN };
     let mut window = Window::new(limits);
     for (millis, key) in [(0, 'a'), (5, 'b'), (9, 'a')] {
@@ -175,7 +175,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn as_the_naive_one(steps in prop::collection::vec(step(), 0..200)) {
+    fn agrees_with_naive_model(steps in prop::collection::vec(step(), 0..200)) {
         let limits = Limits { packets: 6, bytes: 6000, wait: Duration::from_millis(10) };
         let (mut window, mut naive) = (Window::new(limits), Naive::default());
         let (mut now, mut number) = (Time::ZERO, 0_u32);

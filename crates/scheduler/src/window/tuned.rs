@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 /// Packets' times of work that a job finds ahead of it when the window grows. That is what is ahead on average in a queue of
-/// random arrivals and random jobs at a load of 4/5, l / (1 - l): with less, engines have time left, and nobody needs to wait.
+/// random arrivals and random jobs at a load of 4/5, l / (1 - l): with less, engines have time left, and no packet needs to wait.
 const AHEAD: u32 = 4;
 /// By what part of itself the window shrinks: as a congestion window that is halved, only more gently, since what is lost by a
 /// window that is too small for a moment is a set-up, not a packet.

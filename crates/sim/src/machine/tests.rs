@@ -76,7 +76,7 @@ fn the_bus_is_had_in_the_order_of_requests() {
 }
 
 #[test]
-fn the_rule_sees_prices_not_transfers() {
+fn dispatch_rule_ignores_transfer_times() {
     // With a bus that takes a second a byte, the processor on it is still thought the faster.
     let mut settings = machine(vec![processor(2.0, 0.0), processor(1.0, 0.0)], 1);
     settings.bus.hertz = 1;
@@ -144,7 +144,7 @@ fn every_packet_is_done_once_whatever_the_machine() {
 }
 
 #[test]
-fn a_slow_processor_is_found_out() {
+fn slow_processor_is_detected() {
     let mut settings = machine(vec![processor(1000.0, 500.0); 2], 1);
     settings.processors[0].slowdown = 4.0;
     let arrivals = traffic(20_000, 30_000);

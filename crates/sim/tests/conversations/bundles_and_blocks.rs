@@ -185,7 +185,7 @@ fn classes_of_service_never_share_a_datagram() {
 }
 
 #[test]
-fn the_outer_header_says_what_all_inside_can_bear() {
+fn outer_ecn_capability_is_that_of_all_inner_packets() {
     let now = Time::from_millis(1000);
     for (marks, outer) in [
         ([Ecn::Ect0, Ecn::Ect0], Ecn::Ect0),
@@ -204,7 +204,7 @@ fn the_outer_header_says_what_all_inside_can_bear() {
         let ours: Vec<_> = sent.iter().filter(|one| one.bytes.len() > 100).collect();
         assert_eq!(ours.len(), 1);
         assert_eq!(ours[0].tos, Tos(0xb8).with_ecn(outer), "{marks:?}");
-        // A mark on the way is one on each packet that can say so.
+        // A mark on the path is one on each ECN-capable packet.
         let marked = SimDatagram { tos: Tos(0xb8).with_ecn(Ecn::Ce), ..ours[0].clone() };
         let arrived = halves.receive(&marked, now);
         let expected: Vec<_> = marks.into_iter().filter(|ecn| *ecn != Ecn::NotEct).map(|_| Ecn::Ce).collect();

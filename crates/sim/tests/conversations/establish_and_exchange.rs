@@ -91,7 +91,7 @@ fn packets_that_come_before_the_keys_wait_for_them() {
     let _seed = Seed(2);
     let mut network = pair(2, |pair| pair.start = strait_keying::Start::OnTraffic);
     network.run_for(seconds(60));
-    assert_eq!(network.link(A, B).counters().entered, 0, "somebody spoke unasked");
+    assert_eq!(network.link(A, B).counters().entered, 0, "a datagram was sent without traffic");
     let mut talk = Conversation::new(v4(A, B, 9), Filler::Text);
     for _ in 0..50 {
         network.send(A, &talk.next_packet(500));

@@ -1,4 +1,4 @@
-//! A peer speaks for its own addresses only.
+//! A peer may send from its own addresses only.
 
 use strait_ipsec::Reason;
 use strait_sim::{FlowShape, NodeId};

@@ -60,7 +60,7 @@ fn every_length_but_the_right_one_is_refused() {
 }
 
 #[test]
-fn a_packet_sent_back_to_its_sender_is_nothing() {
+fn reflected_packet_is_dropped() {
     let _seed = Seed(5);
     let (mut network, _, sent) = withheld(5, IvMode::Implicit);
     network.inject(SimDatagram { from: sent.to, to: sent.from, ..sent });

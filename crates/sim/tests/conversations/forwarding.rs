@@ -60,7 +60,7 @@ fn a_hub_carries_packets_from_spoke_to_spoke() {
 }
 
 #[test]
-fn any_other_node_does_not() {
+fn node_without_forwarding_drops_packets_between_peers() {
     let _seed = Seed(2);
     let mut network = spokes(2, Forwarding::None);
     let mut talk = Conversation::new(v4(A, B, 7), Filler::Text);

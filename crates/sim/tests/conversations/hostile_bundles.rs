@@ -124,7 +124,7 @@ fn a_rest_without_a_beginning_or_after_a_gap_is_refused() {
 }
 
 #[test]
-fn a_block_whose_packets_lie_delivers_those_before_the_lie() {
+fn block_with_wrong_packet_length_delivers_packets_before_it() {
     let good = packets(6, 300);
     for method in ["zstd-3", "lz4", "deflate-6"] {
         let method: Method = method.parse().unwrap();

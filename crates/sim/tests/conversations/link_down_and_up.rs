@@ -6,7 +6,7 @@ use strait_sim::LinkSwitch;
 use crate::stage::{A, B, Seed, Talk, joined, log, millis, pair, seconds};
 
 #[test]
-fn talk_goes_on_when_the_link_is_back() {
+fn traffic_resumes_when_link_returns() {
     for (seed, away) in [(1, 3), (2, 40), (3, 400), (4, 1500)] {
         let _seed = Seed(seed);
         let mut network = joined(seed, |pair| pair.answer = Some(Start::OnTraffic));

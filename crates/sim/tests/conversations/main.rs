@@ -16,7 +16,7 @@ mod hostile_bundles;
 mod hostile_peer;
 mod idle_is_silent;
 mod link_down_and_up;
-mod link_found_out;
+mod link_rate_estimate;
 mod many_spokes;
 mod pacing;
 mod path_becomes_narrow;

@@ -48,7 +48,7 @@ fn small_talk(network: &mut SimNetwork) {
 }
 
 #[test]
-fn a_stream_goes_on_with_the_third_time_it_sends_the_same() {
+fn stream_recovers_at_third_retransmission_after_mtu_drop() {
     for (seed, (first, talk)) in
         (0..).zip([200, 330, 1000].into_iter().flat_map(|first| [(first, false), (first, true)]))
     {
@@ -72,7 +72,7 @@ fn a_stream_goes_on_with_the_third_time_it_sends_the_same() {
 }
 
 #[test]
-fn one_of_many_streams_speaks_for_all() {
+fn hundred_streams_recover_after_mtu_drop() {
     let _seed = Seed(1);
     let (mut network, mut streams) = streaming(1, 100, millis(700), wire(300));
     network.link(A, B).settings.mtu = 1400;
@@ -83,7 +83,7 @@ fn one_of_many_streams_speaks_for_all() {
 }
 
 #[test]
-fn what_stands_in_a_queue_passes_in_pieces_too() {
+fn queued_packets_pass_after_mtu_drop() {
     let _seed = Seed(2);
     let like = LinkSettings { rate: "1Mbit".parse().ok(), ..wire(20) };
     let (mut network, mut streams) = streaming(2, 8, millis(1000), like);

@@ -54,7 +54,7 @@ fn a_probe_does_not_wait_behind_what_a_super_packet_makes() {
 }
 
 #[test]
-fn what_is_too_big_is_answered_with_the_size_that_is_not() {
+fn too_big_packet_is_answered_with_inner_mtu() {
     let _seed = Seed(1);
     let mut network = joined(1, |pair| pair.forth.mtu = 1400);
     let mut talk = Conversation::new(v4(A, B, 80), Filler::Random);
@@ -88,7 +88,7 @@ fn what_is_too_big_is_answered_with_the_size_that_is_not() {
 }
 
 #[test]
-fn what_may_be_cut_is_carried_in_pieces() {
+fn fragmentable_packets_are_carried_in_fragments() {
     let _seed = Seed(2);
     let mut network = joined(2, |pair| pair.forth.mtu = 1400);
     let shape = FlowShape { fragmentation: Fragmentation::Allowed, ..v4(A, B, 80) };
@@ -103,7 +103,7 @@ fn what_may_be_cut_is_carried_in_pieces() {
 }
 
 #[test]
-fn an_interface_that_takes_less_than_it_said_is_believed() {
+fn interface_refusing_its_own_mtu_lowers_path_mtu() {
     for up in [None, "10Mbit".parse().ok()] {
         let _seed = Seed(3);
         let mut network = joined(3, |pair| {
@@ -129,7 +129,7 @@ fn an_interface_that_takes_less_than_it_said_is_believed() {
 }
 
 #[test]
-fn a_path_that_shrinks_is_noticed_and_one_that_grows_is_used() {
+fn smaller_path_mtu_is_detected_and_larger_one_used() {
     let _seed = Seed(4);
     let mut network = joined(4, |_| {});
     let inner =

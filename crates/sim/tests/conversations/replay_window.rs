@@ -10,7 +10,7 @@ use crate::stage::{A, B, v4};
 const NOW: Time = Time::from_millis(1000);
 const WINDOW: usize = 8192;
 
-/// A receiving half and `count` datagrams of which it has none.
+/// A receiver and `count` datagrams of which it has none.
 fn sealed(count: usize) -> (Halves, Vec<SimDatagram>) {
     let mut halves = Halves::new(HalvesSettings::default(), NOW);
     let packet = v4(A, B, 7).udp(b"late");

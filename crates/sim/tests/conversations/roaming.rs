@@ -1,4 +1,4 @@
-//! A peer that speaks from elsewhere is answered there; a stranger cannot move it.
+//! A peer that sends from a new address is answered there; a stranger cannot move it.
 
 use std::net::SocketAddr;
 
@@ -90,7 +90,7 @@ fn an_old_packet_that_was_held_back_does_not_move_the_peer() {
 }
 
 #[test]
-fn two_that_moved_while_neither_could_hear_meet_where_they_are_configured() {
+fn two_peers_that_moved_meet_at_configured_endpoints() {
     let _seed = Seed(4);
     let mut network = joined(4, |pair| pair.answer = Some(Start::OnTraffic));
     for (node, place) in [(A, 1), (B, 2)] {

@@ -1,4 +1,4 @@
-//! Who speaks and hears nothing asks once, and only then begins anew.
+//! A node that sends and receives nothing probes once, and only then begins a handshake.
 
 use strait_keying::ControlEvent;
 use strait_sim::{Conversation, Filler, LinkSwitch};

@@ -28,7 +28,7 @@ fn both_agree_on_one_pair_whatever_the_delays() {
 }
 
 #[test]
-fn loss_on_both_ways_does_not_keep_them_apart() {
+fn handshake_succeeds_with_loss_in_both_directions() {
     for seed in 0..20 {
         let _seed = Seed(seed);
         let mut network = joined(seed, |pair| {

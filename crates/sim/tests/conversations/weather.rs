@@ -42,7 +42,7 @@ fn clear_up(network: &mut SimNetwork) {
 }
 
 #[test]
-fn after_any_storm_talk_goes_on() {
+fn traffic_recovers_after_any_disturbance() {
     for seed in 0..24 {
         let _seed = Seed(seed);
         let mut random = Random::new(seed);

@@ -71,7 +71,7 @@ fn a_steady_link_is_known_and_hardly_anything_stands_in_the_modem() {
 }
 
 #[test]
-fn other_links_are_found_out_too() {
+fn other_link_rates_are_estimated() {
     // Mbit/s, round trip, time between reports, jitter each way.
     for (rate, round_trip, apart, jitter) in [
         (0.128, ms(50), ms(1000), ms(0)),
@@ -168,7 +168,7 @@ fn a_link_that_becomes_slower_is_noticed_by_a_sender_that_waits_for_answers() {
 }
 
 #[test]
-fn a_longer_way_is_no_queue() {
+fn longer_path_is_not_mistaken_for_queue() {
     let mut course = lossy(10.0, ms(50), 0.0, ms(50));
     course.run_for(Duration::from_secs(5));
     (course.forth.settings.delay, course.back.settings.delay) = (ms(60), ms(60));

@@ -150,7 +150,7 @@ fn v6_header_goes_behind_the_routing_header() {
 }
 
 #[test]
-fn what_is_not_cut() {
+fn unfragmentable_packets_and_small_mtus_are_refused() {
     let forbidden = sample::v4_with(Protocol::UDP, 0x4000, &[1; 100]);
     assert_eq!(cut(&forbidden, 100), Err("packet that may not be fragmented"));
     assert_eq!(cut(&forbidden, 120).unwrap(), [&forbidden[..]]);

@@ -141,7 +141,7 @@ fn mtu_edges() {
 
 proptest! {
     #[test]
-    fn an_answer_is_never_answered(payload in vec(any::<u8>(), 0..600), protocol: u8, six: bool) {
+    fn icmp_error_never_answers_icmp_error(payload in vec(any::<u8>(), 0..600), protocol: u8, six: bool) {
         let (original, from) = if six {
             (sample::v6(Protocol(protocol), &payload), GATEWAY_V6)
         } else {

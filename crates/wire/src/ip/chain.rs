@@ -88,7 +88,7 @@ fn ends_at(place: HeaderPlace) -> bool {
     }
 }
 
-/// Where what is the business of the nodes on the way ends, by whose business that is.
+/// Where the headers for the nodes on the path end, by whose business that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Border {
     /// What every fragment repeats: up to the routing header (RFC 8200 section 4.5).

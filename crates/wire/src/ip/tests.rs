@@ -215,7 +215,7 @@ fn v6_chain_is_bounded() {
 }
 
 #[test]
-fn v6_later_fragment_is_not_looked_into() {
+fn v6_later_fragment_is_not_parsed_further() {
     // The next header says destination options, but what follows is data from the middle of them.
     for (offset_word, later) in [([0, 0], false), ([0, 8], true), ([0, 9], true), ([0xff, 0xf8], true)] {
         let fragment = [&[Protocol::DEST_OPTS.0, 0][..], &offset_word, &[0, 0, 0, 7], &[0xff; 3]].concat();
@@ -317,7 +317,7 @@ proptest! {
     }
 
     #[test]
-    fn parse_keeps_its_promises(mut bytes in vec(any::<u8>(), 0..200), six: bool, short_chain: bool) {
+    fn parse_invariants_hold_for_any_bytes(mut bytes in vec(any::<u8>(), 0..200), six: bool, short_chain: bool) {
         // Mostly legal first bytes, or nearly every case would end at the version.
         if let Some(first) = bytes.first_mut() {
             *first = if six { 0x60 } else { 0x45 };

@@ -36,7 +36,7 @@ fn conversations_of_a_wide_area() {
 }
 
 #[test]
-fn traces_that_say_too_little() {
+fn traces_without_needed_fields_are_refused() {
     for text in
         ["0.5 1 2 3161 9030\n0.6 2 3 2234 27358\n", "0.722337 35 36 1199 21 S 790272000:790272000 0\n"]
     {
@@ -45,7 +45,7 @@ fn traces_that_say_too_little() {
 }
 
 #[test]
-fn what_only_looks_like_one_is_a_file() {
+fn data_resembling_a_capture_is_read_as_file() {
     for text in [
         "1 64\n2 64\n",
         "0.5 64\nhello\n",
@@ -61,7 +61,7 @@ fn what_only_looks_like_one_is_a_file() {
 }
 
 #[test]
-fn a_line_unlike_the_others_ends_the_reading() {
+fn malformed_line_ends_parsing() {
     let good = "0.5 64\n0.6 64\n";
     for bad in
         ["hello\n", "0.7\n", "0.7 64 65\n", "0.7 65536\n", "18446744074.0 64\n", "\n", &"9".repeat(500)]

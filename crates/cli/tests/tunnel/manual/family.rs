@@ -12,7 +12,7 @@ use crate::pair::{Family, Pair, allowed, eventually, fast, has};
 /// Bytes of each transfer.
 const BYTES: usize = 200_000;
 
-/// Counts what crosses a link as it should not: TCP, echoes, and errors about protocols that nobody handles.
+/// Counts what crosses a link as it should not: TCP, echoes, and errors about protocols without a handler.
 struct Witness(Child);
 
 impl Witness {
@@ -249,7 +249,7 @@ fn outer_fragments_over_a_narrow_path() {
             case.ping(&pair, 1, address, &["-c", "3", "-s", "9000"]);
         }
         case.exchange(&pair, BYTES);
-        assert_eq!(pair.drops(0, "too-big"), 0, "nobody is told to make smaller ones");
+        assert_eq!(pair.drops(0, "too-big"), 0, "no sender is asked for smaller packets");
     }
 }
 

@@ -43,7 +43,7 @@ fn peers_with_manual_keys_come_change_and_go() {
     }
     other.exchange(&pair, 20_000);
     assert_eq!(pair.peer(0)["manual"]["protocols"][0]["algorithms"][0], "aes-128-cbc");
-    // Nobody is left.
+    // No peer is left.
     rewrite(&pair, &case, 0, |text| {
         let key = "private_key_file = \"site-a.key\"\n[[peer]]";
         text.split("[[peer]]").next().unwrap().to_owned() + key.strip_suffix("[[peer]]").unwrap()

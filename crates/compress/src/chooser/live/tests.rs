@@ -206,7 +206,7 @@ fn data_that_shrinks_again_is_compressed_within_a_second() {
 }
 
 #[test]
-fn what_looks_random_is_left_alone_at_once_and_what_follows_is_not() {
+fn random_packets_are_skipped_and_later_text_is_compressed() {
     let mut world = World::new(Some(10.0));
     world.run(Duration::from_secs(1), 65_000, TEXT);
     let mut random = Random::new(1);
@@ -367,7 +367,7 @@ fn a_busy_processor_shows_in_the_choice_within_a_second() {
 }
 
 #[test]
-fn a_lone_packet_is_weighed_by_when_it_arrives() {
+fn lone_packet_is_judged_by_arrival_time() {
     let mut world = World::new(Some(1.5));
     world.path_cost.waiting = false;
     world.run(Duration::from_secs(1), 1_400, TEXT);
@@ -388,7 +388,7 @@ fn a_new_flow_begins_with_what_its_service_has_shown() {
 }
 
 #[test]
-fn a_few_small_packets_do_not_condemn_a_flow() {
+fn few_incompressible_packets_do_not_disable_compression() {
     let mut world = World::new(Some(1.5));
     for _ in 0..4 {
         assert_ne!(world.send(110, NOISE), Method::NONE);
@@ -434,7 +434,7 @@ fn ten_thousand_flows_do_not_push_out_the_one_in_use() {
 }
 
 #[test]
-fn nonsense_is_survived() {
+fn malformed_input_never_panics() {
     let mut world = World::new(Some(1e-300));
     world.path_cost = PathCost { room: 0, around: usize::MAX >> 8, ..world.path_cost };
     for expand in [0.0, -1.0, f64::NAN, f64::INFINITY] {

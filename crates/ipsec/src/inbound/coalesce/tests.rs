@@ -63,7 +63,7 @@ fn udp_stays_apart_where_the_host_cannot_take_it() {
 type Change = (&'static str, fn(&mut Shape));
 
 #[test]
-fn what_differs_is_not_joined() {
+fn segments_with_different_headers_are_not_coalesced() {
     let changes: [Change; 13] = [
         ("a gap", |shape| shape.seq += 1),
         ("sent again", |shape| shape.seq -= 100),
@@ -106,7 +106,7 @@ fn what_differs_is_not_joined() {
 }
 
 #[test]
-fn numbers_of_what_may_be_fragmented_count_up() {
+fn fragmentable_packets_coalesce_only_with_consecutive_ip_ids() {
     let first = Shape { dont_fragment: false, ..Shape::new(Version::V4, Protocol::TCP, vec![1; 100]) };
     for (id, dont_fragment, count) in [(2, false, 1), (3, false, 2), (1, false, 2), (2, true, 2)] {
         let second = Shape { id, dont_fragment, seq: first.seq + 100, ..first.clone() };
@@ -116,7 +116,7 @@ fn numbers_of_what_may_be_fragmented_count_up() {
 }
 
 #[test]
-fn no_broken_checksum_is_mended() {
+fn wrong_checksum_stays_wrong() {
     for (version, protocol) in EACH {
         let segments = stream(version, protocol, 3).segments(100);
         // Every field that a checksum covers and nothing else would notice.
@@ -171,7 +171,7 @@ fn options_and_fragments_stay_apart() {
 }
 
 #[test]
-fn a_request_to_deliver_and_a_shorter_segment_end_a_run() {
+fn psh_or_shorter_segment_ends_coalesced_run() {
     let shape = stream(Version::V6, Protocol::TCP, 6);
     let mut segments = shape.segments(100);
     let third = Shape {

@@ -72,7 +72,7 @@ fn others_packet() -> Vec<u8> {
 }
 
 #[test]
-fn blocks_are_shared_out_and_nothing_of_an_association_overtakes() {
+fn blocks_are_spread_over_engines_in_order_per_association() {
     let (sender, packets) = sent();
     for workers in [1, 3] {
         let mut receiver = Receiver::new(STRAIT).with_workers(workers);
@@ -106,7 +106,7 @@ fn reading_pauses_when_workers_have_every_job_and_loses_nothing() {
 }
 
 #[test]
-fn a_batch_is_taken_up_to_where_jobs_end_and_again_from_there() {
+fn batch_resumes_where_free_jobs_ran_out() {
     let shape = Shape::new(Version::V4, Protocol::UDP, b"strait ".repeat(180));
     let plain = shape.packet().repeat(30);
     let mut compressed = vec![0; 1_000];
@@ -150,7 +150,7 @@ fn other_peers_do_not_wait_for_a_block_under_way() {
 }
 
 #[test]
-fn what_comes_behind_a_block_waits_for_it_in_one_job() {
+fn packets_behind_a_block_wait_in_its_job() {
     let (sender, _) = sent();
     let mut receiver = Receiver::new(STRAIT).with_workers(3);
     let (datagram, tos) = &sender.wire.datagrams[0];
@@ -170,7 +170,7 @@ fn what_comes_behind_a_block_waits_for_it_in_one_job() {
 }
 
 #[test]
-fn what_cannot_be_expanded_is_counted_once() {
+fn malformed_block_is_counted_once() {
     let mut sa = OutboundSa::new(&sa_spec(STRAIT));
     let mut receiver = Receiver::new(STRAIT).with_workers(2);
     let payload = [&[0xf0, 3, 0, 1, 0, 1][..], b"no frame of any codec"].concat();
@@ -181,7 +181,7 @@ fn what_cannot_be_expanded_is_counted_once() {
 }
 
 #[test]
-fn a_header_that_is_no_blocks_takes_no_job() {
+fn malformed_block_header_takes_no_job() {
     let mut sa = OutboundSa::new(&sa_spec(STRAIT));
     let mut receiver = Receiver::new(STRAIT).with_workers(2);
     let free = receiver.half.intake.free_jobs();
@@ -193,7 +193,7 @@ fn a_header_that_is_no_blocks_takes_no_job() {
 }
 
 #[test]
-fn a_peer_that_goes_leaves_nothing_under_way() {
+fn removed_peer_leaves_no_pending_work() {
     let (sender, _) = sent();
     let mut receiver = Receiver::new(STRAIT).with_workers(2);
     for (datagram, tos) in sender.wire.datagrams.iter().take(6) {
@@ -208,7 +208,7 @@ fn a_peer_that_goes_leaves_nothing_under_way() {
 }
 
 #[test]
-fn what_is_under_way_when_an_association_is_withdrawn_is_delivered() {
+fn pending_blocks_of_withdrawn_association_are_delivered() {
     let (sender, packets) = sent();
     let mut receiver = Receiver::new(STRAIT).with_workers(3);
     for (datagram, tos) in &sender.wire.datagrams {

@@ -35,7 +35,7 @@ fn one_association_cannot_evict_anothers_blocks() {
 }
 
 #[test]
-fn blocks_of_one_number_on_two_associations_are_two() {
+fn same_block_number_on_two_associations_is_two_blocks() {
     let (mut hand, mut other, mut receiver) =
         (Hand::new(STRAIT), Hand(OutboundSa::new(&other_spec())), Receiver::new(STRAIT));
     install(&mut receiver, &other_spec());
@@ -51,7 +51,7 @@ fn blocks_of_one_number_on_two_associations_are_two() {
 }
 
 #[test]
-fn what_came_on_an_association_that_is_gone_is_forgotten() {
+fn parts_of_withdrawn_association_are_discarded() {
     let (mut hand, mut receiver) = (Hand::new(STRAIT), Receiver::new(STRAIT));
     let packet = packet(300);
     receiver.take(&hand.seal(Protocol::AGGFRAG, &block(0, 7, 0, 2, &packet[..100])), Tos(0));

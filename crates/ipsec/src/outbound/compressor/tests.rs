@@ -31,7 +31,7 @@ fn busy(workers: usize) -> Sender {
 }
 
 #[test]
-fn what_waits_is_shared_out() {
+fn queued_units_are_spread_over_engines() {
     let mut sender = busy(3);
     sender.drain();
     assert!(sender.wire.handed >= 4, "{} of 8", sender.wire.handed);
@@ -46,7 +46,7 @@ fn what_waits_is_shared_out() {
 }
 
 #[test]
-fn one_unit_stays_with_the_thread_that_calls() {
+fn single_unit_runs_on_calling_thread() {
     let mut sender = Sender::new(STRAIT, 1500, None, vec![rule(1001, 1, Method::ZSTD)]).with_workers(3);
     let (packet, header) = large(1);
     sender.send(&packet, &header);
@@ -56,7 +56,7 @@ fn one_unit_stays_with_the_thread_that_calls() {
 }
 
 #[test]
-fn a_peer_that_goes_takes_no_job_along() {
+fn removing_peer_returns_its_jobs() {
     let mut sender = busy(2);
     sender.out.release(sender.now, &mut sender.wire);
     assert!(!sender.wire.jobs.is_empty());
@@ -68,7 +68,7 @@ fn a_peer_that_goes_takes_no_job_along() {
 }
 
 #[test]
-fn other_rules_do_not_hold_up_what_is_under_way() {
+fn rule_change_does_not_delay_pending_units() {
     let mut sender = busy(2);
     sender.out.release(sender.now, &mut sender.wire);
     sender.order(Order::Rules(Arc::new(RuleSet::default())));
@@ -126,7 +126,7 @@ fn jobs_for_a_peer_without_keys_are_given_up() {
 }
 
 #[test]
-fn a_train_leaves_before_another_link_has_its_turn() {
+fn train_leaves_before_next_link_is_served() {
     let mut sender = two_peers(Rate::from_bits(3_000_000));
     let mut random = strait_clock::Random::new(1);
     let mut noise = |version, len: u64| {

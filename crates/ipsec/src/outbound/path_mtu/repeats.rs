@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn every_third_time_is_often() {
+    fn third_retransmission_triggers_probe() {
         let mut repeats = Repeats::new();
         for ports in [[4000, 80], [4002, 80]] {
             let often = [0; 7].map(|_| note(&mut repeats, &segment(ports, 0)));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_does_not_repeat() {
+    fn progressing_stream_is_not_stalled() {
         let mut repeats = Repeats::new();
         for seq in [1, 2, 1, 2, 2, 3, 2, 4, 4, u32::MAX, 0, 0, 1] {
             assert!(!note(&mut repeats, &segment([4000, 80], seq)), "{seq}");
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn only_tcp_says_what_it_sends_again() {
+    fn only_tcp_retransmissions_are_detected() {
         let mut repeats = Repeats::new();
         let datagram = Shape::new(Version::V6, Protocol::UDP, vec![7; 1200]);
         // A later fragment: what stands where a header would is data.
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn of_hundreds_that_repeat_one_is_noticed() {
+    fn detects_stall_among_many_streams() {
         let mut random = strait_clock::Random::new(1);
         for streams in [1, 10, 64, 100, 200] {
             let ports: Vec<u16> =

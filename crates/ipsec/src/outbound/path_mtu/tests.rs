@@ -48,7 +48,7 @@ fn small_datagrams_need_no_confirmation() {
 }
 
 #[test]
-fn a_path_that_shrinks_is_noticed_and_one_that_grows_is_used() {
+fn smaller_path_mtu_is_detected_and_larger_one_used() {
     let mut path = PathMtu::search(1500);
     found(&mut path, 1500, Time::ZERO, 10);
     let (outer, _) = found(&mut path, 1400, Time::from_millis(10_000), 130);
@@ -58,7 +58,7 @@ fn a_path_that_shrinks_is_noticed_and_one_that_grows_is_used() {
 }
 
 #[test]
-fn a_doubted_size_is_not_relied_upon_until_it_is_answered() {
+fn doubted_mtu_is_unused_until_probe_is_answered() {
     let mut path = PathMtu::search(1500);
     found(&mut path, 1400, Time::ZERO, 60);
     let before = path.outer();
@@ -77,7 +77,7 @@ fn a_doubted_size_is_not_relied_upon_until_it_is_answered() {
 }
 
 #[test]
-fn doubts_do_not_keep_a_path_from_growing() {
+fn path_mtu_grows_despite_doubts() {
     let mut path = PathMtu::search(1500);
     found(&mut path, 1400, Time::ZERO, 60);
     for second in (60..700).step_by(10) {
@@ -89,7 +89,7 @@ fn doubts_do_not_keep_a_path_from_growing() {
 }
 
 #[test]
-fn what_the_system_refuses_is_not_tried_again() {
+fn size_refused_by_the_system_is_not_retried() {
     let mut path = PathMtu::search(1500);
     assert_eq!(path.poll(Time::ZERO, &Tally::default()).map(|wanted| wanted.size), Some(1500));
     path.refused(1500, Time::ZERO);
@@ -98,7 +98,7 @@ fn what_the_system_refuses_is_not_tried_again() {
 }
 
 #[test]
-fn nonsense_answers_change_nothing() {
+fn unexpected_probe_answers_are_ignored() {
     let mut path = PathMtu::search(1500);
     for size in [0, 1, 1279, 1501, u16::MAX] {
         assert!(!path.answered(size, Time::ZERO));
@@ -119,7 +119,7 @@ fn settled(real: u16) -> PathMtu {
 }
 
 #[test]
-fn while_nothing_is_heard_no_size_is_to_blame() {
+fn silent_peer_puts_no_size_in_doubt() {
     for outage in 1..120 {
         let (mut path, heard) = (settled(1500), Tally::default());
         let (mut large, mut small) = (0, 0);
@@ -138,7 +138,7 @@ fn while_nothing_is_heard_no_size_is_to_blame() {
 }
 
 #[test]
-fn who_hears_nothing_but_answers_finds_the_size_too() {
+fn search_succeeds_on_probe_answers_alone() {
     let (mut path, heard) = (settled(1500), Tally::default());
     for tick in 0..1200 {
         let now = Time::from_millis(95_000 + tick * 100);
@@ -154,7 +154,7 @@ fn who_hears_nothing_but_answers_finds_the_size_too() {
 }
 
 #[test]
-fn the_first_answer_that_is_missing_makes_doubt_and_six_more_make_certain() {
+fn one_lost_probe_lowers_mtu_to_base_and_six_more_restart_search() {
     let (mut path, heard) = (settled(1500), Tally::default());
     let mut outers = Vec::new();
     for second in 95..110 {
@@ -169,7 +169,7 @@ fn the_first_answer_that_is_missing_makes_doubt_and_six_more_make_certain() {
 }
 
 #[test]
-fn large_tcp_that_is_sent_three_times_makes_doubt() {
+fn large_tcp_segment_sent_three_times_puts_mtu_in_doubt() {
     let large = |protocol, len| Shape::new(Version::V4, protocol, vec![7; len]).packet();
     for (path, packet, doubted) in [
         (settled(1500), large(Protocol::TCP, 1380), true),
@@ -198,7 +198,7 @@ fn large_tcp_that_is_sent_three_times_makes_doubt() {
 }
 
 #[test]
-fn what_is_found_so_far_can_be_doubted_too() {
+fn mtu_found_so_far_can_be_put_in_doubt() {
     let mut path = PathMtu::search(1500);
     // 1,500 is lost three times, 1,390 passes, and while 1,445 is tried the path becomes narrow.
     let (outer, _) = found(&mut path, 1400, Time::ZERO, 5);
@@ -211,7 +211,7 @@ fn what_is_found_so_far_can_be_doubted_too() {
 }
 
 #[test]
-fn what_was_assumed_yields_to_the_interface() {
+fn assumed_mtu_yields_to_interface_mtu() {
     // What an interface that takes so much makes of what was assumed, in a few refusals.
     for (takes, found) in [(1500, 1500), (1499, 1492), (1450, 1420), (1280, 1280), (600, 576)] {
         let mut path = PathMtu::assumed(1505);

@@ -1,4 +1,4 @@
-//! What is told of what arrives, and what comes of what is heard.
+//! Delivery reports: what is sent, and the effect of what is received.
 
 use core::time::Duration;
 
@@ -7,9 +7,9 @@ use strait_wire::aggfrag::{CONGESTION_LEN, Header, Payload};
 use strait_wire::delivery::Delivery;
 
 use super::*;
-use crate::reports::{Heard, REPORT_LEN, Reception};
+use crate::reports::{REPORT_LEN, ReceivedReport, Reception};
 
-/// A sender whose rate is to be found out, after it sent 20 packets.
+/// A sender whose rate is to be estimated, after it sent 20 packets.
 fn sender() -> Sender {
     let mut sender = Sender::new(STRAIT, 1500, None, Vec::new());
     sender.order(Order::Rate(PEER, Pace::Estimated { at_most: None }));
@@ -22,37 +22,37 @@ fn sender() -> Sender {
 }
 
 /// The peer says that so many datagrams arrived, the last of them at so many milliseconds of its clock.
-fn heard(datagrams: u64, at: u64) -> Heard {
+fn received(datagrams: u64, at: u64) -> ReceivedReport {
     let delivery =
         Delivery { spi: SPI, datagrams, bytes: datagrams * 1050, highest: datagrams, received_at: at * 1000 };
-    Heard { delivery, tval: u32::try_from(at * 1000 + 500).unwrap() }
+    ReceivedReport { delivery, tval: u32::try_from(at * 1000 + 500).unwrap() }
 }
 
 #[test]
-fn what_the_peer_hears_makes_the_rate() {
+fn peer_reports_set_the_rate() {
     let mut sender = sender();
     let rate = |sender: &Sender| sender.peer.path.get().and_then(|path| path.estimate);
-    sender.order(Order::Delivered(PEER, heard(2, 100)));
+    sender.order(Order::Delivered(PEER, received(2, 100)));
     let before = rate(&sender).unwrap();
-    sender.order(Order::Delivered(PEER, heard(19, 250)));
+    sender.order(Order::Delivered(PEER, received(19, 250)));
     assert!(rate(&sender).unwrap().pacing > before.pacing, "{:?}", rate(&sender));
     assert_eq!((sender.peer.reports_in.get(), sender.dropped()), (2, 0));
 }
 
 #[test]
-fn reports_that_cannot_be_are_counted_and_change_nothing() {
+fn impossible_reports_are_counted_and_ignored() {
     let mut sender = sender();
-    sender.order(Order::Delivered(PEER, heard(2, 100)));
+    sender.order(Order::Delivered(PEER, received(2, 100)));
     let before = sender.peer.path.get().unwrap();
-    let right = heard(10, 150);
-    let bent = |delivery: Delivery| Heard { delivery, ..right };
+    let right = received(10, 150);
+    let bent = |delivery: Delivery| ReceivedReport { delivery, ..right };
     for absurd in [
         bent(Delivery { highest: 1 << 40, ..right.delivery }),
         bent(Delivery { datagrams: u64::MAX, ..right.delivery }),
         bent(Delivery { bytes: 1 << 40, ..right.delivery }),
         bent(Delivery { received_at: 1, ..right.delivery }),
         bent(Delivery { received_at: u64::MAX, ..right.delivery }),
-        Heard { tval: 1, ..right },
+        ReceivedReport { tval: 1, ..right },
     ] {
         sender.order(Order::Delivered(PEER, absurd));
     }
@@ -66,7 +66,7 @@ fn reports_that_cannot_be_are_counted_and_change_nothing() {
 }
 
 #[test]
-fn the_peer_is_told_what_arrived_as_often_as_the_link_bears() {
+fn delivery_reports_are_sent_as_often_as_link_rate_allows() {
     for (rate, least, most) in [(None, 3, 60), (Rate::from_bits(128_000), 10, 11), (slow(), 40, 62)] {
         let mut sender = Sender::new(STRAIT, 1500, rate, Vec::new());
         let delivery = Delivery { spi: SPI, datagrams: 5, bytes: 5000, highest: 6, received_at: 1_000_000 };
@@ -91,12 +91,12 @@ fn the_peer_is_told_what_arrived_as_often_as_the_link_bears() {
 }
 
 #[test]
-fn who_reads_nothing_but_the_standards_is_told_nothing() {
+fn standard_peer_gets_no_reports() {
     let mut sender = Sender::new(Payloads::STANDARD, 1500, None, Vec::new());
     let delivery = Delivery { spi: SPI, datagrams: 5, bytes: 5000, highest: 6, received_at: 1 };
     let told = Reception { delivery, loss_event_rate: 0, marked: false, echo: None };
     sender.order(Order::Received(PEER, told));
-    sender.order(Order::Delivered(PEER, heard(1, 1)));
+    sender.order(Order::Delivered(PEER, received(1, 1)));
     assert_eq!((sender.wire.datagrams.len(), sender.dropped()), (0, 0));
     assert_eq!(sender.peer.path.get(), None);
 }

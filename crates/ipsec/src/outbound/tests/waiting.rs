@@ -1,4 +1,4 @@
-//! What waits for the link: who goes first, in which aggregate, and which sender is told to slow down.
+//! What waits for the link: who goes first, in which aggregate, and which sender is made to slow down.
 
 mod headers;
 
@@ -219,7 +219,7 @@ fn a_flood_of_flows_is_bounded_and_counted() {
 }
 
 #[test]
-fn senders_that_can_be_told_are_told() {
+fn ecn_capable_packets_are_marked_and_others_dropped() {
     for (ecn, marked) in [(Ecn::NotEct, false), (Ecn::Ect0, true), (Ecn::Ect1, true)] {
         let mut line = Line::normal(1_500_000, Vec::new());
         let shape = Shape { tos: ecn as u8, ..noise(80, 1_360) };
@@ -308,7 +308,7 @@ fn a_short_last_segment_goes_alone_to_a_peer_that_takes_no_bundles() {
 }
 
 #[test]
-fn what_must_not_wait_makes_no_block_larger_than_the_peer_takes() {
+fn latency_sensitive_packets_respect_block_cap_of_peer() {
     // On a path of large datagrams one holds more than such a block.
     let payloads = Payloads::Strait { codecs: CodecSet::ALL, block_cap: 2_048 };
     let mut sender = Sender::new(payloads, 9_000, slow(), rules());
@@ -339,7 +339,7 @@ fn units_and_delays_are_counted() {
 }
 
 #[test]
-fn what_passes_sealed_datagrams_takes_no_flow_of_theirs_along() {
+fn promoted_packets_do_not_overtake_their_own_flow() {
     let mut random = strait_clock::Random::new(5);
     let mut line = Line::new(1_500_000, rules(), Queueing { lossless: true, ..Queueing::NORMAL });
     let mut number = 0_u32;

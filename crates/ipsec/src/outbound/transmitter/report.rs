@@ -1,4 +1,4 @@
-//! What a Strait peer is told beside packets: what changed here, and what arrived from it (AGGFRAG sub-type 1, RFC 9347 section
+//! What a Strait peer is sent beside packets: a changed condition, and delivery reports (AGGFRAG sub-type 1, RFC 9347 section
 //! 6.1.2).
 
 use core::time::Duration;
@@ -31,7 +31,7 @@ impl Transmitter {
         self.departure.depart(tx);
     }
 
-    /// Tells a peer what arrived from it, unless it was told enough.
+    /// Sends a peer a delivery report, unless the budget for reports is spent.
     pub(in crate::outbound) fn report_reception(
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,

@@ -67,7 +67,7 @@ fn a_capture_has_lengths_and_destinations() {
 }
 
 #[test]
-fn a_file_that_will_not_do_is_named() {
+fn unsuitable_file_is_named_in_error() {
     let said = PacketTrace::read(Path::new("/nowhere/trace.csv")).unwrap_err().to_string();
     assert!(said.contains("/nowhere/trace.csv") && said.contains("No such file"), "{said}");
     let dir = strait_testbed::Workdir::create().unwrap();

@@ -4,7 +4,7 @@ use crate::verify::content::Content;
 use serde_json::json;
 
 #[test]
-fn a_rule_a_way_and_a_port_a_content() {
+fn one_rule_per_method_and_one_port_per_content() {
     let grid = VerifyGrid::new(Effort::Quick, Content::generated());
     let rules = rules(&grid);
     assert_eq!(rules.matches("[[compress]]").count(), 3);
@@ -13,7 +13,7 @@ fn a_rule_a_way_and_a_port_a_content() {
 }
 
 #[test]
-fn what_passed_is_divided_by_whom_it_was_done_for() {
+fn run_cost_is_split_by_purpose() {
     let near = json!({"codecs": [
         {"codec": "none", "sent_blocks": 9, "input_bytes": 9, "output_bytes": 9},
         {"codec": "lz4", "sent_blocks": 10, "input_bytes": 640_000, "output_bytes": 320_000},

@@ -133,7 +133,7 @@ fn counts_are_of_cells() {
 }
 
 #[test]
-fn break_evens_by_hand() {
+fn break_even_rates_match_hand_calculation() {
     let made = combinations();
     let find = |subject: &str| {
         let is = |it: &&LabTable| it.exhibit == Exhibit::Section("6.2") && it.subject.contains(subject);

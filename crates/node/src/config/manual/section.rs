@@ -96,7 +96,7 @@ pub(in crate::config) fn read<'a>(peer: &'a Section<'a>, beside: &'a Beside<'a>)
     reader.read()
 }
 
-/// Whether algorithms are allowed that protect nobody any more, which this build may not have.
+/// Whether algorithms that no longer protect anything are allowed; this build may lack them.
 fn legacy(section: &Section<'_>, is_built: bool) -> LegacyAlgorithms {
     match (section.value("danger_legacy"), section.boolean("danger_legacy")) {
         (Some(value), Some(true)) if !is_built => {

@@ -44,7 +44,7 @@ fn manual(text: &str) -> Manual {
 #[test]
 fn esp_in_udp() {
     let config = parse(&gcm()).unwrap();
-    assert_eq!(config.node.private_key_file, None, "nobody needs one");
+    assert_eq!(config.node.private_key_file, None, "manual keys need no key file");
     let peer = &config.peers[0];
     assert_eq!(peer.endpoint, Some(Endpoint::Address("192.0.2.2:4500".parse().unwrap())));
     let manual = manual(&gcm());
@@ -63,7 +63,7 @@ fn esp_in_udp() {
 }
 
 #[test]
-fn everything_that_can_be_said_of_packets_directly_behind_ip() {
+fn every_key_of_manual_peers_is_parsed() {
     let text = format!(
         "{NODE}[[peer]]\nname = \"all\"\nendpoint = \"2001:db8::2\"\nallowed_ips = [\"10.88.0.2/32\"]\nmtu = 1400\n\
          [peer.manual]\nmode = \"tunnel\"\ncarrier = \"ip\"\nlocal = \"2001:db8::1\"\nesn = true\n\
@@ -118,7 +118,7 @@ fn transport_mode_is_between_two_hosts() {
 }
 
 #[test]
-fn what_else_is_right() {
+fn valid_variants_are_accepted() {
     let changes: [&dyn Fn(String) -> String; 6] = [
         &|text| {
             text.replace("endpoint = \"192.0.2.2\"", "endpoint = \"[2001:db8::2]\"")

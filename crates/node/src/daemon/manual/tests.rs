@@ -41,7 +41,7 @@ fn at(seconds: u64) -> Time {
 }
 
 #[test]
-fn both_halves_are_told_of_a_peer_and_its_associations() {
+fn sender_and_receiver_get_peer_and_its_associations() {
     let folder = Folder::new("told");
     let mut peers = ManualPeers::default();
     let entry = folder.entry(&mut Roster::default(), "endpoint = \"192.0.2.2:4500\"\n");

@@ -166,7 +166,7 @@ fn what_is_cut_before_the_protocol_and_the_addresses_does_not_pass() {
 }
 
 #[test]
-fn more_peers_than_there_is_room_for_are_told_by_their_protocols() {
+fn peers_beyond_filter_capacity_are_matched_by_protocol() {
     let flows: Vec<PeerFlow> = (0..1000)
         .map(|at| flow(&format!("2001:db8:{at:x}::2"), NEAR6, &[Protocol::IPCOMP, Protocol::IPIP]))
         .collect();

@@ -91,7 +91,7 @@ fn v4_source_route() {
 }
 
 #[test]
-fn v4_that_does_not_add_up() {
+fn v4_malformed_options_are_refused() {
     for (options, expected) in [
         (&[7, 1, 0, 0][..], "ipv4 option"),
         (&[7, 5, 0, 0], "option past the end of its header"),
@@ -165,7 +165,7 @@ fn v6_route_is_as_at_its_end_from_everywhere() {
 }
 
 #[test]
-fn v6_routes_that_are_not_foretold() {
+fn v6_unpredictable_routes_are_refused() {
     for (kind, segments_left, ok) in [
         (0, 2, true),
         (0, 3, false),
@@ -196,7 +196,7 @@ fn v6_truncation() {
 proptest! {
     /// What routers may change does not show, and twice is once: the receiver gets what the sender signed.
     #[test]
-    fn changes_on_the_way_do_not_show(
+    fn mutable_fields_do_not_affect_icv(
         tos: u8, ttl: u8, flow: [u8; 2], data in vec(any::<u8>(), 4), kind in prop::sample::select(vec![7u8, 68, 82, 222]),
     ) {
         let mut front = v4_front(&[&[kind, 6][..], &data].concat());

@@ -56,7 +56,7 @@ fn v4_fragment_is_told() {
 
 /// RFC 8200 section 4.1 and RFC 4302 section 3.1.1, figure of the IPv6 packet before and after applying AH.
 #[test]
-fn v6_front_by_what_comes_behind() {
+fn v6_front_depends_on_next_header() {
     for (headers, upper, in_front, next) in [
         (&[][..], Protocol::TCP, 0, Protocol::TCP),
         (&[], Protocol::ESP, 0, Protocol::ESP),
@@ -96,7 +96,7 @@ fn every_fragment_repeats_up_to_the_routing_header() {
 }
 
 #[test]
-fn v6_chain_that_is_none() {
+fn v6_malformed_chain_is_refused() {
     let place = Err("place of the hop-by-hop options");
     assert_eq!(what(&chain(&[DST, HBH], Protocol::TCP)), place);
     assert_eq!(what(&chain(&[HBH, HBH], Protocol::TCP)), place);
@@ -159,7 +159,7 @@ fn refit_edges() {
 
 proptest! {
     #[test]
-    fn something_put_in_and_taken_out_leaves_the_packet(
+    fn inserted_and_removed_header_restores_packet(
         kinds in vec(0usize..3, 0..5), four: bool, header in vec(any::<u8>(), 1..64), payload in vec(any::<u8>(), 0..64),
     ) {
         let headers: Vec<Protocol> = kinds.iter().map(|kind| [DST, RH, FRAG][*kind]).collect();
@@ -185,7 +185,7 @@ proptest! {
     }
 
     #[test]
-    fn front_keeps_its_promises(mut bytes in vec(any::<u8>(), 40..300), first in 0usize..4, four: bool) {
+    fn front_invariants_hold_for_any_bytes(mut bytes in vec(any::<u8>(), 40..300), first in 0usize..4, four: bool) {
         let (src, dst) = (std::net::Ipv4Addr::LOCALHOST, std::net::Ipv4Addr::LOCALHOST);
         let payload_len = bytes.len() - 20;
         let (tos, protocol) = (crate::Tos(0), Protocol::UDP);

@@ -1,4 +1,4 @@
-//! What coded headers are worth on a thin link.
+//! What header compression gains on a thin link.
 
 use super::*;
 

@@ -260,7 +260,7 @@ const MISTAKES: &[Mistake] = &[
 ];
 
 #[test]
-fn mistakes_and_what_is_said_of_them() {
+fn mistakes_have_their_messages() {
     for (base, changes, expected) in MISTAKES {
         let change = |text: String, (from, to): &(&str, &str)| with(&text, from, &to.replace("AH", AH));
         let text = changes.iter().fold(base.text(), change);

@@ -70,7 +70,7 @@ const LINUX: [(&str, &str, &str); 13] = [
 ];
 
 #[test]
-fn what_linux_signs() {
+fn icv_input_matches_linux() {
     for (what, front, signed) in LINUX {
         let (front, signed) = (sample::hex(front), sample::hex(signed));
         assert_eq!(of(&front).unwrap(), signed, "{what}");

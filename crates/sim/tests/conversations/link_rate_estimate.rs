@@ -1,4 +1,4 @@
-//! Two nodes that find out how fast the link between them is, follow it, and say what arrives.
+//! Two nodes that estimate the rate of the link between them, follow it, and report what arrives.
 
 use core::time::Duration;
 
@@ -76,7 +76,7 @@ fn a_link_that_changes_is_followed_within_three_seconds() {
 }
 
 #[test]
-fn the_peer_may_ask_to_be_sent_to_at_what_is_found_out() {
+fn peer_can_request_estimated_rate() {
     let mut network = joined(3, |pair| {
         pair.a.up = LinkRate::Given(mbit("4Mbit"));
         pair.b.capabilities.down = LinkRate::Auto;

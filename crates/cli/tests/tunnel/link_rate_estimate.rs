@@ -1,4 +1,4 @@
-//! The rate of a link that nobody gave: found out, and followed when the link changes.
+//! The rate of a link that is not configured: estimated, and followed when the link changes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
