@@ -27,7 +27,7 @@ pub enum SenderOrder {
     /// Datagrams to the peer go there from now on.
     Endpoint(PeerId, SocketAddr),
     /// How to pace towards the peer, which has no pace before. Only with one do datagrams to it wait for the node's own link
-    /// too ([`Settings::up`](crate::outbound::Settings::up)).
+    /// too ([`Settings::up`](crate::outbound::OutboundSettings::up)).
     Rate(PeerId, Pace),
     /// The node's own link has this rate from now on, and adds so many bytes to each datagram.
     Link(Option<Rate>, u16),

@@ -26,7 +26,7 @@ pub struct Man {
 /// Prints a completion script of the program.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn completions(flags: &Completions, mut program: Command) -> CommandResult {
     // Into memory first: the generator panics when its output breaks off, as it does in a pipe to `head`.
     let mut script = Vec::new();

@@ -1,5 +1,5 @@
 //! Where what the project is tried out with is found, the one place that knows: corpora, captures, published vectors, and systems to talk
-//! to. None of it is part of the project, so tests and benchmarks must be able to do without; [`skip`] is how a test does.
+//! to. None of it is part of the project, so tests and benchmarks must be able to do without; [`skip::skip`] is how a test does.
 
 pub mod reference;
 pub mod skip;
