@@ -20,7 +20,7 @@ use crate::{BenchFlags, Benchmark};
 const LEAST: f64 = 0.97;
 
 /// Words of a quantity or a column that is better when it is larger. All others are times, bytes, memory or losses.
-const LARGER_IS_BETTER: [&str; 6] = ["bit/s", "B/s", "a second", "arrived", "times", "goodput"];
+const LARGER_IS_BETTER: [&str; 7] = ["bit/s", "B/s", "packets/s", "a second", "arrived", "times", "goodput"];
 
 /// Quantities that describe a run and are not a result.
 const NO_RESULT: [&str; 2] = ["over plain link", "load"];
