@@ -3,6 +3,7 @@
 //!
 //! This crate decides and never runs anything: the node and the simulator ask it at a given time.
 
+mod budget;
 mod dispatch;
 mod estimate;
 mod link_rate;
@@ -12,6 +13,7 @@ mod rate;
 mod ring;
 mod window;
 
+pub use budget::Budget;
 pub use dispatch::{AlgorithmIndex, Dispatcher, Engine, Occupation, Price, Ticket};
 pub use estimate::{DeliveryCount, Estimate, LimitedBy, Path, PathSample, ReportRefused};
 pub use link_rate::{LinkRate, Pace};
