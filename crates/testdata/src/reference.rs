@@ -1,6 +1,9 @@
 //! The tables of `docs/reference`, for tests that compare them with the code.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+
+use serde_json::Value;
 
 /// One row of a table in a reference page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,4 +43,23 @@ pub fn rows(page: &str) -> Vec<ReferenceRow> {
     }
     rows.retain(|row: &ReferenceRow| row.name().is_some());
     rows
+}
+
+/// Adds the paths of all keys in a JSON value to `found`: `outer.inner`, with `[]` for the items of a list. An object that has the
+/// key `shared` is documented once for all places, under the name that stands beside it there.
+pub fn json_keys(value: &Value, at: &str, shared: Option<(&str, &str)>, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            let at = shared.filter(|(key, _)| fields.contains_key(*key)).map_or(at, |(_, name)| name);
+            for (name, value) in fields {
+                let path = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
+                json_keys(value, &path, shared, found);
+                found.insert(path);
+            }
+        }
+        Value::Array(items) => {
+            items.iter().for_each(|item| json_keys(item, &format!("{at}[]"), shared, found));
+        }
+        _ => {}
+    }
 }

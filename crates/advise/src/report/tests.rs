@@ -134,31 +134,14 @@ fn json_has_its_keys() {
     assert!(json["services"]["others"].is_null());
 }
 
-/// The keys of a document, with `[]` for the elements of a list and `CLASS` for a class of traffic.
-fn keys(value: &serde_json::Value, at: &str, found: &mut std::collections::BTreeSet<String>) {
-    match value {
-        serde_json::Value::Object(fields) => {
-            let at = if fields.contains_key("not_captured_bytes") { "CLASS" } else { at };
-            for (name, value) in fields {
-                let path = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
-                found.insert(path.clone());
-                keys(value, &path, found);
-            }
-        }
-        serde_json::Value::Array(items) => {
-            items.iter().for_each(|item| keys(item, &format!("{at}[]"), found));
-        }
-        _ => {}
-    }
-}
-
 #[test]
 fn every_json_key_has_a_line_in_the_reference_and_every_line_a_key() {
     let mut report = report(&text(), usize::MAX);
     let total = report.services.classes[0].clone();
     report.services.others = Some(Others { count: 1, total });
     let mut found = std::collections::BTreeSet::new();
-    keys(&serde_json::to_value(&report).unwrap(), "", &mut found);
+    let shared = Some(("not_captured_bytes", "CLASS"));
+    strait_testdata::reference::json_keys(&serde_json::to_value(&report).unwrap(), "", shared, &mut found);
     for kind in ["protocols", "pairs"] {
         let (others, total) = (format!("{kind}.others.count"), format!("{kind}.others.total"));
         found.extend([others, total]);

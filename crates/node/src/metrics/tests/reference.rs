@@ -1,7 +1,7 @@
 //! `docs/reference/metrics.md` and `docs/reference/json.md` beside what a daemon serves and prints.
 
 use super::*;
-use strait_testdata::reference::{ReferenceRow, rows};
+use strait_testdata::reference::{ReferenceRow, json_keys, rows};
 
 /// The lines of a page that are about metrics, or about drop reasons.
 fn documented(drop_reasons: bool) -> Vec<ReferenceRow> {
@@ -51,27 +51,10 @@ fn every_drop_reason_has_a_line_in_the_reference_and_every_line_a_reason() {
     assert_eq!(reasons, lines.iter().filter_map(ReferenceRow::name).collect::<Vec<_>>());
 }
 
-/// The keys of a document, with `[]` for the elements of a list.
-fn keys(value: &serde_json::Value, at: &str, found: &mut BTreeSet<String>) {
-    match value {
-        serde_json::Value::Object(fields) => {
-            for (name, value) in fields {
-                let path = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
-                found.insert(path.clone());
-                keys(value, &path, found);
-            }
-        }
-        serde_json::Value::Array(items) => {
-            items.iter().for_each(|item| keys(item, &format!("{at}[]"), found));
-        }
-        _ => {}
-    }
-}
-
 #[test]
 fn every_json_key_has_a_line_in_the_reference_and_every_line_a_key() {
     let mut found = BTreeSet::new();
-    keys(&serde_json::to_value(everything()).unwrap(), "", &mut found);
+    json_keys(&serde_json::to_value(everything()).unwrap(), "", None, &mut found);
     let mut lines = rows("json.md");
     lines.retain(|row| row.heading.starts_with("strait show"));
     let documented: BTreeSet<_> = lines.iter().filter_map(|row| row.name().map(str::to_owned)).collect();
