@@ -1,8 +1,12 @@
 //! A budget of so many units a second, for what others can make this node do.
 
+mod sources;
+
 use core::time::Duration;
 
 use strait_clock::Time;
+
+pub use sources::SourceBudget;
 
 /// Nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
@@ -27,6 +31,13 @@ impl Budget {
     pub fn new(per_second: u64, burst: u64) -> Budget {
         let per_second = per_second.max(1);
         Budget { per_second, depth: span(burst, per_second), full_at: Time::ZERO }
+    }
+
+    /// Another rate and burst from now on; what was taken stays taken.
+    pub fn set(&mut self, per_second: u64, burst: u64, now: Time) {
+        let missing = self.full_at.since(now).as_nanos() * u128::from(self.per_second) / u128::from(SECOND);
+        *self = Budget::new(per_second, burst);
+        self.full_at = now + span(u64::try_from(missing).unwrap_or(u64::MAX), self.per_second);
     }
 
     /// Takes `units` at `now` if that many are left; otherwise none, and false.
@@ -76,6 +87,17 @@ mod tests {
         assert!((0..100_000).all(|_| !budget.take(1, start + Duration::from_millis(50))));
         assert_eq!(budget.room_at(1), Some(start + Duration::from_millis(100)));
         assert!(budget.take(1, start + Duration::from_millis(100)));
+    }
+
+    #[test]
+    fn another_rate_gives_nothing_back() {
+        let mut budget = Budget::new(10, 10);
+        let start = Time::from_millis(1000);
+        assert!(budget.take(10, start));
+        budget.set(1000, 10, start);
+        assert!(!budget.take(1, start) && budget.take(1, start + Duration::from_millis(1)));
+        budget.set(10, 10, start + Duration::from_millis(1));
+        assert_eq!(budget.room_at(1), Some(start + Duration::from_millis(101)));
     }
 
     #[test]

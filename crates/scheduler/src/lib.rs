@@ -13,7 +13,7 @@ mod rate;
 mod ring;
 mod window;
 
-pub use budget::Budget;
+pub use budget::{Budget, SourceBudget};
 pub use dispatch::{AlgorithmIndex, Dispatcher, Engine, Occupation, Price, Ticket};
 pub use estimate::{DeliveryCount, Estimate, LimitedBy, Path, PathSample, ReportRefused};
 pub use link_rate::{LinkRate, Pace};
