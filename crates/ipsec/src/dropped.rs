@@ -71,6 +71,10 @@ reasons! {
     Forged = "forged",
     /// From the network: an inconsistent delivery report.
     AbsurdReport = "invalid-report",
+    /// From the network: a control datagram from an unknown address, beyond what the node takes of those.
+    StrangerOverBudget = "stranger-over-budget",
+    /// To the network: an answer to an unknown sender, beyond its share of the link.
+    AnswerOverBudget = "answer-over-budget",
     /// A next header that this association does not carry.
     UnknownPayload = "unknown-payload",
     /// Inside: not a whole IP packet.

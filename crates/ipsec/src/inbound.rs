@@ -28,6 +28,7 @@ mod intake;
 mod payload;
 mod peer_messages;
 mod reception;
+mod strangers;
 mod upper_layer;
 
 use std::io::IoSlice;
@@ -78,8 +79,12 @@ pub trait Inlet {
     /// # Errors
     /// When the host did not take it.
     fn deliver(&mut self, header: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason>;
-    /// A datagram of the control channel.
+    /// A datagram of the control channel, from an address that is known.
     fn control(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]);
+    /// A datagram of the control channel from any other address.
+    fn stranger(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) {
+        self.control(from, tos, datagram);
+    }
     /// An order for the sender of this node.
     fn order(&mut self, order: SenderOrder);
     /// An event for the key manager.

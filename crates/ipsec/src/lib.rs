@@ -37,6 +37,7 @@ mod sa;
 #[cfg(test)]
 mod sample;
 mod sequence;
+mod source;
 pub mod wrap;
 
 pub use counters::{
@@ -57,3 +58,4 @@ pub use sa::{
     SaSpec, SequenceNumbers, Usage,
 };
 pub use sequence::Reserve;
+pub use source::Source;

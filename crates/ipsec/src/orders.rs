@@ -11,7 +11,7 @@ use strait_wire::condition::Condition;
 
 use crate::queueing::Queueing;
 use crate::reports::{ReceivedReport, Reception};
-use crate::{InboundSa, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet};
+use crate::{InboundSa, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet, Source};
 
 /// A change to the sender, made between two packets.
 #[derive(Debug)]
@@ -41,8 +41,10 @@ pub enum SenderOrder {
     Install(Box<OutboundSa>),
     /// Stop sending with this association, if it is still the peer's.
     Withdraw(PeerId, Spi),
-    /// A control datagram, ahead of everything that waits.
+    /// A control datagram to a peer, ahead of everything that waits.
     Transmit(SocketAddr, Box<[u8]>),
+    /// A control datagram to a sender that has not proved a key. It leaves when the link has room, or not at all.
+    Answer(SocketAddr, Box<[u8]>),
     /// A NAT keepalive (RFC 3948 section 2.3) to the peer.
     Keepalive(PeerId),
     /// Send the peer a changed condition of this end.
@@ -68,6 +70,8 @@ pub enum ReceiverOrder {
     RemovePeer(PeerId),
     /// Who owns which inner addresses.
     Policies(Arc<Policies>),
+    /// Take control datagrams from these sources before those of others.
+    Known(Arc<[Source]>),
     /// Accept this association, beside those there are.
     Install(Box<InboundSa>),
     /// Accept the association with this SPI in UDP no longer and wipe its key; others go with their peers.

@@ -202,6 +202,7 @@ impl Outbound {
     /// [`Outbound::poll_timeout`].
     pub fn release(&mut self, now: Time, outlet: &mut impl Outlet) {
         self.flush(None, now, outlet);
+        self.stages.transmitter.departure.send_answers(now, outlet);
         self.go_round(now, outlet);
         while self.compress_own(now) {
             self.go_round(now, outlet);
@@ -247,7 +248,8 @@ impl Outbound {
             let has_idle = self.stages.compressor.pool.has_idle();
             LinkScheduler::step_at(link, &self.stages.transmitter.departure, has_idle)
         });
-        Some(Deadline { at: at.min()?, why: "the link has room" })
+        let answers = self.stages.transmitter.departure.answers_at();
+        Some(Deadline { at: at.chain(answers).min()?, why: "the link has room" })
     }
 
     /// Sends what is in the train, whichever peer's it is but this one's.

@@ -12,12 +12,13 @@ use super::associations::{Associations, Inbox};
 use super::expand::{BlockExpander, ExpandJob};
 use super::host::HostWriter;
 use super::payload::{OpenedPayload, Unpacker};
+use super::strangers::{ControlIntake, Sender};
 use super::upper_layer::UpperLayer;
 use super::{Batch, InboundSettings, Inlet, Order, Origin};
 use crate::layers::Inside;
 use crate::outer::outer_len;
 use crate::sa::SaId;
-use crate::{Counters, Mode, Notice, Reason};
+use crate::{Counters, Mode, Notice, Reason, Source};
 
 /// All of the receiver but for outer fragments.
 #[derive(Debug)]
@@ -25,6 +26,7 @@ pub(super) struct Intake {
     pub(super) associations: Associations,
     expander: BlockExpander,
     pub(super) host: HostWriter,
+    control: ControlIntake,
     pub(super) counters: Arc<Counters>,
 }
 
@@ -44,6 +46,7 @@ impl Intake {
             associations: Associations::default(),
             expander: BlockExpander::new(gauge),
             host: HostWriter::new(settings, Arc::clone(&counters)),
+            control: ControlIntake::default(),
             counters,
         }
     }
@@ -92,7 +95,10 @@ impl Intake {
             demux::DatagramKind::Esp => self.esp(datagram, inlet),
             demux::DatagramKind::Quic => {
                 self.counters.control_wire.add((bytes.len() + outer_len(datagram.from)) as u64);
-                inlet.control(datagram.from, datagram.tos, bytes);
+                match self.control.admit(Source::of(datagram.from.ip()), datagram.now)? {
+                    Sender::Known => inlet.control(datagram.from, datagram.tos, bytes),
+                    Sender::Stranger => inlet.stranger(datagram.from, datagram.tos, bytes),
+                }
                 Ok(())
             }
             demux::DatagramKind::Keepalive => Ok(()),
@@ -133,7 +139,7 @@ impl Intake {
         front: Option<(&[u8], ip::Front)>,
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
-        let Intake { associations, expander, host, counters } = self;
+        let Intake { associations, expander, host, counters, .. } = self;
         let (receiving, peers) = associations.find_with_peers(origin.sa).ok_or(Reason::UnknownSpi)?;
         let mode = receiving.sa.mode;
         let mut unpacker = Unpacker { inbox: &mut receiving.inbox, peers, expander, host, counters, inlet };
@@ -162,7 +168,7 @@ impl Intake {
 
     /// Puts what an engine has done in its place, and delivers what is in order now.
     fn place(&mut self, job: ExpandJob, inlet: &mut impl Inlet) {
-        let Intake { associations, expander, host, counters } = self;
+        let Intake { associations, expander, host, counters, .. } = self;
         let (sa, mut homeless) = (job.work.sa, Some(job));
         let (inboxes, peers) = associations.inboxes(sa);
         for inbox in inboxes {
@@ -184,6 +190,7 @@ impl Intake {
                 self.associations.remove_peer(peer).into_iter().for_each(|inbox| self.abandon(inbox));
             }
             Order::Policies(policies) => self.host.set_policies(policies),
+            Order::Known(sources) => self.control.know(&sources),
             Order::Install(sa) => {
                 let before = self.associations.install(*sa);
                 before.into_iter().for_each(|inbox| self.abandon(inbox));

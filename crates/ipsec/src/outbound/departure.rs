@@ -1,5 +1,7 @@
 //! Step 7: datagrams leave as the link has room for them.
 
+use core::time::Duration;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -15,6 +17,13 @@ use super::train::{Train, TrainBuffer, Via};
 use crate::outer::outer_len;
 use crate::{Counters, PeerId, Reason};
 
+/// How much of the link's time control datagrams to peers may take in advance: what is sent beyond that is in a queue
+/// behind this node anyway. At least a handshake's, which is at most 5.5 kB.
+const AHEAD: Duration = Duration::from_millis(100);
+const HANDSHAKE: u64 = 5_500;
+/// Answers to strangers that may wait: two for each of the handshakes that may begin without a proven address.
+const ANSWERS: usize = 16;
+
 /// The train that is being made, and the pacer of the node's own link.
 #[derive(Debug)]
 pub(super) struct Departure {
@@ -25,13 +34,23 @@ pub(super) struct Departure {
     up: Option<Pacer>,
     /// Bytes that the link layer adds to each datagram.
     overhead: usize,
+    answers: WaitingAnswers,
     counters: Arc<Counters>,
+}
+
+/// Answers to strangers, until the link has room for them.
+#[derive(Debug, Default)]
+struct WaitingAnswers {
+    waiting: VecDeque<(SocketAddr, Box<[u8]>)>,
+    /// No answer before then, so that packets of peers have half of the link while several leave.
+    not_before: Time,
 }
 
 impl Departure {
     pub(super) fn new(up: Option<Rate>, overhead: u16, counters: Arc<Counters>, now: Time) -> Departure {
         let up = up.map(|rate| Pacer::new(rate, now));
-        Departure { train: TrainBuffer::new(), train_of: None, up, overhead: overhead.into(), counters }
+        let (train, answers) = (TrainBuffer::new(), WaitingAnswers::default());
+        Departure { train, train_of: None, up, overhead: overhead.into(), answers, counters }
     }
 
     /// Another link of the node's own from now on; what was sent on the old one stays paid for.
@@ -115,18 +134,47 @@ impl Departure {
         !self.train.is_empty()
     }
 
-    /// A control datagram: at once, and paid for afterwards.
+    /// A control datagram to a peer: at once, and paid for afterwards, as far as that leaves a small debt.
     pub(super) fn send_control(&mut self, to: SocketAddr, bytes: &[u8], now: Time, outlet: &mut impl Outlet) {
         let around = outer_len(to) + self.overhead;
         let train = Train { via: Via::Udp, to, tos: CONTROL_TOS, segment: bytes.len(), bytes };
         let wire = wire_bytes(train, around);
         self.counters.control_wire.add(wire);
         if let Some(up) = &mut self.up {
-            up.charge(wire, now);
+            let most = AHEAD.max(up.rate().time_for(HANDSHAKE));
+            up.charge_ahead(wire, most, now);
         }
         if outlet.transmit(train).is_err() {
             self.counters.refuse(Reason::NetworkRefused);
         }
+    }
+
+    /// A control datagram to a stranger: when the link has room.
+    pub(super) fn answer(&mut self, to: SocketAddr, bytes: Box<[u8]>, now: Time, outlet: &mut impl Outlet) {
+        if self.answers.waiting.len() >= ANSWERS {
+            return self.counters.refuse(Reason::AnswerOverBudget);
+        }
+        self.answers.waiting.push_back((to, bytes));
+        self.send_answers(now, outlet);
+    }
+
+    /// Sends the answers to strangers that the link has room for.
+    pub(super) fn send_answers(&mut self, now: Time, outlet: &mut impl Outlet) {
+        while self.answers_at().is_some_and(|at| at <= now)
+            && let Some((to, bytes)) = self.answers.waiting.pop_front()
+        {
+            if let Some(up) = &self.up {
+                let wire = bytes.len() + outer_len(to) + self.overhead;
+                self.answers.not_before = now + 2 * up.rate().time_for(wire as u64);
+            }
+            self.send_control(to, &bytes, now, outlet);
+        }
+    }
+
+    /// When the link has room for an answer that waits, if one does.
+    pub(super) fn answers_at(&self) -> Option<Time> {
+        let room = self.up.as_ref().map_or(Time::ZERO, Pacer::room_at);
+        (!self.answers.waiting.is_empty()).then(|| room.max(self.answers.not_before))
     }
 
     /// Adds the datagram of `len` bytes that was made in the train's room.

@@ -30,6 +30,7 @@ impl Outbound {
             Order::Transmit(to, bytes) => {
                 self.stages.transmitter.departure.send_control(to, &bytes, now, outlet);
             }
+            Order::Answer(to, bytes) => self.stages.transmitter.departure.answer(to, bytes, now, outlet),
             Order::Install(sa) => self.install(*sa, outlet),
             Order::Withdraw(peer, spi) => self.change(peer, |_, link| link.association.withdraw(spi)),
             Order::Endpoint(peer, to) => self.change(peer, |_, link| {

@@ -1,0 +1,103 @@
+//! Which datagrams of the control channel are passed on: those of known sources first, of strangers no more than there
+//! is time for.
+
+use std::collections::BTreeMap;
+
+use strait_clock::Time;
+use strait_scheduler::{Budget, SourceBudget};
+
+use crate::{Reason, Source};
+
+/// Datagrams of strangers that are passed on in a second, and at once after a pause. One that begins a handshake costs
+/// the key manager about 20 us until its budgets refuse it: 2 % of a processor. A hub that starts with 64 sites at
+/// addresses that it does not know gets three datagrams of each at once.
+const STRANGERS: u64 = 1000;
+const STRANGERS_BURST: u64 = 200;
+/// The same of each known source: 40 sites behind one NAT that all begin a handshake, with 12 datagrams each.
+const KNOWN: u64 = 500;
+const KNOWN_BURST: u64 = 480;
+
+/// Whom datagrams of the control channel may come from, and how many.
+#[derive(Debug)]
+pub(super) struct ControlIntake {
+    /// Sources that the key manager expects datagrams from.
+    known: BTreeMap<Source, Budget>,
+    strangers: SourceBudget,
+}
+
+/// Who sent a datagram of the control channel, as far as its address says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sender {
+    /// An address that the key manager expects datagrams from.
+    Known,
+    /// Another.
+    Stranger,
+}
+
+impl Default for ControlIntake {
+    fn default() -> ControlIntake {
+        let strangers = SourceBudget::new(STRANGERS, STRANGERS_BURST, STRANGERS_BURST / 2);
+        ControlIntake { known: BTreeMap::new(), strangers }
+    }
+}
+
+impl ControlIntake {
+    /// These sources are known from now on, and no others.
+    pub(super) fn know(&mut self, sources: &[Source]) {
+        let before = core::mem::take(&mut self.known);
+        let budget = |source| before.get(source).copied().unwrap_or(Budget::new(KNOWN, KNOWN_BURST));
+        self.known = sources.iter().map(|source| (*source, budget(source))).collect();
+    }
+
+    /// Whether a datagram from `source` is passed on, and as whose. Beyond its own budget a known source is a stranger
+    /// like others: its address may be forged.
+    pub(super) fn admit(&mut self, source: Source, now: Time) -> Result<Sender, Reason> {
+        if self.known.get_mut(&source).is_some_and(|budget| budget.take(1, now)) {
+            return Ok(Sender::Known);
+        }
+        let fits = self.strangers.take(source.number(), 1, now);
+        if fits { Ok(Sender::Stranger) } else { Err(Reason::StrangerOverBudget) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::*;
+
+    fn source(number: u32) -> Source {
+        Source::of(IpAddr::V4(Ipv4Addr::from_bits(number)))
+    }
+
+    #[test]
+    fn a_flood_of_strangers_passes_at_the_budgets_rate_and_known_sources_pass_beside_it() {
+        let (mut intake, friend) = (ControlIntake::default(), source(1));
+        intake.know(&[friend]);
+        let (mut strangers, mut known) = (0_u64, 0);
+        // 100,000 a second from as many addresses, and one in ten thousand from a peer's.
+        for number in 0..100_000_u32 {
+            let now = Time::from_millis(1000) + Duration::from_micros(u64::from(number) * 10);
+            strangers += u64::from(intake.admit(source(number + 2), now) == Ok(Sender::Stranger));
+            known += u32::from(number % 10_000 == 0 && intake.admit(friend, now) == Ok(Sender::Known));
+        }
+        assert!((STRANGERS..=STRANGERS + STRANGERS_BURST + 1).contains(&strangers), "{strangers}");
+        assert_eq!(known, 10);
+    }
+
+    #[test]
+    fn who_forges_a_known_address_takes_a_strangers_part_beyond_its_own() {
+        let (mut intake, friend) = (ControlIntake::default(), source(1));
+        intake.know(&[friend]);
+        let now = Time::from_millis(1000);
+        let passed: Vec<_> = (0..10_000).map(|_| intake.admit(friend, now)).collect();
+        let count = |wanted| passed.iter().filter(|one| **one == wanted).count() as u64;
+        assert_eq!(count(Ok(Sender::Known)), KNOWN_BURST);
+        assert_eq!(count(Ok(Sender::Stranger)), STRANGERS_BURST / 2);
+        // The sources are told again, which gives nobody a new budget.
+        intake.know(&[friend, source(2)]);
+        assert_eq!(intake.admit(friend, now), Err(Reason::StrangerOverBudget));
+        assert_eq!(intake.admit(source(2), now), Ok(Sender::Known));
+    }
+}
