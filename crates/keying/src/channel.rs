@@ -1,6 +1,7 @@
 //! One QUIC connection (RFC 9000) with one stream of messages on it.
 
 pub(crate) mod admission;
+mod answers;
 mod endpoint;
 mod reading;
 mod table;
@@ -15,12 +16,15 @@ use quinn_proto::{
 };
 use rustls::pki_types::CertificateDer;
 use strait_clock::Time;
+use strait_ipsec::Source;
 use zeroize::Zeroizing;
 
 use crate::agreement::{EXPORT_LEN, LABEL};
 use crate::{Message, MessageError, PublicKey, Role};
+use admission::Address;
 
-pub(crate) use endpoint::{CannotConnect, Channels};
+use answers::wire_len;
+pub(crate) use endpoint::{CannotConnect, Channels, Outgoing};
 
 /// A connection's number within one node, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,10 +138,21 @@ enum Voice {
     Silent,
 }
 
+/// The sender of a handshake that was let in, until it proves its key.
+#[derive(Clone, Copy, Debug)]
+struct Guest {
+    source: Source,
+    address: Address,
+    /// Bytes on the wire that are paid for.
+    paid: u64,
+}
+
 struct Channel {
     handle: ConnectionHandle,
     connection: Connection,
     role: Role,
+    /// Of a handshake that was begun elsewhere.
+    guest: Option<Guest>,
     stream: Option<StreamId>,
     /// Bytes of a message that is not complete.
     inbox: Vec<u8>,
@@ -148,11 +163,12 @@ struct Channel {
 }
 
 impl Channel {
-    fn new(handle: ConnectionHandle, connection: Connection, role: Role, now: Time) -> Channel {
+    fn new(handle: ConnectionHandle, connection: Connection, guest: Option<Guest>, now: Time) -> Channel {
         Channel {
             handle,
             connection,
-            role,
+            role: if guest.is_some() { Role::Responder } else { Role::Initiator },
+            guest,
             stream: None,
             inbox: Vec::new(),
             export: Export::Fresh,
@@ -160,6 +176,11 @@ impl Channel {
             opened: now,
             due: None,
         }
+    }
+
+    /// Whether its other end has not proved a key.
+    fn is_strangers(&self) -> bool {
+        self.guest.is_some() && self.connection.is_handshaking()
     }
 
     fn remote(&self) -> SocketAddr {

@@ -124,6 +124,7 @@ impl Control {
     /// Another link: peers are paced by its rate out from now on, and told its rate in.
     pub fn set_link(&mut self, up: LinkRate, down: LinkRate, now: Time) {
         self.sessions.set_link(up, down);
+        self.handshakes.channels.set_link(up, self.sessions.estimate(), now);
         self.handshakes.pump(&mut self.sessions, now);
     }
 
@@ -240,6 +241,9 @@ impl Control {
                 peer.check_silence(now, context);
                 peer.report(context);
             });
+        }
+        if self.sessions.context.node.up == LinkRate::Auto {
+            self.handshakes.channels.set_link(LinkRate::Auto, self.sessions.estimate(), now);
         }
         self.sessions.tick_again(now);
     }

@@ -2,9 +2,10 @@
 
 use core::time::Duration;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
-use strait_ipsec::PeerSpec;
+use strait_ipsec::{Counters, PeerSpec};
 use strait_scheduler::LinkRate;
 use zeroize::Zeroizing;
 
@@ -66,6 +67,8 @@ pub struct ControlSettings {
     pub lifetime: Lifetime,
     /// Whether keys are handed out.
     pub export: KeyExport,
+    /// Where answers to strangers are counted that are not given.
+    pub counters: Arc<Counters>,
     /// The system's randomness, for SPIs, connection ids, tokens and jitter.
     pub seed: Zeroizing<[u8; 32]>,
     /// The instant of `Time::ZERO`, as QUIC counts in instants.

@@ -73,6 +73,7 @@ impl SimNode {
                 up: settings.up,
                 lifetime: settings.lifetime,
                 export: KeyExport::Never,
+                counters: Arc::clone(&counters),
                 seed: bytes.into(),
                 base,
             },

@@ -3,8 +3,6 @@
 //! Until TLS is complete no peer is known, so this counts: a few may begin unproven, more only after they
 //! showed that they receive at their address (RFC 9000 section 8.1.2), and an end to it.
 
-use std::net::IpAddr;
-
 /// Handshakes under way beyond which a stranger has to prove its address first.
 pub(crate) const UNPROVEN: usize = 8;
 /// Handshakes under way beyond which each that begins takes the place of the oldest.
@@ -32,11 +30,11 @@ pub(crate) enum AdmissionVerdict {
 pub(crate) enum Address {
     /// Not yet.
     Claimed,
-    /// Yes.
+    /// Yes, or a peer is there.
     Proven,
 }
 
-/// Decides with `all` handshakes under way, `same` of them from the sender's [`source`].
+/// Decides with `all` handshakes under way, `same` of them from the sender's [`Source`](strait_ipsec::Source).
 pub(crate) const fn judge(all: usize, same: usize, address: Address) -> AdmissionVerdict {
     match address {
         Address::Claimed if all < UNPROVEN => AdmissionVerdict::Admit,
@@ -44,15 +42,6 @@ pub(crate) const fn judge(all: usize, same: usize, address: Address) -> Admissio
         Address::Proven if same >= MOST_FROM_ONE => AdmissionVerdict::Ignore,
         Address::Proven if all < MOST => AdmissionVerdict::Admit,
         Address::Proven => AdmissionVerdict::Replace,
-    }
-}
-
-/// What counts as one sender: an IPv4 address, the upper half of an IPv6 one.
-pub(crate) fn source(address: IpAddr) -> u64 {
-    match address {
-        IpAddr::V4(address) => u64::from(address.to_bits()),
-        // The top bit of a global IPv6 address is clear and that of this never: the two do not meet.
-        IpAddr::V6(address) => u64::try_from(address.to_bits() >> 64).unwrap_or(0) | 1 << 63,
     }
 }
 
@@ -78,14 +67,5 @@ mod tests {
         for (all, same, address, verdict) in table {
             assert_eq!(judge(all, same, address), verdict, "{all} {same} {address:?}");
         }
-    }
-
-    #[test]
-    fn one_site_is_one_source() {
-        let of = |text: &str| source(text.parse().unwrap());
-        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
-        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
-        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
-        assert_ne!(of("::1"), of("0.0.0.0"));
     }
 }

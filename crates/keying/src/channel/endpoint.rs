@@ -10,13 +10,16 @@ use quinn_proto::{
     ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointEvent, Incoming, Transmit, VarInt,
 };
 use strait_clock::{Deadline, Time};
+use strait_ipsec::Source;
+use strait_scheduler::{LinkRate, Rate};
 use strait_wire::tos::Ecn;
 use zeroize::Zeroizing;
 
 use super::admission::{self, Address, AdmissionVerdict};
+use super::answers::{AnswerBudgets, FLIGHT, RETRY};
 use super::table::ChannelTable;
 use super::transport::{self, Epoch, TokenClock};
-use super::{Channel, ChannelId, CloseCode, Closed, NoExport, Signal, Voice};
+use super::{Channel, ChannelId, CloseCode, Closed, Guest, NoExport, Signal, Voice, wire_len};
 use crate::agreement::EXPORT_LEN;
 use crate::keystream::Keystream;
 use crate::tls::{AllowList, SERVER_NAME, Tls};
@@ -34,6 +37,15 @@ pub(crate) enum CannotConnect {
     Tls(SetupError),
 }
 
+/// A datagram to send.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) to: SocketAddr,
+    pub(crate) bytes: Box<[u8]>,
+    /// Whether it goes to a sender that has not proved a key.
+    pub(crate) strange: bool,
+}
+
 /// All QUIC connections of a node.
 pub(crate) struct Channels {
     epoch: Epoch,
@@ -43,7 +55,10 @@ pub(crate) struct Channels {
     cids: Keystream,
     table: ChannelTable,
     signals: VecDeque<(ChannelId, Signal)>,
-    transmits: VecDeque<(SocketAddr, Box<[u8]>)>,
+    answers: AnswerBudgets,
+    /// Whether a handshake was let in whose sender's datagrams are expected from now on.
+    admitted: bool,
+    transmits: VecDeque<Outgoing>,
     buffer: Vec<u8>,
 }
 
@@ -73,6 +88,8 @@ impl Channels {
             cids: Keystream::new(&settings.seed, "first connection id"),
             table: ChannelTable::default(),
             signals: VecDeque::new(),
+            answers: AnswerBudgets::new(settings.up, Arc::clone(&settings.counters)),
+            admitted: false,
             transmits: VecDeque::new(),
             buffer: Vec::new(),
         })
@@ -89,7 +106,7 @@ impl Channels {
         let config = transport::client(tls, self.cids.next_block());
         let connected = self.endpoint.connect(self.epoch.instant(now), config, to, SERVER_NAME);
         let (handle, connection) = connected.map_err(|_| CannotConnect::Address)?;
-        Ok(self.table.add(Channel::new(handle, connection, Role::Initiator, now)))
+        Ok(self.table.add(Channel::new(handle, connection, None, now)))
     }
 
     /// Takes a datagram from the network.
@@ -112,7 +129,7 @@ impl Channels {
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => self.admit(incoming, &mut buffer, now),
-            Some(DatagramEvent::Response(transmit)) => self.transmit(&transmit, &buffer),
+            Some(DatagramEvent::Response(transmit)) => self.respond(&transmit, &buffer, now),
             None => {}
         }
         self.buffer = buffer;
@@ -147,8 +164,29 @@ impl Channels {
         !self.signals.is_empty()
     }
 
-    pub(crate) fn next_transmit(&mut self) -> Option<(SocketAddr, Box<[u8]>)> {
+    pub(crate) fn next_transmit(&mut self) -> Option<Outgoing> {
         self.transmits.pop_front()
+    }
+
+    /// The link out is another, or its rate has been estimated anew.
+    pub(crate) fn set_link(&mut self, up: LinkRate, estimate: Option<Rate>, now: Time) {
+        self.answers.set_link(up, estimate, now);
+    }
+
+    /// Peers are there from now on, and nowhere else.
+    pub(crate) fn know(&mut self, sources: impl Iterator<Item = Source>) {
+        self.answers.know(sources);
+    }
+
+    /// Whether a handshake was let in since this was asked whose sender's datagrams are expected.
+    pub(crate) fn take_admitted(&mut self) -> bool {
+        core::mem::take(&mut self.admitted)
+    }
+
+    /// Where handshakes are under way with senders that have shown more than an address.
+    pub(crate) fn guests(&self) -> impl Iterator<Item = Source> {
+        let guests = self.table.iter().filter_map(|(_, channel)| channel.guest);
+        guests.filter(|guest| guest.address == Address::Proven).map(|guest| guest.source)
     }
 
     /// Puts into datagrams what the channels have to send, and forgets those that are over.
@@ -262,26 +300,37 @@ impl Channels {
     }
 
     fn admit(&mut self, incoming: Incoming, buffer: &mut Vec<u8>, now: Time) {
-        let address = if incoming.remote_address_validated() { Address::Proven } else { Address::Claimed };
-        let source = admission::source(incoming.remote_address().ip());
-        let guests = || {
-            self.table.iter().map(|(_, channel)| channel).filter(|channel| channel.role == Role::Responder)
-        };
-        let same = guests().filter(|guest| admission::source(guest.remote().ip()) == source).count();
-        match admission::judge(guests().count(), same, address) {
-            AdmissionVerdict::Admit => self.accept(incoming, buffer, now),
-            AdmissionVerdict::Prove => match self.endpoint.retry(incoming, buffer) {
-                Ok(transmit) => self.transmit(&transmit, buffer),
-                Err(error) => self.endpoint.ignore(error.into_incoming()),
-            },
-            AdmissionVerdict::Replace => match self.oldest_stranger() {
-                Some(oldest) => {
-                    self.end(oldest, now);
-                    self.accept(incoming, buffer, now);
+        let source = Source::of(incoming.remote_address().ip());
+        let proven = incoming.remote_address_validated() || self.answers.is_peers(source, now);
+        let address = if proven { Address::Proven } else { Address::Claimed };
+        let guests = || self.table.iter().filter_map(|(_, channel)| channel.guest);
+        let same = guests().filter(|guest| guest.source == source).count();
+        let verdict = admission::judge(guests().count(), same, address);
+        if verdict == AdmissionVerdict::Ignore {
+            return self.endpoint.ignore(incoming);
+        }
+        let enters = verdict != AdmissionVerdict::Prove && self.answers.pay(source, address, FLIGHT, now);
+        if enters {
+            if verdict == AdmissionVerdict::Replace {
+                match self.oldest_stranger() {
+                    Some(oldest) => self.end(oldest, now),
+                    None => return self.endpoint.ignore(incoming),
                 }
-                None => self.endpoint.ignore(incoming),
-            },
-            AdmissionVerdict::Ignore => self.endpoint.ignore(incoming),
+            }
+            return self.accept(incoming, Guest { source, address, paid: FLIGHT }, buffer, now);
+        }
+        self.retry(incoming, source, buffer, now);
+    }
+
+    /// Asks the sender to show that it receives at its address, without any state here.
+    fn retry(&mut self, incoming: Incoming, source: Source, buffer: &mut Vec<u8>, now: Time) {
+        if !incoming.may_retry() || !self.answers.pay(source, Address::Claimed, RETRY, now) {
+            self.answers.refuse();
+            return self.endpoint.ignore(incoming);
+        }
+        match self.endpoint.retry(incoming, buffer) {
+            Ok(transmit) => self.transmit(&transmit, buffer, true),
+            Err(error) => self.endpoint.ignore(error.into_incoming()),
         }
     }
 
@@ -291,15 +340,16 @@ impl Channels {
         guests.find(|(_, guest)| guest.connection.is_handshaking()).map(|(id, _)| id)
     }
 
-    fn accept(&mut self, incoming: Incoming, buffer: &mut Vec<u8>, now: Time) {
+    fn accept(&mut self, incoming: Incoming, guest: Guest, buffer: &mut Vec<u8>, now: Time) {
         match self.endpoint.accept(incoming, self.epoch.instant(now), buffer, None) {
             Ok((handle, connection)) => {
-                let id = self.table.add(Channel::new(handle, connection, Role::Responder, now));
+                self.admitted |= guest.address == Address::Proven;
+                let id = self.table.add(Channel::new(handle, connection, Some(guest), now));
                 self.hear(id);
             }
             Err(error) => {
                 if let Some(transmit) = error.response {
-                    self.transmit(&transmit, buffer);
+                    self.respond(&transmit, buffer, now);
                 }
             }
         }
@@ -336,7 +386,13 @@ impl Channels {
             buffer.clear();
             let Some(channel) = self.table.get_mut(id) else { break };
             let Some(transmit) = channel.connection.poll_transmit(at, 1, &mut buffer) else { break };
-            self.transmit(&transmit, &buffer);
+            let strange = channel.is_strangers();
+            if strange && !self.pays(id, &transmit, now) {
+                // Lost, as on any network: QUIC sends it again when there is something to pay it with.
+                self.answers.refuse();
+                continue;
+            }
+            self.transmit(&transmit, &buffer, strange);
         }
         self.buffer = buffer;
         self.hear(id);
@@ -348,9 +404,35 @@ impl Channels {
         }
     }
 
-    fn transmit(&mut self, transmit: &Transmit, buffer: &[u8]) {
+    /// Whether what a channel sends to a stranger is within its budget.
+    fn pays(&mut self, id: ChannelId, transmit: &Transmit, now: Time) -> bool {
+        let Some(Guest { source, address, paid }) =
+            self.table.get_mut(id).and_then(|channel| channel.guest.as_mut())
+        else {
+            return false;
+        };
+        let wire = wire_len(transmit.destination, transmit.size);
+        match paid.checked_sub(wire) {
+            Some(left) => *paid = left,
+            None => return self.answers.pay(*source, *address, wire, now),
+        }
+        true
+    }
+
+    /// Sends what QUIC answers without a connection: Version Negotiation, a close, a stateless reset.
+    fn respond(&mut self, transmit: &Transmit, buffer: &[u8], now: Time) {
+        let Transmit { destination, size, .. } = *transmit;
+        let source = Source::of(destination.ip());
+        if self.answers.pay(source, Address::Claimed, wire_len(destination, size), now) {
+            self.transmit(transmit, buffer, true);
+        } else {
+            self.answers.refuse();
+        }
+    }
+
+    fn transmit(&mut self, transmit: &Transmit, buffer: &[u8], strange: bool) {
         if let Some(bytes) = buffer.get(..transmit.size) {
-            self.transmits.push_back((transmit.destination, bytes.into()));
+            self.transmits.push_back(Outgoing { to: transmit.destination, bytes: bytes.into(), strange });
         }
     }
 }

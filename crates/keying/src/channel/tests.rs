@@ -45,7 +45,7 @@ impl ChannelPair {
                     heard.push(signal);
                 }
                 self.ends[from].flush(self.now);
-                while let Some((_, bytes)) = self.ends[from].next_transmit() {
+                while let Some(Outgoing { bytes, .. }) = self.ends[from].next_transmit() {
                     quiet = false;
                     self.carried.push(bytes.len());
                     self.ends[1 - from].datagram(address(from), Ecn::NotEct, &bytes, self.now);
@@ -128,6 +128,23 @@ fn the_first_flight_is_hybrid_and_every_datagram_passes_a_thin_link() {
     assert_eq!(wire.carried[..2], [1200, 1200]);
     let total: usize = wire.carried.iter().sum();
     assert!((4_000..7_000).contains(&total), "{total} bytes: {:?}", wire.carried);
+}
+
+#[test]
+fn a_responders_first_flight_is_as_large_as_its_budget_says() {
+    let mut wire = ChannelPair::new();
+    wire.ends[0].connect(address(1), key(1).public(), wire.now).ok().unwrap();
+    wire.ends[0].flush(wire.now);
+    while let Some(Outgoing { bytes, .. }) = wire.ends[0].next_transmit() {
+        wire.ends[1].datagram(address(0), Ecn::NotEct, &bytes, wire.now);
+    }
+    wire.ends[1].flush(wire.now);
+    let mut flight = 0;
+    while let Some(sent) = wire.ends[1].next_transmit() {
+        assert!(sent.strange);
+        flight += wire_len("[2001:db8::1]:1".parse().unwrap(), sent.bytes.len());
+    }
+    assert!((answers::FLIGHT - 300..=answers::FLIGHT).contains(&flight), "{flight}");
 }
 
 #[test]

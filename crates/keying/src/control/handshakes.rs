@@ -16,13 +16,13 @@ use std::net::SocketAddr;
 
 use strait_clock::{Deadline, Time};
 use strait_crypto::Suite;
-use strait_ipsec::{PeerId, outbound};
+use strait_ipsec::{PeerId, Source, inbound, outbound};
 use strait_wire::Spi;
 
 use super::context::ControlContext;
 use super::sessions::Sessions;
 use crate::agreement::PairKeys;
-use crate::channel::{ChannelId, Channels, CloseCode, Closed, Signal};
+use crate::channel::{ChannelId, Channels, CloseCode, Closed, Outgoing, Signal};
 use crate::{ControlEvent, HandshakeFailure, Message, Refusal, Role};
 
 /// Least time between two lines about strangers, who decide how many there could be.
@@ -70,13 +70,30 @@ impl Handshakes {
                 self.signal(sessions, id, signal, now);
             }
             self.channels.flush(now);
-            while let Some((to, bytes)) = self.channels.next_transmit() {
+            while let Some(Outgoing { to, bytes, strange }) = self.channels.next_transmit() {
                 sessions.sent_to(to, now);
-                sessions.context.order_out(outbound::Order::Transmit(to, bytes));
+                let order = if strange { outbound::Order::Answer } else { outbound::Order::Transmit };
+                sessions.context.order_out(order(to, bytes));
             }
             if !self.channels.has_signals() {
                 break;
             }
+        }
+        self.know_sources(sessions);
+    }
+
+    /// Says where datagrams are expected from, if that has changed: from peers, and from those that began a handshake
+    /// and have shown more than an address.
+    fn know_sources(&mut self, sessions: &mut Sessions) {
+        let moved = sessions.peers.take_moved();
+        if moved {
+            self.channels.know(sessions.peers.sources());
+        }
+        if self.channels.take_admitted() || moved {
+            let mut sources: Vec<Source> = sessions.peers.sources().chain(self.channels.guests()).collect();
+            sources.sort_unstable();
+            sources.dedup();
+            sessions.context.order_in(inbound::Order::Known(sources.into()));
         }
     }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use strait_ipsec::PeerId;
+use strait_ipsec::{PeerId, Source};
 
 use super::peer::PeerRecord;
-use crate::PublicKey;
 use crate::tls::AllowList;
+use crate::{PublicKey, Where};
 
 /// A node's peers; a key that is here may shake hands, and no other.
 #[derive(Debug)]
@@ -17,17 +17,26 @@ pub(crate) struct PeerTable {
     by_key: BTreeMap<PublicKey, PeerId>,
     by_endpoint: BTreeMap<SocketAddr, PeerId>,
     allowed: Arc<AllowList>,
+    /// Whether a peer came, went or moved.
+    moved: bool,
 }
 
 impl PeerTable {
     /// An empty table that keeps `allowed` as its keys are.
     pub(crate) const fn new(allowed: Arc<AllowList>) -> PeerTable {
-        PeerTable { peers: BTreeMap::new(), by_key: BTreeMap::new(), by_endpoint: BTreeMap::new(), allowed }
+        PeerTable {
+            peers: BTreeMap::new(),
+            by_key: BTreeMap::new(),
+            by_endpoint: BTreeMap::new(),
+            allowed,
+            moved: false,
+        }
     }
 
     pub(crate) fn insert(&mut self, peer: PeerRecord) {
         let (id, key) = (peer.config.spec.id, peer.config.key);
         self.allowed.allow(key);
+        self.moved = true;
         self.by_key.insert(key, id);
         self.peers.insert(id, peer);
     }
@@ -35,6 +44,7 @@ impl PeerTable {
     pub(crate) fn remove(&mut self, id: PeerId) -> Option<PeerRecord> {
         let peer = self.peers.remove(&id)?;
         self.allowed.refuse(peer.config.key);
+        self.moved = true;
         self.by_key.remove(&peer.config.key);
         self.by_endpoint.retain(|_, owner| *owner != id);
         Some(peer)
@@ -70,12 +80,28 @@ impl PeerTable {
     /// Remembers where datagrams to a peer go.
     pub(crate) fn place(&mut self, id: PeerId, to: SocketAddr) {
         let Some(peer) = self.peers.get_mut(&id) else { return };
+        self.moved = true;
         if let Some(before) = peer.endpoint.replace(to)
             && self.by_endpoint.get(&before) == Some(&id)
         {
             self.by_endpoint.remove(&before);
         }
         self.by_endpoint.insert(to, id);
+    }
+
+    /// Whether a peer came, went or moved since this was asked.
+    pub(crate) const fn take_moved(&mut self) -> bool {
+        core::mem::replace(&mut self.moved, false)
+    }
+
+    /// Where peers are, or are said to be.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = Source> {
+        let homes = self.peers.values().filter_map(|peer| match peer.config.place {
+            Where::Address(home) => Some(home),
+            Where::Unknown | Where::Name(_) => None,
+        });
+        let last = self.peers.values().filter_map(|peer| peer.endpoint);
+        homes.chain(last).map(|address| Source::of(address.ip()))
     }
 
     /// The key that TLS turned away last, once.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use strait_clock::{Deadline, Time};
 use strait_ipsec::{PeerId, inbound, outbound};
-use strait_scheduler::LinkRate;
+use strait_scheduler::{LinkRate, Rate};
 use strait_wire::condition::Condition;
 
 use super::context::ControlContext;
@@ -125,6 +125,12 @@ impl Sessions {
         if core::mem::replace(&mut self.context.node.capabilities.down, down) != down {
             self.report_to_all();
         }
+    }
+
+    /// The rate that this node's own link has at least, as far as one of its peers' paths is known.
+    pub(crate) fn estimate(&self) -> Option<Rate> {
+        let paths = self.peers.iter().filter_map(|peer| peer.config.spec.counters.path.get());
+        paths.filter_map(|path| path.estimate).map(|estimate| estimate.rate).max()
     }
 
     /// Everything takes this node so many times longer than its peers were told.

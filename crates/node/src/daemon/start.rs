@@ -82,8 +82,9 @@ pub(super) fn start(path: &Path, names: Names) -> Result<StartedDaemon, StartErr
     let network = Network::set_up(tun.name(), &plan)?;
     crate::privileges::drop_all_but_network()?;
 
-    let mut control = Control::new(settings(&config, key, ranking, &calibration, &clock)?, clock.now())?;
     let counters = Arc::new(Counters::default());
+    let settings = settings(&config, key, ranking, &calibration, &counters, &clock)?;
+    let mut control = Control::new(settings, clock.now())?;
     let rules = Arc::new(config.rules.clone());
     let sockets = NodeSockets { udp: &socket, direct: direct.as_ref() };
     let threads = threads(&config, &tun, sockets, &calibration, &counters, clock)?;
@@ -234,6 +235,7 @@ fn settings(
     identity: PrivateKey,
     ranking: Ranking,
     calibration: &Calibration,
+    counters: &Arc<Counters>,
     clock: &Clock,
 ) -> Result<ControlSettings, StartError> {
     let capabilities = Capabilities {
@@ -258,6 +260,7 @@ fn settings(
         up: config.link.up,
         lifetime: config.session.lifetime,
         export,
+        counters: Arc::clone(counters),
         seed: seed().map_err(StartError::Runtime)?,
         base: clock.base(),
     })

@@ -31,6 +31,7 @@ mod same_seed_same_run;
 mod silence_probe_then_handshake;
 mod simultaneous_start;
 mod stage;
+mod strangers;
 mod stream;
 mod super_packets;
 mod weather;

@@ -83,6 +83,7 @@ pub(crate) fn settings(node: u8, seed: u64, base: Instant) -> ControlSettings {
         up: LinkRate::Unpaced,
         lifetime: Lifetime::default(),
         export: KeyExport::Danger,
+        counters: Arc::default(),
         seed: Zeroizing::new(bytes),
         base,
     }
@@ -152,7 +153,7 @@ impl ControlNode {
                 self.most_inbound = self.most_inbound.max(self.inbound.len());
             }
             Order::Withdraw(spi) => assert!(self.inbound.remove(&spi).is_some(), "{spi} was not there"),
-            Order::AddPeer(..) | Order::Policies(_) => {}
+            Order::AddPeer(..) | Order::Policies(_) | Order::Known(_) => {}
             Order::RemovePeer(peer) => {
                 self.last_from.remove(&peer);
                 assert!(!self.inbound.keys().any(|spi| self.owners[spi] == peer), "associations left behind");

@@ -349,7 +349,7 @@ impl ControlWorld {
                     it.outbound.remove(&peer);
                 }
             }
-            Order::Transmit(to, bytes) => self.launch(node, to, bytes),
+            Order::Transmit(to, bytes) | Order::Answer(to, bytes) => self.launch(node, to, bytes),
             Order::Keepalive(peer) => {
                 it.keepalives.push(now);
                 let to = it.endpoints[&peer];

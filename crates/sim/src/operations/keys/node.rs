@@ -73,6 +73,7 @@ impl KeyNode {
             up: node.up,
             lifetime: settings.lifetime,
             export: KeyExport::Danger,
+            counters: Arc::default(),
             seed: bytes.into(),
             base,
         };
@@ -134,7 +135,9 @@ impl KeyNode {
             outbound::Order::Endpoint(peer, to) => {
                 self.endpoints.insert(peer, to);
             }
-            outbound::Order::Transmit(to, bytes) => self.messages.push(KeyMessage::Control(to, bytes)),
+            outbound::Order::Transmit(to, bytes) | outbound::Order::Answer(to, bytes) => {
+                self.messages.push(KeyMessage::Control(to, bytes));
+            }
             outbound::Order::Probe(peer) => self.messages.push(KeyMessage::Probe(peer)),
             _ => {}
         }
@@ -158,7 +161,7 @@ impl KeyNode {
                 let left = self.inbound.values().any(|half| half.peer == peer);
                 hold(!left, || format!("associations of peer {} are left behind", peer.0))
             }
-            inbound::Order::AddPeer(..) | inbound::Order::Policies(_) => Ok(()),
+            inbound::Order::AddPeer(..) | inbound::Order::Policies(_) | inbound::Order::Known(_) => Ok(()),
         }
     }
 
