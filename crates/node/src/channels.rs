@@ -3,23 +3,19 @@
 //! Orders go to a packet thread, which is woken for them; notices and control datagrams come from
 //! the packet threads, which never wait to say them.
 
+mod control;
+
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 
-use bytes::BytesMut;
-use strait_ipsec::{Counter, Notice};
-use strait_wire::tos::Ecn;
-use tokio::sync::mpsc;
-
 use crate::wake::Wake;
+
+pub use control::{ControlReceiver, ControlSender, ToControl, to_control};
 
 /// Orders that may wait for one packet thread: ten times what a start with a hundred peers gives.
 const ORDERS: usize = 1024;
-/// Messages that may wait for the control loop; more mean a flood, and QUIC repeats what was lost.
-const TO_CONTROL: usize = 512;
 
 /// The packet thread has ended, so it takes no orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -140,83 +136,11 @@ impl<T> AsFd for OrderQueue<T> {
     }
 }
 
-/// What the packet threads tell the control loop.
-#[derive(Debug)]
-pub enum ToControl {
-    /// A datagram of the control channel.
-    Datagram {
-        /// Who sent it.
-        from: SocketAddr,
-        /// The congestion mark it came with.
-        ecn: Ecn,
-        /// Its bytes.
-        bytes: BytesMut,
-    },
-    /// Something that the packet path cannot decide alone.
-    Notice(Notice),
-    /// A packet thread has ended because of this error; the node cannot go on.
-    Failed(&'static str, io::Error),
-}
-
-/// A packet thread's way to the control loop: never waits; what finds no room is counted and lost.
-#[derive(Clone, Debug)]
-pub struct ControlSender {
-    sender: mpsc::Sender<ToControl>,
-    lost: Arc<Counter>,
-}
-
-/// The control loop's end of every [`ControlSender`].
-pub type ControlReceiver = mpsc::Receiver<ToControl>;
-
-/// The way from the packet threads to the control loop.
-#[must_use]
-pub fn to_control() -> (ControlSender, ControlReceiver) {
-    let (sender, receiver) = mpsc::channel(TO_CONTROL);
-    (ControlSender { sender, lost: Arc::default() }, receiver)
-}
-
-impl ControlSender {
-    /// Passes a datagram of the control channel on.
-    pub fn datagram(&self, from: SocketAddr, ecn: Ecn, bytes: &[u8]) {
-        // Reserved before the copy, so that a flood costs no allocation.
-        match self.sender.try_reserve() {
-            Ok(place) => place.send(ToControl::Datagram { from, ecn, bytes: BytesMut::from(bytes) }),
-            Err(_) => self.lost.add(1),
-        }
-    }
-
-    /// Passes a notice on.
-    pub fn notice(&self, notice: Notice) {
-        self.offer(ToControl::Notice(notice));
-    }
-
-    /// Says that the thread `name` cannot go on.
-    pub fn failed(&self, name: &'static str, error: io::Error) {
-        // Ends the node, so waiting for room is right; the loop runs in another thread.
-        if self.sender.blocking_send(ToControl::Failed(name, error)).is_err() {
-            self.lost.add(1);
-        }
-    }
-
-    /// Messages that found no room.
-    #[must_use]
-    pub fn lost(&self) -> u64 {
-        self.lost.get()
-    }
-
-    fn offer(&self, message: ToControl) {
-        if self.sender.try_send(message).is_err() {
-            self.lost.add(1);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::poll::{PollFd, wait};
     use std::time::Duration;
-    use strait_ipsec::PeerId;
 
     #[test]
     fn orders_arrive_in_order_and_wake() {
@@ -261,20 +185,5 @@ mod tests {
         drop(queue);
         assert_eq!(orders.send(1), Err(Gone));
         assert!(!orders.offer(1));
-    }
-
-    #[test]
-    fn a_flood_is_counted_not_queued() {
-        let (sender, mut receiver) = to_control();
-        let from = "192.0.2.1:9".parse().unwrap();
-        for _ in 0..TO_CONTROL {
-            sender.datagram(from, Ecn::NotEct, b"hello");
-        }
-        sender.datagram(from, Ecn::NotEct, b"hello");
-        sender.notice(Notice::NeedsSa(PeerId(1)));
-        assert_eq!(sender.lost(), 2);
-        assert!(
-            matches!(receiver.try_recv(), Ok(ToControl::Datagram { bytes, .. }) if &bytes[..] == b"hello")
-        );
     }
 }

@@ -142,6 +142,11 @@ impl Daemon {
         );
         let ended = loop {
             self.act();
+            // Whatever the select below happens to take: a flood of messages does not delay what is due.
+            if self.due_at() <= self.clock.now() {
+                self.timeout();
+                self.act();
+            }
             let deadline = self.deadline();
             tokio::select! {
                 Some(message) = self.threads.messages.recv() => {
@@ -197,7 +202,8 @@ impl Daemon {
                 None => break,
             }
             self.act();
-            next = self.threads.messages.try_recv().ok();
+            // Of strangers there is one message a turn, between which everything else has its own.
+            next = self.threads.messages.next_known();
         }
         None
     }
@@ -256,10 +262,14 @@ impl Daemon {
     /// When a key manager has its next deadline; far in the future without one.
     fn deadline(&self) -> Instant {
         const FAR: Duration = Duration::from_secs(86_400);
-        let session = self.control.poll_timeout().map_or(Time::MAX, |deadline| deadline.at);
-        let at = session.min(self.manual.poll_timeout().unwrap_or(Time::MAX)).min(self.shown_by);
-        let span = at.since(Time::ZERO).min(self.clock.now().since(Time::ZERO) + FAR);
+        let span = self.due_at().since(Time::ZERO).min(self.clock.now().since(Time::ZERO) + FAR);
         self.clock.base() + span
+    }
+
+    /// When a key manager or an answer is due.
+    fn due_at(&self) -> Time {
+        let session = self.control.poll_timeout().map_or(Time::MAX, |deadline| deadline.at);
+        session.min(self.manual.poll_timeout().unwrap_or(Time::MAX)).min(self.shown_by)
     }
 
     /// The threads end when their order channels close; then the network is taken down.

@@ -255,6 +255,10 @@ impl Inlet for InwardIo<'_> {
         self.control.datagram(from, tos.ecn(), datagram);
     }
 
+    fn stranger(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) {
+        self.control.stranger(from, tos.ecn(), datagram);
+    }
+
     fn order(&mut self, order: outbound::Order) {
         // The sender is behind by a thousand orders: it is being flooded, and a probe more or
         // less does not matter; the control plane gives the order for a moved endpoint again.
