@@ -71,6 +71,10 @@ pub(crate) const PERSEVERANCE: Duration = Duration::from_secs(90);
 /// every second while packets come.
 const WAITING: Duration = Duration::from_secs(30);
 
+/// How long after new keys a packet thread may still speak of the time before them: until it has done what was ordered
+/// and what it said before has been read. What is still true then, it says again.
+const SETTLING: Duration = Duration::from_secs(1);
+
 /// What is remembered of one peer.
 #[derive(Debug)]
 pub(crate) struct PeerRecord {
@@ -145,8 +149,16 @@ impl PeerRecord {
         self.pairs.unconfirmed().map_or(Time::ZERO, |unconfirmed| unconfirmed.made + ATTEMPT)
     }
 
+    /// Whether it has new keys that the packet threads may not have had yet when they last said something.
+    pub(crate) fn is_settling(&self, now: Time) -> bool {
+        self.pairs.in_use().is_some() && self.last_handshake.is_some_and(|at| now < at + SETTLING)
+    }
+
     /// Packets wait for an association.
     pub(crate) fn packets_wait(&mut self, now: Time, context: &mut ControlContext) {
+        if self.is_settling(now) {
+            return;
+        }
         if self.endpoint.is_some() || matches!(self.config.place, Where::Name(_)) {
             self.initiation.want(now + WAITING);
         } else if !core::mem::replace(&mut self.announced.no_endpoint_logged, true) {

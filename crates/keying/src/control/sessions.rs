@@ -105,7 +105,11 @@ impl Sessions {
         let id = self.peers.by_endpoint(from)?;
         let apart = self.unknown_at.is_none_or(|at| at + UNKNOWN_APART <= now);
         let peer = self.peers.get_mut(id)?;
-        if !apart || !peer.unknown_spis.permits(now) || peer.initiation.is_under_way() {
+        if !apart
+            || !peer.unknown_spis.permits(now)
+            || peer.initiation.is_under_way()
+            || peer.is_settling(now)
+        {
             return None;
         }
         peer.unknown_spis.note(now);

@@ -1,6 +1,7 @@
 use core::time::Duration;
 
-use strait_ipsec::PeerId;
+use strait_ipsec::{Notice, PeerId};
+use strait_wire::Spi;
 
 use super::world::{ControlWorld, FAIR, Weather, address, peer};
 use crate::{ControlEvent, Role, Start, Where};
@@ -124,6 +125,23 @@ fn the_node_that_yielded_tries_again_when_the_other_vanishes() {
     }
     assert!(world.both_up());
     world.assert_joined();
+}
+
+#[test]
+fn notices_from_before_the_new_keys_begin_no_second_handshake() {
+    let mut world = crossing(8, FAIR, 30);
+    assert!(world.run_until(1, ControlWorld::both_up));
+    let started: Vec<_> = (0..2).map(|node| world.started(node).len()).collect();
+    // Their packet threads said so before they were given the new associations.
+    for (node, other) in [(0, 1_u8), (1, 0)] {
+        world.notice(node, Notice::NeedsSa(PeerId(other.into())));
+        world.notice(node, Notice::UnknownSpi(address(other), Spi(0x0400_0001)));
+    }
+    world.run(SECOND);
+    assert_eq!((0..2).map(|node| world.started(node).len()).collect::<Vec<_>>(), started);
+    // What is said a second later is true: the other end may have lost the keys.
+    world.notice(0, Notice::NeedsSa(PeerId(1)));
+    assert_eq!(world.started(0).len(), started[0] + 1);
 }
 
 #[test]
