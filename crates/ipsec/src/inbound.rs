@@ -49,6 +49,7 @@ pub use crate::policy::Forwarding;
 pub use coalesce::UdpOffload;
 pub use expand::{ExpandJob, ExpandTools, ExpandUnit};
 use intake::Intake;
+pub use strangers::{DatagramGate, GateVerdict};
 
 /// Settings of the receiver, fixed while it runs.
 #[derive(Clone, Copy, Debug)]

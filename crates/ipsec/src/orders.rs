@@ -9,6 +9,7 @@ use strait_scheduler::{Pace, Rate};
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
 
+use crate::inbound::DatagramGate;
 use crate::queueing::Queueing;
 use crate::reports::{ReceivedReport, Reception};
 use crate::{InboundSa, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet, Source};
@@ -72,6 +73,8 @@ pub enum ReceiverOrder {
     Policies(Arc<Policies>),
     /// Take control datagrams from these sources before those of others.
     Known(Arc<[Source]>),
+    /// Ask this before a control datagram of an unknown source is passed on.
+    Gate(Arc<dyn DatagramGate>),
     /// Accept this association, beside those there are.
     Install(Box<InboundSa>),
     /// Accept the association with this SPI in UDP no longer and wipe its key; others go with their peers.

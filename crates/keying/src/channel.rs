@@ -24,7 +24,8 @@ use crate::{Message, MessageError, PublicKey, Role};
 use admission::Address;
 
 use answers::wire_len;
-pub(crate) use endpoint::{CannotConnect, Channels, Outgoing};
+pub(crate) use endpoint::{CannotConnect, Channels, OutgoingDatagram};
+pub(crate) use transport::CID_LEN;
 
 /// A connection's number within one node, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,7 +141,7 @@ enum Voice {
 
 /// The sender of a handshake that was let in, until it proves its key.
 #[derive(Clone, Copy, Debug)]
-struct Guest {
+struct ChannelGuest {
     source: Source,
     address: Address,
     /// Bytes on the wire that are paid for.
@@ -152,7 +153,7 @@ struct Channel {
     connection: Connection,
     role: Role,
     /// Of a handshake that was begun elsewhere.
-    guest: Option<Guest>,
+    guest: Option<ChannelGuest>,
     stream: Option<StreamId>,
     /// Bytes of a message that is not complete.
     inbox: Vec<u8>,
@@ -163,7 +164,12 @@ struct Channel {
 }
 
 impl Channel {
-    fn new(handle: ConnectionHandle, connection: Connection, guest: Option<Guest>, now: Time) -> Channel {
+    fn new(
+        handle: ConnectionHandle,
+        connection: Connection,
+        guest: Option<ChannelGuest>,
+        now: Time,
+    ) -> Channel {
         Channel {
             handle,
             connection,

@@ -23,7 +23,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_clock::{Deadline, Time};
-use strait_ipsec::{Notice, PeerId};
+use strait_ipsec::{Notice, PeerId, inbound};
 use strait_scheduler::LinkRate;
 use strait_wire::Spi;
 use strait_wire::tos::Ecn;
@@ -65,9 +65,13 @@ impl Control {
         }
         let allowed = Arc::new(AllowList::default());
         let channels = Channels::new(&settings, Arc::clone(&allowed), now)?;
+        let mut context = ControlContext::new(settings);
+        if let Some(gate) = channels.gate() {
+            context.order_in(inbound::Order::Gate(gate));
+        }
         Ok(Control {
             handshakes: Handshakes::new(channels),
-            sessions: Sessions::new(PeerTable::new(allowed), ControlContext::new(settings)),
+            sessions: Sessions::new(PeerTable::new(allowed), context),
         })
     }
 

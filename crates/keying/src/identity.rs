@@ -62,7 +62,7 @@ pub enum ParseKeyError {
 }
 
 impl ParseKeyError {
-    const fn new(role: KeyRole, error: DecodeError) -> ParseKeyError {
+    pub(crate) const fn new(role: KeyRole, error: DecodeError) -> ParseKeyError {
         match error {
             DecodeError::Length(given) => ParseKeyError::Length { role, given },
             DecodeError::Character(place) => ParseKeyError::Character { role, place },

@@ -30,6 +30,7 @@ mod message;
 mod settings;
 mod status;
 mod tls;
+mod token;
 
 pub use action::{Action, DangerKey, SaDirection};
 pub use control::Control;
@@ -40,3 +41,4 @@ pub use message::{
 };
 pub use settings::{ControlSettings, KeyExport, Lifetime, PeerConfig, SetupError, Start, Where};
 pub use status::{AssociationStatus, PeerState, PeerStatus, Role, SaStatus};
+pub use token::PresharedToken;

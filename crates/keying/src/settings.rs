@@ -9,7 +9,7 @@ use strait_ipsec::{Counters, PeerSpec};
 use strait_scheduler::LinkRate;
 use zeroize::Zeroizing;
 
-use crate::{Capabilities, PayloadFormat, PrivateKey, PublicKey};
+use crate::{Capabilities, PayloadFormat, PresharedToken, PrivateKey, PublicKey};
 
 /// How long the keys of a pair of security associations serve.
 ///
@@ -65,6 +65,8 @@ pub struct ControlSettings {
     pub up: LinkRate,
     /// How long keys serve.
     pub lifetime: Lifetime,
+    /// What both ends of a handshake have to have, if anything beside their key pairs.
+    pub token: Option<PresharedToken>,
     /// Whether keys are handed out.
     pub export: KeyExport,
     /// Where answers to strangers are counted that are not given.

@@ -72,6 +72,7 @@ impl SimNode {
                 capabilities: settings.capabilities.clone(),
                 up: settings.up,
                 lifetime: settings.lifetime,
+                token: settings.token.clone(),
                 export: KeyExport::Never,
                 counters: Arc::clone(&counters),
                 seed: bytes.into(),

@@ -8,7 +8,9 @@ use strait_crypto::{Ranking, SuiteSet};
 use strait_ipsec::inbound::{Forwarding, UdpOffload};
 use strait_ipsec::outbound::Queueing;
 use strait_ipsec::{IvMode, PeerCounters, PeerId, PeerSpec, Rule};
-use strait_keying::{Capabilities, Lifetime, PayloadFormat, PeerConfig, PrivateKey, PublicKey, Start, Where};
+use strait_keying::{
+    Capabilities, Lifetime, PayloadFormat, PeerConfig, PresharedToken, PrivateKey, PublicKey, Start, Where,
+};
 use strait_scheduler::LinkRate;
 
 use crate::LinkSettings;
@@ -101,6 +103,8 @@ pub struct NodeSettings {
     pub interface_mtu: u16,
     /// How long its keys serve.
     pub lifetime: Lifetime,
+    /// What its peers have to have beside their keys.
+    pub token: Option<PresharedToken>,
     /// What may be compressed.
     pub rules: Vec<Rule>,
     /// Whether it is a hub.
@@ -134,6 +138,7 @@ impl NodeSettings {
             link_mtu: 1500,
             interface_mtu: 1500,
             lifetime: Lifetime::default(),
+            token: None,
             rules: Vec::new(),
             forwarding: Forwarding::None,
             udp_offload: UdpOffload::Unsupported,

@@ -12,7 +12,7 @@ use super::associations::{Associations, Inbox};
 use super::expand::{BlockExpander, ExpandJob};
 use super::host::HostWriter;
 use super::payload::{OpenedPayload, Unpacker};
-use super::strangers::{ControlIntake, Sender};
+use super::strangers::{ControlIntake, SourceKind};
 use super::upper_layer::UpperLayer;
 use super::{Batch, InboundSettings, Inlet, Order, Origin};
 use crate::layers::Inside;
@@ -95,9 +95,9 @@ impl Intake {
             demux::DatagramKind::Esp => self.esp(datagram, inlet),
             demux::DatagramKind::Quic => {
                 self.counters.control_wire.add((bytes.len() + outer_len(datagram.from)) as u64);
-                match self.control.admit(Source::of(datagram.from.ip()), datagram.now)? {
-                    Sender::Known => inlet.control(datagram.from, datagram.tos, bytes),
-                    Sender::Stranger => inlet.stranger(datagram.from, datagram.tos, bytes),
+                match self.control.admit(Source::of(datagram.from.ip()), bytes, datagram.now)? {
+                    SourceKind::Known => inlet.control(datagram.from, datagram.tos, bytes),
+                    SourceKind::Stranger => inlet.stranger(datagram.from, datagram.tos, bytes),
                 }
                 Ok(())
             }
@@ -191,6 +191,7 @@ impl Intake {
             }
             Order::Policies(policies) => self.host.set_policies(policies),
             Order::Known(sources) => self.control.know(&sources),
+            Order::Gate(gate) => self.control.gate = Some(gate),
             Order::Install(sa) => {
                 let before = self.associations.install(*sa);
                 before.into_iter().for_each(|inbox| self.abandon(inbox));

@@ -2,6 +2,7 @@
 //! is time for.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use strait_clock::Time;
 use strait_scheduler::{Budget, SourceBudget};
@@ -13,13 +14,33 @@ use crate::{Reason, Source};
 /// addresses that it does not know gets three datagrams of each at once.
 const STRANGERS: u64 = 1000;
 const STRANGERS_BURST: u64 = 200;
-/// The same of each known source: 40 sites behind one NAT that all begin a handshake, with 12 datagrams each.
-const KNOWN: u64 = 500;
+/// The same of each known source: 40 sites behind one NAT that all begin a handshake at once, with 12 datagrams each.
+const KNOWN: u64 = 100;
 const KNOWN_BURST: u64 = 480;
+
+/// Looks at a control datagram from an unknown source, before anything is done about it.
+pub trait DatagramGate: core::fmt::Debug + Send + Sync {
+    /// What `datagram` is, by its bytes alone.
+    fn look(&self, datagram: &[u8]) -> GateVerdict;
+}
+
+/// What a [`DatagramGate`] sees in a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateVerdict {
+    /// Its sender has proved that it is expected.
+    Expected,
+    /// It may be of a handshake that is under way.
+    Unclear,
+    /// Its sender should have proved something and has not.
+    Refused,
+}
 
 /// Whom datagrams of the control channel may come from, and how many.
 #[derive(Debug)]
 pub(super) struct ControlIntake {
+    pub(super) gate: Option<Arc<dyn DatagramGate>>,
+    /// What the gate expects, from anywhere: it may have been recorded and sent again.
+    expected: Budget,
     /// Sources that the key manager expects datagrams from.
     known: BTreeMap<Source, Budget>,
     strangers: SourceBudget,
@@ -27,7 +48,7 @@ pub(super) struct ControlIntake {
 
 /// Who sent a datagram of the control channel, as far as its address says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sender {
+pub(super) enum SourceKind {
     /// An address that the key manager expects datagrams from.
     Known,
     /// Another.
@@ -37,7 +58,8 @@ pub(super) enum Sender {
 impl Default for ControlIntake {
     fn default() -> ControlIntake {
         let strangers = SourceBudget::new(STRANGERS, STRANGERS_BURST, STRANGERS_BURST / 2);
-        ControlIntake { known: BTreeMap::new(), strangers }
+        let expected = Budget::new(KNOWN, KNOWN_BURST);
+        ControlIntake { gate: None, expected, known: BTreeMap::new(), strangers }
     }
 }
 
@@ -51,12 +73,17 @@ impl ControlIntake {
 
     /// Whether a datagram from `source` is passed on, and as whose. Beyond its own budget a known source is a stranger
     /// like others: its address may be forged.
-    pub(super) fn admit(&mut self, source: Source, now: Time) -> Result<Sender, Reason> {
+    pub(super) fn admit(&mut self, source: Source, datagram: &[u8], now: Time) -> Result<SourceKind, Reason> {
         if self.known.get_mut(&source).is_some_and(|budget| budget.take(1, now)) {
-            return Ok(Sender::Known);
+            return Ok(SourceKind::Known);
+        }
+        match self.gate.as_ref().map(|gate| gate.look(datagram)) {
+            Some(GateVerdict::Refused) => return Err(Reason::NoToken),
+            Some(GateVerdict::Expected) if self.expected.take(1, now) => return Ok(SourceKind::Known),
+            _ => {}
         }
         let fits = self.strangers.take(source.number(), 1, now);
-        if fits { Ok(Sender::Stranger) } else { Err(Reason::StrangerOverBudget) }
+        if fits { Ok(SourceKind::Stranger) } else { Err(Reason::StrangerOverBudget) }
     }
 }
 
@@ -79,8 +106,9 @@ mod tests {
         // 100,000 a second from as many addresses, and one in ten thousand from a peer's.
         for number in 0..100_000_u32 {
             let now = Time::from_millis(1000) + Duration::from_micros(u64::from(number) * 10);
-            strangers += u64::from(intake.admit(source(number + 2), now) == Ok(Sender::Stranger));
-            known += u32::from(number % 10_000 == 0 && intake.admit(friend, now) == Ok(Sender::Known));
+            strangers += u64::from(intake.admit(source(number + 2), &[], now) == Ok(SourceKind::Stranger));
+            known +=
+                u32::from(number % 10_000 == 0 && intake.admit(friend, &[], now) == Ok(SourceKind::Known));
         }
         assert!((STRANGERS..=STRANGERS + STRANGERS_BURST + 1).contains(&strangers), "{strangers}");
         assert_eq!(known, 10);
@@ -91,13 +119,36 @@ mod tests {
         let (mut intake, friend) = (ControlIntake::default(), source(1));
         intake.know(&[friend]);
         let now = Time::from_millis(1000);
-        let passed: Vec<_> = (0..10_000).map(|_| intake.admit(friend, now)).collect();
+        let passed: Vec<_> = (0..10_000).map(|_| intake.admit(friend, &[], now)).collect();
         let count = |wanted| passed.iter().filter(|one| **one == wanted).count() as u64;
-        assert_eq!(count(Ok(Sender::Known)), KNOWN_BURST);
-        assert_eq!(count(Ok(Sender::Stranger)), STRANGERS_BURST / 2);
+        assert_eq!(count(Ok(SourceKind::Known)), KNOWN_BURST);
+        assert_eq!(count(Ok(SourceKind::Stranger)), STRANGERS_BURST / 2);
         // The sources are told again, which gives nobody a new budget.
         intake.know(&[friend, source(2)]);
-        assert_eq!(intake.admit(friend, now), Err(Reason::StrangerOverBudget));
-        assert_eq!(intake.admit(source(2), now), Ok(Sender::Known));
+        assert_eq!(intake.admit(friend, &[], now), Err(Reason::StrangerOverBudget));
+        assert_eq!(intake.admit(source(2), &[], now), Ok(SourceKind::Known));
+    }
+
+    #[derive(Debug)]
+    struct FirstByte;
+
+    impl DatagramGate for FirstByte {
+        fn look(&self, datagram: &[u8]) -> GateVerdict {
+            match datagram {
+                [1, ..] => GateVerdict::Expected,
+                [2, ..] => GateVerdict::Refused,
+                _ => GateVerdict::Unclear,
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_gate_expects_passes_beside_a_flood_and_what_it_refuses_costs_no_budget() {
+        let mut intake = ControlIntake { gate: Some(Arc::new(FirstByte)), ..ControlIntake::default() };
+        let now = Time::from_millis(1000);
+        assert!((0..100_000).all(|number| intake.admit(source(number), &[2], now) == Err(Reason::NoToken)));
+        let passed = (0..10_000).filter(|number| intake.admit(source(*number), &[0], now).is_ok()).count();
+        assert_eq!(passed as u64, STRANGERS_BURST);
+        assert_eq!(intake.admit(source(5), &[1], now), Ok(SourceKind::Known));
     }
 }

@@ -129,9 +129,9 @@ impl AnswerBudgets {
         }
     }
 
-    /// Counts an answer that is not given.
-    pub(super) fn refuse(&self) {
-        self.counters.drops.count(Reason::AnswerOverBudget, 1);
+    /// Counts what is not answered.
+    pub(super) fn refuse(&self, reason: Reason) {
+        self.counters.drops.count(reason, 1);
     }
 }
 

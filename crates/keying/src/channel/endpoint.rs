@@ -10,7 +10,8 @@ use quinn_proto::{
     ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointEvent, Incoming, Transmit, VarInt,
 };
 use strait_clock::{Deadline, Time};
-use strait_ipsec::Source;
+use strait_ipsec::inbound::{DatagramGate, GateVerdict};
+use strait_ipsec::{Reason, Source};
 use strait_scheduler::{LinkRate, Rate};
 use strait_wire::tos::Ecn;
 use zeroize::Zeroizing;
@@ -19,10 +20,11 @@ use super::admission::{self, Address, AdmissionVerdict};
 use super::answers::{AnswerBudgets, FLIGHT, RETRY};
 use super::table::ChannelTable;
 use super::transport::{self, Epoch, TokenClock};
-use super::{Channel, ChannelId, CloseCode, Closed, Guest, NoExport, Signal, Voice, wire_len};
+use super::{Channel, ChannelGuest, ChannelId, CloseCode, Closed, NoExport, Signal, Voice, wire_len};
 use crate::agreement::EXPORT_LEN;
 use crate::keystream::Keystream;
 use crate::tls::{AllowList, SERVER_NAME, Tls};
+use crate::token::TokenGate;
 use crate::{ControlSettings, Message, PublicKey, Role, SetupError};
 
 /// How long a channel lives at most, whatever its peer does: an attempt's 10 s and time to close.
@@ -39,7 +41,7 @@ pub(crate) enum CannotConnect {
 
 /// A datagram to send.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingDatagram {
     pub(crate) to: SocketAddr,
     pub(crate) bytes: Box<[u8]>,
     /// Whether it goes to a sender that has not proved a key.
@@ -56,9 +58,10 @@ pub(crate) struct Channels {
     table: ChannelTable,
     signals: VecDeque<(ChannelId, Signal)>,
     answers: AnswerBudgets,
+    gate: Option<Arc<TokenGate>>,
     /// Whether a handshake was let in whose sender's datagrams are expected from now on.
     admitted: bool,
-    transmits: VecDeque<Outgoing>,
+    transmits: VecDeque<OutgoingDatagram>,
     buffer: Vec<u8>,
 }
 
@@ -80,6 +83,8 @@ impl Channels {
         let server =
             transport::server(tls.server(allowed)?, &settings.seed, Arc::clone(&clock), admission::MOST);
         let config = transport::endpoint(&settings.seed);
+        let gate =
+            settings.token.clone().map(|token| TokenGate { token, public: settings.identity.public() });
         Ok(Channels {
             epoch: Epoch(settings.base),
             clock,
@@ -88,6 +93,7 @@ impl Channels {
             cids: Keystream::new(&settings.seed, "first connection id"),
             table: ChannelTable::default(),
             signals: VecDeque::new(),
+            gate: gate.map(Arc::new),
             answers: AnswerBudgets::new(settings.up, Arc::clone(&settings.counters)),
             admitted: false,
             transmits: VecDeque::new(),
@@ -103,7 +109,11 @@ impl Channels {
         now: Time,
     ) -> Result<ChannelId, CannotConnect> {
         let tls = self.tls.client(key).map_err(CannotConnect::Tls)?;
-        let config = transport::client(tls, self.cids.next_block());
+        let prove = |first: &[u8]| {
+            let proof = self.gate.as_ref().map(|gate| gate.token.proof(key, first));
+            proof.map_or_else(Bytes::new, |proof| Bytes::copy_from_slice(&proof))
+        };
+        let config = transport::client(tls, self.cids.next_block(), prove);
         let connected = self.endpoint.connect(self.epoch.instant(now), config, to, SERVER_NAME);
         let (handle, connection) = connected.map_err(|_| CannotConnect::Address)?;
         Ok(self.table.add(Channel::new(handle, connection, None, now)))
@@ -112,6 +122,10 @@ impl Channels {
     /// Takes a datagram from the network.
     pub(crate) fn datagram(&mut self, from: SocketAddr, ecn: Ecn, data: &[u8], now: Time) {
         self.clock.set(now);
+        let look = self.gate.as_ref().map(|gate| gate.look(data));
+        if look == Some(GateVerdict::Refused) {
+            return self.answers.refuse(Reason::NoToken);
+        }
         let ecn = match ecn {
             Ecn::NotEct => None,
             Ecn::Ect0 => Some(EcnCodepoint::Ect0),
@@ -128,7 +142,13 @@ impl Channels {
                     self.hear(id);
                 }
             }
-            Some(DatagramEvent::NewConnection(incoming)) => self.admit(incoming, &mut buffer, now),
+            Some(DatagramEvent::NewConnection(incoming)) => match look {
+                Some(GateVerdict::Unclear | GateVerdict::Refused) => {
+                    self.answers.refuse(Reason::NoToken);
+                    self.endpoint.ignore(incoming);
+                }
+                Some(GateVerdict::Expected) | None => self.admit(incoming, &mut buffer, now),
+            },
             Some(DatagramEvent::Response(transmit)) => self.respond(&transmit, &buffer, now),
             None => {}
         }
@@ -164,8 +184,13 @@ impl Channels {
         !self.signals.is_empty()
     }
 
-    pub(crate) fn next_transmit(&mut self) -> Option<Outgoing> {
+    pub(crate) fn next_transmit(&mut self) -> Option<OutgoingDatagram> {
         self.transmits.pop_front()
+    }
+
+    /// What looks at datagrams from unknown sources first.
+    pub(crate) fn gate(&self) -> Option<Arc<dyn DatagramGate>> {
+        self.gate.clone().map(|gate| gate as Arc<dyn DatagramGate>)
     }
 
     /// The link out is another, or its rate has been estimated anew.
@@ -301,7 +326,9 @@ impl Channels {
 
     fn admit(&mut self, incoming: Incoming, buffer: &mut Vec<u8>, now: Time) {
         let source = Source::of(incoming.remote_address().ip());
-        let proven = incoming.remote_address_validated() || self.answers.is_peers(source, now);
+        // The token stands for a proven address, as a Retry would need its place in the datagram.
+        let proven =
+            self.gate.is_some() || incoming.remote_address_validated() || self.answers.is_peers(source, now);
         let address = if proven { Address::Proven } else { Address::Claimed };
         let guests = || self.table.iter().filter_map(|(_, channel)| channel.guest);
         let same = guests().filter(|guest| guest.source == source).count();
@@ -317,15 +344,18 @@ impl Channels {
                     None => return self.endpoint.ignore(incoming),
                 }
             }
-            return self.accept(incoming, Guest { source, address, paid: FLIGHT }, buffer, now);
+            return self.accept(incoming, ChannelGuest { source, address, paid: FLIGHT }, buffer, now);
         }
         self.retry(incoming, source, buffer, now);
     }
 
     /// Asks the sender to show that it receives at its address, without any state here.
     fn retry(&mut self, incoming: Incoming, source: Source, buffer: &mut Vec<u8>, now: Time) {
-        if !incoming.may_retry() || !self.answers.pay(source, Address::Claimed, RETRY, now) {
-            self.answers.refuse();
+        if self.gate.is_some()
+            || !incoming.may_retry()
+            || !self.answers.pay(source, Address::Claimed, RETRY, now)
+        {
+            self.answers.refuse(Reason::AnswerOverBudget);
             return self.endpoint.ignore(incoming);
         }
         match self.endpoint.retry(incoming, buffer) {
@@ -340,7 +370,7 @@ impl Channels {
         guests.find(|(_, guest)| guest.connection.is_handshaking()).map(|(id, _)| id)
     }
 
-    fn accept(&mut self, incoming: Incoming, guest: Guest, buffer: &mut Vec<u8>, now: Time) {
+    fn accept(&mut self, incoming: Incoming, guest: ChannelGuest, buffer: &mut Vec<u8>, now: Time) {
         match self.endpoint.accept(incoming, self.epoch.instant(now), buffer, None) {
             Ok((handle, connection)) => {
                 self.admitted |= guest.address == Address::Proven;
@@ -389,7 +419,7 @@ impl Channels {
             let strange = channel.is_strangers();
             if strange && !self.pays(id, &transmit, now) {
                 // Lost, as on any network: QUIC sends it again when there is something to pay it with.
-                self.answers.refuse();
+                self.answers.refuse(Reason::AnswerOverBudget);
                 continue;
             }
             self.transmit(&transmit, &buffer, strange);
@@ -406,7 +436,7 @@ impl Channels {
 
     /// Whether what a channel sends to a stranger is within its budget.
     fn pays(&mut self, id: ChannelId, transmit: &Transmit, now: Time) -> bool {
-        let Some(Guest { source, address, paid }) =
+        let Some(ChannelGuest { source, address, paid }) =
             self.table.get_mut(id).and_then(|channel| channel.guest.as_mut())
         else {
             return false;
@@ -421,18 +451,25 @@ impl Channels {
 
     /// Sends what QUIC answers without a connection: Version Negotiation, a close, a stateless reset.
     fn respond(&mut self, transmit: &Transmit, buffer: &[u8], now: Time) {
+        if self.gate.is_some() {
+            return self.answers.refuse(Reason::NoToken);
+        }
         let Transmit { destination, size, .. } = *transmit;
         let source = Source::of(destination.ip());
         if self.answers.pay(source, Address::Claimed, wire_len(destination, size), now) {
             self.transmit(transmit, buffer, true);
         } else {
-            self.answers.refuse();
+            self.answers.refuse(Reason::AnswerOverBudget);
         }
     }
 
     fn transmit(&mut self, transmit: &Transmit, buffer: &[u8], strange: bool) {
         if let Some(bytes) = buffer.get(..transmit.size) {
-            self.transmits.push_back(Outgoing { to: transmit.destination, bytes: bytes.into(), strange });
+            self.transmits.push_back(OutgoingDatagram {
+                to: transmit.destination,
+                bytes: bytes.into(),
+                strange,
+            });
         }
     }
 }

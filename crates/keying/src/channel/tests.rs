@@ -45,7 +45,7 @@ impl ChannelPair {
                     heard.push(signal);
                 }
                 self.ends[from].flush(self.now);
-                while let Some(Outgoing { bytes, .. }) = self.ends[from].next_transmit() {
+                while let Some(OutgoingDatagram { bytes, .. }) = self.ends[from].next_transmit() {
                     quiet = false;
                     self.carried.push(bytes.len());
                     self.ends[1 - from].datagram(address(from), Ecn::NotEct, &bytes, self.now);
@@ -135,7 +135,7 @@ fn a_responders_first_flight_is_as_large_as_its_budget_says() {
     let mut wire = ChannelPair::new();
     wire.ends[0].connect(address(1), key(1).public(), wire.now).ok().unwrap();
     wire.ends[0].flush(wire.now);
-    while let Some(Outgoing { bytes, .. }) = wire.ends[0].next_transmit() {
+    while let Some(OutgoingDatagram { bytes, .. }) = wire.ends[0].next_transmit() {
         wire.ends[1].datagram(address(0), Ecn::NotEct, &bytes, wire.now);
     }
     wire.ends[1].flush(wire.now);

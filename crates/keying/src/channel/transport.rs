@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::{hkdf, hmac};
+use bytes::Bytes;
 use quinn_proto::{
-    ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, NoneTokenStore, ServerConfig,
-    TimeSource, TransportConfig, VarInt,
+    ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, ServerConfig, TimeSource, TokenStore,
+    TransportConfig, VarInt,
 };
 use strait_clock::Time;
 
@@ -16,7 +17,7 @@ use crate::Role;
 use crate::keystream::Keystream;
 
 /// Bytes of our connection ids: unguessable, and no longer than they must be (RFC 9000 section 5.1).
-const CID_LEN: usize = 8;
+pub(crate) const CID_LEN: usize = 8;
 /// Nothing heard for this long ends a connection: as long as an attempt lasts.
 const IDLE: VarInt = VarInt::from_u32(10_000);
 /// What the peer may have under way: four of the largest messages.
@@ -99,17 +100,36 @@ pub(super) fn server(
     config
 }
 
-/// A client's parameters for one connection, whose first destination id is `cid`.
-pub(super) fn client(tls: Arc<dyn quinn_proto::crypto::ClientConfig>, cid: [u8; 32]) -> ClientConfig {
-    /// Bytes of the first destination id: RFC 9000 section 7.2 asks for 8 at least.
+/// A client's parameters for one connection. `cid` gives its first destination id, and `prove` what its first datagrams
+/// say with that id.
+pub(super) fn client(
+    tls: Arc<dyn quinn_proto::crypto::ClientConfig>,
+    cid: [u8; 32],
+    prove: impl FnOnce(&[u8]) -> Bytes,
+) -> ClientConfig {
+    /// Bytes of the first destination id: RFC 9000 section 7.2 asks for 8 at least, and those of a responder have
+    /// [`CID_LEN`].
     const FIRST_CID_LEN: usize = 16;
     let mut config = ClientConfig::new(tls);
     let first = ConnectionId::new(cid.get(..FIRST_CID_LEN).unwrap_or_default());
+    let proof = FirstFlightProof(prove(&first));
     config
         .transport_config(transport(Role::Initiator))
-        .token_store(Arc::new(NoneTokenStore))
+        .token_store(Arc::new(proof))
         .initial_dst_cid_provider(Arc::new(move || first));
     config
+}
+
+/// What the first datagrams of one connection say in their token field.
+struct FirstFlightProof(Bytes);
+
+impl TokenStore for FirstFlightProof {
+    // No token of a responder's serves another connection.
+    fn insert(&self, _: &str, _: Bytes) {}
+
+    fn take(&self, _: &str) -> Option<Bytes> {
+        Some(self.0.clone())
+    }
 }
 
 /// Connection ids from the node's seed.

@@ -22,7 +22,7 @@ use strait_wire::Spi;
 use super::context::ControlContext;
 use super::sessions::Sessions;
 use crate::agreement::PairKeys;
-use crate::channel::{ChannelId, Channels, CloseCode, Closed, Outgoing, Signal};
+use crate::channel::{ChannelId, Channels, CloseCode, Closed, OutgoingDatagram, Signal};
 use crate::{ControlEvent, HandshakeFailure, Message, Refusal, Role};
 
 /// Least time between two lines about strangers, who decide how many there could be.
@@ -70,7 +70,7 @@ impl Handshakes {
                 self.signal(sessions, id, signal, now);
             }
             self.channels.flush(now);
-            while let Some(Outgoing { to, bytes, strange }) = self.channels.next_transmit() {
+            while let Some(OutgoingDatagram { to, bytes, strange }) = self.channels.next_transmit() {
                 sessions.sent_to(to, now);
                 let order = if strange { outbound::Order::Answer } else { outbound::Order::Transmit };
                 sessions.context.order_out(order(to, bytes));

@@ -8,4 +8,5 @@ mod misbehaviour;
 pub(crate) mod node;
 mod reload;
 mod simultaneous;
+mod token;
 mod world;

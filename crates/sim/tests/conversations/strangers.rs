@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use strait_clock::Time;
-use strait_keying::{Action, Control, ControlSettings, KeyExport, Lifetime, Start, Where};
+use strait_keying::{Action, Control, ControlSettings, KeyExport, Lifetime, PresharedToken, Start, Where};
 use strait_scheduler::{LinkRate, Rate};
-use strait_sim::{NodeId, NodeSettings, SimDatagram, SimNetwork};
+use strait_sim::{LinkSettings, NodeId, NodeSettings, SimDatagram, SimNetwork};
 use strait_wire::Tos;
 
-use crate::stage::{A, B, Seed, joined, millis, seconds, v4};
+use crate::stage::{A, B, C, Seed, joined, millis, seconds, v4};
 
 /// How long the flood lasts, and the tunnel is watched beyond it.
 const FLOOD: Duration = seconds(4);
@@ -30,6 +30,7 @@ fn first_flight(number: u64, at: Time) -> Vec<Vec<u8>> {
         capabilities: node.capabilities.clone(),
         up: LinkRate::Unpaced,
         lifetime: Lifetime::default(),
+        token: None,
         export: KeyExport::Never,
         counters: Default::default(),
         seed: seed.into(),
@@ -159,7 +160,18 @@ fn a_flood_of_forged_short_headers_leaves_the_tunnel_its_link() {
 /// Restarts node 1, from `address` on, in the midst of a flood of 100,000 datagrams a second at node 0, and says how
 /// long it takes until packets can flow again.
 fn back_after(seed: u64, address: Option<SocketAddr>, from: impl Fn(u32) -> SocketAddr) -> Option<Duration> {
+    back_after_with(seed, || None, address, from)
+}
+
+/// The same where both nodes have this token.
+fn back_after_with(
+    seed: u64,
+    token: impl Fn() -> Option<PresharedToken>,
+    address: Option<SocketAddr>,
+    from: impl Fn(u32) -> SocketAddr,
+) -> Option<Duration> {
     let mut network = joined(seed, |pair| {
+        (pair.a.token, pair.b.token) = (token(), token());
         pair.a.up = "1Mbit".parse().unwrap();
         (pair.forth.delay, pair.back.delay) = (millis(20), millis(20));
         pair.answer = Some(Start::Eager);
@@ -215,4 +227,39 @@ fn a_new_handshake_is_not_delayed_on_a_slow_link() {
     let took = network.now() - began;
     // Two and a half round trips, and 3 kB at 64 kbit/s.
     assert!(took <= millis(100 + 375), "{took:?}");
+}
+
+#[test]
+fn a_peer_with_the_token_restarts_anywhere_in_a_spoofed_flood_and_is_back_within_five_seconds() {
+    let _seed = Seed(8);
+    let elsewhere = "198.51.100.78:4500".parse().unwrap();
+    let token = || Some(PresharedToken::from_bytes(&[9; 32]));
+    let back = back_after_with(8, token, Some(elsewhere), spoofed);
+    assert!(back.is_some_and(|back| back <= seconds(5)), "{back:?}");
+}
+
+#[test]
+fn a_new_peer_gets_in_while_the_tunnel_to_another_is_full() {
+    let _seed = Seed(9);
+    let mut network = joined(9, |pair| pair.a.up = "1Mbit".parse().unwrap());
+    let newcomer = NodeSettings::new(C);
+    let hub = network.node(A).address();
+    network.add_node(newcomer.clone()).unwrap();
+    network.set_link(A, C, LinkSettings { delay: millis(20), ..LinkSettings::default() });
+    network.set_link(C, A, LinkSettings { delay: millis(20), ..LinkSettings::default() });
+    let flow = v4(A, B, 80);
+    let mut up_after = None;
+    for ms in 0..5000_u32 {
+        // Three times what the link takes.
+        network.send(A, &flow.udp(&[0x5a; 400]));
+        if ms == 1000 {
+            network.add_peer(A, newcomer.as_peer(Where::Unknown, Start::OnTraffic));
+            network.add_peer(C, NodeSettings::new(A).as_peer(Where::Address(hub), Start::Eager));
+        }
+        network.run_for(millis(1));
+        if up_after.is_none() && network.node(C).is_up(A) {
+            up_after = Some(ms - 1000);
+        }
+    }
+    assert!(up_after.is_some_and(|ms| ms <= 300), "{up_after:?} ms");
 }

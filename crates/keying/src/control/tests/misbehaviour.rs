@@ -10,7 +10,7 @@ use strait_wire::Spi;
 use strait_wire::tos::Ecn;
 
 use super::world::{ControlWorld, FAIR, address, capabilities, key, peer, settings};
-use crate::channel::{ChannelId, Channels, CloseCode, Closed, Outgoing, Signal};
+use crate::channel::{ChannelId, Channels, CloseCode, Closed, OutgoingDatagram, Signal};
 use crate::message::MAX_LEN;
 use crate::tls::AllowList;
 use crate::{ControlEvent, HandshakeFailure, Message, MessageError, SessionTerms, SetupError, Start, Where};
@@ -50,7 +50,7 @@ impl Rogue {
             self.signals.push(signal);
         }
         self.channels.flush(world.now);
-        while let Some(Outgoing { bytes, .. }) = self.channels.next_transmit() {
+        while let Some(OutgoingDatagram { bytes, .. }) = self.channels.next_transmit() {
             world.forge(0, address(1), &bytes);
         }
     }

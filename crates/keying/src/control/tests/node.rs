@@ -8,7 +8,7 @@ use std::time::Instant;
 use strait_clock::Time;
 use strait_compress::{CodecSet, EndpointCosts};
 use strait_crypto::{Ranking, SuiteSet};
-use strait_ipsec::{InboundSa, IvMode, OutboundSa, PeerCounters, PeerId, PeerSpec, inbound};
+use strait_ipsec::{Counters, InboundSa, IvMode, OutboundSa, PeerCounters, PeerId, PeerSpec, inbound};
 use strait_scheduler::{LinkRate, Pace};
 use strait_wire::Spi;
 use zeroize::Zeroizing;
@@ -21,6 +21,7 @@ use crate::{
 /// One node: its key manager, and what its data plane was told.
 pub(super) struct ControlNode {
     pub(super) control: Control,
+    pub(super) counters: Arc<Counters>,
     pub(super) address: SocketAddr,
     pub(super) outbound: BTreeMap<PeerId, Box<OutboundSa>>,
     pub(super) inbound: BTreeMap<Spi, Box<InboundSa>>,
@@ -82,6 +83,7 @@ pub(crate) fn settings(node: u8, seed: u64, base: Instant) -> ControlSettings {
         capabilities: capabilities(),
         up: LinkRate::Unpaced,
         lifetime: Lifetime::default(),
+        token: None,
         export: KeyExport::Danger,
         counters: Arc::default(),
         seed: Zeroizing::new(bytes),
@@ -116,6 +118,7 @@ pub(crate) fn base() -> Instant {
 impl ControlNode {
     pub(super) fn new(settings: ControlSettings, address: SocketAddr, now: Time) -> ControlNode {
         ControlNode {
+            counters: Arc::clone(&settings.counters),
             control: Control::new(settings, now).unwrap(),
             address,
             outbound: BTreeMap::new(),
@@ -153,7 +156,7 @@ impl ControlNode {
                 self.most_inbound = self.most_inbound.max(self.inbound.len());
             }
             Order::Withdraw(spi) => assert!(self.inbound.remove(&spi).is_some(), "{spi} was not there"),
-            Order::AddPeer(..) | Order::Policies(_) | Order::Known(_) => {}
+            Order::AddPeer(..) | Order::Policies(_) | Order::Known(_) | Order::Gate(_) => {}
             Order::RemovePeer(peer) => {
                 self.last_from.remove(&peer);
                 assert!(!self.inbound.keys().any(|spi| self.owners[spi] == peer), "associations left behind");

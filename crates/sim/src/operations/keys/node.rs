@@ -72,6 +72,7 @@ impl KeyNode {
             capabilities: node.capabilities,
             up: node.up,
             lifetime: settings.lifetime,
+            token: None,
             export: KeyExport::Danger,
             counters: Arc::default(),
             seed: bytes.into(),
@@ -161,7 +162,10 @@ impl KeyNode {
                 let left = self.inbound.values().any(|half| half.peer == peer);
                 hold(!left, || format!("associations of peer {} are left behind", peer.0))
             }
-            inbound::Order::AddPeer(..) | inbound::Order::Policies(_) | inbound::Order::Known(_) => Ok(()),
+            inbound::Order::AddPeer(..)
+            | inbound::Order::Policies(_)
+            | inbound::Order::Known(_)
+            | inbound::Order::Gate(_) => Ok(()),
         }
     }
 
