@@ -28,7 +28,7 @@ use ipnet::IpNet;
 use strait_crypto::SuiteSet;
 use strait_ipsec::outbound::Queueing;
 use strait_ipsec::{IvMode, RuleSet};
-use strait_keying::{Lifetime, PrivateKey, PublicKey};
+use strait_keying::{Lifetime, PresharedToken, PrivateKey, PublicKey};
 use strait_scheduler::LinkRate;
 use zeroize::Zeroizing;
 
@@ -72,6 +72,8 @@ pub struct NodeSection {
     /// The file with the private key, relative names resolved against the configuration's folder; a node needs none
     /// whose peers' keys are all in the file.
     pub private_key_file: Option<PathBuf>,
+    /// The file with the token that this node and its peers share, if they do.
+    pub token_file: Option<PathBuf>,
     /// Addresses of the interface, each with its network.
     pub address: Vec<IpNet>,
     /// Where datagrams are received.
@@ -182,13 +184,14 @@ impl Config {
     /// [`ConfigError`] with everything that is wrong.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
         let (text, mode) = read(path)?;
-        sections::read(&text, path, &OnDisk { mode, known: None })
+        sections::read(&text, path, &OnDisk { mode, known: None, token_known: false })
     }
 
-    /// As [`Config::load`] for a node that runs already with the private key of `known`, which is not read again.
+    /// As [`Config::load`] for a node that runs already with the private key of `known`, which is not read again, nor
+    /// is its token.
     pub(crate) fn reload(path: &Path, known: Option<(PathBuf, PublicKey)>) -> Result<Config, ConfigError> {
         let (text, mode) = read(path)?;
-        sections::read(&text, path, &OnDisk { mode, known })
+        sections::read(&text, path, &OnDisk { mode, known, token_known: true })
     }
 
     /// Checks `text` as if it stood in the file `origin`; touches no file, so manual keys have to be in the text.
@@ -197,6 +200,14 @@ impl Config {
     /// [`ConfigError::Invalid`] with everything that is wrong.
     pub fn parse(text: &str, origin: &Path) -> Result<Config, ConfigError> {
         sections::read(text, origin, &Nothing)
+    }
+
+    /// Reads the pre-shared token; none when no file is named for it.
+    ///
+    /// # Errors
+    /// [`KeyFileError`] with the remedy.
+    pub fn token(&self) -> Result<Option<PresharedToken>, KeyFileError> {
+        self.node.token_file.as_deref().map(key_file::read).transpose()
     }
 
     /// Reads the private key, which a configuration never holds; none when no file is named for it.

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use strait_keying::PublicKey;
+use strait_keying::{PresharedToken, PrivateKey, PublicKey};
 use zeroize::Zeroizing;
 
 use super::problem::Problem;
@@ -15,6 +15,8 @@ use super::{KeyFileError, key_file};
 pub(super) trait Files {
     /// The public half of the private key in a file.
     fn own_key(&self, path: &Path) -> Result<PublicKey, KeyFileError>;
+    /// Whether the pre-shared token in a file can be read.
+    fn token(&self, path: &Path) -> Result<(), KeyFileError>;
     /// A manual key as it is written in a file.
     fn key_text(&self, path: &Path) -> Result<Zeroizing<String>, KeyFileError>;
     /// The permission bits of the configuration itself, if others than its owner may read it.
@@ -27,14 +29,20 @@ pub(super) struct OnDisk {
     pub(super) mode: u32,
     /// A private key that is known already, and is not read again.
     pub(super) known: Option<(PathBuf, PublicKey)>,
+    /// Whether the token is known already, and is not read again.
+    pub(super) token_known: bool,
 }
 
 impl Files for OnDisk {
     fn own_key(&self, path: &Path) -> Result<PublicKey, KeyFileError> {
         match &self.known {
             Some((known, key)) if known == path => Ok(*key),
-            _ => key_file::read(path).map(|key| key.public()),
+            _ => key_file::read(path).map(|key: PrivateKey| key.public()),
         }
+    }
+
+    fn token(&self, path: &Path) -> Result<(), KeyFileError> {
+        if self.token_known { Ok(()) } else { key_file::read(path).map(|_: PresharedToken| ()) }
     }
 
     fn key_text(&self, path: &Path) -> Result<Zeroizing<String>, KeyFileError> {
@@ -51,6 +59,10 @@ pub(super) struct Nothing;
 
 impl Files for Nothing {
     fn own_key(&self, _: &Path) -> Result<PublicKey, KeyFileError> {
+        Err(KeyFileError::Skipped)
+    }
+
+    fn token(&self, _: &Path) -> Result<(), KeyFileError> {
         Err(KeyFileError::Skipped)
     }
 

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use strait_keying::{ParseKeyError, PrivateKey};
+use strait_keying::ParseKeyError;
 use zeroize::Zeroizing;
 
 /// A key file has some 45 bytes, at most 131 (the longest key in hex); more than this is another file.
@@ -56,8 +57,8 @@ pub enum KeyFileError {
     Skipped,
 }
 
-/// The private key in the file `path`.
-pub(super) fn read(path: &Path) -> Result<PrivateKey, KeyFileError> {
+/// The private key, or the token, in the file `path`.
+pub(super) fn read<K: FromStr<Err = ParseKeyError>>(path: &Path) -> Result<K, KeyFileError> {
     let text = read_text(path).map_err(|error| match error {
         KeyFileError::NoSecret { path } => KeyFileError::Missing { path },
         other => other,

@@ -25,6 +25,7 @@ use crate::udp::Listen;
 const SECTIONS: &[&str] = &["node", "link", "session", "peer", "compress"];
 const NODE: &[&str] = &[
     "private_key_file",
+    "token_file",
     "address",
     "listen",
     "mtu",
@@ -114,12 +115,20 @@ fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (NodeSection, Opt
             None
         }
     });
+    let token = section.parsed("token_file", "the name of a file in quotes", path);
+    if let Some(file) = &token
+        && let Err(error) = beside.files.token(&file.value)
+        && !matches!(error, KeyFileError::Skipped)
+    {
+        section.note(file.span.clone(), error);
+    }
     let address = section.list("address", "a list of networks, as [\"10.77.0.1/24\"]", value::network);
     let interface = |name: &str| tun::check_name(name).map(|()| name.to_owned());
     let interface = section.parsed("interface", "a name in quotes", interface).map(|name| name.value);
     let export = section.parsed("danger_export_keys", "the name of a file in quotes", path);
     let node = NodeSection {
         private_key_file: file.map(|file| file.value),
+        token_file: token.map(|file| file.value),
         address: address.into_iter().map(|address| address.value).collect(),
         listen: listen(section).unwrap_or(Listen::Port(0)),
         mtu: section.short("mtu", LEAST_MTU..=MOST_MTU).unwrap_or(DEFAULT_MTU),

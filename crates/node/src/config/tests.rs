@@ -386,6 +386,24 @@ fn the_key_file_is_checked() {
 }
 
 #[test]
+fn the_token_file_is_checked_like_a_key() {
+    let folder = Folder::new("token");
+    folder.write("a.key", own_key().expose().as_bytes(), 0o600);
+    let file = folder.write("site.toml", format!("{NODE}token_file = \"t.key\"\n"), 0o644);
+    let load = || Config::load(&file).unwrap_err().to_string().lines().next().unwrap().to_owned();
+    assert!(load().contains("there is no key file"), "{}", load());
+    let token = PrivateKey::generate(&[8; 32]);
+    folder.write("t.key", token.expose().as_bytes(), 0o644);
+    assert!(load().contains("is readable by others (mode 644)"), "{}", load());
+    folder.write("t.key", "short\n", 0o600);
+    assert!(load().contains("it has 5 characters; a private key has 44"), "{}", load());
+    folder.write("t.key", token.expose().as_bytes(), 0o600);
+    let config = Config::load(&file).unwrap();
+    assert!(config.token().unwrap().is_some() && !format!("{config:?}").contains(token.expose().as_str()));
+    assert!(parse(NODE).unwrap().token().unwrap().is_none());
+}
+
+#[test]
 fn a_node_is_not_its_own_peer() {
     let folder = Folder::new("own");
     folder.write("a.key", own_key().expose().as_bytes(), 0o600);

@@ -208,6 +208,7 @@ fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
     let different = [
         ("interface", a.interface != b.interface),
         ("private_key_file", a.private_key_file != b.private_key_file),
+        ("token_file", a.token_file != b.token_file),
         ("listen", a.listen != b.listen),
         ("mtu", a.mtu != b.mtu),
         ("block", a.block != b.block),

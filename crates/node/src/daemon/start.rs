@@ -17,7 +17,7 @@ use strait_ipsec::outbound::CompressTools;
 use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
 use strait_keying::{
     Capabilities, Control, ControlSettings, DeliveryReporting, Expansion, KeyExport, PayloadFormat,
-    PrivateKey,
+    PresharedToken, PrivateKey,
 };
 use zeroize::Zeroizing;
 
@@ -62,7 +62,8 @@ pub(super) fn start(path: &Path, names: Names) -> Result<StartedDaemon, StartErr
     // A working directory is not this program's to keep.
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let config = Config::load(path)?;
-    let key = identity(&config)?;
+    // Before the privilege to read other users' files goes.
+    let secrets = (identity(&config)?, config.token()?);
     let clock = Clock::start();
     let ranking = measure(&clock);
     let calibration = calibrate(&clock);
@@ -83,7 +84,7 @@ pub(super) fn start(path: &Path, names: Names) -> Result<StartedDaemon, StartErr
     crate::privileges::drop_all_but_network()?;
 
     let counters = Arc::new(Counters::default());
-    let settings = settings(&config, key, ranking, &calibration, &counters, &clock)?;
+    let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
     let mut control = Control::new(settings, clock.now())?;
     let rules = Arc::new(config.rules.clone());
     let sockets = NodeSockets { udp: &socket, direct: direct.as_ref() };
@@ -232,7 +233,7 @@ fn calibrate(clock: &Clock) -> Calibration {
 
 fn settings(
     config: &Config,
-    identity: PrivateKey,
+    (identity, token): (PrivateKey, Option<PresharedToken>),
     ranking: Ranking,
     calibration: &Calibration,
     counters: &Arc<Counters>,
@@ -256,6 +257,7 @@ fn settings(
     };
     Ok(ControlSettings {
         identity,
+        token,
         capabilities,
         up: config.link.up,
         lifetime: config.session.lifetime,
