@@ -412,6 +412,8 @@ pub(crate) struct ReceiverHost {
     pub(crate) packets: Vec<Vec<u8>>,
     pub(crate) orders: Vec<outbound::Order>,
     pub(crate) notices: Vec<Notice>,
+    /// Who sent datagrams of the control channel.
+    pub(crate) control: Vec<SocketAddr>,
     pub(crate) refuses: bool,
     /// What the workers have to do, and how often they were given something.
     pub(crate) jobs: Vec<ExpandJob>,
@@ -428,7 +430,9 @@ impl Inlet for ReceiverHost {
         Ok(())
     }
 
-    fn control(&mut self, _from: SocketAddr, _tos: Tos, _datagram: &[u8]) {}
+    fn control(&mut self, from: SocketAddr, _tos: Tos, _datagram: &[u8]) {
+        self.control.push(from);
+    }
 
     fn order(&mut self, order: outbound::Order) {
         self.orders.push(order);

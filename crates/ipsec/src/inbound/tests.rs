@@ -1,4 +1,5 @@
 mod slots;
+mod strangers;
 
 use proptest::prelude::*;
 use strait_compress::headers::Coder;

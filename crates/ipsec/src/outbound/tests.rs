@@ -1,4 +1,5 @@
 mod reports;
+mod strangers;
 mod waiting;
 
 use std::collections::BTreeMap;
