@@ -177,10 +177,12 @@ fn back_after_with(
         pair.answer = Some(Start::Eager);
     });
     network.run_for(seconds(2));
-    let flood = initials(network.now());
+    // With a token, what may be of a handshake under way is all that is not refused by its looks.
+    let more = if token().is_some() { short_headers() } else { Vec::new() };
+    let flood = [initials(network.now()), more].concat();
     let (began, mut number, mut restarted) = (network.now(), 0_u32, false);
     while network.now() < began + seconds(6) {
-        for _ in 0..200 {
+        for _ in 0..10 {
             number += 1;
             inject(&mut network, from(number), flood[number as usize % flood.len()].clone());
         }
@@ -191,7 +193,7 @@ fn back_after_with(
             }
             network.restart(B).unwrap();
         }
-        network.run_for(millis(2));
+        network.run_for(Duration::from_micros(100));
         if restarted && network.node(B).is_up(A) {
             return Some(network.now() - began - millis(500));
         }
@@ -230,12 +232,13 @@ fn a_new_handshake_is_not_delayed_on_a_slow_link() {
 }
 
 #[test]
-fn a_peer_with_the_token_restarts_anywhere_in_a_spoofed_flood_and_is_back_within_five_seconds() {
+fn a_peer_with_the_token_that_restarts_anywhere_in_a_spoofed_flood_is_not_delayed() {
     let _seed = Seed(8);
     let elsewhere = "198.51.100.78:4500".parse().unwrap();
     let token = || Some(PresharedToken::from_bytes(&[9; 32]));
     let back = back_after_with(8, token, Some(elsewhere), spoofed);
-    assert!(back.is_some_and(|back| back <= seconds(5)), "{back:?}");
+    // Two and a half round trips of 40 ms.
+    assert!(back.is_some_and(|back| back <= millis(150)), "{back:?}");
 }
 
 #[test]
