@@ -107,6 +107,8 @@ pub struct NodeSettings {
     pub forwarding: Forwarding,
     /// What its host takes.
     pub udp_offload: UdpOffload,
+    /// Threads of its receiver beside the one that carries datagrams.
+    pub receive_workers: usize,
 }
 
 impl NodeSettings {
@@ -137,6 +139,7 @@ impl NodeSettings {
             rules: Vec::new(),
             forwarding: Forwarding::None,
             udp_offload: UdpOffload::Unsupported,
+            receive_workers: 0,
         }
     }
 
