@@ -17,6 +17,7 @@ mod hostile_peer;
 mod idle_is_silent;
 mod link_down_and_up;
 mod link_rate_estimate;
+mod many_sites;
 mod many_spokes;
 mod pacing;
 mod path_becomes_narrow;
