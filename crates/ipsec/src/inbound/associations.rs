@@ -1,7 +1,7 @@
 //! Who may send here: inbound associations with what is half received on them, and what is remembered of their peers.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use core::time::Duration;
@@ -138,6 +138,11 @@ impl Associations {
     /// Step 1: the association of this name.
     pub(super) fn find(&mut self, id: SaId) -> Option<&mut ReceivingSa> {
         self.open.get_mut(&id)
+    }
+
+    /// Whether packets directly over IP are to come from this address.
+    pub(super) fn has_host(&self, address: IpAddr) -> bool {
+        self.open.values().any(|receiving| receiving.sa.host == Some(address))
     }
 
     /// What came on an association that is in use, or that was withdrawn and whose packets are still to be delivered.
