@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use strait_clock::Time;
-use strait_ipsec::reassembly::Reassembly;
+use strait_ipsec::reassembly::{FragmentShare, Reassembly};
 use strait_wire::fragment;
 use strait_wire::ip::{Front, Packet, V4Header, V6Header, Version};
 use strait_wire::{Protocol, Tos};
@@ -16,14 +16,15 @@ struct Sent {
     ends: Vec<usize>,
 }
 
-/// A byte of settings: whether what follows is one raw fragment, or records of four bytes: place in units of 8
+/// A byte of settings: whether what follows is one raw fragment, and whether its sender is a peer; or records of four bytes: place in units of 8
 /// bytes, length, flags (more, version, two of identification, two of mark), quarters of a second to wait before.
 pub fn check(data: &[u8]) {
     let Some((&settings, records)) = data.split_first() else { return };
     let mut reassembly = Reassembly::new();
     let (mut now, mut lost) = (Time::from_millis(1_000), 0);
+    let share_of = |packet: &Packet<'_>| FragmentShare { owner: packet.src(), known: settings & 2 != 0 };
     if settings & 1 != 0 {
-        let _ = reassembly.add(records, now, &mut lost).map(|whole| whole.map(|packet| check_packet(packet)));
+        let _ = reassembly.add(records, share_of, now, &mut lost).map(|whole| whole.map(|packet| check_packet(packet)));
         return;
     }
     let mut sent: BTreeMap<(bool, u8), Sent> = BTreeMap::new();
@@ -42,7 +43,7 @@ pub fn check(data: &[u8]) {
         if !more {
             so_far.ends.push(usize::from(offset) + payload.len());
         }
-        if let Ok(Some(packet)) = reassembly.add(&bytes, now, &mut lost) {
+        if let Ok(Some(packet)) = reassembly.add(&bytes, share_of, now, &mut lost) {
             check_packet(packet);
             check_sent(packet, so_far);
         }

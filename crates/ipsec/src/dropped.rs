@@ -95,6 +95,8 @@ reasons! {
     UnknownCodec = "unknown-codec",
     /// Parts of a block without the other parts.
     BlockIncomplete = "block-incomplete",
+    /// A part of a block that was delivered, refused or given up before it came.
+    BlockOver = "block-over",
     /// A fragment of an AGGFRAG packet without the other fragments.
     FragmentIncomplete = "fragment-incomplete",
     /// The host refused the packet.

@@ -249,6 +249,32 @@ fn packet_above_path_mtu_is_fragmented_or_refused() {
 }
 
 #[test]
+fn flood_of_strangers_fragments_leaves_a_peers_datagram_its_slot() {
+    let member = gcm(false);
+    let spec = SaSpec { fragments: Fragments::Outer, ..member.spec() };
+    let mut sender = Sender::with(&spec, 1280, None, Vec::new());
+    let mut receiver = Receiver::with(&spec);
+    let mut shape = Shape::new(member.version, Protocol::UDP, vec![0x55; 4000]);
+    shape.dont_fragment = false;
+    let packet = shape.packet();
+    sender.send(&packet, &PLAIN);
+    sender.drain();
+    for (fragment, _) in &sender.wire.datagrams {
+        for id in 0..2_000_u16 {
+            let mut other = fragment.clone();
+            other[4..6].copy_from_slice(&id.to_be_bytes());
+            // Another source each time, none of them the peer's.
+            other[12..16].copy_from_slice(&[198, 51, 100, id.to_be_bytes()[1]]);
+            receiver.take_direct(&other);
+        }
+        receiver.take_direct(fragment);
+    }
+    assert!(receiver.drops(Reason::FragmentsIncomplete) > 1_000);
+    assert_eq!(receiver.site.packets.len(), 1);
+    assert_eq!(upper_layer(&receiver.site.packets[0]), upper_layer(&packet));
+}
+
+#[test]
 fn fragments_of_the_host_are_protected_as_one_packet_in_transport_mode() {
     for member in all().into_iter().filter(|member| member.transport && !member.udp && member.esp.is_some()) {
         let spec = member.spec();

@@ -13,7 +13,7 @@
 //!
 //! Packets directly behind IP are put together from their fragments first (direct.rs, reassembly.rs); an upper layer gets its
 //! headers back (upper_layer.rs). Where there are workers, step 5 is a job for the engine that ends first, and nothing waits for
-//! it: what comes behind a block on the same association is kept until the block has left (pool.rs).
+//! it: what comes behind a block of the same peer is kept until the block has left (pool.rs).
 
 mod admit;
 mod assembly;

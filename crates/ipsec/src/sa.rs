@@ -2,6 +2,7 @@
 
 mod spec;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -123,6 +124,8 @@ pub struct InboundSa {
     pub(crate) peer: PeerId,
     pub(crate) ah: Option<AhIn>,
     pub(crate) esp: Option<EspIn>,
+    /// Where its packets come from, directly over IP.
+    pub(crate) host: Option<IpAddr>,
     pub(crate) mode: Mode,
     pub(crate) payloads: Payloads,
     pub(crate) usage: Arc<Usage>,
@@ -138,6 +141,10 @@ impl InboundSa {
             peer: spec.peer,
             ah: spec.ah.as_ref().map(|ah| AhIn::new(ah, spec)),
             esp: spec.esp.as_ref().map(|esp| EspIn::new(esp, spec.sequence)),
+            host: match spec.carrier {
+                Carrier::Ip { from, .. } => Some(from),
+                Carrier::Udp => None,
+            },
             mode: spec.mode,
             payloads: spec.payloads,
             usage: Arc::default(),

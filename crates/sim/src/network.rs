@@ -64,6 +64,8 @@ pub struct SimNetwork {
     base: Instant,
     random: Random,
     nodes: BTreeMap<NodeId, SimNode>,
+    /// When each node wants to be called.
+    timers: BTreeMap<NodeId, Time>,
     links: BTreeMap<(NodeId, NodeId), SimLink>,
     queue: EventQueue<Happening>,
     /// What names resolve to; others do not exist.
@@ -87,6 +89,7 @@ impl SimNetwork {
             base,
             random: Random::new(seed),
             nodes: BTreeMap::new(),
+            timers: BTreeMap::new(),
             links: BTreeMap::new(),
             queue: EventQueue::default(),
             names: BTreeMap::new(),
@@ -126,6 +129,7 @@ impl SimNetwork {
         let id = settings.id;
         let node = SimNode::new(settings, self.random.next_u64(), self.base, self.now)?;
         self.nodes.insert(id, node);
+        self.set_timer(id);
         Ok(())
     }
 
@@ -272,8 +276,7 @@ impl SimNetwork {
 
     /// The next thing, if it is due before `end`.
     fn step_before(&mut self, end: Time) -> bool {
-        let timers = self.nodes.iter();
-        let timer = timers.filter_map(|(id, node)| Some((node.poll_timeout()?.at, *id))).min();
+        let timer = self.timers.iter().map(|(id, at)| (*at, *id)).min();
         let happening = self.queue.next_at();
         let next = happening.unwrap_or(Time::MAX).min(timer.map_or(Time::MAX, |(at, _)| at)).max(self.now);
         if next >= end {
@@ -337,6 +340,15 @@ impl SimNetwork {
         for datagram in node.take_sent() {
             self.carry(id, datagram);
         }
+        self.set_timer(id);
+    }
+
+    /// Notes when a node wants to be called next.
+    fn set_timer(&mut self, id: NodeId) {
+        match self.nodes.get(&id).and_then(SimNode::poll_timeout) {
+            Some(deadline) => self.timers.insert(id, deadline.at),
+            None => self.timers.remove(&id),
+        };
     }
 
     fn carry(&mut self, from: NodeId, datagram: SimDatagram) {

@@ -1,5 +1,6 @@
 //! One node: sender, receiver and key manager, joined as the threads of a real node are.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -8,7 +9,7 @@ use std::time::Instant;
 
 use strait_clock::{Deadline, Random, Stopwatch, Time};
 use strait_compress::{Calibration, Gauge, LiveChooser};
-use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet};
+use strait_ipsec::inbound::{self, Batch, ExpandJob, ExpandTools, Forwarding, Inlet};
 use strait_ipsec::outbound::{self, Outlet, Train, TransmitRefused};
 use strait_ipsec::{Counters, Inbound, Notice, Outbound, PeerCounters, PeerId, Policies, Reason, RuleSet};
 use strait_keying::{
@@ -17,6 +18,9 @@ use strait_keying::{
 use strait_wire::{Ecn, Tos, ip, vnet};
 
 use crate::{Delivered, NodeId, NodeSettings, SimDatagram, SimHost};
+
+/// How long a worker takes for a job: what zstd takes for 64 KiB on one core, roughly.
+const JOB: Duration = Duration::from_micros(100);
 
 /// One node: sender, receiver and key manager.
 #[derive(Debug)]
@@ -33,6 +37,7 @@ pub struct SimNode {
     world: NodeOutlets,
     events: Vec<(Time, ControlEvent)>,
     lookups: Vec<(PeerId, String)>,
+    expand_tools: ExpandTools,
 }
 
 /// What the cores' outlets lead to.
@@ -51,6 +56,9 @@ struct NodeOutlets {
     orders: VecDeque<outbound::Order>,
     /// How many of these may wait; more are lost.
     order_room: usize,
+    /// What the workers of the receiver have to do, and when each is done.
+    expansions: VecDeque<(Time, ExpandJob)>,
+    workers: usize,
 }
 
 impl SimNode {
@@ -90,7 +98,11 @@ impl SimNode {
         let mut outbound = Outbound::new(out, chooser, Stopwatch::NONE, Arc::clone(&counters), now);
         let into =
             inbound::InboundSettings { forwarding: settings.forwarding, udp_offload: settings.udp_offload };
-        let inbound = Inbound::new(into, Gauge::none(), Arc::clone(&counters));
+        let inbound = Inbound::new(into, Gauge::none(), Arc::clone(&counters)).with_workers(
+            settings.receive_workers,
+            &Calibration::assumed(),
+            Stopwatch::NONE,
+        );
         let mut world = NodeOutlets::new(&settings, now);
         let rules = Arc::new(RuleSet::new(settings.rules.clone()));
         outbound.handle(outbound::Order::Rules(Arc::clone(&rules)), now, &mut world);
@@ -108,6 +120,7 @@ impl SimNode {
             world,
             events: Vec::new(),
             lookups: Vec::new(),
+            expand_tools: ExpandTools::new(Stopwatch::NONE),
         })
     }
 
@@ -272,8 +285,30 @@ impl SimNode {
     /// Datagrams from the network.
     pub(crate) fn datagrams(&mut self, batch: Batch<'_>, now: Time) {
         self.world.now = now;
-        self.inbound.datagrams(batch, now, &mut self.world);
+        let Batch { from, tos, segment, bytes } = batch;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let taken =
+                self.inbound.datagrams(Batch { from, tos, segment, bytes: rest }, now, &mut self.world);
+            rest = rest.get_mut(taken..).unwrap_or_default();
+            if !rest.is_empty() && !self.inbound.make_room(now, &mut self.world) {
+                // The thread stops reading until a worker is done: here that takes no time.
+                self.expand(Time::MAX, 1, now);
+            }
+        }
+        self.inbound.release(now, &mut self.world);
         self.settle(now);
+    }
+
+    /// Workers end the jobs that are done by `until`, at most `count`.
+    fn expand(&mut self, until: Time, count: usize, now: Time) {
+        for _ in 0..count {
+            let Some((_, mut job)) = self.world.expansions.pop_front_if(|(at, _)| *at <= until) else {
+                return;
+            };
+            job.run(&mut self.expand_tools);
+            self.inbound.finished(job, now, &mut self.world);
+        }
     }
 
     pub(crate) fn resolved(
@@ -289,12 +324,15 @@ impl SimNode {
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
-        Deadline::earliest(self.outbound.poll_timeout(), self.control.poll_timeout())
+        let cores = Deadline::earliest(self.outbound.poll_timeout(), self.control.poll_timeout());
+        let job = self.world.expansions.front().map(|(at, _)| Deadline { at: *at, why: "a worker is done" });
+        Deadline::earliest(cores, job)
     }
 
     /// Does what is due.
     pub(crate) fn timeout(&mut self, now: Time) {
         self.world.now = now;
+        self.expand(now, usize::MAX, now);
         if self.control.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
             self.control.timeout(now);
         }
@@ -358,6 +396,8 @@ impl NodeOutlets {
             control: VecDeque::new(),
             orders: VecDeque::new(),
             order_room: usize::MAX,
+            expansions: VecDeque::new(),
+            workers: settings.receive_workers,
         }
     }
 
@@ -420,5 +460,14 @@ impl Inlet for NodeOutlets {
 
     fn notice(&mut self, notice: Notice) {
         self.notices.push_back(notice);
+    }
+
+    /// A worker has room for two jobs.
+    fn hand_over(&mut self, worker: usize, job: ExpandJob) -> Option<ExpandJob> {
+        if worker > self.workers || self.expansions.len() >= 2 * self.workers {
+            return Some(job);
+        }
+        self.expansions.push_back((self.now + JOB, job));
+        None
     }
 }

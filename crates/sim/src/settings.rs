@@ -111,6 +111,8 @@ pub struct NodeSettings {
     pub forwarding: Forwarding,
     /// What its host takes.
     pub udp_offload: UdpOffload,
+    /// Threads of its receiver beside the one that carries datagrams.
+    pub receive_workers: usize,
 }
 
 impl NodeSettings {
@@ -142,6 +144,7 @@ impl NodeSettings {
             rules: Vec::new(),
             forwarding: Forwarding::None,
             udp_offload: UdpOffload::Unsupported,
+            receive_workers: 0,
         }
     }
 

@@ -1,4 +1,13 @@
-//! Blocks of one association that came in several datagrams, until all parts are here; bounded in number, bytes and time.
+//! Blocks of one association that came in several datagrams, until all parts are here; bounded in time and bytes.
+//!
+//! A block in the making takes about as many bytes as came of it, and goes when its missing parts do not come any more. So an
+//! association holds what its peer sends in that time: the bound follows from its rate and from the delay of its path. Beyond
+//! that each association has a ceiling, and all of them together (memory.rs); one that reaches it gives up its own oldest block.
+//! Of a block that was delivered, refused or given up, later parts are refused, and open no slot (fates.rs).
+
+mod fates;
+mod memory;
+mod slot;
 
 use core::time::Duration;
 
@@ -7,15 +16,21 @@ use strait_wire::{Ecn, Esn, block};
 
 use crate::Reason;
 use crate::block::{BLOCK_MAX, PARTS_MAX};
+use fates::{BlockFate, BlockFates};
+pub(super) use memory::BlockMemory;
+use memory::{FLOOR, room_for};
+use slot::{BlockSlot, PartPlace};
 
-/// Blocks in the making at once: reordering spans a block or two, loss leaves some. With [`BLOCK_MAX`] each, an association takes
-/// 512 KiB for them at most.
-const SLOTS: usize = 8;
-/// Parts that lie further apart than this, in sequence numbers, are of two blocks with the same number,
-/// which comes again after 2^16 blocks.
-const SPREAD_MAX: u64 = 1 << 15;
-/// After this nothing that is missing comes any more: longer than reordering on any path.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a missing part may take: no less than this, the shortest time after which TCP sends again what a block was to bring
+/// (RFC 6298 section 2.4), and no more than this, which is longer than reordering on any path.
+const PATIENCE_MIN: Duration = Duration::from_secs(1);
+const PATIENCE_MAX: Duration = Duration::from_secs(5);
+/// So many times as long as parts of a block lie apart, as RFC 6298 allows four mean deviations.
+const GAPS: u32 = 4;
+/// How fast a long gap is forgotten: by this share of it with each part.
+const FORGET: u32 = 256;
+/// How often blocks are looked for whose time is over.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A whole block, its parts in order.
 pub(super) struct WholeBlock<'a> {
@@ -32,147 +47,232 @@ pub(super) struct PartArrival {
     pub(super) now: Time,
 }
 
-#[derive(Debug)]
-struct BlockSlot {
-    /// The block's number; nothing while the slot is free.
-    id: Option<u16>,
-    codec: u8,
-    parts: usize,
-    got: usize,
-    /// Where each part lies in `bytes`.
-    places: [Option<(usize, usize)>; PARTS_MAX],
-    bytes: Vec<u8>,
-    started: Time,
-    /// The sequence number of the part that came first.
-    esn: Esn,
-    ecn: Ecn,
-}
+/// What a slot takes beside the bytes of its block.
+const SLOT: usize = size_of::<BlockSlot>();
 
 /// All blocks in the making; without memory until there is one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Assembly {
     slots: Vec<BlockSlot>,
-    /// Where parts that came out of order are put in order.
-    ordered: Vec<u8>,
+    fates: BlockFates,
+    /// Bytes that the slots take.
+    held: usize,
+    /// The longest time between parts of a block lately.
+    gap: Duration,
+    looked_at: Time,
+}
+
+impl Default for Assembly {
+    fn default() -> Assembly {
+        let (slots, fates) = (Vec::new(), BlockFates::new());
+        Assembly { slots, fates, held: 0, gap: PATIENCE_MAX / GAPS, looked_at: Time::ZERO }
+    }
 }
 
 impl Assembly {
-    /// Adds one part; gives the block when it was the last one missing. `lost` is told how many
-    /// blocks were given up to make room.
-    pub(super) fn add(
+    /// Adds one part; gives the block when it was the last one missing. `lost` is told how many blocks were given up.
+    pub(super) fn add<'a>(
         &mut self,
         arrival: PartArrival,
         header: block::Header,
         part: &[u8],
+        memory: &'a mut BlockMemory,
         lost: &mut u64,
-    ) -> Result<Option<WholeBlock<'_>>, Reason> {
-        let (index, parts) = (usize::from(header.part), usize::from(header.parts));
-        if parts > PARTS_MAX || part.is_empty() {
+    ) -> Result<Option<WholeBlock<'a>>, Reason> {
+        let parts = usize::from(header.parts);
+        let len = u16::try_from(part.len()).ok().filter(|len| *len > 0 && parts <= PARTS_MAX);
+        let len = len.ok_or(Reason::MalformedBlock)?;
+        self.find_or_begin(arrival, header, part.len(), memory, lost)?;
+        let added = self.put(arrival, header, (part, len), memory, lost);
+        self.expire(arrival.now, memory, lost);
+        match added {
+            Ok(false) => Ok(None),
+            Ok(true) => Ok(self.complete(header.id, memory)),
+            Err(reason) => {
+                self.end(header.id, memory);
+                Err(reason)
+            }
+        }
+    }
+
+    /// Sees to it that the block of this part has a slot.
+    fn find_or_begin(
+        &mut self,
+        arrival: PartArrival,
+        header: block::Header,
+        len: usize,
+        memory: &mut BlockMemory,
+        lost: &mut u64,
+    ) -> Result<(), Reason> {
+        let id = header.id;
+        if self.fates.is_another_run(id, arrival.esn) {
+            *lost += self.close(memory);
+            self.fates.restart(id, arrival.esn);
+        }
+        for _ in 0..self.fates.ahead(id) {
+            if let Some(at) = self.fates.make_way() {
+                *lost += self.remove(at.into(), memory);
+            }
+            self.fates.advance(arrival.esn);
+        }
+        match self.fates.get(id) {
+            BlockFate::InSlot(_) => Ok(()),
+            BlockFate::Over => Err(Reason::BlockOver),
+            BlockFate::Unseen => {
+                self.begin(arrival.now, header, len, memory, lost);
+                Ok(())
+            }
+        }
+    }
+
+    /// Opens a slot for the block, a part of which has `len` bytes: with room for all of it at once while that is within the
+    /// association's floor, else for what is here.
+    fn begin(
+        &mut self,
+        now: Time,
+        header: block::Header,
+        len: usize,
+        memory: &mut BlockMemory,
+        lost: &mut u64,
+    ) {
+        let whole = (len * usize::from(header.parts)).min(BLOCK_MAX);
+        let fits = self.held + SLOT + room_for(whole) <= FLOOR;
+        let bytes = memory.buffer(if fits { whole } else { len });
+        self.make_room(SLOT + bytes.capacity(), None, memory, lost);
+        let at = u16::try_from(self.slots.len()).unwrap_or(u16::MAX);
+        self.fates.set(header.id, BlockFate::InSlot(at));
+        self.slots.push(BlockSlot::new(header, bytes, now));
+    }
+
+    /// Puts a part into its slot; true when none is missing any more.
+    fn put(
+        &mut self,
+        arrival: PartArrival,
+        header: block::Header,
+        (part, len): (&[u8], u16),
+        memory: &mut BlockMemory,
+        lost: &mut u64,
+    ) -> Result<bool, Reason> {
+        let Some(slot) = self.slot(header.id) else { return Err(Reason::BlockIncomplete) };
+        let place = slot.places.get_mut(usize::from(header.part)).ok_or(Reason::MalformedBlock)?;
+        if slot.codec != header.codec || slot.parts != usize::from(header.parts) || place.len > 0 {
             return Err(Reason::MalformedBlock);
         }
-        let at = self.slot_for(arrival, header, lost);
-        let slot = self.slots.get_mut(at).ok_or(Reason::MalformedBlock)?;
-        let place = slot.places.get_mut(index).ok_or(Reason::MalformedBlock)?;
-        if slot.codec != header.codec || slot.parts != parts || place.is_some() {
-            return Err(Reason::MalformedBlock);
+        let after = slot.bytes.len() + part.len();
+        let start = u16::try_from(slot.bytes.len()).ok().filter(|_| after <= BLOCK_MAX);
+        *place = PartPlace { start: start.ok_or(Reason::BlockTooLong)?, len };
+        let gap = arrival.now.since(slot.touched);
+        (slot.touched, slot.ecn) = (arrival.now, worst(slot.ecn, arrival.ecn));
+        if after > slot.bytes.capacity() && !self.grow(header.id, after, memory, lost) {
+            return Ok(false);
         }
-        if slot.bytes.len() + part.len() > BLOCK_MAX {
-            slot.id = None;
-            return Err(Reason::BlockTooLong);
-        }
-        *place = Some((slot.bytes.len(), slot.bytes.len() + part.len()));
+        self.gap = self.gap.max(gap) - self.gap.saturating_sub(gap) / FORGET;
+        let Some(slot) = self.slot(header.id) else { return Ok(false) };
         slot.bytes.extend_from_slice(part);
         slot.got += 1;
-        slot.ecn = worst(slot.ecn, arrival.ecn);
-        if slot.got < slot.parts {
-            return Ok(None);
-        }
-        slot.id = None;
-        Ok(Some(whole(slot, &mut self.ordered)))
+        Ok(slot.got == slot.parts)
     }
 
-    /// The slot of this part's block, an empty one if it is the block's first.
-    fn slot_for(&mut self, arrival: PartArrival, header: block::Header, lost: &mut u64) -> usize {
-        let mut best = None;
-        for (at, slot) in self.slots.iter_mut().enumerate() {
-            if slot.id.is_some() && slot.is_over(header.id, arrival) {
-                slot.id = None;
-                *lost += 1;
-            }
-            match (slot.id, best) {
-                (Some(of), _) if of == header.id => return at,
-                (None, _) => best = Some((at, None)),
-                (Some(_), None) => best = Some((at, Some(slot.started))),
-                (Some(_), Some((_, Some(oldest)))) if slot.started < oldest => {
-                    best = Some((at, Some(slot.started)));
-                }
-                _ => {}
-            }
+    /// Moves a block into a larger buffer; false when the block itself was given up for that.
+    fn grow(&mut self, id: u16, len: usize, memory: &mut BlockMemory, lost: &mut u64) -> bool {
+        let mut larger = memory.buffer(len);
+        let room = larger.capacity();
+        if !self.make_room(room, Some(id), memory, lost) {
+            memory.put_back(larger);
+            return false;
         }
-        let at = match best {
-            Some((at, None)) => at,
-            Some((at, Some(_))) if self.slots.len() >= SLOTS => {
-                *lost += 1;
-                at
-            }
-            _ => {
-                self.slots.push(BlockSlot::empty());
-                self.slots.len() - 1
-            }
-        };
-        if let Some(slot) = self.slots.get_mut(at) {
-            slot.start(arrival, header);
-        }
-        at
+        let Some(slot) = self.slot(id) else { return false };
+        larger.extend_from_slice(&slot.bytes);
+        let before = core::mem::replace(&mut slot.bytes, larger);
+        memory.give_back(&mut self.held, before.capacity());
+        memory.put_back(before);
+        true
     }
-}
 
-impl BlockSlot {
-    fn empty() -> BlockSlot {
-        BlockSlot {
-            id: None,
-            codec: 0,
-            parts: 0,
-            got: 0,
-            places: [None; PARTS_MAX],
-            bytes: Vec::new(),
-            started: Time::ZERO,
-            esn: Esn(0),
-            ecn: Ecn::NotEct,
+    /// Gives up the oldest blocks until there are `more` bytes; false when `keep` was among them.
+    fn make_room(
+        &mut self,
+        more: usize,
+        keep: Option<u16>,
+        memory: &mut BlockMemory,
+        lost: &mut u64,
+    ) -> bool {
+        while !memory.grant(&mut self.held, more) {
+            let Some(at) = self.fates.oldest() else { return true };
+            let id = self.slots.get(usize::from(at)).map(|slot| slot.id);
+            *lost += self.remove(at.into(), memory);
+            if id == keep {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Gives up blocks of which nothing has come for too long.
+    pub(super) fn expire(&mut self, now: Time, memory: &mut BlockMemory, lost: &mut u64) {
+        if now.since(self.looked_at) < LOOK_EVERY {
+            return;
+        }
+        self.looked_at = now;
+        let patience = (self.gap * GAPS).clamp(PATIENCE_MIN, PATIENCE_MAX);
+        let mut at = self.slots.len();
+        while let Some(before) = at.checked_sub(1) {
+            at = before;
+            if self.slots.get(at).is_some_and(|slot| slot.touched + patience < now) {
+                *lost += self.remove(at, memory);
+            }
         }
     }
 
-    /// Whether what is missing will not come any more, as `arrival` of a part of block `id` shows.
-    fn is_over(&self, id: u16, arrival: PartArrival) -> bool {
-        let again = self.id == Some(id) && self.esn.0.abs_diff(arrival.esn.0) > SPREAD_MAX;
-        again || self.started + PATIENCE < arrival.now
+    /// Gives up all blocks in the making, and says how many.
+    pub(super) fn close(&mut self, memory: &mut BlockMemory) -> u64 {
+        (0..self.slots.len()).rev().map(|at| self.remove(at, memory)).sum()
     }
 
-    fn start(&mut self, arrival: PartArrival, header: block::Header) {
-        self.id = Some(header.id);
-        self.codec = header.codec;
-        self.parts = usize::from(header.parts);
-        self.got = 0;
-        self.places = [None; PARTS_MAX];
-        self.bytes.clear();
-        self.started = arrival.now;
-        self.esn = arrival.esn;
-        self.ecn = Ecn::NotEct;
+    /// The bytes of a block that is whole; they are copied only when they came out of order.
+    fn complete<'a>(&mut self, id: u16, memory: &'a mut BlockMemory) -> Option<WholeBlock<'a>> {
+        let BlockFate::InSlot(at) = self.fates.get(id) else { return None };
+        let slot = self.take(at.into(), memory)?;
+        let (in_order, ecn) = (slot.is_in_order(), slot.ecn);
+        if !in_order {
+            slot.put_in_order(&mut memory.ordered);
+        }
+        memory.keep_whole(slot.bytes);
+        Some(WholeBlock { bytes: if in_order { memory.whole() } else { &memory.ordered }, ecn })
     }
-}
 
-/// The parts in order; they are copied only when they came out of order.
-fn whole<'a>(slot: &'a BlockSlot, ordered: &'a mut Vec<u8>) -> WholeBlock<'a> {
-    let places = slot.places.iter().flatten();
-    let in_order = places.clone().zip(places.clone().skip(1)).all(|(one, next)| one.1 == next.0);
-    if in_order {
-        return WholeBlock { bytes: &slot.bytes, ecn: slot.ecn };
+    /// Ends block `id`, if it is in the making.
+    fn end(&mut self, id: u16, memory: &mut BlockMemory) {
+        if let BlockFate::InSlot(at) = self.fates.get(id) {
+            self.remove(at.into(), memory);
+        }
     }
-    ordered.clear();
-    for (start, end) in places {
-        ordered.extend_from_slice(slot.bytes.get(*start..*end).unwrap_or_default());
+
+    /// Ends the block in this slot; says how many that are.
+    fn remove(&mut self, at: usize, memory: &mut BlockMemory) -> u64 {
+        let Some(slot) = self.take(at, memory) else { return 0 };
+        memory.put_back(slot.bytes);
+        1
     }
-    WholeBlock { bytes: ordered, ecn: slot.ecn }
+
+    /// Takes a slot out, whose block is over; the last one gets its place.
+    fn take(&mut self, at: usize, memory: &mut BlockMemory) -> Option<BlockSlot> {
+        if at >= self.slots.len() {
+            return None;
+        }
+        let slot = self.slots.swap_remove(at);
+        self.fates.set(slot.id, BlockFate::Over);
+        if let (Some(moved), Ok(at)) = (self.slots.get(at), u16::try_from(at)) {
+            self.fates.set(moved.id, BlockFate::InSlot(at));
+        }
+        memory.give_back(&mut self.held, SLOT + slot.bytes.capacity());
+        Some(slot)
+    }
+
+    fn slot(&mut self, id: u16) -> Option<&mut BlockSlot> {
+        let BlockFate::InSlot(at) = self.fates.get(id) else { return None };
+        self.slots.get_mut(usize::from(at))
+    }
 }
 
 /// A congestion mark on any part is one on the whole.
@@ -181,92 +281,4 @@ pub(super) fn worst(one: Ecn, other: Ecn) -> Ecn {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn header(id: u16, part: u8, parts: u8) -> block::Header {
-        block::Header { codec: 3, id, part, parts }
-    }
-
-    fn arrival(esn: u64, at: u64) -> PartArrival {
-        PartArrival { esn: Esn(esn), ecn: Ecn::NotEct, now: Time::from_millis(at) }
-    }
-
-    fn add(
-        assembly: &mut Assembly,
-        id: u16,
-        part: u8,
-        parts: u8,
-        at: u64,
-    ) -> (Result<Option<Vec<u8>>, Reason>, u64) {
-        let mut lost = 0;
-        let bytes = [part; 3];
-        let result = assembly
-            .add(arrival(0, at), header(id, part, parts), &bytes, &mut lost)
-            .map(|whole| whole.map(|whole| whole.bytes.to_vec()));
-        (result, lost)
-    }
-
-    #[test]
-    fn parts_in_any_order_make_the_block() {
-        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1]] {
-            let mut assembly = Assembly::default();
-            assert_eq!(add(&mut assembly, 7, order[0], 3, 0).0, Ok(None));
-            assert_eq!(add(&mut assembly, 7, order[1], 3, 0).0, Ok(None));
-            assert_eq!(add(&mut assembly, 7, order[2], 3, 0).0, Ok(Some(vec![0, 0, 0, 1, 1, 1, 2, 2, 2])));
-        }
-    }
-
-    #[test]
-    fn contradictions_are_refused() {
-        let mut assembly = Assembly::default();
-        add(&mut assembly, 1, 0, 3, 0).0.unwrap();
-        assert_eq!(add(&mut assembly, 1, 0, 3, 0).0, Err(Reason::MalformedBlock));
-        assert_eq!(add(&mut assembly, 1, 1, 4, 0).0, Err(Reason::MalformedBlock));
-        assert_eq!(add(&mut assembly, 2, 0, 65, 0).0, Err(Reason::MalformedBlock));
-    }
-
-    #[test]
-    fn memory_is_bounded_in_datagrams_bytes_and_time() {
-        let mut assembly = Assembly::default();
-        let mut lost = 0;
-        for id in 0..100 {
-            lost += add(&mut assembly, id, 0, 2, u64::from(id)).1;
-        }
-        assert_eq!((assembly.slots.len(), lost), (SLOTS, 100 - SLOTS as u64));
-        assert_eq!(add(&mut assembly, 500, 0, 2, 60_000).1, SLOTS as u64);
-        let big = vec![0; 40_000];
-        let mut lost = 0;
-        let mut add_big =
-            |part| assembly.add(arrival(0, 60_000), header(9, part, 3), &big, &mut lost).map(|_| ());
-        assert_eq!(add_big(0), Ok(()));
-        assert_eq!(add_big(1), Err(Reason::BlockTooLong));
-    }
-
-    #[test]
-    fn reused_block_number_starts_another_block() {
-        let mut assembly = Assembly::default();
-        let mut lost = 0;
-        let mut add = |esn, part, byte| {
-            let whole = assembly.add(arrival(esn, 0), header(5, part, 2), &[byte], &mut lost);
-            (whole.map(|whole| whole.map(|whole| whole.bytes.to_vec())), lost)
-        };
-        assert_eq!(add(10, 0, 1), (Ok(None), 0));
-        assert_eq!(add(10 + (1 << 16), 1, 4), (Ok(None), 1));
-        assert_eq!(add(9 + (1 << 16), 0, 3), (Ok(Some(vec![3, 4])), 1));
-        assert_eq!(add(20, 1, 2), (Ok(None), 1));
-        assert_eq!(add(10, 0, 1), (Ok(Some(vec![1, 2])), 1));
-    }
-
-    #[test]
-    fn ecn_mark_on_one_part_marks_whole_block() {
-        let mut assembly = Assembly::default();
-        let mut lost = 0;
-        for (part, ecn) in [(0, Ecn::Ect0), (1, Ecn::Ce), (2, Ecn::Ect0)] {
-            let whole = assembly
-                .add(PartArrival { ecn, ..arrival(0, 0) }, header(1, part, 3), &[1], &mut lost)
-                .unwrap();
-            assert!(whole.is_none_or(|whole| whole.ecn == Ecn::Ce));
-        }
-    }
-}
+mod tests;

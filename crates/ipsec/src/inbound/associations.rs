@@ -1,7 +1,7 @@
 //! Who may send here: inbound associations with what is half received on them, and what is remembered of their peers.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use core::time::Duration;
@@ -9,7 +9,7 @@ use core::time::Duration;
 use strait_clock::Time;
 use strait_wire::Spi;
 
-use super::assembly::Assembly;
+use super::assembly::{Assembly, BlockMemory};
 use super::expand::UnderWay;
 use super::fragment::PartialPacket;
 use super::reception::{ArrivalCount, is_data};
@@ -18,18 +18,24 @@ use crate::layers::Inside;
 use crate::orders::SenderOrder;
 use crate::reports::Reception;
 use crate::sa::SaId;
-use crate::{InboundSa, Notice, Payloads, PeerCounters, PeerId, Reason};
+use crate::{InboundSa, Mode, Notice, Payloads, PeerCounters, PeerId, Reason};
 
 /// How often an unknown SPI is reported: a flood of forged ones must not become a flood of notices.
 const UNKNOWN_EVERY: Duration = Duration::from_millis(500);
+/// How often the blocks of all associations are looked through where memory is short.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// All associations and their peers.
 #[derive(Debug, Default)]
 pub(super) struct Associations {
     open: BTreeMap<SaId, ReceivingSa>,
     pub(super) peers: BTreeMap<PeerId, PeerMemory>,
-    /// Of associations that were withdrawn while engines had blocks of them: what was authentic then is delivered.
+    /// Of associations that were withdrawn while something of their peer was under way: what was authentic then is delivered.
     leaving: BTreeMap<SaId, Inbox>,
+    /// What the blocks of all associations take.
+    blocks: BlockMemory,
+    /// When blocks of all associations were last looked through.
+    looked_at: Time,
     unknown_at: Option<Time>,
 }
 
@@ -44,23 +50,32 @@ pub(super) struct ReceivingSa {
     pub(super) inbox: Inbox,
 }
 
-/// What came on an association and is not whole yet, or waits for an engine. It needs no key.
+/// What came on an association and is not whole yet. It needs no key.
 #[derive(Debug)]
 pub(super) struct Inbox {
     peer: PeerId,
     pub(super) counters: Arc<PeerCounters>,
+    pub(super) mode: Mode,
     /// What was agreed to come.
     pub(super) payloads: Payloads,
     /// An IP packet that goes on in the next AGGFRAG payload, once there was one.
     pub(super) fragment: Option<Box<PartialPacket>>,
     pub(super) assembly: Assembly,
-    pub(super) under_way: UnderWay,
+}
+
+/// What a payload of an association may need, and what all associations share.
+pub(super) struct InboxParts<'a> {
+    pub(super) inbox: &'a mut Inbox,
+    pub(super) peers: &'a mut BTreeMap<PeerId, PeerMemory>,
+    pub(super) blocks: &'a mut BlockMemory,
 }
 
 /// What is remembered of a peer.
 #[derive(Debug)]
 pub(super) struct PeerMemory {
     counters: Arc<PeerCounters>,
+    /// Blocks that engines have, and what came behind them, on whichever association: packets keep their order over a rekey.
+    pub(super) under_way: UnderWay,
     /// When it last reported a changed condition.
     pub(super) condition_at: Option<Time>,
     /// When its last delivery report arrived.
@@ -72,9 +87,8 @@ pub(super) struct PeerMemory {
 
 impl ReceivingSa {
     fn new(sa: InboundSa, counters: Arc<PeerCounters>) -> ReceivingSa {
-        let (peer, payloads) = (sa.peer, sa.payloads);
-        let (assembly, under_way) = (Assembly::default(), UnderWay::default());
-        let inbox = Inbox { peer, counters, payloads, fragment: None, assembly, under_way };
+        let (peer, mode, payloads) = (sa.peer, sa.mode, sa.payloads);
+        let inbox = Inbox { peer, counters, mode, payloads, fragment: None, assembly: Assembly::default() };
         ReceivingSa { sa, arrivals: ArrivalCount::default(), confirmed: false, from: None, inbox }
     }
 
@@ -126,28 +140,40 @@ impl Associations {
         self.open.get_mut(&id)
     }
 
-    /// The same, with what is remembered of all peers.
-    pub(super) fn find_with_peers(
-        &mut self,
-        id: SaId,
-    ) -> Option<(&mut ReceivingSa, &mut BTreeMap<PeerId, PeerMemory>)> {
-        Some((self.open.get_mut(&id)?, &mut self.peers))
+    /// Whether packets directly over IP are to come from this address.
+    pub(super) fn has_host(&self, address: IpAddr) -> bool {
+        self.open.values().any(|receiving| receiving.sa.host == Some(address))
     }
 
-    /// Where a job of this association may have its place: the one in use, then one that was withdrawn; and all peers.
-    pub(super) fn inboxes(
-        &mut self,
-        id: SaId,
-    ) -> (impl Iterator<Item = &mut Inbox>, &mut BTreeMap<PeerId, PeerMemory>) {
-        let open = self.open.get_mut(&id).map(|receiving| &mut receiving.inbox);
-        (open.into_iter().chain(self.leaving.get_mut(&id)), &mut self.peers)
+    /// What came on an association that is in use, or that was withdrawn and whose packets are still to be delivered.
+    pub(super) fn parts(&mut self, id: SaId) -> Option<InboxParts<'_>> {
+        let Associations { open, peers, leaving, blocks, .. } = self;
+        let open = open.get_mut(&id).map(|receiving| &mut receiving.inbox);
+        let inbox = open.or_else(|| leaving.get_mut(&id))?;
+        Some(InboxParts { inbox, peers, blocks })
     }
 
-    /// Forgets a withdrawn association when nothing of it is under way any more.
-    pub(super) fn tidy(&mut self, id: SaId) {
-        if self.leaving.get(&id).is_some_and(|inbox| inbox.under_way.is_empty()) {
-            self.leaving.remove(&id);
+    /// Forgets withdrawn associations of a peer of which nothing is under way any more.
+    pub(super) fn tidy(&mut self, peer: PeerId) {
+        if !self.leaving.is_empty() && !self.is_under_way(peer) {
+            self.leaving.retain(|_, inbox| inbox.peer != peer);
         }
+    }
+
+    fn is_under_way(&self, peer: PeerId) -> bool {
+        self.peers.get(&peer).is_some_and(|memory| !memory.under_way.is_empty())
+    }
+
+    /// Where memory for blocks is short, associations give up those of which nothing has come for too long, and it says how many.
+    pub(super) fn expire_blocks(&mut self, now: Time) -> u64 {
+        let mut lost = 0;
+        if self.blocks.is_short() && now.since(self.looked_at) >= LOOK_EVERY {
+            self.looked_at = now;
+            for receiving in self.open.values_mut() {
+                receiving.inbox.assembly.expire(now, &mut self.blocks, &mut lost);
+            }
+        }
+        lost
     }
 
     /// The peer is where its newest authentic packet came from.
@@ -178,33 +204,47 @@ impl Associations {
     }
 
     pub(super) fn add_peer(&mut self, peer: PeerId, counters: Arc<PeerCounters>) {
-        let memory = PeerMemory { counters, condition_at: None, heard_at: None, echo: None, last_from: None };
+        let under_way = UnderWay::default();
+        let memory = PeerMemory {
+            counters,
+            under_way,
+            condition_at: None,
+            heard_at: None,
+            echo: None,
+            last_from: None,
+        };
         self.peers.insert(peer, memory);
     }
 
-    /// Forgets a peer with all its associations; gives what engines were to expand for it.
-    pub(super) fn remove_peer(&mut self, peer: PeerId) -> Vec<Inbox> {
-        self.peers.remove(&peer);
-        let open = self.open.extract_if(.., |_, receiving| receiving.sa.peer == peer);
-        let leaving = self.leaving.extract_if(.., |_, inbox| inbox.peer == peer);
-        open.map(|(_, receiving)| receiving.inbox).chain(leaving.map(|(_, inbox)| inbox)).collect()
+    /// Forgets a peer with all its associations; gives what was under way for it.
+    pub(super) fn remove_peer(&mut self, peer: PeerId) -> Option<UnderWay> {
+        for (_, mut gone) in self.open.extract_if(.., |_, receiving| receiving.sa.peer == peer) {
+            gone.inbox.assembly.close(&mut self.blocks);
+        }
+        self.leaving.retain(|_, inbox| inbox.peer != peer);
+        Some(self.peers.remove(&peer)?.under_way)
     }
 
-    /// Accepts an association, if its peer is known; gives what cannot be delivered any more of one of the same name.
-    pub(super) fn install(&mut self, sa: InboundSa) -> Option<Inbox> {
-        let memory = self.peers.get(&sa.peer)?;
+    /// Accepts an association, if its peer is known.
+    pub(super) fn install(&mut self, sa: InboundSa) {
+        let Some(memory) = self.peers.get(&sa.peer) else { return };
         let (id, receiving) = (sa.id, ReceivingSa::new(sa, Arc::clone(&memory.counters)));
-        let before = self.open.insert(id, receiving)?;
-        self.let_leave(id, before.inbox)
+        if let Some(before) = self.open.insert(id, receiving) {
+            self.let_leave(id, before.inbox);
+        }
     }
 
-    /// Accepts an association no longer; gives what cannot be delivered any more of an earlier one of the same name.
-    pub(super) fn withdraw(&mut self, id: SaId) -> Option<Inbox> {
-        let gone = self.open.remove(&id)?;
-        self.let_leave(id, gone.inbox)
+    /// Accepts an association no longer; what of it is under way is delivered.
+    pub(super) fn withdraw(&mut self, id: SaId) {
+        if let Some(gone) = self.open.remove(&id) {
+            self.let_leave(id, gone.inbox);
+        }
     }
 
-    fn let_leave(&mut self, id: SaId, inbox: Inbox) -> Option<Inbox> {
-        if inbox.under_way.is_empty() { None } else { self.leaving.insert(id, inbox) }
+    fn let_leave(&mut self, id: SaId, mut inbox: Inbox) {
+        inbox.assembly.close(&mut self.blocks);
+        if self.is_under_way(inbox.peer) {
+            self.leaving.insert(id, inbox);
+        }
     }
 }

@@ -8,6 +8,7 @@ use super::intake::Intake;
 use super::{Inbound, Inlet, Origin};
 use crate::Reason;
 use crate::layers::Inside;
+use crate::reassembly::FragmentShare;
 use crate::sa::SaId;
 
 impl Inbound {
@@ -26,7 +27,12 @@ impl Inbound {
             return self.intake.whole(packet, front, now, inlet);
         }
         let mut lost = 0;
-        let added = self.reassembly.add(packet, now, &mut lost);
+        let associations = &self.intake.associations;
+        let share_of = |packet: &Packet<'_>| {
+            let owner = packet.src();
+            FragmentShare { owner, known: associations.has_host(owner) }
+        };
+        let added = self.reassembly.add(packet, share_of, now, &mut lost);
         self.intake.counters.drops.count(Reason::FragmentsIncomplete, lost);
         let Some(packet) = added? else { return Ok(()) };
         let front = Front::parse(packet).map_err(|_| Reason::MalformedOuter)?;

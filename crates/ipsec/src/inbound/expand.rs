@@ -9,15 +9,15 @@ use strait_scheduler::AlgorithmIndex;
 use strait_wire::{Esn, Protocol, Spi};
 
 use super::{Inlet, Origin};
-use crate::Reason;
 use crate::block::BLOCK_MAX;
 use crate::pool::{Pool, PoolJob, PoolWork, Reorder};
 use crate::sa::SaId;
+use crate::{PeerId, Reason};
 
 /// Payloads that one unit keeps at most: as many as a call brings datagrams, four times over.
 const WAITING_MAX: usize = 256;
 
-/// What of one association is under way, in order.
+/// What of one peer is under way, in order.
 pub(super) type UnderWay = Reorder<ExpandUnit, UnitOrigin>;
 
 /// What a unit under way is.
@@ -51,6 +51,7 @@ pub type ExpandJob = PoolJob<ExpandUnit>;
 /// left.
 #[derive(Debug)]
 pub struct ExpandUnit {
+    pub(super) peer: PeerId,
     pub(super) sa: SaId,
     /// The compressed block, or the payloads.
     input: Vec<u8>,
@@ -76,6 +77,7 @@ impl PoolWork for ExpandUnit {
 
     fn empty() -> ExpandUnit {
         ExpandUnit {
+            peer: PeerId(0),
             sa: SaId::Udp(Spi(0)),
             input: Vec::with_capacity(BLOCK_MAX),
             payloads: Vec::new(),
@@ -102,25 +104,25 @@ impl PoolWork for ExpandUnit {
 }
 
 impl ExpandUnit {
-    fn of_block(&mut self, sa: SaId, block: CompressedBlock<'_>) {
+    fn of_block(&mut self, origin: Origin, block: CompressedBlock<'_>) {
         let CompressedBlock { coding, bytes, cap } = block;
-        (self.sa, self.coding, self.cap) = (sa, coding, cap);
+        (self.peer, self.sa, self.coding, self.cap) = (origin.peer, origin.sa, coding, cap);
         self.payloads.clear();
         self.input.clear();
         self.input.extend_from_slice(bytes);
     }
 
-    fn of_payloads(&mut self, sa: SaId) {
-        self.sa = sa;
+    fn of_payloads(&mut self, origin: Origin) {
+        (self.peer, self.sa) = (origin.peer, origin.sa);
         self.payloads.clear();
         self.payloads.reserve(WAITING_MAX);
         self.input.clear();
     }
 
-    /// Keeps one more payload, if there is room for it.
+    /// Keeps one more payload, if it is of the same association and there is room for it.
     pub(super) fn keep(&mut self, origin: Origin, esn: Esn, next: Protocol, payload: &[u8]) -> bool {
         let range = self.input.len()..self.input.len() + payload.len();
-        let fits = self.payloads.len() < WAITING_MAX && range.end <= BLOCK_MAX;
+        let fits = self.sa == origin.sa && self.payloads.len() < WAITING_MAX && range.end <= BLOCK_MAX;
         if fits {
             self.payloads.push(WaitingPayload { origin, esn, next, range });
             self.input.extend_from_slice(payload);
@@ -164,6 +166,8 @@ pub(super) struct CompressedBlock<'a> {
 pub(super) struct BlockExpander {
     /// Nothing where the calling thread expands alone.
     pool: Option<Pool<ExpandUnit>>,
+    /// Jobs under way for any peer.
+    in_use: usize,
     pub(super) gauge: Gauge,
     pub(super) scratch: ExpandScratch,
 }
@@ -181,7 +185,7 @@ impl BlockExpander {
     pub(super) fn new(gauge: Gauge) -> BlockExpander {
         let expanded = vec![0; BLOCK_MAX].into_boxed_slice();
         let scratch = ExpandScratch { blocks: Blocks::new(), ipcomp: Ipcomp::new(), expanded };
-        BlockExpander { pool: None, gauge, scratch }
+        BlockExpander { pool: None, in_use: 0, gauge, scratch }
     }
 
     pub(super) fn add_workers(&mut self, workers: usize, calibration: &Calibration, stopwatch: Stopwatch) {
@@ -194,6 +198,11 @@ impl BlockExpander {
 
     pub(super) const fn has_workers(&self) -> bool {
         self.pool.is_some()
+    }
+
+    /// Whether nothing is under way, for any peer.
+    pub(super) const fn is_idle(&self) -> bool {
+        self.in_use == 0
     }
 
     /// Whether there is a job for whatever a datagram may hold.
@@ -219,7 +228,8 @@ impl BlockExpander {
     ) {
         let Some(pool) = &mut self.pool else { return };
         let mut job = pool.idle_or_surplus();
-        job.work.of_block(origin.sa, block);
+        job.work.of_block(origin, block);
+        self.in_use += 1;
         let hand_over = |worker, job| inlet.hand_over(worker, job);
         pool.submit(under_way, UnitOrigin::Block(origin), job, origin.now, hand_over);
     }
@@ -239,7 +249,8 @@ impl BlockExpander {
         }
         let Some(pool) = &mut self.pool else { return };
         let mut job = pool.idle_or_surplus();
-        job.work.of_payloads(origin.sa);
+        job.work.of_payloads(origin);
+        self.in_use += 1;
         job.work.keep(origin, esn, next, payload);
         under_way.push_done(UnitOrigin::Payloads, job);
     }
@@ -258,6 +269,7 @@ impl BlockExpander {
 
     pub(super) fn put_back(&mut self, job: ExpandJob) {
         if let Some(pool) = &mut self.pool {
+            self.in_use -= 1;
             pool.put_back(job);
         }
     }

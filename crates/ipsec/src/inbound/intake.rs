@@ -8,8 +8,8 @@ use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, Gauge};
 use strait_wire::{Protocol, Tos, demux, esp as wire_esp, ip};
 
-use super::associations::{Associations, Inbox};
-use super::expand::{BlockExpander, ExpandJob};
+use super::associations::{Associations, InboxParts};
+use super::expand::{BlockExpander, ExpandJob, UnderWay};
 use super::host::HostWriter;
 use super::payload::{OpenedPayload, Unpacker};
 use super::strangers::{ControlIntake, SourceKind};
@@ -18,7 +18,7 @@ use super::{Batch, InboundSettings, Inlet, Order, Origin};
 use crate::layers::Inside;
 use crate::outer::outer_len;
 use crate::sa::SaId;
-use crate::{Counters, Mode, Notice, Reason, Source};
+use crate::{Counters, Mode, Notice, PeerId, Reason, Source};
 
 /// All of the receiver but for outer fragments.
 #[derive(Debug)]
@@ -58,6 +58,7 @@ impl Intake {
     /// Takes datagrams as long as there are jobs for what they may hold; says how many bytes.
     pub(super) fn datagrams(&mut self, batch: Batch<'_>, now: Time, inlet: &mut impl Inlet) -> usize {
         let Batch { from, tos, segment, bytes } = batch;
+        self.counters.drops.count(Reason::BlockIncomplete, self.associations.expire_blocks(now));
         let mut taken = 0;
         while taken < bytes.len() && self.make_room(bytes, now, inlet) {
             let range = taken..(taken + segment.max(1)).min(bytes.len());
@@ -140,9 +141,9 @@ impl Intake {
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
         let Intake { associations, expander, host, counters, .. } = self;
-        let (receiving, peers) = associations.find_with_peers(origin.sa).ok_or(Reason::UnknownSpi)?;
-        let mode = receiving.sa.mode;
-        let mut unpacker = Unpacker { inbox: &mut receiving.inbox, peers, expander, host, counters, inlet };
+        let InboxParts { inbox, peers, blocks } = associations.parts(origin.sa).ok_or(Reason::UnknownSpi)?;
+        let mode = inbox.mode;
+        let mut unpacker = Unpacker { inbox, peers, blocks, expander, host, counters, inlet };
         let (range, next) = (inside.range(), inside.next);
         match mode {
             Mode::Tunnel => unpacker.payload(OpenedPayload { origin, esn: inside.esn, next, bytes, range }),
@@ -168,44 +169,51 @@ impl Intake {
 
     /// Puts what an engine has done in its place, and delivers what is in order now.
     fn place(&mut self, job: ExpandJob, inlet: &mut impl Inlet) {
-        let Intake { associations, expander, host, counters, .. } = self;
-        let (sa, mut homeless) = (job.work.sa, Some(job));
-        let (inboxes, peers) = associations.inboxes(sa);
-        for inbox in inboxes {
-            let Some(job) = homeless.take() else { break };
-            match inbox.under_way.put(job) {
-                Ok(()) => Unpacker { inbox, peers, expander, host, counters, inlet }.leave(),
-                Err(job) => homeless = Some(job),
-            }
+        let peer = job.work.peer;
+        let homeless = match self.associations.peers.get_mut(&peer) {
+            Some(memory) => memory.under_way.put(job).err(),
+            None => Some(job),
+        };
+        match homeless {
+            // What was under way of a peer that is gone was counted when it went.
+            Some(job) => self.expander.put_back(job),
+            None => self.leave(peer, inlet),
         }
-        // What was under way of a peer that is gone was counted when it went.
-        homeless.into_iter().for_each(|job| expander.put_back(job));
-        associations.tidy(sa);
+    }
+
+    /// Delivers what of a peer is done, in order, until something is not.
+    fn leave(&mut self, peer: PeerId, inlet: &mut impl Inlet) {
+        let Intake { associations, expander, host, counters, .. } = self;
+        while let Some((of, mut job)) =
+            associations.peers.get_mut(&peer).and_then(|memory| memory.under_way.pop())
+        {
+            if let Some(InboxParts { inbox, peers, blocks }) = associations.parts(job.work.sa) {
+                let unpacker =
+                    Unpacker { inbox, peers, blocks, expander, host, counters, inlet: &mut *inlet };
+                unpacker.deliver(of, &mut job);
+            }
+            expander.put_back(job);
+        }
+        associations.tidy(peer);
     }
 
     pub(super) fn handle(&mut self, order: Order) {
         match order {
             Order::AddPeer(peer, counters) => self.associations.add_peer(peer, counters),
             Order::RemovePeer(peer) => {
-                self.associations.remove_peer(peer).into_iter().for_each(|inbox| self.abandon(inbox));
+                self.associations.remove_peer(peer).into_iter().for_each(|under_way| self.abandon(under_way));
             }
             Order::Policies(policies) => self.host.set_policies(policies),
             Order::Known(sources) => self.control.know(&sources),
             Order::Gate(gate) => self.control.gate = Some(gate),
-            Order::Install(sa) => {
-                let before = self.associations.install(*sa);
-                before.into_iter().for_each(|inbox| self.abandon(inbox));
-            }
-            Order::Withdraw(spi) => {
-                let before = self.associations.withdraw(SaId::Udp(spi));
-                before.into_iter().for_each(|inbox| self.abandon(inbox));
-            }
+            Order::Install(sa) => self.associations.install(*sa),
+            Order::Withdraw(spi) => self.associations.withdraw(SaId::Udp(spi)),
         }
     }
 
     /// Gives up what is under way for a peer that is gone.
-    fn abandon(&mut self, mut inbox: Inbox) {
-        for (_, job) in inbox.under_way.drain() {
+    fn abandon(&mut self, mut under_way: UnderWay) {
+        for (_, job) in under_way.drain() {
             self.counters.drops.count(Reason::UnknownSpi, job.as_ref().map_or(1, |job| job.work.count()));
             job.into_iter().for_each(|job| self.expander.put_back(job));
         }

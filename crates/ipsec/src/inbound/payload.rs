@@ -7,7 +7,7 @@ use strait_compress::{Codec, Coding, Ipcomp, IpcompAlgorithm};
 use strait_wire::aggfrag::{self, Subtype};
 use strait_wire::{Cpi, Esn, Protocol, block, ipcomp};
 
-use super::assembly::{PartArrival, WholeBlock};
+use super::assembly::{BlockMemory, PartArrival, WholeBlock};
 use super::associations::{Inbox, PeerMemory};
 use super::expand::{
     BlockExpander, CompressedBlock, ExpandJob, ExpandScratch, ExpandUnit, UnitOrigin, WaitingPayload, refused,
@@ -39,6 +39,7 @@ impl OpenedPayload<'_> {
 pub(super) struct Unpacker<'a, I> {
     pub(super) inbox: &'a mut Inbox,
     pub(super) peers: &'a mut BTreeMap<PeerId, PeerMemory>,
+    pub(super) blocks: &'a mut BlockMemory,
     pub(super) expander: &'a mut BlockExpander,
     pub(super) host: &'a mut HostWriter,
     pub(super) counters: &'a Counters,
@@ -72,11 +73,15 @@ impl<I: Inlet> Unpacker<'_, I> {
 
     /// Packets, which keep their order: now, or behind all that is under way.
     fn in_order(&mut self, opened: OpenedPayload<'_>) -> Result<(), Reason> {
-        if self.inbox.under_way.is_empty() {
+        if self.expander.is_idle() {
             return self.unpack(opened);
         }
+        let memory = self.peers.get_mut(&opened.origin.peer);
+        let Some(memory) = memory.filter(|memory| !memory.under_way.is_empty()) else {
+            return self.unpack(opened);
+        };
         let what = (opened.esn, opened.next);
-        self.expander.keep(&mut self.inbox.under_way, opened.origin, what, opened.payload());
+        self.expander.keep(&mut memory.under_way, opened.origin, what, opened.payload());
         Ok(())
     }
 
@@ -97,18 +102,19 @@ impl<I: Inlet> Unpacker<'_, I> {
         let coding = Coding::from_id(header.codec).ok_or(Reason::UnknownCodec)?;
         let cap = cap(self.inbox.payloads, coding)?;
         let (mut origin, mut bytes) = (opened.origin, part);
-        let Inbox { counters, assembly, under_way, .. } = &mut *self.inbox;
+        let Inbox { counters, assembly, .. } = &mut *self.inbox;
         if header.parts > 1 {
             let arrival = PartArrival { esn: opened.esn, ecn: origin.tos.ecn(), now: origin.now };
             let mut lost = 0;
-            let added = assembly.add(arrival, header, part, &mut lost);
+            let added = assembly.add(arrival, header, part, self.blocks, &mut lost);
             self.counters.drops.count(Reason::BlockIncomplete, lost);
             let Some(WholeBlock { bytes: whole, ecn }) = added? else { return Ok(()) };
             (origin.tos, bytes) = (origin.tos.with_ecn(ecn), whole);
         }
         let block = CompressedBlock { coding, bytes, cap };
         if self.expander.has_workers() {
-            self.expander.submit(under_way, origin, block, self.inlet);
+            let memory = self.peers.get_mut(&origin.peer).ok_or(Reason::UnknownSpi)?;
+            self.expander.submit(&mut memory.under_way, origin, block, self.inlet);
             return Ok(());
         }
         let len = self.expander.expand(block, origin.now)?;
@@ -116,18 +122,15 @@ impl<I: Inlet> Unpacker<'_, I> {
         self.host.packets(origin, counters, &mut self.expander.scratch.expanded, len, self.inlet)
     }
 
-    /// Delivers what is done, in order, until something is not.
-    pub(super) fn leave(&mut self) {
-        while let Some((of, mut job)) = self.inbox.under_way.pop() {
-            match of {
-                UnitOrigin::Block(origin) => {
-                    if let Err(reason) = self.expanded(origin, &mut job) {
-                        self.counters.refuse(reason);
-                    }
+    /// Delivers a unit that is done and whose turn it is.
+    pub(super) fn deliver(mut self, of: UnitOrigin, job: &mut ExpandJob) {
+        match of {
+            UnitOrigin::Block(origin) => {
+                if let Err(reason) = self.expanded(origin, job) {
+                    self.counters.refuse(reason);
                 }
-                UnitOrigin::Payloads => self.waited(&mut job.work),
             }
-            self.expander.put_back(job);
+            UnitOrigin::Payloads => self.waited(&mut job.work),
         }
     }
 

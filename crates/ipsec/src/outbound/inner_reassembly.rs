@@ -2,11 +2,12 @@
 //! has an upper layer (RFC 4303 section 3.3.4). What is too large then is fragmented again outside.
 
 use strait_clock::Time;
+use strait_wire::ip::Packet;
 
 use super::context::Lost;
 use super::link::Link;
 use crate::offload::SuperPacket;
-use crate::reassembly::Reassembly;
+use crate::reassembly::{FragmentShare, Reassembly};
 use crate::{Counters, Mode, Reason};
 
 /// Whether `packet` is a piece of what can only be protected whole.
@@ -23,7 +24,9 @@ pub(super) fn reassemble<'a>(
     counters: &Counters,
 ) -> Result<Option<&'a [u8]>, Lost> {
     let mut lost = 0;
-    let added = reassembly.add(fragment, now, &mut lost);
+    // All come from this host: peers have equal shares.
+    let share_of = |packet: &Packet<'_>| FragmentShare { owner: packet.dst(), known: true };
+    let added = reassembly.add(fragment, share_of, now, &mut lost);
     counters.drops.count(Reason::FragmentsIncomplete, lost);
     added.map(|packet| packet.map(|packet| &*packet)).map_err(|reason| Lost { reason, packets: 1 })
 }

@@ -7,6 +7,7 @@ use strait_wire::fragment::Fragment;
 use strait_wire::ip::{self, FRONT_MAX, Front, Packet, Version};
 use strait_wire::{Ecn, Protocol};
 
+use super::FragmentShare;
 use crate::Reason;
 
 /// Most pieces of a datagram. The longest takes 119 of the 552 bytes that a packet of 576 leaves, and no host need
@@ -53,6 +54,7 @@ pub(super) struct Slot {
 #[derive(Debug)]
 struct Making {
     datagram: PartialDatagram,
+    share: FragmentShare,
     /// When its first fragment came.
     started: Time,
     /// Why what comes of it is dropped.
@@ -76,15 +78,21 @@ impl Slot {
         Slot { making: None, pieces: Vec::new(), bytes: Vec::new() }
     }
 
-    pub(super) fn start(&mut self, datagram: PartialDatagram, now: Time) {
+    pub(super) fn start(&mut self, datagram: PartialDatagram, share: FragmentShare, now: Time) {
         let marks = Marks::default();
-        self.making = Some(Making { datagram, started: now, refused: None, end: None, front: None, marks });
+        self.making =
+            Some(Making { datagram, share, started: now, refused: None, end: None, front: None, marks });
         self.pieces.clear();
     }
 
     /// When the first fragment came; `None` when the slot is free.
     pub(super) fn started(&self) -> Option<Time> {
         self.making.as_ref().map(|making| making.started)
+    }
+
+    /// Whose slot it is, and since when; `None` when it is free.
+    pub(super) fn share(&self) -> Option<(FragmentShare, Time)> {
+        self.making.as_ref().map(|making| (making.share, making.started))
     }
 
     pub(super) fn is_of(&self, datagram: PartialDatagram) -> bool {

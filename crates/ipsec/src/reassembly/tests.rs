@@ -51,6 +51,11 @@ fn piece(four: bool, start: u16, bytes: &[u8], more: bool) -> Vec<u8> {
     packet_with(false, 0, Protocol::FRAGMENT, &[&header[..], bytes].concat())
 }
 
+/// Its sender is a peer.
+fn of_peer(packet: &Packet<'_>) -> FragmentShare {
+    FragmentShare { owner: packet.src(), known: true }
+}
+
 /// What one fragment gives.
 type Added = Result<Option<Vec<u8>>, Reason>;
 
@@ -59,7 +64,7 @@ fn add_all(reassembly: &mut Reassembly, fragments: &[Vec<u8>], at: u64) -> (Vec<
     let mut lost = 0;
     let now = Time::from_millis(at);
     let add = |fragment: &Vec<u8>| {
-        reassembly.add(fragment, now, &mut lost).map(|whole| whole.map(|packet| packet.to_vec()))
+        reassembly.add(fragment, of_peer, now, &mut lost).map(|whole| whole.map(|packet| packet.to_vec()))
     };
     (fragments.iter().map(add).collect(), lost)
 }
@@ -279,6 +284,73 @@ fn memory_is_bounded_in_datagrams_and_bytes() {
     assert_eq!(add_all(&mut reassembly, &[rest], 61_000), (vec![Ok(None)], SLOTS as u64));
 }
 
+/// The first and the second half of datagram `id` of the host 192.0.2.`host`.
+fn halves_of(host: u8, id: u16) -> [Vec<u8>; 2] {
+    [(0, true), (16, false)].map(|(start, more)| {
+        let mut fragment = piece(true, start, &[1; 16], more);
+        fragment[4..6].copy_from_slice(&id.to_be_bytes());
+        fragment[15] = host;
+        fragment
+    })
+}
+
+/// What comes of a fragment a microsecond after the one before; its sender is a peer if it is one of the hosts up to 99.
+fn add_one((reassembly, at): &mut (Reassembly, u64), fragment: &[u8]) -> Added {
+    *at += 1;
+    let share_of = |packet: &Packet<'_>| {
+        let share = of_peer(packet);
+        FragmentShare { known: packet.bytes()[15] < 100, ..share }
+    };
+    let added = reassembly.add(fragment, share_of, Time::from_nanos(*at * 1_000), &mut 0);
+    added.map(|whole| whole.map(|packet| packet.to_vec()))
+}
+
+#[test]
+fn flood_of_first_fragments_of_one_peer_leaves_others_theirs() {
+    let mut reassembly = (Reassembly::new(), 0);
+    for round in 0..50 {
+        for id in 0..200 {
+            assert_eq!(add_one(&mut reassembly, &halves_of(1, round * 200 + id)[0]), Ok(None));
+        }
+        // Each of three others has three datagrams in the making, through more of the flood.
+        let others = || (2..5).flat_map(|host| (0..3).map(move |id| (host, round * 3 + id)));
+        for (host, id) in others() {
+            assert_eq!(add_one(&mut reassembly, &halves_of(host, id)[0]), Ok(None));
+        }
+        for id in 0..200 {
+            assert_eq!(add_one(&mut reassembly, &halves_of(1, 30_000 + round * 200 + id)[0]), Ok(None));
+        }
+        for (host, id) in others() {
+            let whole = add_one(&mut reassembly, &halves_of(host, id)[1]);
+            assert!(whole.unwrap().is_some(), "host {host}, datagram {id}");
+        }
+    }
+    assert_eq!(reassembly.0.slots.len(), SLOTS);
+    // Of its own, the oldest went first.
+    let last = halves_of(1, 30_000 + 49 * 200 + 199);
+    assert!(add_one(&mut reassembly, &last[1]).unwrap().is_some());
+}
+
+#[test]
+fn flood_of_fragments_from_many_strangers_leaves_peers_theirs() {
+    let mut reassembly = (Reassembly::new(), 0);
+    let peers = || (0..SLOTS as u16).map(|id| (id as u8 % 100, id));
+    for (host, id) in peers() {
+        assert_eq!(add_one(&mut reassembly, &halves_of(host, id)[0]), Ok(None));
+    }
+    for id in 0..5_000 {
+        assert_eq!(add_one(&mut reassembly, &halves_of(100 + (id % 150) as u8, id)[0]), Ok(None));
+    }
+    assert_eq!(reassembly.0.slots.len(), SLOTS + SLOTS_STRANGERS);
+    for (host, id) in peers() {
+        assert!(add_one(&mut reassembly, &halves_of(host, id)[1]).unwrap().is_some(), "{host} {id}");
+    }
+    // The newest of strangers are kept, the oldest not.
+    assert_eq!(add_one(&mut reassembly, &halves_of(100, 0)[1]), Ok(None));
+    let newest = halves_of(100 + (4_999 % 150) as u8, 4_999);
+    assert!(add_one(&mut reassembly, &newest[1]).unwrap().is_some());
+}
+
 #[test]
 fn time_is_bounded() {
     let fragments = two_halves(true);
@@ -367,7 +439,7 @@ proptest! {
             now += wait;
             let bytes = vec![u8::from(other); len];
             let fragment = piece(four, units * 8, &bytes, more);
-            if let Ok(Some(whole)) = reassembly.add(&fragment, Time::from_millis(now), &mut lost) {
+            if let Ok(Some(whole)) = reassembly.add(&fragment, of_peer, Time::from_millis(now), &mut lost) {
                 prop_assert_eq!(Packet::parse(whole).unwrap().bytes().len(), whole.len());
                 prop_assert_eq!(Front::parse(whole).unwrap().fragment, None);
             }

@@ -72,7 +72,7 @@ fn others_packet() -> Vec<u8> {
 }
 
 #[test]
-fn blocks_are_spread_over_engines_in_order_per_association() {
+fn blocks_are_spread_over_engines_in_order_per_peer() {
     let (sender, packets) = sent();
     for workers in [1, 3] {
         let mut receiver = Receiver::new(STRAIT).with_workers(workers);
@@ -222,4 +222,30 @@ fn pending_blocks_of_withdrawn_association_are_delivered() {
     receiver.take(datagram, *tos);
     assert_eq!((receiver.drops(Reason::UnknownSpi), receiver.dropped()), (1, 1));
     assert_eq!(receiver.half.intake.free_jobs(), 4 * JOBS_AN_ENGINE);
+}
+
+#[test]
+fn packets_on_a_new_association_do_not_overtake_blocks_of_the_old_one() {
+    let (sender, packets) = sent();
+    let mut receiver = Receiver::new(STRAIT).with_workers(3);
+    let key = KeyMaterial::new(Suite::Aes128Gcm, &[9; 20]).unwrap();
+    let renewed = SaSpec::session(PEER, Spi(0x0555_5555), key, IvMode::Implicit, STRAIT);
+    receiver.half.handle(Order::Install(Box::new(InboundSa::new(&renewed))));
+    for (datagram, tos) in &sender.wire.datagrams {
+        while !receiver.offer(datagram, *tos) {
+            receiver.work();
+        }
+    }
+    let mut sa = OutboundSa::new(&renewed);
+    let packet = Shape::new(Version::V4, Protocol::UDP, vec![7; 40]).packet();
+    let datagram = seal(&mut sa, Protocol::IPIP, &packet);
+    while !receiver.offer(&datagram, Tos(0)) {
+        receiver.work();
+    }
+    assert!(receiver.site.packets.len() < packets.len(), "engines have blocks of the old one");
+    receiver.half.handle(Order::Withdraw(SPI));
+    receiver.finish();
+    assert!(receiver.site.packets.last() == Some(&packet), "behind them");
+    assert!(comparable(&receiver.site.packets[..packets.len()]) == comparable(&packets));
+    assert_eq!((receiver.dropped(), receiver.half.intake.free_jobs()), (0, 4 * JOBS_AN_ENGINE));
 }

@@ -26,7 +26,7 @@ fn one_association_cannot_evict_anothers_blocks() {
     let packet = packet(300);
     let (first, second) = packet.split_at(100);
     receiver.take(&hand.seal(Protocol::AGGFRAG, &block(0, 7, 0, 2, first)), Tos(0));
-    for id in 0..200 {
+    for id in 0..4_000 {
         receiver.take(&other.seal(Protocol::AGGFRAG, &block(0, id, 0, 2, &[0x45; 60])), Tos(0));
     }
     assert!(receiver.drops(Reason::BlockIncomplete) > 100, "the other one evicts its own");

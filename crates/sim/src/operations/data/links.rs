@@ -14,10 +14,10 @@ use super::opened::OpenedDatagram;
 use super::operation::{Between, Mishap};
 use crate::SimDatagram;
 
-/// Blocks in the making that a receiver keeps of one association.
-const SLOTS: usize = 8;
-/// How long it keeps one.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Blocks in the making that a receiver keeps of one association, however many it holds in all.
+const SLOTS: usize = 64;
+/// How long it waits for the next part of one at least.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Datagrams that one may fall behind and still be new to the receiver.
 const DELAY_MAX: usize = 4_000;
 /// Most bytes that one call brings, as of a real socket.
@@ -78,11 +78,6 @@ impl Links {
     /// Datagrams that arrived at a site, but for keepalives, and how many of them it may open.
     pub(super) fn arrived(&self, at: usize) -> (u64, u64) {
         (self.arrived[at], self.fresh[at].len() as u64)
-    }
-
-    /// What arrives from now on may arrive in any order.
-    pub(super) const fn disorder(&mut self, from: usize, to: usize) {
-        self.ordered[from][to] = false;
     }
 
     /// All links keep the order of what comes from now on.
@@ -219,10 +214,10 @@ impl Links {
         if units[unit].together == Together::Alone {
             return;
         }
-        let began = *units[unit].began.get_or_insert(now);
+        let before = units[unit].touched.replace(now).unwrap_or(now);
         let begun = &mut self.begun[to];
         let newer = begun.iter().rev().position(|begun| *begun == unit);
-        if newer.is_some_and(|newer| newer >= SLOTS) || began + PATIENCE < now {
+        if newer.is_some_and(|newer| newer >= SLOTS) || before + PATIENCE < now {
             units[unit].spoiled = true;
         } else if newer.is_none() {
             begun.push_back(unit);

@@ -44,8 +44,8 @@ pub(super) struct UnitOnLink {
     pub(super) displaced: bool,
     /// Why they are of use only together.
     pub(super) together: Together,
-    /// When the first of them came.
-    pub(super) began: Option<Time>,
+    /// When the latest of them came.
+    pub(super) touched: Option<Time>,
 }
 
 impl UnitOnLink {

@@ -116,7 +116,7 @@ impl Agreed {
 }
 
 fn new_unit(units: &mut Vec<UnitOnLink>, together: Together) -> usize {
-    units.push(UnitOnLink { spoiled: false, displaced: false, together, began: None });
+    units.push(UnitOnLink { spoiled: false, displaced: false, together, touched: None });
     units.len() - 1
 }
 

@@ -71,10 +71,6 @@ impl DataWorld {
         let inbound = || inbound::Order::Install(Box::new(InboundSa::new(&receiver)));
         self.sites[to].install(inbound(), inbound());
         self.sites[to].taken[from].push(spi);
-        if self.settings.workers[1] > 0 {
-            // With workers a receiver keeps the order on each association, and not from one to the next.
-            self.links.disorder(from, to);
-        }
         let outbound = OutboundSa::new(&sender);
         let outbound = match reserved {
             Some(last) => outbound.within(Reserve::new(1, u64::from(last))),
