@@ -271,6 +271,7 @@ impl SimNode {
     pub(crate) fn datagrams(&mut self, batch: Batch<'_>, now: Time) {
         self.world.now = now;
         self.inbound.datagrams(batch, now, &mut self.world);
+        self.inbound.caught_up();
         self.settle(now);
     }
 

@@ -13,6 +13,7 @@ use super::expand::{BlockExpander, ExpandJob};
 use super::host::HostWriter;
 use super::payload::{OpenedPayload, Unpacker};
 use super::upper_layer::UpperLayer;
+use super::work::WorkingTime;
 use super::{Batch, InboundSettings, Inlet, Order, Origin};
 use crate::layers::Inside;
 use crate::outer::outer_len;
@@ -26,6 +27,7 @@ pub(super) struct Intake {
     expander: BlockExpander,
     pub(super) host: HostWriter,
     pub(super) counters: Arc<Counters>,
+    pub(super) working: WorkingTime,
 }
 
 /// One datagram of a batch.
@@ -45,6 +47,7 @@ impl Intake {
             expander: BlockExpander::new(gauge),
             host: HostWriter::new(settings, Arc::clone(&counters)),
             counters,
+            working: WorkingTime::default(),
         }
     }
 
@@ -55,6 +58,7 @@ impl Intake {
     /// Takes datagrams as long as there are jobs for what they may hold; says how many bytes.
     pub(super) fn datagrams(&mut self, batch: Batch<'_>, now: Time, inlet: &mut impl Inlet) -> usize {
         let Batch { from, tos, segment, bytes } = batch;
+        self.working.begin(now);
         let mut taken = 0;
         while taken < bytes.len() && self.make_room(bytes, now, inlet) {
             let range = taken..(taken + segment.max(1)).min(bytes.len());
@@ -133,10 +137,11 @@ impl Intake {
         front: Option<(&[u8], ip::Front)>,
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
-        let Intake { associations, expander, host, counters } = self;
+        let Intake { associations, expander, host, counters, working } = self;
         let (receiving, peers) = associations.find_with_peers(origin.sa).ok_or(Reason::UnknownSpi)?;
         let mode = receiving.sa.mode;
-        let mut unpacker = Unpacker { inbox: &mut receiving.inbox, peers, expander, host, counters, inlet };
+        let inbox = &mut receiving.inbox;
+        let mut unpacker = Unpacker { inbox, peers, expander, host, counters, working, inlet };
         let (range, next) = (inside.range(), inside.next);
         match mode {
             Mode::Tunnel => unpacker.payload(OpenedPayload { origin, esn: inside.esn, next, bytes, range }),
@@ -149,6 +154,7 @@ impl Intake {
 
     /// A worker has done a job.
     pub(super) fn finished(&mut self, job: ExpandJob, now: Time, inlet: &mut impl Inlet) {
+        self.working.begin(now);
         self.expander.book(&job, now);
         self.place(job, inlet);
     }
@@ -160,15 +166,20 @@ impl Intake {
         }
     }
 
+    /// Nothing of any peer waits.
+    pub(super) fn caught_up(&mut self) {
+        self.working.end();
+    }
+
     /// Puts what an engine has done in its place, and delivers what is in order now.
     fn place(&mut self, job: ExpandJob, inlet: &mut impl Inlet) {
-        let Intake { associations, expander, host, counters } = self;
+        let Intake { associations, expander, host, counters, working } = self;
         let (sa, mut homeless) = (job.work.sa, Some(job));
         let (inboxes, peers) = associations.inboxes(sa);
         for inbox in inboxes {
             let Some(job) = homeless.take() else { break };
             match inbox.under_way.put(job) {
-                Ok(()) => Unpacker { inbox, peers, expander, host, counters, inlet }.leave(),
+                Ok(()) => Unpacker { inbox, peers, expander, host, counters, working, inlet }.leave(),
                 Err(job) => homeless = Some(job),
             }
         }

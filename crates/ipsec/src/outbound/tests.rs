@@ -14,6 +14,7 @@ use strait_wire::ip::{Packet, Version};
 use strait_wire::{Ecn, Protocol, Tos, aggfrag, block, ipcomp, vnet};
 
 use super::{Order, Queueing};
+use crate::block::PACKETS_MAX;
 use crate::sample::{PEER, Receiver, SPI, STRAIT, Sender, Shape, Wire, rule, sa_spec, without_id};
 use crate::wrap::Inside;
 use crate::{InboundSa, Notice, OutboundSa, Payloads, Reason, Reserve, RuleSet};
@@ -87,7 +88,7 @@ fn groups(wire: &Wire) -> Vec<Group> {
                     continue;
                 }
                 let (coding, mut plain) = (Coding::from_id(header.codec).unwrap(), vec![0; 65_536]);
-                let len = Blocks::new().expand(coding, &sofar, &mut plain).unwrap();
+                let len = Blocks::new().expand(coding, PACKETS_MAX, &sofar, &mut plain).unwrap();
                 whole.packets =
                     block::packets(&plain[..len]).map(|packet| packet.unwrap().to_vec()).collect();
                 whole.coding = Some(coding);

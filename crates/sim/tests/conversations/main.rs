@@ -14,6 +14,7 @@ mod forwarding;
 mod handshake_cost;
 mod hostile_bundles;
 mod hostile_peer;
+mod hostile_work;
 mod idle_is_silent;
 mod link_down_and_up;
 mod link_rate_estimate;
