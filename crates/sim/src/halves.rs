@@ -71,6 +71,7 @@ pub struct Halves {
     rules: Arc<RuleSet>,
     sealer: Sealer,
     from: SocketAddr,
+    said: [u64; 2],
 }
 
 impl Halves {
@@ -117,7 +118,7 @@ impl Halves {
             inbound.handle(inbound::Order::Install(Box::new(InboundSa::new(&spec))));
         }
         let sealer = Sealer::new(settings.suite, settings.iv, SPI);
-        Halves { outbound, inbound, counters, rules, sealer, from: here.outer_v4() }
+        Halves { outbound, inbound, counters, rules, sealer, from: here.outer_v4(), said: [0; 2] }
     }
 
     /// What the sender counts.
@@ -188,7 +189,15 @@ impl Halves {
     ) -> Vec<Vec<u8>> {
         let mut catch = Catch::default();
         self.inbound.datagrams(Batch { from, tos, segment, bytes }, now, &mut catch);
+        self.said[0] += catch.orders;
+        self.said[1] += catch.notices;
         catch.delivered
+    }
+
+    /// How many orders for the sender, and how many notices for the control plane, the receiver has made.
+    #[must_use]
+    pub const fn said(&self) -> [u64; 2] {
+        self.said
     }
 
     /// Seals any payload under the peer's own key, with the next number that [`Halves::seal`] has not used.
@@ -226,6 +235,8 @@ struct Catch {
     from: SocketAddr,
     sent: Vec<SimDatagram>,
     delivered: Vec<Vec<u8>>,
+    orders: u64,
+    notices: u64,
 }
 
 impl Default for Catch {
@@ -236,7 +247,7 @@ impl Default for Catch {
 
 impl Catch {
     const fn at(now: Time, from: SocketAddr) -> Catch {
-        Catch { now, from, sent: Vec::new(), delivered: Vec::new() }
+        Catch { now, from, sent: Vec::new(), delivered: Vec::new(), orders: 0, notices: 0 }
     }
 }
 
@@ -271,9 +282,13 @@ impl Inlet for Catch {
 
     fn control(&mut self, _: SocketAddr, _: Tos, _: &[u8]) {}
 
-    fn order(&mut self, _: outbound::Order) {}
+    fn order(&mut self, _: outbound::Order) {
+        self.orders += 1;
+    }
 
-    fn notice(&mut self, _: Notice) {}
+    fn notice(&mut self, _: Notice) {
+        self.notices += 1;
+    }
 }
 
 #[cfg(test)]
