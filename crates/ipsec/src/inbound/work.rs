@@ -29,7 +29,7 @@ const PAID_A_BYTE: u64 = 250;
 /// What a datagram is beside its part of a block, at least: IPv4, UDP, ESP with its trailer and ICV, and the block's own header.
 const AROUND: u64 = 60;
 /// How long the thread may work without a pause on blocks that do not pay for themselves. The largest block fits in, and with one
-/// [`ALLOWANCE_BURST`] nobody waits for more than 5 ms.
+/// [`ALLOWANCE_BURST`] no other peer waits for more than 5 ms.
 const TURN: Duration = Duration::from_millis(4);
 /// What a peer may cost beyond what its bytes pay for while others wait, in nanoseconds a second: half of 1 %.
 const ALLOWANCE: u64 = 5_000_000;

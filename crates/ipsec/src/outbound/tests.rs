@@ -392,7 +392,7 @@ fn a_storm_of_packets_asks_for_keys_once_a_second() {
         for _ in 0..1_000 {
             sender.send(&text(9, 1000).packet(), &PLAIN);
         }
-        sender.now = sender.now + Duration::from_millis(500);
+        sender.now += Duration::from_millis(500);
     }
     assert_eq!(sender.wire.notices, vec![Notice::NeedsSa(PEER); 5]);
 }

@@ -116,7 +116,7 @@ fn blocks_of_the_smallest_packets_delay_no_other_peer() {
         let bomb = packed(method, headers, &tiny(2_048));
         let (hub, outcome) = beside(at_a_megabit(bomb.len()), &bomb);
         assert!(refused(&hub, Reason::OverBudget) > 0, "{method}");
-        assert!(!outcome.delays[HOSTILE].is_empty(), "what nobody waits for may pass");
+        assert!(!outcome.delays[HOSTILE].is_empty(), "what delays no other may pass");
         assert_unnoticed(&outcome);
     }
 }
