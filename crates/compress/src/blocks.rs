@@ -38,6 +38,12 @@ pub enum BlockError {
 }
 
 impl BlockError {
+    /// Whether it is that the block has more packets than allowed.
+    #[must_use]
+    pub const fn is_too_many(self) -> bool {
+        matches!(self, BlockError::Headers(headers::HeadersError::TooMany { .. }))
+    }
+
     /// Whether it is that the block would give more bytes than agreed.
     #[must_use]
     pub const fn is_too_long(self) -> bool {
@@ -74,17 +80,24 @@ impl Blocks {
 
     /// Expands `block` into the front of `output` and says how many bytes that gave.
     ///
-    /// The length of `output` is the cap, for what is between the two steps as well. After an error the bytes of `output` mean nothing.
+    /// The length of `output` is the cap, for what is between the two steps as well. No more than `most` packets get their headers
+    /// back; those whose headers were not coded are the caller's to count. After an error the bytes of `output` mean nothing.
     ///
     /// # Errors
     /// [`BlockError`] says which step failed.
-    pub fn expand(&mut self, coding: Coding, block: &[u8], output: &mut [u8]) -> Result<usize, BlockError> {
+    pub fn expand(
+        &mut self,
+        coding: Coding,
+        most: usize,
+        block: &[u8],
+        output: &mut [u8],
+    ) -> Result<usize, BlockError> {
         let Coding { headers, codec } = coding;
         if !headers {
             return Ok(self.codecs.expand(codec, block, output)?);
         }
         if codec == Codec::None {
-            return Ok(self.headers.expand(block, output)?);
+            return Ok(self.headers.expand_at_most(most, block, output)?);
         }
         let cap = output.len();
         if self.between.len() < cap {
@@ -92,13 +105,14 @@ impl Blocks {
         }
         let between = self.between.get_mut(..cap).unwrap_or_default();
         let len = self.codecs.expand(codec, block, between)?;
-        Ok(self.headers.expand(between.get(..len).unwrap_or_default(), output)?)
+        Ok(self.headers.expand_at_most(most, between.get(..len).unwrap_or_default(), output)?)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::headers::PACKETS_MAX;
 
     /// Datagrams that count upwards, with payloads that shrink.
     fn packets(count: u8) -> Vec<u8> {
@@ -124,14 +138,17 @@ mod tests {
                 let made = blocks.make(Method::of(codec), headers, &packets, &mut output).unwrap();
                 assert_eq!(made.coding, Coding { headers, codec });
                 assert_eq!(made.coded < packets.len(), headers);
-                assert_eq!(blocks.expand(made.coding, &output[..made.len], &mut back), Ok(packets.len()));
+                assert_eq!(
+                    blocks.expand(made.coding, PACKETS_MAX, &output[..made.len], &mut back),
+                    Ok(packets.len())
+                );
                 assert_eq!(back, packets);
                 lens.push(made.len);
             }
             assert!(lens[1] < lens[0], "{codec}: {lens:?}");
         }
         let len = blocks.headers.encode(&packets, &mut output).unwrap();
-        assert_eq!(blocks.expand(Coding::HEADERS, &output[..len], &mut back), Ok(packets.len()));
+        assert_eq!(blocks.expand(Coding::HEADERS, PACKETS_MAX, &output[..len], &mut back), Ok(packets.len()));
         assert_eq!(back, packets);
     }
 
@@ -155,13 +172,15 @@ mod tests {
         let (mut blocks, mut output) = (Blocks::new(), vec![0; packets.len()]);
         let made = blocks.make(Method::ZSTD, true, &packets, &mut output).unwrap();
         for cap in [0, made.len, made.coded - 1, made.coded, packets.len() - 1] {
-            let error = blocks.expand(made.coding, &output[..made.len], &mut vec![0; cap]).unwrap_err();
+            let error =
+                blocks.expand(made.coding, PACKETS_MAX, &output[..made.len], &mut vec![0; cap]).unwrap_err();
             assert!(error.is_too_long(), "{cap} bytes: {error}");
             assert_eq!(matches!(error, BlockError::Headers(_)), cap >= made.coded, "{cap} bytes: {error}");
         }
         // As much as was agreed, but no headers that are coded: more of them than there is.
         let len = Codecs::new().compress(Method::ZSTD, &[0x7f; 100], &mut output).unwrap();
-        let error = blocks.expand(made.coding, &output[..len], &mut vec![0; packets.len()]).unwrap_err();
+        let error =
+            blocks.expand(made.coding, PACKETS_MAX, &output[..len], &mut vec![0; packets.len()]).unwrap_err();
         assert_eq!(error, BlockError::Headers(headers::HeadersError::Malformed));
     }
 }

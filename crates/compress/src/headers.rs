@@ -38,12 +38,22 @@ use header::{ChecksumKind, HeaderFields, LEN_MAX, Upper};
 use side::CodingSide;
 use slots::{Guesses, Slots};
 
+/// Most packets of a bundle or a block, at both ends: the largest aggregation window, and so the most that a sender finds together.
+/// What expands to more was made to do harm: 228 bytes can become 3,276 packets of 20.
+pub const PACKETS_MAX: usize = 2_048;
+
 /// Why a bundle could not be expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeadersError {
     /// The bytes are not what [`Coder::encode`] writes.
     #[error("the headers of the block are not coded as they can be")]
     Malformed,
+    /// They are more packets than allowed.
+    #[error("the block has more than {most} packets")]
+    TooMany {
+        /// Packets allowed.
+        most: usize,
+    },
     /// The packets would be more bytes than agreed.
     #[error("the packets of the block are more than the {cap} bytes agreed")]
     TooLong {
@@ -101,10 +111,12 @@ impl Coder {
     pub fn encode(&mut self, packets: &[u8], output: &mut [u8]) -> Option<usize> {
         self.clear();
         let mut at = 0;
-        while let Some(packet) = packets.get(at..).and_then(first) {
+        while self.payloads.len() < PACKETS_MAX
+            && let Some(packet) = packets.get(at..).and_then(first)
+        {
             at += self.add(packet, at);
         }
-        // What is no packet follows the last one's payload.
+        // What is no packet follows the last one's payload, and so do more packets than a bundle has.
         self.payloads.push(at..packets.len());
         self.gather(packets, output).filter(|len| *len < packets.len())
     }
@@ -113,7 +125,9 @@ impl Coder {
     pub fn encode_front(&mut self, packets: &[u8], output: &mut [u8]) -> Option<FittingPackets> {
         self.clear();
         let (mut bytes, mut payloads) = (0, 0);
-        while let Some(packet) = packets.get(bytes..).and_then(first) {
+        while self.payloads.len() < PACKETS_MAX
+            && let Some(packet) = packets.get(bytes..).and_then(first)
+        {
             let before = self.headers.len();
             self.add(packet, bytes);
             payloads += self.payloads.last().map_or(0, Range::len);
@@ -192,9 +206,22 @@ impl Coder {
     /// The length of `output` is the cap: nothing is written past it. After an error the bytes of `output` mean nothing.
     ///
     /// # Errors
-    /// [`HeadersError::TooLong`] when the packets do not fit in `output`, [`HeadersError::Malformed`] when `coded` is not
-    /// what [`Coder::encode`] writes.
-    pub fn expand(&mut self, mut coded: &[u8], output: &mut [u8]) -> Result<usize, HeadersError> {
+    /// [`HeadersError::TooLong`] when the packets do not fit in `output`, [`HeadersError::TooMany`] when they are more than
+    /// [`PACKETS_MAX`], [`HeadersError::Malformed`] when `coded` is not what [`Coder::encode`] writes.
+    pub fn expand(&mut self, coded: &[u8], output: &mut [u8]) -> Result<usize, HeadersError> {
+        self.expand_at_most(PACKETS_MAX, coded, output)
+    }
+
+    /// The same, if no more than `most` packets have their headers in `coded`. What follows them without is the caller's to count.
+    ///
+    /// # Errors
+    /// As of [`Coder::expand`].
+    pub fn expand_at_most(
+        &mut self,
+        most: usize,
+        mut coded: &[u8],
+        output: &mut [u8],
+    ) -> Result<usize, HeadersError> {
         let mut len = 0;
         coded.number(&mut len)?;
         let len = usize::try_from(len).map_err(|_| MalformedField)?;
@@ -202,7 +229,12 @@ impl Coder {
         self.slots.clear();
         let cap = output.len();
         let mut room = &mut *output;
+        let mut packets = 0;
         while !headers.is_empty() {
+            packets += 1;
+            if packets > most {
+                return Err(HeadersError::TooMany { most });
+            }
             self.expand_packet(&mut headers, &mut payloads, &mut room, cap)?;
         }
         put(payloads, &mut room, cap)?;

@@ -91,6 +91,12 @@ reasons! {
     MalformedBlock = "malformed-block",
     /// A block that decompresses to more than the agreed maximum.
     BlockTooLong = "block-too-long",
+    /// A block of more than 2,048 packets.
+    TooManyPackets = "block-too-many-packets",
+    /// A block that costs more than its peer may while others wait.
+    OverBudget = "over-budget",
+    /// A probe or a condition that comes more often than its peer may send it.
+    TooOften = "too-often",
     /// A codec that was not negotiated.
     UnknownCodec = "unknown-codec",
     /// Parts of a block without the other parts.

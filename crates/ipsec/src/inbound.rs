@@ -30,6 +30,7 @@ mod peer_messages;
 mod reception;
 mod strangers;
 mod upper_layer;
+mod work;
 
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -155,6 +156,12 @@ impl Inbound {
     /// Does the calling thread's jobs; to be called after a run of datagrams.
     pub fn release(&mut self, now: Time, inlet: &mut impl Inlet) {
         self.intake.release(now, inlet);
+    }
+
+    /// Everything that the network brought has been taken: nothing of any peer waits. Until then, the receiver limits what blocks of
+    /// one peer may cost the others.
+    pub fn caught_up(&mut self) {
+        self.intake.caught_up();
     }
 
     /// Makes one change.

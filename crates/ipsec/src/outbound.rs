@@ -279,7 +279,7 @@ impl TxStages {
         offload: &vnet::Header,
     ) -> Result<(), Lost> {
         let lost = |reason| Lost { reason, packets: packet.count() as u64 };
-        refuse_too_big(tx.link, packet, tx.outlet).map_err(lost)?;
+        refuse_too_big(tx.link, packet, tx.now, tx.outlet).map_err(lost)?;
         let room = tx.link.association.payload_room();
         tx.link.association.path.watch(packet, room, tx.now);
         let waiting = self.classify(tx.link, packet, offload, tx.now);

@@ -4,6 +4,8 @@ use core::time::Duration;
 
 use strait_scheduler::Shares;
 
+use crate::block::PACKETS_MAX;
+
 /// The settings of a node's queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queueing {
@@ -24,8 +26,8 @@ impl Queueing {
     /// The default settings.
     pub const NORMAL: Queueing =
         Queueing { window: Queueing::WINDOW, hold: Duration::ZERO, shares: Shares::CAKE, lossless: false };
-    /// The largest window: as many of the smallest packets as a block may hold.
-    pub const WINDOW_MAX: usize = 2_048;
+    /// The largest window: as many packets as a block may hold.
+    pub const WINDOW_MAX: usize = PACKETS_MAX;
 }
 
 impl Default for Queueing {

@@ -5,6 +5,7 @@
 
 mod control;
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::wake::Wake;
 pub use control::{ControlReceiver, ControlSender, ToControl, to_control};
 
 /// Orders that may wait for one packet thread: ten times what a start with a hundred peers gives.
-const ORDERS: usize = 1024;
+pub(crate) const ORDERS: usize = 1024;
 
 /// The packet thread has ended, so it takes no orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +51,8 @@ impl<T> Clone for Orders<T> {
 pub struct OrderQueue<T> {
     receiver: Receiver<T>,
     wake: Arc<Wake>,
+    /// Orders that may still be taken in this turn; without limit before the first.
+    left: Cell<usize>,
 }
 
 /// A queue of orders: the giver's end and the thread's end.
@@ -59,7 +62,10 @@ pub struct OrderQueue<T> {
 pub fn orders<T>() -> io::Result<(Orders<T>, OrderQueue<T>)> {
     let wake = Arc::new(Wake::new()?);
     let (sender, receiver) = sync_channel(ORDERS);
-    Ok((Orders { sender, wake: WakeOnDrop(Arc::clone(&wake)) }, OrderQueue { receiver, wake }))
+    Ok((
+        Orders { sender, wake: WakeOnDrop(Arc::clone(&wake)) },
+        OrderQueue { receiver, wake, left: Cell::new(usize::MAX) },
+    ))
 }
 
 impl<T> Orders<T> {
@@ -102,12 +108,13 @@ pub enum NextOrder<T> {
 }
 
 impl<T> OrderQueue<T> {
-    /// Quiets the descriptor; call it once before taking orders with [`OrderQueue::next`].
-    pub fn clear(&self) {
+    /// Begins a turn of at most `most` orders, which [`OrderQueue::next`] gives, and quiets the descriptor.
+    pub fn begin_turn(&self, most: usize) {
+        self.left.set(most);
         self.wake.clear();
     }
 
-    /// Whether orders were given since the last [`OrderQueue::clear`]; costs no system call.
+    /// Whether there are orders that no turn has taken; costs no system call.
     #[must_use]
     pub fn has_news(&self) -> bool {
         self.wake.is_raised()
@@ -119,9 +126,14 @@ impl<T> OrderQueue<T> {
         move || wake.raise()
     }
 
-    /// The next order.
+    /// The next order; nothing also once a turn's orders are taken, and then the descriptor stays readable.
     #[must_use]
     pub fn next(&self) -> NextOrder<T> {
+        let Some(left) = self.left.get().checked_sub(1) else {
+            self.wake.raise();
+            return NextOrder::Nothing;
+        };
+        self.left.set(left);
         match self.receiver.try_recv() {
             Ok(order) => NextOrder::Order(order),
             Err(TryRecvError::Empty) => NextOrder::Nothing,
@@ -149,7 +161,7 @@ mod tests {
         assert!(orders.offer(2));
         let mut fds = [PollFd::readable(queue.as_fd())];
         assert_eq!(wait(&mut fds, Some(Duration::ZERO)).unwrap(), 1);
-        queue.clear();
+        queue.begin_turn(ORDERS);
         assert_eq!(
             [queue.next(), queue.next(), queue.next()],
             [NextOrder::Order(1), NextOrder::Order(2), NextOrder::Nothing]
@@ -158,6 +170,26 @@ mod tests {
         drop(orders);
         assert_eq!(wait(&mut fds, Some(Duration::ZERO)).unwrap(), 1, "the thread must look to see the end");
         assert_eq!(queue.next(), NextOrder::End);
+    }
+
+    #[test]
+    fn a_flood_of_orders_ends_the_turn_and_wakes_the_thread_again() {
+        let (orders, queue) = orders().unwrap();
+        assert!((0..100).all(|order| orders.offer(order)));
+        let mut taken = Vec::new();
+        for turn in [64, 36, 0] {
+            assert_eq!(
+                wait(&mut [PollFd::readable(queue.as_fd())], Some(Duration::ZERO)).unwrap(),
+                usize::from(turn > 0)
+            );
+            queue.begin_turn(64);
+            let before = taken.len();
+            while let NextOrder::Order(order) = queue.next() {
+                taken.push(order);
+            }
+            assert_eq!(taken.len() - before, turn);
+        }
+        assert!(taken.into_iter().eq(0..100));
     }
 
     #[test]

@@ -12,6 +12,7 @@
 
 mod actions;
 mod key_log;
+mod log_budget;
 mod manual;
 mod ready;
 mod reload;
@@ -44,6 +45,7 @@ use crate::udp::UdpSocket;
 pub use start::StartError;
 
 use key_log::KeyLog;
+use log_budget::LogBudget;
 use manual::ManualPeers;
 use roster::Roster;
 use start::StartedDaemon;
@@ -85,6 +87,8 @@ struct Daemon {
     shown_by: Time,
     /// Endpoints that names led to, as far as routes had to make way for them.
     outer: Vec<IpAddr>,
+    /// What may be logged on each peer.
+    lines: LogBudget,
     network: Network,
 }
 

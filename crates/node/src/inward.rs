@@ -10,7 +10,7 @@ use strait_ipsec::inbound::{Batch, ExpandJob, Inlet, Order};
 use strait_ipsec::{Inbound, Notice, Reason, outbound};
 use strait_wire::{Tos, ip, vnet};
 
-use crate::channels::{ControlSender, NextOrder, OrderQueue, Orders};
+use crate::channels::{ControlSender, NextOrder, ORDERS, OrderQueue, Orders};
 use crate::clock::Clock;
 use crate::direct::{self, Direct};
 use crate::engines::Workers;
@@ -75,7 +75,10 @@ impl Inward {
                 (Drained::End, _) => return,
                 (Drained::More, _) | (_, Drained::More) => continue,
                 (Drained::Paused, _) | (_, Drained::Paused) => true,
-                _ => false,
+                _ => {
+                    self.inbound.caught_up();
+                    false
+                }
             };
             if let Err(error) = self.wait(paused) {
                 return self.control.failed("waiting for datagrams", error);
@@ -99,7 +102,8 @@ impl Inward {
 
     /// Takes what workers have done and makes the changes that were ordered; false when the order channel is closed.
     fn take_orders(&mut self) -> bool {
-        self.orders.clear();
+        // All that are in the queue now: one of them may install the association of the next datagram.
+        self.orders.begin_turn(ORDERS);
         while let Some(job) = self.workers.done() {
             let mut world = world(&self.tun, &self.outward, &self.control, &self.workers);
             self.inbound.finished(job, self.clock.now(), &mut world);
@@ -260,7 +264,7 @@ impl Inlet for InwardIo<'_> {
     }
 
     fn order(&mut self, order: outbound::Order) {
-        // The sender is behind by a thousand orders: it is being flooded, and a probe more or
+        // The sender is behind by a thousand orders, although each peer has a budget for those that it causes: a probe more or
         // less does not matter; the control plane gives the order for a moved endpoint again.
         let _ = self.outward.offer(order);
     }

@@ -23,6 +23,8 @@ use crate::udp::{UdpSocket, is_too_big};
 const TUN_READ: usize = vnet::LEN + 65_535;
 /// Packets taken before what they made is sent: enough to fill a train of small ones.
 const DRAIN: usize = 64;
+/// Orders taken before the device is read again: as many as packets, since the answer to an order is one datagram at most.
+const ORDERS: usize = 64;
 /// How long a full socket buffer holds the thread back; then the datagrams are lost, as in any queue.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// The thread's name; its workers have a number behind it.
@@ -93,14 +95,14 @@ impl Outward {
     }
 }
 
-/// Makes the changes that were ordered; false when the order channel is closed.
+/// Makes the changes that were ordered, as many as a turn has; false when the order channel is closed.
 fn take_orders(
     orders: &OrderQueue<Order>,
     outbound: &mut Outbound,
     clock: &Clock,
     world: &mut OutwardIo<'_>,
 ) -> bool {
-    orders.clear();
+    orders.begin_turn(ORDERS);
     loop {
         match orders.next() {
             NextOrder::Order(order) => outbound.handle(order, clock.now(), world),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, CodecSet, Gauge, LiveChooser};
-use strait_crypto::{ICV_LEN, Key, KeyMaterial, NonceCounter, Suite};
+use strait_crypto::Suite;
 use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
 use strait_ipsec::outbound::{self, Outlet, Queueing, Train, TransmitRefused};
 use strait_ipsec::{
@@ -15,15 +15,14 @@ use strait_ipsec::{
     Policies, Reason, Rule, RuleSet, SaSpec,
 };
 use strait_scheduler::Rate;
-use strait_wire::{Esn, Protocol, Spi, Tos, esp, vnet};
+use strait_wire::{Protocol, Spi, Tos, vnet};
 
 use crate::host::split;
+use crate::sealer::{Sealer, material};
 use crate::{NodeId, SimDatagram, prefixes};
 
 /// The association's number at the receiver.
 const SPI: Spi = Spi(0x0400_0001);
-/// Its keying material: everybody's.
-const MATERIAL: [u8; 36] = *b"a key that everybody knows, and salt";
 
 /// What sender and receiver agreed on.
 #[derive(Clone, Debug)]
@@ -72,6 +71,7 @@ pub struct Halves {
     rules: Arc<RuleSet>,
     sealer: Sealer,
     from: SocketAddr,
+    said: [u64; 2],
 }
 
 impl Halves {
@@ -117,8 +117,8 @@ impl Halves {
         if let Some(spec) = sa(&settings, here) {
             inbound.handle(inbound::Order::Install(Box::new(InboundSa::new(&spec))));
         }
-        let sealer = Sealer::new(settings.suite, settings.iv);
-        Halves { outbound, inbound, counters, rules, sealer, from: here.outer_v4() }
+        let sealer = Sealer::new(settings.suite, settings.iv, SPI);
+        Halves { outbound, inbound, counters, rules, sealer, from: here.outer_v4(), said: [0; 2] }
     }
 
     /// What the sender counts.
@@ -189,7 +189,15 @@ impl Halves {
     ) -> Vec<Vec<u8>> {
         let mut catch = Catch::default();
         self.inbound.datagrams(Batch { from, tos, segment, bytes }, now, &mut catch);
+        self.said[0] += catch.orders;
+        self.said[1] += catch.notices;
         catch.delivered
+    }
+
+    /// How many orders for the sender, and how many notices for the control plane, the receiver has made.
+    #[must_use]
+    pub const fn said(&self) -> [u64; 2] {
+        self.said
     }
 
     /// Seals any payload under the peer's own key, with the next number that [`Halves::seal`] has not used.
@@ -220,46 +228,6 @@ fn sa(settings: &HalvesSettings, peer: NodeId) -> Option<SaSpec> {
     Some(SaSpec::session(peer.peer(), SPI, key, settings.iv, settings.payloads))
 }
 
-fn material(suite: Suite) -> Option<KeyMaterial> {
-    KeyMaterial::new(suite, MATERIAL.get(..suite.key_material_len())?).ok()
-}
-
-/// Makes ESP packets by RFC 4303 alone.
-struct Sealer {
-    key: Option<Key>,
-    nonces: NonceCounter,
-    iv: IvMode,
-}
-
-impl core::fmt::Debug for Sealer {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("[key]")
-    }
-}
-
-impl Sealer {
-    fn new(suite: Suite, iv: IvMode) -> Sealer {
-        Sealer { key: material(suite).map(|material| Key::new(&material)), nonces: NonceCounter::new(), iv }
-    }
-
-    fn seal(&mut self, next: Protocol, payload: &[u8]) -> Vec<u8> {
-        let (Some(key), Ok(nonce)) = (&self.key, self.nonces.next()) else { return Vec::new() };
-        let esn = Esn(nonce.value());
-        let mut packet = vec![0; esp::HEADER_LEN];
-        let _ = esp::Header { spi: SPI, seq: esn.low() }.emit(&mut packet);
-        if self.iv == IvMode::Explicit {
-            packet.extend_from_slice(&esn.0.to_be_bytes());
-        }
-        let pad = esp::pad_len(payload.len(), 4);
-        let mut text = payload.to_vec();
-        text.resize(payload.len() + pad + 2, 0);
-        let _ = esp::emit_trailer(text.get_mut(payload.len()..).unwrap_or_default(), next);
-        let aad = [&SPI.0.to_be_bytes()[..], &esn.0.to_be_bytes()].concat();
-        let icv = key.seal(nonce, &aad, &mut text).unwrap_or([0; ICV_LEN]);
-        [packet, text, icv.to_vec()].concat()
-    }
-}
-
 /// Keeps the output of sender and receiver.
 #[derive(Debug)]
 struct Catch {
@@ -267,6 +235,8 @@ struct Catch {
     from: SocketAddr,
     sent: Vec<SimDatagram>,
     delivered: Vec<Vec<u8>>,
+    orders: u64,
+    notices: u64,
 }
 
 impl Default for Catch {
@@ -277,7 +247,7 @@ impl Default for Catch {
 
 impl Catch {
     const fn at(now: Time, from: SocketAddr) -> Catch {
-        Catch { now, from, sent: Vec::new(), delivered: Vec::new() }
+        Catch { now, from, sent: Vec::new(), delivered: Vec::new(), orders: 0, notices: 0 }
     }
 }
 
@@ -312,9 +282,13 @@ impl Inlet for Catch {
 
     fn control(&mut self, _: SocketAddr, _: Tos, _: &[u8]) {}
 
-    fn order(&mut self, _: outbound::Order) {}
+    fn order(&mut self, _: outbound::Order) {
+        self.orders += 1;
+    }
 
-    fn notice(&mut self, _: Notice) {}
+    fn notice(&mut self, _: Notice) {
+        self.notices += 1;
+    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@
 mod conversation;
 mod halves;
 mod host;
+mod hub_thread;
 mod link;
 mod machine;
 mod network;
@@ -29,11 +30,13 @@ mod node;
 pub mod operations;
 mod packet;
 mod queue;
+mod sealer;
 mod settings;
 
 pub use conversation::{Conversation, ConversationTally, Filler};
 pub use halves::{Halves, HalvesSettings};
 pub use host::{Delivered, SimHost};
+pub use hub_thread::{HubOutcome, HubThread};
 pub use link::{Arrivals, LinkCounters, LinkSettings, LinkSwitch, LossModel, Reordering, SimLink};
 pub use machine::{
     BusSettings, MachineOutcome, MachineSettings, PacketArrival, ProcessorSettings, ProcessorUse, simulate,

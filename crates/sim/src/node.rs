@@ -297,6 +297,7 @@ impl SimNode {
             }
         }
         self.inbound.release(now, &mut self.world);
+        self.inbound.caught_up();
         self.settle(now);
     }
 

@@ -153,13 +153,13 @@ fn flows_beyond_the_slots_push_out_the_oldest() {
     let flows = |round: u16| (0..600_u16).map(move |flow| UDP.id(round).port(flow).packet(&[1; 20]));
     let packets: Vec<u8> = (0..3).flat_map(flows).collect::<Vec<_>>().concat();
     assert!(coded(&packets).is_some());
-    let few: Vec<u8> = (0..9_u16)
+    let few: Vec<u8> = (0..8_u16)
         .flat_map(|round| (0..250_u16).map(move |flow| UDP.id(round).port(flow).packet(&[1; 2])))
         .collect::<Vec<_>>()
         .concat();
     let coded = coded(&few).unwrap();
     // Found again: a slot and a change. Few of them are not, whose guess another flow took.
-    assert!(coded.len() < 9 * 250 * (2 + 3), "{}", coded.len());
+    assert!(coded.len() < 8 * 250 * (2 + 3), "{}", coded.len());
 }
 
 #[test]
@@ -197,6 +197,33 @@ fn encodes_as_many_packets_as_fit() {
     assert_eq!(coder.encode_front(&rest, &mut output).map(|front| front.bytes), Some(all.len()));
     assert_eq!(coder.encode_front(b"no packet", &mut output), None);
     assert_eq!(coder.encode_front(&[], &mut output), None);
+}
+
+#[test]
+fn coded_headers_give_no_more_packets_than_a_bundle_has() {
+    // Headers of one kind after another: a flow in full, then packets that are as expected but for nothing.
+    let packet = UDP.id(7).packet(b"");
+    let packets = |count: u16| (0..count).flat_map(|at| UDP.id(7 + at).packet(b"")).collect::<Vec<u8>>();
+    let most = packets(2_048);
+    let output = coded(&most).unwrap();
+    assert!(output.len() < 3 * 2_048, "{} bytes", output.len());
+    // One packet more, with headers as short as the last one's.
+    let mut length = 0;
+    let mut headers = &output[..];
+    headers.number(&mut length).unwrap();
+    let last = headers.last().copied().unwrap();
+    let (mut more, one) = (headers.to_vec(), [last]);
+    more.extend(one);
+    let (number, len) = side::number(length + 1);
+    let flood = [&number[..len], &more].concat();
+    assert_eq!(expanded(&flood, most.len() + packet.len()), Err(HeadersError::TooMany { most: PACKETS_MAX }));
+    assert_eq!(
+        Coder::new().expand_at_most(10, &output, &mut vec![0; most.len()]),
+        Err(HeadersError::TooMany { most: 10 })
+    );
+    // What a bundle has no room for follows as it is.
+    let many = packets(2_100);
+    assert!(coded(&many).is_some_and(|coded| coded.ends_with(&many[2_048 * packet.len()..])));
 }
 
 #[test]

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use core::time::Duration;
 
 use strait_clock::Time;
+use strait_scheduler::Budget;
 use strait_wire::Spi;
 
 use super::assembly::{Assembly, BlockMemory};
 use super::expand::UnderWay;
 use super::fragment::PartialPacket;
 use super::reception::{ArrivalCount, is_data};
-use super::{Inlet, Origin};
+use super::{Inlet, Origin, peer_messages, work};
 use crate::layers::Inside;
 use crate::orders::SenderOrder;
 use crate::reports::Reception;
@@ -83,6 +84,10 @@ pub(super) struct PeerMemory {
     /// The last `TVal` it sent, and when that arrived.
     pub(super) echo: Option<(u32, Time)>,
     last_from: Option<SocketAddr>,
+    /// What its blocks may cost beyond what their bytes pay for, in nanoseconds.
+    pub(super) allowance: Budget,
+    /// Its probes, which have to be answered, and its answers to ours.
+    pub(super) probes: Budget,
 }
 
 impl ReceivingSa {
@@ -212,6 +217,8 @@ impl Associations {
             heard_at: None,
             echo: None,
             last_from: None,
+            allowance: work::allowance(),
+            probes: peer_messages::probes(),
         };
         self.peers.insert(peer, memory);
     }

@@ -22,6 +22,7 @@ impl Inbound {
     }
 
     fn direct(&mut self, packet: &mut [u8], now: Time, inlet: &mut impl Inlet) -> Result<(), Reason> {
+        self.intake.working.begin(now);
         let front = Front::parse(packet).map_err(|_| Reason::MalformedOuter)?;
         if front.fragment.is_none() {
             return self.intake.whole(packet, front, now, inlet);

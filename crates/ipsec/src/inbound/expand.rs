@@ -9,7 +9,7 @@ use strait_scheduler::AlgorithmIndex;
 use strait_wire::{Esn, Protocol, Spi};
 
 use super::{Inlet, Origin};
-use crate::block::BLOCK_MAX;
+use crate::block::{BLOCK_MAX, PACKETS_MAX};
 use crate::pool::{Pool, PoolJob, PoolWork, Reorder};
 use crate::sa::SaId;
 use crate::{PeerId, Reason};
@@ -57,8 +57,11 @@ pub struct ExpandUnit {
     input: Vec<u8>,
     payloads: Vec<WaitingPayload>,
     coding: Coding,
-    /// Most bytes that the block may expand to.
+    /// Most bytes and most packets that the block may expand to.
     cap: usize,
+    packets_max: usize,
+    /// What its datagrams pay for.
+    pub(super) pays: u64,
     expanded: Box<[u8]>,
     done: Result<usize, BlockError>,
 }
@@ -83,6 +86,8 @@ impl PoolWork for ExpandUnit {
             payloads: Vec::new(),
             coding: Coding::NONE,
             cap: 0,
+            packets_max: 0,
+            pays: 0,
             expanded: vec![0; BLOCK_MAX].into_boxed_slice(),
             done: Ok(0),
         }
@@ -96,8 +101,8 @@ impl PoolWork for ExpandUnit {
     fn run(&mut self, tools: &mut ExpandTools) -> Option<u64> {
         let room = self.cap.min(self.expanded.len());
         let into = self.expanded.get_mut(..room)?;
-        let (coding, input, blocks) = (self.coding, &self.input, &mut tools.blocks);
-        let (done, took) = tools.stopwatch.time(|| blocks.expand(coding, input, into));
+        let (coding, most, input, blocks) = (self.coding, self.packets_max, &self.input, &mut tools.blocks);
+        let (done, took) = tools.stopwatch.time(|| blocks.expand(coding, most, input, into));
         self.done = done;
         took
     }
@@ -105,8 +110,9 @@ impl PoolWork for ExpandUnit {
 
 impl ExpandUnit {
     fn of_block(&mut self, origin: Origin, block: CompressedBlock<'_>) {
-        let CompressedBlock { coding, bytes, cap } = block;
+        let CompressedBlock { coding, bytes, cap, packets_max, pays } = block;
         (self.peer, self.sa, self.coding, self.cap) = (origin.peer, origin.sa, coding, cap);
+        (self.packets_max, self.pays) = (packets_max, pays);
         self.payloads.clear();
         self.input.clear();
         self.input.extend_from_slice(bytes);
@@ -142,7 +148,7 @@ impl ExpandUnit {
 
     /// How it was coded and the packets that it became, with the room around them.
     pub(super) fn expanded(&mut self) -> Result<(Codec, usize, &mut [u8]), Reason> {
-        let len = self.done.map_err(refused)?;
+        let len = self.done.map_err(|error| not_expanded(error, self.packets_max))?;
         Ok((self.coding.codec, len, &mut self.expanded))
     }
 
@@ -157,8 +163,11 @@ impl ExpandUnit {
 pub(super) struct CompressedBlock<'a> {
     pub(super) coding: Coding,
     pub(super) bytes: &'a [u8],
-    /// Most bytes that it may expand to.
+    /// Most bytes and most packets that it may expand to.
     pub(super) cap: usize,
+    pub(super) packets_max: usize,
+    /// What its datagrams pay for, in nanoseconds of work.
+    pub(super) pays: u64,
 }
 
 /// Who expands: the calling thread, and workers beside it where there are any.
@@ -212,10 +221,11 @@ impl BlockExpander {
 
     /// Expands a block now, into the scratch buffer; says how many bytes it became.
     pub(super) fn expand(&mut self, block: CompressedBlock<'_>, now: Time) -> Result<usize, Reason> {
-        let CompressedBlock { coding, bytes, cap } = block;
+        let CompressedBlock { coding, bytes, cap, packets_max, .. } = block;
         let ExpandScratch { blocks, expanded, .. } = &mut self.scratch;
         let into = expanded.get_mut(..cap).ok_or(Reason::BlockTooLong)?;
-        self.gauge.time(coding.codec, now, || blocks.expand(coding, bytes, into)).map_err(refused)
+        let done = self.gauge.time(coding.codec, now, || blocks.expand(coding, packets_max, bytes, into));
+        done.map_err(|error| not_expanded(error, packets_max))
     }
 
     /// Lets the engine that ends first expand a block, which has the next place in `under_way`.
@@ -273,6 +283,16 @@ impl BlockExpander {
             pool.put_back(job);
         }
     }
+}
+
+/// Why a block of which no more than `packets_max` packets were wanted is not delivered.
+fn not_expanded(error: BlockError, packets_max: usize) -> Reason {
+    if error.is_too_many() { too_many(packets_max) } else { refused(error) }
+}
+
+/// Why a block of more than `packets_max` packets is refused.
+pub(super) const fn too_many(packets_max: usize) -> Reason {
+    if packets_max < PACKETS_MAX { Reason::OverBudget } else { Reason::TooManyPackets }
 }
 
 /// Why a block or an IPComp payload is not delivered.

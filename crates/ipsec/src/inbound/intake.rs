@@ -14,6 +14,7 @@ use super::host::HostWriter;
 use super::payload::{OpenedPayload, Unpacker};
 use super::strangers::{ControlIntake, SourceKind};
 use super::upper_layer::UpperLayer;
+use super::work::WorkingTime;
 use super::{Batch, InboundSettings, Inlet, Order, Origin};
 use crate::layers::Inside;
 use crate::outer::outer_len;
@@ -28,6 +29,7 @@ pub(super) struct Intake {
     pub(super) host: HostWriter,
     control: ControlIntake,
     pub(super) counters: Arc<Counters>,
+    pub(super) working: WorkingTime,
 }
 
 /// One datagram of a batch.
@@ -48,6 +50,7 @@ impl Intake {
             host: HostWriter::new(settings, Arc::clone(&counters)),
             control: ControlIntake::default(),
             counters,
+            working: WorkingTime::default(),
         }
     }
 
@@ -59,6 +62,7 @@ impl Intake {
     pub(super) fn datagrams(&mut self, batch: Batch<'_>, now: Time, inlet: &mut impl Inlet) -> usize {
         let Batch { from, tos, segment, bytes } = batch;
         self.counters.drops.count(Reason::BlockIncomplete, self.associations.expire_blocks(now));
+        self.working.begin(now);
         let mut taken = 0;
         while taken < bytes.len() && self.make_room(bytes, now, inlet) {
             let range = taken..(taken + segment.max(1)).min(bytes.len());
@@ -140,10 +144,10 @@ impl Intake {
         front: Option<(&[u8], ip::Front)>,
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
-        let Intake { associations, expander, host, counters, .. } = self;
+        let Intake { associations, expander, host, counters, working, .. } = self;
         let InboxParts { inbox, peers, blocks } = associations.parts(origin.sa).ok_or(Reason::UnknownSpi)?;
         let mode = inbox.mode;
-        let mut unpacker = Unpacker { inbox, peers, blocks, expander, host, counters, inlet };
+        let mut unpacker = Unpacker { inbox, peers, blocks, expander, host, counters, working, inlet };
         let (range, next) = (inside.range(), inside.next);
         match mode {
             Mode::Tunnel => unpacker.payload(OpenedPayload { origin, esn: inside.esn, next, bytes, range }),
@@ -156,6 +160,7 @@ impl Intake {
 
     /// A worker has done a job.
     pub(super) fn finished(&mut self, job: ExpandJob, now: Time, inlet: &mut impl Inlet) {
+        self.working.begin(now);
         self.expander.book(&job, now);
         self.place(job, inlet);
     }
@@ -165,6 +170,11 @@ impl Intake {
         while let Some(job) = self.expander.run_own(now) {
             self.place(job, inlet);
         }
+    }
+
+    /// Nothing of any peer waits.
+    pub(super) fn caught_up(&mut self) {
+        self.working.end();
     }
 
     /// Puts what an engine has done in its place, and delivers what is in order now.
@@ -183,13 +193,13 @@ impl Intake {
 
     /// Delivers what of a peer is done, in order, until something is not.
     fn leave(&mut self, peer: PeerId, inlet: &mut impl Inlet) {
-        let Intake { associations, expander, host, counters, .. } = self;
+        let Intake { associations, expander, host, counters, working, .. } = self;
         while let Some((of, mut job)) =
             associations.peers.get_mut(&peer).and_then(|memory| memory.under_way.pop())
         {
             if let Some(InboxParts { inbox, peers, blocks }) = associations.parts(job.work.sa) {
                 let unpacker =
-                    Unpacker { inbox, peers, blocks, expander, host, counters, inlet: &mut *inlet };
+                    Unpacker { inbox, peers, blocks, expander, host, counters, working, inlet: &mut *inlet };
                 unpacker.deliver(of, &mut job);
             }
             expander.put_back(job);

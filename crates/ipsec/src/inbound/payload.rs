@@ -13,6 +13,7 @@ use super::expand::{
     BlockExpander, CompressedBlock, ExpandJob, ExpandScratch, ExpandUnit, UnitOrigin, WaitingPayload, refused,
 };
 use super::host::HostWriter;
+use super::work::{self, WorkingTime};
 use super::{Inlet, Origin};
 use crate::block::BLOCK_MAX;
 use crate::{Counters, Payloads, PeerId, Reason};
@@ -43,6 +44,7 @@ pub(super) struct Unpacker<'a, I> {
     pub(super) expander: &'a mut BlockExpander,
     pub(super) host: &'a mut HostWriter,
     pub(super) counters: &'a Counters,
+    pub(super) working: &'a mut WorkingTime,
     pub(super) inlet: &'a mut I,
 }
 
@@ -111,7 +113,9 @@ impl<I: Inlet> Unpacker<'_, I> {
             let Some(WholeBlock { bytes: whole, ecn }) = added? else { return Ok(()) };
             (origin.tos, bytes) = (origin.tos.with_ecn(ecn), whole);
         }
-        let block = CompressedBlock { coding, bytes, cap };
+        let pays = work::pays(bytes.len(), header.parts.into());
+        let packets_max = self.working.packets_max(pays, self.peers.len());
+        let block = CompressedBlock { coding, bytes, cap, packets_max, pays };
         if self.expander.has_workers() {
             let memory = self.peers.get_mut(&origin.peer).ok_or(Reason::UnknownSpi)?;
             self.expander.submit(&mut memory.under_way, origin, block, self.inlet);
@@ -119,7 +123,11 @@ impl<I: Inlet> Unpacker<'_, I> {
         }
         let len = self.expander.expand(block, origin.now)?;
         count_expanded(self.counters, coding.codec);
-        self.host.packets(origin, counters, &mut self.expander.scratch.expanded, len, self.inlet)
+        let expanded = &mut self.expander.scratch.expanded;
+        let packets = expanded.get(..len).unwrap_or_default();
+        let cost = work::cost_of_block(packets)?;
+        self.working.limit((cost, pays), origin.peer, self.peers)?;
+        self.host.packets(origin, counters, expanded, len, self.inlet)
     }
 
     /// Delivers a unit that is done and whose turn it is.
@@ -137,9 +145,12 @@ impl<I: Inlet> Unpacker<'_, I> {
     /// The packets of a block that an engine has expanded.
     fn expanded(&mut self, origin: Origin, job: &mut ExpandJob) -> Result<(), Reason> {
         let took = job.took;
+        let pays = job.work.pays;
         let (codec, len, bytes) = job.work.expanded()?;
         self.expander.gauge.learn(codec, len, took, origin.now);
         count_expanded(self.counters, codec);
+        let cost = work::cost_of_block(bytes.get(..len).unwrap_or_default())?;
+        self.working.limit((cost, pays), origin.peer, self.peers)?;
         self.host.packets(origin, &self.inbox.counters, bytes, len, self.inlet)
     }
 
@@ -162,6 +173,8 @@ impl<I: Inlet> Unpacker<'_, I> {
         let found = decompress(ipcomp, self.inbox.payloads, opened.payload(), expanded, self.counters);
         self.host.finish(opened.bytes, self.inlet);
         let (next, len) = found?;
+        let pays = work::pays(opened.range.len(), 1);
+        self.working.limit((work::cost(1, len), pays), opened.origin.peer, self.peers)?;
         let result = match next {
             Protocol::IPIP | Protocol::IPV6 => {
                 self.host.packet(opened.origin, &self.inbox.counters, expanded, 0..len, self.inlet)

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use strait_scheduler::Budget;
 use strait_wire::condition::Condition;
 use strait_wire::delivery::Delivery;
 use strait_wire::{aggfrag, probe};
@@ -17,6 +18,16 @@ const HEARD_APART: Duration = Duration::from_millis(25);
 /// A peer reports a changed condition once a second at most; half of that leaves room for clocks that differ.
 const CONDITIONS_APART: Duration = Duration::from_millis(500);
 
+/// Probes a second that a peer may send, and so many at once: a search for the path's size halves what is left of 9,000 bytes in a
+/// dozen steps, and asks for a lost one again after more than a second.
+const PROBES: u64 = 4;
+const PROBES_BURST: u64 = 16;
+
+/// A peer's budget of probes and answers.
+pub(super) fn probes() -> Budget {
+    Budget::new(PROBES, PROBES_BURST)
+}
+
 impl<I: Inlet> Unpacker<'_, I> {
     /// A report of what the peer received, if that is what `payload` is; true when there is nothing else in it.
     pub(super) fn take_report(&mut self, origin: Origin, payload: &[u8]) -> Result<bool, Reason> {
@@ -30,7 +41,7 @@ impl<I: Inlet> Unpacker<'_, I> {
         let delivery = Delivery::parse(payload.region).map_err(|_| Reason::MalformedEsp)?;
         let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(true) };
         memory.echo = Some((report.tval, origin.now));
-        // Reports that come too often are ignored.
+        // One that comes too soon behind another is ignored, and nothing is lost with it: the next says the same and more.
         if memory.heard_at.is_none_or(|at| origin.now.since(at) >= HEARD_APART) {
             memory.heard_at = Some(origin.now);
             let heard = ReceivedReport { delivery, tval: report.tval };
@@ -42,6 +53,10 @@ impl<I: Inlet> Unpacker<'_, I> {
     /// The peer asks for a sign of life, or answers.
     pub(super) fn probe(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
         let probe = probe::Probe::parse(payload).map_err(|_| Reason::MalformedEsp)?;
+        let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(()) };
+        if !memory.probes.take(1, origin.now) {
+            return Err(Reason::TooOften);
+        }
         self.inlet.order(match probe.kind {
             probe::ProbeKind::Request => SenderOrder::AnswerProbe(origin.peer, probe.id, probe.size),
             probe::ProbeKind::Answer => SenderOrder::ProbeAnswered(origin.peer, probe.id, probe.size),
@@ -53,11 +68,11 @@ impl<I: Inlet> Unpacker<'_, I> {
     pub(super) fn condition(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
         let condition = Condition::parse(payload).map_err(|_| Reason::MalformedEsp)?;
         let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(()) };
-        // Reports that come too often are ignored.
-        if memory.condition_at.is_none_or(|at| origin.now.since(at) >= CONDITIONS_APART) {
-            memory.condition_at = Some(origin.now);
-            self.inlet.notice(Notice::Reported(origin.peer, condition));
+        if memory.condition_at.is_some_and(|at| origin.now.since(at) < CONDITIONS_APART) {
+            return Err(Reason::TooOften);
         }
+        memory.condition_at = Some(origin.now);
+        self.inlet.notice(Notice::Reported(origin.peer, condition));
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use strait_wire::{Malformed, Protocol, Tos};
 
 use super::expand::ExpandScratch;
 use super::payload::{Unpacker, decompress};
-use super::{Inlet, Origin};
+use super::{Inlet, Origin, work};
 use crate::Reason;
 
 /// What is known of an upper layer before it is a packet again.
@@ -70,6 +70,8 @@ impl<I: Inlet> Unpacker<'_, I> {
         let len = if layer.next == Protocol::IPCOMP {
             let (next, len) = decompress(ipcomp, self.inbox.payloads, payload, room, self.counters)?;
             layer.next = next;
+            let (cost, pays) = (work::cost(1, len), work::pays(payload.len(), 1));
+            self.working.limit((cost, pays), origin.peer, self.peers)?;
             len
         } else {
             room.get_mut(..payload.len()).ok_or(Reason::BlockTooLong)?.copy_from_slice(payload);

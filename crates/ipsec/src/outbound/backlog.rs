@@ -11,6 +11,14 @@ use crate::pool::Reorder;
 const READY_BYTES: usize = 160 * 1024;
 const READY_ENTRIES: usize = 512;
 
+/// What is known of a sealed datagram.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReadyNote {
+    pub(super) tos: Tos,
+    /// How many inner packets it completes.
+    pub(super) packets: u16,
+}
+
 /// What waits before one link.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
@@ -18,7 +26,7 @@ pub(crate) struct Backlog {
     pub(super) queue: Option<LinkQueue>,
     /// Units that are being compressed, each with the bytes that it will be on the wire, as far as that can be told.
     pub(super) under_way: Reorder<CompressUnit, u64>,
-    ready: Option<Ring<Tos>>,
+    ready: Option<Ring<ReadyNote>>,
     /// Whether what left last was promoted before sealed datagrams.
     pub(super) promoted: bool,
     /// Whether the link is in the round of links with something to send.
@@ -39,13 +47,19 @@ impl Backlog {
     }
 
     /// Datagrams that are sealed and wait for room.
-    pub(super) fn ready(&mut self) -> &mut Ring<Tos> {
+    pub(super) fn ready(&mut self) -> &mut Ring<ReadyNote> {
         self.ready.get_or_insert_with(|| Ring::new(READY_BYTES, READY_ENTRIES))
     }
 
     /// Packets in the queue, each segment of a super-packet counted.
     pub(super) fn queued_packets(&self) -> u64 {
         self.queue.as_ref().map_or(0, LinkQueue::packets)
+    }
+
+    /// Packets that are sealed and wait for room.
+    pub(super) fn ready_packets(&self) -> u64 {
+        let Some(ready) = &self.ready else { return 0 };
+        (0..ready.len()).filter_map(|index| ready.get(index)).map(|(_, note)| u64::from(note.packets)).sum()
     }
 
     /// Packets that were gathered, are compressed and have not left.

@@ -9,6 +9,7 @@ use strait_clock::Time;
 use strait_scheduler::{Pacer, Rate};
 use strait_wire::Tos;
 
+use super::backlog::ReadyNote;
 use super::context::{CONTROL_TOS, Lost, Outlet, TransmitRefused, TxContext};
 use super::inner_mtu::announce_mtu;
 use super::link::Link;
@@ -92,8 +93,10 @@ impl Departure {
         let split = room.saturating_mul(train.segment).min(train.bytes.len());
         let (first, rest) = train.bytes.split_at_checked(split).unwrap_or((train.bytes, &[]));
         transmit(&self.counters, tx, Train { bytes: first, ..train });
-        for datagram in (Train { bytes: rest, ..train }).datagrams() {
-            if tx.link.backlog.ready().push(datagram, train.tos).is_err() {
+        let packets = self.train.packets().iter().skip(room);
+        for (datagram, &packets) in (Train { bytes: rest, ..train }).datagrams().zip(packets) {
+            let note = ReadyNote { tos: train.tos, packets };
+            if tx.link.backlog.ready().push(datagram, note).is_err() {
                 self.counters.refuse(Reason::QueueFull);
             }
         }
@@ -117,7 +120,7 @@ impl Departure {
         let around = tx.link.association.outer_len() + self.overhead;
         while self.has_room(tx.link, tx.now) {
             let ready = tx.link.backlog.ready();
-            let Some((datagram, &tos)) = ready.front() else { break };
+            let Some((datagram, &ReadyNote { tos, .. })) = ready.front() else { break };
             let len = datagram.len();
             if !self.train.takes(to, tos, len) {
                 break;
@@ -180,6 +183,11 @@ impl Departure {
     /// Adds the datagram of `len` bytes that was made in the train's room.
     pub(super) fn add(&mut self, to: SocketAddr, tos: Tos, len: usize) {
         self.train.add(to, tos, len);
+    }
+
+    /// The datagram that was added last completes so many inner packets.
+    pub(super) fn complete(&mut self, packets: u64) {
+        self.train.complete(packets);
     }
 
     /// Counts a datagram or report that goes no further.

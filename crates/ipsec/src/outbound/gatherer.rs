@@ -281,3 +281,21 @@ fn copy(plain: &mut Plain, queued: &Queued<Waiting>, limit: usize, counters: &Co
     }
     (next, bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_chosen_to_share_a_victims_set_do_so_under_one_seed_only() {
+        let flow = |port: u16| {
+            let [src, dst] = ["10.0.1.1", "10.0.2.1"].map(|address| address.parse().unwrap());
+            Flow { src, dst, protocol: strait_wire::Protocol::UDP, src_port: port, dst_port: 53 }
+        };
+        let set = |port, seed| hash_of(&flow(port), seed) >> 58;
+        let share = |seed: u64| (1..20_000).filter(move |port| set(*port, seed) == set(0, seed));
+        let chosen: Vec<_> = share(1).collect();
+        let still = chosen.iter().filter(|port| set(**port, 2) == set(0, 2)).count();
+        assert!(chosen.len() > 200 && still < chosen.len() / 10, "{still} of {}", chosen.len());
+    }
+}

@@ -90,7 +90,8 @@ impl Outbound {
 
     fn remove(&mut self, peer: PeerId) {
         if let Some(mut link) = self.links.remove(&peer) {
-            self.counters.drops.count(Reason::NoPeer, link.backlog.queued_packets());
+            let waiting = link.backlog.queued_packets() + link.backlog.ready_packets();
+            self.counters.drops.count(Reason::NoPeer, waiting);
             self.stages.compressor.abandon(&mut link);
         }
         self.scheduler.remove(peer);

@@ -2,6 +2,8 @@
 
 use core::sync::atomic::Ordering;
 
+use strait_clock::Time;
+use strait_scheduler::Budget;
 use strait_wire::icmp;
 use strait_wire::ip::Version;
 
@@ -13,6 +15,16 @@ use crate::{Notice, Payloads, Reason};
 /// The least inner packet that always passes (RFC 8200 section 5).
 const INNER_MIN: usize = 1280;
 
+/// ICMP answers a second for packets to one peer, and so many at once (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 f): a tenth of
+/// what Linux sends of all kinds, with its burst (`icmp_msgs_per_sec`, `icmp_msgs_burst`).
+const ANSWERS: u64 = 100;
+const ANSWERS_BURST: u64 = 50;
+
+/// The budget of ICMP answers for packets to one peer.
+pub(super) fn answers() -> Budget {
+    Budget::new(ANSWERS, ANSWERS_BURST)
+}
+
 /// Says how large an inner packet may be from now on.
 pub(super) fn announce_mtu(link: &Link, outlet: &mut impl Outlet) {
     let room = link.association.packet_room().max(INNER_MIN);
@@ -20,10 +32,12 @@ pub(super) fn announce_mtu(link: &Link, outlet: &mut impl Outlet) {
     outlet.notice(Notice::InnerMtu(link.spec.id, u16::try_from(room).unwrap_or(u16::MAX)));
 }
 
-/// Refuses what no datagram on this path carries, and informs its sender by ICMP (RFC 1191, RFC 8201).
+/// Refuses what no datagram on this path carries, and informs its sender by ICMP (RFC 1191, RFC 8201), if there was not much to
+/// answer lately.
 pub(super) fn refuse_too_big(
-    link: &Link,
+    link: &mut Link,
     packet: &SuperPacket<'_>,
+    now: Time,
     outlet: &mut impl Outlet,
 ) -> Result<(), Reason> {
     let (len, association) = (packet.len(0), &link.association);
@@ -39,6 +53,9 @@ pub(super) fn refuse_too_big(
     };
     if several || association.carries(packet.ip(), len) {
         return Ok(());
+    }
+    if !link.answers.take(1, now) {
+        return Err(Reason::TooBig);
     }
     let mut answer = [0; INNER_MIN];
     // What is cut for a Strait peer, and what IPv6 never announces, is not asked to shrink further.

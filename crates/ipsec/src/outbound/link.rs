@@ -4,9 +4,11 @@ use core::num::NonZeroU32;
 use std::sync::atomic::Ordering;
 
 use strait_compress::{EndpointCosts, PathCost};
+use strait_scheduler::Budget;
 
 use super::association::Association;
 use super::backlog::Backlog;
+use super::inner_mtu;
 use super::own_link::OwnLink;
 use super::pacing::Pacing;
 use super::plain::Plain;
@@ -36,6 +38,8 @@ pub(crate) struct Link {
     pub(crate) sealed: SealedBytes,
     /// What both ends do with every byte.
     pub(crate) ends: EndpointCosts,
+    /// Answers to hosts whose packets are too big.
+    pub(super) answers: Budget,
 }
 
 impl Link {
@@ -48,6 +52,7 @@ impl Link {
             ratios: RatioEstimate::default(),
             sealed: SealedBytes::default(),
             ends: EndpointCosts::ALIKE,
+            answers: inner_mtu::answers(),
         }
     }
 

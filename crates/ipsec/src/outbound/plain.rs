@@ -5,7 +5,7 @@ use strait_wire::flow::Flow;
 use strait_wire::{Ecn, Tos};
 
 use super::group::Group;
-use crate::block::BLOCK_MAX;
+use crate::block::{BLOCK_MAX, PACKETS_MAX};
 use crate::offload::SuperPacket;
 
 /// Flows in one block whose compressibility is remembered; more are rare and learn from the next.
@@ -108,13 +108,13 @@ impl Plain {
     }
 
     /// Takes segments of `packet` from number `from` on while the whole stays within `limit`
-    /// bytes; says which segment comes next.
+    /// bytes and within what a block has packets; says which segment comes next.
     pub(crate) fn take(&mut self, packet: &SuperPacket<'_>, from: usize, limit: usize) -> usize {
         let limit = limit.min(self.bytes.len());
         let mut index = from;
         while index < packet.count() {
             let end = self.len + packet.len(index);
-            if end > limit {
+            if end > limit || self.packets >= PACKETS_MAX as u64 {
                 break;
             }
             if let Some(room) = self.bytes.get_mut(self.len..end) {
@@ -161,7 +161,20 @@ pub(super) fn joined(outer: Tos, inner: Tos) -> Tos {
 
 #[cfg(test)]
 mod tests {
+    use strait_wire::Protocol;
+    use strait_wire::ip::Version;
+
     use super::*;
+    use crate::sample::Shape;
+
+    #[test]
+    fn no_more_packets_are_gathered_than_a_block_has() {
+        let packet = Shape::new(Version::V4, Protocol::UDP, Vec::new()).packet();
+        let packet = SuperPacket::new(&packet, &strait_wire::vnet::Header::PLAIN).unwrap();
+        let mut plain = Plain::new();
+        let taken = (0..BLOCK_MAX).take_while(|_| plain.take(&packet, 0, BLOCK_MAX) == 1).count();
+        assert_eq!((taken, plain.packets()), (PACKETS_MAX, PACKETS_MAX as u64));
+    }
 
     #[test]
     fn outer_ecn_mark_needs_a_mark_on_every_inner_packet() {

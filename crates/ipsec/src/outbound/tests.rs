@@ -2,6 +2,7 @@ mod reports;
 mod strangers;
 mod waiting;
 
+use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,6 +16,7 @@ use strait_wire::ip::{Packet, Version};
 use strait_wire::{Ecn, Protocol, Tos, aggfrag, block, ipcomp, vnet};
 
 use super::{Order, Queueing};
+use crate::block::PACKETS_MAX;
 use crate::sample::{PEER, Receiver, SPI, STRAIT, Sender, Shape, Wire, rule, sa_spec, without_id};
 use crate::wrap::Inside;
 use crate::{InboundSa, Notice, OutboundSa, Payloads, Reason, Reserve, RuleSet};
@@ -88,7 +90,7 @@ fn groups(wire: &Wire) -> Vec<Group> {
                     continue;
                 }
                 let (coding, mut plain) = (Coding::from_id(header.codec).unwrap(), vec![0; 65_536]);
-                let len = Blocks::new().expand(coding, &sofar, &mut plain).unwrap();
+                let len = Blocks::new().expand(coding, PACKETS_MAX, &sofar, &mut plain).unwrap();
                 whole.packets =
                     block::packets(&plain[..len]).map(|packet| packet.unwrap().to_vec()).collect();
                 whole.coding = Some(coding);
@@ -385,6 +387,18 @@ fn block_that_saves_less_than_its_headers_is_sent_uncompressed() {
 }
 
 #[test]
+fn a_storm_of_packets_asks_for_keys_once_a_second() {
+    let mut sender = Sender::without_sa(1500, None, Vec::new());
+    for _ in 0..10 {
+        for _ in 0..1_000 {
+            sender.send(&text(9, 1000).packet(), &PLAIN);
+        }
+        sender.now += Duration::from_millis(500);
+    }
+    assert_eq!(sender.wire.notices, vec![Notice::NeedsSa(PEER); 5]);
+}
+
+#[test]
 fn without_an_association_packets_wait_within_bounds() {
     let mut sender = Sender::without_sa(1500, None, Vec::new());
     for _ in 0..400 {
@@ -409,6 +423,30 @@ fn packets_queued_for_removed_peer_are_counted() {
     sender.order(Order::RemovePeer(PEER));
     sender.send(&packet, &header);
     assert_eq!(sender.counters.drops.get(Reason::NoPeer), 21);
+}
+
+#[test]
+fn packets_sealed_for_removed_peer_are_counted() {
+    for rate in [100_000, 1_000_000] {
+        // Each takes two datagrams, of which the link has room for one.
+        let mut sender = Sender::new(STRAIT, 1280, Rate::from_bits(rate), Vec::new());
+        let packet = Shape { dont_fragment: false, ..text(9, 1400) }.packet();
+        for _ in 0..100 {
+            sender.send(&packet, &PLAIN);
+        }
+        while !sender.out.links[&PEER].backlog.has_ready() {
+            sender.now = sender.out.poll_timeout().unwrap().at.max(sender.now);
+            sender.out.release(sender.now, &mut sender.wire);
+        }
+        sender.order(Order::RemovePeer(PEER));
+        let mut receiver = Receiver::new(STRAIT);
+        for (datagram, tos) in sender.wire.datagrams.clone() {
+            receiver.take(&datagram, tos);
+        }
+        let (sealed, left) = (sender.peer.out_packets.get(), receiver.peer.in_packets.get());
+        assert!(sealed > left, "some are sealed and wait: {sealed}, {left} left");
+        assert_eq!(left + sender.counters.drops.get(Reason::NoPeer), 100);
+    }
 }
 
 #[test]
@@ -483,6 +521,16 @@ fn packet_above_every_datagram_size_gets_too_big_answer() {
             assert!(answers.iter().all(|answer| (answer.src(), answer.dst()) == sent));
         }
     }
+}
+
+#[test]
+fn a_flood_of_packets_that_are_too_big_gets_few_answers() {
+    let mut sender = Sender::new(STRAIT, 1500, None, Vec::new());
+    let packet = Shape::new(Version::V4, Protocol::UDP, vec![1; 1472]).packet();
+    for _ in 0..10_000 {
+        sender.send(&packet, &PLAIN);
+    }
+    assert_eq!((sender.wire.host.len(), sender.counters.drops.get(Reason::TooBig)), (50, 10_000));
 }
 
 #[test]

@@ -57,12 +57,15 @@ pub(crate) struct TrainBuffer {
     heading: Option<(SocketAddr, Tos)>,
     /// A shorter datagram ends a train.
     closed: bool,
+    /// Of each datagram, how many packets it completes.
+    packets: [u16; SEGMENTS_MAX],
 }
 
 impl TrainBuffer {
     pub(crate) fn new() -> TrainBuffer {
         let bytes = vec![0; TRAIN_MAX].into_boxed_slice();
-        TrainBuffer { bytes, len: 0, segment: 0, count: 0, heading: None, closed: false }
+        let packets = [0; SEGMENTS_MAX];
+        TrainBuffer { bytes, len: 0, segment: 0, count: 0, heading: None, closed: false, packets }
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -93,7 +96,23 @@ impl TrainBuffer {
         }
         self.closed = len < self.segment;
         self.len += len;
+        if let Some(packets) = self.packets.get_mut(self.count) {
+            *packets = 0;
+        }
         self.count += 1;
+    }
+
+    /// The datagram that was added last completes so many inner packets.
+    pub(crate) fn complete(&mut self, packets: u64) {
+        let last = self.count.checked_sub(1).and_then(|last| self.packets.get_mut(last));
+        if let Some(last) = last {
+            *last = u16::try_from(packets).unwrap_or(u16::MAX);
+        }
+    }
+
+    /// How many inner packets each datagram completes, in their order.
+    pub(crate) fn packets(&self) -> &[u16] {
+        self.packets.get(..self.count).unwrap_or_default()
     }
 
     pub(crate) fn train(&self, via: Via) -> Option<Train<'_>> {

@@ -71,6 +71,7 @@ impl Transmitter {
         let counters = &tx.link.spec.counters;
         counters.out_blocks.add(1);
         counters.out_headers.add((len - made.coded) as u64);
+        self.departure.complete(packets);
         tx.link.note_sent(packets, len);
         tx.outlet.sealed(work.plain.bytes());
         Ok(())

@@ -93,7 +93,17 @@ impl Daemon {
         self.control.resolved(peer, name, answer, self.clock.now());
     }
 
-    fn log(&self, event: &ControlEvent) {
+    fn log(&mut self, event: &ControlEvent) {
+        if let Some(peer) = event.peer() {
+            let control = &self.control;
+            match self.lines.take(peer, self.clock.now(), |peer| control.status(peer).is_some()) {
+                None => return,
+                Some(0) => {}
+                Some(skipped) => {
+                    tracing::warn!("{skipped} lines on one peer were not written: too many a second")
+                }
+            }
+        }
         let name = event.peer().and_then(|peer| self.control.status(peer)).map(|status| status.name);
         let peer = name.as_deref().unwrap_or("-");
         match event {

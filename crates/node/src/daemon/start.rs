@@ -22,6 +22,7 @@ use strait_keying::{
 use zeroize::Zeroizing;
 
 use super::key_log::KeyLog;
+use super::log_budget::LogBudget;
 use super::manual::{self, ManualEntry, ManualPeers};
 use super::roster::{self, Roster};
 use super::{Daemon, Names, Threads};
@@ -115,6 +116,7 @@ pub(super) fn start(path: &Path, names: Names) -> Result<StartedDaemon, StartErr
         askers: Vec::new(),
         shown_by: Time::MAX,
         outer: Vec::new(),
+        lines: LogBudget::default(),
         network,
     };
     for entry in entries {

@@ -1,10 +1,10 @@
 //! What a peer that has the keys can send, and what comes of it: counted, bounded, never more.
 
 use strait_clock::{Random, Time};
-use strait_compress::{Codec, CodecSet, Codecs, Method};
+use strait_compress::{Blocks, Codec, CodecSet, Codecs, Coding, Method};
 use strait_ipsec::{Payloads, Reason};
 use strait_sim::{Filler, Halves, HalvesSettings, SimDatagram};
-use strait_wire::{Cpi, Protocol, block, ipcomp};
+use strait_wire::{Cpi, Protocol, Spi, aggfrag, block, condition, delivery, ipcomp, probe};
 
 use crate::stage::{A, B, v4};
 
@@ -147,17 +147,134 @@ fn malformed_payloads_under_the_right_key_deliver_only_whole_packets() {
         let mut payload: Vec<u8> = (0..len).map(|_| u8::try_from(random.below(256)).unwrap()).collect();
         // Most begin as something that is looked at closely.
         if let Some(first) = payload.first_mut().filter(|_| round % 4 > 0) {
-            *first = [0x45, 0x60, 0, 1, 0xe0, 0xe1][usize::try_from(random.below(6)).unwrap()];
+            *first = [0x45, 0x60, 0, 1, 0xf0, 0xf1, 0xf2][usize::try_from(random.below(7)).unwrap()];
         }
         let next = nexts[usize::try_from(random.below(8)).unwrap()];
         let one = halves.seal(next, &payload);
-        for packet in halves.receive(&one, NOW) {
-            let parsed = strait_wire::ip::Packet::parse(&packet).unwrap();
-            assert_eq!(parsed.bytes().len(), packet.len());
-            assert!(
-                parsed.src().to_string().starts_with("10.0.1.")
-                    || parsed.src().to_string().starts_with("fd00:0:0:1:")
-            );
+        assert_whole(&halves.receive(&one, NOW));
+    }
+}
+
+/// Packets that are whole, and from the peer.
+fn assert_whole(packets: &[Vec<u8>]) {
+    for packet in packets {
+        let parsed = strait_wire::ip::Packet::parse(packet).unwrap();
+        assert_eq!(parsed.bytes().len(), packet.len());
+        let from = parsed.src().to_string();
+        assert!(from.starts_with("10.0.1.") || from.starts_with("fd00:0:0:1:"), "{from}");
+    }
+}
+
+/// One good payload for each decoder of the receiver, by name.
+fn good_payloads() -> Vec<(String, Protocol, Vec<u8>)> {
+    let plain = packets(3_000);
+    let (mut blocks, mut output) = (Blocks::new(), vec![0; plain.len()]);
+    let mut good = vec![
+        ("packet".to_owned(), Protocol::IPIP, packets(100)),
+        ("bundle".to_owned(), Protocol::AGGFRAG, [&[0; 4][..], &plain[..1_400]].concat()),
+        ("coded headers".to_owned(), Protocol::AGGFRAG, {
+            let len = blocks.headers.encode(&plain, &mut output).unwrap();
+            block_of(Coding::HEADERS, (0, 1), &output[..len])
+        }),
+    ];
+    for method in ["zstd-3", "lz4", "deflate-6", "lzs"] {
+        for headers in [false, true] {
+            let made = blocks.make(method.parse().unwrap(), headers, &plain, &mut output).unwrap();
+            assert_eq!(made.coding.headers, headers);
+            let name = format!("{method}, headers {headers}");
+            good.push((name, Protocol::AGGFRAG, block_of(made.coding, (0, 1), &output[..made.len])));
         }
     }
+    let mut ipcomp = vec![0; ipcomp::HEADER_LEN];
+    ipcomp::Header { next: Protocol::IPIP, cpi: Cpi::DEFLATE }.emit(&mut ipcomp).unwrap();
+    let packet = compressed("deflate-6", &packets(100));
+    good.push(("ipcomp".to_owned(), Protocol::IPCOMP, [ipcomp, packet].concat()));
+    good
+}
+
+fn block_of(coding: Coding, place: (u8, u8), bytes: &[u8]) -> Vec<u8> {
+    let mut payload = part(Codec::None, 1, place, bytes);
+    payload[1] = coding.id();
+    payload
+}
+
+#[test]
+fn changed_payloads_reach_each_decoder_and_deliver_only_whole_packets() {
+    let mut random = Random::new(5);
+    for (name, next, good) in good_payloads() {
+        let mut halves = halves(65_536);
+        let intact = halves.seal(next, &good);
+        assert!(!halves.receive(&intact, NOW).is_empty(), "{name} arrives as it is");
+        for _ in 0..2_000 {
+            let mut payload = good.clone();
+            // What says which decoder it is for stays.
+            for _ in 0..=random.below(3) {
+                let at = usize::try_from(random.below(payload.len() as u64)).unwrap();
+                if at > 5 {
+                    payload[at] ^= u8::try_from(1 + random.below(255)).unwrap();
+                }
+            }
+            if random.below(4) == 0 {
+                payload.truncate(usize::try_from(6 + random.below(payload.len() as u64 - 6)).unwrap());
+            }
+            let one = halves.seal(next, &payload);
+            assert_whole(&halves.receive(&one, NOW));
+        }
+        let errors =
+            [Reason::MalformedBlock, Reason::MalformedInner, Reason::BlockTooLong, Reason::ForeignSource];
+        assert!(errors.iter().any(|reason| halves.refused(*reason) > 0), "{name} was refused now and then");
+        assert_eq!(
+            halves.refused(Reason::UnknownPayload) + halves.refused(Reason::MalformedEsp),
+            0,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn each_codec_counts_the_blocks_that_a_hostile_peer_made_for_it() {
+    let mut halves = halves(65_536);
+    for (_, next, good) in good_payloads() {
+        let one = halves.seal(next, &good);
+        halves.receive(&one, NOW);
+    }
+    for codec in [Codec::Zstd, Codec::Lz4, Codec::Deflate, Codec::Lzs] {
+        let expanded = halves.receiver().codecs[usize::from(codec.id())].expanded.get();
+        assert!(expanded >= 2, "{codec}: {expanded}");
+    }
+    // A part alone waits; its block is never whole.
+    for id in 0..20 {
+        let one = halves.seal(Protocol::AGGFRAG, &part(Codec::Zstd, id, (0, 2), &[1; 100]));
+        halves.receive(&one, NOW);
+    }
+    assert!(halves.refused(Reason::BlockIncomplete) > 0);
+}
+
+#[test]
+fn probes_conditions_and_reports_reach_their_decoders() {
+    let mut halves = halves(65_536);
+    let mut send = |payload: &[u8]| {
+        let one = halves.seal(Protocol::AGGFRAG, payload);
+        let before = halves.said();
+        assert!(halves.receive(&one, NOW).is_empty());
+        let after = halves.said();
+        ([after[0] - before[0], after[1] - before[1]], halves.refused(Reason::MalformedEsp))
+    };
+    let mut probe = vec![0; probe::LEN];
+    probe::Probe { kind: probe::ProbeKind::Request, id: 1, size: 1_400 }.emit(&mut probe).unwrap();
+    // The first datagram also says where the peer is, and that it has the keys.
+    send(&[1, 0, 0, 0]);
+    let malformed = send(&[0xf1]).1;
+    assert_eq!(send(&probe), ([1, 0], malformed), "an order to answer");
+    probe[1] = 0xff;
+    assert_eq!(send(&probe), ([0, 0], malformed + 1));
+    let mut condition = vec![0; condition::LEN];
+    condition::Condition { load: 300, down: 1_000_000 }.emit(&mut condition).unwrap();
+    assert_eq!(send(&condition), ([0, 1], malformed + 1), "a notice");
+    assert_eq!(send(&condition[..4]), ([0, 0], malformed + 2));
+    let mut report = vec![0; aggfrag::CONGESTION_LEN + delivery::LEN];
+    let counts = delivery::Delivery { spi: Spi(1), datagrams: 1, bytes: 2, highest: 3, received_at: 4 };
+    aggfrag::emit_congestion(&mut report, 0, &aggfrag::CongestionReport::default()).unwrap();
+    counts.emit(&mut report[aggfrag::CONGESTION_LEN..]).unwrap();
+    assert_eq!(send(&report), ([1, 0], malformed + 2), "an order to take it");
 }

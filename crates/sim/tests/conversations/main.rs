@@ -15,6 +15,7 @@ mod handshake_cost;
 mod hostile_bundles;
 mod hostile_peer;
 mod hub_of_forty;
+mod hostile_work;
 mod idle_is_silent;
 mod link_down_and_up;
 mod link_rate_estimate;

@@ -40,6 +40,7 @@ impl Transmitter {
             if sent.is_err() {
                 break;
             }
+            self.departure.complete(fit.packets);
             tx.link.note_sent(fit.packets, these.len());
             tx.outlet.sealed(these);
             gone += fit.packets;

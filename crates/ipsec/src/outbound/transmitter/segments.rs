@@ -56,6 +56,7 @@ impl Transmitter {
             if sent.is_err() {
                 break;
             }
+            self.departure.complete(1);
             bytes += len;
             index += 1;
         }

@@ -33,6 +33,7 @@ impl Transmitter {
         let fits = Packet::parse(packet).is_ok_and(|ip| tx.link.association.carries(&ip, len));
         let sent = if fits { self.send_payload(tx, compressor, work) } else { Err(Reason::TooBig) };
         sent.map_err(|reason| Lost { reason, packets })?;
+        self.departure.complete(packets);
         tx.link.note_sent(packets, len);
         tx.outlet.sealed(work.plain.bytes());
         Ok(())

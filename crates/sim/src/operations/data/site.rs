@@ -40,6 +40,8 @@ pub(super) struct DataSite {
     pub(super) known: [bool; SITES],
     /// What its receiver counts that was given up with a peer, and was counted before.
     given_up: u64,
+    /// By peer: packets that its sender counted as dropped when the peer went.
+    pub(super) gone: [u64; SITES],
     compress_tools: CompressTools,
     expand_tools: ExpandTools,
     moves: u16,
@@ -84,6 +86,7 @@ impl DataSite {
             used: [None; SITES],
             known: [false; SITES],
             given_up: 0,
+            gone: [0; SITES],
             compress_tools: CompressTools::new(Stopwatch::NONE),
             expand_tools: ExpandTools::new(Stopwatch::NONE),
             moves: 0,
@@ -123,7 +126,9 @@ impl DataSite {
         let before = self.receiving.drops.get(Reason::UnknownSpi);
         self.inbound.handle(inbound::Order::RemovePeer(id));
         self.given_up += self.receiving.drops.get(Reason::UnknownSpi) - before;
+        let before = self.dropped();
         self.order(outbound::Order::RemovePeer(id), now);
+        self.gone[peer] += self.dropped() - before;
         (self.known[peer], self.used[peer]) = (false, None);
         self.taken[peer].clear();
     }
@@ -141,6 +146,7 @@ impl DataSite {
                 self.expand(self.outlets.expansions.len() / 2, now);
             }
         }
+        self.inbound.caught_up();
     }
 
     /// The receiver has nothing more to receive at once.
@@ -167,6 +173,7 @@ impl DataSite {
         let (from, tos, segment) = (datagram.from, datagram.tos, bytes.len());
         let now = self.seen.now;
         self.witness.datagrams(Batch { from, tos, segment, bytes: &mut bytes }, now, &mut self.seen);
+        self.witness.caught_up();
         self.seen.orders.clear();
         core::mem::take(&mut self.seen.host)
     }

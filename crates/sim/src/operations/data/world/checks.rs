@@ -103,7 +103,8 @@ impl DataWorld {
             })?;
         }
         for (from, to) in pairs() {
-            self.model.all_left((from, to), self.sites[from].sealed_for(to))?;
+            let site = &self.sites[from];
+            self.model.all_left((from, to), site.sealed_for(to), site.gone[to])?;
         }
         self.model.all_arrived()
     }
