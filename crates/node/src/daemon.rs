@@ -189,7 +189,7 @@ impl Daemon {
                 Some(ToControl::Notice(Notice::Decided(decision))) => self.log_decision(&decision),
                 Some(ToControl::Notice(notice)) => {
                     tracing::debug!(?notice, "notice");
-                    if let Some(notice) = self.manual.notice(notice) {
+                    if let Some(notice) = self.manual.notice(notice, now) {
                         self.control.notice(notice, now);
                     }
                 }

@@ -51,6 +51,8 @@ struct NodeOutlets {
     orders: VecDeque<outbound::Order>,
     /// How many of these may wait; more are lost.
     order_room: usize,
+    /// How many notices may wait; more are lost.
+    notice_room: usize,
 }
 
 impl SimNode {
@@ -205,6 +207,11 @@ impl SimNode {
         self.world.order_room = room;
     }
 
+    /// How many notices to its key manager may wait: with none, a flood has filled the queue, and all are lost.
+    pub const fn set_notice_room(&mut self, room: usize) {
+        self.world.notice_room = room;
+    }
+
     pub(crate) fn settings(&self) -> &NodeSettings {
         &self.settings
     }
@@ -356,6 +363,7 @@ impl NodeOutlets {
             control: VecDeque::new(),
             orders: VecDeque::new(),
             order_room: usize::MAX,
+            notice_room: usize::MAX,
         }
     }
 
@@ -391,7 +399,9 @@ impl Outlet for NodeOutlets {
     }
 
     fn notice(&mut self, notice: Notice) {
-        self.notices.push_back(notice);
+        if self.notices.len() < self.notice_room {
+            self.notices.push_back(notice);
+        }
     }
 }
 
@@ -417,6 +427,8 @@ impl Inlet for NodeOutlets {
     }
 
     fn notice(&mut self, notice: Notice) {
-        self.notices.push_back(notice);
+        if self.notices.len() < self.notice_room {
+            self.notices.push_back(notice);
+        }
     }
 }

@@ -22,6 +22,8 @@ use crate::{InboundSa, Notice, Payloads, PeerCounters, PeerId, Reason};
 
 /// How often an unknown SPI is reported: a flood of forged ones must not become a flood of notices.
 const UNKNOWN_EVERY: Duration = Duration::from_millis(500);
+/// How often the key manager is told of one peer that it moved: as often as it looks at associations itself.
+const MOVED_EVERY: Duration = Duration::from_secs(1);
 
 /// All associations and their peers.
 #[derive(Debug, Default)]
@@ -39,8 +41,8 @@ pub(super) struct ReceivingSa {
     pub(super) sa: InboundSa,
     pub(super) arrivals: ArrivalCount,
     confirmed: bool,
-    /// Where its last packet came from, while that is where the peer is.
-    from: Option<SocketAddr>,
+    /// Where its newest packet came from, and how often the peer had moved by then.
+    from: Option<(SocketAddr, u64)>,
     pub(super) inbox: Inbox,
 }
 
@@ -67,7 +69,8 @@ pub(super) struct PeerMemory {
     pub(super) heard_at: Option<Time>,
     /// The last `TVal` it sent, and when that arrived.
     pub(super) echo: Option<(u32, Time)>,
-    last_from: Option<SocketAddr>,
+    /// When the key manager was last told that it moved.
+    moved_at: Option<Time>,
 }
 
 impl ReceivingSa {
@@ -114,9 +117,11 @@ impl ReceivingSa {
         (due && is_data(inside.next, payload)).then(|| self.arrivals.offer(self.sa.spi, origin.now))
     }
 
-    /// Whether its newest packet came from somewhere else than the one before.
+    /// Whether the peer may be elsewhere, as its newest packet came from `from`: the one before came from somewhere else, or the
+    /// peer has moved since.
     pub(super) fn came_from(&mut self, from: SocketAddr) -> bool {
-        self.from.replace(from) != Some(from)
+        let place = Some((from, self.inbox.counters.endpoint.moves()));
+        core::mem::replace(&mut self.from, place) != place
     }
 }
 
@@ -151,16 +156,20 @@ impl Associations {
     }
 
     /// The peer is where its newest authentic packet came from.
-    pub(super) fn follow(&mut self, peer: PeerId, from: SocketAddr, inlet: &mut impl Inlet) {
+    pub(super) fn follow(&mut self, peer: PeerId, from: SocketAddr, now: Time, inlet: &mut impl Inlet) {
         let Some(memory) = self.peers.get_mut(&peer) else { return };
-        if memory.last_from.replace(from) == Some(from) {
+        let before = memory.counters.endpoint.set(from);
+        if before == Some(from) {
             return;
         }
-        for receiving in self.open.values_mut().filter(|receiving| receiving.sa.peer == peer) {
-            receiving.from = receiving.from.filter(|last| *last == from);
+        if before.is_none() {
+            // Packets may wait for an address. A full queue wakes the sender as well.
+            inlet.order(SenderOrder::Endpoint(peer));
         }
-        inlet.order(SenderOrder::Endpoint(peer, from));
-        inlet.notice(Notice::Moved(peer, from));
+        if memory.moved_at.is_none_or(|at| at + MOVED_EVERY <= now) {
+            memory.moved_at = Some(now);
+            inlet.notice(Notice::Moved(peer));
+        }
     }
 
     /// Gives the sender what arrived on an association, for a report to the peer.
@@ -178,7 +187,7 @@ impl Associations {
     }
 
     pub(super) fn add_peer(&mut self, peer: PeerId, counters: Arc<PeerCounters>) {
-        let memory = PeerMemory { counters, condition_at: None, heard_at: None, echo: None, last_from: None };
+        let memory = PeerMemory { counters, condition_at: None, heard_at: None, echo: None, moved_at: None };
         self.peers.insert(peer, memory);
     }
 

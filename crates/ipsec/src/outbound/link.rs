@@ -3,6 +3,7 @@
 use core::num::NonZeroU32;
 use std::sync::atomic::Ordering;
 
+use strait_clock::Time;
 use strait_compress::{EndpointCosts, PathCost};
 
 use super::association::Association;
@@ -48,6 +49,13 @@ impl Link {
             ratios: RatioEstimate::default(),
             sealed: SealedBytes::default(),
             ends: EndpointCosts::ALIKE,
+        }
+    }
+
+    /// Datagrams go where the peer was heard last.
+    pub(crate) fn follow(&mut self, now: Time) {
+        if self.association.follow(&self.spec.counters.endpoint, now) {
+            self.pacing.moved();
         }
     }
 

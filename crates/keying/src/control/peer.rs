@@ -55,7 +55,8 @@ use strait_wire::condition::Condition;
 use super::backoff::Backoff;
 use super::context::ControlContext;
 use crate::{
-    Capabilities, ControlEvent, DeliveryReporting, HandshakeFailure, PayloadFormat, PeerConfig, Role, Where,
+    Capabilities, ControlEvent, DeliveryReporting, HandshakeFailure, MoveLog, PayloadFormat, PeerConfig,
+    Role, Where,
 };
 use condition::TIMES;
 use initiation::{Initiation, InitiationState, NextAttempt};
@@ -75,8 +76,11 @@ const WAITING: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct PeerRecord {
     pub(crate) config: PeerConfig,
-    /// Where datagrams to it go.
+    /// Where datagrams to it go, as far as is known here: the [latest endpoint](strait_ipsec::PeerCounters::endpoint) as it was
+    /// when this node last looked.
     pub(crate) endpoint: Option<SocketAddr>,
+    /// Which of its moves are in the log.
+    pub(crate) moves: MoveLog,
     pub(crate) initiation: Initiation,
     pub(crate) pairs: SaPairs,
     silence: Silence,
@@ -114,6 +118,7 @@ impl PeerRecord {
         PeerRecord {
             config,
             endpoint: None,
+            moves: MoveLog::default(),
             initiation: Initiation::new(now),
             pairs: SaPairs::default(),
             silence: Silence::default(),

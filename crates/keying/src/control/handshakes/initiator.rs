@@ -119,7 +119,7 @@ impl Handshakes {
         peer.initiation.completed();
         peer.theirs.capabilities = Some(theirs.capabilities.clone());
         if let Some(from) = self.channels.remote(id) {
-            sessions.follow(number, from);
+            sessions.follow(number, from, now);
         }
         let Some((peer, context)) = sessions.with(number) else { return };
         context.order_in(inbound::Order::Install(made.inbound));
