@@ -23,7 +23,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use strait_clock::Time;
 use strait_crypto::Ranking;
@@ -31,10 +31,9 @@ use strait_ipsec::{Counters, Explanation, Notice, PeerId, RuleSet, inbound, outb
 use strait_keying::Control;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::sleep_until;
 
 use crate::channels::{ControlReceiver, ControlSender, Orders, ToControl};
-use crate::clock::Clock;
+use crate::clock::{BootTimer, Clock};
 use crate::config::Config;
 use crate::direct::Direct;
 use crate::local::{Answer, PendingRequest, Request};
@@ -133,6 +132,7 @@ impl Daemon {
         mut answers: mpsc::Receiver<Resolved>,
     ) -> Result<(), StartError> {
         let mut signals = Signals::new().map_err(StartError::Runtime)?;
+        let mut timer = BootTimer::new(self.clock).map_err(StartError::Runtime)?;
         self.act();
         self.announce_policies();
         ready::announce("READY=1");
@@ -159,7 +159,10 @@ impl Daemon {
                         break Shutdown::Requested;
                     }
                 }
-                () = sleep_until(deadline.into()) => self.timeout(),
+                due = timer.until(deadline) => match due {
+                    Ok(()) => self.timeout(),
+                    Err(error) => break Shutdown::Failed("the timer", error),
+                },
                 which = signals.next() => match which {
                     SignalAction::Terminate => break Shutdown::Requested,
                     SignalAction::Reload => {
@@ -253,13 +256,10 @@ impl Daemon {
         }
     }
 
-    /// When a key manager has its next deadline; far in the future without one.
-    fn deadline(&self) -> Instant {
-        const FAR: Duration = Duration::from_secs(86_400);
+    /// When a key manager has its next deadline; never without one.
+    fn deadline(&self) -> Time {
         let session = self.control.poll_timeout().map_or(Time::MAX, |deadline| deadline.at);
-        let at = session.min(self.manual.poll_timeout().unwrap_or(Time::MAX)).min(self.shown_by);
-        let span = at.since(Time::ZERO).min(self.clock.now().since(Time::ZERO) + FAR);
-        self.clock.base() + span
+        session.min(self.manual.poll_timeout().unwrap_or(Time::MAX)).min(self.shown_by)
     }
 
     /// The threads end when their order channels close; then the network is taken down.

@@ -172,7 +172,7 @@ fn threads(
     let (inward, in_queue) = orders().map_err(StartError::Runtime)?;
     // The thread that carries packets is an engine too.
     let beside = engines(config) - 1;
-    let stopwatch = move || Stopwatch::new(move || clock.now().as_nanos());
+    let stopwatch = move || Stopwatch::new(move || clock.running());
     let compress = move || {
         let mut tools = CompressTools::new(stopwatch());
         move |job: &mut outbound::CompressJob| job.run(&mut tools)
@@ -217,14 +217,14 @@ fn engines(config: &Config) -> usize {
 
 /// What each suite costs on this machine.
 fn measure(clock: &Clock) -> Ranking {
-    let ranking = strait_crypto::calibrate(|| clock.now().as_nanos());
+    let ranking = strait_crypto::calibrate(|| clock.running());
     tracing::debug!(?ranking, "cipher suites calibrated");
     ranking
 }
 
 /// What each codec costs on this machine.
 fn calibrate(clock: &Clock) -> Calibration {
-    let calibration = strait_compress::calibrate(&mut Codecs::new(), || clock.now().as_nanos());
+    let calibration = strait_compress::calibrate(&mut Codecs::new(), || clock.running());
     tracing::debug!(?calibration, "codecs calibrated");
     calibration
 }
@@ -297,7 +297,7 @@ fn outbound(
     let seed = number().map_err(StartError::Runtime)?;
     let chooser = Box::new(LiveChooser::new(calibration.clone(), seed));
     let now = *clock;
-    let stopwatch = Stopwatch::new(move || now.now().as_nanos());
+    let stopwatch = Stopwatch::new(move || now.running());
     let outbound = Outbound::new(settings, chooser, stopwatch, Arc::clone(counters), clock.now());
     Ok(outbound.with_queueing(config.link.queueing, number().map_err(StartError::Runtime)?))
 }
@@ -315,7 +315,7 @@ fn inbound(
     };
     let settings = inbound::InboundSettings { forwarding: forwarding(config), udp_offload };
     let now = *clock;
-    let gauge = Gauge::new(calibration, Stopwatch::new(move || now.now().as_nanos()));
+    let gauge = Gauge::new(calibration, Stopwatch::new(move || now.running()));
     Inbound::new(settings, gauge, Arc::clone(counters))
 }
 
