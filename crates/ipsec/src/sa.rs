@@ -70,6 +70,8 @@ pub struct OutboundSa {
     pub(crate) fragments: Fragments,
     pub(crate) payloads: Payloads,
     pub(crate) usage: Arc<Usage>,
+    /// Nothing is sealed from then on.
+    pub(crate) expires: Time,
 }
 
 impl OutboundSa {
@@ -87,7 +89,16 @@ impl OutboundSa {
             fragments: spec.fragments,
             payloads: spec.payloads,
             usage: Arc::default(),
+            expires: Time::MAX,
         }
+    }
+
+    /// The same, with which nothing is sealed at `expires` or later: the sender sees to it itself, before the key manager can
+    /// after a suspend.
+    #[must_use]
+    pub const fn until(mut self, expires: Time) -> OutboundSa {
+        self.expires = expires;
+        self
     }
 
     /// The same, going on where an earlier run stopped, with no number that is not reserved.
@@ -126,6 +137,8 @@ pub struct InboundSa {
     pub(crate) mode: Mode,
     pub(crate) payloads: Payloads,
     pub(crate) usage: Arc<Usage>,
+    /// Nothing is opened from then on.
+    pub(crate) expires: Time,
 }
 
 impl InboundSa {
@@ -141,7 +154,15 @@ impl InboundSa {
             mode: spec.mode,
             payloads: spec.payloads,
             usage: Arc::default(),
+            expires: Time::MAX,
         }
+    }
+
+    /// The same, with which nothing is opened at `expires` or later.
+    #[must_use]
+    pub const fn until(mut self, expires: Time) -> InboundSa {
+        self.expires = expires;
+        self
     }
 
     /// The SPI of its outermost protocol, or 0.

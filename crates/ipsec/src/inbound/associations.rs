@@ -90,6 +90,9 @@ impl ReceivingSa {
         now: Time,
         inlet: &mut impl Inlet,
     ) -> Result<(PeerId, Inside), Reason> {
+        if self.sa.expires <= now {
+            return Err(Reason::UnknownSpi);
+        }
         let sealed = inside.range().len() as u64;
         let inside = self.sa.open(bytes, inside)?;
         self.sa.usage.note(1, sealed, now);

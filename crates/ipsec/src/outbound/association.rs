@@ -67,6 +67,11 @@ impl Association {
         self.sa.take_if(|sa| sa.spi == spi);
     }
 
+    /// Nothing is sealed with an association that has expired.
+    pub(crate) fn expire(&mut self, now: Time) {
+        self.sa.take_if(|sa| sa.expires <= now);
+    }
+
     /// Datagrams go where the peer is `latest` from now on; true when that is another host. The path to another port of the
     /// same host is the same.
     pub(crate) fn follow(&mut self, latest: &LatestEndpoint, now: Time) -> bool {

@@ -32,7 +32,7 @@ impl Outbound {
             }
             Order::Install(sa) => self.install(*sa, outlet),
             Order::Withdraw(peer, spi) => self.change(peer, |_, link| link.association.withdraw(spi)),
-            Order::Endpoint(peer) => self.change(peer, |_, link| link.follow(now)),
+            Order::Endpoint(peer) => self.change(peer, |_, link| link.refresh(now)),
             Order::Rate(peer, pace) => self.change(peer, |_, link| link.pacing.set(pace, now)),
             Order::Ends(peer, ends) => self.change(peer, |_, link| link.ends = *ends),
             Order::Keepalive(peer) => self.send_to(peer, now, outlet, Transmitter::send_keepalive),
@@ -73,7 +73,7 @@ impl Outbound {
         send: impl FnOnce(&mut Transmitter, &mut TxContext<'_, O>),
     ) {
         let Some(link) = self.links.get_mut(&peer) else { return };
-        link.follow(now);
+        link.refresh(now);
         let mut tx = self.stages.context(link, now, outlet);
         send(&mut self.stages.transmitter, &mut tx);
         self.scheduler.list(tx.link);

@@ -52,8 +52,9 @@ impl Link {
         }
     }
 
-    /// Datagrams go where the peer was heard last.
-    pub(crate) fn follow(&mut self, now: Time) {
+    /// What changed without an order: datagrams go where the peer was heard last, and an association expires.
+    pub(crate) fn refresh(&mut self, now: Time) {
+        self.association.expire(now);
         if self.association.follow(&self.spec.counters.endpoint, now) {
             self.pacing.moved();
         }

@@ -33,4 +33,5 @@ mod simultaneous_start;
 mod stage;
 mod stream;
 mod super_packets;
+mod suspend;
 mod weather;
