@@ -4,6 +4,7 @@
 //! start     configuration, device, socket, network, the two packet threads     daemon/start.rs
 //! loop      what the threads say, deadlines, names, signals, questions         here
 //! actions   the actions of the key manager                                      daemon/actions.rs
+//! names     peers that are known by name                                        daemon/names.rs
 //! reload    another configuration, the difference only                         daemon/reload.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
 //! report    what is shown                                                      daemon/report.rs
@@ -13,13 +14,13 @@
 mod actions;
 mod key_log;
 mod manual;
+mod names;
 mod ready;
 mod reload;
 mod report;
 mod roster;
 mod start;
 
-use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -27,7 +28,7 @@ use std::time::Duration;
 
 use strait_clock::Time;
 use strait_crypto::Ranking;
-use strait_ipsec::{Counters, Explanation, Notice, PeerId, RuleSet, inbound, outbound};
+use strait_ipsec::{Counters, Explanation, Notice, RuleSet, inbound, outbound};
 use strait_keying::Control;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
@@ -44,6 +45,7 @@ pub use start::StartError;
 
 use key_log::KeyLog;
 use manual::ManualPeers;
+use names::{NameQueries, Resolved};
 use roster::Roster;
 use start::StartedDaemon;
 
@@ -55,11 +57,6 @@ const ASKED: usize = 16;
 const SHOWN_WITHIN: Duration = Duration::from_secs(1);
 /// Answers of the resolver that may wait: one a peer that has a name.
 const ANSWERS: usize = 64;
-
-/// What the resolver said of a peer's name, which is the text.
-type Resolved = (PeerId, String, Result<SocketAddr, String>);
-/// Where that goes.
-type Names = mpsc::Sender<Resolved>;
 
 /// A node that is up.
 struct Daemon {
@@ -78,12 +75,10 @@ struct Daemon {
     counters: Arc<Counters>,
     threads: Threads,
     key_log: Option<KeyLog>,
-    names: Names,
+    names: NameQueries,
     /// Who waits for the answer of the sender, and until when.
     askers: Vec<oneshot::Sender<Answer>>,
     shown_by: Time,
-    /// Endpoints that names led to, as far as routes had to make way for them.
-    outer: Vec<IpAddr>,
     network: Network,
 }
 
@@ -121,7 +116,8 @@ pub fn run(path: &Path) -> Result<(), StartError> {
     });
     // The client that asked for the shutdown is answered when everything is removed, the socket's file included.
     drop(local);
-    drop(runtime);
+    // The system's resolver may hang, and is not waited for.
+    runtime.shutdown_background();
     ended
 }
 

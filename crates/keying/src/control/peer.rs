@@ -136,6 +136,10 @@ impl PeerRecord {
 
     /// The attempt that is due at `now`, if one is.
     pub(crate) fn next_attempt(&mut self, now: Time) -> Option<NextAttempt> {
+        // A name may lead astray. Where the peer was heard is tried in turn with where its name leads.
+        if self.pairs.in_use().is_some() && self.initiation.failures() % 2 == 1 {
+            self.initiation.resolved();
+        }
         self.initiation.next(&self.config.place, self.endpoint, self.answered_until(), now)
     }
 

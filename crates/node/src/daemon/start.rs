@@ -19,12 +19,14 @@ use strait_keying::{
     Capabilities, Control, ControlSettings, DeliveryReporting, Expansion, KeyExport, PayloadFormat,
     PrivateKey,
 };
+use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
 use super::key_log::KeyLog;
 use super::manual::{self, ManualEntry, ManualPeers};
+use super::names::{NameQueries, Resolved};
 use super::roster::{self, Roster};
-use super::{Daemon, Names, Threads};
+use super::{Daemon, Threads};
 use crate::channels::{orders, to_control};
 use crate::clock::Clock;
 use crate::config::{Config, DEFAULT_MTU, ENGINES_MAX};
@@ -58,7 +60,7 @@ pub(super) struct StartedDaemon {
 }
 
 /// Opens, makes and starts everything, in an order in which a failure leaves nothing behind.
-pub(super) fn start(path: &Path, names: Names) -> Result<StartedDaemon, StartError> {
+pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<StartedDaemon, StartError> {
     // A working directory is not this program's to keep.
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let config = Config::load(path)?;
@@ -109,10 +111,9 @@ pub(super) fn start(path: &Path, names: Names) -> Result<StartedDaemon, StartErr
         counters,
         threads,
         key_log,
-        names,
+        names: NameQueries::new(names),
         askers: Vec::new(),
         shown_by: Time::MAX,
-        outer: Vec::new(),
         network,
     };
     for entry in entries {

@@ -242,6 +242,32 @@ fn a_name_is_looked_up_anew_when_the_peer_falls_silent() {
 }
 
 #[test]
+fn a_lie_of_the_resolver_takes_no_session_down_and_delays_its_successor_by_an_attempt() {
+    let mut world = ControlWorld::new(2, 18, FAIR);
+    let name = "site-b.example:51820".to_owned();
+    world.nodes[0].names.insert(name.clone(), Ok(address(1)));
+    world.add(1, peer(0, Where::Unknown, Start::OnTraffic));
+    world.add(0, peer(1, Where::Name(name.clone()), Start::Eager));
+    assert!(world.run_until(5, ControlWorld::both_up));
+    world.chat(2, 500);
+    // The resolver lies, and for a while nothing gets through: the name is looked up.
+    let lie = "198.51.100.66:51820".parse().unwrap();
+    world.nodes[0].names.insert(name, Ok(lie));
+    world.nodes[1].cut = true;
+    for _ in 0..20 {
+        world.packet(0, 1);
+        world.run(SECOND);
+    }
+    assert!(world.nodes[0].lookups.len() > 1, "the resolver was asked");
+    assert_eq!(world.nodes[0].endpoint(PeerId(1)), Some(address(1)), "packets go where the peer was heard");
+    world.nodes[1].cut = false;
+    world.chat(60, 500);
+    assert_eq!(world.nodes[0].endpoint(PeerId(1)), Some(address(1)));
+    assert_eq!(world.established(0), 2, "a handshake with the peer where it is");
+    world.assert_joined();
+}
+
+#[test]
 fn a_roaming_peer_is_followed() {
     let mut world = ControlWorld::pair(11, FAIR, Start::Eager);
     assert!(world.run_until(5, ControlWorld::both_up));
