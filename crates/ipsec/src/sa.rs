@@ -139,6 +139,8 @@ pub struct InboundSa {
     pub(crate) usage: Arc<Usage>,
     /// Nothing is opened from then on.
     pub(crate) expires: Time,
+    /// Whether the peer is where its newest packet came from.
+    pub(crate) roams: bool,
 }
 
 impl InboundSa {
@@ -155,7 +157,16 @@ impl InboundSa {
             payloads: spec.payloads,
             usage: Arc::default(),
             expires: Time::MAX,
+            roams: true,
         }
+    }
+
+    /// The same, whose peer stays where it is whatever address its packets come from: for keys that outlive the replay window,
+    /// with which a packet that was recorded before a restart is new after it.
+    #[must_use]
+    pub const fn fixed(mut self) -> InboundSa {
+        self.roams = false;
+        self
     }
 
     /// The same, with which nothing is opened at `expires` or later.

@@ -123,6 +123,9 @@ impl ReceivingSa {
     /// Whether the peer may be elsewhere, as its newest packet came from `from`: the one before came from somewhere else, or the
     /// peer has moved since.
     pub(super) fn came_from(&mut self, from: SocketAddr) -> bool {
+        if !self.sa.roams {
+            return false;
+        }
         let place = Some((from, self.inbox.counters.endpoint.moves()));
         core::mem::replace(&mut self.from, place) != place
     }

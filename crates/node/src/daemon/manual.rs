@@ -89,6 +89,7 @@ impl ManualPeers {
             None => outbound,
         };
         let inbound = InboundSa::new(&manual.inbound(id));
+        let inbound = if manual.roams { inbound } else { inbound.fixed() };
         let mut moves = MoveLog::default();
         if let Some(endpoint) = spec.endpoint {
             spec.counters.endpoint.set(endpoint);

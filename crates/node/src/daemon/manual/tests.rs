@@ -19,7 +19,7 @@ impl Folder {
     fn entry(&self, roster: &mut Roster, peer: &str) -> ManualEntry {
         let text = format!(
             "[node]\naddress = \"10.88.0.1\"\nlisten = 4500\n[[peer]]\nname = \"gateway\"\nallowed_ips = \"10.88.0.2\"\n\
-             {peer}[peer.manual]\ncounter_file = \"gateway.counter\"\n[peer.manual.esp]\nspi_in = 0x04000001\n\
+             {peer}[peer.manual]\ndanger_roaming = true\ncounter_file = \"gateway.counter\"\n[peer.manual.esp]\nspi_in = 0x04000001\n\
              spi_out = 0x04000002\nsuite = \"aes-128-gcm\"\nkey_in = \"0x{}\"\nkey_out = \"0x{}\"\n",
             "01".repeat(20),
             "02".repeat(20)
