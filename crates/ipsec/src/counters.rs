@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use strait_compress::Codec;
 
-use crate::{Drops, PathState, Reason};
+use crate::{Drops, LatestEndpoint, PathState, Reason};
 pub use queue::{QueueCounters, QueueDelay};
 
 /// A number that only grows.
@@ -77,7 +77,7 @@ pub struct RuleCounters {
     pub after: Counter,
 }
 
-/// Counters of the traffic with one peer.
+/// Counters of the traffic with one peer, and what else the threads share of it.
 #[derive(Debug, Default)]
 pub struct PeerCounters {
     /// Inner packets sent.
@@ -114,6 +114,8 @@ pub struct PeerCounters {
     pub reports_in: Tally,
     /// The state of the path, from the reports received.
     pub path: PathState,
+    /// Where the peer is, as it was heard last.
+    pub endpoint: LatestEndpoint,
 }
 
 /// Everything that is counted for the whole node, but for its rules, which count for themselves.

@@ -3,7 +3,7 @@
 //!
 //! Packets from the host enter at [`Outbound::packet`], datagrams from the network at
 //! [`Inbound::datagrams`], and what comes directly behind IP at [`Inbound::ip_packet`]. Sender and receiver
-//! own their state and share nothing but counters, so each can live in its own thread. Changes come as an
+//! own their state and share nothing but counters and [where a peer is](LatestEndpoint), so each can live in its own thread. Changes come as an
 //! [`outbound::Order`] or [`inbound::Order`], events leave as a [`Notice`].
 //! Compressing and expanding leave as an [`outbound::CompressJob`] or [`inbound::ExpandJob`] where there are workers
 //! for it. Time is an argument; nothing here reads a clock, a socket or a file.
@@ -14,6 +14,7 @@ mod ah;
 mod block;
 mod counters;
 mod dropped;
+mod endpoint;
 mod esp;
 #[cfg(test)]
 mod family;
@@ -44,6 +45,7 @@ pub use counters::{
     CodecCounters, Counter, Counters, PeerCounters, QueueCounters, QueueDelay, RuleCounters, Tally,
 };
 pub use dropped::{Drops, Reason};
+pub use endpoint::LatestEndpoint;
 pub use inbound::Inbound;
 pub use notice::{Explanation, Notice};
 pub use offload::{SuperPacket, Unusable};

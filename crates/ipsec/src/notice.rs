@@ -16,8 +16,10 @@ pub enum Notice {
     NeedsSa(PeerId),
     /// The first authentic packet arrived on this inbound SA: the peer uses it.
     Confirmed(PeerId, Spi),
-    /// An authentic packet came from another address than before; datagrams already follow it.
-    Moved(PeerId, SocketAddr),
+    /// An authentic packet came from another address than before, which is the peer's
+    /// [latest endpoint](crate::PeerCounters::endpoint) now; datagrams already follow it. At most one a second and peer: who
+    /// has to know every address in the end looks there once in a while.
+    Moved(PeerId),
     /// ESP from this address names an SPI that this node did not assign, or has forgotten.
     UnknownSpi(SocketAddr, Spi),
     /// The outbound SA has no sequence number left; nothing is sent until it is replaced.

@@ -25,8 +25,9 @@ pub enum SenderOrder {
     Policies(Arc<Policies>),
     /// What may be compressed.
     Rules(Arc<RuleSet>),
-    /// Datagrams to the peer go there from now on.
-    Endpoint(PeerId, SocketAddr),
+    /// Datagrams to the peer go to its [latest endpoint](crate::PeerCounters::endpoint). The sender looks there before it sends
+    /// anything; the order wakes it for packets that waited for an address.
+    Endpoint(PeerId),
     /// How to pace towards the peer, which has no pace before. Only with one do datagrams to it wait for the node's own link
     /// too ([`Settings::up`](crate::outbound::OutboundSettings::up)).
     Rate(PeerId, Pace),

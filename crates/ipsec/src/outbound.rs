@@ -160,6 +160,7 @@ impl Outbound {
         self.flush(Some(peer), now, outlet);
         self.stages.transmitter.departure.begin_train(peer);
         let link = self.links.get_mut(&peer).ok_or(Reason::NoPeer).map_err(lost)?;
+        link.refresh(now);
         let fragment = must_reassemble(link, &packet);
         let tx = &mut self.stages.context(link, now, &mut *outlet);
         if fragment {
@@ -233,6 +234,7 @@ impl Outbound {
             let Some(peer) = self.scheduler.next() else { break };
             let Some(link) = self.links.get_mut(&peer) else { continue };
             self.stages.transmitter.departure.begin_train(peer);
+            link.refresh(now);
             let progress = self.stages.turn(&mut self.stages.context(link, now, outlet));
             link.note_queued();
             self.scheduler.had_turn(link);

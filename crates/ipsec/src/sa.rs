@@ -71,6 +71,8 @@ pub struct OutboundSa {
     pub(crate) fragments: Fragments,
     pub(crate) payloads: Payloads,
     pub(crate) usage: Arc<Usage>,
+    /// Nothing is sealed from then on.
+    pub(crate) expires: Time,
 }
 
 impl OutboundSa {
@@ -88,7 +90,16 @@ impl OutboundSa {
             fragments: spec.fragments,
             payloads: spec.payloads,
             usage: Arc::default(),
+            expires: Time::MAX,
         }
+    }
+
+    /// The same, with which nothing is sealed at `expires` or later: the sender sees to it itself, before the key manager can
+    /// after a suspend.
+    #[must_use]
+    pub const fn until(mut self, expires: Time) -> OutboundSa {
+        self.expires = expires;
+        self
     }
 
     /// The same, going on where an earlier run stopped, with no number that is not reserved.
@@ -129,6 +140,10 @@ pub struct InboundSa {
     pub(crate) mode: Mode,
     pub(crate) payloads: Payloads,
     pub(crate) usage: Arc<Usage>,
+    /// Nothing is opened from then on.
+    pub(crate) expires: Time,
+    /// Whether the peer is where its newest packet came from.
+    pub(crate) roams: bool,
 }
 
 impl InboundSa {
@@ -148,7 +163,24 @@ impl InboundSa {
             mode: spec.mode,
             payloads: spec.payloads,
             usage: Arc::default(),
+            expires: Time::MAX,
+            roams: true,
         }
+    }
+
+    /// The same, whose peer stays where it is whatever address its packets come from: for keys that outlive the replay window,
+    /// with which a packet that was recorded before a restart is new after it.
+    #[must_use]
+    pub const fn fixed(mut self) -> InboundSa {
+        self.roams = false;
+        self
+    }
+
+    /// The same, with which nothing is opened at `expires` or later.
+    #[must_use]
+    pub const fn until(mut self, expires: Time) -> InboundSa {
+        self.expires = expires;
+        self
     }
 
     /// The SPI of its outermost protocol, or 0.

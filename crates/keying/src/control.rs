@@ -101,7 +101,7 @@ impl Control {
     }
 
     /// Changes what a peer was told; its associations stay unless its key or MTU changes.
-    pub fn update_peer(&mut self, config: PeerConfig, now: Time) {
+    pub fn update_peer(&mut self, mut config: PeerConfig, now: Time) {
         let id = config.spec.id;
         let Some((peer, _)) = self.sessions.with(id) else { return self.add_peer(config, now) };
         if peer.config.key != config.key || peer.config.spec.mtu != config.spec.mtu {
@@ -109,6 +109,8 @@ impl Control {
         }
         let moved = peer.config.place != config.place;
         let eager = moved && peer.pairs.in_use().is_none() && config.start == Start::Eager;
+        // Sender and receiver have these.
+        config.spec.counters = Arc::clone(&peer.config.spec.counters);
         peer.config = config;
         // What the resolver says of the former name is not waited for.
         if moved && peer.initiation.channel().is_none() {
@@ -153,7 +155,7 @@ impl Control {
     /// Takes what the data plane noticed.
     pub fn notice(&mut self, notice: Notice, now: Time) {
         match notice {
-            Notice::Moved(id, to) => self.sessions.moved(id, to),
+            Notice::Moved(id) => self.sessions.note_endpoint(id, now),
             Notice::Slower(times) => self.sessions.slowed(times),
             Notice::UnknownSpi(from, _) => {
                 if let Some(id) = self.sessions.unknown_spi(from, now) {
@@ -245,6 +247,7 @@ impl Control {
                 peer.check_silence(now, context);
                 peer.report(context);
             });
+            self.sessions.note_endpoint(id, now);
         }
         if self.sessions.context.node.up == LinkRate::Auto {
             self.handshakes.channels.set_link(LinkRate::Auto, self.sessions.estimate(), now);

@@ -75,6 +75,8 @@ pub enum ControlEvent {
         peer: PeerId,
         /// From where.
         to: SocketAddr,
+        /// Moves before this one that have no line of their own, as they came too fast.
+        unlogged: u64,
     },
     /// Packets were sent and none received; the peer is probed.
     Silent {
@@ -189,7 +191,10 @@ impl fmt::Display for ControlEvent {
             ControlEvent::Expired { outbound, .. } => {
                 write!(f, "session (SPI {outbound} out) unused and closed; the next packet starts a new one")
             }
-            ControlEvent::Moved { to, .. } => write!(f, "peer moved to {to}"),
+            ControlEvent::Moved { to, unlogged: 0, .. } => write!(f, "peer moved to {to}"),
+            ControlEvent::Moved { to, unlogged, .. } => {
+                write!(f, "peer moved to {to} (after {unlogged} moves that are not logged)")
+            }
             ControlEvent::Silent { .. } => {
                 f.write_str("nothing received from the peer; sending a liveness probe")
             }

@@ -27,6 +27,7 @@ mod identity;
 mod keystream;
 pub mod manual;
 mod message;
+mod move_log;
 mod settings;
 mod status;
 mod tls;
@@ -39,6 +40,7 @@ pub use identity::{KeyRole, ParseKeyError, PrivateKey, PublicKey};
 pub use message::{
     Capabilities, DeliveryReporting, Expansion, Message, MessageError, PayloadFormat, SessionTerms,
 };
+pub use move_log::MoveLog;
 pub use settings::{ControlSettings, KeyExport, Lifetime, PeerConfig, SetupError, Start, Where};
 pub use status::{AssociationStatus, PeerState, PeerStatus, Role, SaStatus};
 pub use token::PresharedToken;

@@ -4,6 +4,7 @@
 //! start     configuration, device, socket, network, the two packet threads     daemon/start.rs
 //! loop      what the threads say, deadlines, names, signals, questions         here
 //! actions   the actions of the key manager                                      daemon/actions.rs
+//! names     peers that are known by name                                        daemon/names.rs
 //! reload    another configuration, the difference only                         daemon/reload.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
 //! report    what is shown                                                      daemon/report.rs
@@ -14,28 +15,27 @@ mod actions;
 mod key_log;
 mod log_budget;
 mod manual;
+mod names;
 mod ready;
 mod reload;
 mod report;
 mod roster;
 mod start;
 
-use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use strait_clock::Time;
 use strait_crypto::Ranking;
-use strait_ipsec::{Counters, Explanation, Notice, PeerId, RuleSet, inbound, outbound};
+use strait_ipsec::{Counters, Explanation, Notice, RuleSet, inbound, outbound};
 use strait_keying::Control;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::sleep_until;
 
 use crate::channels::{ControlReceiver, ControlSender, Orders, ToControl};
-use crate::clock::Clock;
+use crate::clock::{BootTimer, Clock};
 use crate::config::Config;
 use crate::direct::Direct;
 use crate::local::{Answer, PendingRequest, Request};
@@ -47,6 +47,7 @@ pub use start::StartError;
 use key_log::KeyLog;
 use log_budget::LogBudget;
 use manual::ManualPeers;
+use names::{NameQueries, Resolved};
 use roster::Roster;
 use start::StartedDaemon;
 
@@ -58,11 +59,6 @@ const ASKED: usize = 16;
 const SHOWN_WITHIN: Duration = Duration::from_secs(1);
 /// Answers of the resolver that may wait: one a peer that has a name.
 const ANSWERS: usize = 64;
-
-/// What the resolver said of a peer's name, which is the text.
-type Resolved = (PeerId, String, Result<SocketAddr, String>);
-/// Where that goes.
-type Names = mpsc::Sender<Resolved>;
 
 /// A node that is up.
 struct Daemon {
@@ -81,12 +77,10 @@ struct Daemon {
     counters: Arc<Counters>,
     threads: Threads,
     key_log: Option<KeyLog>,
-    names: Names,
+    names: NameQueries,
     /// Who waits for the answer of the sender, and until when.
     askers: Vec<oneshot::Sender<Answer>>,
     shown_by: Time,
-    /// Endpoints that names led to, as far as routes had to make way for them.
-    outer: Vec<IpAddr>,
     /// What may be logged on each peer.
     lines: LogBudget,
     network: Network,
@@ -126,7 +120,8 @@ pub fn run(path: &Path) -> Result<(), StartError> {
     });
     // The client that asked for the shutdown is answered when everything is removed, the socket's file included.
     drop(local);
-    drop(runtime);
+    // The system's resolver may hang, and is not waited for.
+    runtime.shutdown_background();
     ended
 }
 
@@ -137,6 +132,7 @@ impl Daemon {
         mut answers: mpsc::Receiver<Resolved>,
     ) -> Result<(), StartError> {
         let mut signals = Signals::new().map_err(StartError::Runtime)?;
+        let mut timer = BootTimer::new(self.clock).map_err(StartError::Runtime)?;
         self.act();
         self.announce_policies();
         ready::announce("READY=1");
@@ -147,7 +143,7 @@ impl Daemon {
         let ended = loop {
             self.act();
             // Whatever the select below happens to take: a flood of messages does not delay what is due.
-            if self.due_at() <= self.clock.now() {
+            if self.deadline() <= self.clock.now() {
                 self.timeout();
                 self.act();
             }
@@ -168,7 +164,10 @@ impl Daemon {
                         break Shutdown::Requested;
                     }
                 }
-                () = sleep_until(deadline.into()) => self.timeout(),
+                due = timer.until(deadline) => match due {
+                    Ok(()) => self.timeout(),
+                    Err(error) => break Shutdown::Failed("the timer", error),
+                },
                 which = signals.next() => match which {
                     SignalAction::Terminate => break Shutdown::Requested,
                     SignalAction::Reload => {
@@ -198,7 +197,7 @@ impl Daemon {
                 Some(ToControl::Notice(Notice::Decided(decision))) => self.log_decision(&decision),
                 Some(ToControl::Notice(notice)) => {
                     tracing::debug!(?notice, "notice");
-                    if let Some(notice) = self.manual.notice(notice) {
+                    if let Some(notice) = self.manual.notice(notice, now) {
                         self.control.notice(notice, now);
                     }
                 }
@@ -263,15 +262,8 @@ impl Daemon {
         }
     }
 
-    /// When a key manager has its next deadline; far in the future without one.
-    fn deadline(&self) -> Instant {
-        const FAR: Duration = Duration::from_secs(86_400);
-        let span = self.due_at().since(Time::ZERO).min(self.clock.now().since(Time::ZERO) + FAR);
-        self.clock.base() + span
-    }
-
-    /// When a key manager or an answer is due.
-    fn due_at(&self) -> Time {
+    /// When a key manager has its next deadline; never without one.
+    fn deadline(&self) -> Time {
         let session = self.control.poll_timeout().map_or(Time::MAX, |deadline| deadline.at);
         session.min(self.manual.poll_timeout().unwrap_or(Time::MAX)).min(self.shown_by)
     }

@@ -265,7 +265,7 @@ impl Inlet for InwardIo<'_> {
 
     fn order(&mut self, order: outbound::Order) {
         // The sender is behind by a thousand orders, although each peer has a budget for those that it causes: a probe more or
-        // less does not matter; the control plane gives the order for a moved endpoint again.
+        // less does not matter; where a peer moved to is no order.
         let _ = self.outward.offer(order);
     }
 

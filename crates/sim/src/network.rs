@@ -1,7 +1,7 @@
 //! Nodes, links, and time that jumps to whatever is due next.
 
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Instant;
 
@@ -66,6 +66,7 @@ pub struct SimNetwork {
     nodes: BTreeMap<NodeId, SimNode>,
     /// When each node wants to be called.
     timers: BTreeMap<NodeId, Time>,
+    suspended: BTreeSet<NodeId>,
     links: BTreeMap<(NodeId, NodeId), SimLink>,
     queue: EventQueue<Happening>,
     /// What names resolve to; others do not exist.
@@ -90,6 +91,7 @@ impl SimNetwork {
             random: Random::new(seed),
             nodes: BTreeMap::new(),
             timers: BTreeMap::new(),
+            suspended: BTreeSet::new(),
             links: BTreeMap::new(),
             queue: EventQueue::default(),
             names: BTreeMap::new(),
@@ -170,6 +172,16 @@ impl SimNetwork {
     /// old address is lost.
     pub fn readdress(&mut self, node: NodeId, address: SocketAddr) {
         self.with(node, |node| node.readdress(address));
+    }
+
+    /// Suspends a node, or lets it resume: until then its host sends nothing, its timers do not run, and datagrams to it are
+    /// lost. Its clock counts on, as `CLOCK_BOOTTIME` does.
+    pub fn set_suspended(&mut self, node: NodeId, suspended: bool) {
+        if suspended {
+            self.suspended.insert(node);
+        } else {
+            self.suspended.remove(&node);
+        }
     }
 
     /// What time it is.
@@ -276,7 +288,8 @@ impl SimNetwork {
 
     /// The next thing, if it is due before `end`.
     fn step_before(&mut self, end: Time) -> bool {
-        let timer = self.timers.iter().map(|(id, at)| (*at, *id)).min();
+        let timers = self.timers.iter().filter(|(id, _)| !self.suspended.contains(id));
+        let timer = timers.map(|(id, at)| (*at, *id)).min();
         let happening = self.queue.next_at();
         let next = happening.unwrap_or(Time::MAX).min(timer.map_or(Time::MAX, |(at, _)| at)).max(self.now);
         if next >= end {
@@ -331,7 +344,7 @@ impl SimNetwork {
 
     /// Lets a node do something, then carries away what it sent.
     fn with(&mut self, id: NodeId, act: impl FnOnce(&mut SimNode)) {
-        let Some(node) = self.nodes.get_mut(&id) else { return };
+        let Some(node) = self.nodes.get_mut(&id).filter(|_| !self.suspended.contains(&id)) else { return };
         act(node);
         for (peer, name) in node.take_lookups() {
             let answer = self.names.get(&name).copied().ok_or_else(|| format!("no such host: {name}"));

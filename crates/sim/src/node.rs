@@ -59,6 +59,8 @@ struct NodeOutlets {
     /// What the workers of the receiver have to do, and when each is done.
     expansions: VecDeque<(Time, ExpandJob)>,
     workers: usize,
+    /// How many notices may wait; more are lost.
+    notice_room: usize,
 }
 
 impl SimNode {
@@ -218,6 +220,11 @@ impl SimNode {
     /// of a real node is full, and all are lost.
     pub const fn set_order_room(&mut self, room: usize) {
         self.world.order_room = room;
+    }
+
+    /// How many notices to its key manager may wait: with none, a flood has filled the queue, and all are lost.
+    pub const fn set_notice_room(&mut self, room: usize) {
+        self.world.notice_room = room;
     }
 
     pub(crate) fn settings(&self) -> &NodeSettings {
@@ -399,6 +406,7 @@ impl NodeOutlets {
             order_room: usize::MAX,
             expansions: VecDeque::new(),
             workers: settings.receive_workers,
+            notice_room: usize::MAX,
         }
     }
 
@@ -434,7 +442,9 @@ impl Outlet for NodeOutlets {
     }
 
     fn notice(&mut self, notice: Notice) {
-        self.notices.push_back(notice);
+        if self.notices.len() < self.notice_room {
+            self.notices.push_back(notice);
+        }
     }
 }
 
@@ -460,7 +470,9 @@ impl Inlet for NodeOutlets {
     }
 
     fn notice(&mut self, notice: Notice) {
-        self.notices.push_back(notice);
+        if self.notices.len() < self.notice_room {
+            self.notices.push_back(notice);
+        }
     }
 
     /// A worker has room for two jobs.

@@ -6,3 +6,4 @@ mod counter;
 mod family;
 mod refusals;
 mod reload;
+mod replay;

@@ -1,28 +1,33 @@
 //! A peer that is known by name: found at the start, and found again where the name leads when it is silent.
 
 use std::fs;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
-use strait_testbed::{Extra, Site, TwoHosts, Workdir};
+use strait_testbed::{Extra, Namespace, Site, TwoHosts, Workdir};
 
-use crate::pair::{Family, Pair, allowed, fast, program};
+use crate::pair::{Family, Pair, allowed, eventually, fast, program};
 
-/// A program that runs the real one with a hosts file of its own.
-fn with_hosts_file(dir: &Workdir) -> (PathBuf, PathBuf) {
-    let (hosts, script) = (dir.path().join("hosts"), dir.path().join("strait"));
+/// A program that runs the real one with a file of its own in place of `/etc/NAME`.
+fn with_own(dir: &Workdir, name: &str) -> (PathBuf, PathBuf) {
+    let (file, script) = (dir.path().join(name), dir.path().join("strait"));
     let program = program().display();
     fs::write(
         &script,
         format!(
-            "#!/bin/sh\nexec unshare --mount --propagation private sh -c 'mount --bind {} /etc/hosts && exec {program} \
+            "#!/bin/sh\nexec unshare --mount --propagation private sh -c 'mount --bind {} /etc/{name} && exec {program} \
              \"$@\"' sh \"$@\"\n",
-            hosts.display()
+            file.display()
         ),
     )
     .unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    (hosts, script)
+    (file, script)
 }
 
 /// The configuration of the caller, who knows the other by name.
@@ -55,7 +60,7 @@ fn a_name_is_looked_up_again_when_its_owner_is_silent() {
         return;
     }
     let dir = Workdir::create().unwrap();
-    let (hosts_file, script) = with_hosts_file(&dir);
+    let (hosts_file, script) = with_own(&dir, "hosts");
     let mut pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
     let elsewhere = dir.path().join("sites");
     fs::create_dir(&elsewhere).unwrap();
@@ -77,4 +82,119 @@ fn a_name_is_looked_up_again_when_its_owner_is_silent() {
     pair.daemons[1] = Some(pair.sites[1].start(&without_endpoint(&pair), "run").unwrap());
     pair.tcp(1, Family::V4, 50_000);
     assert_eq!(pair.peer(0)["endpoint"], "198.18.0.60:51820");
+}
+
+/// A DNS server that says of every name what it is told to say, or nothing.
+struct DnsServer {
+    answer: Arc<Mutex<Option<Ipv4Addr>>>,
+    ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<std::io::Result<()>>>,
+}
+
+impl DnsServer {
+    /// At `address` of `host`.
+    fn start(host: &Namespace, address: Ipv4Addr) -> DnsServer {
+        let (answer, ended) = (Arc::new(Mutex::new(None)), Arc::new(AtomicBool::new(false)));
+        let (says, end) = (Arc::clone(&answer), Arc::clone(&ended));
+        let thread = host.spawn(move || {
+            let socket = UdpSocket::bind((address, 53))?;
+            socket.set_read_timeout(Some(Duration::from_millis(100)))?;
+            let mut buffer = [0; 512];
+            while !end.load(Ordering::Relaxed) {
+                let Ok((length, from)) = socket.recv_from(&mut buffer) else { continue };
+                let said = *says.lock().unwrap();
+                if let Some(reply) = said.and_then(|address| reply(&buffer[..length], address)) {
+                    socket.send_to(&reply, from)?;
+                }
+            }
+            Ok(())
+        });
+        DnsServer { answer, ended, thread: Some(thread.unwrap()) }
+    }
+
+    fn say(&self, address: Ipv4Addr) {
+        *self.answer.lock().unwrap() = Some(address);
+    }
+}
+
+impl Drop for DnsServer {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The answer to a query for an address (RFC 1035 section 4.1): one A record, or none to other questions.
+fn reply(query: &[u8], address: Ipv4Addr) -> Option<Vec<u8>> {
+    const HEADER: usize = 12;
+    let name = query.get(HEADER..)?.iter().position(|label| *label == 0)?;
+    let question = query.get(HEADER..HEADER + name + 5)?;
+    let is_a = question.get(name + 1..name + 3)? == [0, 1];
+    let mut reply = query.get(..2)?.to_vec();
+    // An answer, to a query with recursion, which is there; one question.
+    reply.extend([0x81, 0x80, 0, 1, 0, u8::from(is_a), 0, 0, 0, 0]);
+    reply.extend(question);
+    if is_a {
+        // The name of the question, type A, class IN, for no time at all.
+        reply.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4]);
+        reply.extend(address.octets());
+    }
+    Some(reply)
+}
+
+/// Two sites, the first of which asks the DNS server for the second.
+fn asking() -> (Pair, DnsServer, Workdir) {
+    let dir = Workdir::create().unwrap();
+    let (file, script) = with_own(&dir, "resolv.conf");
+    let mut pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
+    let elsewhere = dir.path().join("sites");
+    fs::create_dir(&elsewhere).unwrap();
+    let address = pair.hosts.link.a.v4;
+    // The system's resolver has far more patience than the daemon.
+    fs::write(&file, format!("nameserver {address}\noptions timeout:30 attempts:5\n")).unwrap();
+    pair.sites = Site::pair(&script, &pair.hosts, &elsewhere).unwrap();
+    let server = DnsServer::start(&pair.hosts.a, address);
+    (pair, server, dir)
+}
+
+#[test]
+fn a_dns_server_that_hangs_holds_nothing_up() {
+    if !allowed() {
+        return;
+    }
+    let (mut pair, _server, _dir) = asking();
+    pair.daemons[0] = Some(pair.sites[0].start(&by_name(&pair), "run").unwrap());
+    for said in ["the resolver did not answer in 9 s", "the resolver has not answered the last query yet"] {
+        eventually(said, || pair.logs().contains(said));
+    }
+    // The thread that asks still waits; the daemon does not.
+    let daemon = pair.daemons[0].as_mut().unwrap();
+    daemon.signal(15).unwrap();
+    eventually("the daemon ends", || pair.daemons[0].as_mut().unwrap().ended().unwrap().is_some());
+}
+
+#[test]
+fn a_dns_server_that_lies_is_refused_with_words() {
+    if !allowed() {
+        return;
+    }
+    let (mut pair, server, _dir) = asking();
+    server.say(Ipv4Addr::LOCALHOST);
+    pair.daemons[1] = Some(pair.sites[1].start(&without_endpoint(&pair), "run").unwrap());
+    pair.daemons[0] = Some(pair.sites[0].start(&by_name(&pair), "run").unwrap());
+    for (lie, said) in [
+        (Ipv4Addr::LOCALHOST, "a loopback address"),
+        (pair.sites[0].inside(), "an address inside the tunnel"),
+        (pair.hosts.link.a.v4, "an address of this host"),
+    ] {
+        server.say(lie);
+        eventually(said, || pair.logs().contains(&format!("the resolver answered {lie}, {said}")));
+    }
+    server.say(pair.hosts.link.b.v4);
+    pair.wait_for_session();
+    // What it says now changes nothing: nobody asks while the peer is heard.
+    server.say(Ipv4Addr::new(203, 0, 113, 66));
+    pair.tcp(1, Family::V4, 50_000);
 }

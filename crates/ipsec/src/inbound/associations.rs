@@ -25,6 +25,8 @@ use crate::{InboundSa, Mode, Notice, Payloads, PeerCounters, PeerId, Reason};
 const UNKNOWN_EVERY: Duration = Duration::from_millis(500);
 /// How often the blocks of all associations are looked through where memory is short.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How often the key manager is told of one peer that it moved: as often as it looks at associations itself.
+const MOVED_EVERY: Duration = Duration::from_secs(1);
 
 /// All associations and their peers.
 #[derive(Debug, Default)]
@@ -46,8 +48,8 @@ pub(super) struct ReceivingSa {
     pub(super) sa: InboundSa,
     pub(super) arrivals: ArrivalCount,
     confirmed: bool,
-    /// Where its last packet came from, while that is where the peer is.
-    from: Option<SocketAddr>,
+    /// Where its newest packet came from, and how often the peer had moved by then.
+    from: Option<(SocketAddr, u64)>,
     pub(super) inbox: Inbox,
 }
 
@@ -83,11 +85,12 @@ pub(super) struct PeerMemory {
     pub(super) heard_at: Option<Time>,
     /// The last `TVal` it sent, and when that arrived.
     pub(super) echo: Option<(u32, Time)>,
-    last_from: Option<SocketAddr>,
     /// What its blocks may cost beyond what their bytes pay for, in nanoseconds.
     pub(super) allowance: Budget,
     /// Its probes, which have to be answered, and its answers to ours.
     pub(super) probes: Budget,
+    /// When the key manager was last told that it moved.
+    moved_at: Option<Time>,
 }
 
 impl ReceivingSa {
@@ -106,6 +109,9 @@ impl ReceivingSa {
         now: Time,
         inlet: &mut impl Inlet,
     ) -> Result<(PeerId, Inside), Reason> {
+        if self.sa.expires <= now {
+            return Err(Reason::UnknownSpi);
+        }
         let sealed = inside.range().len() as u64;
         let inside = self.sa.open(bytes, inside)?;
         self.sa.usage.note(1, sealed, now);
@@ -133,9 +139,14 @@ impl ReceivingSa {
         (due && is_data(inside.next, payload)).then(|| self.arrivals.offer(self.sa.spi, origin.now))
     }
 
-    /// Whether its newest packet came from somewhere else than the one before.
+    /// Whether the peer may be elsewhere, as its newest packet came from `from`: the one before came from somewhere else, or the
+    /// peer has moved since.
     pub(super) fn came_from(&mut self, from: SocketAddr) -> bool {
-        self.from.replace(from) != Some(from)
+        if !self.sa.roams {
+            return false;
+        }
+        let place = Some((from, self.inbox.counters.endpoint.moves()));
+        core::mem::replace(&mut self.from, place) != place
     }
 }
 
@@ -182,16 +193,20 @@ impl Associations {
     }
 
     /// The peer is where its newest authentic packet came from.
-    pub(super) fn follow(&mut self, peer: PeerId, from: SocketAddr, inlet: &mut impl Inlet) {
+    pub(super) fn follow(&mut self, peer: PeerId, from: SocketAddr, now: Time, inlet: &mut impl Inlet) {
         let Some(memory) = self.peers.get_mut(&peer) else { return };
-        if memory.last_from.replace(from) == Some(from) {
+        let before = memory.counters.endpoint.set(from);
+        if before == Some(from) {
             return;
         }
-        for receiving in self.open.values_mut().filter(|receiving| receiving.sa.peer == peer) {
-            receiving.from = receiving.from.filter(|last| *last == from);
+        if before.is_none() {
+            // Packets may wait for an address. A full queue wakes the sender as well.
+            inlet.order(SenderOrder::Endpoint(peer));
         }
-        inlet.order(SenderOrder::Endpoint(peer, from));
-        inlet.notice(Notice::Moved(peer, from));
+        if memory.moved_at.is_none_or(|at| at + MOVED_EVERY <= now) {
+            memory.moved_at = Some(now);
+            inlet.notice(Notice::Moved(peer));
+        }
     }
 
     /// Gives the sender what arrived on an association, for a report to the peer.
@@ -216,9 +231,9 @@ impl Associations {
             condition_at: None,
             heard_at: None,
             echo: None,
-            last_from: None,
             allowance: work::allowance(),
             probes: peer_messages::probes(),
+            moved_at: None,
         };
         self.peers.insert(peer, memory);
     }

@@ -127,7 +127,7 @@ impl Intake {
         let origin = Origin { sa, peer, tos, now };
         let offered = receiving.arrived(origin, inside, bytes, range.len());
         if inside.newest && receiving.came_from(from) {
-            self.associations.follow(peer, from, inlet);
+            self.associations.follow(peer, from, now, inlet);
         }
         if let Some(reception) = offered {
             self.associations.offer(peer, reception, inlet);

@@ -13,19 +13,26 @@ use super::train::{TRAIN_MAX, Via};
 use crate::block::{BLOCK_MAX, PARTS_MAX};
 use crate::outer::outer_len;
 use crate::wrap::Head;
-use crate::{Carrier, Fragments, Mode, OutboundSa, Payloads, PeerSpec};
+use crate::{Carrier, Fragments, LatestEndpoint, Mode, OutboundSa, Payloads, PeerSpec};
 
 /// Longest inner packet that may become outer fragments: what is put around it still fits one call.
 const FRAGMENTED_MAX: usize = TRAIN_MAX - 512;
 /// How often the key manager is asked again for an association that packets wait for.
 const ASK_EVERY: core::time::Duration = core::time::Duration::from_secs(1);
+/// How often a search for the path MTU may begin because the peer moved; until then its path is taken for the narrowest. Whoever
+/// copies the peer's datagrams to another address decides how often it moves.
+const SEARCH_EVERY: core::time::Duration = core::time::Duration::from_secs(10);
 
 /// The association with one peer, and the path to it.
 #[derive(Debug)]
 pub(crate) struct Association {
     pub(crate) sa: Option<OutboundSa>,
     pub(crate) endpoint: Option<SocketAddr>,
+    /// How often the peer had moved when its endpoint was looked up last.
+    moves: u64,
     pub(crate) path: PathMtu,
+    /// When a search began on account of a move, or will.
+    searched_at: Option<Time>,
     /// The number of the last block.
     block_id: u16,
     /// When the key manager was last asked for an association.
@@ -35,7 +42,15 @@ pub(crate) struct Association {
 impl Association {
     pub(crate) fn new(spec: &PeerSpec, link_mtu: u16) -> Association {
         let path = spec.mtu.map_or_else(|| PathMtu::search(link_mtu), PathMtu::fixed);
-        Association { sa: None, endpoint: spec.endpoint, path, block_id: 0, asked_at: None }
+        Association {
+            sa: None,
+            endpoint: spec.endpoint,
+            moves: 0,
+            path,
+            searched_at: None,
+            block_id: 0,
+            asked_at: None,
+        }
     }
 
     /// Seals with `sa` from now on. `mtu` is what the configuration says of the path.
@@ -52,13 +67,27 @@ impl Association {
         self.sa.take_if(|sa| sa.spi == spi);
     }
 
-    /// Datagrams go there from now on; true when that is another place.
-    pub(crate) fn move_to(&mut self, endpoint: SocketAddr) -> bool {
-        let moved = self.endpoint.replace(endpoint) != Some(endpoint);
-        if moved {
-            self.path.restart();
+    /// Nothing is sealed with an association that has expired.
+    pub(crate) fn expire(&mut self, now: Time) {
+        self.sa.take_if(|sa| sa.expires <= now);
+    }
+
+    /// Datagrams go where the peer is `latest` from now on; true when that is another host. The path to another port of the
+    /// same host is the same.
+    pub(crate) fn follow(&mut self, latest: &LatestEndpoint, now: Time) -> bool {
+        let Some(endpoint) = latest.news(&mut self.moves) else { return false };
+        let before = self.endpoint.replace(endpoint);
+        let elsewhere = before.is_some_and(|before| before.ip() != endpoint.ip());
+        if elsewhere {
+            let begin = match self.searched_at {
+                Some(at) if at > now => at,
+                Some(at) => (at + SEARCH_EVERY).max(now),
+                None => now,
+            };
+            self.searched_at = Some(begin);
+            self.path.restart(begin);
         }
-        moved
+        elsewhere
     }
 
     /// Whether the key manager is to be asked for an association now: when there is none, and now and again.

@@ -33,11 +33,7 @@ impl Outbound {
             Order::Answer(to, bytes) => self.stages.transmitter.departure.answer(to, bytes, now, outlet),
             Order::Install(sa) => self.install(*sa, outlet),
             Order::Withdraw(peer, spi) => self.change(peer, |_, link| link.association.withdraw(spi)),
-            Order::Endpoint(peer, to) => self.change(peer, |_, link| {
-                if link.association.move_to(to) {
-                    link.pacing.moved();
-                }
-            }),
+            Order::Endpoint(peer) => self.change(peer, |_, link| link.refresh(now)),
             Order::Rate(peer, pace) => self.change(peer, |_, link| link.pacing.set(pace, now)),
             Order::Ends(peer, ends) => self.change(peer, |_, link| link.ends = *ends),
             Order::Keepalive(peer) => self.send_to(peer, now, outlet, Transmitter::send_keepalive),
@@ -78,6 +74,7 @@ impl Outbound {
         send: impl FnOnce(&mut Transmitter, &mut TxContext<'_, O>),
     ) {
         let Some(link) = self.links.get_mut(&peer) else { return };
+        link.refresh(now);
         let mut tx = self.stages.context(link, now, outlet);
         send(&mut self.stages.transmitter, &mut tx);
         self.scheduler.list(tx.link);

@@ -3,6 +3,7 @@
 use core::num::NonZeroU32;
 use std::sync::atomic::Ordering;
 
+use strait_clock::Time;
 use strait_compress::{EndpointCosts, PathCost};
 use strait_scheduler::Budget;
 
@@ -53,6 +54,14 @@ impl Link {
             sealed: SealedBytes::default(),
             ends: EndpointCosts::ALIKE,
             answers: inner_mtu::answers(),
+        }
+    }
+
+    /// What changed without an order: datagrams go where the peer was heard last, and an association expires.
+    pub(crate) fn refresh(&mut self, now: Time) {
+        self.association.expire(now);
+        if self.association.follow(&self.spec.counters.endpoint, now) {
+            self.pacing.moved();
         }
     }
 

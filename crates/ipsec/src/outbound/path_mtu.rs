@@ -173,10 +173,10 @@ impl PathMtu {
         self.next_at = now;
     }
 
-    /// The search starts over, as on a new path.
-    pub(crate) fn restart(&mut self) {
+    /// The search starts over at `begin`, as on a new path.
+    pub(crate) fn restart(&mut self, begin: Time) {
         if !self.is_fixed() {
-            *self = PathMtu { last_id: self.last_id, ..PathMtu::search(self.ceiling) };
+            *self = PathMtu { last_id: self.last_id, next_at: begin, ..PathMtu::search(self.ceiling) };
         }
     }
 
@@ -258,7 +258,7 @@ impl PathMtu {
         }
         if size <= self.low {
             // What used to pass no longer does: a black hole (RFC 8899 section 4.3).
-            self.restart();
+            self.restart(now);
             self.try_ceiling = false;
             self.high = size.saturating_sub(1).clamp(BASE, self.ceiling);
         } else {

@@ -55,7 +55,8 @@ use strait_wire::condition::Condition;
 use super::backoff::Backoff;
 use super::context::ControlContext;
 use crate::{
-    Capabilities, ControlEvent, DeliveryReporting, HandshakeFailure, PayloadFormat, PeerConfig, Role, Where,
+    Capabilities, ControlEvent, DeliveryReporting, HandshakeFailure, MoveLog, PayloadFormat, PeerConfig,
+    Role, Where,
 };
 use condition::TIMES;
 use initiation::{Initiation, InitiationState, NextAttempt};
@@ -79,8 +80,11 @@ const SETTLING: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct PeerRecord {
     pub(crate) config: PeerConfig,
-    /// Where datagrams to it go.
+    /// Where datagrams to it go, as far as is known here: the [latest endpoint](strait_ipsec::PeerCounters::endpoint) as it was
+    /// when this node last looked.
     pub(crate) endpoint: Option<SocketAddr>,
+    /// Which of its moves are in the log.
+    pub(crate) moves: MoveLog,
     pub(crate) initiation: Initiation,
     pub(crate) pairs: SaPairs,
     silence: Silence,
@@ -118,6 +122,7 @@ impl PeerRecord {
         PeerRecord {
             config,
             endpoint: None,
+            moves: MoveLog::default(),
             initiation: Initiation::new(now),
             pairs: SaPairs::default(),
             silence: Silence::default(),
@@ -135,6 +140,10 @@ impl PeerRecord {
 
     /// The attempt that is due at `now`, if one is.
     pub(crate) fn next_attempt(&mut self, now: Time) -> Option<NextAttempt> {
+        // A name may lead astray. Where the peer was heard is tried in turn with where its name leads.
+        if self.pairs.in_use().is_some() && self.initiation.failures() % 2 == 1 {
+            self.initiation.resolved();
+        }
         self.initiation.next(&self.config.place, self.endpoint, self.answered_until(), now)
     }
 

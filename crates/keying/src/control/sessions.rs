@@ -43,14 +43,16 @@ impl Sessions {
     }
 
     /// Adds a peer that is at `endpoint`, as far as its configuration says.
-    pub(crate) fn add(&mut self, peer: PeerRecord, endpoint: Option<SocketAddr>) {
+    pub(crate) fn add(&mut self, mut peer: PeerRecord, endpoint: Option<SocketAddr>) {
         let spec = peer.config.spec.clone();
         let (id, counters) = (spec.id, Arc::clone(&spec.counters));
+        counters.endpoint.clear();
+        peer.moves.skip(counters.endpoint.moves());
         self.context.order_out(outbound::Order::AddPeer(Box::new(spec)));
         self.context.order_in(inbound::Order::AddPeer(id, counters));
         self.peers.insert(peer);
         if let Some(endpoint) = endpoint {
-            self.peers.place(id, endpoint);
+            self.move_to(id, endpoint);
         }
         if let Some((peer, context)) = self.with(id) {
             peer.update_pace(context);
@@ -69,33 +71,41 @@ impl Sessions {
         true
     }
 
-    /// Sends datagrams to a peer elsewhere from now on.
+    /// Sends datagrams to a peer elsewhere from now on, as this node decided: that is no move of the peer.
     pub(crate) fn move_to(&mut self, id: PeerId, to: SocketAddr) {
-        if self.peers.get(id).is_some_and(|peer| peer.endpoint != Some(to)) {
-            self.peers.place(id, to);
-            self.context.order_out(outbound::Order::Endpoint(id, to));
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        let latest = &peer.config.spec.counters.endpoint;
+        if latest.set(to) != Some(to) {
+            peer.moves.skip(latest.moves());
+            self.context.order_out(outbound::Order::Endpoint(id));
         }
-    }
-
-    /// The receiver follows a peer that moved, and has told the sender already; but its order is lost
-    /// when the queue is full, and it gives it once. The sender is told again: the same address twice changes
-    /// nothing there.
-    pub(crate) fn moved(&mut self, id: PeerId, to: SocketAddr) {
-        let Some(peer) = self.peers.get(id) else { return };
-        let before = peer.endpoint;
-        self.context.order_out(outbound::Order::Endpoint(id, to));
-        if before != Some(to) {
-            self.peers.place(id, to);
-            self.context.log(ControlEvent::Moved { peer: id, to });
-        }
+        self.peers.place(id, to);
     }
 
     /// The peer is where its end of a handshake is.
-    pub(crate) fn follow(&mut self, id: PeerId, from: SocketAddr) {
-        let before = self.peers.get(id).and_then(|peer| peer.endpoint);
-        self.move_to(id, from);
-        if before.is_some_and(|before| before != from) {
-            self.context.log(ControlEvent::Moved { peer: id, to: from });
+    pub(crate) fn follow(&mut self, id: PeerId, from: SocketAddr, now: Time) {
+        let Some(peer) = self.peers.get(id) else { return };
+        let latest = &peer.config.spec.counters.endpoint;
+        if latest.get().is_none() {
+            return self.move_to(id, from);
+        }
+        if latest.set(from) != Some(from) {
+            self.context.order_out(outbound::Order::Endpoint(id));
+        }
+        self.note_endpoint(id, now);
+    }
+
+    /// Looks where the peer is, which the receiver has noted and the sender knows already; logs that it moved.
+    pub(crate) fn note_endpoint(&mut self, id: PeerId, now: Time) {
+        let Some(peer) = self.peers.get_mut(id) else { return };
+        let latest = &peer.config.spec.counters.endpoint;
+        let Some(to) = latest.get() else { return };
+        let line = peer.moves.line(latest.moves(), now);
+        if peer.endpoint != Some(to) {
+            self.peers.place(id, to);
+        }
+        if let Some(unlogged) = line {
+            self.context.log(ControlEvent::Moved { peer: id, to, unlogged });
         }
     }
 

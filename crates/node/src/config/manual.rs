@@ -33,6 +33,9 @@ pub struct Manual {
     pub inside: ManualPayloads,
     /// How packets that are too large for the path are handled.
     pub fragments: Fragments,
+    /// Whether the peer is answered where its newest packet came from, which after a restart can be an old one that someone
+    /// sends again; if not, it stays at its endpoint.
+    pub roams: bool,
     /// The outermost protocol, if it is there.
     pub ah: Option<ManualAh>,
     /// What stands inside AH, if it is there.

@@ -1,9 +1,8 @@
 //! Carries out the actions of the key manager.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use strait_ipsec::{PeerId, Policies, inbound, outbound};
+use strait_ipsec::{Policies, inbound, outbound};
 use strait_keying::{Action, ControlEvent};
 
 use super::Daemon;
@@ -60,37 +59,6 @@ impl Daemon {
 
     fn order_in(&self, order: inbound::Order) {
         let _ = self.threads.inward.send(order);
-    }
-
-    /// Asks the resolver without waiting for it.
-    fn look_up(&self, peer: PeerId, name: String) {
-        let (names, socket) = (self.names.clone(), Arc::clone(&self.socket));
-        tokio::spawn(async move {
-            let answer = match tokio::net::lookup_host(&name).await {
-                Ok(mut found) => {
-                    let usable = found.find(|address| socket.reaches(*address));
-                    usable.ok_or_else(|| "the name has no address that this node can reach".to_owned())
-                }
-                Err(error) => Err(error.to_string()),
-            };
-            // Names are not needed when the node ends.
-            let _ = names.send((peer, name, answer)).await;
-        });
-    }
-
-    /// Passes on where a name led; where the tunnel itself would swallow datagrams to there, routes make way first. For
-    /// a name that the peer no longer has, they do not.
-    pub(super) fn resolved(&mut self, peer: PeerId, name: &str, answer: Result<SocketAddr, String>) {
-        if let Ok(address) = answer
-            && self.control.is_looking_up(peer, name)
-            && self.plan.would_loop(address)
-        {
-            self.outer.push(address.ip());
-            if let Err(error) = self.reroute() {
-                tracing::error!(%address, "outer datagrams to a peer may be routed into the tunnel: {error}");
-            }
-        }
-        self.control.resolved(peer, name, answer, self.clock.now());
     }
 
     fn log(&mut self, event: &ControlEvent) {

@@ -8,8 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strait_clock::Time;
-use strait_ipsec::{InboundSa, Notice, OutboundSa, PeerId, PeerSpec, SaSpec, Usage, inbound, outbound};
+use strait_ipsec::{
+    InboundSa, Notice, OutboundSa, PeerCounters, PeerId, PeerSpec, SaSpec, Usage, inbound, outbound,
+};
 use strait_keying::manual::Identity;
+use strait_keying::{ControlEvent, MoveLog};
 use strait_scheduler::Rate;
 use strait_wire::{Protocol, Spi};
 
@@ -35,7 +38,8 @@ pub(super) struct PeerOrders {
 #[derive(Debug)]
 pub(super) struct ManualPeer {
     name: String,
-    pub(super) endpoint: Option<SocketAddr>,
+    counters: Arc<PeerCounters>,
+    moves: MoveLog,
     pub(super) rate: Option<Rate>,
     pub(super) inbound: Arc<Usage>,
     pub(super) outbound: Arc<Usage>,
@@ -85,9 +89,16 @@ impl ManualPeers {
             None => outbound,
         };
         let inbound = InboundSa::new(&manual.inbound(id));
+        let inbound = if manual.roams { inbound } else { inbound.fixed() };
+        let mut moves = MoveLog::default();
+        if let Some(endpoint) = spec.endpoint {
+            spec.counters.endpoint.set(endpoint);
+            moves.skip(spec.counters.endpoint.moves());
+        }
         let known = ManualPeer {
             name: peer.name.clone(),
-            endpoint: spec.endpoint,
+            counters: Arc::clone(&spec.counters),
+            moves,
             rate,
             inbound: inbound.usage(),
             outbound: outbound.usage(),
@@ -147,11 +158,11 @@ impl ManualPeers {
     }
 
     /// Takes a notice about one of them, and gives back any other.
-    pub(super) fn notice(&mut self, notice: Notice) -> Option<Notice> {
+    pub(super) fn notice(&mut self, notice: Notice, now: Time) -> Option<Notice> {
         let about = match notice {
             Notice::NeedsSa(id)
             | Notice::Confirmed(id, _)
-            | Notice::Moved(id, _)
+            | Notice::Moved(id)
             | Notice::Exhausted(id, _)
             | Notice::InnerMtu(id, _) => id,
             _ => return Some(notice),
@@ -160,10 +171,7 @@ impl ManualPeers {
         let name = peer.name.as_str();
         match notice {
             Notice::Confirmed(_, spi) => tracing::info!(peer = name, %spi, "first packet from the peer"),
-            Notice::Moved(_, to) => {
-                tracing::info!(peer = name, "peer moved to {to}");
-                peer.endpoint = Some(to);
-            }
+            Notice::Moved(id) => peer.log_moves(id, now),
             Notice::Exhausted(_, spi) => {
                 peer.is_used_up = true;
                 tracing::error!(
@@ -208,7 +216,22 @@ impl ManualPeer {
         self.counter.as_ref().map_or(sealed, |counter| counter.used(sealed))
     }
 
+    /// Where datagrams to it go, if that is known.
+    pub(super) fn endpoint(&self) -> Option<SocketAddr> {
+        self.counters.endpoint.get()
+    }
+
+    /// Logs that it moved, which sender and receiver know already.
+    fn log_moves(&mut self, peer: PeerId, now: Time) {
+        if let Some(to) = self.endpoint()
+            && let Some(unlogged) = self.moves.line(self.counters.endpoint.moves(), now)
+        {
+            tracing::info!(peer = self.name, "{}", ControlEvent::Moved { peer, to, unlogged });
+        }
+    }
+
     fn look(&mut self, id: PeerId, now: Time) -> Option<outbound::Order> {
+        self.log_moves(id, now);
         if let Some(Err(error)) = self.counter.as_mut().map(|counter| counter.keep(self.outbound.packets())) {
             tracing::error!(
                 peer = self.name,

@@ -85,7 +85,7 @@ impl Daemon {
 
     /// Makes addresses and routes what the configuration asks for, given where peers are.
     pub(super) fn reroute(&mut self) -> Result<(), RerouteError> {
-        let plan = Plan::around(&self.config, &self.outer);
+        let plan = Plan::around(&self.config, &self.outer());
         // Before the routes that would lead unmarked packets into the tunnel.
         if plan.mark != self.plan.mark {
             self.socket.set_mark(plan.mark).map_err(RerouteError::Mark)?;
@@ -156,6 +156,7 @@ impl Daemon {
 
     fn remove(&mut self, peer: &PeerSection) {
         let Some(id) = self.roster.strike(peer) else { return };
+        self.names.forget(id);
         match peer.manual() {
             Some(_) => self.remove_manual(id),
             None => self.control.remove_peer(id, self.clock.now()),

@@ -19,13 +19,15 @@ use strait_keying::{
     Capabilities, Control, ControlSettings, DeliveryReporting, Expansion, KeyExport, PayloadFormat,
     PresharedToken, PrivateKey,
 };
+use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
 use super::key_log::KeyLog;
 use super::log_budget::LogBudget;
 use super::manual::{self, ManualEntry, ManualPeers};
+use super::names::{NameQueries, Resolved};
 use super::roster::{self, Roster};
-use super::{Daemon, Names, Threads};
+use super::{Daemon, Threads};
 use crate::channels::{orders, to_control};
 use crate::clock::Clock;
 use crate::config::{Config, DEFAULT_MTU, ENGINES_MAX};
@@ -59,7 +61,7 @@ pub(super) struct StartedDaemon {
 }
 
 /// Opens, makes and starts everything, in an order in which a failure leaves nothing behind.
-pub(super) fn start(path: &Path, names: Names) -> Result<StartedDaemon, StartError> {
+pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<StartedDaemon, StartError> {
     // A working directory is not this program's to keep.
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let config = Config::load(path)?;
@@ -112,10 +114,9 @@ pub(super) fn start(path: &Path, names: Names) -> Result<StartedDaemon, StartErr
         counters,
         threads,
         key_log,
-        names,
+        names: NameQueries::new(names),
         askers: Vec::new(),
         shown_by: Time::MAX,
-        outer: Vec::new(),
         lines: LogBudget::default(),
         network,
     };
@@ -176,7 +177,7 @@ fn threads(
     let (inward, in_queue) = orders().map_err(StartError::Runtime)?;
     // The thread that carries packets is an engine too.
     let beside = engines(config) - 1;
-    let stopwatch = move || Stopwatch::new(move || clock.now().as_nanos());
+    let stopwatch = move || Stopwatch::new(move || clock.running());
     let compress = move || {
         let mut tools = CompressTools::new(stopwatch());
         move |job: &mut outbound::CompressJob| job.run(&mut tools)
@@ -221,14 +222,14 @@ fn engines(config: &Config) -> usize {
 
 /// What each suite costs on this machine.
 fn measure(clock: &Clock) -> Ranking {
-    let ranking = strait_crypto::calibrate(|| clock.now().as_nanos());
+    let ranking = strait_crypto::calibrate(|| clock.running());
     tracing::debug!(?ranking, "cipher suites calibrated");
     ranking
 }
 
 /// What each codec costs on this machine.
 fn calibrate(clock: &Clock) -> Calibration {
-    let calibration = strait_compress::calibrate(&mut Codecs::new(), || clock.now().as_nanos());
+    let calibration = strait_compress::calibrate(&mut Codecs::new(), || clock.running());
     tracing::debug!(?calibration, "codecs calibrated");
     calibration
 }
@@ -304,7 +305,7 @@ fn outbound(
     let seed = number().map_err(StartError::Runtime)?;
     let chooser = Box::new(LiveChooser::new(calibration.clone(), seed));
     let now = *clock;
-    let stopwatch = Stopwatch::new(move || now.now().as_nanos());
+    let stopwatch = Stopwatch::new(move || now.running());
     let outbound = Outbound::new(settings, chooser, stopwatch, Arc::clone(counters), clock.now());
     Ok(outbound.with_queueing(config.link.queueing, number().map_err(StartError::Runtime)?))
 }
@@ -322,7 +323,7 @@ fn inbound(
     };
     let settings = inbound::InboundSettings { forwarding: forwarding(config), udp_offload };
     let now = *clock;
-    let gauge = Gauge::new(calibration, Stopwatch::new(move || now.now().as_nanos()));
+    let gauge = Gauge::new(calibration, Stopwatch::new(move || now.running()));
     Inbound::new(settings, gauge, Arc::clone(counters))
 }
 

@@ -39,7 +39,10 @@ impl Handshakes {
         match answer {
             Ok(to) => {
                 peer.initiation.resolved();
-                sessions.move_to(id, to);
+                // Nobody has vouched for the answer. A session goes on where it is until a handshake proves the peer there.
+                if peer.pairs.in_use().is_none() {
+                    sessions.move_to(id, to);
+                }
                 self.connect(sessions, id, to, since, now);
             }
             Err(why) => self.unresolved(sessions, id, why, since, now),
@@ -119,7 +122,7 @@ impl Handshakes {
         peer.initiation.completed();
         peer.theirs.capabilities = Some(theirs.capabilities.clone());
         if let Some(from) = self.channels.remote(id) {
-            sessions.follow(number, from);
+            sessions.follow(number, from, now);
         }
         let Some((peer, context)) = sessions.with(number) else { return };
         context.order_in(inbound::Order::Install(made.inbound));

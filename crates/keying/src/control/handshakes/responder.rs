@@ -65,7 +65,7 @@ impl Handshakes {
         let plan = PairPlan { peer: number, role, agreement, inbound: spi, outbound: theirs.spi };
         let NewPair { inbound, outbound, pair } = NewPair::new(plan, keys, now, context);
         if let Some(from) = self.channels.remote(id) {
-            sessions.follow(number, from);
+            sessions.follow(number, from, now);
         }
         let Some((peer, context)) = sessions.with(number) else { return };
         context.order_in(inbound::Order::Install(inbound));

@@ -141,7 +141,7 @@ impl Initiation {
         self.set_until(self.until().filter(|until| now < *until));
     }
 
-    /// The name was resolved.
+    /// The name was resolved, or need not be before the next attempt.
     pub(crate) const fn resolved(&mut self) {
         self.look_up = false;
     }

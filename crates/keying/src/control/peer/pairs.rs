@@ -113,9 +113,10 @@ impl NewPair {
         context.export_key(peer, SaDirection::In, plan.inbound, agreement, &key_in);
         context.export_key(peer, SaDirection::Out, plan.outbound, agreement, &key_out);
         let spec = |spi, key, payloads| SaSpec::session(peer, spi, key, agreement.iv, payloads);
-        let inbound = Box::new(InboundSa::new(&spec(plan.inbound, key_in, agreement.inbound)));
-        let outbound = Box::new(OutboundSa::new(&spec(plan.outbound, key_out, agreement.outbound)));
         let soft = context.node.lifetime.soft;
+        let expires = now + soft.mul_f64(HARD);
+        let inbound = InboundSa::new(&spec(plan.inbound, key_in, agreement.inbound)).until(expires + GRACE);
+        let outbound = OutboundSa::new(&spec(plan.outbound, key_out, agreement.outbound)).until(expires);
         let at = match role {
             Role::Initiator => 1.0 - SPREAD + 2.0 * SPREAD * context.random.unit(),
             Role::Responder => RESPONDER + SPREAD * context.random.unit(),
@@ -129,9 +130,9 @@ impl NewPair {
             outbound: SaHalf { spi: plan.outbound, usage: outbound.usage() },
             established: now,
             rekey_at: now + soft.mul_f64(at),
-            expires: now + soft.mul_f64(HARD),
+            expires,
         };
-        NewPair { inbound, outbound, pair }
+        NewPair { inbound: Box::new(inbound), outbound: Box::new(outbound), pair }
     }
 }
 

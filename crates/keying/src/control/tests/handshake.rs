@@ -251,7 +251,7 @@ fn peer_without_endpoint_gets_no_handshake() {
     assert_eq!(world.sent, 0);
     world.packet(0, 1);
     assert!(world.run_until(1, ControlWorld::both_up));
-    assert_eq!(world.nodes[1].endpoints[&PeerId(0)], address(0));
+    assert_eq!(world.nodes[1].endpoint(PeerId(0)), Some(address(0)));
     assert!(world.packet(1, 0));
 }
 
@@ -317,7 +317,7 @@ fn names_are_looked_up_first_and_again_after_a_failure() {
     assert!(world.run_until(10, |world| !world.started(0).is_empty()));
     world.nodes[0].names.insert(name, Ok(address(2)));
     assert!(world.run_until(60, |world| world.is_up(0, 2)));
-    assert_eq!(world.nodes[0].endpoints[&PeerId(2)], address(2));
+    assert_eq!(world.nodes[0].endpoint(PeerId(2)), Some(address(2)));
 }
 
 #[test]

@@ -27,12 +27,10 @@ pub(super) struct ControlNode {
     pub(super) inbound: BTreeMap<Spi, Box<InboundSa>>,
     pub(super) owners: BTreeMap<Spi, PeerId>,
     pub(super) confirmed: BTreeMap<Spi, bool>,
-    /// Where its sender sends.
-    pub(super) endpoints: BTreeMap<PeerId, SocketAddr>,
-    /// Where its receiver last heard each peer.
-    pub(super) last_from: BTreeMap<PeerId, SocketAddr>,
-    /// Whether the queue from its receiving to its sender is full, so that orders are lost there.
-    pub(super) orders_full: bool,
+    /// What its threads share of each peer, where it is above all.
+    pub(super) counters: BTreeMap<PeerId, Arc<PeerCounters>>,
+    /// Whether the queue to its key manager is full, so that notices are lost.
+    pub(super) notices_full: bool,
     pub(super) paces: BTreeMap<PeerId, Pace>,
     /// What the sender was told that both ends do.
     pub(super) ends: BTreeMap<PeerId, EndpointCosts>,
@@ -125,9 +123,8 @@ impl ControlNode {
             inbound: BTreeMap::new(),
             owners: BTreeMap::new(),
             confirmed: BTreeMap::new(),
-            endpoints: BTreeMap::new(),
-            last_from: BTreeMap::new(),
-            orders_full: false,
+            counters: BTreeMap::new(),
+            notices_full: false,
             paces: BTreeMap::new(),
             ends: BTreeMap::new(),
             reports: Vec::new(),
@@ -147,6 +144,11 @@ impl ControlNode {
         self.keys.iter().find(|key| key.direction == direction && key.spi == spi).expect("no such key")
     }
 
+    /// Where its sender sends.
+    pub(super) fn endpoint(&self, peer: PeerId) -> Option<SocketAddr> {
+        self.counters.get(&peer)?.endpoint.get()
+    }
+
     pub(super) fn inbound(&mut self, order: inbound::Order) {
         use inbound::Order;
         match order {
@@ -158,7 +160,6 @@ impl ControlNode {
             Order::Withdraw(spi) => assert!(self.inbound.remove(&spi).is_some(), "{spi} was not there"),
             Order::AddPeer(..) | Order::Policies(_) | Order::Known(_) | Order::Gate(_) => {}
             Order::RemovePeer(peer) => {
-                self.last_from.remove(&peer);
                 assert!(!self.inbound.keys().any(|spi| self.owners[spi] == peer), "associations left behind");
             }
         }

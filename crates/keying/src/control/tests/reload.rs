@@ -76,7 +76,7 @@ fn another_endpoint_is_used_at_once_and_costs_no_association() {
     let mut config = peer(1, Where::Address(elsewhere), Start::Eager);
     config.keepalive = Some(10 * SECOND);
     world.ask(0, |control, now| control.update_peer(config, now));
-    assert_eq!(world.nodes[0].endpoints[&PeerId(1)], elsewhere);
+    assert_eq!(world.nodes[0].endpoint(PeerId(1)), Some(elsewhere));
     assert!(world.packet(0, 1));
     world.run(25 * SECOND);
     assert_eq!(world.nodes[0].outbound[&PeerId(1)].spi(), spi);
@@ -96,7 +96,7 @@ fn address_configured_during_a_look_up_is_used_at_once() {
     assert!(world.run_until(1, ControlWorld::both_up), "{:?}", world.nodes[0].events);
     let elsewhere = "198.51.100.7:4000".parse().unwrap();
     world.ask(0, |control, now| control.resolved(PeerId(1), "old.example:1", Ok(elsewhere), now));
-    assert_eq!(world.nodes[0].endpoints[&PeerId(1)], address(1), "the answer comes too late");
+    assert_eq!(world.nodes[0].endpoint(PeerId(1)), Some(address(1)), "the answer comes too late");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn answer_for_a_former_name_is_ignored() {
     assert_eq!(names, [old, new], "the resolver has answered neither");
     let elsewhere = "198.51.100.7:4000".parse().unwrap();
     world.ask(0, |control, now| control.resolved(PeerId(1), old, Ok(elsewhere), now));
-    assert_eq!(world.nodes[0].endpoints.get(&PeerId(1)), None);
+    assert_eq!(world.nodes[0].endpoint(PeerId(1)), None);
     world.ask(0, |control, now| control.resolved(PeerId(1), old, Err("no such name".to_owned()), now));
     world.ask(0, |control, now| control.resolved(PeerId(1), new, Ok(address(1)), now));
     assert!(world.run_until(1, ControlWorld::both_up), "{:?}", world.nodes[0].events);

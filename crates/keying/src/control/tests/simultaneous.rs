@@ -104,7 +104,7 @@ fn blocked_attempt_does_not_delay_the_peers_handshake() {
             world.nodes[usize::from(lost)].events
         );
         world.assert_joined();
-        assert_eq!(world.nodes[usize::from(lost)].endpoints[&PeerId(other.into())], address(other));
+        assert_eq!(world.nodes[usize::from(lost)].endpoint(PeerId(other.into())), Some(address(other)));
     }
 }
 

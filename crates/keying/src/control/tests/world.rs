@@ -129,7 +129,7 @@ impl ControlWorld {
             return false;
         };
         sa.usage().note(1, PACKET, now);
-        let (spi, endpoint) = (sa.spi(), from.endpoints.get(&PeerId(to)).copied());
+        let (spi, endpoint) = (sa.spi(), from.endpoint(PeerId(to)));
         let endpoint = endpoint.expect("an association without an endpoint");
         self.launch(node, endpoint, spi.0.to_be_bytes().into());
         true
@@ -271,15 +271,12 @@ impl ControlWorld {
         sa.usage().note(1, PACKET, now);
         let peer = it.owners[&spi];
         let first = it.confirmed.insert(spi, true).is_none();
-        let moved = it.last_from.insert(peer, from) != Some(from);
-        if moved && !it.orders_full {
-            it.endpoints.insert(peer, from);
-        }
+        let moved = it.counters[&peer].endpoint.set(from) != Some(from) && !it.notices_full;
         if first {
             self.notice(node, Notice::Confirmed(peer, spi));
         }
         if moved {
-            self.notice(node, Notice::Moved(peer, from));
+            self.notice(node, Notice::Moved(peer));
         }
     }
 
@@ -328,17 +325,13 @@ impl ControlWorld {
         let now = self.now;
         let it = &mut self.nodes[node];
         match order {
-            Order::AddPeer(spec) => {
-                if let Some(endpoint) = spec.endpoint {
-                    it.endpoints.insert(spec.id, endpoint);
-                }
-            }
+            Order::AddPeer(spec) => drop(it.counters.insert(spec.id, spec.counters)),
             Order::RemovePeer(peer) => {
                 it.outbound.remove(&peer);
-                it.endpoints.remove(&peer);
+                it.counters.remove(&peer);
                 it.paces.remove(&peer);
             }
-            Order::Endpoint(peer, to) => drop(it.endpoints.insert(peer, to)),
+            Order::Endpoint(_) => {}
             Order::Rate(peer, pace) => drop(it.paces.insert(peer, pace)),
             Order::Install(sa) => {
                 let peer = sa.peer();
@@ -352,7 +345,7 @@ impl ControlWorld {
             Order::Transmit(to, bytes) | Order::Answer(to, bytes) => self.launch(node, to, bytes),
             Order::Keepalive(peer) => {
                 it.keepalives.push(now);
-                let to = it.endpoints[&peer];
+                let to = it.endpoint(peer).expect("a keepalive to nowhere");
                 self.launch(node, to, [0xff].into());
             }
             Order::Probe(peer) => {

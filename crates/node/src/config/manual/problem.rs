@@ -184,6 +184,12 @@ pub enum ManualProblem {
         /// Where the other is.
         line: usize,
     },
+    /// The peer would be answered wherever a packet comes from.
+    #[error(
+        "with manual keys the peer needs `endpoint`; without it, the peer is answered where its newest packet came from, \
+         which after a restart can be an old one that an attacker sends again: allow that with `danger_roaming = true`"
+    )]
+    NoEndpoint,
     /// A name where an address has to be.
     #[error("with manual keys `endpoint` must be an IP address, not the name {name}")]
     NamedEndpoint {

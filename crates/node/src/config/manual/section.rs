@@ -28,6 +28,7 @@ const KEYS: &[&str] = &[
     "outer_fragmentation",
     "counter_file",
     "danger_plain",
+    "danger_roaming",
     "danger_legacy",
     "esp",
     "ah",
@@ -116,6 +117,7 @@ impl SectionReader<'_> {
         self.whole();
         let (ah, esp) = (self.ah(hosts), self.esp());
         let (inside, sequence, fragments) = (inside::read(&self), self.sequence(), self.fragments());
+        let roams = self.roams();
         let counter_file = self.counter_file(esp.as_ref().and_then(Option::as_ref));
         let manual = || {
             let mode = if self.transport { ManualMode::Transport(hosts?) } else { ManualMode::Tunnel };
@@ -127,6 +129,7 @@ impl SectionReader<'_> {
                 sequence,
                 inside: inside?,
                 fragments,
+                roams,
                 ah: ah?,
                 esp: esp?,
                 counter_file,
@@ -226,6 +229,18 @@ impl SectionReader<'_> {
         } else {
             Fragments::Never
         }
+    }
+
+    /// Whether the peer may move. Its packets prove nothing new after a restart, so its address has to be known if not.
+    fn roams(&self) -> bool {
+        let roams = self.section.boolean("danger_roaming").unwrap_or(false);
+        if roams && self.over == Over::Ip {
+            self.unused("danger_roaming", "directly over IP, a peer stays at its endpoint");
+        } else if self.over == Over::Udp && !roams && !self.transport && self.peer.value("endpoint").is_none()
+        {
+            self.section.note(self.section.span(), ManualProblem::NoEndpoint);
+        }
+        roams
     }
 
     fn counter_file(&self, esp: Option<&ManualEsp>) -> Option<Placed<PathBuf>> {

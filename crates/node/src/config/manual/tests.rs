@@ -158,8 +158,12 @@ fn valid_variants_are_accepted() {
                 .replace("counter_file = \"gateway.counter\"\n", "");
             whole + "ipcomp = \"deflate\"\ndanger_plain = true\n"
         },
-        // Without an endpoint the other side calls.
-        &|_| gcm().replace("endpoint = \"192.0.2.2:4500\"\n", ""),
+        // Without an endpoint the other side calls, if that is allowed.
+        &|_| {
+            gcm()
+                .replace("endpoint = \"192.0.2.2:4500\"\n", "")
+                .replace("[peer.manual]\n", "[peer.manual]\ndanger_roaming = true\n")
+        },
     ];
     for (at, change) in changes.iter().enumerate() {
         let text = change(bare());

@@ -19,7 +19,7 @@ impl Folder {
     fn entry(&self, roster: &mut Roster, peer: &str) -> ManualEntry {
         let text = format!(
             "[node]\naddress = \"10.88.0.1\"\nlisten = 4500\n[[peer]]\nname = \"gateway\"\nallowed_ips = \"10.88.0.2\"\n\
-             {peer}[peer.manual]\ncounter_file = \"gateway.counter\"\n[peer.manual.esp]\nspi_in = 0x04000001\n\
+             {peer}[peer.manual]\ndanger_roaming = true\ncounter_file = \"gateway.counter\"\n[peer.manual.esp]\nspi_in = 0x04000001\n\
              spi_out = 0x04000002\nsuite = \"aes-128-gcm\"\nkey_in = \"0x{}\"\nkey_out = \"0x{}\"\n",
             "01".repeat(20),
             "02".repeat(20)
@@ -110,21 +110,24 @@ fn a_nat_is_kept_open_while_nothing_is_sent() {
 fn notices_about_others_are_given_back() {
     let folder = Folder::new("notices");
     let mut peers = ManualPeers::default();
-    let entry = folder.entry(&mut Roster::default(), "");
+    let entry = folder.entry(&mut Roster::default(), "endpoint = \"192.0.2.2:4500\"\n");
     let id = entry.spec.id;
     drop(peers.add(entry, None, at(0)));
     let (from, spi) = ("192.0.2.9:7".parse().unwrap(), Spi(0x0400_0001));
-    for other in [Notice::NeedsSa(PeerId(77)), Notice::UnknownSpi(from, spi), Notice::Moved(PeerId(77), from)]
-    {
-        assert_eq!(peers.notice(other.clone()), Some(other));
+    for other in [Notice::NeedsSa(PeerId(77)), Notice::UnknownSpi(from, spi), Notice::Moved(PeerId(77))] {
+        assert_eq!(peers.notice(other.clone(), at(1)), Some(other));
     }
     for own in
-        [Notice::NeedsSa(id), Notice::Confirmed(id, spi), Notice::Moved(id, from), Notice::InnerMtu(id, 1400)]
+        [Notice::NeedsSa(id), Notice::Confirmed(id, spi), Notice::Moved(id), Notice::InnerMtu(id, 1400)]
     {
-        assert_eq!(peers.notice(own), None);
+        assert_eq!(peers.notice(own, at(1)), None);
     }
-    assert_eq!((peers.get(id).unwrap().endpoint, peers.get(id).unwrap().is_used_up), (Some(from), false));
-    peers.notice(Notice::Exhausted(id, Spi(0x0400_0002)));
+    let endpoint = "192.0.2.2:4500".parse().unwrap();
+    assert_eq!(
+        (peers.get(id).unwrap().endpoint(), peers.get(id).unwrap().is_used_up),
+        (Some(endpoint), false)
+    );
+    peers.notice(Notice::Exhausted(id, Spi(0x0400_0002)), at(1));
     assert!(peers.get(id).unwrap().is_used_up);
 }
 

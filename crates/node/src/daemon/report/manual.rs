@@ -11,7 +11,7 @@ use crate::report::{ManualReport, PeerReport};
 pub(super) fn report(report: PeerReport, manual: &Manual, peer: &ManualPeer, now: Time) -> PeerReport {
     PeerReport {
         keys: "manual".to_owned(),
-        endpoint: peer.endpoint.map(|endpoint| match manual.carrier {
+        endpoint: peer.endpoint().map(|endpoint| match manual.carrier {
             ManualCarrier::Udp => endpoint.to_string(),
             ManualCarrier::Ip(_) => endpoint.ip().to_string(),
         }),

@@ -120,6 +120,14 @@ impl DataSite {
         self.order(outbound::Order::Rate(id, self.settings.pace.into()), now);
     }
 
+    /// The key manager says where a peer is.
+    pub(super) fn place(&mut self, peer: usize, address: SocketAddr, now: Time) {
+        if let Some(counters) = self.out_peers[peer].last() {
+            counters.endpoint.set(address);
+        }
+        self.order(outbound::Order::Endpoint(NodeId::of(peer).peer()), now);
+    }
+
     /// The sender and the receiver forget a peer with all its associations, and what workers have of it.
     pub(super) fn remove_peer(&mut self, peer: usize, now: Time) {
         let id = NodeId::of(peer).peer();

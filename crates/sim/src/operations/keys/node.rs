@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use strait_clock::{Random, Time};
-use strait_ipsec::{Notice, PeerId, Usage, inbound, outbound};
+use strait_ipsec::{Notice, PeerCounters, PeerId, Usage, inbound, outbound};
 use strait_keying::{
     Action, Control, ControlEvent, ControlSettings, DangerKey, KeyExport, Role, SaDirection,
 };
@@ -43,7 +43,8 @@ pub(super) struct KeyNode {
     pub(super) address: SocketAddr,
     pub(super) outbound: BTreeMap<PeerId, (Spi, Arc<Usage>)>,
     pub(super) inbound: BTreeMap<Spi, InboundHalf>,
-    pub(super) endpoints: BTreeMap<PeerId, SocketAddr>,
+    /// What its threads share of each peer, where it is above all.
+    pub(super) counters: BTreeMap<PeerId, Arc<PeerCounters>>,
     /// Its peers, as it was told.
     pub(super) peers: BTreeSet<PeerId>,
     /// Peers with which it began a handshake that has not ended.
@@ -83,7 +84,7 @@ impl KeyNode {
             address: node.address,
             outbound: BTreeMap::new(),
             inbound: BTreeMap::new(),
-            endpoints: BTreeMap::new(),
+            counters: BTreeMap::new(),
             peers: BTreeSet::new(),
             under_way: BTreeSet::new(),
             keys: BTreeMap::new(),
@@ -116,12 +117,12 @@ impl KeyNode {
         match order {
             outbound::Order::AddPeer(spec) => {
                 hold(self.peers.insert(spec.id), || format!("peer {} was added twice", spec.id.0))?;
-                self.endpoints.extend(spec.endpoint.map(|endpoint| (spec.id, endpoint)));
+                self.counters.insert(spec.id, Arc::clone(&spec.counters));
             }
             outbound::Order::RemovePeer(peer) => {
                 hold(self.peers.remove(&peer), || format!("peer {} was removed twice", peer.0))?;
                 self.outbound.remove(&peer);
-                self.endpoints.remove(&peer);
+                self.counters.remove(&peer);
                 self.under_way.remove(&peer);
             }
             outbound::Order::Install(sa) => {
@@ -132,9 +133,6 @@ impl KeyNode {
                 let used = self.outbound.remove(&peer).map(|(used, _)| used);
                 // One whose numbers are used up is gone already.
                 hold(used.is_none_or(|used| used == spi), || format!("{spi} withdrawn, {used:?} is used"))?;
-            }
-            outbound::Order::Endpoint(peer, to) => {
-                self.endpoints.insert(peer, to);
             }
             outbound::Order::Transmit(to, bytes) | outbound::Order::Answer(to, bytes) => {
                 self.messages.push(KeyMessage::Control(to, bytes));
@@ -211,12 +209,13 @@ impl KeyNode {
         };
         half.usage.note(1, 1_400, now);
         let (peer, first) = (half.peer, !core::mem::replace(&mut half.confirmed, true));
-        let moved = self.endpoints.insert(peer, from) != Some(from);
+        let shared = self.counters.get(&peer);
+        let moved = shared.is_some_and(|counters| counters.endpoint.set(from) != Some(from));
         if first {
             self.control.notice(Notice::Confirmed(peer, spi), now);
         }
         if moved {
-            self.control.notice(Notice::Moved(peer, from), now);
+            self.control.notice(Notice::Moved(peer), now);
         }
         Some(peer)
     }
@@ -240,8 +239,8 @@ impl KeyNode {
     /// The association with which a packet for `peer` leaves, and where to.
     pub(super) fn seal(&self, peer: PeerId, now: Time) -> Option<(Spi, SocketAddr)> {
         let (spi, usage) = self.outbound.get(&peer)?;
-        let to = self.endpoints.get(&peer)?;
+        let to = self.counters.get(&peer)?.endpoint.get()?;
         usage.note(1, 1_400, now);
-        Some((*spi, *to))
+        Some((*spi, to))
     }
 }

@@ -105,6 +105,11 @@ const MISTAKES: &[Mistake] = &[
         "6:12: with manual keys `endpoint` must be an IP address, not the name gateway.example:4500",
     ),
     (
+        Base::Gcm,
+        &[("endpoint = \"192.0.2.2:4500\"\n", "")],
+        "7:1: with manual keys the peer needs `endpoint`; without it, the peer is answered where its newest packet came from, which after a restart can be an old one that an attacker sends again: allow that with `danger_roaming = true`",
+    ),
+    (
         Base::Bare,
         &[("\"192.0.2.2\"", "\"192.0.2.2:4500\"")],
         "6:12: with carrier \"ip\" there is no port; write \"192.0.2.2\"",

@@ -53,8 +53,8 @@ impl DataWorld {
             if used.is_none_or(|spi| !self.sites[to].taken[from].contains(&spi)) {
                 self.install((from, to), self.settings.payloads, None);
             }
-            let place = outbound::Order::Endpoint(NodeId::of(to).peer(), self.sites[to].outlets.address);
-            self.sites[from].order(place, self.now);
+            let address = self.sites[to].outlets.address;
+            self.sites[from].place(to, address, self.now);
         }
     }
 

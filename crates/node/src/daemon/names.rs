@@ -1,0 +1,221 @@
+//! Peers that are known by name: names are looked up beside everything else, and who answers can at most have a handshake
+//! tried elsewhere.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use strait_ipsec::PeerId;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::Daemon;
+use crate::config::Config;
+
+/// How long the resolver has: less than an attempt to reach the peer, so that the log says what failed; more than the 5 s
+/// after which the system's resolver asks its next server (resolv.conf(5)).
+const RESOLVER_PATIENCE: Duration = Duration::from_secs(9);
+/// Names that are looked up at once. The system's resolver takes a thread for each and cannot be stopped.
+const QUERIES: usize = 32;
+
+/// What the resolver said of a peer's name, which is the text.
+pub(super) type Resolved = (PeerId, String, Result<SocketAddr, String>);
+
+/// Names that are looked up now, and where they led.
+#[derive(Debug)]
+pub(super) struct NameQueries {
+    answers: mpsc::Sender<Resolved>,
+    /// Each ends when the system's resolver does, which can be long after its answer was needed.
+    under_way: BTreeMap<(PeerId, String), JoinHandle<()>>,
+    /// The last answer for each peer, as far as routes had to make way for it.
+    led_to: BTreeMap<PeerId, IpAddr>,
+}
+
+impl NameQueries {
+    pub(super) const fn new(answers: mpsc::Sender<Resolved>) -> NameQueries {
+        NameQueries { answers, under_way: BTreeMap::new(), led_to: BTreeMap::new() }
+    }
+
+    /// Forgets where a peer's name led.
+    pub(super) fn forget(&mut self, peer: PeerId) {
+        self.led_to.remove(&peer);
+    }
+
+    /// Why `name` cannot be looked up now.
+    fn refuses(&mut self, peer: PeerId, name: &str) -> Option<&'static str> {
+        self.under_way.retain(|_, query| !query.is_finished());
+        if self.under_way.contains_key(&(peer, name.to_owned())) {
+            return Some("the resolver has not answered the last query yet");
+        }
+        (self.under_way.len() >= QUERIES).then_some("the resolver answers none of many queries")
+    }
+}
+
+impl Daemon {
+    /// Asks the resolver without waiting for it: one query a peer and name.
+    pub(super) fn look_up(&mut self, peer: PeerId, name: String) {
+        if let Some(why) = self.names.refuses(peer, &name) {
+            return self.control.resolved(peer, &name, Err(why.to_owned()), self.clock.now());
+        }
+        let (answers, socket, key) =
+            (self.names.answers.clone(), Arc::clone(&self.socket), (peer, name.clone()));
+        let inside = inside(&self.config, |other| self.roster.number(other) == Some(peer));
+        let query = tokio::spawn(async move {
+            let asked = name.clone();
+            let mut system = tokio::task::spawn_blocking(move || asked.to_socket_addrs());
+            let answer = match tokio::time::timeout(RESOLVER_PATIENCE, &mut system).await {
+                Ok(Ok(Ok(found))) => choose(&name, found, &inside, |address| socket.reaches(address)),
+                Ok(Ok(Err(error))) => Err(error.to_string()),
+                Ok(Err(error)) => Err(error.to_string()),
+                Err(_) => Err(format!("the resolver did not answer in {} s", RESOLVER_PATIENCE.as_secs())),
+            };
+            // Names are not needed when the node ends.
+            let _ = answers.send((peer, name, answer)).await;
+            if !system.is_finished() {
+                let _ = system.await;
+            }
+        });
+        self.names.under_way.insert(key, query);
+    }
+
+    /// Passes on where a name led; where the tunnel itself would swallow datagrams to there, routes make way first. For
+    /// a name that the peer no longer has, they do not.
+    pub(super) fn resolved(&mut self, peer: PeerId, name: &str, answer: Result<SocketAddr, String>) {
+        if let Ok(address) = answer
+            && self.control.is_looking_up(peer, name)
+            && self.plan.would_loop(address)
+        {
+            self.names.led_to.insert(peer, address.ip());
+            if let Err(error) = self.reroute() {
+                tracing::error!(%address, "outer datagrams to a peer may be routed into the tunnel: {error}");
+            }
+        }
+        self.control.resolved(peer, name, answer, self.clock.now());
+    }
+
+    /// Where peers are beside the endpoints in the configuration: where names led last, and where peers are now. It grows no
+    /// further with the resolver's answers.
+    pub(super) fn outer(&self) -> Vec<IpAddr> {
+        let led_to = self.names.led_to.iter();
+        led_to
+            .flat_map(|(peer, answer)| {
+                let now = self.control.status(*peer).and_then(|status| status.endpoint);
+                [Some(*answer), now.map(|endpoint| endpoint.ip())]
+            })
+            .flatten()
+            .collect()
+    }
+}
+
+/// The networks in which the peer that `is_peer` says cannot be: this node's addresses in the tunnel, and what lies behind
+/// other peers. Half of all addresses is meant as a default route, and holds endpoints.
+fn inside(config: &Config, is_peer: impl Fn(&crate::config::PeerSection) -> bool) -> Vec<IpNet> {
+    let others = config.peers.iter().filter(|other| !is_peer(other)).flat_map(|other| &other.allowed_ips);
+    let own = config.node.address.iter().map(|address| IpNet::from(address.addr()));
+    others.copied().filter(|net| net.prefix_len() > 1).chain(own).collect()
+}
+
+/// The first address in an answer that can be a peer's, or why none can.
+fn choose(
+    name: &str,
+    found: impl Iterator<Item = SocketAddr>,
+    inside: &[IpNet],
+    reaches: impl Fn(SocketAddr) -> bool,
+) -> Result<SocketAddr, String> {
+    let mut refused = None;
+    for address in found {
+        match lie(name, address.ip().to_canonical(), inside) {
+            None if reaches(address) => return Ok(address),
+            None => {}
+            Some(what) => {
+                refused.get_or_insert(format!("the resolver answered {}, {what}", address.ip()));
+            }
+        }
+    }
+    Err(refused.unwrap_or_else(|| "the name has no address that this node can reach".to_owned()))
+}
+
+/// What is wrong with an address that is said to be a peer's outside.
+fn lie(name: &str, address: IpAddr, inside: &[IpNet]) -> Option<&'static str> {
+    // Who writes this name means it (RFC 6761 section 6.3).
+    let host = name.rsplit_once(':').map_or(name, |(host, _)| host);
+    let is_local_name = host == "localhost" || host.ends_with(".localhost");
+    if address.is_unspecified() || address == IpAddr::V4(Ipv4Addr::BROADCAST) || address.is_multicast() {
+        Some("which is no host's address")
+    } else if address.is_loopback() {
+        (!is_local_name).then_some("a loopback address")
+    } else if inside.iter().any(|net| net.contains(&address)) {
+        Some("an address inside the tunnel")
+    } else if is_own(address) {
+        Some("an address of this host")
+    } else {
+        None
+    }
+}
+
+/// Whether this host has the address: what it sends there would come from there.
+fn is_own(address: IpAddr) -> bool {
+    let any = match address {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    // Port 9 is discard's; nothing is sent.
+    let source = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect((address, 9))?;
+        socket.local_addr()
+    });
+    source.is_ok_and(|source| source.ip() == address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(name: &str, found: &[&str]) -> Result<SocketAddr, String> {
+        let found = found.iter().map(|address| SocketAddr::new(address.parse().unwrap(), 51_820));
+        let inside = ["10.77.0.1/32", "10.88.0.0/16", "fd00:88::/32"].map(|net| net.parse().unwrap());
+        choose(name, found, &inside, |address| address.is_ipv4() || !address.ip().is_multicast())
+    }
+
+    #[test]
+    fn a_lie_of_the_resolver_is_refused_with_words() {
+        for (found, words) in [
+            ("127.0.0.1", "a loopback address"),
+            ("127.9.9.9", "a loopback address"),
+            ("::1", "a loopback address"),
+            ("::ffff:127.0.0.1", "a loopback address"),
+            ("0.0.0.0", "which is no host's address"),
+            ("::", "which is no host's address"),
+            ("255.255.255.255", "which is no host's address"),
+            ("224.0.0.1", "which is no host's address"),
+            ("ff02::1", "which is no host's address"),
+            ("10.77.0.1", "an address inside the tunnel"),
+            ("10.88.1.2", "an address inside the tunnel"),
+            ("fd00:88::1", "an address inside the tunnel"),
+        ] {
+            let said = answer("site-b.example:51820", &[found]).unwrap_err();
+            assert!(said.starts_with("the resolver answered ") && said.ends_with(words), "{said}");
+        }
+        // An honest address beside a lie is taken.
+        let honest = "192.0.2.7:51820".parse().unwrap();
+        assert_eq!(answer("site-b.example:51820", &["127.0.0.1", "192.0.2.7"]), Ok(honest));
+        assert_eq!(answer("localhost:51820", &["127.0.0.1"]), Ok("127.0.0.1:51820".parse().unwrap()));
+        assert!(answer("site-b.example:51820", &[]).unwrap_err().contains("no address"));
+    }
+
+    #[test]
+    fn networks_of_other_peers_are_inside_and_default_routes_are_not() {
+        let key = strait_keying::PublicKey::from_bytes([1; 32]);
+        let other = strait_keying::PublicKey::from_bytes([2; 32]);
+        let text = format!(
+            "[node]\nprivate_key_file = \"k\"\naddress = \"10.0.0.1/24\"\n[[peer]]\npublic_key = \"{key}\"\n\
+             allowed_ips = [\"10.1.0.0/16\"]\n[[peer]]\npublic_key = \"{other}\"\n\
+             allowed_ips = [\"10.2.0.0/16\", \"0.0.0.0/0\"]\n"
+        );
+        let config = Config::parse(&text, std::path::Path::new("x.toml")).unwrap();
+        let nets = inside(&config, |peer| peer.public_key() == Some(&key));
+        assert_eq!(nets, ["10.2.0.0/16", "10.0.0.1/32"].map(|net| net.parse::<IpNet>().unwrap()));
+    }
+}
