@@ -30,8 +30,10 @@ pub(crate) enum AdmissionVerdict {
 pub(crate) enum Address {
     /// Not yet.
     Claimed,
-    /// Yes, or a peer is there.
+    /// Yes.
     Proven,
+    /// A peer is there, or the sender has the pre-shared token.
+    Peers,
 }
 
 /// Decides with `all` handshakes under way, `same` of them from the sender's [`Source`](strait_ipsec::Source).
@@ -39,9 +41,9 @@ pub(crate) const fn judge(all: usize, same: usize, address: Address) -> Admissio
     match address {
         Address::Claimed if all < UNPROVEN => AdmissionVerdict::Admit,
         Address::Claimed => AdmissionVerdict::Prove,
-        Address::Proven if same >= MOST_FROM_ONE => AdmissionVerdict::Ignore,
-        Address::Proven if all < MOST => AdmissionVerdict::Admit,
-        Address::Proven => AdmissionVerdict::Replace,
+        Address::Proven | Address::Peers if same >= MOST_FROM_ONE => AdmissionVerdict::Ignore,
+        Address::Proven | Address::Peers if all < MOST => AdmissionVerdict::Admit,
+        Address::Proven | Address::Peers => AdmissionVerdict::Replace,
     }
 }
 
@@ -51,7 +53,7 @@ mod tests {
 
     #[test]
     fn verdict_depends_on_load_and_proof_of_address() {
-        use Address::{Claimed, Proven};
+        use Address::{Claimed, Peers, Proven};
         use AdmissionVerdict::{Admit, Ignore, Prove, Replace};
         let table = [
             (0, 0, Claimed, Admit),
@@ -62,6 +64,9 @@ mod tests {
             (MOST - 1, MOST_FROM_ONE - 1, Proven, Admit),
             (MOST - 1, MOST_FROM_ONE, Proven, Ignore),
             (MOST, 0, Proven, Replace),
+            (UNPROVEN, 0, Peers, Admit),
+            (MOST, 0, Peers, Replace),
+            (MOST, MOST_FROM_ONE, Peers, Ignore),
             (MOST, MOST_FROM_ONE, Proven, Ignore),
         ];
         for (all, same, address, verdict) in table {

@@ -1,14 +1,14 @@
 //! All QUIC connections of a node: datagrams in, signals and datagrams out.
 
+mod guests;
+
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use quinn_proto::{
-    ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointEvent, Incoming, Transmit, VarInt,
-};
+use quinn_proto::{ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointEvent, Transmit, VarInt};
 use strait_clock::{Deadline, Time};
 use strait_ipsec::inbound::{DatagramGate, GateVerdict};
 use strait_ipsec::{Reason, Source};
@@ -16,11 +16,11 @@ use strait_scheduler::{LinkRate, Rate};
 use strait_wire::tos::Ecn;
 use zeroize::Zeroizing;
 
-use super::admission::{self, Address, AdmissionVerdict};
-use super::answers::{AnswerBudgets, FLIGHT, RETRY};
+use super::admission;
+use super::answers::AnswerBudgets;
 use super::table::ChannelTable;
 use super::transport::{self, Epoch, TokenClock};
-use super::{Channel, ChannelGuest, ChannelId, CloseCode, Closed, NoExport, Signal, Voice, wire_len};
+use super::{Channel, ChannelId, CloseCode, Closed, NoExport, Signal, Voice};
 use crate::agreement::EXPORT_LEN;
 use crate::keystream::Keystream;
 use crate::tls::{AllowList, SERVER_NAME, Tls};
@@ -203,17 +203,6 @@ impl Channels {
         self.answers.know(sources);
     }
 
-    /// Whether a handshake was let in since this was asked whose sender's datagrams are expected.
-    pub(crate) fn take_admitted(&mut self) -> bool {
-        core::mem::take(&mut self.admitted)
-    }
-
-    /// Where handshakes are under way with senders that have shown more than an address.
-    pub(crate) fn guests(&self) -> impl Iterator<Item = Source> {
-        let guests = self.table.iter().filter_map(|(_, channel)| channel.guest);
-        guests.filter(|guest| guest.address == Address::Proven).map(|guest| guest.source)
-    }
-
     /// Puts into datagrams what the channels have to send, and forgets those that are over.
     pub(crate) fn flush(&mut self, now: Time) {
         while let Some(id) = self.table.next_stirred() {
@@ -324,67 +313,6 @@ impl Channels {
         }
     }
 
-    fn admit(&mut self, incoming: Incoming, buffer: &mut Vec<u8>, now: Time) {
-        let source = Source::of(incoming.remote_address().ip());
-        // The token stands for a proven address, as a Retry would need its place in the datagram.
-        let proven =
-            self.gate.is_some() || incoming.remote_address_validated() || self.answers.is_peers(source, now);
-        let address = if proven { Address::Proven } else { Address::Claimed };
-        let guests = || self.table.iter().filter_map(|(_, channel)| channel.guest);
-        let same = guests().filter(|guest| guest.source == source).count();
-        let verdict = admission::judge(guests().count(), same, address);
-        if verdict == AdmissionVerdict::Ignore {
-            return self.endpoint.ignore(incoming);
-        }
-        let enters = verdict != AdmissionVerdict::Prove && self.answers.pay(source, address, FLIGHT, now);
-        if enters {
-            if verdict == AdmissionVerdict::Replace {
-                match self.oldest_stranger() {
-                    Some(oldest) => self.end(oldest, now),
-                    None => return self.endpoint.ignore(incoming),
-                }
-            }
-            return self.accept(incoming, ChannelGuest { source, address, paid: FLIGHT }, buffer, now);
-        }
-        self.retry(incoming, source, buffer, now);
-    }
-
-    /// Asks the sender to show that it receives at its address, without any state here.
-    fn retry(&mut self, incoming: Incoming, source: Source, buffer: &mut Vec<u8>, now: Time) {
-        if self.gate.is_some()
-            || !incoming.may_retry()
-            || !self.answers.pay(source, Address::Claimed, RETRY, now)
-        {
-            self.answers.refuse(Reason::AnswerOverBudget);
-            return self.endpoint.ignore(incoming);
-        }
-        match self.endpoint.retry(incoming, buffer) {
-            Ok(transmit) => self.transmit(&transmit, buffer, true),
-            Err(error) => self.endpoint.ignore(error.into_incoming()),
-        }
-    }
-
-    /// The oldest handshake whose peer has not proved its key yet.
-    fn oldest_stranger(&self) -> Option<ChannelId> {
-        let mut guests = self.table.iter().filter(|(_, channel)| channel.role == Role::Responder);
-        guests.find(|(_, guest)| guest.connection.is_handshaking()).map(|(id, _)| id)
-    }
-
-    fn accept(&mut self, incoming: Incoming, guest: ChannelGuest, buffer: &mut Vec<u8>, now: Time) {
-        match self.endpoint.accept(incoming, self.epoch.instant(now), buffer, None) {
-            Ok((handle, connection)) => {
-                self.admitted |= guest.address == Address::Proven;
-                let id = self.table.add(Channel::new(handle, connection, Some(guest), now));
-                self.hear(id);
-            }
-            Err(error) => {
-                if let Some(transmit) = error.response {
-                    self.respond(&transmit, buffer, now);
-                }
-            }
-        }
-    }
-
     /// Turns what the connection has to say into signals.
     fn hear(&mut self, id: ChannelId) {
         let Some(channel) = self.table.get_mut(id) else { return };
@@ -431,35 +359,6 @@ impl Channels {
         channel.due = channel.connection.poll_timeout().map(|due| self.epoch.time(due));
         if channel.connection.is_drained() {
             self.table.remove(id);
-        }
-    }
-
-    /// Whether what a channel sends to a stranger is within its budget.
-    fn pays(&mut self, id: ChannelId, transmit: &Transmit, now: Time) -> bool {
-        let Some(ChannelGuest { source, address, paid }) =
-            self.table.get_mut(id).and_then(|channel| channel.guest.as_mut())
-        else {
-            return false;
-        };
-        let wire = wire_len(transmit.destination, transmit.size);
-        match paid.checked_sub(wire) {
-            Some(left) => *paid = left,
-            None => return self.answers.pay(*source, *address, wire, now),
-        }
-        true
-    }
-
-    /// Sends what QUIC answers without a connection: Version Negotiation, a close, a stateless reset.
-    fn respond(&mut self, transmit: &Transmit, buffer: &[u8], now: Time) {
-        if self.gate.is_some() {
-            return self.answers.refuse(Reason::NoToken);
-        }
-        let Transmit { destination, size, .. } = *transmit;
-        let source = Source::of(destination.ip());
-        if self.answers.pay(source, Address::Claimed, wire_len(destination, size), now) {
-            self.transmit(transmit, buffer, true);
-        } else {
-            self.answers.refuse(Reason::AnswerOverBudget);
         }
     }
 
