@@ -10,6 +10,7 @@ use strait_clock::Time;
 use strait_wire::Spi;
 
 use super::assembly::Assembly;
+use super::epoch::EpochSearch;
 use super::expand::UnderWay;
 use super::fragment::PartialPacket;
 use super::reception::{ArrivalCount, is_data};
@@ -39,6 +40,8 @@ pub(super) struct Associations {
 #[derive(Debug)]
 pub(super) struct ReceivingSa {
     pub(super) sa: InboundSa,
+    /// Where the upper half of its numbers can be lost.
+    search: Option<Box<EpochSearch>>,
     pub(super) arrivals: ArrivalCount,
     confirmed: bool,
     /// Where its newest packet came from, and how often the peer had moved by then.
@@ -78,7 +81,8 @@ impl ReceivingSa {
         let (peer, payloads) = (sa.peer, sa.payloads);
         let (assembly, under_way) = (Assembly::default(), UnderWay::default());
         let inbox = Inbox { peer, counters, payloads, fragment: None, assembly, under_way };
-        ReceivingSa { sa, arrivals: ArrivalCount::default(), confirmed: false, from: None, inbox }
+        let search = sa.recovers.then(|| Box::new(EpochSearch::new()));
+        ReceivingSa { sa, search, arrivals: ArrivalCount::default(), confirmed: false, from: None, inbox }
     }
 
     /// Steps 2 to 4, and what is counted of a packet of `wire` bytes; whom it is from, and what is left.
@@ -94,7 +98,10 @@ impl ReceivingSa {
             return Err(Reason::UnknownSpi);
         }
         let sealed = inside.range().len() as u64;
-        let inside = self.sa.open(bytes, inside)?;
+        let inside = match &mut self.search {
+            Some(search) => search.open(&mut self.sa, bytes, inside, now)?,
+            None => self.sa.open(bytes, inside)?,
+        };
         self.sa.usage.note(1, sealed, now);
         self.inbox.counters.in_datagrams.add(1);
         self.inbox.counters.in_wire.add(wire as u64);
