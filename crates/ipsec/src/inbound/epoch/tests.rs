@@ -77,7 +77,7 @@ impl Restarted {
     }
 
     fn take(&mut self, (mut packet, inside): (Vec<u8>, Inside)) -> Result<u64, Reason> {
-        self.now = self.now + Duration::from_millis(10);
+        self.now += Duration::from_millis(10);
         self.search.open(&mut self.sa, &mut packet, inside, self.now).map(|opened| opened.esn.0)
     }
 
