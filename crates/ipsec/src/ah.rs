@@ -103,7 +103,7 @@ impl AhOut {
 #[derive(Debug)]
 pub(crate) struct AhIn {
     signer: Signer,
-    received: ReceivedNumbers,
+    pub(crate) received: ReceivedNumbers,
 }
 
 impl AhIn {

@@ -21,6 +21,7 @@ mod associations;
 mod bundle;
 mod coalesce;
 mod direct;
+mod epoch;
 mod expand;
 mod fragment;
 mod host;

@@ -36,6 +36,11 @@ impl ReplayWindow {
         ReplayWindow { highest: 0, seen: Box::new([0; WORDS]) }
     }
 
+    /// The highest number that was received; 0 before any.
+    pub(crate) const fn highest(&self) -> Esn {
+        Esn(self.highest)
+    }
+
     /// The whole number whose low half travelled, nearest to what was received last.
     ///
     /// RFC 4303 appendix A2.2 takes all that lies behind the window for the next epoch; here the half

@@ -144,6 +144,8 @@ pub struct InboundSa {
     pub(crate) expires: Time,
     /// Whether the peer is where its newest packet came from.
     pub(crate) roams: bool,
+    /// Whether the upper half of 64-bit numbers is searched for.
+    pub(crate) recovers: bool,
 }
 
 impl InboundSa {
@@ -165,7 +167,16 @@ impl InboundSa {
             usage: Arc::default(),
             expires: Time::MAX,
             roams: true,
+            recovers: false,
         }
+    }
+
+    /// The same, which searches for the upper half of 64-bit sequence numbers where that was lost (RFC 4303 appendix A3): for
+    /// keys that outlive the receiver.
+    #[must_use]
+    pub const fn recovering(mut self) -> InboundSa {
+        self.recovers = true;
+        self
     }
 
     /// The same, whose peer stays where it is whatever address its packets come from: for keys that outlive the replay window,

@@ -466,13 +466,17 @@ impl Receiver {
     }
 
     pub(crate) fn with(spec: &SaSpec) -> Receiver {
+        Receiver::of(InboundSa::new(spec))
+    }
+
+    pub(crate) fn of(sa: InboundSa) -> Receiver {
         let (counters, peer) = (Arc::<Counters>::default(), Arc::<PeerCounters>::default());
         let settings =
             inbound::InboundSettings { forwarding: Forwarding::None, udp_offload: UdpOffload::Supported };
         let mut half = Inbound::new(settings, Gauge::none(), Arc::clone(&counters));
         half.handle(inbound::Order::AddPeer(PEER, Arc::clone(&peer)));
         half.handle(inbound::Order::Policies(Arc::new(policies("10.2.0.0/16", "fd02::/16"))));
-        half.handle(inbound::Order::Install(Box::new(InboundSa::new(spec))));
+        half.handle(inbound::Order::Install(Box::new(sa)));
         Receiver { half, site: ReceiverHost::default(), counters, peer }
     }
 

@@ -131,18 +131,27 @@ const fn last(length: SequenceNumbers) -> u64 {
 pub(crate) struct ReceivedNumbers {
     pub(crate) length: SequenceNumbers,
     pub(crate) window: ReplayWindow,
+    /// The upper half to try, not the one that is inferred.
+    supposed: Option<u32>,
 }
 
 impl ReceivedNumbers {
     pub(crate) fn new(length: SequenceNumbers) -> ReceivedNumbers {
-        ReceivedNumbers { length, window: ReplayWindow::new() }
+        ReceivedNumbers { length, window: ReplayWindow::new(), supposed: None }
+    }
+
+    /// Takes numbers for those whose upper half is `ahead` of that of the highest so far, or again for what is inferred.
+    pub(crate) fn suppose(&mut self, ahead: Option<u32>) {
+        self.supposed = ahead.map(|ahead| self.window.highest().high().saturating_add(ahead));
     }
 
     /// The whole number whose low half came, if it could be new.
     pub(crate) fn peek(&self, low: SeqLow) -> Result<Esn, Reason> {
         let esn = match self.length {
             SequenceNumbers::Bits32 => Esn(u64::from(low.0)),
-            SequenceNumbers::Bits64 => self.window.infer(low),
+            SequenceNumbers::Bits64 => self
+                .supposed
+                .map_or_else(|| self.window.infer(low), |high| Esn(u64::from(high) << 32 | u64::from(low.0))),
         };
         self.window.peek(esn).map_err(|refused| match refused {
             ReplayRefused::TooOld => Reason::TooOld,

@@ -179,6 +179,28 @@ impl InboundSa {
         }
         Ok(inside)
     }
+
+    /// The same, where the upper half of sequence numbers is `ahead` of that of the highest so far.
+    ///
+    /// # Errors
+    /// As [`InboundSa::open`].
+    pub(crate) fn open_in_epoch(
+        &mut self,
+        bytes: &mut [u8],
+        inside: Inside,
+        ahead: u32,
+    ) -> Result<Inside, Reason> {
+        self.suppose(Some(ahead));
+        let opened = self.open(bytes, inside);
+        self.suppose(None);
+        opened
+    }
+
+    fn suppose(&mut self, ahead: Option<u32>) {
+        let ah = self.ah.as_mut().map(|ah| &mut ah.received);
+        let esp = self.esp.as_mut().map(|esp| &mut esp.received);
+        ah.into_iter().chain(esp).for_each(|received| received.suppose(ahead));
+    }
 }
 
 fn agreed(protocol: Protocol, inside: Inside) -> Result<Inside, Reason> {

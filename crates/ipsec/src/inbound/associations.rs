@@ -11,6 +11,7 @@ use strait_scheduler::Budget;
 use strait_wire::Spi;
 
 use super::assembly::{Assembly, BlockMemory};
+use super::epoch::EpochSearch;
 use super::expand::UnderWay;
 use super::fragment::PartialPacket;
 use super::reception::{ArrivalCount, is_data};
@@ -46,6 +47,8 @@ pub(super) struct Associations {
 #[derive(Debug)]
 pub(super) struct ReceivingSa {
     pub(super) sa: InboundSa,
+    /// Where the upper half of its numbers can be lost.
+    search: Option<Box<EpochSearch>>,
     pub(super) arrivals: ArrivalCount,
     confirmed: bool,
     /// Where its newest packet came from, and how often the peer had moved by then.
@@ -97,7 +100,8 @@ impl ReceivingSa {
     fn new(sa: InboundSa, counters: Arc<PeerCounters>) -> ReceivingSa {
         let (peer, mode, payloads) = (sa.peer, sa.mode, sa.payloads);
         let inbox = Inbox { peer, counters, mode, payloads, fragment: None, assembly: Assembly::default() };
-        ReceivingSa { sa, arrivals: ArrivalCount::default(), confirmed: false, from: None, inbox }
+        let search = sa.recovers.then(|| Box::new(EpochSearch::new()));
+        ReceivingSa { sa, search, arrivals: ArrivalCount::default(), confirmed: false, from: None, inbox }
     }
 
     /// Steps 2 to 4, and what is counted of a packet of `wire` bytes; whom it is from, and what is left.
@@ -113,7 +117,10 @@ impl ReceivingSa {
             return Err(Reason::UnknownSpi);
         }
         let sealed = inside.range().len() as u64;
-        let inside = self.sa.open(bytes, inside)?;
+        let inside = match &mut self.search {
+            Some(search) => search.open(&mut self.sa, bytes, inside, now)?,
+            None => self.sa.open(bytes, inside)?,
+        };
         self.sa.usage.note(1, sealed, now);
         self.inbox.counters.in_datagrams.add(1);
         self.inbox.counters.in_wire.add(wire as u64);

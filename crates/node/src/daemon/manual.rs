@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use strait_clock::Time;
 use strait_ipsec::{
-    InboundSa, Notice, OutboundSa, PeerCounters, PeerId, PeerSpec, SaSpec, Usage, inbound, outbound,
+    InboundSa, Notice, OutboundSa, PeerCounters, PeerId, PeerSpec, SaSpec, SequenceNumbers, Usage, inbound,
+    outbound,
 };
 use strait_keying::manual::Identity;
 use strait_keying::{ControlEvent, MoveLog};
@@ -90,6 +91,10 @@ impl ManualPeers {
         };
         let inbound = InboundSa::new(&manual.inbound(id));
         let inbound = if manual.roams { inbound } else { inbound.fixed() };
+        let inbound = match manual.sequence {
+            SequenceNumbers::Bits64 => inbound.recovering(),
+            SequenceNumbers::Bits32 => inbound,
+        };
         let mut moves = MoveLog::default();
         if let Some(endpoint) = spec.endpoint {
             spec.counters.endpoint.set(endpoint);
