@@ -22,6 +22,7 @@ mod start;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -83,6 +84,8 @@ struct Daemon {
     /// Who waits for the answer of the sender, and until when.
     askers: Vec<oneshot::Sender<Answer>>,
     shown_by: Time,
+    /// Connections for metrics that were refused.
+    refused_connections: Arc<AtomicU64>,
     /// Endpoints that names led to, as far as routes had to make way for them.
     outer: Vec<IpAddr>,
     network: Network,
@@ -135,6 +138,9 @@ impl Daemon {
         let mut signals = Signals::new().map_err(StartError::Runtime)?;
         self.act();
         self.announce_policies();
+        for warning in self.config.warnings(&self.path) {
+            tracing::warn!("DANGER: {warning}");
+        }
         ready::announce("READY=1");
         tracing::info!(
             interface = %self.config.node.interface, listen = %self.socket.local(),
@@ -207,8 +213,12 @@ impl Daemon {
         let answer = match request {
             Request::Show => {
                 self.askers.push(asker);
-                self.shown_by = self.shown_by.min(self.clock.now() + SHOWN_WITHIN);
-                return self.order_out(outbound::Order::Explain);
+                // One answer of the sender is for all that wait.
+                if self.shown_by == Time::MAX {
+                    self.shown_by = self.clock.now() + SHOWN_WITHIN;
+                    self.order_out(outbound::Order::Explain);
+                }
+                return;
             }
             Request::Down => Answer::Ending,
             Request::Reload => self.read_again(),

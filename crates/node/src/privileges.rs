@@ -25,8 +25,14 @@ pub enum PrivilegeError {
 /// Whether the process runs as root.
 #[must_use]
 pub fn is_root() -> bool {
+    user() == 0
+}
+
+/// The number of the user that the process acts as.
+#[must_use]
+pub fn user() -> u32 {
     // SAFETY: takes nothing, touches nothing, cannot fail.
-    unsafe { libc::geteuid() == 0 }
+    unsafe { libc::geteuid() }
 }
 
 /// Keeps CAP_NET_ADMIN, for routes at reload and at the end, and nothing else, for this thread and all that it

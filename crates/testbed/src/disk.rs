@@ -70,8 +70,7 @@ fn mount(bytes: u32) -> io::Result<OwnedFd> {
     let set = |command: libc::c_ulong, key: Option<&CStr>, value: Option<&CStr>| {
         let [key, value] = [key, value].map(|text| text.map_or(none, CStr::as_ptr));
         // SAFETY: both texts are strings, or absent as the command demands, and outlive the call.
-        let done =
-            unsafe { libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), command, key, value, 0) };
+        let done = unsafe { libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), command, key, value, 0) };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     };
     set(SET_STRING, Some(c"size"), Some(&size))?;

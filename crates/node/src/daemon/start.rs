@@ -68,6 +68,7 @@ pub(super) fn start(path: &Path, names: Names) -> Result<StartedDaemon, StartErr
     let calibration = calibrate(&clock);
     let local = LocalSocket::claim(&config.node.interface)?;
     let metrics = config.node.metrics.map(Metrics::bind).transpose()?;
+    let refused_connections = metrics.as_ref().map(Metrics::refused).unwrap_or_default();
     let key_log = config.node.danger_export_keys.as_deref().map(KeyLog::open).transpose()?;
     let mut roster = Roster::default();
     let entries = entries(&config, &mut roster)?;
@@ -112,6 +113,7 @@ pub(super) fn start(path: &Path, names: Names) -> Result<StartedDaemon, StartErr
         names,
         askers: Vec::new(),
         shown_by: Time::MAX,
+        refused_connections,
         outer: Vec::new(),
         network,
     };
