@@ -141,7 +141,7 @@ impl Daemon {
         for warning in self.config.warnings(&self.path) {
             tracing::warn!("DANGER: {warning}");
         }
-        ready::announce("READY=1");
+        ready::announce(ready::READY);
         tracing::info!(
             interface = %self.config.node.interface, listen = %self.socket.local(),
             public_key = self.public_key(), peers = self.config.peers.len(), "up"

@@ -36,7 +36,7 @@ pub fn user() -> u32 {
 }
 
 /// Keeps CAP_NET_ADMIN, for routes at reload and at the end, and nothing else, for this thread and all that it
-/// starts; programs it might run get nothing new, and no core file can hold keys.
+/// starts; programs it might run get nothing new, and no core file can hold keys, and no process without privileges can read them from memory.
 ///
 /// To be called before any thread is started, since Linux keeps capabilities for each thread.
 ///
@@ -63,6 +63,10 @@ pub fn drop_all_but_network() -> Result<(), PrivilegeError> {
         return Err(PrivilegeError::NoNewPrivileges(io::Error::last_os_error()));
     }
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // A limit of 0 does not keep the kernel from piping a core to a program (core(5)), and other processes of the same
+    // user could read keys from memory (ptrace(2)).
+    // SAFETY: takes integers only; it can only narrow what others may do.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0 as libc::c_ulong, 0, 0, 0) };
     // SAFETY: the pointer is to a whole rlimit that outlives the call. A limit can always be lowered.
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
     Ok(())

@@ -25,6 +25,7 @@ mod manual;
 mod marks;
 mod names;
 mod outside;
+mod oversize;
 mod pair;
 mod path_mtu;
 mod refusals;
