@@ -92,6 +92,8 @@ mod tests {
             }
             let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
             assert!(status.lines().any(|line| line == "NoNewPrivs:\t1"));
+            // SAFETY: takes integers only, and changes nothing.
+            assert_eq!(unsafe { libc::prctl(libc::PR_GET_DUMPABLE, 0, 0, 0, 0) }, 0);
         });
         thread.join().unwrap();
     }

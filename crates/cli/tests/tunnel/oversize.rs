@@ -20,8 +20,8 @@ fn datagrams_larger_than_any_of_a_tunnel_are_dropped_and_counted() {
     let spi = pair.peer(0)["association"]["inbound_spi"].as_str().unwrap().to_owned();
     let spi = u32::from_str_radix(spi.trim_start_matches("0x"), 16).unwrap();
     let quic = 0xc000_0000_u32;
-    let first_words = [0, 1, spi, quic, 0x4000_0000, u32::MAX];
-    let dropped = || ["unknown-spi", "forged"].map(|reason| pair.drops(0, reason));
+    let first_words = [0, 1, spi, spi ^ 0xff, quic, 0x4000_0000, u32::MAX];
+    let dropped = || ["unknown-datagram", "unknown-spi", "forged"].map(|reason| pair.drops(0, reason));
     let before = dropped();
     pair.hosts
         .b
@@ -37,7 +37,7 @@ fn datagrams_larger_than_any_of_a_tunnel_are_dropped_and_counted() {
             Ok(())
         })
         .unwrap();
-    eventually("one of each size has an unknown SPI, and one a known one", || {
+    eventually("one of each size is of no protocol, one has an unknown SPI, and one a known one", || {
         dropped().into_iter().zip(before).all(|(now, then)| now >= then + SIZES.len() as u64)
     });
     pair.tcp(1, Family::V4, 50_000);
