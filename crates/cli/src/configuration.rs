@@ -63,6 +63,9 @@ pub(crate) fn check(flags: &flags::Check) -> CommandResult {
             println!("{}: {}: {}", peer.name, manual::mode(&shown), manual::protocols(&shown));
         }
     }
+    for warning in config.warnings(&flags.file) {
+        println!("WARNING: {warning}");
+    }
     if config.peers.is_empty() {
         println!("note: there is no [[peer]] section, so the tunnel has no peer");
     }

@@ -71,7 +71,7 @@ fn log_file(interface: &str) -> Result<PathBuf, Failure> {
         return Ok(Path::new(LOG_FOLDER).join(name));
     }
     let folder = runtime::folder().map_err(Failure::new)?;
-    std::fs::create_dir_all(&folder).map_err(Failure::doing(format!("make {}", folder.display())))?;
+    runtime::make(&folder).map_err(Failure::new)?;
     Ok(folder.join(name))
 }
 

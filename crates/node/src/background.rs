@@ -1,19 +1,20 @@
 //! `strait up` without `--foreground`: the same program again, in a session of its own.
 #![allow(unsafe_code)]
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::net::UnixDatagram;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use crate::runtime::READY_VARIABLE;
 
 /// How long a node may take to be up: it measures its ciphers first.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often waiting looks whether the node has ended.
-const TICK: Duration = Duration::from_millis(50);
 
 /// Why no node runs in the background.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +27,12 @@ pub enum BackgroundError {
         path: PathBuf,
         /// What the system said.
         source: io::Error,
+    },
+    /// Another user could read or redirect the log.
+    #[error("the log {} is a link, a pipe, or another user's file; name another with --log-file", path.display())]
+    Foreign {
+        /// What it is called.
+        path: PathBuf,
     },
     /// The program cannot be started again.
     #[error("cannot start the tunnel in the background: {0}; try --foreground")]
@@ -47,30 +54,54 @@ pub enum BackgroundError {
 /// # Errors
 /// [`BackgroundError`], in which case nothing runs.
 pub fn start(arguments: &[&std::ffi::OsStr], log: &Path) -> Result<u32, BackgroundError> {
-    let failed = |source| BackgroundError::Log { path: log.to_owned(), source };
-    let mut file =
-        OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(log).map_err(failed)?;
-    let begin = file.seek(SeekFrom::End(0)).map_err(failed)?;
-    let ready = Ready::new().map_err(BackgroundError::Start)?;
-    let mut child = spawn(arguments, &file, &ready).map_err(BackgroundError::Start)?;
-    let start = Instant::now();
-    while start.elapsed() < PATIENCE {
-        if ready.heard() {
-            return Ok(child.id());
+    let mut file = open(log)?;
+    let begin = file.seek(SeekFrom::End(0)).unwrap_or(0);
+    let (mut ready, theirs) = UnixStream::pair().map_err(BackgroundError::Start)?;
+    ready.set_read_timeout(Some(PATIENCE)).map_err(BackgroundError::Start)?;
+    let mut child = spawn(arguments, &file, theirs.into()).map_err(BackgroundError::Start)?;
+    // A word, or the end when the node has ended.
+    let heard = loop {
+        match ready.read(&mut [0; 16]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            heard => break heard,
         }
-        if child.try_wait().map_err(BackgroundError::Start)?.is_some() {
-            return Err(BackgroundError::Ended(said(&mut file, begin)));
+    };
+    match heard {
+        Ok(0) => {
+            child.wait().map_err(BackgroundError::Start)?;
+            Err(BackgroundError::Ended(said(&mut file, begin)))
+        }
+        Ok(_) => Ok(child.id()),
+        Err(_) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(BackgroundError::TooSlow { log: log.to_owned() })
         }
     }
-    let _ = child.kill();
-    let _ = child.wait();
-    Err(BackgroundError::TooSlow { log: log.to_owned() })
 }
 
-fn spawn(arguments: &[&std::ffi::OsStr], log: &File, ready: &Ready) -> io::Result<Child> {
+/// Opens the log, or makes it. Not through a link, which could lead into any file; not into what another user reads.
+fn open(path: &Path) -> Result<File, BackgroundError> {
+    let failed = |source| BackgroundError::Log { path: path.to_owned(), source };
+    let foreign = || BackgroundError::Foreign { path: path.to_owned() };
+    let mut options = OpenOptions::new();
+    options.create(true).append(true).read(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let file = options.open(path).map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP) => foreign(),
+        _ => failed(error),
+    })?;
+    let found = file.metadata().map_err(failed)?;
+    let is_own = found.is_file() && found.uid() == crate::privileges::user();
+    // Such as /dev/null.
+    let is_device = found.file_type().is_char_device();
+    if is_own || is_device { Ok(file) } else { Err(foreign()) }
+}
+
+/// Starts the program in a session of its own. On `ready`, its standard input, it says that it is up.
+fn spawn(arguments: &[&std::ffi::OsStr], log: &File, ready: OwnedFd) -> io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(arguments).env("NOTIFY_SOCKET", &ready.path);
-    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?);
+    command.args(arguments).env(READY_VARIABLE, "1").env_remove("NOTIFY_SOCKET");
+    command.stdin(ready).stdout(log.try_clone()?).stderr(log.try_clone()?);
     // SAFETY: setsid is async-signal-safe and touches no memory of this process.
     unsafe {
         command.pre_exec(|| match libc::setsid() {
@@ -95,37 +126,32 @@ fn said(file: &mut File, begin: u64) -> String {
     if text.is_empty() { "the tunnel exited without a message".to_owned() } else { text.to_owned() }
 }
 
-/// A socket in a folder of its own, on which the node says that it is up.
-struct Ready {
-    socket: UnixDatagram,
-    folder: PathBuf,
-    path: PathBuf,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
 
-impl Ready {
-    fn new() -> io::Result<Ready> {
-        let folder = std::env::temp_dir().join(format!("strait-ready-{}", std::process::id()));
-        let mut builder = fs::DirBuilder::new();
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&folder)?;
-        let path = folder.join("socket");
-        let socket = UnixDatagram::bind(&path)?;
-        socket.set_read_timeout(Some(TICK))?;
-        Ok(Ready { socket, folder, path })
-    }
-
-    /// Waits a tick; whether the node said that it is up.
-    fn heard(&self) -> bool {
-        let mut message = [0; 256];
-        let len = self.socket.recv(&mut message).unwrap_or(0);
-        message
-            .get(..len)
-            .is_some_and(|text| text.split(|byte| *byte == b'\n').any(|line| line == b"READY=1"))
-    }
-}
-
-impl Drop for Ready {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
+    #[test]
+    fn a_log_that_is_a_link_a_pipe_or_of_another_user_is_not_written() {
+        let folder = std::env::temp_dir().join(format!("strait-background-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let (log, link, pipe) = (folder.join("log"), folder.join("link"), folder.join("pipe"));
+        let is_foreign = |path: &Path| matches!(open(path), Err(BackgroundError::Foreign { .. }));
+        assert!(open(&log).is_ok() && open(&log).is_ok(), "made, and gone on with");
+        assert_eq!(log.metadata().unwrap().mode() & 0o777, 0o600);
+        symlink(&log, &link).unwrap();
+        assert!(is_foreign(&link));
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(is_foreign(&pipe));
+        assert!(open(Path::new("/dev/null")).is_ok());
+        let is_root = crate::privileges::is_root();
+        if is_root
+            || strait_testdata::skip::skip(strait_testdata::skip::Need::Root, "may not give a file away")
+        {
+            std::os::unix::fs::chown(&log, Some(65_534), None).unwrap();
+            assert!(is_foreign(&log));
+        }
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -44,7 +44,7 @@ pub(crate) use sections::{DEFAULT_MTU, ENGINES_MAX};
 pub use template::template;
 
 use crate::udp::Listen;
-use beside::{Nothing, OnDisk};
+use beside::{Access, Nothing, OnDisk};
 
 /// Most bytes in a configuration file: some ten thousand peers.
 const FILE_MAX: u64 = 4 << 20;
@@ -64,6 +64,8 @@ pub struct Config {
     pub rules: RuleSet,
     /// The names of the trust domains, by their number.
     pub domains: Vec<String>,
+    /// Of the file itself.
+    access: Access,
 }
 
 /// `[node]`.
@@ -183,15 +185,15 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with everything that is wrong.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
-        let (text, mode) = read(path)?;
-        sections::read(&text, path, &OnDisk { mode, known: None, token_known: false })
+        let (text, access) = read(path)?;
+        sections::read(&text, path, &OnDisk { access, known: None, token_known: false })
     }
 
     /// As [`Config::load`] for a node that runs already with the private key of `known`, which is not read again, nor
     /// is its token.
     pub(crate) fn reload(path: &Path, known: Option<(PathBuf, PublicKey)>) -> Result<Config, ConfigError> {
-        let (text, mode) = read(path)?;
-        sections::read(&text, path, &OnDisk { mode, known, token_known: true })
+        let (text, access) = read(path)?;
+        sections::read(&text, path, &OnDisk { access, known, token_known: true })
     }
 
     /// Checks `text` as if it stood in the file `origin`; touches no file, so manual keys have to be in the text.
@@ -215,12 +217,38 @@ impl Config {
     /// # Errors
     /// [`KeyFileError`] with the remedy.
     pub fn private_key(&self) -> Result<Option<PrivateKey>, KeyFileError> {
-        self.node.private_key_file.as_deref().map(key_file::read).transpose()
+        let read = |path| key_file::read(path, self.access.owner);
+        self.node.private_key_file.as_deref().map(read).transpose()
+    }
+
+    /// What is insecure about it and allowed, a sentence each; `path` is where it stands.
+    #[must_use]
+    pub fn warnings(&self, path: &Path) -> Vec<String> {
+        let keys = self.node.danger_export_keys.as_ref().map(|keys| {
+            format!(
+                "the keys of all traffic are written to {}; anyone who reads it reads everything",
+                keys.display()
+            )
+        });
+        let open = self.node.metrics.filter(|address| !is_loopback(*address));
+        let open =
+            open.map(|address| format!("other hosts can read metrics at {address}, without a password"));
+        let mode = self.access.mode;
+        let writable = (mode & 0o002 != 0).then(|| {
+            let path = path.display();
+            format!("every user can change {path} (mode {mode:03o}); run `chmod go-w {path}`")
+        });
+        [keys, open, writable].into_iter().flatten().collect()
     }
 }
 
-/// The text of the file, which may hold keys, and its permission bits.
-fn read(path: &Path) -> Result<(Zeroizing<String>, u32), ConfigError> {
+/// Whether only this host reaches `address`.
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
+/// The text of the file, which may hold keys, and whose it is.
+fn read(path: &Path) -> Result<(Zeroizing<String>, Access), ConfigError> {
     let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
@@ -232,7 +260,10 @@ fn read(path: &Path) -> Result<(Zeroizing<String>, u32), ConfigError> {
         return Err(ConfigError::TooLong { path: path.to_owned() });
     }
     match str::from_utf8(&bytes) {
-        Ok(text) => Ok((Zeroizing::new(text.to_owned()), metadata.mode())),
+        Ok(text) => {
+            let access = Access { owner: metadata.uid(), mode: metadata.mode() & 0o777 };
+            Ok((Zeroizing::new(text.to_owned()), access))
+        }
         Err(error) => Err(ConfigError::NotText { path: path.to_owned(), offset: error.valid_up_to() }),
     }
 }

@@ -172,6 +172,12 @@ impl CounterFile {
         }
     }
 
+    /// Has what follows written to another file, which may refuse it; gives back the one before.
+    #[cfg(test)]
+    pub(crate) fn write_to(&mut self, file: File) -> File {
+        core::mem::replace(&mut self.file, file)
+    }
+
     fn write(&mut self, write: Write) -> Result<(), CounterFileError> {
         let written = self.file.write_all_at(&write.bytes, write.at).and_then(|()| self.file.sync_data());
         written.map_err(failed("write", &self.path))?;

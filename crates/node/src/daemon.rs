@@ -24,6 +24,7 @@ mod start;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -83,6 +84,8 @@ struct Daemon {
     shown_by: Time,
     /// What may be logged on each peer.
     lines: LogBudget,
+    /// Connections for metrics that were refused.
+    refused_connections: Arc<AtomicU64>,
     network: Network,
 }
 
@@ -135,7 +138,10 @@ impl Daemon {
         let mut timer = BootTimer::new(self.clock).map_err(StartError::Runtime)?;
         self.act();
         self.announce_policies();
-        ready::announce("READY=1");
+        for warning in self.config.warnings(&self.path) {
+            tracing::warn!("DANGER: {warning}");
+        }
+        ready::announce(ready::READY);
         tracing::info!(
             interface = %self.config.node.interface, listen = %self.socket.local(),
             public_key = self.public_key(), peers = self.config.peers.len(), "up"
@@ -216,8 +222,12 @@ impl Daemon {
         let answer = match request {
             Request::Show => {
                 self.askers.push(asker);
-                self.shown_by = self.shown_by.min(self.clock.now() + SHOWN_WITHIN);
-                return self.order_out(outbound::Order::Explain);
+                // One answer of the sender is for all that wait.
+                if self.shown_by == Time::MAX {
+                    self.shown_by = self.clock.now() + SHOWN_WITHIN;
+                    self.order_out(outbound::Order::Explain);
+                }
+                return;
             }
             Request::Down => Answer::Ending,
             Request::Reload => self.read_again(),

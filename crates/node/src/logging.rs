@@ -1,10 +1,16 @@
 //! The daemon's log: one line an event on standard error, for people or for programs.
 
+mod lossy;
+
 use std::io::{self, IsTerminal};
+use std::sync::Mutex;
 
 use tracing_subscriber::filter::{ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+
+use lossy::LossyLog;
+pub use lossy::lost_lines;
 
 /// Says what is logged, such as `debug` or `strait_keying=trace`.
 pub const FILTER_VARIABLE: &str = "STRAIT_LOG";
@@ -37,7 +43,8 @@ pub fn start(form: Form) -> Result<(), FilterError> {
     let filter = filter(asked.as_deref())?;
     let colours =
         io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let log = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(colours);
+    let output = Mutex::new(LossyLog::new(io::stderr(), form));
+    let log = tracing_subscriber::fmt::layer().with_writer(output).with_ansi(colours);
     let filtered = tracing_subscriber::registry().with(filter);
     // Fails only when a log has been started before, as tests in one process do.
     let _ = match form {

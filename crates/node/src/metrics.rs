@@ -1,64 +1,12 @@
 //! The counters of `show` in the text exposition format of Prometheus.
 
+mod server;
+
 use std::fmt::Write;
-use std::io;
-use std::net::SocketAddr;
 
-use axum::Router;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use tokio::sync::{mpsc, oneshot};
-
-use crate::local::{Answer, PendingRequest, Request, ask};
 use crate::report::{CodecReport, DaemonReport, NodeReport, PeerReport, RuleReport};
-
-/// The exposition format's media type (prometheus.io, "Text-based format").
-const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-
-/// Why no metrics are served.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "cannot serve metrics at {address}: {source}; choose another address with `metrics = \"127.0.0.1:PORT\"`"
-)]
-pub struct MetricsError {
-    address: SocketAddr,
-    source: io::Error,
-}
-
-/// An open port for metrics.
-#[derive(Debug)]
-pub(crate) struct Metrics(std::net::TcpListener);
-
-impl Metrics {
-    /// Opens the port.
-    pub(crate) fn bind(address: SocketAddr) -> Result<Metrics, MetricsError> {
-        let failed = |source| MetricsError { address, source };
-        let listener = std::net::TcpListener::bind(address).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        Ok(Metrics(listener))
-    }
-
-    /// Serves `/metrics` until the runtime ends.
-    pub(crate) fn serve(self, asks: mpsc::Sender<PendingRequest>) -> io::Result<()> {
-        let listener = tokio::net::TcpListener::from_std(self.0)?;
-        let router = Router::new().route("/metrics", get(move || answer(asks.clone())));
-        tokio::spawn(async move {
-            if let Err(error) = axum::serve(listener, router).await {
-                tracing::warn!(%error, "metrics");
-            }
-        });
-        Ok(())
-    }
-}
-
-async fn answer(asks: mpsc::Sender<PendingRequest>) -> Response {
-    let (_written, seen) = oneshot::channel();
-    match ask(&asks, Request::Show, seen).await {
-        Answer::Report { report } => ([(header::CONTENT_TYPE, MEDIA_TYPE)], text(&report)).into_response(),
-        _ => (StatusCode::SERVICE_UNAVAILABLE, "the tunnel is shutting down\n").into_response(),
-    }
-}
+pub(crate) use server::Metrics;
+pub use server::MetricsError;
 
 /// One metric: its name, type, help and samples.
 type MetricFamily = (&'static str, &'static str, &'static str, Vec<(Labels, f64)>);
@@ -107,8 +55,7 @@ fn node(report: &DaemonReport) -> Vec<MetricFamily> {
     let drops = report.drops.iter().map(|drop| (vec![("reason", drop.reason.clone())], number(drop.packets)));
     let threads =
         report.threads.iter().map(|thread| (vec![("thread", thread.name.clone())], thread.cpu_seconds));
-    let wire = vec![(Vec::new(), number(report.control.wire_bytes))];
-    let dropped = vec![(Vec::new(), number(report.control.dropped_messages))];
+    let one = |value: u64| vec![(Vec::new(), number(value))];
     vec![
         ("info", "gauge", "Interface, version and public key of the node; always 1.", vec![(labels, 1.0)]),
         (
@@ -118,12 +65,35 @@ fn node(report: &DaemonReport) -> Vec<MetricFamily> {
             vec![(Vec::new(), node.uptime_seconds)],
         ),
         ("dropped_packets_total", "counter", "Packets and datagrams dropped, by reason.", drops.collect()),
-        ("control_wire_bytes_total", "counter", "Control channel bytes on the wire, both directions.", wire),
+        (
+            "control_wire_bytes_total",
+            "counter",
+            "Control channel bytes on the wire, both directions.",
+            one(report.control.wire_bytes),
+        ),
         (
             "control_dropped_messages_total",
             "counter",
             "Messages from packet threads to the control plane dropped because its queue was full.",
-            dropped,
+            one(report.control.dropped_messages),
+        ),
+        (
+            "metrics_refused_connections_total",
+            "counter",
+            "Connections for metrics closed unanswered because too many were open.",
+            one(report.control.refused_connections),
+        ),
+        (
+            "lost_log_lines_total",
+            "counter",
+            "Lines that could not be written to the log.",
+            one(node.lost_log_lines),
+        ),
+        (
+            "warnings",
+            "gauge",
+            "Insecure options in use, and files that cannot be written.",
+            one(node.warnings.len() as u64),
         ),
         ("thread_cpu_seconds_total", "counter", "CPU time used, by thread.", threads.collect()),
     ]

@@ -25,12 +25,18 @@ pub enum PrivilegeError {
 /// Whether the process runs as root.
 #[must_use]
 pub fn is_root() -> bool {
+    user() == 0
+}
+
+/// The number of the user that the process acts as.
+#[must_use]
+pub fn user() -> u32 {
     // SAFETY: takes nothing, touches nothing, cannot fail.
-    unsafe { libc::geteuid() == 0 }
+    unsafe { libc::geteuid() }
 }
 
 /// Keeps CAP_NET_ADMIN, for routes at reload and at the end, and nothing else, for this thread and all that it
-/// starts; programs it might run get nothing new, and no core file can hold keys.
+/// starts; programs it might run get nothing new, and no core file can hold keys, and no process without privileges can read them from memory.
 ///
 /// To be called before any thread is started, since Linux keeps capabilities for each thread.
 ///
@@ -57,6 +63,10 @@ pub fn drop_all_but_network() -> Result<(), PrivilegeError> {
         return Err(PrivilegeError::NoNewPrivileges(io::Error::last_os_error()));
     }
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // A limit of 0 does not keep the kernel from piping a core to a program (core(5)), and other processes of the same
+    // user could read keys from memory (ptrace(2)).
+    // SAFETY: takes integers only; it can only narrow what others may do.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0 as libc::c_ulong, 0, 0, 0) };
     // SAFETY: the pointer is to a whole rlimit that outlives the call. A limit can always be lowered.
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
     Ok(())
@@ -82,6 +92,8 @@ mod tests {
             }
             let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
             assert!(status.lines().any(|line| line == "NoNewPrivs:\t1"));
+            // SAFETY: takes integers only, and changes nothing.
+            assert_eq!(unsafe { libc::prctl(libc::PR_GET_DUMPABLE, 0, 0, 0, 0) }, 0);
         });
         thread.join().unwrap();
     }

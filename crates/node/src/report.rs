@@ -66,6 +66,10 @@ pub struct NodeReport {
     pub pid: u32,
     /// Its version.
     pub version: String,
+    /// Insecure options in use, and files that cannot be written.
+    pub warnings: Vec<String>,
+    /// Lines that could not be written to its log.
+    pub lost_log_lines: u64,
 }
 
 /// One peer.
@@ -269,6 +273,8 @@ pub struct ControlReport {
     pub wire_bytes: u64,
     /// Messages from packet threads to the control plane that were dropped because its queue was full.
     pub dropped_messages: u64,
+    /// Connections for metrics that were closed unanswered because too many were open.
+    pub refused_connections: u64,
 }
 
 /// One thread.

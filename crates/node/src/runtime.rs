@@ -1,9 +1,9 @@
 //! Where running daemons are found: one socket for each interface in a folder that only their user may enter.
 
 use std::ffi::OsStr;
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Names the folder, in place of the system's.
@@ -11,6 +11,8 @@ pub const FOLDER_VARIABLE: &str = "STRAIT_RUNTIME_DIR";
 /// Where root's daemons are (file-hierarchy(7)).
 const SYSTEM_FOLDER: &str = "/run/strait";
 const SUFFIX: &str = "sock";
+/// Set for a daemon that says on its standard input, a socket, that it is up.
+pub(crate) const READY_VARIABLE: &str = "STRAIT_READY_ON_STDIN";
 
 /// Why there is no folder for sockets.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +28,12 @@ pub enum RuntimeError {
         path: PathBuf,
         /// What the system said.
         source: io::Error,
+    },
+    /// Another user decides what is in it, or where it is.
+    #[error("{} is a link, or belongs to another user; set {FOLDER_VARIABLE} to a directory of your own", path.display())]
+    Foreign {
+        /// The folder.
+        path: PathBuf,
     },
     /// Others may enter it.
     #[error("{} is accessible by others (mode {mode:03o}); run `chmod 700 {}`", path.display(), path.display())]
@@ -53,15 +61,30 @@ pub fn folder() -> Result<PathBuf, RuntimeError> {
 }
 
 /// Makes the folder, for its user only.
-pub(crate) fn make(folder: &Path) -> Result<(), RuntimeError> {
+///
+/// # Errors
+/// [`RuntimeError`]; nothing in the folder can be relied on then.
+pub fn make(folder: &Path) -> Result<(), RuntimeError> {
     let failed = |source| RuntimeError::Make { path: folder.to_owned(), source };
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder).and_then(|()| folder.metadata());
-    let found = made.map_err(failed)?;
+    let foreign = || RuntimeError::Foreign { path: folder.to_owned() };
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+    // Another user could turn a link around at any time. A slash at the end would follow it.
+    let name: PathBuf = folder.components().collect();
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW);
+    let opened = options.open(name).map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP | libc::ENOTDIR) => foreign(),
+        _ => failed(error),
+    })?;
+    let found = opened.metadata().map_err(failed)?;
+    if found.uid() != crate::privileges::user() {
+        return Err(foreign());
+    }
     if found.mode() & 0o077 == 0 {
         return Ok(());
     }
     // systemd's RuntimeDirectory and a careful umask both give 0755 or so; ours to close when it is ours.
-    let closed = std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700));
+    let closed = opened.set_permissions(PermissionsExt::from_mode(0o700));
     closed.map_err(|_| RuntimeError::Open { path: folder.to_owned(), mode: found.mode() & 0o777 })
 }
 
@@ -110,5 +133,24 @@ mod tests {
         make(&folder).unwrap();
         assert_eq!(folder.metadata().unwrap().mode() & 0o777, 0o700, "closed again");
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_another_user_made_or_can_turn_elsewhere_is_not_used() {
+        let parent = std::env::temp_dir().join(format!("strait-runtime-foreign-{}", std::process::id()));
+        let (folder, link) = (parent.join("folder"), parent.join("link"));
+        make(&folder).unwrap();
+        std::os::unix::fs::symlink(&folder, &link).unwrap();
+        for path in [link.clone(), link.join("")] {
+            assert!(matches!(make(&path), Err(RuntimeError::Foreign { .. })), "{}", path.display());
+        }
+        let is_root = crate::privileges::is_root();
+        if is_root
+            || strait_testdata::skip::skip(strait_testdata::skip::Need::Root, "may not give a folder away")
+        {
+            std::os::unix::fs::chown(&folder, Some(65_534), None).unwrap();
+            assert!(matches!(make(&folder), Err(RuntimeError::Foreign { .. })));
+        }
+        std::fs::remove_dir_all(&parent).unwrap();
     }
 }

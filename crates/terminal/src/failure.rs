@@ -1,7 +1,7 @@
 //! How a command fails: one line with the cause, one with the remedy, and an exit code that means something.
 
 use std::fmt;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 /// What the exit code says; the list in `--help` is the same.
@@ -74,7 +74,8 @@ impl Failure {
     #[must_use]
     pub fn report(&self, program: &str) -> ExitCode {
         let bold = if colours(&io::stderr()) { ("\u{1b}[1;31m", "\u{1b}[0m") } else { ("", "") };
-        eprintln!("{}{program}:{} {self}", bold.0, bold.1);
+        // `eprintln` panics where the log is on a full disk; the exit code still says that something failed.
+        let _ = writeln!(io::stderr(), "{}{program}:{} {self}", bold.0, bold.1);
         ExitCode::from(self.code.number())
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! - [`sandbox`] gets leave to make hosts, as root or inside a user namespace;
 //! - [`Namespace`] is a host, [`WireLink`] a wire that can be thin, [`TwoHosts`] the usual pair;
-//! - [`Site`] is a host with a key and a configuration, [`DaemonProcess`] a real `strait up` on it, [`Workdir`] a private folder;
+//! - [`Site`] is a host with a key and a configuration, [`DaemonProcess`] a real `strait up` on it, [`Workdir`] a private folder, [`SmallDisk`] a disk that is soon full;
 //! - [`TestTunnel`] is two such sites with a session;
 //! - [`Guest`] is a host with a kernel of its own, for an IPsec that is not ours;
 //! - [`Relay`] is a wire that loses, repeats and delays;
@@ -16,6 +16,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod daemon;
+mod disk;
 mod echo;
 mod error;
 mod feed;
@@ -37,6 +38,7 @@ mod tunnel;
 mod workdir;
 
 pub use daemon::{DaemonProcess, ProcessCost};
+pub use disk::SmallDisk;
 pub use echo::EchoService;
 pub use error::{Error, Obstacle};
 pub use feed::Feed;

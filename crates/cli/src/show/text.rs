@@ -36,6 +36,10 @@ pub(crate) fn render(report: &DaemonReport) -> String {
         let dropped = counted(report.control.dropped_messages, "message");
         out.push_str(&format!(", {dropped} from packet threads dropped"));
     }
+    if report.control.refused_connections > 0 {
+        let refused = counted(report.control.refused_connections, "connection");
+        out.push_str(&format!("\nmetrics: {refused} refused"));
+    }
     out.push('\n');
     out
 }
@@ -65,6 +69,10 @@ fn node(node: &NodeReport) -> String {
         ("configuration", node.configuration.clone()),
         ("uptime", format!("{} (PID {}, version {})", span(node.uptime_seconds), node.pid, node.version)),
     ];
+    let lost = (node.lost_log_lines > 0)
+        .then(|| ("log", format!("{} could not be written", counted(node.lost_log_lines, "line"))));
+    let warnings = node.warnings.iter().map(|warning| ("WARNING", warning.clone()));
+    let lines: Vec<_> = lines.into_iter().chain(lost).chain(warnings).collect();
     format!("{}\n{}", node.interface, list(&lines))
 }
 

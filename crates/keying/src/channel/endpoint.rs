@@ -282,6 +282,15 @@ impl Channels {
         }
     }
 
+    /// Closes a channel as another program could: with any code, and any bytes as a reason.
+    #[cfg(test)]
+    pub(crate) fn close_with_words(&mut self, id: ChannelId, code: u32, reason: &'static [u8], now: Time) {
+        let at = self.epoch.instant(now);
+        let channel = self.table.get_mut(id).into_iter();
+        channel.for_each(|channel| channel.connection.close(at, VarInt::from_u32(code), Bytes::from(reason)));
+        self.table.stir(id);
+    }
+
     /// A channel says nothing more to its owner, nor does what it has said already.
     pub(crate) fn silence(&mut self, id: ChannelId) {
         if let Some(channel) = self.table.get_mut(id) {

@@ -2,6 +2,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use quinn_proto::ConnectionClose;
 use strait_clock::Time;
 use strait_wire::tos::Ecn;
 use zeroize::Zeroizing;
@@ -163,5 +164,36 @@ fn a_closed_channel_says_why_and_says_it_once() {
         }
         assert!(wire.carry().iter().all(Vec::is_empty));
         assert!(wire.ends.iter().all(|end| end.len() == 0));
+    }
+}
+
+/// What would turn a terminal's title, and then look like a line of the log.
+const GARBAGE: &[u8] = b"\x1b]0;owned\x07\nERROR forged\xff\r";
+
+/// Panics where what is said of a channel's end has more than words of this program.
+fn assert_own_words(closed: &Closed) {
+    let said = match closed {
+        Closed::Broken(said) => said.clone(),
+        other => format!("{other:?}"),
+    };
+    assert!(said.chars().all(|letter| letter.is_ascii_graphic() || letter == ' '), "{said:?}");
+    assert!(!said.contains("owned") && !said.contains("forged"), "{said}");
+}
+
+#[test]
+fn garbage_that_a_peer_gives_as_its_reason_stays_out_of_what_is_logged() {
+    for code in [0, 5, 8, 0x3fff_ffff] {
+        let mut wire = ChannelPair::new();
+        let ids = wire.connect();
+        wire.ends[0].close_with_words(ids[0], code, GARBAGE, wire.now);
+        let [_, theirs] = wire.carry();
+        let [(_, Signal::Closed(closed))] = &theirs[..] else { panic!("{theirs:?}") };
+        assert_own_words(closed);
+    }
+    // Before the handshake is through, QUIC has its own codes.
+    let codes = [TransportErrorCode::INTERNAL_ERROR, TransportErrorCode::APPLICATION_ERROR];
+    for error_code in codes.into_iter().chain([49, 120].map(TransportErrorCode::crypto)) {
+        let close = ConnectionClose { error_code, frame_type: None, reason: GARBAGE.into() };
+        assert_own_words(&Closed::of(&ConnectionError::ConnectionClosed(close)));
     }
 }

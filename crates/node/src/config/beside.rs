@@ -11,6 +11,15 @@ use super::problem::Problem;
 use super::reader::Section;
 use super::{KeyFileError, key_file};
 
+/// Whose a file is, and what others may do with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    /// The number of its owner.
+    pub(super) owner: u32,
+    /// Its permission bits.
+    pub(super) mode: u32,
+}
+
 /// The files around a configuration.
 pub(super) trait Files {
     /// The public half of the private key in a file.
@@ -19,14 +28,14 @@ pub(super) trait Files {
     fn token(&self, path: &Path) -> Result<(), KeyFileError>;
     /// A manual key as it is written in a file.
     fn key_text(&self, path: &Path) -> Result<Zeroizing<String>, KeyFileError>;
-    /// The permission bits of the configuration itself, if others than its owner may read it.
-    fn open_mode(&self) -> Option<u32>;
+    /// Whose the configuration itself is, and what others may do with it.
+    fn access(&self) -> Access;
 }
 
 /// The files there are.
 pub(super) struct OnDisk {
-    /// Permission bits of the configuration.
-    pub(super) mode: u32,
+    /// Of the configuration.
+    pub(super) access: Access,
     /// A private key that is known already, and is not read again.
     pub(super) known: Option<(PathBuf, PublicKey)>,
     /// Whether the token is known already, and is not read again.
@@ -37,7 +46,7 @@ impl Files for OnDisk {
     fn own_key(&self, path: &Path) -> Result<PublicKey, KeyFileError> {
         match &self.known {
             Some((known, key)) if known == path => Ok(*key),
-            _ => key_file::read(path).map(|key: PrivateKey| key.public()),
+            _ => key_file::read(path, self.access.owner).map(|key: PrivateKey| key.public()),
         }
     }
 
@@ -46,11 +55,11 @@ impl Files for OnDisk {
     }
 
     fn key_text(&self, path: &Path) -> Result<Zeroizing<String>, KeyFileError> {
-        key_file::read_text(path)
+        key_file::read_text(path, self.access.owner)
     }
 
-    fn open_mode(&self) -> Option<u32> {
-        (self.mode & 0o077 != 0).then_some(self.mode & 0o777)
+    fn access(&self) -> Access {
+        self.access
     }
 }
 
@@ -70,8 +79,8 @@ impl Files for Nothing {
         Err(KeyFileError::Skipped)
     }
 
-    fn open_mode(&self) -> Option<u32> {
-        None
+    fn access(&self) -> Access {
+        Access { owner: crate::privileges::user(), mode: 0o600 }
     }
 }
 
@@ -95,9 +104,8 @@ impl<'a> Beside<'a> {
 
     /// A key stands in the configuration itself, at `span`: once, others must not be able to read it.
     pub(super) fn holds_key(&self, section: &Section<'_>, span: Range<usize>) {
-        if let Some(mode) = self.files.open_mode()
-            && !self.told.replace(true)
-        {
+        let mode = self.files.access().mode;
+        if mode & 0o077 != 0 && !self.told.replace(true) {
             section.note(span, Problem::OpenConfiguration { path: self.origin.to_owned(), mode });
         }
     }

@@ -1,8 +1,8 @@
 //! Files with a key: one line that only its owner may read.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -36,6 +36,20 @@ pub enum KeyFileError {
         /// Its permission bits.
         mode: u32,
     },
+    /// Another user could have put it there, and reads it.
+    #[error("the key file {} belongs to user {owner}; run `chown {} {}`, after a look at what it holds", path.display(), crate::privileges::user(), path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// The number of its owner.
+        owner: u32,
+    },
+    /// A pipe, a device or a folder.
+    #[error("the key file {} is not a regular file", path.display())]
+    NotAFile {
+        /// What it is called.
+        path: PathBuf,
+    },
     /// It cannot be read.
     #[error("cannot read the key file {}: {source}", path.display())]
     Unreadable {
@@ -57,23 +71,35 @@ pub enum KeyFileError {
     Skipped,
 }
 
-/// The private key, or the token, in the file `path`.
-pub(super) fn read<K: FromStr<Err = ParseKeyError>>(path: &Path) -> Result<K, KeyFileError> {
-    let text = read_text(path).map_err(|error| match error {
+/// The private key, or the token, in the file `path`, which the owner of the configuration may own.
+pub(super) fn read<K: FromStr<Err = ParseKeyError>>(path: &Path, trusted: u32) -> Result<K, KeyFileError> {
+    let text = read_text(path, trusted).map_err(|error| match error {
         KeyFileError::NoSecret { path } => KeyFileError::Missing { path },
         other => other,
     })?;
     text.parse().map_err(|error| KeyFileError::NotAKey { path: path.to_owned(), error })
 }
 
-/// What stands in the file `path`; nothing when it is no text.
-pub(super) fn read_text(path: &Path) -> Result<Zeroizing<String>, KeyFileError> {
+/// What stands in the file `path`, which the owner of the configuration may own; nothing when it is no text.
+///
+/// Links are followed, as to a folder of secrets: what is read is looked at, not its name. It belongs to root, to the
+/// user of this process, or to `trusted`, who could name any file as the key.
+pub(super) fn read_text(path: &Path, trusted: u32) -> Result<Zeroizing<String>, KeyFileError> {
     let unreadable = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => KeyFileError::NoSecret { path: path.to_owned() },
         _ => KeyFileError::Unreadable { path: path.to_owned(), source },
     };
-    let mut file = File::open(path).map_err(unreadable)?;
-    let mode = file.metadata().map_err(unreadable)?.mode();
+    // A pipe without a writer would be waited for.
+    let mut options = OpenOptions::new();
+    let mut file = options.read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(unreadable)?;
+    let found = file.metadata().map_err(unreadable)?;
+    let (mode, owner) = (found.mode(), found.uid());
+    if !found.is_file() {
+        return Err(KeyFileError::NotAFile { path: path.to_owned() });
+    }
+    if ![0, crate::privileges::user(), trusted].contains(&owner) {
+        return Err(KeyFileError::Foreign { path: path.to_owned(), owner });
+    }
     if mode & 0o077 != 0 {
         return Err(KeyFileError::Open { path: path.to_owned(), mode: mode & 0o777 });
     }

@@ -1,5 +1,6 @@
 //! What can be wrong in a configuration, each with its remedy.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use ipnet::IpNet;
@@ -210,6 +211,15 @@ pub enum Problem {
     NoPorts {
         /// The protocol.
         protocol: String,
+    },
+    /// Metrics that other hosts could read.
+    #[error(
+        "metrics at {address} show addresses, public keys and traffic of all peers to other hosts; write a loopback \
+         address such as \"127.0.0.1:9477\", or allow it with `danger_open_metrics = true`"
+    )]
+    OpenMetrics {
+        /// The address.
+        address: SocketAddr,
     },
     /// A key in a file cannot be used.
     #[error(transparent)]

@@ -38,6 +38,7 @@ const NODE: &[&str] = &[
     "iv",
     "suites",
     "metrics",
+    "danger_open_metrics",
     "danger_export_keys",
 ];
 const LINK: &[&str] = &["up", "down", "overhead", "window", "hold", "interactive", "bulk", "aqm"];
@@ -101,6 +102,7 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
         peers: peers.into_iter().filter_map(FoundPeer::into_peer).collect(),
         rules,
         domains,
+        access: beside.files.access(),
     })
 }
 
@@ -212,7 +214,12 @@ fn metrics(section: &Section<'_>) -> Option<SocketAddr> {
         let address: Option<SocketAddr> = given.parse().ok();
         address.ok_or_else(|| Problem::SocketAddress { given: given.to_owned(), example })
     };
-    section.parsed("metrics", "an address with a port in quotes", parse).map(|address| address.value)
+    let is_open = section.boolean("danger_open_metrics").unwrap_or(false);
+    let address = section.parsed("metrics", "an address with a port in quotes", parse)?;
+    if !is_open && !super::is_loopback(address.value) {
+        section.note(address.span, Problem::OpenMetrics { address: address.value });
+    }
+    Some(address.value)
 }
 
 fn link_section(section: &Section<'_>) -> LinkSection {

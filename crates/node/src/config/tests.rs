@@ -404,6 +404,59 @@ fn the_token_file_is_checked_like_a_key() {
 }
 
 #[test]
+fn a_key_file_that_is_a_pipe_or_of_a_third_user_is_refused_and_not_waited_for() {
+    let folder = Folder::new("foreign-key");
+    let file = folder.write("site.toml", NODE, 0o644);
+    let key = folder.0.join("a.key");
+    let load = || Config::load(&file).map(drop).map_err(|error| error.to_string());
+    assert!(std::process::Command::new("mkfifo").args(["-m", "600"]).arg(&key).status().unwrap().success());
+    let said = load().unwrap_err();
+    assert!(said.contains("is not a regular file"), "{said}");
+    std::fs::remove_file(&key).unwrap();
+    folder.write("secret", own_key().expose().as_bytes(), 0o600);
+    std::os::unix::fs::symlink("secret", &key).unwrap();
+    load().unwrap();
+    let chown = |path: &Path| std::os::unix::fs::chown(path, Some(65_534), None);
+    let is_root = crate::privileges::is_root();
+    if !is_root && !strait_testdata::skip::skip(strait_testdata::skip::Need::Root, "may not give a file away")
+    {
+        return;
+    }
+    chown(&folder.0.join("secret")).unwrap();
+    let said = load().unwrap_err();
+    assert!(said.contains("belongs to user 65534") && said.contains("chown"), "{said}");
+    // A user who writes the configuration may name any key, and their own too.
+    chown(&file).unwrap();
+    load().unwrap();
+}
+
+#[test]
+fn metrics_for_other_hosts_and_other_insecure_settings_are_allowed_by_name_and_said() {
+    let open = |address: &str, more: &str| {
+        let node = NODE.replace("[node]", &format!("[node]\nmetrics = \"{address}\"\n{more}"));
+        Config::parse(&node, Path::new("x.toml")).map(|config| config.warnings(Path::new("x.toml")))
+    };
+    for own in ["127.0.0.1:9477", "127.8.8.8:1", "[::1]:9477", "[::ffff:127.0.0.1]:9477"] {
+        assert_eq!(open(own, "").unwrap(), [""; 0], "{own}");
+    }
+    for other in ["0.0.0.0:9477", "192.0.2.1:9477", "[::]:9477", "10.77.0.1:9477", "[::ffff:192.0.2.1]:9477"]
+    {
+        let said = open(other, "").unwrap_err().to_string();
+        assert!(said.contains("allow it with `danger_open_metrics = true`"), "{said}");
+        let said = open(other, "danger_open_metrics = true\n").unwrap();
+        assert!(matches!(&said[..], [one] if one.contains("without a password")), "{said:?}");
+    }
+    let folder = Folder::new("writable");
+    folder.write("a.key", own_key().expose().as_bytes(), 0o600);
+    let node = format!("{NODE}danger_export_keys = \"keys\"\n");
+    for (mode, warnings) in [(0o600, 1), (0o664, 1), (0o666, 2), (0o602, 2)] {
+        let file = folder.write("site.toml", &node, mode);
+        let said = Config::load(&file).unwrap().warnings(&file);
+        assert_eq!(said.len(), warnings, "{said:?}");
+    }
+}
+
+#[test]
 fn a_node_is_not_its_own_peer() {
     let folder = Folder::new("own");
     folder.write("a.key", own_key().expose().as_bytes(), 0o600);

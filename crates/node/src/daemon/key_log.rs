@@ -35,10 +35,12 @@ pub enum KeyLogError {
 pub(super) struct KeyLog {
     file: File,
     path: PathBuf,
+    /// Keys that could not be written since the last that could.
+    missing: u64,
 }
 
 impl KeyLog {
-    /// Makes the file, or goes on with that of an earlier run, and says loudly what it is.
+    /// Makes the file, or goes on with that of an earlier run.
     pub(super) fn open(path: &Path) -> Result<KeyLog, KeyLogError> {
         let failed = |source| KeyLogError::Io { path: path.to_owned(), source };
         // Never through a link: that could lead into anybody's file.
@@ -46,22 +48,44 @@ impl KeyLog {
         options.append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
         let file = options.open(path).map_err(failed)?;
         let found = file.metadata().map_err(failed)?;
-        if !found.is_file() || found.mode() & 0o077 != 0 {
+        if !found.is_file() || found.mode() & 0o077 != 0 || found.uid() != crate::privileges::user() {
             return Err(KeyLogError::Open { path: path.to_owned() });
         }
-        tracing::warn!(
-            "DANGER: the keys of all traffic are written to {}; anyone who reads it reads everything",
-            path.display()
-        );
-        Ok(KeyLog { file, path: path.to_owned() })
+        Ok(KeyLog { file, path: path.to_owned(), missing: 0 })
     }
 
-    /// Adds a key.
+    /// Adds a key. A key that cannot be written is missing for ever, and the log says so once.
     pub(super) fn write(&mut self, key: &DangerKey) {
-        let line = line(key);
-        if let Err(error) = self.file.write_all(line.as_bytes()) {
-            tracing::error!(%error, "cannot write to {}", self.path.display());
+        let written = self.add(line(key).as_bytes());
+        let path = self.path.display();
+        match written {
+            Ok(()) if self.missing > 0 => {
+                tracing::warn!("keys are written to {path} again, without {} before", self.missing);
+                self.missing = 0;
+            }
+            Ok(()) => {}
+            Err(error) => {
+                if self.missing == 0 {
+                    tracing::error!(%error, "cannot write keys to {path}; the tunnel goes on");
+                }
+                self.missing += 1;
+            }
         }
+    }
+
+    /// Adds a whole line or nothing.
+    fn add(&mut self, line: &[u8]) -> io::Result<()> {
+        let before = self.file.metadata()?.len();
+        self.file.write_all(line).inspect_err(|_| {
+            // A disk may be full in the middle of a line.
+            let _ = self.file.set_len(before);
+        })
+    }
+
+    /// What is wrong, if keys are missing.
+    pub(super) fn warning(&self) -> Option<String> {
+        let path = self.path.display();
+        (self.missing > 0).then(|| format!("{} keys could not be written to {path}", self.missing))
     }
 }
 

@@ -46,6 +46,8 @@ pub(super) struct ManualPeer {
     pub(super) outbound: Arc<Usage>,
     pub(super) is_used_up: bool,
     counter: Option<CounterFile>,
+    /// Why no more numbers can be reserved now.
+    unreserved: Option<CounterFileError>,
     keepalive: Option<Duration>,
     /// When something was last sent to keep a NAT's binding alive.
     kept_alive: Time,
@@ -109,6 +111,7 @@ impl ManualPeers {
             outbound: outbound.usage(),
             is_used_up: false,
             counter,
+            unreserved: None,
             keepalive: peer.keepalive,
             kept_alive: now,
         };
@@ -190,6 +193,12 @@ impl ManualPeers {
         None
     }
 
+    /// What cannot be written now, a sentence each.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
+        let failing = self.known.values().filter_map(|peer| Some((&peer.name, peer.unreserved.as_ref()?)));
+        failing.map(|(name, error)| format!("peer {name}: {}", unreserved(error)))
+    }
+
     /// When [`ManualPeers::look`] wants to be called next.
     pub(super) const fn poll_timeout(&self) -> Option<Time> {
         self.look_at
@@ -235,14 +244,21 @@ impl ManualPeer {
         }
     }
 
+    /// Reserves numbers if they run low; says so once when that fails, and once when it works again.
+    fn reserve(&mut self) {
+        let Some(counter) = &mut self.counter else { return };
+        let failed = counter.keep(self.outbound.packets()).err();
+        match (&self.unreserved, &failed) {
+            (None, Some(error)) => tracing::error!(peer = self.name, "{}", unreserved(error)),
+            (Some(_), None) => tracing::info!(peer = self.name, "sequence numbers are reserved again"),
+            _ => {}
+        }
+        self.unreserved = failed;
+    }
+
     fn look(&mut self, id: PeerId, now: Time) -> Option<outbound::Order> {
         self.log_moves(id, now);
-        if let Some(Err(error)) = self.counter.as_mut().map(|counter| counter.keep(self.outbound.packets())) {
-            tracing::error!(
-                peer = self.name,
-                "sending stops when the reserved sequence numbers are used: {error}"
-            );
-        }
+        self.reserve();
         let sent = self.outbound.last().unwrap_or(Time::ZERO).max(self.kept_alive);
         let is_due = self.keepalive.is_some_and(|silence| sent + silence <= now);
         is_due.then(|| {
@@ -250,6 +266,11 @@ impl ManualPeer {
             outbound::Order::Keepalive(id)
         })
     }
+}
+
+/// What follows from an error of the counter's file.
+fn unreserved(error: &CounterFileError) -> String {
+    format!("sending stops when the reserved sequence numbers are used: {error}")
 }
 
 /// A peer with everything that can fail done.

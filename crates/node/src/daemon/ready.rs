@@ -1,14 +1,33 @@
-//! Telling a supervisor how things stand (the protocol of `sd_notify(3)`).
+//! Telling a supervisor how things stand (the protocol of `sd_notify(3)`), and `strait up` that the node is up.
 
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Sends `state` to the supervisor of this process, if there is one.
+use crate::runtime::READY_VARIABLE;
+
+/// What is said once the node is up.
+pub(super) const READY: &str = "READY=1";
+
+/// Sends `state` to the supervisor of this process, if there is one, and [`READY`] to the program that started it in
+/// the background.
 pub(super) fn announce(state: &str) {
+    if state == READY
+        && std::env::var_os(READY_VARIABLE).is_some()
+        && let Err(error) = tell_starter()
+    {
+        tracing::debug!(%error, "`strait up` no longer waits");
+    }
     let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return };
     if let Err(error) = send(path.as_encoded_bytes(), state) {
         tracing::warn!(%error, "cannot tell the supervisor {state}");
     }
+}
+
+fn tell_starter() -> std::io::Result<()> {
+    File::from(std::io::stdin().as_fd().try_clone_to_owned()?).write_all(READY.as_bytes())
 }
 
 fn send(path: &[u8], state: &str) -> std::io::Result<()> {

@@ -14,13 +14,14 @@ use strait_keying::AssociationStatus;
 use strait_scheduler::{LinkRate, Occupation, Pace, Rate};
 
 use super::Daemon;
+use super::key_log::KeyLog;
 use crate::config::PeerSection;
-use crate::outward;
 use crate::report::{
     AssociationReport, CodecReport, CompressionLoadReport, ControlReport, DaemonReport, DropReport,
     NodeReport, PathReport, PeerReport, QueueReport, RuleReport, SuiteReport, ThreadReport, TrafficReport,
     ratio,
 };
+use crate::{logging, outward};
 
 impl Daemon {
     /// Everything that can be shown, with the decisions and engines that the sender reported, if it has.
@@ -41,6 +42,7 @@ impl Daemon {
             control: ControlReport {
                 wire_bytes: self.counters.control_wire.get(),
                 dropped_messages: self.threads.control.lost(),
+                refused_connections: self.refused_connections.load(Ordering::Relaxed),
             },
             threads: threads(said.map_or(&[], |said| &said.engines)),
             suites: Suite::ALL.iter().map(|suite| self.suite_report(*suite)).collect(),
@@ -64,7 +66,17 @@ impl Daemon {
             uptime_seconds: self.clock.now().since(Time::ZERO).as_secs_f64(),
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            warnings: self.warnings(),
+            lost_log_lines: logging::lost_lines(),
         }
+    }
+
+    /// What is insecure and allowed, and what cannot be written now.
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.config.warnings(&self.path);
+        warnings.extend(self.manual.warnings());
+        warnings.extend(self.key_log.as_ref().and_then(KeyLog::warning));
+        warnings
     }
 
     fn peer_report(&self, peer: &PeerSection) -> Option<PeerReport> {

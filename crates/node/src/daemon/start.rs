@@ -72,6 +72,7 @@ pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<Starte
     let calibration = calibrate(&clock);
     let local = LocalSocket::claim(&config.node.interface)?;
     let metrics = config.node.metrics.map(Metrics::bind).transpose()?;
+    let refused_connections = metrics.as_ref().map(Metrics::refused).unwrap_or_default();
     let key_log = config.node.danger_export_keys.as_deref().map(KeyLog::open).transpose()?;
     let mut roster = Roster::default();
     let entries = entries(&config, &mut roster)?;
@@ -118,6 +119,7 @@ pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<Starte
         askers: Vec::new(),
         shown_by: Time::MAX,
         lines: LogBudget::default(),
+        refused_connections,
         network,
     };
     for entry in entries {

@@ -205,3 +205,25 @@ fn paused_reading_goes_on_when_a_worker_is_done_and_no_block_is_lost() {
     drop(receiver.inward);
     receiver.thread.join().unwrap();
 }
+
+#[test]
+fn forged_and_cut_datagrams_in_a_train_lose_only_themselves() {
+    let mut receiver = Receiver::start();
+    drop(receiver.hold.take());
+    let mut datagrams = blocks(TRAIN, receiver.socket.local());
+    let segment = datagrams[0].len();
+    // The first, one in the middle, and the last, which is shorter than the others.
+    datagrams[0][segment - 1] ^= 1;
+    datagrams[10][..4].copy_from_slice(&[1, 2, 3, 4]);
+    datagrams[TRAIN as usize - 1].truncate(7);
+    let peer = UdpSocket::bind(Listen::Address("127.0.0.1:0".parse().unwrap()), None).unwrap();
+    peer.send_train(receiver.socket.local(), 0, segment, &datagrams.concat()).unwrap();
+    for number in (1..10).chain(11..TRAIN - 1) {
+        assert_eq!(receiver.next(PATIENCE), Some(number));
+    }
+    assert_eq!(receiver.next(Duration::from_millis(50)), None);
+    let drops = Vec::from_iter(receiver.counters.drops.iter().filter(|(_, packets)| *packets > 0));
+    assert_eq!(drops.iter().map(|(_, packets)| packets).sum::<u64>(), 3, "{drops:?}");
+    drop(receiver.inward);
+    receiver.thread.join().unwrap();
+}

@@ -84,6 +84,20 @@ fn malformed_requests_are_refused_and_bounded() {
 }
 
 #[test]
+fn silent_connections_lose_their_place_at_the_local_socket() {
+    let (path, daemon) = serve("silent", answer);
+    let silent = [(); AT_ONCE].map(|()| std::os::unix::net::UnixStream::connect(&path).unwrap());
+    // Waits until they have lost their places.
+    let (refused, _) = ask_at(&path, "st0", Request::Show).unwrap();
+    assert_eq!(refused, answer(Request::Show));
+    for mut stream in silent {
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0, "closed");
+    }
+    ask_at(&path, "st0", Request::Down).unwrap();
+    daemon.join().unwrap();
+}
+
+#[test]
 fn stale_socket_is_replaced_and_live_one_is_not() {
     let path = std::env::temp_dir().join(format!("strait-local-stale-{}.sock", std::process::id()));
     let missing = ask_at(&path, "st0", Request::Show).unwrap_err();

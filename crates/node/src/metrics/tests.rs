@@ -1,11 +1,14 @@
+use super::server::MEDIA_TYPE;
 use super::*;
+use crate::local::{Answer, PendingRequest, Request};
 use crate::report::{
     AssociationReport, CompressionLoadReport, ControlReport, DecisionReport, DropReport, EstimateReport,
     ManualReport, PathReport, ProtocolReport, QueueReport, StagesReport, SuiteReport, ThreadReport,
     TrafficReport,
 };
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
+use std::io::{Read, Write as _};
+use tokio::sync::mpsc;
 
 fn rule(ports: &[&str]) -> RuleReport {
     RuleReport {
@@ -96,6 +99,8 @@ fn report() -> DaemonReport {
             uptime_seconds: 12.5,
             pid: 1,
             version: "0.1.0".to_owned(),
+            warnings: vec!["danger".to_owned()],
+            lost_log_lines: 2,
         },
         peers: vec![peer()],
         decisions: None,
@@ -111,7 +116,7 @@ fn report() -> DaemonReport {
             decompressed_blocks: 1,
         }],
         drops: vec![DropReport { reason: "forged".to_owned(), packets: 9 }],
-        control: ControlReport { wire_bytes: 6400, dropped_messages: 0 },
+        control: ControlReport { wire_bytes: 6400, dropped_messages: 0, refused_connections: 0 },
         threads: vec![ThreadReport { name: "strait-in".to_owned(), cpu_seconds: 0.125, compression: None }],
         suites: vec![SuiteReport { suite: "aes-128-gcm".to_owned(), nanoseconds_per_packet: 700 }],
     }
@@ -167,7 +172,7 @@ fn a_report_survives_its_way_to_the_client() {
 #[test]
 fn it_is_served_where_prometheus_looks() {
     let metrics = Metrics::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let address = metrics.0.local_addr().unwrap();
+    let address = metrics.listener.local_addr().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let client = std::thread::spawn(move || {
         let ask = |path: &str| {
@@ -198,7 +203,7 @@ fn it_is_served_where_prometheus_looks() {
 
 #[test]
 fn a_port_in_use_is_named() {
-    let taken = Metrics::bind("127.0.0.1:0".parse().unwrap()).unwrap().0;
+    let taken = Metrics::bind("127.0.0.1:0".parse().unwrap()).unwrap().listener;
     let address = taken.local_addr().unwrap();
     let error = Metrics::bind(address).unwrap_err().to_string();
     assert!(
@@ -207,4 +212,5 @@ fn a_port_in_use_is_named() {
     );
 }
 
+mod clients;
 mod reference;

@@ -22,13 +22,15 @@ pub(crate) fn report() -> DaemonReport {
             uptime_seconds: 3725.2,
             pid: 42,
             version: "0.1.0".to_owned(),
+            warnings: Vec::new(),
+            lost_log_lines: 0,
         },
         peers: vec![peer()],
         decisions: None,
         rules: vec![rule()],
         codecs: vec![codec("zstd-3", 340), codec("lz4", 0)],
         drops: vec![drop("replayed", 3), drop("forged", 0)],
-        control: ControlReport { wire_bytes: 7_100, dropped_messages: 0 },
+        control: ControlReport { wire_bytes: 7_100, dropped_messages: 0, refused_connections: 0 },
         threads: vec![ThreadReport {
             name: "outward".to_owned(),
             cpu_seconds: 1.25,
@@ -267,6 +269,24 @@ fn a_peer_that_never_answered() {
         assert!(shown.contains(line), "{line} is not in\n{shown}");
     }
     assert!(!shown.contains("SA pair") && !shown.contains("link rate"), "{shown}");
+}
+
+#[test]
+fn what_is_insecure_or_lost_has_a_line_and_no_line_otherwise() {
+    let mut report = report();
+    let quiet = render(&report);
+    assert!(!quiet.contains("WARNING") && !quiet.contains("could not be written"), "{quiet}");
+    report.node.warnings = vec!["the keys of all traffic are written to keys".to_owned()];
+    report.node.lost_log_lines = 3;
+    report.control.refused_connections = 1;
+    let shown = render(&report);
+    for line in [
+        "  log            3 lines could not be written",
+        "  WARNING        the keys of all traffic are written to keys",
+        "metrics: 1 connection refused",
+    ] {
+        assert!(shown.lines().any(|one| one == line), "{line} is not in\n{shown}");
+    }
 }
 
 #[test]

@@ -107,6 +107,35 @@ fn a_nat_is_kept_open_while_nothing_is_sent() {
 }
 
 #[test]
+fn a_counter_that_cannot_be_written_is_said_once_and_shown_until_it_can() {
+    let folder = Folder::new("unwritten");
+    let mut peers = ManualPeers::default();
+    let entry = folder.entry(&mut Roster::default(), "");
+    let id = entry.spec.id;
+    drop(peers.add(entry, None, at(0)));
+    let file = folder.0.join("gateway.counter");
+    let peer = peers.known.get_mut(&id).unwrap();
+    // Opened for reading only, so that each write fails.
+    let writable = peer.counter.as_mut().unwrap().write_to(std::fs::File::open(&file).unwrap());
+    peer.outbound.note(SLACK - 1, 100, at(1));
+    for second in 2..5 {
+        peers.look(at(second));
+        let said = Vec::from_iter(peers.warnings());
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(
+            said[0].starts_with("peer gateway: sending stops when the reserved sequence numbers"),
+            "{said:?}"
+        );
+        let reserve = peers.known[&id].counter.as_ref().unwrap().reserve();
+        assert_eq!(reserve.limit(), SLACK, "what is not on disk is not used");
+    }
+    drop(peers.known.get_mut(&id).unwrap().counter.as_mut().unwrap().write_to(writable));
+    peers.look(at(5));
+    assert_eq!(peers.warnings().count(), 0);
+    assert_eq!(peers.known[&id].counter.as_ref().unwrap().reserve().limit(), 2 * SLACK - 1);
+}
+
+#[test]
 fn notices_about_others_are_given_back() {
     let folder = Folder::new("notices");
     let mut peers = ManualPeers::default();

@@ -1,0 +1,150 @@
+//! The port on which metrics are served: few connections at once, none for long, and one report for all of them.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::text;
+use crate::local::{self, Answer, PendingRequest, ask};
+
+/// The exposition format's media type (prometheus.io, "Text-based format").
+pub(super) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// Connections at once, as many as the local socket takes; others are closed unanswered.
+const AT_ONCE: usize = 8;
+/// How long a client may take to send its request, and again to take its answer: as at the local socket.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Most bytes of a request's head; hyper has no smaller buffer.
+const REQUEST_MAX: usize = 8192;
+/// How old a report may be. Prometheus asks every few seconds; the sender, which a report costs time, is asked ten
+/// times a second at most.
+const FRESH: Duration = Duration::from_millis(100);
+
+/// Why no metrics are served.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot serve metrics at {address}: {source}; choose another address with `metrics = \"127.0.0.1:PORT\"`"
+)]
+pub struct MetricsError {
+    address: SocketAddr,
+    source: io::Error,
+}
+
+/// An open port for metrics.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    pub(super) listener: std::net::TcpListener,
+    refused: Arc<AtomicU64>,
+}
+
+impl Metrics {
+    /// Opens the port.
+    pub(crate) fn bind(address: SocketAddr) -> Result<Metrics, MetricsError> {
+        let failed = |source| MetricsError { address, source };
+        let listener = std::net::TcpListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        Ok(Metrics { listener, refused: Arc::default() })
+    }
+
+    /// How many connections were closed because too many were open.
+    pub(crate) fn refused(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.refused)
+    }
+
+    /// Serves `/metrics` until the runtime ends.
+    pub(crate) fn serve(self, asks: mpsc::Sender<PendingRequest>) -> io::Result<()> {
+        let listener = TcpListener::from_std(self.listener)?;
+        let snapshot = Arc::new(Snapshot { asks, last: Mutex::default() });
+        tokio::spawn(accept(listener, snapshot, self.refused));
+        Ok(())
+    }
+}
+
+async fn accept(listener: TcpListener, snapshot: Arc<Snapshot>, refused: Arc<AtomicU64>) {
+    let room = Arc::new(Semaphore::new(AT_ONCE));
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => match Arc::clone(&room).try_acquire_owned() {
+                Ok(place) => {
+                    let snapshot = Arc::clone(&snapshot);
+                    tokio::spawn(async move {
+                        converse(stream, &snapshot).await;
+                        drop(place);
+                    });
+                }
+                Err(_) => {
+                    refused.fetch_add(1, Ordering::Relaxed);
+                }
+            },
+            // Out of descriptors: others will be closed.
+            Err(error) => {
+                tracing::warn!(%error, "metrics");
+                sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
+}
+
+/// Answers one request and closes the connection.
+async fn converse(stream: TcpStream, snapshot: &Snapshot) {
+    let service = service_fn(|request| async move { Ok::<_, Infallible>(answer(&request, snapshot).await) });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(REQUEST_MAX).keep_alive(false);
+    let connection = http.serve_connection(TokioIo::new(stream), service);
+    match timeout(2 * PATIENCE, connection).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "metrics"),
+        Err(_) => tracing::debug!("a client did not take its metrics"),
+    }
+}
+
+async fn answer(request: &Request<Incoming>, snapshot: &Snapshot) -> Response<String> {
+    let (status, text) = match (request.method(), request.uri().path()) {
+        (&Method::GET, "/metrics") => match snapshot.text().await {
+            Some(text) => (StatusCode::OK, text),
+            None => (StatusCode::SERVICE_UNAVAILABLE, "the tunnel is shutting down\n".to_owned()),
+        },
+        (_, "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, String::new()),
+        _ => (StatusCode::NOT_FOUND, String::new()),
+    };
+    let mut response = Response::new(text);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+    response
+}
+
+/// The last report, which everybody who asks within [`FRESH`] is given.
+struct Snapshot {
+    asks: mpsc::Sender<PendingRequest>,
+    last: Mutex<Option<(Instant, String)>>,
+}
+
+impl Snapshot {
+    /// The metrics of now or of a moment ago; none when the daemon is ending.
+    async fn text(&self) -> Option<String> {
+        // Those who come while a report is being made wait for it here.
+        let mut last = self.last.lock().await;
+        if let Some((_, text)) = last.as_ref().filter(|(made, _)| made.elapsed() < FRESH) {
+            return Some(text.clone());
+        }
+        let (_written, seen) = oneshot::channel();
+        let Answer::Report { report } = ask(&self.asks, local::Request::Show, seen).await else {
+            return None;
+        };
+        let text = text(&report);
+        *last = Some((Instant::now(), text.clone()));
+        Some(text)
+    }
+}
