@@ -100,7 +100,7 @@ impl SimNode {
             outbound,
             inbound,
             control,
-            policies: Arc::default(),
+            policies: Arc::new(Policies::exit()),
             rules,
             counters,
             world,
