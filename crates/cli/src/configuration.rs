@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use strait_node::config::{Config, template};
+use strait_node::network::{Forecast, forecast};
 use strait_node::report::ManualReport;
 
 use crate::failure::{CommandResult, Failure};
@@ -63,10 +64,43 @@ pub(crate) fn check(flags: &flags::Check) -> CommandResult {
             println!("{}: {}: {}", peer.name, manual::mode(&shown), manual::protocols(&shown));
         }
     }
+    print!("{}", host(&config, &forecast(&config)));
     if config.peers.is_empty() {
         println!("note: there is no [[peer]] section, so the tunnel has no peer");
     }
     Ok(())
+}
+
+/// What peers reach, and what a start touches on this host for it.
+fn host(config: &Config, forecast: &Forecast) -> String {
+    let forward = &config.node.forward;
+    let mut text = match forward.networks.is_empty() {
+        _ if config.node.address.is_empty() => String::new(),
+        false => format!("forwarding: {forward}\n"),
+        true => format!(
+            "forwarding: {forward}; networks behind this node are reached by peers only if `forward` names them\n"
+        ),
+    };
+    if !forecast.switches.is_empty() {
+        text += &format!("kernel settings while it runs: {} = 1\n", forecast.switches.join(", "));
+    }
+    if forecast.ipv6_on_all {
+        text += "note: this kernel (before Linux 6.17) forwards IPv6 on all interfaces or none; interfaces that take \
+                 router advertisements stop to, unless their `accept_ra` is 2\n";
+    }
+    match &forecast.unguarded {
+        None => {}
+        Some(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            text += "note: whether nftables guards the inner addresses is only told to root\n";
+        }
+        Some(error) => {
+            text += &format!(
+                "note: no nftables here ({error}), so packets in the clear to the inner addresses are not refused \
+                 (CVE-2019-14899); `sysctl -w net.ipv4.conf.all.rp_filter=1` refuses a part of them\n"
+            );
+        }
+    }
+    text
 }
 
 /// Reads a configuration.

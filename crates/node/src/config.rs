@@ -7,6 +7,7 @@ mod beside;
 mod checks;
 mod compress;
 mod diagnostic;
+mod forward;
 mod key_file;
 mod manual;
 mod peer;
@@ -33,6 +34,7 @@ use strait_scheduler::LinkRate;
 use zeroize::Zeroizing;
 
 pub use diagnostic::Diagnostic;
+pub use forward::ForwardScope;
 pub use key_file::KeyFileError;
 pub use manual::{
     Hosts, Manual, ManualAh, ManualCarrier, ManualEsp, ManualKeys, ManualMode, ManualPayloads, ManualProblem,
@@ -84,8 +86,8 @@ pub struct NodeSection {
     pub engines: Option<NonZero<usize>>,
     /// The interface's name.
     pub interface: String,
-    /// Whether packets from one peer may go to another.
-    pub forward: bool,
+    /// What packets of a peer may reach besides this node.
+    pub forward: ForwardScope,
     /// A mark on all outer datagrams, for policy routing.
     pub fwmark: Option<u32>,
     /// Where the routes to peers go.

@@ -5,12 +5,14 @@
 //! loop      what the threads say, deadlines, names, signals, questions         here
 //! actions   the actions of the key manager                                      daemon/actions.rs
 //! reload    another configuration, the difference only                         daemon/reload.rs
+//! host_watch what happens to the host's network                             daemon/host_watch.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
 //! report    what is shown                                                      daemon/report.rs
 //! end       the threads first, then the network, last first
 //! ```
 
 mod actions;
+mod host_watch;
 mod key_log;
 mod manual;
 mod ready;
@@ -38,11 +40,12 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::direct::Direct;
 use crate::local::{Answer, PendingRequest, Request};
-use crate::network::{Network, Plan};
+use crate::network::{Network, NetworkEvents, Plan};
 use crate::udp::UdpSocket;
 
 pub use start::StartError;
 
+use host_watch::HostWatch;
 use key_log::KeyLog;
 use manual::ManualPeers;
 use roster::Roster;
@@ -86,6 +89,7 @@ struct Daemon {
     /// Endpoints that names led to, as far as routes had to make way for them.
     outer: Vec<IpAddr>,
     network: Network,
+    watch: HostWatch,
 }
 
 /// The two packet threads, and the channels to and from them.
@@ -133,6 +137,7 @@ impl Daemon {
         mut answers: mpsc::Receiver<Resolved>,
     ) -> Result<(), StartError> {
         let mut signals = Signals::new().map_err(StartError::Runtime)?;
+        let events = NetworkEvents::open().map_err(StartError::Runtime)?;
         self.act();
         self.announce_policies();
         ready::announce("READY=1");
@@ -159,6 +164,7 @@ impl Daemon {
                         break Shutdown::Requested;
                     }
                 }
+                () = events.ready() => self.host_changed(events.read(&self.network)),
                 () = sleep_until(deadline.into()) => self.timeout(),
                 which = signals.next() => match which {
                     SignalAction::Terminate => break Shutdown::Requested,
@@ -233,6 +239,7 @@ impl Daemon {
     /// Answers all that asked what this node does.
     fn show(&mut self, said: Option<&Explanation>) {
         self.shown_by = Time::MAX;
+        self.look_outside();
         for asker in std::mem::take(&mut self.askers) {
             let _ = asker.send(Answer::Report { report: Box::new(self.report(said)) });
         }
@@ -247,6 +254,7 @@ impl Daemon {
         let now = self.clock.now();
         self.control.timeout(now);
         self.manual.look(now).into_iter().for_each(|order| self.order_out(order));
+        self.look_at_host(now);
         if now >= self.shown_by {
             // The sender is busy, or its answer was lost: everything else is still worth an answer.
             self.show(None);
@@ -258,6 +266,7 @@ impl Daemon {
         const FAR: Duration = Duration::from_secs(86_400);
         let session = self.control.poll_timeout().map_or(Time::MAX, |deadline| deadline.at);
         let at = session.min(self.manual.poll_timeout().unwrap_or(Time::MAX)).min(self.shown_by);
+        let at = at.min(self.watch.poll_timeout());
         let span = at.since(Time::ZERO).min(self.clock.now().since(Time::ZERO) + FAR);
         self.clock.base() + span
     }
