@@ -60,7 +60,8 @@ pub struct Network {
     routes: BTreeSet<Route>,
     rules: BTreeSet<PolicyRule>,
     settings: Vec<Setting>,
-    /// The interfaces that lead to named networks.
+    /// Networks behind this node, and the interfaces that lead to them.
+    networks: BTreeSet<IpNet>,
     behind: BTreeSet<Behind>,
     undo: UndoFile,
     /// Nothing where the kernel has no packet filter.
@@ -87,6 +88,7 @@ impl Network {
             routes: BTreeSet::new(),
             rules: BTreeSet::new(),
             settings: Vec::new(),
+            networks: BTreeSet::new(),
             behind: BTreeSet::new(),
             undo,
             weak_host: weak_host_table(interface),
@@ -111,7 +113,8 @@ impl Network {
         for address in plan.addresses.difference(&self.addresses.clone()) {
             self.add_address(*address)?;
         }
-        self.behind = behind::interfaces(&mut self.netlink, self.index, &plan.networks)?;
+        self.networks.clone_from(&plan.networks);
+        self.behind = behind::interfaces(&mut self.netlink, self.index, &self.networks)?;
         for setting in plan.settings(&self.interface, &self.behind) {
             self.set(setting)?;
         }

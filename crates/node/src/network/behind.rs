@@ -37,18 +37,27 @@ pub(super) fn interfaces(
 /// The interfaces of the routes to parts of the network; where it has none, of the longest route around it. Of an exit,
 /// which names everything, the default route's only.
 fn leading_to(network: &IpNet, routes: &[(IpNet, u32)]) -> BTreeSet<u32> {
-    let within = |destination: &IpNet| match network.prefix_len() {
-        0 => destination == network,
-        _ => network.contains(destination),
-    };
     let parts: BTreeSet<u32> =
-        routes.iter().filter(|(destination, _)| within(destination)).map(|(_, index)| *index).collect();
+        routes.iter().filter(|(route, _)| is_part(route, network)).map(|(_, index)| *index).collect();
     if !parts.is_empty() {
         return parts;
     }
     let around = routes.iter().filter(|(destination, _)| destination.contains(network));
     let longest = around.clone().map(|(destination, _)| destination.prefix_len()).max();
     around.filter(|(route, _)| Some(route.prefix_len()) == longest).map(|(_, index)| *index).collect()
+}
+
+/// Whether a route to `destination` is one to a part of `network`.
+fn is_part(destination: &IpNet, network: &IpNet) -> bool {
+    match network.prefix_len() {
+        0 => destination == network,
+        _ => network.contains(destination),
+    }
+}
+
+/// Whether a route to `destination` may be the one that leads to `network`.
+pub(super) fn leads_to(destination: &IpNet, network: &IpNet) -> bool {
+    is_part(destination, network) || destination.contains(network)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use netlink_sys::{Socket, SocketAddr};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::{Network, request};
+use super::{Network, behind, request};
 
 /// `RTNLGRP_LINK`, `RTNLGRP_IPV4_IFADDR`, `RTNLGRP_IPV4_ROUTE`, `RTNLGRP_IPV4_RULE`, `RTNLGRP_IPV6_IFADDR`,
 /// `RTNLGRP_IPV6_ROUTE`, `RTNLGRP_IPV6_RULE` (Linux `include/uapi/linux/rtnetlink.h`).
@@ -32,7 +32,6 @@ pub struct NetworkChange {
 
 impl NetworkChange {
     const ALL: NetworkChange = NetworkChange { tunnel: true, outside: true };
-    const OUTSIDE: NetworkChange = NetworkChange { tunnel: false, outside: true };
 }
 
 impl BitOr for NetworkChange {
@@ -106,15 +105,14 @@ impl Network {
     fn meaning_of(&self, message: &Message) -> NetworkChange {
         match message {
             Message::NewLink(link) | Message::DelLink(link) if link.header.index != self.index => {
-                NetworkChange { tunnel: !self.behind.is_empty(), outside: true }
+                NetworkChange { tunnel: !self.networks.is_empty(), outside: true }
             }
             Message::NewRoute(route) | Message::DelRoute(route) => {
-                let own = |net| self.routes.iter().any(|route| route.destination == net);
-                if request::destination(route).is_some_and(own) {
-                    NetworkChange::ALL
-                } else {
-                    NetworkChange::OUTSIDE
-                }
+                let concerns = request::destination(route).is_some_and(|net| {
+                    self.routes.iter().any(|route| route.destination == net)
+                        || self.networks.iter().any(|named| behind::leads_to(&net, named))
+                });
+                NetworkChange { tunnel: concerns, outside: true }
             }
             _ => NetworkChange::ALL,
         }

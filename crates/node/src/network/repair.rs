@@ -35,7 +35,7 @@ impl Network {
             self.put_back_routes(&mut repair)?;
         }
         self.put_back_rules(&mut repair)?;
-        self.behind = behind::interfaces(&mut self.netlink, self.index, &plan.networks)?;
+        self.behind = behind::interfaces(&mut self.netlink, self.index, &self.networks)?;
         for setting in plan.settings(&self.interface, &self.behind) {
             self.set(setting)?;
         }
