@@ -123,14 +123,16 @@ fn a_network_card_is_gone_and_comes_back() {
     let elsewhere = Namespace::create("elsewhere").unwrap();
     let mut holder = elsewhere.command("sleep").arg("60").spawn().unwrap();
     ip(&pair.hosts.a, &["link", "set", &card.interface, "netns", &holder.id().to_string()]);
-    eventually("the report says that there is no way out", || outer().is_none());
+    // The log first: the node looks for a report, too.
     eventually("the log says so", || log(&pair, 0).contains("no route to the endpoint of site-b"));
+    assert_eq!(outer(), None, "the report says so");
     ip(&elsewhere, &["link", "set", &card.interface, "netns", &pair.daemon(0).pid().to_string()]);
     card.add_address(card.v4.into(), 24).unwrap();
     card.set_state(InterfaceState::Up).unwrap();
     pair.tcp(1, Family::V4, 50_000);
     pair.tcp(0, Family::V6, 50_000);
     assert_eq!(outer().as_deref(), Some(card.interface.as_str()));
+    assert!(log(&pair, 0).contains("another route to the endpoint of site-b"));
     holder.kill().unwrap();
     holder.wait().unwrap();
 }
