@@ -137,6 +137,34 @@ mod tests {
     }
 
     #[test]
+    fn check_says_what_peers_reach_and_what_is_touched_for_it() {
+        let config = |forward: &str| {
+            let text = format!(
+                "[node]\nprivate_key_file = \"k\"\naddress = \"10.77.0.1/24\"\nforward = {forward}\n"
+            );
+            Config::parse(&text, Path::new("x.toml")).unwrap()
+        };
+        let nothing = Forecast { switches: Vec::new(), ipv6_on_all: false, unguarded: None };
+        let text = host(&config("false"), &nothing);
+        assert!(text.starts_with("forwarding: off; networks behind this node"), "{text}");
+        assert_eq!(host(&config("[\"10.1.0.0/16\"]"), &nothing), "forwarding: to 10.1.0.0/16\n");
+        let all = Forecast {
+            switches: vec!["net.ipv4.conf.eth1.forwarding".to_owned()],
+            ipv6_on_all: true,
+            unguarded: Some(io::ErrorKind::Unsupported.into()),
+        };
+        let text = host(&config("[\"peers\", \"10.1.0.0/16\"]"), &all);
+        for part in
+            ["between peers (hub), and to 10.1.0.0/16", "eth1.forwarding = 1", "accept_ra", "rp_filter"]
+        {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        assert!(
+            forecast(&config("true")).switches.iter().any(|name| name == "net.ipv4.conf.strait0.forwarding")
+        );
+    }
+
+    #[test]
     fn check_shows_the_place_of_a_mistake() {
         let dir = Workdir::create().unwrap();
         let file = dir.path().join("a.toml");

@@ -169,12 +169,12 @@ pub(super) fn destination(route: &RouteMessage) -> Option<IpNet> {
         _ => None,
     });
     // A default route has no destination.
-    let address = address.or_else(|| match route.header.address_family {
-        INET => Some(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
-        INET6 => Some(IpAddr::V6(Ipv6Addr::UNSPECIFIED)),
-        _ => None,
-    })?;
-    IpNet::new(address, route.header.destination_prefix_length).ok()
+    let everywhere = match route.header.address_family {
+        INET => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        INET6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        _ => return None,
+    };
+    IpNet::new(address.unwrap_or(everywhere), route.header.destination_prefix_length).ok()
 }
 
 /// Where a dumped route leads to, with each interface that it leads to it by.

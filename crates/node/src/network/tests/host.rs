@@ -15,6 +15,11 @@ fn lan(name: &str, address: &str) -> (Tun, Network) {
     (tun, network)
 }
 
+/// The routes of this network namespace to `destination`.
+fn routes_to(destination: &str) -> Vec<String> {
+    snapshot().into_iter().filter(|line| line.starts_with("NewRoute") && line.contains(destination)).collect()
+}
+
 fn has_nftables() -> bool {
     let possible = weak_host::is_possible();
     possible.map_or_else(|error| skip(Need::Nftables, &format!("no nftables: {error}")), |()| true)
@@ -205,8 +210,11 @@ fn a_route_that_another_program_took_is_taken_back() {
         let own = plan("", &[("", "\"10.2.0.0/16\"")]);
         let tun = Tun::open("st-own").unwrap();
         let mut network = Network::set_up(tun.name(), &own, None).unwrap();
+        let before = routes_to("10.2.0.0");
         run(&["route", "replace", "10.2.0.0/16", "dev", "st-thief"]);
+        assert_ne!(routes_to("10.2.0.0"), before);
         assert_eq!(network.repair(&own).unwrap().put_back, ["route to 10.2.0.0/16"]);
+        assert_eq!(routes_to("10.2.0.0"), before, "this one and no other");
         assert_eq!(network.repair(&own).unwrap(), Repair::default());
     });
 }
