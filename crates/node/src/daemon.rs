@@ -145,6 +145,7 @@ impl Daemon {
             interface = %self.config.node.interface, listen = %self.socket.local(),
             public_key = self.public_key(), peers = self.config.peers.len(), "up"
         );
+        self.say_scope();
         let ended = loop {
             self.act();
             let deadline = self.deadline();

@@ -91,7 +91,7 @@ impl Network {
             networks: BTreeSet::new(),
             behind: BTreeSet::new(),
             undo,
-            weak_host: weak_host_table(interface),
+            weak_host: WeakHostTable::open(interface),
             is_up: true,
         };
         link::prepare(&mut network.netlink, interface, index, plan.mtu)?;
@@ -139,7 +139,7 @@ impl Network {
         match guarded {
             Ok(was_there) => !was_there,
             Err(error) => {
-                warn_unguarded(&self.interface, &error);
+                weak_host::warn(&self.interface, &error);
                 self.weak_host = None;
                 false
             }
@@ -178,21 +178,12 @@ impl Network {
     }
 
     fn set(&mut self, wanted: plan::SysctlSetting) -> Result<(), NetworkError> {
-        if let Some(setting) = self.settings.iter().find(|setting| setting.path() == wanted.path) {
+        let made = match self.settings.iter().find(|setting| setting.path() == wanted.path) {
             // An interface that was gone comes back with the system's values.
-            report("setting", setting.ensure());
-            return Ok(());
-        }
-        let changed = Setting::find(&wanted).and_then(|found| match found {
-            Some(setting) => {
-                self.settings.push(setting);
-                self.undo.write(&self.settings);
-                self.settings.last().map_or(Ok(()), Setting::ensure)
-            }
-            None => Ok(()),
-        });
-        match changed {
-            Ok(()) => Ok(()),
+            Some(setting) => setting.ensure(),
+            None => self.change_setting(&wanted),
+        };
+        match made {
             Err(source) if wanted.needed => {
                 Err(NetworkError::Setting { path: wanted.path, value: wanted.value, source })
             }
@@ -200,7 +191,21 @@ impl Network {
                 tracing::debug!(path = %wanted.path.display(), %error, "setting not changed");
                 Ok(())
             }
+            Ok(()) => Ok(()),
         }
+    }
+
+    fn change_setting(&mut self, wanted: &plan::SysctlSetting) -> io::Result<()> {
+        let Some(setting) = Setting::find(wanted)? else { return Ok(()) };
+        // Written down first, or a kill between the two leaves it changed.
+        self.settings.push(setting);
+        self.undo.write(&self.settings);
+        let made = self.settings.last().map_or(Ok(()), Setting::ensure);
+        if made.is_err() {
+            self.settings.pop();
+            self.undo.write(&self.settings);
+        }
+        made
     }
 
     /// Removes what `plan` does not have, the last made first.
@@ -253,24 +258,6 @@ impl Network {
         }
         Ok(())
     }
-}
-
-/// The table that guards the tunnel's addresses, where the kernel has a packet filter.
-fn weak_host_table(interface: &str) -> Option<WeakHostTable> {
-    match WeakHostTable::open(interface) {
-        Ok(table) => Some(table),
-        Err(error) => {
-            warn_unguarded(interface, &error);
-            None
-        }
-    }
-}
-
-fn warn_unguarded(interface: &str, error: &io::Error) {
-    tracing::warn!(
-        interface, %error,
-        "no nftables: packets in the clear to the tunnel's addresses are not refused (CVE-2019-14899);          `sysctl -w net.ipv4.conf.all.rp_filter=1` refuses a part of them"
-    );
 }
 
 impl Drop for Network {

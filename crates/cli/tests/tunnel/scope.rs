@@ -21,12 +21,15 @@ impl Lan {
         let mut pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
         let host = Namespace::create("lan").unwrap();
         let link = WireLink::join(&pair.hosts.b, &host, 5, fast()).unwrap();
-        let router = link.a.v4.to_string();
-        let route = ["route", "add", "10.77.0.0/24", "via", &router];
-        assert!(host.command("ip").args(route).status().unwrap().success());
+        for (network, router) in
+            [("10.77.0.0/24", link.a.v4.to_string()), ("fd77::/64", link.a.v6.to_string())]
+        {
+            let route = ["route", "add", network, "via", &router];
+            assert!(host.command("ip").args(route).status().unwrap().success());
+        }
         pair.start(1, Extra { node, ..Extra::default() });
         let text = pair.sites[0].configuration(&[&pair.sites[1]], Extra::default());
-        let text = text.replace("fd77::2/128\"", "fd77::2/128\", \"198.18.5.0/24\"");
+        let text = text.replace("fd77::2/128\"", "fd77::2/128\", \"198.18.5.0/24\", \"fd00:18:5::/64\"");
         let config = pair.sites[0].folder().join("lan.toml");
         fs::write(&config, text).unwrap();
         pair.daemons[0] = Some(pair.sites[0].start(&config, "run").unwrap());
@@ -35,9 +38,12 @@ impl Lan {
     }
 
     /// A socket of the host on the LAN.
-    fn socket(&self) -> UdpSocket {
-        let address = SocketAddr::new(self.link.b.v4.into(), 0);
-        let socket = self.host.run("bind", || UdpSocket::bind(address)).unwrap();
+    fn socket(&self, family: Family) -> UdpSocket {
+        let address = match family {
+            Family::V4 => self.link.b.v4.into(),
+            Family::V6 => self.link.b.v6.into(),
+        };
+        let socket = self.host.run("bind", || UdpSocket::bind(SocketAddr::new(address, 0))).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         socket
     }
@@ -56,7 +62,7 @@ fn a_peer_reaches_no_network_that_is_not_named() {
     }
     let lan = Lan::up("forward = true");
     lan.pair.hosts.b.run("forward", || fs::write("/proc/sys/net/ipv4/ip_forward", "1")).unwrap();
-    let (peer, host) = (lan.pair.socket(0, Family::V4), lan.socket());
+    let (peer, host) = (lan.pair.socket(0, Family::V4), lan.socket(Family::V4));
     peer.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     for (from, to) in [(&peer, &host), (&host, &peer)] {
         let before = lan.pair.drops(1, "not-forwarding");
@@ -73,14 +79,16 @@ fn a_named_network_is_reached_and_only_its_switches_are_touched() {
     if !allowed() {
         return;
     }
-    let mut lan = Lan::up("forward = [\"198.18.5.0/24\"]");
-    let (peer, host) = (lan.pair.socket(0, Family::V4), lan.socket());
-    host.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    peer.send_to(b"in scope", host.local_addr().unwrap()).unwrap();
-    let (len, from) = host.recv_from(&mut [0; 100]).unwrap();
-    assert_eq!((len, from), (8, peer.local_addr().unwrap()));
-    host.send_to(b"answer", from).unwrap();
-    assert_eq!(peer.recv(&mut [0; 100]).unwrap(), 6);
+    let mut lan = Lan::up("forward = [\"198.18.5.0/24\", \"fd00:18:5::/64\"]");
+    for family in [Family::V4, Family::V6] {
+        let (peer, host) = (lan.pair.socket(0, family), lan.socket(family));
+        host.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        peer.send_to(b"in scope", host.local_addr().unwrap()).unwrap();
+        let (len, from) = host.recv_from(&mut [0; 100]).unwrap();
+        assert_eq!((len, from), (8, peer.local_addr().unwrap()));
+        host.send_to(b"answer", from).unwrap();
+        assert_eq!(peer.recv(&mut [0; 100]).unwrap(), 6);
+    }
     let inner = lan.link.a.interface.clone();
     let outer = lan.pair.hosts.link.b.interface.clone();
     assert_eq!([&inner, "strait0", &outer].map(|name| lan.switch(name)), ["1", "1", "0"]);

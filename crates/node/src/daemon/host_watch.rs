@@ -59,6 +59,19 @@ impl HostWatch {
 }
 
 impl Daemon {
+    /// Tells a gateway between sites, which this host may be, why peers do not reach the network behind it.
+    pub(super) fn say_scope(&self) {
+        let routes =
+            std::fs::read_to_string("/proc/sys/net/ipv4/ip_forward").is_ok_and(|on| on.trim() == "1");
+        let node = &self.config.node;
+        if routes && node.forward.networks.is_empty() && !node.address.is_empty() {
+            tracing::info!(
+                forward = %node.forward,
+                "this host is a router; peers reach networks behind it only if `forward` names them"
+            );
+        }
+    }
+
     /// The kernel said that something changed: to be looked at in a moment.
     pub(super) fn host_changed(&mut self, change: NetworkChange) {
         if change == NetworkChange::default() {

@@ -33,13 +33,11 @@ pub(super) struct WeakHostTable {
 }
 
 impl WeakHostTable {
-    /// Connects to the packet filter; guards nothing yet.
-    ///
-    /// # Errors
-    /// When the kernel has no packet filter.
-    pub(super) fn open(interface: &str) -> io::Result<WeakHostTable> {
-        let (nftables, addresses) = (Nftables::open()?, BTreeSet::new());
-        Ok(WeakHostTable { nftables, interface: interface.to_owned(), addresses, owned: true })
+    /// Connects to the packet filter; guards nothing yet. Where the kernel has none, the log says so.
+    pub(super) fn open(interface: &str) -> Option<WeakHostTable> {
+        let nftables = Nftables::open().inspect_err(|error| warn(interface, error)).ok()?;
+        let addresses = BTreeSet::new();
+        Some(WeakHostTable { nftables, interface: interface.to_owned(), addresses, owned: true })
     }
 
     /// Guards `addresses` and no others, if it does not yet; says whether the table was there.
@@ -175,6 +173,15 @@ fn compare(operation: u32, with: &[u8]) -> NftAttributes {
 /// A flag that this kernel does not know.
 fn is_unknown(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP))
+}
+
+/// Says that nothing is guarded, and what else there is.
+pub(super) fn warn(interface: &str, error: &io::Error) {
+    tracing::warn!(
+        interface, %error,
+        "no nftables: packets in the clear to the tunnel's addresses are not refused (CVE-2019-14899); \
+         `sysctl -w net.ipv4.conf.all.rp_filter=1` refuses a part of them"
+    );
 }
 
 /// Why this host cannot guard the tunnel's addresses, if it cannot.
