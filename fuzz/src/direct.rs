@@ -73,7 +73,7 @@ fn receiver(spec: &SaSpec) -> Inbound {
     let settings =
         inbound::InboundSettings { forwarding: Forwarding::None, udp_offload: UdpOffload::Supported };
     let mut inbound = Inbound::new(settings, Gauge::none(), Arc::default());
-    let mut policies = Policies::new();
+    let mut policies = Policies::exit();
     policies.allow("192.0.2.1/32".parse().expect("a prefix"), PEER);
     inbound.handle(inbound::Order::AddPeer(PEER, Arc::default()));
     inbound.handle(inbound::Order::Policies(Arc::new(policies)));

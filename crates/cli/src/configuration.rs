@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use strait_node::config::{Config, template};
+use strait_node::network::{Forecast, forecast};
 use strait_node::report::ManualReport;
 
 use crate::failure::{CommandResult, Failure};
@@ -66,10 +67,43 @@ pub(crate) fn check(flags: &flags::Check) -> CommandResult {
     for warning in config.warnings(&flags.file) {
         println!("WARNING: {warning}");
     }
+    print!("{}", host(&config, &forecast(&config)));
     if config.peers.is_empty() {
         println!("note: there is no [[peer]] section, so the tunnel has no peer");
     }
     Ok(())
+}
+
+/// What peers reach, and what a start touches on this host for it.
+fn host(config: &Config, forecast: &Forecast) -> String {
+    let forward = &config.node.forward;
+    let mut text = match forward.networks.is_empty() {
+        _ if config.node.address.is_empty() => String::new(),
+        false => format!("forwarding: {forward}\n"),
+        true => format!(
+            "forwarding: {forward}; networks behind this node are reached by peers only if `forward` names them\n"
+        ),
+    };
+    if !forecast.switches.is_empty() {
+        text += &format!("kernel settings while it runs: {} = 1\n", forecast.switches.join(", "));
+    }
+    if forecast.ipv6_on_all {
+        text += "note: this kernel (before Linux 6.17) forwards IPv6 on all interfaces or none; interfaces that take \
+                 router advertisements stop to, unless their `accept_ra` is 2\n";
+    }
+    match &forecast.unguarded {
+        None => {}
+        Some(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            text += "note: whether nftables guards the inner addresses is only told to root\n";
+        }
+        Some(error) => {
+            text += &format!(
+                "note: no nftables here ({error}), so packets in the clear to the inner addresses are not refused \
+                 (CVE-2019-14899); `sysctl -w net.ipv4.conf.all.rp_filter=1` refuses a part of them\n"
+            );
+        }
+    }
+    text
 }
 
 /// Reads a configuration.
@@ -103,6 +137,34 @@ mod tests {
             init(&flags::Init { file: file.clone() }).unwrap_err().to_string().contains("already exists")
         );
         assert_eq!(std::fs::read(&file).unwrap(), before);
+    }
+
+    #[test]
+    fn check_says_what_peers_reach_and_what_is_touched_for_it() {
+        let config = |forward: &str| {
+            let text = format!(
+                "[node]\nprivate_key_file = \"k\"\naddress = \"10.77.0.1/24\"\nforward = {forward}\n"
+            );
+            Config::parse(&text, Path::new("x.toml")).unwrap()
+        };
+        let nothing = Forecast { switches: Vec::new(), ipv6_on_all: false, unguarded: None };
+        let text = host(&config("false"), &nothing);
+        assert!(text.starts_with("forwarding: off; networks behind this node"), "{text}");
+        assert_eq!(host(&config("[\"10.1.0.0/16\"]"), &nothing), "forwarding: to 10.1.0.0/16\n");
+        let all = Forecast {
+            switches: vec!["net.ipv4.conf.eth1.forwarding".to_owned()],
+            ipv6_on_all: true,
+            unguarded: Some(io::ErrorKind::Unsupported.into()),
+        };
+        let text = host(&config("[\"peers\", \"10.1.0.0/16\"]"), &all);
+        for part in
+            ["between peers (hub), and to 10.1.0.0/16", "eth1.forwarding = 1", "accept_ra", "rp_filter"]
+        {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        assert!(
+            forecast(&config("true")).switches.iter().any(|name| name == "net.ipv4.conf.strait0.forwarding")
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use strait_node::client::{self, ClientError};
 use strait_node::daemon::StartError;
 use strait_node::direct::DirectError;
 use strait_node::tun::TunError;
-use strait_node::{background, daemon, logging, runtime};
+use strait_node::{background, daemon, logging, network, runtime};
 
 use crate::configuration;
 use crate::failure::{Code, CommandResult, Failure};
@@ -78,7 +78,14 @@ fn log_file(interface: &str) -> Result<PathBuf, Failure> {
 /// Ends a tunnel.
 pub(crate) fn down(flags: &flags::Which) -> CommandResult {
     let interface = which(flags)?;
-    client::down(&interface).map_err(refused)?;
+    match client::down(&interface) {
+        // A daemon that was killed could not put back what it had changed.
+        Err(ClientError::NotRunning { .. }) if network::put_back(&interface).is_ok_and(|count| count > 0) => {
+            println!("{interface} was not running; put back the kernel settings that it left");
+            return Ok(());
+        }
+        other => other.map_err(refused)?,
+    }
     println!("{interface} is down");
     Ok(())
 }

@@ -83,7 +83,8 @@ reasons! {
     MalformedInner = "malformed-inner",
     /// Inside: the source address is not one of the peer's.
     ForeignSource = "foreign-source",
-    /// Inside: for another peer, and this node does not forward.
+    /// Inside: between a peer and an address that this node does not forward to or from: another peer's, or one of a
+    /// network that is not named.
     NotForwarding = "not-forwarding",
     /// Inside: a congestion mark on a packet that cannot carry it (RFC 6040 section 4.2).
     CongestionMark = "congestion-mark",

@@ -41,6 +41,7 @@ mod unit_size;
 mod waiting;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use strait_clock::{Deadline, Stopwatch, Time};
@@ -80,6 +81,8 @@ pub struct Outbound {
     links: BTreeMap<PeerId, Link>,
     policies: Arc<Policies>,
     forwarding: Forwarding,
+    /// Source, destination and peer of the last packet that the policies let pass.
+    selected: Option<(IpAddr, IpAddr, PeerId)>,
     /// Largest IP packet that the outer interface takes.
     link_mtu: u16,
     /// Fragments for transport-mode associations; without memory of its own until there are any.
@@ -116,6 +119,7 @@ impl Outbound {
             links: BTreeMap::new(),
             policies: Arc::default(),
             forwarding,
+            selected: None,
             link_mtu,
             inner: Reassembly::new(),
             scheduler: LinkScheduler::default(),
@@ -178,15 +182,18 @@ impl Outbound {
         Ok(())
     }
 
-    /// The peer that a packet is for. From one peer's site to another's only at a hub, whatever way it took to
-    /// come here.
-    fn select(&self, packet: &SuperPacket<'_>) -> Result<PeerId, Reason> {
-        let peer = self.policies.owner(packet.ip().dst()).ok_or(Reason::NoPeer)?;
-        if self.forwarding == Forwarding::None
-            && self.policies.site_of(packet.ip().src()).is_some_and(|site| site != peer)
-        {
+    /// The peer that a packet is for. Its source is this node, a named network or, at a hub, another peer's site, whatever
+    /// way it took to come here. The last answer is kept: a stream asks the same thousands of times.
+    fn select(&mut self, packet: &SuperPacket<'_>) -> Result<PeerId, Reason> {
+        let (src, dst) = (packet.ip().src(), packet.ip().dst());
+        if let Some((_, _, peer)) = self.selected.filter(|last| (last.0, last.1) == (src, dst)) {
+            return Ok(peer);
+        }
+        let peer = self.policies.owner(dst).ok_or(Reason::NoPeer)?;
+        if !self.policies.may_meet(peer, src, self.forwarding) {
             return Err(Reason::NotForwarding);
         }
+        self.selected = Some((src, dst, peer));
         Ok(peer)
     }
 

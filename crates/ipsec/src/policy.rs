@@ -1,9 +1,9 @@
 //! Which peer an inner address belongs to: the longest prefix decides (RFC 4301 section 4.4.1).
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use prefix_trie::PrefixMap;
+use prefix_trie::{PrefixMap, PrefixSet};
 
 use crate::PeerId;
 
@@ -16,12 +16,14 @@ pub enum Forwarding {
     None,
 }
 
-/// The allowed addresses of all peers, both to choose where a packet goes and to check whence one
-/// may come.
+/// The allowed addresses of all peers, to choose where a packet goes and to check where one may come from; and
+/// what peers may reach on this side: the node itself and the networks behind it that are named.
 #[derive(Clone, Debug, Default)]
 pub struct Policies {
     v4: PrefixMap<Ipv4Net, PeerId>,
     v6: PrefixMap<Ipv6Net, PeerId>,
+    named_v4: PrefixSet<Ipv4Net>,
+    named_v6: PrefixSet<Ipv6Net>,
     local: Vec<IpAddr>,
 }
 
@@ -30,6 +32,15 @@ impl Policies {
     #[must_use]
     pub fn new() -> Policies {
         Policies::default()
+    }
+
+    /// Policies of a node that names every network, as an exit does; without a peer's prefix.
+    #[must_use]
+    pub fn exit() -> Policies {
+        let mut policies = Policies::new();
+        policies.name_network(Ipv4Net::default().into());
+        policies.name_network(Ipv6Net::default().into());
+        policies
     }
 
     /// Gives `prefix` to `peer`, taking it from the peer that had exactly this prefix.
@@ -45,6 +56,14 @@ impl Policies {
         self.local.push(address);
     }
 
+    /// Names a network behind this node, which all peers may reach, and which may reach them.
+    pub fn name_network(&mut self, network: IpNet) {
+        match network {
+            IpNet::V4(net) => self.named_v4.insert(net.trunc()),
+            IpNet::V6(net) => self.named_v6.insert(net.trunc()),
+        };
+    }
+
     /// Whether this address is the node's own.
     #[must_use]
     pub fn is_local(&self, address: IpAddr) -> bool {
@@ -57,12 +76,31 @@ impl Policies {
         self.v6.retain(|_, owner| *owner != peer);
     }
 
-    /// The peer whose site this address belongs to: a default route (or half of one) names an exit, not a
-    /// site, so what it covers may as well be a host behind this node.
+    /// Whether packets may pass between `peer` and `address` on this side of the tunnel: the node's own, one of a
+    /// network that is named, or, at a hub, one of another peer's site.
+    ///
+    /// The longer of two prefixes decides whether an address is in a peer's site or in a named network. A default route
+    /// (or half of one) names an exit, not a site: what it covers may as well be a host behind this node.
     #[must_use]
-    pub fn site_of(&self, address: IpAddr) -> Option<PeerId> {
-        let (prefix_len, peer) = self.longest_match(address)?;
-        (prefix_len > 1 && !self.is_local(address)).then_some(peer)
+    pub fn may_meet(&self, peer: PeerId, address: IpAddr, forwarding: Forwarding) -> bool {
+        // Hosts do not forward multicasts and broadcasts to all: these are for the node itself.
+        if self.is_local(address) || address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST) {
+            return true;
+        }
+        let named = self.named(address);
+        match self.longest_match(address).filter(|(len, _)| *len > 1) {
+            Some((len, _)) if named.is_some_and(|named| named > len) => true,
+            Some((_, site)) => site != peer && forwarding == Forwarding::Between,
+            None => named.is_some(),
+        }
+    }
+
+    /// The length of the longest named network that covers the address.
+    fn named(&self, address: IpAddr) -> Option<u8> {
+        match address {
+            IpAddr::V4(address) => self.named_v4.get_lpm(&address.into()).map(|net| net.prefix_len()),
+            IpAddr::V6(address) => self.named_v6.get_lpm(&address.into()).map(|net| net.prefix_len()),
+        }
     }
 
     /// The peer with the longest allowed prefix that covers this address.
@@ -99,13 +137,35 @@ mod tests {
         assert_eq!(owner("10.3.3.4"), Some(PeerId(1)));
         assert_eq!(owner("fd01::1"), Some(PeerId(3)));
         assert_eq!(owner("2001:db8::1"), None);
-        policies.add_local("10.2.0.1".parse().unwrap());
-        let site = |text: &str| policies.site_of(text.parse().unwrap());
-        assert_eq!(site("10.2.3.4"), Some(PeerId(2)));
-        assert_eq!(site("10.2.0.1"), None, "the node's own");
-        assert_eq!(site("10.3.3.4"), None, "only a default route covers it");
-        assert_eq!(site("2001:db8::1"), None);
         policies.remove(PeerId(2));
         assert_eq!(policies.owner("10.2.3.4".parse().unwrap()), Some(PeerId(1)));
+    }
+
+    #[test]
+    fn a_network_is_a_sites_or_named_by_the_longer_prefix() {
+        let mut policies = Policies::new();
+        policies.allow("0.0.0.0/0".parse().unwrap(), PeerId(1));
+        policies.allow("10.0.0.0/8".parse().unwrap(), PeerId(2));
+        policies.add_local("10.0.0.9".parse().unwrap());
+        policies.name_network("10.1.0.0/16".parse().unwrap());
+        policies.name_network("10.0.0.0/8".parse().unwrap());
+        policies.name_network("fd01::/16".parse().unwrap());
+        use Forwarding::{Between, None};
+        for (peer, address, forwarding, expected) in [
+            (3, "10.0.0.9", None, true),
+            (3, "224.0.0.251", None, true),
+            (3, "255.255.255.255", None, true),
+            (3, "10.1.2.3", None, true),
+            (2, "10.1.2.3", None, true),
+            (3, "10.2.2.3", None, false),
+            (3, "10.2.2.3", Between, true),
+            (2, "10.2.2.3", Between, false),
+            (3, "192.0.2.1", Between, false),
+            (3, "fd01::7", None, true),
+            (3, "fd02::7", Between, false),
+        ] {
+            let met = policies.may_meet(PeerId(peer), address.parse().unwrap(), forwarding);
+            assert_eq!(met, expected, "{peer} {address} {forwarding:?}");
+        }
     }
 }

@@ -400,7 +400,7 @@ impl Sender {
 }
 
 fn policies(v4: &str, v6: &str) -> Policies {
-    let mut policies = Policies::new();
+    let mut policies = Policies::exit();
     policies.allow(v4.parse().unwrap(), PEER);
     policies.allow(v6.parse().unwrap(), PEER);
     policies

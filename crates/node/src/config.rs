@@ -7,6 +7,7 @@ mod beside;
 mod checks;
 mod compress;
 mod diagnostic;
+mod forward;
 mod key_file;
 mod manual;
 mod peer;
@@ -33,6 +34,7 @@ use strait_scheduler::LinkRate;
 use zeroize::Zeroizing;
 
 pub use diagnostic::Diagnostic;
+pub use forward::ForwardScope;
 pub use key_file::KeyFileError;
 pub use manual::{
     Hosts, Manual, ManualAh, ManualCarrier, ManualEsp, ManualKeys, ManualMode, ManualPayloads, ManualProblem,
@@ -88,8 +90,8 @@ pub struct NodeSection {
     pub engines: Option<NonZero<usize>>,
     /// The interface's name.
     pub interface: String,
-    /// Whether packets from one peer may go to another.
-    pub forward: bool,
+    /// What packets of a peer may reach besides this node.
+    pub forward: ForwardScope,
     /// A mark on all outer datagrams, for policy routing.
     pub fwmark: Option<u32>,
     /// Where the routes to peers go.
@@ -209,7 +211,8 @@ impl Config {
     /// # Errors
     /// [`KeyFileError`] with the remedy.
     pub fn token(&self) -> Result<Option<PresharedToken>, KeyFileError> {
-        self.node.token_file.as_deref().map(key_file::read).transpose()
+        let read = |path| key_file::read(path, self.access.owner);
+        self.node.token_file.as_deref().map(read).transpose()
     }
 
     /// Reads the private key, which a configuration never holds; none when no file is named for it.

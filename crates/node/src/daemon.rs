@@ -6,12 +6,14 @@
 //! actions   the actions of the key manager                                      daemon/actions.rs
 //! names     peers that are known by name                                        daemon/names.rs
 //! reload    another configuration, the difference only                         daemon/reload.rs
+//! host_watch what happens to the host's network                             daemon/host_watch.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
 //! report    what is shown                                                      daemon/report.rs
 //! end       the threads first, then the network, last first
 //! ```
 
 mod actions;
+mod host_watch;
 mod key_log;
 mod log_budget;
 mod manual;
@@ -40,11 +42,12 @@ use crate::clock::{BootTimer, Clock};
 use crate::config::Config;
 use crate::direct::Direct;
 use crate::local::{Answer, PendingRequest, Request};
-use crate::network::{Network, Plan};
+use crate::network::{Network, NetworkEvents, Plan};
 use crate::udp::UdpSocket;
 
 pub use start::StartError;
 
+use host_watch::HostWatch;
 use key_log::KeyLog;
 use log_budget::LogBudget;
 use manual::ManualPeers;
@@ -87,6 +90,7 @@ struct Daemon {
     /// Connections for metrics that were refused.
     refused_connections: Arc<AtomicU64>,
     network: Network,
+    watch: HostWatch,
 }
 
 /// The two packet threads, and the channels to and from them.
@@ -136,6 +140,7 @@ impl Daemon {
     ) -> Result<(), StartError> {
         let mut signals = Signals::new().map_err(StartError::Runtime)?;
         let mut timer = BootTimer::new(self.clock).map_err(StartError::Runtime)?;
+        let events = NetworkEvents::open().map_err(StartError::Runtime)?;
         self.act();
         self.announce_policies();
         for warning in self.config.warnings(&self.path) {
@@ -146,6 +151,7 @@ impl Daemon {
             interface = %self.config.node.interface, listen = %self.socket.local(),
             public_key = self.public_key(), peers = self.config.peers.len(), "up"
         );
+        self.say_scope();
         let ended = loop {
             self.act();
             // Whatever the select below happens to take: a flood of messages does not delay what is due.
@@ -174,6 +180,7 @@ impl Daemon {
                     Ok(()) => self.timeout(),
                     Err(error) => break Shutdown::Failed("the timer", error),
                 },
+                () = events.ready() => self.host_changed(events.read(&self.network)),
                 which = signals.next() => match which {
                     SignalAction::Terminate => break Shutdown::Requested,
                     SignalAction::Reload => {
@@ -252,6 +259,7 @@ impl Daemon {
     /// Answers all that asked what this node does.
     fn show(&mut self, said: Option<&Explanation>) {
         self.shown_by = Time::MAX;
+        self.look_outside();
         for asker in std::mem::take(&mut self.askers) {
             let _ = asker.send(Answer::Report { report: Box::new(self.report(said)) });
         }
@@ -266,6 +274,7 @@ impl Daemon {
         let now = self.clock.now();
         self.control.timeout(now);
         self.manual.look(now).into_iter().for_each(|order| self.order_out(order));
+        self.look_at_host(now);
         if now >= self.shown_by {
             // The sender is busy, or its answer was lost: everything else is still worth an answer.
             self.show(None);
@@ -275,7 +284,8 @@ impl Daemon {
     /// When a key manager has its next deadline; never without one.
     fn deadline(&self) -> Time {
         let session = self.control.poll_timeout().map_or(Time::MAX, |deadline| deadline.at);
-        session.min(self.manual.poll_timeout().unwrap_or(Time::MAX)).min(self.shown_by)
+        let at = session.min(self.manual.poll_timeout().unwrap_or(Time::MAX)).min(self.shown_by);
+        at.min(self.watch.poll_timeout())
     }
 
     /// The threads end when their order channels close; then the network is taken down.

@@ -20,6 +20,7 @@ pub mod logging;
 pub mod metrics;
 pub mod netlink;
 pub mod network;
+mod nftables;
 pub mod outward;
 pub mod poll;
 pub mod privileges;

@@ -26,6 +26,8 @@ impl Netlink {
     /// When the process has no file descriptor left.
     pub fn open() -> io::Result<Netlink> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
+        // So that a dump has only what was asked for; kernels before 4.20 send all there is.
+        let _ = socket.set_netlink_get_strict_chk(true);
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
         Ok(Netlink { socket, sequence: 0 })

@@ -1,12 +1,31 @@
-//! The system around the tunnel device: addresses, routes, policy routing, forwarding.
+//! The system around the tunnel device: addresses, routes, policy routing, forwarding, the packet filter.
 //!
-//! Everything is made by netlink and the kernel's settings files, without any program; what was made is
-//! removed when [`Network`] is dropped, and what a killed daemon left behind is found at the next start.
+//! Everything is made by netlink and the kernel's settings files, without any program; what was made is removed when
+//! [`Network`] is dropped, what another program removes is put back, and what a killed daemon left behind is found at
+//! the next start.
+//!
+//! ```text
+//! plan       what it should look like, from the configuration alone
+//! behind     which interfaces lead to the networks that are named
+//! link, request, setting, weak_host   the parts, as the kernel wants them
+//! undo       settings that outlive a killed daemon
+//! events     what the kernel says has changed
+//! repair     what another program removed is put back
+//! outer      by which interface datagrams leave to a peer
+//! ```
 
+mod behind;
+mod error;
+mod events;
+mod forecast;
 mod link;
+mod outer;
 mod plan;
+mod repair;
 mod request;
 mod setting;
+mod undo;
+mod weak_host;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,88 +35,20 @@ use ipnet::IpNet;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage as Message;
 
+pub use error::NetworkError;
+pub use events::{NetworkChange, NetworkEvents};
+pub use forecast::{Forecast, forecast};
+pub use outer::OuterRoutes;
 pub use plan::{DEFAULT_MARK, Lookup, Plan, PolicyRule, Route, RouteFamily};
+pub use repair::Repair;
+pub(crate) use undo::file as undo_file;
+pub use undo::put_back;
 
 use crate::netlink::Netlink;
+use plan::Behind;
 use setting::Setting;
-
-/// Why the system could not be set up.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NetworkError {
-    /// No connection to the kernel's routing tables.
-    #[error("cannot talk to the kernel's routing tables: {0}")]
-    Netlink(#[source] io::Error),
-    /// The interface does not take its settings.
-    #[error("cannot {step} interface {interface}: {source}{}", privilege(source))]
-    Link {
-        /// What was tried.
-        step: &'static str,
-        /// Of which interface.
-        interface: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// An address cannot be given to the interface.
-    #[error("cannot add address {address} to the interface: {source}{}", privilege(source))]
-    Address {
-        /// Which.
-        address: IpNet,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Another route to this network exists.
-    #[error(
-        "a route to {destination} exists; remove it (`ip route` shows it), take the network out of \
-         `allowed_ips`, or manage routes yourself with `table = \"off\"`"
-    )]
-    RouteTaken {
-        /// Where to.
-        destination: IpNet,
-    },
-    /// A route cannot be made.
-    #[error("cannot route {destination} into the tunnel: {source}{}", privilege(source))]
-    Route {
-        /// Where to.
-        destination: IpNet,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The table for the full tunnel is used by another interface.
-    #[error(
-        "routing table {table} is used by another interface; choose another `fwmark` (it is also the number of \
-         the table)"
-    )]
-    TableTaken {
-        /// Its number.
-        table: u32,
-    },
-    /// A policy rule cannot be made.
-    #[error("cannot add a policy rule for mark {mark:#x}: {source}{}", privilege(source))]
-    Rule {
-        /// The mark it looks at.
-        mark: u32,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A kernel setting cannot be changed.
-    #[error("cannot write {value} to {}: {source}{}", path.display(), privilege(source))]
-    Setting {
-        /// Its file.
-        path: PathBuf,
-        /// What was to be written.
-        value: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
-}
-
-fn privilege(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::PermissionDenied => "; run as root or with CAP_NET_ADMIN",
-        _ => "",
-    }
-}
+use undo::UndoFile;
+use weak_host::WeakHostTable;
 
 /// What was made around one tunnel device; dropped, it is removed again, the last first.
 #[derive(Debug)]
@@ -109,15 +60,25 @@ pub struct Network {
     routes: BTreeSet<Route>,
     rules: BTreeSet<PolicyRule>,
     settings: Vec<Setting>,
+    /// Networks behind this node, and the interfaces that lead to them.
+    networks: BTreeSet<IpNet>,
+    behind: BTreeSet<Behind>,
+    undo: UndoFile,
+    /// Nothing where the kernel has no packet filter.
+    weak_host: Option<WeakHostTable>,
+    /// Whether the interface was up when this was last looked at.
+    is_up: bool,
 }
 
 impl Network {
-    /// Gives the tunnel device `interface` its settings and addresses, brings it up, and makes routes and rules.
+    /// Gives the tunnel device `interface` its settings and addresses, brings it up, and makes routes and rules. The
+    /// file `undo`, if one is named, has the settings that a killed daemon leaves.
     ///
     /// # Errors
     /// [`NetworkError`]; what was made until then is removed.
-    pub fn set_up(interface: &str, plan: &Plan) -> Result<Network, NetworkError> {
+    pub fn set_up(interface: &str, plan: &Plan, undo: Option<PathBuf>) -> Result<Network, NetworkError> {
         let mut netlink = Netlink::open().map_err(NetworkError::Netlink)?;
+        let undo = UndoFile::open(undo);
         let index = link::index(&mut netlink, interface)?;
         let mut network = Network {
             netlink,
@@ -127,6 +88,11 @@ impl Network {
             routes: BTreeSet::new(),
             rules: BTreeSet::new(),
             settings: Vec::new(),
+            networks: BTreeSet::new(),
+            behind: BTreeSet::new(),
+            undo,
+            weak_host: WeakHostTable::open(interface),
+            is_up: true,
         };
         link::prepare(&mut network.netlink, interface, index, plan.mtu)?;
         for address in &plan.addresses {
@@ -147,7 +113,9 @@ impl Network {
         for address in plan.addresses.difference(&self.addresses.clone()) {
             self.add_address(*address)?;
         }
-        for setting in plan.settings(&self.interface) {
+        self.networks.clone_from(&plan.networks);
+        self.behind = behind::interfaces(&mut self.netlink, self.index, &self.networks)?;
+        for setting in plan.settings(&self.interface, &self.behind) {
             self.set(setting)?;
         }
         for route in plan.routes.difference(&self.routes.clone()) {
@@ -157,7 +125,25 @@ impl Network {
             self.add_rule(*rule)?;
         }
         self.remove(plan);
+        self.guard();
         Ok(())
+    }
+
+    /// Keeps packets in the clear from the tunnel's addresses; says whether it had to.
+    fn guard(&mut self) -> bool {
+        let Some(table) = &mut self.weak_host else { return false };
+        let guarded = request::on_other_interfaces(&mut self.netlink, self.index).and_then(|others| {
+            let own = self.addresses.iter().map(IpNet::addr);
+            table.guard(own.filter(|address| !others.contains(address)).collect())
+        });
+        match guarded {
+            Ok(was_there) => !was_there,
+            Err(error) => {
+                weak_host::warn(&self.interface, &error);
+                self.weak_host = None;
+                false
+            }
+        }
     }
 
     fn add_address(&mut self, address: IpNet) -> Result<(), NetworkError> {
@@ -192,22 +178,38 @@ impl Network {
     }
 
     fn set(&mut self, wanted: plan::SysctlSetting) -> Result<(), NetworkError> {
-        if self.settings.iter().any(|setting| setting.path() == wanted.path) {
-            return Ok(());
-        }
-        match Setting::change(&wanted) {
-            Ok(setting) => self.settings.extend(setting),
+        let made = match self.settings.iter().find(|setting| setting.path() == wanted.path) {
+            // An interface that was gone comes back with the system's values.
+            Some(setting) => setting.ensure(),
+            None => self.change_setting(&wanted),
+        };
+        match made {
             Err(source) if wanted.needed => {
-                return Err(NetworkError::Setting { path: wanted.path, value: wanted.value, source });
+                Err(NetworkError::Setting { path: wanted.path, value: wanted.value, source })
             }
-            Err(error) => tracing::debug!(path = %wanted.path.display(), %error, "setting not changed"),
+            Err(error) => {
+                tracing::debug!(path = %wanted.path.display(), %error, "setting not changed");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
         }
-        Ok(())
+    }
+
+    fn change_setting(&mut self, wanted: &plan::SysctlSetting) -> io::Result<()> {
+        let Some(setting) = Setting::find(wanted)? else { return Ok(()) };
+        // Written down first, or a kill between the two leaves it changed.
+        self.settings.push(setting);
+        self.undo.write(&self.settings);
+        let made = self.settings.last().map_or(Ok(()), Setting::ensure);
+        if made.is_err() {
+            self.settings.pop();
+            self.undo.write(&self.settings);
+        }
+        made
     }
 
     /// Removes what `plan` does not have, the last made first.
     fn remove(&mut self, plan: &Plan) {
-        let kept = plan.settings(&self.interface);
         for rule in self.rules.difference(&plan.rules).copied().collect::<Vec<_>>() {
             let gone = self.netlink.change(Message::DelRule(request::rule(rule)), 0);
             report("policy rule", gone);
@@ -218,15 +220,22 @@ impl Network {
             report("route", gone);
             self.routes.remove(&route);
         }
-        while let Some(at) =
-            self.settings.iter().rposition(|one| kept.iter().all(|kept| kept.path != one.path()))
-        {
-            report("setting", self.settings.remove(at).restore());
-        }
+        self.restore(plan);
         for address in self.addresses.difference(&plan.addresses).copied().collect::<Vec<_>>() {
             let gone = self.netlink.change(Message::DelAddress(request::address(self.index, address)), 0);
             report("address", gone);
             self.addresses.remove(&address);
+        }
+    }
+
+    /// Puts back the settings that `plan` does not need, the last changed first.
+    fn restore(&mut self, plan: &Plan) {
+        let kept = plan.settings(&self.interface, &self.behind);
+        while let Some(at) =
+            self.settings.iter().rposition(|one| kept.iter().all(|kept| kept.path != one.path()))
+        {
+            report("setting", self.settings.remove(at).restore());
+            self.undo.write(&self.settings);
         }
     }
 
@@ -253,6 +262,7 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
+        self.behind.clear();
         self.remove(&Plan::default());
     }
 }

@@ -58,6 +58,8 @@ pub struct NodeReport {
     pub down_auto: bool,
     /// Whether it forwards packets between its peers (a hub).
     pub forward: bool,
+    /// Networks behind it that its peers may reach.
+    pub forward_networks: Vec<String>,
     /// Path of its configuration file.
     pub configuration: String,
     /// Seconds since it started.
@@ -83,6 +85,8 @@ pub struct PeerReport {
     pub public_key: Option<String>,
     /// Its outer address and port; none while unknown.
     pub endpoint: Option<String>,
+    /// Interface by which datagrams to it leave; none while there is no route to its endpoint.
+    pub outer_interface: Option<String>,
     /// `idle`, `connecting` or `up`; with manual keys `up` or `used-up`.
     pub state: String,
     /// Its inner addresses.

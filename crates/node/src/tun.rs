@@ -268,7 +268,7 @@ mod tests {
     fn packets_cross_both_ways() {
         in_namespace(|| {
             let tun = Tun::open("st-tun").unwrap();
-            let _network = Network::set_up("st-tun", &plan()).unwrap();
+            let _network = Network::set_up("st-tun", &plan(), None).unwrap();
             let socket = std::net::UdpSocket::bind("10.77.0.1:7").unwrap();
             socket.send_to(b"there", "10.77.0.2:8").unwrap();
             let (header, mut packet) = next(&tun);
@@ -294,7 +294,7 @@ mod tests {
     fn super_packets_come_uncut() {
         in_namespace(|| {
             let tun = Tun::open("st-gso").unwrap();
-            let _network = Network::set_up("st-gso", &plan()).unwrap();
+            let _network = Network::set_up("st-gso", &plan(), None).unwrap();
             if tun.offload() == Offload::Tcp {
                 let _ = skip(Need::Offload, "this kernel has no UDP segmentation offload for tunnel devices");
                 return;
@@ -316,7 +316,7 @@ mod tests {
             let packet = [0x45; 20];
             let error = tun.writev(&[IoSlice::new(&head), IoSlice::new(&packet)]).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(libc::EIO), "while the interface is down");
-            let _network = Network::set_up("st-down", &plan()).unwrap();
+            let _network = Network::set_up("st-down", &plan(), None).unwrap();
             assert!(tun.writev(&[IoSlice::new(&head), IoSlice::new(&packet)]).is_ok());
         });
     }

@@ -216,7 +216,7 @@ impl Halves {
 
 /// The prefixes behind `node` are its own.
 fn behind(node: NodeId) -> Arc<Policies> {
-    let mut policies = Policies::new();
+    let mut policies = Policies::exit();
     for prefix in prefixes(node).iter().filter_map(|prefix| prefix.parse().ok()) {
         policies.allow(prefix, node.peer());
     }

@@ -109,6 +109,8 @@ impl SimNode {
         let rules = Arc::new(RuleSet::new(settings.rules.clone()));
         outbound.handle(outbound::Order::Rules(Arc::clone(&rules)), now, &mut world);
         outbound.handle(outbound::Order::Queueing(settings.queueing), now, &mut world);
+        let mut policies = Policies::exit();
+        settings.behind.iter().for_each(|host| policies.name_network((*host).into()));
         Ok(SimNode {
             address: settings.address,
             settings,
@@ -116,7 +118,7 @@ impl SimNode {
             outbound,
             inbound,
             control,
-            policies: Arc::default(),
+            policies: Arc::new(policies),
             rules,
             counters,
             world,

@@ -1,6 +1,6 @@
 //! What simulated nodes are told.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use strait_compress::CodecSet;
@@ -109,6 +109,8 @@ pub struct NodeSettings {
     pub rules: Vec<Rule>,
     /// Whether it is a hub.
     pub forwarding: Forwarding,
+    /// Hosts behind it that have addresses of a peer; every address that no peer has is behind it anyway.
+    pub behind: Vec<IpAddr>,
     /// What its host takes.
     pub udp_offload: UdpOffload,
     /// Threads of its receiver beside the one that carries datagrams.
@@ -143,6 +145,7 @@ impl NodeSettings {
             token: None,
             rules: Vec::new(),
             forwarding: Forwarding::None,
+            behind: Vec::new(),
             udp_offload: UdpOffload::Unsupported,
             receive_workers: 0,
         }

@@ -155,8 +155,12 @@ impl Site {
     pub fn configuration(&self, peers: &[&Site], extra: Extra<'_>) -> String {
         let (node, peer, sections) = (lines(extra.node), lines(extra.peer), lines(extra.sections));
         let link = lines(extra.link);
+        let forward = match extra.networks {
+            Networks::Hidden => String::new(),
+            Networks::Reached => format!("forward = [\"{}/16\"]\n", self.network()),
+        };
         let mut text = format!(
-            "[node]\nprivate_key_file = \"{}.key\"\naddress = [\"{}/24\", \"{}/64\"]\nlisten = {}\n{node}",
+            "[node]\nprivate_key_file = \"{}.key\"\naddress = [\"{}/24\", \"{}/64\"]\nlisten = {}\n{forward}{node}",
             self.name(),
             self.inside(),
             self.inside_v6(),

@@ -40,13 +40,15 @@ pub enum Need {
     Iptfs,
     /// wireguard-go.
     Wireguard,
+    /// A kernel with a packet filter (nf_tables).
+    Nftables,
     /// Corpora, captures and vectors that are not part of the project.
     Corpora,
 }
 
 impl Need {
     /// Every need.
-    pub const ALL: [Need; 12] = [
+    pub const ALL: [Need; 13] = [
         Need::Namespaces,
         Need::Tun,
         Need::Offload,
@@ -58,6 +60,7 @@ impl Need {
         Need::Kernels,
         Need::Iptfs,
         Need::Wireguard,
+        Need::Nftables,
         Need::Corpora,
     ];
 
@@ -76,6 +79,7 @@ impl Need {
             Need::Kernels => "kernels",
             Need::Iptfs => "iptfs",
             Need::Wireguard => "wireguard",
+            Need::Nftables => "nftables",
             Need::Corpora => "corpora",
         }
     }

@@ -209,7 +209,7 @@ fn key(suite: Suite) -> KeyMaterial {
 }
 
 fn policies(address: std::net::Ipv4Addr) -> Arc<Policies> {
-    let mut policies = Policies::new();
+    let mut policies = Policies::exit();
     policies.allow(std::net::IpAddr::V4(address).into(), PEER);
     Arc::new(policies)
 }

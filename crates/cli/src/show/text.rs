@@ -65,7 +65,7 @@ fn node(node: &NodeReport) -> String {
         ("addresses", node.addresses.join(", ")),
         ("inner MTU", format!("{} bytes", node.mtu)),
         ("link", if link.is_empty() { "unshaped".to_owned() } else { link.join(", ") }),
-        ("forwarding", if node.forward { "between peers (hub)".to_owned() } else { String::new() }),
+        ("forwarding", forwarding(node)),
         ("configuration", node.configuration.clone()),
         ("uptime", format!("{} (PID {}, version {})", span(node.uptime_seconds), node.pid, node.version)),
     ];
@@ -76,11 +76,29 @@ fn node(node: &NodeReport) -> String {
     format!("{}\n{}", node.interface, list(&lines))
 }
 
+fn endpoint(peer: &PeerReport) -> String {
+    match (&peer.endpoint, &peer.outer_interface) {
+        (None, _) => "unknown".to_owned(),
+        (Some(endpoint), Some(interface)) => format!("{endpoint} by {interface}"),
+        (Some(endpoint), None) => format!("{endpoint} (no route to it)"),
+    }
+}
+
+fn forwarding(node: &NodeReport) -> String {
+    let networks = node.forward_networks.join(", ");
+    match (node.forward, networks.is_empty()) {
+        (true, true) => "between peers (hub)".to_owned(),
+        (true, false) => format!("between peers (hub), and to {networks}"),
+        (false, true) => String::new(),
+        (false, false) => format!("to {networks}"),
+    }
+}
+
 fn one_peer(peer: &PeerReport) -> String {
     let (association, manual) = (peer.association.as_ref(), peer.manual.as_ref());
     let lines = [
         ("public key", peer.public_key.clone().unwrap_or_default()),
-        ("endpoint", peer.endpoint.clone().unwrap_or_else(|| "unknown".to_owned())),
+        ("endpoint", endpoint(peer)),
         ("allowed IPs", peer.allowed_ips.join(", ")),
         ("last handshake", if manual.is_some() { String::new() } else { handshake(peer) }),
         ("manual keys", manual.map(manual::protocols).unwrap_or_default()),

@@ -67,7 +67,7 @@ impl Ours {
             mtu: Some(MTU),
             counters: Arc::clone(&counters),
         };
-        let mut policies = Policies::new();
+        let mut policies = Policies::exit();
         for (_, to) in self.agreement.protected(Direction::ToGuest) {
             policies.allow(to.into(), PEER);
         }

@@ -20,7 +20,7 @@ fn everything_goes_through_the_tunnel_but_the_tunnel_itself() {
     for (address, prefix) in beyond.into_iter().zip([32, 128]) {
         pair.hosts.b.add_address("lo", address, prefix).unwrap();
     }
-    pair.start(1, Extra::default());
+    pair.start(1, Extra { node: "forward = [\"0.0.0.0/0\", \"::/0\"]", ..Extra::default() });
     // Nothing but a default route leads to the other site, as at home: the tunnel's own datagrams would follow a
     // default route into the tunnel.
     let (network, router) = ("198.18.2.0/24", pair.hosts.link.b.v4.to_string());

@@ -12,7 +12,9 @@ fn a_peer_can_only_send_from_its_addresses() {
     if !allowed() {
         return;
     }
-    let pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
+    // Or the sending node refuses what its configuration does not name.
+    let named = Extra { node: "forward = [\"10.77.0.99/32\"]", ..Extra::default() };
+    let pair = Pair::up(TwoHosts::direct(fast()).unwrap(), named);
     let receiver = pair.socket(1, Family::V4);
     let target = receiver.local_addr().unwrap();
     let foreign: std::net::IpAddr = "10.77.0.99".parse().unwrap();

@@ -1,4 +1,4 @@
-//! Step 7: a peer can only send from its own addresses, and only to whom it may.
+//! Step 7: a peer can only send from its own addresses, and only to where it may.
 
 use std::net::IpAddr;
 
@@ -36,8 +36,7 @@ impl Admission {
         if policies.owner(src) != Some(peer) {
             return Err(Reason::ForeignSource);
         }
-        let other = policies.site_of(dst).is_some_and(|site| site != peer);
-        if other && self.forwarding == Forwarding::None {
+        if !policies.may_meet(peer, dst, self.forwarding) {
             return Err(Reason::NotForwarding);
         }
         self.last = Some((src, dst, peer));
@@ -56,21 +55,25 @@ mod tests {
         policies.allow("10.0.0.0/16".parse().unwrap(), PeerId(3));
         policies.allow("0.0.0.0/0".parse().unwrap(), PeerId(4));
         policies.add_local("10.0.2.9".parse().unwrap());
+        policies.name_network("198.18.5.0/24".parse().unwrap());
         policies
     }
 
     #[test]
-    fn only_from_its_own_addresses_and_to_others_only_at_a_hub() {
+    fn a_peer_reaches_no_network_that_is_not_named() {
         let policies = policies();
         for (forwarding, src, dst, expected) in [
-            (Forwarding::None, "10.0.1.5", "192.0.2.1", Ok(())),
-            (Forwarding::None, "10.0.2.5", "192.0.2.1", Err(Reason::ForeignSource)),
-            (Forwarding::None, "10.0.9.5", "192.0.2.1", Err(Reason::ForeignSource)),
-            (Forwarding::None, "8.8.8.8", "192.0.2.1", Err(Reason::ForeignSource)),
+            (Forwarding::None, "10.0.1.5", "198.18.5.1", Ok(())),
+            (Forwarding::None, "10.0.1.5", "192.0.2.1", Err(Reason::NotForwarding)),
+            (Forwarding::None, "10.0.2.5", "198.18.5.1", Err(Reason::ForeignSource)),
+            (Forwarding::None, "10.0.9.5", "198.18.5.1", Err(Reason::ForeignSource)),
+            (Forwarding::None, "8.8.8.8", "198.18.5.1", Err(Reason::ForeignSource)),
             (Forwarding::None, "10.0.1.5", "10.0.2.1", Err(Reason::NotForwarding)),
             (Forwarding::None, "10.0.1.5", "10.0.2.9", Ok(())),
-            (Forwarding::None, "10.0.1.5", "10.0.1.7", Ok(())),
+            (Forwarding::None, "10.0.1.5", "10.0.1.7", Err(Reason::NotForwarding)),
             (Forwarding::Between, "10.0.1.5", "10.0.2.1", Ok(())),
+            (Forwarding::Between, "10.0.1.5", "10.0.1.7", Err(Reason::NotForwarding)),
+            (Forwarding::Between, "10.0.1.5", "192.0.2.1", Err(Reason::NotForwarding)),
             (Forwarding::Between, "10.0.2.5", "10.0.1.1", Err(Reason::ForeignSource)),
         ] {
             let mut admission = Admission::new(forwarding);

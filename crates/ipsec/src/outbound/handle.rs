@@ -18,7 +18,7 @@ impl Outbound {
         match order {
             Order::AddPeer(spec) => self.add(*spec),
             Order::RemovePeer(peer) => self.remove(peer),
-            Order::Policies(policies) => self.policies = policies,
+            Order::Policies(policies) => (self.policies, self.selected) = (policies, None),
             Order::Rules(rules) => self.stages.compressor.obey(rules),
             Order::Link(up, overhead) => {
                 self.stages.transmitter.departure.set_own_link(up, overhead, now);

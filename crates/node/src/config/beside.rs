@@ -51,7 +51,11 @@ impl Files for OnDisk {
     }
 
     fn token(&self, path: &Path) -> Result<(), KeyFileError> {
-        if self.token_known { Ok(()) } else { key_file::read(path).map(|_: PresharedToken| ()) }
+        if self.token_known {
+            Ok(())
+        } else {
+            key_file::read(path, self.access.owner).map(|_: PresharedToken| ())
+        }
     }
 
     fn key_text(&self, path: &Path) -> Result<Zeroizing<String>, KeyFileError> {

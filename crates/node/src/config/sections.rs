@@ -14,6 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::beside::{Beside, Files};
 use super::checks::{self, FoundPeer};
+use super::forward::forward;
 use super::problem::Problem;
 use super::queueing::queueing;
 use super::reader::{Findings, Section};
@@ -137,7 +138,7 @@ fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (NodeSection, Opt
         block: block(section),
         engines: engines(section),
         interface: interface.unwrap_or_else(|| "strait0".to_owned()),
-        forward: section.boolean("forward").unwrap_or(false),
+        forward: forward(section),
         fwmark: section.integer("fwmark", 1..=u32::MAX.into()).and_then(|mark| u32::try_from(mark).ok()),
         table: table(section).unwrap_or(RouteTable::Auto),
         iv: section

@@ -28,7 +28,7 @@ listen = "192.0.2.1:51820"
 mtu = 1300
 block = 16384
 interface = "st-a"
-forward = true
+forward = ["peers", "10.1.2.3/16"]
 fwmark = 0x5354
 table = 7
 iv = "explicit"
@@ -85,8 +85,8 @@ fn every_key_is_parsed() {
     assert_eq!((*mtu, *block, interface.as_str()), (1300, 16_384, "st-a"));
     let NodeSection { forward, fwmark, table, iv, suites, metrics, danger_export_keys, .. } = &config.node;
     assert_eq!(
-        (*forward, *fwmark, *table, *iv),
-        (true, Some(0x5354), RouteTable::Number(7), IvMode::Explicit)
+        (forward.to_string().as_str(), *fwmark, *table, *iv),
+        ("between peers (hub), and to 10.1.0.0/16", Some(0x5354), RouteTable::Number(7), IvMode::Explicit)
     );
     assert_eq!(suites.iter().map(|suite| suite.name()).collect::<Vec<_>>(), ["aes-256-gcm"]);
     assert_eq!(*metrics, Some("127.0.0.1:9477".parse().unwrap()));
@@ -228,7 +228,15 @@ const MISTAKES: &[(&str, &str)] = &[
         "4:11: unknown suite `aes`: write one of aes-128-gcm, aes-256-gcm or chacha20-poly1305",
     ),
     ("suites = []", "4:10: `suites` must have 1 to 3 printable characters"),
-    ("forward = 1", "4:11: `forward` must be true or false, not a whole number"),
+    (
+        "forward = 1",
+        "4:11: `forward` must be true, false or a list, as [\"10.1.0.0/16\"] or [\"peers\", \"10.1.0.0/16\"], not \
+         a whole number",
+    ),
+    (
+        "forward = [\"peer\"]",
+        "4:12: `peer` is not an IP network; write for example \"10.77.0.1/24\" or \"fd77::1/64\"",
+    ),
     (
         "interface = \"a/b\"",
         "4:13: `a/b` cannot name an interface: 1 to 15 characters without `/`, `:`, `%` and spaces",

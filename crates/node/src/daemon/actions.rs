@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use strait_ipsec::{Policies, inbound, outbound};
 use strait_keying::{Action, ControlEvent};
 
@@ -37,7 +38,14 @@ impl Daemon {
         }
         for address in &self.config.node.address {
             policies.add_local(address.addr());
+            // What is for all hosts of the interface's network is for this one too (RFC 919, RFC 3021).
+            if let IpNet::V4(network) = address
+                && network.prefix_len() < 31
+            {
+                policies.add_local(network.broadcast().into());
+            }
         }
+        self.config.node.forward.networks.iter().for_each(|network| policies.name_network(*network));
         let hosts = self.config.peers.iter().filter_map(|peer| peer.manual()?.hosts());
         hosts.for_each(|hosts| policies.add_local(hosts.local));
         let policies = Arc::new(policies);

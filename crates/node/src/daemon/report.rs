@@ -61,7 +61,8 @@ impl Daemon {
             down_bits_per_second: self.config.link.down.given().map(Rate::bits),
             up_auto: self.config.link.up == LinkRate::Auto,
             down_auto: self.config.link.down == LinkRate::Auto,
-            forward: node.forward,
+            forward: node.forward.peers,
+            forward_networks: node.forward.networks.iter().map(ToString::to_string).collect(),
             configuration: self.path.display().to_string(),
             uptime_seconds: self.clock.now().since(Time::ZERO).as_secs_f64(),
             pid: std::process::id(),
@@ -82,7 +83,8 @@ impl Daemon {
     fn peer_report(&self, peer: &PeerSection) -> Option<PeerReport> {
         let id = self.roster.number(peer)?;
         let now = self.clock.now();
-        let report = common(peer, self.roster.counters(peer)?, now);
+        let outer_interface = self.watch.outer_interface(id).map(str::to_owned);
+        let report = PeerReport { outer_interface, ..common(peer, self.roster.counters(peer)?, now) };
         if let Some(manual) = peer.manual() {
             return Some(manual::report(report, manual, self.manual.get(id)?, now));
         }
@@ -165,6 +167,7 @@ fn common(peer: &PeerSection, counters: &PeerCounters, now: Time) -> PeerReport 
         keys: String::new(),
         public_key: None,
         endpoint: None,
+        outer_interface: None,
         state: String::new(),
         allowed_ips: peer.allowed_ips.iter().map(ToString::to_string).collect(),
         association: None,

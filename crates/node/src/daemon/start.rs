@@ -22,6 +22,7 @@ use strait_keying::{
 use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
+use super::host_watch::HostWatch;
 use super::key_log::KeyLog;
 use super::log_budget::LogBudget;
 use super::manual::{self, ManualEntry, ManualPeers};
@@ -34,9 +35,9 @@ use crate::config::{Config, DEFAULT_MTU, ENGINES_MAX};
 use crate::direct::Direct;
 use crate::engines::Workers;
 use crate::inward::{self, Inward};
-use crate::local::LocalSocket;
+use crate::local::{LocalError, LocalSocket};
 use crate::metrics::Metrics;
-use crate::network::{Network, Plan};
+use crate::network::{self, Network, Plan};
 use crate::outward::{self, Outward};
 use crate::tun::{Offload, Tun, TunError};
 use crate::udp::{UdpError, UdpSocket};
@@ -84,7 +85,8 @@ pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<Starte
     let direct = (!flows.is_empty()).then(open).transpose()?;
     let open = || Tun::open(&config.node.interface);
     let tun = Arc::new(patiently(open, |error| matches!(error, TunError::Busy { .. }))?);
-    let network = Network::set_up(tun.name(), &plan)?;
+    let undo = network::undo_file(tun.name()).map_err(LocalError::from)?;
+    let network = Network::set_up(tun.name(), &plan, Some(undo))?;
     crate::privileges::drop_all_but_network()?;
 
     let counters = Arc::new(Counters::default());
@@ -121,6 +123,7 @@ pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<Starte
         lines: LogBudget::default(),
         refused_connections,
         network,
+        watch: HostWatch::new().map_err(StartError::Runtime)?,
     };
     for entry in entries {
         daemon.add_manual(entry);
@@ -330,5 +333,5 @@ fn inbound(
 }
 
 const fn forwarding(config: &Config) -> Forwarding {
-    if config.node.forward { Forwarding::Between } else { Forwarding::None }
+    if config.node.forward.peers { Forwarding::Between } else { Forwarding::None }
 }

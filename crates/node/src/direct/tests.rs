@@ -22,7 +22,7 @@ impl Wire {
         let tun = Tun::open("st-wire").unwrap();
         let addresses = ["10.9.0.1/24".parse().unwrap(), "fd09::1/64".parse().unwrap()].into();
         let plan = Plan { mtu: 1400, addresses, ..Plan::default() };
-        let network = Network::set_up(tun.name(), &plan).unwrap();
+        let network = Network::set_up(tun.name(), &plan, None).unwrap();
         Wire { tun, _network: network }
     }
 

@@ -32,7 +32,7 @@ fn spec() -> SaSpec {
 }
 
 fn policies(peer: &str) -> Arc<Policies> {
-    let mut policies = Policies::new();
+    let mut policies = Policies::exit();
     policies.allow(peer.parse().unwrap(), PEER);
     Arc::new(policies)
 }

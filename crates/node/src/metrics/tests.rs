@@ -33,6 +33,7 @@ fn peer() -> PeerReport {
         public_key: Some("key".to_owned()),
         manual: None,
         endpoint: None,
+        outer_interface: None,
         state: "up".to_owned(),
         allowed_ips: vec!["10.2.0.0/16".to_owned()],
         association: Some(AssociationReport {
@@ -95,6 +96,7 @@ fn report() -> DaemonReport {
             down_auto: false,
             down_bits_per_second: None,
             forward: false,
+            forward_networks: Vec::new(),
             configuration: "a.toml".to_owned(),
             uptime_seconds: 12.5,
             pid: 1,

@@ -29,6 +29,27 @@ pub(super) fn index(netlink: &mut Netlink, interface: &str) -> Result<u32, Netwo
     }
 }
 
+/// The name of the interface `index`.
+pub(super) fn name(netlink: &mut Netlink, index: u32) -> io::Result<String> {
+    let name = get(netlink, index)?.attributes.into_iter().find_map(|attribute| match attribute {
+        LinkAttribute::IfName(name) => Some(name),
+        _ => None,
+    });
+    name.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// Whether the interface `index` is up.
+pub(super) fn is_up(netlink: &mut Netlink, index: u32) -> io::Result<bool> {
+    Ok(get(netlink, index)?.header.flags.contains(LinkFlags::Up))
+}
+
+fn get(netlink: &mut Netlink, index: u32) -> io::Result<LinkMessage> {
+    match netlink.get(Message::GetLink(message(index)))? {
+        Message::NewLink(link) => Ok(link),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
 /// Size and queue, and nothing that the kernel sends of its own accord: an idle tunnel is silent.
 pub(super) fn prepare(
     netlink: &mut Netlink,

@@ -46,7 +46,7 @@ pub enum RouteFamily {
 }
 
 impl RouteFamily {
-    fn of(net: &IpNet) -> RouteFamily {
+    pub(super) fn of(net: &IpNet) -> RouteFamily {
         if net.addr().is_ipv4() { RouteFamily::V4 } else { RouteFamily::V6 }
     }
 }
@@ -69,6 +69,35 @@ pub(super) struct SysctlSetting {
     pub(super) needed: bool,
 }
 
+impl SysctlSetting {
+    /// The setting `name` below `/proc/sys/net`.
+    fn new(name: &str, value: &'static str, needed: bool) -> SysctlSetting {
+        SysctlSetting { path: Path::new("/proc/sys/net").join(name), value, needed }
+    }
+}
+
+/// The switch that has the kernel forward what comes in by `interface`.
+fn forwarding(family: RouteFamily, interface: &str) -> SysctlSetting {
+    let name = match family {
+        RouteFamily::V4 => format!("ipv4/conf/{interface}/forwarding"),
+        RouteFamily::V6 if has_switch_each() => format!("ipv6/conf/{interface}/force_forwarding"),
+        RouteFamily::V6 => "ipv6/conf/all/forwarding".to_owned(),
+    };
+    SysctlSetting::new(&name, "1", true)
+}
+
+/// Whether each interface has a switch of its own for IPv6; kernels before 6.17 forward on all interfaces or none.
+pub(super) fn has_switch_each() -> bool {
+    Path::new("/proc/sys/net/ipv6/conf/all/force_forwarding").exists()
+}
+
+/// An interface that leads to a named network.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Behind {
+    pub(super) family: RouteFamily,
+    pub(super) interface: String,
+}
+
 /// What the system around the tunnel should look like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -82,8 +111,10 @@ pub struct Plan {
     pub rules: BTreeSet<PolicyRule>,
     /// The mark of the tunnel's own packets.
     pub mark: Option<u32>,
-    /// The families whose packets may pass from one peer to another.
-    pub forward: BTreeSet<RouteFamily>,
+    /// The families whose packets pass from one peer to another.
+    pub hub: BTreeSet<RouteFamily>,
+    /// Networks behind this node that peers may reach.
+    pub networks: BTreeSet<IpNet>,
 }
 
 impl Plan {
@@ -105,11 +136,12 @@ impl Plan {
             mtu: config.node.mtu,
             addresses: config.node.address.iter().copied().collect(),
             mark: config.node.fwmark,
+            networks: config.node.forward.networks.iter().copied().collect(),
             ..Plan::default()
         };
-        if config.node.forward {
+        if config.node.forward.peers {
             let networks = config.peers.iter().flat_map(|peer| &peer.allowed_ips).chain(&config.node.address);
-            plan.forward = networks.map(RouteFamily::of).collect();
+            plan.hub = networks.map(RouteFamily::of).collect();
         }
         let written = config.peers.iter().filter_map(|peer| peer.endpoint.as_ref()?.ip());
         let endpoints: Vec<IpAddr> = written.chain(others.iter().copied()).collect();
@@ -146,31 +178,26 @@ impl Plan {
         self.rules.insert(PolicyRule { family, mark, lookup: Lookup::TunnelFrom(len) });
     }
 
-    /// The kernel settings it takes.
-    pub(super) fn settings(&self, interface: &str) -> Vec<SysctlSetting> {
-        let path = |rest: &str| Path::new("/proc/sys/net").join(rest);
+    /// The kernel settings it takes, where `behind` are the interfaces that lead to the named networks.
+    pub(super) fn settings(&self, interface: &str, behind: &BTreeSet<Behind>) -> Vec<SysctlSetting> {
         let mut all = Vec::new();
         // Or the reverse path filter drops answers to marked packets; harmless where there is no filter.
         if self.rules.iter().any(|rule| rule.family == RouteFamily::V4) {
-            let path = path("ipv4/conf/all/src_valid_mark");
-            all.push(SysctlSetting { path, value: "1", needed: false });
+            all.push(SysctlSetting::new("ipv4/conf/all/src_valid_mark", "1", false));
         }
-        if self.forward.contains(&RouteFamily::V4) {
-            let file = path("ipv4/conf").join(interface).join("forwarding");
-            all.push(SysctlSetting { path: file, value: "1", needed: true });
+        // A kernel forwards what came in by an interface whose switch is on: from peers, and back from the networks.
+        let named = self.networks.iter().map(RouteFamily::of);
+        let own = self.hub.iter().copied().chain(named).map(|family| (family, interface));
+        let all_on: BTreeSet<_> =
+            own.chain(behind.iter().map(|it| (it.family, it.interface.as_str()))).collect();
+        all.extend(all_on.into_iter().map(|(family, name)| forwarding(family, name)));
+        if self.hub.contains(&RouteFamily::V4) {
             // A peer reaches another one through here alone, so the kernel has no shorter way to tell it of. It does
             // where either value says so (Linux `Documentation/networking/ip-sysctl.rst`, send_redirects); other
             // interfaces have values of their own. IPv6 redirects take a link-local address, which there is not.
             for scope in [interface, "all"] {
-                let path = path("ipv4/conf").join(scope).join("send_redirects");
-                all.push(SysctlSetting { path, value: "0", needed: false });
+                all.push(SysctlSetting::new(&format!("ipv4/conf/{scope}/send_redirects"), "0", false));
             }
-        }
-        if self.forward.contains(&RouteFamily::V6) {
-            let one = path("ipv6/conf").join(interface).join("force_forwarding");
-            // Kernels before 6.17 forward IPv6 on all interfaces or none.
-            let path = if one.exists() { one } else { path("ipv6/conf/all/forwarding") };
-            all.push(SysctlSetting { path, value: "1", needed: true });
         }
         all
     }

@@ -1,6 +1,8 @@
 //! Addresses, routes and rules as netlink writes them.
 
-use std::net::IpAddr;
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
@@ -9,6 +11,8 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage as Message};
+
+use crate::netlink::Netlink;
 
 use super::plan::{Lookup, MAIN_TABLE, PolicyRule, Route, RouteFamily};
 
@@ -111,6 +115,88 @@ pub(super) fn all_rules(family: AddressFamily) -> Message {
     let mut message = RuleMessage::default();
     message.header.family = family;
     Message::GetRule(message)
+}
+
+pub(super) fn all_addresses() -> Message {
+    Message::GetAddress(AddressMessage::default())
+}
+
+/// All routes by the interface `index`, where the kernel can tell; all there are otherwise.
+pub(super) fn routes_by(index: u32) -> Message {
+    let mut message = RouteMessage::default();
+    message.attributes = vec![RouteAttribute::Oif(index)];
+    Message::GetRoute(message)
+}
+
+/// Which route datagrams to `address` take that carry `mark`.
+pub(super) fn route_to(address: IpAddr, mark: Option<u32>) -> Message {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family(address);
+    message.header.destination_prefix_length = IpNet::from(address).prefix_len();
+    message.attributes = vec![RouteAttribute::Destination(in_route(address))];
+    message.attributes.extend(mark.map(RouteAttribute::Mark));
+    Message::GetRoute(message)
+}
+
+/// The interface and the address of a dumped address.
+pub(super) fn interface_and_address(message: &Message) -> Option<(u32, IpNet)> {
+    let Message::NewAddress(found) = message else { return None };
+    let local = found.attributes.iter().find_map(|attribute| match attribute {
+        AddressAttribute::Local(address) => Some(*address),
+        _ => None,
+    });
+    let address = local.or_else(|| {
+        found.attributes.iter().find_map(|attribute| match attribute {
+            AddressAttribute::Address(address) => Some(*address),
+            _ => None,
+        })
+    })?;
+    Some((found.header.index, IpNet::new(address, found.header.prefix_len).ok()?))
+}
+
+/// The addresses of all interfaces but `own`.
+pub(super) fn on_other_interfaces(netlink: &mut Netlink, own: u32) -> io::Result<BTreeSet<IpAddr>> {
+    let all = netlink.dump(all_addresses())?;
+    let others = all.iter().filter_map(interface_and_address).filter(|(index, _)| *index != own);
+    Ok(others.map(|(_, address)| address.addr()).collect())
+}
+
+/// Where a route leads to.
+pub(super) fn destination(route: &RouteMessage) -> Option<IpNet> {
+    let address = route.attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Destination(RouteAddress::Inet(address)) => Some(IpAddr::V4(*address)),
+        RouteAttribute::Destination(RouteAddress::Inet6(address)) => Some(IpAddr::V6(*address)),
+        _ => None,
+    });
+    // A default route has no destination.
+    let everywhere = match route.header.address_family {
+        INET => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        INET6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        _ => return None,
+    };
+    IpNet::new(address.unwrap_or(everywhere), route.header.destination_prefix_length).ok()
+}
+
+/// Where a dumped route leads to, with each interface that it leads to it by.
+pub(super) fn destination_and_interfaces(message: &Message) -> Vec<(IpNet, u32)> {
+    let Message::NewRoute(route) = message else { return Vec::new() };
+    let Some(net) = destination(route).filter(|_| route.header.kind == RouteType::Unicast) else {
+        return Vec::new();
+    };
+    let interfaces = route.attributes.iter().flat_map(|attribute| match attribute {
+        RouteAttribute::Oif(index) => vec![*index],
+        RouteAttribute::MultiPath(hops) => hops.iter().map(|hop| hop.interface_index).collect(),
+        _ => Vec::new(),
+    });
+    interfaces.map(|index| (net, index)).collect()
+}
+
+/// Whether a dumped rule is `wanted`.
+pub(super) fn is_rule(message: &Message, wanted: PolicyRule) -> bool {
+    let Message::NewRule(found) = message else { return false };
+    let wanted = rule(wanted);
+    found.header.family == wanted.header.family
+        && wanted.attributes.iter().all(|attribute| found.attributes.contains(attribute))
 }
 
 /// The table of a dumped route, and the interface it leads to.

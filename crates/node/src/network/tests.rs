@@ -4,6 +4,7 @@ use crate::tun::Tun;
 use netlink_packet_route::AddressFamily;
 use std::path::Path;
 
+mod host;
 mod redirects;
 
 const KEYS: [&str; 2] =
@@ -139,7 +140,7 @@ fn what_is_made_is_removed() {
         );
         let tun = Tun::open("st-net").unwrap();
         let mark_before = setting("ipv4/conf/all/src_valid_mark");
-        let network = Network::set_up(tun.name(), &full).unwrap();
+        let network = Network::set_up(tun.name(), &full, None).unwrap();
         let made = snapshot();
         let has = |text: &str| made.iter().any(|line| line.contains(text));
         assert!(has("SuppressPrefixLen(0)") && has("FwMark(21332)"), "{made:#?}");
@@ -181,7 +182,7 @@ fn the_longest_prefix_decides_whichever_table_it_is_in() {
     crate::testing::in_namespace(|| {
         let outside = Tun::open("st-outside").unwrap();
         let plan = Plan { mtu: 1500, addresses: ["192.0.2.1/24".parse().unwrap()].into(), ..Plan::default() };
-        let _outside = Network::set_up(outside.name(), &plan).unwrap();
+        let _outside = Network::set_up(outside.name(), &plan, None).unwrap();
         let text = format!(
             "[node]\nprivate_key_file = \"k\"\naddress = \"10.77.0.1/24\"\n[[peer]]\npublic_key = \"{}\"\n\
              allowed_ips = [\"0.0.0.0/0\", \"192.0.2.128/25\"]\nendpoint = \"192.0.2.200:9\"\n{HOST}",
@@ -189,7 +190,7 @@ fn the_longest_prefix_decides_whichever_table_it_is_in() {
         );
         let plan = Plan::of(&Config::parse(&text, Path::new("x.toml")).unwrap());
         let tunnel = Tun::open("st-tunnel").unwrap();
-        let _tunnel = Network::set_up(tunnel.name(), &plan).unwrap();
+        let _tunnel = Network::set_up(tunnel.name(), &plan, None).unwrap();
         for (to, mark, source, inside) in [
             ("192.0.2.2", None, "192.0.2.1", true),
             ("192.0.2.2", plan.mark, "192.0.2.1", false),
@@ -210,7 +211,7 @@ fn a_change_touches_only_what_differs() {
         let one = plan("", &[("192.0.2.1:1", "\"10.2.0.0/16\", \"10.3.0.0/16\"")]);
         let other = plan("", &[("192.0.2.1:1", "\"10.3.0.0/16\", \"10.4.0.0/16\", \"::/0\"")]);
         let tun = Tun::open("st-change").unwrap();
-        let mut network = Network::set_up(tun.name(), &one).unwrap();
+        let mut network = Network::set_up(tun.name(), &one, None).unwrap();
         network.change(&other).unwrap();
         let made = snapshot();
         let has = |text: &str| made.iter().any(|line| line.contains(text));
@@ -228,7 +229,7 @@ fn leftovers_of_a_killed_run_are_replaced() {
         let before = snapshot();
         let full = plan("", &[("192.0.2.1:1", "\"0.0.0.0/0\"")]);
         let tun = Tun::open("st-kill").unwrap();
-        let network = Network::set_up(tun.name(), &full).unwrap();
+        let network = Network::set_up(tun.name(), &full, None).unwrap();
         let rules = || snapshot().iter().filter(|line| line.contains("FwMark(21332)")).count();
         let made = rules();
         // As `kill -9` does: nothing of ours runs, the kernel takes the device and its routes.
@@ -236,7 +237,7 @@ fn leftovers_of_a_killed_run_are_replaced() {
         drop(tun);
         assert_ne!(snapshot(), before, "the rules are left");
         let tun = Tun::open("st-kill").unwrap();
-        let network = Network::set_up(tun.name(), &full).unwrap();
+        let network = Network::set_up(tun.name(), &full, None).unwrap();
         assert_eq!((rules(), made), (2, 2), "each rule once");
         drop(network);
         drop(tun);
@@ -249,15 +250,17 @@ fn what_belongs_to_others_is_refused() {
     crate::testing::in_namespace(|| {
         let full = plan("", &[("192.0.2.1:1", "\"0.0.0.0/0\"")]);
         let (one, other) = (Tun::open("st-one").unwrap(), Tun::open("st-two").unwrap());
-        let _first = Network::set_up(one.name(), &full).unwrap();
+        let _first = Network::set_up(one.name(), &full, None).unwrap();
         let moved = Plan { addresses: ["10.78.0.1/24".parse().unwrap()].into(), ..full };
-        let error = Network::set_up(other.name(), &moved).unwrap_err();
+        let error = Network::set_up(other.name(), &moved, None).unwrap_err();
         assert!(error.to_string().starts_with("routing table 21332 is used by another interface"), "{error}");
         let taken = plan("", &[("", "\"10.9.0.0/16\"")]);
         let third = Tun::open("st-three").unwrap();
         let _third =
-            Network::set_up(third.name(), &Plan { addresses: BTreeSet::new(), ..taken.clone() }).unwrap();
-        let error = Network::set_up(other.name(), &Plan { addresses: BTreeSet::new(), ..taken }).unwrap_err();
+            Network::set_up(third.name(), &Plan { addresses: BTreeSet::new(), ..taken.clone() }, None)
+                .unwrap();
+        let error =
+            Network::set_up(other.name(), &Plan { addresses: BTreeSet::new(), ..taken }, None).unwrap_err();
         assert!(error.to_string().starts_with("a route to 10.9.0.0/16 exists"), "{error}");
     });
 }

@@ -8,7 +8,8 @@ use crate::stage::{A, B, C, Seed, joined, millis};
 #[test]
 fn packets_from_addresses_that_are_not_the_peers_are_dropped() {
     let _seed = Seed(1);
-    let mut network = joined(1, |_| {});
+    // Or A refuses to send for a host of B's.
+    let mut network = joined(1, |pair| pair.a.behind = vec![B.inner_v4(8).ip()]);
     let stranger = "203.0.113.5:7".parse().unwrap();
     for (count, src) in
         [C.inner_v4(7), B.inner_v4(8), stranger, NodeId(99).inner_v6(7)].into_iter().enumerate()

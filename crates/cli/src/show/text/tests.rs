@@ -18,6 +18,7 @@ pub(crate) fn report() -> DaemonReport {
             up_auto: false,
             down_auto: true,
             forward: false,
+            forward_networks: Vec::new(),
             configuration: "/etc/strait/a.toml".to_owned(),
             uptime_seconds: 3725.2,
             pid: 42,
@@ -51,6 +52,7 @@ fn peer() -> PeerReport {
         public_key: Some("REVG".to_owned()),
         manual: None,
         endpoint: Some("198.18.0.2:51820".to_owned()),
+        outer_interface: Some("eth0".to_owned()),
         state: "up".to_owned(),
         allowed_ips: vec!["10.77.0.2/32".to_owned()],
         association: Some(AssociationReport {
@@ -160,7 +162,7 @@ strait0
 
 peer site-b: up
   public key       REVG
-  endpoint         198.18.0.2:51820
+  endpoint         198.18.0.2:51820 by eth0
   allowed IPs      10.77.0.2/32
   last handshake   1 min 1 s ago
   SA pair          SPI in 0x04000001, out 0x0c0000ff; aes-128-gcm, implicit IV, strait payloads, initiator
@@ -230,6 +232,7 @@ fn a_peer_with_manual_keys() {
         keys: "manual".to_owned(),
         public_key: None,
         endpoint: Some("192.0.2.2".to_owned()),
+        outer_interface: None,
         association: None,
         manual: Some(manual),
         last_handshake_age_seconds: None,
@@ -240,7 +243,7 @@ fn a_peer_with_manual_keys() {
     });
     let expected = "\
 peer site-b: up
-  endpoint         192.0.2.2
+  endpoint         192.0.2.2 (no route to it)
   allowed IPs      10.77.0.2/32
   manual keys      ah hmac-sha-256-128 (SPI in 0x00001001, out 0x00001002), \
 esp aes-128-cbc + hmac-sha-256-128 (SPI in 0x00002001, out 0x00002002), ipcomp deflate (CPI in 2, out 2)

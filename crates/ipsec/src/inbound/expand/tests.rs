@@ -52,7 +52,7 @@ fn other_peer(receiver: &mut Receiver) -> OutboundSa {
     let other = PeerId(2);
     let key = KeyMaterial::new(Suite::Aes128Gcm, &[9; 20]).unwrap();
     let spec = SaSpec::session(other, Spi(0x0555_5555), key, IvMode::Implicit, STRAIT);
-    let mut policies = Policies::new();
+    let mut policies = Policies::exit();
     policies.allow("10.2.0.0/16".parse().unwrap(), PEER);
     policies.allow("10.9.0.0/16".parse().unwrap(), other);
     for order in [

@@ -91,7 +91,7 @@ fn two_peers(rate: Option<Rate>) -> Sender {
         mtu: Some(1500),
         counters: Arc::default(),
     })));
-    let mut policies = Policies::new();
+    let mut policies = Policies::exit();
     policies.allow("10.1.0.0/16".parse().unwrap(), PEER);
     policies.allow("fd01::/16".parse().unwrap(), OTHER);
     sender.order(Order::Policies(Arc::new(policies)));

@@ -21,7 +21,8 @@ use crate::{
 /// One node: its key manager, and what its data plane was told.
 pub(super) struct ControlNode {
     pub(super) control: Control,
-    pub(super) counters: Arc<Counters>,
+    /// What it counts.
+    pub(super) totals: Arc<Counters>,
     pub(super) address: SocketAddr,
     pub(super) outbound: BTreeMap<PeerId, Box<OutboundSa>>,
     pub(super) inbound: BTreeMap<Spi, Box<InboundSa>>,
@@ -116,7 +117,7 @@ pub(crate) fn base() -> Instant {
 impl ControlNode {
     pub(super) fn new(settings: ControlSettings, address: SocketAddr, now: Time) -> ControlNode {
         ControlNode {
-            counters: Arc::clone(&settings.counters),
+            totals: Arc::clone(&settings.counters),
             control: Control::new(settings, now).unwrap(),
             address,
             outbound: BTreeMap::new(),

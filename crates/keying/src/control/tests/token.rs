@@ -62,7 +62,7 @@ fn a_node_with_a_token_answers_nobody_without_it() {
     let own_id = |number: u8| {
         [&[0xc0, 0, 0, 0, 1, 8][..], &[number; 8], &[8], &[6; 8], &[0, 0x44, 0x96], &[5; 1174]].concat()
     };
-    let refused = |world: &ControlWorld| world.nodes[1].counters.drops.get(Reason::NoToken);
+    let refused = |world: &ControlWorld| world.nodes[1].totals.drops.get(Reason::NoToken);
     let before = refused(&world);
     for number in 0..100 {
         world.forge(1, elsewhere(number), &own_id(number));
@@ -78,7 +78,7 @@ fn a_node_with_a_token_answers_nobody_without_it() {
     world.run(20 * SECOND);
     assert_eq!(world.nodes[1].datagrams, 0);
     assert_eq!(world.nodes[1].control.connections(), 0);
-    assert!(world.nodes[1].counters.drops.get(Reason::NoToken) >= 500);
+    assert!(world.nodes[1].totals.drops.get(Reason::NoToken) >= 500);
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn a_hub_sends_no_redirects() {
         }
         let hub = plan("forward = true\n", &[("", "\"10.77.0.2/32\""), ("", "\"10.77.0.3/32\"")]);
         let tun = Tun::open("st-hub").unwrap();
-        let network = Network::set_up(tun.name(), &hub).unwrap();
+        let network = Network::set_up(tun.name(), &hub, None).unwrap();
         assert_eq!(redirects(&tun), 0);
         drop(network);
         assert_eq!(setting("ipv4/conf/all/send_redirects"), "1", "put back");

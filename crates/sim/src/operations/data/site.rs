@@ -249,7 +249,7 @@ impl DataSite {
 
 /// Each site's prefixes are its own.
 fn policies(here: usize) -> Policies {
-    let mut policies = Policies::new();
+    let mut policies = Policies::exit();
     for peer in (0..SITES).filter(|peer| *peer != here) {
         for prefix in prefixes(NodeId::of(peer)).iter().filter_map(|prefix| prefix.parse().ok()) {
             policies.allow(prefix, NodeId::of(peer).peer());

@@ -1,0 +1,154 @@
+//! What neighbours and other programs do to a host with a tunnel: packets in the clear, flushed rules, a tunnel set down, a
+//! network card that is gone.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use strait_testbed::{Extra, InterfaceState, Namespace, Networks, TwoHosts, WireLink};
+
+use strait_testdata::skip::{Need, skip};
+
+use crate::pair::{Family, Pair, allowed, eventually, fast};
+
+fn ip(host: &Namespace, arguments: &[&str]) -> String {
+    let output = host.command("ip").args(arguments).output().unwrap();
+    assert!(output.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn log(pair: &Pair, which: usize) -> String {
+    fs::read_to_string(pair.daemon(which).log()).unwrap()
+}
+
+#[test]
+fn a_clear_packet_of_a_neighbour_is_not_taken_for_a_peers() {
+    if !allowed() {
+        return;
+    }
+    let pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
+    let guarded = !log(&pair, 0).contains("no nftables");
+    if !(guarded || skip(Need::Nftables, "the kernel has no nf_tables")) {
+        return;
+    }
+    let neighbour = Namespace::create("neighbour").unwrap();
+    let link = WireLink::join(&neighbour, &pair.hosts.a, 7, fast()).unwrap();
+    neighbour.add_address("lo", pair.inside(1, Family::V4), 32).unwrap();
+    ip(&neighbour, &["link", "set", "lo", "up"]);
+    ip(&neighbour, &["route", "add", "10.77.0.1", "via", &link.b.v4.to_string()]);
+    let (socket, peer) = (pair.socket(0, Family::V4), pair.socket(1, Family::V4));
+    let to = socket.local_addr().unwrap();
+    let source = peer.local_addr().unwrap();
+    let forger = neighbour.run("bind", || std::net::UdpSocket::bind(source)).unwrap();
+    for _ in 0..5 {
+        forger.send_to(b"forged", to).unwrap();
+    }
+    peer.send_to(b"the peer itself", to).unwrap();
+    let mut buffer = [0; 100];
+    let (len, from) = socket.recv_from(&mut buffer).unwrap();
+    assert_eq!((&buffer[..len], from), (b"the peer itself".as_slice(), source));
+    socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    assert!(socket.recv(&mut buffer).is_err(), "a neighbour's packet in the clear came after all");
+}
+
+#[test]
+fn a_tunnel_set_down_and_up_has_its_routes_again() {
+    if !allowed() {
+        return;
+    }
+    let reached = Extra { networks: Networks::Reached, ..Extra::default() };
+    let pair = Pair::up(TwoHosts::direct(fast()).unwrap(), reached);
+    let route = || ip(&pair.hosts.a, &["route", "show", "10.99.0.0/16"]);
+    assert!(route().contains("strait0"), "{}", route());
+    ip(&pair.hosts.a, &["link", "set", "strait0", "down"]);
+    eventually("the log says that it is down", || log(&pair, 0).contains("set the interface down"));
+    ip(&pair.hosts.a, &["link", "set", "strait0", "up"]);
+    eventually("the route is there again", || route().contains("strait0"));
+    eventually("the log says so", || log(&pair, 0).contains("put back"));
+    pair.tcp(1, Family::V4, 50_000);
+    pair.tcp(0, Family::V6, 50_000);
+}
+
+/// A full tunnel of the first site.
+fn full() -> Pair {
+    let mut pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
+    pair.start(1, Extra::default());
+    let text = pair.sites[0].configuration(&[&pair.sites[1]], Extra::default());
+    let config = pair.sites[0].folder().join("full.toml");
+    fs::write(&config, text.replace("10.77.0.2/32", "0.0.0.0/0")).unwrap();
+    pair.daemons[0] = Some(pair.sites[0].start(&config, "run").unwrap());
+    pair.wait_for_session();
+    pair
+}
+
+/// As systemd-networkd does with rules that it does not know.
+fn flush_rules(host: &Namespace) -> bool {
+    let ip = |arguments: &[&str]| host.command("ip").args(arguments).output().unwrap().status.success();
+    let had = ip(&["rule", "del", "table", "21332"]);
+    had | ip(&["rule", "del", "suppress_prefixlength", "0", "table", "main"])
+}
+
+#[test]
+fn rules_that_another_program_flushes_are_put_back() {
+    if !allowed() {
+        return;
+    }
+    let pair = full();
+    let host = &pair.hosts.a;
+    let complete = || {
+        let rules = ip(host, &["rule"]);
+        rules.contains("21332") && rules.contains("suppress_prefixlength")
+    };
+    assert!(complete() && flush_rules(host));
+    eventually("the rules are there again", complete);
+    eventually("the log says so", || log(&pair, 0).contains("policy rule"));
+    // A program that goes on flushing has no more than its share of the node and of the log.
+    let (start, mut flushed) = (Instant::now(), 0);
+    while start.elapsed() < Duration::from_secs(3) {
+        flushed += usize::from(flush_rules(host));
+    }
+    eventually("the rules are there in the end", complete);
+    let lines = log(&pair, 0).matches("put back").count();
+    assert!(flushed >= 4 && lines <= 12, "{flushed} flushes, {lines} lines");
+}
+
+#[test]
+fn a_network_card_is_gone_and_comes_back() {
+    if !allowed() {
+        return;
+    }
+    let pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
+    let card = &pair.hosts.link.a;
+    let outer = || pair.peer(0)["outer_interface"].as_str().map(str::to_owned);
+    assert_eq!(outer().as_deref(), Some(card.interface.as_str()));
+    let elsewhere = Namespace::create("elsewhere").unwrap();
+    let mut holder = elsewhere.command("sleep").arg("60").spawn().unwrap();
+    ip(&pair.hosts.a, &["link", "set", &card.interface, "netns", &holder.id().to_string()]);
+    // The log first: the node looks for a report, too.
+    eventually("the log says so", || log(&pair, 0).contains("no route to the endpoint of site-b"));
+    assert_eq!(outer(), None, "the report says so");
+    ip(&elsewhere, &["link", "set", &card.interface, "netns", &pair.daemon(0).pid().to_string()]);
+    card.add_address(card.v4.into(), 24).unwrap();
+    card.set_state(InterfaceState::Up).unwrap();
+    pair.tcp(1, Family::V4, 50_000);
+    pair.tcp(0, Family::V6, 50_000);
+    assert_eq!(outer().as_deref(), Some(card.interface.as_str()));
+    eventually("the log says so", || log(&pair, 0).contains("another route to the endpoint of site-b"));
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+}
+
+#[test]
+fn a_tunnel_device_that_is_deleted_ends_the_daemon() {
+    if !allowed() {
+        return;
+    }
+    let mut pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
+    ip(&pair.hosts.a, &["link", "del", "strait0"]);
+    let mut daemon = pair.daemons[0].take().unwrap();
+    let mut status = None;
+    eventually("the daemon ends", || {
+        status = daemon.ended().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.and_then(|status| status.code()), Some(1), "{}", daemon.last_words());
+}

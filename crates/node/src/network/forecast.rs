@@ -1,0 +1,55 @@
+//! What a start will touch on this host, for people to know before.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use super::plan::{Plan, RouteFamily, has_switch_each};
+use super::{behind, weak_host};
+use crate::config::Config;
+use crate::netlink::Netlink;
+
+/// What a start will touch on this host.
+#[derive(Debug)]
+pub struct Forecast {
+    /// The kernel's switches for forwarding that will be on, as sysctl(8) names them.
+    pub switches: Vec<String>,
+    /// Whether IPv6 forwarding will be on for all interfaces, as this kernel (before 6.17) has one switch for all.
+    pub ipv6_on_all: bool,
+    /// Why packets in the clear to the tunnel's addresses cannot be refused, if they cannot.
+    pub unguarded: Option<io::Error>,
+}
+
+/// What a start with `config` will touch on this host, as it is now.
+#[must_use]
+pub fn forecast(config: &Config) -> Forecast {
+    let plan = Plan::of(config);
+    // Where nothing can be asked, the tunnel's own switches are told.
+    let behind = Netlink::open().ok().and_then(|mut netlink| {
+        // No interface has this number (Linux `dev_new_index`).
+        behind::interfaces(&mut netlink, 0, &plan.networks).ok()
+    });
+    let settings = plan.settings(&config.node.interface, &behind.unwrap_or_default());
+    let switches: BTreeSet<String> = settings
+        .iter()
+        .filter(|setting| setting.value == "1" && setting.needed)
+        .filter_map(|setting| setting.path.strip_prefix("/proc/sys").ok()?.to_str().map(sysctl_name))
+        .collect();
+    let forwards_ipv6 = plan.hub.contains(&RouteFamily::V6)
+        || plan.networks.iter().any(|network| RouteFamily::of(network) == RouteFamily::V6);
+    Forecast {
+        switches: switches.into_iter().collect(),
+        ipv6_on_all: forwards_ipv6 && !has_switch_each(),
+        unguarded: weak_host::is_possible().err(),
+    }
+}
+
+/// sysctl(8) writes dots for slashes, and slashes for the dots in names.
+fn sysctl_name(path: &str) -> String {
+    path.chars()
+        .map(|letter| match letter {
+            '/' => '.',
+            '.' => '/',
+            other => other,
+        })
+        .collect()
+}
