@@ -123,7 +123,7 @@ mod tests {
         let count = |wanted| passed.iter().filter(|one| **one == wanted).count() as u64;
         assert_eq!(count(Ok(SourceKind::Known)), KNOWN_BURST);
         assert_eq!(count(Ok(SourceKind::Stranger)), STRANGERS_BURST / 2);
-        // The sources are told again, which gives nobody a new budget.
+        // The sources are told again, which fills no budget.
         intake.know(&[friend, source(2)]);
         assert_eq!(intake.admit(friend, &[], now), Err(Reason::StrangerOverBudget));
         assert_eq!(intake.admit(source(2), &[], now), Ok(SourceKind::Known));

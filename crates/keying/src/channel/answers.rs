@@ -1,6 +1,6 @@
 //! What answers to strangers may cost this node's link.
 //!
-//! A stranger is a sender that has not proved a key. Nobody asked for these answers, so they have a small share of the
+//! A stranger is a sender that has not proved a key. This node did not ask for it, so its answers have a small share of the
 //! link, in steps: a sender that only claims its address, one that answered a Retry from it, one with a peer's address;
 //! and one that proved a peer's key, whose datagrams are no answers to strangers any more.
 
