@@ -249,3 +249,24 @@ fn packets_on_a_new_association_do_not_overtake_blocks_of_the_old_one() {
     assert!(comparable(&receiver.site.packets[..packets.len()]) == comparable(&packets));
     assert_eq!((receiver.dropped(), receiver.half.intake.free_jobs()), (0, 4 * JOBS_AN_ENGINE));
 }
+
+#[test]
+fn blocks_of_tiny_packets_that_workers_expand_are_limited_too() {
+    let mut sa = OutboundSa::new(&sa_spec(STRAIT));
+    let mut receiver = Receiver::new(STRAIT).with_workers(2);
+    let mut other = other_peer(&mut receiver);
+    let packet = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 253, 0, 0, 10, 2, 0, 1, 10, 1, 0, 1].repeat(2_048);
+    let (method, mut output) = (Method::ZSTD, vec![0; packet.len()]);
+    let len = Codecs::new().compress(method, &packet, &mut output).unwrap();
+    let payload = [&[0xf0, method.codec.id(), 0, 1, 0, 1][..], &output[..len]].concat();
+    for round in 1..=3 {
+        for _ in 0..20 {
+            receiver.take(&seal(&mut sa, Protocol::AGGFRAG, &payload), Tos(0));
+        }
+        receiver.take(&seal(&mut other, Protocol::IPIP, &others_packet()), Tos(0));
+        receiver.finish();
+        assert_eq!(receiver.peer.in_packets.get(), round * 2_048, "one block a turn");
+        assert_eq!((receiver.drops(Reason::OverBudget), receiver.dropped()), (round * 19, round * 19));
+        receiver.half.caught_up();
+    }
+}
