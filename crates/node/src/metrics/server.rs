@@ -125,7 +125,7 @@ async fn answer(request: &Request<Incoming>, snapshot: &Snapshot) -> Response<St
     response
 }
 
-/// The last report, which everybody who asks within [`FRESH`] is given.
+/// The last report, which answers all requests within [`FRESH`].
 struct Snapshot {
     asks: mpsc::Sender<PendingRequest>,
     last: Mutex<Option<(Instant, String)>>,
