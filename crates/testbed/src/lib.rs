@@ -47,7 +47,7 @@ pub use link::{CarriedBytes, LinkEnd, LinkSpec, LinkTraffic, Offloads, WireLink}
 pub use namespace::Namespace;
 pub use relay::{FrameDirection, FrameFate, Relay};
 pub use site::{Extra, Networks, PORT, Site};
-pub use stream::{Arrived, Stream};
+pub use stream::{Arrived, RunningStream, Stream};
 pub use transfer::Transfer;
 pub use tunnel::{TestTunnel, paced};
 pub use workdir::Workdir;
