@@ -19,6 +19,7 @@ mod daemon;
 mod echo;
 mod error;
 mod feed;
+mod frame;
 mod guest;
 mod hosts;
 mod interface;
