@@ -6,6 +6,7 @@
 //! - [`Site`] is a host with a key and a configuration, [`DaemonProcess`] a real `strait up` on it, [`Workdir`] a private folder;
 //! - [`TestTunnel`] is two such sites with a session;
 //! - [`Guest`] is a host with a kernel of its own, for an IPsec that is not ours;
+//! - [`attack`] is what strangers and hostile peers send, at a steady rate;
 //! - [`Relay`] is a wire that loses, repeats and delays;
 //! - [`Feed`] is what comes from the network behind a host;
 //! - [`outside`] starts programs that are not ours, such as tshark on a capture;
@@ -15,6 +16,7 @@
 //! the folder of a killed program is swept by the next one.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod attack;
 mod daemon;
 mod echo;
 mod error;
