@@ -18,6 +18,7 @@ mod echo;
 mod entropy_probe;
 mod error;
 mod flood;
+mod hostile;
 mod idle;
 mod interactive;
 mod latency;
@@ -99,6 +100,8 @@ enum Benchmark {
     Steps,
     /// How often the entropy probe errs about whether data would shrink, and what it costs
     EntropyProbe,
+    /// Floods from strangers, a hostile peer, and a hub with many sites: what others keep
+    Hostile,
 }
 
 impl Benchmark {
@@ -117,6 +120,7 @@ impl Benchmark {
             Benchmark::Cores => "cores",
             Benchmark::Steps => "steps",
             Benchmark::EntropyProbe => "entropy-probe",
+            Benchmark::Hostile => "hostile",
         }
     }
 
@@ -125,8 +129,8 @@ impl Benchmark {
         !matches!(self, Benchmark::Cores | Benchmark::Steps | Benchmark::EntropyProbe | Benchmark::Engines)
     }
 
-    fn run(self, setting: &BenchSetup) -> Result<BenchSection, Error> {
-        match self {
+    fn run(self, setting: &BenchSetup) -> Result<Vec<BenchSection>, Error> {
+        let section = match self {
             Benchmark::Throughput => throughput::run(setting),
             Benchmark::Latency => latency::run(setting),
             Benchmark::Random => random::run(setting),
@@ -140,7 +144,9 @@ impl Benchmark {
             Benchmark::Cores => cores::run(setting),
             Benchmark::Steps => steps::run(setting),
             Benchmark::EntropyProbe => entropy_probe::run(setting),
-        }
+            Benchmark::Hostile => return hostile::run(setting),
+        };
+        section.map(|section| vec![section])
     }
 }
 
@@ -172,11 +178,11 @@ fn main() -> ExitCode {
     }
     for benchmark in wanted {
         match benchmark.run(&setting) {
-            Ok(section) => {
+            Ok(sections) => {
                 if !flags.json {
-                    println!("{}", section.text());
+                    sections.iter().for_each(|section| println!("{}", section.text()));
                 }
-                report.sections.push(section);
+                report.sections.extend(sections);
             }
             Err(Error::Testbed(error @ strait_testbed::Error::Interrupted(_))) => {
                 eprintln!("{error}");
