@@ -8,7 +8,7 @@ use strait_testbed::{Extra, LinkSpec, PORT, Site};
 use strait_wire::Protocol;
 
 use super::star::{HubStar, Spoke};
-use super::watch::{Disturbance, HonestTraffic};
+use super::watch::Disturbance;
 use crate::content::generated;
 use crate::error::Error;
 use crate::random::rate;
@@ -134,13 +134,13 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let star = HubStar::up(&setting.program, &spokes, honest)?;
     let route = AttackRoute::over(&star.links[1], PORT)?;
     let content = generated(1).bytes;
-    let traffic =
-        HonestTraffic { star: &star, site: 0, content: &content, window: Duration::from_millis(millis) };
+    let traffic = star.traffic(0, &content, Duration::from_millis(millis));
     let mut cells: [AttackRuns; PeerAttack::ALL.len()] = Default::default();
     let mut from = 0;
     for run in 1..=runs {
+        // Not before each: each brings the undisturbed traffic that it is compared with.
+        section.before.push(settle()?);
         for (kind, cell) in PeerAttack::ALL.into_iter().zip(&mut cells) {
-            section.before.push(settle()?);
             let peer = HostilePeer::of(&star.sites[1].folder().join(KEYS), from)?;
             // Each attack goes on behind the numbers of the one before.
             from += 1 << 22;

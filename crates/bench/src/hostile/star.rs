@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use strait_testbed::attack::AttackRoute;
 use strait_testbed::{DaemonProcess, Extra, LinkSpec, Namespace, PORT, Site, WireLink, Workdir, paced};
 
+use super::watch::HonestTraffic;
 use crate::error::Error;
 
 /// The hub's number among the sites, and that of the stranger's link.
@@ -77,5 +79,17 @@ impl HubStar {
             hub.wait_for_session(site.name(), PATIENCE)?;
         }
         Ok(HubStar { hub, daemons, centre, sites, links, stranger, _dir: dir })
+    }
+
+    /// Traffic between the site at a place and the hub.
+    pub(crate) fn traffic<'a>(
+        &'a self,
+        place: usize,
+        content: &'a Arc<[u8]>,
+        window: Duration,
+    ) -> HonestTraffic<'a> {
+        let end = |site: &'a Site| (&site.host, site.inside());
+        let ends = [end(&self.sites[place]), end(&self.centre)];
+        HonestTraffic { ends, stranger: &self.stranger, content, window }
     }
 }

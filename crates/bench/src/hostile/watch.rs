@@ -1,15 +1,14 @@
 //! An honest site's traffic, with an attack beside it or without: what arrives, how long pings take, what the machine does.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use strait_lab::measure::BusyWatch;
 use strait_testbed::attack::{RunningAttack, SentFrames};
-use strait_testbed::{RunningStream, Stream, interrupt};
+use strait_testbed::{Namespace, RunningStream, Stream, WireLink, interrupt};
 
 use super::pings::PingTrain;
-use super::star::HubStar;
 use crate::echo::within;
 use crate::error::Error;
 
@@ -25,11 +24,12 @@ const BACK: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(20);
 
 /// An honest site's traffic: a TCP stream each way and a train of pings, all at once.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct HonestTraffic<'a> {
-    pub(crate) star: &'a HubStar,
-    /// Its place among the sites.
-    pub(crate) site: usize,
+    /// The site and its hub, each with its address inside the tunnel.
+    pub(crate) ends: [(&'a Namespace, Ipv4Addr); 2],
+    /// The wire from which strangers come to the hub.
+    pub(crate) stranger: &'a WireLink,
     /// What both streams carry.
     pub(crate) content: &'a Arc<[u8]>,
     pub(crate) window: Duration,
@@ -60,9 +60,9 @@ impl HonestTraffic<'_> {
         &self,
         attack: impl FnOnce() -> Result<RunningAttack, Error>,
     ) -> Result<[Disturbance; 2], Error> {
-        let (site, hub) = (&self.star.sites[self.site], &self.star.centre);
+        let [site, hub] = self.ends;
         let streams = [self.stream(hub, site)?, self.stream(site, hub)?];
-        let train = PingTrain::start(&site.host, &hub.host, SocketAddr::new(hub.inside().into(), 0))?;
+        let train = PingTrain::start(site.0, hub.0, SocketAddr::new(hub.1.into(), 0))?;
         let measured = self.both(&streams, &train, attack);
         // Both are asked, whatever the first says.
         let ended = streams.map(RunningStream::stop);
@@ -72,9 +72,12 @@ impl HonestTraffic<'_> {
         Ok(measured)
     }
 
-    fn stream(&self, from: &strait_testbed::Site, to: &strait_testbed::Site) -> Result<RunningStream, Error> {
-        let address = SocketAddr::new(to.inside().into(), 0);
-        let (from, to, content) = (&from.host, &to.host, self.content);
+    fn stream(
+        &self,
+        (from, _): (&Namespace, Ipv4Addr),
+        (to, address): (&Namespace, Ipv4Addr),
+    ) -> Result<RunningStream, Error> {
+        let (address, content) = (SocketAddr::new(address.into(), 0), self.content);
         let (warm_up, window) = (Duration::ZERO, self.window);
         Ok(Stream { from, to, address, content, warm_up, window }.start()?)
     }
@@ -113,7 +116,7 @@ impl HonestTraffic<'_> {
         attack: impl FnOnce() -> Result<Option<RunningAttack>, Error>,
     ) -> Result<Disturbance, Error> {
         let received = || [streams[0].received(), streams[1].received()];
-        let answers = || self.star.stranger.b.traffic().map(|traffic| traffic.sent_bytes);
+        let answers = || self.stranger.b.traffic().map(|traffic| traffic.sent_bytes);
         let busy = BusyWatch::start().map_err(Error::doing("watch the processors"))?;
         let (start, before, said) = (Instant::now(), received(), answers()?);
         let attack = attack()?;

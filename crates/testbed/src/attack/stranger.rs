@@ -116,6 +116,14 @@ pub fn short_header(random: &mut Random) -> Vec<u8> {
     datagram
 }
 
+/// What has the form of a handshake initiation of WireGuard (its white paper, section 5.4.2), and is none.
+#[must_use]
+pub fn initiation(random: &mut Random) -> Vec<u8> {
+    let mut message = noise(random, 148);
+    message[..4].copy_from_slice(&[1, 0, 0, 0]);
+    message
+}
+
 /// `len` bytes of nonsense behind the SPI of a session, and the sequence number `number`.
 #[must_use]
 pub fn forged_esp(spi: [u8; 4], number: u32, len: usize, random: &mut Random) -> Vec<u8> {
