@@ -20,12 +20,15 @@ use stage::FloodStage;
 const KEPT: Target = Target::AtLeast(80.0);
 const SILENCE: Target = Target::AtMost(100.0);
 const ANSWERS: Target = Target::AtMost(1.0);
+/// Seconds until a site that restarts in a flood has a session, and how long that is waited for.
+const RESTART: Target = Target::AtMost(5.0);
+const PATIENCE: Duration = Duration::from_secs(15);
 /// `up` of both ends and the rate of their link, in Mbit/s.
 const RATES: [f64; 3] = [1.0, 10.0, 1000.0];
 /// Thousand datagrams a second.
 const FLOODS: [f64; 2] = [10.0, 100.0];
 /// What is compared.
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 8] = [
     "sent, kpps",
     "goodput hub to site, %",
     "goodput site to hub, %",
@@ -33,7 +36,6 @@ const COLUMNS: [&str; 9] = [
     "silence, ms",
     "back after, ms",
     "answers, % of up",
-    "processors before, %",
     "processors, %",
 ];
 
@@ -69,7 +71,7 @@ impl StrangerFlood {
 
     const fn name(self) -> &'static str {
         match self {
-            StrangerFlood::Deaf => "another socket of the hub, 1,200 bytes",
+            StrangerFlood::Deaf => "unread socket",
             StrangerFlood::Initials => "Initials",
             StrangerFlood::Versions => "unknown versions",
             StrangerFlood::Resets => "short headers",
@@ -96,7 +98,6 @@ impl FloodRuns {
             flooded.silence,
             flooded.back,
             flooded.answers as f64 / room * 100.0,
-            before.busy * 100.0,
             flooded.busy * 100.0,
         ];
         self.0.iter_mut().zip(values).for_each(|(runs, value)| runs.push(value));
@@ -115,17 +116,36 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
          silence {SILENCE} ms, answers {ANSWERS} % of up"
     ));
     section.notes.push(format!(
-        "Initials: {flights} whole first flights, again and again; {} shows what the machine itself costs",
+        "Initials: {flights} whole first flights, again and again; {}: 1,200 bytes to another socket of the hub, which shows \
+         what the machine itself costs",
         StrangerFlood::Deaf.name()
     ));
-    let window = Duration::from_millis(millis);
     let mut random = Random::new(sample::DEFAULT_SEED);
     let flights = stranger::first_flights(flights, &mut random)?;
+    let plan = FloodPlan { setting, flights: &flights, runs, window: Duration::from_millis(millis) };
     for up in RATES {
+        plan.run(&mut section, up, &mut random)?;
+    }
+    Ok(section)
+}
+
+/// What is the same for all rates.
+#[derive(Clone, Copy, Debug)]
+struct FloodPlan<'a> {
+    setting: &'a BenchSetup,
+    flights: &'a [Vec<Box<[u8]>>],
+    runs: usize,
+    window: Duration,
+}
+
+impl<'a> FloodPlan<'a> {
+    /// All floods of a tunnel with this `up`.
+    fn run(self, section: &mut BenchSection, up: f64, random: &mut Random) -> Result<(), Error> {
         let mut cells: Vec<FloodRuns> = Vec::new();
         cells.resize_with(StrangerFlood::ALL.len() * FLOODS.len(), FloodRuns::default);
-        let mut stage = FloodStage::set(setting, up, &flights, random.next_u64())?;
-        for run in 1..=runs {
+        let mut restarts = RunValues::default();
+        let mut stage = self.stage(up, random)?;
+        for run in 1..=self.runs {
             // Not before each: there are many, and each brings the undisturbed traffic that it is compared with.
             section.before.push(settle()?);
             let kinds = FLOODS.into_iter().flat_map(|rate| StrangerFlood::ALL.map(|kind| (kind, rate)));
@@ -133,20 +153,36 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
                 if kind == StrangerFlood::WireGuard && !stage.has_wireguard() {
                     continue;
                 }
-                let [before, flooded] = stage.flood(kind, rate * 1e3, window)?;
+                let [before, flooded] = stage.flood(kind, rate * 1e3, self.window)?;
                 cell.note(up, &before, &flooded);
                 let kept = flooded.goodput[0] / before.goodput[0] * 100.0;
                 progress("hostile", run, &subject(kind, rate, up), kept, "% of goodput, hub to site");
                 if !flooded.back.is_finite() {
                     // The old one's daemons go first.
                     drop(stage);
-                    stage = FloodStage::set(setting, up, &flights, random.next_u64())?;
+                    stage = self.stage(up, random)?;
                 }
             }
+            let took = stage.restart(FLOODS[0] * 1e3, PATIENCE)?;
+            progress("hostile", run, &format!("up {up} Mbit/s, a site that restarts in a flood"), took, "s");
+            restarts.push(took);
+            if took >= PATIENCE.as_secs_f64() {
+                drop(stage);
+                stage = self.stage(up, random)?;
+            }
         }
-        tell(&mut section, up, cells);
+        tell(section, up, cells);
+        let subject = format!(
+            "up {up} Mbit/s, {} kpps, Initials: a site that restarts has a session after, s",
+            FLOODS[0]
+        );
+        section.judge(subject, restarts, RESTART);
+        Ok(())
     }
-    Ok(section)
+
+    fn stage(self, up: f64, random: &mut Random) -> Result<FloodStage<'a>, Error> {
+        FloodStage::set(self.setting, up, self.flights, random.next_u64())
+    }
 }
 
 fn subject(kind: StrangerFlood, rate: f64, up: f64) -> String {

@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use strait_testbed::attack::AttackRoute;
-use strait_testbed::{DaemonProcess, Extra, LinkSpec, Namespace, PORT, Site, WireLink, Workdir, paced};
+use strait_testbed::{
+    DaemonProcess, Extra, LinkSpec, Namespace, PORT, Site, WireLink, Workdir, interrupt, paced,
+};
 
 use super::watch::HonestTraffic;
 use crate::error::Error;
@@ -16,6 +18,11 @@ const HUB: u8 = 250;
 const STRANGER: u8 = 200;
 /// How long a session may take: the slowest link needs a second for a handshake.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The signal that no process can catch (signal(7)).
+const KILL: i32 = 9;
+/// How often is looked whether a daemon has ended.
+const TICK: Duration = Duration::from_millis(10);
 
 /// A site that is to be joined to the hub.
 #[derive(Clone, Copy, Debug)]
@@ -91,5 +98,22 @@ impl HubStar {
         let end = |site: &'a Site| (&site.host, site.inside());
         let ends = [end(&self.sites[place]), end(&self.centre)];
         HonestTraffic { ends, stranger: &self.stranger, content, window }
+    }
+
+    /// Kills the daemon of the site at a place and starts it again: seconds from when it is ready until it has a session;
+    /// `patience` when it has none until then.
+    pub(crate) fn restart(&mut self, place: usize, patience: Duration) -> Result<f64, Error> {
+        let (site, daemon) = (&self.sites[place], &mut self.daemons[place]);
+        daemon.signal(KILL)?;
+        while daemon.ended()?.is_none() {
+            interrupt::pause(TICK)?;
+        }
+        *daemon = site.start(&site.folder().join("site.toml"), "run")?;
+        let ready = Instant::now();
+        match daemon.wait_for_session("hub", patience) {
+            Ok(()) => Ok(ready.elapsed().as_secs_f64()),
+            Err(strait_testbed::Error::TooSlow { .. }) => Ok(patience.as_secs_f64()),
+            Err(error) => Err(error.into()),
+        }
     }
 }

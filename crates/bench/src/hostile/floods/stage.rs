@@ -86,6 +86,16 @@ impl FloodStage<'_> {
         traffic.watch(|| start(kind, &route, rate, frames, last))
     }
 
+    /// Seconds until a site whose daemon is killed and started again, while Initials come, has a session.
+    pub(super) fn restart(&mut self, rate: f64, patience: Duration) -> Result<f64, Error> {
+        let route = AttackRoute::over(&self.star.stranger, PORT)?;
+        let frames = self.frames(StrangerFlood::Initials, &route, &[]);
+        let attack = route.start_cycle(rate, frames)?;
+        let took = self.star.restart(0, patience);
+        attack.stop()?;
+        took
+    }
+
     /// Whether there is a wireguard-go to compare with.
     pub(super) const fn has_wireguard(&self) -> bool {
         self.wireguard.is_some()
