@@ -47,7 +47,7 @@ use stage::{BenchEffort, BenchSetup};
 
 /// Measures speed and memory of Strait beside the plain link and wireguard-go.
 ///
-/// Needs root, or leave to make user namespaces. Takes an hour; with --quick, about eight minutes.
+/// Needs root, or leave to make user namespaces. Takes an hour and a quarter; with --quick, about twelve minutes.
 #[derive(Debug, Parser)]
 #[command(name = "strait-bench", version)]
 struct BenchFlags {

@@ -105,7 +105,7 @@ impl FloodRuns {
 }
 
 pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
-    let (runs, millis, flights) = setting.effort.pick((2, 2500, 16_384), (1, 1500, 4096));
+    let (runs, millis, flights) = setting.effort.pick((2, 2000, 16_384), (1, 800, 4096));
     let title = format!(
         "floods from a host without keys over a wire of its own, half from its own address and half from others; two TCP \
          streams and pings each 10 ms between a site and its hub, beside them; {runs} runs of {millis} ms, median (min-max)"

@@ -39,7 +39,7 @@ struct HubRuns {
 }
 
 pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
-    let (runs, seconds) = setting.effort.pick((3, 8), (1, 4));
+    let (runs, seconds) = setting.effort.pick((3, 6), (1, 3));
     let title = format!(
         "text by TCP from sites to their hub at {LINK} Mbit/s each, rule zstd-1, {runs} runs of {seconds} s, median (min-max)"
     );

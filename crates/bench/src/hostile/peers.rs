@@ -113,7 +113,7 @@ impl AttackRuns {
 }
 
 pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
-    let (runs, millis) = setting.effort.pick((3, 2500), (1, 1500));
+    let (runs, millis) = setting.effort.pick((3, 2000), (1, 800));
     let title = format!(
         "a peer with keys at 1 Mbit/s, beside two TCP streams of text and pings each 10 ms between another site and the hub \
          at {LINK} Mbit/s with a rule zstd-1; {runs} runs of {millis} ms, median (min-max)"

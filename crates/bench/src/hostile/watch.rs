@@ -12,7 +12,7 @@ use super::pings::PingTrain;
 use crate::echo::within;
 use crate::error::Error;
 
-/// Until slow start is over.
+/// Until slow start is over: as long as the window, and at most this.
 const WARM_UP: Duration = Duration::from_millis(1500);
 /// How long a first byte may take.
 const BEGIN: Duration = Duration::from_secs(20);
@@ -95,7 +95,7 @@ impl HonestTraffic<'_> {
                 return Err(Error::Silent { what: "a stream beside attacks", way: "Strait".to_owned() });
             }
         }
-        interrupt::pause(WARM_UP)?;
+        interrupt::pause(self.window.min(WARM_UP))?;
         let start = Instant::now();
         let mut before = self.measure(streams, || Ok(None))?;
         let middle = Instant::now();
