@@ -139,7 +139,8 @@ fn text(benchmark: Benchmark, pairs: usize, rows: &[Compared]) -> String {
         benchmark.name()
     );
     let head = ["", "", "old", "new", "ratio"].map(str::to_owned).to_vec();
-    let measured = rows.iter().filter(|row| row.ratio().spread().is_some());
+    // A build that measured nothing, or nought, has no ratio, and is shown nevertheless.
+    let measured = rows.iter().filter(|row| row.old.spread().is_some() || row.new.spread().is_some());
     let lines = measured.map(|row| {
         let ratio = row.ratio();
         vec![

@@ -129,7 +129,8 @@ impl Benchmark {
         !matches!(self, Benchmark::Cores | Benchmark::Steps | Benchmark::EntropyProbe | Benchmark::Engines)
     }
 
-    fn run(self, setting: &BenchSetup) -> Result<Vec<BenchSection>, Error> {
+    /// Runs it and gives each section to `done` when it is measured.
+    fn run(self, setting: &BenchSetup, done: &mut dyn FnMut(BenchSection)) -> Result<(), Error> {
         let section = match self {
             Benchmark::Throughput => throughput::run(setting),
             Benchmark::Latency => latency::run(setting),
@@ -144,9 +145,9 @@ impl Benchmark {
             Benchmark::Cores => cores::run(setting),
             Benchmark::Steps => steps::run(setting),
             Benchmark::EntropyProbe => entropy_probe::run(setting),
-            Benchmark::Hostile => return hostile::run(setting),
+            Benchmark::Hostile => return hostile::run(setting, done),
         };
-        section.map(|section| vec![section])
+        section.map(done)
     }
 }
 
@@ -177,13 +178,14 @@ fn main() -> ExitCode {
         println!("{}; both ends of everything share them\n", report.machine);
     }
     for benchmark in wanted {
-        match benchmark.run(&setting) {
-            Ok(sections) => {
-                if !flags.json {
-                    sections.iter().for_each(|section| println!("{}", section.text()));
-                }
-                report.sections.extend(sections);
+        let mut done = |section: BenchSection| {
+            if !flags.json {
+                println!("{}", section.text());
             }
+            report.sections.push(section);
+        };
+        match benchmark.run(&setting, &mut done) {
+            Ok(()) => {}
             Err(Error::Testbed(error @ strait_testbed::Error::Interrupted(_))) => {
                 eprintln!("{error}");
                 return ExitCode::FAILURE;
