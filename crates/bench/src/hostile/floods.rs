@@ -20,7 +20,7 @@ use stage::FloodStage;
 const KEPT: Target = Target::AtLeast(80.0);
 const SILENCE: Target = Target::AtMost(100.0);
 const ANSWERS: Target = Target::AtMost(1.0);
-/// Seconds until a site that restarts in a flood has a session, and how long that is waited for.
+/// Seconds until a site that restarts in a flood gets an answer through the tunnel, and how long that is waited for.
 const RESTART: Target = Target::AtMost(5.0);
 const PATIENCE: Duration = Duration::from_secs(15);
 /// `up` of both ends and the rate of their link, in Mbit/s.
@@ -173,7 +173,7 @@ impl<'a> FloodPlan<'a> {
         }
         tell(section, up, cells);
         let subject = format!(
-            "up {up} Mbit/s, {} kpps, Initials: a site that restarts has a session after, s",
+            "up {up} Mbit/s, {} kpps, Initials: a site that restarts gets its first answer after, s",
             FLOODS[0]
         );
         section.judge(subject, restarts, RESTART);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use strait_clock::Random;
 use strait_testbed::attack::{AttackRoute, RunningAttack, esp_of, listen, stranger};
-use strait_testbed::{Extra, LinkSpec, PORT, TwoHosts, paced};
+use strait_testbed::{Extra, LinkSpec, PORT, TwoHosts, interrupt, paced};
 
 use super::StrangerFlood;
 use crate::content::noise;
@@ -22,6 +22,8 @@ use crate::wireguard::{self, WireGuard, WireguardSearch, find, inside};
 const DEAF: u16 = 4000;
 /// Bytes behind a forged header.
 const FORGED: usize = 256;
+/// How often is looked for an answer.
+const TICK: Duration = Duration::from_millis(10);
 /// How long the wire is listened at for what is sent again.
 const TAPPED: Duration = Duration::from_millis(400);
 
@@ -86,14 +88,22 @@ impl FloodStage<'_> {
         traffic.watch(|| start(kind, &route, rate, frames, last))
     }
 
-    /// Seconds until a site whose daemon is killed and started again, while Initials come, has a session.
+    /// Seconds from when a site whose daemon was killed and started again is ready until its first ping is answered, while
+    /// Initials come; `patience` for none until then.
     pub(super) fn restart(&mut self, rate: f64, patience: Duration) -> Result<f64, Error> {
         let route = AttackRoute::over(&self.star.stranger, PORT)?;
         let frames = self.frames(StrangerFlood::Initials, &route, &[]);
         let attack = route.start_cycle(rate, frames)?;
-        let took = self.star.restart(0, patience);
+        let ready = self.star.restart(0)?;
+        let (site, hub) = (&self.star.sites[0], &self.star.centre);
+        let train = PingTrain::start(&site.host, &hub.host, SocketAddr::new(hub.inside().into(), 0))?;
+        while train.answered_since(ready).is_none() && ready.elapsed() < patience {
+            interrupt::pause(TICK)?;
+        }
+        let answered = train.answered_since(ready);
+        train.stop()?;
         attack.stop()?;
-        took
+        Ok(answered.map_or(patience, |at| at - ready).as_secs_f64())
     }
 
     /// Whether there is a wireguard-go to compare with.
