@@ -13,6 +13,7 @@ mod domains;
 mod figures;
 mod frame;
 mod full_tunnel;
+mod hostile;
 mod hub;
 mod idle;
 mod interruption;
