@@ -22,8 +22,8 @@ const LEAST: f64 = 0.97;
 /// Words of a quantity or a column that is better when it is larger. All others are times, bytes, memory or losses.
 const LARGER_IS_BETTER: [&str; 7] = ["bit/s", "B/s", "packets/s", "a second", "arrived", "times", "goodput"];
 
-/// Quantities that describe a run and are not a result.
-const NO_RESULT: [&str; 2] = ["over plain link", "load"];
+/// Quantities and columns that describe a run and are not a result.
+const NO_RESULT: [&str; 6] = ["over plain link", "load", "sent", "bytes a frame", "before", "processors"];
 
 /// One figure of both builds, a value a pair of runs.
 #[derive(Debug, Default)]
@@ -59,8 +59,8 @@ pub(crate) fn run(flags: &BenchFlags, old: &Path) -> Result<(), Error> {
             interrupt::check()?;
             // Which of them goes first changes, so that neither always finds the warmer machine.
             let (first, second) = if pair % 2 == 1 { (old, this.as_path()) } else { (this.as_path(), old) };
-            let one = measure(first, benchmark, flags)?;
-            let other = measure(second, benchmark, flags)?;
+            let one = measure(first, benchmark, flags, &this)?;
+            let other = measure(second, benchmark, flags, &this)?;
             let (before, after) = if pair % 2 == 1 { (one, other) } else { (other, one) };
             add(&mut rows, &before, &after)?;
             eprintln!("  {}: pair {pair} of {}", benchmark.name(), flags.pairs);
@@ -74,10 +74,14 @@ pub(crate) fn run(flags: &BenchFlags, old: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// What one build's benchmark says, as JSON.
-fn measure(program: &Path, benchmark: Benchmark, flags: &BenchFlags) -> Result<Value, Error> {
-    let mut command = Command::new(program);
+/// What one build's benchmark says, as JSON: its sections.
+fn measure(program: &Path, benchmark: Benchmark, flags: &BenchFlags, this: &Path) -> Result<Value, Error> {
+    // Attackers have to be the same for both, and the other build may know fewer of them.
+    let mut command = Command::new(if benchmark == Benchmark::Hostile { this } else { program });
     command.args(["--json", "--only", benchmark.name()]).stdin(Stdio::null()).stderr(Stdio::null());
+    if benchmark == Benchmark::Hostile {
+        command.arg("--strait").arg(program.with_file_name("strait"));
+    }
     if flags.quick {
         command.arg("--quick");
     }
@@ -87,7 +91,7 @@ fn measure(program: &Path, benchmark: Benchmark, flags: &BenchFlags) -> Result<V
         failed(format!("{} printed no JSON: {error}; run it by hand to see why", benchmark.name()))
     })?;
     match value["sections"].get(0) {
-        Some(section) => Ok(section.clone()),
+        Some(_) => Ok(value["sections"].clone()),
         None => Err(failed(format!("{} could not run: {}", benchmark.name(), value["failed"]))),
     }
 }
@@ -109,12 +113,18 @@ fn add(rows: &mut Vec<Compared>, old: &Value, new: &Value) -> Result<(), Error> 
 }
 
 /// Section, quantity and column of each figure, with its median; not-a-number where nothing was measured.
-fn figures(section: &Value) -> Vec<([String; 3], f64)> {
+fn figures(sections: &Value) -> Vec<([String; 3], f64)> {
+    sections.as_array().into_iter().flatten().flat_map(of_section).collect()
+}
+
+fn of_section(section: &Value) -> Vec<([String; 3], f64)> {
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let rows = section["rows"].as_array().into_iter().flatten();
-    let results = rows.filter(|row| !NO_RESULT.iter().any(|it| word(&row["quantity"]).contains(it)));
+    let is_result = |name: &Value| !NO_RESULT.iter().any(|it| word(name).contains(it));
+    let results = rows.filter(|row| is_result(&row["quantity"]));
     let cells = results.flat_map(|row| {
         let cells = row["cells"].as_array().into_iter().flatten().enumerate();
+        let cells = cells.filter(move |(column, _)| is_result(&section["columns"][*column]));
         cells.map(move |(column, cell)| {
             let names = [&section["name"], &row["quantity"], &section["columns"][column]].map(word);
             (names, cell["spread"]["median"].as_f64().unwrap_or(f64::NAN))
@@ -129,7 +139,8 @@ fn text(benchmark: Benchmark, pairs: usize, rows: &[Compared]) -> String {
         benchmark.name()
     );
     let head = ["", "", "old", "new", "ratio"].map(str::to_owned).to_vec();
-    let measured = rows.iter().filter(|row| row.ratio().spread().is_some());
+    // A build that measured nothing, or nought, has no ratio, and is shown nevertheless.
+    let measured = rows.iter().filter(|row| row.old.spread().is_some() || row.new.spread().is_some());
     let lines = measured.map(|row| {
         let ratio = row.ratio();
         vec![
@@ -165,8 +176,8 @@ mod tests {
 
     use super::*;
 
-    fn section(gigabits: f64, nanos: f64) -> Value {
-        json!({
+    fn sections(gigabits: f64, nanos: f64) -> Value {
+        json!([{
             "name": "throughput",
             "columns": ["plain link", "Strait"],
             "rows": [
@@ -174,14 +185,14 @@ mod tests {
                 { "quantity": "ns a packet", "cells": [{ "spread": { "median": nanos } }] },
                 { "quantity": "Gbit/s over plain link", "cells": [{ "spread": { "median": 1.0 } }] },
             ],
-        })
+        }])
     }
 
     #[test]
     fn ratios_say_how_many_times_as_good_the_new_build_is() {
         let mut rows = Vec::new();
-        add(&mut rows, &section(4.0, 200.0), &section(5.0, 100.0)).unwrap();
-        add(&mut rows, &section(4.0, 100.0), &section(2.0, 100.0)).unwrap();
+        add(&mut rows, &sections(4.0, 200.0), &sections(5.0, 100.0)).unwrap();
+        add(&mut rows, &sections(4.0, 100.0), &sections(2.0, 100.0)).unwrap();
         let ratios: Vec<RunValues> = rows.iter().map(Compared::ratio).collect();
         assert!(ratios[0].spread().is_none(), "the plain link was not measured");
         assert_eq!(ratios[1].values(), [1.25, 0.5], "more Gbit/s is better");
@@ -191,10 +202,10 @@ mod tests {
 
     #[test]
     fn builds_with_other_figures_are_refused() {
-        let mut other = section(1.0, 1.0);
-        other["rows"].as_array_mut().unwrap().pop();
-        other["rows"].as_array_mut().unwrap().pop();
-        let error = add(&mut Vec::new(), &section(1.0, 1.0), &other).unwrap_err();
+        let mut other = sections(1.0, 1.0);
+        other[0]["rows"].as_array_mut().unwrap().pop();
+        other[0]["rows"].as_array_mut().unwrap().pop();
+        let error = add(&mut Vec::new(), &sections(1.0, 1.0), &other).unwrap_err();
         assert_eq!(error.to_string(), "the builds cannot be compared: they have 3 and 2 figures");
     }
 

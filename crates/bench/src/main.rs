@@ -18,6 +18,7 @@ mod echo;
 mod entropy_probe;
 mod error;
 mod flood;
+mod hostile;
 mod idle;
 mod interactive;
 mod latency;
@@ -46,7 +47,7 @@ use stage::{BenchEffort, BenchSetup};
 
 /// Measures speed and memory of Strait beside the plain link and wireguard-go.
 ///
-/// Needs root, or leave to make user namespaces. Takes an hour; with --quick, about eight minutes.
+/// Needs root, or leave to make user namespaces. Takes an hour and a quarter; with --quick, about twelve minutes.
 #[derive(Debug, Parser)]
 #[command(name = "strait-bench", version)]
 struct BenchFlags {
@@ -99,6 +100,8 @@ enum Benchmark {
     Steps,
     /// How often the entropy probe errs about whether data would shrink, and what it costs
     EntropyProbe,
+    /// Floods from strangers, a hostile peer, and a hub with many sites: what others keep
+    Hostile,
 }
 
 impl Benchmark {
@@ -117,6 +120,7 @@ impl Benchmark {
             Benchmark::Cores => "cores",
             Benchmark::Steps => "steps",
             Benchmark::EntropyProbe => "entropy-probe",
+            Benchmark::Hostile => "hostile",
         }
     }
 
@@ -125,8 +129,9 @@ impl Benchmark {
         !matches!(self, Benchmark::Cores | Benchmark::Steps | Benchmark::EntropyProbe | Benchmark::Engines)
     }
 
-    fn run(self, setting: &BenchSetup) -> Result<BenchSection, Error> {
-        match self {
+    /// Runs it and gives each section to `done` when it is measured.
+    fn run(self, setting: &BenchSetup, done: &mut dyn FnMut(BenchSection)) -> Result<(), Error> {
+        let section = match self {
             Benchmark::Throughput => throughput::run(setting),
             Benchmark::Latency => latency::run(setting),
             Benchmark::Random => random::run(setting),
@@ -140,7 +145,9 @@ impl Benchmark {
             Benchmark::Cores => cores::run(setting),
             Benchmark::Steps => steps::run(setting),
             Benchmark::EntropyProbe => entropy_probe::run(setting),
-        }
+            Benchmark::Hostile => return hostile::run(setting, done),
+        };
+        section.map(done)
     }
 }
 
@@ -171,13 +178,14 @@ fn main() -> ExitCode {
         println!("{}; both ends of everything share them\n", report.machine);
     }
     for benchmark in wanted {
-        match benchmark.run(&setting) {
-            Ok(section) => {
-                if !flags.json {
-                    println!("{}", section.text());
-                }
-                report.sections.push(section);
+        let mut done = |section: BenchSection| {
+            if !flags.json {
+                println!("{}", section.text());
             }
+            report.sections.push(section);
+        };
+        match benchmark.run(&setting, &mut done) {
+            Ok(()) => {}
             Err(Error::Testbed(error @ strait_testbed::Error::Interrupted(_))) => {
                 eprintln!("{error}");
                 return ExitCode::FAILURE;

@@ -17,7 +17,8 @@ pub(crate) use find::{WireguardSearch, find};
 
 /// The interface, one of its own name on each host.
 const INTERFACE: &str = "wg0";
-const PORT: u16 = 51821;
+/// Where each listens.
+pub(crate) const PORT: u16 = 51821;
 /// How long it may take to be there.
 const START: Duration = Duration::from_secs(10);
 /// How long an answer on the control socket may take.

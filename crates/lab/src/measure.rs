@@ -6,7 +6,7 @@ mod sample;
 mod settle;
 mod stopwatch;
 
-pub use machine::{MachineInfo, MachineLoad};
+pub use machine::{BusyWatch, MachineInfo, MachineLoad};
 pub use pin::pin;
 pub use sample::{RunValues, Spread, short};
 pub use settle::settle;

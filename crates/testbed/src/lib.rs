@@ -6,6 +6,7 @@
 //! - [`Site`] is a host with a key and a configuration, [`DaemonProcess`] a real `strait up` on it, [`Workdir`] a private folder, [`SmallDisk`] a disk that is soon full;
 //! - [`TestTunnel`] is two such sites with a session;
 //! - [`Guest`] is a host with a kernel of its own, for an IPsec that is not ours;
+//! - [`attack`] is what strangers and hostile peers send, at a steady rate;
 //! - [`Relay`] is a wire that loses, repeats and delays;
 //! - [`Feed`] is what comes from the network behind a host;
 //! - [`outside`] starts programs that are not ours, such as tshark on a capture;
@@ -15,11 +16,13 @@
 //! the folder of a killed program is swept by the next one.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod attack;
 mod daemon;
 mod disk;
 mod echo;
 mod error;
 mod feed;
+mod frame;
 mod guest;
 mod hosts;
 mod interface;
@@ -49,7 +52,7 @@ pub use link::{CarriedBytes, LinkEnd, LinkSpec, LinkTraffic, Offloads, WireLink}
 pub use namespace::Namespace;
 pub use relay::{FrameDirection, FrameFate, Relay};
 pub use site::{Extra, Networks, PORT, Site};
-pub use stream::{Arrived, Stream};
+pub use stream::{Arrived, RunningStream, Stream};
 pub use transfer::Transfer;
 pub use tunnel::{TestTunnel, paced};
 pub use workdir::Workdir;

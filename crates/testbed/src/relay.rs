@@ -3,8 +3,6 @@
 //!
 //! The kernel's own emulator is not on every system; this one needs packet sockets only.
 
-mod socket;
-
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
@@ -12,8 +10,8 @@ use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::frame::{FrameSocket, wait};
 use crate::{Error, InterfaceState, LinkSpec, Namespace, TwoHosts, WireLink};
-use socket::{FrameSocket, wait};
 
 /// Which way a frame goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::{Error, Namespace, interrupt};
@@ -66,6 +67,17 @@ impl Stream<'_> {
     /// # Errors
     /// [`Error::TooSlow`] when nothing arrives, [`Error::Interrupted`], [`Error::System`], or what `look` fails with.
     pub fn run<T, E: From<Error>>(&self, mut look: impl FnMut() -> Result<T, E>) -> Result<Arrived<T>, E> {
+        let running = self.start()?;
+        let measured = self.measure(&running.shared, &mut look);
+        running.stop()?;
+        measured
+    }
+
+    /// Starts the stream and leaves it to the caller when to look and when to end; warm-up and window mean nothing then.
+    ///
+    /// # Errors
+    /// [`Error::System`] when nothing can listen or no thread be started.
+    pub fn start(&self) -> Result<RunningStream, Error> {
         let listener = self.to.run("listen for a stream", || TcpListener::bind(self.address))?;
         let target = listener.local_addr().map_err(Error::doing("find the port that was chosen"))?;
         let shared = Arc::new(StreamState::default());
@@ -76,13 +88,11 @@ impl Stream<'_> {
         let sender = self.from.spawn({
             let (shared, content) = (Arc::clone(&shared), Arc::clone(self.content));
             move || send(target, &content, &shared)
-        })?;
-        let measured = self.measure(&shared, &mut look);
-        shared.stop.store(true, Ordering::Relaxed);
-        // The receiver goes first: what is still on its way is refused, so the sender's buffers are not drained.
-        Namespace::join(receiver, "receive a stream")?;
-        Namespace::join(sender, "send a stream")?;
-        measured
+        });
+        if sender.is_err() {
+            shared.stop.store(true, Ordering::Relaxed);
+        }
+        Ok(RunningStream { shared, receiver, sender: sender? })
     }
 
     fn measure<T, E: From<Error>>(
@@ -118,6 +128,33 @@ impl Stream<'_> {
     fn silent(&self) -> Error {
         let what = format!("nothing of a TCP stream to {} arrived", self.address.ip());
         Error::TooSlow { what, waited: PATIENCE, said: String::new() }
+    }
+}
+
+/// A stream that goes on until it is stopped.
+#[derive(Debug)]
+pub struct RunningStream {
+    shared: Arc<StreamState>,
+    receiver: JoinHandle<io::Result<()>>,
+    sender: JoinHandle<io::Result<()>>,
+}
+
+impl RunningStream {
+    /// Bytes that have arrived so far.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.shared.received.load(Ordering::Relaxed)
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// [`Error::System`] when it failed meanwhile.
+    pub fn stop(self) -> Result<(), Error> {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        // The receiver goes first: what is still on its way is refused, so the sender's buffers are not drained.
+        Namespace::join(self.receiver, "receive a stream")?;
+        Namespace::join(self.sender, "send a stream")
     }
 }
 

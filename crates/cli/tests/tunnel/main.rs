@@ -15,6 +15,7 @@ mod figures;
 mod frame;
 mod full_tunnel;
 mod host;
+mod hostile;
 mod hub;
 mod idle;
 mod interruption;

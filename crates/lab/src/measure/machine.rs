@@ -75,6 +75,30 @@ impl MachineLoad {
     }
 }
 
+/// What the processors do between two moments.
+#[derive(Clone, Debug)]
+pub struct BusyWatch {
+    before: String,
+}
+
+impl BusyWatch {
+    /// From now on.
+    ///
+    /// # Errors
+    /// When `/proc` cannot be read.
+    pub fn start() -> io::Result<BusyWatch> {
+        Ok(BusyWatch { before: fs::read_to_string("/proc/stat")? })
+    }
+
+    /// Share of all processors that was in use since then, 0 to 1.
+    ///
+    /// # Errors
+    /// When `/proc` cannot be read.
+    pub fn share(&self) -> io::Result<f64> {
+        Ok(busy(&self.before, &fs::read_to_string("/proc/stat")?).unwrap_or(1.0))
+    }
+}
+
 /// The share of time between two states of `/proc/stat` in which processors were neither idle nor waiting for disks
 /// (proc(5): the fourth and fifth column).
 fn busy(before: &str, after: &str) -> Option<f64> {

@@ -10,26 +10,43 @@ use crate::namespace::check;
 
 /// A packet socket bound to one interface of the calling thread's namespace; never blocks.
 #[derive(Debug)]
-pub(super) struct FrameSocket(OwnedFd);
+pub(crate) struct FrameSocket(OwnedFd);
 
 /// Every protocol, in network byte order as `sockaddr_ll` wants it.
 const ALL_PROTOCOLS: u16 = (libc::ETH_P_ALL as u16).to_be();
+/// No protocol: such a socket receives nothing.
+const NO_PROTOCOL: u16 = 0;
+/// Most frames that one system call sends.
+pub(crate) const BATCH: usize = 64;
 
 impl FrameSocket {
     /// A socket that gets every frame the interface receives, and none that it sends.
-    pub(super) fn open(interface: &str) -> io::Result<FrameSocket> {
-        // Protocol 0: nothing arrives before the socket is bound to its interface.
-        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: takes no pointers.
-        let socket = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-        check(socket)?;
-        // SAFETY: just opened, with no other owner.
-        let socket = FrameSocket(unsafe { OwnedFd::from_raw_fd(socket) });
+    pub(crate) fn open(interface: &str) -> io::Result<FrameSocket> {
+        let socket = FrameSocket::unbound()?;
         socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 8 << 20)?;
         socket.promiscuous(interface)?;
-        socket.bind(interface)?;
+        socket.bind(interface, ALL_PROTOCOLS)?;
         Ok(socket)
+    }
+
+    /// A socket that gets nothing, and sends past the interface's queue.
+    pub(crate) fn for_sending(interface: &str) -> io::Result<FrameSocket> {
+        let socket = FrameSocket::unbound()?;
+        socket.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
+        socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, 8 << 20)?;
+        socket.bind(interface, NO_PROTOCOL)?;
+        Ok(socket)
+    }
+
+    fn unbound() -> io::Result<FrameSocket> {
+        // Protocol 0: nothing arrives before the socket is bound to its interface.
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: takes no pointers.
+        let socket = unsafe { libc::socket(libc::AF_PACKET, kind, i32::from(NO_PROTOCOL)) };
+        check(socket)?;
+        // SAFETY: just opened, with no other owner.
+        Ok(FrameSocket(unsafe { OwnedFd::from_raw_fd(socket) }))
     }
 
     fn set(&self, level: i32, option: i32, value: i32) -> io::Result<()> {
@@ -54,11 +71,11 @@ impl FrameSocket {
         self.set_struct(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
     }
 
-    fn bind(&self, interface: &str) -> io::Result<()> {
+    fn bind(&self, interface: &str, protocol: u16) -> io::Result<()> {
         // SAFETY: `sockaddr_ll` is plain data, all zeros is a valid value of it.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = ALL_PROTOCOLS;
+        address.sll_protocol = protocol;
         address.sll_ifindex = i32::try_from(index(interface)?).map_err(io::Error::other)?;
         let size = libc::socklen_t::try_from(size_of::<libc::sockaddr_ll>()).map_err(io::Error::other)?;
         // SAFETY: the pointer and the size describe `address`, which outlives the call.
@@ -66,7 +83,7 @@ impl FrameSocket {
     }
 
     /// The next frame's length, or nothing when none is waiting.
-    pub(super) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         // SAFETY: the pointer and the length describe `buffer`, which outlives the call.
         let length = unsafe { libc::recv(self.0.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
         match usize::try_from(length) {
@@ -81,15 +98,45 @@ impl FrameSocket {
     }
 
     /// Sends one frame with its Ethernet header.
-    pub(super) fn send(&self, frame: &[u8]) -> io::Result<()> {
+    pub(crate) fn send(&self, frame: &[u8]) -> io::Result<()> {
         // SAFETY: the pointer and the length describe `frame`, which outlives the call.
         let sent = unsafe { libc::send(self.0.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }
 
+impl FrameSocket {
+    /// Sends the first [`BATCH`] of some frames in one system call; says how many had room.
+    pub(crate) fn send_many(&self, frames: &[Vec<u8>]) -> io::Result<usize> {
+        let mut parts = frames.iter().take(BATCH).map(|frame| libc::iovec {
+            // The kernel only reads what is sent.
+            iov_base: frame.as_ptr().cast_mut().cast(),
+            iov_len: frame.len(),
+        });
+        let empty = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        let mut parts: [libc::iovec; BATCH] = std::array::from_fn(|_| parts.next().unwrap_or(empty));
+        // SAFETY: `mmsghdr` is plain data, all zeros is a valid value of it.
+        let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        for (message, part) in messages.iter_mut().zip(&mut parts) {
+            message.msg_hdr.msg_iov = part;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        let count = u32::try_from(frames.len().min(BATCH)).unwrap_or(0);
+        // SAFETY: each of the first `count` messages has one part, which describes a frame; all outlive the call.
+        let sent = unsafe { libc::sendmmsg(self.0.as_raw_fd(), messages.as_mut_ptr(), count, 0) };
+        match usize::try_from(sent) {
+            Ok(sent) => Ok(sent),
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+                error if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(0),
+                error => Err(error),
+            },
+        }
+    }
+}
+
 /// Waits until a frame arrives on either socket, or for `time`.
-pub(super) fn wait(sockets: &[FrameSocket; 2], time: Duration) -> io::Result<()> {
+pub(crate) fn wait(sockets: &[FrameSocket; 2], time: Duration) -> io::Result<()> {
     let mut polled = [0, 1].map(|which: usize| libc::pollfd {
         fd: sockets[which].0.as_raw_fd(),
         events: libc::POLLIN,

@@ -1,0 +1,168 @@
+//! Attackers beside honest traffic: a stranger's flood, and a peer who makes the hub work for it. What others lose is
+//! counted in packets; `make bench BENCH="--only hostile"` has the figures.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+use strait_clock::Random;
+use strait_scheduler::Rate;
+use strait_testbed::attack::{AttackRoute, HostilePeer, SentFrames, hostile, stranger};
+use strait_testbed::{
+    DaemonProcess, Extra, LinkSpec, Namespace, PORT, Site, TwoHosts, WireLink, Workdir, paced,
+};
+use strait_wire::Protocol;
+
+use crate::pair::{Family, PATIENCE, Pair, allowed, fast, program};
+
+/// Datagrams of honest traffic, one every 10 ms.
+const HONEST: u8 = 200;
+
+fn megabit() -> Rate {
+    Rate::from_bits(1_000_000).unwrap()
+}
+
+/// Sends honest datagrams and says how many of them had arrived when the last was sent.
+fn arriving(sender: &UdpSocket, receiver: &UdpSocket) -> u8 {
+    receiver.set_nonblocking(true).unwrap();
+    let (target, mut buffer, mut arrived) = (receiver.local_addr().unwrap(), [0; 100], 0);
+    for number in 0..HONEST {
+        sender.send_to(&[number; 20], target).unwrap();
+        thread::sleep(Duration::from_millis(10));
+        while receiver.recv(&mut buffer).is_ok() {
+            arrived += 1;
+        }
+    }
+    arrived
+}
+
+/// First flights of handshakes to `port` of site-b while site-a sends to it; what was sent, what arrived, and the bytes
+/// that site-b sent back to the stranger.
+fn flooded(port: u16) -> (SentFrames, u8, u64) {
+    let hosts = TwoHosts::direct(LinkSpec::thin(megabit())).unwrap();
+    let other = Namespace::create("stranger").unwrap();
+    let wire = WireLink::join(&other, &hosts.b, 7, LinkSpec::unshaped()).unwrap();
+    AttackRoute::open_to_the_world(&wire).unwrap();
+    let link = paced(megabit(), megabit());
+    let pair = Pair::up(hosts, Extra { link: &link, ..Extra::default() });
+    let (sender, receiver) = (pair.socket(1, Family::V4), pair.socket(0, Family::V4));
+    let mut random = Random::new(1);
+    let route = AttackRoute::over(&wire, port).unwrap();
+    let flights = stranger::first_flights(500, &mut random).unwrap();
+    let framed = flights.iter().flat_map(|flight| {
+        let source = stranger::anybody(&mut random);
+        let frames: Vec<_> = flight.iter().map(|payload| route.frame(source, payload)).collect();
+        frames
+    });
+    let frames = framed.collect();
+    let before = wire.b.traffic().unwrap().sent_bytes;
+    let attack = route.start_cycle(3000.0, frames).unwrap();
+    let arrived = arriving(&sender, &receiver);
+    let sent = attack.stop().unwrap();
+    (sent, arrived, wire.b.traffic().unwrap().sent_bytes - before)
+}
+
+#[test]
+fn a_flood_of_initials_leaves_the_tunnel_its_link() {
+    if !allowed() {
+        return;
+    }
+    let (sent, arrived, answers) = flooded(PORT);
+    assert!(sent.frames > 1000, "{sent:?}");
+    assert!(arrived > HONEST / 2, "{arrived} of {HONEST} arrived");
+    let room = sent.took.as_secs_f64() * 1e6 / 8.0;
+    // The aim is a hundredth; the first answers may come in a burst.
+    assert!((answers as f64) < room / 10.0, "{answers} bytes of answers, the link carries {room:.0}");
+}
+
+#[test]
+fn the_same_flood_elsewhere_disturbs_no_tunnel() {
+    if !allowed() {
+        return;
+    }
+    let (sent, arrived, _) = flooded(4000);
+    assert!(sent.frames > 1000, "{sent:?}");
+    assert!(arrived > HONEST / 2, "{arrived} of {HONEST} arrived: the machine cannot tell the two apart");
+}
+
+/// A hub with an honest site, and one whose keys are in the hands of an attacker.
+struct Shared {
+    hub: DaemonProcess,
+    centre: Site,
+    sites: [Site; 2],
+    links: [WireLink; 2],
+    _daemons: [DaemonProcess; 2],
+    _dir: Workdir,
+}
+
+impl Shared {
+    fn up() -> Shared {
+        let [host, honest, hostile] =
+            ["hub", "honest", "hostile"].map(|name| Namespace::create(name).unwrap());
+        let links = [
+            WireLink::join(&honest, &host, 1, fast()).unwrap(),
+            WireLink::join(&hostile, &host, 2, fast()).unwrap(),
+        ];
+        let dir = Workdir::create().unwrap();
+        let site = |host, number, address: IpAddr| {
+            Site::create(program(), host, number, SocketAddr::new(address, PORT), dir.path()).unwrap()
+        };
+        let sites = [site(&honest, 1, links[0].a.v4.into()), site(&hostile, 2, links[1].a.v4.into())];
+        let centre = site(&host, 9, links[0].b.v4.into());
+        let config = centre.configure("strait", &[&sites[0], &sites[1]], Extra::default()).unwrap();
+        let hub = centre.start(&config, "run").unwrap();
+        let daemons = [0, 1].map(|which| {
+            let mut peer = centre.clone();
+            peer.outside = SocketAddr::new(links[which].b.v4.into(), PORT);
+            let extra = Extra { node: "danger_export_keys = \"esp-keys\"", ..Extra::default() };
+            let daemon =
+                sites[which].start(&sites[which].configure("strait", &[&peer], extra).unwrap(), "run");
+            let daemon = daemon.unwrap();
+            daemon.wait_for_session("hub", PATIENCE).unwrap();
+            hub.wait_for_session(sites[which].name(), PATIENCE).unwrap();
+            daemon
+        });
+        Shared { hub, centre, sites, links, _daemons: daemons, _dir: dir }
+    }
+
+    /// How many datagrams of the honest site arrive while the hostile one sends a payload at 1 Mbit/s.
+    fn attacked(&self, next: Protocol, payload: Vec<u8>) -> (SentFrames, u8) {
+        let bind = |site: &Site| {
+            let address = SocketAddr::new(site.inside().into(), 0);
+            site.host.run("bind", || UdpSocket::bind(address)).unwrap()
+        };
+        let (sender, receiver) = (bind(&self.sites[0]), bind(&self.centre));
+        let route = AttackRoute::over(&self.links[1], PORT).unwrap();
+        let mut peer = HostilePeer::of(&self.sites[1].folder().join("esp-keys"), 0).unwrap();
+        let (way, source) = (route.clone(), route.own(PORT));
+        let mut frame = move || way.frame(source, &peer.seal(next, &payload));
+        let rate = 1e6 / 8.0 / frame().len() as f64;
+        let attack = route.start(rate, move |_, place| *place = frame()).unwrap();
+        let arrived = arriving(&sender, &receiver);
+        (attack.stop().unwrap(), arrived)
+    }
+}
+
+#[test]
+fn a_peer_whose_blocks_are_all_headers_costs_others_little() {
+    if !allowed() {
+        return;
+    }
+    let star = Shared::up();
+    let block = hostile::tiny_packets(star.sites[1].inside(), star.centre.inside(), 0);
+    assert!(block.len() < 200, "{} bytes", block.len());
+    let (sent, arrived) = star.attacked(Protocol::AGGFRAG, block);
+    assert!(sent.frames > 500, "{sent:?}");
+    assert!(arrived > HONEST / 2, "{arrived} of {HONEST} arrived\n{}", star.hub.last_words());
+}
+
+#[test]
+fn a_peer_that_asks_for_answers_costs_others_little() {
+    if !allowed() {
+        return;
+    }
+    let star = Shared::up();
+    let (sent, arrived) = star.attacked(Protocol::AGGFRAG, hostile::probe_request(1));
+    assert!(sent.frames > 500, "{sent:?}");
+    assert!(arrived > HONEST / 2, "{arrived} of {HONEST} arrived\n{}", star.hub.last_words());
+}

@@ -1,0 +1,18 @@
+//! Attackers: strangers who have no keys, and a peer who has.
+//!
+//! - [`AttackRoute`] makes frames from any source address and sends them at a steady rate, past every queue of its own;
+//! - [`stranger`] makes what anybody can send;
+//! - [`HostilePeer`] seals whatever it likes with the keys of a real session, and [`hostile`] makes what it seals;
+//! - [`listen`] keeps what a host receives, for those who send it again.
+//!
+//! Attacks go from one namespace of this program to another, and end with the value that stands for them.
+
+pub mod hostile;
+mod peer;
+mod route;
+pub mod stranger;
+mod tap;
+
+pub use peer::HostilePeer;
+pub use route::{AttackRoute, RunningAttack, SentFrames};
+pub use tap::{esp_of, listen};
