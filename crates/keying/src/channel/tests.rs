@@ -2,6 +2,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use quinn_proto::ConnectionClose;
 use strait_clock::Time;
 use strait_wire::tos::Ecn;
 use zeroize::Zeroizing;
@@ -74,6 +75,20 @@ fn each_end_learns_the_key_of_the_other() {
     }
     assert_eq!(wire.ends[0].role(ids[0]), Some(Role::Initiator));
     assert_eq!(wire.ends[1].role(ids[1]), Some(Role::Responder));
+}
+
+#[test]
+fn a_peers_own_words_do_not_reach_the_log() {
+    let reason = bytes::Bytes::from_static(b"\x1b[2Jlogin: root\n");
+    let application = ApplicationClose { error_code: VarInt::from_u32(77), reason: reason.clone() };
+    let transport =
+        ConnectionClose { error_code: TransportErrorCode::PROTOCOL_VIOLATION, frame_type: None, reason };
+    for error in
+        [ConnectionError::ApplicationClosed(application), ConnectionError::ConnectionClosed(transport)]
+    {
+        let Closed::Broken(words) = Closed::of(&error) else { panic!("{error:?}") };
+        assert!(!words.contains("root") && !words.contains(char::is_control), "{words}");
+    }
 }
 
 #[test]
