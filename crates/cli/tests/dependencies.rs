@@ -43,7 +43,8 @@ const FIXED_IN: [(&str, [u32; 3], &str); 2] = [
 fn libraries_have_the_fixes_of_known_attacks() {
     let lock = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock")).unwrap();
     for (name, fixed, attack) in FIXED_IN {
-        let behind = lock.split(&format!("name = \"{name}\"\nversion = \"")).skip(1);
+        let entry = format!("name = \"{name}\"\nversion = \"");
+        let behind = lock.split(&entry).skip(1);
         let versions: Vec<Vec<u32>> = behind
             .map(|rest| {
                 rest.split('"').next().unwrap().split('.').map(|part| part.parse().unwrap()).collect()
