@@ -1,8 +1,8 @@
 //! The file that counts a manual key's sequence numbers: whatever becomes of its bytes, no number is used twice.
 
 use strait_crypto::{KeyMaterial, Suite};
-use strait_ipsec::{EspKeys, EspSpec, IvMode, Mode, Payloads, SaSpec, SequenceNumbers};
 use strait_ipsec::{Carrier, Fragments, PeerId};
+use strait_ipsec::{EspKeys, EspSpec, IvMode, Mode, Payloads, SaSpec, SequenceNumbers};
 use strait_keying::manual::{CounterError, FILE_LEN, Identity, SequenceCounter, Write};
 use strait_wire::Spi;
 
