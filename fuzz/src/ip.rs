@@ -13,6 +13,7 @@ pub fn check(data: &[u8]) {
     assert_eq!(ip::version_of(data), Some(packet.version()));
     assert_eq!(&packet.bytes()[packet.header_len()..], packet.payload());
     assert_eq!(packet.id().is_some(), packet.version() == Version::V4);
+    assert_eq!(packet.dont_fragment(), packet.version() == Version::V6 || data[6] & 0x40 != 0);
     let flow = packet.flow();
     assert_eq!((flow.src, flow.dst, flow.protocol), (packet.src(), packet.dst(), packet.protocol()));
     if packet.is_later_fragment() {

@@ -10,6 +10,7 @@ pub mod capture;
 pub mod compress_round_trip;
 pub mod configuration;
 pub mod control_message;
+pub mod counter_file;
 pub mod datagram;
 pub mod direct;
 pub mod esp;
@@ -21,6 +22,7 @@ pub mod icmp;
 pub mod ip;
 pub mod ipcomp;
 pub mod ipcomp_payload;
+pub mod keys;
 pub mod link_layer;
 pub mod operations_data;
 pub mod operations_keys;
@@ -41,6 +43,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("compress_round_trip", compress_round_trip::check),
     ("configuration", configuration::check),
     ("control_message", control_message::check),
+    ("counter_file", counter_file::check),
     ("datagram", datagram::check),
     ("direct", direct::check),
     ("esp", esp::check),
@@ -52,6 +55,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("ip", ip::check),
     ("ipcomp", ipcomp::check),
     ("ipcomp_payload", ipcomp_payload::check),
+    ("keys", keys::check),
     ("link_layer", link_layer::check),
     ("operations_data", operations_data::check),
     ("operations_keys", operations_keys::check),

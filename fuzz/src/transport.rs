@@ -1,7 +1,10 @@
 //! TCP, UDP and the checksum they share.
 
-use strait_wire::checksum::{Sum, copy_and_sum};
-use strait_wire::{tcp, udp};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use strait_wire::checksum::{Sum, copy_and_sum, pseudo, pseudo_v4, pseudo_v6};
+use strait_wire::tcp::TcpFlags;
+use strait_wire::{Protocol, tcp, udp};
 
 /// One buffer, read as each.
 pub fn check(data: &[u8]) {
@@ -19,6 +22,10 @@ fn check_tcp(data: &[u8]) {
     assert_eq!(data[tcp::SEQ], segment.seq().to_be_bytes());
     assert_eq!(data[tcp::FLAGS], segment.flags().bits());
     assert_eq!(data[tcp::CHECKSUM], segment.checksum().to_be_bytes());
+    assert_eq!(data[..4], [segment.src_port().to_be_bytes(), segment.dst_port().to_be_bytes()].concat());
+    assert_eq!(data[8..12], segment.ack().to_be_bytes());
+    assert_eq!(data[14..16], segment.window().to_be_bytes());
+    assert!((segment.flags() | TcpFlags::FIN).contains(TcpFlags::FIN));
 }
 
 fn check_udp(data: &[u8]) {
@@ -28,6 +35,7 @@ fn check_udp(data: &[u8]) {
     let mut header = [0; udp::HEADER_LEN];
     udp::emit(&mut header, datagram.src_port(), datagram.dst_port(), datagram.payload().len()).unwrap();
     assert_eq!(header[..6], data[..6]);
+    assert_eq!(datagram.checksum().to_be_bytes(), data[6..8]);
 }
 
 /// Against RFC 1071's own loop, whole and cut in two.
@@ -45,4 +53,23 @@ fn check_checksum(data: &[u8]) {
     let mut copy = vec![0; data.len()];
     assert_eq!(copy_and_sum(&mut copy, data).finish(), sum.finish());
     assert_eq!(copy, data);
+    check_pseudo(data, sum);
+}
+
+/// Against the pseudo-headers of RFC 9293 and RFC 8200, byte by byte.
+fn check_pseudo(data: &[u8], sum: Sum) {
+    let Some((&[a, b, c, d], _)) = data.split_first_chunk() else { return };
+    let len = data.len() as u32;
+    let (src, dst) = ([a, b, c, d], [d, c, b, a]);
+    let v4 = [&src[..], &dst, &[0, Protocol::TCP.0], &(len as u16).to_be_bytes()].concat();
+    let given = pseudo(IpAddr::V4(Ipv4Addr::from(src)), IpAddr::V4(Ipv4Addr::from(dst)), Protocol::TCP, len);
+    assert_eq!(given.finish(), pseudo_v4(src.into(), dst.into(), Protocol::TCP, len).finish());
+    if len < 0x1_0000 {
+        assert_eq!(given.add(sum).finish(), Sum::ZERO.add_bytes(&v4).add(sum).finish());
+    }
+    let (src, dst) = ([a; 16], [b; 16]);
+    let v6 = [&src[..], &dst, &len.to_be_bytes(), &[0, 0, 0, Protocol::UDP.0]].concat();
+    let given = pseudo(IpAddr::V6(Ipv6Addr::from(src)), IpAddr::V6(Ipv6Addr::from(dst)), Protocol::UDP, len);
+    assert_eq!(given.finish(), pseudo_v6(src.into(), dst.into(), Protocol::UDP, len).finish());
+    assert_eq!(given.add(sum).finish(), Sum::ZERO.add_bytes(&v6).add(sum).finish());
 }

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The crates that `cargo build --package strait` takes, with these flags.
@@ -29,4 +31,55 @@ fn historic_algorithms_are_there_when_asked_for_only() {
     let found = |flags| crates(flags).iter().filter(|it| historic.contains(&it.as_str())).count();
     assert_eq!(found(&[]), 0);
     assert_eq!(found(&["--features", "danger-legacy"]), historic.len());
+}
+
+/// The first version of a library that has the fix of an attack on others which would have met us as well.
+const FIXED_IN: [(&str, [u32; 3], &str); 2] = [
+    ("quinn-proto", [0, 11, 14], "CVE-2026-31812, a panic on transport parameters"),
+    ("quinn-proto", [0, 11, 7], "CVE-2024-45311, a panic when a handshake is answered twice"),
+];
+
+#[test]
+fn libraries_have_the_fixes_of_known_attacks() {
+    let lock = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock")).unwrap();
+    for (name, fixed, attack) in FIXED_IN {
+        let entry = format!("name = \"{name}\"\nversion = \"");
+        let behind = lock.split(&entry).skip(1);
+        let versions: Vec<Vec<u32>> = behind
+            .map(|rest| {
+                rest.split('"').next().unwrap().split('.').map(|part| part.parse().unwrap()).collect()
+            })
+            .collect();
+        assert!(!versions.is_empty(), "no {name} in Cargo.lock");
+        assert!(versions.iter().all(|version| *version >= fixed.to_vec()), "{attack}: {versions:?}");
+    }
+}
+
+#[test]
+fn a_wall_clock_that_is_set_back_locks_no_peer_out() {
+    // No crate that a daemon decides with reads the time of day. What `show` and the log print is another matter.
+    let readers = ["SystemTime::now", "CLOCK_REALTIME", "UtcDateTime::now", "Utc::now"];
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let deciding = ["clock", "wire", "crypto", "compress", "scheduler", "ipsec", "keying", "node"]
+        .map(|name| crates.join(name));
+    let mut files = 0;
+    for file in deciding.iter().flat_map(|folder| sources(&folder.join("src"))) {
+        let text = fs::read_to_string(&file).unwrap();
+        files += 1;
+        for reader in readers {
+            assert!(!text.contains(reader), "{} reads the wall clock: {reader}", file.display());
+        }
+    }
+    assert!(files > 200, "the walk found only {files} files");
+}
+
+/// Every Rust file below `folder`.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| match path.is_dir() {
+            true => sources(&path),
+            false => Vec::from_iter(path.extension().is_some_and(|end| end == "rs").then_some(path)),
+        })
+        .collect()
 }

@@ -24,6 +24,8 @@ use fields::{FieldWriter, Fields};
 const VERSION: u8 = 1;
 /// Most bytes of a message, its length field not counted: ten times what the largest of ours takes.
 pub(crate) const MAX_LEN: usize = 4096;
+/// Bytes of the length before a message.
+pub(crate) const HEAD: usize = 2;
 /// SPIs handed out begin with 0x04 to 0x0F, which tells ESP from QUIC on one port (RFC 9443).
 pub(crate) const SPIS: core::ops::RangeInclusive<u32> = 0x0400_0000..=0x0fff_ffff;
 
@@ -140,6 +142,22 @@ impl Message {
             CONFIRM => Ok(Message::Confirm),
             unknown => Err(MessageError::Kind(unknown)),
         }
+    }
+
+    /// Takes the first message out of `inbox`, which holds what the stream brought so far, with the bytes that it took;
+    /// nothing while it is not whole.
+    ///
+    /// # Errors
+    /// [`MessageError`]; a length beyond the limit is refused before its bytes come.
+    pub fn take_first(inbox: &mut Vec<u8>) -> Result<Option<(Message, Vec<u8>)>, MessageError> {
+        let Some((head, rest)) = inbox.split_first_chunk::<HEAD>() else { return Ok(None) };
+        let len = usize::from(u16::from_be_bytes(*head));
+        if len > MAX_LEN {
+            return Err(MessageError::TooLong { given: len });
+        }
+        let Some(bytes) = rest.get(..len) else { return Ok(None) };
+        let message = Message::parse(bytes)?;
+        Ok(Some((message, inbox.drain(..HEAD + len).collect())))
     }
 
     /// The message with the length before it, as it goes on the stream.

@@ -192,9 +192,11 @@ impl HeaderFields {
         self.is_between(other) && self.ports == other.ports
     }
 
-    /// Whether both go from the same host to the same host, by the same protocol.
+    /// Whether both go from the same host to the same host, by the same protocol, and have the same fields: a fragment
+    /// has none of that protocol, so what follows it must not be expected by it.
     pub(super) fn is_between(&self, other: &HeaderFields) -> bool {
-        (self.kind.v6, self.kind.protocol) == (other.kind.v6, other.kind.protocol)
+        (self.kind.v6, self.kind.protocol, self.kind.upper())
+            == (other.kind.v6, other.kind.protocol, other.kind.upper())
             && (self.src, self.dst) == (other.src, other.dst)
     }
 }

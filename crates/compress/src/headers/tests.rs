@@ -69,6 +69,18 @@ fn a_datagram_and_the_next_one_byte_by_byte() {
 }
 
 #[test]
+fn fragments_between_segments_of_port_0_change_no_acknowledgement() {
+    // A fragment has no ports, and a segment from port 0 to port 0 has the same: still no packets of one flow.
+    let segment = |ack: u32| {
+        let mut packet = TCP.word(0).tcp(0, ack, 0x10, 0, &[]).packet(&[]);
+        packet[20..24].fill(0);
+        packet
+    };
+    let fragment = || TCP.word(0x2001).tcp(0, 0, 0x10, 0, &[]).packet(&[]);
+    assert!(coded(&[segment(5), fragment(), fragment(), segment(7), segment(14)].concat()).is_some());
+}
+
+#[test]
 fn an_acknowledgement_takes_six_bytes_in_a_bundle() {
     // Change, two of acknowledgement, one of window, two of timestamps, all of which differ every time.
     assert_eq!(each_takes(&acknowledgements(10), 0), [6; 9]);

@@ -8,8 +8,8 @@ use strait_wire::delivery::{self, Delivery};
 use strait_wire::ip::{Packet, Version};
 use strait_wire::{Cpi, Ecn, Protocol, Spi, Tos, aggfrag, block, esp as wire_esp, ipcomp, probe};
 
-use super::Order;
-use crate::sample::{PEER, Receiver, SPI, STRAIT, Shape, endpoint, sa_spec};
+use super::{Batch, Order};
+use crate::sample::{NOW, PEER, Receiver, SPI, STRAIT, Shape, endpoint, sa_spec};
 use crate::wrap::Head;
 use crate::{Notice, OutboundSa, Payloads, Reason, outbound};
 
@@ -499,6 +499,37 @@ fn replayed_forged_and_unknown_packets_have_distinct_reasons() {
     receiver.half.handle(Order::Withdraw(SPI));
     receiver.take(&hand.seal(Protocol::IPIP, &packet(10)), Tos(0));
     assert_eq!(receiver.drops(Reason::UnknownSpi), 4);
+}
+
+#[test]
+fn a_bad_datagram_costs_the_others_of_its_batch_nothing() {
+    let (mut hand, mut receiver) = (Hand::new(STRAIT), Receiver::new(STRAIT));
+    let mut datagrams: Vec<_> = (0..5).map(|_| hand.seal(Protocol::IPIP, &packet(100))).collect();
+    let segment = datagrams[0].len();
+    // Forged, of no association, and cut short at the end, as the kernel joins them.
+    datagrams[1][40] ^= 1;
+    datagrams[3][1] ^= 1;
+    datagrams[4].truncate(11);
+    let mut bytes = datagrams.concat();
+    let batch = Batch { from: endpoint(), tos: Tos(0), segment, bytes: &mut bytes };
+    receiver.half.datagrams(batch, NOW, &mut receiver.site);
+    assert_eq!(receiver.site.packets.len(), 2);
+    assert_eq!((receiver.drops(Reason::Forged), receiver.drops(Reason::UnknownSpi)), (1, 1));
+    assert_eq!(receiver.dropped(), 3);
+}
+
+#[test]
+fn datagrams_of_64_kib_do_no_harm() {
+    let (mut hand, mut receiver) = (Hand::new(STRAIT), Receiver::new(STRAIT));
+    for first in 0..=255 {
+        let mut noise = vec![0x5a; 65_507];
+        noise[0] = first;
+        receiver.take(&noise, Tos(0));
+    }
+    assert!(receiver.site.packets.is_empty());
+    let largest = packet(65_000);
+    receiver.take(&hand.seal(Protocol::IPIP, &largest), Tos(0));
+    assert_eq!(receiver.site.packets, [largest]);
 }
 
 #[test]

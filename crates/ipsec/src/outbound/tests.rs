@@ -415,6 +415,16 @@ fn without_an_association_packets_wait_within_bounds() {
 }
 
 #[test]
+fn a_storm_of_packets_asks_for_keys_once_a_second() {
+    let mut sender = Sender::without_sa(1500, None, Vec::new());
+    for _ in 0..3_000 {
+        sender.send(&text(9, 10).packet(), &PLAIN);
+        sender.now += core::time::Duration::from_millis(1);
+    }
+    assert_eq!(sender.wire.notices, [const { Notice::NeedsSa(PEER) }; 3], "3,000 packets in three seconds");
+}
+
+#[test]
 fn packets_queued_for_removed_peer_are_counted() {
     let mut sender = Sender::without_sa(1500, None, Vec::new());
     let (packet, header) = text(9, 1000).super_packet(100);

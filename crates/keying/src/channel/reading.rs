@@ -3,11 +3,8 @@
 use quinn_proto::{Dir, Event, ReadError, StreamEvent};
 
 use super::{Channel, Closed, Signal};
-use crate::message::MAX_LEN;
+use crate::message::{HEAD, MAX_LEN};
 use crate::{Message, MessageError, Role};
-
-/// Bytes of the length before a message.
-const HEAD: usize = 2;
 
 impl Channel {
     /// What `event` means to the owner; nothing for most.
@@ -57,14 +54,7 @@ impl Channel {
 
 /// Takes the complete messages out of `inbox`.
 fn take_apart(inbox: &mut Vec<u8>, signals: &mut impl FnMut(Signal)) -> Result<(), MessageError> {
-    while let Some((head, rest)) = inbox.split_first_chunk::<HEAD>() {
-        let len = usize::from(u16::from_be_bytes(*head));
-        if len > MAX_LEN {
-            return Err(MessageError::TooLong { given: len });
-        }
-        let Some(bytes) = rest.get(..len) else { return Ok(()) };
-        let message = Message::parse(bytes)?;
-        let frame = inbox.drain(..HEAD + len).collect();
+    while let Some((message, frame)) = Message::take_first(inbox)? {
         signals(Signal::Message(message, frame));
     }
     Ok(())

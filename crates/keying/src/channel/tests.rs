@@ -78,6 +78,20 @@ fn each_end_learns_the_key_of_the_other() {
 }
 
 #[test]
+fn a_peers_own_words_do_not_reach_the_log() {
+    let reason = bytes::Bytes::from_static(b"\x1b[2Jlogin: root\n");
+    let application = ApplicationClose { error_code: VarInt::from_u32(77), reason: reason.clone() };
+    let transport =
+        ConnectionClose { error_code: TransportErrorCode::PROTOCOL_VIOLATION, frame_type: None, reason };
+    for error in
+        [ConnectionError::ApplicationClosed(application), ConnectionError::ConnectionClosed(transport)]
+    {
+        let Closed::Broken(words) = Closed::of(&error) else { panic!("{error:?}") };
+        assert!(!words.contains("root") && !words.contains(char::is_control), "{words}");
+    }
+}
+
+#[test]
 fn a_key_that_is_not_allowed_never_becomes_known() {
     let mut wire = ChannelPair::new();
     let allowed = Arc::new(AllowList::default());

@@ -70,6 +70,8 @@ fn malformed_requests_are_refused_and_bounded() {
         "\n".to_owned(),
         "{}\n".to_owned(),
         "x".repeat(10_000) + "\n",
+        // A request that would be fine if the daemon read as much of it as it is sent.
+        " ".repeat(5_000) + "{\"command\":\"show\"}\n",
         "{\"command\":\"format\"}\n".to_owned(),
     ] {
         let mut stream = std::os::unix::net::UnixStream::connect(&path).unwrap();

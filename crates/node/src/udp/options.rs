@@ -45,3 +45,33 @@ fn set(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) 
     let result = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), len) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Listen, UdpSocket};
+    use super::*;
+
+    fn get(fd: &OwnedFd, level: libc::c_int, name: libc::c_int) -> libc::c_int {
+        let mut value: libc::c_int = 0;
+        let mut len = libc::socklen_t::try_from(size_of::<libc::c_int>()).unwrap();
+        // SAFETY: both pointers are to locals of the sizes that `len` says, which outlive the call.
+        let result =
+            unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut len) };
+        assert_eq!(result, 0, "{}", io::Error::last_os_error());
+        value
+    }
+
+    #[test]
+    fn a_forged_icmp_too_big_does_not_change_what_leaves() {
+        for listen in ["127.0.0.1:0", "[::1]:0", "[::]:0"] {
+            let socket = UdpSocket::bind(Listen::Address(listen.parse().unwrap()), None).unwrap();
+            // ip(7): with PROBE the kernel's own path MTU, which ICMP sets, is not looked at.
+            let v4 = get(&socket.fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER);
+            assert_eq!(v4, libc::IP_PMTUDISC_PROBE, "{listen}");
+            if listen.starts_with('[') {
+                let v6 = get(&socket.fd, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER);
+                assert_eq!(v6, libc::IPV6_PMTUDISC_PROBE, "{listen}");
+            }
+        }
+    }
+}

@@ -103,6 +103,18 @@ fn datagram_too_big_error_keeps_trains_enabled() {
 }
 
 #[test]
+fn the_largest_datagram_is_received_whole() {
+    let (sender, receiver) = (std::net::UdpSocket::bind("127.0.0.1:0").unwrap(), bound("127.0.0.1:0"));
+    // 65,535 less the headers of IPv4 and UDP.
+    let largest = numbered(65_507);
+    assert_eq!(sender.send_to(&largest, receiver.local()).unwrap(), largest.len());
+    assert_eq!(sender.send_to(b"next", receiver.local()).unwrap(), 4);
+    let got: Vec<Vec<u8>> = collect(&receiver, 2).into_iter().map(|(bytes, ..)| bytes).collect();
+    assert_eq!(got.iter().map(Vec::len).collect::<Vec<_>>(), [largest.len(), 4]);
+    assert!(got == [&largest[..], b"next"], "its bytes are others");
+}
+
+#[test]
 fn families() {
     let v4 = bound("127.0.0.1:0");
     assert!(!v4.reaches("[2001:db8::1]:1".parse().unwrap()));
