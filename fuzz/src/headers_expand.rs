@@ -1,6 +1,6 @@
 //! Coded headers that a peer sent: any bytes, any cap, nothing beyond the cap, and packets that can be coded again.
 
-use strait_compress::headers::{Coder, HeadersError};
+use strait_compress::headers::{Coder, HeadersError, PACKETS_MAX};
 
 use crate::headers_round_trip;
 
@@ -20,6 +20,7 @@ pub fn check(data: &[u8]) {
     match expanded {
         Ok(len) => headers_round_trip::check(&output[..len]),
         Err(HeadersError::TooLong { cap: said }) => assert_eq!(said, cap),
+        Err(HeadersError::TooMany { most }) => assert_eq!(most, PACKETS_MAX),
         Err(HeadersError::Malformed) => {}
     }
 }

@@ -24,7 +24,9 @@ pub fn check(data: &[u8]) {
     let (mut now, mut lost) = (Time::from_millis(1_000), 0);
     let share_of = |packet: &Packet<'_>| FragmentShare { owner: packet.src(), known: settings & 2 != 0 };
     if settings & 1 != 0 {
-        let _ = reassembly.add(records, share_of, now, &mut lost).map(|whole| whole.map(|packet| check_packet(packet)));
+        let _ = reassembly
+            .add(records, share_of, now, &mut lost)
+            .map(|whole| whole.map(|packet| check_packet(packet)));
         return;
     }
     let mut sent: BTreeMap<(bool, u8), Sent> = BTreeMap::new();

@@ -2,7 +2,6 @@ mod reports;
 mod strangers;
 mod waiting;
 
-use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -384,18 +383,6 @@ fn block_that_saves_less_than_its_headers_is_sent_uncompressed() {
         blocks += sender.peer.out_blocks.get();
     }
     assert!((1..120).contains(&blocks), "some shrink enough, some do not: {blocks}");
-}
-
-#[test]
-fn a_storm_of_packets_asks_for_keys_once_a_second() {
-    let mut sender = Sender::without_sa(1500, None, Vec::new());
-    for _ in 0..10 {
-        for _ in 0..1_000 {
-            sender.send(&text(9, 1000).packet(), &PLAIN);
-        }
-        sender.now += Duration::from_millis(500);
-    }
-    assert_eq!(sender.wire.notices, vec![Notice::NeedsSa(PEER); 5]);
 }
 
 #[test]

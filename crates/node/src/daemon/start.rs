@@ -95,13 +95,7 @@ pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<Starte
     let rules = Arc::new(config.rules.clone());
     let sockets = NodeSockets { udp: &socket, direct: direct.as_ref() };
     let threads = threads(&config, &tun, sockets, &calibration, &counters, clock)?;
-    // No session has an SPI yet.
-    let _ = control.set_aside(manual::spis(&config.peers));
-    for peer in &config.peers {
-        if let Some(session) = roster::session(peer, roster.enter(peer)) {
-            control.add_peer(session, clock.now());
-        }
-    }
+    add_sessions(&mut control, &config, &mut roster, clock.now());
     let mut daemon = Daemon {
         path: path.to_owned(),
         config,
@@ -129,6 +123,17 @@ pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<Starte
         daemon.add_manual(entry);
     }
     Ok(StartedDaemon { daemon, local, metrics })
+}
+
+/// Tells the key manager of the peers whose keys it makes, and of the SPIs that it may not use.
+fn add_sessions(control: &mut Control, config: &Config, roster: &mut Roster, now: Time) {
+    // No session has an SPI yet.
+    let _ = control.set_aside(manual::spis(&config.peers));
+    for peer in &config.peers {
+        if let Some(session) = roster::session(peer, roster.enter(peer)) {
+            control.add_peer(session, now);
+        }
+    }
 }
 
 /// The node's key pair; where no peer needs one, a pair that is forgotten at the end.

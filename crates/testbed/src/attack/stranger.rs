@@ -72,6 +72,8 @@ fn settings(identity: PrivateKey, seed: [u8; 32]) -> ControlSettings {
         up: LinkRate::Unpaced,
         lifetime: Lifetime::default(),
         export: KeyExport::Never,
+        counters: Arc::default(),
+        token: None,
         seed: seed.into(),
         base: Instant::now(),
     }
