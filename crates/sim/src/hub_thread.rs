@@ -71,7 +71,7 @@ impl HubThread {
             udp_offload: UdpOffload::Unsupported,
         };
         let mut inbound = Inbound::new(settings, Gauge::none(), Arc::clone(&counters));
-        let mut policies = Policies::new();
+        let mut policies = Policies::exit();
         let mut sealers = Vec::new();
         for node in (0..peers).map(NodeId) {
             for prefix in prefixes(node).iter().filter_map(|prefix| prefix.parse().ok()) {

@@ -19,7 +19,7 @@ impl PeerRecord {
             peer: self.config.spec.id,
             name: self.config.name.clone(),
             key: self.config.key,
-            endpoint: self.endpoint,
+            endpoint: self.config.spec.counters.endpoint.get(),
             state,
             association: self.pairs.in_use().map(|pair| self.association(pair)),
             last_handshake: self.last_handshake,
