@@ -25,6 +25,8 @@ const RESTART: Target = Target::AtMost(5.0);
 const PATIENCE: Duration = Duration::from_secs(15);
 /// `up` of both ends and the rate of their link, in Mbit/s.
 const RATES: [f64; 3] = [1.0, 10.0, 1000.0];
+/// Up to this rate a window is three times as long.
+const SLOW: f64 = 1.0;
 /// Thousand datagrams a second.
 const FLOODS: [f64; 2] = [10.0, 100.0];
 /// What is compared.
@@ -105,7 +107,7 @@ impl FloodRuns {
 }
 
 pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
-    let (runs, millis, flights) = setting.effort.pick((2, 2000, 16_384), (1, 800, 4096));
+    let (runs, millis, flights) = setting.effort.pick((3, 2000, 16_384), (1, 800, 4096));
     let title = format!(
         "floods from a host without keys over a wire of its own, half from its own address and half from others; two TCP \
          streams and pings each 10 ms between a site and its hub, beside them; {runs} runs of {millis} ms, median (min-max)"
@@ -153,7 +155,7 @@ impl<'a> FloodPlan<'a> {
                 if kind == StrangerFlood::WireGuard && !stage.has_wireguard() {
                     continue;
                 }
-                let [before, flooded] = stage.flood(kind, rate * 1e3, self.window)?;
+                let [before, flooded] = stage.flood(kind, rate * 1e3, self.window(up))?;
                 cell.note(up, &before, &flooded);
                 let kept = flooded.goodput[0] / before.goodput[0] * 100.0;
                 progress("hostile", run, &subject(kind, rate, up), kept, "% of goodput, hub to site");
@@ -178,6 +180,11 @@ impl<'a> FloodPlan<'a> {
         );
         section.judge(subject, restarts, RESTART);
         Ok(())
+    }
+
+    /// Longer on a slow link, where a few segments more or less in a window would be a difference.
+    fn window(self, up: f64) -> Duration {
+        if up <= SLOW { self.window * 3 } else { self.window }
     }
 
     fn stage(self, up: f64, random: &mut Random) -> Result<FloodStage<'a>, Error> {

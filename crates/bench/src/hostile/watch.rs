@@ -58,7 +58,7 @@ impl HonestTraffic<'_> {
     /// Measures for two windows, one after the other: undisturbed, and beside an attack that begins and ends with the second.
     pub(crate) fn watch(
         &self,
-        attack: impl FnOnce() -> Result<RunningAttack, Error>,
+        attack: impl FnOnce() -> Result<Option<RunningAttack>, Error>,
     ) -> Result<[Disturbance; 2], Error> {
         let [site, hub] = self.ends;
         let streams = [self.stream(hub, site)?, self.stream(site, hub)?];
@@ -86,7 +86,7 @@ impl HonestTraffic<'_> {
         &self,
         streams: &[RunningStream; 2],
         train: &PingTrain,
-        attack: impl FnOnce() -> Result<RunningAttack, Error>,
+        attack: impl FnOnce() -> Result<Option<RunningAttack>, Error>,
     ) -> Result<[Disturbance; 2], Error> {
         let began = Instant::now();
         while streams.iter().any(|stream| stream.received() == 0) {
@@ -99,7 +99,7 @@ impl HonestTraffic<'_> {
         let start = Instant::now();
         let mut before = self.measure(streams, || Ok(None))?;
         let middle = Instant::now();
-        let mut attacked = self.measure(streams, || attack().map(Some))?;
+        let mut attacked = self.measure(streams, attack)?;
         let end = Instant::now();
         while end.elapsed() < AFTER || train.answered_since(end).is_none() && end.elapsed() < BACK {
             interrupt::pause(TICK)?;

@@ -85,7 +85,7 @@ impl FloodStage<'_> {
                 *address = inside(place);
             }
         }
-        traffic.watch(|| start(kind, &route, rate, frames, last))
+        traffic.watch(|| start(kind, &route, rate, frames, last).map(Some))
     }
 
     /// Seconds from when a site whose daemon was killed and started again is ready until its first ping is answered, while
