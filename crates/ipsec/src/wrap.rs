@@ -167,6 +167,7 @@ impl InboundSa {
     ///
     /// # Errors
     /// Why it is not to be delivered.
+    #[inline]
     pub fn open(&mut self, bytes: &mut [u8], inside: Inside) -> Result<Inside, Reason> {
         let mut inside = inside;
         if let Some(ah) = &mut self.ah {

@@ -153,7 +153,11 @@ impl ReceivingSa {
             return false;
         }
         let place = Some((from, self.inbox.counters.endpoint.moves()));
-        core::mem::replace(&mut self.from, place) != place
+        let changed = self.from != place;
+        if changed {
+            self.from = place;
+        }
+        changed
     }
 }
 
