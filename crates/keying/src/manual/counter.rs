@@ -121,9 +121,12 @@ impl SequenceCounter {
     /// What to write when `packets` were sealed, if less than half of the slack is left.
     pub fn due(&self, packets: u64) -> Option<Write> {
         let (used, limit) = (self.used(packets), self.reserve.limit());
-        let next = self.last.min(used.saturating_add(SLACK));
+        let known = self.written.map_or(limit, |(record, _)| record.reserved);
+        // Never further ahead of the other record than a start adds that finds the newer one damaged. After such a start,
+        // the first write brings the record up to there, and only the next one reserves numbers.
+        let next = self.last.min(used.saturating_add(SLACK)).min(known.saturating_add(SLACK));
         let low = limit.saturating_sub(used) < SLACK / 2;
-        (low && next > limit).then(|| self.write(next))
+        (low && next > known).then(|| self.write(next))
     }
 
     /// What to write at an orderly end, when `last` was the last number used and no other will be.

@@ -121,6 +121,25 @@ fn unusable_file_is_refused_with_its_reason() {
 }
 
 #[test]
+fn a_record_that_is_damaged_in_one_run_and_again_in_the_next_repeats_no_number() {
+    let (_, mut disk) = begun(identity(7));
+    for _ in 0..3 {
+        // The newer record is damaged at the end of each run; the other one stays.
+        let mut counter = resume(&disk).unwrap();
+        while counter.reserve().limit() < counter.reserve().first() {
+            let write = counter.due(0).unwrap();
+            disk.take(&write);
+            counter.written(write);
+        }
+        let used = counter.reserve().limit();
+        let newest = if counter.written.unwrap().1 == RecordSlot::First { 0 } else { BLOCK };
+        disk.0[newest + 40] ^= 1;
+        let first = resume(&disk).unwrap().reserve().first();
+        assert!(first > used, "{first} after {used}");
+    }
+}
+
+#[test]
 fn the_last_number_is_the_last() {
     let last = u64::from(u32::MAX);
     let near = SequenceCounter {
