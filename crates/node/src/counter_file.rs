@@ -152,10 +152,11 @@ impl CounterFile {
     /// # Errors
     /// [`CounterFileError::Io`]; what was reserved before may still be used.
     pub fn keep(&mut self, packets: u64) -> Result<(), CounterFileError> {
-        match self.counter.due(packets) {
-            Some(write) => self.write(write),
-            None => Ok(()),
+        // Twice after a start that found a record damaged.
+        while let Some(write) = self.counter.due(packets) {
+            self.write(write)?;
         }
+        Ok(())
     }
 
     /// Notes the last number that was used, if the association is gone: no number is lost then.
