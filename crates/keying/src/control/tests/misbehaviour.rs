@@ -9,11 +9,14 @@ use strait_ipsec::PeerId;
 use strait_wire::Spi;
 use strait_wire::tos::Ecn;
 
-use super::world::{ControlWorld, FAIR, address, capabilities, key, peer, settings};
+use super::world::{ControlWorld, FAIR, address, key, peer, settings};
 use crate::channel::{ChannelId, Channels, CloseCode, Closed, OutgoingDatagram, Signal};
 use crate::message::MAX_LEN;
 use crate::tls::AllowList;
-use crate::{ControlEvent, HandshakeFailure, Message, MessageError, SessionTerms, SetupError, Start, Where};
+use crate::{
+    Capabilities, ControlEvent, HandshakeFailure, Message, MessageError, SessionTerms, SetupError, Start,
+    Where,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -68,7 +71,7 @@ fn connected() -> (ControlWorld, Rogue, ChannelId) {
 }
 
 fn offer() -> Message {
-    Message::Offer(SessionTerms { spi: Spi(0x0500_0001), capabilities: capabilities() })
+    Message::Offer(SessionTerms { spi: Spi(0x0500_0001), capabilities: Capabilities::typical() })
 }
 
 fn assert_clean(world: &mut ControlWorld, rogue: &mut Rogue) {
@@ -112,7 +115,8 @@ fn bytes_that_are_no_message_end_the_handshake() {
 
 #[test]
 fn messages_out_of_turn_end_the_handshake() {
-    let accept = Message::Accept(SessionTerms { spi: Spi(0x0500_0001), capabilities: capabilities() });
+    let accept =
+        Message::Accept(SessionTerms { spi: Spi(0x0500_0001), capabilities: Capabilities::typical() });
     let table: [(&[Message], &str, &str); 4] = [
         (&[Message::Confirm], "a confirm", "an offer"),
         (core::slice::from_ref(&accept), "an accept", "an offer"),
