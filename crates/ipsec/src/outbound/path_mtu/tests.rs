@@ -93,6 +93,8 @@ fn size_refused_by_the_system_is_not_retried() {
     let mut path = PathMtu::search(1500);
     assert_eq!(path.poll(Time::ZERO, &Tally::default()).map(|wanted| wanted.size), Some(1500));
     path.refused(1500, Time::ZERO);
+    let next = path.poll(Time::ZERO, &Tally::default()).map(|wanted| wanted.size);
+    assert!(next.is_some_and(|size| size < 1500), "{next:?}");
     let (outer, probes) = found(&mut path, 1420, Time::ZERO, 60);
     assert!((1413..=1420).contains(&outer) && probes < 20, "{outer} after {probes} probes");
 }
