@@ -96,6 +96,10 @@ pub struct NodeSection {
     pub fwmark: Option<u32>,
     /// Where the routes to peers go.
     pub table: RouteTable,
+    /// Whether packets leave by the tunnel only, but for its own and those to the networks below.
+    pub lockdown: bool,
+    /// Networks that packets may go to outside the tunnel.
+    pub allow_outside: Vec<IpNet>,
     /// Whether the IV travels.
     pub iv: IvMode,
     /// Which suites may be used.

@@ -8,6 +8,7 @@ mod addresses;
 mod aggregation;
 mod by_hand;
 mod capture;
+mod closed;
 mod compression;
 mod disks;
 mod domains;

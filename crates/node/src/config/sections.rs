@@ -5,6 +5,7 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ipnet::IpNet;
 use strait_crypto::{Suite, SuiteSet};
 use strait_ipsec::IvMode;
 use strait_keying::{Lifetime, PublicKey};
@@ -36,6 +37,8 @@ const NODE: &[&str] = &[
     "forward",
     "fwmark",
     "table",
+    "lockdown",
+    "allow_outside",
     "iv",
     "suites",
     "metrics",
@@ -141,6 +144,8 @@ fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (NodeSection, Opt
         forward: forward(section),
         fwmark: section.integer("fwmark", 1..=u32::MAX.into()).and_then(|mark| u32::try_from(mark).ok()),
         table: table(section).unwrap_or(RouteTable::Auto),
+        lockdown: section.boolean("lockdown").unwrap_or(false),
+        allow_outside: allow_outside(section),
         iv: section
             .choice("iv", &["implicit", "explicit"], &[IvMode::Implicit, IvMode::Explicit])
             .unwrap_or(IvMode::Implicit),
@@ -193,6 +198,12 @@ fn table(section: &Section<'_>) -> Option<RouteTable> {
             .map(RouteTable::Number),
         _ => section.choice("table", &["auto", "off"], &[RouteTable::Auto, RouteTable::Off]),
     }
+}
+
+/// Networks, without the addresses of hosts in them.
+fn allow_outside(section: &Section<'_>) -> Vec<IpNet> {
+    let listed = section.list("allow_outside", "a list of networks, as [\"192.168.1.0/24\"]", value::network);
+    listed.into_iter().map(|network| network.value.trunc()).collect()
 }
 
 fn suites(section: &Section<'_>) -> SuiteSet {

@@ -111,10 +111,11 @@ impl Daemon {
     fn log_repair(&self, repair: &Repair) {
         let interface = &self.config.node.interface;
         if repair.went_down {
-            tracing::warn!(
-                interface,
-                "another program set the interface down; its traffic takes other routes"
-            );
+            let traffic = match self.plan.rules.is_empty() {
+                true => "its traffic takes other routes",
+                false => "what goes into a full tunnel is refused until it is up",
+            };
+            tracing::warn!(interface, "another program set the interface down; {traffic}");
         }
         if repair.came_up {
             tracing::info!(interface, "the interface is up again");
