@@ -102,14 +102,15 @@ impl FullTunnel {
 
 const BOTH: &str = "\"0.0.0.0/0\", \"::/0\"";
 
-/// Routes and rules of the first site, as `ip` shows them, but for those of the tunnel's interface.
+/// Routes and rules of the first site, as `ip` shows them, but for those of the tunnel's interface, and of link-local
+/// addresses, which the kernel makes of random numbers and in its own time.
 fn routing(pair: &Pair) -> Vec<String> {
     let shown = ["-4", "-6"].into_iter().flat_map(|family| {
         let routes = ip(&pair.hosts.a, &[family, "route", "show", "table", "all"]);
         let rules = ip(&pair.hosts.a, &[family, "rule", "show"]);
         routes.lines().chain(rules.lines()).map(str::to_owned).collect::<Vec<_>>()
     });
-    shown.filter(|line| !line.contains("strait0")).collect()
+    shown.filter(|line| !line.contains("strait0") && !line.contains("fe80:")).collect()
 }
 
 /// How a host without the tunnel looks.
