@@ -17,8 +17,9 @@ use crate::network::{NetworkChange, OuterRoutes, Repair};
 /// Looks a second, and at once after a quiet time: programs that set up a network do it in a few steps. A program that
 /// removes what is put back makes the node work, and log, no more often.
 const LOOKS: (u64, u64) = (1, 5);
-/// How long to wait for the rest of what a program does: flushing rules is one event for each.
-const SETTLE: Duration = Duration::from_millis(50);
+/// How long to wait for the rest of what a program does: flushing rules is one event for each, microseconds apart. Until the
+/// rules of a full tunnel are back, packets leave in the clear, but for those of a node in lockdown.
+const SETTLE: Duration = Duration::from_millis(5);
 /// How often to look at what changes without an event.
 const UNSEEN: Duration = Duration::from_secs(10);
 /// Names in one line of the log; the rest is counted.
