@@ -92,6 +92,7 @@ fn host(config: &Config, forecast: &Forecast) -> String {
                  router advertisements stop to, unless their `accept_ra` is 2\n";
     }
     text += &outside(config, forecast);
+    text += &names(forecast);
     match &forecast.unguarded {
         None => {}
         Some(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -142,6 +143,28 @@ fn outside(config: &Config, forecast: &Forecast) -> String {
     text
 }
 
+/// Where names are asked for.
+fn names(forecast: &Forecast) -> String {
+    let (settings, program) = &forecast.dns;
+    let join = |all: Vec<String>| all.join(", ");
+    if settings.servers.is_empty() {
+        return match forecast.defaults.is_empty() {
+            true => String::new(),
+            false => "note: names are asked for where this host asks now, which may be outside the tunnel; `dns` names \
+                      servers behind it\n"
+                .to_owned(),
+        };
+    }
+    let Some(program) = program else {
+        return "WARNING: `dns` has no effect: neither systemd-resolved nor resolvconf is here\n".to_owned();
+    };
+    let servers = join(settings.servers.iter().map(ToString::to_string).collect());
+    match settings.all {
+        true => format!("DNS: {servers} for all names, by {program}\n"),
+        false => format!("DNS: {servers} for names in {}, by {program}\n", join(settings.search.clone())),
+    }
+}
+
 /// Reads a configuration.
 pub(crate) fn load(file: &Path) -> Result<Config, Failure> {
     Config::load(file).map_err(Failure::new)
@@ -183,16 +206,20 @@ mod tests {
             );
             Config::parse(&text, Path::new("x.toml")).unwrap()
         };
-        let nothing =
-            Forecast { switches: Vec::new(), ipv6_on_all: false, defaults: Vec::new(), unguarded: None };
+        let nothing = Forecast {
+            switches: Vec::new(),
+            unguarded: None,
+            ipv6_on_all: false,
+            ..forecast(&config("false"))
+        };
         let text = host(&config("false"), &nothing);
         assert!(text.starts_with("forwarding: off; networks behind this node"), "{text}");
         assert_eq!(host(&config("[\"10.1.0.0/16\"]"), &nothing), "forwarding: to 10.1.0.0/16\n");
         let all = Forecast {
             switches: vec!["net.ipv4.conf.eth1.forwarding".to_owned()],
             ipv6_on_all: true,
-            defaults: Vec::new(),
             unguarded: Some(io::ErrorKind::Unsupported.into()),
+            ..forecast(&config("false"))
         };
         let text = host(&config("[\"peers\", \"10.1.0.0/16\"]"), &all);
         for part in
@@ -213,7 +240,8 @@ mod tests {
                  \"vpn.example.net:1\"\npublic_key = \"wXKeEeD2sUcsfgwA2rO7tClR0yGv6Ro0Hk4mVF2RQhI=\"\nallowed_ips = [{allowed}]\n"
             );
             let config = Config::parse(&text, Path::new("x.toml")).unwrap();
-            outside(&config, &forecast(&config))
+            let forecast = Forecast { unguarded: None, ..forecast(&config) };
+            outside(&config, &forecast) + &names(&forecast)
         };
         assert_eq!(said("", "\"10.2.0.0/16\""), "", "no full tunnel");
         for (node, allowed, parts) in [

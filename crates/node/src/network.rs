@@ -9,6 +9,7 @@
 //! default_path   whether packets that no route of the tunnel is for leave in the clear
 //! behind     which interfaces lead to the networks that are named
 //! link, request, setting, weak_host   the parts, as the kernel wants them
+//! dns        the tunnel's name servers, through systemd-resolved or resolvconf
 //! lockdown   nothing beside the tunnel leaves, whatever routes say
 //! leftovers  what a killed daemon leaves on the host is taken over, or removed
 //! undo       what outlives a killed daemon, written down
@@ -19,6 +20,7 @@
 
 mod behind;
 mod default_path;
+mod dns;
 mod error;
 mod events;
 mod forecast;
@@ -42,6 +44,7 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage as Message;
 
 pub use default_path::DefaultPath;
+pub use dns::{DnsProgram, DnsSettings};
 pub use error::NetworkError;
 pub use events::{NetworkChange, NetworkEvents};
 pub use forecast::{Forecast, forecast};
@@ -76,6 +79,8 @@ pub struct Network {
     /// What there may be of it on the host that outlives the daemon.
     left: Leftovers,
     stays_closed: bool,
+    /// What resolvconf calls the interface, if it was told of it.
+    resolvconf: Option<String>,
     /// Nothing while there is no lockdown.
     lockdown: Option<LockdownTable>,
     /// Nothing where the kernel has no packet filter.
@@ -108,6 +113,7 @@ impl Network {
             left: left.clone(),
             // A start that fails opens nothing that an earlier run left closed.
             stays_closed: !left.is_empty(),
+            resolvconf: None,
             lockdown: None,
             weak_host: WeakHostTable::open(interface),
             is_up: true,
@@ -281,6 +287,7 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
+        self.unset_dns();
         self.behind.clear();
         if self.stays_closed || std::thread::panicking() {
             let routes = self.routes.iter().filter(|route| route.target == RouteTarget::Unreachable);

@@ -11,6 +11,7 @@ mod capture;
 mod closed;
 mod compression;
 mod disks;
+mod dns;
 mod domains;
 mod figures;
 mod frame;

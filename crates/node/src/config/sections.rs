@@ -5,7 +5,6 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ipnet::IpNet;
 use strait_crypto::{Suite, SuiteSet};
 use strait_ipsec::IvMode;
 use strait_keying::{Lifetime, PublicKey};
@@ -20,7 +19,7 @@ use super::problem::Problem;
 use super::queueing::queueing;
 use super::reader::{Findings, Section};
 use super::{Config, ConfigError, KeyFileError, LinkSection, NodeSection, RouteTable, Session};
-use super::{compress, peer, value};
+use super::{compress, outside, peer, value};
 use crate::tun;
 use crate::udp::Listen;
 
@@ -39,6 +38,8 @@ const NODE: &[&str] = &[
     "table",
     "lockdown",
     "allow_outside",
+    "dns",
+    "dns_search",
     "iv",
     "suites",
     "metrics",
@@ -145,7 +146,9 @@ fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (NodeSection, Opt
         fwmark: section.integer("fwmark", 1..=u32::MAX.into()).and_then(|mark| u32::try_from(mark).ok()),
         table: table(section).unwrap_or(RouteTable::Auto),
         lockdown: section.boolean("lockdown").unwrap_or(false),
-        allow_outside: allow_outside(section),
+        allow_outside: outside::networks(section),
+        dns: outside::servers(section),
+        dns_search: outside::search(section),
         iv: section
             .choice("iv", &["implicit", "explicit"], &[IvMode::Implicit, IvMode::Explicit])
             .unwrap_or(IvMode::Implicit),
@@ -198,12 +201,6 @@ fn table(section: &Section<'_>) -> Option<RouteTable> {
             .map(RouteTable::Number),
         _ => section.choice("table", &["auto", "off"], &[RouteTable::Auto, RouteTable::Off]),
     }
-}
-
-/// Networks, without the addresses of hosts in them.
-fn allow_outside(section: &Section<'_>) -> Vec<IpNet> {
-    let listed = section.list("allow_outside", "a list of networks, as [\"192.168.1.0/24\"]", value::network);
-    listed.into_iter().map(|network| network.value.trunc()).collect()
 }
 
 fn suites(section: &Section<'_>) -> SuiteSet {

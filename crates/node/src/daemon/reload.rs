@@ -220,6 +220,8 @@ fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         ("iv", a.iv != b.iv),
         ("suites", a.suites != b.suites),
         ("metrics", a.metrics != b.metrics),
+        ("dns", a.dns != b.dns),
+        ("dns_search", a.dns_search != b.dns_search),
         ("danger_export_keys", a.danger_export_keys != b.danger_export_keys),
         ("[session]", old.session != new.session),
     ];

@@ -5,7 +5,7 @@ use std::io;
 
 use super::default_path::{DefaultPath, default_path};
 use super::plan::{Plan, RouteFamily, has_switch_each};
-use super::{behind, weak_host};
+use super::{DnsProgram, DnsSettings, behind, weak_host};
 use crate::config::Config;
 use crate::netlink::Netlink;
 
@@ -18,6 +18,8 @@ pub struct Forecast {
     pub ipv6_on_all: bool,
     /// Where packets of each family go that no longer prefix of `allowed_ips` has, unless no family is in the tunnel or closed.
     pub defaults: Vec<(RouteFamily, DefaultPath)>,
+    /// Which name servers are set for which names, and by what, if anything does.
+    pub dns: (DnsSettings, Option<DnsProgram>),
     /// Why packets in the clear to the tunnel's addresses cannot be refused, if they cannot.
     pub unguarded: Option<io::Error>,
 }
@@ -43,6 +45,7 @@ pub fn forecast(config: &Config) -> Forecast {
         switches: switches.into_iter().collect(),
         ipv6_on_all: forwards_ipv6 && !has_switch_each(),
         defaults: defaults(config),
+        dns: (DnsSettings::of(config), DnsProgram::find()),
         unguarded: weak_host::is_possible().err(),
     }
 }

@@ -12,7 +12,7 @@ use netlink_packet_route::RouteNetlinkMessage as Message;
 use super::lockdown::LockdownTable;
 use super::plan::{Lookup, Plan, PolicyRule, Route, RouteFamily, RouteTarget};
 use super::undo::{self, Leftovers};
-use super::{Network, NetworkError, report, request};
+use super::{Network, NetworkError, dns, report, request};
 use crate::netlink::Netlink;
 use crate::runtime::{self, RuntimeError};
 
@@ -56,7 +56,11 @@ impl Network {
     pub(super) fn outliving(&self) -> Leftovers {
         let has_table = self.lockdown.as_ref().is_some_and(LockdownTable::is_made);
         let lockdown = has_table || self.rules.iter().any(|rule| rule.lookup == Lookup::Dhcp);
-        Leftovers::of(&Plan { rules: self.rules.clone(), lockdown, ..Plan::default() })
+        let resolvconf = self.resolvconf.clone();
+        Leftovers {
+            resolvconf,
+            ..Leftovers::of(&Plan { rules: self.rules.clone(), lockdown, ..Plan::default() })
+        }
     }
 
     /// Takes over what an earlier run left of what `plan` wants; gives what it does not want, which is to be removed when
@@ -116,6 +120,9 @@ impl Network {
             let gone = remove_rule(&mut self.netlink, RouteFamily::of(net), Lookup::Outside(*net));
             report("policy rule", gone);
         }
+        if let Some(name) = stale.left.resolvconf {
+            report("name server", dns::unset(&name));
+        }
         if stale.left.lockdown && !kept.lockdown {
             report("policy rule", remove_rule(&mut self.netlink, RouteFamily::V4, Lookup::Dhcp));
             LockdownTable::remove(&self.interface);
@@ -154,7 +161,9 @@ pub(super) fn put_back_all(interface: &str, file: &Path) -> usize {
     let removed =
         removed.inspect_err(|error| tracing::warn!(%error, "cannot talk to the kernel's routing tables"));
     let filter = usize::from(left.lockdown && LockdownTable::remove(interface));
-    settings + removed.unwrap_or(0) + filter
+    let servers = left.resolvconf.map(|name| dns::unset(&name));
+    let servers = usize::from(servers.is_some_and(|unset| unset.is_ok()));
+    settings + removed.unwrap_or(0) + filter + servers
 }
 
 /// The interfaces of daemons that left something, or that run.

@@ -19,6 +19,7 @@ pub(super) const SUFFIX: &str = "undo";
 const TABLE: &str = "table";
 const OUTSIDE: &str = "outside";
 const LOCKDOWN: &str = "lockdown";
+const RESOLVCONF: &str = "resolvconf";
 
 /// What keeps packets from leaving in the clear and outlives a daemon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub(super) struct Leftovers {
     pub(super) outside: BTreeSet<IpNet>,
     /// Whether there is a lockdown table in the packet filter.
     pub(super) lockdown: bool,
+    /// What resolvconf calls the interface, if it has name servers of it.
+    pub(super) resolvconf: Option<String>,
 }
 
 impl Leftovers {
@@ -42,6 +45,7 @@ impl Leftovers {
             tables: plan.rules.iter().map(|rule| rule.mark).collect(),
             outside: outside.collect(),
             lockdown: plan.lockdown,
+            resolvconf: None,
         }
     }
 
@@ -53,13 +57,15 @@ impl Leftovers {
         self.tables.extend(other.tables);
         self.outside.extend(other.outside);
         self.lockdown |= other.lockdown;
+        self.resolvconf = other.resolvconf.or(self.resolvconf.take());
     }
 
     fn lines(&self) -> String {
         let tables = self.tables.iter().map(|table| format!("{TABLE}\t{table}\n"));
         let outside = self.outside.iter().map(|net| format!("{OUTSIDE}\t{net}\n"));
         let lockdown = self.lockdown.then(|| format!("{LOCKDOWN}\n"));
-        tables.chain(outside).chain(lockdown).collect()
+        let resolvconf = self.resolvconf.iter().map(|name| format!("{RESOLVCONF}\t{name}\n"));
+        tables.chain(outside).chain(lockdown).chain(resolvconf).collect()
     }
 
     /// Takes a line of [`Leftovers::lines`]; others are ignored.
@@ -69,6 +75,7 @@ impl Leftovers {
             TABLE => self.tables.extend(value.parse::<u32>()),
             OUTSIDE => self.outside.extend(value.parse::<IpNet>()),
             LOCKDOWN => self.lockdown = true,
+            RESOLVCONF => self.resolvconf = Some(value.to_owned()),
             _ => {}
         }
     }
