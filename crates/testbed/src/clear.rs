@@ -13,6 +13,7 @@ const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 /// IP protocol numbers; hop-by-hop options are before the ICMPv6 of listener reports.
 const UDP: u8 = 17;
+const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 const HOP_BY_HOP: u8 = 0;
 /// Listener reports, and router and neighbour discovery (RFC 2710, RFC 4861, RFC 3810).
@@ -35,8 +36,8 @@ impl ClearWatch {
         Ok(ClearWatch { socket })
     }
 
-    /// What arrived since the last call and is neither a datagram of the tunnel nor ARP, neighbour discovery or a listener
-    /// report: protocol and destination, and how many packets.
+    /// What arrived since the last call and is neither a datagram of the tunnel, nor an ICMP error about one, nor ARP,
+    /// neighbour discovery or a listener report: protocol and destination, and how many packets.
     ///
     /// # Errors
     /// [`Error::System`] when the kernel refuses.
@@ -81,7 +82,19 @@ fn in_the_clear(frame: &[u8]) -> Option<String> {
     };
     let is_tunnel = protocol == UDP && payload.get(2..4) == Some(&PORT.to_be_bytes()[..]);
     let is_neighbourhood = protocol == ICMPV6 && NEIGHBOURHOOD.contains(payload.first()?);
-    (!is_tunnel && !is_neighbourhood).then(|| format!("protocol {protocol} to {to}"))
+    let is_answer = answers_tunnel(protocol, payload) == Some(true);
+    (!is_tunnel && !is_neighbourhood && !is_answer).then(|| format!("protocol {protocol} to {to}"))
+}
+
+/// Whether it is the kernel's answer to a datagram of the tunnel that no daemon receives, which it quotes.
+fn answers_tunnel(protocol: u8, payload: &[u8]) -> Option<bool> {
+    let quoted = payload.get(8..)?;
+    let (next, ports) = match (protocol, payload.first()?) {
+        (ICMP, 3) => (*quoted.get(9)?, usize::from(quoted.first()? & 0x0f) * 4),
+        (ICMPV6, 1) => (*quoted.get(6)?, 40),
+        _ => return Some(false),
+    };
+    Some(next == UDP && quoted.get(ports + 2..ports + 4)? == PORT.to_be_bytes())
 }
 
 #[cfg(test)]
@@ -113,6 +126,13 @@ mod tests {
         let report = [&[ICMPV6, 0, 0, 0, 0, 0, 0, 0][..], &[143, 0, 0, 0]].concat();
         assert_eq!(in_the_clear(&frame(IPV6, HOP_BY_HOP, &report)), None);
         assert_eq!(in_the_clear(&frame(IPV6, ICMPV6, &[135, 0, 0, 0])), None, "neighbour solicitation");
+        for (kind, protocol, error) in [(IPV4, ICMP, 3), (IPV6, ICMPV6, 1)] {
+            let about = |ports: &[u8]| {
+                let quoted = &frame(kind, UDP, ports)[ETHERNET..];
+                in_the_clear(&frame(kind, protocol, &[&[error, 3, 0, 0, 0, 0, 0, 0], quoted].concat()))
+            };
+            assert!(about(&tunnel).is_none() && about(&other).is_some());
+        }
         let ping = in_the_clear(&frame(IPV6, ICMPV6, &[128, 0, 0, 0]));
         assert_eq!(ping.as_deref(), Some("protocol 58 to ::"));
         assert_eq!(in_the_clear(&frame([0x08, 0x06], 0, &[])), None, "ARP");
