@@ -43,7 +43,7 @@ use ipnet::IpNet;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage as Message;
 
-pub use default_path::DefaultPath;
+pub use default_path::{DefaultPath, closed_families};
 pub use dns::{DnsProgram, DnsSettings};
 pub use error::NetworkError;
 pub use events::{NetworkChange, NetworkEvents};

@@ -12,7 +12,7 @@ use strait_scheduler::Budget;
 
 use super::Daemon;
 use crate::config::PeerSection;
-use crate::network::{NetworkChange, OuterRoutes, Repair};
+use crate::network::{self, NetworkChange, OuterRoutes, Repair};
 
 /// Looks a second, and at once after a quiet time: programs that set up a network do it in a few steps. A program that
 /// removes what is put back makes the node work, and log, no more often.
@@ -65,6 +65,11 @@ impl Daemon {
         let routes =
             std::fs::read_to_string("/proc/sys/net/ipv4/ip_forward").is_ok_and(|on| on.trim() == "1");
         let node = &self.config.node;
+        for family in network::closed_families(&self.config) {
+            tracing::info!(
+                "{family} is closed: no peer has all of it in `allowed_ips`, and `allow_outside` does not have it"
+            );
+        }
         if routes && node.forward.networks.is_empty() && !node.address.is_empty() {
             tracing::info!(
                 forward = %node.forward,

@@ -38,6 +38,13 @@ pub(super) fn default_path(config: &Config, family: RouteFamily) -> DefaultPath 
     }
 }
 
+/// The families whose packets go nowhere, but for those that a longer prefix of `allowed_ips` has.
+#[must_use]
+pub fn closed_families(config: &Config) -> Vec<RouteFamily> {
+    let is_closed = |family: &RouteFamily| default_path(config, *family) == DefaultPath::Closed;
+    RouteFamily::ALL.into_iter().filter(is_closed).collect()
+}
+
 /// Whether all of a family goes into the tunnel.
 pub(super) fn is_full(config: &Config) -> bool {
     let nets = || config.peers.iter().flat_map(|peer| &peer.allowed_ips);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use super::default_path::{DefaultPath, default_path};
+use super::default_path::closed_families;
 use crate::config::{Config, ManualMode, PeerSection, RouteTable};
 
 /// The mark on outer packets, and the number of the routing table, of a full tunnel when the file
@@ -223,19 +223,20 @@ impl Plan {
     /// Ends each destination of the tunnel's own table in an unreachable route, adds those that are closed altogether,
     /// and makes the rules that lead to the table.
     fn close(&mut self, config: &Config) {
-        let Some(mark) = self.mark_for(config) else { return };
-        let closed = RouteFamily::ALL
-            .into_iter()
-            .filter(|family| default_path(config, *family) == DefaultPath::Closed);
+        let closed = closed_families(config);
+        if !closed.is_empty() {
+            self.mark.get_or_insert(DEFAULT_MARK);
+        }
+        let Some(mark) = self.mark else { return };
         let own = self.routes.iter().filter(|route| route.table == mark).map(|route| route.destination);
-        let own: BTreeSet<IpNet> = own.chain(closed.map(RouteFamily::everything)).collect();
+        let own: BTreeSet<IpNet> = own.chain(closed.iter().map(|family| family.everything())).collect();
         let route = |destination, target| Route { destination, table: mark, target, source: None };
         for destination in &own {
             self.routes.insert(route(*destination, RouteTarget::Unreachable));
             self.rules_for(*destination, mark);
         }
         let all_v4 = RouteFamily::V4.everything();
-        if default_path(config, RouteFamily::V4) == DefaultPath::Closed {
+        if closed.contains(&RouteFamily::V4) {
             // The sender drops what no peer has. Without any route, the reverse path filter of most systems (`rp_filter` 2)
             // drops datagrams that peers send to an IPv4 address of this host (Linux `__fib_validate_source`).
             self.routes.insert(route(all_v4, RouteTarget::Tunnel));
@@ -247,13 +248,6 @@ impl Plan {
             let family = RouteFamily::of(&outside);
             self.rules.insert(PolicyRule { family, mark, lookup: Lookup::Outside(outside) });
         }
-    }
-
-    /// The mark, which a family that is closed needs too.
-    fn mark_for(&mut self, config: &Config) -> Option<u32> {
-        let any =
-            RouteFamily::ALL.into_iter().any(|family| default_path(config, family) == DefaultPath::Closed);
-        if any { Some(*self.mark.get_or_insert(DEFAULT_MARK)) } else { self.mark }
     }
 
     /// The main table's longer routes first, then the tunnel's that are no shorter. In lockdown no route of the main table
