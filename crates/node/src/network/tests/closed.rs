@@ -124,6 +124,22 @@ fn the_next_start_takes_over_without_a_gap_and_a_failed_one_opens_nothing() {
 }
 
 #[test]
+fn what_a_killed_tunnel_left_is_not_taken_from_the_one_that_took_it_over() {
+    crate::testing::in_namespace(|| {
+        let (lan, _outside) = outside("st-clear5");
+        let full = plan("", &[("192.0.2.1:1", "\"0.0.0.0/0\", \"::/0\"")]);
+        let (tun, file) = (Tun::open("st-old").unwrap(), undo_file("st-old"));
+        kill(Network::set_up(tun.name(), &full, Some(file.clone())).unwrap(), tun);
+        let tun = Tun::open("st-new").unwrap();
+        let network = Network::set_up(tun.name(), &full, None).unwrap();
+        leftovers::put_back_all("st-old", &file);
+        assert!(leaves_by(&tun, V4) && leaves_by(&tun, V6), "the rules of the other are gone");
+        kill(network, tun);
+        assert!(!leaves_by(&lan, V4) && !leaves_by(&lan, V6));
+    });
+}
+
+#[test]
 fn a_configuration_without_a_full_tunnel_opens_what_a_killed_one_left() {
     crate::testing::in_namespace(|| {
         let (lan, _outside) = outside("st-clear3");
