@@ -11,6 +11,7 @@
 
 mod acks;
 mod captures;
+mod closed;
 mod compare;
 mod content;
 mod cores;
@@ -102,6 +103,8 @@ enum Benchmark {
     EntropyProbe,
     /// Floods from strangers, a hostile peer, and a hub with many sites: what others keep
     Hostile,
+    /// Packets in the clear of a full tunnel whose daemon, device, rules or routes fail
+    Closed,
 }
 
 impl Benchmark {
@@ -121,6 +124,7 @@ impl Benchmark {
             Benchmark::Steps => "steps",
             Benchmark::EntropyProbe => "entropy-probe",
             Benchmark::Hostile => "hostile",
+            Benchmark::Closed => "closed",
         }
     }
 
@@ -145,6 +149,7 @@ impl Benchmark {
             Benchmark::Cores => cores::run(setting),
             Benchmark::Steps => steps::run(setting),
             Benchmark::EntropyProbe => entropy_probe::run(setting),
+            Benchmark::Closed => closed::run(setting),
             Benchmark::Hostile => return hostile::run(setting, done),
         };
         section.map(done)

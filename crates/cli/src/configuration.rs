@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use strait_node::config::{Config, template};
-use strait_node::network::{Forecast, forecast};
+use strait_node::network::{DefaultPath, Forecast, forecast};
 use strait_node::report::ManualReport;
 
 use crate::failure::{CommandResult, Failure};
@@ -91,6 +91,8 @@ fn host(config: &Config, forecast: &Forecast) -> String {
         text += "note: this kernel (before Linux 6.17) forwards IPv6 on all interfaces or none; interfaces that take \
                  router advertisements stop to, unless their `accept_ra` is 2\n";
     }
+    text += &outside(config, forecast);
+    text += &names(forecast);
     match &forecast.unguarded {
         None => {}
         Some(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -104,6 +106,63 @@ fn host(config: &Config, forecast: &Forecast) -> String {
         }
     }
     text
+}
+
+/// What leaves outside the tunnel, where it is a full one or in lockdown.
+fn outside(config: &Config, forecast: &Forecast) -> String {
+    let mut text = String::new();
+    for (family, path) in &forecast.defaults {
+        let everything = if family.to_string() == "IPv4" { "0.0.0.0/0" } else { "::/0" };
+        text += &match path {
+            DefaultPath::Tunnel => format!("{family}: through the tunnel; without the tunnel, refused\n"),
+            DefaultPath::Closed => format!(
+                "{family}: closed, as no peer has {everything}; `allow_outside = [\"{everything}\"]` leaves it as it is\n"
+            ),
+            DefaultPath::Outside => format!("{family}: outside the tunnel, in the clear\n"),
+        };
+    }
+    let node = &config.node;
+    if !node.lockdown {
+        if !forecast.defaults.is_empty() {
+            text += "note: a more specific route of another program or DHCP server goes past the tunnel (CVE-2024-3661); \
+                     `lockdown = true` drops what takes it\n";
+        }
+        return text;
+    }
+    let allowed = node.allow_outside.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let allowed = if allowed.is_empty() { "nothing".to_owned() } else { allowed };
+    text += &format!("lockdown: outside the tunnel only {allowed}, DHCP and neighbour discovery\n");
+    if let Some(error) = &forecast.unguarded
+        && error.kind() != io::ErrorKind::PermissionDenied
+    {
+        text += "note: no nftables here, so lockdown is by rules and routes alone\n";
+    }
+    if config.peers.iter().any(|peer| peer.endpoint.as_ref().is_some_and(|it| it.ip().is_none())) {
+        text += "note: a peer's endpoint is a name; `allow_outside` must have the DNS server, or write an address\n";
+    }
+    text
+}
+
+/// Where names are asked for.
+fn names(forecast: &Forecast) -> String {
+    let (settings, program) = &forecast.dns;
+    let join = |all: Vec<String>| all.join(", ");
+    if settings.servers.is_empty() {
+        return match forecast.defaults.is_empty() {
+            true => String::new(),
+            false => "note: names are asked for where this host asks now, which may be outside the tunnel; `dns` names \
+                      servers behind it\n"
+                .to_owned(),
+        };
+    }
+    let Some(program) = program else {
+        return "WARNING: `dns` has no effect: neither systemd-resolved nor resolvconf is here\n".to_owned();
+    };
+    let servers = join(settings.servers.iter().map(ToString::to_string).collect());
+    match settings.all {
+        true => format!("DNS: {servers} for all names, by {program}\n"),
+        false => format!("DNS: {servers} for names in {}, by {program}\n", join(settings.search.clone())),
+    }
 }
 
 /// Reads a configuration.
@@ -147,7 +206,12 @@ mod tests {
             );
             Config::parse(&text, Path::new("x.toml")).unwrap()
         };
-        let nothing = Forecast { switches: Vec::new(), ipv6_on_all: false, unguarded: None };
+        let nothing = Forecast {
+            switches: Vec::new(),
+            unguarded: None,
+            ipv6_on_all: false,
+            ..forecast(&config("false"))
+        };
         let text = host(&config("false"), &nothing);
         assert!(text.starts_with("forwarding: off; networks behind this node"), "{text}");
         assert_eq!(host(&config("[\"10.1.0.0/16\"]"), &nothing), "forwarding: to 10.1.0.0/16\n");
@@ -155,6 +219,7 @@ mod tests {
             switches: vec!["net.ipv4.conf.eth1.forwarding".to_owned()],
             ipv6_on_all: true,
             unguarded: Some(io::ErrorKind::Unsupported.into()),
+            ..forecast(&config("false"))
         };
         let text = host(&config("[\"peers\", \"10.1.0.0/16\"]"), &all);
         for part in
@@ -165,6 +230,49 @@ mod tests {
         assert!(
             forecast(&config("true")).switches.iter().any(|name| name == "net.ipv4.conf.strait0.forwarding")
         );
+    }
+
+    #[test]
+    fn check_says_of_each_family_whether_it_leaves_in_the_clear() {
+        let said = |node: &str, allowed: &str| {
+            let text = format!(
+                "[node]\nprivate_key_file = \"k\"\naddress = \"10.77.0.1/24\"\n{node}[[peer]]\nendpoint = \
+                 \"vpn.example.net:1\"\npublic_key = \"wXKeEeD2sUcsfgwA2rO7tClR0yGv6Ro0Hk4mVF2RQhI=\"\nallowed_ips = [{allowed}]\n"
+            );
+            let config = Config::parse(&text, Path::new("x.toml")).unwrap();
+            let forecast = Forecast { unguarded: None, ..forecast(&config) };
+            outside(&config, &forecast) + &names(&forecast)
+        };
+        assert_eq!(said("", "\"10.2.0.0/16\""), "", "no full tunnel");
+        for (node, allowed, parts) in [
+            (
+                "",
+                "\"0.0.0.0/0\"",
+                &["IPv4: through the tunnel", "IPv6: closed, as no peer has ::/0", "CVE-2024-3661"][..],
+            ),
+            (
+                "",
+                "\"::/1\", \"8000::/1\"",
+                &["IPv4: closed, as no peer has 0.0.0.0/0", "IPv6: through the tunnel"],
+            ),
+            ("allow_outside = \"::/0\"\n", "\"0.0.0.0/0\"", &["IPv6: outside the tunnel, in the clear"]),
+            ("", "\"0.0.0.0/0\", \"::/0\"", &["IPv4: through the tunnel", "IPv6: through the tunnel"]),
+            (
+                "lockdown = true\n",
+                "\"10.2.0.0/16\"",
+                &["IPv4: closed", "IPv6: closed", "only nothing", "is a name"],
+            ),
+            (
+                "lockdown = true\nallow_outside = [\"192.168.1.7/24\"]\n",
+                "\"0.0.0.0/0\"",
+                &["outside the tunnel only 192.168.1.0/24"],
+            ),
+        ] {
+            let said = said(node, allowed);
+            for part in parts {
+                assert!(said.contains(part), "{part} is not in {said}");
+            }
+        }
     }
 
     #[test]

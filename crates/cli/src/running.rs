@@ -77,17 +77,31 @@ fn log_file(interface: &str) -> Result<PathBuf, Failure> {
 
 /// Ends a tunnel.
 pub(crate) fn down(flags: &flags::Which) -> CommandResult {
-    let interface = which(flags)?;
+    let interface = match (which(flags), killed()) {
+        // A daemon that was killed has left what nobody else removes.
+        (Err(_), Some(only)) if flags.tunnel.is_none() => only,
+        (which, _) => which?,
+    };
     match client::down(&interface) {
-        // A daemon that was killed could not put back what it had changed.
         Err(ClientError::NotRunning { .. }) if network::put_back(&interface).is_ok_and(|count| count > 0) => {
-            println!("{interface} was not running; put back the kernel settings that it left");
+            println!("{interface} was not running; removed what it left: settings, rules and routes");
             return Ok(());
         }
         other => other.map_err(refused)?,
     }
     println!("{interface} is down");
     Ok(())
+}
+
+/// The only interface whose daemon was killed and left something, where no tunnel is running.
+fn killed() -> Option<String> {
+    if client::running().is_ok_and(|running| !running.is_empty()) {
+        return None;
+    }
+    match network::left_behind().ok()?.as_slice() {
+        [only] => Some(only.clone()),
+        _ => None,
+    }
 }
 
 /// Has a tunnel read its configuration again.

@@ -10,6 +10,7 @@ mod diagnostic;
 mod forward;
 mod key_file;
 mod manual;
+mod outside;
 mod peer;
 mod problem;
 mod queueing;
@@ -20,7 +21,7 @@ mod value;
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZero;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -96,6 +97,14 @@ pub struct NodeSection {
     pub fwmark: Option<u32>,
     /// Where the routes to peers go.
     pub table: RouteTable,
+    /// Whether packets leave by the tunnel only, but for its own and those to the networks below.
+    pub lockdown: bool,
+    /// Networks that packets may go to outside the tunnel.
+    pub allow_outside: Vec<IpNet>,
+    /// Name servers that are reached through the tunnel.
+    pub dns: Vec<IpAddr>,
+    /// Domains whose names they are asked for, and which are appended to names without dots.
+    pub dns_search: Vec<String>,
     /// Whether the IV travels.
     pub iv: IvMode,
     /// Which suites may be used.

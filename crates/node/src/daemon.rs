@@ -190,6 +190,8 @@ impl Daemon {
             }
         };
         ready::announce("STOPPING=1");
+        // What fails is started again, and nothing leaves in the clear until then.
+        self.network.stay_closed(matches!(ended, Shutdown::Failed(..)));
         self.end().await;
         match ended {
             Shutdown::Requested => Ok(()),

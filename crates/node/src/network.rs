@@ -6,19 +6,27 @@
 //!
 //! ```text
 //! plan       what it should look like, from the configuration alone
+//! default_path   whether packets that no route of the tunnel is for leave in the clear
 //! behind     which interfaces lead to the networks that are named
 //! link, request, setting, weak_host   the parts, as the kernel wants them
-//! undo       settings that outlive a killed daemon
+//! dns        the tunnel's name servers, through systemd-resolved or resolvconf
+//! lockdown   nothing beside the tunnel leaves, whatever routes say
+//! leftovers  what a killed daemon leaves on the host is taken over, or removed
+//! undo       what outlives a killed daemon, written down
 //! events     what the kernel says has changed
 //! repair     what another program removed is put back
 //! outer      by which interface datagrams leave to a peer
 //! ```
 
 mod behind;
+mod default_path;
+mod dns;
 mod error;
 mod events;
 mod forecast;
+mod leftovers;
 mod link;
+mod lockdown;
 mod outer;
 mod plan;
 mod repair;
@@ -35,22 +43,26 @@ use ipnet::IpNet;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage as Message;
 
+pub use default_path::{DefaultPath, closed_families};
+pub use dns::{DnsProgram, DnsSettings};
 pub use error::NetworkError;
 pub use events::{NetworkChange, NetworkEvents};
 pub use forecast::{Forecast, forecast};
+pub use leftovers::{left_behind, put_back};
 pub use outer::OuterRoutes;
-pub use plan::{DEFAULT_MARK, Lookup, Plan, PolicyRule, Route, RouteFamily};
+pub use plan::{DEFAULT_MARK, Lookup, Plan, PolicyRule, Route, RouteFamily, RouteTarget};
 pub use repair::Repair;
 pub(crate) use undo::file as undo_file;
-pub use undo::put_back;
 
 use crate::netlink::Netlink;
+use lockdown::LockdownTable;
 use plan::Behind;
 use setting::Setting;
-use undo::UndoFile;
+use undo::{Leftovers, UndoFile};
 use weak_host::WeakHostTable;
 
-/// What was made around one tunnel device; dropped, it is removed again, the last first.
+/// What was made around one tunnel device; dropped, it is removed again, the last first, but for what
+/// [`Network::stay_closed`] keeps.
 #[derive(Debug)]
 pub struct Network {
     netlink: Netlink,
@@ -64,6 +76,13 @@ pub struct Network {
     networks: BTreeSet<IpNet>,
     behind: BTreeSet<Behind>,
     undo: UndoFile,
+    /// What there may be of it on the host that outlives the daemon.
+    left: Leftovers,
+    stays_closed: bool,
+    /// What resolvconf calls the interface, if it was told of it.
+    resolvconf: Option<String>,
+    /// Nothing while there is no lockdown.
+    lockdown: Option<LockdownTable>,
     /// Nothing where the kernel has no packet filter.
     weak_host: Option<WeakHostTable>,
     /// Whether the interface was up when this was last looked at.
@@ -78,7 +97,7 @@ impl Network {
     /// [`NetworkError`]; what was made until then is removed.
     pub fn set_up(interface: &str, plan: &Plan, undo: Option<PathBuf>) -> Result<Network, NetworkError> {
         let mut netlink = Netlink::open().map_err(NetworkError::Netlink)?;
-        let undo = UndoFile::open(undo);
+        let (undo, left) = UndoFile::open(undo);
         let index = link::index(&mut netlink, interface)?;
         let mut network = Network {
             netlink,
@@ -91,17 +110,30 @@ impl Network {
             networks: BTreeSet::new(),
             behind: BTreeSet::new(),
             undo,
+            left: left.clone(),
+            // A start that fails opens nothing that an earlier run left closed.
+            stays_closed: !left.is_empty(),
+            resolvconf: None,
+            lockdown: None,
             weak_host: WeakHostTable::open(interface),
             is_up: true,
         };
+        let stale = network.adopt(plan, &left)?;
+        network.lock_down(plan)?;
         link::prepare(&mut network.netlink, interface, index, plan.mtu)?;
         for address in &plan.addresses {
             network.add_address(*address)?;
         }
         link::up(&mut network.netlink, interface, index)?;
-        network.remove_leftovers(plan)?;
         network.change(plan)?;
+        network.remove_stale(stale);
         Ok(network)
+    }
+
+    /// Whether what keeps packets from leaving in the clear stays when this is dropped, as it does after a kill: so where the
+    /// daemon fails, and not where a person ends it. At first it stays if an earlier run left it.
+    pub fn stay_closed(&mut self, stays: bool) {
+        self.stays_closed = stays;
     }
 
     /// Makes addresses, routes, rules and settings what `plan` says, touching nothing that stays.
@@ -109,6 +141,10 @@ impl Network {
     /// # Errors
     /// [`NetworkError`]; what came before the failure stays changed.
     pub fn change(&mut self, plan: &Plan) -> Result<(), NetworkError> {
+        // Written down first, or after a kill between the two nobody knows of it.
+        self.left.extend(Leftovers::of(plan));
+        self.write_down();
+        self.lock_down(plan)?;
         // New before old where both can be, so that nothing that stays reachable is cut off between.
         for address in plan.addresses.difference(&self.addresses.clone()) {
             self.add_address(*address)?;
@@ -125,8 +161,17 @@ impl Network {
             self.add_rule(*rule)?;
         }
         self.remove(plan);
+        if !plan.lockdown {
+            self.open_up();
+        }
         self.guard();
+        self.left = self.outliving();
+        self.write_down();
         Ok(())
+    }
+
+    fn write_down(&self) {
+        self.undo.write(&self.settings, &self.left);
     }
 
     /// Keeps packets in the clear from the tunnel's addresses; says whether it had to.
@@ -199,11 +244,11 @@ impl Network {
         let Some(setting) = Setting::find(wanted)? else { return Ok(()) };
         // Written down first, or a kill between the two leaves it changed.
         self.settings.push(setting);
-        self.undo.write(&self.settings);
+        self.write_down();
         let made = self.settings.last().map_or(Ok(()), Setting::ensure);
         if made.is_err() {
             self.settings.pop();
-            self.undo.write(&self.settings);
+            self.write_down();
         }
         made
     }
@@ -235,35 +280,26 @@ impl Network {
             self.settings.iter().rposition(|one| kept.iter().all(|kept| kept.path != one.path()))
         {
             report("setting", self.settings.remove(at).restore());
-            self.undo.write(&self.settings);
+            self.write_down();
         }
-    }
-
-    /// Removes the rules that a killed daemon left, unless another interface uses their table.
-    fn remove_leftovers(&mut self, plan: &Plan) -> Result<(), NetworkError> {
-        let tables: BTreeSet<u32> = plan.rules.iter().map(|rule| rule.mark).collect();
-        for table in tables {
-            let routes = self.netlink.dump(request::all_routes()).map_err(NetworkError::Netlink)?;
-            let others = routes.iter().filter_map(request::table_and_interface);
-            if others.into_iter().any(|(used, index)| used == table && index != Some(self.index)) {
-                return Err(NetworkError::TableTaken { table });
-            }
-            for family in [request::INET, request::INET6] {
-                let rules = self.netlink.dump(request::all_rules(family)).map_err(NetworkError::Netlink)?;
-                for rule in rules.into_iter().filter_map(|rule| request::is_ours(rule, table)) {
-                    tracing::info!(table, "removing a policy rule of an earlier run");
-                    report("policy rule", self.netlink.change(Message::DelRule(rule), 0));
-                }
-            }
-        }
-        Ok(())
     }
 }
 
 impl Drop for Network {
     fn drop(&mut self) {
+        self.unset_dns();
         self.behind.clear();
+        if self.stays_closed || std::thread::panicking() {
+            let routes = self.routes.iter().filter(|route| route.target == RouteTarget::Unreachable);
+            let closed =
+                Plan { routes: routes.copied().collect(), rules: self.rules.clone(), ..Plan::default() };
+            self.remove(&closed);
+            return;
+        }
         self.remove(&Plan::default());
+        self.open_up();
+        self.left = Leftovers::default();
+        self.write_down();
     }
 }
 

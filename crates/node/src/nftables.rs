@@ -3,11 +3,15 @@
 //! Numbers and layouts are those of Linux `include/uapi/linux/netfilter/nf_tables.h` and `nfnetlink.h`. Numbers in
 //! attributes are big-endian; what rules compare is as packets and registers have it.
 
+mod expressions;
+
 use std::io;
 
-use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_REQUEST};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_REQUEST};
 use netlink_sys::protocols::NETLINK_NETFILTER;
 use netlink_sys::{Socket, SocketAddr};
+
+pub(crate) use expressions::{NftExpressions, NftHeader, NftMeta, interface_name};
 
 /// `NFNL_SUBSYS_NFTABLES`.
 const SUBSYSTEM: u16 = 10;
@@ -22,6 +26,34 @@ const FAMILY: usize = 4;
 const ANSWER_BYTES: usize = 64 << 10;
 /// `NLMSG_ERROR`, which also acknowledges (with 0).
 const ERROR: u16 = 2;
+
+/// `NFTA_TABLE_NAME` and `NFTA_TABLE_FLAGS`.
+const TABLE_NAME: u16 = 1;
+const TABLE_FLAGS: u16 = 2;
+
+/// What names a table.
+pub(crate) fn table_name(name: &str) -> NftAttributes {
+    NftAttributes::new().text(TABLE_NAME, name)
+}
+
+/// An empty table in place of the one of that name, if there is one.
+pub(crate) fn fresh_table(name: &str, flags: u32) -> Vec<(NftVerb, NftAttributes)> {
+    let table = || table_name(name).number(TABLE_FLAGS, flags);
+    // Made first so that there is one to remove.
+    vec![(NftVerb::NewTable, table()), (NftVerb::DelTable, table_name(name)), (NftVerb::NewTable, table())]
+}
+
+/// A chain of the table at a hook of the kernel's (`NF_INET_PRE_ROUTING` and so on).
+pub(crate) fn chain(table: &str, chain: &str, hook: u32, priority: i32) -> (NftVerb, NftAttributes) {
+    let hook = NftAttributes::new().number(1, hook).bytes(2, &priority.to_be_bytes());
+    let chain = NftAttributes::new().text(1, table).text(3, chain).nested(4, &hook).text(7, "filter");
+    (NftVerb::NewChain, chain)
+}
+
+/// A rule at the end of a chain.
+pub(crate) fn rule(table: &str, chain: &str, expressions: &NftAttributes) -> (NftVerb, NftAttributes) {
+    (NftVerb::NewRule, NftAttributes::new().text(1, table).text(2, chain).nested(4, expressions))
+}
 
 /// What is asked of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +111,11 @@ pub(crate) struct Nftables {
 }
 
 impl Nftables {
+    /// Whether there is a table of this name.
+    pub(crate) fn has_table(&mut self, name: &str) -> bool {
+        self.look(NftVerb::GetTable, &table_name(name)).is_ok()
+    }
+
     /// Connects.
     ///
     /// # Errors
@@ -98,7 +135,13 @@ impl Nftables {
         let [begin, end] = BATCH;
         let mut bytes = self.message(begin, NLM_F_REQUEST, 0, u16::to_be(SUBSYSTEM), &[]);
         for (verb, attributes) in changes {
-            let flags = NLM_F_REQUEST | NLM_F_ACK | if *verb == NftVerb::DelTable { 0 } else { NLM_F_CREATE };
+            let how = match verb {
+                NftVerb::DelTable => 0,
+                // Or each rule would come before those that are there.
+                NftVerb::NewRule => NLM_F_CREATE | NLM_F_APPEND,
+                _ => NLM_F_CREATE,
+            };
+            let flags = NLM_F_REQUEST | NLM_F_ACK | how;
             bytes.extend(self.message(kind(*verb), flags, INET, 0, &attributes.0));
         }
         bytes.extend(self.message(end, NLM_F_REQUEST, 0, u16::to_be(SUBSYSTEM), &[]));

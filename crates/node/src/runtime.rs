@@ -99,6 +99,11 @@ pub fn socket(folder: &Path, interface: &str) -> PathBuf {
 /// # Errors
 /// When the folder exists and cannot be read.
 pub fn interfaces(folder: &Path) -> io::Result<Vec<String>> {
+    with_suffix(folder, SUFFIX)
+}
+
+/// The interfaces that have a file with this suffix.
+pub(crate) fn with_suffix(folder: &Path, suffix: &str) -> io::Result<Vec<String>> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -106,7 +111,7 @@ pub fn interfaces(folder: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        if path.extension() == Some(OsStr::new(SUFFIX)) {
+        if path.extension() == Some(OsStr::new(suffix)) {
             names.extend(path.file_stem().and_then(OsStr::to_str).map(str::to_owned));
         }
     }

@@ -7,6 +7,7 @@
 //! - [`TestTunnel`] is two such sites with a session;
 //! - [`Guest`] is a host with a kernel of its own, for an IPsec that is not ours;
 //! - [`attack`] is what strangers and hostile peers send, at a steady rate;
+//! - [`ClearWatch`] counts what a host sends in the clear;
 //! - [`Relay`] is a wire that loses, repeats and delays;
 //! - [`Feed`] is what comes from the network behind a host;
 //! - [`outside`] starts programs that are not ours, such as tshark on a capture;
@@ -17,6 +18,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod attack;
+mod clear;
 mod daemon;
 mod disk;
 mod echo;
@@ -40,6 +42,7 @@ mod transfer;
 mod tunnel;
 mod workdir;
 
+pub use clear::ClearWatch;
 pub use daemon::{DaemonProcess, ProcessCost};
 pub use disk::SmallDisk;
 pub use echo::EchoService;

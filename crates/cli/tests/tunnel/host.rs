@@ -10,13 +10,13 @@ use strait_testdata::skip::{Need, skip};
 
 use crate::pair::{Family, Pair, allowed, eventually, fast};
 
-fn ip(host: &Namespace, arguments: &[&str]) -> String {
+pub(crate) fn ip(host: &Namespace, arguments: &[&str]) -> String {
     let output = host.command("ip").args(arguments).output().unwrap();
     assert!(output.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn log(pair: &Pair, which: usize) -> String {
+pub(crate) fn log(pair: &Pair, which: usize) -> String {
     fs::read_to_string(pair.daemon(which).log()).unwrap()
 }
 

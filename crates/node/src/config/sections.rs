@@ -19,7 +19,7 @@ use super::problem::Problem;
 use super::queueing::queueing;
 use super::reader::{Findings, Section};
 use super::{Config, ConfigError, KeyFileError, LinkSection, NodeSection, RouteTable, Session};
-use super::{compress, peer, value};
+use super::{compress, outside, peer, value};
 use crate::tun;
 use crate::udp::Listen;
 
@@ -36,6 +36,10 @@ const NODE: &[&str] = &[
     "forward",
     "fwmark",
     "table",
+    "lockdown",
+    "allow_outside",
+    "dns",
+    "dns_search",
     "iv",
     "suites",
     "metrics",
@@ -141,6 +145,10 @@ fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (NodeSection, Opt
         forward: forward(section),
         fwmark: section.integer("fwmark", 1..=u32::MAX.into()).and_then(|mark| u32::try_from(mark).ok()),
         table: table(section).unwrap_or(RouteTable::Auto),
+        lockdown: section.boolean("lockdown").unwrap_or(false),
+        allow_outside: outside::networks(section),
+        dns: outside::servers(section),
+        dns_search: outside::search(section),
         iv: section
             .choice("iv", &["implicit", "explicit"], &[IvMode::Implicit, IvMode::Explicit])
             .unwrap_or(IvMode::Implicit),

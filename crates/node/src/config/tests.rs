@@ -31,6 +31,10 @@ interface = "st-a"
 forward = ["peers", "10.1.2.3/16"]
 fwmark = 0x5354
 table = 7
+lockdown = true
+allow_outside = ["192.168.1.7/24", "fd01::/64"]
+dns = ["10.1.0.53", "fd01::53"]
+dns_search = "corp.example"
 iv = "explicit"
 suites = ["aes-256-gcm"]
 metrics = "127.0.0.1:9477"
@@ -88,6 +92,10 @@ fn every_key_is_parsed() {
         (forward.to_string().as_str(), *fwmark, *table, *iv),
         ("between peers (hub), and to 10.1.0.0/16", Some(0x5354), RouteTable::Number(7), IvMode::Explicit)
     );
+    let outside: Vec<_> = config.node.allow_outside.iter().map(ToString::to_string).collect();
+    assert_eq!((config.node.lockdown, outside.join(" ").as_str()), (true, "192.168.1.0/24 fd01::/64"));
+    assert_eq!(config.node.dns, ["10.1.0.53", "fd01::53"].map(|server| server.parse::<IpAddr>().unwrap()));
+    assert_eq!(config.node.dns_search, ["corp.example"]);
     assert_eq!(suites.iter().map(|suite| suite.name()).collect::<Vec<_>>(), ["aes-256-gcm"]);
     assert_eq!(*metrics, Some("127.0.0.1:9477".parse().unwrap()));
     assert_eq!(danger_export_keys.as_deref(), Some(Path::new("/tmp/keys")));
@@ -99,7 +107,7 @@ fn every_key_is_parsed() {
     let lifetime = config.session.lifetime;
     assert_eq!((lifetime.soft.as_secs(), lifetime.bytes, lifetime.packets), (5400, 1 << 30, 100_000));
     let peer = &config.peers[0];
-    assert_eq!((peer.name.as_str(), peer.line, peer.mtu), ("site-b", 29, Some(1500)));
+    assert_eq!((peer.name.as_str(), peer.line, peer.mtu), ("site-b", 33, Some(1500)));
     assert_eq!(peer.endpoint, Some(Endpoint::Name("vpn.example.net:51820".into())));
     let allowed: Vec<_> = peer.allowed_ips.iter().map(ToString::to_string).collect();
     assert_eq!(allowed, ["10.2.0.0/16", "fd78::/64"], "truncated and named once");

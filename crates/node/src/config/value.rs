@@ -175,6 +175,14 @@ pub(super) fn host(given: &str) -> Result<IpAddr, BadEndpoint> {
     }
 }
 
+/// Reads `corp.example`.
+pub(super) fn domain(given: &str) -> Result<String, BadEndpoint> {
+    match is_host_name(given) {
+        true => Ok(given.to_owned()),
+        false => Err(BadEndpoint::Host { host: given.to_owned() }),
+    }
+}
+
 /// The address of one host, IPv4 never written as IPv6.
 fn somewhere(address: IpAddr) -> Result<IpAddr, BadEndpoint> {
     if address.is_unspecified() || address.is_multicast() {

@@ -12,13 +12,14 @@ use strait_scheduler::Budget;
 
 use super::Daemon;
 use crate::config::PeerSection;
-use crate::network::{NetworkChange, OuterRoutes, Repair};
+use crate::network::{self, NetworkChange, OuterRoutes, Repair};
 
 /// Looks a second, and at once after a quiet time: programs that set up a network do it in a few steps. A program that
 /// removes what is put back makes the node work, and log, no more often.
 const LOOKS: (u64, u64) = (1, 5);
-/// How long to wait for the rest of what a program does: flushing rules is one event for each.
-const SETTLE: Duration = Duration::from_millis(50);
+/// How long to wait for the rest of what a program does: flushing rules is one event for each, microseconds apart. Until the
+/// rules of a full tunnel are back, packets leave in the clear, but for those of a node in lockdown.
+const SETTLE: Duration = Duration::from_millis(5);
 /// How often to look at what changes without an event.
 const UNSEEN: Duration = Duration::from_secs(10);
 /// Names in one line of the log; the rest is counted.
@@ -64,6 +65,11 @@ impl Daemon {
         let routes =
             std::fs::read_to_string("/proc/sys/net/ipv4/ip_forward").is_ok_and(|on| on.trim() == "1");
         let node = &self.config.node;
+        for family in network::closed_families(&self.config) {
+            tracing::info!(
+                "{family} is closed: no peer has all of it in `allowed_ips`, and `allow_outside` does not have it"
+            );
+        }
         if routes && node.forward.networks.is_empty() && !node.address.is_empty() {
             tracing::info!(
                 forward = %node.forward,
@@ -111,10 +117,11 @@ impl Daemon {
     fn log_repair(&self, repair: &Repair) {
         let interface = &self.config.node.interface;
         if repair.went_down {
-            tracing::warn!(
-                interface,
-                "another program set the interface down; its traffic takes other routes"
-            );
+            let traffic = match self.plan.rules.is_empty() {
+                true => "its traffic takes other routes",
+                false => "what goes into a full tunnel is refused until it is up",
+            };
+            tracing::warn!(interface, "another program set the interface down; {traffic}");
         }
         if repair.came_up {
             tracing::info!(interface, "the interface is up again");

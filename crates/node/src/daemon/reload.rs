@@ -189,6 +189,8 @@ fn changes(old: &Config, new: &Config) -> Changes {
         ("address", a.address != b.address),
         ("table", a.table != b.table),
         ("fwmark", a.fwmark != b.fwmark),
+        ("lockdown", a.lockdown != b.lockdown),
+        ("allow_outside", a.allow_outside != b.allow_outside),
     ];
     Changes {
         rules: (old.rules.rules(), &old.domains) != (new.rules.rules(), &new.domains),
@@ -218,12 +220,21 @@ fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         ("iv", a.iv != b.iv),
         ("suites", a.suites != b.suites),
         ("metrics", a.metrics != b.metrics),
+        ("dns", a.dns != b.dns),
+        ("dns_search", a.dns_search != b.dns_search),
         ("danger_export_keys", a.danger_export_keys != b.danger_export_keys),
         ("[session]", old.session != new.session),
     ];
-    // The link, the interface's addresses, the table of its routes and the mark follow the file; the rest stays.
-    new.node =
-        NodeSection { address: b.address.clone(), table: b.table, fwmark: b.fwmark, ..old.node.clone() };
+    // The link, the interface's addresses, the table of its routes, the mark and what may leave outside follow the file;
+    // the rest stays.
+    new.node = NodeSection {
+        address: b.address.clone(),
+        table: b.table,
+        fwmark: b.fwmark,
+        lockdown: b.lockdown,
+        allow_outside: b.allow_outside.clone(),
+        ..old.node.clone()
+    };
     new.session = old.session;
     names(&different)
 }

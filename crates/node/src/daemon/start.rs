@@ -86,7 +86,8 @@ pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<Starte
     let open = || Tun::open(&config.node.interface);
     let tun = Arc::new(patiently(open, |error| matches!(error, TunError::Busy { .. }))?);
     let undo = network::undo_file(tun.name()).map_err(LocalError::from)?;
-    let network = Network::set_up(tun.name(), &plan, Some(undo))?;
+    let mut network = Network::set_up(tun.name(), &plan, Some(undo))?;
+    network.set_dns(&config);
     crate::privileges::drop_all_but_network()?;
 
     let counters = Arc::new(Counters::default());

@@ -64,6 +64,9 @@ pub enum NetworkError {
         /// What the system said.
         source: io::Error,
     },
+    /// Nothing drops what would leave beside the tunnel.
+    #[error("no nftables for `lockdown`: {0}; without it, lockdown needs `table = \"auto\"`")]
+    Lockdown(#[source] io::Error),
     /// A kernel setting cannot be changed.
     #[error("cannot write {value} to {}: {source}{}", path.display(), privilege(source))]
     Setting {

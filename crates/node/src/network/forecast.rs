@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use super::default_path::{DefaultPath, default_path};
 use super::plan::{Plan, RouteFamily, has_switch_each};
-use super::{behind, weak_host};
+use super::{DnsProgram, DnsSettings, behind, weak_host};
 use crate::config::Config;
 use crate::netlink::Netlink;
 
@@ -15,6 +16,10 @@ pub struct Forecast {
     pub switches: Vec<String>,
     /// Whether IPv6 forwarding will be on for all interfaces, as this kernel (before 6.17) has one switch for all.
     pub ipv6_on_all: bool,
+    /// Where packets of each family go that no longer prefix of `allowed_ips` has, unless no family is in the tunnel or closed.
+    pub defaults: Vec<(RouteFamily, DefaultPath)>,
+    /// Which name servers are set for which names, and by what, if anything does.
+    pub dns: (DnsSettings, Option<DnsProgram>),
     /// Why packets in the clear to the tunnel's addresses cannot be refused, if they cannot.
     pub unguarded: Option<io::Error>,
 }
@@ -39,8 +44,16 @@ pub fn forecast(config: &Config) -> Forecast {
     Forecast {
         switches: switches.into_iter().collect(),
         ipv6_on_all: forwards_ipv6 && !has_switch_each(),
+        defaults: defaults(config),
+        dns: (DnsSettings::of(config), DnsProgram::find()),
         unguarded: weak_host::is_possible().err(),
     }
+}
+
+fn defaults(config: &Config) -> Vec<(RouteFamily, DefaultPath)> {
+    let all = RouteFamily::ALL.map(|family| (family, default_path(config, family)));
+    let usual = all.iter().all(|(_, path)| *path == DefaultPath::Outside);
+    if usual { Vec::new() } else { all.into() }
 }
 
 /// sysctl(8) writes dots for slashes, and slashes for the dots in names.

@@ -1,11 +1,13 @@
 //! What the system around the tunnel should look like, derived from the configuration alone.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
+use super::default_path::closed_families;
 use crate::config::{Config, ManualMode, PeerSection, RouteTable};
 
 /// The mark on outer packets, and the number of the routing table, of a full tunnel when the file
@@ -21,11 +23,24 @@ pub struct Route {
     pub destination: IpNet,
     /// The table it stands in.
     pub table: u32,
+    /// What packets that take it meet.
+    pub target: RouteTarget,
     /// The address that the host's own packets have as their source when they take it; the kernel's choice if none.
     pub source: Option<IpAddr>,
 }
 
-/// A policy rule for packets that do not carry `mark`, which are all but the tunnel's own.
+/// What packets meet that take a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RouteTarget {
+    /// The tunnel's interface. The kernel removes the route with the interface.
+    Tunnel,
+    /// An error, if no route into the tunnel to the same destination is left: its metric is the highest. It outlives the
+    /// interface, so without the tunnel nothing leaves in the clear.
+    Unreachable,
+}
+
+/// A policy rule for packets that do not carry `mark`, which are all but the tunnel's own; a rule for packets to a
+/// network that is allowed outside is for all packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PolicyRule {
     /// Which family's packets.
@@ -46,8 +61,28 @@ pub enum RouteFamily {
 }
 
 impl RouteFamily {
+    /// Both.
+    pub const ALL: [RouteFamily; 2] = [RouteFamily::V4, RouteFamily::V6];
+
     pub(super) fn of(net: &IpNet) -> RouteFamily {
         if net.addr().is_ipv4() { RouteFamily::V4 } else { RouteFamily::V6 }
+    }
+
+    /// All addresses of the family.
+    pub(super) fn everything(self) -> IpNet {
+        match self {
+            RouteFamily::V4 => Ipv4Net::default().into(),
+            RouteFamily::V6 => Ipv6Net::default().into(),
+        }
+    }
+}
+
+impl fmt::Display for RouteFamily {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RouteFamily::V4 => "IPv4",
+            RouteFamily::V6 => "IPv6",
+        })
     }
 }
 
@@ -58,6 +93,10 @@ pub enum Lookup {
     MainBeyond(u8),
     /// In the table with the mark's number, passing over routes whose prefix is shorter than this.
     TunnelFrom(u8),
+    /// Packets to this network: in the main table.
+    Outside(IpNet),
+    /// Datagrams of a DHCP client that renews its lease (RFC 2131 section 4.1): in the main table.
+    Dhcp,
 }
 
 /// A kernel setting that the plan wants.
@@ -111,6 +150,10 @@ pub struct Plan {
     pub rules: BTreeSet<PolicyRule>,
     /// The mark of the tunnel's own packets.
     pub mark: Option<u32>,
+    /// Networks that packets may go to outside the tunnel.
+    pub outside: BTreeSet<IpNet>,
+    /// Whether packets leave by the tunnel only, but for its own and those to the networks above.
+    pub lockdown: bool,
     /// The families whose packets pass from one peer to another.
     pub hub: BTreeSet<RouteFamily>,
     /// Networks behind this node that peers may reach.
@@ -132,23 +175,34 @@ impl Plan {
     /// As [`Plan::of`] when peers are also at the addresses `others`, which names led to.
     #[must_use]
     pub fn around(config: &Config, others: &[IpAddr]) -> Plan {
+        let node = &config.node;
         let mut plan = Plan {
-            mtu: config.node.mtu,
-            addresses: config.node.address.iter().copied().collect(),
-            mark: config.node.fwmark,
-            networks: config.node.forward.networks.iter().copied().collect(),
+            mtu: node.mtu,
+            addresses: node.address.iter().copied().collect(),
+            mark: node.fwmark,
+            outside: node.allow_outside.iter().copied().collect(),
+            lockdown: node.lockdown,
+            networks: node.forward.networks.iter().copied().collect(),
             ..Plan::default()
         };
-        if config.node.forward.peers {
-            let networks = config.peers.iter().flat_map(|peer| &peer.allowed_ips).chain(&config.node.address);
+        if node.forward.peers {
+            let networks = config.peers.iter().flat_map(|peer| &peer.allowed_ips).chain(&node.address);
             plan.hub = networks.map(RouteFamily::of).collect();
         }
         let written = config.peers.iter().filter_map(|peer| peer.endpoint.as_ref()?.ip());
         let endpoints: Vec<IpAddr> = written.chain(others.iter().copied()).collect();
         for peer in &config.peers {
             for net in &peer.allowed_ips {
-                plan.route(*net, source(peer), config.node.table, &endpoints);
+                plan.route(*net, source(peer), node.table, &endpoints);
             }
+        }
+        if plan.lockdown {
+            // What this node forwards for peers leaves outside by intent.
+            plan.outside.extend(plan.networks.clone());
+            plan.mark.get_or_insert(DEFAULT_MARK);
+        }
+        if node.table == RouteTable::Auto {
+            plan.close(config);
         }
         plan
     }
@@ -157,22 +211,50 @@ impl Plan {
         let table = match table {
             RouteTable::Off => return,
             RouteTable::Number(table) => table,
+            RouteTable::Auto if self.lockdown => *self.mark.get_or_insert(DEFAULT_MARK),
             // The kernel routes the networks of the interface's addresses by itself.
             RouteTable::Auto if self.addresses.iter().any(|own| own.trunc().contains(&destination)) => return,
-            RouteTable::Auto if swallows(destination, endpoints) => {
-                let mark = *self.mark.get_or_insert(DEFAULT_MARK);
-                self.rules_for(destination, mark);
-                mark
-            }
+            RouteTable::Auto if swallows(destination, endpoints) => *self.mark.get_or_insert(DEFAULT_MARK),
             RouteTable::Auto => MAIN_TABLE,
         };
-        self.routes.insert(Route { destination, table, source });
+        self.routes.insert(Route { destination, table, target: RouteTarget::Tunnel, source });
     }
 
-    /// The main table's longer routes first, then the tunnel's that are no shorter.
+    /// Ends each destination of the tunnel's own table in an unreachable route, adds those that are closed altogether,
+    /// and makes the rules that lead to the table.
+    fn close(&mut self, config: &Config) {
+        let closed = closed_families(config);
+        if !closed.is_empty() {
+            self.mark.get_or_insert(DEFAULT_MARK);
+        }
+        let Some(mark) = self.mark else { return };
+        let own = self.routes.iter().filter(|route| route.table == mark).map(|route| route.destination);
+        let own: BTreeSet<IpNet> = own.chain(closed.iter().map(|family| family.everything())).collect();
+        let route = |destination, target| Route { destination, table: mark, target, source: None };
+        for destination in &own {
+            self.routes.insert(route(*destination, RouteTarget::Unreachable));
+            self.rules_for(*destination, mark);
+        }
+        let all_v4 = RouteFamily::V4.everything();
+        if closed.contains(&RouteFamily::V4) {
+            // The sender drops what no peer has. Without any route, the reverse path filter of most systems (`rp_filter` 2)
+            // drops datagrams that peers send to an IPv4 address of this host (Linux `__fib_validate_source`).
+            self.routes.insert(route(all_v4, RouteTarget::Tunnel));
+        }
+        if self.lockdown {
+            self.rules.insert(PolicyRule { family: RouteFamily::V4, mark, lookup: Lookup::Dhcp });
+        }
+        for outside in self.outside.iter().copied().filter(|_| !own.is_empty()).collect::<Vec<_>>() {
+            let family = RouteFamily::of(&outside);
+            self.rules.insert(PolicyRule { family, mark, lookup: Lookup::Outside(outside) });
+        }
+    }
+
+    /// The main table's longer routes first, then the tunnel's that are no shorter. In lockdown no route of the main table
+    /// goes first: another program could make one (TunnelVision, CVE-2024-3661).
     fn rules_for(&mut self, destination: IpNet, mark: u32) {
         let (family, len) = (RouteFamily::of(&destination), destination.prefix_len());
-        if len < destination.max_prefix_len() {
+        if len < destination.max_prefix_len() && !self.lockdown {
             self.rules.insert(PolicyRule { family, mark, lookup: Lookup::MainBeyond(len) });
         }
         self.rules.insert(PolicyRule { family, mark, lookup: Lookup::TunnelFrom(len) });

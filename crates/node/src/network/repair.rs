@@ -6,8 +6,8 @@ use ipnet::IpNet;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage as Message;
 
-use super::plan::{PolicyRule, Route};
-use super::{Network, NetworkError, Plan, behind, link, request};
+use super::plan::{Lookup, PolicyRule, Route, RouteTarget};
+use super::{Network, NetworkError, Plan, behind, leftovers, link, request};
 
 /// What was done about what another program changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,11 +30,16 @@ impl Network {
         let mut repair =
             Repair { went_down: self.is_up && !is_up, came_up: !self.is_up && is_up, put_back: Vec::new() };
         self.is_up = is_up;
+        // What keeps packets from leaving in the clear first.
+        if self.lock_down(plan)? {
+            repair.put_back.push("lockdown table".to_owned());
+        }
+        self.put_back_closed(&mut repair)?;
+        self.put_back_rules(&mut repair)?;
         if is_up {
             self.put_back_addresses(&mut repair)?;
             self.put_back_routes(&mut repair)?;
         }
-        self.put_back_rules(&mut repair)?;
         self.behind = behind::interfaces(&mut self.netlink, self.index, &self.networks)?;
         for setting in plan.settings(&self.interface, &self.behind) {
             self.set(setting)?;
@@ -46,10 +51,11 @@ impl Network {
         Ok(repair)
     }
 
-    /// Whether the packet filter's table can be removed by others without an event.
+    /// Whether tables of the packet filter can be removed by others without an event.
     #[must_use]
     pub fn must_look(&self) -> bool {
         self.weak_host.as_ref().is_some_and(super::WeakHostTable::can_be_flushed)
+            || self.lockdown.as_ref().is_some_and(super::LockdownTable::can_be_flushed)
     }
 
     fn put_back_addresses(&mut self, repair: &mut Repair) -> Result<(), NetworkError> {
@@ -68,7 +74,7 @@ impl Network {
     }
 
     fn put_back_routes(&mut self, repair: &mut Repair) -> Result<(), NetworkError> {
-        if self.routes.is_empty() {
+        if self.routes.iter().all(|route| route.target != RouteTarget::Tunnel) {
             return Ok(());
         }
         let all = self.netlink.dump(request::routes_by(self.index)).map_err(NetworkError::Netlink)?;
@@ -80,7 +86,9 @@ impl Network {
                 (index == Some(self.index)).then_some((request::destination(route)?, table))
             })
             .collect();
-        let missing = |route: &&Route| !found.contains(&(route.destination, route.table));
+        let missing = |route: &&Route| {
+            route.target == RouteTarget::Tunnel && !found.contains(&(route.destination, route.table))
+        };
         for route in self.routes.iter().filter(missing).copied().collect::<Vec<_>>() {
             let message = Message::NewRoute(request::route(self.index, route));
             // Another program may have put a route of its own in the place.
@@ -88,6 +96,23 @@ impl Network {
             let destination = route.destination;
             made.map_err(|source| NetworkError::Route { destination, source })?;
             repair.put_back.push(format!("route to {destination}"));
+        }
+        Ok(())
+    }
+
+    /// The routes that are there without the interface.
+    fn put_back_closed(&mut self, repair: &mut Repair) -> Result<(), NetworkError> {
+        let closed = self.routes.iter().filter(|route| route.target == RouteTarget::Unreachable);
+        let closed: Vec<Route> = closed.copied().collect();
+        let tables: BTreeSet<u32> = closed.iter().map(|route| route.table).collect();
+        let mut found = BTreeSet::new();
+        for table in tables {
+            let routes = leftovers::closed_in(&mut self.netlink, table).map_err(NetworkError::Netlink)?;
+            found.extend(routes.into_iter().map(|destination| (destination, table)));
+        }
+        for route in closed.into_iter().filter(|route| !found.contains(&(route.destination, route.table))) {
+            self.add_route(route)?;
+            repair.put_back.push(format!("unreachable route to {}", route.destination));
         }
         Ok(())
     }
@@ -104,7 +129,11 @@ impl Network {
         let is_there = |rule: &PolicyRule| found.iter().any(|message| request::is_rule(message, *rule));
         for rule in self.rules.iter().filter(|rule| !is_there(rule)).copied().collect::<Vec<_>>() {
             self.add_rule(rule)?;
-            repair.put_back.push(format!("policy rule for mark {:#x}", rule.mark));
+            let what = match rule.lookup {
+                Lookup::Outside(net) => format!("policy rule for {net}"),
+                _ => format!("policy rule for mark {:#x}", rule.mark),
+            };
+            repair.put_back.push(what);
         }
         Ok(())
     }

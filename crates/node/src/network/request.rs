@@ -9,12 +9,12 @@ use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, Addres
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
-use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleMessage};
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage as Message};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleMessage, RulePortRange};
+use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage as Message};
 
 use crate::netlink::Netlink;
 
-use super::plan::{Lookup, MAIN_TABLE, PolicyRule, Route, RouteFamily};
+use super::plan::{Lookup, MAIN_TABLE, PolicyRule, Route, RouteFamily, RouteTarget};
 
 pub(super) const INET: AddressFamily = AddressFamily::Inet;
 pub(super) const INET6: AddressFamily = AddressFamily::Inet6;
@@ -24,12 +24,21 @@ const OURS: RouteProtocol = RouteProtocol::Other(0x53);
 /// Rules are asked in order of priority; ours end before the main table's own (ip-rule(8)).
 const PRIORITY_AFTER: u32 = 32_766;
 
-/// Longer prefixes first, and the main table before the tunnel's.
-const fn priority(lookup: Lookup) -> u32 {
-    match lookup {
-        Lookup::MainBeyond(len) => PRIORITY_AFTER - 2 * (len as u32 + 1),
-        Lookup::TunnelFrom(len) => PRIORITY_AFTER - 2 * (len as u32 + 1) + 1,
-    }
+/// The longest prefix (IPv6).
+const LONGEST: u8 = 128;
+/// Higher than that of any other route: it is taken when there is no other.
+const LAST: u32 = u32::MAX;
+
+/// Longer prefixes first; of one length the main table's longer ones, the tunnel's, then what is allowed outside.
+fn priority(lookup: Lookup) -> u32 {
+    let (len, place) = match lookup {
+        Lookup::MainBeyond(len) => (len, 0),
+        Lookup::TunnelFrom(len) => (len, 1),
+        Lookup::Outside(net) => (net.prefix_len(), 2),
+        // Before all of them.
+        Lookup::Dhcp => (LONGEST + 1, 2),
+    };
+    PRIORITY_AFTER - 3 * (u32::from(len) + 1) + place
 }
 
 const fn family(address: IpAddr) -> AddressFamily {
@@ -58,13 +67,20 @@ pub(super) fn route(index: u32, route: Route) -> RouteMessage {
     message.header.destination_prefix_length = route.destination.prefix_len();
     message.header.table = narrow(route.table);
     message.header.protocol = OURS;
-    message.header.scope = if address.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
-    message.header.kind = RouteType::Unicast;
-    message.attributes = vec![
-        RouteAttribute::Destination(in_route(address)),
-        RouteAttribute::Oif(index),
-        RouteAttribute::Table(route.table),
-    ];
+    message.attributes =
+        vec![RouteAttribute::Destination(in_route(address)), RouteAttribute::Table(route.table)];
+    match route.target {
+        RouteTarget::Tunnel => {
+            message.header.scope = if address.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
+            message.header.kind = RouteType::Unicast;
+            message.attributes.push(RouteAttribute::Oif(index));
+        }
+        RouteTarget::Unreachable => {
+            message.header.scope = RouteScope::Universe;
+            message.header.kind = RouteType::Unreachable;
+            message.attributes.push(RouteAttribute::Priority(LAST));
+        }
+    }
     message.attributes.extend(route.source.map(|source| RouteAttribute::PrefSource(in_route(source))));
     message
 }
@@ -77,25 +93,43 @@ const fn in_route(address: IpAddr) -> RouteAddress {
 }
 
 pub(super) fn rule(rule: PolicyRule) -> RuleMessage {
-    // What is no longer than this is passed over.
-    let (table, passed_over) = match rule.lookup {
-        Lookup::MainBeyond(len) => (MAIN_TABLE, Some(len)),
-        Lookup::TunnelFrom(len) => (rule.mark, len.checked_sub(1)),
-    };
     let mut message = RuleMessage::default();
     message.header.family = match rule.family {
         RouteFamily::V4 => INET,
         RouteFamily::V6 => INET6,
     };
-    message.header.table = narrow(table);
     message.header.action = RuleAction::ToTable;
-    message.header.flags = RuleFlags::Invert;
+    // What is no longer than this is passed over.
+    let (table, passed_over) = match rule.lookup {
+        Lookup::MainBeyond(len) => (MAIN_TABLE, Some(len)),
+        Lookup::TunnelFrom(len) => (rule.mark, len.checked_sub(1)),
+        Lookup::Outside(_) | Lookup::Dhcp => (MAIN_TABLE, None),
+    };
+    message.header.table = narrow(table);
     message.attributes = vec![
-        RuleAttribute::FwMark(rule.mark),
         RuleAttribute::Table(table),
         RuleAttribute::Priority(priority(rule.lookup)),
         RuleAttribute::Protocol(OURS),
     ];
+    match rule.lookup {
+        // The flag would turn the destination around as well, and the tunnel's own packets are looked up in the main table
+        // anyway.
+        Lookup::Outside(net) => {
+            message.header.dst_len = net.prefix_len();
+            // The kernel has no attribute for all addresses.
+            let all = net.prefix_len() == 0;
+            message.attributes.extend((!all).then(|| RuleAttribute::Destination(net.addr())));
+        }
+        Lookup::Dhcp => message.attributes.extend([
+            RuleAttribute::IpProtocol(IpProtocol::Udp),
+            RuleAttribute::SourcePortRange(RulePortRange { start: 68, end: 68 }),
+            RuleAttribute::DestinationPortRange(RulePortRange { start: 67, end: 67 }),
+        ]),
+        Lookup::MainBeyond(_) | Lookup::TunnelFrom(_) => {
+            message.header.flags = RuleFlags::Invert;
+            message.attributes.push(RuleAttribute::FwMark(rule.mark));
+        }
+    }
     if let Some(len) = passed_over {
         message.attributes.push(RuleAttribute::SuppressPrefixLen(len.into()));
     }
@@ -196,6 +230,7 @@ pub(super) fn is_rule(message: &Message, wanted: PolicyRule) -> bool {
     let Message::NewRule(found) = message else { return false };
     let wanted = rule(wanted);
     found.header.family == wanted.header.family
+        && found.header.dst_len == wanted.header.dst_len
         && wanted.attributes.iter().all(|attribute| found.attributes.contains(attribute))
 }
 
@@ -214,9 +249,26 @@ pub(super) fn table_and_interface(message: &Message) -> Option<(u32, Option<u32>
 }
 
 /// A dumped rule, if it is one that we make for `mark`.
-pub(super) fn is_ours(message: Message, mark: u32) -> Option<RuleMessage> {
+pub(super) fn is_ours(message: &Message, mark: u32) -> Option<RuleMessage> {
     let Message::NewRule(rule) = message else { return None };
     let has = |wanted: RuleAttribute| rule.attributes.contains(&wanted);
     let ours = has(RuleAttribute::Protocol(OURS)) && has(RuleAttribute::FwMark(mark));
-    ours.then_some(rule)
+    ours.then(|| rule.clone())
+}
+
+/// The routes of `table`, where the kernel can tell; all there are otherwise.
+pub(super) fn routes_in(table: u32, family: AddressFamily) -> Message {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family;
+    message.header.table = narrow(table);
+    message.attributes = vec![RouteAttribute::Table(table)];
+    Message::GetRoute(message)
+}
+
+/// Where a dumped unreachable route of `table` leads that we made, if it is one.
+pub(super) fn closed_by_us(message: &Message, table: u32) -> Option<IpNet> {
+    let Message::NewRoute(route) = message else { return None };
+    let ours = route.header.kind == RouteType::Unreachable && route.header.protocol == OURS;
+    let here = table_and_interface(message).is_some_and(|(found, _)| found == table);
+    destination(route).filter(|_| ours && here)
 }

@@ -4,6 +4,7 @@ use crate::tun::Tun;
 use netlink_packet_route::AddressFamily;
 use std::path::Path;
 
+mod closed;
 mod host;
 mod redirects;
 
@@ -26,7 +27,14 @@ fn config(node: &str, peers: &[(&str, &str)]) -> Config {
 }
 
 fn routes(plan: &Plan) -> Vec<String> {
-    plan.routes.iter().map(|route| format!("{} in {}", route.destination, route.table)).collect()
+    let tunnel = plan.routes.iter().filter(|route| route.target == RouteTarget::Tunnel);
+    tunnel.map(|route| format!("{} in {}", route.destination, route.table)).collect()
+}
+
+/// The unreachable routes.
+fn closed(plan: &Plan) -> Vec<String> {
+    let closed = plan.routes.iter().filter(|route| route.target == RouteTarget::Unreachable);
+    closed.map(|route| format!("{} in {}", route.destination, route.table)).collect()
 }
 
 #[test]
@@ -53,17 +61,21 @@ fn a_full_tunnel_goes_to_its_own_table() {
         lookups,
         [
             (plan::RouteFamily::V4, plan::Lookup::MainBeyond(0)),
-            (plan::RouteFamily::V4, plan::Lookup::TunnelFrom(0))
+            (plan::RouteFamily::V4, plan::Lookup::TunnelFrom(0)),
+            (plan::RouteFamily::V6, plan::Lookup::MainBeyond(0)),
+            (plan::RouteFamily::V6, plan::Lookup::TunnelFrom(0))
         ]
     );
+    assert_eq!(closed(&plan), ["0.0.0.0/0 in 21332", "::/0 in 21332"]);
     assert!(!plan.would_loop("192.0.2.1:1".parse().unwrap()), "marked packets do not see that table");
 }
 
 #[test]
 fn halves_and_networks_around_an_endpoint_count_as_full() {
     let halves = plan("", &[("vpn.example.net:1", "\"::/1\", \"8000::/1\"")]);
-    assert_eq!(routes(&halves), ["::/1 in 21332", "8000::/1 in 21332"]);
-    assert_eq!(halves.rules.len(), 2);
+    assert_eq!(routes(&halves), ["0.0.0.0/0 in 21332", "::/1 in 21332", "8000::/1 in 21332"]);
+    assert_eq!(halves.rules.len(), 4);
+    assert_eq!(closed(&halves), ["0.0.0.0/0 in 21332", "::/1 in 21332", "8000::/1 in 21332"]);
     let around = plan("fwmark = 7\n", &[("192.0.2.1:1", "\"192.0.0.0/16\"")]);
     assert_eq!(routes(&around), ["192.0.0.0/16 in 7"]);
     assert!(around.rules.iter().any(|rule| rule.lookup == plan::Lookup::MainBeyond(16)));
@@ -77,7 +89,8 @@ const HOST: &str = "[[peer]]\nname = \"host\"\nendpoint = \"192.0.2.2\"\n[peer.m
 fn a_host_in_transport_mode_is_routed_by_its_address_outside() {
     let text = format!("[node]\n{HOST}");
     let plan = Plan::of(&Config::parse(&text, Path::new("x.toml")).unwrap());
-    let source = plan.routes.iter().map(|route| route.source).collect::<Vec<_>>();
+    let tunnel = plan.routes.iter().filter(|route| route.target == RouteTarget::Tunnel);
+    let source = tunnel.map(|route| route.source).collect::<Vec<_>>();
     assert_eq!(
         (routes(&plan), source),
         (vec!["192.0.2.2/32 in 21332".to_owned()], vec![Some("192.0.2.1".parse().unwrap())])
@@ -90,7 +103,7 @@ fn a_host_in_transport_mode_is_routed_by_its_address_outside() {
     ).unwrap());
     let lookups: Vec<_> = full.rules.iter().map(|rule| rule.lookup).collect();
     use plan::Lookup::{MainBeyond, TunnelFrom};
-    assert_eq!(lookups, [MainBeyond(0), TunnelFrom(0), TunnelFrom(32)]);
+    assert_eq!(lookups, [MainBeyond(0), TunnelFrom(0), TunnelFrom(32), MainBeyond(0), TunnelFrom(0)]);
 }
 
 #[test]
@@ -237,8 +250,9 @@ fn leftovers_of_a_killed_run_are_replaced() {
         drop(tun);
         assert_ne!(snapshot(), before, "the rules are left");
         let tun = Tun::open("st-kill").unwrap();
-        let network = Network::set_up(tun.name(), &full, None).unwrap();
-        assert_eq!((rules(), made), (2, 2), "each rule once");
+        let mut network = Network::set_up(tun.name(), &full, None).unwrap();
+        assert_eq!((rules(), made), (4, 4), "each rule once");
+        network.stay_closed(false);
         drop(network);
         drop(tun);
         assert_eq!(snapshot(), before);

@@ -12,7 +12,11 @@ use std::collections::BTreeSet;
 use std::io;
 use std::net::IpAddr;
 
-use crate::nftables::{NftAttributes, NftVerb, Nftables};
+use ipnet::IpNet;
+
+use crate::nftables::{
+    self, NftAttributes, NftExpressions, NftHeader, NftMeta, NftVerb, Nftables, interface_name, table_name,
+};
 
 /// Before connection tracking (`NF_IP_PRI_RAW`).
 const PRIORITY_RAW: i32 = -300;
@@ -20,8 +24,8 @@ const PRIORITY_RAW: i32 = -300;
 /// ends with the connection, however that ends. Without the tunnel its addresses are gone, and nothing is left to guard.
 const OWNER: u32 = 2;
 const CHAIN: &str = "prerouting";
-/// Length of an interface's name in a register (`IFNAMSIZ`).
-const NAME_BYTES: usize = libc::IFNAMSIZ;
+/// `NF_INET_PRE_ROUTING`.
+const HOOK: u32 = 0;
 
 /// The table of one tunnel.
 #[derive(Debug)]
@@ -45,7 +49,7 @@ impl WeakHostTable {
     /// # Errors
     /// What the kernel said; what was guarded before is guarded still.
     pub(super) fn guard(&mut self, addresses: BTreeSet<IpAddr>) -> io::Result<bool> {
-        let found = self.is_there();
+        let found = self.nftables.has_table(&self.name());
         if found && addresses == self.addresses {
             return Ok(found);
         }
@@ -72,11 +76,6 @@ impl WeakHostTable {
         self.owned = false;
     }
 
-    fn is_there(&mut self) -> bool {
-        let name = NftAttributes::new().text(TABLE_NAME, &self.name());
-        self.nftables.look(NftVerb::GetTable, &name).is_ok()
-    }
-
     fn name(&self) -> String {
         format!("strait-{}", self.interface)
     }
@@ -84,94 +83,54 @@ impl WeakHostTable {
     /// Everything of the table, in place of what there is of it.
     fn table(&self, addresses: &BTreeSet<IpAddr>) -> Vec<(NftVerb, NftAttributes)> {
         let name = self.name();
-        let flags = if self.owned { OWNER } else { 0 };
-        let table = || NftAttributes::new().text(TABLE_NAME, &name).number(TABLE_FLAGS, flags);
-        // Made first so that there is one to remove.
-        let mut all = vec![
-            (NftVerb::NewTable, table()),
-            (NftVerb::DelTable, NftAttributes::new().text(TABLE_NAME, &name)),
-            (NftVerb::NewTable, table()),
-        ];
-        let hook = NftAttributes::new().number(1, 0).bytes(2, &PRIORITY_RAW.to_be_bytes());
-        let chain = NftAttributes::new().text(1, &name).text(3, CHAIN).nested(4, &hook).text(7, "filter");
-        all.push((NftVerb::NewChain, chain));
-        for address in addresses {
-            let expressions = rule(*address, &self.interface);
-            let rule = NftAttributes::new().text(1, &name).text(2, CHAIN).nested(4, &expressions);
-            all.push((NftVerb::NewRule, rule));
-        }
+        let mut all = nftables::fresh_table(&name, if self.owned { OWNER } else { 0 });
+        all.push(nftables::chain(&name, CHAIN, HOOK, PRIORITY_RAW));
+        let rules = addresses.iter().map(|address| rule(*address, &self.interface));
+        all.extend(rules.map(|expressions| nftables::rule(&name, CHAIN, &expressions)));
         all
     }
 }
 
 impl Drop for WeakHostTable {
     fn drop(&mut self) {
-        let name = NftAttributes::new().text(TABLE_NAME, &self.name());
+        let name = self.name();
         if !self.addresses.is_empty()
-            && let Err(error) = self.nftables.change(&[(NftVerb::DelTable, name)])
+            && let Err(error) = self.nftables.change(&[(NftVerb::DelTable, table_name(&name))])
         {
             tracing::debug!(%error, "could not remove the packet filter's table");
         }
     }
 }
 
-/// Attributes of tables: `NFTA_TABLE_NAME`, `NFTA_TABLE_FLAGS`.
-const TABLE_NAME: u16 = 1;
-const TABLE_FLAGS: u16 = 2;
-/// The register that expressions hand values over in (`NFT_REG_1`).
-const REGISTER: u32 = 1;
-const EQUAL: u32 = 0;
-const NOT_EQUAL: u32 = 1;
-
 /// The expressions of the rule for one address.
 fn rule(address: IpAddr, interface: &str) -> NftAttributes {
-    /// `NFT_META_IIFNAME`, `NFT_META_NFPROTO`.
-    const INTERFACE_NAME: u32 = 6;
-    const PROTOCOL: u32 = 15;
-    let mut name = [0; NAME_BYTES];
-    name.iter_mut().zip(interface.bytes()).for_each(|(to, from)| *to = from);
-    // Where the destination is in the header (RFC 791, RFC 8200).
-    let (protocol, offset, bytes) = match address {
-        IpAddr::V4(address) => (libc::NFPROTO_IPV4, 16, address.octets().to_vec()),
-        IpAddr::V6(address) => (libc::NFPROTO_IPV6, 24, address.octets().to_vec()),
-    };
-    let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-    let protocol = u8::try_from(protocol).unwrap_or(u8::MAX);
-    let destination = NftAttributes::new().number(1, REGISTER).number(2, 1).number(3, offset).number(4, len);
+    let of_address = to(IpNet::from(address)).meta_differs(NftMeta::InterfaceIn, &interface_name(interface));
     // The result is an address type, by the source address.
-    let fib = NftAttributes::new().number(1, REGISTER).number(2, 3).number(3, 1);
-    let verdict = NftAttributes::new().number(1, 0);
-    let verdict = NftAttributes::new().nested(2, &verdict);
-    let drop = NftAttributes::new().number(1, 0).nested(2, &verdict);
-    [
-        ("meta", meta(PROTOCOL)),
-        ("cmp", compare(EQUAL, &[protocol])),
-        ("payload", destination),
-        ("cmp", compare(EQUAL, &bytes)),
-        ("meta", meta(INTERFACE_NAME)),
-        ("cmp", compare(NOT_EQUAL, &name)),
-        ("fib", fib),
-        ("cmp", compare(NOT_EQUAL, &u32::from(libc::RTN_LOCAL).to_ne_bytes())),
-        ("counter", NftAttributes::new()),
-        ("immediate", drop),
-    ]
-    .iter()
-    .fold(NftAttributes::new(), |all, (name, data)| {
-        all.nested(1, &NftAttributes::new().text(1, name).nested(2, data))
-    })
+    let fib = NftAttributes::new().number(1, 1).number(2, 3).number(3, 1);
+    of_address.then("fib", &fib).differs(&u32::from(libc::RTN_LOCAL).to_ne_bytes()).drop()
 }
 
-fn meta(key: u32) -> NftAttributes {
-    NftAttributes::new().number(1, REGISTER).number(2, key)
-}
-
-fn compare(operation: u32, with: &[u8]) -> NftAttributes {
-    let value = NftAttributes::new().bytes(1, with);
-    NftAttributes::new().number(1, REGISTER).number(2, operation).nested(3, &value)
+/// If the packet goes to `net`.
+pub(super) fn to(net: IpNet) -> NftExpressions {
+    // Where the destination is in the header (RFC 791, RFC 8200).
+    let (family, offset, address, mask) = match net {
+        IpNet::V4(net) => {
+            (libc::NFPROTO_IPV4, 16, net.network().octets().to_vec(), net.netmask().octets().to_vec())
+        }
+        IpNet::V6(net) => {
+            (libc::NFPROTO_IPV6, 24, net.network().octets().to_vec(), net.netmask().octets().to_vec())
+        }
+    };
+    let rule = NftExpressions::new().family(family);
+    match net.prefix_len() {
+        0 => rule,
+        len if len == net.max_prefix_len() => rule.bytes(NftHeader::Network, offset, &address),
+        _ => rule.masked(NftHeader::Network, offset, &address, &mask),
+    }
 }
 
 /// A flag that this kernel does not know.
-fn is_unknown(error: &io::Error) -> bool {
+pub(super) fn is_unknown(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP))
 }
 

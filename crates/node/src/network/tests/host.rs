@@ -25,17 +25,17 @@ fn has_nftables() -> bool {
     possible.map_or_else(|error| skip(Need::Nftables, &format!("no nftables: {error}")), |()| true)
 }
 
-fn has_ip() -> bool {
+pub(super) fn has_ip() -> bool {
     std::process::Command::new("ip").arg("-V").output().is_ok() || skip(Need::Programs, "no `ip`")
 }
 
-fn run(arguments: &[&str]) {
+pub(super) fn run(arguments: &[&str]) {
     let status = std::process::Command::new("ip").args(arguments).status().unwrap();
     assert!(status.success(), "ip {arguments:?}");
 }
 
 /// Whether a datagram that comes in by `tun` from `source` reaches a socket on `to`.
-fn reaches(tun: &Tun, source: [u8; 4], to: [u8; 4]) -> bool {
+pub(super) fn reaches(tun: &Tun, source: [u8; 4], to: [u8; 4]) -> bool {
     let socket = UdpSocket::bind((Ipv4Addr::from(to), 0)).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let mut packet = [0; 29];
@@ -146,7 +146,7 @@ fn switches_that_a_killed_daemon_left_are_put_back() {
                 let _network = Network::set_up(tun.name(), &plan("", &[]), Some(undo.clone())).unwrap();
                 assert_eq!(switch(), before);
             } else {
-                assert_eq!(undo::put_back_from(&undo), 1);
+                assert_eq!(undo::put_back_from(&undo).0, 1);
             }
             assert_eq!(switch(), before);
             assert!(!undo.exists());
@@ -185,7 +185,9 @@ fn what_another_program_removes_is_put_back() {
         ];
         harm(&flush, &["policy rule for mark 0x5354"; 2]);
         harm(&[&["route", "del", "10.2.0.0/16"]], &["route to 10.2.0.0/16"]);
-        harm(&[&["-6", "route", "flush", "table", "21332"]], &["route to ::/0"]);
+        let both = ["unreachable route to ::/0", "route to ::/0"];
+        let unreachable = ["-6", "route", "del", "unreachable", "::/0", "table", "21332"];
+        harm(&[&["-6", "route", "flush", "table", "21332"], &unreachable], &both);
         // The kernel removes a family's routes with its last address.
         let v4 = ["address 10.77.0.1/24", "route to 0.0.0.0/0", "route to 10.2.0.0/16"];
         harm(&[&["address", "del", "10.77.0.1/24", "dev", "st-fix"]], &v4);
