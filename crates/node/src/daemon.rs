@@ -87,6 +87,8 @@ struct Daemon {
     shown_by: Time,
     /// What may be logged on each peer.
     lines: LogBudget,
+    /// Why keys can reach swap space, if they can.
+    unlocked: Option<String>,
     /// Connections for metrics that were refused.
     refused_connections: Arc<AtomicU64>,
     network: Network,

@@ -72,6 +72,26 @@ pub fn drop_all_but_network() -> Result<(), PrivilegeError> {
     Ok(())
 }
 
+/// Keeps all memory of this process out of swap space, where keys would outlive it: each page from its first use on, also
+/// of what is allocated later.
+///
+/// Keys are in the memory of the TLS library and of the ciphers too, so a few locked pages of our own would not do. The
+/// limit of locked memory goes first: below one, allocations would fail later. Raising it takes CAP_SYS_RESOURCE.
+///
+/// # Errors
+/// What the system said; nothing is locked then.
+pub fn lock_memory() -> io::Result<()> {
+    let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the pointer is to a whole rlimit that outlives the call.
+    checked(unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const unlimited) })?;
+    // SAFETY: takes integers only; pages stay where they are.
+    checked(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) })
+}
+
+fn checked(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,6 +9,7 @@ mod aggregation;
 mod by_hand;
 mod capture;
 mod compression;
+mod confined;
 mod disks;
 mod domains;
 mod figures;

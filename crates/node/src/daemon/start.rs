@@ -66,6 +66,7 @@ pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<Starte
     // A working directory is not this program's to keep.
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let config = Config::load(path)?;
+    let unlocked = lock_memory();
     // Before the privilege to read other users' files goes.
     let secrets = (identity(&config)?, config.token()?);
     let clock = Clock::start();
@@ -115,6 +116,7 @@ pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<Starte
         askers: Vec::new(),
         shown_by: Time::MAX,
         lines: LogBudget::default(),
+        unlocked,
         refused_connections,
         network,
         watch: HostWatch::new().map_err(StartError::Runtime)?,
@@ -123,6 +125,17 @@ pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<Starte
         daemon.add_manual(entry);
     }
     Ok(StartedDaemon { daemon, local, metrics })
+}
+
+/// Locks the memory that will have keys; says what is wrong where the system does not allow it.
+fn lock_memory() -> Option<String> {
+    let error = crate::privileges::lock_memory().err()?;
+    let words = format!(
+        "keys can be written to swap space, since memory cannot be locked ({error}); run as root, or lift the limit \
+         (`ulimit -l unlimited`, systemd: LimitMEMLOCK=infinity)"
+    );
+    tracing::warn!("{words}");
+    Some(words)
 }
 
 /// Tells the key manager of the peers whose keys it makes, and of the SPIs that it may not use.
