@@ -6,7 +6,9 @@
 //! actions   the actions of the key manager                                      daemon/actions.rs
 //! names     peers that are known by name                                        daemon/names.rs
 //! reload    another configuration, the difference only                         daemon/reload.rs
-//! host_watch what happens to the host's network                             daemon/host_watch.rs
+//! starter   the process with the privileges: the host's network, files        daemon/starter.rs
+//! resolver  the process that asks for the addresses of names                  daemon/resolver.rs
+//! host_watch by which interfaces peers are reached                           daemon/host_watch.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
 //! report    what is shown                                                      daemon/report.rs
 //! end       the threads first, then the network, last first
@@ -21,9 +23,12 @@ mod names;
 mod ready;
 mod reload;
 mod report;
+mod resolver;
 mod roster;
 mod start;
+mod starter;
 
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -42,18 +47,22 @@ use crate::clock::{BootTimer, Clock};
 use crate::config::Config;
 use crate::direct::Direct;
 use crate::local::{Answer, PendingRequest, Request};
-use crate::network::{Network, NetworkEvents, Plan};
+use crate::network::Plan;
 use crate::udp::UdpSocket;
 
 pub use start::StartError;
+pub use starter::StarterError;
 
 use host_watch::HostWatch;
 use key_log::KeyLog;
 use log_budget::LogBudget;
 use manual::ManualPeers;
 use names::{NameQueries, Resolved};
+use ready::Supervisor;
+use resolver::Resolver;
 use roster::Roster;
 use start::StartedDaemon;
+use starter::{Starter, StarterEvent};
 
 /// Messages of the packet threads that are taken before anything else is looked at again.
 const BURST: usize = 64;
@@ -91,7 +100,8 @@ struct Daemon {
     unlocked: Option<String>,
     /// Connections for metrics that were refused.
     refused_connections: Arc<AtomicU64>,
-    network: Network,
+    starter: Starter,
+    supervisor: Supervisor,
     watch: HostWatch,
 }
 
@@ -104,21 +114,35 @@ struct Threads {
     handles: [JoinHandle<()>; 2],
 }
 
+/// The processes beside this one.
+struct Processes {
+    starter: Starter,
+    resolver: Resolver,
+}
+
 /// Why the loop ended.
 enum Shutdown {
     Requested,
     Failed(&'static str, std::io::Error),
 }
 
-/// Runs the node of the configuration at `path` until it is told to end.
+/// Runs the node of the configuration at `path` until it is told to end: this process handles packets, two others do what it
+/// may not. To be called before there is any thread.
 ///
 /// # Errors
 /// [`StartError`] with what is wrong and what to do about it; nothing stays behind.
 pub fn run(path: &Path) -> Result<(), StartError> {
+    // Before any key is in memory.
+    let resolver = Resolver::start()?;
+    // A working directory is not this program's to keep.
+    let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let config = Config::load(path)?;
+    let starter = Starter::start(path, &config, resolver.as_fd())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(StartError::Runtime)?;
     let (names, answers) = mpsc::channel(ANSWERS);
-    let StartedDaemon { daemon, local, metrics } = start::start(path, names)?;
+    let StartedDaemon { daemon, local, metrics } =
+        start::start(path, config, Processes { starter, resolver }, names)?;
     let ended = runtime.block_on(async {
         let (asks, asked) = mpsc::channel(ASKED);
         local.serve(asks.clone())?;
@@ -142,18 +166,18 @@ impl Daemon {
     ) -> Result<(), StartError> {
         let mut signals = Signals::new().map_err(StartError::Runtime)?;
         let mut timer = BootTimer::new(self.clock).map_err(StartError::Runtime)?;
-        let events = NetworkEvents::open().map_err(StartError::Runtime)?;
+        let events = self.starter.events().map_err(StartError::Runtime)?;
+        self.look_outside();
         self.act();
         self.announce_policies();
         for warning in self.config.warnings(&self.path) {
             tracing::warn!("DANGER: {warning}");
         }
-        ready::announce(ready::READY);
+        self.supervisor.tell(ready::READY);
         tracing::info!(
             interface = %self.config.node.interface, listen = %self.socket.local(),
             public_key = self.public_key(), peers = self.config.peers.len(), "up"
         );
-        self.say_scope();
         let ended = loop {
             self.act();
             // Whatever the select below happens to take: a flood of messages does not delay what is due.
@@ -182,7 +206,13 @@ impl Daemon {
                     Ok(()) => self.timeout(),
                     Err(error) => break Shutdown::Failed("the timer", error),
                 },
-                () = events.ready() => self.host_changed(events.read(&self.network)),
+                event = events.next() => match event {
+                    StarterEvent::OutsideChanged => self.look_outside(),
+                    StarterEvent::Ended => {
+                        let gone = std::io::ErrorKind::BrokenPipe.into();
+                        break Shutdown::Failed("the privileged process", gone);
+                    }
+                },
                 which = signals.next() => match which {
                     SignalAction::Terminate => break Shutdown::Requested,
                     SignalAction::Reload => {
@@ -191,7 +221,7 @@ impl Daemon {
                 },
             }
         };
-        ready::announce("STOPPING=1");
+        self.supervisor.tell("STOPPING=1");
         self.end().await;
         match ended {
             Shutdown::Requested => Ok(()),
@@ -276,7 +306,6 @@ impl Daemon {
         let now = self.clock.now();
         self.control.timeout(now);
         self.manual.look(now).into_iter().for_each(|order| self.order_out(order));
-        self.look_at_host(now);
         if now >= self.shown_by {
             // The sender is busy, or its answer was lost: everything else is still worth an answer.
             self.show(None);
@@ -286,13 +315,12 @@ impl Daemon {
     /// When a key manager has its next deadline; never without one.
     fn deadline(&self) -> Time {
         let session = self.control.poll_timeout().map_or(Time::MAX, |deadline| deadline.at);
-        let at = session.min(self.manual.poll_timeout().unwrap_or(Time::MAX)).min(self.shown_by);
-        at.min(self.watch.poll_timeout())
+        session.min(self.manual.poll_timeout().unwrap_or(Time::MAX)).min(self.shown_by)
     }
 
     /// The threads end when their order channels close; then the network is taken down.
     async fn end(self) {
-        let Daemon { threads, network, config, manual, .. } = self;
+        let Daemon { threads, starter, config, manual, .. } = self;
         let Threads { outward, inward, messages, handles, .. } = threads;
         drop((outward, inward, messages));
         let joined = tokio::task::spawn_blocking(|| {
@@ -304,7 +332,7 @@ impl Daemon {
             manual.end();
         });
         let _ = joined.await;
-        drop(network);
+        drop(starter);
         tracing::info!(interface = %config.node.interface, "down");
     }
 }

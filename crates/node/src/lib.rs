@@ -24,6 +24,7 @@ mod nftables;
 pub mod outward;
 pub mod poll;
 pub mod privileges;
+mod process;
 pub mod report;
 pub mod runtime;
 pub mod tap;

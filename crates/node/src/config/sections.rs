@@ -39,6 +39,7 @@ const NODE: &[&str] = &[
     "iv",
     "suites",
     "metrics",
+    "user",
     "danger_open_metrics",
     "danger_export_keys",
 ];
@@ -146,6 +147,7 @@ fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (NodeSection, Opt
             .unwrap_or(IvMode::Implicit),
         suites: suites(section),
         metrics: metrics(section),
+        user: section.parsed("user", "a name in quotes", |name| words("user", name)).map(|name| name.value),
         danger_export_keys: export.map(|file| file.value),
     };
     (node, key)

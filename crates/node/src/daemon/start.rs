@@ -1,9 +1,11 @@
 //! Everything that has to exist before a node can run.
+#![allow(unsafe_code)]
 
 mod error;
 
-use std::io::{self, Read};
+use std::io;
 use std::num::NonZero;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -25,20 +27,21 @@ use zeroize::Zeroizing;
 use super::host_watch::HostWatch;
 use super::key_log::KeyLog;
 use super::log_budget::LogBudget;
-use super::manual::{self, ManualEntry, ManualPeers};
+use super::manual::{self, CounterSource, ManualEntry, ManualPeers};
 use super::names::{NameQueries, Resolved};
 use super::roster::{self, Roster};
-use super::{Daemon, Threads};
+use super::{Daemon, Processes, Supervisor, Threads};
 use crate::channels::{orders, to_control};
 use crate::clock::Clock;
 use crate::config::{Config, DEFAULT_MTU, ENGINES_MAX};
 use crate::direct::Direct;
 use crate::engines::Workers;
 use crate::inward::{self, Inward};
-use crate::local::{LocalError, LocalSocket};
+use crate::local::LocalSocket;
 use crate::metrics::Metrics;
-use crate::network::{self, Network, Plan};
+use crate::network::Plan;
 use crate::outward::{self, Outward};
+use crate::privileges::{self, ServiceUser};
 use crate::tun::{Offload, Tun, TunError};
 use crate::udp::{UdpError, UdpSocket};
 
@@ -62,16 +65,17 @@ pub(super) struct StartedDaemon {
 }
 
 /// Opens, makes and starts everything, in an order in which a failure leaves nothing behind.
-pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<StartedDaemon, StartError> {
-    // A working directory is not this program's to keep.
-    let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let config = Config::load(path)?;
+pub(super) fn start(
+    path: &Path,
+    config: Config,
+    Processes { starter, resolver }: Processes,
+    names: mpsc::Sender<Resolved>,
+) -> Result<StartedDaemon, StartError> {
+    let user = ServiceUser::find(config.node.user.as_deref())?;
     let unlocked = lock_memory();
     // Before the privilege to read other users' files goes.
     let secrets = (identity(&config)?, config.token()?);
-    let clock = Clock::start();
-    let ranking = measure(&clock);
-    let calibration = calibrate(&clock);
+    let supervisor = Supervisor::open();
     let local = LocalSocket::claim(&config.node.interface)?;
     let metrics = config.node.metrics.map(Metrics::bind).transpose()?;
     let refused_connections = metrics.as_ref().map(Metrics::refused).unwrap_or_default();
@@ -86,10 +90,18 @@ pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<Starte
     let direct = (!flows.is_empty()).then(open).transpose()?;
     let open = || Tun::open(&config.node.interface);
     let tun = Arc::new(patiently(open, |error| matches!(error, TunError::Busy { .. }))?);
-    let undo = network::undo_file(tun.name()).map_err(LocalError::from)?;
-    let network = Network::set_up(tun.name(), &plan, Some(undo))?;
-    crate::privileges::drop_all_but_network()?;
+    let marked: Vec<_> =
+        [socket.as_fd()].into_iter().chain(direct.iter().flat_map(|direct| direct.senders())).collect();
+    let public_key = config.node.private_key_file.as_ref().map(|_| secrets.0.public().to_string());
+    starter.set_up(public_key, &marked)?;
+    let watch = HostWatch::new().map_err(StartError::Runtime)?;
+    resolver.confine(&user).map_err(StartError::Runtime)?;
+    manual::say_missing(&config.peers);
+    privileges::drop_all(user)?;
 
+    let clock = Clock::start();
+    let ranking = measure(&clock);
+    let calibration = calibrate(&clock);
     let counters = Arc::new(Counters::default());
     let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
     let mut control = Control::new(settings, clock.now())?;
@@ -112,14 +124,15 @@ pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<Starte
         counters,
         threads,
         key_log,
-        names: NameQueries::new(names),
+        names: NameQueries::new(names, resolver),
         askers: Vec::new(),
         shown_by: Time::MAX,
         lines: LogBudget::default(),
         unlocked,
         refused_connections,
-        network,
-        watch: HostWatch::new().map_err(StartError::Runtime)?,
+        starter,
+        supervisor,
+        watch,
     };
     for entry in entries {
         daemon.add_manual(entry);
@@ -127,9 +140,25 @@ pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<Starte
     Ok(StartedDaemon { daemon, local, metrics })
 }
 
-/// Locks the memory that will have keys; says what is wrong where the system does not allow it.
+/// Tells a gateway between sites, which this host may be, why peers do not reach the network behind it.
+pub(super) fn say_scope(config: &Config) {
+    let routes = std::fs::read_to_string("/proc/sys/net/ipv4/ip_forward").is_ok_and(|on| on.trim() == "1");
+    let node = &config.node;
+    if routes && node.forward.networks.is_empty() && !node.address.is_empty() {
+        tracing::info!(
+            forward = %node.forward,
+            "this host is a router; peers reach networks behind it only if `forward` names them"
+        );
+    }
+}
+
+/// Locks the memory that will have keys; says what is wrong where the system does not allow it and has swap space.
 fn lock_memory() -> Option<String> {
-    let error = crate::privileges::lock_memory().err()?;
+    let error = privileges::lock_memory().err()?;
+    if !privileges::has_swap() {
+        tracing::debug!(%error, "memory is not locked, and there is no swap space");
+        return None;
+    }
     let words = format!(
         "keys can be written to swap space, since memory cannot be locked ({error}); run as root, or lift the limit \
          (`ulimit -l unlimited`, systemd: LimitMEMLOCK=infinity)"
@@ -162,7 +191,7 @@ fn entries(config: &Config, roster: &mut Roster) -> Result<Vec<ManualEntry>, Sta
     let mut entries = Vec::new();
     for peer in &config.peers {
         let Some(manual) = peer.manual() else { continue };
-        let counter = manual::counter(manual, None)?;
+        let counter = manual::counter(manual, CounterSource::Path)?;
         let seed = number().map_err(StartError::Runtime)?;
         entries.push(ManualEntry { spec: roster.enter(peer), peer: peer.clone(), counter, seed });
     }
@@ -297,8 +326,10 @@ fn settings(
 /// 32 bytes of the system's generator.
 fn seed() -> io::Result<Zeroizing<[u8; 32]>> {
     let mut seed = Zeroizing::new([0; 32]);
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut *seed)?;
-    Ok(seed)
+    // SAFETY: the pointer and length describe `seed`, which outlives the call.
+    let filled = unsafe { libc::getrandom(seed.as_mut_ptr().cast(), seed.len(), 0) };
+    // So few bytes come whole once the generator is ready, which is waited for (getrandom(2)).
+    if usize::try_from(filled) == Ok(seed.len()) { Ok(seed) } else { Err(io::Error::last_os_error()) }
 }
 
 /// A random number.
