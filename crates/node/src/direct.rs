@@ -5,7 +5,6 @@
 
 mod apart;
 mod filter;
-mod program;
 mod socket;
 
 use std::io;

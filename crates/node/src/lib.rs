@@ -5,6 +5,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod background;
+mod bpf;
 pub mod channels;
 pub mod client;
 pub mod clock;

@@ -1,12 +1,15 @@
 //! What the process may do: as little as a running tunnel needs.
 #![allow(unsafe_code)]
 
+mod calls;
+mod confine;
 mod user;
 
 use std::io;
 
 use caps::{CapSet, Capability, CapsHashSet};
 
+pub use confine::{Confinement, confine};
 pub use user::{ServiceUser, UserError};
 
 /// Why privileges could not be dropped.
@@ -24,6 +27,9 @@ pub enum PrivilegeError {
     /// The kernel refused.
     #[error("cannot set no_new_privs: {0}")]
     NoNewPrivileges(#[source] io::Error),
+    /// The kernel refused.
+    #[error("cannot give up files and system calls: {0}")]
+    Confine(#[source] io::Error),
     /// The kernel refused.
     #[error("cannot go on as user {user}: {source}")]
     User {

@@ -89,6 +89,9 @@ fn packets_are_handled_by_a_user_without_rights_after_a_reload_too() {
                 assert_eq!(status(thread, set), none, "{set}");
             }
             assert_eq!(status(thread, "NoNewPrivs"), "1");
+            // 2: a filter (proc(5)). What it refuses, tests of the filter try.
+            let filtered = if process == pid { "2" } else { "0" };
+            assert_eq!(status(thread, "Seccomp"), filtered, "{}", proc(thread, "comm"));
         }
     }
     // CAP_NET_ADMIN is number 12 (capability.h); it takes packets of nobody.

@@ -97,7 +97,10 @@ pub(super) fn start(
     let watch = HostWatch::new().map_err(StartError::Runtime)?;
     resolver.confine(&user).map_err(StartError::Runtime)?;
     manual::say_missing(&config.peers);
+    // It reads files of the system.
+    let engines = engines(&config);
     privileges::drop_all(user)?;
+    confine()?;
 
     let clock = Clock::start();
     let ranking = measure(&clock);
@@ -107,7 +110,7 @@ pub(super) fn start(
     let mut control = Control::new(settings, clock.now())?;
     let rules = Arc::new(config.rules.clone());
     let sockets = NodeSockets { udp: &socket, direct: direct.as_ref() };
-    let threads = threads(&config, &tun, sockets, &calibration, &counters, clock)?;
+    let threads = threads((&config, engines), &tun, sockets, &calibration, &counters, clock)?;
     add_sessions(&mut control, &config, &mut roster, clock.now());
     let mut daemon = Daemon {
         path: path.to_owned(),
@@ -167,6 +170,18 @@ fn lock_memory() -> Option<String> {
     Some(words)
 }
 
+/// Has the kernel refuse what no tunnel needs, and says what it cannot.
+fn confine() -> Result<(), StartError> {
+    let confinement = privileges::confine()?;
+    if !confinement.calls {
+        tracing::warn!(
+            "this kernel cannot filter system calls (seccomp): a fault in a codec could use all of them"
+        );
+    }
+    tracing::debug!(landlock = confinement.landlock, "confined");
+    Ok(())
+}
+
 /// Tells the key manager of the peers whose keys it makes, and of the SPIs that it may not use.
 fn add_sessions(control: &mut Control, config: &Config, roster: &mut Roster, now: Time) {
     // No session has an SPI yet.
@@ -217,7 +232,7 @@ fn patiently<T, E>(attempt: impl Fn() -> Result<T, E>, in_use: impl Fn(&E) -> bo
 
 /// Starts the two packet threads.
 fn threads(
-    config: &Config,
+    (config, engines): (&Config, usize),
     tun: &Arc<Tun>,
     sockets: NodeSockets<'_>,
     measured: &Calibration,
@@ -228,7 +243,7 @@ fn threads(
     let (outward, out_queue) = orders().map_err(StartError::Runtime)?;
     let (inward, in_queue) = orders().map_err(StartError::Runtime)?;
     // The thread that carries packets is an engine too.
-    let beside = engines(config) - 1;
+    let beside = engines - 1;
     let stopwatch = move || Stopwatch::new(move || clock.running());
     let compress = move || {
         let mut tools = CompressTools::new(stopwatch());
