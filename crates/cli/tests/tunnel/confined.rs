@@ -1,11 +1,11 @@
 //! What a running node may do, and what others may do with it, as the system tells.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use strait_testbed::{Extra, TwoHosts};
 
-use crate::pair::{Family, Pair, allowed, eventually, fast};
+use crate::pair::{Family, Pair, allowed, eventually, fast, program};
 
 /// The file `name` of a process under `/proc`.
 fn proc(pid: u32, name: &str) -> String {
@@ -132,4 +132,53 @@ fn nothing_of_a_daemon_goes_on_once_its_packet_process_is_killed() {
     assert_eq!(others.len(), 2, "{others:?}");
     pair.kill(0);
     eventually("the others end", || others.iter().all(|(_, child)| has_ended(*child)));
+}
+
+/// Runs `strait` as the unit in `packaging/` does: an ordinary user with one capability, kernel settings that cannot be changed.
+fn as_under_the_unit(pair: &Pair, arguments: &[&str]) -> Output {
+    let folder = pair.dir.path();
+    let set = "-all,+net_admin";
+    let script = format!(
+        "mount --bind {folder}/tun /dev/net/tun && mount -o bind,ro /proc/sys /proc/sys && exec setpriv --reuid 65534 \
+         --regid 65534 --clear-groups --bounding-set={set} --inh-caps={set} --ambient-caps={set} --no-new-privs \
+         {folder}/strait \"$@\"",
+        folder = folder.display()
+    );
+    let mut command = pair.hosts.a.command("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", &script, "sh"]).args(arguments);
+    command.env("STRAIT_RUNTIME_DIR", folder.join("unit")).output().unwrap()
+}
+
+#[test]
+fn an_ordinary_user_with_one_capability_and_fixed_kernel_settings_runs_a_tunnel() {
+    if !allowed() {
+        return;
+    }
+    let mut pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
+    pair.start(1, Extra::default());
+    let file = pair.sites[0].configure("strait", &[&pair.sites[1]], Extra::default()).unwrap();
+    let folder = pair.dir.path().to_owned();
+    fs::copy(program(), folder.join("strait")).unwrap();
+    let shell = |script: &str| {
+        let done = Command::new("sh").args(["-ec", script]).current_dir(&folder).status().unwrap();
+        assert!(done.success(), "{script}");
+    };
+    shell("mknod tun c 10 200; chmod 666 tun; chown -R 65534:65534 .; chmod 700 .");
+    let log = folder.join("unit.log");
+    let (file, log) = (file.to_str().unwrap(), log.to_str().unwrap());
+    let up = as_under_the_unit(&pair, &["up", file, "--log-file", log]);
+    let said = String::from_utf8_lossy(&up.stdout).into_owned();
+    assert!(up.status.success(), "{}", String::from_utf8_lossy(&up.stderr));
+    let pid =
+        said.split_once("(process ").and_then(|(_, rest)| rest.split_once(',')).unwrap().0.parse().unwrap();
+    pair.tcp(1, Family::V4, 50_000);
+    pair.tcp(1, Family::V6, 50_000);
+    assert!(as_under_the_unit(&pair, &["reload"]).status.success());
+    assert_eq!((status(pid, "CapEff"), status(pid, "Seccomp")), ("0".repeat(16), "2".to_owned()));
+    let starter = child(pid, "strait-starter");
+    assert_eq!(status(starter, "CapEff"), "0000000000001000");
+    assert!(status(starter, "Uid").starts_with("65534"));
+    let addresses = pair.hosts.a.command("ip").args(["-6", "address", "show", "strait0"]).output().unwrap();
+    assert!(!String::from_utf8_lossy(&addresses.stdout).contains("fe80"), "an idle tunnel is silent");
+    assert!(as_under_the_unit(&pair, &["down"]).status.success());
 }

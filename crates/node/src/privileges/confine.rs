@@ -86,7 +86,7 @@ fn close_files() -> io::Result<u32> {
     if closed < 0 { Err(error) } else { Ok(version) }
 }
 
-/// Refuses all system calls but those of [`calls`] from now on; false where the kernel cannot.
+/// Refuses all system calls but those of [`calls`] from now on; false where the kernel cannot, or may not.
 fn filter_calls() -> io::Result<bool> {
     let Some(filter) = calls::filter() else { return Ok(false) };
     // Refusals are logged by the kernel (Linux 4.14); the filter needs no slower processor (4.17): no foreign program runs here.
@@ -94,7 +94,9 @@ fn filter_calls() -> io::Result<bool> {
     for flags in [wanted, 0] {
         match install(&filter, flags) {
             Ok(()) => return Ok(true),
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {}
+            // EPERM: a filter around this process, as of a container.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS | libc::EPERM)) => {
+            }
             Err(error) => return Err(error),
         }
     }
