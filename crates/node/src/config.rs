@@ -106,6 +106,8 @@ pub struct NodeSection {
     pub metrics: Option<SocketAddr>,
     /// As whom packets are handled, by name.
     pub user: Option<String>,
+    /// The group whose members may look at the tunnel, by name.
+    pub group: Option<String>,
     /// Where the keys of all traffic are written, for analysers.
     pub danger_export_keys: Option<PathBuf>,
 }

@@ -25,6 +25,7 @@ mod reload;
 mod report;
 mod resolver;
 mod roster;
+mod signals;
 mod start;
 mod starter;
 
@@ -39,7 +40,6 @@ use strait_clock::Time;
 use strait_crypto::Ranking;
 use strait_ipsec::{Counters, Explanation, Notice, RuleSet, inbound, outbound};
 use strait_keying::Control;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::channels::{ControlReceiver, ControlSender, Orders, ToControl};
@@ -61,6 +61,7 @@ use names::{NameQueries, Resolved};
 use ready::Supervisor;
 use resolver::Resolver;
 use roster::Roster;
+use signals::{SignalAction, Signals};
 use start::StartedDaemon;
 use starter::{Starter, StarterEvent};
 
@@ -141,18 +142,20 @@ pub fn run(path: &Path) -> Result<(), StartError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(StartError::Runtime)?;
     let (names, answers) = mpsc::channel(ANSWERS);
-    let StartedDaemon { daemon, local, metrics } =
+    let StartedDaemon { daemon, local, shared, metrics } =
         start::start(path, config, Processes { starter, resolver }, names)?;
     let ended = runtime.block_on(async {
         let (asks, asked) = mpsc::channel(ASKED);
-        local.serve(asks.clone())?;
+        for socket in shared.iter().chain([&local]) {
+            socket.serve(asks.clone())?;
+        }
         if let Some(metrics) = metrics {
             metrics.serve(asks).map_err(StartError::Runtime)?;
         }
         daemon.run(asked, answers).await
     });
     // The client that asked for the shutdown is answered when everything is removed, the socket's file included.
-    drop(local);
+    drop((local, shared));
     // The system's resolver may hang, and is not waited for.
     runtime.shutdown_background();
     ended
@@ -167,17 +170,7 @@ impl Daemon {
         let mut signals = Signals::new().map_err(StartError::Runtime)?;
         let mut timer = BootTimer::new(self.clock).map_err(StartError::Runtime)?;
         let events = self.starter.events().map_err(StartError::Runtime)?;
-        self.look_outside();
-        self.act();
-        self.announce_policies();
-        for warning in self.config.warnings(&self.path) {
-            tracing::warn!("DANGER: {warning}");
-        }
-        self.supervisor.tell(ready::READY);
-        tracing::info!(
-            interface = %self.config.node.interface, listen = %self.socket.local(),
-            public_key = self.public_key(), peers = self.config.peers.len(), "up"
-        );
+        self.begin();
         let ended = loop {
             self.act();
             // Whatever the select below happens to take: a flood of messages does not delay what is due.
@@ -227,6 +220,21 @@ impl Daemon {
             Shutdown::Requested => Ok(()),
             Shutdown::Failed(what, source) => Err(StartError::Broken { what, source }),
         }
+    }
+
+    /// Tells the packet threads what they need to know, and the world that the node is up.
+    fn begin(&mut self) {
+        self.look_outside();
+        self.act();
+        self.announce_policies();
+        for warning in self.config.warnings(&self.path) {
+            tracing::warn!("DANGER: {warning}");
+        }
+        self.supervisor.tell(ready::READY);
+        tracing::info!(
+            interface = %self.config.node.interface, listen = %self.socket.local(),
+            public_key = self.public_key(), peers = self.config.peers.len(), "up"
+        );
     }
 
     /// Takes what the packet threads said, a few messages at a time.
@@ -334,35 +342,5 @@ impl Daemon {
         let _ = joined.await;
         drop(starter);
         tracing::info!(interface = %config.node.interface, "down");
-    }
-}
-
-/// What a signal asks for.
-enum SignalAction {
-    Terminate,
-    Reload,
-}
-
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn new() -> std::io::Result<Signals> {
-        Ok(Signals {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) -> SignalAction {
-        tokio::select! {
-            _ = self.terminate.recv() => SignalAction::Terminate,
-            _ = self.interrupt.recv() => SignalAction::Terminate,
-            _ = self.hangup.recv() => SignalAction::Reload,
-        }
     }
 }

@@ -10,6 +10,7 @@ use std::io;
 use caps::{CapSet, Capability, CapsHashSet};
 
 pub use confine::{Confinement, confine};
+pub(crate) use user::find_group;
 pub use user::{ServiceUser, UserError};
 
 /// Why privileges could not be dropped.

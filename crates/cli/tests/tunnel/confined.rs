@@ -1,6 +1,7 @@
 //! What a running node may do, and what others may do with it, as the system tells.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Output};
 
 use strait_testbed::{Extra, TwoHosts};
@@ -181,4 +182,52 @@ fn an_ordinary_user_with_one_capability_and_fixed_kernel_settings_runs_a_tunnel(
     let addresses = pair.hosts.a.command("ip").args(["-6", "address", "show", "strait0"]).output().unwrap();
     assert!(!String::from_utf8_lossy(&addresses.stdout).contains("fe80"), "an idle tunnel is silent");
     assert!(as_under_the_unit(&pair, &["down"]).status.success());
+}
+
+#[test]
+fn members_of_the_group_may_look_at_the_tunnel_and_no_more() {
+    if !allowed() {
+        return;
+    }
+    // Where everybody can go, unlike the folder of a test.
+    let folder = std::env::temp_dir().join(format!("strait-group-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::copy(program(), folder.join("strait")).unwrap();
+    let pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
+    // The group 1 is `daemon` on every Linux.
+    let extra = Extra { node: "group = \"daemon\"", ..Extra::default() };
+    let file = pair.sites[0].configure("strait", &[&pair.sites[1]], extra).unwrap();
+    let run = |group: Option<&str>, arguments: &[&str]| {
+        let mut command = pair.hosts.a.command(if group.is_some() { "setpriv" } else { "env" });
+        if let Some(group) = group {
+            command.args(["--reuid", "65533", "--regid", group, "--clear-groups"]);
+        }
+        let output =
+            command.arg(folder.join("strait")).args(arguments).env("STRAIT_RUNTIME_DIR", folder.join("run"));
+        let output = output.output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(text).unwrap())
+    };
+    let log = folder.join("log");
+    let (code, said) = run(None, &["up", file.to_str().unwrap(), "--log-file", log.to_str().unwrap()]);
+    assert_eq!(code, Some(0), "{said}");
+    for socket in ["run/strait0.sock", "run-users/strait0.sock"] {
+        let found = folder.join(socket).metadata().unwrap();
+        let expected = if socket.contains("users") { (1, 0o660) } else { (0, 0o600) };
+        assert_eq!((found.gid(), found.mode() & 0o777), expected, "{socket}");
+    }
+    for arguments in [&["show"][..], &["show", "strait0"], &["show", "strait0", "--json"]] {
+        let (code, said) = run(Some("1"), arguments);
+        assert!(code == Some(0) && said.contains(pair.sites[1].public_key()), "{said}");
+        let (code, said) = run(Some("65533"), arguments);
+        assert_ne!(code, Some(0), "{said}");
+    }
+    for command in ["down", "reload"] {
+        assert_ne!(run(Some("1"), &[command, "strait0"]).0, Some(0));
+    }
+    assert_eq!(run(None, &["down"]).0, Some(0));
+    let is_left = |socket: &str| folder.join(socket).exists();
+    assert!(!is_left("run-users/strait0.sock") && !is_left("run/strait0.sock"));
+    fs::remove_dir_all(&folder).unwrap();
 }

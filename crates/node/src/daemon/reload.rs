@@ -214,6 +214,7 @@ pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         ("metrics", a.metrics != b.metrics),
         ("danger_export_keys", a.danger_export_keys != b.danger_export_keys),
         ("user", a.user != b.user),
+        ("group", a.group != b.group),
         ("[session]", old.session != new.session),
     ];
     // The link, the interface's addresses, the table of its routes and the mark follow the file; the rest stays.

@@ -2,14 +2,13 @@
 #![allow(unsafe_code)]
 
 mod error;
+mod open;
 
 use std::io;
 use std::num::NonZero;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, CodecSet, Codecs, Gauge, LiveChooser};
@@ -25,12 +24,11 @@ use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
 use super::host_watch::HostWatch;
-use super::key_log::KeyLog;
 use super::log_budget::LogBudget;
-use super::manual::{self, CounterSource, ManualEntry, ManualPeers};
+use super::manual::{self, ManualPeers};
 use super::names::{NameQueries, Resolved};
 use super::roster::{self, Roster};
-use super::{Daemon, Processes, Supervisor, Threads};
+use super::{Daemon, Processes, Threads};
 use crate::channels::{orders, to_control};
 use crate::clock::Clock;
 use crate::config::{Config, DEFAULT_MTU, ENGINES_MAX};
@@ -39,13 +37,13 @@ use crate::engines::Workers;
 use crate::inward::{self, Inward};
 use crate::local::LocalSocket;
 use crate::metrics::Metrics;
-use crate::network::Plan;
 use crate::outward::{self, Outward};
 use crate::privileges::{self, ServiceUser};
-use crate::tun::{Offload, Tun, TunError};
-use crate::udp::{UdpError, UdpSocket};
+use crate::tun::{Offload, Tun};
+use crate::udp::UdpSocket;
 
 pub use error::StartError;
+use open::Opened;
 
 /// What the outer interface is taken to carry until the system or a probe says otherwise: Ethernet.
 const LINK_MTU: u16 = 1500;
@@ -53,14 +51,12 @@ const LINK_MTU: u16 = 1500;
 /// included.
 const AROUND: u16 = 85;
 
-/// How often, and how far apart, what is in use is tried again: the kernel takes some 10 ms to bury a process.
-const RELEASE_TRIES: u32 = 10;
-const RELEASE_PAUSE: Duration = Duration::from_millis(50);
-
 /// A node that is up, with what it is asked through.
 pub(super) struct StartedDaemon {
     pub(super) daemon: Daemon,
     pub(super) local: LocalSocket,
+    /// The socket for a group, if there is one.
+    pub(super) shared: Option<LocalSocket>,
     pub(super) metrics: Option<Metrics>,
 }
 
@@ -73,27 +69,8 @@ pub(super) fn start(
 ) -> Result<StartedDaemon, StartError> {
     let user = ServiceUser::find(config.node.user.as_deref())?;
     let unlocked = lock_memory();
-    // Before the privilege to read other users' files goes.
-    let secrets = (identity(&config)?, config.token()?);
-    let supervisor = Supervisor::open();
-    let local = LocalSocket::claim(&config.node.interface)?;
-    let metrics = config.node.metrics.map(Metrics::bind).transpose()?;
-    let refused_connections = metrics.as_ref().map(Metrics::refused).unwrap_or_default();
-    let key_log = config.node.danger_export_keys.as_deref().map(KeyLog::open).transpose()?;
-    let mut roster = Roster::default();
-    let entries = entries(&config, &mut roster)?;
-    let plan = Plan::of(&config);
-    let bind = || UdpSocket::bind(config.node.listen, plan.mark);
-    let socket = Arc::new(patiently(bind, |error| matches!(error, UdpError::InUse { .. }))?);
-    let flows = manual::flows(&config.peers);
-    let open = || Direct::open(&flows, plan.mark).map(Arc::new);
-    let direct = (!flows.is_empty()).then(open).transpose()?;
-    let open = || Tun::open(&config.node.interface);
-    let tun = Arc::new(patiently(open, |error| matches!(error, TunError::Busy { .. }))?);
-    let marked: Vec<_> =
-        [socket.as_fd()].into_iter().chain(direct.iter().flat_map(|direct| direct.senders())).collect();
-    let public_key = config.node.private_key_file.as_ref().map(|_| secrets.0.public().to_string());
-    starter.set_up(public_key, &marked)?;
+    let opened = Opened::open(&config)?;
+    opened.set_up_network(&config, &starter)?;
     let watch = HostWatch::new().map_err(StartError::Runtime)?;
     resolver.confine(&user).map_err(StartError::Runtime)?;
     manual::say_missing(&config.peers);
@@ -106,6 +83,9 @@ pub(super) fn start(
     let ranking = measure(&clock);
     let calibration = calibrate(&clock);
     let counters = Arc::new(Counters::default());
+    let Opened { secrets, supervisor, local, shared, metrics, key_log, mut roster, .. } = opened;
+    let Opened { entries, plan, socket, direct, tun, .. } = opened;
+    let refused_connections = metrics.as_ref().map(Metrics::refused).unwrap_or_default();
     let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
     let mut control = Control::new(settings, clock.now())?;
     let rules = Arc::new(config.rules.clone());
@@ -140,7 +120,7 @@ pub(super) fn start(
     for entry in entries {
         daemon.add_manual(entry);
     }
-    Ok(StartedDaemon { daemon, local, metrics })
+    Ok(StartedDaemon { daemon, local, shared, metrics })
 }
 
 /// Tells a gateway between sites, which this host may be, why peers do not reach the network behind it.
@@ -193,41 +173,10 @@ fn add_sessions(control: &mut Control, config: &Config, roster: &mut Roster, now
     }
 }
 
-/// The node's key pair; where no peer needs one, a pair that is forgotten at the end.
-fn identity(config: &Config) -> Result<PrivateKey, StartError> {
-    match config.private_key()? {
-        Some(key) => Ok(key),
-        None => Ok(PrivateKey::generate(&*seed().map_err(StartError::Runtime)?)),
-    }
-}
-
-/// The peers with manual keys, their counters opened while this process may open anybody's files.
-fn entries(config: &Config, roster: &mut Roster) -> Result<Vec<ManualEntry>, StartError> {
-    let mut entries = Vec::new();
-    for peer in &config.peers {
-        let Some(manual) = peer.manual() else { continue };
-        let counter = manual::counter(manual, CounterSource::Path)?;
-        let seed = number().map_err(StartError::Runtime)?;
-        entries.push(ManualEntry { spec: roster.enter(peer), peer: peer.clone(), counter, seed });
-    }
-    Ok(entries)
-}
-
 /// Where packets of peers come from and go to.
 struct NodeSockets<'a> {
     udp: &'a Arc<UdpSocket>,
     direct: Option<&'a Arc<Direct>>,
-}
-
-/// Tries again for a moment what a killed daemon may not have let go of yet.
-fn patiently<T, E>(attempt: impl Fn() -> Result<T, E>, in_use: impl Fn(&E) -> bool) -> Result<T, E> {
-    for _ in 0..RELEASE_TRIES {
-        match attempt() {
-            Err(error) if in_use(&error) => thread::sleep(RELEASE_PAUSE),
-            other => return other,
-        }
-    }
-    attempt()
 }
 
 /// Starts the two packet threads.

@@ -29,6 +29,12 @@ pub enum UserError {
         /// As written.
         name: String,
     },
+    /// The system does not know the group.
+    #[error("there is no group `{name}`; make it with `groupadd --system {name}`, or leave `group` out")]
+    NoGroup {
+        /// As written.
+        name: String,
+    },
     /// Only root may become another user.
     #[error("only root can handle packets as user `{name}`; run as root, or leave `user` out")]
     Forbidden {
@@ -137,6 +143,38 @@ fn entry(name: &str) -> Option<(u32, u32)> {
     (result == 0 && !found.is_null()).then_some((entry.pw_uid, entry.pw_gid))
 }
 
+/// The number of the group called `named`; without a name that of `strait`, if there is one and this process may give it
+/// files.
+///
+/// # Errors
+/// [`UserError::NoGroup`] when a name is given that the system does not know.
+pub(crate) fn find_group(named: Option<&str>) -> Result<Option<u32>, UserError> {
+    match (group(named.unwrap_or(DEFAULT)), named) {
+        (None, Some(name)) => Err(UserError::NoGroup { name: name.to_owned() }),
+        (Some(number), None) if !is_root() && !is_own_group(number) => Ok(None),
+        (found, _) => Ok(found),
+    }
+}
+
+/// Whether this process is in the group.
+fn is_own_group(number: u32) -> bool {
+    // SAFETY: takes nothing, touches nothing, cannot fail.
+    unsafe { libc::getegid() == number }
+}
+
+fn group(name: &str) -> Option<u32> {
+    let name = CString::new(name).ok()?;
+    let mut buffer = vec![0; ENTRY_MAX];
+    // SAFETY: all zeros is a valid group, whose fields are integers and pointers.
+    let mut entry: libc::group = unsafe { std::mem::zeroed() };
+    let mut found = std::ptr::null_mut();
+    // SAFETY: every pointer is to a value that outlives the call, the buffer with its length.
+    let result = unsafe {
+        libc::getgrnam_r(name.as_ptr(), &raw mut entry, buffer.as_mut_ptr(), buffer.len(), &raw mut found)
+    };
+    (result == 0 && !found.is_null()).then_some(entry.gr_gid)
+}
+
 /// Goes on as `to`. To be called before any thread is started.
 pub(super) fn become_user(to: ServiceUser) -> Result<(), PrivilegeError> {
     let ServiceUser::Other { user, group } = to else { return Ok(()) };
@@ -171,6 +209,8 @@ mod tests {
         assert!(error.contains("useradd --system"), "{error}");
         let user = ServiceUser::find(None).unwrap();
         assert_eq!(user != ServiceUser::Same, may_become(NOBODY, NOBODY), "{user}");
+        assert_eq!(find_group(Some("root")).unwrap(), Some(0));
+        assert!(find_group(Some("no-such-group")).unwrap_err().to_string().contains("groupadd"));
         for user in [ServiceUser::Same, ServiceUser::Other { user: 7, group: 9 }] {
             assert_eq!(user.to_string().parse(), Ok(user));
         }

@@ -225,12 +225,13 @@ impl StarterProcess {
         Ok(())
     }
 
-    /// Removes all that was made, the local socket last, by which others see that this is done.
+    /// Removes all that was made, the local sockets last, by which others see that this is done.
     fn end(&mut self) {
-        if self.network.take().is_some()
-            && let Ok(folder) = runtime::folder()
-        {
-            // It is gone where the packet process may remove it itself.
+        if self.network.take().is_none() {
+            return;
+        }
+        for folder in [Ok(runtime::shared_folder()), runtime::folder()].into_iter().flatten() {
+            // They are gone where the packet process may remove them itself, or were never there.
             let _ = std::fs::remove_file(runtime::socket(&folder, &self.config.node.interface));
         }
     }
