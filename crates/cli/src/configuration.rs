@@ -7,6 +7,7 @@ use std::path::Path;
 
 use strait_node::config::{Config, template};
 use strait_node::network::{DefaultPath, Forecast, forecast};
+use strait_node::privileges::{ServiceUser, UserError};
 use strait_node::report::ManualReport;
 
 use crate::failure::{CommandResult, Failure};
@@ -67,11 +68,25 @@ pub(crate) fn check(flags: &flags::Check) -> CommandResult {
     for warning in config.warnings(&flags.file) {
         println!("WARNING: {warning}");
     }
+    print!("{}", user(&config)?);
     print!("{}", host(&config, &forecast(&config)));
     if config.peers.is_empty() {
         println!("note: there is no [[peer]] section, so the tunnel has no peer");
     }
     Ok(())
+}
+
+/// As whom packets will be handled, where that is not a user of the daemon's own.
+fn user(config: &Config) -> Result<String, Failure> {
+    match ServiceUser::find(config.node.user.as_deref()) {
+        Ok(user) if user.is_nobody() => Ok(format!(
+            "note: there is no user `strait`, so packets are handled as {user}, which other programs may use too; \
+             make it with `useradd --system --no-create-home strait`\n"
+        )),
+        // Root may start it.
+        Ok(_) | Err(UserError::Forbidden { .. }) => Ok(String::new()),
+        Err(error) => Err(Failure::new(error)),
+    }
 }
 
 /// What peers reach, and what a start touches on this host for it.
@@ -273,6 +288,14 @@ mod tests {
                 assert!(said.contains(part), "{part} is not in {said}");
             }
         }
+    }
+
+    #[test]
+    fn check_refuses_a_user_that_is_not_there() {
+        let text =
+            "[node]\nprivate_key_file = \"k\"\naddress = \"10.77.0.1/24\"\nuser = \"no-such-user-here\"\n";
+        let config = Config::parse(text, Path::new("x.toml")).unwrap();
+        assert!(user(&config).unwrap_err().to_string().contains("useradd --system"));
     }
 
     #[test]

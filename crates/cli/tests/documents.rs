@@ -3,6 +3,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use strait_testdata::skip::{Need, skip};
 
 /// The root of the repository.
 fn root() -> PathBuf {
@@ -162,4 +165,43 @@ fn layers_of_the_architecture_are_the_members_of_the_workspace_in_their_order() 
     let layers = section("ARCHITECTURE.md", "## Layers");
     let layers = layers.lines().filter_map(|line| line.strip_prefix("| [`")?.split('`').next());
     assert_eq!(Vec::from_iter(members), Vec::from_iter(layers));
+}
+
+/// How exposed `systemd-analyze security` finds the unit with drop-ins; nothing where there is no such program.
+fn exposure(drop_ins: &[&str]) -> Option<f64> {
+    let folder = std::env::temp_dir().join(format!("strait-unit-{}", std::process::id()));
+    let unit = folder.join("strait@.service");
+    let beside = folder.join("strait@.service.d");
+    fs::create_dir_all(&beside).unwrap();
+    fs::copy(root().join("packaging/strait@.service"), &unit).unwrap();
+    for name in drop_ins {
+        fs::copy(root().join("packaging/drop-ins").join(name), beside.join(name)).unwrap();
+    }
+    let mut command = Command::new("systemd-analyze");
+    command.args(["security", "--offline=true", "--no-pager"]).arg(&unit);
+    let said = command.env("SYSTEMD_UNIT_PATH", format!("{}:", folder.display())).output();
+    fs::remove_dir_all(&folder).unwrap();
+    let said = String::from_utf8(said.ok()?.stdout).unwrap();
+    let level = said.lines().rfind(|line| line.contains("Overall exposure level"))?;
+    level.rsplit_once(": ")?.1.split_whitespace().next()?.parse().ok()
+}
+
+#[test]
+fn the_unit_and_its_drop_ins_are_as_closed_as_their_page_says() {
+    let page = fs::read_to_string(root().join("packaging/README.md")).unwrap();
+    let rows = page.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, name, _, level, _] = cells[..] else { return None };
+        Some((name.trim_matches('`').to_owned(), level.parse::<f64>().ok()?))
+    });
+    let rows: Vec<_> = rows.collect();
+    assert_eq!(rows.len(), 1 + fs::read_dir(root().join("packaging/drop-ins")).unwrap().count(), "{rows:?}");
+    for (name, documented) in rows {
+        let drop_ins = if name == "none" { vec![] } else { vec![name.as_str()] };
+        match exposure(&drop_ins) {
+            Some(level) => assert!(level <= documented && level <= 2.0, "{name}: {level}"),
+            None if skip(Need::Programs, "no systemd-analyze with --offline") => {}
+            None => return,
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Talking to a running daemon over its local socket.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,10 @@ pub enum ClientError {
         path: PathBuf,
     },
     /// The daemon of another user.
-    #[error("the tunnel on {interface} belongs to another user; run this as the user who started it")]
+    #[error(
+        "the tunnel on {interface} belongs to another user; run this as the user who started it, or, to look at it, as a \
+         member of its group"
+    )]
     Forbidden {
         /// The interface.
         interface: String,
@@ -70,10 +74,22 @@ pub enum ClientError {
 /// # Errors
 /// [`ClientError::Runtime`], or [`ClientError::Io`] when the folder cannot be read.
 pub fn running() -> Result<Vec<String>, ClientError> {
-    let folder = runtime::folder()?;
-    let failed = |source| ClientError::Io { interface: folder.display().to_string(), source };
-    let mut interfaces = runtime::interfaces(&folder).map_err(failed)?;
-    interfaces.retain(|interface| UnixStream::connect(runtime::socket(&folder, interface)).is_ok());
+    let shared = listening(&runtime::shared_folder()).unwrap_or_default();
+    let own = runtime::folder().map_err(ClientError::from).and_then(|folder| {
+        let failed = |source| ClientError::Io { interface: folder.display().to_string(), source };
+        listening(&folder).map_err(failed)
+    });
+    match own {
+        // Whose folder it is may be of no interest to a member of the group.
+        Err(_) if !shared.is_empty() => Ok(shared),
+        own => Ok(own?.into_iter().chain(shared).collect::<BTreeSet<String>>().into_iter().collect()),
+    }
+}
+
+/// The interfaces whose sockets in `folder` have a listener that this user may talk to.
+fn listening(folder: &Path) -> io::Result<Vec<String>> {
+    let mut interfaces = runtime::interfaces(folder)?;
+    interfaces.retain(|interface| UnixStream::connect(runtime::socket(folder, interface)).is_ok());
     Ok(interfaces)
 }
 
@@ -82,7 +98,16 @@ pub fn running() -> Result<Vec<String>, ClientError> {
 /// # Errors
 /// [`ClientError`].
 pub fn show(interface: &str) -> Result<DaemonReport, ClientError> {
-    match ask(interface, Request::Show)?.0 {
+    let own = ask(interface, Request::Show);
+    let answer = own.or_else(|error| {
+        let path = runtime::socket(&runtime::shared_folder(), interface);
+        // What was wrong with the first says more, unless it is there for this user.
+        ask_at(&path, interface, Request::Show).map_err(|other| match other {
+            ClientError::NotRunning { .. } => error,
+            other => other,
+        })
+    });
+    match answer?.0 {
         Answer::Report { report } => Ok(*report),
         other => Err(unexpected(interface, other)),
     }

@@ -8,6 +8,7 @@ mod checks;
 mod compress;
 mod diagnostic;
 mod forward;
+mod handed;
 mod key_file;
 mod manual;
 mod outside;
@@ -30,12 +31,13 @@ use ipnet::IpNet;
 use strait_crypto::SuiteSet;
 use strait_ipsec::outbound::Queueing;
 use strait_ipsec::{IvMode, RuleSet};
-use strait_keying::{Lifetime, PresharedToken, PrivateKey, PublicKey};
+use strait_keying::{Lifetime, PresharedToken, PrivateKey};
 use strait_scheduler::LinkRate;
 use zeroize::Zeroizing;
 
 pub use diagnostic::Diagnostic;
 pub use forward::ForwardScope;
+pub(crate) use handed::HandedConfig;
 pub use key_file::KeyFileError;
 pub use manual::{
     Hosts, Manual, ManualAh, ManualCarrier, ManualEsp, ManualKeys, ManualMode, ManualPayloads, ManualProblem,
@@ -111,6 +113,10 @@ pub struct NodeSection {
     pub suites: SuiteSet,
     /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
+    /// As whom packets are handled, by name.
+    pub user: Option<String>,
+    /// The group whose members may look at the tunnel, by name.
+    pub group: Option<String>,
     /// Where the keys of all traffic are written, for analysers.
     pub danger_export_keys: Option<PathBuf>,
 }
@@ -198,13 +204,6 @@ impl Config {
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
         let (text, access) = read(path)?;
         sections::read(&text, path, &OnDisk { access, known: None, token_known: false })
-    }
-
-    /// As [`Config::load`] for a node that runs already with the private key of `known`, which is not read again, nor
-    /// is its token.
-    pub(crate) fn reload(path: &Path, known: Option<(PathBuf, PublicKey)>) -> Result<Config, ConfigError> {
-        let (text, access) = read(path)?;
-        sections::read(&text, path, &OnDisk { access, known, token_known: true })
     }
 
     /// Checks `text` as if it stood in the file `origin`; touches no file, so manual keys have to be in the text.

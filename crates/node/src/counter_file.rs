@@ -73,24 +73,23 @@ impl CounterFile {
         identity: Identity,
         length: SequenceNumbers,
     ) -> Result<CounterFile, CounterFileError> {
-        loop {
-            // Never through a link: that could lead into anybody's file.
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-            match options.open(path) {
-                Ok(file) => return CounterFile::resume(file, path, identity, length),
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(failed("open", path)(error));
-                }
-                Err(_) => {}
-            }
-            match begin(path, SequenceCounter::new(identity, length)) {
-                Ok((file, counter)) => return Ok(CounterFile { file, path: path.to_owned(), counter }),
-                // Another was quicker.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed("make", path)(error)),
-            }
+        match found_or_begun(path, identity, length)? {
+            (file, None) => CounterFile::resume(file, path, identity, length),
+            (file, Some(counter)) => Ok(CounterFile { file, path: path.to_owned(), counter }),
         }
+    }
+
+    /// The file at `path`, begun if there is none, for a process that may open no file and goes on with
+    /// [`CounterFile::resume`].
+    ///
+    /// # Errors
+    /// As [`CounterFile::open`], but for what stands in the file.
+    pub(crate) fn file(
+        path: &Path,
+        identity: Identity,
+        length: SequenceNumbers,
+    ) -> Result<File, CounterFileError> {
+        found_or_begun(path, identity, length).map(|(file, _)| file)
     }
 
     /// The same file, which stays locked, for keys that are made new: goes on behind all that was reserved.
@@ -106,7 +105,11 @@ impl CounterFile {
         CounterFile::resume(file, &self.path, identity, length)
     }
 
-    fn resume(
+    /// Goes on where `file`, which is the one at `path`, says that an earlier run may have been.
+    ///
+    /// # Errors
+    /// As [`CounterFile::open`].
+    pub(crate) fn resume(
         mut file: File,
         path: &Path,
         identity: Identity,
@@ -184,6 +187,30 @@ impl CounterFile {
         written.map_err(failed("write", &self.path))?;
         self.counter.written(write);
         Ok(())
+    }
+}
+
+/// The file at `path`; with a counter if it was made now.
+fn found_or_begun(
+    path: &Path,
+    identity: Identity,
+    length: SequenceNumbers,
+) -> Result<(File, Option<SequenceCounter>), CounterFileError> {
+    loop {
+        // Never through a link: that could lead into anybody's file.
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        match options.open(path) {
+            Ok(file) => return Ok((file, None)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("open", path)(error)),
+            Err(_) => {}
+        }
+        match begin(path, SequenceCounter::new(identity, length)) {
+            Ok((file, counter)) => return Ok((file, Some(counter))),
+            // Another was quicker.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(failed("make", path)(error)),
+        }
     }
 }
 

@@ -6,7 +6,9 @@
 //! actions   the actions of the key manager                                      daemon/actions.rs
 //! names     peers that are known by name                                        daemon/names.rs
 //! reload    another configuration, the difference only                         daemon/reload.rs
-//! host_watch what happens to the host's network                             daemon/host_watch.rs
+//! starter   the process with the privileges: the host's network, files        daemon/starter.rs
+//! resolver  the process that asks for the addresses of names                  daemon/resolver.rs
+//! host_watch by which interfaces peers are reached                           daemon/host_watch.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
 //! report    what is shown                                                      daemon/report.rs
 //! end       the threads first, then the network, last first
@@ -21,9 +23,13 @@ mod names;
 mod ready;
 mod reload;
 mod report;
+mod resolver;
 mod roster;
+mod signals;
 mod start;
+mod starter;
 
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -34,7 +40,6 @@ use strait_clock::Time;
 use strait_crypto::Ranking;
 use strait_ipsec::{Counters, Explanation, Notice, RuleSet, inbound, outbound};
 use strait_keying::Control;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::channels::{ControlReceiver, ControlSender, Orders, ToControl};
@@ -42,18 +47,23 @@ use crate::clock::{BootTimer, Clock};
 use crate::config::Config;
 use crate::direct::Direct;
 use crate::local::{Answer, PendingRequest, Request};
-use crate::network::{Network, NetworkEvents, Plan};
+use crate::network::Plan;
 use crate::udp::UdpSocket;
 
 pub use start::StartError;
+pub use starter::StarterError;
 
 use host_watch::HostWatch;
 use key_log::KeyLog;
 use log_budget::LogBudget;
 use manual::ManualPeers;
 use names::{NameQueries, Resolved};
+use ready::Supervisor;
+use resolver::Resolver;
 use roster::Roster;
+use signals::{SignalAction, Signals};
 use start::StartedDaemon;
+use starter::{Starter, StarterEvent};
 
 /// Messages of the packet threads that are taken before anything else is looked at again.
 const BURST: usize = 64;
@@ -87,9 +97,12 @@ struct Daemon {
     shown_by: Time,
     /// What may be logged on each peer.
     lines: LogBudget,
+    /// Why keys can reach swap space, if they can.
+    unlocked: Option<String>,
     /// Connections for metrics that were refused.
     refused_connections: Arc<AtomicU64>,
-    network: Network,
+    starter: Starter,
+    supervisor: Supervisor,
     watch: HostWatch,
 }
 
@@ -102,31 +115,47 @@ struct Threads {
     handles: [JoinHandle<()>; 2],
 }
 
+/// The processes beside this one.
+struct Processes {
+    starter: Starter,
+    resolver: Resolver,
+}
+
 /// Why the loop ended.
 enum Shutdown {
     Requested,
     Failed(&'static str, std::io::Error),
 }
 
-/// Runs the node of the configuration at `path` until it is told to end.
+/// Runs the node of the configuration at `path` until it is told to end: this process handles packets, two others do what it
+/// may not. To be called before there is any thread.
 ///
 /// # Errors
 /// [`StartError`] with what is wrong and what to do about it; nothing stays behind.
 pub fn run(path: &Path) -> Result<(), StartError> {
+    // Before any key is in memory.
+    let resolver = Resolver::start()?;
+    // A working directory is not this program's to keep.
+    let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let config = Config::load(path)?;
+    let starter = Starter::start(path, &config, resolver.as_fd())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(StartError::Runtime)?;
     let (names, answers) = mpsc::channel(ANSWERS);
-    let StartedDaemon { daemon, local, metrics } = start::start(path, names)?;
+    let StartedDaemon { daemon, local, shared, metrics } =
+        start::start(path, config, Processes { starter, resolver }, names)?;
     let ended = runtime.block_on(async {
         let (asks, asked) = mpsc::channel(ASKED);
-        local.serve(asks.clone())?;
+        for socket in shared.iter().chain([&local]) {
+            socket.serve(asks.clone())?;
+        }
         if let Some(metrics) = metrics {
             metrics.serve(asks).map_err(StartError::Runtime)?;
         }
         daemon.run(asked, answers).await
     });
     // The client that asked for the shutdown is answered when everything is removed, the socket's file included.
-    drop(local);
+    drop((local, shared));
     // The system's resolver may hang, and is not waited for.
     runtime.shutdown_background();
     ended
@@ -140,18 +169,8 @@ impl Daemon {
     ) -> Result<(), StartError> {
         let mut signals = Signals::new().map_err(StartError::Runtime)?;
         let mut timer = BootTimer::new(self.clock).map_err(StartError::Runtime)?;
-        let events = NetworkEvents::open().map_err(StartError::Runtime)?;
-        self.act();
-        self.announce_policies();
-        for warning in self.config.warnings(&self.path) {
-            tracing::warn!("DANGER: {warning}");
-        }
-        ready::announce(ready::READY);
-        tracing::info!(
-            interface = %self.config.node.interface, listen = %self.socket.local(),
-            public_key = self.public_key(), peers = self.config.peers.len(), "up"
-        );
-        self.say_scope();
+        let events = self.starter.events().map_err(StartError::Runtime)?;
+        self.begin();
         let ended = loop {
             self.act();
             // Whatever the select below happens to take: a flood of messages does not delay what is due.
@@ -180,7 +199,13 @@ impl Daemon {
                     Ok(()) => self.timeout(),
                     Err(error) => break Shutdown::Failed("the timer", error),
                 },
-                () = events.ready() => self.host_changed(events.read(&self.network)),
+                event = events.next() => match event {
+                    StarterEvent::OutsideChanged => self.look_outside(),
+                    StarterEvent::Ended => {
+                        let gone = std::io::ErrorKind::BrokenPipe.into();
+                        break Shutdown::Failed("the privileged process", gone);
+                    }
+                },
                 which = signals.next() => match which {
                     SignalAction::Terminate => break Shutdown::Requested,
                     SignalAction::Reload => {
@@ -189,14 +214,29 @@ impl Daemon {
                 },
             }
         };
-        ready::announce("STOPPING=1");
+        self.supervisor.tell("STOPPING=1");
         // What fails is started again, and nothing leaves in the clear until then.
-        self.network.stay_closed(matches!(ended, Shutdown::Failed(..)));
+        self.starter.stay_closed(matches!(ended, Shutdown::Failed(..)));
         self.end().await;
         match ended {
             Shutdown::Requested => Ok(()),
             Shutdown::Failed(what, source) => Err(StartError::Broken { what, source }),
         }
+    }
+
+    /// Tells the packet threads what they need to know, and the world that the node is up.
+    fn begin(&mut self) {
+        self.look_outside();
+        self.act();
+        self.announce_policies();
+        for warning in self.config.warnings(&self.path) {
+            tracing::warn!("DANGER: {warning}");
+        }
+        self.supervisor.tell(ready::READY);
+        tracing::info!(
+            interface = %self.config.node.interface, listen = %self.socket.local(),
+            public_key = self.public_key(), peers = self.config.peers.len(), "up"
+        );
     }
 
     /// Takes what the packet threads said, a few messages at a time.
@@ -276,7 +316,6 @@ impl Daemon {
         let now = self.clock.now();
         self.control.timeout(now);
         self.manual.look(now).into_iter().for_each(|order| self.order_out(order));
-        self.look_at_host(now);
         if now >= self.shown_by {
             // The sender is busy, or its answer was lost: everything else is still worth an answer.
             self.show(None);
@@ -286,13 +325,12 @@ impl Daemon {
     /// When a key manager has its next deadline; never without one.
     fn deadline(&self) -> Time {
         let session = self.control.poll_timeout().map_or(Time::MAX, |deadline| deadline.at);
-        let at = session.min(self.manual.poll_timeout().unwrap_or(Time::MAX)).min(self.shown_by);
-        at.min(self.watch.poll_timeout())
+        session.min(self.manual.poll_timeout().unwrap_or(Time::MAX)).min(self.shown_by)
     }
 
     /// The threads end when their order channels close; then the network is taken down.
     async fn end(self) {
-        let Daemon { threads, network, config, manual, .. } = self;
+        let Daemon { threads, starter, config, manual, .. } = self;
         let Threads { outward, inward, messages, handles, .. } = threads;
         drop((outward, inward, messages));
         let joined = tokio::task::spawn_blocking(|| {
@@ -304,37 +342,7 @@ impl Daemon {
             manual.end();
         });
         let _ = joined.await;
-        drop(network);
+        drop(starter);
         tracing::info!(interface = %config.node.interface, "down");
-    }
-}
-
-/// What a signal asks for.
-enum SignalAction {
-    Terminate,
-    Reload,
-}
-
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn new() -> std::io::Result<Signals> {
-        Ok(Signals {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) -> SignalAction {
-        tokio::select! {
-            _ = self.terminate.recv() => SignalAction::Terminate,
-            _ = self.interrupt.recv() => SignalAction::Terminate,
-            _ = self.hangup.recv() => SignalAction::Reload,
-        }
     }
 }

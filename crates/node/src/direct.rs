@@ -5,7 +5,6 @@
 
 mod apart;
 mod filter;
-mod program;
 mod socket;
 
 use std::io;
@@ -108,7 +107,10 @@ impl Direct {
             },
         };
         if let Some(mark) = mark {
-            direct.set_mark(Some(mark)).map_err(|_| DirectError::Mark { mark })?;
+            let mut senders = direct.sockets().map(|(_, sockets)| &sockets.sender);
+            senders
+                .try_for_each(|sender| socket::mark(sender, mark))
+                .map_err(|_| DirectError::Mark { mark })?;
         }
         direct.watch(flows)?;
         Ok(direct)
@@ -129,12 +131,9 @@ impl Direct {
         Ok(())
     }
 
-    /// Marks everything that is sent from now on, or nothing, for policy routing.
-    ///
-    /// # Errors
-    /// EPERM without CAP_NET_ADMIN.
-    pub fn set_mark(&self, mark: Option<u32>) -> io::Result<()> {
-        self.sockets().try_for_each(|(_, sockets)| socket::mark(&sockets.sender, mark.unwrap_or(0)))
+    /// What packets are sent by.
+    pub fn senders(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.sockets().map(|(_, sockets)| sockets.sender.as_fd())
     }
 
     /// Sends `bytes` as packets of `segment` bytes each (the last may be shorter) towards `to`.

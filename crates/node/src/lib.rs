@@ -5,6 +5,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod background;
+mod bpf;
 pub mod channels;
 pub mod client;
 pub mod clock;
@@ -24,6 +25,7 @@ mod nftables;
 pub mod outward;
 pub mod poll;
 pub mod privileges;
+mod process;
 pub mod report;
 pub mod runtime;
 pub mod tap;

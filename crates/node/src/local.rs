@@ -138,6 +138,16 @@ pub enum LocalError {
 pub(crate) struct LocalSocket {
     listener: std::os::unix::net::UnixListener,
     path: PathBuf,
+    audience: Audience,
+}
+
+/// Whom a socket is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Audience {
+    /// The user of the daemon, and root.
+    Owner,
+    /// The members of the group with this number, who may only look.
+    Group(u32),
 }
 
 impl LocalSocket {
@@ -146,10 +156,18 @@ impl LocalSocket {
         let folder = runtime::folder()?;
         runtime::make(&folder)?;
         let path = runtime::socket(&folder, interface);
-        LocalSocket::claim_at(&path, interface)
+        LocalSocket::claim_at(&path, interface, Audience::Owner)
     }
 
-    fn claim_at(path: &Path, interface: &str) -> Result<LocalSocket, LocalError> {
+    /// Makes the socket of `interface` for the members of `group`, who may look and no more.
+    pub(crate) fn share(interface: &str, group: u32) -> Result<LocalSocket, LocalError> {
+        let folder = runtime::shared_folder();
+        runtime::make_shared(&folder)?;
+        let path = runtime::socket(&folder, interface);
+        LocalSocket::claim_at(&path, interface, Audience::Group(group))
+    }
+
+    fn claim_at(path: &Path, interface: &str, audience: Audience) -> Result<LocalSocket, LocalError> {
         use std::os::unix::net::{UnixListener, UnixStream};
         let failed = |source| LocalError::Io { path: path.to_owned(), source };
         let listener = match UnixListener::bind(path) {
@@ -162,9 +180,15 @@ impl LocalSocket {
             }
             other => other.map_err(failed)?,
         };
-        let socket = LocalSocket { listener, path: path.to_owned() };
-        let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        std::fs::set_permissions(path, owner_only).map_err(failed)?;
+        let socket = LocalSocket { listener, path: path.to_owned(), audience };
+        let mode = match audience {
+            Audience::Owner => 0o600,
+            Audience::Group(group) => {
+                std::os::unix::fs::chown(path, None, Some(group)).map_err(failed)?;
+                0o660
+            }
+        };
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).map_err(failed)?;
         socket.listener.set_nonblocking(true).map_err(failed)?;
         Ok(socket)
     }
@@ -173,7 +197,7 @@ impl LocalSocket {
     pub(crate) fn serve(&self, asks: mpsc::Sender<PendingRequest>) -> Result<(), LocalError> {
         let failed = |source| LocalError::Io { path: self.path.clone(), source };
         let listener = self.listener.try_clone().and_then(UnixListener::from_std).map_err(failed)?;
-        tokio::spawn(accept(listener, asks));
+        tokio::spawn(accept(listener, asks, self.audience));
         Ok(())
     }
 }
@@ -186,14 +210,14 @@ impl Drop for LocalSocket {
     }
 }
 
-async fn accept(listener: UnixListener, asks: mpsc::Sender<PendingRequest>) {
+async fn accept(listener: UnixListener, asks: mpsc::Sender<PendingRequest>, audience: Audience) {
     let room = Arc::new(Semaphore::new(AT_ONCE));
     while let Ok(place) = Arc::clone(&room).acquire_owned().await {
         match listener.accept().await {
             Ok((stream, _)) => {
                 let asks = asks.clone();
                 tokio::spawn(async move {
-                    if let Err(error) = converse(stream, &asks).await {
+                    if let Err(error) = converse(stream, &asks, audience).await {
                         tracing::debug!(%error, "local request");
                     }
                     drop(place);
@@ -208,12 +232,19 @@ async fn accept(listener: UnixListener, asks: mpsc::Sender<PendingRequest>) {
     }
 }
 
-async fn converse(stream: UnixStream, asks: &mpsc::Sender<PendingRequest>) -> io::Result<()> {
+async fn converse(
+    stream: UnixStream,
+    asks: &mpsc::Sender<PendingRequest>,
+    audience: Audience,
+) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut line = String::new();
     timeout(PATIENCE, BufReader::new(read.take(REQUEST_MAX)).read_line(&mut line)).await??;
     let (written, seen) = oneshot::channel();
     let answer = match serde_json::from_str(&line) {
+        Ok(request) if audience != Audience::Owner && request != Request::Show => {
+            Answer::Refused { message: "members of the group may only look at this tunnel".to_owned() }
+        }
         Ok(request) => ask(asks, request, seen).await,
         Err(error) => Answer::Refused { message: format!("not a request: {error}") },
     };

@@ -11,6 +11,8 @@ pub const FOLDER_VARIABLE: &str = "STRAIT_RUNTIME_DIR";
 /// Where root's daemons are (file-hierarchy(7)).
 const SYSTEM_FOLDER: &str = "/run/strait";
 const SUFFIX: &str = "sock";
+/// What the name of the folder for a group ends with.
+const SHARED: &str = "-users";
 /// Set for a daemon that says on its standard input, a socket, that it is up.
 pub(crate) const READY_VARIABLE: &str = "STRAIT_READY_ON_STDIN";
 
@@ -60,14 +62,39 @@ pub fn folder() -> Result<PathBuf, RuntimeError> {
     named("XDG_RUNTIME_DIR").map(|folder| folder.join("strait")).ok_or(RuntimeError::NoFolder)
 }
 
+/// The folder with the sockets for a group; it need not exist. Not inside [`folder`], which only its user may enter.
+#[must_use]
+pub fn shared_folder() -> PathBuf {
+    let named = std::env::var_os(FOLDER_VARIABLE).filter(|value| !value.is_empty());
+    let mut name = named.unwrap_or_else(|| SYSTEM_FOLDER.into());
+    name.push(SHARED);
+    name.into()
+}
+
 /// Makes the folder, for its user only.
 ///
 /// # Errors
 /// [`RuntimeError`]; nothing in the folder can be relied on then.
 pub fn make(folder: &Path) -> Result<(), RuntimeError> {
+    make_with(folder, OWN)
+}
+
+/// Makes the folder, which others may enter and look into.
+///
+/// # Errors
+/// As [`make`].
+pub(crate) fn make_shared(folder: &Path) -> Result<(), RuntimeError> {
+    make_with(folder, LOOK)
+}
+
+/// What the permission bits of a folder are: for its user only, and for others to look into.
+const OWN: u32 = 0o700;
+const LOOK: u32 = 0o755;
+
+fn make_with(folder: &Path, mode: u32) -> Result<(), RuntimeError> {
     let failed = |source| RuntimeError::Make { path: folder.to_owned(), source };
     let foreign = || RuntimeError::Foreign { path: folder.to_owned() };
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+    DirBuilder::new().recursive(true).mode(mode).create(folder).map_err(failed)?;
     // Another user could turn a link around at any time. A slash at the end would follow it.
     let name: PathBuf = folder.components().collect();
     let mut options = OpenOptions::new();
@@ -80,11 +107,11 @@ pub fn make(folder: &Path) -> Result<(), RuntimeError> {
     if found.uid() != crate::privileges::user() {
         return Err(foreign());
     }
-    if found.mode() & 0o077 == 0 {
+    if found.mode() & 0o777 == mode || mode == OWN && found.mode() & 0o077 == 0 {
         return Ok(());
     }
-    // systemd's RuntimeDirectory and a careful umask both give 0755 or so; ours to close when it is ours.
-    let closed = opened.set_permissions(PermissionsExt::from_mode(0o700));
+    // systemd's RuntimeDirectory and the umask give what they do; ours to change when it is ours.
+    let closed = opened.set_permissions(PermissionsExt::from_mode(mode));
     closed.map_err(|_| RuntimeError::Open { path: folder.to_owned(), mode: found.mode() & 0o777 })
 }
 
@@ -137,6 +164,18 @@ mod tests {
         std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
         make(&folder).unwrap();
         assert_eq!(folder.metadata().unwrap().mode() & 0o777, 0o700, "closed again");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn others_may_look_into_a_shared_folder_and_change_nothing() {
+        let folder = std::env::temp_dir().join(format!("strait-runtime-shared-{}", std::process::id()));
+        for before in [0o777, 0o700] {
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::set_permissions(&folder, PermissionsExt::from_mode(before)).unwrap();
+            make_shared(&folder).unwrap();
+            assert_eq!(folder.metadata().unwrap().mode() & 0o777, 0o755);
+        }
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

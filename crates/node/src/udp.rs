@@ -174,14 +174,6 @@ impl UdpSocket {
         self.local
     }
 
-    /// Marks everything that is sent from now on, or nothing, for policy routing.
-    ///
-    /// # Errors
-    /// EPERM without CAP_NET_ADMIN.
-    pub fn set_mark(&self, mark: Option<u32>) -> io::Result<()> {
-        options::mark(&self.fd, mark.unwrap_or(0))
-    }
-
     /// Whether datagrams can be sent to `to` at all: an IPv4 socket reaches no IPv6 address.
     #[must_use]
     pub fn reaches(&self, to: SocketAddr) -> bool {
@@ -275,6 +267,14 @@ impl AsFd for UdpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// Marks everything that `socket` sends from now on, or nothing, for policy routing.
+///
+/// # Errors
+/// EPERM without CAP_NET_ADMIN.
+pub(crate) fn set_mark(socket: &OwnedFd, mark: Option<u32>) -> io::Result<()> {
+    options::mark(socket, mark.unwrap_or(0))
 }
 
 /// Whether a datagram was refused because it is larger than the interface takes.

@@ -10,6 +10,7 @@ mod by_hand;
 mod capture;
 mod closed;
 mod compression;
+mod confined;
 mod disks;
 mod dns;
 mod domains;

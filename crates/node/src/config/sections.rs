@@ -43,6 +43,8 @@ const NODE: &[&str] = &[
     "iv",
     "suites",
     "metrics",
+    "user",
+    "group",
     "danger_open_metrics",
     "danger_export_keys",
 ];
@@ -154,6 +156,10 @@ fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (NodeSection, Opt
             .unwrap_or(IvMode::Implicit),
         suites: suites(section),
         metrics: metrics(section),
+        user: section.parsed("user", "a name in quotes", |name| words("user", name)).map(|name| name.value),
+        group: section
+            .parsed("group", "a name in quotes", |name| words("group", name))
+            .map(|name| name.value),
         danger_export_keys: export.map(|file| file.value),
     };
     (node, key)

@@ -63,12 +63,6 @@ pub(super) struct ManualPeers {
 impl Daemon {
     /// Puts a peer with manual keys in use; what it gets from the link is all that the link has.
     pub(super) fn add_manual(&mut self, entry: ManualEntry) {
-        if let Some(hosts) = entry.peer.manual().and_then(Manual::hosts)
-            && std::net::UdpSocket::bind((hosts.local, 0)).is_err_and(|error| error.kind() == NO_SUCH_ADDRESS)
-        {
-            let (peer, local) = (&entry.peer.name, hosts.local);
-            tracing::warn!(peer, %local, "no local interface has this address; nothing is received until one does");
-        }
         let told = self.manual.add(entry, self.config.link.up.given(), self.clock.now());
         self.tell(told);
     }
@@ -273,6 +267,18 @@ fn unreserved(error: &CounterFileError) -> String {
     format!("sending stops when the reserved sequence numbers are used: {error}")
 }
 
+/// Warns of peers for which this host lacks the address that they send to.
+pub(super) fn say_missing(peers: &[PeerSection]) {
+    for peer in peers {
+        if let Some(hosts) = peer.manual().and_then(Manual::hosts)
+            && std::net::UdpSocket::bind((hosts.local, 0)).is_err_and(|error| error.kind() == NO_SUCH_ADDRESS)
+        {
+            let (peer, local) = (&peer.name, hosts.local);
+            tracing::warn!(peer, %local, "no local interface has this address; nothing is received until one does");
+        }
+    }
+}
+
 /// A peer with everything that can fail done.
 #[derive(Debug)]
 pub(super) struct ManualEntry {
@@ -282,20 +288,35 @@ pub(super) struct ManualEntry {
     pub(super) seed: u64,
 }
 
-/// Opens the counter of `manual`, or takes it over from `held`, which uses the same file.
+/// The counter of `manual`, if it has one.
 pub(super) fn counter(
     manual: &Manual,
-    held: Option<&CounterFile>,
+    held: CounterSource<'_>,
 ) -> Result<Option<CounterFile>, CounterFileError> {
     let Some(path) = &manual.counter_file else { return Ok(None) };
-    // Only its keys and numbers are looked at, and they do not depend on the peer.
-    let outbound: SaSpec = manual.outbound(PeerId(0), 0);
-    let identity = Identity::of(&outbound);
     match held {
-        Some(held) => held.again(identity, manual.sequence),
-        None => CounterFile::open(path, identity, manual.sequence),
+        CounterSource::Held(held) => held.again(identity(manual), manual.sequence),
+        CounterSource::Opened(file) => CounterFile::resume(file, path, identity(manual), manual.sequence),
+        CounterSource::Path => CounterFile::open(path, identity(manual), manual.sequence),
     }
     .map(Some)
+}
+
+/// Whose numbers a counter of `manual` counts.
+pub(super) fn identity(manual: &Manual) -> Identity {
+    // Only its keys and numbers are looked at, and they do not depend on the peer.
+    let outbound: SaSpec = manual.outbound(PeerId(0), 0);
+    Identity::of(&outbound)
+}
+
+/// Where a counter comes from.
+pub(super) enum CounterSource<'a> {
+    /// From the file that is named, which this process may open.
+    Path,
+    /// From that file, opened.
+    Opened(std::fs::File),
+    /// From the counter that uses that file now.
+    Held(&'a CounterFile),
 }
 
 /// The SPIs that `peers` are received with in UDP, as sessions are.

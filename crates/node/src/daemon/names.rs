@@ -2,9 +2,8 @@
 //! tried elsewhere.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use ipnet::IpNet;
 use strait_ipsec::PeerId;
@@ -12,12 +11,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::Daemon;
+use super::resolver::{FoundAddress, Resolver};
 use crate::config::Config;
 
-/// How long the resolver has: less than an attempt to reach the peer, so that the log says what failed; more than the 5 s
-/// after which the system's resolver asks its next server (resolv.conf(5)).
-const RESOLVER_PATIENCE: Duration = Duration::from_secs(9);
-/// Names that are looked up at once. The system's resolver takes a thread for each and cannot be stopped.
+/// Names that are looked up at once. The resolver takes a process for each.
 const QUERIES: usize = 32;
 
 /// What the resolver said of a peer's name, which is the text.
@@ -27,15 +24,16 @@ pub(super) type Resolved = (PeerId, String, Result<SocketAddr, String>);
 #[derive(Debug)]
 pub(super) struct NameQueries {
     answers: mpsc::Sender<Resolved>,
-    /// Each ends when the system's resolver does, which can be long after its answer was needed.
+    resolver: Resolver,
+    /// Each ends when the resolver has answered, or does not.
     under_way: BTreeMap<(PeerId, String), JoinHandle<()>>,
     /// The last answer for each peer, as far as routes had to make way for it.
     led_to: BTreeMap<PeerId, IpAddr>,
 }
 
 impl NameQueries {
-    pub(super) const fn new(answers: mpsc::Sender<Resolved>) -> NameQueries {
-        NameQueries { answers, under_way: BTreeMap::new(), led_to: BTreeMap::new() }
+    pub(super) const fn new(answers: mpsc::Sender<Resolved>, resolver: Resolver) -> NameQueries {
+        NameQueries { answers, resolver, under_way: BTreeMap::new(), led_to: BTreeMap::new() }
     }
 
     /// Forgets where a peer's name led.
@@ -61,20 +59,20 @@ impl Daemon {
         }
         let (answers, socket, key) =
             (self.names.answers.clone(), Arc::clone(&self.socket), (peer, name.clone()));
+        let asked = self.names.resolver.ask(&name);
         let inside = inside(&self.config, |other| self.roster.number(other) == Some(peer));
         let query = tokio::spawn(async move {
-            let asked = name.clone();
-            let mut system = tokio::task::spawn_blocking(move || asked.to_socket_addrs());
-            let answer = match tokio::time::timeout(RESOLVER_PATIENCE, &mut system).await {
-                Ok(Ok(Ok(found))) => choose(&name, found, &inside, |address| socket.reaches(address)),
-                Ok(Ok(Err(error))) => Err(error.to_string()),
-                Ok(Err(error)) => Err(error.to_string()),
-                Err(_) => Err(format!("the resolver did not answer in {} s", RESOLVER_PATIENCE.as_secs())),
+            let mut asked = asked.map_err(|error| format!("the resolver cannot be asked: {error}"));
+            let found = match &mut asked {
+                Ok(query) => query.answer().await,
+                Err(words) => Err(words.clone()),
             };
+            let answer =
+                found.and_then(|found| choose(&name, &found, &inside, |address| socket.reaches(address)));
             // Names are not needed when the node ends.
             let _ = answers.send((peer, name, answer)).await;
-            if !system.is_finished() {
-                let _ = system.await;
+            if let Ok(query) = asked {
+                query.end().await;
             }
         });
         self.names.under_way.insert(key, query);
@@ -88,7 +86,7 @@ impl Daemon {
             && self.plan.would_loop(address)
         {
             self.names.led_to.insert(peer, address.ip());
-            if let Err(error) = self.reroute() {
+            if let Err(error) = self.reroute(false) {
                 tracing::error!(%address, "outer datagrams to a peer may be routed into the tunnel: {error}");
             }
         }
@@ -120,13 +118,13 @@ fn inside(config: &Config, is_peer: impl Fn(&crate::config::PeerSection) -> bool
 /// The first address in an answer that can be a peer's, or why none can.
 fn choose(
     name: &str,
-    found: impl Iterator<Item = SocketAddr>,
+    found: &[FoundAddress],
     inside: &[IpNet],
     reaches: impl Fn(SocketAddr) -> bool,
 ) -> Result<SocketAddr, String> {
     let mut refused = None;
-    for address in found {
-        match lie(name, address.ip().to_canonical(), inside) {
+    for FoundAddress { address, is_own } in found.iter().copied() {
+        match lie(name, (address.ip().to_canonical(), is_own), inside) {
             None if reaches(address) => return Ok(address),
             None => {}
             Some(what) => {
@@ -138,7 +136,7 @@ fn choose(
 }
 
 /// What is wrong with an address that is said to be a peer's outside.
-fn lie(name: &str, address: IpAddr, inside: &[IpNet]) -> Option<&'static str> {
+fn lie(name: &str, (address, is_own): (IpAddr, bool), inside: &[IpNet]) -> Option<&'static str> {
     // Who writes this name means it (RFC 6761 section 6.3).
     let host = name.rsplit_once(':').map_or(name, |(host, _)| host);
     let is_local_name = host == "localhost" || host.ends_with(".localhost");
@@ -148,25 +146,9 @@ fn lie(name: &str, address: IpAddr, inside: &[IpNet]) -> Option<&'static str> {
         (!is_local_name).then_some("a loopback address")
     } else if inside.iter().any(|net| net.contains(&address)) {
         Some("an address inside the tunnel")
-    } else if is_own(address) {
-        Some("an address of this host")
     } else {
-        None
+        is_own.then_some("an address of this host")
     }
-}
-
-/// Whether this host has the address: what it sends there would come from there.
-fn is_own(address: IpAddr) -> bool {
-    let any = match address {
-        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-    };
-    // Port 9 is discard's; nothing is sent.
-    let source = UdpSocket::bind((any, 0)).and_then(|socket| {
-        socket.connect((address, 9))?;
-        socket.local_addr()
-    });
-    source.is_ok_and(|source| source.ip() == address)
 }
 
 #[cfg(test)]
@@ -174,9 +156,17 @@ mod tests {
     use super::*;
 
     fn answer(name: &str, found: &[&str]) -> Result<SocketAddr, String> {
-        let found = found.iter().map(|address| SocketAddr::new(address.parse().unwrap(), 51_820));
+        let found: Vec<_> = found
+            .iter()
+            .map(|address| {
+                // As the resolver says of an address of this host.
+                let (address, is_own) =
+                    address.strip_prefix("own ").map_or((*address, false), |it| (it, true));
+                FoundAddress { address: SocketAddr::new(address.parse().unwrap(), 51_820), is_own }
+            })
+            .collect();
         let inside = ["10.77.0.1/32", "10.88.0.0/16", "fd00:88::/32"].map(|net| net.parse().unwrap());
-        choose(name, found, &inside, |address| address.is_ipv4() || !address.ip().is_multicast())
+        choose(name, &found, &inside, |address| address.is_ipv4() || !address.ip().is_multicast())
     }
 
     #[test]
@@ -194,6 +184,7 @@ mod tests {
             ("10.77.0.1", "an address inside the tunnel"),
             ("10.88.1.2", "an address inside the tunnel"),
             ("fd00:88::1", "an address inside the tunnel"),
+            ("own 192.0.2.9", "an address of this host"),
         ] {
             let said = answer("site-b.example:51820", &[found]).unwrap_err();
             assert!(said.starts_with("the resolver answered ") && said.ends_with(words), "{said}");

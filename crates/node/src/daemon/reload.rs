@@ -11,12 +11,12 @@ use crate::config::{Config, ConfigError, NodeSection, PeerSection};
 use crate::counter_file::{CounterFile, CounterFileError};
 use crate::direct::DirectError;
 use crate::local::Changes;
-use crate::network::{NetworkError, Plan};
+use crate::network::Plan;
 
-use super::manual::{self, ManualEntry};
+use super::manual::{self, CounterSource, ManualEntry};
 use super::roster::is_same;
 use super::start::number;
-use super::{Daemon, roster};
+use super::{Daemon, StarterError, roster};
 
 /// Why a running node keeps its configuration.
 #[derive(Debug, thiserror::Error)]
@@ -37,26 +37,18 @@ pub(super) enum ReloadError {
     NoSockets,
     #[error("nothing was changed: the system has no random numbers: {0}")]
     Random(#[source] io::Error),
+    #[error("nothing was changed: {0}")]
+    Starter(#[from] StarterError),
     #[error("the peers are changed, but not all addresses and routes: {0}")]
-    Routes(#[from] RerouteError),
-}
-
-/// Why addresses and routes are not all what they should be.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub(super) enum RerouteError {
-    #[error("cannot set the mark of outer packets for policy routing: {0}")]
-    Mark(#[source] std::io::Error),
-    #[error(transparent)]
-    Network(#[from] NetworkError),
+    Routes(#[source] StarterError),
 }
 
 impl Daemon {
     /// Reads the file again and makes what is new in it so; says what that was.
     pub(super) fn reload(&mut self) -> Result<Changes, ReloadError> {
-        // The privilege to read other users' files is gone, and the key is known.
         let known = self.config.node.private_key_file.clone();
-        let mut config = Config::reload(&self.path, known.map(|file| (file, self.control.public())))?;
+        let known = known.map(|file| (file, self.control.public()));
+        let mut config = self.starter.read_again()?.config(&self.path, known)?;
         let new = self.prepare(&config)?;
         let need_restart = keep_fixed(&self.config, &mut config);
         let beside_peers = Changes { need_restart, ..changes(&self.config, &config) };
@@ -70,7 +62,7 @@ impl Daemon {
         let changes = self.change_peers(&before, new, beside_peers);
         self.act();
         self.announce_policies();
-        self.reroute()?;
+        self.reroute(true).map_err(ReloadError::Routes)?;
         Ok(changes)
     }
 
@@ -83,16 +75,12 @@ impl Daemon {
         self.manual.set_rate(link.up.given()).into_iter().for_each(|order| self.order_out(order));
     }
 
-    /// Makes addresses and routes what the configuration asks for, given where peers are.
-    pub(super) fn reroute(&mut self) -> Result<(), RerouteError> {
-        let plan = Plan::around(&self.config, &self.outer());
-        // Before the routes that would lead unmarked packets into the tunnel.
-        if plan.mark != self.plan.mark {
-            self.socket.set_mark(plan.mark).map_err(RerouteError::Mark)?;
-            let marked = self.direct.as_ref().map_or(Ok(()), |direct| direct.set_mark(plan.mark));
-            marked.map_err(RerouteError::Mark)?;
-        }
-        self.network.change(&plan)?;
+    /// Has addresses and routes made what the configuration asks for, which may be the one that was just read, given where
+    /// peers are.
+    pub(super) fn reroute(&mut self, take_over: bool) -> Result<(), StarterError> {
+        let others = self.outer();
+        let plan = Plan::around(&self.config, &others);
+        self.starter.route(take_over, others)?;
         self.plan = plan;
         Ok(())
     }
@@ -109,9 +97,15 @@ impl Daemon {
             if self.config.peers.iter().any(|old| is_same(old, peer) && goes_on(old, peer)) {
                 continue;
             }
-            let held = manual.counter_file.as_deref().and_then(|path| self.manual.counter_at(path));
+            let source = match manual.counter_file.as_deref() {
+                None => CounterSource::Path,
+                Some(path) => match self.manual.counter_at(path) {
+                    Some(held) => CounterSource::Held(held),
+                    None => CounterSource::Opened(self.starter.counter(path)?),
+                },
+            };
             let seed = number().map_err(ReloadError::Random)?;
-            new.insert(peer.name.clone(), (manual::counter(manual, held)?, seed));
+            new.insert(peer.name.clone(), (manual::counter(manual, source)?, seed));
         }
         if let Some(spi) = self.control.set_aside(manual::spis(&config.peers)) {
             return Err(ReloadError::SpiTaken { spi });
@@ -206,7 +200,7 @@ fn names(different: &[(&str, bool)]) -> Vec<String> {
 }
 
 /// Puts back what is used only when a node starts; says what of it differs.
-fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
+pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
     let (a, b) = (&old.node, &new.node);
     let different = [
         ("interface", a.interface != b.interface),
@@ -223,6 +217,8 @@ fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         ("dns", a.dns != b.dns),
         ("dns_search", a.dns_search != b.dns_search),
         ("danger_export_keys", a.danger_export_keys != b.danger_export_keys),
+        ("user", a.user != b.user),
+        ("group", a.group != b.group),
         ("[session]", old.session != new.session),
     ];
     // The link, the interface's addresses, the table of its routes, the mark and what may leave outside follow the file;

@@ -77,6 +77,7 @@ impl Daemon {
         let mut warnings = self.config.warnings(&self.path);
         warnings.extend(self.manual.warnings());
         warnings.extend(self.key_log.as_ref().and_then(KeyLog::warning));
+        warnings.extend(self.unlocked.clone());
         warnings
     }
 

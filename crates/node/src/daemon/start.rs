@@ -1,13 +1,14 @@
 //! Everything that has to exist before a node can run.
+#![allow(unsafe_code)]
 
 mod error;
+mod open;
 
-use std::io::{self, Read};
+use std::io;
 use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, CodecSet, Codecs, Gauge, LiveChooser};
@@ -23,26 +24,26 @@ use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
 use super::host_watch::HostWatch;
-use super::key_log::KeyLog;
 use super::log_budget::LogBudget;
-use super::manual::{self, ManualEntry, ManualPeers};
+use super::manual::{self, ManualPeers};
 use super::names::{NameQueries, Resolved};
 use super::roster::{self, Roster};
-use super::{Daemon, Threads};
+use super::{Daemon, Processes, Threads};
 use crate::channels::{orders, to_control};
 use crate::clock::Clock;
 use crate::config::{Config, DEFAULT_MTU, ENGINES_MAX};
 use crate::direct::Direct;
 use crate::engines::Workers;
 use crate::inward::{self, Inward};
-use crate::local::{LocalError, LocalSocket};
+use crate::local::LocalSocket;
 use crate::metrics::Metrics;
-use crate::network::{self, Network, Plan};
 use crate::outward::{self, Outward};
-use crate::tun::{Offload, Tun, TunError};
-use crate::udp::{UdpError, UdpSocket};
+use crate::privileges::{self, ServiceUser};
+use crate::tun::{Offload, Tun};
+use crate::udp::UdpSocket;
 
 pub use error::StartError;
+use open::Opened;
 
 /// What the outer interface is taken to carry until the system or a probe says otherwise: Ethernet.
 const LINK_MTU: u16 = 1500;
@@ -50,52 +51,46 @@ const LINK_MTU: u16 = 1500;
 /// included.
 const AROUND: u16 = 85;
 
-/// How often, and how far apart, what is in use is tried again: the kernel takes some 10 ms to bury a process.
-const RELEASE_TRIES: u32 = 10;
-const RELEASE_PAUSE: Duration = Duration::from_millis(50);
-
 /// A node that is up, with what it is asked through.
 pub(super) struct StartedDaemon {
     pub(super) daemon: Daemon,
     pub(super) local: LocalSocket,
+    /// The socket for a group, if there is one.
+    pub(super) shared: Option<LocalSocket>,
     pub(super) metrics: Option<Metrics>,
 }
 
 /// Opens, makes and starts everything, in an order in which a failure leaves nothing behind.
-pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<StartedDaemon, StartError> {
-    // A working directory is not this program's to keep.
-    let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let config = Config::load(path)?;
-    // Before the privilege to read other users' files goes.
-    let secrets = (identity(&config)?, config.token()?);
+pub(super) fn start(
+    path: &Path,
+    config: Config,
+    Processes { starter, resolver }: Processes,
+    names: mpsc::Sender<Resolved>,
+) -> Result<StartedDaemon, StartError> {
+    let user = ServiceUser::find(config.node.user.as_deref())?;
+    let unlocked = lock_memory();
+    let opened = Opened::open(&config)?;
+    opened.set_up_network(&config, &starter)?;
+    let watch = HostWatch::new().map_err(StartError::Runtime)?;
+    resolver.confine(&user).map_err(StartError::Runtime)?;
+    manual::say_missing(&config.peers);
+    // It reads files of the system.
+    let engines = engines(&config);
+    privileges::drop_all(user)?;
+    confine()?;
+
     let clock = Clock::start();
     let ranking = measure(&clock);
     let calibration = calibrate(&clock);
-    let local = LocalSocket::claim(&config.node.interface)?;
-    let metrics = config.node.metrics.map(Metrics::bind).transpose()?;
-    let refused_connections = metrics.as_ref().map(Metrics::refused).unwrap_or_default();
-    let key_log = config.node.danger_export_keys.as_deref().map(KeyLog::open).transpose()?;
-    let mut roster = Roster::default();
-    let entries = entries(&config, &mut roster)?;
-    let plan = Plan::of(&config);
-    let bind = || UdpSocket::bind(config.node.listen, plan.mark);
-    let socket = Arc::new(patiently(bind, |error| matches!(error, UdpError::InUse { .. }))?);
-    let flows = manual::flows(&config.peers);
-    let open = || Direct::open(&flows, plan.mark).map(Arc::new);
-    let direct = (!flows.is_empty()).then(open).transpose()?;
-    let open = || Tun::open(&config.node.interface);
-    let tun = Arc::new(patiently(open, |error| matches!(error, TunError::Busy { .. }))?);
-    let undo = network::undo_file(tun.name()).map_err(LocalError::from)?;
-    let mut network = Network::set_up(tun.name(), &plan, Some(undo))?;
-    network.set_dns(&config);
-    crate::privileges::drop_all_but_network()?;
-
     let counters = Arc::new(Counters::default());
+    let Opened { secrets, supervisor, local, shared, metrics, key_log, mut roster, .. } = opened;
+    let Opened { entries, plan, socket, direct, tun, .. } = opened;
+    let refused_connections = metrics.as_ref().map(Metrics::refused).unwrap_or_default();
     let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
     let mut control = Control::new(settings, clock.now())?;
     let rules = Arc::new(config.rules.clone());
     let sockets = NodeSockets { udp: &socket, direct: direct.as_ref() };
-    let threads = threads(&config, &tun, sockets, &calibration, &counters, clock)?;
+    let threads = threads((&config, engines), &tun, sockets, &calibration, &counters, clock)?;
     add_sessions(&mut control, &config, &mut roster, clock.now());
     let mut daemon = Daemon {
         path: path.to_owned(),
@@ -112,18 +107,64 @@ pub(super) fn start(path: &Path, names: mpsc::Sender<Resolved>) -> Result<Starte
         counters,
         threads,
         key_log,
-        names: NameQueries::new(names),
+        names: NameQueries::new(names, resolver),
         askers: Vec::new(),
         shown_by: Time::MAX,
         lines: LogBudget::default(),
+        unlocked,
         refused_connections,
-        network,
-        watch: HostWatch::new().map_err(StartError::Runtime)?,
+        starter,
+        supervisor,
+        watch,
     };
     for entry in entries {
         daemon.add_manual(entry);
     }
-    Ok(StartedDaemon { daemon, local, metrics })
+    Ok(StartedDaemon { daemon, local, shared, metrics })
+}
+
+/// Tells a gateway between sites, which this host may be, why peers do not reach the network behind it.
+pub(super) fn say_scope(config: &Config) {
+    let routes = std::fs::read_to_string("/proc/sys/net/ipv4/ip_forward").is_ok_and(|on| on.trim() == "1");
+    let node = &config.node;
+    for family in crate::network::closed_families(config) {
+        tracing::info!(
+            "{family} is closed: no peer has all of it in `allowed_ips`, and `allow_outside` does not have it"
+        );
+    }
+    if routes && node.forward.networks.is_empty() && !node.address.is_empty() {
+        tracing::info!(
+            forward = %node.forward,
+            "this host is a router; peers reach networks behind it only if `forward` names them"
+        );
+    }
+}
+
+/// Locks the memory that will have keys; says what is wrong where the system does not allow it and has swap space.
+fn lock_memory() -> Option<String> {
+    let error = privileges::lock_memory().err()?;
+    if !privileges::has_swap() {
+        tracing::debug!(%error, "memory is not locked, and there is no swap space");
+        return None;
+    }
+    let words = format!(
+        "keys can be written to swap space, since memory cannot be locked ({error}); run as root, or lift the limit \
+         (`ulimit -l unlimited`, systemd: LimitMEMLOCK=infinity)"
+    );
+    tracing::warn!("{words}");
+    Some(words)
+}
+
+/// Has the kernel refuse what no tunnel needs, and says what it cannot.
+fn confine() -> Result<(), StartError> {
+    let confinement = privileges::confine()?;
+    if !confinement.calls {
+        tracing::warn!(
+            "this kernel cannot filter system calls (seccomp): a fault in a codec could use all of them"
+        );
+    }
+    tracing::debug!(landlock = confinement.landlock, "confined");
+    Ok(())
 }
 
 /// Tells the key manager of the peers whose keys it makes, and of the SPIs that it may not use.
@@ -137,46 +178,15 @@ fn add_sessions(control: &mut Control, config: &Config, roster: &mut Roster, now
     }
 }
 
-/// The node's key pair; where no peer needs one, a pair that is forgotten at the end.
-fn identity(config: &Config) -> Result<PrivateKey, StartError> {
-    match config.private_key()? {
-        Some(key) => Ok(key),
-        None => Ok(PrivateKey::generate(&*seed().map_err(StartError::Runtime)?)),
-    }
-}
-
-/// The peers with manual keys, their counters opened while this process may open anybody's files.
-fn entries(config: &Config, roster: &mut Roster) -> Result<Vec<ManualEntry>, StartError> {
-    let mut entries = Vec::new();
-    for peer in &config.peers {
-        let Some(manual) = peer.manual() else { continue };
-        let counter = manual::counter(manual, None)?;
-        let seed = number().map_err(StartError::Runtime)?;
-        entries.push(ManualEntry { spec: roster.enter(peer), peer: peer.clone(), counter, seed });
-    }
-    Ok(entries)
-}
-
 /// Where packets of peers come from and go to.
 struct NodeSockets<'a> {
     udp: &'a Arc<UdpSocket>,
     direct: Option<&'a Arc<Direct>>,
 }
 
-/// Tries again for a moment what a killed daemon may not have let go of yet.
-fn patiently<T, E>(attempt: impl Fn() -> Result<T, E>, in_use: impl Fn(&E) -> bool) -> Result<T, E> {
-    for _ in 0..RELEASE_TRIES {
-        match attempt() {
-            Err(error) if in_use(&error) => thread::sleep(RELEASE_PAUSE),
-            other => return other,
-        }
-    }
-    attempt()
-}
-
 /// Starts the two packet threads.
 fn threads(
-    config: &Config,
+    (config, engines): (&Config, usize),
     tun: &Arc<Tun>,
     sockets: NodeSockets<'_>,
     measured: &Calibration,
@@ -187,7 +197,7 @@ fn threads(
     let (outward, out_queue) = orders().map_err(StartError::Runtime)?;
     let (inward, in_queue) = orders().map_err(StartError::Runtime)?;
     // The thread that carries packets is an engine too.
-    let beside = engines(config) - 1;
+    let beside = engines - 1;
     let stopwatch = move || Stopwatch::new(move || clock.running());
     let compress = move || {
         let mut tools = CompressTools::new(stopwatch());
@@ -285,8 +295,10 @@ fn settings(
 /// 32 bytes of the system's generator.
 fn seed() -> io::Result<Zeroizing<[u8; 32]>> {
     let mut seed = Zeroizing::new([0; 32]);
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut *seed)?;
-    Ok(seed)
+    // SAFETY: the pointer and length describe `seed`, which outlives the call.
+    let filled = unsafe { libc::getrandom(seed.as_mut_ptr().cast(), seed.len(), 0) };
+    // So few bytes come whole once the generator is ready, which is waited for (getrandom(2)).
+    if usize::try_from(filled) == Ok(seed.len()) { Ok(seed) } else { Err(io::Error::last_os_error()) }
 }
 
 /// A random number.

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use libc::sock_filter;
 use strait_wire::{Protocol, ip};
 
-use super::program::Program;
+use crate::bpf::Program;
 
 /// What comes from one peer.
 #[derive(Clone, Debug, PartialEq, Eq)]

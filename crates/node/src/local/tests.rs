@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 /// A socket in a folder of its own, served by `answer` until the test ends.
 fn serve(name: &str, answer: fn(Request) -> Answer) -> (PathBuf, std::thread::JoinHandle<()>) {
     let path = std::env::temp_dir().join(format!("strait-local-{name}-{}.sock", std::process::id()));
-    let socket = LocalSocket::claim_at(&path, "st0").unwrap();
+    let socket = LocalSocket::claim_at(&path, "st0", Audience::Owner).unwrap();
     let thread = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -47,6 +47,41 @@ fn questions_and_answers() {
     assert_eq!(stream.read(&mut [0]).unwrap(), 0, "closed when the daemon has ended");
     daemon.join().unwrap();
     assert!(!path.exists());
+}
+
+#[test]
+fn members_of_the_group_are_refused_all_but_a_look() {
+    // SAFETY: takes nothing, touches nothing, cannot fail.
+    #[allow(unsafe_code)]
+    let group = unsafe { libc::getegid() };
+    let path = std::env::temp_dir().join(format!("strait-local-group-{}.sock", std::process::id()));
+    let socket = LocalSocket::claim_at(&path, "st0", Audience::Group(group)).unwrap();
+    assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o660);
+    let (end, ended) = oneshot::channel();
+    let daemon = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (asks, mut asked) = mpsc::channel(4);
+            socket.serve(asks).unwrap();
+            let answers = async {
+                while let Some(PendingRequest { request, answer: back, .. }) = asked.recv().await {
+                    assert_eq!(request, Request::Show, "nothing else comes through");
+                    back.send(answer(request)).unwrap();
+                }
+            };
+            tokio::select! {
+                () = answers => {}
+                _ = ended => {}
+            }
+        });
+    });
+    assert_eq!(ask_at(&path, "st0", Request::Show).unwrap().0, answer(Request::Show));
+    for request in [Request::Down, Request::Reload] {
+        let (refused, _) = ask_at(&path, "st0", request).unwrap();
+        assert!(matches!(refused, Answer::Refused { message } if message.contains("may only look")));
+    }
+    end.send(()).unwrap();
+    daemon.join().unwrap();
 }
 
 #[test]
@@ -111,8 +146,8 @@ fn stale_socket_is_replaced_and_live_one_is_not() {
         stale.to_string(),
         format!("no tunnel is running on st0 (no daemon listens at {})", path.display())
     );
-    let claimed = LocalSocket::claim_at(&path, "st0").unwrap();
-    let second = LocalSocket::claim_at(&path, "st0").unwrap_err();
+    let claimed = LocalSocket::claim_at(&path, "st0", Audience::Owner).unwrap();
+    let second = LocalSocket::claim_at(&path, "st0", Audience::Owner).unwrap_err();
     assert!(
         second.to_string().starts_with("a tunnel on st0 is already running; stop it with `strait down st0`")
     );

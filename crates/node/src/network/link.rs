@@ -6,7 +6,9 @@ use std::path::Path;
 
 use netlink_packet_core::DefaultNla;
 use netlink_packet_route::RouteNetlinkMessage as Message;
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::link::{
+    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkFlags, LinkMessage,
+};
 
 use super::NetworkError;
 use crate::netlink::Netlink;
@@ -71,8 +73,14 @@ pub(super) fn prepare(
             tracing::debug!(%error, "cannot set the GSO size; using the default of the kernel");
         }
     }
-    // 1: no link-local address (Linux `Documentation/networking/ip-sysctl.rst`, addr_gen_mode).
-    for (setting, value) in [("addr_gen_mode", "1"), ("accept_ra", "0"), ("router_solicitations", "0")] {
+    // No link-local address. By netlink, since /proc/sys may be read-only; without the address there are no solicitations.
+    let mut link = message(index);
+    let mode = AfSpecInet6::AddrGenMode(In6AddrGenMode::None);
+    link.attributes = vec![LinkAttribute::AfSpecUnspec(vec![AfSpecUnspec::Inet6(vec![mode])])];
+    if let Err(error) = netlink.change(Message::SetLink(link), 0) {
+        tracing::debug!(%error, "the interface has a link-local address");
+    }
+    for (setting, value) in [("accept_ra", "0"), ("router_solicitations", "0")] {
         let path = Path::new("/proc/sys/net/ipv6/conf").join(interface).join(setting);
         if let Err(error) = fs::write(&path, value) {
             tracing::debug!(path = %path.display(), %error, "setting not changed");

@@ -25,7 +25,7 @@ impl Folder {
             "02".repeat(20)
         );
         let peer = Config::parse(&text, &self.0.join("x.toml")).unwrap().peers.remove(0);
-        let counter = counter(peer.manual().unwrap(), None).unwrap();
+        let counter = counter(peer.manual().unwrap(), CounterSource::Path).unwrap();
         ManualEntry { spec: roster.enter(&peer), peer, counter, seed: 7 }
     }
 }

@@ -7,11 +7,11 @@ use strait_keying::SetupError;
 use super::super::key_log::KeyLogError;
 use crate::config::{ConfigError, KeyFileError};
 use crate::counter_file::CounterFileError;
+use crate::daemon::StarterError;
 use crate::direct::DirectError;
 use crate::local::LocalError;
 use crate::metrics::MetricsError;
-use crate::network::NetworkError;
-use crate::privileges::PrivilegeError;
+use crate::privileges::{PrivilegeError, UserError};
 use crate::tun::TunError;
 use crate::udp::UdpError;
 
@@ -39,13 +39,16 @@ pub enum StartError {
     Counter(#[from] CounterFileError),
     /// Addresses, routes and rules.
     #[error(transparent)]
-    Network(#[from] NetworkError),
+    Network(#[from] StarterError),
     /// The local socket.
     #[error(transparent)]
     Local(#[from] LocalError),
     /// Capabilities that are not needed.
     #[error(transparent)]
     Privilege(#[from] PrivilegeError),
+    /// The user that packets are handled as.
+    #[error(transparent)]
+    User(#[from] UserError),
     /// The key manager.
     #[error(transparent)]
     Keying(#[from] SetupError),

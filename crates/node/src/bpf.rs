@@ -1,11 +1,11 @@
-//! Programs for the kernel's packet filter (Linux `Documentation/networking/filter.rst`), with names for the places
-//! that they go on at.
+//! Programs for the kernel's filters of packets (Linux `Documentation/networking/filter.rst`) and of system calls
+//! (`Documentation/userspace-api/seccomp_filter.rst`), with names for the places that they go on at.
 
 use libc::sock_filter;
 
 /// A place further down in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Label(usize);
+pub(crate) struct Label(usize);
 
 /// One step, its place not known yet.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ enum FilterStep {
 
 /// A program in the making. `A` is its accumulator, `X` its index.
 #[derive(Debug, Default)]
-pub(super) struct Program {
+pub(crate) struct Program {
     steps: Vec<FilterStep>,
     labels: usize,
 }
@@ -29,73 +29,78 @@ pub(super) struct Program {
 /// A few steps that are always used together have a name here and no other.
 impl Program {
     /// A new place, to be given a position later by [`Program::here`].
-    pub(super) fn label(&mut self) -> Label {
+    pub(crate) fn label(&mut self) -> Label {
         self.labels += 1;
         Label(self.labels)
     }
 
     /// What follows is at `label`.
-    pub(super) fn here(&mut self, label: Label) {
+    pub(crate) fn here(&mut self, label: Label) {
         self.steps.push(FilterStep::Here(label));
     }
 
     /// Goes on at `label` if A is `k`.
-    pub(super) fn equal(&mut self, k: u32, label: Label) {
+    pub(crate) fn equal(&mut self, k: u32, label: Label) {
         self.steps.push(FilterStep::Equal(k, label));
     }
 
     /// Goes on at `label` if A is not `k`.
-    pub(super) fn differs(&mut self, k: u32, label: Label) {
+    pub(crate) fn differs(&mut self, k: u32, label: Label) {
         self.steps.push(FilterStep::Differs(k, label));
     }
 
     /// Goes on at `label`.
-    pub(super) fn goto(&mut self, label: Label) {
+    pub(crate) fn goto(&mut self, label: Label) {
         self.steps.push(FilterStep::Goto(label));
     }
 
-    /// Ends, taking this many bytes of the packet.
-    pub(super) fn take(&mut self, bytes: u32) {
+    /// A keeps only these bits.
+    pub(crate) fn mask(&mut self, bits: u32) {
+        self.add(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, bits);
+    }
+
+    /// Ends, taking this many bytes of the packet; for a system call, with what becomes of it.
+    pub(crate) fn take(&mut self, bytes: u32) {
         self.add(libc::BPF_RET | libc::BPF_K, bytes);
     }
 
     /// A becomes the 32 bits at byte `at`, or one of the kernel's own figures.
-    pub(super) fn load_word(&mut self, at: u32) {
+    pub(crate) fn load_word(&mut self, at: u32) {
         self.add(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at);
     }
 
     /// A becomes the byte at `at`.
-    pub(super) fn load_byte(&mut self, at: u32) {
+    pub(crate) fn load_byte(&mut self, at: u32) {
         self.add(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, at);
     }
 
     /// A becomes the byte at X and `beyond`.
-    pub(super) fn load_byte_at_x(&mut self, beyond: u32) {
+    pub(crate) fn load_byte_at_x(&mut self, beyond: u32) {
         self.add(libc::BPF_LD | libc::BPF_B | libc::BPF_IND, beyond);
     }
 
     /// A becomes `k`.
-    pub(super) fn load_number(&mut self, k: u32) {
+    pub(crate) fn load_number(&mut self, k: u32) {
         self.add(libc::BPF_LD | libc::BPF_IMM, k);
     }
 
     /// A becomes what was kept at `slot`.
-    pub(super) fn recall(&mut self, slot: u32) {
+    pub(crate) fn recall(&mut self, slot: u32) {
         self.add(libc::BPF_LD | libc::BPF_MEM, slot);
     }
 
     /// Keeps A at `slot`.
-    pub(super) fn keep(&mut self, slot: u32) {
+    pub(crate) fn keep(&mut self, slot: u32) {
         self.add(libc::BPF_ST, slot);
     }
 
     /// X becomes `k`.
-    pub(super) fn set_x(&mut self, k: u32) {
+    pub(crate) fn set_x(&mut self, k: u32) {
         self.add(libc::BPF_LDX | libc::BPF_W | libc::BPF_IMM, k);
     }
 
     /// X moves on by (A + 1) times 2 to the power of `shift`; A becomes X.
-    pub(super) fn advance_x(&mut self, shift: u32) {
+    pub(crate) fn advance_x(&mut self, shift: u32) {
         self.add(libc::BPF_ALU | libc::BPF_ADD | libc::BPF_K, 1);
         self.add(libc::BPF_ALU | libc::BPF_LSH | libc::BPF_K, shift);
         self.add(libc::BPF_ALU | libc::BPF_ADD | libc::BPF_X, 0);
@@ -108,7 +113,7 @@ impl Program {
 
     /// The program as the kernel takes it; none when it has more than the 4,096 steps it takes (`BPF_MAXINSNS`), or
     /// a test that leads further than 255 steps.
-    pub(super) fn finish(self) -> Option<Vec<sock_filter>> {
+    pub(crate) fn finish(self) -> Option<Vec<sock_filter>> {
         let mut places = vec![0; self.labels + 1];
         let mut at = 0_usize;
         for step in &self.steps {

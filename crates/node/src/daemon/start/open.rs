@@ -1,0 +1,120 @@
+//! What is opened while this process may open anything: sockets, the device, files, keys.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use strait_keying::{PresharedToken, PrivateKey};
+
+use super::super::Supervisor;
+use super::super::key_log::KeyLog;
+use super::super::manual::{self, CounterSource, ManualEntry};
+use super::super::roster::Roster;
+use super::super::starter::Starter;
+use super::{StartError, number, seed};
+use crate::config::Config;
+use crate::direct::Direct;
+use crate::local::LocalSocket;
+use crate::metrics::Metrics;
+use crate::network::Plan;
+use crate::privileges;
+use crate::tun::{Tun, TunError};
+use crate::udp::{UdpError, UdpSocket};
+
+/// How often, and how far apart, what is in use is tried again: the kernel takes some 10 ms to bury a process.
+const RELEASE_TRIES: u32 = 10;
+const RELEASE_PAUSE: Duration = Duration::from_millis(50);
+
+/// Everything that takes privileges to open.
+pub(super) struct Opened {
+    /// The private key and the token.
+    pub(super) secrets: (PrivateKey, Option<PresharedToken>),
+    pub(super) supervisor: Supervisor,
+    pub(super) local: LocalSocket,
+    pub(super) shared: Option<LocalSocket>,
+    pub(super) metrics: Option<Metrics>,
+    pub(super) key_log: Option<KeyLog>,
+    pub(super) roster: Roster,
+    pub(super) entries: Vec<ManualEntry>,
+    pub(super) plan: Plan,
+    pub(super) socket: Arc<UdpSocket>,
+    pub(super) direct: Option<Arc<Direct>>,
+    pub(super) tun: Arc<Tun>,
+}
+
+impl Opened {
+    /// Opens all of it; nothing stays behind when something fails.
+    pub(super) fn open(config: &Config) -> Result<Opened, StartError> {
+        let secrets = (identity(config)?, config.token()?);
+        let supervisor = Supervisor::open();
+        let local = LocalSocket::claim(&config.node.interface)?;
+        let group = privileges::find_group(config.node.group.as_deref())?;
+        let shared = group.map(|group| LocalSocket::share(&config.node.interface, group)).transpose()?;
+        let metrics = config.node.metrics.map(Metrics::bind).transpose()?;
+        let key_log = config.node.danger_export_keys.as_deref().map(KeyLog::open).transpose()?;
+        let mut roster = Roster::default();
+        let entries = entries(config, &mut roster)?;
+        let plan = Plan::of(config);
+        let bind = || UdpSocket::bind(config.node.listen, plan.mark);
+        let socket = Arc::new(patiently(bind, |error| matches!(error, UdpError::InUse { .. }))?);
+        let flows = manual::flows(&config.peers);
+        let open = || Direct::open(&flows, plan.mark).map(Arc::new);
+        let direct = (!flows.is_empty()).then(open).transpose()?;
+        let open = || Tun::open(&config.node.interface);
+        let tun = Arc::new(patiently(open, |error| matches!(error, TunError::Busy { .. }))?);
+        Ok(Opened {
+            secrets,
+            supervisor,
+            local,
+            shared,
+            metrics,
+            key_log,
+            roster,
+            entries,
+            plan,
+            socket,
+            direct,
+            tun,
+        })
+    }
+
+    /// Has the starter make the network around the device.
+    pub(super) fn set_up_network(&self, config: &Config, starter: &Starter) -> Result<(), StartError> {
+        let senders = self.direct.iter().flat_map(|direct| direct.senders());
+        let marked: Vec<_> = [self.socket.as_fd()].into_iter().chain(senders).collect();
+        let public_key = config.node.private_key_file.as_ref().map(|_| self.secrets.0.public().to_string());
+        Ok(starter.set_up(public_key, &marked)?)
+    }
+}
+
+/// The node's key pair; where no peer needs one, a pair that is forgotten at the end.
+fn identity(config: &Config) -> Result<PrivateKey, StartError> {
+    match config.private_key()? {
+        Some(key) => Ok(key),
+        None => Ok(PrivateKey::generate(&*seed().map_err(StartError::Runtime)?)),
+    }
+}
+
+/// The peers with manual keys, their counters opened while this process may open anybody's files.
+fn entries(config: &Config, roster: &mut Roster) -> Result<Vec<ManualEntry>, StartError> {
+    let mut entries = Vec::new();
+    for peer in &config.peers {
+        let Some(manual) = peer.manual() else { continue };
+        let counter = manual::counter(manual, CounterSource::Path)?;
+        let seed = number().map_err(StartError::Runtime)?;
+        entries.push(ManualEntry { spec: roster.enter(peer), peer: peer.clone(), counter, seed });
+    }
+    Ok(entries)
+}
+
+/// Tries again for a moment what a killed daemon may not have let go of yet.
+fn patiently<T, E>(attempt: impl Fn() -> Result<T, E>, in_use: impl Fn(&E) -> bool) -> Result<T, E> {
+    for _ in 0..RELEASE_TRIES {
+        match attempt() {
+            Err(error) if in_use(&error) => thread::sleep(RELEASE_PAUSE),
+            other => return other,
+        }
+    }
+    attempt()
+}

@@ -1,0 +1,182 @@
+//! The starter: the process that keeps the privileges. It changes the host's network and repairs it, reads the
+//! configuration again and opens counter files, for the packet process, which may do none of that.
+//!
+//! ```text
+//! message   what can be asked of it, and is answered
+//! process   what it does
+//! watch     when it looks after the tunnel's network
+//! ```
+//!
+//! It handles nothing that a peer or a stranger sent. It ends with the packet process: in order when it is told to, and
+//! otherwise leaving the network as it is, so that a full tunnel stays closed.
+
+mod message;
+mod process;
+mod watch;
+
+use std::fs::File;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::unix::AsyncFd;
+
+use super::StartError;
+use crate::config::{Config, HandedConfig};
+use crate::process::{ProcessChannel, fork, watched};
+use crate::wake::Wake;
+use message::{StarterAnswer, StarterRequest};
+
+/// How long it may take to answer: it may wait for a disk, and for the kernel's routing lock.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Why the starter did not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StarterError {
+    /// It said why.
+    #[error("{0}")]
+    Refused(String),
+    /// It said nothing.
+    #[error("the privileged process does not answer: {0}")]
+    Silent(#[from] io::Error),
+}
+
+/// The packet process's end of the starter; dropped, it has the starter remove everything and end, but for what
+/// [`Starter::stay_closed`] keeps.
+#[derive(Debug)]
+pub(super) struct Starter {
+    channel: ProcessChannel,
+    outside: Arc<Wake>,
+    failed: bool,
+}
+
+impl Starter {
+    /// Starts the process for the configuration at `path`, which was read as `config`. To be called before there is any thread
+    /// or anything that it should not have; it gives up `closes`.
+    pub(super) fn start(path: &Path, config: &Config, closes: BorrowedFd<'_>) -> Result<Starter, StartError> {
+        let (channel, theirs) = ProcessChannel::pair().map_err(StartError::Runtime)?;
+        channel.set_patience(PATIENCE).map_err(StartError::Runtime)?;
+        let starter =
+            Starter { channel, outside: Arc::new(Wake::new().map_err(StartError::Runtime)?), failed: false };
+        let outside = Arc::clone(&starter.outside);
+        let (path, config) = (path.to_owned(), config.clone());
+        let run = move || process::run(theirs, &outside, path, config);
+        let forked = fork(c"strait-starter", &[starter.channel.as_fd(), closes], run);
+        forked.map_err(StartError::Runtime)?;
+        Ok(starter)
+    }
+
+    /// Has the network around the tunnel device made; `marked` are the sockets whose packets carry the mark.
+    pub(super) fn set_up(
+        &self,
+        public_key: Option<String>,
+        marked: &[BorrowedFd<'_>],
+    ) -> Result<(), StarterError> {
+        self.ask(&StarterRequest::SetUp { public_key }, marked).map(|_| ())
+    }
+
+    /// Has the configuration read again.
+    pub(super) fn read_again(&self) -> Result<HandedConfig, StarterError> {
+        let mut from = File::from(self.ask_for_one(&StarterRequest::Read)?);
+        Ok(HandedConfig::read_from(&mut from)?)
+    }
+
+    /// Has the counter file at `path` opened, which the configuration names that was read last.
+    pub(super) fn counter(&self, path: &Path) -> Result<File, StarterError> {
+        self.ask_for_one(&StarterRequest::Counter { path: path.to_owned() }).map(File::from)
+    }
+
+    /// Has the network made what the configuration asks for when peers are also at `others`; `take_over` has it follow the
+    /// one read last.
+    pub(super) fn route(&self, take_over: bool, others: Vec<IpAddr>) -> Result<(), StarterError> {
+        self.ask(&StarterRequest::Route { take_over, others }, &[]).map(|_| ())
+    }
+
+    /// Whether a full tunnel stays closed when this is dropped: where the daemon fails, and not where a person ends it.
+    pub(super) fn stay_closed(&mut self, stays: bool) {
+        self.failed = stays;
+    }
+
+    /// What it says unasked.
+    pub(super) fn events(&self) -> io::Result<StarterEvents> {
+        Ok(StarterEvents {
+            outside: watched(self.outside.as_fd().try_clone_to_owned()?)?,
+            wake: Arc::clone(&self.outside),
+            end: watched(self.channel.as_fd().try_clone_to_owned()?)?,
+            channel: self.channel.try_clone()?,
+        })
+    }
+
+    fn ask(
+        &self,
+        request: &StarterRequest,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<Vec<OwnedFd>, StarterError> {
+        message::send(&self.channel, request, descriptors)?;
+        match message::read(self.channel.receive()?)? {
+            (StarterAnswer::Done, descriptors) => Ok(descriptors),
+            (StarterAnswer::Refused { message }, _) => Err(StarterError::Refused(message)),
+        }
+    }
+
+    fn ask_for_one(&self, request: &StarterRequest) -> Result<OwnedFd, StarterError> {
+        let descriptor = self.ask(request, &[])?.pop();
+        descriptor.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData).into())
+    }
+}
+
+impl Drop for Starter {
+    fn drop(&mut self) {
+        if let Err(error) = self.ask(&StarterRequest::End { failed: self.failed }, &[]) {
+            tracing::debug!(%error, "the starter has ended before");
+        }
+    }
+}
+
+/// Something that the starter says unasked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StarterEvent {
+    /// Links, addresses or routes by which datagrams leave may be others.
+    OutsideChanged,
+    /// It is gone.
+    Ended,
+}
+
+/// Where a runtime hears of what the starter says unasked.
+#[derive(Debug)]
+pub(super) struct StarterEvents {
+    outside: AsyncFd<OwnedFd>,
+    wake: Arc<Wake>,
+    end: AsyncFd<OwnedFd>,
+    channel: ProcessChannel,
+}
+
+impl StarterEvents {
+    /// The next event.
+    pub(super) async fn next(&self) -> StarterEvent {
+        loop {
+            tokio::select! {
+                ready = self.outside.readable() => {
+                    if let Ok(mut ready) = ready {
+                        ready.clear_ready();
+                    }
+                    self.wake.clear();
+                    return StarterEvent::OutsideChanged;
+                }
+                ready = self.end.readable() => {
+                    // Answers are taken where they are awaited, so there is nothing to read but the end.
+                    if self.channel.has_ended() {
+                        return StarterEvent::Ended;
+                    }
+                    if let Ok(mut ready) = ready {
+                        ready.clear_ready();
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What the packet process may ask of the starter, and what it is answered: few verbs, each checked there, since the packet
+//! process handles what strangers send.
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::process::ProcessChannel;
+
+/// What can be asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verb", rename_all = "kebab-case")]
+pub(super) enum StarterRequest {
+    /// To make the network around the tunnel device, once. With it come the sockets that carry the mark.
+    SetUp {
+        /// This node's public key, if it has one of its own.
+        public_key: Option<String>,
+    },
+    /// To read the configuration and its manual keys again. With the answer comes where they can be read.
+    Read,
+    /// For a counter file that the configuration read last names. With the answer comes the file.
+    Counter {
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// To make addresses, routes, rules and marks what the configuration asks for.
+    Route {
+        /// Whether that is the configuration read last, from now on.
+        take_over: bool,
+        /// Where peers are beside the endpoints in the configuration.
+        others: Vec<IpAddr>,
+    },
+    /// To remove everything and end.
+    End {
+        /// Whether the daemon failed: what keeps packets from leaving in the clear stays then.
+        failed: bool,
+    },
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+pub(super) enum StarterAnswer {
+    /// It is done.
+    Done,
+    /// It is not.
+    Refused {
+        /// Why, and what to do.
+        message: String,
+    },
+}
+
+/// Sends a request or an answer.
+pub(super) fn send(
+    channel: &ProcessChannel,
+    message: &impl Serialize,
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    channel.send(&serde_json::to_vec(message)?, descriptors)
+}
+
+/// Reads a request or an answer that was received.
+pub(super) fn read<M: for<'a> Deserialize<'a>>(
+    (bytes, descriptors): (Vec<u8>, Vec<OwnedFd>),
+) -> io::Result<(M, Vec<OwnedFd>)> {
+    Ok((serde_json::from_slice(&bytes)?, descriptors))
+}

@@ -1,0 +1,247 @@
+//! What the starter does.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use strait_clock::Time;
+use strait_keying::PublicKey;
+
+use super::message::{self, StarterAnswer, StarterRequest};
+use super::watch::TunnelWatch;
+use crate::clock::{BootTimer, Clock};
+use crate::config::{Config, HandedConfig};
+use crate::counter_file::CounterFile;
+use crate::daemon::reload::keep_fixed;
+use crate::daemon::{manual, start};
+use crate::network::{self, Network, NetworkEvents, Plan};
+use crate::process::{ProcessChannel, watched};
+use crate::wake::Wake;
+use crate::{privileges, runtime, udp};
+
+/// How long the packet process may take to read the configuration.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Serves the packet process until that ends; says how this process ends.
+pub(super) fn run(channel: ProcessChannel, outside: &Wake, path: PathBuf, config: Config) -> i32 {
+    // The packet process tells the same of itself.
+    let _ = privileges::lock_memory();
+    let plan = Plan::of(&config);
+    let starter = StarterProcess {
+        path,
+        config,
+        read: None,
+        known: None,
+        plan,
+        network: None,
+        marked: Vec::new(),
+        watch: TunnelWatch::new(),
+    };
+    let served = privileges::drop_all_but_network()
+        .map_err(io::Error::other)
+        .and_then(|()| tokio::runtime::Builder::new_current_thread().enable_all().build())
+        .and_then(|runtime| runtime.block_on(starter.serve(channel, outside)));
+    match served {
+        Ok(()) => 0,
+        Err(error) => {
+            tracing::error!("the privileged process failed: {error}");
+            1
+        }
+    }
+}
+
+/// The state of the starter.
+struct StarterProcess {
+    path: PathBuf,
+    /// What is in force.
+    config: Config,
+    /// What was read last and is not in force yet.
+    read: Option<Config>,
+    /// The private key's file and public half.
+    known: Option<(PathBuf, PublicKey)>,
+    plan: Plan,
+    /// Nothing before it is asked for.
+    network: Option<Network>,
+    /// The sockets whose packets carry the mark.
+    marked: Vec<OwnedFd>,
+    watch: TunnelWatch,
+}
+
+/// What an answer brings along.
+enum Enclosed {
+    Nothing,
+    File(std::fs::File),
+    Config(HandedConfig),
+}
+
+/// Why something is not done, as people read it.
+type Refusal = String;
+
+impl StarterProcess {
+    async fn serve(mut self, channel: ProcessChannel, outside: &Wake) -> io::Result<()> {
+        let served = self.answer_all(&channel, outside).await;
+        // An end that was asked for has removed the network.
+        self.abandon();
+        served
+    }
+
+    /// Until the packet process asks for the end, or is gone.
+    async fn answer_all(&mut self, channel: &ProcessChannel, outside: &Wake) -> io::Result<()> {
+        let clock = Clock::start();
+        let mut timer = BootTimer::new(clock)?;
+        let events = NetworkEvents::open()?;
+        let requests = watched(channel.as_fd().try_clone_to_owned()?)?;
+        loop {
+            let deadline = self.network.as_ref().map_or(Time::MAX, |_| self.watch.poll_timeout());
+            tokio::select! {
+                ready = requests.readable() => match channel.receive_now() {
+                    Ok(received) => {
+                        if self.answer(channel, received)? {
+                            return Ok(());
+                        }
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready?.clear_ready(),
+                    Err(_) => return Ok(()),
+                },
+                due = timer.until(deadline) => {
+                    due?;
+                    if let Some(network) = &mut self.network
+                        && self.watch.look(network, &self.plan, &self.config.node.interface, clock.now())
+                    {
+                        // The flag of this process says nothing of what the other has taken.
+                        outside.clear();
+                        outside.raise();
+                    }
+                }
+                () = events.ready(), if self.network.is_some() => {
+                    if let Some(network) = &self.network {
+                        self.watch.changed(events.read(network), clock.now());
+                    }
+                }
+            }
+        }
+    }
+
+    /// The packet process is gone without a word: it was killed, or it panicked. What went through a full tunnel does not go
+    /// another way; the next start takes that over, and `strait down` opens the host.
+    fn abandon(&mut self) {
+        if let Some(mut network) = self.network.take() {
+            tracing::error!(
+                interface = self.config.node.interface,
+                "the process that carries packets ended; a full tunnel stays closed until the next start or `strait down`"
+            );
+            network.stay_closed(true);
+        }
+    }
+
+    /// Does what is asked and says so; whether that was to end.
+    fn answer(&mut self, channel: &ProcessChannel, received: (Vec<u8>, Vec<OwnedFd>)) -> io::Result<bool> {
+        let (request, descriptors) = match message::read(received) {
+            Ok(read) => read,
+            Err(error) => {
+                let answer = StarterAnswer::Refused { message: format!("not a request: {error}") };
+                return message::send(channel, &answer, &[]).map(|()| false);
+            }
+        };
+        let ends = matches!(request, StarterRequest::End { .. });
+        match self.handle(request, descriptors) {
+            Ok(Enclosed::Nothing) => message::send(channel, &StarterAnswer::Done, &[])?,
+            Ok(Enclosed::File(file)) => message::send(channel, &StarterAnswer::Done, &[file.as_fd()])?,
+            Ok(Enclosed::Config(config)) => {
+                let (mut ours, theirs) = UnixStream::pair()?;
+                ours.set_write_timeout(Some(PATIENCE))?;
+                message::send(channel, &StarterAnswer::Done, &[theirs.as_fd()])?;
+                drop(theirs);
+                if let Err(error) = config.write_to(&mut ours) {
+                    tracing::warn!(%error, "the packet process did not read the configuration");
+                }
+            }
+            Err(message) => message::send(channel, &StarterAnswer::Refused { message }, &[])?,
+        }
+        Ok(ends)
+    }
+
+    fn handle(&mut self, request: StarterRequest, descriptors: Vec<OwnedFd>) -> Result<Enclosed, Refusal> {
+        match request {
+            StarterRequest::SetUp { public_key } => self.set_up(public_key.as_deref(), descriptors)?,
+            StarterRequest::Read => return self.read_again().map(Enclosed::Config),
+            StarterRequest::Counter { path } => return self.counter(&path).map(Enclosed::File),
+            StarterRequest::Route { take_over, others } => self.route(take_over, &others)?,
+            StarterRequest::End { failed } => self.end(failed),
+        }
+        Ok(Enclosed::Nothing)
+    }
+
+    fn set_up(&mut self, public_key: Option<&str>, marked: Vec<OwnedFd>) -> Result<(), Refusal> {
+        if self.network.is_some() {
+            return Err("the network is set up already".to_owned());
+        }
+        let key =
+            public_key.map(str::parse).transpose().map_err(|error| format!("the public key {error}"))?;
+        self.known = self.config.node.private_key_file.clone().zip(key);
+        self.marked = marked;
+        let interface = &self.config.node.interface;
+        let undo = network::undo_file(interface).map_err(text)?;
+        let mut network = Network::set_up(interface, &self.plan, Some(undo)).map_err(text)?;
+        network.set_dns(&self.config);
+        self.network = Some(network);
+        start::say_scope(&self.config);
+        Ok(())
+    }
+
+    fn read_again(&mut self) -> Result<HandedConfig, Refusal> {
+        let (handed, mut config) = HandedConfig::read(&self.path, self.known.clone()).map_err(text)?;
+        let _ = keep_fixed(&self.config, &mut config);
+        self.read = Some(config);
+        Ok(handed)
+    }
+
+    /// Opens a counter file of the configuration read last, and no other file.
+    fn counter(&self, path: &Path) -> Result<std::fs::File, Refusal> {
+        let config = self.read.as_ref().unwrap_or(&self.config);
+        let mut manuals = config.peers.iter().filter_map(crate::config::PeerSection::manual);
+        let named = manuals.find(|manual| manual.counter_file.as_deref() == Some(path));
+        let named = named.ok_or("the configuration names no such counter file")?;
+        CounterFile::file(path, manual::identity(named), named.sequence).map_err(text)
+    }
+
+    fn route(&mut self, take_over: bool, others: &[std::net::IpAddr]) -> Result<(), Refusal> {
+        let network = self.network.as_mut().ok_or("there is no network yet")?;
+        if take_over && let Some(config) = self.read.take() {
+            self.config = config;
+            manual::say_missing(&self.config.peers);
+        }
+        let plan = Plan::around(&self.config, others);
+        // Before the routes that would lead unmarked packets into the tunnel.
+        if plan.mark != self.plan.mark {
+            let mut marked = self.marked.iter();
+            marked.try_for_each(|socket| udp::set_mark(socket, plan.mark)).map_err(|error| {
+                format!("cannot set the mark of outer packets for policy routing: {error}")
+            })?;
+        }
+        network.change(&plan).map_err(text)?;
+        self.plan = plan;
+        Ok(())
+    }
+
+    /// Removes all that was made, the local sockets last, by which others see that this is done. After a failure a full
+    /// tunnel stays closed.
+    fn end(&mut self, failed: bool) {
+        let Some(mut network) = self.network.take() else { return };
+        network.stay_closed(failed);
+        drop(network);
+        for folder in [Ok(runtime::shared_folder()), runtime::folder()].into_iter().flatten() {
+            // They are gone where the packet process may remove them itself, or were never there.
+            let _ = std::fs::remove_file(runtime::socket(&folder, &self.config.node.interface));
+        }
+    }
+}
+
+fn text(error: impl std::fmt::Display) -> Refusal {
+    error.to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! What the kernel is told to refuse this process from now on: system calls that no tunnel needs (seccomp(2)) and every
+//! file, port and process that is not open already (landlock(7)).
+#![allow(unsafe_code)]
+
+use std::io;
+
+use libc::sock_filter;
+
+use super::{PrivilegeError, calls};
+
+/// What the kernel took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Confinement {
+    /// Whether system calls are filtered.
+    pub calls: bool,
+    /// The version of Landlock; 0 where the kernel has none.
+    pub landlock: u32,
+}
+
+/// Confines the calling thread and all that it starts, for ever. What the kernel does not know is left out.
+///
+/// To be called once privileges are dropped and everything is open, before any thread is started.
+///
+/// # Errors
+/// What the kernel said, when it knows these ways and refuses.
+pub fn confine() -> Result<Confinement, PrivilegeError> {
+    let landlock = close_files().map_err(PrivilegeError::Confine)?;
+    Ok(Confinement { calls: filter_calls().map_err(PrivilegeError::Confine)?, landlock })
+}
+
+/// Rights on files by the version of Landlock that knows them first (`linux/landlock.h`): 13 of the first version, REFER,
+/// TRUNCATE, and since version 5 IOCTL_DEV.
+const FILE_RIGHTS: [u64; 5] = [(1 << 13) - 1, (1 << 14) - 1, (1 << 15) - 1, (1 << 15) - 1, (1 << 16) - 1];
+/// To bind and to connect TCP sockets, since version 4.
+const PORT_RIGHTS: u64 = 3;
+/// To reach abstract sockets and to signal processes outside, since version 6.
+const SCOPES: u64 = 3;
+/// `LANDLOCK_CREATE_RULESET_VERSION`.
+const ASK_VERSION: libc::c_uint = 1;
+
+/// `struct landlock_ruleset_attr`.
+#[repr(C)]
+struct RulesetAttributes {
+    files: u64,
+    ports: u64,
+    scopes: u64,
+}
+
+/// Opens nothing from now on; the version of Landlock, 0 without it.
+fn close_files() -> io::Result<u32> {
+    // SAFETY: asks for a number only, as a null pointer and a length of 0 say.
+    let version = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<RulesetAttributes>(),
+            0_usize,
+            ASK_VERSION,
+        )
+    };
+    let Some(version) = u32::try_from(version).ok().filter(|version| *version > 0) else { return Ok(0) };
+    let known = usize::try_from(version).unwrap_or(usize::MAX).min(FILE_RIGHTS.len()) - 1;
+    let attributes = RulesetAttributes {
+        files: FILE_RIGHTS.get(known).copied().unwrap_or_default(),
+        ports: if version >= 4 { PORT_RIGHTS } else { 0 },
+        scopes: if version >= 6 { SCOPES } else { 0 },
+    };
+    // Older kernels refuse fields that they do not know.
+    let len: usize = match version {
+        ..4 => 8,
+        4..6 => 16,
+        _ => 24,
+    };
+    // SAFETY: the pointer is to a struct of at least this length, which outlives the call.
+    let rules = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, &raw const attributes, len, 0 as libc::c_uint)
+    };
+    if rules < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // No exception is added.
+    // SAFETY: takes integers only.
+    let closed = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules, 0 as libc::c_uint) };
+    let error = io::Error::last_os_error();
+    // SAFETY: the descriptor was made above and is used by nothing else.
+    unsafe { libc::close(rules as libc::c_int) };
+    if closed < 0 { Err(error) } else { Ok(version) }
+}
+
+/// Refuses all system calls but those of [`calls`] from now on; false where the kernel cannot, or may not.
+fn filter_calls() -> io::Result<bool> {
+    let Some(filter) = calls::filter() else { return Ok(false) };
+    // Refusals are logged by the kernel (Linux 4.14); the filter needs no slower processor (4.17): no foreign program runs here.
+    let wanted = libc::SECCOMP_FILTER_FLAG_LOG | libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+    for flags in [wanted, 0] {
+        match install(&filter, flags) {
+            Ok(()) => return Ok(true),
+            // EPERM: a filter around this process, as of a container.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS | libc::EPERM)) => {
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
+}
+
+fn install(filter: &[sock_filter], flags: libc::c_ulong) -> io::Result<()> {
+    let len = u16::try_from(filter.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: the program points to `len` steps that outlive the call, which copies them.
+    let result =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod tests;

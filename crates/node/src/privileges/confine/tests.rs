@@ -1,0 +1,160 @@
+use super::*;
+use crate::privileges::{ServiceUser, drop_all};
+use std::cell::Cell;
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::Write;
+use std::net::TcpStream;
+use std::os::fd::FromRawFd;
+
+/// As [`after`] once a process was confined.
+fn confined(body: impl FnOnce() -> bool) -> Result<i32, i32> {
+    after(|| confine().is_ok_and(|confinement| confinement.calls), body)
+}
+
+/// How a process ended that did `body` once it had no privileges and was `ready`: the number of its exit, or that of the
+/// signal.
+fn after(ready: impl FnOnce() -> bool, body: impl FnOnce() -> bool) -> Result<i32, i32> {
+    // SAFETY: the other threads of a test's process hold no lock that is taken here; the C library keeps its memory usable.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    if child == 0 {
+        let user = ServiceUser::Other { user: 65_534, group: 65_534 };
+        let user = if crate::privileges::is_root() { user } else { ServiceUser::Same };
+        let ready = drop_all(user).is_ok() && ready();
+        let done = ready && body();
+        // SAFETY: takes an integer; ends this process only.
+        unsafe { libc::_exit(if !ready { 2 } else { i32::from(!done) }) }
+    }
+    let mut status = 0;
+    // SAFETY: the pointer is to an integer that outlives the call.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    if libc::WIFSIGNALED(status) { Err(libc::WTERMSIG(status)) } else { Ok(libc::WEXITSTATUS(status)) }
+}
+
+/// Whether a call was refused, and not for want of what it asks for.
+fn is_refused(result: impl Into<i64>) -> bool {
+    let refused = [libc::EPERM, libc::EACCES];
+    result.into() < 0 && io::Error::last_os_error().raw_os_error().is_some_and(|code| refused.contains(&code))
+}
+
+#[test]
+fn a_process_that_was_taken_over_opens_no_file() {
+    for path in [c"/etc/shadow", c"/etc/passwd", c"/proc/self/mem", c"/dev/net/tun", c"."] {
+        // SAFETY: the path ends in a zero byte and outlives the call.
+        let open = || is_refused(unsafe { libc::open(path.as_ptr(), libc::O_RDONLY) });
+        assert_eq!(confined(open), Ok(0), "{path:?}");
+    }
+    // SAFETY: as above.
+    let make =
+        || is_refused(unsafe { libc::open(c"/tmp/x".as_ptr(), libc::O_CREAT | libc::O_WRONLY, 0o600) });
+    assert_eq!(confined(make), Ok(0));
+    // SAFETY: as above.
+    assert_eq!(confined(|| is_refused(unsafe { libc::unlink(c"/tmp/x".as_ptr()) })), Ok(0));
+}
+
+#[test]
+fn landlock_alone_opens_no_file_and_no_connection() {
+    let has_ports = Cell::new(false);
+    let close = || {
+        let version = close_files().unwrap_or(0);
+        has_ports.set(version >= 4);
+        // Where the kernel has no Landlock there is nothing to try.
+        if version == 0 && io::Error::last_os_error().raw_os_error().is_some_and(is_unknown) {
+            // SAFETY: takes an integer; ends this process only.
+            unsafe { libc::_exit(0) };
+        }
+        version > 0
+    };
+    let nothing = || {
+        // SAFETY: the path ends in a zero byte and outlives the call.
+        let opens = |path: &CStr| is_refused(unsafe { libc::open(path.as_ptr(), libc::O_RDONLY) });
+        let connects = || {
+            TcpStream::connect(("127.0.0.1", 9))
+                .is_err_and(|error| error.raw_os_error() == Some(libc::EACCES))
+        };
+        opens(c"/etc/passwd") && opens(c"/") && (!has_ports.get() || connects())
+    };
+    assert_eq!(after(close, nothing), Ok(0));
+}
+
+fn is_unknown(code: i32) -> bool {
+    matches!(code, libc::ENOSYS | libc::EOPNOTSUPP)
+}
+
+#[test]
+fn a_process_that_was_taken_over_starts_no_program_and_reaches_into_no_process() {
+    let arguments = [c"/bin/true".as_ptr(), std::ptr::null()];
+    // SAFETY: the path and the lists end in zeros and outlive the call.
+    let exec = || unsafe { libc::execv(c"/bin/true".as_ptr(), arguments.as_ptr()) } < 0;
+    assert_eq!(confined(exec), Err(libc::SIGSYS));
+    // SAFETY: takes numbers; attaches to process 1, which would be refused to most.
+    let trace = || unsafe { libc::ptrace(libc::PTRACE_ATTACH, 1, 0, 0) } < 0;
+    assert_eq!(confined(trace), Err(libc::SIGSYS));
+    // SAFETY: no memory is named, so none is read.
+    let peek = || unsafe { libc::process_vm_readv(1, std::ptr::null(), 0, std::ptr::null(), 0, 0) } < 0;
+    assert_eq!(confined(peek), Err(libc::SIGSYS));
+    // SAFETY: a process that comes to be ends at once.
+    let fork = || match unsafe { libc::fork() } {
+        // SAFETY: takes an integer.
+        0 => unsafe { libc::_exit(0) },
+        result => is_refused(result),
+    };
+    assert_eq!(confined(fork), Ok(0));
+    // SAFETY: takes numbers; signal 0 asks whether there is such a process.
+    assert_eq!(confined(|| is_refused(unsafe { libc::kill(libc::getppid().max(1), 0) })), Ok(0));
+}
+
+#[test]
+fn a_process_that_was_taken_over_gets_no_socket_and_no_executable_memory() {
+    for (domain, kind) in [
+        (libc::AF_INET, libc::SOCK_STREAM),
+        (libc::AF_INET6, libc::SOCK_DGRAM),
+        (libc::AF_NETLINK, libc::SOCK_RAW),
+        (libc::AF_UNIX, libc::SOCK_STREAM),
+    ] {
+        // SAFETY: takes numbers only.
+        assert_eq!(confined(|| is_refused(unsafe { libc::socket(domain, kind, 0) })), Ok(0), "{domain}");
+    }
+    let map = |protection| {
+        let (flags, none) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, std::ptr::null_mut());
+        // SAFETY: a new mapping, which nothing refers to.
+        unsafe { libc::mmap(none, 4096, protection, flags, -1, 0) }
+    };
+    let code = || map(libc::PROT_READ | libc::PROT_EXEC) == libc::MAP_FAILED;
+    assert_eq!(confined(code), Ok(0));
+    let later = || {
+        let page = map(libc::PROT_READ | libc::PROT_WRITE);
+        // SAFETY: the page was mapped above.
+        page != libc::MAP_FAILED && is_refused(unsafe { libc::mprotect(page, 4096, libc::PROT_EXEC) })
+    };
+    assert_eq!(confined(later), Ok(0));
+}
+
+#[test]
+fn threads_open_files_and_chance_are_left() {
+    let path = std::env::temp_dir().join(format!("strait-confined-{}", std::process::id()));
+    let mut file = File::create(&path).unwrap();
+    let works = move || {
+        let written = file.write_all(b"still").and_then(|()| file.sync_data()).is_ok();
+        let thread = std::thread::spawn(|| vec![7_u8; 1 << 20].len()).join().is_ok_and(|len| len == 1 << 20);
+        let mut byte = 0_u8;
+        // SAFETY: the pointer and length describe `byte`, which outlives the call.
+        let random = unsafe { libc::getrandom((&raw mut byte).cast(), 1, 0) } == 1;
+        // SAFETY: takes integers only; the descriptor is checked before it is owned.
+        let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+        // SAFETY: as above.
+        let event = event >= 0 && unsafe { File::from_raw_fd(event) }.metadata().is_ok();
+        written && thread && random && event
+    };
+    assert_eq!(confined(works), Ok(0));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "still");
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn a_panic_ends_a_confined_process_as_any_other() {
+    assert_eq!(confined(|| std::panic::catch_unwind(|| panic!("meant")).is_err()), Ok(0));
+    // SAFETY: takes nothing, and ends that process.
+    assert_eq!(confined(|| unsafe { libc::abort() }), Err(libc::SIGABRT));
+}

@@ -1,0 +1,71 @@
+//! One program as several processes, each with what it needs and no more.
+#![allow(unsafe_code)]
+
+mod channel;
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+pub(crate) use channel::ProcessChannel;
+
+/// How a process ends that panicked, as Rust programs do.
+const PANICKED: libc::c_int = 101;
+
+/// Starts a process called `name` that runs `body` and ends with what that returns. It has what this process has, but reads
+/// nothing from standard input, and no signal from a terminal or a supervisor ends it: it ends when `body` finds that the
+/// other end of a channel is gone. It
+/// gives up `closes`, this process's ends of channels.
+///
+/// To be called before any thread is started, since only the calling thread goes on in the new process.
+///
+/// # Errors
+/// When the system has no process left.
+pub(crate) fn fork(
+    name: &CStr,
+    closes: &[BorrowedFd<'_>],
+    body: impl FnOnce() -> libc::c_int,
+) -> io::Result<()> {
+    // SAFETY: there is no other thread, so no lock is held by one that does not go on.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            prepare(name, closes);
+            // Not into the caller's code, which is the other process's.
+            let code = catch_unwind(AssertUnwindSafe(body)).unwrap_or(PANICKED);
+            // SAFETY: takes an integer; ends this process without the exit handlers of the other.
+            unsafe { libc::_exit(code) }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Tells a runtime when there is something to read from `descriptor`.
+pub(crate) fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: the descriptor stays open and the same as long as it is registered, which owns it.
+    Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
+}
+
+fn prepare(name: &CStr, closes: &[BorrowedFd<'_>]) {
+    // SAFETY: the names end in zero bytes and outlive the calls; what owns the closed descriptors is the other process's, and
+    // nothing here uses or drops it; what fails leaves things as they were.
+    unsafe {
+        libc::prctl(libc::PR_SET_NAME, name.as_ptr());
+        for descriptor in closes {
+            libc::close(descriptor.as_raw_fd());
+        }
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        // Standard input may be the way by which the other process says that it is up.
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if null >= 0 {
+            libc::dup2(null, libc::STDIN_FILENO);
+            libc::close(null);
+        }
+    }
+}
