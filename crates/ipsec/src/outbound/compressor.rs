@@ -45,6 +45,8 @@ pub(super) struct TrialResult {
     pub(super) outcome: Outcome,
     /// Bytes that came out, with padding.
     pub(super) padded: usize,
+    /// How many sizes they might have had on the wire.
+    pub(super) sizes: usize,
 }
 
 impl Compressor {
@@ -184,19 +186,25 @@ impl Compressor {
     fn account(&mut self, job: &CompressJob, now: Time) {
         let Some(outcome) = job.work.outcome else { return };
         let Task { to, group: Group { allowed, .. }, .. } = job.work.task;
-        let (packets, padded) = (job.work.plain.packets(), job.work.block_len());
-        self.learn(&TrialResult { to, allowed, packets, outcome, padded }, &job.work.plain.flows(), now);
+        let (packets, padded, sizes) = (job.work.plain.packets(), job.work.block_len(), job.work.sizes());
+        let tried = TrialResult { to, allowed, packets, outcome, padded, sizes };
+        self.learn(&tried, &job.work.plain.flows(), now);
     }
 
     /// Tells the chooser and the counters how compressing packets of these flows went.
     pub(super) fn learn(&mut self, tried: &TrialResult, flows: &UnitFlows, now: Time) {
-        let TrialResult { to, allowed, packets, outcome, padded } = *tried;
+        let TrialResult { to, allowed, packets, outcome, padded, sizes } = *tried;
         let mut took = outcome.took;
         for Part { flow, rule, bytes } in flows.iter().flatten() {
             let unit = Unit { flow, to: to.0, rule: self.rule(*rule), allowed };
             // The time is one block's, so it counts once.
             let own = Outcome { of: *bytes, took: took.take(), ..outcome };
             self.chooser.learn(&unit, &own, now);
+        }
+        let place = flows.first().copied().flatten().map_or(usize::MAX, |part| usize::from(part.rule));
+        let rule = self.rules.counters(place);
+        if let Some(rule) = rule {
+            rule.note_sizes(sizes);
         }
         let Outcome { method, before, after, .. } = outcome;
         let Some(counters) = self.counters.codecs.get(usize::from(method.codec.id())) else { return };
@@ -208,8 +216,7 @@ impl Compressor {
         counters.packets.add(packets);
         counters.before.add(before as u64);
         counters.after.add(padded as u64);
-        let rule = flows.first().copied().flatten().map_or(usize::MAX, |part| usize::from(part.rule));
-        if let Some(rule) = self.rules.counters(rule) {
+        if let Some(rule) = rule {
             rule.before.add(before as u64);
             rule.after.add(padded as u64);
         }

@@ -108,6 +108,12 @@ impl CompressUnit {
         self.padded
     }
 
+    /// How many sizes a block of them might have on the wire.
+    pub(super) fn sizes(&self) -> usize {
+        let Task { group, below, room, .. } = self.task;
+        group.policy.padding.sizes(self.plain.len(), below, room)
+    }
+
     /// Compresses the packets into a block that is small enough with its padding.
     fn make(&mut self, blocks: &mut Blocks) -> Option<Made> {
         let Task { group, method, headers, below, room, .. } = self.task;

@@ -91,6 +91,22 @@ fn blocks_count_their_padding_as_output() {
     assert!(output(Padding::None).1 < after);
 }
 
+#[test]
+fn leak_bound_of_a_rule_is_the_mean_over_its_blocks() {
+    let bound = |padding, len| {
+        let mut sender = Sender::new(STRAIT, 1500, None, padded(padding));
+        (0..20).for_each(|number| sender.send(&words(number, len), &PLAIN));
+        sender.drain();
+        let rules = &sender.out.stages.compressor.rules;
+        let [first, second] = [0, 1].map(|at| rules.counters(at).unwrap());
+        assert_eq!((first.tried.get(), second.leak_bound()), (20, None));
+        first.leak_bound().unwrap()
+    };
+    let all = Padding::ALL.map(|padding| (bound(padding, 1_000) * 10.0).round() / 10.0);
+    assert_eq!(all, [8.0, 6.2, 2.0, 1.0]);
+    assert!(bound(Padding::None, 300) < 6.6, "fewer sizes in steps of four bytes");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(50))]
 

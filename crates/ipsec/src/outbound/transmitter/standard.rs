@@ -96,8 +96,8 @@ fn compress<'a>(
     let (method, before) = (agreed.algorithm.into(), payload.len());
     let outcome = Outcome { method, before, of: before, after, took };
     let (to, allowed) = (task.to, task.group.allowed);
-    let padded = after.unwrap_or(0);
-    let tried = TrialResult { to, allowed, packets: plain.packets(), outcome, padded };
+    let (padded, sizes) = (after.unwrap_or(0), Padding::None.sizes(before, before, before));
+    let tried = TrialResult { to, allowed, packets: plain.packets(), outcome, padded, sizes };
     compressor.learn(&tried, &plain.flows(), now);
     output.get(..after?)
 }
