@@ -2,11 +2,11 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use strait_node::report::{DecisionReport, EstimateReport, PeerReport, StagesReport};
+use strait_node::report::{DecisionReport, EstimateReport, PeerReport, RuleReport, StagesReport};
 use strait_scheduler::Rate;
 use strait_terminal::decision::{reason, runner_up};
 
-use crate::show::text::queue;
+use crate::show::text::{leak, queue};
 use crate::table::TextTable;
 use crate::units;
 
@@ -29,6 +29,12 @@ pub(super) fn queues(peers: &[PeerReport]) -> String {
         if lines.is_empty() { lines } else { format!("\nqueue to {}\n{lines}", peer.name) }
     };
     peers.iter().map(lines).collect()
+}
+
+/// What lengths of the blocks of each rule tell.
+pub(super) fn leaks(rules: &[RuleReport]) -> String {
+    let table = leak::table(rules);
+    if table.is_empty() { String::new() } else { format!("\n{}\n{}", leak::TITLE, table.render(2)) }
 }
 
 /// Named values, one a line, aligned.
@@ -229,6 +235,15 @@ mod tests {
             "{shown}"
         );
         assert_eq!(queues(&[]), "");
+    }
+
+    #[test]
+    fn what_lengths_tell_is_shown_by_rule() {
+        let shown = leaks(&crate::show::text::tests::report().rules);
+        let lines: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[3].join(" "), "1 logs buckets flow 2 340 same flow 2.6 292.8 0.3 (at most 0.9)");
+        assert_eq!(lines[4].join(" "), "other flow 0.0 0.0 not measured");
+        assert_eq!(leaks(&[]), "");
     }
 
     #[test]

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use strait_clock::{Stopwatch, Time};
 use strait_compress::calibrate::{CANDIDATES, Calibration};
-use strait_compress::{Allowed, Chooser, Method, Outcome, RuleId, THRESHOLD, Unit};
+use strait_compress::{Allowed, Chooser, Codec, CodecSet, Method, Outcome, RuleId, Unit};
 use strait_wire::flow::Flow;
 
 use super::context::{Outlet, TxContext};
+use super::group::Group;
 use super::job::{CompressJob, CompressTools, CompressUnit, Task};
 use super::link::Link;
+use super::pauses::CompressionPauses;
 use super::plain::{Part, Plain, UnitFlows};
 use crate::pool::Pool;
-use crate::{Counters, Explanation, Notice, PeerId, Reason, RuleSet};
+use crate::{Counters, Domain, Explanation, Notice, Padding, PeerId, Reason, RuleSet};
 
 /// Compresses units, and learns from what they became.
 pub(super) struct Compressor {
@@ -22,15 +24,16 @@ pub(super) struct Compressor {
     pub(super) edition: u32,
     pub(super) chooser: Box<dyn Chooser>,
     pub(super) pool: Pool<CompressUnit>,
+    pub(super) pauses: CompressionPauses,
     counters: Arc<Counters>,
 }
 
-/// The flow that comes first in a unit, with the rule that covers it and what that allows.
+/// The flow that comes first in a unit, with the rule that covers it and the group of all of the unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lead {
     pub(super) flow: Flow,
     pub(super) rule: u16,
-    pub(super) allowed: Allowed,
+    pub(super) group: Group,
     /// Whether it waited: alone on an idle link it would have left at once, and by itself.
     pub(super) waited: bool,
 }
@@ -42,6 +45,10 @@ pub(super) struct TrialResult {
     pub(super) allowed: Allowed,
     pub(super) packets: u64,
     pub(super) outcome: Outcome,
+    /// Bytes that came out, with padding.
+    pub(super) padded: usize,
+    /// How many sizes they might have had on the wire.
+    pub(super) sizes: usize,
 }
 
 impl Compressor {
@@ -51,7 +58,8 @@ impl Compressor {
         counters: Arc<Counters>,
     ) -> Compressor {
         let pool = Pool::alone(CompressTools::new(stopwatch));
-        Compressor { rules: Arc::default(), edition: 0, chooser, pool, counters }
+        let pauses = CompressionPauses::default();
+        Compressor { rules: Arc::default(), edition: 0, chooser, pool, pauses, counters }
     }
 
     /// So many workers beside the calling thread, alike in speed.
@@ -62,6 +70,7 @@ impl Compressor {
 
     /// Other rules from now on.
     pub(super) fn obey(&mut self, rules: Arc<RuleSet>) {
+        self.pauses.obey(&rules);
         self.rules = rules;
         self.edition = self.edition.wrapping_add(1);
     }
@@ -85,19 +94,36 @@ impl Compressor {
 
     /// What to compress `len` bytes with, of which these come first.
     pub(super) fn choose(&mut self, tx: &mut TxContext<'_, impl Outlet>, lead: &Lead, len: usize) -> Method {
-        if len < THRESHOLD {
+        let Lead { flow, rule, group, waited } = lead;
+        let Group { domain, policy, .. } = *group;
+        if len < policy.padding.least() || policy.may_pause() && self.pauses.is_paused(domain) {
             return Method::NONE;
         }
-        let Lead { flow, rule, allowed, waited } = lead;
-        let unit = Unit { flow, to: tx.link.spec.id.0, rule: self.rule(*rule), allowed: *allowed };
+        let unit = Unit { flow, to: tx.link.spec.id.0, rule: self.rule(*rule), allowed: group.allowed };
         // IPComp is not for workers: what it makes is sealed as it is made.
         let blocks = tx.link.association.takes_blocks();
         let engines = if blocks { self.pool.side_by_side() } else { NonZeroU32::MIN };
         let mut path_cost = tx.link.path_cost(tx.own, engines);
         path_cost.waiting |= waited;
+        let pads = tx.link.association.pads(policy.padding);
+        if !pads {
+            (path_cost.codecs, path_cost.only) = (CodecSet::EMPTY, None);
+        }
         let method = self.chooser.choose(&unit, len, &path_cost, tx.now);
+        if method.codec == Codec::None && pads && policy.padding == Padding::Constant {
+            self.pause(domain, *rule);
+        }
         self.tell_changes(tx.outlet);
         method
+    }
+
+    /// Compressing pauses for this domain, by what packets of this rule became.
+    fn pause(&mut self, domain: Option<Domain>, rule: u16) {
+        if self.pauses.begin(domain)
+            && let Some(rule) = self.rules.counters(rule.into())
+        {
+            rule.pauses.add(1);
+        }
     }
 
     /// Compresses the gathered packets of one group with the method of the first one's flow.
@@ -105,13 +131,13 @@ impl Compressor {
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
         plain: &mut Plain,
-        (allowed, waited): (Allowed, bool),
+        (group, waited): (Group, bool),
     ) -> Option<CompressJob> {
         let first = plain.flows().first().copied().flatten();
         let method = first.map_or(Method::NONE, |Part { flow, rule, .. }| {
-            self.choose(tx, &Lead { flow, rule, allowed, waited }, plain.len())
+            self.choose(tx, &Lead { flow, rule, group, waited }, plain.len())
         });
-        self.submit(tx, plain, allowed, method)
+        self.submit(tx, plain, &group, method)
     }
 
     /// Compresses the gathered packets: at once where there is only the calling thread or nothing to compress, and gives them back
@@ -120,19 +146,22 @@ impl Compressor {
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
         plain: &mut Plain,
-        allowed: Allowed,
+        group: &Group,
         method: Method,
     ) -> Option<CompressJob> {
-        let association = &tx.link.association;
-        let (below, headers) = (association.block_below(method, plain.len()), association.takes_headers());
+        let (association, to) = (&tx.link.association, tx.link.spec.id);
+        let (headers, room) = (association.takes_headers(), association.part_room());
+        let padding = group.policy.padding;
+        let may = association.pads(padding) && plain.len() >= padding.least();
+        let below = if may { association.block_below(method, plain.len()) } else { 0 };
         let predicted = plain.predicted() as u64;
         let mut job = self.pool.idle_or_surplus();
-        job.work.take(plain, Task { to: tx.link.spec.id, allowed, method, headers, below });
+        job.work.take(plain, Task { to, group: *group, method, headers, below, room });
         let under_way = &mut tx.link.backlog.under_way;
         let at_once = tx.promoted || !job.work.has_work() && under_way.is_empty();
         if !self.pool.has_workers() || at_once {
             self.pool.run_now(&mut job);
-            self.account(&job, tx.now);
+            self.account(&mut job, tx.now);
             return Some(job);
         }
         if job.work.has_work() {
@@ -159,8 +188,8 @@ impl Compressor {
 
     /// The first unit under way, if an engine has compressed it.
     pub(super) fn take_done(&mut self, link: &mut Link, now: Time) -> Option<CompressJob> {
-        let (_, job) = link.backlog.under_way.pop()?;
-        self.account(&job, now);
+        let (_, mut job) = link.backlog.under_way.pop()?;
+        self.account(&mut job, now);
         Some(job)
     }
 
@@ -172,17 +201,31 @@ impl Compressor {
         jobs.map(|job| self.pool.put_back(job)).count() > 0
     }
 
-    /// Learns from what a unit became.
-    fn account(&mut self, job: &CompressJob, now: Time) {
+    /// Learns from what a unit became; gives its block up where that must not leave any more.
+    fn account(&mut self, job: &mut CompressJob, now: Time) {
         let Some(outcome) = job.work.outcome else { return };
-        let Task { to, allowed, .. } = job.work.task;
-        let packets = job.work.plain.packets();
-        self.learn(&TrialResult { to, allowed, packets, outcome }, &job.work.plain.flows(), now);
+        let Task { to, group: Group { domain, allowed, policy, .. }, .. } = job.work.task;
+        let constant = policy.padding == Padding::Constant;
+        if constant && self.pauses.is_paused(domain) {
+            // It was under way when the pause began.
+            job.work.give_up();
+            return;
+        }
+        let CompressUnit { plain, .. } = &job.work;
+        let (flows, packets, padded) = (plain.flows(), plain.packets(), job.work.block_len());
+        let tried = TrialResult { to, allowed, packets, outcome, padded, sizes: job.work.sizes() };
+        self.learn(&tried, &flows, now);
+        let Outcome { before, after, .. } = outcome;
+        let alike =
+            policy.pause && self.pauses.looks_like_guesses(domain, plain.bytes(), after.unwrap_or(before));
+        if alike || constant && after.is_none() {
+            self.pause(domain, flows.first().copied().flatten().map_or(u16::MAX, |part| part.rule));
+        }
     }
 
     /// Tells the chooser and the counters how compressing packets of these flows went.
     pub(super) fn learn(&mut self, tried: &TrialResult, flows: &UnitFlows, now: Time) {
-        let TrialResult { to, allowed, packets, outcome } = *tried;
+        let TrialResult { to, allowed, packets, outcome, padded, sizes } = *tried;
         let mut took = outcome.took;
         for Part { flow, rule, bytes } in flows.iter().flatten() {
             let unit = Unit { flow, to: to.0, rule: self.rule(*rule), allowed };
@@ -190,18 +233,24 @@ impl Compressor {
             let own = Outcome { of: *bytes, took: took.take(), ..outcome };
             self.chooser.learn(&unit, &own, now);
         }
+        let place = flows.first().copied().flatten().map_or(usize::MAX, |part| usize::from(part.rule));
+        let rule = self.rules.counters(place);
+        if let Some(rule) = rule {
+            rule.note_sizes(sizes);
+        }
         let Outcome { method, before, after, .. } = outcome;
         let Some(counters) = self.counters.codecs.get(usize::from(method.codec.id())) else { return };
         counters.tried.add(1);
-        let Some(after) = after else { return };
+        if after.is_none() {
+            return;
+        }
         counters.blocks.add(1);
         counters.packets.add(packets);
         counters.before.add(before as u64);
-        counters.after.add(after as u64);
-        let rule = flows.first().copied().flatten().map_or(usize::MAX, |part| usize::from(part.rule));
-        if let Some(rule) = self.rules.counters(rule) {
+        counters.after.add(padded as u64);
+        if let Some(rule) = rule {
             rule.before.add(before as u64);
-            rule.after.add(after as u64);
+            rule.after.add(padded as u64);
         }
     }
 }

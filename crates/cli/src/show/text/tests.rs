@@ -1,7 +1,7 @@
 use super::*;
 use strait_node::report::{
-    CodecReport, CompressionLoadReport, ControlReport, DropReport, ManualReport, PathReport, ProtocolReport,
-    QueueReport, ThreadReport,
+    AttackerReport, CodecReport, CompressionLoadReport, ControlReport, DropReport, LeakReport, ManualReport,
+    PathReport, ProtocolReport, QueueReport, ThreadReport,
 };
 
 /// A report with every part filled in.
@@ -128,6 +128,26 @@ fn rule() -> RuleReport {
         input_bytes: 3_900_000,
         output_bytes: 1_100_000,
         ratio: Some(3.545),
+        leak: LeakReport {
+            padding: "buckets".to_owned(),
+            mix: "flow".to_owned(),
+            pause: true,
+            pauses: 2,
+            paused_packets: 700,
+            blocks: 340,
+            same_flow: AttackerReport {
+                bound_bits_per_block: Some(2.584),
+                bound_bits_per_1000_packets: Some(292.8),
+                measured_yield: Some(0.31),
+                measured_yield_upper: Some(0.86),
+            },
+            other_flow: AttackerReport {
+                bound_bits_per_block: Some(0.0),
+                bound_bits_per_1000_packets: Some(0.0),
+                measured_yield: None,
+                measured_yield_upper: None,
+            },
+        },
     }
 }
 
@@ -180,6 +200,11 @@ peer site-b: up
 compression rules
   from          to            protocol           domain  codec   matched packets  matched bytes    input   output  ratio
   10.77.0.1/32  10.77.0.2/32  tcp 514,8000-8100  logs    zstd-3             3000        4.00 MB  3.90 MB  1.10 MB   3.54
+
+what lengths tell, in bits
+  rule  domain  padding  mix   pauses  blocks  attacker    bound by block  by 1,000 packets     measured yield
+  1     logs    buckets  flow       2     340  same flow              2.6             292.8  0.3 (at most 0.9)
+                                               other flow             0.0               0.0       not measured
 
 codecs
   codec   tried blocks  sent blocks  sent packets    input   output  ratio  decompressed blocks
