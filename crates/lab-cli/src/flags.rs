@@ -9,7 +9,7 @@ use strait_terminal::pages::{Completions, Man};
 use strait_terminal::{Failure, program};
 
 use crate::demo::DemoLink;
-pub(crate) use lab::{Lab, LabOutput, LabSched, LabTables, LabVerify, LabVpn};
+pub(crate) use lab::{Lab, LabCrime, LabOutput, LabSched, LabTables, LabVerify, LabVpn};
 
 /// Printed under the help of `strait-lab` itself.
 const AFTER: &str = "\
