@@ -8,7 +8,7 @@
 use std::{error::Error, fmt::Write, io::IoSlice, net::SocketAddr};
 
 use strait_clock::Time;
-use strait_ipsec::{Domain, Notice, Reason, Rule, inbound, outbound};
+use strait_ipsec::{Domain, LeakPolicy, Notice, Reason, Rule, inbound, outbound};
 use strait_scheduler::Rate;
 use strait_sim::{FlowShape, Halves, HalvesSettings, NodeId};
 use strait_wire::{Tos, vnet};
@@ -43,7 +43,15 @@ impl inbound::Inlet for World {
 pub fn run() -> Result<String, Box<dyn Error>> {
     let (mut now, mut world, mut report) = (Time::ZERO, World::default(), String::new());
     let (from, to, allowed) = ("0.0.0.0/0".parse()?, "0.0.0.0/0".parse()?, "auto".parse()?);
-    let rule = Rule { from, to, protocol: None, ports: vec![514..=514], domain: Domain(1), allowed };
+    let rule = Rule {
+        from,
+        to,
+        protocol: None,
+        ports: vec![514..=514],
+        domain: Domain(1),
+        allowed,
+        policy: LeakPolicy::NONE,
+    };
     let settings =
         HalvesSettings { up: Rate::from_bits(1_500_000), rules: vec![rule], ..HalvesSettings::default() };
     let Halves { mut outbound, mut inbound, .. } = Halves::new(settings, now);

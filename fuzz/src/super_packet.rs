@@ -2,7 +2,7 @@
 //! carry what was given.
 
 use strait_clock::Time;
-use strait_ipsec::{Domain, IvMode, Payloads, Rule};
+use strait_ipsec::{Domain, LeakPolicy, IvMode, Payloads, Rule};
 use strait_sim::{Halves, HalvesSettings, NodeId, is_intact};
 use strait_wire::{Protocol, ip, tcp, udp, vnet};
 
@@ -65,6 +65,7 @@ fn halves_settings(bits: u8) -> HalvesSettings {
                 ports: Vec::new(),
                 domain: Domain(0),
                 allowed: if bits & 8 == 0 { "zstd-1" } else { "deflate-1" }.parse().expect("a method"),
+                policy: LeakPolicy::NONE,
             })
             .to_vec();
     }

@@ -14,8 +14,8 @@ use strait_compress::{Allowed, CodecSet};
 use strait_crypto::{KeyMaterial, Suite};
 use strait_ipsec::outbound::{Order, Outbound, OutboundSettings, Queueing};
 use strait_ipsec::{
-    Counters, Domain, Forwarding, IvMode, OutboundSa, Payloads, PeerCounters, PeerId, PeerSpec, Policies,
-    Rule, RuleSet, SaSpec,
+    Counters, Domain, Forwarding, IvMode, LeakPolicy, OutboundSa, Payloads, PeerCounters, PeerId, PeerSpec,
+    Policies, Rule, RuleSet, SaSpec,
 };
 use strait_scheduler::Rate;
 use strait_wire::ip::{Packet, V4_HEADER_LEN};
@@ -243,6 +243,7 @@ fn everything() -> RuleSet {
         ports: Vec::new(),
         domain: Domain(0),
         allowed: Allowed::Any,
+        policy: LeakPolicy::NONE,
     };
     RuleSet::new(all().map(rule).to_vec())
 }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use strait_node::client;
-use strait_node::report::{DaemonReport, DecisionReport, PeerReport};
+use strait_node::report::{DaemonReport, DecisionReport, PeerReport, RuleReport};
 
 use crate::failure::{CommandResult, Failure};
 use crate::flags;
@@ -32,7 +32,8 @@ pub(crate) fn run(flags: &flags::Why) -> CommandResult {
     if flags.json {
         return print((json(&first)? + "\n").as_bytes());
     }
-    print((text::render(&interface, &first) + &text::queues(&answer.peers)).as_bytes())
+    let beside = text::queues(&answer.peers) + &text::leaks(&answer.rules);
+    print((text::render(&interface, &first) + &beside).as_bytes())
 }
 
 /// The answer of a tunnel.
@@ -40,6 +41,7 @@ struct Explained {
     /// The decisions on traffic; none when the sender did not answer in time.
     decisions: Option<Vec<DecisionReport>>,
     peers: Vec<PeerReport>,
+    rules: Vec<RuleReport>,
 }
 
 /// Asks about `peer`, or about all.
@@ -51,7 +53,11 @@ fn ask(interface: &str, peer: Option<&str>) -> Result<Explained, Failure> {
     }
     let all = report.decisions.map(Vec::into_iter);
     let ours = |it: &DecisionReport| peer.is_none_or(|peer| it.peer.as_deref() == Some(peer));
-    Ok(Explained { decisions: all.map(|all| all.filter(ours).collect()), peers: report.peers })
+    Ok(Explained {
+        decisions: all.map(|all| all.filter(ours).collect()),
+        peers: report.peers,
+        rules: report.rules,
+    })
 }
 
 fn known(report: &DaemonReport, peer: &str) -> CommandResult {

@@ -4,6 +4,8 @@ use core::fmt;
 
 /// The bit that says in one byte with a codec, or with a set of them, that headers are coded.
 const HEADERS: u8 = 0x80;
+/// The bit of a set that says that padded blocks are understood.
+const PADDING: u8 = 0x40;
 
 /// How a block was made of packets: the codec byte of its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,7 +94,8 @@ impl fmt::Display for Codec {
     }
 }
 
-/// What an end expands, in one byte: bit `id` stands for the codec numbered `id`, the highest for header compression.
+/// What an end expands, in one byte: bit `id` stands for the codec numbered `id`, the highest for header compression, the one below it
+/// for blocks with padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CodecSet(u8);
 
@@ -100,7 +103,7 @@ impl CodecSet {
     /// No codec at all, not even [`Codec::None`], and no header compression.
     pub const EMPTY: CodecSet = CodecSet(0);
     /// All that this version knows.
-    pub const ALL: CodecSet = CodecSet(0b1_1111 | HEADERS);
+    pub const ALL: CodecSet = CodecSet(0b1_1111 | HEADERS | PADDING);
 
     /// This set with `codec` added.
     #[must_use]
@@ -118,6 +121,18 @@ impl CodecSet {
     #[must_use]
     pub const fn has_headers(self) -> bool {
         self.0 & HEADERS != 0
+    }
+
+    /// This set with padded blocks added.
+    #[must_use]
+    pub const fn with_padding(self) -> CodecSet {
+        CodecSet(self.0 | PADDING)
+    }
+
+    /// Whether padded blocks are in the set.
+    #[must_use]
+    pub const fn has_padding(self) -> bool {
+        self.0 & PADDING != 0
     }
 
     /// Whether `codec` is in the set.
@@ -187,10 +202,11 @@ mod tests {
         assert_eq!(CodecSet::ALL.iter().collect::<Vec<_>>(), Codec::ALL);
         for bits in 0..=u8::MAX {
             let known = CodecSet::from_bits(bits);
-            assert_eq!(known.bits(), bits & 0b1001_1111);
-            assert_eq!(known.has_headers(), bits >= 0x80);
+            assert_eq!(known.bits(), bits & 0b1101_1111);
+            assert_eq!((known.has_headers(), known.has_padding()), (bits >= 0x80, bits & 0x40 != 0));
             let codecs = known.iter().collect::<CodecSet>();
-            assert_eq!(if known.has_headers() { codecs.with_headers() } else { codecs }, known);
+            let codecs = if known.has_headers() { codecs.with_headers() } else { codecs };
+            assert_eq!(if known.has_padding() { codecs.with_padding() } else { codecs }, known);
         }
     }
 

@@ -75,6 +75,26 @@ pub struct RuleCounters {
     pub before: Counter,
     /// Output bytes of those blocks.
     pub after: Counter,
+    /// Blocks compressed on trial or to be sent.
+    pub tried: Counter,
+    /// What the sizes of these can tell at most, in thousandths of a bit.
+    pub leak: Counter,
+}
+
+impl RuleCounters {
+    /// What the size of a block can tell an observer at most, in bits: the mean over blocks so far.
+    #[must_use]
+    pub fn leak_bound(&self) -> Option<f64> {
+        let (bits, blocks) = (self.leak.get() as f64 / 1e3, self.tried.get());
+        (blocks > 0).then(|| bits / blocks as f64)
+    }
+
+    /// Counts a block that may have had so many sizes.
+    pub(crate) fn note_sizes(&self, sizes: usize) {
+        self.tried.add(1);
+        // Upwards, so that it stays a bound.
+        self.leak.add(((sizes.max(1) as f64).log2() * 1e3).ceil() as u64);
+    }
 }
 
 /// Counters of the traffic with one peer, and what else the threads share of it.

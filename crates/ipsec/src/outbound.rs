@@ -46,7 +46,7 @@ use std::sync::Arc;
 
 use strait_clock::{Deadline, Stopwatch, Time};
 use strait_compress::calibrate::Calibration;
-use strait_compress::{Allowed, Chooser, RuleId, Unit};
+use strait_compress::{Chooser, RuleId, Unit};
 use strait_wire::vnet;
 
 use crate::offload::SuperPacket;
@@ -54,7 +54,7 @@ pub use crate::orders::SenderOrder as Order;
 pub use crate::queueing::Queueing;
 use crate::reassembly::Reassembly;
 pub use crate::reports::{ReceivedReport, Reception};
-use crate::{Counters, Forwarding, Notice, PeerId, Policies, Reason};
+use crate::{Counters, Forwarding, Mix, Notice, PeerId, Policies, Reason};
 
 use compressor::Compressor;
 use context::{Lost, TxContext};
@@ -316,8 +316,7 @@ impl TxStages {
     ) -> Waiting {
         let Compressor { rules, edition, chooser, .. } = &mut self.compressor;
         let (flow, dscp) = (packet.ip().flow(), packet.ip().tos().dscp());
-        let group = Group { domain: None, allowed: Allowed::Nothing, dscp, edition: *edition };
-        let mut waiting = Waiting::new(packet, *offload, flow, group);
+        let mut waiting = Waiting::new(packet, *offload, flow, Group::plain(dscp, *edition));
         let found = if rules.rules().is_empty() { None } else { rules.find(&flow) };
         let Some((index, rule)) = found else { return waiting };
         let place = u16::try_from(index).unwrap_or(u16::MAX);
@@ -327,10 +326,14 @@ impl TxStages {
         }
         (waiting.rule, waiting.group.domain) = (Some(place), Some(rule.domain));
         let allowed = rule.allowed.towards(link.association.only());
+        let policy = rule.policy;
         let rule = RuleId { place, edition: *edition };
         let unit = Unit { flow: &flow, to: link.spec.id.0, rule, allowed };
         if chooser.may_shrink(&unit, packet.ip().payload(), now) {
-            waiting.group.allowed = allowed;
+            (waiting.group.allowed, waiting.group.policy) = (allowed, policy);
+            if policy.mix == Mix::Flow {
+                waiting.group.flow = self.gatherer.hash(&flow);
+            }
         }
         waiting
     }
@@ -366,8 +369,8 @@ impl TxStages {
         let sent = match gatherer.gather(tx) {
             Gathered::Nothing => Ok(false),
             Gathered::Alone(packet) => transmitter.send_alone(tx, compressor, packet).map(|()| true),
-            Gathered::Together { allowed, several } => {
-                let job = compressor.submit_unit(tx, &mut gatherer.plain, (allowed, several));
+            Gathered::Together { group, several } => {
+                let job = compressor.submit_unit(tx, &mut gatherer.plain, (group, several));
                 job.map_or(Ok(()), |job| transmitter.send(tx, compressor, job)).map(|()| true)
             }
         };

@@ -8,7 +8,7 @@ use strait_compress::Allowed;
 use strait_wire::Protocol;
 use strait_wire::flow::Flow;
 
-use crate::RuleCounters;
+use crate::{LeakPolicy, RuleCounters};
 
 /// A trust domain: blocks never mix two of them. Numbered by the order of first mention in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,6 +32,8 @@ pub struct Rule {
     pub domain: Domain,
     /// The methods that may compress it.
     pub allowed: Allowed,
+    /// What is done so that the lengths of blocks tell less.
+    pub policy: LeakPolicy,
 }
 
 impl Rule {

@@ -18,8 +18,8 @@ use crate::inbound::{self, Batch, ExpandJob, ExpandTools, Forwarding, Inlet, Udp
 use crate::offload::SuperPacket;
 use crate::outbound::{self, CompressJob, CompressTools, Outlet, Queueing, Train, TransmitRefused};
 use crate::{
-    Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
-    PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
+    Counters, Domain, Inbound, InboundSa, IvMode, LeakPolicy, Notice, Outbound, OutboundSa, Payloads,
+    PeerCounters, PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
 };
 
 /// RFC 1071 section 4.1, word by word; not complemented.
@@ -245,6 +245,7 @@ pub(crate) fn rule(port: u16, domain: u16, method: Method) -> Rule {
         ports: vec![port..=port],
         domain: Domain(domain),
         allowed: method.into(),
+        policy: LeakPolicy::NONE,
     }
 }
 

@@ -4,7 +4,7 @@ mod server;
 
 use std::fmt::Write;
 
-use crate::report::{CodecReport, DaemonReport, NodeReport, PeerReport, RuleReport};
+use crate::report::{AttackerReport, CodecReport, DaemonReport, NodeReport, PeerReport, RuleReport};
 pub(crate) use server::Metrics;
 pub use server::MetricsError;
 
@@ -285,13 +285,49 @@ fn rules(report: &DaemonReport) -> Vec<MetricFamily> {
         ("rule_output_bytes_total", "Compressed output bytes.", |rule| rule.output_bytes),
     ];
     let family = |(name, help, get): (&'static str, &'static str, Get)| {
-        let sample = |(place, rule): (usize, &RuleReport)| {
-            let RuleReport { from, to, domain, codec, .. } = rule.clone();
-            // The labels below may be equal for two rules.
-            let place = ("rule", (place + 1).to_string());
-            (vec![place, ("from", from), ("to", to), ("domain", domain), ("codec", codec)], number(get(rule)))
-        };
+        let sample = |(place, rule)| (rule_labels(place, rule), number(get(rule)));
         (name, "counter", help, report.rules.iter().enumerate().map(sample).collect())
+    };
+    known.into_iter().map(family).chain(leaks(report)).collect()
+}
+
+fn rule_labels(place: usize, rule: &RuleReport) -> Labels {
+    let RuleReport { from, to, domain, codec, .. } = rule.clone();
+    // The labels below may be equal for two rules.
+    let place = ("rule", (place + 1).to_string());
+    vec![place, ("from", from), ("to", to), ("domain", domain), ("codec", codec)]
+}
+
+/// What lengths tell, by rule and attacker.
+fn leaks(report: &DaemonReport) -> Vec<MetricFamily> {
+    type Get = fn(&AttackerReport) -> Option<f64>;
+    let known: [(&str, &str, Get); 3] = [
+        (
+            "rule_leak_bound_bits_per_block",
+            "Upper bound of what the size of a block tells an attacker who sees the link, mean over blocks.",
+            |it| it.bound_bits_per_block,
+        ),
+        (
+            "rule_measured_yield_bits_per_1000_packets",
+            "What a scripted attack learned under the rule's policy when this version was measured.",
+            |it| it.measured_yield,
+        ),
+        (
+            "rule_measured_yield_upper_bits_per_1000_packets",
+            "Upper limit of the 95 % confidence interval of the measured yield.",
+            |it| it.measured_yield_upper,
+        ),
+    ];
+    let family = |(name, help, get): (&'static str, &'static str, Get)| {
+        let samples = report.rules.iter().enumerate().flat_map(|(place, rule)| {
+            let attackers = [("same-flow", &rule.leak.same_flow), ("other-flow", &rule.leak.other_flow)];
+            attackers.into_iter().filter_map(move |(attacker, leak)| {
+                let mut labels = rule_labels(place, rule);
+                labels.push(("attacker", attacker.to_owned()));
+                Some((labels, get(leak)?))
+            })
+        });
+        (name, "gauge", help, samples.collect())
     };
     known.into_iter().map(family).collect()
 }

@@ -1,6 +1,7 @@
 //! The document of `strait show --json`; every counter starts at 0 when the daemon starts.
 
 mod decision;
+mod leak;
 mod manual;
 mod path;
 mod queue;
@@ -8,6 +9,7 @@ mod queue;
 use serde::{Deserialize, Serialize};
 
 pub use decision::{DecisionReport, EstimateReport, StagesReport};
+pub use leak::{AttackerReport, LeakReport};
 pub use path::PathReport;
 pub use queue::QueueReport;
 
@@ -238,6 +240,8 @@ pub struct RuleReport {
     pub output_bytes: u64,
     /// Compression ratio: `input_bytes` / `output_bytes`; none without output.
     pub ratio: Option<f64>,
+    /// What lengths of its blocks tell.
+    pub leak: LeakReport,
 }
 
 /// One codec.

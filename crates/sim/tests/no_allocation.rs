@@ -14,7 +14,7 @@ use strait_clock::{Stopwatch, Time};
 use strait_compress::Calibration;
 use strait_ipsec::inbound::{Batch, ExpandJob, ExpandTools, Inlet};
 use strait_ipsec::outbound::{self, Outlet, Train, TransmitRefused};
-use strait_ipsec::{Domain, Notice, Reason, Rule};
+use strait_ipsec::{Domain, LeakPolicy, Notice, Reason, Rule};
 use strait_sim::{Conversation, Filler, FlowShape, Halves, HalvesSettings, NodeId};
 use strait_wire::{Tos, vnet};
 
@@ -189,6 +189,7 @@ fn compressing(method: &str) -> Vec<Rule> {
         ports: Vec::new(),
         domain: Domain(0),
         allowed: method.parse().unwrap(),
+        policy: LeakPolicy::NONE,
     }]
 }
 

@@ -3,6 +3,9 @@
 //! ```text
 //! sub-type 0xF0 | codec | block id (2) | part | parts | this part of the compressed bytes
 //! ```
+//!
+//! With [`PADDED`] in the codec byte, the bytes of the whole block end with padding, which the receiver takes off before it expands
+//! the block: zeros, and in the last two bytes how many bytes the padding has, these two among them.
 
 use crate::{Malformed, field, ip};
 
@@ -10,12 +13,16 @@ use crate::{Malformed, field, ip};
 pub const SUBTYPE: u8 = 0xf0;
 /// The header of a part.
 pub const HEADER_LEN: usize = 6;
+/// The bit of the codec byte that says that the block is padded.
+pub const PADDED: u8 = 0x40;
+/// The least padding of a padded block: its own length.
+pub const PADDING_MIN: usize = 2;
 
 /// Which part of which block follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Header {
     /// How the block was made: with what it was compressed, and, by the highest bit, whether the headers of its packets
-    /// were coded first; the numbers are those of the compression crate.
+    /// were coded first; the numbers are those of the compression crate. [`PADDED`] is another bit of it.
     pub codec: u8,
     /// Names the block among those in flight.
     pub id: u16,
@@ -54,6 +61,30 @@ impl Header {
         let [a, b] = id.to_be_bytes();
         field::emit_header("buffer for a block header", buf, [SUBTYPE, codec, a, b, part, parts])
     }
+}
+
+/// Fills `block` from `len` on with padding: so many bytes at its front are the block itself.
+///
+/// # Errors
+/// [`Malformed`] when there is less room than [`PADDING_MIN`], or more than two bytes can say.
+pub fn pad(block: &mut [u8], len: usize) -> Result<(), Malformed> {
+    let malformed = Malformed::new("block padding", block);
+    let padding = block.get_mut(len..).ok_or(malformed)?;
+    let count = u16::try_from(padding.len()).map_err(|_| malformed)?;
+    padding.fill(0);
+    *padding.last_chunk_mut().ok_or(malformed)? = count.to_be_bytes();
+    Ok(())
+}
+
+/// The bytes of a padded block without its padding.
+///
+/// # Errors
+/// [`Malformed`] when there is no room for the padding that the block claims, or for its length.
+pub fn without_padding(block: &[u8]) -> Result<&[u8], Malformed> {
+    let malformed = Malformed::new("block padding", block);
+    let count = usize::from(u16::from_be_bytes(*block.last_chunk().ok_or(malformed)?));
+    let len = block.len().checked_sub(count).filter(|_| count >= PADDING_MIN).ok_or(malformed)?;
+    block.get(..len).ok_or(malformed)
 }
 
 /// Cuts an expanded block, whole IP packets one after the other, by their own length fields.
@@ -140,6 +171,29 @@ mod tests {
     }
 
     #[test]
+    fn padding_is_zeros_and_its_length() {
+        let mut block = [7; 9];
+        pad(&mut block, 4).unwrap();
+        assert_eq!(block, [7, 7, 7, 7, 0, 0, 0, 0, 5]);
+        assert_eq!(without_padding(&block), Ok(&[7; 4][..]));
+        pad(&mut block, 7).unwrap();
+        assert_eq!((block[6..].to_vec(), without_padding(&block).unwrap().len()), (vec![0, 0, 2], 7));
+        for len in [8, 9, 10] {
+            assert!(pad(&mut block, len).is_err(), "{len} bytes");
+        }
+        assert!(pad(&mut vec![0; 65_537], 1).is_err());
+        pad(&mut vec![0; 65_536], 1).unwrap();
+    }
+
+    #[test]
+    fn padding_that_is_not_there_is_malformed() {
+        for bytes in [&[][..], &[2], &[0, 0], &[0, 1], &[0, 3], &[9, 0, 4], &[9, 0, 1], &[9, 9, 0xff, 0xff]] {
+            assert!(without_padding(bytes).is_err(), "{bytes:?}");
+        }
+        assert_eq!(without_padding(&[0, 2]), Ok(&[][..]), "the receiver refuses an empty block itself");
+    }
+
+    #[test]
     fn packets_are_cut_by_their_lengths() {
         let whole = [
             sample::v4(Protocol::UDP, &[7; 9]),
@@ -174,6 +228,14 @@ mod tests {
             let mut bytes = [&[0; HEADER_LEN][..], &rest].concat();
             header.emit(&mut bytes).unwrap();
             prop_assert_eq!(Header::parse(&bytes).unwrap(), (header, &rest[..]));
+        }
+
+        #[test]
+        fn padding_comes_off_whole(bytes in vec(any::<u8>(), 0..50), more in PADDING_MIN..400) {
+            let mut block = bytes.clone();
+            block.resize(bytes.len() + more, 0xff);
+            pad(&mut block, bytes.len()).unwrap();
+            prop_assert_eq!(without_padding(&block).unwrap(), &bytes);
         }
 
         #[test]

@@ -10,8 +10,8 @@ use strait_compress::{Calibration, CodecSet, Gauge, LiveChooser, Method};
 use strait_crypto::{KeyMaterial, Suite};
 use strait_ipsec::outbound::{CompressJob, Order, Outlet, Train, TransmitRefused};
 use strait_ipsec::{
-    Counters, Domain, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
-    PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec, inbound, outbound,
+    Counters, Domain, Inbound, InboundSa, IvMode, LeakPolicy, Notice, Outbound, OutboundSa, Payloads,
+    PeerCounters, PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec, inbound, outbound,
 };
 use strait_lab::measure::ThreadMoment;
 use strait_node::engines::Workers;
@@ -222,6 +222,7 @@ fn everything(method: Method) -> Rule {
         ports: Vec::new(),
         domain: Domain(0),
         allowed: method.into(),
+        policy: LeakPolicy::NONE,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The state and counters of a running tunnel, as people read them.
 
+pub(crate) mod leak;
 pub(crate) mod manual;
 mod path;
 pub(crate) mod queue;
@@ -23,6 +24,7 @@ pub(crate) fn render(report: &DaemonReport) -> String {
     }
     for (title, table) in [
         ("compression rules", rules(report)),
+        (leak::TITLE, leak::table(&report.rules)),
         ("codecs", codecs(report)),
         ("dropped packets", drops(report)),
         ("threads", threads(report)),

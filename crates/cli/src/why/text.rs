@@ -2,11 +2,11 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use strait_node::report::{DecisionReport, EstimateReport, PeerReport, StagesReport};
+use strait_node::report::{DecisionReport, EstimateReport, PeerReport, RuleReport, StagesReport};
 use strait_scheduler::Rate;
 use strait_terminal::decision::{reason, runner_up};
 
-use crate::show::text::queue;
+use crate::show::text::{leak, queue};
 use crate::table::TextTable;
 use crate::units;
 
@@ -29,6 +29,12 @@ pub(super) fn queues(peers: &[PeerReport]) -> String {
         if lines.is_empty() { lines } else { format!("\nqueue to {}\n{lines}", peer.name) }
     };
     peers.iter().map(lines).collect()
+}
+
+/// What lengths of the blocks of each rule tell.
+pub(super) fn leaks(rules: &[RuleReport]) -> String {
+    let table = leak::table(rules);
+    if table.is_empty() { String::new() } else { format!("\n{}\n{}", leak::TITLE, table.render(2)) }
 }
 
 /// Named values, one a line, aligned.
@@ -229,6 +235,17 @@ mod tests {
             "{shown}"
         );
         assert_eq!(queues(&[]), "");
+    }
+
+    #[test]
+    fn what_lengths_tell_is_shown_by_rule() {
+        let shown = leaks(&crate::show::text::tests::report().rules);
+        let line: Vec<&str> = shown.lines().last().unwrap().split("  ").filter(|it| !it.is_empty()).collect();
+        let cells: Vec<&str> = line.into_iter().map(str::trim).collect();
+        let expected =
+            ["1", "logs", "buckets", "flow", "340", "2.6", "0.3 (at most 0.9)", "0.0", "not measured"];
+        assert_eq!(cells, expected);
+        assert_eq!(leaks(&[]), "");
     }
 
     #[test]

@@ -11,8 +11,8 @@ use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
 use strait_ipsec::outbound::{self, Outlet, Train, TransmitRefused, Via};
 use strait_ipsec::{
     AhSpec, Carrier, Counters, Domain, EspKeys, EspSpec, Fragments, Inbound, InboundSa, IpcompSpec, IvMode,
-    Notice, Outbound, OutboundSa, Payloads, PeerCounters, PeerId, PeerSpec, Policies, Reason, Rule, RuleSet,
-    SaSpec, SequenceNumbers,
+    LeakPolicy, Notice, Outbound, OutboundSa, Payloads, PeerCounters, PeerId, PeerSpec, Policies, Reason,
+    Rule, RuleSet, SaSpec, SequenceNumbers,
 };
 use strait_wire::ah::Align;
 use strait_wire::ip::{self, V4Header, V6Header};
@@ -141,6 +141,7 @@ fn everything() -> RuleSet {
         ports: Vec::new(),
         domain: Domain(1),
         allowed: Method::DEFLATE.into(),
+        policy: LeakPolicy::NONE,
     };
     RuleSet::new(vec![rule("0.0.0.0/0"), rule("::/0")])
 }

@@ -101,8 +101,9 @@ impl<I: Inlet> Unpacker<'_, I> {
     fn block(&mut self, opened: OpenedPayload<'_>) -> Result<(), Reason> {
         self.host.finish(opened.bytes, self.inlet);
         let (header, part) = block::Header::parse(opened.payload()).map_err(|_| Reason::MalformedBlock)?;
-        let coding = Coding::from_id(header.codec).ok_or(Reason::UnknownCodec)?;
-        let cap = cap(self.inbox.payloads, coding)?;
+        let padded = header.codec & block::PADDED != 0;
+        let coding = Coding::from_id(header.codec & !block::PADDED).ok_or(Reason::UnknownCodec)?;
+        let cap = cap(self.inbox.payloads, coding, padded)?;
         let (mut origin, mut bytes) = (opened.origin, part);
         let Inbox { counters, assembly, .. } = &mut *self.inbox;
         if header.parts > 1 {
@@ -114,6 +115,9 @@ impl<I: Inlet> Unpacker<'_, I> {
             (origin.tos, bytes) = (origin.tos.with_ecn(ecn), whole);
         }
         let pays = work::pays(bytes.len(), header.parts.into());
+        if padded {
+            bytes = block::without_padding(bytes).map_err(|_| Reason::MalformedBlock)?;
+        }
         let packets_max = self.working.packets_max(pays, self.peers.len());
         let block = CompressedBlock { coding, bytes, cap, packets_max, pays };
         if self.expander.has_workers() {
@@ -193,10 +197,11 @@ fn count_expanded(counters: &Counters, codec: Codec) {
 }
 
 /// The most that a block may expand to, if it is made as was agreed.
-fn cap(agreed: Payloads, coding: Coding) -> Result<usize, Reason> {
+fn cap(agreed: Payloads, coding: Coding, padded: bool) -> Result<usize, Reason> {
     let Coding { headers, codec } = coding;
     let Payloads::Strait { codecs, block_cap } = agreed else { return Err(Reason::UnknownPayload) };
-    if codec != Codec::None && !codecs.contains(codec) || headers && !codecs.has_headers() {
+    let known = codec == Codec::None || codecs.contains(codec);
+    if !known || headers && !codecs.has_headers() || padded && !codecs.has_padding() {
         return Err(Reason::UnknownCodec);
     }
     Ok(usize::try_from(block_cap).unwrap_or(BLOCK_MAX).min(BLOCK_MAX))
@@ -214,7 +219,7 @@ pub(super) fn decompress(
     let (algorithm, cap) = match agreed {
         Payloads::Standard(Some(agreed)) if header.cpi == agreed.cpi => (agreed.algorithm, BLOCK_MAX),
         Payloads::Strait { .. } if header.cpi == Cpi::DEFLATE => {
-            (IpcompAlgorithm::Deflate, cap(agreed, Coding { headers: false, codec: Codec::Deflate })?)
+            (IpcompAlgorithm::Deflate, cap(agreed, Coding { headers: false, codec: Codec::Deflate }, false)?)
         }
         _ => return Err(Reason::UnknownCodec),
     };

@@ -281,6 +281,54 @@ fn header_compression_beyond_the_agreement_is_refused() {
 }
 
 #[test]
+fn padding_is_taken_off_where_it_was_agreed() {
+    let text = packet(1000);
+    let pad = |bytes: &[u8], more: usize| {
+        let mut padded = bytes.to_vec();
+        padded.resize(bytes.len() + more, 0);
+        strait_wire::block::pad(&mut padded, bytes.len()).unwrap();
+        padded
+    };
+    let agreed = |codecs: CodecSet| Payloads::Strait { codecs, block_cap: 2000 };
+    let all: CodecSet = Codec::ALL.into_iter().collect();
+    for method in [Method::LZ4, Method::ZSTD, Method::DEFLATE, Method::LZS] {
+        let (whole, codec) = (compressed(method, &text), method.codec.id());
+        for (what, bytes, codec, codecs, reason) in [
+            ("padded", pad(&whole, 300), codec | 0x40, all.with_padding(), None),
+            ("padded by its length alone", pad(&whole, 2), codec | 0x40, all.with_padding(), None),
+            ("not agreed", pad(&whole, 300), codec | 0x40, all, Some(Reason::UnknownCodec)),
+            (
+                "no padding",
+                [&whole[..], &[0, 1]].concat(),
+                codec | 0x40,
+                all.with_padding(),
+                Some(Reason::MalformedBlock),
+            ),
+            (
+                "more than there is",
+                [&whole[..], &[255; 2]].concat(),
+                codec | 0x40,
+                all.with_padding(),
+                Some(Reason::MalformedBlock),
+            ),
+            (
+                "nothing but padding",
+                pad(&[], 300),
+                codec | 0x40,
+                all.with_padding(),
+                Some(Reason::MalformedBlock),
+            ),
+            ("one byte", vec![0], codec | 0x40, all.with_padding(), Some(Reason::MalformedBlock)),
+        ] {
+            let receiver = one(agreed(codecs), Protocol::AGGFRAG, &block(codec, 1, 0, 1, &bytes));
+            assert_eq!(receiver.dropped(), u64::from(reason.is_some()), "{method} {what}");
+            assert!(reason.is_none_or(|reason| receiver.drops(reason) == 1), "{method} {what}");
+            assert_eq!(receiver.site.packets.len(), usize::from(reason.is_none()), "{method} {what}");
+        }
+    }
+}
+
+#[test]
 fn block_in_parts_waits_for_last_and_is_lost_with_any_gap() {
     let packets = [packet(30), packet(1000)];
     let whole = compressed(Method::ZSTD, &packets.concat());

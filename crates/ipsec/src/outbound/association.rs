@@ -13,7 +13,7 @@ use super::train::{TRAIN_MAX, Via};
 use crate::block::{BLOCK_MAX, PARTS_MAX};
 use crate::outer::outer_len;
 use crate::wrap::Head;
-use crate::{Carrier, Fragments, LatestEndpoint, Mode, OutboundSa, Payloads, PeerSpec};
+use crate::{Carrier, Fragments, LatestEndpoint, Mode, OutboundSa, Padding, Payloads, PeerSpec};
 
 /// Longest inner packet that may become outer fragments: what is put around it still fits one call.
 const FRAGMENTED_MAX: usize = TRAIN_MAX - 512;
@@ -189,6 +189,11 @@ impl Association {
 
     pub(crate) fn takes_blocks(&self) -> bool {
         self.sa.as_ref().is_some_and(|sa| matches!(sa.payloads, Payloads::Strait { .. }))
+    }
+
+    /// Whether blocks that are padded so can be read at the peer.
+    pub(crate) fn pads(&self, padding: Padding) -> bool {
+        padding == Padding::None || self.takes_blocks() && self.codecs().has_padding()
     }
 
     /// Whether several packets may share a datagram.

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use strait_clock::{Stopwatch, Time};
 use strait_compress::calibrate::{CANDIDATES, Calibration};
-use strait_compress::{Allowed, Chooser, Method, Outcome, RuleId, THRESHOLD, Unit};
+use strait_compress::{Allowed, Chooser, CodecSet, Method, Outcome, RuleId, THRESHOLD, Unit};
 use strait_wire::flow::Flow;
 
 use super::context::{Outlet, TxContext};
+use super::group::Group;
 use super::job::{CompressJob, CompressTools, CompressUnit, Task};
 use super::link::Link;
 use super::plain::{Part, Plain, UnitFlows};
@@ -25,12 +26,12 @@ pub(super) struct Compressor {
     counters: Arc<Counters>,
 }
 
-/// The flow that comes first in a unit, with the rule that covers it and what that allows.
+/// The flow that comes first in a unit, with the rule that covers it and the group of all of the unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lead {
     pub(super) flow: Flow,
     pub(super) rule: u16,
-    pub(super) allowed: Allowed,
+    pub(super) group: Group,
     /// Whether it waited: alone on an idle link it would have left at once, and by itself.
     pub(super) waited: bool,
 }
@@ -42,6 +43,10 @@ pub(super) struct TrialResult {
     pub(super) allowed: Allowed,
     pub(super) packets: u64,
     pub(super) outcome: Outcome,
+    /// Bytes that came out, with padding.
+    pub(super) padded: usize,
+    /// How many sizes they might have had on the wire.
+    pub(super) sizes: usize,
 }
 
 impl Compressor {
@@ -88,13 +93,16 @@ impl Compressor {
         if len < THRESHOLD {
             return Method::NONE;
         }
-        let Lead { flow, rule, allowed, waited } = lead;
-        let unit = Unit { flow, to: tx.link.spec.id.0, rule: self.rule(*rule), allowed: *allowed };
+        let Lead { flow, rule, group, waited } = lead;
+        let unit = Unit { flow, to: tx.link.spec.id.0, rule: self.rule(*rule), allowed: group.allowed };
         // IPComp is not for workers: what it makes is sealed as it is made.
         let blocks = tx.link.association.takes_blocks();
         let engines = if blocks { self.pool.side_by_side() } else { NonZeroU32::MIN };
         let mut path_cost = tx.link.path_cost(tx.own, engines);
         path_cost.waiting |= waited;
+        if !tx.link.association.pads(group.policy.padding) {
+            (path_cost.codecs, path_cost.only) = (CodecSet::EMPTY, None);
+        }
         let method = self.chooser.choose(&unit, len, &path_cost, tx.now);
         self.tell_changes(tx.outlet);
         method
@@ -105,13 +113,13 @@ impl Compressor {
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
         plain: &mut Plain,
-        (allowed, waited): (Allowed, bool),
+        (group, waited): (Group, bool),
     ) -> Option<CompressJob> {
         let first = plain.flows().first().copied().flatten();
         let method = first.map_or(Method::NONE, |Part { flow, rule, .. }| {
-            self.choose(tx, &Lead { flow, rule, allowed, waited }, plain.len())
+            self.choose(tx, &Lead { flow, rule, group, waited }, plain.len())
         });
-        self.submit(tx, plain, allowed, method)
+        self.submit(tx, plain, &group, method)
     }
 
     /// Compresses the gathered packets: at once where there is only the calling thread or nothing to compress, and gives them back
@@ -120,14 +128,16 @@ impl Compressor {
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
         plain: &mut Plain,
-        allowed: Allowed,
+        group: &Group,
         method: Method,
     ) -> Option<CompressJob> {
-        let association = &tx.link.association;
-        let (below, headers) = (association.block_below(method, plain.len()), association.takes_headers());
+        let (association, to) = (&tx.link.association, tx.link.spec.id);
+        let (headers, room) = (association.takes_headers(), association.part_room());
+        let pads = association.pads(group.policy.padding);
+        let below = if pads { association.block_below(method, plain.len()) } else { 0 };
         let predicted = plain.predicted() as u64;
         let mut job = self.pool.idle_or_surplus();
-        job.work.take(plain, Task { to: tx.link.spec.id, allowed, method, headers, below });
+        job.work.take(plain, Task { to, group: *group, method, headers, below, room });
         let under_way = &mut tx.link.backlog.under_way;
         let at_once = tx.promoted || !job.work.has_work() && under_way.is_empty();
         if !self.pool.has_workers() || at_once {
@@ -175,14 +185,15 @@ impl Compressor {
     /// Learns from what a unit became.
     fn account(&mut self, job: &CompressJob, now: Time) {
         let Some(outcome) = job.work.outcome else { return };
-        let Task { to, allowed, .. } = job.work.task;
-        let packets = job.work.plain.packets();
-        self.learn(&TrialResult { to, allowed, packets, outcome }, &job.work.plain.flows(), now);
+        let Task { to, group: Group { allowed, .. }, .. } = job.work.task;
+        let (packets, padded, sizes) = (job.work.plain.packets(), job.work.block_len(), job.work.sizes());
+        let tried = TrialResult { to, allowed, packets, outcome, padded, sizes };
+        self.learn(&tried, &job.work.plain.flows(), now);
     }
 
     /// Tells the chooser and the counters how compressing packets of these flows went.
     pub(super) fn learn(&mut self, tried: &TrialResult, flows: &UnitFlows, now: Time) {
-        let TrialResult { to, allowed, packets, outcome } = *tried;
+        let TrialResult { to, allowed, packets, outcome, padded, sizes } = *tried;
         let mut took = outcome.took;
         for Part { flow, rule, bytes } in flows.iter().flatten() {
             let unit = Unit { flow, to: to.0, rule: self.rule(*rule), allowed };
@@ -190,18 +201,24 @@ impl Compressor {
             let own = Outcome { of: *bytes, took: took.take(), ..outcome };
             self.chooser.learn(&unit, &own, now);
         }
+        let place = flows.first().copied().flatten().map_or(usize::MAX, |part| usize::from(part.rule));
+        let rule = self.rules.counters(place);
+        if let Some(rule) = rule {
+            rule.note_sizes(sizes);
+        }
         let Outcome { method, before, after, .. } = outcome;
         let Some(counters) = self.counters.codecs.get(usize::from(method.codec.id())) else { return };
         counters.tried.add(1);
-        let Some(after) = after else { return };
+        if after.is_none() {
+            return;
+        }
         counters.blocks.add(1);
         counters.packets.add(packets);
         counters.before.add(before as u64);
-        counters.after.add(after as u64);
-        let rule = flows.first().copied().flatten().map_or(usize::MAX, |part| usize::from(part.rule));
-        if let Some(rule) = self.rules.counters(rule) {
+        counters.after.add(padded as u64);
+        if let Some(rule) = rule {
             rule.before.add(before as u64);
-            rule.after.add(after as u64);
+            rule.after.add(padded as u64);
         }
     }
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use strait_clock::Time;
-use strait_compress::Allowed;
 use strait_scheduler::{Newcomer, Queued, Rate, Tin};
 use strait_wire::flow::Flow;
 
@@ -49,7 +48,7 @@ pub(super) enum Gathered {
     Alone(Queued<Waiting>),
     /// Packets of one group, in [`Gatherer::plain`].
     Together {
-        allowed: Allowed,
+        group: Group,
         /// Whether they are more than one of what the host gave.
         several: bool,
     },
@@ -60,6 +59,11 @@ impl Gatherer {
         Gatherer { queueing: Queueing::NORMAL, seed: 0, plain: Plain::new(), counters }
     }
 
+    /// The hash of a flow, which nobody can predict who does not know the seed.
+    pub(super) fn hash(&self, flow: &Flow) -> u64 {
+        hash_of(flow, self.seed)
+    }
+
     /// A packet that has to wait.
     pub(super) fn enqueue(
         &self,
@@ -67,7 +71,7 @@ impl Gatherer {
         packet: &SuperPacket<'_>,
         waiting: Waiting,
     ) {
-        let waiting = Waiting { hash: hash_of(&waiting.flow, self.seed), ..waiting };
+        let waiting = Waiting { hash: self.hash(&waiting.flow), ..waiting };
         let window = self.queueing.window as u64;
         tx.link.spec.counters.queue.window.store(window, Ordering::Relaxed);
         let cut = must_cut(packet, tx.link.pacing.rate(tx.own.rate));
@@ -114,7 +118,7 @@ impl Gatherer {
         } else {
             plain.begin(group);
             fill(queue, plain, (count, limit), counters);
-            Gathered::Together { allowed: group.allowed, several: count > 1 }
+            Gathered::Together { group, several: count > 1 }
         };
         if tx.promoted {
             // It leaves before what was taken out earlier.

@@ -2,7 +2,7 @@
 
 use strait_compress::Allowed;
 
-use crate::Domain;
+use crate::{Domain, LeakPolicy};
 
 /// Packets may share a block or bundle only if all of this is equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,18 +10,29 @@ pub(crate) struct Group {
     pub(crate) domain: Option<Domain>,
     /// What it may be compressed with; nothing where that is not worth trying.
     pub(crate) allowed: Allowed,
+    /// What its rule does so that lengths tell less; nothing where it is not compressed.
+    pub(crate) policy: LeakPolicy,
+    /// The keyed hash of the one flow of the group; 0 where flows share blocks.
+    pub(crate) flow: u64,
     pub(crate) dscp: u8,
     /// Which rules said so: a domain's number means nothing under others.
     pub(crate) edition: u32,
 }
 
 impl Group {
+    /// What is not compressed, and that no rule covers.
+    pub(super) const fn plain(dscp: u8, edition: u32) -> Group {
+        let (allowed, policy) = (Allowed::Nothing, LeakPolicy::NONE);
+        Group { domain: None, allowed, policy, flow: 0, dscp, edition }
+    }
+
     pub(crate) fn compresses(&self) -> bool {
         self.allowed.something()
     }
 
     /// Whether units of both shrink alike: the class of service says nothing of what is in a packet.
     pub(crate) fn shrinks_like(&self, other: &Group) -> bool {
-        (self.domain, self.allowed, self.edition) == (other.domain, other.allowed, other.edition)
+        (self.domain, self.allowed, self.policy, self.edition)
+            == (other.domain, other.allowed, other.policy, other.edition)
     }
 }

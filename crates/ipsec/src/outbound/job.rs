@@ -2,13 +2,15 @@
 
 use strait_clock::Stopwatch;
 use strait_compress::calibrate::nearest;
-use strait_compress::{Allowed, Blocks, Codec, Ipcomp, IpcompAlgorithm, Made, Method, Outcome};
+use strait_compress::{Blocks, Codec, Ipcomp, IpcompAlgorithm, Made, Method, Outcome};
 use strait_scheduler as scheduler;
+use strait_wire::block;
 
+use super::group::Group;
 use super::plain::Plain;
-use crate::PeerId;
 use crate::block::BLOCK_MAX;
 use crate::pool::{PoolJob, PoolWork};
+use crate::{Padding, PeerId};
 
 /// What an engine compresses with.
 #[derive(Debug)]
@@ -51,25 +53,30 @@ pub struct CompressUnit {
     pub(super) outcome: Option<Outcome>,
     /// The block that they became, if they did.
     made: Option<Made>,
+    /// How long the block is with its padding.
+    padded: usize,
 }
 
 /// What is to be done with the packets, and for which peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub(super) to: PeerId,
-    /// What the rule of the packets allows.
-    pub(super) allowed: Allowed,
+    /// What all of the packets have in common.
+    pub(super) group: Group,
     pub(super) method: Method,
     /// Whether the peer takes header compression.
     pub(super) headers: bool,
     /// As a block it takes fewer bytes than this, or it is none; 0 where there is nothing to compress.
     pub(super) below: usize,
+    /// Bytes of a block in one datagram.
+    pub(super) room: usize,
 }
 
 impl Task {
     /// Nothing to compress.
     pub(super) const fn plain(to: PeerId) -> Task {
-        Task { to, allowed: Allowed::Nothing, method: Method::NONE, headers: false, below: 0 }
+        let (group, method) = (Group::plain(0, 0), Method::NONE);
+        Task { to, group, method, headers: false, below: 0, room: 0 }
     }
 }
 
@@ -83,7 +90,7 @@ impl CompressUnit {
 
     /// Other work from now on, with the packets that are here.
     pub(super) const fn assign(&mut self, task: Task) {
-        (self.task, self.outcome, self.made) = (task, None, None);
+        (self.task, self.outcome, self.made, self.padded) = (task, None, None, 0);
     }
 
     /// Whether there is anything to compress.
@@ -91,10 +98,34 @@ impl CompressUnit {
         self.task.below > 0 && self.task.method.codec != Codec::None
     }
 
-    /// The packets as a block, if they became one.
+    /// The packets as a block with its padding, if they became one.
     pub(super) fn block(&self) -> Option<(Made, &[u8])> {
-        let made = self.made?;
-        Some((made, self.output.get(..made.len)?))
+        Some((self.made?, self.output.get(..self.padded)?))
+    }
+
+    /// How long that is; 0 if there is none.
+    pub(super) const fn block_len(&self) -> usize {
+        self.padded
+    }
+
+    /// How many sizes a block of them might have on the wire.
+    pub(super) fn sizes(&self) -> usize {
+        let Task { group, below, room, .. } = self.task;
+        group.policy.padding.sizes(self.plain.len(), below, room)
+    }
+
+    /// Compresses the packets into a block that is small enough with its padding.
+    fn make(&mut self, blocks: &mut Blocks) -> Option<Made> {
+        let Task { group, method, headers, below, room, .. } = self.task;
+        let padding = group.policy.padding;
+        let plain = self.plain.bytes();
+        let output = self.output.get_mut(..padding.most(plain.len(), below, room))?;
+        let made = blocks.make(method, headers, plain, output)?;
+        self.padded = padding.padded(plain.len(), made.len, room)?;
+        if padding != Padding::None {
+            block::pad(self.output.get_mut(..self.padded)?, made.len).ok()?;
+        }
+        Some(made)
     }
 }
 
@@ -103,7 +134,8 @@ impl PoolWork for CompressUnit {
 
     fn empty() -> CompressUnit {
         let output = vec![0; BLOCK_MAX].into_boxed_slice();
-        CompressUnit { plain: Plain::new(), output, task: Task::plain(PeerId(0)), outcome: None, made: None }
+        let (plain, task) = (Plain::new(), Task::plain(PeerId(0)));
+        CompressUnit { plain, output, task, outcome: None, made: None, padded: 0 }
     }
 
     fn size(&self) -> Option<(scheduler::AlgorithmIndex, usize)> {
@@ -115,11 +147,8 @@ impl PoolWork for CompressUnit {
         if !self.has_work() {
             return None;
         }
-        let Task { method, headers, below, .. } = self.task;
-        let (blocks, before) = (&mut tools.blocks, self.plain.len());
-        let output = self.output.get_mut(..below - 1)?;
-        let plain = self.plain.bytes();
-        let (made, took) = tools.stopwatch.time(|| blocks.make(method, headers, plain, output));
+        let (method, before, blocks) = (self.task.method, self.plain.len(), &mut tools.blocks);
+        let (made, took) = tools.stopwatch.time(|| self.make(blocks));
         self.made = made;
         let after = made.map(|made| made.len);
         self.outcome = Some(Outcome { method, before, of: before, after, took });

@@ -91,7 +91,7 @@ mod tests {
     const ROOM: usize = 1_400;
 
     fn group(domain: u16) -> Group {
-        Group { domain: Some(Domain(domain)), allowed: Allowed::Any, dscp: 0, edition: 0 }
+        Group { domain: Some(Domain(domain)), allowed: Allowed::Any, ..Group::plain(0, 0) }
     }
 
     /// Units as large as they may be, each of which shrinks to `ratio` of it; how large the last was.

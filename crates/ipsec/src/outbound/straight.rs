@@ -32,7 +32,7 @@ impl TxStages {
             return transmitter.send_segments(tx, compressor, packet, all).map(gone);
         };
         let limit = tx.link.unit_size(tx.own).limit(gatherer.queueing.window, &waiting.group, waiting);
-        let lead = Lead { flow: waiting.flow, rule, allowed: waiting.group.allowed, waited: false };
+        let lead = Lead { flow: waiting.flow, rule, group: waiting.group, waited: false };
         let method = compressor.choose(tx, &lead, packet.total_len().min(limit));
         if method.codec == Codec::None {
             return transmitter.send_segments(tx, compressor, packet, all).map(gone);
@@ -50,7 +50,7 @@ impl TxStages {
             }
             next = after;
             gatherer.plain.note_flow(waiting.flow, rule, gatherer.plain.len());
-            let job = compressor.submit(tx, &mut gatherer.plain, lead.allowed, method);
+            let job = compressor.submit(tx, &mut gatherer.plain, &lead.group, method);
             let sent = job.map_or(Ok(()), |job| transmitter.send(tx, compressor, job));
             sent.map_err(|lost| lost.and(packet.count() - next))?;
         }

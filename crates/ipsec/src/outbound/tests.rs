@@ -1,3 +1,4 @@
+mod padding;
 mod reports;
 mod strangers;
 mod waiting;
@@ -88,8 +89,11 @@ fn groups(wire: &Wire) -> Vec<Group> {
                     parts = Some((first, sofar, whole));
                     continue;
                 }
-                let (coding, mut plain) = (Coding::from_id(header.codec).unwrap(), vec![0; 65_536]);
-                let len = Blocks::new().expand(coding, PACKETS_MAX, &sofar, &mut plain).unwrap();
+                let padded = header.codec & block::PADDED != 0;
+                let coding = Coding::from_id(header.codec & !block::PADDED).unwrap();
+                let (mut plain, whole_block) = (vec![0; 65_536], &sofar[..]);
+                let bytes = if padded { block::without_padding(whole_block).unwrap() } else { whole_block };
+                let len = Blocks::new().expand(coding, PACKETS_MAX, bytes, &mut plain).unwrap();
                 whole.packets =
                     block::packets(&plain[..len]).map(|packet| packet.unwrap().to_vec()).collect();
                 whole.coding = Some(coding);

@@ -6,7 +6,7 @@ mod report;
 mod segments;
 mod standard;
 
-use strait_compress::Coding;
+use strait_compress::Made;
 use strait_wire::{Protocol, Tos, block};
 
 use super::compressor::Compressor;
@@ -17,7 +17,7 @@ use super::job::{CompressJob, CompressUnit};
 use crate::block::PARTS_MAX;
 use crate::sequence::NoNumber;
 use crate::wrap::{Head, NotSealed};
-use crate::{Notice, Reason};
+use crate::{Notice, Padding, Reason};
 
 /// What is about to be sealed, but for its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -65,9 +65,12 @@ impl Transmitter {
     ) -> Result<(), Lost> {
         let (packets, len, tos) = (work.plain.packets(), work.plain.len(), work.plain.tos());
         // The association may be another than when the unit was gathered.
-        let block = work.block().filter(|(made, _)| tx.link.association.expands(made.coding, len));
+        let (association, padding) = (&tx.link.association, work.task.group.policy.padding);
+        let expands = |made: &Made| association.expands(made.coding, len) && association.pads(padding);
+        let block = work.block().filter(|(made, _)| expands(made));
         let Some((made, bytes)) = block else { return self.send_packets(tx, compressor, work) };
-        self.send_block(tx, made.coding, bytes, tos).map_err(|reason| Lost { reason, packets })?;
+        let codec = made.coding.id() | if padding == Padding::None { 0 } else { block::PADDED };
+        self.send_block(tx, codec, bytes, tos).map_err(|reason| Lost { reason, packets })?;
         let counters = &tx.link.spec.counters;
         counters.out_blocks.add(1);
         counters.out_headers.add((len - made.coded) as u64);
@@ -81,7 +84,7 @@ impl Transmitter {
     fn send_block(
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
-        coding: Coding,
+        codec: u8,
         bytes: &[u8],
         tos: Tos,
     ) -> Result<(), Reason> {
@@ -90,7 +93,7 @@ impl Transmitter {
         let parts = u8::try_from(parts).ok().filter(|_| parts <= PARTS_MAX).ok_or(Reason::TooBig)?;
         let id = tx.link.association.next_block();
         for (part, chunk) in (0_u8..).zip(bytes.chunks(step)) {
-            let header = block::Header { codec: coding.id(), id, part, parts };
+            let header = block::Header { codec, id, part, parts };
             self.seal_fresh(tx, Protocol::AGGFRAG, block::HEADER_LEN + chunk.len(), tos, |payload| {
                 let _ = header.emit(payload);
                 put(payload, block::HEADER_LEN, chunk);

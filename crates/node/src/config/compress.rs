@@ -1,7 +1,7 @@
 //! `[[compress]]`: what may be compressed, and whose data it is.
 
 use strait_compress::{Allowed, BadAllowed, BadMethod, Codec};
-use strait_ipsec::{Domain, PortRange, Rule, RuleSet};
+use strait_ipsec::{Domain, LeakPolicy, Mix, Padding, PortRange, Rule, RuleSet};
 use strait_wire::Protocol;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -11,7 +11,7 @@ use super::reader::Section;
 use super::sections::words;
 use super::value;
 
-pub(super) const KEYS: &[&str] = &["from", "to", "protocol", "ports", "domain", "codec"];
+pub(super) const KEYS: &[&str] = &["from", "to", "protocol", "ports", "domain", "codec", "padding", "mix"];
 
 /// Domains and rules are numbered with 16 bits.
 const MOST_RULES: usize = 1 << 16;
@@ -59,7 +59,19 @@ fn rule(section: &Section<'_>, domain: Domain) -> Option<Rule> {
         ports,
         domain,
         allowed: allowed.map_or(Allowed::Any, |allowed| allowed.value),
+        policy: policy(section),
     })
+}
+
+const PADDINGS: &[&str] = &["none", "padme", "buckets", "constant"];
+const MIXES: &[&str] = &["domain", "flow"];
+
+/// What is done so that lengths tell less.
+fn policy(section: &Section<'_>) -> LeakPolicy {
+    LeakPolicy {
+        padding: section.choice_or("padding", PADDINGS, &Padding::ALL).unwrap_or_default(),
+        mix: section.choice_or("mix", MIXES, &Mix::ALL).unwrap_or_default(),
+    }
 }
 
 fn allowed(given: &str) -> Result<Allowed, Problem> {

@@ -1,6 +1,7 @@
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
+use strait_ipsec::{LeakPolicy, Mix, Padding};
 
 /// Public keys for tests.
 const KEY_A: &str = "wXKeEeD2sUcsfgwA2rO7tClR0yGv6Ro0Hk4mVF2RQhI=";
@@ -63,6 +64,8 @@ protocol = "tcp"
 ports = [514, "8000-8100"]
 domain = "logs"
 codec = "lz4"
+padding = "constant"
+mix = "flow"
 [[compress]]
 from = "::/0"
 to = "::/0"
@@ -113,6 +116,8 @@ fn every_key_is_parsed() {
         rules.iter().map(|rule| rule.allowed.to_string()).collect::<Vec<_>>(),
         ["lz4", "auto", "auto"]
     );
+    let policy = LeakPolicy { padding: Padding::Constant, mix: Mix::Flow };
+    assert_eq!([rules[0].policy, rules[1].policy], [policy, LeakPolicy::NONE]);
 }
 
 #[test]
@@ -289,6 +294,10 @@ const MISTAKES: &[(&str, &str)] = &[
     (
         "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\ncodec = \"zstd-30\"",
         "8:9: `zstd-30` is no level of zstd: write zstd-1 to zstd-19, zstd-fast-1 to zstd-fast-5, or zstd for zstd-3; or auto, for whatever takes the least time",
+    ),
+    (
+        "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"d\"\npadding = \"padmé\"",
+        "8:11: `padding` cannot be `padmé`; did you mean `padme`?",
     ),
     (
         "[[compress]]\nfrom = \"::/0\"\nto = \"::/0\"\ndomain = \"\"",

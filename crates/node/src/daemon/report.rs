@@ -1,6 +1,7 @@
 //! What is shown of a running node.
 
 mod decision;
+mod leak;
 mod manual;
 
 use std::fs;
@@ -128,6 +129,7 @@ impl Daemon {
             input_bytes,
             output_bytes,
             ratio: ratio(input_bytes, output_bytes),
+            leak: leak::report(&rule.policy, counters),
         }
     }
 

@@ -9,8 +9,8 @@ use strait_crypto::{KeyMaterial, Suite};
 use strait_ipsec::inbound::{ExpandTools, InboundSettings, UdpOffload};
 use strait_ipsec::outbound::{Outbound, Outlet, Train, TransmitRefused};
 use strait_ipsec::{
-    Counters, Domain, Forwarding, InboundSa, IvMode, OutboundSa, Payloads, PeerCounters, PeerId, PeerSpec,
-    Policies, Rule, RuleSet, SaSpec,
+    Counters, Domain, Forwarding, InboundSa, IvMode, LeakPolicy, OutboundSa, Payloads, PeerCounters, PeerId,
+    PeerSpec, Policies, Rule, RuleSet, SaSpec,
 };
 use strait_wire::Spi;
 
@@ -72,7 +72,15 @@ fn blocks(count: u32, endpoint: SocketAddr) -> Vec<Vec<u8>> {
     let mut sender = Outbound::new(settings, chooser, Stopwatch::NONE, Arc::default(), Time::ZERO);
     let all = "10.77.0.0/24".parse().unwrap();
     let (ports, allowed) = (Vec::new(), "lz4".parse().unwrap());
-    let rule = Rule { from: all, to: all, protocol: None, ports, domain: Domain(0), allowed };
+    let rule = Rule {
+        from: all,
+        to: all,
+        protocol: None,
+        ports,
+        domain: Domain(0),
+        allowed,
+        policy: LeakPolicy::NONE,
+    };
     let peer = PeerSpec {
         id: PEER,
         allowed: Vec::new(),

@@ -3,8 +3,8 @@ use super::*;
 use crate::local::{Answer, PendingRequest, Request};
 use crate::report::{
     AssociationReport, CompressionLoadReport, ControlReport, DecisionReport, DropReport, EstimateReport,
-    ManualReport, PathReport, ProtocolReport, QueueReport, StagesReport, SuiteReport, ThreadReport,
-    TrafficReport,
+    LeakReport, ManualReport, PathReport, ProtocolReport, QueueReport, StagesReport, SuiteReport,
+    ThreadReport, TrafficReport,
 };
 use std::collections::BTreeSet;
 use std::io::{Read, Write as _};
@@ -23,6 +23,21 @@ fn rule(ports: &[&str]) -> RuleReport {
         input_bytes: 3000,
         output_bytes: 1000,
         ratio: Some(3.0),
+        leak: LeakReport {
+            padding: "padme".to_owned(),
+            mix: "flow".to_owned(),
+            blocks: 2,
+            same_flow: AttackerReport {
+                bound_bits_per_block: Some(6.25),
+                measured_yield: Some(0.5),
+                measured_yield_upper: Some(0.75),
+            },
+            other_flow: AttackerReport {
+                bound_bits_per_block: Some(0.0),
+                measured_yield: None,
+                measured_yield_upper: None,
+            },
+        },
     }
 }
 

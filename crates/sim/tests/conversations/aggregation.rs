@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
-use strait_ipsec::{Domain, Reason, Rule};
+use strait_ipsec::{Domain, LeakPolicy, Reason, Rule};
 use strait_sim::{Conversation, Filler, FlowShape, LossModel, NodeId, SimNetwork};
 use strait_wire::Tos;
 
@@ -21,6 +21,7 @@ fn rule(ports: core::ops::RangeInclusive<u16>, domain: u16) -> Rule {
         ports: vec![ports],
         domain: Domain(domain),
         allowed: "auto".parse().unwrap(),
+        policy: LeakPolicy::NONE,
     }
 }
 

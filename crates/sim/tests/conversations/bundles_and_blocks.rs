@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use strait_clock::Time;
 use strait_compress::Codec;
-use strait_ipsec::{Domain, Rule};
+use strait_ipsec::{Domain, LeakPolicy, Rule};
 use strait_sim::{Conversation, ConversationTally, Filler, Halves, HalvesSettings, SimDatagram};
 use strait_wire::{Ecn, Tos, ip};
 
@@ -19,6 +19,7 @@ fn rule(port: u16, domain: u16, method: &str) -> Rule {
         ports: vec![port..=port],
         domain: Domain(domain),
         allowed: method.parse().unwrap(),
+        policy: LeakPolicy::NONE,
     }
 }
 

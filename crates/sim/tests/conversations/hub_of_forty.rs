@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use strait_clock::Random;
-use strait_ipsec::{Domain, Rule};
+use strait_ipsec::{Domain, LeakPolicy, Rule};
 use strait_keying::{Start, Where};
 use strait_sim::{LinkSettings, NodeId, NodeSettings, SimNetwork};
 use strait_wire::ip;
@@ -47,6 +47,7 @@ fn hub(count: u8) -> SimNetwork {
             ports: vec![80..=80],
             domain: Domain(0),
             allowed: "zstd-1".parse().unwrap(),
+            policy: LeakPolicy::NONE,
         }];
         network.add_node(site.clone()).unwrap();
         let link = LinkSettings { delay: millis(10), ..LinkSettings::default() };

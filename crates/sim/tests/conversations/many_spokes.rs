@@ -1,7 +1,7 @@
 //! A hub puts the blocks of many sites together at the same time.
 
 use strait_clock::Random;
-use strait_ipsec::{Domain, Reason, Rule};
+use strait_ipsec::{Domain, LeakPolicy, Reason, Rule};
 use strait_keying::{Start, Where};
 use strait_sim::{Conversation, ConversationTally, Filler, LinkSettings, NodeId, NodeSettings, SimNetwork};
 
@@ -33,6 +33,7 @@ fn hub(seed: u64) -> SimNetwork {
             ports: vec![80..=80],
             domain: Domain(0),
             allowed: "zstd-3".parse().unwrap(),
+            policy: LeakPolicy::NONE,
         }];
         network.add_node(spoke.clone()).unwrap();
         network.set_link(id, HUB, LinkSettings::default());

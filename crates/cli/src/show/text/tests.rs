@@ -1,7 +1,7 @@
 use super::*;
 use strait_node::report::{
-    CodecReport, CompressionLoadReport, ControlReport, DropReport, ManualReport, PathReport, ProtocolReport,
-    QueueReport, ThreadReport,
+    AttackerReport, CodecReport, CompressionLoadReport, ControlReport, DropReport, LeakReport, ManualReport,
+    PathReport, ProtocolReport, QueueReport, ThreadReport,
 };
 
 /// A report with every part filled in.
@@ -128,6 +128,21 @@ fn rule() -> RuleReport {
         input_bytes: 3_900_000,
         output_bytes: 1_100_000,
         ratio: Some(3.545),
+        leak: LeakReport {
+            padding: "buckets".to_owned(),
+            mix: "flow".to_owned(),
+            blocks: 340,
+            same_flow: AttackerReport {
+                bound_bits_per_block: Some(2.584),
+                measured_yield: Some(0.31),
+                measured_yield_upper: Some(0.86),
+            },
+            other_flow: AttackerReport {
+                bound_bits_per_block: Some(0.0),
+                measured_yield: None,
+                measured_yield_upper: None,
+            },
+        },
     }
 }
 
@@ -180,6 +195,10 @@ peer site-b: up
 compression rules
   from          to            protocol           domain  codec   matched packets  matched bytes    input   output  ratio
   10.77.0.1/32  10.77.0.2/32  tcp 514,8000-8100  logs    zstd-3             3000        4.00 MB  3.90 MB  1.10 MB   3.54
+
+what lengths tell, in bits (bound: at most, by block; yield: of a scripted attack, by 1,000 packets)
+  rule  domain  padding  mix   blocks  bound, same flow   yield, same flow  bound, other flow  yield, other flow
+  1     logs    buckets  flow     340               2.6  0.3 (at most 0.9)                0.0       not measured
 
 codecs
   codec   tried blocks  sent blocks  sent packets    input   output  ratio  decompressed blocks

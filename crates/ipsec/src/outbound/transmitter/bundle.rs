@@ -57,7 +57,7 @@ impl Transmitter {
         coded: &[u8],
         fit: &Fit,
     ) -> Result<(), Reason> {
-        self.send_block(tx, Coding::HEADERS, coded, fit.tos)?;
+        self.send_block(tx, Coding::HEADERS.id(), coded, fit.tos)?;
         let counters = &tx.link.spec.counters;
         counters.out_bundles.add(u64::from(fit.packets > 1));
         counters.out_headers.add((fit.len - coded.len()) as u64);
@@ -80,7 +80,7 @@ impl Transmitter {
             if packet.len() > association.unit_max(0) {
                 return Err(Reason::TooBig);
             }
-            return self.send_block(tx, Coding::NONE, packet, tos);
+            return self.send_block(tx, Coding::NONE.id(), packet, tos);
         }
         self.seal_fresh(tx, next_header(packet), packet.len(), tos, |payload| put(payload, 0, packet))
     }

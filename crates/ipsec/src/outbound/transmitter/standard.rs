@@ -14,7 +14,7 @@ use crate::outbound::context::{Lost, Outlet, TxContext};
 use crate::outbound::job::{CompressUnit, Task};
 use crate::outbound::plain::Plain;
 use crate::wrap::Head;
-use crate::{IpcompSpec, Mode, Payloads, Reason};
+use crate::{IpcompSpec, Mode, Padding, Payloads, Reason};
 
 impl Transmitter {
     /// One gathered packet; several, if they were gathered for an association that took them together.
@@ -69,6 +69,7 @@ impl Transmitter {
         let unsealed = Unsealed { head, next, len: payload.len(), tos: plain.tos() };
         if let Payloads::Standard(Some(agreed)) = agreed
             && task.method.codec != Codec::None
+            && task.group.policy.padding == Padding::None
             && let Some(bytes) = compress(compressor, tx.now, (agreed, task), plain, payload, output)
         {
             let header = ipcomp::Header { next, cpi: agreed.cpi };
@@ -94,8 +95,9 @@ fn compress<'a>(
     let (after, took) = compressor.pool.tools.ipcomp(agreed.algorithm, payload, output);
     let (method, before) = (agreed.algorithm.into(), payload.len());
     let outcome = Outcome { method, before, of: before, after, took };
-    let Task { to, allowed, .. } = *task;
-    let tried = TrialResult { to, allowed, packets: plain.packets(), outcome };
+    let (to, allowed) = (task.to, task.group.allowed);
+    let (padded, sizes) = (after.unwrap_or(0), Padding::None.sizes(before, before, before));
+    let tried = TrialResult { to, allowed, packets: plain.packets(), outcome, padded, sizes };
     compressor.learn(&tried, &plain.flows(), now);
     output.get(..after?)
 }

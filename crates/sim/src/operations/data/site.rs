@@ -8,7 +8,8 @@ use strait_compress::{Calibration, Gauge, LiveChooser};
 use strait_ipsec::inbound::{self, Batch, ExpandTools, Forwarding};
 use strait_ipsec::outbound::{self, CompressTools};
 use strait_ipsec::{
-    Counters, Domain, Inbound, Outbound, PeerCounters, PeerSpec, Policies, Reason, Rule, RuleSet,
+    Counters, Domain, Inbound, LeakPolicy, Mix, Outbound, Padding, PeerCounters, PeerSpec, Policies, Reason,
+    Rule, RuleSet,
 };
 use strait_wire::{Protocol, Spi, vnet};
 
@@ -265,7 +266,18 @@ fn rules(form: u8) -> Vec<Rule> {
     let rule = |net: &str, protocol, domain, at| {
         let net = net.parse().ok()?;
         let allowed = method(at)?;
-        Some(Rule { from: net, to: net, protocol, ports: Vec::new(), domain: Domain(domain), allowed })
+        let padding = Padding::ALL[at / methods.len() % Padding::ALL.len()];
+        let mix = if at / 28 == 0 { Mix::Domain } else { Mix::Flow };
+        let policy = LeakPolicy { padding, mix };
+        Some(Rule {
+            from: net,
+            to: net,
+            protocol,
+            ports: Vec::new(),
+            domain: Domain(domain),
+            allowed,
+            policy,
+        })
     };
     let at = usize::from(form >> 2);
     let whole = ["0.0.0.0/0", "::/0"];
