@@ -79,6 +79,10 @@ pub struct RuleCounters {
     pub tried: Counter,
     /// What the sizes of these can tell at most, in thousandths of a bit.
     pub leak: Counter,
+    /// Pauses of compressing that its traffic began.
+    pub pauses: Counter,
+    /// Inner packets that were not compressed because of a pause.
+    pub paused: Counter,
 }
 
 impl RuleCounters {
@@ -87,6 +91,13 @@ impl RuleCounters {
     pub fn leak_bound(&self) -> Option<f64> {
         let (bits, blocks) = (self.leak.get() as f64 / 1e3, self.tried.get());
         (blocks > 0).then(|| bits / blocks as f64)
+    }
+
+    /// The same for 1,000 packets that matched the rule.
+    #[must_use]
+    pub fn leak_bound_of_1000_packets(&self) -> Option<f64> {
+        let (bits, packets) = (self.leak.get() as f64 / 1e3, self.packets.get());
+        (packets > 0).then(|| bits * 1e3 / packets as f64)
     }
 
     /// Counts a block that may have had so many sizes.

@@ -29,6 +29,7 @@ mod link;
 mod own_link;
 mod pacing;
 mod path_mtu;
+mod pauses;
 mod plain;
 mod queue;
 mod ratio_estimate;
@@ -54,7 +55,7 @@ pub use crate::orders::SenderOrder as Order;
 pub use crate::queueing::Queueing;
 use crate::reassembly::Reassembly;
 pub use crate::reports::{ReceivedReport, Reception};
-use crate::{Counters, Forwarding, Mix, Notice, PeerId, Policies, Reason};
+use crate::{Counters, Forwarding, Mix, Notice, Padding, PeerId, Policies, Reason};
 
 use compressor::Compressor;
 use context::{Lost, TxContext};
@@ -314,7 +315,7 @@ impl TxStages {
         offload: &vnet::Header,
         now: Time,
     ) -> Waiting {
-        let Compressor { rules, edition, chooser, .. } = &mut self.compressor;
+        let Compressor { rules, edition, chooser, pauses, .. } = &mut self.compressor;
         let (flow, dscp) = (packet.ip().flow(), packet.ip().tos().dscp());
         let mut waiting = Waiting::new(packet, *offload, flow, Group::plain(dscp, *edition));
         let found = if rules.rules().is_empty() { None } else { rules.find(&flow) };
@@ -327,9 +328,14 @@ impl TxStages {
         (waiting.rule, waiting.group.domain) = (Some(place), Some(rule.domain));
         let allowed = rule.allowed.towards(link.association.only());
         let policy = rule.policy;
+        if policy.may_pause() && pauses.pass(rule.domain, packet.count() as u64) {
+            rules.counters(index).into_iter().for_each(|it| it.paused.add(packet.count() as u64));
+            return waiting;
+        }
         let rule = RuleId { place, edition: *edition };
         let unit = Unit { flow: &flow, to: link.spec.id.0, rule, allowed };
-        if chooser.may_shrink(&unit, packet.ip().payload(), now) {
+        // What the entropy probe says would show; with blocks of constant size, only whether a unit fits does.
+        if chooser.may_shrink(&unit, packet.ip().payload(), now) || policy.padding == Padding::Constant {
             (waiting.group.allowed, waiting.group.policy) = (allowed, policy);
             if policy.mix == Mix::Flow {
                 waiting.group.flow = self.gatherer.hash(&flow);

@@ -18,6 +18,15 @@ const BUCKET_MIN: usize = 128;
 /// codec (`docs/design/oracle.md` has what other shares cost).
 const CONSTANT_SHARE: usize = 2;
 
+/// For how many packets of a trust domain compressing pauses.
+///
+/// With blocks of constant size the observer sees of each unit whether it became a block. After one that did not, none does for a pause.
+/// So the number of different sequences of n packets grows as x to the power of n, where 1/x + 1/x^pause = 1, and n packets tell no
+/// more than n log2(x) bits whatever an attacker sends: [`CONSTANT_BITS`] for 1,000, below the one bit at which a policy is called safe.
+pub(crate) const PAUSE_PACKETS: u64 = 16_384;
+/// Bits that 1,000 packets tell at most where blocks are of constant size.
+const CONSTANT_BITS: f64 = 0.68;
+
 /// How compressed blocks are padded before they are encrypted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Padding {
@@ -152,11 +161,19 @@ pub struct LeakPolicy {
     pub padding: Padding,
     /// What they mix.
     pub mix: Mix,
+    /// Whether compressing pauses after many blocks that are nearly equal, as guesses of a secret are.
+    pub pause: bool,
 }
 
 impl LeakPolicy {
     /// Not padded, and mixed within the trust domain.
-    pub const NONE: LeakPolicy = LeakPolicy { padding: Padding::None, mix: Mix::Domain };
+    pub const NONE: LeakPolicy = LeakPolicy { padding: Padding::None, mix: Mix::Domain, pause: false };
+
+    /// Bits that 1,000 packets can tell at most by this policy, however many blocks they become; nothing where it sets no limit.
+    #[must_use]
+    pub fn most_per_1000_packets(&self) -> Option<f64> {
+        (self.padding == Padding::Constant).then_some(CONSTANT_BITS)
+    }
 }
 
 #[cfg(test)]
@@ -205,6 +222,13 @@ mod tests {
         let size = |len| Padding::Constant.padded(1_000, len, ROOM);
         assert_eq!([1, 100, 498].map(size), [Some(500); 3]);
         assert_eq!(size(499), None);
+    }
+
+    #[test]
+    fn a_pause_leaves_less_than_one_bit_in_1000_packets() {
+        // 1/x + 1/x^pause = 1, with x = 2^bits.
+        let sum = |bits: f64| (-bits).exp2() + (-bits * PAUSE_PACKETS as f64).exp2();
+        assert!(sum(CONSTANT_BITS / 1e3) < 1.0 && sum(CONSTANT_BITS / 1e3 - 1e-5) > 1.0);
     }
 
     #[test]

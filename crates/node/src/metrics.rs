@@ -278,11 +278,17 @@ fn queues(report: &DaemonReport) -> Vec<MetricFamily> {
 
 fn rules(report: &DaemonReport) -> Vec<MetricFamily> {
     type Get = fn(&RuleReport) -> u64;
-    let known: [(&str, &str, Get); 4] = [
+    let known: [(&str, &str, Get); 6] = [
         ("rule_matched_packets_total", "Inner packets that matched the rule.", |rule| rule.matched_packets),
         ("rule_matched_bytes_total", "Inner bytes that matched the rule.", |rule| rule.matched_bytes),
         ("rule_input_bytes_total", "Input bytes of blocks sent compressed.", |rule| rule.input_bytes),
         ("rule_output_bytes_total", "Compressed output bytes.", |rule| rule.output_bytes),
+        ("rule_pauses_total", "Pauses of compression that packets of the rule began.", |rule| {
+            rule.leak.pauses
+        }),
+        ("rule_paused_packets_total", "Packets not compressed because of a pause.", |rule| {
+            rule.leak.paused_packets
+        }),
     ];
     let family = |(name, help, get): (&'static str, &'static str, Get)| {
         let sample = |(place, rule)| (rule_labels(place, rule), number(get(rule)));
@@ -301,11 +307,16 @@ fn rule_labels(place: usize, rule: &RuleReport) -> Labels {
 /// What lengths tell, by rule and attacker.
 fn leaks(report: &DaemonReport) -> Vec<MetricFamily> {
     type Get = fn(&AttackerReport) -> Option<f64>;
-    let known: [(&str, &str, Get); 3] = [
+    let known: [(&str, &str, Get); 4] = [
         (
             "rule_leak_bound_bits_per_block",
             "Upper bound of what the size of a block tells an attacker who sees the link, mean over blocks.",
             |it| it.bound_bits_per_block,
+        ),
+        (
+            "rule_leak_bound_bits_per_1000_packets",
+            "The same for 1,000 packets that matched the rule.",
+            |it| it.bound_bits_per_1000_packets,
         ),
         (
             "rule_measured_yield_bits_per_1000_packets",

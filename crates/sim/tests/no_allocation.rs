@@ -14,7 +14,7 @@ use strait_clock::{Stopwatch, Time};
 use strait_compress::Calibration;
 use strait_ipsec::inbound::{Batch, ExpandJob, ExpandTools, Inlet};
 use strait_ipsec::outbound::{self, Outlet, Train, TransmitRefused};
-use strait_ipsec::{Domain, LeakPolicy, Notice, Reason, Rule};
+use strait_ipsec::{Domain, LeakPolicy, Mix, Notice, Padding, Reason, Rule};
 use strait_sim::{Conversation, Filler, FlowShape, Halves, HalvesSettings, NodeId};
 use strait_wire::{Tos, vnet};
 
@@ -241,6 +241,19 @@ fn compressed_blocks() {
             let settings = HalvesSettings { up, rules: compressing(method), ..HalvesSettings::default() };
             let steady = assert_none(method, settings, &talk(Filler::Text, 100, 700));
             assert!(steady.blocks >= 60, "{method}: {steady:?}");
+        }
+    }
+}
+
+#[test]
+fn padded_blocks_of_one_flow() {
+    for padding in Padding::ALL {
+        for pause in [false, true] {
+            let policy = LeakPolicy { padding, mix: Mix::Flow, pause };
+            let rules = compressing("zstd-3").into_iter().map(|rule| Rule { policy, ..rule }).collect();
+            let settings = HalvesSettings { up: "10Mbit".parse().ok(), rules, ..HalvesSettings::default() };
+            let steady = assert_none("padded", settings, &talk(Filler::Text, 100, 1200));
+            assert!(steady.blocks > 0, "{policy:?}: {steady:?}");
         }
     }
 }

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use strait_clock::{Stopwatch, Time};
 use strait_compress::calibrate::{CANDIDATES, Calibration};
-use strait_compress::{Allowed, Chooser, CodecSet, Method, Outcome, RuleId, THRESHOLD, Unit};
+use strait_compress::{Allowed, Chooser, Codec, CodecSet, Method, Outcome, RuleId, THRESHOLD, Unit};
 use strait_wire::flow::Flow;
 
 use super::context::{Outlet, TxContext};
 use super::group::Group;
 use super::job::{CompressJob, CompressTools, CompressUnit, Task};
 use super::link::Link;
+use super::pauses::CompressionPauses;
 use super::plain::{Part, Plain, UnitFlows};
 use crate::pool::Pool;
-use crate::{Counters, Explanation, Notice, PeerId, Reason, RuleSet};
+use crate::{Counters, Domain, Explanation, Notice, Padding, PeerId, Reason, RuleSet};
 
 /// Compresses units, and learns from what they became.
 pub(super) struct Compressor {
@@ -23,6 +24,7 @@ pub(super) struct Compressor {
     pub(super) edition: u32,
     pub(super) chooser: Box<dyn Chooser>,
     pub(super) pool: Pool<CompressUnit>,
+    pub(super) pauses: CompressionPauses,
     counters: Arc<Counters>,
 }
 
@@ -56,7 +58,8 @@ impl Compressor {
         counters: Arc<Counters>,
     ) -> Compressor {
         let pool = Pool::alone(CompressTools::new(stopwatch));
-        Compressor { rules: Arc::default(), edition: 0, chooser, pool, counters }
+        let pauses = CompressionPauses::default();
+        Compressor { rules: Arc::default(), edition: 0, chooser, pool, pauses, counters }
     }
 
     /// So many workers beside the calling thread, alike in speed.
@@ -67,6 +70,7 @@ impl Compressor {
 
     /// Other rules from now on.
     pub(super) fn obey(&mut self, rules: Arc<RuleSet>) {
+        self.pauses.obey(&rules);
         self.rules = rules;
         self.edition = self.edition.wrapping_add(1);
     }
@@ -90,22 +94,36 @@ impl Compressor {
 
     /// What to compress `len` bytes with, of which these come first.
     pub(super) fn choose(&mut self, tx: &mut TxContext<'_, impl Outlet>, lead: &Lead, len: usize) -> Method {
-        if len < THRESHOLD {
+        let Lead { flow, rule, group, waited } = lead;
+        let Group { domain, policy, .. } = *group;
+        if len < THRESHOLD || policy.may_pause() && self.pauses.is_paused(domain) {
             return Method::NONE;
         }
-        let Lead { flow, rule, group, waited } = lead;
         let unit = Unit { flow, to: tx.link.spec.id.0, rule: self.rule(*rule), allowed: group.allowed };
         // IPComp is not for workers: what it makes is sealed as it is made.
         let blocks = tx.link.association.takes_blocks();
         let engines = if blocks { self.pool.side_by_side() } else { NonZeroU32::MIN };
         let mut path_cost = tx.link.path_cost(tx.own, engines);
         path_cost.waiting |= waited;
-        if !tx.link.association.pads(group.policy.padding) {
+        let pads = tx.link.association.pads(policy.padding);
+        if !pads {
             (path_cost.codecs, path_cost.only) = (CodecSet::EMPTY, None);
         }
         let method = self.chooser.choose(&unit, len, &path_cost, tx.now);
+        if method.codec == Codec::None && pads && policy.padding == Padding::Constant {
+            self.pause(domain, *rule);
+        }
         self.tell_changes(tx.outlet);
         method
+    }
+
+    /// Compressing pauses for this domain, by what packets of this rule became.
+    fn pause(&mut self, domain: Option<Domain>, rule: u16) {
+        if self.pauses.begin(domain)
+            && let Some(rule) = self.rules.counters(rule.into())
+        {
+            rule.pauses.add(1);
+        }
     }
 
     /// Compresses the gathered packets of one group with the method of the first one's flow.
@@ -142,7 +160,7 @@ impl Compressor {
         let at_once = tx.promoted || !job.work.has_work() && under_way.is_empty();
         if !self.pool.has_workers() || at_once {
             self.pool.run_now(&mut job);
-            self.account(&job, tx.now);
+            self.account(&mut job, tx.now);
             return Some(job);
         }
         if job.work.has_work() {
@@ -169,8 +187,8 @@ impl Compressor {
 
     /// The first unit under way, if an engine has compressed it.
     pub(super) fn take_done(&mut self, link: &mut Link, now: Time) -> Option<CompressJob> {
-        let (_, job) = link.backlog.under_way.pop()?;
-        self.account(&job, now);
+        let (_, mut job) = link.backlog.under_way.pop()?;
+        self.account(&mut job, now);
         Some(job)
     }
 
@@ -182,13 +200,26 @@ impl Compressor {
         jobs.map(|job| self.pool.put_back(job)).count() > 0
     }
 
-    /// Learns from what a unit became.
-    fn account(&mut self, job: &CompressJob, now: Time) {
+    /// Learns from what a unit became; gives its block up where that must not leave any more.
+    fn account(&mut self, job: &mut CompressJob, now: Time) {
         let Some(outcome) = job.work.outcome else { return };
-        let Task { to, group: Group { allowed, .. }, .. } = job.work.task;
-        let (packets, padded, sizes) = (job.work.plain.packets(), job.work.block_len(), job.work.sizes());
-        let tried = TrialResult { to, allowed, packets, outcome, padded, sizes };
-        self.learn(&tried, &job.work.plain.flows(), now);
+        let Task { to, group: Group { domain, allowed, policy, .. }, .. } = job.work.task;
+        let constant = policy.padding == Padding::Constant;
+        if constant && self.pauses.is_paused(domain) {
+            // It was under way when the pause began.
+            job.work.give_up();
+            return;
+        }
+        let CompressUnit { plain, .. } = &job.work;
+        let (flows, packets, padded) = (plain.flows(), plain.packets(), job.work.block_len());
+        let tried = TrialResult { to, allowed, packets, outcome, padded, sizes: job.work.sizes() };
+        self.learn(&tried, &flows, now);
+        let Outcome { before, after, .. } = outcome;
+        let alike =
+            policy.pause && self.pauses.looks_like_guesses(domain, plain.bytes(), after.unwrap_or(before));
+        if alike || constant && after.is_none() {
+            self.pause(domain, flows.first().copied().flatten().map_or(u16::MAX, |part| part.rule));
+        }
     }
 
     /// Tells the chooser and the counters how compressing packets of these flows went.

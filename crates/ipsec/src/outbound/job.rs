@@ -103,6 +103,11 @@ impl CompressUnit {
         Some((self.made?, self.output.get(..self.padded)?))
     }
 
+    /// The packets leave as they are.
+    pub(super) const fn give_up(&mut self) {
+        (self.made, self.padded) = (None, 0);
+    }
+
     /// How long that is; 0 if there is none.
     pub(super) const fn block_len(&self) -> usize {
         self.padded

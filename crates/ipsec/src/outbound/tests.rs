@@ -1,4 +1,5 @@
 mod padding;
+mod pauses;
 mod reports;
 mod strangers;
 mod waiting;

@@ -11,7 +11,8 @@ use super::reader::Section;
 use super::sections::words;
 use super::value;
 
-pub(super) const KEYS: &[&str] = &["from", "to", "protocol", "ports", "domain", "codec", "padding", "mix"];
+pub(super) const KEYS: &[&str] =
+    &["from", "to", "protocol", "ports", "domain", "codec", "padding", "mix", "pause"];
 
 /// Domains and rules are numbered with 16 bits.
 const MOST_RULES: usize = 1 << 16;
@@ -71,6 +72,7 @@ fn policy(section: &Section<'_>) -> LeakPolicy {
     LeakPolicy {
         padding: section.choice_or("padding", PADDINGS, &Padding::ALL).unwrap_or_default(),
         mix: section.choice_or("mix", MIXES, &Mix::ALL).unwrap_or_default(),
+        pause: section.boolean("pause").unwrap_or_default(),
     }
 }
 

@@ -66,6 +66,7 @@ domain = "logs"
 codec = "lz4"
 padding = "constant"
 mix = "flow"
+pause = true
 [[compress]]
 from = "::/0"
 to = "::/0"
@@ -116,7 +117,7 @@ fn every_key_is_parsed() {
         rules.iter().map(|rule| rule.allowed.to_string()).collect::<Vec<_>>(),
         ["lz4", "auto", "auto"]
     );
-    let policy = LeakPolicy { padding: Padding::Constant, mix: Mix::Flow };
+    let policy = LeakPolicy { padding: Padding::Constant, mix: Mix::Flow, pause: true };
     assert_eq!([rules[0].policy, rules[1].policy], [policy, LeakPolicy::NONE]);
 }
 

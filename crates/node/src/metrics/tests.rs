@@ -26,14 +26,19 @@ fn rule(ports: &[&str]) -> RuleReport {
         leak: LeakReport {
             padding: "padme".to_owned(),
             mix: "flow".to_owned(),
+            pause: true,
+            pauses: 1,
+            paused_packets: 100,
             blocks: 2,
             same_flow: AttackerReport {
                 bound_bits_per_block: Some(6.25),
+                bound_bits_per_1000_packets: Some(3125.0),
                 measured_yield: Some(0.5),
                 measured_yield_upper: Some(0.75),
             },
             other_flow: AttackerReport {
                 bound_bits_per_block: Some(0.0),
+                bound_bits_per_1000_packets: Some(0.0),
                 measured_yield: None,
                 measured_yield_upper: None,
             },

@@ -131,14 +131,19 @@ fn rule() -> RuleReport {
         leak: LeakReport {
             padding: "buckets".to_owned(),
             mix: "flow".to_owned(),
+            pause: true,
+            pauses: 2,
+            paused_packets: 700,
             blocks: 340,
             same_flow: AttackerReport {
                 bound_bits_per_block: Some(2.584),
+                bound_bits_per_1000_packets: Some(292.8),
                 measured_yield: Some(0.31),
                 measured_yield_upper: Some(0.86),
             },
             other_flow: AttackerReport {
                 bound_bits_per_block: Some(0.0),
+                bound_bits_per_1000_packets: Some(0.0),
                 measured_yield: None,
                 measured_yield_upper: None,
             },
@@ -196,9 +201,10 @@ compression rules
   from          to            protocol           domain  codec   matched packets  matched bytes    input   output  ratio
   10.77.0.1/32  10.77.0.2/32  tcp 514,8000-8100  logs    zstd-3             3000        4.00 MB  3.90 MB  1.10 MB   3.54
 
-what lengths tell, in bits (bound: at most, by block; yield: of a scripted attack, by 1,000 packets)
-  rule  domain  padding  mix   blocks  bound, same flow   yield, same flow  bound, other flow  yield, other flow
-  1     logs    buckets  flow     340               2.6  0.3 (at most 0.9)                0.0       not measured
+what lengths tell, in bits
+  rule  domain  padding  mix   pauses  blocks  attacker    bound by block  by 1,000 packets     measured yield
+  1     logs    buckets  flow       2     340  same flow              2.6             292.8  0.3 (at most 0.9)
+                                               other flow             0.0               0.0       not measured
 
 codecs
   codec   tried blocks  sent blocks  sent packets    input   output  ratio  decompressed blocks

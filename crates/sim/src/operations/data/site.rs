@@ -268,7 +268,7 @@ fn rules(form: u8) -> Vec<Rule> {
         let allowed = method(at)?;
         let padding = Padding::ALL[at / methods.len() % Padding::ALL.len()];
         let mix = if at / 28 == 0 { Mix::Domain } else { Mix::Flow };
-        let policy = LeakPolicy { padding, mix };
+        let policy = LeakPolicy { padding, mix, pause: at % 3 == 0 };
         Some(Rule {
             from: net,
             to: net,
