@@ -17,8 +17,8 @@ mod tally;
 mod victim;
 
 pub use client::{CrimeClient, CrimePlay, CrimeScene, LengthOracle};
-pub use grid::{CrimeCell, CrimeGrid, CrimeTable};
-pub use simulated::{CrimePolicy, SimulatedTunnel};
+pub use grid::{CrimeCell, CrimeGrid, CrimeTable, policies};
+pub use simulated::{SimulatedTunnel, sections};
 pub use tally::CrimeTally;
 pub use victim::{CrimePlace, CrimeVictim, GuessLetters};
 

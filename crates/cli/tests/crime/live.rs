@@ -5,7 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use strait_compress::Method;
-use strait_lab::crime::{CrimePlace, CrimePolicy, LengthOracle};
+use strait_ipsec::{LeakPolicy, Mix, Padding};
+use strait_lab::crime::{CrimePlace, LengthOracle, sections};
 use strait_testbed::attack::{WireTap, esp_of};
 use strait_testbed::{DaemonProcess, Error, Extra, Feed, LinkSpec, Networks, Site, TwoHosts, Workdir};
 
@@ -35,11 +36,11 @@ pub(crate) struct LiveTunnel {
 impl LiveTunnel {
     /// A tunnel whose rules compress so and have this policy. Its link is as fast as memory and paced at 100 Mbit/s: packets that
     /// are read together wait for each other then.
-    pub(crate) fn open(policy: CrimePolicy, place: CrimePlace, method: Method) -> LiveTunnel {
+    pub(crate) fn open(policy: LeakPolicy, place: CrimePlace, method: Method) -> LiveTunnel {
         let dir = Workdir::create().unwrap();
         let hosts = TwoHosts::direct(LinkSpec { mtu: 1_600, ..LinkSpec::unshaped() }).unwrap();
         let sites = Site::pair(Path::new(env!("CARGO_BIN_EXE_strait")), &hosts, dir.path()).unwrap();
-        let sections = policy.sections(place, method);
+        let sections = sections(policy, place, method);
         let start = |at: usize, link: &str, sections: &str| {
             let (site, peer) = (&sites[at], &sites[1 - at]);
             let extra =
@@ -58,10 +59,13 @@ impl LiveTunnel {
             hosts.b.command("ip").args(["route", "add", "blackhole", "10.0.2.0/24"]).status().unwrap();
         assert!(quiet.success());
         let (feed, tap) = (Feed::open(&hosts.a).unwrap(), WireTap::open(&hosts.link.b).unwrap());
+        let alone = policy.mix == Mix::Flow;
         let datagrams = match place {
-            CrimePlace::SamePacket | CrimePlace::SameFlow | CrimePlace::OtherFlow => Some(1),
-            CrimePlace::OtherDomain => Some(2),
+            _ if policy.padding == Padding::Constant => None,
             CrimePlace::NoRule => None,
+            CrimePlace::OtherDomain => Some(2),
+            CrimePlace::OtherFlow if alone => Some(2),
+            CrimePlace::SamePacket | CrimePlace::SameFlow | CrimePlace::OtherFlow => Some(1),
         };
         LiveTunnel { feed, tap, datagrams, again: 0, _daemons: daemons, _hosts: hosts, _dir: dir }
     }

@@ -1,15 +1,16 @@
 //! What the client learns: of its own domain much, of others nothing.
 
 use strait_compress::Method;
+use strait_ipsec::{LeakPolicy, Mix, Padding};
 use strait_lab::crime::{
-    CrimeClient, CrimePlace, CrimePlay, CrimePolicy, CrimeTally, GuessLetters, LengthOracle, SimulatedTunnel,
+    CrimeClient, CrimePlace, CrimePlay, CrimeTally, GuessLetters, LengthOracle, SimulatedTunnel,
 };
 use strait_testbed::{Error, sandbox};
 
 use crate::live::LiveTunnel;
 
 /// Without a policy.
-const NONE: CrimePolicy = CrimePolicy::ALL[0];
+const NONE: LeakPolicy = LeakPolicy::NONE;
 /// Looks for the step of the alignment, with fillers that leave entropy coders nothing to do.
 const PLAY: CrimePlay = CrimePlay::FirstAtStep { sure: 1, letters: GuessLetters::All };
 const SEED: u64 = 5;
@@ -20,7 +21,7 @@ fn guess<O: LengthOracle>(oracle: &mut O, place: CrimePlace, packets: u64) -> Re
 }
 
 /// The same against a live tunnel of this policy.
-fn live(policy: CrimePolicy, place: CrimePlace, method: Method, packets: u64) -> CrimeTally {
+fn live(policy: LeakPolicy, place: CrimePlace, method: Method, packets: u64) -> CrimeTally {
     let mut tunnel = LiveTunnel::open(policy, place, method);
     let tally = guess(&mut tunnel, place, packets).unwrap();
     println!(
@@ -59,6 +60,40 @@ fn crime_learns_nothing_without_a_rule() {
     }
     let tally = live(NONE, CrimePlace::NoRule, Method::DEFLATE, 1_000);
     assert!(!tally.is_above_chance(), "{tally:?}");
+}
+
+#[test]
+fn crime_learns_nothing_from_another_flow_where_a_block_has_one() {
+    if !sandbox::allows_tests() {
+        return;
+    }
+    let policy = LeakPolicy { mix: Mix::Flow, ..NONE };
+    let tally = live(policy, CrimePlace::OtherFlow, Method::ZSTD, 1_000);
+    assert!(!tally.is_above_chance(), "{tally:?}");
+    // In the cookie's own flow it changes nothing.
+    let tally = live(policy, CrimePlace::SameFlow, Method::ZSTD, 600);
+    assert!(tally.is_above_chance(), "{tally:?}");
+}
+
+#[test]
+fn crime_learns_nothing_from_blocks_of_constant_size() {
+    if !sandbox::allows_tests() {
+        return;
+    }
+    let policy = LeakPolicy { padding: Padding::Constant, ..NONE };
+    let tally = live(policy, CrimePlace::SamePacket, Method::LZ4, 1_000);
+    assert!(!tally.is_above_chance(), "{tally:?}");
+}
+
+#[test]
+fn crime_finds_the_step_of_padded_blocks() {
+    if !sandbox::allows_tests() {
+        return;
+    }
+    for padding in [Padding::Padme, Padding::Buckets] {
+        let tally = live(LeakPolicy { padding, ..NONE }, CrimePlace::SamePacket, Method::LZ4, 600);
+        assert!(tally.is_above_chance() && tally.bits() > 20.0, "{padding:?}: {tally:?}");
+    }
 }
 
 /// Carries packets through both tunnels.

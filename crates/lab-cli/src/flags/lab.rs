@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueHint};
 use strait_compress::Method;
-use strait_lab::crime::CrimePolicy;
+use strait_ipsec::{Mix, Padding};
+use strait_lab::crime::CrimePlace;
 
 use super::TunnelProgram;
 use crate::demo::DemoLink;
@@ -127,9 +128,18 @@ pub(crate) struct LabVerify {
 /// Flags of `lab crime`.
 #[derive(Debug, Args)]
 pub(crate) struct LabCrime {
-    /// These policies of a rule only, such as none [default: all]
-    #[arg(long = "policy", value_name = "NAME", num_args = 1.., value_parser = PossibleValuesParser::new(CrimePolicy::ALL.map(|it| it.name)))]
-    pub(crate) policies: Vec<String>,
+    /// Rules with these ways to pad blocks only [default: all]
+    #[arg(long = "padding", value_name = "NAME", num_args = 1.., value_parser = PossibleValuesParser::new(Padding::ALL.map(Padding::name)))]
+    pub(crate) paddings: Vec<String>,
+    /// Rules with these ways to mix flows only [default: all]
+    #[arg(long = "mix", value_name = "NAME", num_args = 1.., value_parser = PossibleValuesParser::new(Mix::ALL.map(Mix::name)))]
+    pub(crate) mixes: Vec<String>,
+    /// Rules that pause after blocks that are nearly equal, or that do not [default: both]
+    #[arg(long, value_name = "BOOLEAN")]
+    pub(crate) pause: Option<bool>,
+    /// These places of the client's packets only [default: all]
+    #[arg(long = "place", value_name = "NAME", num_args = 1.., value_parser = PossibleValuesParser::new(CrimePlace::ALL.map(CrimePlace::key)))]
+    pub(crate) places: Vec<String>,
     /// These methods only, such as deflate-6 [default: lz4, deflate-6 and zstd-3]
     #[arg(long = "codec", value_name = "METHOD", num_args = 1..)]
     pub(crate) codecs: Vec<Method>,

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use strait_lab::crime::{CrimeCell, CrimeGrid, CrimePolicy, CrimeTable};
+use strait_ipsec::{Mix, Padding};
+use strait_lab::crime::{CrimeCell, CrimeGrid, CrimeTable, policies};
 
 use crate::failure::{CommandResult, Failure};
 use crate::flags;
@@ -33,9 +34,13 @@ pub(super) fn run(flags: &flags::LabCrime) -> CommandResult {
 fn grid(flags: &flags::LabCrime) -> CrimeGrid {
     let (cookies, packets) = if flags.quick { QUICK } else { (flags.cookies, flags.packets) };
     let mut grid = CrimeGrid { cookies, packets, seed: flags.seed, ..CrimeGrid::default() };
-    if !flags.policies.is_empty() {
-        let named = |policy: &CrimePolicy| flags.policies.iter().any(|name| name == policy.name);
-        grid.policies.retain(named);
+    let named = |given: &[String], name: &str| given.is_empty() || given.iter().any(|it| it == name);
+    let paddings = Padding::ALL.into_iter().filter(|it| named(&flags.paddings, it.name()));
+    let mixes = Mix::ALL.into_iter().filter(|it| named(&flags.mixes, it.name()));
+    let pauses = flags.pause.map_or_else(|| vec![false, true], |pause| vec![pause]);
+    grid.policies = policies(&paddings.collect::<Vec<_>>(), &mixes.collect::<Vec<_>>(), &pauses);
+    if !flags.places.is_empty() {
+        grid.places.retain(|place| flags.places.iter().any(|name| name == place.key()));
     }
     if !flags.codecs.is_empty() {
         grid.methods.clone_from(&flags.codecs);
@@ -46,14 +51,14 @@ fn grid(flags: &flags::LabCrime) -> CrimeGrid {
 /// A table in Markdown, so that it can stand in a page as it is.
 fn render(table: &CrimeTable) -> String {
     let mut out = String::from(
-        "| policy | codec | the client's packets | play | cookies | digits | right | packets | bits a 1,000 packets | at most (95 %) | safe |\n\
-         |---|---|---|---|--:|--:|--:|--:|--:|--:|---|\n",
+        "| padding | mix | pause | codec | the client's packets | play | cookies | digits | right | packets | bits a 1,000 packets | at most (95 %) | safe |\n\
+         |---|---|---|---|---|---|--:|--:|--:|--:|--:|--:|---|\n",
     );
-    for CrimeCell { policy, method, place, play, tally, bits, bits_limit } in &table.cells {
+    for CrimeCell { padding, mix, pause, method, place, play, tally, bits, bits_limit } in &table.cells {
         let safe = if tally.is_safe() { "yes" } else { "no" };
         let _ = writeln!(
             out,
-            "| {policy} | {method} | {} | {} | {} | {} | {} | {} | {bits:.1} | {bits_limit:.1} | {safe} |",
+            "| {padding} | {mix} | {pause} | {method} | {} | {} | {} | {} | {} | {} | {bits:.1} | {bits_limit:.1} | {safe} |",
             place.name(),
             play.name(),
             tally.cookies,
@@ -76,7 +81,9 @@ mod tests {
     fn a_line_a_cell_as_a_page_takes_it() {
         let tally = CrimeTally { cookies: 2, digits: 80, right: 5, packets: 20_000 };
         let cell = CrimeCell {
-            policy: "none",
+            padding: "padme",
+            mix: "flow",
+            pause: false,
             method: Method::LZ4,
             place: CrimePlace::OtherDomain,
             play: CrimePlay::ALL[0],
@@ -87,7 +94,9 @@ mod tests {
         let text = render(&CrimeTable { cells: vec![cell] });
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
-        assert!(lines.iter().all(|line| line.matches('|').count() == 12), "{text}");
-        assert!(lines[2].starts_with("| none | lz4 | other domain | two tries | 2 | 80 | 5 | 20000 | 0.0 |"));
+        assert!(lines.iter().all(|line| line.matches('|').count() == 14), "{text}");
+        assert!(lines[2].starts_with(
+            "| padme | flow | false | lz4 | other domain | two tries | 2 | 80 | 5 | 20000 | 0.0 |"
+        ));
     }
 }

@@ -57,12 +57,13 @@ pub enum CrimePlay {
 
 impl CrimePlay {
     /// Every one that a grid tries.
-    pub const ALL: [CrimePlay; 7] = [
+    pub const ALL: [CrimePlay; 8] = [
         CrimePlay::TwoTries { fillers: 1 },
         CrimePlay::TwoTries { fillers: 16 },
         CrimePlay::FirstAtStep { sure: 1, letters: GuessLetters::Few },
         CrimePlay::FirstAtStep { sure: 1, letters: GuessLetters::All },
         CrimePlay::FirstAtStep { sure: 3, letters: GuessLetters::All },
+        CrimePlay::FirstAtStep { sure: 2, letters: GuessLetters::Fresh },
         CrimePlay::HalvesAtStep { tries: 4, letters: GuessLetters::Few },
         CrimePlay::PATIENT,
     ];
@@ -72,7 +73,11 @@ impl CrimePlay {
     /// In a few words.
     #[must_use]
     pub fn name(self) -> String {
-        let of = |letters| if letters == GuessLetters::All { ", all bytes" } else { "" };
+        let of = |letters| match letters {
+            GuessLetters::Few => "",
+            GuessLetters::All => ", all bytes",
+            GuessLetters::Fresh => ", all bytes anew",
+        };
         match self {
             CrimePlay::TwoTries { fillers: 1 } => "two tries".to_owned(),
             CrimePlay::TwoTries { fillers } => format!("two tries, {fillers} fillers"),
@@ -93,17 +98,21 @@ pub struct CrimeScene<'a, O> {
     victim: CrimeVictim,
     oracle: &'a mut O,
     packets: u64,
+    guesses: u64,
 }
 
 impl<'a, O: LengthOracle> CrimeScene<'a, O> {
     /// A victim behind a tunnel.
     #[must_use]
     pub const fn new(victim: CrimeVictim, oracle: &'a mut O) -> CrimeScene<'a, O> {
-        CrimeScene { victim, oracle, packets: 0 }
+        CrimeScene { victim, oracle, packets: 0, guesses: 0 }
     }
 
     /// Bytes on the wire when the client makes this guess.
     fn seen(&mut self, known: &str, kind: GuessKind, filler: GuessFiller) -> Result<usize, O::Error> {
+        self.guesses += 1;
+        let anew = if filler.letters == GuessLetters::Fresh { self.guesses << 32 } else { 0 };
+        let filler = GuessFiller { seed: filler.seed ^ anew, ..filler };
         let (packets, own) = self.victim.packets(known, kind, filler);
         self.packets += own;
         let lengths = self.oracle.carry(&packets)?;
@@ -274,7 +283,7 @@ impl CrimeClient {
             if wrong(of, of)? > least {
                 break least;
             }
-            of *= 2;
+            of += of / 2;
             if of > FILLER_MAX {
                 self.reach = REACH;
                 return Ok(GuessFiller { seed, len: REACH / 2, of: REACH, letters });

@@ -2,20 +2,21 @@
 
 use serde::{Serialize, Serializer};
 use strait_compress::Method;
+use strait_ipsec::{LeakPolicy, Mix, Padding};
 
-use super::{CrimeClient, CrimePlace, CrimePlay, CrimePolicy, CrimeTally, LengthOracle, SimulatedTunnel};
+use super::{CrimeClient, CrimePlace, CrimePlay, CrimeTally, LengthOracle, SimulatedTunnel};
 use crate::steps::{StepCounter, StepNote};
 
 /// Digits of cookies, in turn.
 const LENGTHS: [usize; 2] = [20, 40];
 /// What part of the cookies, and of the packets for each, a trial has that chooses the play.
-const TRIAL: [u64; 2] = [5, 2];
+const TRIAL: [u64; 2] = [5, 4];
 
 /// What is measured.
 #[derive(Clone, Debug)]
 pub struct CrimeGrid {
     /// Policies.
-    pub policies: Vec<CrimePolicy>,
+    pub policies: Vec<LeakPolicy>,
     /// Codecs.
     pub methods: Vec<Method>,
     /// Places of the client's packets.
@@ -28,10 +29,25 @@ pub struct CrimeGrid {
     pub seed: u64,
 }
 
+/// What rules say with these ways to pad and to mix, and to pause or not. Blocks of constant size pause anyway, and a pause is
+/// left out where flows are kept apart.
+#[must_use]
+pub fn policies(paddings: &[Padding], mixes: &[Mix], pauses: &[bool]) -> Vec<LeakPolicy> {
+    let mut policies = Vec::new();
+    for padding in paddings {
+        for mix in mixes {
+            let pauses_too = *padding != Padding::Constant && *mix == Mix::Domain;
+            let of = |pause: &bool| LeakPolicy { padding: *padding, mix: *mix, pause: *pause };
+            policies.extend(pauses.iter().filter(|pause| pauses_too || !**pause).map(of));
+        }
+    }
+    policies
+}
+
 impl Default for CrimeGrid {
     fn default() -> CrimeGrid {
         CrimeGrid {
-            policies: CrimePolicy::ALL.to_vec(),
+            policies: policies(&Padding::ALL, &Mix::ALL, &[false, true]),
             methods: vec![Method::LZ4, Method::DEFLATE, Method::ZSTD],
             places: CrimePlace::ALL.to_vec(),
             cookies: 20,
@@ -44,8 +60,12 @@ impl Default for CrimeGrid {
 /// What the client learned of one policy.
 #[derive(Clone, Debug, Serialize)]
 pub struct CrimeCell {
-    /// The policy.
-    pub policy: &'static str,
+    /// How its rule pads blocks.
+    pub padding: &'static str,
+    /// What its rule puts into one block.
+    pub mix: &'static str,
+    /// Whether its rule pauses after blocks that are nearly equal.
+    pub pause: bool,
     /// The codec.
     #[serde(serialize_with = "as_text")]
     pub method: Method,
@@ -73,22 +93,36 @@ pub struct CrimeTable {
 impl CrimeGrid {
     /// Runs the client in every cell; `tell` is told of each. Tunnels are simulated ones: the data plane itself, in virtual time.
     pub fn run(&self, tell: &mut dyn FnMut(StepNote<'_>)) -> CrimeTable {
-        let of = self.policies.len() * self.methods.len() * self.places.len();
-        let mut steps = StepCounter::new(of, tell);
+        let named = self.named();
+        let mut steps = StepCounter::new(named.len(), tell);
         let mut cells = Vec::new();
-        for policy in &self.policies {
-            for method in &self.methods {
-                for place in &self.places {
-                    steps.next(&format!("{}, {method}, {}", policy.name, place.name()));
-                    cells.push(self.cell(*policy, *method, *place));
-                }
-            }
+        for (policy, method, place) in named {
+            let (padding, mix) = (policy.padding.name(), policy.mix.name());
+            let pause = if policy.pause { ", pause" } else { "" };
+            steps.next(&format!("{padding}, {mix}{pause}, {method}, {}", place.name()));
+            // Other cookies in each cell.
+            let seed = self.seed.wrapping_add((cells.len() as u64) << 40);
+            cells.push(self.cell(policy, method, place, seed));
         }
         CrimeTable { cells }
     }
 
+    /// Every cell, but for those of packets that share no block with the cookie anyway, under rules that keep flows apart or pause.
+    fn named(&self) -> Vec<(LeakPolicy, Method, CrimePlace)> {
+        let mut named = Vec::new();
+        for policy in &self.policies {
+            for method in &self.methods {
+                let plain = policy.mix == Mix::Domain && !policy.pause;
+                let shares = |place: &&CrimePlace| plain || place.shares_a_block();
+                let of = |place: &CrimePlace| (*policy, *method, *place);
+                named.extend(self.places.iter().filter(shares).map(of));
+            }
+        }
+        named
+    }
+
     /// Chooses the play by a trial, and measures it with other cookies.
-    fn cell(&self, policy: CrimePolicy, method: Method, place: CrimePlace) -> CrimeCell {
+    fn cell(&self, policy: LeakPolicy, method: Method, place: CrimePlace, seed: u64) -> CrimeCell {
         let measure = |play, [cookies, packets]: [u64; 2], seed: u64| {
             let mut tally = CrimeTally::default();
             for (number, digits) in (0..cookies.max(2)).zip(LENGTHS.iter().cycle()) {
@@ -99,13 +133,14 @@ impl CrimeGrid {
             tally
         };
         let part = [self.cookies / TRIAL[0], self.packets / TRIAL[1]];
-        let trials = CrimePlay::ALL.map(|play| (play, measure(play, part, !self.seed)));
+        let trials = CrimePlay::ALL.map(|play| (play, measure(play, part, !seed)));
         let told = trials.into_iter().filter(|(_, tally)| tally.is_above_chance());
         let best = told.max_by(|(_, one), (_, other)| one.bits().total_cmp(&other.bits()));
         let play = best.map_or(CrimePlay::PATIENT, |(play, _)| play);
-        let tally = measure(play, [self.cookies, self.packets], self.seed);
-        let (policy, bits, bits_limit) = (policy.name, tally.bits(), tally.bits_limit());
-        CrimeCell { policy, method, place, play, tally, bits, bits_limit }
+        let tally = measure(play, [self.cookies, self.packets], seed);
+        let (padding, mix) = (policy.padding.name(), policy.mix.name());
+        let (bits, bits_limit) = (tally.bits(), tally.bits_limit());
+        CrimeCell { padding, mix, pause: policy.pause, method, place, play, tally, bits, bits_limit }
     }
 }
 
@@ -128,27 +163,39 @@ fn as_text<S: Serializer>(method: &Method, serializer: S) -> Result<S::Ok, S::Er
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crime::GuessLetters;
 
-    fn cell(place: CrimePlace, method: Method) -> CrimeCell {
-        let grid = CrimeGrid { cookies: 2, packets: 1_000, ..CrimeGrid::default() };
-        grid.cell(CrimePolicy::ALL[0], method, place)
+    fn tally(play: CrimePlay, method: Method, place: CrimePlace) -> CrimeTally {
+        run(play, &mut SimulatedTunnel::new(LeakPolicy::NONE, place, method), (place, 40), 1_000, 3)
     }
 
     #[test]
     fn without_a_policy_every_codec_tells_a_cookie_to_its_own_domain() {
+        let play = CrimePlay::FirstAtStep { sure: 2, letters: GuessLetters::Fresh };
         for method in [Method::LZ4, Method::DEFLATE, Method::ZSTD] {
-            for place in [CrimePlace::SamePacket, CrimePlace::SameFlow, CrimePlace::OtherFlow] {
-                let cell = cell(place, method);
-                assert!(cell.tally.is_above_chance() && cell.bits > 20.0, "{method}, {place:?}: {cell:?}");
+            for place in CrimePlace::ALL.into_iter().filter(|place| place.shares_a_block()) {
+                let tally = tally(play, method, place);
+                assert!(tally.is_above_chance() && tally.bits() > 10.0, "{method}, {place:?}: {tally:?}");
             }
         }
     }
 
     #[test]
     fn nothing_is_told_to_another_domain_or_without_a_rule() {
-        for place in [CrimePlace::OtherDomain, CrimePlace::NoRule] {
-            let cell = cell(place, Method::DEFLATE);
-            assert!(!cell.tally.is_above_chance(), "{place:?}: {cell:?}");
+        for place in CrimePlace::ALL.into_iter().filter(|place| !place.shares_a_block()) {
+            let tally = tally(CrimePlay::PATIENT, Method::DEFLATE, place);
+            assert!(!tally.is_above_chance(), "{place:?}: {tally:?}");
         }
+    }
+
+    #[test]
+    fn a_cell_is_measured_with_what_told_most_in_a_trial() {
+        let grid = CrimeGrid { cookies: 2, packets: 1_000, ..CrimeGrid::default() };
+        let cell = grid.cell(LeakPolicy::NONE, Method::LZ4, CrimePlace::SameFlow, 3);
+        assert!(matches!(cell.play, CrimePlay::FirstAtStep { .. }), "{cell:?}");
+        assert!(cell.tally.packets >= 2_000 && cell.bits > 100.0 && cell.bits_limit >= cell.bits, "{cell:?}");
+        // Three paddings with and without a pause, and all of them with flows kept apart; two places without blocks for four of these.
+        assert_eq!(grid.policies.len(), 3 * 2 + 1 + 4);
+        assert_eq!(grid.named().len(), 3 * (grid.policies.len() * 3 + 4 * 2));
     }
 }

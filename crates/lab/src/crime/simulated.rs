@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use strait_clock::Time;
 use strait_compress::{Allowed, Method};
-use strait_ipsec::{Domain, Rule};
+use strait_ipsec::{Domain, LeakPolicy, Rule};
 use strait_scheduler::Rate;
 use strait_sim::{Halves, HalvesSettings};
 use strait_wire::ip;
@@ -17,46 +17,37 @@ const LINK: u64 = 100_000_000;
 /// Between two guesses: long enough that the link is idle again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What a rule says against the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CrimePolicy {
-    /// In a few words.
-    pub name: &'static str,
-    /// Lines of a `[[compress]]` rule.
-    pub toml: &'static str,
+/// Where both hosts are, and where their service is.
+const NETWORKS: [&str; 2] = ["10.0.1.0/24", "10.0.2.0/24"];
+
+/// The rules of a node: one a service, each with a trust domain of its own.
+fn rules(policy: LeakPolicy, place: CrimePlace, method: Method) -> Vec<Rule> {
+    let [Ok(from), Ok(to)] = NETWORKS.map(str::parse) else { return Vec::new() };
+    let rule = |port: &u16| Rule {
+        from,
+        to,
+        protocol: None,
+        ports: vec![*port..=*port],
+        domain: Domain(*port),
+        allowed: Allowed::Only(method),
+        policy,
+    };
+    place.ruled().iter().map(rule).collect()
 }
 
-impl CrimePolicy {
-    /// Every policy.
-    pub const ALL: [CrimePolicy; 1] = [CrimePolicy { name: "none", toml: "" }];
-
-    /// The rules of a node: one a service, each with a trust domain of its own.
-    fn rules(self, place: CrimePlace, method: Method) -> Vec<Rule> {
-        let [from, to] = ["10.0.1.0/24", "10.0.2.0/24"].map(str::parse);
-        let (Ok(from), Ok(to)) = (from, to) else { return Vec::new() };
-        let rule = |port: &u16| Rule {
-            from,
-            to,
-            protocol: None,
-            ports: vec![*port..=*port],
-            domain: Domain(*port),
-            allowed: Allowed::Only(method),
-        };
-        place.ruled().iter().map(rule).collect()
-    }
-
-    /// The same in a configuration.
-    #[must_use]
-    pub fn sections(self, place: CrimePlace, method: Method) -> String {
-        let rule = |port: &u16| {
-            format!(
-                "[[compress]]\nfrom = \"10.0.1.0/24\"\nto = \"10.0.2.0/24\"\nports = [{port}]\n\
-                 domain = \"domain-{port}\"\ncodec = \"{method}\"\n{}\n",
-                self.toml
-            )
-        };
-        place.ruled().iter().map(rule).collect()
-    }
+/// The same rules in a configuration.
+#[must_use]
+pub fn sections(policy: LeakPolicy, place: CrimePlace, method: Method) -> String {
+    let [from, to] = NETWORKS;
+    let (padding, mix) = (policy.padding.name(), policy.mix.name());
+    let rule = |port: &u16| {
+        format!(
+            "[[compress]]\nfrom = \"{from}\"\nto = \"{to}\"\nports = [{port}]\ndomain = \"domain-{port}\"\n\
+             codec = \"{method}\"\npadding = \"{padding}\"\nmix = \"{mix}\"\npause = {}\n",
+            policy.pause
+        )
+    };
+    place.ruled().iter().map(rule).collect()
 }
 
 /// The sender of a node with a paced link.
@@ -69,8 +60,8 @@ pub struct SimulatedTunnel {
 impl SimulatedTunnel {
     /// A tunnel whose rules compress so and have this policy.
     #[must_use]
-    pub fn new(policy: CrimePolicy, place: CrimePlace, method: Method) -> SimulatedTunnel {
-        let rules = policy.rules(place, method);
+    pub fn new(policy: LeakPolicy, place: CrimePlace, method: Method) -> SimulatedTunnel {
+        let rules = rules(policy, place, method);
         let settings = HalvesSettings { rules, up: Rate::from_bits(LINK), ..HalvesSettings::default() };
         SimulatedTunnel { halves: Halves::new(settings, Time::ZERO), now: Time::ZERO }
     }

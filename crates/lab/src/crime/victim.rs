@@ -23,9 +23,9 @@ const FILLER_MAX: usize = 900;
 const VARIED: u64 = 100;
 /// How the client's bytes begin: a run that shrinks, since a rule leaves data alone that saves less than a twentieth; and right behind a
 /// match, LZ4 looks at every byte for the next.
-const RUN: [u8; 100] = [b'n'; 100];
-/// Bytes of every value, as they come by chance, beside which the some 300 of a request and a guess have no weight.
-const FLOOD: usize = 400;
+const RUN: [u8; 64] = [b'n'; 64];
+/// Bytes of every value, as they come by chance, beside which those of a request and a guess have little weight.
+const FLOOD: usize = 384;
 /// The service that the victim speaks to, and one of another trust domain.
 const PORTS: [u16; 2] = [80, 81];
 
@@ -67,6 +67,24 @@ impl CrimePlace {
         }
     }
 
+    /// In one word, as a flag has it.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            CrimePlace::SamePacket => "same-packet",
+            CrimePlace::SameFlow => "same-flow",
+            CrimePlace::OtherFlow => "other-flow",
+            CrimePlace::OtherDomain => "other-domain",
+            CrimePlace::NoRule => "no-rule",
+        }
+    }
+
+    /// Whether rules may put such packets into one block with the cookie.
+    #[must_use]
+    pub const fn shares_a_block(self) -> bool {
+        !matches!(self, CrimePlace::OtherDomain | CrimePlace::NoRule)
+    }
+
     /// The ports of rules, each a trust domain of its own: one for the victim's service, one for another.
     #[must_use]
     pub const fn ruled(self) -> &'static [u16] {
@@ -95,6 +113,8 @@ pub enum GuessLetters {
     /// Bytes of every value, and so many of them that an entropy coder gives all bytes of the block about eight bits: it is of no use
     /// then, and the length tells of matches alone.
     All,
+    /// The same, but others for each guess, so that no two blocks are nearly equal.
+    Fresh,
 }
 
 /// Bytes behind a guess, always as many: some of them shrink and some do not, so that the block gets longer and its packets do not.
@@ -116,9 +136,9 @@ impl GuessFiller {
         let mut random = Random::new(self.seed);
         let mut letter = || match self.letters {
             GuessLetters::Few => LETTERS[random.below(LETTERS.len() as u64) as usize % LETTERS.len()],
-            GuessLetters::All => random.next_u64().to_be_bytes()[0],
+            GuessLetters::All | GuessLetters::Fresh => random.next_u64().to_be_bytes()[0],
         };
-        let flood = if self.letters == GuessLetters::All { FLOOD } else { 0 };
+        let flood = if self.letters == GuessLetters::Few { 0 } else { FLOOD };
         let mut bytes: Vec<u8> = (0..flood + self.len).map(|_| letter()).collect();
         bytes.resize(flood + self.of.max(self.len), RUN[0]);
         bytes
