@@ -31,6 +31,6 @@ pub use cut::Scissors;
 pub use link_layer::{LinkType, UnknownLink};
 pub use machine::MachineModel;
 pub use mend::{Mended, Mender};
-pub use replay::{FrameCounts, ReplayLink, TunnelReplay};
+pub use replay::{FrameCounts, PolicyCost, ReplayLink, TunnelReplay};
 pub use report::AdviseReport;
 pub use way::TunnelVariant;

@@ -2,12 +2,14 @@
 
 mod books;
 mod clock;
+mod policies;
 mod seen;
 
 use core::time::Duration;
 
 use ipnet::IpNet;
 use strait_clock::Time;
+use strait_ipsec::LeakPolicy;
 use strait_scheduler::Rate;
 use strait_wire::ip::Packet;
 use strait_wire::tcp::Segment;
@@ -20,6 +22,8 @@ use crate::tunnel::{ReplayTunnel, Spec};
 use crate::{CapturedFrame, MachineModel, TunnelVariant, UnknownLink};
 use books::{Books, Samples};
 use clock::ReplayClock;
+pub use policies::PolicyCost;
+use policies::PolicyTunnels;
 pub use seen::FrameCounts;
 
 /// What the traffic is to be sent over.
@@ -54,13 +58,18 @@ pub struct TunnelReplay {
 struct Lane {
     tunnels: [ReplayTunnel<FigurePlaces>; TunnelVariant::ALL.len()],
     samples: Samples,
+    /// Where policies are compared.
+    policies: Option<PolicyTunnels>,
 }
 
 impl Lane {
     fn new(link: &ReplayLink, machine: &MachineModel) -> Lane {
-        let tunnel =
-            |way| ReplayTunnel::new(Spec { way, rate: link.rate, mtu: link.mtu, wait: link.wait }, machine);
-        Lane { tunnels: TunnelVariant::ALL.map(tunnel), samples: Samples::new(link.mtu) }
+        let tunnel = |way| {
+            let policy = LeakPolicy::NONE;
+            ReplayTunnel::new(Spec { way, policy, rate: link.rate, mtu: link.mtu, wait: link.wait }, machine)
+        };
+        let (tunnels, samples) = (TunnelVariant::ALL.map(tunnel), Samples::new(link.mtu));
+        Lane { tunnels, samples, policies: None }
     }
 
     /// A packet enters every tunnel.
@@ -70,6 +79,9 @@ impl Lane {
             figures.bytes += packet.len() as u64;
         });
         self.drive(classes, |tunnel, books| tunnel.offer(packet, places, at, books));
+        if let Some(policies) = &mut self.policies {
+            policies.offer(packet, at);
+        }
     }
 
     /// Counts whatever `drive` sends in the statistics.
@@ -78,7 +90,7 @@ impl Lane {
         classes: &mut Classes,
         mut drive: impl FnMut(&mut ReplayTunnel<FigurePlaces>, &mut Books<'_>),
     ) {
-        let Lane { tunnels, samples } = self;
+        let Lane { tunnels, samples, .. } = self;
         for (way, tunnel) in TunnelVariant::ALL.into_iter().zip(tunnels) {
             let samples = (way == TunnelVariant::Both).then_some(&mut *samples);
             drive(tunnel, &mut Books { classes: &mut *classes, way, samples });
@@ -101,6 +113,19 @@ impl TunnelReplay {
             seen: FrameCounts::default(),
             link,
         }
+    }
+
+    /// The same, which also sends everything through a tunnel for each policy against length leaks.
+    #[must_use]
+    pub fn with_policies(mut self, machine: &MachineModel) -> TunnelReplay {
+        self.lanes.iter_mut().for_each(|lane| lane.policies = Some(PolicyTunnels::new(&self.link, machine)));
+        self
+    }
+
+    /// What each policy costs; nothing where they were not compared.
+    #[must_use]
+    pub fn policies(&self) -> Vec<PolicyCost> {
+        policies::costs(self.lanes.iter().filter_map(|lane| lane.policies.as_ref()))
     }
 
     /// The link.
@@ -174,6 +199,7 @@ impl TunnelReplay {
     pub fn finish(&mut self) {
         for lane in &mut self.lanes {
             lane.drive(&mut self.classes, |tunnel, books| tunnel.finish(books));
+            lane.policies.iter_mut().for_each(PolicyTunnels::finish);
         }
     }
 

@@ -14,7 +14,7 @@ pub use class::{AdviseVerdict, ClassReport, CodecShare, Waits, WireUse};
 pub use codecs::{CodecTrial, UpTo};
 pub use group::{ClassGroup, Others};
 
-use crate::{CaptureKind, FrameCounts, MachineModel, TunnelReplay};
+use crate::{CaptureKind, FrameCounts, MachineModel, PolicyCost, TunnelReplay};
 use class::PriceTerms;
 
 /// Conditions of the link besides its rate.
@@ -60,6 +60,8 @@ pub struct AdviseReport {
     pub services: ClassGroup,
     /// By pair of hosts.
     pub pairs: ClassGroup,
+    /// What policies against length leaks cost; empty where they were not compared.
+    pub policies: Vec<PolicyCost>,
 }
 
 /// The link, in numbers.
@@ -104,6 +106,7 @@ impl AdviseReport {
             protocols: ClassGroup::new(&classes.protocols, &terms),
             services: ClassGroup::new(&classes.services, &terms),
             pairs: ClassGroup::new(&classes.pairs, &terms),
+            policies: replay.policies(),
             inputs,
         }
     }

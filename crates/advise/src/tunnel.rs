@@ -59,6 +59,7 @@ pub(crate) trait Ledger<N> {
 #[derive(Debug)]
 pub(crate) struct ReplayTunnel<N> {
     outbound: Outbound,
+    rules: Arc<RuleSet>,
     meter: Meter,
     bundles: bool,
     /// What waits in the queue, in the order in which it came; each flow leaves in that order.
@@ -81,6 +82,8 @@ struct PendingFrame<N> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spec {
     pub(crate) way: TunnelVariant,
+    /// What is done so that lengths tell less, in modes that compress.
+    pub(crate) policy: LeakPolicy,
     pub(crate) rate: Rate,
     /// The longest packet.
     pub(crate) mtu: usize,
@@ -98,8 +101,11 @@ impl<N: Copy> ReplayTunnel<N> {
         let chooser = Box::new(Overheard::new(machine, compressed.clone()));
         let unused = Arc::new(Counters::default());
         let sa = association();
+        let rules = if spec.way.compresses() { everything(spec.policy) } else { RuleSet::default() };
+        let rules = Arc::new(rules);
         let mut tunnel = ReplayTunnel {
             outbound: Outbound::new(settings, chooser, Stopwatch::NONE, unused, Time::ZERO),
+            rules: Arc::clone(&rules),
             meter: Meter::new(Arc::clone(&counters), sa.as_ref().map(OutboundSa::usage), compressed),
             bundles: spec.way.bundles(),
             waiting: VecDeque::with_capacity(WAITING_PACKETS),
@@ -107,14 +113,13 @@ impl<N: Copy> ReplayTunnel<N> {
             notes: Vec::new(),
             now: Time::ZERO,
         };
-        let rules = if spec.way.compresses() { everything() } else { RuleSet::default() };
         let (endpoint, mtu) = (Some(ENDPOINT), Some(link_mtu));
         let wait = if spec.way.bundles() { spec.wait } else { Duration::ZERO };
         let queueing = Queueing { hold: wait, lossless: true, ..Queueing::default() };
         let peer = PeerSpec { id: PEER, allowed: Vec::new(), endpoint, mtu, counters };
         let orders = [
             Order::Policies(Arc::new(anywhere())),
-            Order::Rules(Arc::new(rules)),
+            Order::Rules(rules),
             Order::AddPeer(Box::new(peer)),
             Order::Rate(PEER, settings.up.into()),
             Order::Queueing(queueing),
@@ -143,6 +148,12 @@ impl<N: Copy> ReplayTunnel<N> {
     /// Lets everything leave that waits.
     pub(crate) fn finish(&mut self, ledger: &mut impl Ledger<N>) {
         while self.step(ledger) {}
+    }
+
+    /// How often compressing paused, and for how many packets.
+    pub(crate) fn pauses(&self) -> (u64, u64) {
+        let all = (0..self.rules.rules().len()).filter_map(|place| self.rules.counters(place));
+        all.fold((0, 0), |(pauses, packets), it| (pauses + it.pauses.get(), packets + it.paused.get()))
     }
 
     /// What left so far, in bytes on the wire.
@@ -235,7 +246,7 @@ fn anywhere() -> Policies {
 }
 
 /// Everything may be compressed, all of it in one trust domain.
-fn everything() -> RuleSet {
+fn everything(policy: LeakPolicy) -> RuleSet {
     let rule = |net: IpNet| Rule {
         from: net,
         to: net,
@@ -243,7 +254,7 @@ fn everything() -> RuleSet {
         ports: Vec::new(),
         domain: Domain(0),
         allowed: Allowed::Any,
-        policy: LeakPolicy::NONE,
+        policy,
     };
     RuleSet::new(all().map(rule).to_vec())
 }

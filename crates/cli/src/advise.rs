@@ -31,6 +31,9 @@ pub(crate) fn run(flags: &flags::Advise) -> CommandResult {
     let link =
         ReplayLink { rate: flags.link, mtu: usize::from(flags.mtu), near: flags.from, wait: Duration::ZERO };
     let mut replay = TunnelReplay::new(link, &machine);
+    if flags.policies {
+        replay = replay.with_policies(&machine);
+    }
     let inputs = match tap {
         Some(tap) => vec![live::watch(tap, flags.span, &mut replay)?],
         None => FileReading::all(sources, &mut replay),

@@ -15,7 +15,8 @@ fn report(packets: &[Vec<u8>], kept: usize) -> AdviseReport {
     let machine = MachineModel::assumed();
     let rate = Rate::from_bits(1_000_000).unwrap();
     let mut replay =
-        TunnelReplay::new(ReplayLink { rate, mtu: 1_500, near: None, wait: Duration::ZERO }, &machine);
+        TunnelReplay::new(ReplayLink { rate, mtu: 1_500, near: None, wait: Duration::ZERO }, &machine)
+            .with_policies(&machine);
     replay.begin(None);
     for bytes in packets {
         let frame = CapturedFrame {

@@ -23,8 +23,8 @@ impl Ledger<u32> for Sent {
 /// Sends packets at their times, in milliseconds, over 1 Mbit/s.
 fn send(way: TunnelVariant, packets: &[(u64, Vec<u8>)]) -> (Sent, u64) {
     let rate = Rate::from_bits(1_000_000).unwrap();
-    let mut tunnel =
-        ReplayTunnel::new(Spec { way, rate, mtu: 1_500, wait: Duration::ZERO }, &MachineModel::assumed());
+    let spec = Spec { way, policy: LeakPolicy::NONE, rate, mtu: 1_500, wait: Duration::ZERO };
+    let mut tunnel = ReplayTunnel::new(spec, &MachineModel::assumed());
     let mut sent = Sent::default();
     for (note, (millis, packet)) in (0..).zip(packets) {
         tunnel.offer(packet, note, Time::from_millis(*millis), &mut sent);

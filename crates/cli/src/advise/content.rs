@@ -7,6 +7,10 @@ use super::amounts::{dash, money, percent, rate, time};
 use crate::table::{Side, TextTable};
 use crate::units;
 
+/// What stands above the table of policies.
+pub(super) const POLICIES: &str =
+    "aggregation and compression under policies against length leaks, all traffic in one domain";
+
 /// The files.
 pub(super) fn inputs(report: &AdviseReport) -> TextTable {
     let mut table = TextTable::new(["input", "type", "frames"]).side(1, Side::Left);
@@ -81,6 +85,28 @@ pub(super) fn whole(report: &AdviseReport) -> TextTable {
     row("no tunnel", Some(class.bytes));
     for way in TunnelVariant::ALL {
         row(name(way), can_say(class, way).then(|| wire(class, way)));
+    }
+    table
+}
+
+/// What policies against length leaks cost, if they were compared.
+pub(super) fn policies(report: &AdviseReport) -> TextTable {
+    let head = ["padding", "mix", "pause", "wire bytes", "of plain tunnel", "pauses", "paused packets"];
+    let mut table = TextTable::new(head);
+    for column in 1..=2 {
+        table = table.side(column, Side::Left);
+    }
+    let plain = wire(&report.total, TunnelVariant::Plain);
+    for cost in &report.policies {
+        table.row([
+            cost.padding.to_owned(),
+            cost.mix.to_owned(),
+            if cost.pause { "on" } else { "off" }.to_owned(),
+            units::bytes(cost.wire_bytes),
+            percent(cost.wire_bytes as f64, plain as f64),
+            cost.pauses.to_string(),
+            cost.paused_packets.to_string(),
+        ]);
     }
     table
 }

@@ -31,6 +31,11 @@ pub(super) fn render(report: &AdviseReport) -> String {
         escaped(&content::extent(report))
     );
     out.push_str(&table(&content::whole(report)));
+    let policies = content::policies(report);
+    if !policies.is_empty() {
+        out.push_str(&paragraph("", content::POLICIES));
+        out.push_str(&table(&policies));
+    }
     let compared = classes::compared(report);
     if report.total.verdict != AdviseVerdict::Empty {
         out.extend(charts(report, &compared).iter().map(|chart| chart.drawing().svg() + "\n"));

@@ -18,6 +18,10 @@ pub(super) fn render(report: &AdviseReport, colours: bool) -> String {
     out.push_str(&format!("\n{}\n\n{}", content::extent(report), content::whole(report).render(2)));
     let (bold, plain) = if colours { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
     out.push_str(&format!("\n{bold}{}{plain}\n", content::verdict(report)));
+    let policies = content::policies(report);
+    if !policies.is_empty() {
+        out.push_str(&format!("\n{}\n{}", content::POLICIES, policies.render(2)));
+    }
     for (head, group) in classes::kinds(report) {
         out.push_str(&format!("\n{}", classes::classes(head, group, report).render(2)));
         if let Some(rest) = classes::rest(group) {

@@ -34,6 +34,9 @@ pub(crate) struct Advise {
     /// Price of a gigabyte (10^9 bytes) on the wire, to estimate the cost saved
     #[arg(long, value_name = "PER_GB", value_parser = price)]
     pub(crate) price: Option<f64>,
+    /// Also replay under each policy of a rule against length leaks (padding, mix, pause), to show what they cost
+    #[arg(long)]
+    pub(crate) policies: bool,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub(crate) json: bool,

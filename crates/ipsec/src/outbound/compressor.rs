@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use strait_clock::{Stopwatch, Time};
 use strait_compress::calibrate::{CANDIDATES, Calibration};
-use strait_compress::{Allowed, Chooser, Codec, CodecSet, Method, Outcome, RuleId, THRESHOLD, Unit};
+use strait_compress::{Allowed, Chooser, Codec, CodecSet, Method, Outcome, RuleId, Unit};
 use strait_wire::flow::Flow;
 
 use super::context::{Outlet, TxContext};
@@ -96,7 +96,7 @@ impl Compressor {
     pub(super) fn choose(&mut self, tx: &mut TxContext<'_, impl Outlet>, lead: &Lead, len: usize) -> Method {
         let Lead { flow, rule, group, waited } = lead;
         let Group { domain, policy, .. } = *group;
-        if len < THRESHOLD || policy.may_pause() && self.pauses.is_paused(domain) {
+        if len < policy.padding.least() || policy.may_pause() && self.pauses.is_paused(domain) {
             return Method::NONE;
         }
         let unit = Unit { flow, to: tx.link.spec.id.0, rule: self.rule(*rule), allowed: group.allowed };
@@ -151,8 +151,9 @@ impl Compressor {
     ) -> Option<CompressJob> {
         let (association, to) = (&tx.link.association, tx.link.spec.id);
         let (headers, room) = (association.takes_headers(), association.part_room());
-        let pads = association.pads(group.policy.padding);
-        let below = if pads { association.block_below(method, plain.len()) } else { 0 };
+        let padding = group.policy.padding;
+        let may = association.pads(padding) && plain.len() >= padding.least();
+        let below = if may { association.block_below(method, plain.len()) } else { 0 };
         let predicted = plain.predicted() as u64;
         let mut job = self.pool.idle_or_surplus();
         job.work.take(plain, Task { to, group: *group, method, headers, below, room });

@@ -49,7 +49,7 @@ fn padded_blocks_arrive_and_have_few_sizes() {
     };
     let [none, padme, buckets, constant] = Padding::ALL.map(alone);
     assert!(none >= 8 && padme < none && buckets < padme, "{none} {padme} {buckets}");
-    // Half of the packet, in steps of four bytes: what its own length says anyway.
+    // Too few bytes for a block: what the packet's own length says anyway, in steps of four bytes.
     assert!((25..=60).contains(&constant), "{constant}");
     let together = Padding::ALL.map(|padding| lengths(padded(padding), &packets).iter().sum::<usize>());
     assert!(together.iter().all(|sum| *sum >= together[0]), "{together:?}");
