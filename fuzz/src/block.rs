@@ -1,9 +1,9 @@
 //! Parts of Strait blocks, and the packets of an expanded one.
 
-use strait_wire::block::{self, HEADER_LEN, Header};
+use strait_wire::block::{self, HEADER_LEN, Header, PADDING_MIN};
 use strait_wire::ip;
 
-/// One buffer, read as a part and as an expanded block.
+/// One buffer, read as a part, as a padded block and as an expanded one.
 pub fn check(data: &[u8]) {
     if let Ok((header, rest)) = Header::parse(data) {
         assert!(header.part < header.parts);
@@ -12,6 +12,12 @@ pub fn check(data: &[u8]) {
         bytes.extend_from_slice(rest);
         assert_eq!(bytes, data);
         check_packets(rest);
+    }
+    if let Ok(block) = block::without_padding(data) {
+        assert!(data.starts_with(block) && data.len() >= block.len() + PADDING_MIN);
+        let mut again = data.to_vec();
+        block::pad(&mut again, block.len()).unwrap();
+        assert_eq!(block::without_padding(&again), Ok(block));
     }
     check_packets(data);
 }

@@ -2,7 +2,7 @@
 //! carry what was given.
 
 use strait_clock::Time;
-use strait_ipsec::{Domain, LeakPolicy, IvMode, Payloads, Rule};
+use strait_ipsec::{Domain, IvMode, LeakPolicy, Payloads, Rule};
 use strait_sim::{Halves, HalvesSettings, NodeId, is_intact};
 use strait_wire::{Protocol, ip, tcp, udp, vnet};
 

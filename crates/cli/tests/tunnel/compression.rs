@@ -64,3 +64,31 @@ fn without_a_rule_nothing_is_compressed() {
     let crossed = wire(&pair, &zeros);
     assert!(crossed > 200_000, "{crossed} bytes on the wire for 200,000 zeros");
 }
+
+#[test]
+fn a_reload_pads_blocks_and_show_says_what_lengths_tell() {
+    if !allowed() {
+        return;
+    }
+    let pair = compressing("zstd-3");
+    let text: Arc<[u8]> = sample::generate(3)[0].bytes[..300_000].into();
+    let mut before = 0;
+    for (padding, percent) in [("none", 35), ("padme", 40), ("buckets", 60), ("constant", 62)] {
+        let sections = format!("{RULE}codec = \"zstd-3\"\npadding = \"{padding}\"\nmix = \"flow\"\n");
+        let extra = Extra { sections: &sections, ..Extra::default() };
+        pair.sites[0].configure("strait", &[&pair.sites[1]], extra).unwrap();
+        pair.daemon(0).reload().unwrap();
+        let crossed = wire(&pair, &text);
+        assert!(crossed > before * 95 / 100 && crossed < 3_000 * percent, "{padding}: {crossed} bytes");
+        before = crossed;
+        let report = pair.daemon(0).show().unwrap();
+        let leak = &report["rules"][0]["leak"];
+        let [same, other] =
+            ["same_flow", "other_flow"].map(|it| leak[it]["bound_bits_per_block"].as_f64().unwrap());
+        assert_eq!(
+            (leak["padding"].as_str(), leak["mix"].as_str(), other),
+            (Some(padding), Some("flow"), 0.0)
+        );
+        assert!(if padding == "constant" { same == 1.0 } else { same > 1.0 }, "{leak:#}");
+    }
+}

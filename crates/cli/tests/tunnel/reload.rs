@@ -76,10 +76,13 @@ fn a_reload_says_what_changed_there_and_in_the_log() {
     }
     let pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
     let (site, daemon) = (&pair.sites[0], pair.daemon(0));
+    let policy = format!("{RULE}padding = \"buckets\"\nmix = \"flow\"\n");
     let link = format!("{RULE}[link]\nup = \"90Mbit\"\n");
     let all = format!("{link}{SECOND}");
     for (node, sections, said) in [
         ("", "", "no changes"),
+        ("", RULE, "compression rules changed"),
+        ("", &policy, "compression rules changed"),
         ("", RULE, "compression rules changed"),
         ("", &link, "link changed"),
         ("", &all, "added site-c"),

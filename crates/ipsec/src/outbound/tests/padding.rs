@@ -95,16 +95,20 @@ fn blocks_count_their_padding_as_output() {
 fn leak_bound_of_a_rule_is_the_mean_over_its_blocks() {
     let bound = |padding, len| {
         let mut sender = Sender::new(STRAIT, 1500, None, padded(padding));
-        (0..20).for_each(|number| sender.send(&words(number, len), &PLAIN));
+        let (packet, header) = Shape { protocol: Protocol::TCP, ..text(1001, len) }.super_packet(1_300);
+        (0..20).for_each(|_| sender.send(&packet, &header));
         sender.drain();
         let rules = &sender.out.stages.compressor.rules;
         let [first, second] = [0, 1].map(|at| rules.counters(at).unwrap());
         assert_eq!((first.tried.get(), second.leak_bound()), (20, None));
-        first.leak_bound().unwrap()
+        assert_eq!(first.packets.get(), 40);
+        let [block, packets] = [first.leak_bound(), first.leak_bound_of_1000_packets()].map(Option::unwrap);
+        assert!((packets - block * 500.0).abs() < 1e-6, "{packets} {block}");
+        block
     };
-    let all = Padding::ALL.map(|padding| (bound(padding, 1_000) * 10.0).round() / 10.0);
-    assert_eq!(all, [8.0, 6.2, 2.0, 1.0]);
-    assert!(bound(Padding::None, 300) < 6.6, "fewer sizes in steps of four bytes");
+    let all = Padding::ALL.map(|padding| (bound(padding, 2_600) * 10.0).round() / 10.0);
+    assert_eq!(all, [9.4, 6.6, 2.6, 1.0]);
+    assert!(bound(Padding::None, 1_400) < bound(Padding::None, 2_600), "fewer sizes in steps of four bytes");
 }
 
 proptest! {

@@ -16,6 +16,11 @@ fn counters(sender: &Sender) -> &RuleCounters {
     sender.out.stages.compressor.rules.counters(0).unwrap()
 }
 
+/// Two segments of one stream, of text or of bytes that do not shrink.
+fn two(shape: Shape) -> (Vec<u8>, vnet::Header) {
+    Shape { protocol: Protocol::TCP, ..shape }.super_packet(1_300)
+}
+
 /// Whether each unit became a block, in the order in which they left.
 fn blocks(sender: &Sender) -> Vec<(bool, usize)> {
     let units = groups(&sender.wire).into_iter();
@@ -25,15 +30,16 @@ fn blocks(sender: &Sender) -> Vec<(bool, usize)> {
 #[test]
 fn a_unit_that_does_not_fit_its_constant_size_pauses_compressing_for_16384_packets() {
     let mut sender = sender(CONSTANT, 0);
-    let (text, noise) = (text(1001, 1_000).packet(), noise(1002, 1_000).packet());
-    (0..5).for_each(|_| sender.send(&text, &PLAIN));
-    sender.send(&noise, &PLAIN);
-    (0..PAUSE_PACKETS + 5).for_each(|_| sender.send(&text, &PLAIN));
+    let (text, noise) = (two(text(1001, 2_600)), two(noise(1002, 2_600)));
+    (0..5).for_each(|_| sender.send(&text.0, &text.1));
+    sender.send(&noise.0, &noise.1);
+    (0..PAUSE_PACKETS / 2 + 5).for_each(|_| sender.send(&text.0, &text.1));
     sender.drain();
-    let all: Vec<bool> = blocks(&sender).into_iter().map(|(block, _)| block).collect();
+    let unit = |(block, packets): (bool, usize)| core::iter::repeat_n(block, packets);
+    let all: Vec<bool> = blocks(&sender).into_iter().flat_map(unit).collect();
     let paused = usize::try_from(PAUSE_PACKETS).unwrap();
-    let expected = [vec![true; 5], vec![false; paused + 1], vec![true; 5]].concat();
-    assert!(all == expected, "{} blocks of {}", all.iter().filter(|it| **it).count(), all.len());
+    let expected = [vec![true; 10], vec![false; paused + 2], vec![true; 10]].concat();
+    assert!(all == expected, "{} in blocks of {}", all.iter().filter(|it| **it).count(), all.len());
     let other = sender.out.stages.compressor.rules.counters(1).unwrap();
     assert_eq!((other.pauses.get(), counters(&sender).paused.get()), (1, PAUSE_PACKETS));
 }
@@ -45,10 +51,11 @@ fn a_decision_against_compressing_pauses_blocks_of_constant_size() {
         let rule =
             crate::Rule { policy, allowed: strait_compress::Allowed::Any, ..rule(1001, 1, Method::ZSTD) };
         let mut sender = Sender::new(STRAIT, 1500, None, vec![rule]);
-        (0..3).for_each(|_| sender.send(&text(1001, 50).packet(), &PLAIN));
+        (0..3).for_each(|_| sender.send(&text(1001, 1_300).packet(), &PLAIN));
         assert_eq!(counters(&sender).pauses.get(), 0, "too short to be compressed, which its length says");
-        (0..3).for_each(|_| sender.send(&text(1001, 1_000).packet(), &PLAIN));
-        assert_eq!((counters(&sender).pauses.get(), counters(&sender).paused.get()), (pauses, 2 * pauses));
+        let (packet, header) = two(text(1001, 2_600));
+        (0..3).for_each(|_| sender.send(&packet, &header));
+        assert_eq!((counters(&sender).pauses.get(), counters(&sender).paused.get()), (pauses, 4 * pauses));
     }
 }
 
