@@ -1,5 +1,6 @@
 //! `lab`: the papers' tables, theirs beside what this machine does.
 
+mod crime;
 mod csv;
 mod text;
 mod verify;
@@ -30,6 +31,7 @@ pub(crate) fn run(flags: &flags::Lab) -> CommandResult {
             report(&flags.output, |effort, tell| vpn::codecs(effort, &corpus, &methods, tell))
         }
         LabTables::Verify(flags) => verify::run(flags),
+        LabTables::Crime(flags) => crime::run(flags),
     }
 }
 

@@ -203,6 +203,23 @@ fn interrupted_it_ends_at_once() {
 }
 
 #[test]
+fn the_crime_client_is_measured_in_each_cell() {
+    let arguments =
+        ["crime", "--quick", "--padding", "none", "--codec", "lz4", "--place", "same-flow", "no-rule"];
+    let report = json(&[&arguments[..], &["--json"]].concat());
+    let cells = report["cells"].as_array().unwrap();
+    // Both places with flows mixed; where they share a block, with a pause and with flows kept apart too.
+    assert_eq!(cells.len(), 2 + 1 + 1);
+    for cell in cells {
+        assert!(cell["packets"].as_u64().unwrap() >= 2_000, "{cell}");
+        assert!(cell["bits"].as_f64().unwrap() <= cell["bits_limit"].as_f64().unwrap(), "{cell}");
+    }
+    let said = text(&lab(&arguments));
+    assert_eq!(said.lines().count(), 2 + cells.len(), "{said}");
+    assert!(said.contains("| none | domain | false | lz4 | same flow |"), "{said}");
+}
+
+#[test]
 fn verify_measures_through_a_tunnel_and_says_what_the_model_does() {
     if !sandbox::allows_hosts() {
         return;

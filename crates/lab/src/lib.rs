@@ -3,6 +3,7 @@
 //! - [`vpn`]: McGregor and Lee, *Performance Impact of Data Compression on Virtual Private Network Transactions*;
 //! - [`sched`]: Taddeo, Ferrante and Piuri, *Scheduling Small Packets in IPSec-based Systems*;
 //! - [`verify`]: the model against the tunnel itself;
+//! - [`crime`]: Rizzo and Duong, *The CRIME attack*: what lengths tell of a cookie;
 //! - [`corpus`]: the files that blocks are drawn from, given or generated;
 //! - [`rate`]: how fast ciphers, integrity algorithms and codecs are here, and [`measure`] the stopwatch for it.
 //!
@@ -14,6 +15,7 @@
 
 mod claim;
 pub mod corpus;
+pub mod crime;
 mod error;
 mod figure;
 pub mod measure;

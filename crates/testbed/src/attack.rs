@@ -3,7 +3,7 @@
 //! - [`AttackRoute`] makes frames from any source address and sends them at a steady rate, past every queue of its own;
 //! - [`stranger`] makes what anybody can send;
 //! - [`HostilePeer`] seals whatever it likes with the keys of a real session, and [`hostile`] makes what it seals;
-//! - [`listen`] keeps what a host receives, for those who send it again.
+//! - [`listen`] keeps what a host receives, for those who send it again; [`WireTap`] shows it as it comes.
 //!
 //! Attacks go from one namespace of this program to another, and end with the value that stands for them.
 
@@ -15,4 +15,4 @@ mod tap;
 
 pub use peer::HostilePeer;
 pub use route::{AttackRoute, RunningAttack, SentFrames};
-pub use tap::{esp_of, listen};
+pub use tap::{WireTap, esp_of, listen};

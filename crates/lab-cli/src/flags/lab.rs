@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueHint};
 use strait_compress::Method;
+use strait_ipsec::{Mix, Padding};
+use strait_lab::crime::CrimePlace;
 
 use super::TunnelProgram;
 use crate::demo::DemoLink;
@@ -16,8 +19,8 @@ pub(crate) struct Lab {
     pub(crate) tables: LabTables,
 }
 
-/// Tables of McGregor and Lee, Performance Impact of Data Compression on Virtual Private Network Transactions, and figures of
-/// Taddeo, Ferrante and Piuri, Scheduling Small Packets in IPSec-based Systems.
+/// Tables of McGregor and Lee, Performance Impact of Data Compression on Virtual Private Network Transactions, figures of Taddeo,
+/// Ferrante and Piuri, Scheduling Small Packets in IPSec-based Systems, and the attack of Rizzo and Duong, CRIME.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabTables {
     /// How fast ciphers and hashes are (Table 1 of McGregor and Lee)
@@ -32,6 +35,8 @@ pub(crate) enum LabTables {
     Sched(LabSched),
     /// The model's speedups beside those of real tunnels between two hosts here, and whether `auto` chooses the best
     Verify(LabVerify),
+    /// What a scripted client learns of a cookie from lengths, by policy, codec and place (Rizzo and Duong, CRIME)
+    Crime(LabCrime),
 }
 
 /// What is printed of a lab report, and how much is measured for it.
@@ -118,4 +123,39 @@ pub(crate) struct LabVerify {
     /// Which program runs the tunnels.
     #[command(flatten)]
     pub(crate) program: TunnelProgram,
+}
+
+/// Flags of `lab crime`.
+#[derive(Debug, Args)]
+pub(crate) struct LabCrime {
+    /// Rules with these ways to pad blocks only [default: all]
+    #[arg(long = "padding", value_name = "NAME", num_args = 1.., value_parser = PossibleValuesParser::new(Padding::ALL.map(Padding::name)))]
+    pub(crate) paddings: Vec<String>,
+    /// Rules with these ways to mix flows only [default: all]
+    #[arg(long = "mix", value_name = "NAME", num_args = 1.., value_parser = PossibleValuesParser::new(Mix::ALL.map(Mix::name)))]
+    pub(crate) mixes: Vec<String>,
+    /// Rules that pause after blocks that are nearly equal, or that do not [default: both]
+    #[arg(long, value_name = "BOOLEAN")]
+    pub(crate) pause: Option<bool>,
+    /// These places of the client's packets only [default: all]
+    #[arg(long = "place", value_name = "NAME", num_args = 1.., value_parser = PossibleValuesParser::new(CrimePlace::ALL.map(CrimePlace::key)))]
+    pub(crate) places: Vec<String>,
+    /// These methods only, such as deflate-6 [default: lz4, deflate-6 and zstd-3]
+    #[arg(long = "codec", value_name = "METHOD", num_args = 1..)]
+    pub(crate) codecs: Vec<Method>,
+    /// Cookies of each cell of the table
+    #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u64).range(2..=10_000))]
+    pub(crate) cookies: u64,
+    /// Packets of the client for each cookie
+    #[arg(long, value_name = "NUMBER", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(500..=10_000_000))]
+    pub(crate) packets: u64,
+    /// What cookies and fillers follow from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Two cookies and 1,000 packets each: to see that all is well, not for figures
+    #[arg(long, conflicts_with_all = ["cookies", "packets"])]
+    pub(crate) quick: bool,
 }

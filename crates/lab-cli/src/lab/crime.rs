@@ -1,0 +1,102 @@
+//! `lab crime`: what a scripted client learns of a cookie from the lengths of datagrams.
+
+use std::fmt::Write;
+
+use strait_ipsec::{Mix, Padding};
+use strait_lab::crime::{CrimeCell, CrimeGrid, CrimeTable, policies};
+
+use crate::failure::{CommandResult, Failure};
+use crate::flags;
+use crate::output::print;
+use crate::progress::Progress;
+
+/// Cookies and packets of a run that is no more than a look.
+const QUICK: (u64, u64) = (2, 1_000);
+
+/// Runs the client against every cell and prints what it learned.
+pub(super) fn run(flags: &flags::LabCrime) -> CommandResult {
+    let grid = grid(flags);
+    let mut progress = Progress::new("{pos} of {len}");
+    let table = grid.run(&mut |step| {
+        let line = || format!("{}, {} of {}", step.what, step.done, step.of);
+        progress.at(step.done as u64, step.of as u64, step.what, line);
+    });
+    progress.finish();
+    let text = if flags.json {
+        let json = serde_json::to_string_pretty(&table);
+        json.map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))? + "\n"
+    } else {
+        render(&table)
+    };
+    print(text.as_bytes())
+}
+
+fn grid(flags: &flags::LabCrime) -> CrimeGrid {
+    let (cookies, packets) = if flags.quick { QUICK } else { (flags.cookies, flags.packets) };
+    let mut grid = CrimeGrid { cookies, packets, seed: flags.seed, ..CrimeGrid::default() };
+    let named = |given: &[String], name: &str| given.is_empty() || given.iter().any(|it| it == name);
+    let paddings = Padding::ALL.into_iter().filter(|it| named(&flags.paddings, it.name()));
+    let mixes = Mix::ALL.into_iter().filter(|it| named(&flags.mixes, it.name()));
+    let pauses = flags.pause.map_or_else(|| vec![false, true], |pause| vec![pause]);
+    grid.policies = policies(&paddings.collect::<Vec<_>>(), &mixes.collect::<Vec<_>>(), &pauses);
+    if !flags.places.is_empty() {
+        grid.places.retain(|place| flags.places.iter().any(|name| name == place.key()));
+    }
+    if !flags.codecs.is_empty() {
+        grid.methods.clone_from(&flags.codecs);
+    }
+    grid
+}
+
+/// A table in Markdown, so that it can stand in a page as it is.
+fn render(table: &CrimeTable) -> String {
+    let mut out = String::from(
+        "| padding | mix | pause | codec | the client's packets | play | cookies | digits | right | packets | bits a 1,000 packets | at most (95 %) | safe |\n\
+         |---|---|---|---|---|---|--:|--:|--:|--:|--:|--:|---|\n",
+    );
+    for CrimeCell { padding, mix, pause, method, place, play, tally, bits, bits_limit } in &table.cells {
+        let safe = if tally.is_safe() { "yes" } else { "no" };
+        let _ = writeln!(
+            out,
+            "| {padding} | {mix} | {pause} | {method} | {} | {} | {} | {} | {} | {} | {bits:.1} | {bits_limit:.1} | {safe} |",
+            place.name(),
+            play.name(),
+            tally.cookies,
+            tally.digits,
+            tally.right,
+            tally.packets,
+        );
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use strait_compress::Method;
+    use strait_lab::crime::{CrimePlace, CrimePlay, CrimeTally};
+
+    use super::*;
+
+    #[test]
+    fn a_line_a_cell_as_a_page_takes_it() {
+        let tally = CrimeTally { cookies: 2, digits: 80, right: 5, packets: 20_000 };
+        let cell = CrimeCell {
+            padding: "padme",
+            mix: "flow",
+            pause: false,
+            method: Method::LZ4,
+            place: CrimePlace::OtherDomain,
+            play: CrimePlay::ALL[0],
+            tally,
+            bits: tally.bits(),
+            bits_limit: tally.bits_limit(),
+        };
+        let text = render(&CrimeTable { cells: vec![cell] });
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines.iter().all(|line| line.matches('|').count() == 14), "{text}");
+        assert!(lines[2].starts_with(
+            "| padme | flow | false | lz4 | other domain | two tries | 2 | 80 | 5 | 20000 | 0.0 |"
+        ));
+    }
+}
