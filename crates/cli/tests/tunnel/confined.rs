@@ -53,11 +53,12 @@ fn children(pid: u32) -> Vec<(String, u32)> {
     entries.filter(is_child).map(|child| (proc(child, "comm").trim().to_owned(), child)).collect()
 }
 
-fn child(pid: u32, name: &str) -> u32 {
+/// The number of the process called `name` that `pid` started.
+pub(crate) fn child(pid: u32, name: &str) -> u32 {
     children(pid).into_iter().find(|(found, _)| found == name).map(|(_, child)| child).unwrap()
 }
 
-fn kill(pid: u32) {
+pub(crate) fn kill(pid: u32) {
     assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use strait_testbed::{Extra, Namespace, TwoHosts, WireLink};
 
+use crate::confined::{child, kill};
 use crate::pair::{Family, Pair, allowed, eventually, fast, program};
 
 /// Two sites, and a host on a LAN behind the second, which knows the way to the first.
@@ -92,7 +93,8 @@ fn a_named_network_is_reached_and_only_its_switches_are_touched() {
     let inner = lan.link.a.interface.clone();
     let outer = lan.pair.hosts.link.b.interface.clone();
     assert_eq!([&inner, "strait0", &outer].map(|name| lan.switch(name)), ["1", "1", "0"]);
-    // As after a kill, the switch is put back by `strait down`.
+    // As after a kill of both processes, the switch is put back by `strait down`.
+    kill(child(lan.pair.daemon(1).pid(), "strait-starter"));
     lan.pair.kill(1);
     assert_eq!(lan.switch(&inner), "1", "nobody was there to put it back");
     let run = lan.pair.sites[1].folder().join("run");
@@ -100,4 +102,16 @@ fn a_named_network_is_reached_and_only_its_switches_are_touched() {
     let down = down.args(["down", "strait0"]).env("STRAIT_RUNTIME_DIR", run).output().unwrap();
     assert!(down.status.success(), "{down:?}");
     assert_eq!([&inner, &outer].map(|name| lan.switch(name)), ["0", "0"]);
+}
+
+#[test]
+fn switches_are_put_back_when_the_packet_process_is_killed() {
+    if !allowed() {
+        return;
+    }
+    let mut lan = Lan::up("forward = [\"198.18.5.0/24\"]");
+    let inner = lan.link.a.interface.clone();
+    assert_eq!(lan.switch(&inner), "1");
+    lan.pair.kill(1);
+    eventually("the starter puts the switch back", || lan.switch(&inner) == "0");
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::nftables::{NftAttributes, NftVerb, Nftables};
+use crate::tun::TunError;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 use strait_testdata::skip::{Need, skip};
@@ -126,6 +127,17 @@ fn only_the_interfaces_of_named_networks_forward() {
     });
 }
 
+/// A device that was closed a moment ago: a test beside this one may fork, and has copies of all descriptors then.
+fn reopened(name: &str) -> Tun {
+    for _ in 0..100 {
+        match Tun::open(name) {
+            Err(TunError::Busy { .. }) => std::thread::sleep(Duration::from_millis(10)),
+            opened => return opened.unwrap(),
+        }
+    }
+    Tun::open(name).unwrap()
+}
+
 #[test]
 fn switches_that_a_killed_daemon_left_are_put_back() {
     crate::testing::in_namespace(|| {
@@ -137,12 +149,12 @@ fn switches_that_a_killed_daemon_left_are_put_back() {
         let switch = || setting("ipv4/conf/st-lan3/forwarding");
         let before = switch();
         for start_again in [false, true] {
-            let tun = Tun::open("st-dead").unwrap();
+            let tun = reopened("st-dead");
             std::mem::forget(Network::set_up(tun.name(), &named, Some(undo.clone())).unwrap());
             assert_eq!(switch(), "1");
             drop(tun);
             if start_again {
-                let tun = Tun::open("st-dead").unwrap();
+                let tun = reopened("st-dead");
                 let _network = Network::set_up(tun.name(), &plan("", &[]), Some(undo.clone())).unwrap();
                 assert_eq!(switch(), before);
             } else {
