@@ -96,7 +96,7 @@ reasons! {
     TooManyPackets = "block-too-many-packets",
     /// A block that costs more than its peer may while others wait.
     OverBudget = "over-budget",
-    /// A probe or a condition that comes more often than its peer may send it.
+    /// A probe, a condition or a handshake that comes more often than its peer may send it.
     TooOften = "too-often",
     /// A codec that was not negotiated.
     UnknownCodec = "unknown-codec",

@@ -219,15 +219,20 @@ fn transport_mode_is_for_its_two_hosts_only() {
     assert!(sender.wire.datagrams.is_empty());
 }
 
+/// A packet with `len` bytes of payload, which may be fragmented.
+fn fragmentable(version: Version, len: usize) -> Vec<u8> {
+    let mut shape = Shape::new(version, Protocol::UDP, vec![0x55; len]);
+    shape.dont_fragment = false;
+    shape.packet()
+}
+
 #[test]
 fn packet_above_path_mtu_is_fragmented_or_refused() {
     for member in all().into_iter().filter(|member| !member.udp && member.protocols().is_some()) {
         let spec = SaSpec { fragments: Fragments::Outer, ..member.spec() };
         let mut sender = Sender::with(&spec, 1280, None, Vec::new());
         let mut receiver = Receiver::with(&spec);
-        let mut shape = Shape::new(member.version, Protocol::UDP, vec![0x55; 4000]);
-        shape.dont_fragment = false;
-        let packet = shape.packet();
+        let packet = fragmentable(member.version, 4000);
         sender.send(&packet, &PLAIN);
         sender.drain();
         let sizes: Vec<_> = sender.wire.datagrams.iter().map(|(packet, _)| packet.len()).collect();
@@ -254,9 +259,7 @@ fn flood_of_strangers_fragments_leaves_a_peers_datagram_its_slot() {
     let spec = SaSpec { fragments: Fragments::Outer, ..member.spec() };
     let mut sender = Sender::with(&spec, 1280, None, Vec::new());
     let mut receiver = Receiver::with(&spec);
-    let mut shape = Shape::new(member.version, Protocol::UDP, vec![0x55; 4000]);
-    shape.dont_fragment = false;
-    let packet = shape.packet();
+    let packet = fragmentable(member.version, 4000);
     sender.send(&packet, &PLAIN);
     sender.drain();
     for (fragment, _) in &sender.wire.datagrams {
@@ -279,9 +282,7 @@ fn fragments_of_the_host_are_protected_as_one_packet_in_transport_mode() {
     for member in all().into_iter().filter(|member| member.transport && !member.udp && member.esp.is_some()) {
         let spec = member.spec();
         let (mut sender, mut receiver) = (Sender::with(&spec, 1400, None, Vec::new()), Receiver::with(&spec));
-        let mut shape = Shape::new(member.version, Protocol::UDP, vec![0x55; 3000]);
-        shape.dont_fragment = false;
-        let (packet, mut piece) = (shape.packet(), [0; 1400]);
+        let (packet, mut piece) = (fragmentable(member.version, 3000), [0; 1400]);
         let mut cutter = Cutter::new(&packet, 1400, 77).unwrap();
         while let Some(len) = cutter.cut(&mut piece).unwrap() {
             sender.send(&piece[..len], &PLAIN);

@@ -70,18 +70,7 @@ mod tests {
     use strait_crypto::{Ranking, SuiteSet};
 
     fn capabilities() -> Capabilities {
-        Capabilities {
-            suites: SuiteSet::ALL,
-            ranking: Ranking { nanos_per_packet: [10, 20, 30] },
-            codecs: CodecSet::ALL,
-            block_cap: 65_536,
-            iv: IvMode::Implicit,
-            format: PayloadFormat::Strait,
-            inner_mtu: 1420,
-            down: strait_scheduler::LinkRate::Unpaced,
-            delivery: crate::DeliveryReporting::Reported,
-            expansion: crate::Expansion::default(),
-        }
+        Capabilities { ranking: Ranking { nanos_per_packet: [10, 20, 30] }, ..Capabilities::typical() }
     }
 
     #[test]

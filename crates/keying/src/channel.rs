@@ -88,10 +88,12 @@ pub(crate) enum CloseCode {
     GaveUp = 6,
     /// Something in here failed.
     Internal = 7,
+    /// More handshakes than a peer may complete.
+    TooOften = 8,
 }
 
 impl CloseCode {
-    const ALL: [CloseCode; 8] = [
+    const ALL: [CloseCode; 9] = [
         CloseCode::Done,
         CloseCode::Yield,
         CloseCode::Malformed,
@@ -100,6 +102,7 @@ impl CloseCode {
         CloseCode::Superseded,
         CloseCode::GaveUp,
         CloseCode::Internal,
+        CloseCode::TooOften,
     ];
 
     const fn number(self) -> u32 {
@@ -117,6 +120,7 @@ impl CloseCode {
             CloseCode::Superseded => "superseded by a newer handshake",
             CloseCode::GaveUp => "handshake timeout",
             CloseCode::Internal => "internal error",
+            CloseCode::TooOften => "too many handshakes from this node",
         }
     }
 }

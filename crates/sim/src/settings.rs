@@ -3,11 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-use strait_compress::CodecSet;
-use strait_crypto::{Ranking, SuiteSet};
 use strait_ipsec::inbound::{Forwarding, UdpOffload};
 use strait_ipsec::outbound::Queueing;
-use strait_ipsec::{IvMode, PeerCounters, PeerId, PeerSpec, Rule};
+use strait_ipsec::{PeerCounters, PeerId, PeerSpec, Rule};
 use strait_keying::{
     Capabilities, Lifetime, PayloadFormat, PeerConfig, PresharedToken, PrivateKey, PublicKey, Start, Where,
 };
@@ -124,18 +122,7 @@ impl NodeSettings {
         NodeSettings {
             id,
             address: id.outer_v4(),
-            capabilities: Capabilities {
-                suites: SuiteSet::ALL,
-                ranking: Ranking { nanos_per_packet: [1_000, 1_100, 2_000] },
-                codecs: CodecSet::ALL,
-                block_cap: 65_536,
-                iv: IvMode::Implicit,
-                format: PayloadFormat::Strait,
-                inner_mtu: 1420,
-                down: LinkRate::Unpaced,
-                delivery: strait_keying::DeliveryReporting::Reported,
-                expansion: strait_keying::Expansion::default(),
-            },
+            capabilities: Capabilities::typical(),
             up: LinkRate::Unpaced,
             queueing: Queueing::default(),
             overhead: 0,

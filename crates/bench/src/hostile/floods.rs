@@ -44,7 +44,7 @@ const COLUMNS: [&str; 8] = [
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StrangerFlood {
-    /// As many bytes to a socket that nobody reads: what the machine itself costs.
+    /// As many bytes to a socket that is never read: what the machine itself costs.
     Deaf,
     /// Whole first flights of handshakes.
     Initials,

@@ -20,7 +20,7 @@ const SITES: [usize; 3] = [4, 20, 40];
 const COLUMNS: [&str; 3] = ["4 sites", "20 sites", "40 sites"];
 /// Of each site's link, in Mbit/s.
 const LINK: f64 = 1.5;
-/// Median goodput a site over that of four sites; or the processors are all in use, in percent.
+/// Median goodput a site over that of four sites; where that falls short, the processors are all in use, in percent.
 const RATIO: Target = Target::AtLeast(0.9);
 const FULL: Target = Target::AtLeast(99.0);
 /// Until slow start is over and the chooser has chosen.
@@ -74,8 +74,12 @@ fn tell(section: &mut BenchSection, measured: &[HubRuns; 3]) {
     section.row("of that by the hub's daemon", cells(|it| &it.processors[1]));
     section.row("by the sites' daemons", cells(|it| &it.processors[2]));
     section.row("by this program, which makes and takes the text", cells(|it| &it.processors[3]));
-    section.judge("goodput a site with 40 sites, times that of 4", ratio(many), RATIO);
-    section.judge("or processors in use with 40 sites, %", many.processors[0].clone(), FULL);
+    let reached = ratio(many);
+    let fell_short = reached.spread().is_some_and(|spread| !RATIO.is_met_by(spread.median));
+    section.judge("goodput a site with 40 sites, times that of 4", reached, RATIO);
+    if fell_short {
+        section.judge("instead: processors in use with 40 sites, %", many.processors[0].clone(), FULL);
+    }
 }
 
 impl HubRuns {

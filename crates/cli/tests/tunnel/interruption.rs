@@ -1,11 +1,12 @@
 //! A daemon that is killed, a host that is cut off: traffic resumes without a person.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use strait_scheduler::Rate;
 use strait_testbed::{Extra, InterfaceState, LinkSpec, Transfer, TwoHosts};
 
-use crate::pair::{Family, PATIENCE, Pair, allowed, fast};
+use crate::pair::{Family, PATIENCE, Pair, allowed, eventually, fast};
 
 #[test]
 fn either_daemon_may_be_killed_and_started_again() {
@@ -66,12 +67,19 @@ fn a_link_goes_down_and_up() {
     }
     let pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
     pair.tcp(1, Family::V4, 100_000);
+    let before = session(&pair);
     pair.hosts.link.b.set_state(InterfaceState::Down).unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    // At the one end the system says that there is no way, at the other nothing says so.
+    for which in [0, 1] {
+        let target = (pair.inside(1 - which, Family::V4), 9);
+        pair.socket(which, Family::V4).send_to(b"into the void", target).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(500));
     pair.hosts.link.b.set_state(InterfaceState::Up).unwrap();
     // The kernel forgets IPv6 addresses of an interface that goes down; the tunnel's outside is IPv4 here.
     pair.tcp(1, Family::V4, 100_000);
     pair.tcp(0, Family::V6, 100_000);
+    assert_eq!(session(&pair), before, "the session goes on");
 }
 
 #[test]
@@ -80,8 +88,24 @@ fn a_stopped_daemon_goes_on_where_it_was() {
         return;
     }
     let pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
+    let before = session(&pair);
+    let (sender, receiver) = (pair.socket(0, Family::V4), pair.socket(1, Family::V4));
+    let target = receiver.local_addr().unwrap();
+    let received = || pair.peer(1)["received"]["packets"].as_u64().unwrap();
+    let until_then = received();
     pair.daemon(1).signal(19).unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(800));
+    for _ in 0..150 {
+        sender.send_to(&[7; 1000], target).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
     pair.daemon(1).signal(18).unwrap();
+    // The socket's buffer keeps them meanwhile. The system's default has room for some 90.
+    eventually("what came while it was stopped is received", || received() >= until_then + 150);
     pair.tcp(1, Family::V4, 100_000);
+    assert_eq!(session(&pair), before, "the session goes on");
+}
+
+/// What tells the session of the first site from all others.
+fn session(pair: &Pair) -> String {
+    pair.peer(0)["association"]["inbound_spi"].to_string()
 }

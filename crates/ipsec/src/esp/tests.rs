@@ -111,6 +111,7 @@ fn authentic_packet_with_wrong_padding_delivers_nothing() {
         let covered = packet.len() - 16;
         packet[covered - 2] = pad_len;
         packet[covered - 3] = pad;
+        assert_eq!(open(&mut inn, &mut packet.clone()).unwrap_err(), Reason::Forged, "not read before that");
         let (text, icv) = packet.split_at_mut(covered);
         mac.sign(&[text], icv);
         assert_eq!(open(&mut inn, &mut packet).unwrap_err(), Reason::MalformedEsp);

@@ -10,7 +10,7 @@ use strait_scheduler::Budget;
 use crate::layers::Inside;
 use crate::{InboundSa, Reason};
 
-/// Trials a second: at some microseconds each, half a percent of a processor, whoever sends what fails.
+/// Trials a second: at some microseconds each, half a percent of a processor for all senders together.
 const TRIALS: u64 = 1000;
 /// Trials at once.
 const BURST: u64 = 64;

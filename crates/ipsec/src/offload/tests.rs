@@ -78,12 +78,19 @@ proptest! {
     #[test]
     fn any_offload_header_is_refused_or_cut_safely(
         shape in shape(),
-        fields: (u8, u8, u16, u16, u16),
+        fields: (u8, u8, u16, u16),
+        gso_size in prop_oneof![Just(0), any::<u16>()],
         hurt in proptest::collection::vec((0..80_usize, any::<u8>()), 0..4),
         keep in 0..2000_usize,
     ) {
-        let (flags, gso_type, gso_size, csum_start, csum_offset) = fields;
-        let gso_type = (gso_type % 6) | (gso_type & 0x80);
+        let (flags, gso_type, csum_start, csum_offset) = fields;
+        // Often one with which the other fields matter: none, or the packet's own.
+        let kind = match gso_type & 0x60 {
+            0 => vnet::GSO_NONE,
+            0x20 => shape.super_packet(100).1.gso_type,
+            _ => gso_type % 6,
+        };
+        let gso_type = kind | (gso_type & 0x80);
         let header = vnet::Header { flags, gso_type, hdr_len: 0, gso_size, csum_start, csum_offset };
         let mut packet = shape.packet();
         packet.truncate(keep);

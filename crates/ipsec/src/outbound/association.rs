@@ -19,8 +19,8 @@ use crate::{Carrier, Fragments, LatestEndpoint, Mode, OutboundSa, Payloads, Peer
 const FRAGMENTED_MAX: usize = TRAIN_MAX - 512;
 /// How often the key manager is asked again for an association that packets wait for.
 const ASK_EVERY: core::time::Duration = core::time::Duration::from_secs(1);
-/// How often a search for the path MTU may begin because the peer moved; until then its path is taken for the narrowest. Whoever
-/// copies the peer's datagrams to another address decides how often it moves.
+/// How often a search for the path MTU may begin because the peer moved; until then its path is taken for the narrowest. A host that
+/// copies the peer's datagrams to another address decides how often the peer moves.
 const SEARCH_EVERY: core::time::Duration = core::time::Duration::from_secs(10);
 
 /// The association with one peer, and the path to it.

@@ -50,8 +50,8 @@ impl Outbound {
             Order::AnswerProbe(peer, id, size) => {
                 self.send_to(peer, now, outlet, |sender, tx| sender.answer_probe(tx, id, size));
             }
-            Order::ProbeAnswered(peer, _id, size) => self.change(peer, |_, link| {
-                if link.association.path.answered(size, now) {
+            Order::ProbeAnswered(peer, id, size) => self.change(peer, |_, link| {
+                if link.association.path.answered(id, size, now) {
                     announce_mtu(link, outlet);
                 }
             }),

@@ -32,6 +32,8 @@ const CONFIRM_EVERY: Duration = Duration::from_secs(30);
 const RAISE_EVERY: Duration = Duration::from_secs(600);
 /// A probe that asks whether the peer receives anything at all.
 pub(crate) const ANY_SIZE: u16 = 0;
+/// Probes whose answers still count, however late: more than are sent for one size.
+const ANSWERABLE: usize = 8;
 /// The search ends when no more than this is to be gained a datagram.
 const ENOUGH: u16 = 8;
 
@@ -84,6 +86,8 @@ pub(crate) struct PathMtu {
     /// Whether the ceiling itself is still to be tried, as most paths take it.
     try_ceiling: bool,
     probe: Option<PendingProbe>,
+    /// Id and size of the probes whose answers count, by id: none that was sent on another path, or before a doubt.
+    asked: [Option<(u16, u16)>; ANSWERABLE],
     /// Whether anything was sent since the last answer that a smaller path would lose.
     large_sent: bool,
     next_at: Time,
@@ -101,6 +105,7 @@ impl PathMtu {
             high: outer,
             try_ceiling: false,
             probe: None,
+            asked: [None; ANSWERABLE],
             large_sent: false,
             next_at: Time::MAX,
             last_id: 0,
@@ -123,6 +128,7 @@ impl PathMtu {
             high: ceiling,
             try_ceiling: true,
             probe: None,
+            asked: [None; ANSWERABLE],
             large_sent: false,
             next_at: Time::ZERO,
             last_id: 0,
@@ -155,8 +161,14 @@ impl PathMtu {
         }
     }
 
-    /// Large datagrams may pass no longer: they are not relied upon until one is answered again.
+    /// Large datagrams may pass no longer: they are not relied upon until one that is sent from now on is answered.
     pub(crate) fn doubt(&mut self, now: Time) {
+        self.asked = [None; ANSWERABLE];
+        self.distrust(now);
+    }
+
+    /// The same, while a late answer would still be believed.
+    fn distrust(&mut self, now: Time) {
         if self.low == BASE || !self.large_sent {
             return;
         }
@@ -199,7 +211,7 @@ impl PathMtu {
                 0
             }
             Some(_) if matches!(self.phase, Phase::Settled { .. }) => {
-                self.doubt(now);
+                self.distrust(now);
                 0
             }
             Some(probe) => probe.tries,
@@ -213,6 +225,9 @@ impl PathMtu {
     fn ask(&mut self, size: u16, now: Time) -> Wanted {
         self.last_id = self.last_id.wrapping_add(1);
         self.next_at = now + PROBE_TIMEOUT;
+        if let Some(place) = self.asked.get_mut(place_of(self.last_id)) {
+            *place = Some((self.last_id, size));
+        }
         Wanted { id: self.last_id, size, again: false }
     }
 
@@ -220,9 +235,14 @@ impl PathMtu {
         if matches!(self.phase, Phase::Doubted { .. }) { MAX_DOUBTS } else { MAX_PROBES }
     }
 
-    /// The peer answered a probe of `size`; true when the path turned out larger than known.
-    pub(crate) fn answered(&mut self, size: u16, now: Time) -> bool {
-        if self.is_fixed() || size > self.ceiling || size < BASE {
+    /// The peer answered the probe `id` of `size`; true when the path turned out larger than known. An answer to what was
+    /// not asked changes nothing.
+    pub(crate) fn answered(&mut self, id: u16, size: u16, now: Time) -> bool {
+        let asked = self
+            .asked
+            .get_mut(place_of(id))
+            .is_some_and(|asked| asked.take_if(|it| *it == (id, size)).is_some());
+        if !asked || self.is_fixed() || size > self.ceiling || size < BASE {
             return false;
         }
         let larger = size > self.low;
@@ -301,6 +321,11 @@ impl PathMtu {
             }
         }
     }
+}
+
+/// Where the probe with this id is remembered.
+fn place_of(id: u16) -> usize {
+    usize::from(id) % ANSWERABLE
 }
 
 #[cfg(test)]

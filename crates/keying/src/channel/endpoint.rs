@@ -203,6 +203,11 @@ impl Channels {
         self.answers.know(sources);
     }
 
+    /// Counts what a peer asked for and does not get.
+    pub(crate) fn refuse(&self, reason: Reason) {
+        self.answers.refuse(reason);
+    }
+
     /// Puts into datagrams what the channels have to send, and forgets those that are over.
     pub(crate) fn flush(&mut self, now: Time) {
         while let Some(id) = self.table.next_stirred() {

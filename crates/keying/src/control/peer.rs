@@ -48,7 +48,7 @@ use std::net::SocketAddr;
 
 use strait_clock::{Deadline, Time};
 use strait_ipsec::{OutboundSa, Payloads, PeerId, outbound};
-use strait_scheduler::{LinkRate, Pace};
+use strait_scheduler::{Budget, LinkRate, Pace};
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
 
@@ -75,6 +75,9 @@ const WAITING: Duration = Duration::from_secs(30);
 /// How long after new keys a packet thread may still speak of the time before them: until it has done what was ordered
 /// and what it said before has been read. What is still true then, it says again.
 const SETTLING: Duration = Duration::from_secs(1);
+/// Handshakes begun by a peer that are accepted: one a second, and so many at once, some 30 ms of a processor. An honest
+/// peer begins one for each lifetime, and one when it restarts or is not understood.
+pub(crate) const OFFERS: (u64, u64) = (1, 32);
 
 /// What is remembered of one peer.
 #[derive(Debug)]
@@ -90,6 +93,8 @@ pub(crate) struct PeerRecord {
     silence: Silence,
     /// Handshakes on account of unknown SPIs from it.
     pub(crate) unknown_spis: Backoff,
+    /// Handshakes that it begins and this node accepts.
+    offers: Budget,
     /// When anything but ESP was last sent to it.
     pub(crate) sent_at: Time,
     last_handshake: Option<Time>,
@@ -127,6 +132,7 @@ impl PeerRecord {
             pairs: SaPairs::default(),
             silence: Silence::default(),
             unknown_spis: Backoff::new(now),
+            offers: Budget::new(OFFERS.0, OFFERS.1),
             sent_at: now,
             last_handshake: None,
             theirs: RemoteEnd { capabilities: None, load: 1.0 },
@@ -136,6 +142,11 @@ impl PeerRecord {
 
     pub(crate) const fn id(&self) -> PeerId {
         self.config.spec.id
+    }
+
+    /// Whether it may have new keys at `now`; if so, that is one of its handshakes.
+    pub(crate) fn may_offer(&mut self, now: Time) -> bool {
+        self.offers.take(1, now)
     }
 
     /// The attempt that is due at `now`, if one is.

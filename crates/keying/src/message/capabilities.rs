@@ -70,6 +70,24 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
+    /// What a node with the default settings says on a machine with AES instructions: everything that this version can,
+    /// with no rate and no speed measured.
+    #[must_use]
+    pub fn typical() -> Capabilities {
+        Capabilities {
+            suites: SuiteSet::ALL,
+            ranking: Ranking { nanos_per_packet: [1_000, 1_100, 2_000] },
+            codecs: CodecSet::ALL,
+            block_cap: 65_536,
+            iv: IvMode::Implicit,
+            format: PayloadFormat::Strait,
+            inner_mtu: 1420,
+            down: LinkRate::Unpaced,
+            delivery: DeliveryReporting::Reported,
+            expansion: Expansion::default(),
+        }
+    }
+
     pub(super) fn read(fields: &Fields<'_>) -> Result<Capabilities, MessageError> {
         Ok(Capabilities {
             suites: SuiteSet::from_bits(fields.u8(SUITES, "suites")?),

@@ -9,16 +9,10 @@ use super::*;
 
 fn capabilities() -> Capabilities {
     Capabilities {
-        suites: SuiteSet::ALL,
         ranking: Ranking { nanos_per_packet: [1_000, 1_200, 4_000] },
-        codecs: CodecSet::ALL,
-        block_cap: 65_536,
-        iv: IvMode::Implicit,
-        format: PayloadFormat::Strait,
-        inner_mtu: 1420,
         down: Rate::from_bits(1_500_000).into(),
-        delivery: DeliveryReporting::Reported,
         expansion: Expansion::from_iter([(Codec::Zstd, 16_000), (Codec::Lz4, 5_000)]),
+        ..Capabilities::typical()
     }
 }
 

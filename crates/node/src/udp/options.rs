@@ -48,8 +48,13 @@ fn set(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) 
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+    use std::sync::atomic::Ordering;
+    use std::time::Duration;
+
     use super::super::{Listen, UdpSocket};
     use super::*;
+    use crate::poll::{PollFd, wait};
 
     fn get(fd: &OwnedFd, level: libc::c_int, name: libc::c_int) -> libc::c_int {
         let mut value: libc::c_int = 0;
@@ -59,6 +64,23 @@ mod tests {
             unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut len) };
         assert_eq!(result, 0, "{}", io::Error::last_os_error());
         value
+    }
+
+    #[test]
+    fn a_system_that_refuses_trains_gets_datagrams_one_by_one() {
+        let bind = || UdpSocket::bind(Listen::Address("127.0.0.1:0".parse().unwrap()), None).unwrap();
+        let (sender, receiver) = (bind(), bind());
+        // Linux cuts no train where nothing computes the checksums (`udp_send_skb`).
+        set(&sender.fd, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1).unwrap();
+        for _ in 0..2 {
+            sender.send_train(receiver.local(), 0, 500, &[7; 1501]).unwrap();
+            let mut fds = [PollFd::readable(receiver.as_fd())];
+            for expected in [500, 500, 500, 1] {
+                assert_eq!(wait(&mut fds, Some(Duration::from_secs(10))).unwrap(), 1);
+                assert_eq!(receiver.recv(&mut [0; 2000]).unwrap().len, expected);
+            }
+            assert!(!sender.trains.load(Ordering::Relaxed), "it is not asked again");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 use super::*;
+use crate::network::{Network, Plan};
 use crate::poll::{PollFd, wait};
+use crate::tun::Tun;
 use std::os::fd::AsFd;
 
 fn bound(listen: &str) -> UdpSocket {
@@ -27,6 +29,17 @@ fn collect(socket: &UdpSocket, count: usize) -> Vec<(Vec<u8>, u8, SocketAddr)> {
         }
     }
     all
+}
+
+/// How many bytes each of so many calls brings.
+fn calls(socket: &UdpSocket, count: usize) -> Vec<usize> {
+    let mut buf = vec![0; RECEIVE_BYTES];
+    let mut receive = || {
+        let mut fds = [PollFd::readable(socket.as_fd())];
+        assert_eq!(wait(&mut fds, Some(Duration::from_secs(10))).unwrap(), 1);
+        socket.recv(&mut buf).unwrap().len
+    };
+    (0..count).map(|_| receive()).collect()
 }
 
 fn numbered(len: usize) -> Vec<u8> {
@@ -80,8 +93,7 @@ fn one_by_one_when_trains_are_refused() {
     let (sender, receiver) = (bound("[::1]:0"), bound("[::1]:0"));
     sender.trains.store(false, Ordering::Relaxed);
     sender.send_train(receiver.local(), 2, 500, &numbered(1501)).unwrap();
-    let lengths: Vec<usize> = collect(&receiver, 4).iter().map(|(bytes, ..)| bytes.len()).collect();
-    assert_eq!(lengths, [500, 500, 500, 1]);
+    assert_eq!(calls(&receiver, 4), [500, 500, 500, 1], "what is sent joined is received joined");
 }
 
 #[test]
@@ -100,6 +112,18 @@ fn datagram_too_big_error_keeps_trains_enabled() {
     .unwrap_err();
     assert!(is_too_big(&error));
     assert!(sender.trains.load(Ordering::Relaxed));
+    // A whole train of them, over an interface that is too narrow.
+    crate::testing::in_namespace(|| {
+        let tun = Tun::open("st-narrow").unwrap();
+        let addresses = ["10.77.0.1/24".parse().unwrap()].into();
+        let plan = Plan { mtu: 1300, addresses, ..Plan::default() };
+        let _network = Network::set_up(tun.name(), &plan, None).unwrap();
+        let (sender, to) = (bound("10.77.0.1:0"), "10.77.0.2:8".parse().unwrap());
+        let error = sender.send_train(to, 0, 1400, &[0; 4200]).unwrap_err();
+        assert!(is_too_big(&error), "{error}");
+        assert!(sender.trains.load(Ordering::Relaxed));
+        sender.send_train(to, 0, 1200, &[0; 3600]).unwrap();
+    });
 }
 
 #[test]

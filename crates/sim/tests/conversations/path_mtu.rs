@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use strait_ipsec::Reason;
 use strait_sim::{Conversation, ConversationTally, Filler, FlowShape, Fragmentation};
 use strait_wire::{Protocol, ip};
 
@@ -125,6 +126,11 @@ fn interface_refusing_its_own_mtu_lowers_path_mtu() {
         );
         let inner = network.node(A).peer_counters(B).inner_mtu.load(Ordering::Relaxed);
         assert!((1420 - AROUND - 12..=1420 - AROUND).contains(&inner), "{inner}");
+        let refused = network.node(A).drops(Reason::NetworkRefused);
+        assert!(
+            refused <= 6,
+            "{refused} refused: each size is tried once, and each halves what is left to search"
+        );
     }
 }
 

@@ -6,13 +6,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use strait_clock::{Random, Time};
-use strait_compress::CodecSet;
-use strait_crypto::{Ranking, SuiteSet};
 use strait_ipsec::outbound::Order;
-use strait_ipsec::{IvMode, PeerCounters, PeerId, PeerSpec};
+use strait_ipsec::{PeerCounters, PeerId, PeerSpec};
 use strait_keying::{
-    Action, Capabilities, Control, ControlSettings, DeliveryReporting, Expansion, KeyExport, Lifetime,
-    PayloadFormat, PeerConfig, PrivateKey, PublicKey, Start, Where,
+    Action, Capabilities, Control, ControlSettings, KeyExport, Lifetime, PayloadFormat, PeerConfig,
+    PrivateKey, PublicKey, Start, Where,
 };
 use strait_scheduler::LinkRate;
 
@@ -57,18 +55,7 @@ fn flight(control: &mut Control) -> Vec<Box<[u8]>> {
 fn settings(identity: PrivateKey, seed: [u8; 32]) -> ControlSettings {
     ControlSettings {
         identity,
-        capabilities: Capabilities {
-            suites: SuiteSet::ALL,
-            ranking: Ranking { nanos_per_packet: [1_000; 3] },
-            codecs: CodecSet::ALL,
-            block_cap: 65_536,
-            iv: IvMode::Implicit,
-            format: PayloadFormat::Strait,
-            inner_mtu: 1420,
-            down: LinkRate::Unpaced,
-            delivery: DeliveryReporting::Reported,
-            expansion: Expansion::default(),
-        },
+        capabilities: Capabilities::typical(),
         up: LinkRate::Unpaced,
         lifetime: Lifetime::default(),
         export: KeyExport::Never,

@@ -18,7 +18,7 @@ use crate::random::rate;
 use crate::stage::{BenchSetup, MTU};
 use crate::wireguard::{self, WireGuard, WireguardSearch, find, inside};
 
-/// The port of a socket of the hub that nobody reads.
+/// The port of a socket of the hub that is never read.
 const DEAF: u16 = 4000;
 /// Bytes behind a forged header.
 const FORGED: usize = 256;

@@ -422,6 +422,7 @@ fn ten_thousand_flows_do_not_push_out_the_one_in_use() {
     let mut world = World::new(Some(1.5));
     let busy = world.flow;
     world.run(Duration::from_secs(2), 65_000, NOISE);
+    let begun = world.now;
     for number in 2..10_000 {
         world.flow = flow(number);
         world.send(1_400, TEXT);
@@ -430,7 +431,9 @@ fn ten_thousand_flows_do_not_push_out_the_one_in_use() {
     }
     let decisions = world.chooser.decisions(world.now);
     assert!(decisions.len() <= REPORTED);
-    assert!(decisions.iter().any(|it| it.class == Class::Flow(busy)));
+    let busy = decisions.iter().find(|it| it.class == Class::Flow(busy)).unwrap();
+    assert!(busy.since < begun, "what was known of it was not forgotten: {busy:?}");
+    assert!(world.chooser.classes.iter().count() <= CLASSES);
 }
 
 #[test]

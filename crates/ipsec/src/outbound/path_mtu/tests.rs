@@ -14,7 +14,7 @@ fn found(path: &mut PathMtu, real: u16, from: Time, seconds: u64) -> (u16, usize
         if let Some(wanted) = path.poll(now, &heard) {
             probes += 1;
             if wanted.size <= real {
-                path.answered(wanted.size, now);
+                path.answered(wanted.id, wanted.size, now);
             }
         }
     }
@@ -41,8 +41,9 @@ fn an_ordinary_path_takes_one_probe() {
 fn small_datagrams_need_no_confirmation() {
     let mut path = PathMtu::search(1500);
     found(&mut path, 1500, Time::ZERO, 10);
-    path.answered(1500, Time::from_millis(10_000));
-    let probes = (10..10_000)
+    let confirmed = path.poll(Time::from_millis(40_000), &Tally::default()).unwrap();
+    path.answered(confirmed.id, confirmed.size, Time::from_millis(40_000));
+    let probes = (40..10_000)
         .filter(|second| path.poll(Time::from_millis(second * 1000), &Tally::default()).is_some());
     assert_eq!(probes.count(), 0);
 }
@@ -93,6 +94,8 @@ fn size_refused_by_the_system_is_not_retried() {
     let mut path = PathMtu::search(1500);
     assert_eq!(path.poll(Time::ZERO, &Tally::default()).map(|wanted| wanted.size), Some(1500));
     path.refused(1500, Time::ZERO);
+    let next = path.poll(Time::ZERO, &Tally::default()).map(|wanted| wanted.size);
+    assert!(next.is_some_and(|size| size < 1500), "{next:?}");
     let (outer, probes) = found(&mut path, 1420, Time::ZERO, 60);
     assert!((1413..=1420).contains(&outer) && probes < 20, "{outer} after {probes} probes");
 }
@@ -100,14 +103,38 @@ fn size_refused_by_the_system_is_not_retried() {
 #[test]
 fn unexpected_probe_answers_are_ignored() {
     let mut path = PathMtu::search(1500);
-    for size in [0, 1, 1279, 1501, u16::MAX] {
-        assert!(!path.answered(size, Time::ZERO));
+    for size in [0, 1, 1279, 1280, 1400, 1500, 1501, u16::MAX] {
+        assert!((0..20).all(|id| !path.answered(id, size, Time::ZERO)), "{size} was not asked");
+    }
+    let Wanted { id, size, .. } = path.poll(Time::ZERO, &Tally::default()).unwrap();
+    for (id, size) in [(id, size - 1), (id, size + 1), (id + 1, size), (id + 8, size)] {
+        assert!(!path.answered(id, size, Time::ZERO), "{id} {size}");
     }
     assert_eq!(path.outer(), BASE);
+    assert!(path.answered(id, size, Time::ZERO));
+    assert!(!path.answered(id, size, Time::ZERO), "a second time");
     let mut fixed = PathMtu::fixed(1400);
     fixed.refused(1400, Time::ZERO);
     assert_eq!(fixed.outer(), 1400, "as the file says");
-    assert!(!fixed.answered(1500, Time::ZERO) && fixed.poll(Time::MAX, &Tally::default()).is_none());
+    assert!(!fixed.answered(0, 1500, Time::ZERO) && fixed.poll(Time::MAX, &Tally::default()).is_none());
+}
+
+#[test]
+fn answers_held_back_until_the_peer_moved_or_a_doubt_arose_are_ignored() {
+    let mut path = PathMtu::search(1500);
+    let held = path.poll(Time::ZERO, &Tally::default()).unwrap();
+    path.restart(Time::ZERO);
+    assert!(!path.answered(held.id, held.size, Time::from_millis(1)));
+    assert_eq!(path.outer(), BASE, "another path");
+
+    let mut path = settled(1500);
+    let at = Time::from_millis(95_000);
+    path.note_sent(1500);
+    let held = path.poll(at, &Tally::default()).unwrap();
+    path.doubt(at);
+    assert!(!path.answered(held.id, held.size, at));
+    assert_eq!(path.outer(), BASE, "what passed before the doubt proves nothing");
+    assert_eq!(found(&mut path, 1500, at, 5), (1500, 1));
 }
 
 /// A settled search over a path of `real` bytes.
@@ -147,7 +174,7 @@ fn search_succeeds_on_probe_answers_alone() {
         heard.add(u64::from(wanted.again));
         if wanted.size <= 1400 {
             heard.add(1);
-            path.answered(wanted.size, now);
+            path.answered(wanted.id, wanted.size, now);
         }
     }
     assert!(!path.is_searching() && (1393..=1400).contains(&path.outer()), "{path:?}");

@@ -39,7 +39,7 @@ impl Handshakes {
         match answer {
             Ok(to) => {
                 peer.initiation.resolved();
-                // Nobody has vouched for the answer. A session goes on where it is until a handshake proves the peer there.
+                // The answer is not authenticated. A session goes on where it is until a handshake proves the peer there.
                 if peer.pairs.in_use().is_none() {
                     sessions.move_to(id, to);
                 }

@@ -1,7 +1,7 @@
 //! Handshakes that a peer begins.
 
 use strait_clock::Time;
-use strait_ipsec::{PeerId, inbound};
+use strait_ipsec::{PeerId, Reason, inbound};
 use strait_wire::Spi;
 
 use super::super::context::ControlContext;
@@ -45,6 +45,10 @@ impl Handshakes {
         let Some(ChannelOwner { peer: number, .. }) = self.owners.remove(&id) else { return };
         if self.goes_first(sessions, number) {
             return self.channels.close(id, CloseCode::Yield, now);
+        }
+        if !sessions.peers.get_mut(number).is_some_and(|peer| peer.may_offer(now)) {
+            self.channels.refuse(Reason::TooOften);
+            return self.channels.close(id, CloseCode::TooOften, now);
         }
         self.give_way(sessions, number, now);
         let Some((peer, context)) = sessions.with(number) else { return };

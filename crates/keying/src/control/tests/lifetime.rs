@@ -218,14 +218,20 @@ fn answered_probe_ends_the_silence() {
     assert_eq!(world.established(0), 1);
 }
 
-#[test]
-fn a_name_is_looked_up_anew_when_the_peer_falls_silent() {
-    let mut world = ControlWorld::new(2, 10, FAIR);
+/// Two nodes with a session, the second of which the first knows by its name.
+fn named_pair(seed: u64) -> (ControlWorld, String) {
+    let mut world = ControlWorld::new(2, seed, FAIR);
     let name = "site-b.example:51820".to_owned();
     world.nodes[0].names.insert(name.clone(), Ok(address(1)));
     world.add(1, peer(0, Where::Unknown, Start::OnTraffic));
     world.add(0, peer(1, Where::Name(name.clone()), Start::Eager));
     assert!(world.run_until(5, ControlWorld::both_up));
+    (world, name)
+}
+
+#[test]
+fn a_name_is_looked_up_anew_when_the_peer_falls_silent() {
+    let (mut world, name) = named_pair(10);
     world.chat(10, 500);
     // The site moves while nothing it sends gets out, and its name follows.
     let elsewhere = "198.51.100.7:4000".parse().unwrap();
@@ -243,12 +249,7 @@ fn a_name_is_looked_up_anew_when_the_peer_falls_silent() {
 
 #[test]
 fn a_lie_of_the_resolver_takes_no_session_down_and_delays_its_successor_by_an_attempt() {
-    let mut world = ControlWorld::new(2, 18, FAIR);
-    let name = "site-b.example:51820".to_owned();
-    world.nodes[0].names.insert(name.clone(), Ok(address(1)));
-    world.add(1, peer(0, Where::Unknown, Start::OnTraffic));
-    world.add(0, peer(1, Where::Name(name.clone()), Start::Eager));
-    assert!(world.run_until(5, ControlWorld::both_up));
+    let (mut world, name) = named_pair(18);
     world.chat(2, 500);
     // The resolver lies, and for a while nothing gets through: the name is looked up.
     let lie = "198.51.100.66:51820".parse().unwrap();

@@ -5,15 +5,18 @@ use std::sync::Arc;
 
 use strait_clock::Time;
 use strait_crypto::SuiteSet;
-use strait_ipsec::PeerId;
+use strait_ipsec::{PeerId, Reason};
 use strait_wire::Spi;
 use strait_wire::tos::Ecn;
 
-use super::world::{ControlWorld, FAIR, address, capabilities, key, peer, settings};
+use super::world::{ControlWorld, FAIR, address, key, peer, settings};
 use crate::channel::{ChannelId, Channels, CloseCode, Closed, OutgoingDatagram, Signal};
 use crate::message::MAX_LEN;
 use crate::tls::AllowList;
-use crate::{ControlEvent, HandshakeFailure, Message, MessageError, SessionTerms, SetupError, Start, Where};
+use crate::{
+    Capabilities, ControlEvent, HandshakeFailure, Message, MessageError, SessionTerms, SetupError, Start,
+    Where,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -68,7 +71,7 @@ fn connected() -> (ControlWorld, Rogue, ChannelId) {
 }
 
 fn offer() -> Message {
-    Message::Offer(SessionTerms { spi: Spi(0x0500_0001), capabilities: capabilities() })
+    Message::Offer(SessionTerms { spi: Spi(0x0500_0001), capabilities: Capabilities::typical() })
 }
 
 fn assert_clean(world: &mut ControlWorld, rogue: &mut Rogue) {
@@ -112,7 +115,8 @@ fn bytes_that_are_no_message_end_the_handshake() {
 
 #[test]
 fn messages_out_of_turn_end_the_handshake() {
-    let accept = Message::Accept(SessionTerms { spi: Spi(0x0500_0001), capabilities: capabilities() });
+    let accept =
+        Message::Accept(SessionTerms { spi: Spi(0x0500_0001), capabilities: Capabilities::typical() });
     let table: [(&[Message], &str, &str); 4] = [
         (&[Message::Confirm], "a confirm", "an offer"),
         (core::slice::from_ref(&accept), "an accept", "an offer"),
@@ -167,6 +171,36 @@ fn a_peer_that_begins_again_and_again_is_bounded() {
     assert!(world.nodes[0].outbound.is_empty(), "none was confirmed");
     rogue.exchange(&mut world, 3 * SECOND);
     assert_eq!(world.nodes[0].control.connections(), 1, "each took the place of the one before");
+    assert_clean(&mut world, &mut rogue);
+}
+
+#[test]
+fn a_peer_that_completes_handshakes_without_end_gets_few_keys() {
+    let (mut world, mut rogue, _) = connected();
+    let began = world.now;
+    for _ in 0..200 {
+        let id = rogue.channels.connect(address(0), key(0).public(), world.now).ok().unwrap();
+        rogue.exchange(&mut world, Duration::from_millis(20));
+        rogue.channels.write(id, &offer().emit());
+        rogue.exchange(&mut world, Duration::from_millis(30));
+    }
+    let accepts = |rogue: &Rogue| {
+        let accepted =
+            rogue.signals.iter().filter(|(_, it)| matches!(it, Signal::Message(Message::Accept(_), _)));
+        accepted.count() as u64
+    };
+    let (per_second, burst) = crate::control::peer::OFFERS;
+    let most = burst + per_second * world.now.since(began).as_secs() + 1;
+    assert!((burst..=most).contains(&accepts(&rogue)), "{} of 200, {most} at most", accepts(&rogue));
+    assert!(world.nodes[0].totals.drops.get(Reason::TooOften) > 100);
+    // An honest handshake a little later is accepted.
+    rogue.exchange(&mut world, 2 * SECOND);
+    let before = accepts(&rogue);
+    let id = rogue.channels.connect(address(0), key(0).public(), world.now).ok().unwrap();
+    rogue.exchange(&mut world, Duration::from_millis(100));
+    rogue.channels.write(id, &offer().emit());
+    rogue.exchange(&mut world, Duration::from_millis(100));
+    assert_eq!(accepts(&rogue), before + 1);
     assert_clean(&mut world, &mut rogue);
 }
 

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use strait_clock::Time;
-use strait_compress::{CodecSet, EndpointCosts};
-use strait_crypto::{Ranking, SuiteSet};
-use strait_ipsec::{Counters, InboundSa, IvMode, OutboundSa, PeerCounters, PeerId, PeerSpec, inbound};
+use strait_compress::EndpointCosts;
+use strait_ipsec::{Counters, InboundSa, OutboundSa, PeerCounters, PeerId, PeerSpec, inbound};
 use strait_scheduler::{LinkRate, Pace};
 use strait_wire::Spi;
 use zeroize::Zeroizing;
@@ -51,21 +50,6 @@ pub(super) struct ControlNode {
     pub(super) cut: bool,
 }
 
-pub(crate) fn capabilities() -> Capabilities {
-    Capabilities {
-        suites: SuiteSet::ALL,
-        ranking: Ranking { nanos_per_packet: [1_000, 1_100, 2_000] },
-        codecs: CodecSet::ALL,
-        block_cap: 65_536,
-        iv: IvMode::Implicit,
-        format: PayloadFormat::Strait,
-        inner_mtu: 1420,
-        down: LinkRate::Unpaced,
-        delivery: crate::DeliveryReporting::Reported,
-        expansion: crate::Expansion::default(),
-    }
-}
-
 pub(crate) fn key(node: u8) -> PrivateKey {
     PrivateKey::generate(&[node + 1; 32])
 }
@@ -79,7 +63,7 @@ pub(crate) fn settings(node: u8, seed: u64, base: Instant) -> ControlSettings {
     bytes[..8].copy_from_slice(&seed.to_be_bytes());
     ControlSettings {
         identity: key(node),
-        capabilities: capabilities(),
+        capabilities: Capabilities::typical(),
         up: LinkRate::Unpaced,
         lifetime: Lifetime::default(),
         token: None,

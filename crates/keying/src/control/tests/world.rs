@@ -10,7 +10,7 @@ use strait_ipsec::{Notice, PeerId, outbound};
 use strait_wire::Spi;
 use strait_wire::tos::Ecn;
 
-pub(super) use super::node::{ControlNode, address, base, capabilities, key, peer, settings};
+pub(super) use super::node::{ControlNode, address, base, key, peer, settings};
 use crate::{
     Action, Control, ControlEvent, ControlSettings, PeerConfig, PeerState, SaDirection, Start, Where,
 };
