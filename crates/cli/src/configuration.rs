@@ -136,6 +136,10 @@ fn outside(config: &Config, forecast: &Forecast) -> String {
             DefaultPath::Outside => format!("{family}: outside the tunnel, in the clear\n"),
         };
     }
+    if forecast.rules_of_others {
+        text += "note: the routes of this full tunnel are not in a table of its own (`table`), so it closes nothing when it \
+                 fails\n";
+    }
     let node = &config.node;
     if !node.lockdown {
         if !forecast.defaults.is_empty() {
@@ -271,6 +275,7 @@ mod tests {
                 &["IPv4: closed, as no peer has 0.0.0.0/0", "IPv6: through the tunnel"],
             ),
             ("allow_outside = \"::/0\"\n", "\"0.0.0.0/0\"", &["IPv6: outside the tunnel, in the clear"]),
+            ("table = 9\n", "\"0.0.0.0/0\"", &["it closes nothing when it fails"]),
             ("", "\"0.0.0.0/0\", \"::/0\"", &["IPv4: through the tunnel", "IPv6: through the tunnel"]),
             (
                 "lockdown = true\n",

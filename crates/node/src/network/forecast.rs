@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use super::default_path::{DefaultPath, default_path};
+use super::default_path::{DefaultPath, default_path, is_full};
 use super::plan::{Plan, RouteFamily, has_switch_each};
 use super::{DnsProgram, DnsSettings, behind, weak_host};
-use crate::config::Config;
+use crate::config::{Config, RouteTable};
 use crate::netlink::Netlink;
 
 /// What a start will touch on this host.
@@ -18,6 +18,8 @@ pub struct Forecast {
     pub ipv6_on_all: bool,
     /// Where packets of each family go that no longer prefix of `allowed_ips` has, unless no family is in the tunnel or closed.
     pub defaults: Vec<(RouteFamily, DefaultPath)>,
+    /// Whether it is a full tunnel whose rules another program makes, and so decides what leaves in the clear.
+    pub rules_of_others: bool,
     /// Which name servers are set for which names, and by what, if anything does.
     pub dns: (DnsSettings, Option<DnsProgram>),
     /// Why packets in the clear to the tunnel's addresses cannot be refused, if they cannot.
@@ -45,6 +47,7 @@ pub fn forecast(config: &Config) -> Forecast {
         switches: switches.into_iter().collect(),
         ipv6_on_all: forwards_ipv6 && !has_switch_each(),
         defaults: defaults(config),
+        rules_of_others: config.node.table != RouteTable::Auto && is_full(config),
         dns: (DnsSettings::of(config), DnsProgram::find()),
         unguarded: weak_host::is_possible().err(),
     }

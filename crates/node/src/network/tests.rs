@@ -6,6 +6,7 @@ use std::path::Path;
 
 mod closed;
 mod host;
+mod lockdown;
 mod redirects;
 
 const KEYS: [&str; 2] =

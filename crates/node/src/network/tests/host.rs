@@ -9,7 +9,7 @@ use strait_testdata::skip::{Need, skip};
 use strait_wire::{ip, vnet};
 
 /// An interface of the host with an address, as of a LAN.
-fn lan(name: &str, address: &str) -> (Tun, Network) {
+pub(super) fn lan(name: &str, address: &str) -> (Tun, Network) {
     let tun = Tun::open(name).unwrap();
     let plan = Plan { mtu: 1500, addresses: [address.parse().unwrap()].into(), ..Plan::default() };
     let network = Network::set_up(tun.name(), &plan, None).unwrap();
@@ -39,6 +39,12 @@ pub(super) fn run(arguments: &[&str]) {
 pub(super) fn reaches(tun: &Tun, source: [u8; 4], to: [u8; 4]) -> bool {
     let socket = UdpSocket::bind((Ipv4Addr::from(to), 0)).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    comes_in(tun, source, to, socket.local_addr().unwrap().port());
+    socket.recv(&mut [0; 9]).is_ok()
+}
+
+/// Has a datagram come in by `tun`.
+pub(super) fn comes_in(tun: &Tun, source: [u8; 4], to: [u8; 4], port: u16) {
     let mut packet = [0; 29];
     packet[..4].copy_from_slice(&[0x45, 0, 0, 29]);
     packet[8..10].copy_from_slice(&[64, 17]);
@@ -47,11 +53,10 @@ pub(super) fn reaches(tun: &Tun, source: [u8; 4], to: [u8; 4]) -> bool {
     let sum = ip::v4_header_checksum(&packet[..20]);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     packet[20..22].copy_from_slice(&[0, 7]);
-    packet[22..24].copy_from_slice(&socket.local_addr().unwrap().port().to_be_bytes());
+    packet[22..24].copy_from_slice(&port.to_be_bytes());
     packet[24..26].copy_from_slice(&[0, 9]);
     let head = [0; vnet::LEN];
     tun.writev(&[head.as_slice(), &packet].map(io::IoSlice::new)).unwrap();
-    socket.recv(&mut [0; 9]).is_ok()
 }
 
 #[test]
