@@ -4,6 +4,8 @@ use std::io;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
+use crate::cpu_time;
+
 /// Jobs that may wait for one worker: more than a packet thread ever gives it.
 const JOBS: usize = 8;
 /// Codecs keep their tables on the heap.
@@ -78,6 +80,7 @@ impl<J> Drop for Workers<J> {
 }
 
 fn work<J>(jobs: &Receiver<J>, mut run: impl FnMut(&mut J), finished: &Sender<J>, wake: &impl Fn()) {
+    cpu_time::count(thread::current().name().unwrap_or_default());
     while let Ok(mut job) = jobs.recv() {
         run(&mut job);
         if finished.send(job).is_err() {

@@ -12,6 +12,7 @@ use strait_wire::{Tos, ip, vnet};
 
 use crate::channels::{ControlSender, NextOrder, ORDERS, OrderQueue, Orders};
 use crate::clock::Clock;
+use crate::cpu_time;
 use crate::direct::{self, Direct};
 use crate::engines::Workers;
 use crate::poll::{PollFd, wait};
@@ -60,6 +61,7 @@ impl Inward {
     }
 
     fn run(mut self) {
+        cpu_time::count(NAME);
         let mut train = ReceivedTrain::new();
         let mut packets = self.direct.as_ref().map(|_| direct::Buffer::new());
         while self.take_orders() {

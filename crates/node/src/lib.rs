@@ -11,6 +11,7 @@ pub mod client;
 pub mod clock;
 pub mod config;
 pub mod counter_file;
+mod cpu_time;
 pub mod daemon;
 pub mod direct;
 pub mod engines;

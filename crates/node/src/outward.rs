@@ -13,6 +13,7 @@ use strait_wire::vnet;
 
 use crate::channels::{ControlSender, NextOrder, OrderQueue};
 use crate::clock::Clock;
+use crate::cpu_time;
 use crate::direct::Direct;
 use crate::engines::Workers;
 use crate::poll::{PollFd, sleep_exactly, wait};
@@ -65,6 +66,7 @@ impl Outward {
     }
 
     fn run(mut self) {
+        cpu_time::count(NAME);
         sleep_exactly();
         let (tun, socket, direct, control) = (&self.tun, &self.socket, self.direct.as_deref(), &self.control);
         let mut world = OutwardIo { tun, socket, direct, control, workers: &self.workers };

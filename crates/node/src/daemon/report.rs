@@ -4,7 +4,6 @@ mod decision;
 mod leak;
 mod manual;
 
-use std::fs;
 use std::sync::atomic::Ordering;
 
 use strait_clock::Time;
@@ -17,6 +16,7 @@ use strait_scheduler::{LinkRate, Occupation, Pace, Rate};
 use super::Daemon;
 use super::key_log::KeyLog;
 use crate::config::PeerSection;
+use crate::cpu_time;
 use crate::report::{
     AssociationReport, CodecReport, CompressionLoadReport, ControlReport, DaemonReport, DropReport,
     NodeReport, PathReport, PeerReport, QueueReport, RuleReport, SuiteReport, ThreadReport, TrafficReport,
@@ -258,25 +258,18 @@ fn received(counters: &PeerCounters) -> TrafficReport {
 
 /// CPU time of each thread, as far as the system says, and its compression load.
 fn threads(occupations: &[Occupation]) -> Vec<ThreadReport> {
-    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return Vec::new() };
-    let mut threads: Vec<ThreadReport> = tasks
-        .flatten()
-        .filter_map(|task| {
-            let name = fs::read_to_string(task.path().join("comm")).ok()?.trim().to_owned();
-            let times = fs::read_to_string(task.path().join("schedstat")).ok()?;
-            let nanos: u64 = times.split(' ').next()?.parse().ok()?;
-            let cpu_seconds = std::time::Duration::from_nanos(nanos).as_secs_f64();
+    cpu_time::all()
+        .into_iter()
+        .map(|(name, time)| {
             let compresses = compresses(&name).and_then(|engine| occupations.get(engine));
             let compression = compresses.map(|it| CompressionLoadReport {
                 busy_ratio: it.busy,
                 queue_delay_seconds: it.waits.as_secs_f64(),
                 queued_blocks: it.jobs,
             });
-            Some(ThreadReport { name, cpu_seconds, compression })
+            ThreadReport { name, cpu_seconds: time.as_secs_f64(), compression }
         })
-        .collect();
-    threads.sort_by(|one, other| one.name.cmp(&other.name));
-    threads
+        .collect()
 }
 
 /// Which engine of the sender the thread of this name is.

@@ -32,6 +32,7 @@ use super::{Daemon, Processes, Threads};
 use crate::channels::{orders, to_control};
 use crate::clock::Clock;
 use crate::config::{Config, DEFAULT_MTU, ENGINES_MAX};
+use crate::cpu_time;
 use crate::direct::Direct;
 use crate::engines::Workers;
 use crate::inward::{self, Inward};
@@ -79,6 +80,7 @@ pub(super) fn start(
     privileges::drop_all(user)?;
     confine()?;
 
+    cpu_time::count("strait");
     let clock = Clock::start();
     let ranking = measure(&clock);
     let calibration = calibrate(&clock);
