@@ -93,16 +93,17 @@ impl LengthOracle for LiveTunnel {
     type Error = Error;
 
     fn carry(&mut self, packets: &[Vec<u8>]) -> Result<Vec<usize>, Error> {
+        let mut seen = Vec::new();
         for _ in 0..AGAIN {
             // What came late for the guess before.
             while self.tap.frame()?.is_some() {}
             packets.iter().try_for_each(|packet| self.feed.send(packet))?;
-            let seen = self.crossing()?;
+            seen = self.crossing()?;
             if self.datagrams.is_none_or(|datagrams| seen.len() == datagrams) {
-                return Ok(seen);
+                break;
             }
             self.again += 1;
         }
-        Ok(Vec::new())
+        Ok(seen)
     }
 }

@@ -11,19 +11,32 @@ use crate::live::LiveTunnel;
 
 /// Without a policy.
 const NONE: LeakPolicy = LeakPolicy::NONE;
-/// Looks for the step of the alignment, with fillers that leave entropy coders nothing to do.
-const PLAY: CrimePlay = CrimePlay::FirstAtStep { sure: 1, letters: GuessLetters::All };
 const SEED: u64 = 5;
 
+/// Looks for the step of the alignment, with fillers that leave an entropy coder nothing to do.
+const ALL_BYTES: CrimePlay = CrimePlay::FirstAtStep { sure: 1, letters: GuessLetters::All };
+/// The same with shorter fillers, which do against a codec without an entropy coder.
+const FEW_LETTERS: CrimePlay = CrimePlay::FirstAtStep { sure: 1, letters: GuessLetters::Few };
+
 /// The client against a tunnel, for about so many packets.
-fn guess<O: LengthOracle>(oracle: &mut O, place: CrimePlace, packets: u64) -> Result<CrimeTally, O::Error> {
-    CrimeClient::new(PLAY, SEED).run(oracle, place, 20, packets, SEED)
+fn guess<O: LengthOracle>(
+    play: CrimePlay,
+    oracle: &mut O,
+    place: CrimePlace,
+    packets: u64,
+) -> Result<CrimeTally, O::Error> {
+    CrimeClient::new(play, SEED).run(oracle, place, 20, packets, SEED)
 }
 
 /// The same against a live tunnel of this policy.
-fn live(policy: LeakPolicy, place: CrimePlace, method: Method, packets: u64) -> CrimeTally {
+fn live(
+    policy: LeakPolicy,
+    place: CrimePlace,
+    method: Method,
+    (play, packets): (CrimePlay, u64),
+) -> CrimeTally {
     let mut tunnel = LiveTunnel::open(policy, place, method);
-    let tally = guess(&mut tunnel, place, packets).unwrap();
+    let tally = guess(play, &mut tunnel, place, packets).unwrap();
     println!(
         "{method}, {}: {tally:?}, {:.0} bits a 1,000 packets, {} again",
         place.name(),
@@ -33,13 +46,18 @@ fn live(policy: LeakPolicy, place: CrimePlace, method: Method, packets: u64) -> 
     tally
 }
 
+/// Whether so few digits are right that chance gives as many: it gives more in less than one of 10,000 runs, however many digits there are.
+const fn is_chance(tally: &CrimeTally) -> bool {
+    tally.right * 4 <= tally.digits + 12
+}
+
 #[test]
 fn an_undefended_domain_tells_its_cookie_to_crime() {
     if !sandbox::allows_tests() {
         return;
     }
     for method in [Method::LZ4, Method::DEFLATE, Method::ZSTD] {
-        let tally = live(NONE, CrimePlace::SameFlow, method, 600);
+        let tally = live(NONE, CrimePlace::SameFlow, method, (ALL_BYTES, 600));
         assert!(tally.is_above_chance() && tally.bits() > 20.0, "{method}: {tally:?}");
     }
 }
@@ -49,8 +67,8 @@ fn crime_learns_nothing_of_another_domain() {
     if !sandbox::allows_tests() {
         return;
     }
-    let tally = live(NONE, CrimePlace::OtherDomain, Method::DEFLATE, 1_000);
-    assert!(!tally.is_above_chance(), "{tally:?}");
+    let tally = live(NONE, CrimePlace::OtherDomain, Method::DEFLATE, (ALL_BYTES, 1_000));
+    assert!(is_chance(&tally), "{tally:?}");
 }
 
 #[test]
@@ -58,8 +76,8 @@ fn crime_learns_nothing_without_a_rule() {
     if !sandbox::allows_tests() {
         return;
     }
-    let tally = live(NONE, CrimePlace::NoRule, Method::DEFLATE, 1_000);
-    assert!(!tally.is_above_chance(), "{tally:?}");
+    let tally = live(NONE, CrimePlace::NoRule, Method::DEFLATE, (ALL_BYTES, 1_000));
+    assert!(is_chance(&tally), "{tally:?}");
 }
 
 #[test]
@@ -68,10 +86,10 @@ fn crime_learns_nothing_from_another_flow_where_a_block_has_one() {
         return;
     }
     let policy = LeakPolicy { mix: Mix::Flow, ..NONE };
-    let tally = live(policy, CrimePlace::OtherFlow, Method::ZSTD, 1_000);
-    assert!(!tally.is_above_chance(), "{tally:?}");
+    let tally = live(policy, CrimePlace::OtherFlow, Method::ZSTD, (ALL_BYTES, 1_000));
+    assert!(is_chance(&tally), "{tally:?}");
     // In the cookie's own flow it changes nothing.
-    let tally = live(policy, CrimePlace::SameFlow, Method::ZSTD, 600);
+    let tally = live(policy, CrimePlace::SameFlow, Method::ZSTD, (ALL_BYTES, 600));
     assert!(tally.is_above_chance(), "{tally:?}");
 }
 
@@ -81,8 +99,8 @@ fn crime_learns_nothing_from_blocks_of_constant_size() {
         return;
     }
     let policy = LeakPolicy { padding: Padding::Constant, ..NONE };
-    let tally = live(policy, CrimePlace::SamePacket, Method::LZ4, 1_000);
-    assert!(!tally.is_above_chance(), "{tally:?}");
+    let tally = live(policy, CrimePlace::SamePacket, Method::LZ4, (ALL_BYTES, 1_000));
+    assert!(is_chance(&tally), "{tally:?}");
 }
 
 #[test]
@@ -91,18 +109,17 @@ fn crime_finds_the_step_of_padded_blocks() {
         return;
     }
     for padding in [Padding::Padme, Padding::Buckets] {
-        let tally = live(LeakPolicy { padding, ..NONE }, CrimePlace::SamePacket, Method::LZ4, 600);
+        let tally =
+            live(LeakPolicy { padding, ..NONE }, CrimePlace::SamePacket, Method::LZ4, (FEW_LETTERS, 600));
         assert!(tally.is_above_chance() && tally.bits() > 20.0, "{padding:?}: {tally:?}");
     }
 }
 
-/// Carries packets through both tunnels.
+/// Carries packets through both tunnels, whose datagrams have to be of equal lengths.
 struct Both {
     live: LiveTunnel,
     simulated: SimulatedTunnel,
     guesses: usize,
-    /// How many of them gave other lengths.
-    differ: usize,
 }
 
 impl LengthOracle for Both {
@@ -111,7 +128,7 @@ impl LengthOracle for Both {
     fn carry(&mut self, packets: &[Vec<u8>]) -> Result<Vec<usize>, Error> {
         let live = self.live.carry(packets)?;
         let Ok(simulated) = self.simulated.carry(packets);
-        self.differ += usize::from(live != simulated);
+        assert_eq!(live, simulated, "guess {}", self.guesses);
         self.guesses += 1;
         Ok(live)
     }
@@ -122,19 +139,16 @@ fn lengths_on_the_wire_are_those_of_the_simulation() {
     if !sandbox::allows_tests() {
         return;
     }
-    // Packets of one guess that the daemon does not find together leave otherwise; one packet always leaves alone.
-    for (place, method, percent) in [
-        (CrimePlace::SamePacket, Method::LZ4, 0),
-        (CrimePlace::SamePacket, Method::DEFLATE, 0),
-        (CrimePlace::OtherFlow, Method::DEFLATE, 25),
-    ] {
-        let live = LiveTunnel::open(NONE, place, method);
-        let simulated = SimulatedTunnel::new(NONE, place, method);
-        let mut both = Both { live, simulated, guesses: 0, differ: 0 };
-        let tally = guess(&mut both, place, 300).unwrap();
-        let Both { guesses, differ, .. } = both;
-        println!("{method}, {}: {differ} of {guesses} differ", place.name());
-        assert!(tally.is_above_chance() && guesses > 100, "{tally:?}");
-        assert!(differ * 100 <= guesses * percent, "{method}, {}: {differ} of {guesses}", place.name());
+    // One packet always leaves alone; several may be read together or not.
+    let place = CrimePlace::SamePacket;
+    for (padding, method) in
+        [(Padding::None, Method::LZ4), (Padding::None, Method::DEFLATE), (Padding::Padme, Method::LZ4)]
+    {
+        let policy = LeakPolicy { padding, ..NONE };
+        let live = LiveTunnel::open(policy, place, method);
+        let simulated = SimulatedTunnel::new(policy, place, method);
+        let mut both = Both { live, simulated, guesses: 0 };
+        let tally = guess(ALL_BYTES, &mut both, place, 300).unwrap();
+        assert!(tally.is_above_chance() && both.guesses > 100, "{method}, {padding:?}: {tally:?}");
     }
 }

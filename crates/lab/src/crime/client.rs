@@ -8,8 +8,9 @@ use super::{CrimePlace, CrimeTally, DIGITS};
 
 /// What the network puts around a datagram, IPv4 and UDP: an observer sees it for each.
 const AROUND: usize = 28;
-/// The longest filler that is looked through for a step: more than a datagram takes, so that their number changes too.
-const FILLER_MAX: usize = 2_048;
+/// The longest filler that is looked through for a step: with it a guess takes more than a datagram, and more than the least that becomes
+/// a block of constant size.
+const FILLER_MAX: usize = 4_096;
 /// Letters that the search for a step begins with: two steps of ESP's alignment.
 const REACH: usize = 8;
 /// Fillers after which no step tells digits apart.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use strait_clock::Time;
 use strait_compress::Codec;
-use strait_ipsec::{Domain, LeakPolicy, Rule};
+use strait_ipsec::{Domain, LeakPolicy, Mix, Rule};
 use strait_sim::{Conversation, ConversationTally, Filler, Halves, HalvesSettings, SimDatagram};
 use strait_wire::{Ecn, Tos, ip};
 
@@ -171,6 +171,18 @@ fn trust_domains_never_share_a_block() {
         assert_eq!(domains.len(), 1, "{ports:?} in one unit");
     }
     assert!(together.len() >= 3);
+}
+
+#[test]
+fn flows_of_one_domain_share_no_block_where_a_rule_keeps_them_apart() {
+    for (mix, shares) in [(Mix::Domain, true), (Mix::Flow, false)] {
+        let policy = LeakPolicy { mix, ..LeakPolicy::NONE };
+        let rules = [80, 81].map(|port| Rule { policy, ..rule(port, 0, "zstd-3") }).to_vec();
+        let mut talks = [80, 81].map(|port| Conversation::new(v4(A, B, port), Filler::Text));
+        let units = units(rules, &mut talks, 300);
+        assert!(units.iter().any(|unit| unit.len() > 2), "{mix:?}: nothing was bundled");
+        assert_eq!(units.iter().any(|unit| ports(unit).len() > 1), shares, "{mix:?}");
+    }
 }
 
 #[test]
