@@ -45,13 +45,13 @@ pub enum StarterError {
     Silent(#[from] io::Error),
 }
 
-/// The packet process's end of the starter; dropped, it has the starter remove everything and end, but for what
-/// [`Starter::stay_closed`] keeps.
+/// The packet process's end of the starter; dropped, it has the starter remove everything and end.
 #[derive(Debug)]
 pub(super) struct Starter {
     channel: ProcessChannel,
     outside: Arc<Wake>,
-    failed: bool,
+    /// As [`Starter::stay_closed`] says.
+    stays_closed: Option<bool>,
 }
 
 impl Starter {
@@ -60,8 +60,11 @@ impl Starter {
     pub(super) fn start(path: &Path, config: &Config, closes: BorrowedFd<'_>) -> Result<Starter, StartError> {
         let (channel, theirs) = ProcessChannel::pair().map_err(StartError::Runtime)?;
         channel.set_patience(PATIENCE).map_err(StartError::Runtime)?;
-        let starter =
-            Starter { channel, outside: Arc::new(Wake::new().map_err(StartError::Runtime)?), failed: false };
+        let starter = Starter {
+            channel,
+            outside: Arc::new(Wake::new().map_err(StartError::Runtime)?),
+            stays_closed: None,
+        };
         let outside = Arc::clone(&starter.outside);
         let (path, config) = (path.to_owned(), config.clone());
         let run = move || process::run(theirs, &outside, path, config);
@@ -96,9 +99,9 @@ impl Starter {
         self.ask(&StarterRequest::Route { take_over, others }, &[]).map(|_| ())
     }
 
-    /// Whether a full tunnel stays closed when this is dropped: where the daemon fails, and not where a person ends it.
-    pub(super) fn stay_closed(&mut self, stays: bool) {
-        self.failed = stays;
+    /// Whether what keeps packets from leaving in the clear stays when this is dropped.
+    pub(super) const fn stay_closed(&mut self, stays: bool) {
+        self.stays_closed = Some(stays);
     }
 
     /// What it says unasked.
@@ -131,7 +134,7 @@ impl Starter {
 
 impl Drop for Starter {
     fn drop(&mut self) {
-        if let Err(error) = self.ask(&StarterRequest::End { failed: self.failed }, &[]) {
+        if let Err(error) = self.ask(&StarterRequest::End { stays_closed: self.stays_closed }, &[]) {
             tracing::debug!(%error, "the starter has ended before");
         }
     }

@@ -35,8 +35,8 @@ pub(super) enum StarterRequest {
     },
     /// To remove everything and end.
     End {
-        /// Whether the daemon failed: what keeps packets from leaving in the clear stays then.
-        failed: bool,
+        /// Whether what keeps packets from leaving in the clear stays; if nothing is said, it stays if an earlier run left it.
+        stays_closed: Option<bool>,
     },
 }
 

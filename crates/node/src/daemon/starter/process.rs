@@ -169,7 +169,7 @@ impl StarterProcess {
             StarterRequest::Read => return self.read_again().map(Enclosed::Config),
             StarterRequest::Counter { path } => return self.counter(&path).map(Enclosed::File),
             StarterRequest::Route { take_over, others } => self.route(take_over, &others)?,
-            StarterRequest::End { failed } => self.end(failed),
+            StarterRequest::End { stays_closed } => self.end(stays_closed),
         }
         Ok(Enclosed::Nothing)
     }
@@ -226,11 +226,12 @@ impl StarterProcess {
         Ok(())
     }
 
-    /// Removes all that was made, the local sockets last, by which others see that this is done. After a failure a full
-    /// tunnel stays closed.
-    fn end(&mut self, failed: bool) {
+    /// Removes all that was made, the local sockets last, by which others see that this is done.
+    fn end(&mut self, stays_closed: Option<bool>) {
         let Some(mut network) = self.network.take() else { return };
-        network.stay_closed(failed);
+        if let Some(stays) = stays_closed {
+            network.stay_closed(stays);
+        }
         drop(network);
         for folder in [Ok(runtime::shared_folder()), runtime::folder()].into_iter().flatten() {
             // They are gone where the packet process may remove them itself, or were never there.

@@ -17,7 +17,7 @@ fn served(name: &str, body: impl FnOnce(&Starter, &Path)) {
     );
     let config = Config::parse(&text, &path).unwrap();
     let (channel, theirs) = ProcessChannel::pair().unwrap();
-    let starter = Starter { channel, outside: std::sync::Arc::new(Wake::new().unwrap()), failed: false };
+    let starter = Starter { channel, outside: std::sync::Arc::new(Wake::new().unwrap()), stays_closed: None };
     let outside = std::sync::Arc::clone(&starter.outside);
     std::thread::scope(|scope| {
         let process = StarterProcess {
