@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use full::{BEYOND, BOTH, FullTunnel, clean};
 
+use crate::confined::{child, kill};
 use crate::host::{ip, log};
 use crate::pair::{PATIENCE, allowed, eventually};
 
@@ -40,6 +41,29 @@ fn a_killed_or_panicking_daemon_leaves_nothing_in_the_clear_and_down_opens_the_h
     assert!(down.status.success(), "{down:?}");
     full.assert_open(&before);
     assert_eq!(full.down().status.code(), Some(3), "nothing is left to remove");
+}
+
+/// The daemon ends then, and nobody is left to remove anything.
+#[test]
+fn a_killed_starter_leaves_nothing_in_the_clear() {
+    if !allowed() {
+        return;
+    }
+    let before = clean();
+    let mut full = FullTunnel::up("", BOTH);
+    full.assert_through("before");
+    let mut daemon = full.pair.daemons[0].take().unwrap();
+    kill(child(daemon.pid(), "strait-starter"));
+    let start = Instant::now();
+    while daemon.ended().unwrap().is_none() {
+        full.send();
+        assert!(start.elapsed() < PATIENCE);
+    }
+    full.assert_closed("after the starter was killed");
+    full.start();
+    full.assert_through("after the next start");
+    full.pair.daemons[0] = None;
+    full.assert_open(&before);
 }
 
 #[test]
