@@ -325,7 +325,7 @@ fn leaks(report: &DaemonReport) -> Vec<MetricFamily> {
         ),
         (
             "rule_measured_yield_upper_bits_per_1000_packets",
-            "Upper limit of the 95 % confidence interval of the measured yield.",
+            "One-sided 95 % upper limit of the measured yield.",
             |it| it.measured_yield_upper,
         ),
     ];

@@ -62,7 +62,7 @@ pub(crate) fn kill(pid: u32) {
     assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
 }
 
-fn has_ended(pid: u32) -> bool {
+pub(crate) fn has_ended(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |stat| stat.contains(") Z "))
 }
 

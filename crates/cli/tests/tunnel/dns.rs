@@ -3,10 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use strait_testbed::{Extra, TwoHosts};
 
+use crate::confined::{child, has_ended, kill};
 use crate::pair::{Pair, allowed, eventually, fast, program};
 
 /// A host with a folder in which programs are looked for, and no others.
@@ -78,8 +79,15 @@ fn name_servers_are_set_and_taken_back_also_after_a_kill() {
     assert_eq!(host.servers(), set);
     host.strait(&["down"]);
     assert_eq!(host.servers(), None, "after an orderly end");
-    let process = host.up();
-    assert!(Command::new("kill").args(["-9", &process]).status().unwrap().success());
+    let process = host.up().parse().unwrap();
+    let starter = child(process, "strait-starter");
+    kill(process);
+    eventually("the starter takes them back", || host.servers().is_none());
+    eventually("the starter ends", || has_ended(starter));
+    let process = host.up().parse().unwrap();
+    assert_eq!(host.servers(), set);
+    // The packet process ends then, and may take nothing back.
+    kill(child(process, "strait-starter"));
     let gone = || !host.pair.hosts.a.interfaces().unwrap().contains(&"strait0".to_owned());
     eventually("the daemon is gone", gone);
     assert_eq!(host.servers(), set, "after a kill");

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! It handles nothing that a peer or a stranger sent. It ends with the packet process: in order when it is told to, and
-//! otherwise leaving the network as it is, so that a full tunnel stays closed.
+//! otherwise leaving a full tunnel closed.
 
 mod message;
 mod process;

@@ -33,6 +33,6 @@ pub struct AttackerReport {
     /// Bits that the scripted attack of `docs/design/oracle.md` learned for 1,000 of its packets, under this policy and on this version;
     /// none where that was not measured.
     pub measured_yield: Option<f64>,
-    /// The upper limit of the 95 % confidence interval of that.
+    /// The one-sided 95 % upper limit of that.
     pub measured_yield_upper: Option<f64>,
 }
