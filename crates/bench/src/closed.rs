@@ -20,9 +20,11 @@ const LOCKDOWN: &str = "lockdown = true";
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClosedMishap {
-    /// SIGKILL, and SIGABRT, by which a panic ends the process.
+    /// SIGKILL for the process that carries packets, and SIGABRT, by which a panic ends it.
     Kill,
     Panic,
+    /// SIGKILL for the process that looks after the host's network.
+    KillStarter,
     /// The interface is set down and up.
     DeviceDown,
     /// Another program flushes the rules. Without lockdown there is a moment until they are put back.
@@ -39,9 +41,10 @@ enum ClosedMishap {
 }
 
 impl ClosedMishap {
-    const ALL: [ClosedMishap; 9] = [
+    const ALL: [ClosedMishap; 10] = [
         ClosedMishap::Kill,
         ClosedMishap::Panic,
+        ClosedMishap::KillStarter,
         ClosedMishap::DeviceDown,
         ClosedMishap::Rules,
         ClosedMishap::HalfRoutes,
@@ -55,6 +58,7 @@ impl ClosedMishap {
         match self {
             ClosedMishap::Kill => "kill -9, then the next start",
             ClosedMishap::Panic => "panic (SIGABRT), then the next start",
+            ClosedMishap::KillStarter => "kill -9 of the starter, then the next start",
             ClosedMishap::DeviceDown => "the interface is set down and up",
             ClosedMishap::Rules => "rules flushed, lockdown",
             ClosedMishap::HalfRoutes => "rogue routes to 0.0.0.0/1 and 128.0.0.0/1, lockdown",
@@ -92,8 +96,12 @@ impl ClosedMishap {
             stage.stop_repairs(self == ClosedMishap::DeviceDown)?;
         }
         stage.while_sending(window, |stage, pause| match self {
-            ClosedMishap::Kill | ClosedMishap::Panic => {
-                stage.kill(if self == ClosedMishap::Kill { stage::KILL } else { stage::ABORT })?;
+            ClosedMishap::Kill | ClosedMishap::Panic | ClosedMishap::KillStarter => {
+                match self {
+                    ClosedMishap::KillStarter => stage.kill_starter()?,
+                    ClosedMishap::Panic => stage.kill(stage::ABORT)?,
+                    _ => stage.kill(stage::KILL)?,
+                }
                 if !defended {
                     return stage.remove_unreachable();
                 }

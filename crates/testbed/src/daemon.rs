@@ -96,6 +96,19 @@ impl DaemonProcess {
         self.child.id()
     }
 
+    /// Sends a signal to its process with privileges, which looks after the host's network.
+    ///
+    /// # Errors
+    /// [`Error::System`] when it has ended.
+    pub fn signal_starter(&self, signal: i32) -> Result<(), Error> {
+        let starter =
+            |children: Vec<(String, u32)>| children.into_iter().find(|(name, _)| name == "strait-starter");
+        let sent = children(self.pid())
+            .and_then(|children| starter(children).ok_or_else(|| io::ErrorKind::NotFound.into()))
+            .and_then(|(_, number)| kill(number, signal));
+        sent.map_err(Error::doing("signal the daemon's starter"))
+    }
+
     /// The file that its messages go to.
     #[must_use]
     pub fn log(&self) -> PathBuf {
@@ -256,6 +269,21 @@ fn has_session(report: &Value, peer: &str) -> bool {
         entry.get("name").and_then(Value::as_str) == Some(peer)
             && entry.get("state").and_then(Value::as_str) == Some("up")
     })
+}
+
+/// The processes that `pid` started and that have not ended: name and number.
+///
+/// # Errors
+/// When `/proc` cannot be read.
+pub fn children(pid: u32) -> io::Result<Vec<(String, u32)>> {
+    let numbers = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let child = |number: u32| {
+        let status = fs::read_to_string(format!("/proc/{number}/status")).ok()?;
+        let value = |field: &str| status.lines().find_map(|line| line.strip_prefix(field)).map(str::trim);
+        let ours = value("PPid:")? == pid.to_string() && !value("State:")?.starts_with('Z');
+        Some((value("Name:").filter(|_| ours)?.to_owned(), number))
+    };
+    Ok(numbers.filter_map(child).collect())
 }
 
 /// A signal for a process of ours.

@@ -43,7 +43,7 @@ mod tunnel;
 mod workdir;
 
 pub use clear::ClearWatch;
-pub use daemon::{DaemonProcess, ProcessCost};
+pub use daemon::{DaemonProcess, ProcessCost, children};
 pub use disk::SmallDisk;
 pub use echo::EchoService;
 pub use error::{Error, Obstacle};

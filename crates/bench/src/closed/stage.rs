@@ -72,8 +72,20 @@ impl ClosedStage {
 
     /// Ends it with a signal that it cannot handle.
     pub(super) fn kill(&mut self, signal: i32) -> Result<(), Error> {
+        self.end(|own| own.signal(signal))
+    }
+
+    /// Ends its process with privileges, and by that all of it.
+    pub(super) fn kill_starter(&mut self) -> Result<(), Error> {
+        self.end(|own| own.signal_starter(KILL))
+    }
+
+    fn end(
+        &mut self,
+        by: impl FnOnce(&DaemonProcess) -> Result<(), strait_testbed::Error>,
+    ) -> Result<(), Error> {
         if let Some(mut own) = self.own.take() {
-            own.signal(signal)?;
+            by(&own)?;
             while own.ended()?.is_none() {
                 thread::sleep(EACH);
             }
@@ -104,7 +116,7 @@ impl ClosedStage {
     /// Has the daemon put back nothing, if `stops`.
     pub(super) fn stop_repairs(&self, stops: bool) -> Result<(), Error> {
         match &self.own {
-            Some(own) if stops => Ok(own.signal(STOP)?),
+            Some(own) if stops => Ok(own.signal_starter(STOP)?),
             _ => Ok(()),
         }
     }
@@ -170,7 +182,7 @@ impl Drop for ClosedStage {
     fn drop(&mut self) {
         // A stopped process does not end in order.
         if let Some(own) = &self.own {
-            let _ = own.signal(CONTINUE);
+            let _ = own.signal_starter(CONTINUE);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Output};
 
-use strait_testbed::{Extra, TwoHosts};
+use strait_testbed::{Extra, TwoHosts, children};
 
 use crate::pair::{Family, Pair, allowed, eventually, fast, program};
 
@@ -42,20 +42,9 @@ fn keys_of_a_running_node_reach_neither_swap_space_nor_a_core() {
     assert_eq!(core[..2], ["0", "0"], "{limits}");
 }
 
-/// The processes that `pid` started and that have not ended, by name.
-fn children(pid: u32) -> Vec<(String, u32)> {
-    let entries =
-        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let is_child = |child: &u32| {
-        let status = fs::read_to_string(format!("/proc/{child}/status")).unwrap_or_default();
-        status.lines().any(|line| line == format!("PPid:\t{pid}")) && !status.contains("State:\tZ")
-    };
-    entries.filter(is_child).map(|child| (proc(child, "comm").trim().to_owned(), child)).collect()
-}
-
 /// The number of the process called `name` that `pid` started.
 pub(crate) fn child(pid: u32, name: &str) -> u32 {
-    children(pid).into_iter().find(|(found, _)| found == name).map(|(_, child)| child).unwrap()
+    children(pid).unwrap().into_iter().find(|(found, _)| found == name).map(|(_, child)| child).unwrap()
 }
 
 pub(crate) fn kill(pid: u32) {
@@ -130,7 +119,7 @@ fn nothing_of_a_daemon_goes_on_once_its_packet_process_is_killed() {
     }
     let mut pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
     let pid = pair.daemon(0).pid();
-    let others = children(pid);
+    let others = children(pid).unwrap();
     assert_eq!(others.len(), 2, "{others:?}");
     pair.kill(0);
     eventually("the others end", || others.iter().all(|(_, child)| has_ended(*child)));
