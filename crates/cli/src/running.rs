@@ -78,7 +78,7 @@ fn log_file(interface: &str) -> Result<PathBuf, Failure> {
 /// Ends a tunnel.
 pub(crate) fn down(flags: &flags::Which) -> CommandResult {
     let interface = match (which(flags), killed()) {
-        // A daemon that was killed has left what nobody else removes.
+        // A daemon that was killed has left what no other program removes.
         (Err(_), Some(only)) if flags.tunnel.is_none() => only,
         (which, _) => which?,
     };

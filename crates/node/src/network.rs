@@ -141,7 +141,7 @@ impl Network {
     /// # Errors
     /// [`NetworkError`]; what came before the failure stays changed.
     pub fn change(&mut self, plan: &Plan) -> Result<(), NetworkError> {
-        // Written down first, or after a kill between the two nobody knows of it.
+        // Written down first, or a kill between the two leaves it behind unknown.
         self.left.extend(Leftovers::of(plan));
         self.write_down();
         self.lock_down(plan)?;

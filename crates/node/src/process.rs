@@ -18,8 +18,7 @@ const PANICKED: libc::c_int = 101;
 
 /// Starts a process called `name` that runs `body` and ends with what that returns. It has what this process has, but reads
 /// nothing from standard input, and no signal from a terminal or a supervisor ends it: it ends when `body` finds that the
-/// other end of a channel is gone. It
-/// gives up `closes`, this process's ends of channels.
+/// other end of a channel is gone. It gives up `closes`, this process's ends of channels.
 ///
 /// To be called before any thread is started, since only the calling thread goes on in the new process.
 ///

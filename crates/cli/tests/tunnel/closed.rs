@@ -7,11 +7,23 @@ use std::fs;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Instant;
 
+use strait_testbed::DaemonProcess;
+
 use full::{BEYOND, BOTH, FullTunnel, clean};
 
-use crate::confined::{child, kill};
 use crate::host::{ip, log};
 use crate::pair::{PATIENCE, allowed, eventually};
+
+/// Has the daemon end `by` something while packets are sent.
+fn ends(full: &mut FullTunnel, by: impl FnOnce(&DaemonProcess)) {
+    let mut daemon = full.pair.daemons[0].take().unwrap();
+    by(&daemon);
+    let start = Instant::now();
+    while daemon.ended().unwrap().is_none() {
+        full.send();
+        assert!(start.elapsed() < PATIENCE);
+    }
+}
 
 /// SIGKILL, and SIGABRT, by which a panic ends the process.
 #[test]
@@ -23,13 +35,7 @@ fn a_killed_or_panicking_daemon_leaves_nothing_in_the_clear_and_down_opens_the_h
     let mut full = FullTunnel::up("", BOTH);
     for signal in [9, 6] {
         full.assert_through("before");
-        let mut daemon = full.pair.daemons[0].take().unwrap();
-        daemon.signal(signal).unwrap();
-        let start = Instant::now();
-        while daemon.ended().unwrap().is_none() {
-            full.send();
-            assert!(start.elapsed() < PATIENCE);
-        }
+        ends(&mut full, |daemon| daemon.signal(signal).unwrap());
         full.assert_closed("after a kill");
         // The next one takes over.
         full.start();
@@ -43,7 +49,7 @@ fn a_killed_or_panicking_daemon_leaves_nothing_in_the_clear_and_down_opens_the_h
     assert_eq!(full.down().status.code(), Some(3), "nothing is left to remove");
 }
 
-/// The daemon ends then, and nobody is left to remove anything.
+/// The daemon ends then, and no process is left that may remove anything.
 #[test]
 fn a_killed_starter_leaves_nothing_in_the_clear() {
     if !allowed() {
@@ -52,13 +58,7 @@ fn a_killed_starter_leaves_nothing_in_the_clear() {
     let before = clean();
     let mut full = FullTunnel::up("", BOTH);
     full.assert_through("before");
-    let mut daemon = full.pair.daemons[0].take().unwrap();
-    kill(child(daemon.pid(), "strait-starter"));
-    let start = Instant::now();
-    while daemon.ended().unwrap().is_none() {
-        full.send();
-        assert!(start.elapsed() < PATIENCE);
-    }
+    ends(&mut full, |daemon| daemon.signal_starter(9).unwrap());
     full.assert_closed("after the starter was killed");
     full.start();
     full.assert_through("after the next start");

@@ -85,7 +85,7 @@ fn packets_are_handled_by_a_user_without_rights_after_a_reload_too() {
             assert_eq!(status(thread, "Seccomp"), filtered, "{}", proc(thread, "comm"));
         }
     }
-    // CAP_NET_ADMIN is number 12 (capability.h); it takes packets of nobody.
+    // CAP_NET_ADMIN is number 12 (capability.h); it takes no packets.
     let starter = child(pid, "strait-starter");
     assert_eq!(status(starter, "CapEff"), "0000000000001000");
     let opened = fs::read_dir(format!("/proc/{starter}/fd")).unwrap();
@@ -99,8 +99,7 @@ fn a_tunnel_without_its_privileged_process_ends_and_says_so() {
         return;
     }
     let mut pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
-    let pid = pair.daemon(0).pid();
-    kill(child(pid, "strait-starter"));
+    pair.daemon(0).signal_starter(9).unwrap();
     eventually("the daemon ends", || pair.daemons[0].as_mut().unwrap().ended().unwrap().is_some());
     let status = pair.daemons[0].as_mut().unwrap().ended().unwrap().unwrap();
     assert_eq!(status.code(), Some(1));

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use strait_testbed::{Extra, Namespace, TwoHosts, WireLink};
 
-use crate::confined::{child, kill};
 use crate::pair::{Family, Pair, allowed, eventually, fast, program};
 
 /// Two sites, and a host on a LAN behind the second, which knows the way to the first.
@@ -94,7 +93,7 @@ fn a_named_network_is_reached_and_only_its_switches_are_touched() {
     let outer = lan.pair.hosts.link.b.interface.clone();
     assert_eq!([&inner, "strait0", &outer].map(|name| lan.switch(name)), ["1", "1", "0"]);
     // As after a kill of both processes, the switch is put back by `strait down`.
-    kill(child(lan.pair.daemon(1).pid(), "strait-starter"));
+    lan.pair.daemon(1).signal_starter(9).unwrap();
     lan.pair.kill(1);
     assert_eq!(lan.switch(&inner), "1", "nobody was there to put it back");
     let run = lan.pair.sites[1].folder().join("run");

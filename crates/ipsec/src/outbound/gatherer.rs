@@ -59,7 +59,7 @@ impl Gatherer {
         Gatherer { queueing: Queueing::NORMAL, seed: 0, plain: Plain::new(), counters }
     }
 
-    /// The hash of a flow, which nobody can predict who does not know the seed.
+    /// The hash of a flow, which cannot be predicted without the seed.
     pub(super) fn hash(&self, flow: &Flow) -> u64 {
         hash_of(flow, self.seed)
     }

@@ -106,7 +106,7 @@ fn parse(text: &str) -> Result<Vec<FoundAddress>, String> {
     found.collect()
 }
 
-/// What the process does, until nobody can ask any more.
+/// What the process does, until no process can ask any more.
 fn run(channel: &ProcessChannel) -> i32 {
     let Ok((user, _)) = channel.receive() else { return 0 };
     let user = String::from_utf8_lossy(&user).parse().unwrap_or(ServiceUser::Same);

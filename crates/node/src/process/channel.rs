@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(other.receive().unwrap().0, b"last");
         assert!(other.has_ended());
         assert_eq!(other.receive().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
-        assert!(other.send(b"nobody hears", &[]).is_err());
+        assert!(other.send(b"unheard", &[]).is_err());
     }
 
     #[test]

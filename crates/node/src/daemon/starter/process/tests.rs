@@ -64,8 +64,8 @@ fn a_packet_process_that_was_taken_over_gets_no_file_and_no_second_network() {
                     file.display()
                 );
             }
-            for rubbish in [&b"x"[..], b"{}", b"{\"verb\":\"exec\"}", b"{\"verb\":\"counter\"}"] {
-                starter.channel.send(rubbish, &[]).unwrap();
+            for nonsense in [&b"x"[..], b"{}", b"{\"verb\":\"exec\"}", b"{\"verb\":\"counter\"}"] {
+                starter.channel.send(nonsense, &[]).unwrap();
                 let (answer, _) = message::read::<StarterAnswer>(starter.channel.receive().unwrap()).unwrap();
                 assert!(matches!(answer, StarterAnswer::Refused { .. }), "{answer:?}");
             }
