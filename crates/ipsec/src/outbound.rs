@@ -55,7 +55,7 @@ pub use crate::orders::SenderOrder as Order;
 pub use crate::queueing::Queueing;
 use crate::reassembly::Reassembly;
 pub use crate::reports::{ReceivedReport, Reception};
-use crate::{Counters, Forwarding, Mix, Notice, Padding, PeerId, Policies, Reason};
+use crate::{Counters, Forwarding, Notice, Padding, PeerId, Policies, Reason};
 
 use compressor::Compressor;
 use context::{Lost, TxContext};
@@ -337,9 +337,6 @@ impl TxStages {
         // What the entropy probe says would show; with blocks of constant size, only whether a unit fits does.
         if chooser.may_shrink(&unit, packet.ip().payload(), now) || policy.padding == Padding::Constant {
             (waiting.group.allowed, waiting.group.policy) = (allowed, policy);
-            if policy.mix == Mix::Flow {
-                waiting.group.flow = self.gatherer.hash(&flow);
-            }
         }
         waiting
     }

@@ -111,16 +111,16 @@ impl Compressor {
         }
         let method = self.chooser.choose(&unit, len, &path_cost, tx.now);
         if method.codec == Codec::None && pads && policy.padding == Padding::Constant {
-            self.pause(domain, *rule);
+            self.pause(domain, usize::from(*rule));
         }
         self.tell_changes(tx.outlet);
         method
     }
 
     /// Compressing pauses for this domain, by what packets of this rule became.
-    fn pause(&mut self, domain: Option<Domain>, rule: u16) {
+    fn pause(&mut self, domain: Option<Domain>, rule: usize) {
         if self.pauses.begin(domain)
-            && let Some(rule) = self.rules.counters(rule.into())
+            && let Some(rule) = self.rules.counters(rule)
         {
             rule.pauses.add(1);
         }
@@ -219,7 +219,7 @@ impl Compressor {
         let alike =
             policy.pause && self.pauses.looks_like_guesses(domain, plain.bytes(), after.unwrap_or(before));
         if alike || constant && after.is_none() {
-            self.pause(domain, flows.first().copied().flatten().map_or(u16::MAX, |part| part.rule));
+            self.pause(domain, first_rule(&flows));
         }
     }
 
@@ -233,8 +233,7 @@ impl Compressor {
             let own = Outcome { of: *bytes, took: took.take(), ..outcome };
             self.chooser.learn(&unit, &own, now);
         }
-        let place = flows.first().copied().flatten().map_or(usize::MAX, |part| usize::from(part.rule));
-        let rule = self.rules.counters(place);
+        let rule = self.rules.counters(first_rule(flows));
         if let Some(rule) = rule {
             rule.note_sizes(sizes);
         }
@@ -253,6 +252,11 @@ impl Compressor {
             rule.after.add(padded as u64);
         }
     }
+}
+
+/// The place of the rule that covers the first flow of a unit; one that no rule has, where it has no flow.
+fn first_rule(flows: &UnitFlows) -> usize {
+    flows.first().copied().flatten().map_or(usize::MAX, |part| part.rule.into())
 }
 
 #[cfg(test)]

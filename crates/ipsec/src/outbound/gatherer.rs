@@ -22,7 +22,7 @@ use super::unit_size::UnitSize;
 use super::waiting::{QueueOwner, Waiting};
 use crate::offload::SuperPacket;
 use crate::queueing::Queueing;
-use crate::{Counters, Reason};
+use crate::{Counters, Mix, Reason};
 
 /// A super-packet that takes more of the link than this is cut when it comes, so that others may go between its segments: a tenth of
 /// what a unit may take.
@@ -59,19 +59,17 @@ impl Gatherer {
         Gatherer { queueing: Queueing::NORMAL, seed: 0, plain: Plain::new(), counters }
     }
 
-    /// The hash of a flow, which cannot be predicted without the seed.
-    pub(super) fn hash(&self, flow: &Flow) -> u64 {
-        hash_of(flow, self.seed)
-    }
-
     /// A packet that has to wait.
     pub(super) fn enqueue(
         &self,
         tx: &mut TxContext<'_, impl Outlet>,
         packet: &SuperPacket<'_>,
-        waiting: Waiting,
+        mut waiting: Waiting,
     ) {
-        let waiting = Waiting { hash: self.hash(&waiting.flow), ..waiting };
+        waiting.hash = hash_of(&waiting.flow, self.seed);
+        if waiting.group.policy.mix == Mix::Flow {
+            waiting.group.flow = waiting.hash;
+        }
         let window = self.queueing.window as u64;
         tx.link.spec.counters.queue.window.store(window, Ordering::Relaxed);
         let cut = must_cut(packet, tx.link.pacing.rate(tx.own.rate));

@@ -12,7 +12,7 @@ pub(crate) struct Group {
     pub(crate) allowed: Allowed,
     /// What its rule does so that lengths tell less; nothing where it is not compressed.
     pub(crate) policy: LeakPolicy,
-    /// The keyed hash of the one flow of the group; 0 where flows share blocks.
+    /// The keyed hash of the one flow of the group, once a packet waits; 0 where flows share blocks.
     pub(crate) flow: u64,
     pub(crate) dscp: u8,
     /// Which rules said so: a domain's number means nothing under others.
