@@ -10,6 +10,7 @@
 //! behind     which interfaces lead to the networks that are named
 //! link, request, setting, weak_host   the parts, as the kernel wants them
 //! dns        the tunnel's name servers, through systemd-resolved or resolvconf
+//! filter_table   a table of the packet filter that only this process changes
 //! lockdown   nothing beside the tunnel leaves, whatever routes say
 //! leftovers  what a killed daemon leaves on the host is taken over, or removed
 //! undo       what outlives a killed daemon, written down
@@ -23,6 +24,7 @@ mod default_path;
 mod dns;
 mod error;
 mod events;
+mod filter_table;
 mod forecast;
 mod leftovers;
 mod link;

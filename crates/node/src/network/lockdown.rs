@@ -17,11 +17,10 @@ use std::io;
 
 use ipnet::IpNet;
 
-use super::weak_host::{is_unknown, to};
+use super::filter_table::FilterTable;
+use super::weak_host::to;
 use super::{Network, NetworkError, Plan, report};
-use crate::nftables::{
-    self, NftAttributes, NftExpressions, NftHeader, NftMeta, NftVerb, Nftables, interface_name, table_name,
-};
+use crate::nftables::{self, NftAttributes, NftExpressions, NftHeader, NftMeta, NftVerb, interface_name};
 
 /// `NFT_TABLE_F_OWNER` and `NFT_TABLE_F_PERSIST` (Linux 6.9): only the daemon changes the table, `nft flush ruleset` leaves
 /// it, and when the daemon is gone it stays, until the next one takes it over or anybody removes it.
@@ -35,11 +34,10 @@ const PRIORITY: i32 = 0;
 /// The table of one tunnel.
 #[derive(Debug)]
 pub(super) struct LockdownTable {
-    nftables: Nftables,
+    table: FilterTable,
     interface: String,
     /// What the table lets out, once it is made: the mark, and networks.
     lets_out: Option<(u32, BTreeSet<IpNet>)>,
-    owned: bool,
 }
 
 impl LockdownTable {
@@ -48,8 +46,8 @@ impl LockdownTable {
     /// # Errors
     /// Where the kernel has no packet filter.
     pub(super) fn open(interface: &str) -> io::Result<LockdownTable> {
-        let nftables = Nftables::open()?;
-        Ok(LockdownTable { nftables, interface: interface.to_owned(), lets_out: None, owned: true })
+        let table = FilterTable::open(name(interface), OWNED_AND_LASTING)?;
+        Ok(LockdownTable { table, interface: interface.to_owned(), lets_out: None })
     }
 
     /// Lets out packets with `mark` and those to `outside`, and drops all others, if it does not yet; says whether the table
@@ -58,19 +56,13 @@ impl LockdownTable {
     /// # Errors
     /// What the kernel said; what was dropped before is dropped still.
     pub(super) fn close(&mut self, mark: u32, outside: &BTreeSet<IpNet>) -> io::Result<bool> {
-        let found = self.nftables.has_table(&name(&self.interface));
+        let found = self.table.is_there();
         let wanted = Some((mark, outside.clone()));
         if found && wanted == self.lets_out {
             return Ok(found);
         }
-        match self.nftables.change(&self.table(mark, outside)) {
-            // The same table without an owner lasts, too; others can flush it, and then it is put back.
-            Err(error) if self.owned && is_unknown(&error) => {
-                self.owned = false;
-                self.nftables.change(&self.table(mark, outside))?;
-            }
-            other => other?,
-        }
+        // The same table without an owner lasts, too.
+        self.table.make(&self.content(mark, outside))?;
         self.lets_out = wanted;
         Ok(found)
     }
@@ -82,13 +74,13 @@ impl LockdownTable {
 
     /// Whether others may remove it unseen.
     pub(super) const fn can_be_flushed(&self) -> bool {
-        self.lets_out.is_some() && !self.owned
+        self.lets_out.is_some() && self.table.can_be_flushed()
     }
 
     /// As on a kernel that knows no owner.
     #[cfg(test)]
     pub(super) const fn forget_owner(&mut self) {
-        self.owned = false;
+        self.table.forget_owner();
     }
 
     /// Removes the table, if there is one.
@@ -97,28 +89,22 @@ impl LockdownTable {
     /// What the kernel said.
     pub(super) fn open_up(&mut self) -> io::Result<()> {
         self.lets_out = None;
-        if self.nftables.has_table(&name(&self.interface)) {
-            self.nftables.change(&[(NftVerb::DelTable, table_name(&name(&self.interface)))])?;
-        }
-        Ok(())
+        if self.table.is_there() { self.table.remove() } else { Ok(()) }
     }
 
     /// Removes the table of a daemon that is gone; says whether there was one.
     pub(super) fn remove(interface: &str) -> bool {
-        let Ok(mut nftables) = Nftables::open() else { return false };
-        let name = name(interface);
-        let removed =
-            nftables.has_table(&name).then(|| nftables.change(&[(NftVerb::DelTable, table_name(&name))]));
+        let Ok(mut table) = FilterTable::open(name(interface), OWNED_AND_LASTING) else { return false };
+        let removed = table.is_there().then(|| table.remove());
         if let Some(Err(error)) = &removed {
-            tracing::warn!(%error, table = name, "could not remove a table of the packet filter");
+            tracing::warn!(%error, table = table.name(), "could not remove a table of the packet filter");
         }
         matches!(removed, Some(Ok(())))
     }
 
-    /// Everything of the table, in place of what there is of it.
-    fn table(&self, mark: u32, outside: &BTreeSet<IpNet>) -> Vec<(NftVerb, NftAttributes)> {
-        let name = name(&self.interface);
-        let mut all = nftables::fresh_table(&name, if self.owned { OWNED_AND_LASTING } else { 0 });
+    /// The table's chains and their rules.
+    fn content(&self, mark: u32, outside: &BTreeSet<IpNet>) -> Vec<(NftVerb, NftAttributes)> {
+        let (name, mut all) = (self.table.name(), Vec::new());
         let tunnel = interface_name(&self.interface);
         let new = NftExpressions::new;
         for (chain, hook) in HOOKS {
@@ -133,8 +119,8 @@ impl LockdownTable {
             }
             rules.extend(outside.iter().map(|net| to(*net).accept()));
             rules.push(new().drop());
-            all.push(nftables::chain(&name, chain, hook, PRIORITY));
-            all.extend(rules.iter().map(|expressions| nftables::rule(&name, chain, expressions)));
+            all.push(nftables::chain(name, chain, hook, PRIORITY));
+            all.extend(rules.iter().map(|expressions| nftables::rule(name, chain, expressions)));
         }
         all
     }

@@ -14,8 +14,9 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::filter_table::FilterTable;
 use crate::nftables::{
-    self, NftAttributes, NftExpressions, NftHeader, NftMeta, NftVerb, Nftables, interface_name, table_name,
+    self, NftAttributes, NftExpressions, NftHeader, NftMeta, NftVerb, Nftables, interface_name,
 };
 
 /// Before connection tracking (`NF_IP_PRI_RAW`).
@@ -30,18 +31,17 @@ const HOOK: u32 = 0;
 /// The table of one tunnel.
 #[derive(Debug)]
 pub(super) struct WeakHostTable {
-    nftables: Nftables,
+    table: FilterTable,
     interface: String,
     addresses: BTreeSet<IpAddr>,
-    owned: bool,
 }
 
 impl WeakHostTable {
     /// Connects to the packet filter; guards nothing yet. Where the kernel has none, the log says so.
     pub(super) fn open(interface: &str) -> Option<WeakHostTable> {
-        let nftables = Nftables::open().inspect_err(|error| warn(interface, error)).ok()?;
-        let addresses = BTreeSet::new();
-        Some(WeakHostTable { nftables, interface: interface.to_owned(), addresses, owned: true })
+        let table = FilterTable::open(format!("strait-{interface}"), OWNER);
+        let table = table.inspect_err(|error| warn(interface, error)).ok()?;
+        Some(WeakHostTable { table, interface: interface.to_owned(), addresses: BTreeSet::new() })
     }
 
     /// Guards `addresses` and no others, if it does not yet; says whether the table was there.
@@ -49,53 +49,40 @@ impl WeakHostTable {
     /// # Errors
     /// What the kernel said; what was guarded before is guarded still.
     pub(super) fn guard(&mut self, addresses: BTreeSet<IpAddr>) -> io::Result<bool> {
-        let found = self.nftables.has_table(&self.name());
+        let found = self.table.is_there();
         if found && addresses == self.addresses {
             return Ok(found);
         }
-        match self.nftables.change(&self.table(&addresses)) {
-            // Older kernels know no owner; the same table without one can be flushed by others, and is put back.
-            Err(error) if self.owned && !found && is_unknown(&error) => {
-                self.owned = false;
-                self.nftables.change(&self.table(&addresses))?;
-            }
-            other => other?,
-        }
+        self.table.make(&self.content(&addresses))?;
         self.addresses = addresses;
         Ok(found)
     }
 
     /// Whether others may remove it unseen.
     pub(super) const fn can_be_flushed(&self) -> bool {
-        !self.owned
+        self.table.can_be_flushed()
     }
 
     /// As on a kernel that knows no owner.
     #[cfg(test)]
     pub(super) const fn forget_owner(&mut self) {
-        self.owned = false;
+        self.table.forget_owner();
     }
 
-    fn name(&self) -> String {
-        format!("strait-{}", self.interface)
-    }
-
-    /// Everything of the table, in place of what there is of it.
-    fn table(&self, addresses: &BTreeSet<IpAddr>) -> Vec<(NftVerb, NftAttributes)> {
-        let name = self.name();
-        let mut all = nftables::fresh_table(&name, if self.owned { OWNER } else { 0 });
-        all.push(nftables::chain(&name, CHAIN, HOOK, PRIORITY_RAW));
+    /// The table's chain and its rules.
+    fn content(&self, addresses: &BTreeSet<IpAddr>) -> Vec<(NftVerb, NftAttributes)> {
+        let name = self.table.name();
+        let mut all = vec![nftables::chain(name, CHAIN, HOOK, PRIORITY_RAW)];
         let rules = addresses.iter().map(|address| rule(*address, &self.interface));
-        all.extend(rules.map(|expressions| nftables::rule(&name, CHAIN, &expressions)));
+        all.extend(rules.map(|expressions| nftables::rule(name, CHAIN, &expressions)));
         all
     }
 }
 
 impl Drop for WeakHostTable {
     fn drop(&mut self) {
-        let name = self.name();
         if !self.addresses.is_empty()
-            && let Err(error) = self.nftables.change(&[(NftVerb::DelTable, table_name(&name))])
+            && let Err(error) = self.table.remove()
         {
             tracing::debug!(%error, "could not remove the packet filter's table");
         }
@@ -127,11 +114,6 @@ pub(super) fn to(net: IpNet) -> NftExpressions {
         len if len == net.max_prefix_len() => rule.bytes(NftHeader::Network, offset, &address),
         _ => rule.masked(NftHeader::Network, offset, &address, &mask),
     }
-}
-
-/// A flag that this kernel does not know.
-pub(super) fn is_unknown(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP))
 }
 
 /// Says that nothing is guarded, and what else there is.
