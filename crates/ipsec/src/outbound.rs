@@ -246,7 +246,8 @@ impl Outbound {
             let progress = self.stages.turn(&mut self.stages.context(link, now, outlet));
             link.note_queued();
             self.scheduler.had_turn(link);
-            idle = if progress { 0 } else { idle + 1 };
+            // A link that has nothing left is not in the round any more, and counts no longer.
+            idle = if progress { 0 } else { idle + usize::from(link.backlog.listed) };
         }
     }
 

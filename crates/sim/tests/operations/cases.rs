@@ -33,3 +33,12 @@ fn a_link_whose_jobs_another_gave_up_has_another_turn() {
     let (text, fragments, withdraw) = ([0, 0, 14, 26], [53, 2, 15, 0], [38, 0, 0, 0]);
     run([0x91, 0, 0, 0], &[text, [32, 0, 188, 0], fragments, withdraw, [12, 0, 0, 0]]);
 }
+
+/// A link has its turn and nothing left to send after it, so it leaves the round; another link is still in it.
+#[test]
+fn a_link_has_its_turn_when_the_one_before_it_leaves_the_round() {
+    let to_gone = |flow, shape| [0, 3, flow, shape];
+    let (release, withdraw, install) = ([12, 0, 0, 0], [38, 3, 0, 0], [36, 6, 0, 0]);
+    let operations = [to_gone(14, 130), to_gone(8, 83), release, [0, 6, 0, 0], withdraw, install, release];
+    run([0xd1, 0, 57, 6], &operations);
+}
