@@ -3,7 +3,6 @@
 mod floods;
 mod hub;
 mod peers;
-mod pings;
 mod star;
 mod watch;
 

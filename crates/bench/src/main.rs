@@ -23,7 +23,6 @@ mod hostile;
 mod idle;
 mod interactive;
 mod latency;
-mod listener;
 mod payload;
 mod random;
 mod report;
