@@ -1,11 +1,9 @@
 //! A rate that is looked for, beside one that is told.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use strait_lab::measure::{RunValues, settle};
 use strait_sim::LossModel;
-use strait_testbed::TwoHosts;
 
 use super::stage::{PathPrograms, PathStage, PathWay, ThinPath};
 use super::table::PathContent;
@@ -20,6 +18,9 @@ const LINKS: [Option<f64>; 4] = [Some(1.54), Some(10.0), Some(100.0), None];
 /// A transfer's seconds; goodput over that with the rate told: with nothing remembered, and again.
 const TRANSFERS: [(u64, Target, Target); 2] =
     [(5, Target::AtLeast(0.9), Target::AtLeast(0.95)), (1, Target::AtLeast(0.7), Target::AtLeast(0.9))];
+/// The seconds of the transfers over each new tunnel, in turn: nothing is remembered at the first of each, and what the long one
+/// found at the second long one and the short one behind it.
+const TUNNELS: [&[u64]; 2] = [&[5, 5, 1], &[1]];
 /// Milliseconds of an idle round trip above that with the rate told.
 const IDLE: Target = Target::AtMost(0.1);
 /// Round trips for that.
@@ -41,7 +42,7 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let links = setting.effort.pick(LINKS.to_vec(), vec![Some(10.0)]);
     for megabits in links {
         let path = ThinPath { megabits, rtt: None, loss: LossModel::None };
-        for content in PathContent::ALL {
+        for content in setting.effort.pick(PathContent::ALL.to_vec(), vec![PathContent::Random]) {
             one(&mut section, &programs, path, content, runs)?;
         }
     }
@@ -60,21 +61,21 @@ fn one(
     let mut idle: [RunValues; 2] = Default::default();
     for run in 1..=runs {
         for (way, idle) in [PathWay::Told, PathWay::Auto].into_iter().zip(&mut idle) {
-            for ((seconds, ..), measured) in TRANSFERS.into_iter().zip(&mut measured) {
+            for turn in TUNNELS {
                 let Some(stage) = PathStage::set(programs, path, way, "", run)? else { continue };
                 section.before.push(settle()?);
-                let found = transfers(&stage, &bytes, seconds)?;
-                measured[way_column(way)].push(found[0]);
-                if way == PathWay::Auto {
-                    measured[2].push(found[1]);
+                for (place, seconds) in turn.iter().enumerate() {
+                    let goodput = stage.stream(&bytes, Duration::from_secs(*seconds))?.goodput;
+                    let subject = format!("{path}, {}, {}, {seconds} s", content.name(), way.name());
+                    progress("paths", usize::try_from(run).unwrap_or(0), &subject, goodput, "Mbit/s");
+                    if let Some(column) = column(way, place)
+                        && let Some(which) = TRANSFERS.iter().position(|(length, ..)| length == seconds)
+                    {
+                        measured[which][column].push(goodput);
+                    }
                 }
-                let subject = format!("{path}, {}, {}, {seconds} s", content.name(), way.name());
-                let number = usize::try_from(run).unwrap_or(0);
-                progress("paths", number, &subject, found[0], "Mbit/s");
-                progress("paths", number, &format!("{subject}, again"), found[1], "Mbit/s");
-                // The last one is idle with what both transfers found.
-                if seconds == TRANSFERS[1].0 {
-                    idle.push(round_trip(stage.hosts(), &stage)?);
+                if turn.len() > 1 {
+                    idle.push(round_trip(&stage)?);
                 }
             }
         }
@@ -99,18 +100,18 @@ fn one(
     Ok(())
 }
 
-const fn way_column(way: PathWay) -> usize {
-    if matches!(way, PathWay::Auto) { 1 } else { 0 }
-}
-
-/// Mbit/s of a transfer, and of the next.
-fn transfers(stage: &PathStage, content: &Arc<[u8]>, seconds: u64) -> Result<[f64; 2], Error> {
-    let window = Duration::from_secs(seconds);
-    Ok([stage.stream(content, window)?.goodput, stage.stream(content, window)?.goodput])
+/// Which of the goodputs the transfer of a tunnel gives, by its place in the turn.
+const fn column(way: PathWay, place: usize) -> Option<usize> {
+    match (way, place) {
+        (PathWay::Auto, 0) => Some(1),
+        (PathWay::Auto, _) => Some(2),
+        (_, 0) => Some(0),
+        _ => None,
+    }
 }
 
 /// Milliseconds of a round trip while nothing else moves.
-fn round_trip(hosts: &TwoHosts, stage: &PathStage) -> Result<f64, Error> {
-    let mut times = Echoes::idle(hosts, (stage.address(), 0).into(), ROUNDS).run()?;
+fn round_trip(stage: &PathStage) -> Result<f64, Error> {
+    let mut times = Echoes::idle(stage.hosts(), (stage.address(), 0).into(), ROUNDS).run()?;
     Ok(within(&mut times, 50))
 }
