@@ -47,7 +47,7 @@ use core::time::Duration;
 use std::net::SocketAddr;
 
 use strait_clock::{Deadline, Time};
-use strait_ipsec::{OutboundSa, Payloads, PeerId, outbound};
+use strait_ipsec::{OutboundSa, Payloads, PeerId, ReportWish, inbound, outbound};
 use strait_scheduler::{Budget, LinkRate, Pace};
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
@@ -118,6 +118,8 @@ struct Announced {
     reports_left: u8,
     /// The pace that the sender was told.
     pace: Pace,
+    /// What the receiver was told that the peer does with reports.
+    reports: ReportWish,
     /// Whether the log has it that packets wait for a peer without an endpoint.
     no_endpoint_logged: bool,
 }
@@ -136,7 +138,12 @@ impl PeerRecord {
             sent_at: now,
             last_handshake: None,
             theirs: RemoteEnd { capabilities: None, load: 1.0 },
-            announced: Announced { reports_left: 0, pace: Pace::None, no_endpoint_logged: false },
+            announced: Announced {
+                reports_left: 0,
+                pace: Pace::None,
+                reports: ReportWish::default(),
+                no_endpoint_logged: false,
+            },
         }
     }
 
@@ -252,12 +259,22 @@ impl PeerRecord {
         self.use_pair(pair, outbound, now, context);
     }
 
-    /// Paces the peer at what is known of both links, if that is news.
+    /// Paces the peer at what is known of both links, and reports to it as it needs, if that is news.
     pub(crate) fn update_pace(&mut self, context: &mut ControlContext) {
         let pace = self.pace(context.node.up);
         if core::mem::replace(&mut self.announced.pace, pace) != pace {
             context.order_out(outbound::Order::Rate(self.id(), pace));
         }
+        let reports = self.reports(context);
+        if core::mem::replace(&mut self.announced.reports, reports) != reports {
+            context.order_in(inbound::Order::Reports(self.id(), reports));
+        }
+    }
+
+    /// What the peer does with reports of what arrives from it: it estimates its rate because of its own link or of this node's.
+    fn reports(&self, context: &ControlContext) -> ReportWish {
+        let theirs = self.theirs.capabilities.as_ref().map_or(ReportWish::Changes, |theirs| theirs.reports);
+        if context.node.capabilities.down == LinkRate::Auto { ReportWish::Often } else { theirs }
     }
 
     /// At the smaller of this node's rate out and the peer's rate in, given or found out; that takes a peer that tells what
