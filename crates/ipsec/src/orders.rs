@@ -56,6 +56,8 @@ pub enum SenderOrder {
     Received(PeerId, Reception),
     /// The peer sent a delivery report.
     Delivered(PeerId, ReceivedReport),
+    /// Send the peer an empty packet: it hears that this end receives.
+    Alive(PeerId),
     /// Send the peer a liveness probe.
     Probe(PeerId),
     /// The peer asked with a probe of this number and outer size: answer.

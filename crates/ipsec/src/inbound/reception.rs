@@ -144,15 +144,15 @@ impl Losses {
 
 /// Whether a payload is data; reports, probes and the like are no reason to report: they would be answered for ever.
 pub(super) fn is_data(next: Protocol, payload: &[u8]) -> bool {
-    next != Protocol::AGGFRAG
-        || match aggfrag::subtype(payload) {
-            // A report that rides comes behind data, which never begins with four zero bits.
-            Some(Subtype::Congestion) => {
-                payload.get(aggfrag::CONGESTION_LEN).is_some_and(|first| first >> 4 != 0)
-            }
-            Some(Subtype::Probe | Subtype::Condition) => false,
-            _ => true,
+    match (next, aggfrag::subtype(payload)) {
+        (Protocol::NO_NEXT, _) => false,
+        // A report that rides comes behind data, which never begins with four zero bits.
+        (Protocol::AGGFRAG, Some(Subtype::Congestion)) => {
+            payload.get(aggfrag::CONGESTION_LEN).is_some_and(|first| first >> 4 != 0)
         }
+        (Protocol::AGGFRAG, Some(Subtype::Probe | Subtype::Condition)) => false,
+        _ => true,
+    }
 }
 
 #[cfg(test)]
@@ -261,6 +261,7 @@ mod tests {
         let riding = [&[1; aggfrag::CONGESTION_LEN][..], &[0x45]].concat();
         let alone = [&[1; aggfrag::CONGESTION_LEN][..], &[0x00]].concat();
         for (next, payload, data) in [
+            (Protocol::NO_NEXT, &[][..], false),
             (Protocol::AGGFRAG, &riding[..], true),
             (Protocol::AGGFRAG, &alone, false),
             (Protocol::IPIP, &[0x45][..], true),

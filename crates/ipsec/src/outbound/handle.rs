@@ -37,6 +37,7 @@ impl Outbound {
             Order::Rate(peer, pace) => self.change(peer, |_, link| link.pacing.set(pace, now)),
             Order::Ends(peer, ends) => self.change(peer, |_, link| link.ends = *ends),
             Order::Keepalive(peer) => self.send_to(peer, now, outlet, Transmitter::send_keepalive),
+            Order::Alive(peer) => self.send_to(peer, now, outlet, Transmitter::send_empty),
             Order::Report(peer, condition) => {
                 self.send_to(peer, now, outlet, |sender, tx| sender.report_condition(tx, condition));
             }

@@ -61,7 +61,7 @@ use crate::{
 use condition::TIMES;
 use initiation::{Initiation, InitiationState, NextAttempt};
 use pairs::{SaPair, SaPairs, UnconfirmedPair};
-use silence::Silence;
+use silence::{Silence, Unanswered};
 
 /// How long one attempt may take, looking up a name included.
 pub(crate) const ATTEMPT: Duration = Duration::from_secs(10);
@@ -91,6 +91,7 @@ pub(crate) struct PeerRecord {
     pub(crate) initiation: Initiation,
     pub(crate) pairs: SaPairs,
     silence: Silence,
+    unanswered: Unanswered,
     /// Handshakes on account of unknown SPIs from it.
     pub(crate) unknown_spis: Backoff,
     /// Handshakes that it begins and this node accepts.
@@ -133,6 +134,7 @@ impl PeerRecord {
             initiation: Initiation::new(now),
             pairs: SaPairs::default(),
             silence: Silence::default(),
+            unanswered: Unanswered::default(),
             unknown_spis: Backoff::new(now),
             offers: Budget::new(OFFERS.0, OFFERS.1),
             sent_at: now,
