@@ -198,6 +198,8 @@ fn report_that_rides_costs_less_than_one_alone() {
     assert_eq!((together.peer.reports_out.get(), apart.peer.reports_out.get()), (2, 2));
     let cost = (together.peer.out_wire.get() - before.0, apart.peer.out_wire.get() - before.1);
     assert!(cost.0 + 40 <= cost.1, "{cost:?}");
+    let reports = (together.peer.reports_wire.get(), apart.peer.reports_wire.get());
+    assert_eq!(cost.1 - cost.0, reports.1 - reports.0, "what reports took is counted");
 }
 
 #[test]

@@ -50,6 +50,7 @@ impl Transmitter {
         let Some(bytes) = alone(tx) else { return };
         let path = tx.link.pacing.return_path(tx.own.rate);
         if let Some(reception) = tx.link.reporting.take_due(bytes, path, tx.now) {
+            tx.link.spec.counters.reports_wire.add((bytes - tx.own.overhead) as u64);
             self.departure.begin_train(tx.link.spec.id);
             let _ = self.send_with_report(tx, &reception, 0, CONTROL_TOS, |_| {});
             self.departure.depart(tx);
@@ -78,7 +79,9 @@ impl Transmitter {
             return None;
         }
         let path = tx.link.pacing.return_path(tx.own.rate);
-        tx.link.reporting.take_riding(more, path, tx.now)
+        let reception = tx.link.reporting.take_riding(more, path, tx.now)?;
+        tx.link.spec.counters.reports_wire.add(more as u64);
+        Some(reception)
     }
 
     /// A datagram with `len` bytes of whole packets, which `write` puts in their place, and behind them a delivery report.
@@ -94,9 +97,8 @@ impl Transmitter {
         let before = tx.link.sealed;
         self.seal_fresh(tx, Protocol::AGGFRAG, REPORT_LEN + len, tos, |payload| {
             let _ = aggfrag::emit_congestion(payload, 0, &report);
-            let (packets, pad) = payload.split_at_mut(CONGESTION_LEN + len);
-            write(packets.get_mut(CONGESTION_LEN..).unwrap_or_default());
-            let _ = reception.delivery.emit(pad);
+            write(payload.get_mut(CONGESTION_LEN..CONGESTION_LEN + len).unwrap_or_default());
+            let _ = reception.delivery.emit(payload.get_mut(CONGESTION_LEN + len..).unwrap_or_default());
         })?;
         // What the report takes is nothing that packets became.
         tx.link.sealed.payload -= REPORT_LEN;
