@@ -141,6 +141,8 @@ pub struct PeerCounters {
     pub inner_mtu: AtomicU64,
     /// Delivery reports sent to the peer.
     pub reports_out: Tally,
+    /// Bytes on the wire that they took: whole datagrams, or what they made others longer.
+    pub reports_wire: Tally,
     /// Delivery reports received from the peer.
     pub reports_in: Tally,
     /// The state of the path, from the reports received.

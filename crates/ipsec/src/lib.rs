@@ -56,6 +56,7 @@ pub use path_state::{PathState, PathStatus, RateStatus};
 pub use peer::{PeerId, PeerSpec};
 pub use policy::{Forwarding, Policies};
 pub use pool::{PoolJob, PoolWork};
+pub use reports::ReportWish;
 pub use rules::{Domain, PortRange, Rule, RuleSet};
 pub use sa::{
     AhSpec, Carrier, EspKeys, EspSpec, Fragments, InboundSa, IpcompSpec, IvMode, Mode, OutboundSa, Payloads,

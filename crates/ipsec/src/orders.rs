@@ -11,7 +11,7 @@ use strait_wire::condition::Condition;
 
 use crate::inbound::DatagramGate;
 use crate::queueing::Queueing;
-use crate::reports::{ReceivedReport, Reception};
+use crate::reports::{ReceivedReport, Reception, ReportWish};
 use crate::{InboundSa, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet, Source};
 
 /// A change to the sender, made between two packets.
@@ -51,10 +51,13 @@ pub enum SenderOrder {
     Keepalive(PeerId),
     /// Send the peer a changed condition of this end.
     Report(PeerId, Condition),
-    /// Send the peer a delivery report of what arrived from it.
+    /// What arrived from the peer, for a delivery report: with the next datagram that goes there anyway, or alone, within what
+    /// reports may cost.
     Received(PeerId, Reception),
     /// The peer sent a delivery report.
     Delivered(PeerId, ReceivedReport),
+    /// Send the peer an empty packet: it hears that this end receives.
+    Alive(PeerId),
     /// Send the peer a liveness probe.
     Probe(PeerId),
     /// The peer asked with a probe of this number and outer size: answer.
@@ -70,6 +73,8 @@ pub enum ReceiverOrder {
     AddPeer(PeerId, Arc<PeerCounters>),
     /// A peer goes, with all its associations.
     RemovePeer(PeerId),
+    /// What a peer does with delivery reports; until then it watches for changes.
+    Reports(PeerId, ReportWish),
     /// Who owns which inner addresses.
     Policies(Arc<Policies>),
     /// Take control datagrams from these sources before those of others.

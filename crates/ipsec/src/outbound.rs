@@ -33,7 +33,8 @@ mod pauses;
 mod plain;
 mod queue;
 mod ratio_estimate;
-mod report_budget;
+mod reporting;
+mod return_budget;
 mod scheduler;
 mod straight;
 mod train;
@@ -54,7 +55,7 @@ use crate::offload::SuperPacket;
 pub use crate::orders::SenderOrder as Order;
 pub use crate::queueing::Queueing;
 use crate::reassembly::Reassembly;
-pub use crate::reports::{ReceivedReport, Reception};
+pub use crate::reports::{ReceivedReport, Reception, ReportWish};
 use crate::{Counters, Forwarding, Notice, Padding, PeerId, Policies, Reason};
 
 use compressor::Compressor;
@@ -212,6 +213,7 @@ impl Outbound {
     pub fn release(&mut self, now: Time, outlet: &mut impl Outlet) {
         self.flush(None, now, outlet);
         self.stages.transmitter.departure.send_answers(now, outlet);
+        self.send_reports(now, outlet);
         self.go_round(now, outlet);
         while self.compress_own(now) {
             self.go_round(now, outlet);
@@ -260,7 +262,27 @@ impl Outbound {
             LinkScheduler::step_at(link, &self.stages.transmitter.departure, has_idle)
         });
         let answers = self.stages.transmitter.departure.answers_at();
-        Some(Deadline { at: at.chain(answers).min()?, why: "the link has room" })
+        let room = at.chain(answers).min().map(|at| Deadline { at, why: "the link has room" });
+        let reports = self.scheduler.reports().filter_map(|peer| self.links.get(peer)?.reporting.due());
+        Deadline::earliest(room, reports.min().map(|at| Deadline { at, why: "a delivery report" }))
+    }
+
+    /// Sends the delivery reports that are due.
+    fn send_reports(&mut self, now: Time, outlet: &mut impl Outlet) {
+        let listed = self.scheduler.reports().len();
+        for _ in 0..listed {
+            let Some(link) = self.scheduler.next_report().and_then(|peer| self.links.get_mut(&peer)) else {
+                continue;
+            };
+            link.reporting.listed = false;
+            if link.reporting.due().is_some_and(|due| due <= now) {
+                link.refresh(now);
+                let tx = &mut self.stages.context(link, now, &mut *outlet);
+                self.stages.transmitter.report_due(tx);
+                self.scheduler.list(tx.link);
+            }
+            self.scheduler.list_report(link);
+        }
     }
 
     /// Sends what is in the train, whichever peer's it is but this one's.

@@ -203,7 +203,7 @@ fn of_peers(
 }
 
 fn paths(report: &DaemonReport) -> Vec<MetricFamily> {
-    let known: [(&str, &str, &str, OfPeer); 8] = [
+    let known: [(&str, &str, &str, OfPeer); 9] = [
         ("peer_link_rate_bits_per_second", "gauge", "Link rate, configured or estimated.", |peer| {
             peer.link_rate_bits_per_second.map(number)
         }),
@@ -220,6 +220,12 @@ fn paths(report: &DaemonReport) -> Vec<MetricFamily> {
         ("peer_delivery_reports_sent_total", "counter", "Delivery reports sent.", |peer| {
             Some(number(peer.path.as_ref()?.delivery_reports_sent))
         }),
+        (
+            "peer_delivery_reports_sent_wire_bytes_total",
+            "counter",
+            "Bytes on the wire that delivery reports took: whole datagrams, or what they made others longer.",
+            |peer| Some(number(peer.path.as_ref()?.delivery_reports_sent_wire_bytes)),
+        ),
         ("peer_delivery_reports_received_total", "counter", "Delivery reports received.", |peer| {
             Some(number(peer.path.as_ref()?.delivery_reports_received))
         }),

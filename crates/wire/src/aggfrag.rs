@@ -133,6 +133,20 @@ impl<'a> Payload<'a> {
     pub fn blocks(&self) -> DataBlocks<'a> {
         DataBlocks::new(self.region, usize::from(self.header.offset()))
     }
+
+    /// The pad block, which runs to the end (RFC 9347 section 6.1.3), if there is one behind whatever comes before it.
+    #[must_use]
+    pub fn padding(&self) -> Option<&'a [u8]> {
+        let mut at = 0;
+        for block in self.blocks() {
+            at += match block {
+                DataBlock::Continuation(bytes) | DataBlock::Whole(bytes) => bytes.len(),
+                DataBlock::Pad => return self.region.get(at..),
+                DataBlock::Start { .. } | DataBlock::Bad(_) => return None,
+            };
+        }
+        None
+    }
 }
 
 fn parse_congestion(fields: &[u8; CONGESTION_LEN]) -> Header {

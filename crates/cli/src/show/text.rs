@@ -164,7 +164,20 @@ fn traffic(peer: &PeerReport) -> TextTable {
     };
     add("sent", &peer.sent);
     add("received", &peer.received);
+    add("both", &both(&peer.sent, &peer.received));
     table
+}
+
+/// What both directions take together, which is what a link that is paid by the byte costs.
+fn both(sent: &TrafficReport, received: &TrafficReport) -> TrafficReport {
+    let (bytes, wire_bytes) = (sent.bytes + received.bytes, sent.wire_bytes + received.wire_bytes);
+    TrafficReport {
+        packets: sent.packets + received.packets,
+        bytes,
+        datagrams: sent.datagrams + received.datagrams,
+        wire_bytes,
+        ratio: (wire_bytes > 0).then(|| bytes as f64 / wire_bytes as f64),
+    }
 }
 
 fn rules(report: &DaemonReport) -> TextTable {

@@ -18,7 +18,7 @@ use super::reception::{ArrivalCount, is_data};
 use super::{Inlet, Origin, peer_messages, work};
 use crate::layers::Inside;
 use crate::orders::SenderOrder;
-use crate::reports::Reception;
+use crate::reports::{Reception, ReportWish};
 use crate::sa::SaId;
 use crate::{InboundSa, Mode, Notice, Payloads, PeerCounters, PeerId, Reason};
 
@@ -84,6 +84,8 @@ pub(super) struct PeerMemory {
     pub(super) under_way: UnderWay,
     /// When it last reported a changed condition.
     pub(super) condition_at: Option<Time>,
+    /// What it does with delivery reports.
+    wish: ReportWish,
     /// When its last delivery report arrived.
     pub(super) heard_at: Option<Time>,
     /// The last `TVal` it sent, and when that arrived.
@@ -97,11 +99,13 @@ pub(super) struct PeerMemory {
 }
 
 impl ReceivingSa {
-    fn new(sa: InboundSa, counters: Arc<PeerCounters>) -> ReceivingSa {
+    fn new(sa: InboundSa, memory: &PeerMemory) -> ReceivingSa {
+        let counters = Arc::clone(&memory.counters);
         let (peer, mode, payloads) = (sa.peer, sa.mode, sa.payloads);
         let inbox = Inbox { peer, counters, mode, payloads, fragment: None, assembly: Assembly::default() };
         let search = sa.recovers.then(|| Box::new(EpochSearch::new()));
-        ReceivingSa { sa, search, arrivals: ArrivalCount::default(), confirmed: false, from: None, inbox }
+        let arrivals = ArrivalCount::new(memory.wish);
+        ReceivingSa { sa, search, arrivals, confirmed: false, from: None, inbox }
     }
 
     /// Steps 2 to 4, and what is counted of a packet of `wire` bytes; whom it is from, and what is left.
@@ -131,8 +135,8 @@ impl ReceivingSa {
         Ok((self.sa.peer, inside))
     }
 
-    /// Counts an ESP packet of `len` bytes; what arrived, if it is time to report it on account of this packet. Reports,
-    /// probes and the like are no reason: they would be answered for ever.
+    /// Counts an ESP packet of `len` bytes; what arrived, if this packet is a reason to report it. Reports, probes and the like are
+    /// none: they would be answered for ever.
     pub(super) fn arrived(
         &mut self,
         origin: Origin,
@@ -143,7 +147,8 @@ impl ReceivingSa {
         self.arrivals.note(inside.esn, len as u64, origin.tos.ecn(), origin.now);
         let due = self.arrivals.is_due(origin.now) && matches!(self.sa.payloads, Payloads::Strait { .. });
         let payload = bytes.get(inside.range()).unwrap_or_default();
-        (due && is_data(inside.next, payload)).then(|| self.arrivals.offer(self.sa.spi, origin.now))
+        let looks = due && is_data(inside.next, payload);
+        if looks { self.arrivals.look(self.sa.spi, origin.now) } else { None }
     }
 
     /// Whether the peer may be elsewhere, as its newest packet came from `from`: the one before came from somewhere else, or the
@@ -240,6 +245,7 @@ impl Associations {
             counters,
             under_way,
             condition_at: None,
+            wish: ReportWish::default(),
             heard_at: None,
             echo: None,
             allowance: work::allowance(),
@@ -247,6 +253,15 @@ impl Associations {
             moved_at: None,
         };
         self.peers.insert(peer, memory);
+    }
+
+    /// What a peer does with delivery reports from now on.
+    pub(super) fn set_wish(&mut self, peer: PeerId, wish: ReportWish) {
+        let Some(memory) = self.peers.get_mut(&peer) else { return };
+        memory.wish = wish;
+        for receiving in self.open.values_mut().filter(|receiving| receiving.sa.peer == peer) {
+            receiving.arrivals.wish = wish;
+        }
     }
 
     /// Forgets a peer with all its associations; gives what was under way for it.
@@ -261,7 +276,7 @@ impl Associations {
     /// Accepts an association, if its peer is known.
     pub(super) fn install(&mut self, sa: InboundSa) {
         let Some(memory) = self.peers.get(&sa.peer) else { return };
-        let (id, receiving) = (sa.id, ReceivingSa::new(sa, Arc::clone(&memory.counters)));
+        let (id, receiving) = (sa.id, ReceivingSa::new(sa, memory));
         if let Some(before) = self.open.insert(id, receiving) {
             self.let_leave(id, before.inbox);
         }

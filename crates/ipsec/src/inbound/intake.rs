@@ -213,6 +213,7 @@ impl Intake {
             Order::RemovePeer(peer) => {
                 self.associations.remove_peer(peer).into_iter().for_each(|under_way| self.abandon(under_way));
             }
+            Order::Reports(peer, wish) => self.associations.set_wish(peer, wish),
             Order::Policies(policies) => self.host.set_policies(policies),
             Order::Known(sources) => self.control.know(&sources),
             Order::Gate(gate) => self.control.gate = Some(gate),

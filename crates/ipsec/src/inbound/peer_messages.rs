@@ -13,8 +13,8 @@ use crate::orders::SenderOrder;
 use crate::reports::ReceivedReport;
 use crate::{Notice, Payloads, Reason};
 
-/// Reports come no more often than they are offered; half of that leaves room for what the path changes.
-const HEARD_APART: Duration = Duration::from_millis(25);
+/// Reports come no more often than every 20 ms; half of that leaves room for what the path changes.
+const HEARD_APART: Duration = Duration::from_millis(10);
 /// A peer reports a changed condition once a second at most; half of that leaves room for clocks that differ.
 const CONDITIONS_APART: Duration = Duration::from_millis(500);
 
@@ -29,25 +29,36 @@ pub(super) fn probes() -> Budget {
 }
 
 impl<I: Inlet> Unpacker<'_, I> {
-    /// A report of what the peer received, if that is what `payload` is; true when there is nothing else in it.
+    /// A report of what the peer received, if there is one in `payload`, a congestion report of RFC 9347; true when there is nothing
+    /// else in it. One that rides is in the pad block behind the data, which is taken apart as any.
     pub(super) fn take_report(&mut self, origin: Origin, payload: &[u8]) -> Result<bool, Reason> {
         if !matches!(self.inbox.payloads, Payloads::Strait { .. }) {
             return Ok(false);
         }
         let payload = aggfrag::Payload::parse(payload).map_err(|_| Reason::MalformedEsp)?;
-        let (aggfrag::Header::Congestion { report, .. }, [0, ..]) = (payload.header, payload.region) else {
+        let (aggfrag::Header::Congestion { report, .. }, Some(pad)) = (payload.header, payload.padding())
+        else {
             return Ok(false);
         };
-        let delivery = Delivery::parse(payload.region).map_err(|_| Reason::MalformedEsp)?;
-        let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(true) };
-        memory.echo = Some((report.tval, origin.now));
+        let alone = pad.len() == payload.region.len();
+        match Delivery::parse(pad) {
+            Ok(delivery) => self.hear(origin, delivery, report.tval),
+            Err(_) if alone => return Err(Reason::MalformedEsp),
+            // Padding that is nothing but padding, or says what this node does not know: the data counts.
+            Err(_) => {}
+        }
+        Ok(alone)
+    }
+
+    /// Passes a report on to the sender.
+    fn hear(&mut self, origin: Origin, delivery: Delivery, tval: u32) {
+        let Some(memory) = self.peers.get_mut(&origin.peer) else { return };
+        memory.echo = Some((tval, origin.now));
         // One that comes too soon behind another is ignored, and nothing is lost with it: the next says the same and more.
         if memory.heard_at.is_none_or(|at| origin.now.since(at) >= HEARD_APART) {
             memory.heard_at = Some(origin.now);
-            let heard = ReceivedReport { delivery, tval: report.tval };
-            self.inlet.order(SenderOrder::Delivered(origin.peer, heard));
+            self.inlet.order(SenderOrder::Delivered(origin.peer, ReceivedReport { delivery, tval }));
         }
-        Ok(true)
     }
 
     /// The peer asks for a sign of life, or answers.

@@ -191,6 +191,11 @@ impl Association {
         self.sa.as_ref().is_some_and(|sa| matches!(sa.payloads, Payloads::Strait { .. }))
     }
 
+    /// Whether it takes delivery reports, with packets before them.
+    pub(crate) fn takes_reports(&self) -> bool {
+        self.takes_blocks() && self.takes_raw()
+    }
+
     /// Whether blocks that are padded so can be read at the peer.
     pub(crate) fn pads(&self, padding: Padding) -> bool {
         padding == Padding::None || self.takes_blocks() && self.codecs().has_padding()

@@ -37,11 +37,12 @@ impl Outbound {
             Order::Rate(peer, pace) => self.change(peer, |_, link| link.pacing.set(pace, now)),
             Order::Ends(peer, ends) => self.change(peer, |_, link| link.ends = *ends),
             Order::Keepalive(peer) => self.send_to(peer, now, outlet, Transmitter::send_keepalive),
+            Order::Alive(peer) => self.send_to(peer, now, outlet, Transmitter::send_empty),
             Order::Report(peer, condition) => {
                 self.send_to(peer, now, outlet, |sender, tx| sender.report_condition(tx, condition));
             }
             Order::Received(peer, reception) => {
-                self.send_to(peer, now, outlet, |sender, tx| sender.report_reception(tx, &reception));
+                self.send_to(peer, now, outlet, |sender, tx| sender.report_reception(tx, reception));
             }
             Order::Delivered(peer, report) => {
                 self.change(peer, |stages, link| stages.take_report(link, &report, now))
@@ -78,6 +79,7 @@ impl Outbound {
         let mut tx = self.stages.context(link, now, outlet);
         send(&mut self.stages.transmitter, &mut tx);
         self.scheduler.list(tx.link);
+        self.scheduler.list_report(tx.link);
     }
 
     fn add(&mut self, spec: PeerSpec) {
@@ -98,6 +100,7 @@ impl Outbound {
         let link_mtu = self.link_mtu;
         self.change(sa.peer, |_, link| {
             link.pacing.renew(matches!(sa.payloads, Payloads::Strait { .. }));
+            link.reporting.renew();
             link.association.install(sa, link.spec.mtu, link_mtu);
             announce_mtu(link, outlet);
         });

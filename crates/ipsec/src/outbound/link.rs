@@ -15,6 +15,7 @@ use super::pacing::Pacing;
 use super::plain::Plain;
 use super::queue::LinkQueue;
 use super::ratio_estimate::RatioEstimate;
+use super::reporting::Reporting;
 use super::unit_size::UnitSize;
 use crate::PeerSpec;
 
@@ -34,6 +35,8 @@ pub(crate) struct Link {
     pub(crate) association: Association,
     pub(crate) pacing: Pacing,
     pub(crate) backlog: Backlog,
+    /// What goes back for what came from it.
+    pub(crate) reporting: Reporting,
     /// What units become.
     pub(crate) ratios: RatioEstimate,
     pub(crate) sealed: SealedBytes,
@@ -50,6 +53,7 @@ impl Link {
             spec,
             pacing: Pacing::default(),
             backlog: Backlog::default(),
+            reporting: Reporting::default(),
             ratios: RatioEstimate::default(),
             sealed: SealedBytes::default(),
             ends: EndpointCosts::ALIKE,

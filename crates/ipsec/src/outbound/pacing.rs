@@ -7,7 +7,7 @@ use strait_clock::Time;
 use strait_scheduler::{self as scheduler, Estimate, Pace, Pacer, Path, Rate};
 use strait_wire::esp;
 
-use super::report_budget::ReportBudget;
+use super::reporting::ReturnPath;
 use super::train::Train;
 use crate::reports::ReceivedReport;
 use crate::{OutboundSa, PeerCounters};
@@ -19,7 +19,6 @@ pub(crate) struct Pacing {
     /// Nothing where the peer does not report.
     path: Option<Box<Path>>,
     estimate: Option<Estimate>,
-    pub(super) budget: ReportBudget,
     /// The share of datagrams that is lost on the path, 0 to 1.
     loss: f64,
 }
@@ -80,13 +79,14 @@ impl Pacing {
         self.own_rate().into_iter().chain(up).min()
     }
 
-    /// The rate of the link out, as far as that is known: it was given, or was seen to take no more.
-    pub(super) fn known_rate(&self, up: Option<Rate>) -> Option<Rate> {
+    /// The path back to the peer, for reports, where the node's own link has the rate `up`.
+    pub(super) fn return_path(&self, up: Option<Rate>) -> ReturnPath {
         let own = match &self.estimate {
+            // Before it is found, an estimate is less than the link takes.
             Some(estimate) => estimate.is_found().then(|| estimate.rate()),
             None => self.pacer.as_ref().map(Pacer::rate),
         };
-        own.into_iter().chain(up).min()
+        ReturnPath { round_trip: self.round_trip(), rate: own.into_iter().chain(up).min() }
     }
 
     /// A train that `sa` sealed left at `now`.

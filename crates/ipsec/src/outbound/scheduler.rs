@@ -13,12 +13,15 @@ use crate::PeerId;
 #[derive(Debug, Default)]
 pub(super) struct LinkScheduler {
     round: VecDeque<PeerId>,
+    /// Links with a delivery report that leaves alone, unless a datagram takes it along.
+    reports: VecDeque<PeerId>,
 }
 
 impl LinkScheduler {
     /// Makes room for so many links.
     pub(super) fn reserve(&mut self, links: usize) {
         self.round.reserve(links);
+        self.reports.reserve(links);
     }
 
     /// Links in the round.
@@ -39,6 +42,24 @@ impl LinkScheduler {
         }
     }
 
+    /// The links with a delivery report that is due at some time.
+    pub(super) fn reports(&self) -> impl ExactSizeIterator<Item = &PeerId> {
+        self.reports.iter()
+    }
+
+    /// Puts the link among them, if it has one.
+    pub(super) fn list_report(&mut self, link: &mut Link) {
+        if !link.reporting.listed && link.reporting.due().is_some() {
+            link.reporting.listed = true;
+            self.reports.push_back(link.spec.id);
+        }
+    }
+
+    /// One of them, which is none of them any more.
+    pub(super) fn next_report(&mut self) -> Option<PeerId> {
+        self.reports.pop_front()
+    }
+
     /// The link whose turn it is; it leaves the round.
     pub(super) fn next(&mut self) -> Option<PeerId> {
         self.round.pop_front()
@@ -52,6 +73,7 @@ impl LinkScheduler {
 
     pub(super) fn remove(&mut self, peer: PeerId) {
         self.round.retain(|listed| *listed != peer);
+        self.reports.retain(|listed| *listed != peer);
     }
 
     /// Whether a latency-sensitive unit passes what is sealed already; only ever one between two datagrams of that.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use strait_clock::{Random, Time};
 use strait_crypto::KeyMaterial;
-use strait_ipsec::{PeerId, inbound, outbound};
+use strait_ipsec::{PeerId, ReportWish, inbound, outbound};
 use strait_scheduler::LinkRate;
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
@@ -49,11 +49,16 @@ pub(crate) struct ControlContext {
 impl LocalNode {
     /// What a peer is offered: what this node can, with the format set for that peer.
     pub(crate) fn offer(&self, format: PayloadFormat) -> Capabilities {
-        let mut capabilities = self.capabilities.clone();
+        let mut capabilities = Capabilities { reports: self.reports(), ..self.capabilities.clone() };
         if format == PayloadFormat::Standard {
             capabilities.format = PayloadFormat::Standard;
         }
         capabilities
+    }
+
+    /// What it does with reports of what arrives at its peers.
+    pub(crate) fn reports(&self) -> ReportWish {
+        if self.up == LinkRate::Auto { ReportWish::Often } else { ReportWish::Changes }
     }
 }
 

@@ -130,13 +130,15 @@ impl Sessions {
 
     /// Another link: peers are paced by its rate out from now on, and told its rate in.
     pub(crate) fn set_link(&mut self, up: LinkRate, down: LinkRate) {
+        let before = self.context.node.reports();
         self.context.node.up = up;
+        let told = core::mem::replace(&mut self.context.node.capabilities.down, down);
         for id in self.ids() {
             if let Some((peer, context)) = self.with(id) {
                 peer.update_pace(context);
             }
         }
-        if core::mem::replace(&mut self.context.node.capabilities.down, down) != down {
+        if told != down || self.context.node.reports() != before {
             self.report_to_all();
         }
     }

@@ -2,7 +2,7 @@
 
 use strait_compress::{Codec, CodecSet, EndpointCosts, PeerCosts, PerByteCost};
 use strait_crypto::{Ranking, Suite, SuiteSet};
-use strait_ipsec::IvMode;
+use strait_ipsec::{IvMode, ReportWish};
 use strait_scheduler::{LinkRate, Rate};
 
 use super::fields::{FieldWriter, Fields};
@@ -18,6 +18,7 @@ pub(super) const INNER_MTU: u8 = 8;
 pub(super) const DOWN: u8 = 9;
 pub(super) const EXPANSION: u8 = 10;
 pub(super) const DELIVERY: u8 = 11;
+pub(super) const REPORTS: u8 = 13;
 
 /// Most suites whose costs are read, known ones and others.
 const MOST_COSTS: usize = 32;
@@ -65,6 +66,8 @@ pub struct Capabilities {
     pub down: LinkRate,
     /// Whether it tells what arrives, so that others can find out how fast the way to it is.
     pub delivery: DeliveryReporting,
+    /// What it does with reports of what it sent, but where the other end wants its rate in to be estimated.
+    pub reports: ReportWish,
     /// How fast it expands; may say nothing.
     pub expansion: Expansion,
 }
@@ -84,6 +87,7 @@ impl Capabilities {
             inner_mtu: 1420,
             down: LinkRate::Unpaced,
             delivery: DeliveryReporting::Reported,
+            reports: ReportWish::Changes,
             expansion: Expansion::default(),
         }
     }
@@ -107,6 +111,7 @@ impl Capabilities {
             inner_mtu: fields.u16(INNER_MTU, "inner mtu")?,
             down: read_down(fields)?,
             delivery: read_delivery(fields)?.0,
+            reports: read_reports(fields)?,
             expansion: read_expansion(fields)?,
         })
     }
@@ -129,6 +134,7 @@ impl Capabilities {
         if self.delivery == DeliveryReporting::Reported {
             writer.field(DELIVERY, &[u8::from(self.down == LinkRate::Auto)]);
         }
+        writer.field(REPORTS, &[u8::from(self.reports == ReportWish::Often)]);
         let speeds: Vec<[u8; 5]> = self.expansion.iter().map(emit_speed).collect();
         if !speeds.is_empty() {
             writer.field(EXPANSION, speeds.as_flattened());
@@ -177,6 +183,18 @@ fn read_delivery(fields: &Fields<'_>) -> Result<(DeliveryReporting, bool), Messa
     match fields.u8(DELIVERY, "delivery")? {
         auto @ (0 | 1) => Ok((DeliveryReporting::Reported, auto == 1)),
         given => Err(MessageError::Value { field: "delivery", given: given.into() }),
+    }
+}
+
+/// What is done with reports; an end that does not say it may estimate its rate.
+fn read_reports(fields: &Fields<'_>) -> Result<ReportWish, MessageError> {
+    if fields.get(REPORTS).is_none() {
+        return Ok(ReportWish::Often);
+    }
+    match fields.u8(REPORTS, "reports")? {
+        0 => Ok(ReportWish::Changes),
+        1 => Ok(ReportWish::Often),
+        given => Err(MessageError::Value { field: "reports", given: given.into() }),
     }
 }
 

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use strait_compress::{Codec, CodecSet};
 use strait_crypto::{Ranking, Suite, SuiteSet};
-use strait_ipsec::IvMode;
+use strait_ipsec::{IvMode, ReportWish};
 use strait_scheduler::{LinkRate, Rate};
 use strait_wire::Spi;
 
@@ -93,7 +93,11 @@ fn a_field_missing_twice_or_of_another_length_is_refused() {
     for (place, (tag, value)) in original.iter().enumerate() {
         let optional = matches!(
             *tag,
-            capabilities::DOWN | capabilities::DELIVERY | capabilities::EXPANSION | capabilities::COSTS
+            capabilities::DOWN
+                | capabilities::DELIVERY
+                | capabilities::REPORTS
+                | capabilities::EXPANSION
+                | capabilities::COSTS
         );
         let mut without = original.clone();
         without.remove(place);
@@ -179,6 +183,22 @@ fn capabilities_without_delivery_field_mean_no_reports() {
 }
 
 #[test]
+fn an_end_that_does_not_say_what_it_does_with_reports_gets_them_often() {
+    let said = fields();
+    let silent: Vec<_> = said.into_iter().filter(|(tag, _)| *tag != capabilities::REPORTS).collect();
+    let reports = |fields: &[(u8, Vec<u8>)]| match parse_fields(fields) {
+        Ok(Message::Offer(terms)) => Ok(terms.capabilities.reports),
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => Err(error),
+    };
+    let with = |value: u8| [&silent[..], &[(capabilities::REPORTS, vec![value])]].concat();
+    assert_eq!(reports(&silent), Ok(ReportWish::Often));
+    assert_eq!(reports(&with(0)), Ok(ReportWish::Changes));
+    assert_eq!(reports(&with(1)), Ok(ReportWish::Often));
+    assert_eq!(reports(&with(2)), Err(MessageError::Value { field: "reports", given: 2 }));
+}
+
+#[test]
 fn the_ends_are_as_fast_as_both_have_said() {
     let mine = capabilities();
     let theirs = Capabilities {
@@ -219,6 +239,7 @@ fn any_capabilities() -> impl Strategy<Value = Capabilities> {
                 } else {
                     DeliveryReporting::Untold
                 },
+                reports: if mtu % 2 == 0 { ReportWish::Often } else { ReportWish::Changes },
                 expansion: speeds
                     .into_iter()
                     .filter_map(|(codec, nanos)| Some((Codec::from_id(codec)?, nanos)))

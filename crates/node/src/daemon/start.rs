@@ -15,7 +15,7 @@ use strait_compress::{Calibration, CodecSet, Codecs, Gauge, LiveChooser};
 use strait_crypto::Ranking;
 use strait_ipsec::inbound::{ExpandTools, Forwarding, UdpOffload};
 use strait_ipsec::outbound::CompressTools;
-use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
+use strait_ipsec::{Counters, Inbound, Outbound, ReportWish, inbound, outbound};
 use strait_keying::{
     Capabilities, Control, ControlSettings, DeliveryReporting, Expansion, KeyExport, PayloadFormat,
     PresharedToken, PrivateKey,
@@ -275,6 +275,7 @@ fn settings(
         inner_mtu: config.node.mtu,
         down: config.link.down,
         delivery: DeliveryReporting::Reported,
+        reports: ReportWish::Changes,
         expansion: Expansion::of(calibration),
     };
     let export = match config.node.danger_export_keys {

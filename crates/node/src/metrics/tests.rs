@@ -80,6 +80,7 @@ fn peer() -> PeerReport {
             rtt_seconds: Some(0.05),
             loss_ratio: 0.25,
             delivery_reports_sent: 8,
+            delivery_reports_sent_wire_bytes: 960,
             delivery_reports_received: 9,
             ..PathReport::default()
         }),

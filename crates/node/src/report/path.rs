@@ -22,6 +22,8 @@ pub struct PathReport {
     pub loss_ratio: f64,
     /// Delivery reports sent to the peer.
     pub delivery_reports_sent: u64,
+    /// Bytes on the wire that they took: whole datagrams, or what they made others longer.
+    pub delivery_reports_sent_wire_bytes: u64,
     /// Delivery reports received from the peer.
     pub delivery_reports_received: u64,
     /// Delivery reports received and rejected as inconsistent.
@@ -38,6 +40,7 @@ impl PathReport {
         }
         let counted = PathReport {
             delivery_reports_sent: sent,
+            delivery_reports_sent_wire_bytes: counters.reports_wire.get(),
             delivery_reports_received: received,
             ..PathReport::default()
         };

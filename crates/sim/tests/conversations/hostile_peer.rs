@@ -274,7 +274,7 @@ fn probes_conditions_and_reports_reach_their_decoders() {
     probe[1] = 0xff;
     assert_eq!(send(&probe), ([0, 0], malformed + 1));
     let mut condition = vec![0; condition::LEN];
-    condition::Condition { load: 300, down: 1_000_000 }.emit(&mut condition).unwrap();
+    condition::Condition { load: 300, down: 1_000_000, estimates: None }.emit(&mut condition).unwrap();
     assert_eq!(send(&condition), ([0, 1], malformed + 1), "a notice");
     assert_eq!(send(&condition[..4]), ([0, 0], malformed + 2));
     let mut report = vec![0; aggfrag::CONGESTION_LEN + delivery::LEN];

@@ -33,6 +33,7 @@ mod roaming;
 mod same_seed_same_run;
 mod silence_probe_then_handshake;
 mod simultaneous_start;
+mod sparse_traffic;
 mod stage;
 mod strangers;
 mod stream;

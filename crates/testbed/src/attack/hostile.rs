@@ -51,7 +51,7 @@ pub fn probe_request(id: u16) -> Vec<u8> {
 pub fn condition(number: u64) -> Vec<u8> {
     let mut payload = vec![0; condition::LEN];
     let load = if number.is_multiple_of(2) { Condition::USUAL } else { u16::MAX };
-    let _ = Condition { load, down: 1_000_000 + number % 1000 }.emit(&mut payload);
+    let _ = Condition { load, down: 1_000_000 + number % 1000, estimates: None }.emit(&mut payload);
     payload
 }
 

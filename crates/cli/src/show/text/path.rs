@@ -3,6 +3,7 @@
 use strait_node::report::{PathReport, PeerReport};
 
 use super::rate;
+use crate::units;
 
 /// The link rate to a peer: configured, or estimated with the pacing rate and what limits it.
 pub(super) fn link_rate(peer: &PeerReport) -> String {
@@ -46,8 +47,10 @@ pub(super) fn state(path: &PathReport) -> String {
         rejected => format!(" ({rejected} rejected)"),
     };
     parts.push(format!(
-        "delivery reports: {} received{rejected}, {} sent",
-        path.delivery_reports_received, path.delivery_reports_sent
+        "delivery reports: {} received{rejected}, {} sent ({})",
+        path.delivery_reports_received,
+        path.delivery_reports_sent,
+        units::bytes(path.delivery_reports_sent_wire_bytes)
     ));
     parts.join(", ")
 }

@@ -82,6 +82,7 @@ fn peer() -> PeerReport {
             min_rtt_seconds: Some(0.05012),
             loss_ratio: 0.0125,
             delivery_reports_sent: 12,
+            delivery_reports_sent_wire_bytes: 1_440,
             delivery_reports_received: 340,
             delivery_reports_rejected: 1,
         }),
@@ -190,12 +191,13 @@ peer site-b: up
   link rate        1.492 Mbit/s (estimated), pacing at 1.447 Mbit/s, limited by the link
   queue            2.05 kB, delay 8 ms (max 21 ms), 14 packets dropped by CoDel
   aggregation      2.5 packets per aggregate, window 256 packets
-  path             RTT 58.4 ms (min 50.1 ms), loss 1.2 %, delivery reports: 340 received (1 rejected), 12 sent
+  path             RTT 58.4 ms (min 50.1 ms), loss 1.2 %, delivery reports: 340 received (1 rejected), 12 sent (1.44 kB)
   inner MTU        1420 bytes
   sent as          7 bundles, 340 compressed blocks, 150 kB saved by header compression
             packets  inner bytes  datagrams  wire bytes  ratio
   sent         3000      4.00 MB       1000     1.25 MB   3.20
   received        0          0 B          0         0 B      -
+  both         3000      4.00 MB       1000     1.25 MB   3.20
 
 compression rules
   from          to            protocol           domain  codec   matched packets  matched bytes    input   output  ratio

@@ -14,6 +14,7 @@ use crate::outbound::context::{Lost, Outlet, TxContext};
 use crate::outbound::job::CompressUnit;
 use crate::outbound::link::Link;
 use crate::outbound::plain::joined;
+use crate::reports::Reception;
 
 impl Transmitter {
     /// Packets that made no block.
@@ -32,10 +33,11 @@ impl Transmitter {
             let headers = &mut compressor.pool.tools.blocks.headers;
             let fit = fit(tx.link, headers, rest, output);
             let (these, later) = rest.split_at_checked(fit.len).unwrap_or((rest, &[]));
-            sent = match fit.coded {
-                Some(len) => self.send_coded(tx, output.get(..len).unwrap_or_default(), &fit),
-                None if fit.packets > 1 => self.send_bundle(tx, these, fit.tos),
-                None => self.send_single(tx, these, fit.tos),
+            sent = match (self.take_riding(tx, fit.len, fit.payload()), fit.coded) {
+                (Some(reception), _) => self.send_taking_along(tx, &reception, these, &fit),
+                (None, Some(len)) => self.send_coded(tx, output.get(..len).unwrap_or_default(), &fit),
+                (None, None) if fit.packets > 1 => self.send_bundle(tx, these, fit.tos),
+                (None, None) => self.send_single(tx, these, fit.tos),
             };
             if sent.is_err() {
                 break;
@@ -48,6 +50,19 @@ impl Transmitter {
         }
         let packets = plain.packets() - gone;
         sent.map_err(|reason| Lost { reason, packets })
+    }
+
+    /// Packets as they are in one datagram, with a delivery report behind them.
+    fn send_taking_along(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        reception: &Reception,
+        packets: &[u8],
+        fit: &Fit,
+    ) -> Result<(), Reason> {
+        self.send_with_report(tx, reception, packets.len(), fit.tos, |room| put(room, 0, packets))?;
+        tx.link.spec.counters.out_bundles.add(u64::from(fit.packets > 1));
+        Ok(())
     }
 
     /// Packets whose headers are coded, in one datagram.
@@ -133,9 +148,13 @@ struct Fit {
 }
 
 impl Fit {
-    /// Payload bytes of the packets as they are.
+    /// Payload bytes of the packets, as they leave.
     const fn payload(&self) -> usize {
-        if self.packets > 1 { aggfrag::PLAIN_LEN + self.len } else { self.len }
+        match self.coded {
+            Some(len) => block::HEADER_LEN + len,
+            None if self.packets > 1 => aggfrag::PLAIN_LEN + self.len,
+            None => self.len,
+        }
     }
 }
 

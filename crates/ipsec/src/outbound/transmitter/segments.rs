@@ -52,7 +52,13 @@ impl Transmitter {
         let (mut bytes, mut index, mut sent) = (0, segments.start, Ok(()));
         while index < segments.end {
             let len = packet.len(index);
-            sent = self.seal_fresh(tx, next, len, tos, |payload| packet.write(index, payload));
+            // Segments of a super-packet leave together, as datagrams of one size.
+            let riding = if segments.len() == 1 { self.take_riding(tx, len, len) } else { None };
+            let write = |payload: &mut [u8]| packet.write(index, payload);
+            sent = match riding {
+                Some(reception) => self.send_with_report(tx, &reception, len, tos, write),
+                None => self.seal_fresh(tx, next, len, tos, write),
+            };
             if sent.is_err() {
                 break;
             }

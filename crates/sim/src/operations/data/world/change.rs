@@ -45,9 +45,9 @@ impl DataWorld {
         let (between, order): (Between, fn(strait_ipsec::PeerId) -> outbound::Order) = match operation {
             DataOperation::Probe(between) => (between, outbound::Order::Probe),
             DataOperation::Keepalive(between) => (between, outbound::Order::Keepalive),
-            DataOperation::Condition(between) => {
-                (between, |peer| outbound::Order::Report(peer, Condition { load: 300, down: 1_000_000 }))
-            }
+            DataOperation::Condition(between) => (between, |peer| {
+                outbound::Order::Report(peer, Condition { load: 300, down: 1_000_000, estimates: None })
+            }),
             DataOperation::Probes { between: Between { from, to }, count } => {
                 for id in 0..u16::from(count) {
                     let order = outbound::Order::AnswerProbe(NodeId::of(to).peer(), id, 1400);
