@@ -5,6 +5,7 @@ use strait_clock::Time;
 use super::context::{Outlet, TxContext};
 use super::inner_mtu::announce_mtu;
 use super::link::Link;
+use super::queue::share_of;
 use super::transmitter::Transmitter;
 use super::{Outbound, TxStages};
 use crate::orders::SenderOrder as Order;
@@ -85,6 +86,7 @@ impl Outbound {
     fn add(&mut self, spec: PeerSpec) {
         self.links.insert(spec.id, Link::new(spec, self.link_mtu));
         self.scheduler.reserve(self.links.len());
+        self.stages.gatherer.share = share_of(self.links.len());
     }
 
     fn remove(&mut self, peer: PeerId) {
@@ -93,6 +95,7 @@ impl Outbound {
             self.counters.drops.count(Reason::NoPeer, waiting);
             self.stages.compressor.abandon(&mut link);
         }
+        self.stages.gatherer.share = share_of(self.links.len());
         self.scheduler.remove(peer);
     }
 
