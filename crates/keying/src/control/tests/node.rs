@@ -90,6 +90,7 @@ pub(crate) fn peer(other: u8, place: Where, start: Start) -> PeerConfig {
         start,
         keepalive: None,
         format: PayloadFormat::Strait,
+        repair: RepairMode::Auto,
     }
 }
 
