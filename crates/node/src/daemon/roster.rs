@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_ipsec::{PeerCounters, PeerId, PeerSpec};
-use strait_keying::{PayloadFormat, PeerConfig, PublicKey, RepairMode, Start, Where};
+use strait_keying::{PayloadFormat, PeerConfig, PublicKey, Start, Where};
 
 use crate::config::{Endpoint, PeerKeys, PeerPayloads, PeerSection};
 
@@ -110,6 +110,7 @@ fn place(endpoint: Option<&Endpoint>) -> Where {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use strait_keying::RepairMode;
     use std::path::Path;
 
     fn peer(key: u8, endpoint: &str) -> PeerSection {

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     Capabilities, Control, ControlEvent, ControlSettings, DangerKey, KeyExport, Lifetime, PayloadFormat,
-    PeerConfig, PrivateKey, SaDirection, Start, Where,
+    PeerConfig, PrivateKey, RepairMode, SaDirection, Start, Where,
 };
 
 /// One node: its key manager, and what its data plane was told.
