@@ -137,7 +137,7 @@ impl InboundRepair {
             filled => {
                 counters.repair.repaired.add(1);
                 self.gaps.note_repaired();
-                if let Filled::Asked(1, at) = filled {
+                if let Filled::Asked(Some(at)) = filled {
                     round.note(now.since(at), now);
                 }
             }

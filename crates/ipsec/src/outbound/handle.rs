@@ -55,7 +55,7 @@ impl Outbound {
             Order::AskAgain(peer, missing) => {
                 self.send_to(peer, now, outlet, |sender, tx| sender.ask_again(tx, &missing));
             }
-            Order::Repeat(peer, missing) => self.repeat(peer, &missing),
+            Order::Repeat(peer, missing) => self.repeat(peer, &missing, now),
             Order::Probe(peer) => self.send_to(peer, now, outlet, Transmitter::ask_life),
             Order::AnswerProbe(peer, id, size) => {
                 self.send_to(peer, now, outlet, |sender, tx| sender.answer_probe(tx, id, size));
@@ -91,12 +91,12 @@ impl Outbound {
     }
 
     /// The peer asks for payloads that did not arrive there.
-    fn repeat(&mut self, peer: PeerId, missing: &MissingRanges) {
+    fn repeat(&mut self, peer: PeerId, missing: &MissingRanges, now: Time) {
         let Some(link) = self.links.get_mut(&peer) else { return };
         let waiting = link.first_waiting();
         let Link { association, repair, .. } = &mut *link;
         let Some((sa, repair)) = association.sa.as_ref().zip(repair.as_mut()) else { return };
-        if let Err(reason) = repair.want(missing, sa, waiting) {
+        if let Err(reason) = repair.want(missing, sa, waiting, now) {
             self.counters.refuse(reason);
         }
         self.scheduler.list(link);

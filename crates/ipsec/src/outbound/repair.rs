@@ -25,8 +25,11 @@ const REQUEST: Duration = Duration::from_millis(100);
 const USEFUL: Duration = Duration::from_millis(300);
 /// How often a payload is sent again at most: for two requests, twice where much is lost.
 const REPEATS_MAX: u8 = 3;
-/// A payload that was sent again is not sent again for another request that comes sooner: the first cannot have been answered.
-const APART: Duration = Duration::from_millis(5);
+/// Where a repair takes longer than this, the receiver has no time to ask a second time.
+const ONE_CHANCE: Duration = Duration::from_millis(60);
+/// Numbers a second that a peer may ask for, and so many at once: those of 10 Mbit/s without any, each of which is looked up.
+const ASKED: u64 = 4_096;
+const ASKED_BURST: u64 = 2_048;
 /// Ranges that may wait to be sent again.
 const WANTED_MAX: usize = 64;
 /// The share of the link that repetitions may take, as a divisor: enough for a loss of one in five.
@@ -40,6 +43,8 @@ const SPACED: Duration = Duration::from_millis(12);
 /// Payload bytes after which a pause is worth a notice to the receiver, in case that the last of them were lost: with 64 bytes it is a
 /// quarter of a percent.
 const NOTICE_BYTES: usize = 24 * 1024;
+/// What such a notice takes of the link, with all headers.
+const NOTICE_WIRE: u64 = 64;
 /// How long nothing is sent before that.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -61,11 +66,27 @@ pub(crate) struct OutboundRepair {
     wanted: VecDeque<(u64, u64)>,
     /// When what is to leave in its second copy.
     second: VecDeque<(Time, Esn)>,
+    /// Bytes of repetitions, for this rate.
     budget: (Rate, Budget),
+    /// Numbers that may be asked for.
+    asked: Budget,
     /// Payload bytes since the receiver was told of the last number.
     untold: usize,
     /// When it is to be told.
     notice_at: Option<Time>,
+}
+
+/// What the link is like on which something is sent again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// How fast it is.
+    pub(super) rate: Rate,
+    /// The round trip, once it was measured.
+    pub(super) round: Option<Duration>,
+    /// Whether nothing else waits.
+    pub(super) idle: bool,
+    /// Whether payloads are sent again twice.
+    pub(super) twice: bool,
 }
 
 /// What is to be sent next for the sake of repair.
@@ -105,6 +126,7 @@ impl OutboundRepair {
             wanted: VecDeque::with_capacity(WANTED_MAX),
             second: VecDeque::with_capacity(WANTED_MAX),
             budget: (rate, budget(rate)),
+            asked: Budget::new(ASKED, ASKED_BURST),
             untold: 0,
             notice_at: None,
         }
@@ -168,6 +190,7 @@ impl OutboundRepair {
         missing: &MissingRanges,
         sa: &OutboundSa,
         waiting: Option<Esn>,
+        now: Time,
     ) -> Result<(), Reason> {
         if missing.spi != sa.spi || missing.spi != self.spi {
             return Ok(());
@@ -182,7 +205,7 @@ impl OutboundRepair {
             if last < first {
                 continue;
             }
-            if self.wanted.len() >= WANTED_MAX {
+            if self.wanted.len() >= WANTED_MAX || !self.asked.take(last - first + 1, now) {
                 return Err(Reason::RepeatOverBudget);
             }
             self.wanted.push_back((first, last));
@@ -200,11 +223,11 @@ impl OutboundRepair {
     }
 
     /// What is to be sent next, and how many numbers were asked for that are not sent again because they were already, or because the
-    /// peer asked for too much. `idle`: nothing else waits; `twice`: much is lost; `hides`: whether the loss of such a payload is to be
+    /// peer asked for too much. `hides`: whether the loss of such a payload is to be
     /// hidden from the hosts.
     pub(super) fn next(
         &mut self,
-        (rate, idle, twice): (Rate, bool, bool),
+        Way { rate, round, idle, twice }: Way,
         hides: impl Fn(Tos) -> bool,
         now: Time,
     ) -> (Option<Repeat>, u64) {
@@ -217,12 +240,21 @@ impl OutboundRepair {
             let found = self.store.as_ref().and_then(|store| store.get(number));
             let Some(payload) = found.filter(|payload| now.since(payload.at) <= USEFUL && hides(payload.tos))
             else {
-                return (Some(self.nothing()), refused);
+                let nothing = self.nothing();
+                if self.budget.1.take(NOTICE_WIRE, now) {
+                    return (Some(nothing), refused);
+                }
+                refused += 1;
+                continue;
             };
             let (repeats, since) = (payload.repeats, now.since(payload.repeated_at));
             let len = payload.bytes.len() as u64;
             self.advance();
-            if repeats >= REPEATS_MAX || repeats > 0 && since < APART || !self.budget.1.take(len, now) {
+            // The answer to an earlier request is on its way.
+            if repeats > 0 && since < round.unwrap_or(ROUND) / 2 {
+                continue;
+            }
+            if repeats >= REPEATS_MAX || !self.budget.1.take(len, now) {
                 refused += 1;
                 continue;
             }
@@ -284,9 +316,9 @@ impl OutboundRepair {
     }
 }
 
-/// Whether so much is lost that one copy is not enough.
-pub(super) fn is_lossy(loss: f64) -> bool {
-    loss >= LOSS_TWICE
+/// Whether one copy is not enough: too much is lost, or there is no time for a second request.
+pub(super) fn needs_two(loss: f64, round: Option<Duration>) -> bool {
+    loss >= LOSS_TWICE || round.is_some_and(|round| round > ONE_CHANCE)
 }
 
 /// What repetitions may take of a link.

@@ -110,8 +110,8 @@ fn place(endpoint: Option<&Endpoint>) -> Where {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use strait_keying::RepairMode;
     use std::path::Path;
+    use strait_keying::RepairMode;
 
     fn peer(key: u8, endpoint: &str) -> PeerSection {
         let key = PublicKey::from_bytes([key; 32]);

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use strait_ipsec::RepairCounters;
-use strait_sim::{Conversation, Filler, LinkSettings, LossModel, PairSettings, Reordering, SimNetwork};
+use strait_sim::{Conversation, Filler, LinkSettings, LossModel, PairSettings, SimNetwork};
 
 use crate::stage::{A, B, Seed, joined, millis, seconds, v4};
 
@@ -51,15 +51,9 @@ fn one_loss_in_a_hundred_is_repaired_in_order() {
         assert!(tally.missing() * 1_000 <= tally.sent, "{tally:?}");
         assert!(tally.overtaken <= lost, "{tally:?}, {lost} given up");
         assert_eq!((tally.repeated, tally.damaged), (0, 0));
-        assert!(repaired + late + lost <= missing && lost * 20 <= missing, "{missing} {repaired} {late} {lost}");
+        assert!(
+            repaired + late + lost <= missing && lost * 20 <= missing,
+            "{missing} {repaired} {late} {lost}"
+        );
     }
-}
-#[test]
-fn dbg() {
-    let mut network = joined(1, |pair| lossy(pair, LossModel::Uniform(0.01)));
-    let mut talk = Conversation::new(v4(A, B, 80), Filler::Random);
-    bulk(&mut network, &mut talk, 8, seconds(2));
-    eprintln!("{:?}\n{:?}\n{:?}\n{:?}", network.node(B).peer_counters(A).repair, network.node(A).peer_counters(B).repair, network.node(A).all_drops(), network.node(B).all_drops());
-    eprintln!("{:?} {:?}", network.node(A).peer_counters(B).path.get(), network.node(B).peer_counters(A).path.get());
-    eprintln!("{:?}", network.node(B));
 }

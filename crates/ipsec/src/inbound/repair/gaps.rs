@@ -9,6 +9,8 @@ use strait_wire::{Esn, Spi};
 
 /// How long the receiver holds packets back for a repair at most: what interactive use bears (ITU-T G.114: 150 ms one way).
 pub(super) const PATIENCE_MAX: Duration = Duration::from_millis(150);
+/// Where a second answer would come too late, the request is sent twice, so long apart: longer than a burst of losses lasts.
+const SPACED: Duration = Duration::from_millis(15);
 /// Datagrams behind a gap after which it counts as a loss and not as another order (RFC 9002 section 6.1.1: `kPacketThreshold`).
 const BEHIND: u32 = 3;
 /// How long a gap is a matter of order where fewer follow: what a scheduler of a mobile network delays single datagrams by.
@@ -34,7 +36,8 @@ struct Gap {
     seen_at: Time,
     /// Datagrams that came since.
     behind: u32,
-    /// When it was asked for last, and how often.
+    /// When it was asked for first and last, and how often.
+    first_asked: Time,
     asked_at: Time,
     asks: u8,
 }
@@ -46,8 +49,8 @@ pub(super) enum Filled {
     No,
     /// It was missing, and nothing was asked for it.
     Unasked,
-    /// It was missing, and asked for so often, last at this time.
-    Asked(u8, Time),
+    /// It was missing and was asked for; since then, unless it is not certain which request was answered.
+    Asked(Option<Time>),
 }
 
 /// The missing numbers of one association.
@@ -96,7 +99,8 @@ impl GapTracker {
         if count > NUMBERS_MAX {
             return (Filled::No, count, count);
         }
-        self.gaps.push_back(Gap { first, last, seen_at: now, behind: 1, asked_at: now, asks: 0 });
+        let (first_asked, asked_at) = (now, now);
+        self.gaps.push_back(Gap { first, last, seen_at: now, behind: 1, first_asked, asked_at, asks: 0 });
         (Filled::No, count, self.bound())
     }
 
@@ -109,7 +113,9 @@ impl GapTracker {
     pub(super) fn fill(&mut self, number: u64) -> Filled {
         let place = self.gaps.partition_point(|gap| gap.last < number);
         let Some(gap) = self.gaps.get_mut(place).filter(|gap| gap.first <= number) else { return Filled::No };
-        let filled = if gap.asks > 0 { Filled::Asked(gap.asks, gap.asked_at) } else { Filled::Unasked };
+        let certain = gap.asked_at.since(gap.first_asked) <= SPACED;
+        let asked = Filled::Asked(certain.then_some(gap.first_asked));
+        let filled = if gap.asks > 0 { asked } else { Filled::Unasked };
         let before = *gap;
         match (before.first == number, before.last == number) {
             (true, true) => drop(self.gaps.remove(place)),
@@ -179,6 +185,7 @@ impl GapTracker {
             let due = gap.ask_at(tolerance, patience, round).is_some_and(|at| at <= now);
             let count = u16::try_from(gap.last - gap.first + 1).unwrap_or(u16::MAX);
             if due && missing.push(MissingRange { first: Esn(gap.first).low(), count }) {
+                gap.first_asked = if gap.asks == 0 { now } else { gap.first_asked };
                 (gap.asked_at, gap.asks) = (now, gap.asks + 1);
             }
         }
@@ -216,7 +223,8 @@ impl Gap {
             (0, _) => Some(self.seen_at + tolerance.max(LONE)),
             (1, Some(round)) => {
                 let again = self.asked_at + answer_within(round);
-                (again + round <= self.seen_at + patience).then_some(again)
+                let in_time = again + round <= self.seen_at + patience;
+                Some(if in_time { again } else { self.asked_at + SPACED })
             }
             _ => None,
         }

@@ -7,7 +7,7 @@ use strait_wire::{Ecn, Esn, Protocol, Tos};
 use super::{Transmitter, put};
 use crate::Reason;
 use crate::outbound::context::{CONTROL_TOS, Outlet, TxContext};
-use crate::outbound::repair::{Repeat, is_lossy};
+use crate::outbound::repair::{Repeat, Way, needs_two};
 use crate::wrap::Head;
 
 impl Transmitter {
@@ -40,13 +40,14 @@ impl Transmitter {
     pub(in crate::outbound) fn repair(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
         let idle = tx.link.backlog.is_empty();
         let Some(rate) = tx.link.pacing.rate(tx.own.rate) else { return false };
-        let (twice, congested) = (is_lossy(tx.link.pacing.loss()), tx.link.pacing.is_congested());
+        let (round, congested) = (tx.link.pacing.round_trip(), tx.link.pacing.is_congested());
+        let way = Way { rate, round, idle, twice: needs_two(tx.link.pacing.loss(), round) };
         let Some(repair) = tx.link.repair.as_mut() else { return false };
         if repair.next_at(idle).is_none_or(|at| at > tx.now) {
             return false;
         }
         let hides = |tos: Tos| !congested || tos.ecn() != Ecn::NotEct;
-        let (step, refused) = repair.next((rate, idle, twice), hides, tx.now);
+        let (step, refused) = repair.next(way, hides, tx.now);
         for _ in 0..refused {
             self.departure.refuse(Reason::RepeatOverBudget);
         }
