@@ -22,6 +22,10 @@ const UNIT: Duration = Duration::from_millis(10);
 const DATAGRAMS: usize = 4;
 const UNIT_SLOW: Duration = Duration::from_millis(100);
 
+/// The longest round trip that the queue believes, whatever the peer's reports say: two hops by geostationary satellite take 1.2 s, and
+/// at each end a transfer may have a thin access behind it.
+const ROUND_TRIP_MAX: Duration = Duration::from_secs(2);
+
 /// What the size of a link's units depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnitSize<'a> {
@@ -85,9 +89,10 @@ impl UnitSize<'_> {
     pub(super) fn queue_terms(&self, queueing: &Queueing) -> (LinkProfile, Limits) {
         let Queueing { window, hold: wait, shares, lossless, .. } = *queueing;
         let (rate, datagram) = (self.pacing.rate(self.own.rate), self.datagram());
+        let round_trip = self.pacing.least_round_trip().unwrap_or_default().min(ROUND_TRIP_MAX);
         let unit = self.datagrams(true).map_or(BLOCK_MAX, |count| count.saturating_mul(datagram));
         (
-            LinkProfile { rate, datagram, unit, shares, lossless },
+            LinkProfile { rate, datagram, unit, shares, round_trip, lossless },
             Limits { packets: window, bytes: unit, wait },
         )
     }
