@@ -8,6 +8,7 @@ use strait_compress::EndpointCosts;
 use strait_scheduler::{Pace, Rate};
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
+use strait_wire::missing::MissingRanges;
 
 use crate::inbound::DatagramGate;
 use crate::queueing::Queueing;
@@ -54,6 +55,10 @@ pub enum SenderOrder {
     /// What arrived from the peer, for a delivery report: with the next datagram that goes there anyway, or alone, within what
     /// reports may cost.
     Received(PeerId, Reception),
+    /// Ask the peer to send again what is missing here.
+    AskAgain(PeerId, Box<MissingRanges>),
+    /// The peer asks for what is missing there.
+    Repeat(PeerId, Box<MissingRanges>),
     /// The peer sent a delivery report.
     Delivered(PeerId, ReceivedReport),
     /// Send the peer an empty packet: it hears that this end receives.

@@ -150,7 +150,10 @@ pub(super) fn is_data(next: Protocol, payload: &[u8]) -> bool {
         (Protocol::AGGFRAG, Some(Subtype::Congestion)) => {
             payload.get(aggfrag::CONGESTION_LEN).is_some_and(|first| first >> 4 != 0)
         }
-        (Protocol::AGGFRAG, Some(Subtype::Probe | Subtype::Condition)) => false,
+        (
+            Protocol::AGGFRAG,
+            Some(Subtype::Probe | Subtype::Condition | Subtype::Missing | Subtype::Repetition),
+        ) => false,
         _ => true,
     }
 }
@@ -270,6 +273,8 @@ mod tests {
             (Protocol::AGGFRAG, &[1], false),
             (Protocol::AGGFRAG, &[0xf1], false),
             (Protocol::AGGFRAG, &[0xf2], false),
+            (Protocol::AGGFRAG, &[0xf3], false),
+            (Protocol::AGGFRAG, &[0xf4], false),
         ] {
             assert_eq!(is_data(next, payload), data, "{payload:?}");
         }

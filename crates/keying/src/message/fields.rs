@@ -103,6 +103,7 @@ fn name(tag: u8) -> &'static str {
         c::DOWN => "down",
         c::DELIVERY => "delivery",
         c::REPORTS => "reports",
+        c::REPAIR => "repair",
         c::EXPANSION => "expansion",
         _ => "reserved",
     }
