@@ -8,7 +8,7 @@ use strait_scheduler::Rate;
 use strait_testbed::sample::SampleFile;
 use strait_testbed::{LinkTraffic, ProcessCost};
 
-use super::link::DemoLink;
+use super::path::{DemoPath, LossShare};
 use super::stage::DemoVariant;
 use crate::table::{Side, TextTable};
 use crate::units;
@@ -73,6 +73,8 @@ pub(super) struct Measured {
     pub(super) moved: Vec<Moved>,
     /// What was decided on each file at the end, where there was a choice.
     pub(super) chosen: Vec<Option<DecisionReport>>,
+    /// Packets that the path lost by chance meanwhile, where it does.
+    pub(super) lost: Option<u64>,
     /// The daemons, where there were any.
     pub(super) tunnels: Vec<DemoTunnel>,
 }
@@ -92,6 +94,13 @@ pub(super) fn middle(mut passes: Vec<Vec<Measured>>) -> Vec<Measured> {
 }
 
 impl Measured {
+    /// What the path lost, where it does.
+    fn losses(&self) -> Option<String> {
+        let total = self.total().wire;
+        let packets = total.there.packets + total.back.packets;
+        self.lost.map(|lost| format!("{}: the path lost {lost} of {packets} packets", self.way.words()))
+    }
+
     fn total(&self) -> Moved {
         let mut total = Moved { took: Duration::ZERO, wire: LinkTraffic::default() };
         for moved in &self.moved {
@@ -108,8 +117,8 @@ impl Measured {
 /// The whole demonstration, ready to be printed.
 #[derive(Debug)]
 pub(super) struct Summary<'a> {
-    /// The link.
-    pub(super) link: DemoLink,
+    /// The path.
+    pub(super) path: DemoPath,
     /// What was moved.
     pub(super) files: &'a [SampleFile],
     /// How it went, in the order of [`Way::ALL`].
@@ -141,8 +150,8 @@ impl Summary<'_> {
         format!(
             "\n{} over {}; \"wire\" is whole Ethernet frames, both ways{}\n\n{}\n{}\n{}",
             self.count(),
-            self.link.words(),
-            match self.link.passes() {
+            self.path.words(),
+            match self.path.link.passes() {
                 1 => String::new(),
                 passes => format!("; each way was taken {passes} times, the middle one counts"),
             },
@@ -212,6 +221,7 @@ impl Summary<'_> {
         let mut lines = Vec::new();
         if let [plain, others @ ..] = self.measured {
             let (size, base) = (self.size(), plain.total());
+            lines.extend(plain.losses());
             for measured in others {
                 let total = measured.total();
                 lines.push(format!(
@@ -223,6 +233,7 @@ impl Summary<'_> {
                     percent(total.wire.bytes(), base.wire.bytes()),
                     units::bytes(measured.setup),
                 ));
+                lines.extend(measured.losses());
                 lines.extend(
                     measured.tunnels.iter().map(|it| sentence(&it.name, it.own_count(), it.cost, measured)),
                 );
@@ -251,7 +262,9 @@ impl Summary<'_> {
             .map(|measured| (measured.way.word().to_owned(), measured.json(self.size())))
             .collect();
         let whole = json!({
-            "link_bits_per_second": self.link.rate().map(Rate::bits),
+            "link_bits_per_second": self.path.link.rate().map(Rate::bits),
+            "rtt_seconds": self.path.rtt.map(|rtt| rtt.as_secs_f64()),
+            "loss": self.path.loss.map(LossShare::share),
             "bytes": self.size(),
             "files": files,
             "total": ways,
@@ -290,6 +303,7 @@ impl Measured {
             })
             .collect();
         value["setup_wire_bytes"] = self.setup.into();
+        value["lost_packets"] = self.lost.into();
         value["tunnels"] = tunnels.into();
         value
     }
@@ -334,7 +348,7 @@ mod tests {
     }
 
     fn measured(way: DemoVariant, moved: Vec<Moved>) -> Measured {
-        Measured { way, setup: 7_100, moved, chosen: Vec::new(), tunnels: Vec::new() }
+        Measured { way, setup: 7_100, moved, chosen: Vec::new(), lost: Some(7), tunnels: Vec::new() }
     }
 
     fn summary(check: impl FnOnce(&Summary<'_>)) {
@@ -346,8 +360,9 @@ mod tests {
             measured(DemoVariant::Tunnel, vec![moved(10_500, 1_959_000), moved(1_250, 219_000)]),
             measured(DemoVariant::Compressed, vec![moved(2_500, 399_000), moved(1_250, 219_000)]),
         ];
-        let link = "1.5Mbit".parse().unwrap();
-        check(&Summary { link, files: &files, measured: &ways });
+        let rtt = Duration::from_millis(600);
+        let path = DemoPath::new("1.5Mbit".parse().unwrap(), Some(rtt), "1%".parse().ok()).unwrap();
+        check(&Summary { path, files: &files, measured: &ways });
     }
 
     #[test]
@@ -367,6 +382,7 @@ mod tests {
                     .sentences()
                     .contains("2.99 times the plain link's goodput (533 kB/s against 179 kB/s)")
             );
+            assert!(summary.sentences().contains("plain link: the path lost 7 of 2130 packets"));
         });
     }
 
@@ -391,7 +407,9 @@ mod tests {
             assert_eq!(value["files"][0]["ways"]["compressed"]["wire_bytes"], 400_000);
             assert_eq!(value["total"]["plain"]["wire_bytes"], 2_112_000);
             assert_eq!(value["total"]["tunnel"]["setup_wire_bytes"], 7_100);
+            assert_eq!(value["total"]["plain"]["lost_packets"], 7);
             assert_eq!(value["link_bits_per_second"], 1_500_000);
+            assert_eq!((&value["rtt_seconds"], &value["loss"]), (&json!(0.6), &json!(0.01)));
         });
     }
 }
