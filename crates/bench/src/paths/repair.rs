@@ -32,7 +32,7 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
         "datagrams of random bytes over {PATH} without loss, rate told, bytes of outer IP packets both ways for each byte, \
          {runs} runs of {seconds} s, median (min-max)"
     );
-    let mut section = BenchSection::new("paths", title, &COLUMNS);
+    let mut section = BenchSection::new("paths: repair", title, &COLUMNS);
     let packets = datagrams(Duration::from_secs(seconds));
     let mut samples: [RunValues; 2] = Default::default();
     for run in 1..=runs {
