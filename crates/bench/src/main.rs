@@ -48,7 +48,7 @@ use stage::{BenchEffort, BenchSetup};
 
 /// Measures speed and memory of Strait beside the plain link and wireguard-go.
 ///
-/// Needs root, or leave to make user namespaces. Takes an hour and a quarter; with --quick, about twelve minutes.
+/// Needs root, or leave to make user namespaces. Takes two hours; with --quick, about a quarter of an hour.
 #[derive(Debug, Parser)]
 #[command(name = "strait-bench", version)]
 struct BenchFlags {

@@ -22,6 +22,7 @@
 //! | `runs` | transfers one after another, with the same daemons | `2` |
 //! | `plain` | `yes`: the path without a tunnel too | `yes` |
 //! | `record` | a file in mahimahi's format, in the place of `rate` | |
+//! | `beside` | a file with a line for each packet of others, seconds and bytes, which take their part of `rate` | |
 #![allow(clippy::unwrap_used, clippy::expect_used)] // Ends with what is wrong; a program for developers.
 
 use std::collections::BTreeMap;
@@ -31,7 +32,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use strait_scheduler::Rate;
-use strait_sim::{LinkSettings, LossModel, SimLink};
+use strait_sim::{LinkSettings, LossModel, RateTrace, SimLink};
 use strait_testbed::{
     EmulatedPath, Extra, FrameDirection, PingTrain, Relay, Stream, TestTunnel, TwoHosts, interrupt, sample,
     sandbox,
@@ -79,9 +80,17 @@ impl Arguments {
             SimLink::new(LinkSettings { loss, jitter, ..modem }, seed)
         };
         let [there, back] = self.rates();
-        let there = match self.text("record", "").as_str() {
-            "" => link(there, 1),
-            file => link(there, 1).following(std::fs::read_to_string(file).unwrap().parse().unwrap()),
+        let text = |name: &str| self.0.get(name).map(|file| std::fs::read_to_string(file).expect(name));
+        let there = match (text("record"), text("beside")) {
+            (Some(record), _) => link(there, 1).following(record.parse().unwrap()),
+            (_, Some(others)) => {
+                let packet = |line: &str| -> Option<(Duration, u64)> {
+                    let (time, bytes) = line.trim().split_once(char::is_whitespace)?;
+                    Some((Duration::from_secs_f64(time.parse().ok()?), bytes.trim().parse().ok()?))
+                };
+                link(there, 1).following(RateTrace::beside(there, others.lines().filter_map(packet)).unwrap())
+            }
+            _ => link(there, 1),
         };
         EmulatedPath::new(there, link(back, 2))
     }

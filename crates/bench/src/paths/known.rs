@@ -27,7 +27,7 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
         "one TCP stream over clean paths with a modem's queue of 300 ms, slow start included, pings each 100 ms beside it, \
          {runs} runs, median (min-max)"
     );
-    let mut section = PathTable::section(title, &programs);
+    let mut section = PathTable::section("paths: clean", title, &programs);
     let full: Vec<ThinPath> =
         LINKS.iter().flat_map(|rate| ROUND_TRIPS.map(|rtt| ThinPath::clean(*rate, rtt))).collect();
     for path in setting.effort.pick(full, vec![ThinPath::clean(10.0, 100)]) {

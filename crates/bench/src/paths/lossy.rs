@@ -55,7 +55,7 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let title = format!(
         "one TCP stream over paths that lose datagrams, both ways alike, slow start included, {runs} runs, median (min-max)"
     );
-    let mut section = PathTable::section(title, &programs);
+    let mut section = PathTable::section("paths: loss", title, &programs);
     for lossy in paths().into_iter().take(setting.effort.pick(3, 1)) {
         let window = Duration::from_secs(setting.effort.pick(lossy.seconds, 5));
         for (place, content) in PathContent::ALL.into_iter().enumerate() {

@@ -46,7 +46,7 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
         "sparse packets over {PATH}, compression on, bytes of outer IP packets both ways for each packet, {runs} runs of \
          {seconds} s, median (min-max)"
     );
-    let mut section = BenchSection::new("paths", title, &COLUMNS);
+    let mut section = BenchSection::new("paths: sparse", title, &COLUMNS);
     section.notes.push(programs.note.clone());
     let mut traffic = vec![("Modbus, 20 polls a second, one way", polls(seconds))];
     for (name, capture) in RECORDED {
@@ -72,7 +72,7 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
         let [wireguard, told, auto] = samples;
         let ratios = [told.over(&wireguard), auto.over(&wireguard)];
         let cells = [wireguard, told, auto].into_iter().chain(ratios.clone());
-        section.row(format!("{name}, {} packets of {inner} bytes", packets.len()), cells);
+        section.row(format!("{name}, {} packets of {inner} bytes, bytes a packet", packets.len()), cells);
         for (way, ratio) in ["rate told", "auto"].into_iter().zip(ratios) {
             section.judge(format!("{name}, {way} / wireguard-go"), ratio, BYTES);
         }

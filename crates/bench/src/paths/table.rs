@@ -66,8 +66,12 @@ pub(super) struct PathTable {
 
 impl PathTable {
     /// A section whose rows such tables give.
-    pub(super) fn section(title: impl Into<String>, programs: &PathPrograms) -> BenchSection {
-        let mut section = BenchSection::new("paths", title, &COLUMNS);
+    pub(super) fn section(
+        name: &'static str,
+        title: impl Into<String>,
+        programs: &PathPrograms,
+    ) -> BenchSection {
+        let mut section = BenchSection::new(name, title, &COLUMNS);
         section.notes.push(programs.note.clone());
         section.notes.push(
             "the ways send at the same time, each over a path of its own; every tunnel is new in every run and sends twice"

@@ -37,7 +37,7 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
         "one TCP stream over short clean links, Strait with the rate told and looked for, slow start included, in turn, {runs} \
          runs, median (min-max)"
     );
-    let mut section = BenchSection::new("paths", title, &COLUMNS);
+    let mut section = BenchSection::new("paths: rate looked for", title, &COLUMNS);
     section.notes.push("without a limit, \"told\" is a tunnel without a rate".to_owned());
     let links = setting.effort.pick(LINKS.to_vec(), vec![Some(10.0)]);
     for megabits in links {

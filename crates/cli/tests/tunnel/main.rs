@@ -37,6 +37,7 @@ mod refusals;
 mod rekey;
 mod reload;
 mod replay;
+mod retransmissions;
 mod roaming;
 mod scope;
 mod start;

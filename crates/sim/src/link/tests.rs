@@ -194,3 +194,20 @@ fn text_that_is_no_record_is_refused_with_its_line() {
         assert_eq!(text.parse::<RateTrace>(), Err(expected), "{text:?}");
     }
 }
+
+#[test]
+fn a_shared_medium_leaves_what_others_do_not_take() {
+    let rate = Rate::from_bits(12_032_000).unwrap();
+    // A packet a millisecond has room; in the second ten milliseconds others take all of it, and half of the third.
+    let others = (10..20).map(|at| (at, 1504)).chain((20..30).map(|at| (at, 752))).chain([(30, 0)]);
+    let traffic = others.map(|(at, bytes)| (Duration::from_millis(at), bytes));
+    let left = RateTrace::beside(rate, traffic).unwrap();
+    let expected: RateTrace =
+        (1..=10).chain([22, 24, 26, 28, 30]).map(|at| format!("{at}\n")).collect::<String>().parse().unwrap();
+    assert_eq!(left, expected);
+    let all = (0..10).map(|at| (Duration::from_millis(at), 1504));
+    assert_eq!(RateTrace::beside(rate, all), Err(InvalidTrace::Empty));
+    // A burst takes its room later.
+    let burst = [(Duration::ZERO, 15_040), (Duration::from_millis(12), 0)];
+    assert_eq!(RateTrace::beside(rate, burst).unwrap(), "11\n12\n".parse().unwrap());
+}
