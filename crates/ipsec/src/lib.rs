@@ -34,6 +34,7 @@ mod queueing;
 pub mod reassembly;
 mod replay;
 mod reports;
+mod return_traffic;
 mod rules;
 mod sa;
 #[cfg(test)]
@@ -57,6 +58,7 @@ pub use peer::{PeerId, PeerSpec};
 pub use policy::{Forwarding, Policies};
 pub use pool::{PoolJob, PoolWork};
 pub use reports::ReportWish;
+pub use return_traffic::{ReturnTraffic, UNANSWERED};
 pub use rules::{Domain, PortRange, Rule, RuleSet};
 pub use sa::{
     AhSpec, Carrier, EspKeys, EspSpec, Fragments, InboundSa, IpcompSpec, IvMode, Mode, OutboundSa, Payloads,

@@ -34,7 +34,7 @@ mod plain;
 mod queue;
 mod ratio_estimate;
 mod reporting;
-mod return_budget;
+pub(crate) mod return_budget;
 mod scheduler;
 mod straight;
 mod train;
