@@ -210,7 +210,11 @@ fn aggfrag_seeds() -> Vec<Seed> {
         received_at: 1_234_567,
     };
     counted.emit(&mut reported[aggfrag::CONGESTION_LEN..]).unwrap();
+    // The report rides behind packets.
+    let mut riding = [&reported[..aggfrag::CONGESTION_LEN], &packets].concat();
+    riding.extend(&reported[aggfrag::CONGESTION_LEN..]);
     vec![
+        ("aggfrag", "riding-report", riding),
         ("aggfrag", "plain", plain),
         ("aggfrag", "continued-and-cut", cut),
         ("aggfrag", "all-continuation", inside),

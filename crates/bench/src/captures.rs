@@ -51,7 +51,7 @@ const LIKE_DNP3: &str = "IEC 104 and C37.118 stand for DNP3, which is for the sa
 pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let runs = setting.effort.pick(3, 1);
     let title = format!(
-        "captures over {LINK} Mbit/s, compression on, wire bytes a byte of inner packets: back to back through real tunnels, \
+        "captures over {LINK} Mbit/s, compression on, wire bytes of both directions a byte of inner packets: back to back through real tunnels, \
          {runs} runs; at their recorded times in virtual time; median (min-max)"
     );
     let columns = [

@@ -28,7 +28,7 @@ mod host;
 mod intake;
 mod payload;
 mod peer_messages;
-mod reception;
+pub(crate) mod reception;
 mod repair;
 mod strangers;
 mod upper_layer;

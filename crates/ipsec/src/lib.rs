@@ -35,6 +35,7 @@ pub mod reassembly;
 mod repair;
 mod replay;
 mod reports;
+mod return_traffic;
 mod rules;
 mod sa;
 #[cfg(test)]
@@ -60,6 +61,7 @@ pub use policy::{Forwarding, Policies};
 pub use pool::{PoolJob, PoolWork};
 pub use repair::{PayloadStore, RepairTerms, StoredPayload};
 pub use reports::ReportWish;
+pub use return_traffic::{ReturnTraffic, UNANSWERED};
 pub use rules::{Domain, PortRange, Rule, RuleSet};
 pub use sa::{
     AhSpec, Carrier, EspKeys, EspSpec, Fragments, InboundSa, IpcompSpec, IvMode, Mode, OutboundSa, Payloads,

@@ -35,7 +35,7 @@ mod queue;
 mod ratio_estimate;
 mod repair;
 mod reporting;
-mod return_budget;
+pub(crate) mod return_budget;
 mod scheduler;
 mod straight;
 mod train;

@@ -24,7 +24,7 @@ const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
 /// What arrived so far.
 #[derive(Debug, Default)]
-pub(super) struct ArrivalCount {
+pub(crate) struct ArrivalCount {
     datagrams: u64,
     bytes: u64,
     highest: u64,
@@ -51,12 +51,12 @@ struct Offered {
 
 impl ArrivalCount {
     /// Nothing yet, from a peer that does so with reports.
-    pub(super) fn new(wish: ReportWish) -> ArrivalCount {
+    pub(crate) fn new(wish: ReportWish) -> ArrivalCount {
         ArrivalCount { wish, ..ArrivalCount::default() }
     }
 
     /// A datagram with an ESP packet of `bytes` arrived.
-    pub(super) fn note(&mut self, number: Esn, bytes: u64, ecn: Ecn, now: Time) {
+    pub(crate) fn note(&mut self, number: Esn, bytes: u64, ecn: Ecn, now: Time) {
         self.datagrams += 1;
         self.bytes += bytes;
         self.marked |= ecn == Ecn::Ce;
@@ -66,12 +66,12 @@ impl ArrivalCount {
     }
 
     /// Whether it may be looked again: it is not looked at each datagram.
-    pub(super) fn is_due(&self, now: Time) -> bool {
+    pub(crate) fn is_due(&self, now: Time) -> bool {
         self.looked.is_none_or(|(at, _)| now.since(at) >= LOOK_EVERY)
     }
 
     /// What arrived, if the sender of it would do something else when it knew.
-    pub(super) fn look(&mut self, spi: Spi, now: Time) -> Option<Reception> {
+    pub(crate) fn look(&mut self, spi: Spi, now: Time) -> Option<Reception> {
         let missing = self.highest.saturating_sub(self.datagrams);
         // What is missing at one look may have been overtaken; at two it is lost.
         let lost = self.looked.replace((now, missing)).map_or(0, |(_, before)| before.min(missing));

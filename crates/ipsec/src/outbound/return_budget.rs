@@ -33,7 +33,7 @@ impl Default for ReturnBudget {
 
 impl ReturnBudget {
     /// So many wire bytes came from the peer so far; what came since the last call pays for more where it is `pressing`.
-    pub(super) fn note(&mut self, received: u64, pressing: bool) {
+    pub(crate) fn note(&mut self, received: u64, pressing: bool) {
         let share = if pressing { PRESSING_SHARE } else { SHARE };
         let since = received.saturating_sub(self.received).saturating_mul(share);
         self.received = self.received.max(received);
@@ -43,7 +43,7 @@ impl ReturnBudget {
     /// Takes so many wire bytes that go back unasked; false where too few came for it. What is not `pressing` leaves the most of
     /// the credit alone.
     #[must_use]
-    pub(super) fn take(&mut self, bytes: usize, pressing: bool) -> bool {
+    pub(crate) fn take(&mut self, bytes: usize, pressing: bool) -> bool {
         let reserve = if pressing { 0 } else { RESERVE };
         let fits = self.budget.room_at(bytes as u64 + reserve).is_some_and(|at| at <= self.clock);
         fits && self.budget.take(bytes as u64, self.clock)

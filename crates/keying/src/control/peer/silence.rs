@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use strait_clock::Time;
-use strait_ipsec::outbound;
+use strait_ipsec::{UNANSWERED, outbound};
 
 use super::super::context::ControlContext;
 use super::{ATTEMPT, PeerRecord};
@@ -14,10 +14,6 @@ use crate::ControlEvent;
 const DEAF: Duration = Duration::from_secs(10);
 /// How long the probe has (with the former, `WireGuard`'s KEEPALIVE_TIMEOUT + REKEY_TIMEOUT).
 const PROBED: Duration = Duration::from_secs(5);
-
-/// A peer whose packets nothing answered for this long hears that they arrive, before it probes at [`DEAF`]; a tick of a second and a
-/// round trip are left (`WireGuard`'s passive keepalive comes after 10 s). It replaces a probe and its answer, which are longer.
-const UNANSWERED: Duration = Duration::from_secs(8);
 
 /// Since when packets come that nothing was sent after.
 #[derive(Clone, Copy, Debug, Default)]
