@@ -8,7 +8,7 @@
 //! - [`Guest`] is a host with a kernel of its own, for an IPsec that is not ours;
 //! - [`attack`] is what strangers and hostile peers send, at a steady rate;
 //! - [`ClearWatch`] counts what a host sends in the clear;
-//! - [`Relay`] is a wire that loses, repeats and delays;
+//! - [`Relay`] is a wire that loses, repeats and delays, or an [`EmulatedPath`] with rate, delay, loss and a modem's queue;
 //! - [`Feed`] is what comes from the network behind a host;
 //! - [`outside`] starts programs that are not ours, such as tshark on a capture;
 //! - [`Transfer`] moves a file over plain TCP, [`Stream`] sends as much as goes, [`EchoService`] sends back what it is sent; [`sample`] makes files as sites exchange them.
@@ -19,6 +19,7 @@
 
 pub mod attack;
 mod clear;
+mod connect;
 mod daemon;
 mod disk;
 mod echo;
@@ -53,7 +54,7 @@ pub use hosts::{Router, TwoHosts};
 pub use interface::{InterfaceState, InterfaceTraffic};
 pub use link::{CarriedBytes, LinkEnd, LinkSpec, LinkTraffic, Offloads, WireLink};
 pub use namespace::Namespace;
-pub use relay::{FrameDirection, FrameFate, Relay};
+pub use relay::{EmulatedPath, FrameDirection, FrameFate, Relay};
 pub use site::{Extra, Networks, PORT, Site};
 pub use stream::{Arrived, RunningStream, Stream};
 pub use transfer::Transfer;
