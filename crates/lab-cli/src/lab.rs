@@ -112,7 +112,7 @@ fn scheduling(flags: &flags::LabSched) -> CommandResult {
 fn written(folder: &Path, figures: &[Figure]) -> CommandResult {
     fs::create_dir_all(folder).map_err(Failure::doing(format!("make {}", folder.display())))?;
     for figure in figures {
-        let drawing = figure.chart.drawing();
+        let drawing = figure.drawing();
         for (extension, bytes) in [("svg", drawing.svg().into_bytes()), ("png", drawing.png())] {
             let path = folder.join(&figure.name).with_extension(extension);
             fs::write(&path, bytes).map_err(Failure::doing(format!("write {}", path.display())))?;

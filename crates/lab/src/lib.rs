@@ -19,6 +19,7 @@ pub mod crime;
 mod error;
 mod figure;
 pub mod measure;
+mod parallel;
 pub mod rate;
 mod report;
 pub mod sched;
