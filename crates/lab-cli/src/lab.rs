@@ -2,6 +2,7 @@
 
 mod crime;
 mod csv;
+mod paths;
 mod text;
 mod verify;
 
@@ -32,6 +33,7 @@ pub(crate) fn run(flags: &flags::Lab) -> CommandResult {
         }
         LabTables::Verify(flags) => verify::run(flags),
         LabTables::Crime(flags) => crime::run(flags),
+        LabTables::Paths(flags) => paths::run(flags),
     }
 }
 

@@ -4,7 +4,6 @@ use serde::Serialize;
 use strait_sim::{MachineOutcome, ProcessorUse, simulate};
 
 use super::gateway::{ACCELERATOR, CPU, Gateway, RATIOS, WINDOWS, window};
-
 use super::pattern::Pattern;
 
 /// What came of all runs with one gateway.
