@@ -56,7 +56,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// An estimate of a link that takes no more than `ceiling`; `known` is what it was taken to be so far.
+    /// An estimate of a link that takes no more than `ceiling`. `known` is a first guess: what [`Estimate::found`] said before a
+    /// restart, or a rate that was configured until now.
     #[must_use]
     pub fn new(known: Option<Rate>, ceiling: Option<Rate>, now: Time) -> Estimate {
         let start = known.map_or(START, |rate| rate.bits() as f64);
@@ -76,22 +77,27 @@ impl Estimate {
         estimate
     }
 
+    /// Begins again with what the rate was found to be at an earlier time.
+    pub fn guess(&mut self, known: Rate, now: Time) {
+        *self = Estimate::new(Some(known), self.ceiling, now);
+    }
+
     /// The link takes no more than `ceiling` from now on.
     pub fn set_ceiling(&mut self, ceiling: Option<Rate>) {
         self.ceiling = ceiling;
         (self.rate, self.pacing) = (self.bounded(self.rate), self.bounded(self.pacing));
     }
 
-    /// What the link takes, in wire bytes.
+    /// What the link takes, in wire bytes; nothing while no limit was met, and none is known from before.
     #[must_use]
-    pub fn rate(&self) -> Rate {
-        rate(self.rate)
+    pub fn rate(&self) -> Option<Rate> {
+        Some(rate(self.rate))
     }
 
-    /// At what rate to send just now.
+    /// At what rate to send just now; nothing where packets go straight.
     #[must_use]
-    pub fn pacing(&self) -> Rate {
-        rate(self.pacing)
+    pub fn pacing(&self) -> Option<Rate> {
+        Some(rate(self.pacing))
     }
 
     /// What keeps the sender from sending more.
@@ -100,10 +106,11 @@ impl Estimate {
         self.limited
     }
 
-    /// Whether the link was seen to take no more; before that it is at least as fast as [`Estimate::rate`].
+    /// The rate above which the link was seen to take no more, as a first guess for another time; nothing while no limit
+    /// was met.
     #[must_use]
-    pub const fn is_found(&self) -> bool {
-        self.found
+    pub fn found(&self) -> Option<Rate> {
+        self.found.then(|| rate(self.rate))
     }
 
     /// Takes what happened since the last report.

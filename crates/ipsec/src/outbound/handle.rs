@@ -35,6 +35,7 @@ impl Outbound {
             Order::Withdraw(peer, spi) => self.change(peer, |_, link| link.association.withdraw(spi)),
             Order::Endpoint(peer) => self.change(peer, |_, link| link.refresh(now)),
             Order::Rate(peer, pace) => self.change(peer, |_, link| link.pacing.set(pace, now)),
+            Order::RateFound(peer, rate) => self.change(peer, |_, link| link.pacing.remember(rate, now)),
             Order::Ends(peer, ends) => self.change(peer, |_, link| link.ends = *ends),
             Order::Keepalive(peer) => self.send_to(peer, now, outlet, Transmitter::send_keepalive),
             Order::Report(peer, condition) => {

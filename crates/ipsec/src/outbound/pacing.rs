@@ -19,6 +19,8 @@ pub(crate) struct Pacing {
     /// Nothing where the peer does not report.
     path: Option<Box<Path>>,
     estimate: Option<Estimate>,
+    /// What the rate of the path was found to be at an earlier time.
+    remembered: Option<Rate>,
     pub(super) budget: ReportBudget,
     /// The share of datagrams that is lost on the path, 0 to 1.
     loss: f64,
@@ -43,13 +45,28 @@ impl Pacing {
 
     /// Paces so from now on.
     pub(super) fn set(&mut self, pace: Pace, now: Time) {
-        let known = self.pacer.as_ref().map(Pacer::rate);
+        let known = self.pacer.as_ref().map(Pacer::rate).or(self.remembered);
         match (pace, &mut self.estimate) {
             (Pace::Estimated { at_most }, Some(estimate)) => estimate.set_ceiling(at_most),
             (Pace::Estimated { at_most }, estimate) => *estimate = Some(Estimate::new(known, at_most, now)),
             (_, estimate) => *estimate = None,
         }
-        let rate = self.estimate.as_ref().map(Estimate::pacing).or(pace.given());
+        self.pace_at(self.estimate.as_ref().map_or(pace.given(), Estimate::pacing), now);
+    }
+
+    /// The path had this rate at an earlier time: the first guess of an estimate that met no limit since.
+    pub(super) fn remember(&mut self, rate: Rate, now: Time) {
+        self.remembered = Some(rate);
+        if let Some(estimate) = &mut self.estimate
+            && estimate.rate().is_none()
+        {
+            estimate.guess(rate, now);
+            let pacing = estimate.pacing();
+            self.pace_at(pacing, now);
+        }
+    }
+
+    fn pace_at(&mut self, rate: Option<Rate>, now: Time) {
         match (&mut self.pacer, rate) {
             (Some(pacer), Some(rate)) => pacer.set_rate(rate),
             (_, rate) => self.pacer = rate.map(|rate| Pacer::new(rate, now)),
@@ -71,7 +88,7 @@ impl Pacing {
 
     /// The rate of the path to the peer, given or estimated.
     pub(super) fn own_rate(&self) -> Option<Rate> {
-        let estimated = self.estimate.as_ref().map(Estimate::rate);
+        let estimated = self.estimate.as_ref().and_then(Estimate::rate);
         estimated.or(self.pacer.as_ref().map(Pacer::rate))
     }
 
@@ -83,7 +100,7 @@ impl Pacing {
     /// The rate of the link out, as far as that is known: it was given, or was seen to take no more.
     pub(super) fn known_rate(&self, up: Option<Rate>) -> Option<Rate> {
         let own = match &self.estimate {
-            Some(estimate) => estimate.is_found().then(|| estimate.rate()),
+            Some(estimate) => estimate.found(),
             None => self.pacer.as_ref().map(Pacer::rate),
         };
         own.into_iter().chain(up).min()
@@ -125,13 +142,13 @@ impl Pacing {
         match (path.report(&said, around, now), &mut self.estimate) {
             (Ok(Some(sample)), Some(estimate)) => {
                 estimate.sample(&sample, now);
-                if let Some(pacer) = &mut self.pacer {
-                    pacer.set_rate(estimate.pacing());
-                }
+                let pacing = estimate.pacing();
+                self.pace_at(pacing, now);
             }
             (Err(scheduler::ReportRefused::Absurd), _) => return false,
             (Ok(_) | Err(scheduler::ReportRefused::Late), _) => {}
         }
+        let Some(path) = &self.path else { return true };
         self.loss = path.loss();
         counters.path.show(path, self.estimate.as_ref());
         true

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use strait_ipsec::PeerCounters;
-use strait_scheduler::LimitedBy;
+use strait_scheduler::{LimitedBy, Rate};
 
 /// The path to a peer, as measured with delivery reports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PathReport {
-    /// Estimated link rate in bit/s of wire bytes; none where the link rate is configured.
+    /// Estimated link rate in bit/s of wire bytes; none where the link rate is configured, and while no limit was met.
     pub estimated_rate_bits_per_second: Option<u64>,
-    /// Current pacing rate in bit/s of wire bytes.
+    /// Current pacing rate in bit/s of wire bytes; none where packets are not paced.
     pub pacing_rate_bits_per_second: Option<u64>,
     /// What limits the sending rate: `application` (no more traffic to send), `startup` (the estimate is still growing), `link`
     /// or `configuration` (the configured rate).
@@ -44,8 +44,8 @@ impl PathReport {
         let Some(measured) = counters.path.get() else { return Some(counted) };
         let estimate = measured.estimate;
         Some(PathReport {
-            estimated_rate_bits_per_second: estimate.map(|it| it.rate.bits()),
-            pacing_rate_bits_per_second: estimate.map(|it| it.pacing.bits()),
+            estimated_rate_bits_per_second: estimate.and_then(|it| it.rate).map(Rate::bits),
+            pacing_rate_bits_per_second: estimate.and_then(|it| it.pacing).map(Rate::bits),
             limited_by: estimate.map(|it| LimitedBy::name(it.limited_by).to_owned()),
             rtt_seconds: measured.round_trip.map(|span| span.as_secs_f64()),
             min_rtt_seconds: measured.least_round_trip.map(|span| span.as_secs_f64()),

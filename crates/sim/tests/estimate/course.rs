@@ -98,7 +98,7 @@ impl Course {
             forth: SimLink::new(settings, 1),
             back: SimLink::new(settings, 2),
             path: Path::new(),
-            pacer: Pacer::new(estimate.pacing(), now),
+            pacer: Pacer::new(estimate.pacing().unwrap(), now),
             estimate,
             number: 0,
             received: Received::default(),
@@ -193,7 +193,7 @@ impl Course {
     }
 
     fn share(&self) -> f64 {
-        self.estimate.rate().bits() as f64 / self.rate().bits() as f64
+        self.estimate.rate().map_or(0, Rate::bits) as f64 / self.rate().bits() as f64
     }
 
     fn send(&mut self) {
@@ -236,7 +236,7 @@ impl Course {
     fn reported(&mut self, report: &DeliveryCount) {
         if let Ok(Some(sample)) = self.path.report(report, AROUND as usize, self.now) {
             self.estimate.sample(&sample, self.now);
-            self.pacer.set_rate(self.estimate.pacing());
+            self.pacer.set_rate(self.estimate.pacing().unwrap());
         }
     }
 }

@@ -127,7 +127,7 @@ fn a_sender_without_much_to_send_neither_probes_nor_forgets() {
     let mut course = lossy(10.0, ms(50), 0.0, ms(50));
     course.run_for(Duration::from_secs(5));
     assert_eq!(course.estimate().limited_by(), LimitedBy::Link);
-    assert!(course.estimate().is_found());
+    assert!(course.estimate().found().is_some());
     course.set_traffic(Traffic::Steady(mbit(1.0)));
     course.run_for(Duration::from_secs(3));
     assert_eq!(course.estimate().limited_by(), LimitedBy::Traffic);
