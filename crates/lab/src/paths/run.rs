@@ -154,7 +154,10 @@ impl PathRun<'_> {
     fn look(&mut self) -> PathLook {
         let (second, now) = (self.second(), self.network.now());
         let path = self.network.node(A).peer_counters(B).path.get();
-        let found = path.and_then(|path| path.estimate).map(|estimate| estimate.rate.bits() as f64 / 1e6);
+        let found = path
+            .and_then(|path| path.estimate)
+            .and_then(|estimate| estimate.rate)
+            .map(|rate| rate.bits() as f64 / 1e6);
         PathLook { second, found, queue: self.network.link(A, B).waits(now).as_secs_f64() }
     }
 }
