@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use decision::{DecisionReport, EstimateReport, StagesReport};
 pub use leak::{AttackerReport, LeakReport};
-pub use path::PathReport;
+pub use path::{PathReport, RememberedReport};
 pub use queue::QueueReport;
 
 /// The state and counters of a running node.

@@ -82,6 +82,11 @@ impl Estimate {
         *self = Estimate::new(Some(known), self.ceiling, now);
     }
 
+    /// Begins again on another path, with what its rate was found to be at an earlier time.
+    pub fn begin_again(&mut self, known: Option<Rate>, now: Time) {
+        *self = Estimate::new(known, self.ceiling, now);
+    }
+
     /// The link takes no more than `ceiling` from now on.
     pub fn set_ceiling(&mut self, ceiling: Option<Rate>) {
         self.ceiling = ceiling;

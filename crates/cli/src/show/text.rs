@@ -112,6 +112,7 @@ fn one_peer(peer: &PeerReport) -> String {
         ("queue", queue::length(&peer.queue)),
         ("aggregation", queue::aggregation(&peer.queue)),
         ("path", peer.path.as_ref().map(path::state).unwrap_or_default()),
+        ("remembered", peer.path.as_ref().map(path::remembered).unwrap_or_default()),
         ("inner MTU", format!("{} bytes", peer.inner_mtu)),
         ("sent as", sent_as(peer)),
     ];

@@ -31,7 +31,11 @@ impl Pacing {
     pub(super) fn renew(&mut self, reports: bool) {
         match (&mut self.path, reports) {
             (Some(path), true) => path.renew(),
-            (path, true) => *path = Some(Box::default()),
+            (path, true) => {
+                let mut known = Path::default();
+                known.begin_again(self.loss);
+                *path = Some(Box::new(known));
+            }
             (path, false) => *path = None,
         }
     }
@@ -61,6 +65,19 @@ impl Pacing {
             && estimate.rate().is_none()
         {
             estimate.guess(rate, now);
+            let pacing = estimate.pacing();
+            self.pace_at(pacing, now);
+        }
+    }
+
+    /// Datagrams take another path, which had this rate and loss at an earlier time.
+    pub(super) fn new_path(&mut self, rate: Option<Rate>, loss: f64, now: Time) {
+        (self.remembered, self.loss) = (rate, loss);
+        if let Some(path) = &mut self.path {
+            path.begin_again(loss);
+        }
+        if let Some(estimate) = &mut self.estimate {
+            estimate.begin_again(rate, now);
             let pacing = estimate.pacing();
             self.pace_at(pacing, now);
         }

@@ -3,8 +3,8 @@ use super::*;
 use crate::local::{Answer, PendingRequest, Request};
 use crate::report::{
     AssociationReport, CompressionLoadReport, ControlReport, DecisionReport, DropReport, EstimateReport,
-    LeakReport, ManualReport, PathReport, ProtocolReport, QueueReport, StagesReport, SuiteReport,
-    ThreadReport, TrafficReport,
+    LeakReport, ManualReport, PathReport, ProtocolReport, QueueReport, RememberedReport, StagesReport,
+    SuiteReport, ThreadReport, TrafficReport,
 };
 use std::collections::BTreeSet;
 use std::io::{Read, Write as _};
@@ -81,6 +81,7 @@ fn peer() -> PeerReport {
             loss_ratio: 0.25,
             delivery_reports_sent: 8,
             delivery_reports_received: 9,
+            remembered: Some(RememberedReport::default()),
             ..PathReport::default()
         }),
         sent: TrafficReport { packets: 1, bytes: 2, datagrams: 3, wire_bytes: 4, ratio: Some(0.5) },

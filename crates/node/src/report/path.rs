@@ -26,6 +26,21 @@ pub struct PathReport {
     pub delivery_reports_received: u64,
     /// Delivery reports received and rejected as inconsistent.
     pub delivery_reports_rejected: u64,
+    /// What an earlier run, or an earlier time on this path, found of it; none where nothing is remembered.
+    pub remembered: Option<RememberedReport>,
+}
+
+/// What was remembered of a path when it came in use.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RememberedReport {
+    /// The link rate found, in bit/s of wire bytes; none where no limit was met.
+    pub rate_bits_per_second: Option<u64>,
+    /// Minimum round-trip time in seconds.
+    pub min_rtt_seconds: Option<f64>,
+    /// Share of datagrams lost, 0 to 1.
+    pub loss_ratio: f64,
+    /// Seconds since it was found.
+    pub age_seconds: u64,
 }
 
 impl PathReport {

@@ -140,6 +140,12 @@ impl Path {
         (self.one_way, self.round) = (Least::default(), Least::default());
     }
 
+    /// Another path, on which this share of datagrams was lost at an earlier time.
+    pub fn begin_again(&mut self, loss: f64) {
+        self.moved();
+        (self.round_trip, self.loss) = (None, loss);
+    }
+
     /// Datagrams up to sequence number `number` were sent, with `bytes` of ESP packets, while the pacer let `limit`
     /// pass.
     pub fn sent(&mut self, number: u64, bytes: u64, limit: Option<Rate>, now: Time) {

@@ -1,7 +1,7 @@
 use super::*;
 use strait_node::report::{
     AttackerReport, CodecReport, CompressionLoadReport, ControlReport, DropReport, LeakReport, ManualReport,
-    PathReport, ProtocolReport, QueueReport, ThreadReport,
+    PathReport, ProtocolReport, QueueReport, RememberedReport, ThreadReport,
 };
 
 /// A report with every part filled in.
@@ -84,6 +84,12 @@ fn peer() -> PeerReport {
             delivery_reports_sent: 12,
             delivery_reports_received: 340,
             delivery_reports_rejected: 1,
+            remembered: Some(RememberedReport {
+                rate_bits_per_second: Some(1_400_000),
+                min_rtt_seconds: Some(0.0501),
+                loss_ratio: 0.005,
+                age_seconds: 10_930,
+            }),
         }),
         sent: TrafficReport {
             packets: 3_000,
@@ -191,6 +197,7 @@ peer site-b: up
   queue            2.05 kB, delay 8 ms (max 21 ms), 14 packets dropped by CoDel
   aggregation      2.5 packets per aggregate, window 256 packets
   path             RTT 58.4 ms (min 50.1 ms), loss 1.2 %, delivery reports: 340 received (1 rejected), 12 sent
+  remembered       1.4 Mbit/s, RTT 50.1 ms, loss 0.5 %, found 3 h 2 min ago
   inner MTU        1420 bytes
   sent as          7 bundles, 340 compressed blocks, 150 kB saved by header compression
             packets  inner bytes  datagrams  wire bytes  ratio
