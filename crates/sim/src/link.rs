@@ -84,11 +84,12 @@ pub struct LinkSettings {
 }
 
 impl LinkSettings {
-    /// A bottleneck as a modem is: `rate`, then `delay` one way, and before it a queue that holds `wait` of that rate, and
-    /// 8 full packets at least, or a slow link would carry no TCP at all.
+    /// A bottleneck as a modem is: `rate`, counted with Ethernet's header, then `delay` one way, and before it a queue that
+    /// holds `wait` of that rate, and 8 full packets at least, or a slow link would carry no TCP at all.
     #[must_use]
     pub fn modem(rate: Rate, delay: Duration, wait: Duration) -> LinkSettings {
-        let settings = LinkSettings { rate: Some(rate), delay, ..LinkSettings::default() };
+        let settings =
+            LinkSettings { rate: Some(rate), delay, overhead: ETHERNET, ..LinkSettings::default() };
         let least = LEAST_QUEUED * u64::from(settings.mtu + settings.overhead);
         LinkSettings { queue: rate.bytes_in(wait).max(least), ..settings }
     }
@@ -111,6 +112,8 @@ impl Default for LinkSettings {
     }
 }
 
+/// Bytes of Ethernet's header, without preamble and checksum (IEEE 802.3).
+const ETHERNET: u16 = 14;
 /// Full packets that every modem's queue has room for.
 const LEAST_QUEUED: u64 = 8;
 

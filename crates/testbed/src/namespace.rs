@@ -132,6 +132,16 @@ impl Namespace {
         })
     }
 
+    /// Sends what is meant for `destination`/`prefix` to the router `via`.
+    ///
+    /// # Errors
+    /// [`Error::System`] when the kernel refuses.
+    pub fn add_route(&self, destination: IpAddr, prefix: u8, via: IpAddr) -> Result<(), Error> {
+        self.run(&format!("route {destination}/{prefix} by way of {via}"), || {
+            interface::add_route(destination, prefix, via)
+        })
+    }
+
     /// The names of the host's interfaces.
     ///
     /// # Errors

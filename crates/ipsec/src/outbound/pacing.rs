@@ -171,3 +171,25 @@ impl Pacing {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remembered_rate_is_first_guess_of_an_estimate_that_knows_nothing() {
+        let (first, other) = (Rate::from_bits(2_000_000), Rate::from_bits(1_000_000));
+        let mut pacing = Pacing::default();
+        pacing.remember(first.unwrap(), Time::ZERO);
+        assert_eq!((pacing.own_rate(), pacing.is_paced()), (None, false), "nothing is estimated");
+        pacing.set(Pace::Estimated { at_most: None }, Time::ZERO);
+        assert_eq!((pacing.own_rate(), pacing.is_paced()), (first, true));
+        pacing.remember(other.unwrap(), Time::ZERO);
+        assert_eq!(pacing.own_rate(), first, "it knows better");
+        let mut later = Pacing::default();
+        later.set(Pace::Estimated { at_most: None }, Time::ZERO);
+        assert_eq!((later.own_rate(), later.is_paced()), (None, false), "no limit is known");
+        later.remember(other.unwrap(), Time::ZERO);
+        assert_eq!((later.own_rate(), later.is_paced()), (other, true));
+    }
+}

@@ -142,13 +142,14 @@ fn a_modems_queue_holds_so_much_time_of_its_rate() {
     assert_eq!(settings.queue, 75_000);
     let mut link = link(settings);
     let arrived: Vec<Duration> = (0..60).filter_map(|_| first(link.carry(1500, Tos(0), NOW))).collect();
-    assert_eq!(arrived.len(), 50);
-    assert_eq!(arrived.last(), Some(&Duration::from_millis(330)));
-    assert_eq!(link.waits(NOW + Duration::from_millis(100)), Duration::from_millis(200));
+    // 1,514 bytes each on the wire, 6.056 ms.
+    assert_eq!(arrived.len(), 49);
+    assert_eq!(arrived.last(), Some(&Duration::from_micros(30_000 + 49 * 6_056)));
+    assert_eq!(link.waits(NOW + Duration::from_micros(49 * 6_056 - 100)), Duration::from_micros(100));
     assert_eq!(link.waits(NOW + Duration::from_millis(301)), Duration::ZERO);
     let slow =
         LinkSettings::modem(Rate::from_bits(9600).unwrap(), Duration::ZERO, Duration::from_millis(300));
-    assert_eq!(slow.queue, 12_000);
+    assert_eq!(slow.queue, 12_112);
 }
 
 #[test]

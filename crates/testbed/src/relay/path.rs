@@ -97,7 +97,7 @@ fn tos(frame: &[u8]) -> Option<Tos> {
             let [first, second] = *packet.first_chunk()?;
             let finds = packet.get(6) == Some(&ICMPV6)
                 && packet.get(IPV6_HEADER).is_some_and(|kind| NEIGHBOUR_DISCOVERY.contains(kind));
-            (!finds).then(|| Tos(first << 4 | second >> 4))
+            (!finds).then_some(Tos(first << 4 | second >> 4))
         }
         _ => None,
     }
