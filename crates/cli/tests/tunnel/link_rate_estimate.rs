@@ -48,7 +48,7 @@ pub(crate) fn flood(pair: &Pair, end: &Arc<AtomicBool>) -> JoinHandle<()> {
 }
 
 /// How long it takes until the first site knows within 15 % that the link has `rate`, and for a second no longer thinks otherwise.
-pub(crate) fn followed(pair: &Pair, rate: Rate) -> Option<Duration> {
+fn followed(pair: &Pair, rate: Rate) -> Option<Duration> {
     let (begin, mut since) = (Instant::now(), None);
     while begin.elapsed() < FOLLOWED {
         let found = pair.peer(0)["path"]["estimated_rate_bits_per_second"].as_u64().unwrap_or(0);

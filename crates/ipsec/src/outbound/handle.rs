@@ -37,7 +37,9 @@ impl Outbound {
             Order::Rate(peer, pace) => self.change(peer, |_, link| link.pacing.set(pace, now)),
             Order::RateFound(peer, rate) => self.change(peer, |_, link| link.pacing.remember(rate, now)),
             Order::NewPath(peer, rate, loss) => {
-                self.change(peer, |_, link| link.pacing.new_path(rate, loss, now));
+                self.change(peer, |_, link| {
+                    link.pacing.new_path((rate, loss), &link.spec.counters.path, now);
+                });
             }
             Order::Ends(peer, ends) => self.change(peer, |_, link| link.ends = *ends),
             Order::Keepalive(peer) => self.send_to(peer, now, outlet, Transmitter::send_keepalive),

@@ -10,7 +10,7 @@ use strait_wire::esp;
 use super::report_budget::ReportBudget;
 use super::train::Train;
 use crate::reports::ReceivedReport;
-use crate::{OutboundSa, PeerCounters};
+use crate::{OutboundSa, PathState, PeerCounters};
 
 /// What is known of the path to a peer, and the pacer that follows from it.
 #[derive(Debug, Default)]
@@ -70,9 +70,10 @@ impl Pacing {
         }
     }
 
-    /// Datagrams take another path, which had this rate and loss at an earlier time.
-    pub(super) fn new_path(&mut self, rate: Option<Rate>, loss: f64, now: Time) {
-        (self.remembered, self.loss) = (rate, loss);
+    /// Datagrams take another path, which had this rate and loss at an earlier time; `shown` no longer tells of the one before.
+    pub(super) fn new_path(&mut self, known: (Option<Rate>, f64), shown: &PathState, now: Time) {
+        let (rate, loss) = known;
+        (self.remembered, self.loss) = known;
         if let Some(path) = &mut self.path {
             path.begin_again(loss);
         }
@@ -80,6 +81,9 @@ impl Pacing {
             estimate.begin_again(rate, now);
             let pacing = estimate.pacing();
             self.pace_at(pacing, now);
+        }
+        if let Some(path) = self.path.as_ref().filter(|_| shown.get().is_some()) {
+            shown.show(path, self.estimate.as_ref());
         }
     }
 
@@ -191,5 +195,22 @@ mod tests {
         assert_eq!((later.own_rate(), later.is_paced()), (None, false), "no limit is known");
         later.remember(other.unwrap(), Time::ZERO);
         assert_eq!((later.own_rate(), later.is_paced()), (other, true));
+    }
+    #[test]
+    fn another_path_begins_with_what_is_known_of_it_and_with_nothing_else() {
+        let (first, other) = (Rate::from_bits(2_000_000), Rate::from_bits(1_000_000));
+        let mut pacing = Pacing::default();
+        let shown = PathState::default();
+        pacing.new_path((first, 0.02), &shown, Time::ZERO);
+        pacing.renew(true);
+        pacing.set(Pace::Estimated { at_most: None }, Time::ZERO);
+        assert_eq!((pacing.own_rate(), pacing.loss(), pacing.is_paced()), (first, 0.02, true));
+        assert_eq!(pacing.path.as_ref().map(|path| path.loss()), Some(0.02));
+        pacing.new_path((other, 0.01), &shown, Time::ZERO);
+        assert_eq!(shown.get(), None, "nothing was reported yet");
+        assert_eq!((pacing.own_rate(), pacing.loss()), (other, 0.01));
+        pacing.new_path((None, 0.0), &shown, Time::ZERO);
+        assert_eq!((pacing.own_rate(), pacing.loss(), pacing.is_paced()), (None, 0.0, false));
+        assert_eq!(pacing.path.as_ref().map(|path| path.loss()), Some(0.0));
     }
 }
