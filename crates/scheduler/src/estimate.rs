@@ -138,7 +138,9 @@ impl Estimate {
     /// Takes what happened since the last report.
     pub fn sample(&mut self, sample: &PathSample, now: Time) {
         let Some(sample) = &self.intake.take(sample, now) else { return };
-        let view = &self.usual.view(sample, self.rate, now);
+        // Nothing is slow while no limit is known.
+        let rate = self.met.map_or(f64::INFINITY, |_| self.rate);
+        let view = &self.usual.view(sample, rate, now);
         match self.phase {
             EstimatePhase::Free(seen) => self.watch(sample, view, seen, now),
             EstimatePhase::Drain(queue) => self.drain(sample, view, queue, now),

@@ -89,7 +89,7 @@ impl Pacing {
 
     fn pace_at(&mut self, rate: Option<Rate>, now: Time) {
         match (&mut self.pacer, rate) {
-            (Some(pacer), Some(rate)) => pacer.set_rate(rate),
+            (Some(pacer), Some(rate)) => pacer.set_rate(rate, now),
             (_, rate) => self.pacer = rate.map(|rate| Pacer::new(rate, now)),
         }
     }

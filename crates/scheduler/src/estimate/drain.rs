@@ -10,16 +10,24 @@ use super::{BUSY, Estimate, EstimatePhase, LimitedBy, PathSample};
 /// The least time in which a queue is let go, in seconds.
 const DRAIN: f64 = 0.1;
 /// The least and the most of the rate that goes on meanwhile.
-const SHARE: (f64, f64) = (0.1, 0.9);
+const SHARE: (f64, f64) = (0.25, 0.9);
 /// What is sent, as a share of what comes, when a queue gets shorter: less than reports can be wrong by.
 const DRAINS: f64 = 0.9;
 /// What comes out, as a share of what the rate was taken to be, when that was far off.
 const FAR: f64 = 0.8;
+/// The least share of the rate that one report leaves in the first of a queue: a host that had no processor for so long
+/// looks like a link that became slower.
+const FALL: f64 = 0.5;
+const STALL: Duration = Duration::from_millis(100);
+/// The weight of a report where what comes out is near.
+const SMOOTH: f64 = 0.2;
 /// When a delay is no accident.
 const WAITS_FOR: Duration = Duration::from_millis(200);
 /// What is to be sent too little, in seconds of the link beyond the queue's own length, before a queue that stays is taken
 /// for another's: as much as a delay varies at most.
 const DOUBT: f64 = 0.02;
+/// How long a queue that is gone already is let go all the same.
+const EMPTIES_FOR: Duration = Duration::from_millis(300);
 /// When a delay that does not go is no queue of ours, whatever was sent; and as much longer as the queue is, twice.
 const DRAIN_FOR: Duration = Duration::from_secs(3);
 
@@ -59,7 +67,7 @@ impl Estimate {
             sure: false,
         };
         self.phase = EstimatePhase::Drain(queue);
-        self.pace_drain(sample, view, view.taken, now);
+        self.pace_drain(sample, view, view.taken.max(self.rate * FALL), now);
     }
 
     pub(super) fn drain(
@@ -70,7 +78,9 @@ impl Estimate {
         now: Time,
     ) {
         if view.delay <= view.low {
-            let gone = !queue.empties || view.queue_now(sample, self.rate, now) <= 0.0;
+            let gone = !queue.empties
+                || view.queue_now(sample, self.rate, now) <= 0.0
+                || now.since(queue.since) >= EMPTIES_FOR;
             if gone && (sample.sent_at >= queue.since || !queue.sure) {
                 self.usual.emptied_at = now;
                 // A queue that went when less was sent was made by what was sent.
@@ -80,10 +90,7 @@ impl Estimate {
             return;
         }
         queue.note(sample, view, self.rate, now);
-        let drains = view.sent < view.taken * DRAINS && queue.came.rate() < self.rate * FAR;
-        if view.is_congested() || drains || queue.came.rate() > self.rate {
-            self.meet(queue.came.rate());
-        }
+        self.note_came(&queue, view, now);
         if queue.has_had_time(now) {
             if view.delay > view.high {
                 // Others fill it, or the path became longer.
@@ -93,6 +100,20 @@ impl Estimate {
         }
         self.phase = EstimatePhase::Drain(queue);
         self.pace_drain(sample, view, queue.below.unwrap_or(self.rate), now);
+    }
+
+    /// What came out of the queue is the rate: two or three reports decide. Where it is far less, and nothing but a link that
+    /// became slower explains that, it is so at once.
+    fn note_came(&mut self, queue: &StandingQueue, view: &ReportView, now: Time) {
+        let came = queue.came.rate();
+        if came >= self.rate * FAR {
+            if view.used >= BUSY {
+                self.meet(self.rate + (came - self.rate) * SMOOTH);
+            }
+        } else if view.is_congested() || view.sent < view.taken * DRAINS {
+            let sure = now.since(queue.since) >= STALL;
+            self.meet(if sure { came } else { came.max(self.rate * FALL) });
+        }
     }
 
     /// So much less than the rate, or what is to be stayed `below`, that what stands before the link is gone when the next

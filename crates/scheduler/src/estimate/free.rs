@@ -9,6 +9,8 @@ use super::{BUSY, Estimate, EstimatePhase, LimitedBy, PathSample, UNPACED_ABOVE}
 
 /// When a delay that neither grows nor goes is no accident.
 const STANDS_FOR: Duration = Duration::from_millis(200);
+/// Bits of two full datagrams on an ordinary path.
+const DATAGRAMS: f64 = 2.0 * 1500.0 * 8.0;
 /// The longest that a sample may have taken to send, in seconds, so that the queue at both of its ends stood in between:
 /// or the queue's own length, if that is more.
 const UNBROKEN: f64 = 0.1;
@@ -62,7 +64,9 @@ impl Estimate {
             return None;
         }
         let grew = seen.grew;
-        if !grew && now.since(seen.since) < STANDS_FOR {
+        // A full packet takes so long on a slow link, without a queue.
+        let stands = view.delay > DATAGRAMS / came && now.since(seen.since) >= STANDS_FOR;
+        if !grew && !stands {
             return Some(seen);
         }
         self.rate = self.bounded(came);

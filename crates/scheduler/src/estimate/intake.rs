@@ -4,9 +4,9 @@ use strait_clock::Time;
 
 use super::PathSample;
 
-/// Datagrams and seconds that reports are put together for before they are judged: arrivals are told to a millisecond or
-/// two, so of a shorter time chance decides; and the seconds that are enough for any number of datagrams.
-const JUDGED: (f64, f64, f64) = (4.0, 0.02, 0.2);
+/// Datagrams and seconds that reports are put together for before they are judged, and the seconds that are enough for any
+/// number of datagrams: a host that is busy takes what came in 10 ms at once, so that of a shorter time chance decides.
+const JUDGED: (f64, f64, f64) = (4.0, 0.04, 0.2);
 /// The weight of a new distance between reports: two or three decide.
 const SMOOTH: f64 = 0.5;
 /// What is longer than this, in seconds, was silence.

@@ -30,6 +30,8 @@ const SMOOTH: f64 = 1.0 / 8.0;
 /// Less of what was sent arriving than this share says that the link takes no more: reports tell time within some
 /// hundredths of what lies between them.
 pub(super) const BEHIND: f64 = 0.95;
+/// Less than this share arriving, while a queue stands that does not grow, says that it is full.
+const OVERFLOWS: f64 = 0.8;
 /// Less than this share arriving says so even without delay, as where a modem has hardly a queue and twice the rate
 /// loses half.
 const LOSSY: f64 = 0.65;
@@ -123,6 +125,8 @@ pub(super) struct ReportView {
     pub(super) delay: f64,
     /// The delay when the sample began.
     pub(super) before: f64,
+    /// Seconds between the first datagram of the sample and the last, as they arrived.
+    span: f64,
     /// Seconds of the link that were sent beyond what the rate is taken to be; below zero when less was sent.
     pub(super) excess: f64,
     /// Whether more was lost than chance explains.
@@ -139,9 +143,10 @@ impl ReportView {
         self.is_behind(LOSSY) && self.loses
     }
 
-    /// The link takes less than it is given, and a queue grows.
+    /// The link takes less than it is given, and a queue grows, or is full.
     pub(super) fn is_congested(&self) -> bool {
-        self.delay > self.high && self.is_behind(BEHIND)
+        let grows = self.delay - self.before > (1.0 - BEHIND) * self.span;
+        self.delay > self.high && (grows || self.is_behind(OVERFLOWS))
     }
 
     /// What was sent beyond the rate stands before the link, more than half of it.
@@ -229,17 +234,19 @@ impl Usual {
             unclear: if datagram > SLOW { datagram * UNCLEAR } else { low },
             delay: (sample.delay - others).max(0.0),
             before: (self.before - others).max(0.0),
+            span: sample.span,
             excess: sample.sent * 8.0 / rate - sample.sent_span,
             loses: LostCount::default().with(sample).exceeds(self.loss),
         }
     }
 
     /// How much more the link took than what arrived, of a share that is usually lost behind it: on average, and at most as
-    /// chance has it (one standard deviation of a Poisson distribution, but one datagram).
+    /// chance has it: all that was lost, or where that is too much for chance, one standard deviation of a Poisson distribution.
     fn passed(&self, sample: &PathSample) -> (f64, f64) {
         let arrived = (sample.numbers - sample.lost).max(1.0);
         let usual = sample.numbers * self.loss;
-        let by_chance = if usual > 0.0 { (usual + usual.sqrt()).max(1.0) } else { 0.0 };
+        let significant = LostCount::default().with(sample).exceeds(self.loss);
+        let by_chance = if significant { usual + usual.sqrt() } else { sample.lost };
         (1.0 + sample.lost.min(usual) / arrived, 1.0 + sample.lost.min(by_chance) / arrived)
     }
 

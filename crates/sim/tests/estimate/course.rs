@@ -249,7 +249,7 @@ impl Course {
         if let Ok(Some(sample)) = self.path.report(report, AROUND as usize, self.now) {
             self.estimate.sample(&sample, self.now);
             match (&mut self.pacer, self.estimate.pacing()) {
-                (Some(pacer), Some(rate)) => pacer.set_rate(rate),
+                (Some(pacer), Some(rate)) => pacer.set_rate(rate, self.now),
                 (_, rate) => self.pacer = rate.map(|rate| Pacer::new(rate, self.now)),
             }
         }
