@@ -13,6 +13,7 @@ const MILLION: f64 = 1e6;
 pub struct PathState {
     rate: AtomicU64,
     pacing: AtomicU64,
+    found: AtomicU64,
     round_trip: AtomicU64,
     least_round_trip: AtomicU64,
     loss: AtomicU64,
@@ -39,10 +40,13 @@ pub struct PathStatus {
 /// The estimate of a link's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateStatus {
-    /// The rate that the link carries, in wire bytes.
-    pub rate: Rate,
-    /// The rate at which datagrams are sent now.
-    pub pacing: Rate,
+    /// The rate that the link carries, in wire bytes;
+    /// nothing while no limit was met and none is known from before.
+    pub rate: Option<Rate>,
+    /// The rate at which datagrams are sent now; nothing where they go straight.
+    pub pacing: Option<Rate>,
+    /// The rate above which the link was seen to take no more: a first guess for another time.
+    pub found: Option<Rate>,
     /// What keeps the sender from sending more.
     pub limited_by: LimitedBy,
 }
@@ -50,16 +54,18 @@ pub struct RateStatus {
 impl PathState {
     pub(crate) fn show(&self, path: &Path, estimate: Option<&Estimate>) {
         let nanos = |span: Option<Duration>| span.map_or(0, |span| span.as_nanos().max(1) as u64);
+        let bits = |what: fn(&Estimate) -> Option<Rate>| estimate.and_then(what).map_or(0, Rate::bits);
         let by = estimate.map(Estimate::limited_by);
         let by = LimitedBy::ALL.iter().position(|one| Some(*one) == by);
         for (place, value) in [
-            (&self.rate, estimate.map_or(0, |estimate| estimate.rate().bits())),
-            (&self.pacing, estimate.map_or(0, |estimate| estimate.pacing().bits())),
+            (&self.rate, bits(Estimate::rate)),
+            (&self.pacing, bits(Estimate::pacing)),
+            (&self.found, bits(Estimate::found)),
             (&self.round_trip, nanos(path.round_trip())),
             (&self.least_round_trip, nanos(path.least_round_trip())),
             (&self.loss, (path.loss() * MILLION) as u64),
             (&self.refused, path.refused()),
-            (&self.limited_by, by.unwrap_or(0) as u64),
+            (&self.limited_by, by.map_or(0, |by| by as u64 + 1)),
             (&self.known, 1),
         ] {
             place.store(value, Ordering::Relaxed);
@@ -71,12 +77,15 @@ impl PathState {
     pub fn get(&self) -> Option<PathStatus> {
         let value = |place: &AtomicU64| place.load(Ordering::Relaxed);
         let span = |place| Some(value(place)).filter(|nanos| *nanos > 0).map(Duration::from_nanos);
-        let limited_by = LimitedBy::ALL.get(value(&self.limited_by) as usize).copied();
-        let estimate = Rate::from_bits(value(&self.rate)).zip(Rate::from_bits(value(&self.pacing)));
+        let rate = |place| Rate::from_bits(value(place));
+        // Zero where the rate is configured.
+        let limited_by =
+            (value(&self.limited_by) as usize).checked_sub(1).and_then(|by| LimitedBy::ALL.get(by));
         (value(&self.known) > 0).then(|| PathStatus {
-            estimate: estimate.zip(limited_by).map(|((rate, pacing), limited_by)| RateStatus {
-                rate,
-                pacing,
+            estimate: limited_by.map(|&limited_by| RateStatus {
+                rate: rate(&self.rate),
+                pacing: rate(&self.pacing),
+                found: rate(&self.found),
                 limited_by,
             }),
             round_trip: span(&self.round_trip),

@@ -11,7 +11,7 @@ use strait_terminal::pages::{Completions, Man};
 use strait_terminal::{Failure, program};
 
 use crate::demo::{DemoLink, DemoPath, LossShare};
-pub(crate) use lab::{Lab, LabCrime, LabOutput, LabSched, LabTables, LabVerify, LabVpn};
+pub(crate) use lab::{Lab, LabCrime, LabOutput, LabPaths, LabSched, LabTables, LabVerify, LabVpn};
 
 /// Printed under the help of `strait-lab` itself.
 const AFTER: &str = "\
@@ -138,6 +138,7 @@ mod tests {
             "strait-lab lab verify --link 10Mbit unshaped --block 4096 --codec lz4 --quick --json",
             "strait-lab lab crime --padding padme buckets --mix flow --pause false --place same-flow no-rule --codec lz4",
             "strait-lab lab crime --quick --json",
+            "strait-lab lab paths --path doubles beside --out figures --seed 7 --trace lte.trace --json --quick",
             "strait-lab demo --strait target/release/strait",
             "strait-lab lab verify --strait /usr/bin/strait",
             "strait-lab completions bash",
@@ -161,6 +162,7 @@ mod tests {
             ("strait-lab lab vpn --corpus calgary", "--here"),
             ("strait-lab lab verify --block 100", "100 is not in 2048..=65536"),
             ("strait-lab lab crime --padding some", "none, padme, buckets, constant"),
+            ("strait-lab lab paths --path straight", "constant, doubles"),
             ("strait-lab lab crime --quick --packets 1000", "cannot be used with"),
         ] {
             let error = LabFlags::try_parse_from(line.split(' ')).unwrap_err();

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use decision::{DecisionReport, EstimateReport, StagesReport};
 pub use leak::{AttackerReport, LeakReport};
-pub use path::PathReport;
+pub use path::{PathReport, RememberedReport};
 pub use queue::QueueReport;
 pub use repair::RepairReport;
 

@@ -14,6 +14,7 @@
 //!            +------ Control --------+                   network.rs moves time and datagrams
 //! ```
 //!
+//! A [`TcpTransfer`] is a TCP connection between two hosts, a [`Conversation`] numbered packets whatever becomes of them.
 //! [`Halves`] are one direction alone, under a key that everybody knows. [`simulate`] is a model of a gateway with several
 //! processors: queues and delays, with the tunnel's own window and dispatcher between them.
 
@@ -32,6 +33,7 @@ mod packet;
 mod queue;
 mod sealer;
 mod settings;
+mod tcp;
 
 pub use conversation::{Conversation, ConversationTally, Filler};
 pub use halves::{Halves, HalvesSettings};
@@ -45,6 +47,7 @@ pub use machine::{
 };
 pub use network::{SimDatagram, SimNetwork};
 pub use node::SimNode;
-pub use packet::{FlowShape, Fragmentation, is_intact};
+pub use packet::{FlowShape, Fragmentation, TcpFields, is_intact};
 pub use queue::EventQueue;
 pub use settings::{NodeId, NodeSettings, PairSettings, prefixes};
+pub use tcp::{TcpReceiver, TcpSender, TcpSettings, TcpTally, TcpTransfer};

@@ -190,6 +190,12 @@ impl SimLink {
         self.counters
     }
 
+    /// How long it takes until what waits before the bottleneck has left.
+    #[must_use]
+    pub const fn waits(&self, now: Time) -> Duration {
+        self.free_at.since(now)
+    }
+
     /// Takes a datagram whose outer IP packet has `len` bytes, and says when it arrives.
     pub fn carry(&mut self, len: u64, tos: Tos, now: Time) -> Arrivals {
         self.counters.entered += 1;

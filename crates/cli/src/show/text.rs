@@ -114,6 +114,7 @@ fn one_peer(peer: &PeerReport) -> String {
         ("aggregation", queue::aggregation(&peer.queue)),
         ("path", peer.path.as_ref().map(path::state).unwrap_or_default()),
         ("repair", peer.repair.as_ref().map(repair::state).unwrap_or_default()),
+        ("remembered", peer.path.as_ref().map(path::remembered).unwrap_or_default()),
         ("inner MTU", format!("{} bytes", peer.inner_mtu)),
         ("sent as", sent_as(peer)),
     ];

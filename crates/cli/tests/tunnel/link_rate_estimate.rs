@@ -22,7 +22,7 @@ const FOLLOWED: Duration = Duration::from_secs(20);
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(50);
 
-fn mbit(text: &str) -> Rate {
+pub(crate) fn mbit(text: &str) -> Rate {
     text.parse().unwrap()
 }
 
@@ -31,7 +31,7 @@ const OFFERED: Duration = Duration::from_micros(800);
 const DATAGRAM: usize = 1300;
 
 /// 13 Mbit/s of random bytes from the first site to the second, until it is told to end.
-fn flood(pair: &Pair, end: &Arc<AtomicBool>) -> JoinHandle<()> {
+pub(crate) fn flood(pair: &Pair, end: &Arc<AtomicBool>) -> JoinHandle<()> {
     let (from, to) = (pair.socket(0, Family::V4), pair.socket(1, Family::V4));
     let target = to.local_addr().unwrap();
     let (noise, end) = (Arc::clone(&sample::generate(7)[5].bytes), Arc::clone(end));

@@ -36,6 +36,7 @@ mod path_mtu;
 mod refusals;
 mod rekey;
 mod reload;
+mod remembered;
 mod replay;
 mod retransmissions;
 mod roaming;

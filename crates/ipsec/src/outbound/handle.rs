@@ -42,6 +42,12 @@ impl Outbound {
                     announce_mtu(link, outlet);
                 }
             }),
+            Order::RateFound(peer, rate) => self.change(peer, |_, link| link.pacing.remember(rate, now)),
+            Order::NewPath(peer, rate, loss) => {
+                self.change(peer, |_, link| {
+                    link.pacing.new_path((rate, loss), &link.spec.counters.path, now);
+                });
+            }
             Order::Ends(peer, ends) => self.change(peer, |_, link| link.ends = *ends),
             Order::Keepalive(peer) => self.send_to(peer, now, outlet, Transmitter::send_keepalive),
             Order::Alive(peer) => self.send_to(peer, now, outlet, Transmitter::send_empty),

@@ -10,7 +10,7 @@ use strait_wire::esp;
 use super::reporting::ReturnPath;
 use super::train::Train;
 use crate::reports::ReceivedReport;
-use crate::{OutboundSa, PeerCounters};
+use crate::{OutboundSa, PathState, PeerCounters};
 
 /// Delay in seconds above the minimum that is a queue on the path, and reports in a row that have to tell of it: a burst is over sooner.
 const DELAYED: f64 = 0.03;
@@ -23,6 +23,8 @@ pub(crate) struct Pacing {
     /// Nothing where the peer does not report.
     path: Option<Box<Path>>,
     estimate: Option<Estimate>,
+    /// What the rate of the path was found to be at an earlier time.
+    remembered: Option<Rate>,
     /// The share of datagrams that is lost on the path, 0 to 1.
     loss: f64,
     /// The last few reports in a row that told of a standing delay.
@@ -34,7 +36,11 @@ impl Pacing {
     pub(super) fn renew(&mut self, reports: bool) {
         match (&mut self.path, reports) {
             (Some(path), true) => path.renew(),
-            (path, true) => *path = Some(Box::default()),
+            (path, true) => {
+                let mut known = Path::default();
+                known.begin_again(self.loss);
+                *path = Some(Box::new(known));
+            }
             (path, false) => *path = None,
         }
     }
@@ -48,15 +54,47 @@ impl Pacing {
 
     /// Paces so from now on.
     pub(super) fn set(&mut self, pace: Pace, now: Time) {
-        let known = self.pacer.as_ref().map(Pacer::rate);
+        let known = self.pacer.as_ref().map(Pacer::rate).or(self.remembered);
         match (pace, &mut self.estimate) {
             (Pace::Estimated { at_most }, Some(estimate)) => estimate.set_ceiling(at_most),
             (Pace::Estimated { at_most }, estimate) => *estimate = Some(Estimate::new(known, at_most, now)),
             (_, estimate) => *estimate = None,
         }
-        let rate = self.estimate.as_ref().map(Estimate::pacing).or(pace.given());
+        self.pace_at(self.estimate.as_ref().map_or(pace.given(), Estimate::pacing), now);
+    }
+
+    /// The path had this rate at an earlier time: the first guess of an estimate that met no limit since.
+    pub(super) fn remember(&mut self, rate: Rate, now: Time) {
+        self.remembered = Some(rate);
+        if let Some(estimate) = &mut self.estimate
+            && estimate.rate().is_none()
+        {
+            estimate.guess(rate, now);
+            let pacing = estimate.pacing();
+            self.pace_at(pacing, now);
+        }
+    }
+
+    /// Datagrams take another path, which had this rate and loss at an earlier time; `shown` no longer tells of the one before.
+    pub(super) fn new_path(&mut self, known: (Option<Rate>, f64), shown: &PathState, now: Time) {
+        let (rate, loss) = known;
+        (self.remembered, self.loss) = known;
+        if let Some(path) = &mut self.path {
+            path.begin_again(loss);
+        }
+        if let Some(estimate) = &mut self.estimate {
+            estimate.begin_again(rate, now);
+            let pacing = estimate.pacing();
+            self.pace_at(pacing, now);
+        }
+        if let Some(path) = self.path.as_ref().filter(|_| shown.get().is_some()) {
+            shown.show(path, self.estimate.as_ref());
+        }
+    }
+
+    fn pace_at(&mut self, rate: Option<Rate>, now: Time) {
         match (&mut self.pacer, rate) {
-            (Some(pacer), Some(rate)) => pacer.set_rate(rate),
+            (Some(pacer), Some(rate)) => pacer.set_rate(rate, now),
             (_, rate) => self.pacer = rate.map(|rate| Pacer::new(rate, now)),
         }
     }
@@ -86,7 +124,7 @@ impl Pacing {
 
     /// The rate of the path to the peer, given or estimated.
     pub(super) fn own_rate(&self) -> Option<Rate> {
-        let estimated = self.estimate.as_ref().map(Estimate::rate);
+        let estimated = self.estimate.as_ref().and_then(Estimate::rate);
         estimated.or(self.pacer.as_ref().map(Pacer::rate))
     }
 
@@ -98,8 +136,7 @@ impl Pacing {
     /// The path back to the peer, for reports, where the node's own link has the rate `up`.
     pub(super) fn return_path(&self, up: Option<Rate>) -> ReturnPath {
         let own = match &self.estimate {
-            // Before it is found, an estimate is less than the link takes.
-            Some(estimate) => estimate.is_found().then(|| estimate.rate()),
+            Some(estimate) => estimate.found(),
             None => self.pacer.as_ref().map(Pacer::rate),
         };
         ReturnPath { round_trip: self.round_trip(), rate: own.into_iter().chain(up).min() }
@@ -145,15 +182,54 @@ impl Pacing {
         match (taken, &mut self.estimate) {
             (Ok(Some(sample)), Some(estimate)) => {
                 estimate.sample(&sample, now);
-                if let Some(pacer) = &mut self.pacer {
-                    pacer.set_rate(estimate.pacing());
-                }
+                let pacing = estimate.pacing();
+                self.pace_at(pacing, now);
             }
             (Err(scheduler::ReportRefused::Absurd), _) => return false,
             (Ok(_) | Err(scheduler::ReportRefused::Late), _) => {}
         }
+        let Some(path) = &self.path else { return true };
         self.loss = path.loss();
         counters.path.show(path, self.estimate.as_ref());
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remembered_rate_is_first_guess_of_an_estimate_that_knows_nothing() {
+        let (first, other) = (Rate::from_bits(2_000_000), Rate::from_bits(1_000_000));
+        let mut pacing = Pacing::default();
+        pacing.remember(first.unwrap(), Time::ZERO);
+        assert_eq!((pacing.own_rate(), pacing.is_paced()), (None, false), "nothing is estimated");
+        pacing.set(Pace::Estimated { at_most: None }, Time::ZERO);
+        assert_eq!((pacing.own_rate(), pacing.is_paced()), (first, true));
+        pacing.remember(other.unwrap(), Time::ZERO);
+        assert_eq!(pacing.own_rate(), first, "it knows better");
+        let mut later = Pacing::default();
+        later.set(Pace::Estimated { at_most: None }, Time::ZERO);
+        assert_eq!((later.own_rate(), later.is_paced()), (None, false), "no limit is known");
+        later.remember(other.unwrap(), Time::ZERO);
+        assert_eq!((later.own_rate(), later.is_paced()), (other, true));
+    }
+    #[test]
+    fn another_path_begins_with_what_is_known_of_it_and_with_nothing_else() {
+        let (first, other) = (Rate::from_bits(2_000_000), Rate::from_bits(1_000_000));
+        let mut pacing = Pacing::default();
+        let shown = PathState::default();
+        pacing.new_path((first, 0.02), &shown, Time::ZERO);
+        pacing.renew(true);
+        pacing.set(Pace::Estimated { at_most: None }, Time::ZERO);
+        assert_eq!((pacing.own_rate(), pacing.loss(), pacing.is_paced()), (first, 0.02, true));
+        assert_eq!(pacing.path.as_ref().map(|path| path.loss()), Some(0.02));
+        pacing.new_path((other, 0.01), &shown, Time::ZERO);
+        assert_eq!(shown.get(), None, "nothing was reported yet");
+        assert_eq!((pacing.own_rate(), pacing.loss()), (other, 0.01));
+        pacing.new_path((None, 0.0), &shown, Time::ZERO);
+        assert_eq!((pacing.own_rate(), pacing.loss(), pacing.is_paced()), (None, 0.0, false));
+        assert_eq!(pacing.path.as_ref().map(|path| path.loss()), Some(0.0));
     }
 }

@@ -146,7 +146,7 @@ impl Sessions {
     /// The rate that this node's own link has at least, as far as one of its peers' paths is known.
     pub(crate) fn estimate(&self) -> Option<Rate> {
         let paths = self.peers.iter().filter_map(|peer| peer.config.spec.counters.path.get());
-        paths.filter_map(|path| path.estimate).map(|estimate| estimate.rate).max()
+        paths.filter_map(|path| path.estimate?.rate).max()
     }
 
     /// Everything takes this node so many times longer than its peers were told.

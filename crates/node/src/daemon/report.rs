@@ -91,6 +91,10 @@ impl Daemon {
             return Some(manual::report(report, manual, self.manual.get(id)?, now));
         }
         let status = self.control.status(id)?;
+        let mut report = report;
+        if let Some(remembered) = self.paths.report(id) {
+            report.path.get_or_insert_default().remembered = Some(remembered);
+        }
         Some(PeerReport {
             keys: "session".to_owned(),
             public_key: peer.public_key().map(ToString::to_string),

@@ -27,6 +27,7 @@ use super::host_watch::HostWatch;
 use super::log_budget::LogBudget;
 use super::manual::{self, ManualPeers};
 use super::names::{NameQueries, Resolved};
+use super::path_keeper::PathKeeper;
 use super::roster::{self, Roster};
 use super::{Daemon, Processes, Threads};
 use crate::channels::{orders, to_control};
@@ -77,6 +78,7 @@ pub(super) fn start(
     manual::say_missing(&config.peers);
     // It reads files of the system.
     let engines = engines(&config);
+    let paths = PathKeeper::open(&config.node.interface);
     privileges::drop_all(user)?;
     confine()?;
 
@@ -118,6 +120,7 @@ pub(super) fn start(
         starter,
         supervisor,
         watch,
+        paths,
     };
     for entry in entries {
         daemon.add_manual(entry);

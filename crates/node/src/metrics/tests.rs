@@ -3,8 +3,8 @@ use super::*;
 use crate::local::{Answer, PendingRequest, Request};
 use crate::report::{
     AssociationReport, CompressionLoadReport, ControlReport, DecisionReport, DropReport, EstimateReport,
-    LeakReport, ManualReport, PathReport, ProtocolReport, QueueReport, RepairReport, StagesReport,
-    SuiteReport, ThreadReport, TrafficReport,
+    LeakReport, ManualReport, PathReport, ProtocolReport, QueueReport, RememberedReport, RepairReport,
+    StagesReport, SuiteReport, ThreadReport, TrafficReport,
 };
 use std::collections::BTreeSet;
 use std::io::{Read, Write as _};
@@ -82,6 +82,7 @@ fn peer() -> PeerReport {
             delivery_reports_sent: 8,
             delivery_reports_sent_wire_bytes: 960,
             delivery_reports_received: 9,
+            remembered: Some(RememberedReport::default()),
             ..PathReport::default()
         }),
         repair: Some(RepairReport {

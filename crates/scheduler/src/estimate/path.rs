@@ -45,7 +45,7 @@ pub enum ReportRefused {
 /// The path between two delivery reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathSample {
-    /// Wire bytes received.
+    /// Wire bytes that arrived, of those sent with the numbers in between.
     pub bytes: f64,
     /// Seconds between the first and the last of them, on the far end's clock.
     pub span: f64,
@@ -140,6 +140,12 @@ impl Path {
         (self.one_way, self.round) = (Least::default(), Least::default());
     }
 
+    /// Another path, on which this share of datagrams was lost at an earlier time.
+    pub fn begin_again(&mut self, loss: f64) {
+        self.moved();
+        (self.round_trip, self.loss) = (None, loss);
+    }
+
     /// Datagrams up to sequence number `number` were sent, with `bytes` of ESP packets, while the pacer let `limit`
     /// pass.
     pub fn sent(&mut self, number: u64, bytes: u64, limit: Option<Rate>, now: Time) {
@@ -231,10 +237,12 @@ impl Path {
             wire(to.bytes.saturating_sub(from.bytes), to.number.saturating_sub(from.number))
         };
         self.note_loss(numbers, lost);
+        let passed = between(sent_before, sent);
         Ok(Some(PathSample {
-            bytes: wire(report.bytes - before.bytes, arrived),
+            // Not what was counted: that was later than the highest number came, if others overtook it or it overtook them.
+            bytes: passed * (1.0 - lost / numbers).max(0.0),
             span: (report.received_at - before.received_at) as f64 / 1e6,
-            sent: between(sent_before, sent),
+            sent: passed,
             sent_span: sent.at.since(sent_before.at).as_secs_f64(),
             allowed: sent.allowed.saturating_sub(sent_before.allowed) as f64,
             sent_from: sent_before.at,

@@ -145,6 +145,8 @@ fn a_modems_queue_holds_so_much_time_of_its_rate() {
     // 1,514 bytes each on the wire, 6.056 ms.
     assert_eq!(arrived.len(), 49);
     assert_eq!(arrived.last(), Some(&Duration::from_micros(30_000 + 49 * 6_056)));
+    assert_eq!(link.waits(NOW + Duration::from_micros(49 * 6_056 - 100)), Duration::from_micros(100));
+    assert_eq!(link.waits(NOW + Duration::from_millis(301)), Duration::ZERO);
     let slow =
         LinkSettings::modem(Rate::from_bits(9600).unwrap(), Duration::ZERO, Duration::from_millis(300));
     assert_eq!(slow.queue, 12_112);
@@ -155,6 +157,8 @@ fn a_recorded_rate_lets_packets_leave_when_it_had_room() {
     let record: RateTrace = "# four in 40 ms, two at once\n10\n20\n20\n40\n".parse().unwrap();
     assert_eq!(record.length(), Duration::from_millis(40));
     assert!((record.mean_bits() - 1_203_200.0).abs() < 1.0);
+    let bits = |from, to| record.bits_between(Time::from_millis(from), Time::from_millis(to)) / 8 / 1504;
+    assert_eq!([bits(0, 40), bits(15, 25), bits(25, 35), bits(0, 400)], [3, 2, 0, 39]);
     let delay = Duration::from_millis(5);
     let mut link = link(LinkSettings { delay, queue: 4500, ..LinkSettings::default() }).following(record);
     let start = Time::from_millis(400);

@@ -119,6 +119,12 @@ impl RateTrace {
         (OPPORTUNITY * 8 * self.at.len() as u64) as f64 / self.length().as_secs_f64()
     }
 
+    /// Bits that it has room for from one time to another.
+    #[must_use]
+    pub fn bits_between(&self, from: Time, to: Time) -> u64 {
+        self.first_from(to).saturating_sub(self.first_from(from)) * OPPORTUNITY * 8
+    }
+
     /// When opportunity `number`, counted through all repetitions, comes.
     fn time(&self, number: u64) -> Time {
         let count = self.at.len() as u64;

@@ -29,7 +29,10 @@ fn known(network: &SimNetwork) -> Option<PathStatus> {
 
 /// The rate that A found, as a share of `rate`.
 fn share(network: &SimNetwork, rate: Rate) -> f64 {
-    let found = known(network).and_then(|path| path.estimate).map_or(0, |estimate| estimate.rate.bits());
+    let found = known(network)
+        .and_then(|path| path.estimate)
+        .and_then(|estimate| estimate.rate)
+        .map_or(0, Rate::bits);
     found as f64 / rate.bits() as f64
 }
 
@@ -87,7 +90,11 @@ fn peer_can_request_estimated_rate() {
     network.link(A, B).settings = modem(mbit("20Mbit"), 0.0);
     send(&mut network, &mut talk, seconds(4), mbit("4Mbit"));
     let path = known(&network).and_then(|path| path.estimate).unwrap();
-    assert_eq!((path.rate, path.limited_by), (mbit("4Mbit"), LimitedBy::Given), "no more than its own link");
+    assert_eq!(
+        (path.rate, path.limited_by),
+        (Some(mbit("4Mbit")), LimitedBy::Given),
+        "no more than its own link"
+    );
 }
 
 /// Sends 8 Mbit/s for 10 s over a link whose way back has the rate `back`; wire bytes that arrived, bytes of reports that came

@@ -15,6 +15,8 @@ const AROUND: u64 = 28;
 const REPORT: u64 = 130;
 /// What the far end's clock shows when this one shows zero, in microseconds.
 const THEIR_CLOCK: u64 = 7_000_000_000;
+/// Datagrams that a greedy sender begins with (RFC 6928).
+const WINDOW: u64 = 10;
 /// How often it is looked what the estimate is.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -25,7 +27,7 @@ pub(crate) fn mbit(mbit: f64) -> Rate {
 /// What there is to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Traffic {
-    /// Always more.
+    /// Always more, at first in a window that every answer makes larger by one, as a TCP in slow start that heeds no loss.
     Greedy,
     /// So much.
     Steady(Rate),
@@ -75,7 +77,10 @@ pub(crate) struct Course {
     pub(crate) back: SimLink,
     path: Path,
     estimate: Estimate,
-    pacer: Pacer,
+    /// Nothing while nothing is paced.
+    pacer: Option<Pacer>,
+    /// Datagrams that a greedy sender has on their way at most.
+    window: u64,
     number: u64,
     received: Received,
     traffic: Traffic,
@@ -91,15 +96,15 @@ impl Course {
     pub(crate) fn new(rate: Rate, round_trip: Duration) -> Course {
         let now = Time::from_millis(1000);
         let settings = LinkSettings { rate: Some(rate), delay: round_trip / 2, ..LinkSettings::default() };
-        let estimate = Estimate::new(None, None, now);
         Course {
             now,
             events: EventQueue::default(),
             forth: SimLink::new(settings, 1),
             back: SimLink::new(settings, 2),
             path: Path::new(),
-            pacer: Pacer::new(estimate.pacing(), now),
-            estimate,
+            pacer: None,
+            window: WINDOW,
+            estimate: Estimate::new(None, None, now),
             number: 0,
             received: Received::default(),
             traffic: Traffic::Greedy,
@@ -171,7 +176,8 @@ impl Course {
             let send_at = match self.traffic {
                 Traffic::Nothing => Time::MAX,
                 Traffic::Window(window) if self.number >= self.answered + window => Time::MAX,
-                _ => self.pacer.room_at().max(self.next_at).max(self.now),
+                Traffic::Greedy if self.number >= self.answered + self.window => Time::MAX,
+                _ => self.pacer.as_ref().map_or(self.now, Pacer::room_at).max(self.next_at).max(self.now),
             };
             let event_at = self.events.next_at().unwrap_or(Time::MAX);
             if send_at.min(event_at) >= end {
@@ -182,7 +188,10 @@ impl Course {
             match self.events.pop_if(|at, _| at <= send_at) {
                 Some((_, Event::Datagram(number, entered))) => self.arrive(number, entered),
                 Some((_, Event::Report(report))) => self.reported(&report),
-                Some((_, Event::Answer(number))) => self.answered = self.answered.max(number),
+                Some((_, Event::Answer(number))) => {
+                    self.answered = self.answered.max(number);
+                    self.window += 1;
+                }
                 None => self.send(),
             }
         }
@@ -193,7 +202,7 @@ impl Course {
     }
 
     fn share(&self) -> f64 {
-        self.estimate.rate().bits() as f64 / self.rate().bits() as f64
+        self.estimate.rate().map_or(0, Rate::bits) as f64 / self.rate().bits() as f64
     }
 
     fn send(&mut self) {
@@ -201,8 +210,11 @@ impl Course {
             self.next_at = self.now + rate.time_for(DATAGRAM);
         }
         self.number += 1;
-        self.pacer.charge(DATAGRAM, self.now);
-        self.path.sent(self.number, DATAGRAM - AROUND, Some(self.pacer.rate()), self.now);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.charge(DATAGRAM, self.now);
+        }
+        let limit = self.pacer.as_ref().map(Pacer::rate);
+        self.path.sent(self.number, DATAGRAM - AROUND, limit, self.now);
         for (at, _) in self.forth.carry(DATAGRAM, Tos(0), self.now).into_iter().flatten() {
             self.events.push(at, Event::Datagram(self.number, self.now));
         }
@@ -236,7 +248,10 @@ impl Course {
     fn reported(&mut self, report: &DeliveryCount) {
         if let Ok(Some(sample)) = self.path.report(report, AROUND as usize, self.now) {
             self.estimate.sample(&sample, self.now);
-            self.pacer.set_rate(self.estimate.pacing());
+            match (&mut self.pacer, self.estimate.pacing()) {
+                (Some(pacer), Some(rate)) => pacer.set_rate(rate, self.now),
+                (_, rate) => self.pacer = rate.map(|rate| Pacer::new(rate, self.now)),
+            }
         }
     }
 }

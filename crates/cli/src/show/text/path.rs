@@ -1,5 +1,7 @@
 //! The path to a peer, as people read it.
 
+use std::time::Duration;
+
 use strait_node::report::{PathReport, PeerReport};
 
 use super::rate;
@@ -29,6 +31,15 @@ fn words(limit: &str) -> &str {
         "configuration" => "the configured rate",
         other => other,
     }
+}
+
+/// What an earlier run found.
+pub(super) fn remembered(path: &PathReport) -> String {
+    let Some(found) = &path.remembered else { return String::new() };
+    let link = found.rate_bits_per_second.map_or("no limit met".to_owned(), rate);
+    let rtt = found.min_rtt_seconds.map_or(String::new(), |rtt| format!(", RTT {:.1} ms", rtt * 1e3));
+    let age = units::span(Duration::from_secs(found.age_seconds));
+    format!("{link}{rtt}, loss {:.1} %, found {age} ago", found.loss_ratio * 100.0)
 }
 
 /// Round-trip time, loss and delivery reports.

@@ -1,7 +1,7 @@
 use super::*;
 use strait_node::report::{
     AttackerReport, CodecReport, CompressionLoadReport, ControlReport, DropReport, LeakReport, ManualReport,
-    PathReport, ProtocolReport, QueueReport, RepairReport, ThreadReport,
+    PathReport, ProtocolReport, QueueReport, RememberedReport, RepairReport, ThreadReport,
 };
 
 /// A report with every part filled in.
@@ -85,6 +85,12 @@ fn peer() -> PeerReport {
             delivery_reports_sent_wire_bytes: 1_440,
             delivery_reports_received: 340,
             delivery_reports_rejected: 1,
+            remembered: Some(RememberedReport {
+                rate_bits_per_second: Some(1_400_000),
+                min_rtt_seconds: Some(0.0501),
+                loss_ratio: 0.005,
+                age_seconds: 10_930,
+            }),
         }),
         repair: Some(RepairReport {
             missing_datagrams: 124,
@@ -203,6 +209,7 @@ peer site-b: up
   aggregation      2.5 packets per aggregate, window 256 packets
   path             RTT 58.4 ms (min 50.1 ms), loss 1.2 %, delivery reports: 340 received (1 rejected), 12 sent (1.44 kB)
   repair           of 124 missing datagrams 119 were sent again, 4 came late, 1 were lost; sent: 33 payloads again, 118 requests, 60.0 kB
+  remembered       1.4 Mbit/s, RTT 50.1 ms, loss 0.5 %, found 3 h 2 min ago
   inner MTU        1420 bytes
   sent as          7 bundles, 340 compressed blocks, 150 kB saved by header compression
             packets  inner bytes  datagrams  wire bytes  ratio

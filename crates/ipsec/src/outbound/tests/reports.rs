@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use strait_clock::Time;
-use strait_scheduler::Pace;
+use strait_scheduler::{LimitedBy, Pace};
 use strait_wire::aggfrag::{CONGESTION_LEN, Header, Payload};
 use strait_wire::delivery::Delivery;
 
@@ -30,14 +30,21 @@ fn received(datagrams: u64, at: u64) -> ReceivedReport {
 }
 
 #[test]
-fn peer_reports_set_the_rate() {
+fn packets_go_straight_until_peer_reports_a_queue_that_grows() {
     let mut sender = sender();
     let rate = |sender: &Sender| sender.peer.path.get().and_then(|path| path.estimate);
     sender.order(Order::Delivered(PEER, received(2, 100)));
-    let before = rate(&sender).unwrap();
-    sender.order(Order::Delivered(PEER, received(19, 250)));
-    assert!(rate(&sender).unwrap().pacing > before.pacing, "{:?}", rate(&sender));
-    assert_eq!((sender.peer.reports_in.get(), sender.dropped()), (2, 0));
+    // Sent in 8 ms, received in 80; the second report of the same says that it was no accident.
+    for (datagrams, at) in [(10, 180), (19, 270)] {
+        let free = rate(&sender).unwrap();
+        assert_eq!((free.rate, free.pacing, free.found), (None, None, None));
+        sender.order(Order::Delivered(PEER, received(datagrams, at)));
+    }
+    let found = rate(&sender).unwrap();
+    assert!((750_000..1_000_000).contains(&found.rate.unwrap().bits()), "{found:?}");
+    assert_eq!((found.found, found.limited_by), (found.rate, LimitedBy::Link));
+    assert!(found.pacing < found.rate, "what stands before the link goes first: {found:?}");
+    assert_eq!((sender.peer.reports_in.get(), sender.dropped()), (3, 0));
 }
 
 #[test]
