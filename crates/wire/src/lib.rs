@@ -37,6 +37,7 @@ pub mod malformed;
 pub mod probe;
 #[cfg(test)]
 mod sample;
+pub mod symbol;
 pub mod tcp;
 pub mod tos;
 pub mod types;
