@@ -18,6 +18,7 @@ mod endpoint;
 mod esp;
 #[cfg(test)]
 mod family;
+mod fec;
 pub mod inbound;
 mod layers;
 mod notice;
