@@ -204,6 +204,7 @@ fn aggfrag_seeds() -> Vec<Seed> {
     aggfrag::emit_congestion(&mut reported, 0, &report).unwrap();
     let counted = Delivery {
         spi: Spi(0x0400_0001),
+        gaps: 0,
         datagrams: 90,
         bytes: 126_000,
         highest: 95,

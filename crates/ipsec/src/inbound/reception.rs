@@ -20,6 +20,8 @@ const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 pub(super) struct ArrivalCount {
     datagrams: u64,
     bytes: u64,
+    /// How often a number left out others.
+    gaps: u16,
     highest: u64,
     highest_at: Time,
     /// Whether a congestion mark came since it was offered last.
@@ -35,6 +37,7 @@ impl ArrivalCount {
         self.bytes += bytes;
         self.marked |= ecn == Ecn::Ce;
         if number.0 > self.highest {
+            self.gaps = self.gaps.wrapping_add(u16::from(number.0 > self.highest + 1));
             (self.highest, self.highest_at) = (number.0, now);
         }
     }
@@ -48,6 +51,7 @@ impl ArrivalCount {
         self.losses.note(self.highest, self.datagrams);
         let delivery = Delivery {
             spi,
+            gaps: self.gaps,
             datagrams: self.datagrams,
             bytes: self.bytes,
             highest: self.highest,
@@ -149,7 +153,8 @@ mod tests {
         reception.note(Esn(1), 300, Ecn::Ect0, at(10));
         assert!(reception.is_due(at(10)));
         let offered = reception.offer(Spi(7), at(10));
-        let expected = Delivery { spi: Spi(7), datagrams: 2, bytes: 800, highest: 2, received_at: 1_000_000 };
+        let expected =
+            Delivery { spi: Spi(7), gaps: 1, datagrams: 2, bytes: 800, highest: 2, received_at: 1_000_000 };
         assert_eq!((offered.delivery, offered.marked), (expected, true));
         assert!(!reception.is_due(at(59)) && reception.is_due(at(60)));
         assert!(!reception.offer(Spi(7), at(60)).marked, "a mark is told once");

@@ -23,8 +23,14 @@ fn sender() -> Sender {
 
 /// The peer says that so many datagrams arrived, the last of them at so many milliseconds of its clock.
 fn received(datagrams: u64, at: u64) -> ReceivedReport {
-    let delivery =
-        Delivery { spi: SPI, datagrams, bytes: datagrams * 1050, highest: datagrams, received_at: at * 1000 };
+    let delivery = Delivery {
+        spi: SPI,
+        gaps: 0,
+        datagrams,
+        bytes: datagrams * 1050,
+        highest: datagrams,
+        received_at: at * 1000,
+    };
     ReceivedReport { delivery, tval: u32::try_from(at * 1000 + 500).unwrap() }
 }
 
@@ -69,7 +75,8 @@ fn impossible_reports_are_counted_and_ignored() {
 fn delivery_reports_are_sent_as_often_as_link_rate_allows() {
     for (rate, least, most) in [(None, 3, 60), (Rate::from_bits(128_000), 10, 11), (slow(), 40, 62)] {
         let mut sender = Sender::new(STRAIT, 1500, rate, Vec::new());
-        let delivery = Delivery { spi: SPI, datagrams: 5, bytes: 5000, highest: 6, received_at: 1_000_000 };
+        let delivery =
+            Delivery { spi: SPI, gaps: 0, datagrams: 5, bytes: 5000, highest: 6, received_at: 1_000_000 };
         let echo = Some((77, sender.now));
         let told = Reception { delivery, loss_event_rate: 6, marked: true, echo };
         for _ in 0..200 {
@@ -93,7 +100,7 @@ fn delivery_reports_are_sent_as_often_as_link_rate_allows() {
 #[test]
 fn standard_peer_gets_no_reports() {
     let mut sender = Sender::new(Payloads::STANDARD, 1500, None, Vec::new());
-    let delivery = Delivery { spi: SPI, datagrams: 5, bytes: 5000, highest: 6, received_at: 1 };
+    let delivery = Delivery { spi: SPI, gaps: 0, datagrams: 5, bytes: 5000, highest: 6, received_at: 1 };
     let told = Reception { delivery, loss_event_rate: 0, marked: false, echo: None };
     sender.order(Order::Received(PEER, told));
     sender.order(Order::Delivered(PEER, received(1, 1)));
