@@ -16,8 +16,8 @@ use super::{SOURCE_MAX, SPAN};
 const UNKNOWNS: usize = 2 * SPAN;
 /// Equations that are kept: the longest burst that half of a window's numbers can repair. It bounds an elimination.
 const EQUATIONS: usize = SPAN / 2;
-/// Bytes that a peer's symbols may be multiplied by a factor, each second and at once; a processor does some 2 GB a second, so that
-/// this is a twentieth of it. 100 Mbit/s with 1 % loss take a quarter of that.
+/// Bytes of symbols and payloads that are multiplied for a peer, each second and at once. A processor does 1.4 GB a second (measured),
+/// so that this is a fourteenth of its time. 100 Mbit/s with 1 % loss take a quarter of that.
 const WORK: u64 = 100_000_000;
 const WORK_BURST: u64 = 10_000_000;
 

@@ -39,9 +39,9 @@ impl SymbolEncoder {
     }
 
     /// A symbol that leaves under `number` at `now` in a payload of at most `room` bytes. It covers as many of the last payloads as
-    /// its map has room for; `None` where there are fewer than `least`.
-    pub(crate) fn plan(&self, number: u64, room: usize, least: usize, now: Time) -> Option<PlannedSymbol> {
-        let (mut planned, mut count) = (PlannedSymbol { number, covered: 0, symbol: 0 }, 0);
+    /// are in time and as its map has room for, which may be none.
+    pub(crate) fn plan(&self, number: u64, room: usize, now: Time) -> PlannedSymbol {
+        let mut planned = PlannedSymbol { number, covered: 0, symbol: 0 };
         for (bit, source) in
             (1..=SPAN as u64).filter_map(|back| Some((SPAN as u64 - back, number.checked_sub(back)?)))
         {
@@ -55,9 +55,9 @@ impl SymbolEncoder {
             if !in_time || more.payload() > room {
                 break;
             }
-            (planned, count) = (more, count + 1);
+            planned = more;
         }
-        (count >= least.max(1)).then_some(planned)
+        planned
     }
 
     /// Writes the payload of a planned symbol.

@@ -3,7 +3,9 @@
 /// The polynomial without its highest term.
 const POLYNOMIAL: u8 = 0x1d;
 /// Bytes that are multiplied side by side.
-const LANES: usize = 8;
+const LANES: usize = 8 * WORDS;
+/// Words of eight bytes among them: as many as the widest registers of today's processors hold.
+const WORDS: usize = 4;
 const HIGHEST: u64 = 0x8080_8080_8080_8080;
 
 /// The inverse of every element but 0.
@@ -56,34 +58,17 @@ pub(super) fn coefficient(source: u64, number: u64) -> u8 {
 /// Adds `factor` times `source` to the front of `sum`, which is at least as long.
 pub(super) fn add_scaled(sum: &mut [u8], source: &[u8], factor: u8) {
     let masks = masks(factor);
-    let (sums, sum_rest) = sum.as_chunks_mut::<LANES>();
     let (sources, rest) = source.as_chunks::<LANES>();
+    let (front, behind) = sum.split_at_mut(sources.len() * LANES);
+    let (sums, _) = front.as_chunks_mut::<LANES>();
     for (sum, source) in sums.iter_mut().zip(sources) {
-        let product = multiply_lanes(u64::from_ne_bytes(*source), &masks);
-        *sum = (u64::from_ne_bytes(*sum) ^ product).to_ne_bytes();
+        let mut result = multiply_words(words(source), &masks);
+        result.iter_mut().zip(words(sum)).for_each(|(word, before)| *word ^= before);
+        put_words(sum, result);
     }
-    let tail = sums.get_mut(sources.len()).map_or(sum_rest, |sum| &mut sum[..]);
-    for (sum, source) in tail.iter_mut().zip(rest) {
-        *sum ^= multiply(*source, factor);
+    for (sum, product) in behind.iter_mut().zip(multiply_last(rest, &masks)).take(rest.len()) {
+        *sum ^= product;
     }
-}
-
-/// For each bit of the factor, the lowest first, all bits set if it is.
-fn masks(factor: u8) -> [u64; 8] {
-    core::array::from_fn(|bit| u64::from(factor >> bit & 1).wrapping_neg())
-}
-
-/// Multiplies each byte by the factor whose bits are `masks`.
-fn multiply_lanes(mut bytes: u64, masks: &[u64; 8]) -> u64 {
-    let mut product = 0;
-    for mask in masks {
-        product ^= bytes & mask;
-        let high = bytes & HIGHEST;
-        // 0x7f in each byte that overflows, of which the polynomial's bits are taken.
-        let overflow = high - (high >> 7);
-        bytes = ((bytes ^ high) << 1) ^ (overflow & u64::from_ne_bytes([POLYNOMIAL; LANES]));
-    }
-    product
 }
 
 /// Multiplies all of `bytes` by `factor`.
@@ -91,10 +76,52 @@ pub(super) fn scale(bytes: &mut [u8], factor: u8) {
     let masks = masks(factor);
     let (lanes, rest) = bytes.as_chunks_mut::<LANES>();
     for lane in lanes {
-        *lane = multiply_lanes(u64::from_ne_bytes(*lane), &masks).to_ne_bytes();
+        put_words(lane, multiply_words(words(lane), &masks));
     }
-    for byte in rest {
-        *byte = multiply(*byte, factor);
+    let products = multiply_last(rest, &masks);
+    rest.iter_mut().zip(products).for_each(|(byte, product)| *byte = product);
+}
+
+/// Multiplies what is left of bytes at their end.
+fn multiply_last(rest: &[u8], masks: &[u64; 8]) -> [u8; LANES] {
+    let mut last = [0; LANES];
+    last.iter_mut().zip(rest).for_each(|(place, byte)| *place = *byte);
+    let products = multiply_words(words(&last), masks);
+    put_words(&mut last, products);
+    last
+}
+
+/// For each bit of the factor, the lowest first, all bits set if it is.
+fn masks(factor: u8) -> [u64; 8] {
+    core::array::from_fn(|bit| u64::from(factor >> bit & 1).wrapping_neg())
+}
+
+/// Multiplies each byte by the factor whose bits are `masks`, without a branch or a look-up that depends on the bytes.
+fn multiply_words(mut words: [u64; WORDS], masks: &[u64; 8]) -> [u64; WORDS] {
+    let mut products = [0; WORDS];
+    for mask in masks {
+        for (word, product) in words.iter_mut().zip(&mut products) {
+            *product ^= *word & mask;
+            let high = *word & HIGHEST;
+            // 0x7f in each byte that overflows, of which the polynomial's bits are taken.
+            let overflow = high - (high >> 7);
+            *word = ((*word ^ high) << 1) ^ (overflow & u64::from_ne_bytes([POLYNOMIAL; 8]));
+        }
+    }
+    products
+}
+
+fn words(bytes: &[u8; LANES]) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    let (chunks, _) = bytes.as_chunks();
+    words.iter_mut().zip(chunks).for_each(|(word, bytes)| *word = u64::from_ne_bytes(*bytes));
+    words
+}
+
+fn put_words(bytes: &mut [u8; LANES], words: [u64; WORDS]) {
+    let (places, _) = bytes.as_chunks_mut();
+    for (place, word) in places.iter_mut().zip(words) {
+        *place = word.to_ne_bytes();
     }
 }
 
@@ -125,7 +152,7 @@ mod tests {
     fn scaled_bytes_are_the_products_of_each() {
         let source: Vec<u8> = (0..=255).collect();
         for factor in 0..=255 {
-            for len in [0, 1, 7, 8, 9, 255, 256] {
+            for len in [0, 1, 31, 32, 33, 255, 256] {
                 let mut sum: Vec<u8> = (0..=255).rev().collect();
                 add_scaled(&mut sum, &source[..len], factor);
                 let mut scaled = source.clone();
