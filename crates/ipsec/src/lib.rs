@@ -33,6 +33,7 @@ mod policy;
 mod pool;
 mod queueing;
 pub mod reassembly;
+mod repair;
 mod replay;
 mod reports;
 mod rules;
@@ -44,7 +45,8 @@ mod source;
 pub mod wrap;
 
 pub use counters::{
-    CodecCounters, Counter, Counters, PeerCounters, QueueCounters, QueueDelay, RuleCounters, Tally,
+    CodecCounters, Counter, Counters, PeerCounters, QueueCounters, QueueDelay, RepairCounters, RuleCounters,
+    Tally,
 };
 pub use dropped::{Drops, Reason};
 pub use endpoint::LatestEndpoint;
@@ -57,6 +59,7 @@ pub use path_state::{PathState, PathStatus, RateStatus};
 pub use peer::{PeerId, PeerSpec};
 pub use policy::{Forwarding, Policies};
 pub use pool::{PoolJob, PoolWork};
+pub use repair::{PayloadStore, RepairTerms, StoredPayload};
 pub use rules::{Domain, PortRange, Rule, RuleSet};
 pub use sa::{
     AhSpec, Carrier, EspKeys, EspSpec, Fragments, InboundSa, IpcompSpec, IvMode, Mode, OutboundSa, Payloads,

@@ -8,6 +8,7 @@ use strait_compress::EndpointCosts;
 use strait_scheduler::{Pace, Rate};
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
+use strait_wire::missing::MissingRanges;
 
 use crate::inbound::DatagramGate;
 use crate::queueing::Queueing;
@@ -53,6 +54,10 @@ pub enum SenderOrder {
     Report(PeerId, Condition),
     /// Send the peer a delivery report of what arrived from it.
     Received(PeerId, Reception),
+    /// Ask the peer to send again what is missing here.
+    AskAgain(PeerId, Box<MissingRanges>),
+    /// The peer asks for what is missing there.
+    Repeat(PeerId, Box<MissingRanges>),
     /// The peer sent a delivery report.
     Delivered(PeerId, ReceivedReport),
     /// Send the peer a liveness probe.

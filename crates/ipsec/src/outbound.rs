@@ -33,6 +33,7 @@ mod pauses;
 mod plain;
 mod queue;
 mod ratio_estimate;
+mod repair;
 mod report_budget;
 mod scheduler;
 mod straight;
@@ -351,6 +352,9 @@ impl TxStages {
         }
         if !self.transmitter.departure.has_room(tx.link, tx.now) {
             return false;
+        }
+        if self.transmitter.repair(tx) {
+            return true;
         }
         if tx.link.backlog.has_ready() {
             return self.promote(tx) || self.transmitter.departure.drain_ready(tx);

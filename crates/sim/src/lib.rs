@@ -37,7 +37,9 @@ pub use conversation::{Conversation, ConversationTally, Filler};
 pub use halves::{Halves, HalvesSettings};
 pub use host::{Delivered, SimHost};
 pub use hub_thread::{HubOutcome, HubThread};
-pub use link::{Arrivals, LinkCounters, LinkSettings, LinkSwitch, LossModel, Reordering, SimLink};
+pub use link::{
+    Arrivals, InvalidTrace, LinkCounters, LinkSettings, LinkSwitch, LossModel, RateTrace, Reordering, SimLink,
+};
 pub use machine::{
     BusSettings, MachineOutcome, MachineSettings, PacketArrival, ProcessorSettings, ProcessorUse, simulate,
 };

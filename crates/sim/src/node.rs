@@ -335,6 +335,7 @@ impl SimNode {
 
     pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
         let cores = Deadline::earliest(self.outbound.poll_timeout(), self.control.poll_timeout());
+        let cores = Deadline::earliest(cores, self.inbound.poll_timeout());
         let job = self.world.expansions.front().map(|(at, _)| Deadline { at: *at, why: "a worker is done" });
         Deadline::earliest(cores, job)
     }
@@ -343,6 +344,7 @@ impl SimNode {
     pub(crate) fn timeout(&mut self, now: Time) {
         self.world.now = now;
         self.expand(now, usize::MAX, now);
+        self.inbound.timeout(now, &mut self.world);
         if self.control.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
             self.control.timeout(now);
         }

@@ -142,7 +142,10 @@ pub(crate) fn wait(sockets: &[FrameSocket; 2], time: Duration) -> io::Result<()>
         events: libc::POLLIN,
         revents: 0,
     });
-    let time = libc::timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
+    let time = libc::timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(time.subsec_nanos()),
+    };
     // SAFETY: two entries are passed and `polled` has two; both arguments outlive the call.
     let result = unsafe { libc::ppoll(polled.as_mut_ptr(), 2, &raw const time, std::ptr::null()) };
     match check(result) {

@@ -1,6 +1,6 @@
 //! AGGFRAG payloads under ESP next header 144: many packets, or pieces of them, in one (RFC 9347 section 6.1).
 
-use crate::{Malformed, block, condition, field, probe};
+use crate::{Malformed, block, condition, field, missing, probe, repetition};
 
 mod blocks;
 
@@ -33,6 +33,10 @@ pub enum Subtype {
     Probe,
     /// A changed condition of the other end: its load and link rate.
     Condition,
+    /// Numbers that did not arrive.
+    Missing,
+    /// A payload that is sent again.
+    Repetition,
     /// A sub-type that this node does not know.
     Unknown(u8),
 }
@@ -46,6 +50,8 @@ pub fn subtype(payload: &[u8]) -> Option<Subtype> {
         block::SUBTYPE => Subtype::Block,
         probe::SUBTYPE => Subtype::Probe,
         condition::SUBTYPE => Subtype::Condition,
+        missing::SUBTYPE => Subtype::Missing,
+        repetition::SUBTYPE => Subtype::Repetition,
         other => Subtype::Unknown(other),
     })
 }

@@ -34,7 +34,9 @@ pub mod icmp;
 pub mod ip;
 pub mod ipcomp;
 pub mod malformed;
+pub mod missing;
 pub mod probe;
+pub mod repetition;
 #[cfg(test)]
 mod sample;
 pub mod symbol;

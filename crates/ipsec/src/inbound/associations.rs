@@ -15,12 +15,14 @@ use super::epoch::EpochSearch;
 use super::expand::UnderWay;
 use super::fragment::PartialPacket;
 use super::reception::{ArrivalCount, is_data};
+use super::repair::{HeldMemory, InboundRepair, RepairRound};
 use super::{Inlet, Origin, peer_messages, work};
 use crate::layers::Inside;
 use crate::orders::SenderOrder;
+use crate::repair::FlowRates;
 use crate::reports::Reception;
 use crate::sa::SaId;
-use crate::{InboundSa, Mode, Notice, Payloads, PeerCounters, PeerId, Reason};
+use crate::{InboundSa, Mode, Notice, Payloads, PeerCounters, PeerId, Reason, RepairTerms};
 
 /// How often an unknown SPI is reported: a flood of forged ones must not become a flood of notices.
 const UNKNOWN_EVERY: Duration = Duration::from_millis(500);
@@ -38,6 +40,8 @@ pub(super) struct Associations {
     leaving: BTreeMap<SaId, Inbox>,
     /// What the blocks of all associations take.
     blocks: BlockMemory,
+    /// What payloads of all associations take that are held back.
+    held: HeldMemory,
     /// When blocks of all associations were last looked through.
     looked_at: Time,
     unknown_at: Option<Time>,
@@ -54,6 +58,8 @@ pub(super) struct ReceivingSa {
     /// Where its newest packet came from, and how often the peer had moved by then.
     from: Option<(SocketAddr, u64)>,
     pub(super) inbox: Inbox,
+    /// What is missing, where that is repaired.
+    pub(super) repair: Option<Box<InboundRepair>>,
 }
 
 /// What came on an association and is not whole yet. It needs no key.
@@ -64,6 +70,8 @@ pub(super) struct Inbox {
     pub(super) mode: Mode,
     /// What was agreed to come.
     pub(super) payloads: Payloads,
+    /// What flows send; nothing where repair was not agreed.
+    pub(super) rates: Option<Box<FlowRates>>,
     /// An IP packet that goes on in the next AGGFRAG payload, once there was one.
     pub(super) fragment: Option<Box<PartialPacket>>,
     pub(super) assembly: Assembly,
@@ -92,6 +100,10 @@ pub(super) struct PeerMemory {
     pub(super) allowance: Budget,
     /// Its probes, which have to be answered, and its answers to ours.
     pub(super) probes: Budget,
+    /// Its requests for what is missing there.
+    pub(super) requests: Budget,
+    /// How long a repair takes.
+    pub(super) repair_round: RepairRound,
     /// When the key manager was last told that it moved.
     moved_at: Option<Time>,
 }
@@ -99,9 +111,13 @@ pub(super) struct PeerMemory {
 impl ReceivingSa {
     fn new(sa: InboundSa, counters: Arc<PeerCounters>) -> ReceivingSa {
         let (peer, mode, payloads) = (sa.peer, sa.mode, sa.payloads);
-        let inbox = Inbox { peer, counters, mode, payloads, fragment: None, assembly: Assembly::default() };
+        let rates = (sa.repair != RepairTerms::Off).then(|| Box::new(FlowRates::new(sa.spi.0.into())));
+        let (fragment, assembly) = (None, Assembly::default());
+        let inbox = Inbox { peer, counters, mode, payloads, rates, fragment, assembly };
         let search = sa.recovers.then(|| Box::new(EpochSearch::new()));
-        ReceivingSa { sa, search, arrivals: ArrivalCount::default(), confirmed: false, from: None, inbox }
+        let repair = InboundRepair::new(sa.repair);
+        let arrivals = ArrivalCount::default();
+        ReceivingSa { sa, search, arrivals, confirmed: false, from: None, inbox, repair }
     }
 
     /// Steps 2 to 4, and what is counted of a packet of `wire` bytes; whom it is from, and what is left.
@@ -165,6 +181,22 @@ impl Associations {
     /// Step 1: the association of this name.
     pub(super) fn find(&mut self, id: SaId) -> Option<&mut ReceivingSa> {
         self.open.get_mut(&id)
+    }
+
+    /// An association with its peer, and the memory for what is held back.
+    pub(super) fn repairing(
+        &mut self,
+        id: SaId,
+    ) -> Option<(&mut ReceivingSa, &mut PeerMemory, &mut HeldMemory)> {
+        let receiving = self.open.get_mut(&id)?;
+        let peer = self.peers.get_mut(&receiving.sa.peer)?;
+        Some((receiving, peer, &mut self.held))
+    }
+
+    /// The associations whose losses are repaired.
+    pub(super) fn repaired(&self) -> Vec<SaId> {
+        let repaired = self.open.iter().filter(|(_, receiving)| receiving.repair.is_some());
+        repaired.map(|(id, _)| *id).collect()
     }
 
     /// Whether packets directly over IP are to come from this address.
@@ -244,40 +276,43 @@ impl Associations {
             echo: None,
             allowance: work::allowance(),
             probes: peer_messages::probes(),
+            requests: peer_messages::requests(),
+            repair_round: RepairRound::default(),
             moved_at: None,
         };
         self.peers.insert(peer, memory);
     }
 
-    /// Forgets a peer with all its associations; gives what was under way for it.
-    pub(super) fn remove_peer(&mut self, peer: PeerId) -> Option<UnderWay> {
+    /// Forgets a peer with all its associations; gives what was under way for it, and how many payloads were held back.
+    pub(super) fn remove_peer(&mut self, peer: PeerId) -> Option<(UnderWay, u64)> {
+        let mut held = 0;
         for (_, mut gone) in self.open.extract_if(.., |_, receiving| receiving.sa.peer == peer) {
             gone.inbox.assembly.close(&mut self.blocks);
+            held += gone.repair.as_mut().map_or(0, |repair| repair.close(&mut self.held));
         }
         self.leaving.retain(|_, inbox| inbox.peer != peer);
-        Some(self.peers.remove(&peer)?.under_way)
+        Some((self.peers.remove(&peer)?.under_way, held))
     }
 
-    /// Accepts an association, if its peer is known.
-    pub(super) fn install(&mut self, sa: InboundSa) {
-        let Some(memory) = self.peers.get(&sa.peer) else { return };
+    /// Accepts an association, if its peer is known; how many payloads of one before with the same name were held back and are lost.
+    pub(super) fn install(&mut self, sa: InboundSa) -> u64 {
+        let Some(memory) = self.peers.get(&sa.peer) else { return 0 };
         let (id, receiving) = (sa.id, ReceivingSa::new(sa, Arc::clone(&memory.counters)));
-        if let Some(before) = self.open.insert(id, receiving) {
-            self.let_leave(id, before.inbox);
-        }
+        let before = self.open.insert(id, receiving);
+        before.map_or(0, |before| self.let_leave(id, before))
     }
 
-    /// Accepts an association no longer; what of it is under way is delivered.
-    pub(super) fn withdraw(&mut self, id: SaId) {
-        if let Some(gone) = self.open.remove(&id) {
-            self.let_leave(id, gone.inbox);
-        }
+    /// Accepts an association no longer; what of it is under way is delivered. How many payloads were held back and are lost.
+    pub(super) fn withdraw(&mut self, id: SaId) -> u64 {
+        self.open.remove(&id).map_or(0, |gone| self.let_leave(id, gone))
     }
 
-    fn let_leave(&mut self, id: SaId, mut inbox: Inbox) {
+    fn let_leave(&mut self, id: SaId, gone: ReceivingSa) -> u64 {
+        let ReceivingSa { mut inbox, repair, .. } = gone;
         inbox.assembly.close(&mut self.blocks);
         if self.is_under_way(inbox.peer) {
             self.leaving.insert(id, inbox);
         }
+        repair.map_or(0, |mut repair| repair.close(&mut self.held))
     }
 }

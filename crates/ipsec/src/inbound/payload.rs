@@ -69,7 +69,9 @@ impl<I: Inlet> Unpacker<'_, I> {
             Subtype::Block => self.block(opened),
             Subtype::Probe => self.probe(opened.origin, payload),
             Subtype::Condition => self.condition(opened.origin, payload),
-            Subtype::Unknown(_) => Err(Reason::UnknownPayload),
+            Subtype::Missing => self.missing(opened.origin, payload),
+            // Only as what the peer sent is it taken apart, not inside another, and not where repair was not agreed.
+            Subtype::Repetition | Subtype::Unknown(_) => Err(Reason::UnknownPayload),
         }
     }
 
@@ -102,10 +104,11 @@ impl<I: Inlet> Unpacker<'_, I> {
         self.host.finish(opened.bytes, self.inlet);
         let (header, part) = block::Header::parse(opened.payload()).map_err(|_| Reason::MalformedBlock)?;
         let padded = header.codec & block::PADDED != 0;
-        let coding = Coding::from_id(header.codec & !block::PADDED).ok_or(Reason::UnknownCodec)?;
+        let prompt = if self.inbox.rates.is_some() { block::PROMPT } else { 0 };
+        let coding = Coding::from_id(header.codec & !(block::PADDED | prompt)).ok_or(Reason::UnknownCodec)?;
         let cap = cap(self.inbox.payloads, coding, padded)?;
         let (mut origin, mut bytes) = (opened.origin, part);
-        let Inbox { counters, assembly, .. } = &mut *self.inbox;
+        let Inbox { counters, assembly, rates, .. } = &mut *self.inbox;
         if header.parts > 1 {
             let arrival = PartArrival { esn: opened.esn, ecn: origin.tos.ecn(), now: origin.now };
             let mut lost = 0;
@@ -129,6 +132,9 @@ impl<I: Inlet> Unpacker<'_, I> {
         count_expanded(self.counters, coding.codec);
         let expanded = &mut self.expander.scratch.expanded;
         let packets = expanded.get(..len).unwrap_or_default();
+        if let Some(rates) = rates {
+            rates.note(packets, origin.now);
+        }
         let cost = work::cost_of_block(packets)?;
         self.working.limit((cost, pays), origin.peer, self.peers)?;
         self.host.packets(origin, counters, expanded, len, self.inlet)
@@ -153,7 +159,11 @@ impl<I: Inlet> Unpacker<'_, I> {
         let (codec, len, bytes) = job.work.expanded()?;
         self.expander.gauge.learn(codec, len, took, origin.now);
         count_expanded(self.counters, codec);
-        let cost = work::cost_of_block(bytes.get(..len).unwrap_or_default())?;
+        let packets = bytes.get(..len).unwrap_or_default();
+        if let Some(rates) = &mut self.inbox.rates {
+            rates.note(packets, origin.now);
+        }
+        let cost = work::cost_of_block(packets)?;
         self.working.limit((cost, pays), origin.peer, self.peers)?;
         self.host.packets(origin, &self.inbox.counters, bytes, len, self.inlet)
     }

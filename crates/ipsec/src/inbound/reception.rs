@@ -113,7 +113,13 @@ pub(super) fn is_data(next: Protocol, payload: &[u8]) -> bool {
     next != Protocol::AGGFRAG
         || !matches!(
             aggfrag::subtype(payload),
-            Some(Subtype::Congestion | Subtype::Probe | Subtype::Condition)
+            Some(
+                Subtype::Congestion
+                    | Subtype::Probe
+                    | Subtype::Condition
+                    | Subtype::Missing
+                    | Subtype::Repetition
+            )
         )
 }
 
@@ -169,6 +175,8 @@ mod tests {
             (Protocol::AGGFRAG, &[1], false),
             (Protocol::AGGFRAG, &[0xf1], false),
             (Protocol::AGGFRAG, &[0xf2], false),
+            (Protocol::AGGFRAG, &[0xf3], false),
+            (Protocol::AGGFRAG, &[0xf4], false),
         ] {
             assert_eq!(is_data(next, payload), data, "{payload:?}");
         }

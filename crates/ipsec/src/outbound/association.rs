@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use strait_clock::Time;
 use strait_compress::{Codec, CodecSet, Coding, Method, THRESHOLD};
 use strait_wire::ip::{Packet, Version};
-use strait_wire::{Spi, Tos, aggfrag, block, ip};
+use strait_wire::{Spi, Tos, aggfrag, block, ip, repetition};
 
 use super::path_mtu::PathMtu;
 use super::train::{TRAIN_MAX, Via};
@@ -37,6 +37,8 @@ pub(crate) struct Association {
     block_id: u16,
     /// When the key manager was last asked for an association.
     asked_at: Option<Time>,
+    /// Whether payloads are kept to be sent again, so that each has to fit a datagram with the header of a repetition.
+    pub(crate) keeps: bool,
 }
 
 impl Association {
@@ -50,6 +52,7 @@ impl Association {
             searched_at: None,
             block_id: 0,
             asked_at: None,
+            keeps: false,
         }
     }
 
@@ -123,7 +126,8 @@ impl Association {
     pub(crate) fn payload_room(&self) -> usize {
         let Some(sa) = &self.sa else { return 0 };
         let room = usize::from(self.path.outer()).saturating_sub(self.outer_len());
-        sa.payload_room(sa.front_len(Head::Fresh(Tos(0))), room.min(TRAIN_MAX))
+        let reserved = if self.keeps { repetition::HEADER_LEN } else { 0 };
+        sa.payload_room(sa.front_len(Head::Fresh(Tos(0))), room.min(TRAIN_MAX)).saturating_sub(reserved)
     }
 
     /// Bytes of packets that one datagram takes as they are.

@@ -1,6 +1,7 @@
 //! Changes that are ordered, each made between two packets.
 
 use strait_clock::Time;
+use strait_wire::missing::MissingRanges;
 
 use super::context::{Outlet, TxContext};
 use super::inner_mtu::announce_mtu;
@@ -34,7 +35,12 @@ impl Outbound {
             Order::Install(sa) => self.install(*sa, outlet),
             Order::Withdraw(peer, spi) => self.change(peer, |_, link| link.association.withdraw(spi)),
             Order::Endpoint(peer) => self.change(peer, |_, link| link.refresh(now)),
-            Order::Rate(peer, pace) => self.change(peer, |_, link| link.pacing.set(pace, now)),
+            Order::Rate(peer, pace) => self.change(peer, |_, link| {
+                link.pacing.set(pace, now);
+                if link.update_repair() {
+                    announce_mtu(link, outlet);
+                }
+            }),
             Order::Ends(peer, ends) => self.change(peer, |_, link| link.ends = *ends),
             Order::Keepalive(peer) => self.send_to(peer, now, outlet, Transmitter::send_keepalive),
             Order::Report(peer, condition) => {
@@ -46,6 +52,10 @@ impl Outbound {
             Order::Delivered(peer, report) => {
                 self.change(peer, |stages, link| stages.take_report(link, &report, now))
             }
+            Order::AskAgain(peer, missing) => {
+                self.send_to(peer, now, outlet, |sender, tx| sender.ask_again(tx, &missing));
+            }
+            Order::Repeat(peer, missing) => self.repeat(peer, &missing, now),
             Order::Probe(peer) => self.send_to(peer, now, outlet, Transmitter::ask_life),
             Order::AnswerProbe(peer, id, size) => {
                 self.send_to(peer, now, outlet, |sender, tx| sender.answer_probe(tx, id, size));
@@ -80,6 +90,18 @@ impl Outbound {
         self.scheduler.list(tx.link);
     }
 
+    /// The peer asks for payloads that did not arrive there.
+    fn repeat(&mut self, peer: PeerId, missing: &MissingRanges, now: Time) {
+        let Some(link) = self.links.get_mut(&peer) else { return };
+        let waiting = link.first_waiting();
+        let Link { association, repair, .. } = &mut *link;
+        let Some((sa, repair)) = association.sa.as_ref().zip(repair.as_mut()) else { return };
+        if let Err(reason) = repair.want(missing, sa, waiting, now) {
+            self.counters.refuse(reason);
+        }
+        self.scheduler.list(link);
+    }
+
     fn add(&mut self, spec: PeerSpec) {
         self.links.insert(spec.id, Link::new(spec, self.link_mtu));
         self.scheduler.reserve(self.links.len());
@@ -90,6 +112,7 @@ impl Outbound {
             let waiting = link.backlog.queued_packets() + link.backlog.ready_packets();
             self.counters.drops.count(Reason::NoPeer, waiting);
             self.stages.compressor.abandon(&mut link);
+            self.stages.transmitter.stores.release(link.repair.as_deref());
         }
         self.scheduler.remove(peer);
     }
@@ -99,6 +122,7 @@ impl Outbound {
         self.change(sa.peer, |_, link| {
             link.pacing.renew(matches!(sa.payloads, Payloads::Strait { .. }));
             link.association.install(sa, link.spec.mtu, link_mtu);
+            link.update_repair();
             announce_mtu(link, outlet);
         });
     }

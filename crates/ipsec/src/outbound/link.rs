@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use strait_clock::Time;
 use strait_compress::{EndpointCosts, PathCost};
 use strait_scheduler::Budget;
+use strait_wire::{Esn, esp};
 
 use super::association::Association;
 use super::backlog::Backlog;
@@ -15,8 +16,15 @@ use super::pacing::Pacing;
 use super::plain::Plain;
 use super::queue::LinkQueue;
 use super::ratio_estimate::RatioEstimate;
+use super::repair::OutboundRepair;
 use super::unit_size::UnitSize;
-use crate::PeerSpec;
+use crate::{PeerSpec, RepairTerms};
+
+/// The share of what comes from a peer that requests for what is missing may cost, as a divisor: 2 %.
+const REQUEST_SHARE: u64 = 50;
+/// What they may cost before anything came, and what is kept of what was not used.
+const REQUEST_BURST: u64 = 2_000;
+const REQUEST_KEPT: u64 = 16_000;
 
 /// What was sealed so far, to be compared with what it was before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +49,10 @@ pub(crate) struct Link {
     pub(crate) ends: EndpointCosts,
     /// Answers to hosts whose packets are too big.
     pub(super) answers: Budget,
+    /// What losses are repaired with; nothing where that was not agreed, or nothing is paced.
+    pub(crate) repair: Option<Box<OutboundRepair>>,
+    /// Wire bytes that requests for what is missing here took.
+    requested: u64,
 }
 
 impl Link {
@@ -54,6 +66,8 @@ impl Link {
             sealed: SealedBytes::default(),
             ends: EndpointCosts::ALIKE,
             answers: inner_mtu::answers(),
+            repair: None,
+            requested: 0,
         }
     }
 
@@ -68,6 +82,47 @@ impl Link {
     /// Whether a packet cannot leave at once.
     pub(crate) fn must_wait(&self) -> bool {
         !self.association.can_send() || self.pacing.is_paced() || !self.backlog.is_empty()
+    }
+
+    /// Whether nothing of this link waits for its turn.
+    pub(crate) fn is_idle(&self) -> bool {
+        let repairs = self.repair.as_ref().and_then(|repair| repair.next_at(self.backlog.is_empty()));
+        self.backlog.is_empty() && repairs.is_none()
+    }
+
+    /// Payloads are kept from now on, or no longer, as the association and the pace say; true when datagrams have another room since.
+    pub(crate) fn update_repair(&mut self) -> bool {
+        let before = self.association.keeps;
+        let agreed = self.association.sa.as_ref().filter(|sa| sa.repair != RepairTerms::Off);
+        let rate = self.pacing.own_rate().filter(|_| self.pacing.is_paced());
+        match (agreed.zip(rate), &mut self.repair) {
+            (Some((sa, _)), Some(repair)) => repair.renew(sa),
+            (Some((sa, rate)), none) => {
+                *none = Some(Box::new(OutboundRepair::new(sa, rate, sa.spi.0.into())))
+            }
+            (None, _) => {}
+        }
+        self.association.keeps = agreed.is_some() && rate.is_some();
+        self.association.keeps != before
+    }
+
+    /// The number of the first sealed datagram that waits to leave.
+    pub(super) fn first_waiting(&mut self) -> Option<Esn> {
+        let last = self.association.sa.as_ref()?.numbers.last();
+        let (datagram, _) = self.backlog.has_ready().then(|| self.backlog.ready())?.front()?;
+        let (header, _) = esp::Header::parse(datagram).ok()?;
+        let behind = last.low().0.wrapping_sub(header.seq.0);
+        Some(Esn(last.0.saturating_sub(behind.into())))
+    }
+
+    /// Whether a request of `wire` bytes is paid for by what has come from the peer; it pays if so.
+    pub(super) fn pays_request(&mut self, wire: u64) -> bool {
+        let earned = self.spec.counters.in_wire.get() / REQUEST_SHARE;
+        // What was not used for long is forgotten.
+        self.requested = self.requested.max(earned.saturating_sub(REQUEST_KEPT));
+        let pays = self.requested + wire <= earned + REQUEST_BURST;
+        self.requested += if pays { wire } else { 0 };
+        pays
     }
 
     /// How large units of this link may be, where it shares `own`.

@@ -12,6 +12,10 @@ use super::train::Train;
 use crate::reports::ReceivedReport;
 use crate::{OutboundSa, PeerCounters};
 
+/// Delay in seconds above the minimum that is a queue on the path, and reports in a row that have to tell of it: a burst is over sooner.
+const DELAYED: f64 = 0.03;
+const DELAYED_REPORTS: u8 = 4;
+
 /// What is known of the path to a peer, and the pacer that follows from it.
 #[derive(Debug, Default)]
 pub(crate) struct Pacing {
@@ -22,6 +26,8 @@ pub(crate) struct Pacing {
     pub(super) budget: ReportBudget,
     /// The share of datagrams that is lost on the path, 0 to 1.
     loss: f64,
+    /// The last few reports in a row that told of a standing delay.
+    delayed: u8,
 }
 
 impl Pacing {
@@ -62,6 +68,11 @@ impl Pacing {
 
     pub(super) const fn loss(&self) -> f64 {
         self.loss
+    }
+
+    /// Whether a queue stands on the path: what is lost then was more than the path takes, and hosts have to learn of it.
+    pub(super) const fn is_congested(&self) -> bool {
+        self.delayed >= DELAYED_REPORTS
     }
 
     /// The round-trip time, where the peer reports.
@@ -122,7 +133,11 @@ impl Pacing {
             received_at: delivery.received_at,
             held: Duration::from_micros(held.into()),
         };
-        match (path.report(&said, around, now), &mut self.estimate) {
+        let taken = path.report(&said, around, now);
+        if let Ok(Some(sample)) = &taken {
+            self.delayed = if sample.delay > DELAYED { self.delayed.saturating_add(1) } else { 0 };
+        }
+        match (taken, &mut self.estimate) {
             (Ok(Some(sample)), Some(estimate)) => {
                 estimate.sample(&sample, now);
                 if let Some(pacer) = &mut self.pacer {

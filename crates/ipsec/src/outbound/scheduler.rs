@@ -33,7 +33,7 @@ impl LinkScheduler {
 
     /// Gives the link a place in the round, if it has something to send.
     pub(super) fn list(&mut self, link: &mut Link) {
-        if !link.backlog.listed && !link.backlog.is_empty() {
+        if !link.backlog.listed && !link.is_idle() {
             link.backlog.listed = true;
             self.round.push_back(link.spec.id);
         }
@@ -70,6 +70,9 @@ impl LinkScheduler {
         let waits_for_an_engine = !has_made && (!backlog.under_way.is_empty() || !has_idle);
         let due = if has_made { None } else { backlog.queue.as_ref() };
         let due_at = due.map_or(Time::ZERO, LinkQueue::due_at);
-        (!waits_for_an_engine).then(|| departure.room_at(link).max(due_at))
+        let repairs = link.repair.as_ref().and_then(|repair| repair.next_at(backlog.is_empty()));
+        let waits = waits_for_an_engine || backlog.is_empty();
+        let due_at = repairs.into_iter().chain((!waits).then_some(due_at)).min()?;
+        Some(departure.room_at(link).max(due_at))
     }
 }

@@ -2,22 +2,26 @@
 
 mod bundle;
 mod probes;
+mod repeat;
 mod report;
 mod segments;
 mod standard;
 
 use strait_compress::Made;
-use strait_wire::{Protocol, Tos, block};
+use strait_wire::{Esn, Protocol, Tos, block};
 
 use super::compressor::Compressor;
 use super::context::{Lost, Outlet, TxContext};
 use super::departure::Departure;
 use super::fragment_outer::OuterFragmenter;
 use super::job::{CompressJob, CompressUnit};
+use super::link::Link;
+use super::repair::StoreMemory;
 use crate::block::PARTS_MAX;
+use crate::repair::Urgency;
 use crate::sequence::NoNumber;
 use crate::wrap::{Head, NotSealed};
-use crate::{Notice, Padding, Reason};
+use crate::{Notice, Padding, Reason, StoredPayload};
 
 /// What is about to be sealed, but for its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -34,11 +38,13 @@ struct Unsealed<'a> {
 pub(super) struct Transmitter {
     pub(super) departure: Departure,
     fragmenter: OuterFragmenter,
+    /// What is kept of payloads takes so much.
+    pub(super) stores: StoreMemory,
 }
 
 impl Transmitter {
     pub(super) fn new(departure: Departure) -> Transmitter {
-        Transmitter { departure, fragmenter: OuterFragmenter::default() }
+        Transmitter { departure, fragmenter: OuterFragmenter::default(), stores: StoreMemory::default() }
     }
 
     /// Seals a unit that is compressed as far as it goes.
@@ -70,6 +76,7 @@ impl Transmitter {
         let block = work.block().filter(|(made, _)| expands(made));
         let Some((made, bytes)) = block else { return self.send_packets(tx, compressor, work) };
         let codec = made.coding.id() | if padding == Padding::None { 0 } else { block::PADDED };
+        let codec = codec | prompt(tx, bytes.len(), work.plain.bytes());
         self.send_block(tx, codec, bytes, tos).map_err(|reason| Lost { reason, packets })?;
         let counters = &tx.link.spec.counters;
         counters.out_blocks.add(1);
@@ -129,10 +136,19 @@ impl Transmitter {
         if !self.departure.train.takes(to, tos, whole) {
             self.departure.depart(tx);
         }
-        let sa = tx.link.association.sa.as_mut().ok_or(Reason::NoSa)?;
+        let Link { association, repair, pacing, .. } = &mut *tx.link;
+        let sa = association.sa.as_mut().ok_or(Reason::NoSa)?;
         let room = self.departure.train.room(whole).ok_or(Reason::TooBig)?;
         if let Some(payload) = room.get_mut(at..at + len) {
             write(payload);
+            if association.keeps
+                && let Some(repair) = repair
+            {
+                let number = Esn(sa.numbers.last().0.saturating_add(1));
+                let (at, repeats, bytes) = (tx.now, 0, &*payload);
+                let kept = StoredPayload { number, next, tos, at, repeats, repeated_at: at, bytes };
+                repair.keep(&kept, (pacing.rate(tx.own.rate), pacing.round_trip()), &mut self.stores);
+            }
         }
         if let Err(why) = sa.seal(head, room, len, next) {
             return Err(refusal(tx, why));
@@ -161,6 +177,14 @@ fn refusal(tx: &mut TxContext<'_, impl Outlet>, why: NotSealed) -> Reason {
             Reason::Exhausted
         }
     }
+}
+
+/// The mark of a block of `len` bytes whose packets need not wait for repairs, where payloads are kept and one part takes it.
+fn prompt(tx: &mut TxContext<'_, impl Outlet>, len: usize, packets: &[u8]) -> u8 {
+    let Link { association, repair, .. } = &mut *tx.link;
+    let Some(repair) = repair.as_mut().filter(|_| association.keeps) else { return 0 };
+    let urgency = repair.classify(packets, tx.now);
+    if urgency != Urgency::Ordered && len <= association.part_room() { block::PROMPT } else { 0 }
 }
 
 fn put(payload: &mut [u8], at: usize, bytes: &[u8]) {

@@ -17,8 +17,8 @@ use strait_ipsec::inbound::{ExpandTools, Forwarding, UdpOffload};
 use strait_ipsec::outbound::CompressTools;
 use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
 use strait_keying::{
-    Capabilities, Control, ControlSettings, DeliveryReporting, Expansion, KeyExport, PayloadFormat,
-    PresharedToken, PrivateKey,
+    Capabilities, Control, ControlSettings, DeliveryReporting, Expansion, KeyExport, LossRepair,
+    PayloadFormat, PresharedToken, PrivateKey,
 };
 use tokio::sync::mpsc;
 use zeroize::Zeroizing;
@@ -275,6 +275,7 @@ fn settings(
         inner_mtu: config.node.mtu,
         down: config.link.down,
         delivery: DeliveryReporting::Reported,
+        repair: LossRepair::Unpaced,
         expansion: Expansion::of(calibration),
     };
     let export = match config.node.danger_export_keys {

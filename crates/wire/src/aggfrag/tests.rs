@@ -102,6 +102,8 @@ fn subtypes() {
             0xf0 => Subtype::Block,
             0xf1 => Subtype::Probe,
             0xf2 => Subtype::Condition,
+            0xf3 => Subtype::Missing,
+            0xf4 => Subtype::Repetition,
             other => Subtype::Unknown(other),
         };
         assert_eq!(subtype(&[first]), Some(expected));

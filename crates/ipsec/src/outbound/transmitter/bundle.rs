@@ -7,7 +7,7 @@ use strait_wire::ip::Packet;
 use strait_wire::{Protocol, Tos, aggfrag, block};
 
 use super::segments::next_header;
-use super::{Transmitter, put};
+use super::{Transmitter, prompt, put};
 use crate::Reason;
 use crate::outbound::compressor::Compressor;
 use crate::outbound::context::{Lost, Outlet, TxContext};
@@ -33,7 +33,7 @@ impl Transmitter {
             let fit = fit(tx.link, headers, rest, output);
             let (these, later) = rest.split_at_checked(fit.len).unwrap_or((rest, &[]));
             sent = match fit.coded {
-                Some(len) => self.send_coded(tx, output.get(..len).unwrap_or_default(), &fit),
+                Some(len) => self.send_coded(tx, output.get(..len).unwrap_or_default(), these, &fit),
                 None if fit.packets > 1 => self.send_bundle(tx, these, fit.tos),
                 None => self.send_single(tx, these, fit.tos),
             };
@@ -55,9 +55,11 @@ impl Transmitter {
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
         coded: &[u8],
+        packets: &[u8],
         fit: &Fit,
     ) -> Result<(), Reason> {
-        self.send_block(tx, Coding::HEADERS.id(), coded, fit.tos)?;
+        let codec = Coding::HEADERS.id() | prompt(tx, coded.len(), packets);
+        self.send_block(tx, codec, coded, fit.tos)?;
         let counters = &tx.link.spec.counters;
         counters.out_bundles.add(u64::from(fit.packets > 1));
         counters.out_headers.add((fit.len - coded.len()) as u64);

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     Capabilities, Control, ControlEvent, ControlSettings, DangerKey, KeyExport, Lifetime, PayloadFormat,
-    PeerConfig, PrivateKey, SaDirection, Start, Where,
+    PeerConfig, PrivateKey, RepairMode, SaDirection, Start, Where,
 };
 
 /// One node: its key manager, and what its data plane was told.
@@ -90,6 +90,7 @@ pub(crate) fn peer(other: u8, place: Where, start: Start) -> PeerConfig {
         start,
         keepalive: None,
         format: PayloadFormat::Strait,
+        repair: RepairMode::Auto,
     }
 }
 

@@ -1,0 +1,24 @@
+//! Counters of the repair of losses between two nodes.
+
+use super::Tally;
+
+/// What was lost between this node and a peer, what came back, and what that took.
+#[derive(Debug, Default)]
+pub struct RepairCounters {
+    /// Numbers of the peer's datagrams that were missing when later ones came.
+    pub missing: Tally,
+    /// Of these, the payloads that the peer sent again and that came.
+    pub repaired: Tally,
+    /// Of these, the datagrams that came after all: the network had only delayed them.
+    pub late: Tally,
+    /// Of these, those that were given up.
+    pub lost: Tally,
+    /// Payloads that were held back until what is before them had come or was given up.
+    pub held: Tally,
+    /// Requests for missing payloads that were sent to the peer.
+    pub requests: Tally,
+    /// Payloads that were sent to the peer again.
+    pub repeated: Tally,
+    /// Wire bytes that requests, repetitions and notices to the peer took.
+    pub wire: Tally,
+}

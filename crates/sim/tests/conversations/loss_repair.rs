@@ -1,0 +1,59 @@
+//! What is lost between two nodes comes back before the hosts notice, in its place.
+
+use core::time::Duration;
+
+use strait_ipsec::RepairCounters;
+use strait_sim::{Conversation, Filler, LinkSettings, LossModel, PairSettings, SimNetwork};
+
+use crate::stage::{A, B, Seed, joined, millis, seconds, v4};
+
+const RATE: &str = "10Mbit";
+
+/// A link of 10 Mbit/s and 100 ms there and back that loses so much in each direction.
+fn lossy(pair: &mut PairSettings, loss: LossModel) {
+    (pair.a.up, pair.b.up) = (RATE.parse().unwrap(), RATE.parse().unwrap());
+    let link = LinkSettings { delay: millis(50), loss, ..LinkSettings::default() };
+    (pair.forth, pair.back) = (link, link);
+}
+
+/// A flow of so many packets of 1,200 bytes each 10 ms, for `span`, and what is still on its way.
+fn bulk(network: &mut SimNetwork, talk: &mut Conversation, count: usize, span: Duration) {
+    let end = network.now() + span;
+    while network.now() < end {
+        let packets: Vec<_> = (0..count).map(|_| talk.next_packet(1_200)).collect();
+        network.send_all(A, &packets);
+        network.run_for(millis(10));
+        talk.note(&network.node_mut(B).take_delivered());
+    }
+    network.run_for(seconds(1));
+    talk.note(&network.node_mut(B).take_delivered());
+}
+
+fn there(network: &SimNetwork) -> [u64; 4] {
+    let counters = network.node(B).peer_counters(A);
+    let RepairCounters { missing, repaired, late, lost, .. } = &counters.repair;
+    [missing, repaired, late, lost].map(strait_ipsec::Tally::get)
+}
+
+fn spent(network: &SimNetwork) -> u64 {
+    network.node(A).peer_counters(B).repair.wire.get() + network.node(B).peer_counters(A).repair.wire.get()
+}
+
+#[test]
+fn one_loss_in_a_hundred_is_repaired_in_order() {
+    for seed in 1..4 {
+        let _seed = Seed(seed);
+        let mut network = joined(seed, |pair| lossy(pair, LossModel::Uniform(0.01)));
+        let mut talk = Conversation::new(v4(A, B, 80), Filler::Random);
+        bulk(&mut network, &mut talk, 8, seconds(20));
+        let (tally, [missing, repaired, late, lost]) = (talk.tally(), there(&network));
+        assert!(tally.sent > 10_000 && missing > 100, "{tally:?} {missing}");
+        assert!(tally.missing() * 1_000 <= tally.sent, "{tally:?}");
+        assert!(tally.overtaken <= lost, "{tally:?}, {lost} given up");
+        assert_eq!((tally.repeated, tally.damaged), (0, 0));
+        assert!(
+            repaired + late + lost <= missing && lost * 20 <= missing,
+            "{missing} {repaired} {late} {lost}"
+        );
+    }
+}
