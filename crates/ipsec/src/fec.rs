@@ -8,8 +8,6 @@
 //!
 //! Nothing here sends or delivers: the sender asks for symbols, the receiver takes what is recovered.
 
-#![cfg_attr(not(test), expect(dead_code, reason = "the sender and the receiver use it next"))]
-
 mod amount;
 mod decoder;
 mod encoder;
@@ -31,4 +29,13 @@ const SPAN: usize = u128::BITS as usize;
 /// The longest source symbol, larger than any payload on an Ethernet path. It bounds a window to 256 KiB.
 pub(crate) const SOURCE_MAX: usize = 2048;
 /// The longest payload that can be a source.
-pub(crate) const PAYLOAD_MAX: usize = SOURCE_MAX - SOURCE_HEADER_LEN;
+#[cfg(test)]
+const PAYLOAD_MAX: usize = SOURCE_MAX - SOURCE_HEADER_LEN;
+/// Bytes that a decoder takes at most: a window, and an equation for every other number of it with factors and a sum.
+pub(crate) const DECODER_MEMORY: usize = SPAN * SOURCE_MAX + SPAN / 2 * (SOURCE_MAX + 512);
+
+pub use amount::LossPattern;
+pub(crate) use decoder::{SymbolDecoder, SymbolRefused};
+pub(crate) use encoder::PlannedSymbol;
+pub(crate) use loss::{LossCount, LossEstimate};
+pub(crate) use sender::SymbolSender;

@@ -50,6 +50,7 @@ pub use counters::{
 };
 pub use dropped::{Drops, Reason};
 pub use endpoint::LatestEndpoint;
+pub use fec::LossPattern;
 pub use inbound::Inbound;
 pub use notice::{Explanation, Notice};
 pub use offload::{SuperPacket, Unusable};

@@ -13,7 +13,7 @@ use strait_wire::missing::MissingRanges;
 use crate::inbound::DatagramGate;
 use crate::queueing::Queueing;
 use crate::reports::{ReceivedReport, Reception};
-use crate::{InboundSa, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet, Source};
+use crate::{InboundSa, LossPattern, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet, Source};
 
 /// A change to the sender, made between two packets.
 #[derive(Debug)]
@@ -32,6 +32,9 @@ pub enum SenderOrder {
     /// How to pace towards the peer, which has no pace before. Only with one do datagrams to it wait for the node's own link
     /// too ([`Settings::up`](crate::outbound::OutboundSettings::up)).
     Rate(PeerId, Pace),
+    /// How datagrams were lost on the path to the peer at an earlier time ([`PathStatus::losses`](crate::PathStatus)): what is seen
+    /// replaces it within seconds.
+    LossesFound(PeerId, LossPattern),
     /// The node's own link has this rate from now on, and adds so many bytes to each datagram.
     Link(Option<Rate>, u16),
     /// How packets wait: window, hold time and queue limits.

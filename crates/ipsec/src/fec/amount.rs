@@ -13,11 +13,11 @@ const SLOTS: usize = 128;
 /// How datagrams are lost on a path, by the model of Gilbert (1960): between bursts, in which all are lost, each begins one with
 /// the same probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct LossPattern {
+pub struct LossPattern {
     /// The share of datagrams that is lost, 0 to 1.
-    pub(crate) share: f64,
+    pub share: f64,
     /// Datagrams that are lost one after another, on average; at least 1.
-    pub(crate) burst: f64,
+    pub burst: f64,
 }
 
 impl LossPattern {

@@ -21,11 +21,38 @@ pub(crate) struct LossEstimate {
     bursts: f64,
     /// Whether the path loses so much that symbols are worth it.
     lossy: bool,
+    /// What the last report counted.
+    reported: Option<LossCount>,
+}
+
+/// What a delivery report counts of an association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LossCount {
+    /// The highest number that arrived.
+    pub(crate) highest: u64,
+    /// Datagrams that arrived.
+    pub(crate) datagrams: u64,
+    /// How often a number left out others, modulo 2^16.
+    pub(crate) gaps: u16,
 }
 
 impl LossEstimate {
+    /// The peer reports so much; `counts` says whether it was lost by chance, and not because a queue stands on the path.
+    pub(crate) fn report(&mut self, count: LossCount, counts: bool) {
+        let before = self.reported.replace(count);
+        let Some(before) = before.filter(|before| counts && before.highest < count.highest) else { return };
+        let numbers = (count.highest - before.highest) as f64;
+        let arrived = count.datagrams.saturating_sub(before.datagrams) as f64;
+        self.note(numbers, numbers - arrived, count.gaps.wrapping_sub(before.gaps).into());
+    }
+
+    /// Another association: numbers begin anew.
+    pub(crate) const fn renew(&mut self) {
+        self.reported = None;
+    }
+
     /// Of `numbers` datagrams, `lost` were lost, in `bursts` of one after another.
-    pub(crate) fn note(&mut self, numbers: f64, lost: f64, bursts: f64) {
+    fn note(&mut self, numbers: f64, lost: f64, bursts: f64) {
         let numbers = numbers.max(0.0);
         let keep = ((MEMORY - numbers).max(0.0) / self.numbers.max(1.0)).min(1.0);
         self.numbers = self.numbers * keep + numbers;
@@ -39,7 +66,8 @@ impl LossEstimate {
     pub(crate) fn remember(&mut self, pattern: LossPattern) {
         let LossPattern { share, burst } = pattern;
         let lost = share.clamp(0.0, 1.0) * REMEMBERED;
-        *self = LossEstimate { numbers: REMEMBERED, lost, bursts: lost / burst.max(1.0), lossy: false };
+        let bursts = lost / burst.max(1.0);
+        *self = LossEstimate { numbers: REMEMBERED, lost, bursts, ..*self };
         self.judge();
     }
 
@@ -113,6 +141,24 @@ mod tests {
             loss.note(100.0, 0.0, 0.0);
         }
         assert_eq!(loss.pattern(), None);
+    }
+
+    #[test]
+    fn losses_are_those_between_two_reports() {
+        let mut loss = LossEstimate::default();
+        let at = |highest, datagrams, gaps| LossCount { highest, datagrams, gaps };
+        loss.report(at(1000, 900, 65_530), true);
+        assert_eq!(loss.seen().share, 0.0, "what was before the first is not known");
+        loss.report(at(2000, 1880, 4), true);
+        let seen = loss.seen();
+        assert!((seen.share - 0.02).abs() < 1e-9 && (seen.burst - 22.0 / 12.0).abs() < 1e-9, "{seen:?}");
+        loss.report(at(3000, 2380, 5), false);
+        assert_eq!(loss.seen(), seen, "a queue stands");
+        loss.report(at(4000, 3380, 5), true);
+        assert!((loss.seen().share - 0.01).abs() < 1e-9);
+        loss.renew();
+        loss.report(at(10, 5, 3), true);
+        assert!((loss.seen().share - 0.01).abs() < 1e-9);
     }
 
     #[test]

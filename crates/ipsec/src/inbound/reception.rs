@@ -119,6 +119,7 @@ pub(super) fn is_data(next: Protocol, payload: &[u8]) -> bool {
                     | Subtype::Condition
                     | Subtype::Missing
                     | Subtype::Repetition
+                    | Subtype::RepairSymbol
             )
         )
 }

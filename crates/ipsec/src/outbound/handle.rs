@@ -41,6 +41,10 @@ impl Outbound {
                     announce_mtu(link, outlet);
                 }
             }),
+            Order::LossesFound(peer, losses) => self.change(peer, |_, link| {
+                link.pacing.losses.remember(losses);
+                link.update_symbols();
+            }),
             Order::Ends(peer, ends) => self.change(peer, |_, link| link.ends = *ends),
             Order::Keepalive(peer) => self.send_to(peer, now, outlet, Transmitter::send_keepalive),
             Order::Report(peer, condition) => {
@@ -138,5 +142,6 @@ impl TxStages {
         if current && !pacing.take_report(report, around, &spec.counters, now) {
             departure.refuse(Reason::AbsurdReport);
         }
+        link.update_symbols();
     }
 }

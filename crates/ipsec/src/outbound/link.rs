@@ -103,7 +103,17 @@ impl Link {
             (None, _) => {}
         }
         self.association.keeps = agreed.is_some() && rate.is_some();
+        self.update_symbols();
         self.association.keeps != before
+    }
+
+    /// Chooses how losses on the path are repaired, as what is known of it says.
+    pub(super) fn update_symbols(&mut self) {
+        let Link { association, pacing, repair, .. } = self;
+        let Some(repair) = repair else { return };
+        let pattern = pacing.losses.pattern().filter(|_| association.keeps);
+        repair.choose(pattern, pacing.round_trip());
+        association.for_symbols = repair.symbols.as_ref().map_or(0, |symbols| symbols.reserve());
     }
 
     /// The number of the first sealed datagram that waits to leave.
@@ -133,7 +143,10 @@ impl Link {
 
     /// What a unit meets on its way to the peer, where `engines` compress side by side.
     pub(crate) fn path_cost(&self, own: OwnLink, engines: NonZeroU32) -> PathCost {
-        let rate = self.pacing.rate(own.rate).map(|rate| rate.bits() as f64);
+        // Repair symbols are bytes as well: each byte of a unit costs as much more.
+        let symbols =
+            self.repair.as_ref().and_then(|repair| repair.symbols.as_ref()).map_or(0.0, |it| it.each());
+        let rate = self.pacing.rate(own.rate).map(|rate| rate.bits() as f64 / (1.0 + symbols));
         let room = self.association.payload_room();
         let whole = usize::from(self.association.path.outer()) + own.overhead;
         PathCost {

@@ -5,10 +5,12 @@ use core::time::Duration;
 
 use strait_clock::Time;
 use strait_scheduler::{self as scheduler, Estimate, Pace, Pacer, Path, Rate};
+use strait_wire::delivery::Delivery;
 use strait_wire::esp;
 
 use super::report_budget::ReportBudget;
 use super::train::Train;
+use crate::fec::{LossCount, LossEstimate};
 use crate::reports::ReceivedReport;
 use crate::{OutboundSa, PeerCounters};
 
@@ -26,6 +28,8 @@ pub(crate) struct Pacing {
     pub(super) budget: ReportBudget,
     /// The share of datagrams that is lost on the path, 0 to 1.
     loss: f64,
+    /// How datagrams are lost while no queue stands.
+    pub(super) losses: LossEstimate,
     /// The last few reports in a row that told of a standing delay.
     delayed: u8,
 }
@@ -33,6 +37,7 @@ pub(crate) struct Pacing {
 impl Pacing {
     /// Another association, with a peer that reports or not.
     pub(super) fn renew(&mut self, reports: bool) {
+        self.losses.renew();
         match (&mut self.path, reports) {
             (Some(path), true) => path.renew(),
             (path, true) => *path = Some(Box::default()),
@@ -136,6 +141,9 @@ impl Pacing {
         let taken = path.report(&said, around, now);
         if let Ok(Some(sample)) = &taken {
             self.delayed = if sample.delay > DELAYED { self.delayed.saturating_add(1) } else { 0 };
+            let Delivery { highest, datagrams, gaps, .. } = *delivery;
+            self.losses.report(LossCount { highest, datagrams, gaps }, self.delayed < DELAYED_REPORTS);
+            counters.path.show_losses(self.losses.seen());
         }
         match (taken, &mut self.estimate) {
             (Ok(Some(sample)), Some(estimate)) => {
