@@ -17,7 +17,7 @@ use super::intake::Intake;
 use super::{Inlet, Origin};
 use crate::layers::Inside;
 use crate::orders::SenderOrder;
-use crate::repair::{FlowRates, Urgency, is_repeatable};
+use crate::repair::{FlowRates, Urgency, is_prompt_block, is_repeatable};
 use crate::sa::SaId;
 use crate::{InboundSa, PeerCounters, Reason, RepairTerms};
 
@@ -178,12 +178,9 @@ fn urgency(rates: &mut FlowRates, next: Protocol, tos: Tos, payload: &[u8], now:
     if Tin::of_dscp(tos.dscp()) == Tin::Interactive {
         return Urgency::Prompt;
     }
-    match (next, aggfrag::subtype(payload)) {
-        (Protocol::IPIP | Protocol::IPV6, _) => rates.classify(payload, now),
-        (_, Some(Subtype::Block)) => match block::Header::parse(payload) {
-            Ok((header, _)) if header.parts == 1 && header.codec & block::PROMPT != 0 => Urgency::Prompt,
-            _ => Urgency::Ordered,
-        },
+    match next {
+        Protocol::IPIP | Protocol::IPV6 => rates.classify(payload, now),
+        _ if is_prompt_block(payload) => Urgency::Prompt,
         _ => Urgency::Ordered,
     }
 }

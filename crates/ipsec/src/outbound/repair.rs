@@ -9,7 +9,7 @@ use strait_wire::missing::{MissingRange, MissingRanges};
 use strait_wire::{Esn, Protocol, Spi, Tos};
 
 use crate::fec::{HOLD_MAX, LossPattern, SymbolSender};
-use crate::repair::{FlowRates, Urgency, is_repeatable};
+use crate::repair::{FlowRates, Urgency, is_prompt_block, is_repeatable};
 use crate::{OutboundSa, PayloadStore, Reason, RepairTerms, StoredPayload};
 
 /// Bytes of payloads that are kept for one peer, at least and at most: some round trips of a slow link, and two of 100 ms at 160 Mbit/s.
@@ -182,11 +182,20 @@ impl OutboundRepair {
         if !is_repeatable(next, bytes) {
             return;
         }
-        if next != Protocol::AGGFRAG && self.rates.classify(bytes, now) == Urgency::Fleeting {
+        let urgency = match next {
+            Protocol::AGGFRAG if is_prompt_block(bytes) => Urgency::Prompt,
+            Protocol::AGGFRAG => Urgency::Ordered,
+            _ => self.rates.classify(bytes, now),
+        };
+        if let Some(symbols) = &mut self.symbols {
+            // What waits for nothing is small, and a symbol is as long as the longest payload that it covers.
+            if urgency == Urgency::Ordered {
+                symbols.note(payload.number.0, next, bytes, now);
+            }
             return;
         }
-        if let Some(symbols) = &mut self.symbols {
-            return symbols.note(payload.number.0, next, bytes, now);
+        if urgency == Urgency::Fleeting {
+            return;
         }
         self.untold += bytes.len();
         self.notice_at = (self.untold >= NOTICE_BYTES).then_some(now + PAUSE);

@@ -30,13 +30,12 @@ impl Transmitter {
 
     /// Sends the symbols over the last payloads if nothing left for a while; false where none are due.
     pub(super) fn end_with_symbols(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
-        let Some((number, room)) = next_datagram(tx) else { return false };
         let symbols = tx.link.repair.as_mut().and_then(|repair| repair.symbols.as_mut());
         let Some(symbols) = symbols.filter(|symbols| symbols.pause_at().is_some_and(|at| at <= tx.now))
         else {
             return false;
         };
-        symbols.pause(number, room, tx.now);
+        symbols.pause(tx.now);
         self.send_symbols(tx, Tos(0));
         self.departure.depart(tx);
         true
