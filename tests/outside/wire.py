@@ -27,8 +27,9 @@ def main(interface, neighbour):
     link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(EVERYTHING))
     link.bind((interface, 0))
     own = link.getsockname()[4]
-    threading.Thread(target=receive, args=(link, neighbour), daemon=True).start()
+    # Before the thread begins to print: the socket is bound, and keeps what comes until then.
     print("ready", flush=True)
+    threading.Thread(target=receive, args=(link, neighbour), daemon=True).start()
     for line in sys.stdin:
         packet = bytes.fromhex(line)
         link.send(neighbour + own + (IPV4 if packet[0] >> 4 == 4 else IPV6) + packet)

@@ -21,6 +21,7 @@ pub fn text(report: &DaemonReport) -> String {
         peer_info(report),
         peers(report),
         paths(report),
+        repairs(report),
         queues(report),
         rules(report),
         codecs(report),
@@ -229,6 +230,36 @@ fn paths(report: &DaemonReport) -> Vec<MetricFamily> {
             "Delivery reports received and rejected as inconsistent.",
             |peer| Some(number(peer.path.as_ref()?.delivery_reports_rejected)),
         ),
+    ];
+    of_peers(report, &known)
+}
+
+fn repairs(report: &DaemonReport) -> Vec<MetricFamily> {
+    let known: [(&str, &str, &str, OfPeer); 8] = [
+        ("peer_missing_datagrams_total", "counter", "Datagrams missing when later ones came.", |peer| {
+            Some(number(peer.repair.as_ref()?.missing_datagrams))
+        }),
+        ("peer_repaired_datagrams_total", "counter", "Missing datagrams whose payload came again.", |peer| {
+            Some(number(peer.repair.as_ref()?.repaired_datagrams))
+        }),
+        ("peer_late_datagrams_total", "counter", "Missing datagrams that came late.", |peer| {
+            Some(number(peer.repair.as_ref()?.late_datagrams))
+        }),
+        ("peer_lost_datagrams_total", "counter", "Missing datagrams that were given up.", |peer| {
+            Some(number(peer.repair.as_ref()?.lost_datagrams))
+        }),
+        ("peer_held_payloads_total", "counter", "Payloads held back to keep the order.", |peer| {
+            Some(number(peer.repair.as_ref()?.held_payloads))
+        }),
+        ("peer_repair_requests_total", "counter", "Requests sent for missing datagrams.", |peer| {
+            Some(number(peer.repair.as_ref()?.requests_sent))
+        }),
+        ("peer_repeated_payloads_total", "counter", "Payloads sent again.", |peer| {
+            Some(number(peer.repair.as_ref()?.repeated_payloads))
+        }),
+        ("peer_repair_wire_bytes_total", "counter", "Wire bytes sent for the sake of repair.", |peer| {
+            Some(number(peer.repair.as_ref()?.wire_bytes))
+        }),
     ];
     of_peers(report, &known)
 }

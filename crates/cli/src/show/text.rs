@@ -4,6 +4,7 @@ pub(crate) mod leak;
 pub(crate) mod manual;
 mod path;
 pub(crate) mod queue;
+mod repair;
 
 use std::time::Duration;
 
@@ -112,6 +113,7 @@ fn one_peer(peer: &PeerReport) -> String {
         ("queue", queue::length(&peer.queue)),
         ("aggregation", queue::aggregation(&peer.queue)),
         ("path", peer.path.as_ref().map(path::state).unwrap_or_default()),
+        ("repair", peer.repair.as_ref().map(repair::state).unwrap_or_default()),
         ("inner MTU", format!("{} bytes", peer.inner_mtu)),
         ("sent as", sent_as(peer)),
     ];

@@ -6,6 +6,7 @@ use strait_wire::missing::MissingRanges;
 use super::context::{Outlet, TxContext};
 use super::inner_mtu::announce_mtu;
 use super::link::Link;
+use super::queue::share_of;
 use super::transmitter::Transmitter;
 use super::{Outbound, TxStages};
 use crate::orders::SenderOrder as Order;
@@ -109,6 +110,7 @@ impl Outbound {
     fn add(&mut self, spec: PeerSpec) {
         self.links.insert(spec.id, Link::new(spec, self.link_mtu));
         self.scheduler.reserve(self.links.len());
+        self.stages.gatherer.share = share_of(self.links.len());
     }
 
     fn remove(&mut self, peer: PeerId) {
@@ -118,6 +120,7 @@ impl Outbound {
             self.stages.compressor.abandon(&mut link);
             self.stages.transmitter.stores.release(link.repair.as_deref());
         }
+        self.stages.gatherer.share = share_of(self.links.len());
         self.scheduler.remove(peer);
     }
 

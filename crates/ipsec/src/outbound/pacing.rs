@@ -85,6 +85,11 @@ impl Pacing {
         self.path.as_ref().and_then(|path| path.round_trip())
     }
 
+    /// The least round-trip time of late, where the peer reports.
+    pub(super) fn least_round_trip(&self) -> Option<Duration> {
+        self.path.as_ref().and_then(|path| path.least_round_trip())
+    }
+
     /// The rate of the path to the peer, given or estimated.
     pub(super) fn own_rate(&self) -> Option<Rate> {
         let estimated = self.estimate.as_ref().map(Estimate::rate);

@@ -10,12 +10,17 @@ use super::waiting::{QueueOwner, Waiting};
 
 /// Queue before an unpaced link, which holds packets only while keys are being agreed.
 const QUEUE_MIN: usize = 192 * 1024;
-/// Queue at most, so that memory is bounded whatever the rate.
-const QUEUE_MAX: usize = 4 * 1024 * 1024;
-/// How much link time the queue holds: some round trips of a satellite hop, for bytes that shrink
-/// fourfold (the usual ratio of text in large blocks).
-const QUEUE_MILLIS: u64 = 250;
+/// Queue at most, so that memory is bounded whatever the rate: what 10 Mbit/s take of such a path as is believed, twice.
+const QUEUE_MAX: usize = 16 * 1024 * 1024;
+/// What the queues of all peers hold together, as long as none would have less than the least: four of the largest.
+const QUEUES_MAX: usize = 4 * QUEUE_MAX;
+/// How much link time the queue holds at least, for bytes that shrink fourfold (the usual ratio of text in large blocks).
+const QUEUE_TIME: Duration = Duration::from_millis(250);
 const QUEUE_RATIO: u64 = 4;
+/// On a long path it holds what arrives before a transfer that begins is slowed down: slow start sends twice what the link takes, the
+/// queue may stand for an interval (this and a round trip), and that it stood is known a round trip later.
+const QUEUE_TRIPS: u32 = 2;
+const INTERVAL: Duration = Duration::from_millis(100);
 /// On a link where a datagram takes longer than this, flows that go on sending gather for an eighth of that time. Else they would fill
 /// the whole link with small units, however few bytes they might take: acknowledgements of a download, one in two packets, 34 bytes
 /// each on 128 kbit/s.
@@ -32,6 +37,8 @@ pub(super) struct LinkQueue {
     pub(super) fair: FairQueue<Waiting>,
     pub(super) window: Window<Group, Queued<Waiting>>,
     line: LinkProfile,
+    /// Bytes that this peer may take of what all may.
+    share: usize,
     /// Bytes of the packets in the window.
     held: usize,
     /// Whether the first packet in the window and those of its group are all that a unit takes.
@@ -44,19 +51,20 @@ pub(super) struct LinkQueue {
 }
 
 impl LinkQueue {
-    pub(super) fn new(line: LinkProfile, limits: Limits) -> LinkQueue {
-        let (bytes, entries) = capacity(line.rate);
+    /// A queue that may hold `share` bytes.
+    pub(super) fn new(line: LinkProfile, limits: Limits, share: usize) -> LinkQueue {
+        let (bytes, entries) = capacity(&line, share);
         let (fair, window) = (FairQueue::new(bytes, entries, line), Window::new(limits));
         let (complete, rest_until) = (false, Time::ZERO);
-        LinkQueue { fair, window, line, held: 0, complete, away: 0, last: 0, rest_until }
+        LinkQueue { fair, window, line, share, held: 0, complete, away: 0, last: 0, rest_until }
     }
 
     /// Another link or another configuration from now on, if they are others.
-    pub(super) fn set(&mut self, line: LinkProfile, limits: Limits) {
-        if self.line != line {
-            let (bytes, entries) = capacity(line.rate);
+    pub(super) fn set(&mut self, line: LinkProfile, limits: Limits, share: usize) {
+        if self.line != line || self.share != share {
+            let (bytes, entries) = capacity(&line, share);
             self.fair.set(bytes, entries, line);
-            self.line = line;
+            (self.line, self.share) = (line, share);
         }
         if self.window.limits() != limits {
             self.window.set_limits(limits);
@@ -178,23 +186,54 @@ fn pause(rate: Rate, line: &LinkProfile) -> Duration {
     if datagram > SLOW { datagram / GATHER } else { Duration::ZERO }
 }
 
-/// Bytes and packets of the queue before a link of this rate.
-fn capacity(rate: Option<Rate>) -> (usize, usize) {
-    let wanted = rate.map_or(0, |rate| rate.bits() / 8 * QUEUE_MILLIS / 1000 * QUEUE_RATIO);
-    let bytes = usize::try_from(wanted).unwrap_or(QUEUE_MAX).clamp(QUEUE_MIN, QUEUE_MAX);
+/// Bytes that the queue of each of so many peers may hold.
+pub(super) fn share_of(peers: usize) -> usize {
+    (QUEUES_MAX / peers.max(1)).clamp(QUEUE_MIN, QUEUE_MAX)
+}
+
+/// Bytes and packets of the queue before such a link, if they may be `share` bytes.
+fn capacity(line: &LinkProfile, share: usize) -> (usize, usize) {
+    let time = QUEUE_TIME.max(INTERVAL + line.round_trip * QUEUE_TRIPS);
+    let wanted = line.rate.map_or(0, |rate| rate.bytes_in(time).saturating_mul(QUEUE_RATIO));
+    let bytes = usize::try_from(wanted).unwrap_or(QUEUE_MAX).clamp(QUEUE_MIN, share.max(QUEUE_MIN));
     (bytes, bytes / BYTES_AN_ENTRY)
 }
 
 #[cfg(test)]
 mod tests {
+    use strait_scheduler::Shares;
+
     use super::*;
+
+    fn line(rate: Option<Rate>, round_trip: u64) -> LinkProfile {
+        let round_trip = Duration::from_millis(round_trip);
+        LinkProfile { rate, datagram: 1_500, unit: 1_500, shares: Shares::CAKE, round_trip, lossless: false }
+    }
 
     #[test]
     fn the_queue_is_bounded_at_both_ends() {
-        let bytes = |bits| capacity(Rate::from_bits(bits)).0;
-        assert_eq!(capacity(None), (QUEUE_MIN, 3_072));
+        let bytes = |bits| capacity(&line(Rate::from_bits(bits), 0), QUEUE_MAX).0;
+        assert_eq!(capacity(&line(None, 600), QUEUE_MAX), (QUEUE_MIN, 3_072));
         assert_eq!(bytes(1_500_000), QUEUE_MIN);
         assert_eq!(bytes(10_000_000), 1_250_000);
-        assert_eq!(capacity(Some(Rate::MAX)).0, QUEUE_MAX);
+        assert_eq!(capacity(&line(Some(Rate::MAX), 0), QUEUE_MAX).0, QUEUE_MAX);
+    }
+
+    #[test]
+    fn long_paths_have_longer_queues_within_the_peers_share() {
+        let bytes = |bits, trip, share| capacity(&line(Rate::from_bits(bits), trip), share).0;
+        assert_eq!(bytes(10_000_000, 60, QUEUE_MAX), 1_250_000);
+        assert_eq!(bytes(10_000_000, 600, QUEUE_MAX), 6_500_000);
+        assert_eq!(bytes(2_000_000, 600, QUEUE_MAX), 1_300_000);
+        assert_eq!(bytes(10_000_000, 600, 1_000_000), 1_000_000);
+    }
+
+    #[test]
+    fn all_queues_together_are_bounded() {
+        for peers in [0, 1, 4, 5, 40, 250, 340] {
+            let share = share_of(peers);
+            assert!((QUEUE_MIN..=QUEUE_MAX).contains(&share) && share * peers <= QUEUES_MAX, "{peers}");
+        }
+        assert_eq!((share_of(4), share_of(1_000)), (QUEUE_MAX, QUEUE_MIN));
     }
 }

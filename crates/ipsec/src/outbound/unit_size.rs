@@ -22,6 +22,14 @@ const UNIT: Duration = Duration::from_millis(10);
 const DATAGRAMS: usize = 4;
 const UNIT_SLOW: Duration = Duration::from_millis(100);
 
+/// The longest round trip that the queue believes, whatever the peer's reports say: two hops by geostationary satellite take 1.2 s, and
+/// at each end a transfer may have a thin access behind it.
+const ROUND_TRIP_MAX: Duration = Duration::from_secs(2);
+/// Above this share of lost datagrams, some packet waits for a repair most of the time: at 10 Mbit/s, one in 500 is one in 600 ms.
+const LOSSY: f64 = 0.002;
+/// The longest that a receiver holds packets back.
+const HELD_MAX: Duration = Duration::from_millis(150);
+
 /// What the size of a link's units depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnitSize<'a> {
@@ -81,13 +89,21 @@ impl UnitSize<'_> {
         self.datagram() as f64 / self.association.payload_room().max(1) as f64
     }
 
+    /// How long the receiver may hold packets back for a repair on a path with this round trip, which flows see as a part of theirs.
+    fn held_back(&self, path: Duration) -> Duration {
+        let repairs = self.association.keeps && self.pacing.loss() >= LOSSY && path <= HELD_MAX;
+        if repairs { path } else { Duration::ZERO }
+    }
+
     /// What the queue is to know of the link, and when its window has seen enough.
     pub(super) fn queue_terms(&self, queueing: &Queueing) -> (LinkProfile, Limits) {
         let Queueing { window, hold: wait, shares, lossless, .. } = *queueing;
         let (rate, datagram) = (self.pacing.rate(self.own.rate), self.datagram());
+        let path = self.pacing.least_round_trip().unwrap_or_default();
+        let round_trip = (path + self.held_back(path)).min(ROUND_TRIP_MAX);
         let unit = self.datagrams(true).map_or(BLOCK_MAX, |count| count.saturating_mul(datagram));
         (
-            LinkProfile { rate, datagram, unit, shares, lossless },
+            LinkProfile { rate, datagram, unit, shares, round_trip, lossless },
             Limits { packets: window, bytes: unit, wait },
         )
     }

@@ -19,8 +19,8 @@ use crate::config::PeerSection;
 use crate::cpu_time;
 use crate::report::{
     AssociationReport, CodecReport, CompressionLoadReport, ControlReport, DaemonReport, DropReport,
-    NodeReport, PathReport, PeerReport, QueueReport, RuleReport, SuiteReport, ThreadReport, TrafficReport,
-    ratio,
+    NodeReport, PathReport, PeerReport, QueueReport, RepairReport, RuleReport, SuiteReport, ThreadReport,
+    TrafficReport, ratio,
 };
 use crate::{logging, outward};
 
@@ -179,6 +179,7 @@ fn common(peer: &PeerSection, counters: &PeerCounters, now: Time) -> PeerReport 
         handshake_failures: 0,
         link_rate_bits_per_second: None,
         path: PathReport::of(counters),
+        repair: RepairReport::of(counters),
         sent: sent(counters),
         received: received(counters),
         bundles: counters.out_bundles.get(),

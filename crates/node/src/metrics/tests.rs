@@ -3,8 +3,8 @@ use super::*;
 use crate::local::{Answer, PendingRequest, Request};
 use crate::report::{
     AssociationReport, CompressionLoadReport, ControlReport, DecisionReport, DropReport, EstimateReport,
-    LeakReport, ManualReport, PathReport, ProtocolReport, QueueReport, StagesReport, SuiteReport,
-    ThreadReport, TrafficReport,
+    LeakReport, ManualReport, PathReport, ProtocolReport, QueueReport, RepairReport, StagesReport,
+    SuiteReport, ThreadReport, TrafficReport,
 };
 use std::collections::BTreeSet;
 use std::io::{Read, Write as _};
@@ -82,6 +82,11 @@ fn peer() -> PeerReport {
             delivery_reports_sent: 8,
             delivery_reports_received: 9,
             ..PathReport::default()
+        }),
+        repair: Some(RepairReport {
+            missing_datagrams: 21,
+            repaired_datagrams: 20,
+            ..RepairReport::default()
         }),
         sent: TrafficReport { packets: 1, bytes: 2, datagrams: 3, wire_bytes: 4, ratio: Some(0.5) },
         received: TrafficReport::default(),

@@ -44,7 +44,14 @@ fn queue(capacity: usize, rate: Option<Rate>) -> FairQueue<u32> {
     FairQueue::new(
         capacity,
         capacity / 64,
-        LinkProfile { rate, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, lossless: false },
+        LinkProfile {
+            rate,
+            datagram: DATAGRAM,
+            unit: DATAGRAM,
+            shares: Shares::CAKE,
+            round_trip: Duration::ZERO,
+            lossless: false,
+        },
     )
 }
 
@@ -166,7 +173,14 @@ fn a_packet_without_bytes_or_larger_than_the_queue_is_counted() {
     queue.set(
         5_000,
         10,
-        LinkProfile { rate: None, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, lossless: false },
+        LinkProfile {
+            rate: None,
+            datagram: DATAGRAM,
+            unit: DATAGRAM,
+            shares: Shares::CAKE,
+            round_trip: Duration::ZERO,
+            lossless: false,
+        },
     );
     push(&mut queue, (&1, Tin::Normal), &[1; 100], 4, Time::ZERO, &mut host);
     assert_eq!((host.lost.last(), queue.len()), (Some(&(3, Loss::Overflow)), 1));
@@ -220,6 +234,7 @@ fn lossless_queue_drops_nothing_however_long_packets_wait() {
             datagram: DATAGRAM,
             unit: DATAGRAM,
             shares: Shares::CAKE,
+            round_trip: Duration::ZERO,
             lossless: true,
         },
     );
@@ -288,7 +303,7 @@ proptest! {
                     }
                 }
                 Step::Resize(capacity) => {
-                    queue.set(capacity, capacity / 64, LinkProfile { rate, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, lossless: false });
+                    queue.set(capacity, capacity / 64, LinkProfile { rate, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, round_trip: Duration::ZERO, lossless: false });
                 }
             }
             for (note, _) in host.lost.drain(..) {

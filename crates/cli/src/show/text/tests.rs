@@ -1,7 +1,7 @@
 use super::*;
 use strait_node::report::{
     AttackerReport, CodecReport, CompressionLoadReport, ControlReport, DropReport, LeakReport, ManualReport,
-    PathReport, ProtocolReport, QueueReport, ThreadReport,
+    PathReport, ProtocolReport, QueueReport, RepairReport, ThreadReport,
 };
 
 /// A report with every part filled in.
@@ -84,6 +84,16 @@ fn peer() -> PeerReport {
             delivery_reports_sent: 12,
             delivery_reports_received: 340,
             delivery_reports_rejected: 1,
+        }),
+        repair: Some(RepairReport {
+            missing_datagrams: 124,
+            repaired_datagrams: 119,
+            late_datagrams: 4,
+            lost_datagrams: 1,
+            held_payloads: 4_000,
+            requests_sent: 118,
+            repeated_payloads: 33,
+            wire_bytes: 60_000,
         }),
         sent: TrafficReport {
             packets: 3_000,
@@ -191,6 +201,7 @@ peer site-b: up
   queue            2.05 kB, delay 8 ms (max 21 ms), 14 packets dropped by CoDel
   aggregation      2.5 packets per aggregate, window 256 packets
   path             RTT 58.4 ms (min 50.1 ms), loss 1.2 %, delivery reports: 340 received (1 rejected), 12 sent
+  repair           of 124 missing datagrams 119 were sent again, 4 came late, 1 were lost; sent: 33 payloads again, 118 requests, 60.0 kB
   inner MTU        1420 bytes
   sent as          7 bundles, 340 compressed blocks, 150 kB saved by header compression
             packets  inner bytes  datagrams  wire bytes  ratio
