@@ -20,6 +20,7 @@ mod window;
 
 use core::time::Duration;
 
+#[cfg(test)]
 use strait_wire::symbol::SOURCE_HEADER_LEN;
 
 /// How long packets behind a missing one wait for its repair at most: what the sender of a window knows of the receiver.

@@ -20,6 +20,7 @@ pub struct PathState {
     loss: AtomicU64,
     loss_share: AtomicU64,
     loss_burst: AtomicU64,
+    symbols_each: AtomicU64,
     refused: AtomicU64,
     limited_by: AtomicU64,
     known: AtomicU64,
@@ -75,6 +76,16 @@ impl PathState {
     pub(crate) fn show_losses(&self, losses: LossPattern) {
         self.loss_share.store((losses.share * MILLION) as u64, Ordering::Relaxed);
         self.loss_burst.store((losses.burst * MILLION) as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn show_symbols(&self, each: f64) {
+        self.symbols_each.store((each * MILLION) as u64, Ordering::Relaxed);
+    }
+
+    /// Repair symbols that are sent for each payload; 0 where there are none.
+    #[must_use]
+    pub fn symbols_each(&self) -> f64 {
+        self.symbols_each.load(Ordering::Relaxed) as f64 / MILLION
     }
 
     /// What is known; nothing before the first report.

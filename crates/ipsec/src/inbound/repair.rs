@@ -11,7 +11,7 @@ use strait_clock::{Deadline, Time};
 use strait_scheduler::Tin;
 use strait_wire::aggfrag::{self, Subtype};
 use strait_wire::repetition::{self, Repeated, Repetition};
-use strait_wire::{Esn, Protocol, Tos, block};
+use strait_wire::{Esn, Protocol, Tos};
 
 use super::intake::Intake;
 use super::{Inlet, Origin};

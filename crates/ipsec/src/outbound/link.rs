@@ -109,11 +109,13 @@ impl Link {
 
     /// Chooses how losses on the path are repaired, as what is known of it says.
     pub(super) fn update_symbols(&mut self) {
-        let Link { association, pacing, repair, .. } = self;
+        let Link { spec, association, pacing, repair, .. } = self;
         let Some(repair) = repair else { return };
         let pattern = pacing.losses.pattern().filter(|_| association.keeps);
         repair.choose(pattern, pacing.round_trip());
-        association.for_symbols = repair.symbols.as_ref().map_or(0, |symbols| symbols.reserve());
+        let symbols = repair.symbols.as_ref();
+        association.for_symbols = symbols.map_or(0, |symbols| symbols.reserve());
+        spec.counters.path.show_symbols(symbols.map_or(0.0, |symbols| symbols.each()));
     }
 
     /// The number of the first sealed datagram that waits to leave.
