@@ -20,8 +20,7 @@ const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 pub(super) struct ArrivalCount {
     datagrams: u64,
     bytes: u64,
-    /// How often a number left out others.
-    gaps: u16,
+    gaps: GapCount,
     highest: u64,
     highest_at: Time,
     /// Whether a congestion mark came since it was offered last.
@@ -36,8 +35,8 @@ impl ArrivalCount {
         self.datagrams += 1;
         self.bytes += bytes;
         self.marked |= ecn == Ecn::Ce;
+        self.gaps.note(self.highest, number.0);
         if number.0 > self.highest {
-            self.gaps = self.gaps.wrapping_add(u16::from(number.0 > self.highest + 1));
             (self.highest, self.highest_at) = (number.0, now);
         }
     }
@@ -51,7 +50,7 @@ impl ArrivalCount {
         self.losses.note(self.highest, self.datagrams);
         let delivery = Delivery {
             spi,
-            gaps: self.gaps,
+            gaps: self.gaps.gaps,
             datagrams: self.datagrams,
             bytes: self.bytes,
             highest: self.highest,
@@ -60,6 +59,36 @@ impl ArrivalCount {
         };
         let marked = core::mem::take(&mut self.marked);
         Reception { delivery, loss_event_rate: self.losses.event_rate(), marked, echo: None }
+    }
+}
+
+/// How often one or more numbers are missing, once nothing that comes late fills their places any more.
+#[derive(Debug, Default)]
+struct GapCount {
+    /// Modulo 2^16, as it is reported.
+    gaps: u16,
+    /// Which of the last 64 numbers are missing, the highest in the lowest bit.
+    missing: u64,
+    /// Whether the number before these is missing.
+    was_missing: bool,
+}
+
+impl GapCount {
+    /// `number` came, and `highest` is the highest before.
+    fn note(&mut self, highest: u64, number: u64) {
+        if let Some(behind) = highest.checked_sub(number) {
+            let bit = u32::try_from(behind).ok().and_then(|behind| 1_u64.checked_shl(behind));
+            self.missing &= !bit.unwrap_or(0);
+            return;
+        }
+        // Of more than leave all at once, the rest are missing as well.
+        for _ in 0..(number - highest).min(u64::BITS.into()) {
+            let is_missing = self.missing >> (u64::BITS - 1) != 0;
+            self.gaps = self.gaps.wrapping_add(u16::from(is_missing && !self.was_missing));
+            self.was_missing = is_missing;
+            self.missing = self.missing << 1 | 1;
+        }
+        self.missing &= !1;
     }
 }
 
@@ -153,6 +182,24 @@ mod tests {
     }
 
     #[test]
+    fn gaps_are_counted_once_they_can_no_longer_be_filled() {
+        let mut count = GapCount::default();
+        let mut highest = 0;
+        let mut note = |number: u64| {
+            count.note(highest, number);
+            highest = highest.max(number);
+            count.gaps
+        };
+        // 5 to 7 and 20 are lost, 10 comes late, 30 comes too late.
+        let came = (1..=90).filter(|number| ![5, 6, 7, 10, 20, 30].contains(number));
+        assert_eq!(came.map(|number| note(number) + u16::from(number == 12) * note(10)).last(), Some(2));
+        assert_eq!((91..=95).map(&mut note).last(), Some(3));
+        assert_eq!(note(30), 3);
+        // An outage is one gap.
+        assert_eq!((note(1000), (1001..=1100).map(&mut note).last()), (3, Some(4)));
+    }
+
+    #[test]
     fn report_is_due_at_once_and_again_after_its_interval() {
         let mut reception = ArrivalCount::default();
         let at = |millis: u64| Time::from_millis(1000 + millis);
@@ -161,7 +208,7 @@ mod tests {
         assert!(reception.is_due(at(10)));
         let offered = reception.offer(Spi(7), at(10));
         let expected =
-            Delivery { spi: Spi(7), gaps: 1, datagrams: 2, bytes: 800, highest: 2, received_at: 1_000_000 };
+            Delivery { spi: Spi(7), gaps: 0, datagrams: 2, bytes: 800, highest: 2, received_at: 1_000_000 };
         assert_eq!((offered.delivery, offered.marked), (expected, true));
         assert!(!reception.is_due(at(59)) && reception.is_due(at(60)));
         assert!(!reception.offer(Spi(7), at(60)).marked, "a mark is told once");
