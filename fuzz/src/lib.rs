@@ -30,6 +30,7 @@ pub mod path_memory;
 pub mod probe_demux_vnet;
 pub mod reassembly;
 pub mod super_packet;
+pub mod symbol;
 pub mod transport;
 
 /// What a target does with one input.
@@ -64,5 +65,6 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("probe_demux_vnet", probe_demux_vnet::check),
     ("reassembly", reassembly::check),
     ("super_packet", super_packet::check),
+    ("symbol", symbol::check),
     ("transport", transport::check),
 ];

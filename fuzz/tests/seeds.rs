@@ -8,7 +8,7 @@ use strait_compress::headers::Coder;
 use strait_sim::{FlowShape, NodeId};
 use strait_wire::aggfrag::{self, CongestionReport};
 use strait_wire::delivery::{self, Delivery};
-use strait_wire::{Cpi, Protocol, SeqLow, Spi, ah, block, esp, ip, ipcomp, probe, tcp, udp, vnet};
+use strait_wire::{Cpi, Protocol, SeqLow, Spi, ah, block, esp, ip, ipcomp, probe, symbol, tcp, udp, vnet};
 
 /// Target, name of the seed, bytes.
 type Seed = (&'static str, &'static str, Vec<u8>);
@@ -204,6 +204,7 @@ fn aggfrag_seeds() -> Vec<Seed> {
     aggfrag::emit_congestion(&mut reported, 0, &report).unwrap();
     let counted = Delivery {
         spi: Spi(0x0400_0001),
+        gaps: 0,
         datagrams: 90,
         bytes: 126_000,
         highest: 95,
@@ -230,6 +231,21 @@ fn block_seeds() -> Vec<Seed> {
     block::Header { codec: 3, id: 7, part: 1, parts: 4 }.emit(&mut part).unwrap();
     let cut = packets[..packets.len() - 1].to_vec();
     vec![("block", "part", part), ("block", "expanded", packets), ("block", "cut", cut)]
+}
+
+fn symbol_seeds() -> Vec<Seed> {
+    let header = symbol::source_header(Protocol::IPIP, 9).unwrap();
+    let source = [&header[..], b"a payload", &[0; 3]].concat();
+    let of = |covered| {
+        let mut bytes = vec![0; symbol::header_len(covered) + source.len()];
+        symbol::emit_header(covered, &mut bytes).unwrap().copy_from_slice(&source);
+        bytes
+    };
+    vec![
+        ("symbol", "source", source.clone()),
+        ("symbol", "few", of(0b1011 << 124)),
+        ("symbol", "most", of(u128::MAX)),
+    ]
 }
 
 fn probe_demux_vnet_seeds() -> Vec<Seed> {
@@ -673,6 +689,7 @@ fn committed_seeds_are_what_the_emitters_write() {
         ipcomp_seeds(),
         aggfrag_seeds(),
         block_seeds(),
+        symbol_seeds(),
         capture_seeds(),
         probe_demux_vnet_seeds(),
         icmp_seeds(),

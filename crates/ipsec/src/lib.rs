@@ -18,6 +18,7 @@ mod endpoint;
 mod esp;
 #[cfg(test)]
 mod family;
+mod fec;
 pub mod inbound;
 mod layers;
 mod notice;
@@ -50,6 +51,7 @@ pub use counters::{
 };
 pub use dropped::{Drops, Reason};
 pub use endpoint::LatestEndpoint;
+pub use fec::LossPattern;
 pub use inbound::Inbound;
 pub use notice::{Explanation, Notice};
 pub use offload::{SuperPacket, Unusable};

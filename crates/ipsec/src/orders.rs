@@ -13,7 +13,7 @@ use strait_wire::missing::MissingRanges;
 use crate::inbound::DatagramGate;
 use crate::queueing::Queueing;
 use crate::reports::{ReceivedReport, Reception, ReportWish};
-use crate::{InboundSa, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet, Source};
+use crate::{InboundSa, LossPattern, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet, Source};
 
 /// A change to the sender, made between two packets.
 #[derive(Debug)]
@@ -38,6 +38,9 @@ pub enum SenderOrder {
     /// Datagrams to the peer take another path from now on, which had this rate and this share of lost datagrams (0 to 1) at an
     /// earlier time, as far as that is known: an estimate begins with them, and what it knew of the path before is forgotten.
     NewPath(PeerId, Option<Rate>, f64),
+    /// How datagrams were lost on the path to the peer at an earlier time ([`PathStatus::losses`](crate::PathStatus)): what is seen
+    /// replaces it within seconds.
+    LossesFound(PeerId, LossPattern),
     /// The node's own link has this rate from now on, and adds so many bytes to each datagram.
     Link(Option<Rate>, u16),
     /// How packets wait: window, hold time and queue limits.

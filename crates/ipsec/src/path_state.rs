@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use strait_scheduler::{Estimate, LimitedBy, Path, Rate};
 
+use crate::LossPattern;
+
 /// Shares are kept in millionths.
 const MILLION: f64 = 1e6;
 
@@ -17,6 +19,9 @@ pub struct PathState {
     round_trip: AtomicU64,
     least_round_trip: AtomicU64,
     loss: AtomicU64,
+    loss_share: AtomicU64,
+    loss_burst: AtomicU64,
+    symbols_each: AtomicU64,
     refused: AtomicU64,
     limited_by: AtomicU64,
     known: AtomicU64,
@@ -33,6 +38,8 @@ pub struct PathStatus {
     pub least_round_trip: Option<Duration>,
     /// The share of datagrams that is lost, 0 to 1.
     pub loss: f64,
+    /// How datagrams are lost while no queue stands, over more of them: a first guess for another time.
+    pub losses: LossPattern,
     /// Delivery reports that contradict what was sent, and were ignored.
     pub refused: u64,
 }
@@ -72,6 +79,21 @@ impl PathState {
         }
     }
 
+    pub(crate) fn show_losses(&self, losses: LossPattern) {
+        self.loss_share.store((losses.share * MILLION) as u64, Ordering::Relaxed);
+        self.loss_burst.store((losses.burst * MILLION) as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn show_symbols(&self, each: f64) {
+        self.symbols_each.store((each * MILLION) as u64, Ordering::Relaxed);
+    }
+
+    /// Repair symbols that are sent for each payload; 0 where there are none.
+    #[must_use]
+    pub fn symbols_each(&self) -> f64 {
+        self.symbols_each.load(Ordering::Relaxed) as f64 / MILLION
+    }
+
     /// What is known; nothing before the first report.
     #[must_use]
     pub fn get(&self) -> Option<PathStatus> {
@@ -91,6 +113,10 @@ impl PathState {
             round_trip: span(&self.round_trip),
             least_round_trip: span(&self.least_round_trip),
             loss: value(&self.loss) as f64 / MILLION,
+            losses: LossPattern {
+                share: value(&self.loss_share) as f64 / MILLION,
+                burst: (value(&self.loss_burst) as f64 / MILLION).max(1.0),
+            },
             refused: value(&self.refused),
         })
     }

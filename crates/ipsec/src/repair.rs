@@ -9,6 +9,7 @@ mod urgency;
 
 use strait_wire::Protocol;
 use strait_wire::aggfrag::{self, Subtype};
+use strait_wire::block;
 
 pub use store::{PayloadStore, StoredPayload};
 pub(crate) use urgency::{FlowRates, Urgency};
@@ -27,6 +28,12 @@ pub(crate) fn is_repeatable(next: Protocol, payload: &[u8]) -> bool {
         },
         _ => false,
     }
+}
+
+/// Whether an AGGFRAG payload is a block that its sender marked as one whose packets need not wait for others.
+pub(crate) fn is_prompt_block(payload: &[u8]) -> bool {
+    block::Header::parse(payload)
+        .is_ok_and(|(header, _)| header.parts == 1 && header.codec & block::PROMPT != 0)
 }
 
 /// What two nodes have agreed on the losses of an association.

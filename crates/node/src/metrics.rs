@@ -241,12 +241,18 @@ fn paths(report: &DaemonReport) -> Vec<MetricFamily> {
 }
 
 fn repairs(report: &DaemonReport) -> Vec<MetricFamily> {
-    let known: [(&str, &str, &str, OfPeer); 8] = [
+    let known: [(&str, &str, &str, OfPeer); 13] = [
         ("peer_missing_datagrams_total", "counter", "Datagrams missing when later ones came.", |peer| {
             Some(number(peer.repair.as_ref()?.missing_datagrams))
         }),
         ("peer_repaired_datagrams_total", "counter", "Missing datagrams whose payload came again.", |peer| {
             Some(number(peer.repair.as_ref()?.repaired_datagrams))
+        }),
+        ("peer_recovered_datagrams_total", "counter", "Missing datagrams out of repair symbols.", |peer| {
+            Some(number(peer.repair.as_ref()?.recovered_datagrams))
+        }),
+        ("peer_empty_datagrams_total", "counter", "Missing datagrams without a payload.", |peer| {
+            Some(number(peer.repair.as_ref()?.empty_datagrams))
         }),
         ("peer_late_datagrams_total", "counter", "Missing datagrams that came late.", |peer| {
             Some(number(peer.repair.as_ref()?.late_datagrams))
@@ -262,6 +268,15 @@ fn repairs(report: &DaemonReport) -> Vec<MetricFamily> {
         }),
         ("peer_repeated_payloads_total", "counter", "Payloads sent again.", |peer| {
             Some(number(peer.repair.as_ref()?.repeated_payloads))
+        }),
+        ("peer_repair_symbols_received_total", "counter", "Repair symbols received.", |peer| {
+            Some(number(peer.repair.as_ref()?.symbols_received))
+        }),
+        ("peer_repair_symbols_sent_total", "counter", "Repair symbols sent.", |peer| {
+            Some(number(peer.repair.as_ref()?.symbols_sent))
+        }),
+        ("peer_repair_symbols_per_payload", "gauge", "Repair symbols for each payload.", |peer| {
+            Some(peer.repair.as_ref()?.symbols_per_payload)
         }),
         ("peer_repair_wire_bytes_total", "counter", "Wire bytes sent for the sake of repair.", |peer| {
             Some(number(peer.repair.as_ref()?.wire_bytes))

@@ -11,7 +11,9 @@ use strait_clock::{Deadline, Random, Stopwatch, Time};
 use strait_compress::{Calibration, Gauge, LiveChooser};
 use strait_ipsec::inbound::{self, Batch, ExpandJob, ExpandTools, Forwarding, Inlet};
 use strait_ipsec::outbound::{self, Outlet, Train, TransmitRefused};
-use strait_ipsec::{Counters, Inbound, Notice, Outbound, PeerCounters, PeerId, Policies, Reason, RuleSet};
+use strait_ipsec::{
+    Counters, Inbound, LossPattern, Notice, Outbound, PeerCounters, PeerId, Policies, Reason, RuleSet,
+};
 use strait_keying::{
     Action, Control, ControlEvent, ControlSettings, KeyExport, PeerConfig, PeerState, PeerStatus, SetupError,
 };
@@ -279,6 +281,13 @@ impl SimNode {
         }
         self.inbound.handle(inbound::Order::Policies(Arc::clone(&self.policies)));
         self.outbound.handle(outbound::Order::Policies(Arc::clone(&self.policies)), now, &mut self.world);
+        self.settle(now);
+    }
+
+    pub(crate) fn remember_losses(&mut self, peer: NodeId, losses: LossPattern, now: Time) {
+        self.world.now = now;
+        let order = outbound::Order::LossesFound(peer.peer(), losses);
+        self.outbound.handle(order, now, &mut self.world);
         self.settle(now);
     }
 

@@ -1,6 +1,6 @@
 //! AGGFRAG payloads under ESP next header 144: many packets, or pieces of them, in one (RFC 9347 section 6.1).
 
-use crate::{Malformed, block, condition, field, missing, probe, repetition};
+use crate::{Malformed, block, condition, field, missing, probe, repetition, symbol};
 
 mod blocks;
 
@@ -37,6 +37,8 @@ pub enum Subtype {
     Missing,
     /// A payload that is sent again.
     Repetition,
+    /// A repair symbol.
+    RepairSymbol,
     /// A sub-type that this node does not know.
     Unknown(u8),
 }
@@ -52,6 +54,7 @@ pub fn subtype(payload: &[u8]) -> Option<Subtype> {
         condition::SUBTYPE => Subtype::Condition,
         missing::SUBTYPE => Subtype::Missing,
         repetition::SUBTYPE => Subtype::Repetition,
+        symbol::SUBTYPE => Subtype::RepairSymbol,
         other => Subtype::Unknown(other),
     })
 }

@@ -9,6 +9,10 @@ pub struct RepairCounters {
     pub missing: Tally,
     /// Of these, the payloads that the peer sent again and that came.
     pub repaired: Tally,
+    /// Of these, the payloads that came back out of repair symbols.
+    pub recovered: Tally,
+    /// Of these, the datagrams that carried no payload: repair symbols, and messages of the peer's own.
+    pub without_payload: Tally,
     /// Of these, the datagrams that came after all: the network had only delayed them.
     pub late: Tally,
     /// Of these, those that were given up.
@@ -19,6 +23,10 @@ pub struct RepairCounters {
     pub requests: Tally,
     /// Payloads that were sent to the peer again.
     pub repeated: Tally,
-    /// Wire bytes that requests, repetitions and notices to the peer took.
+    /// Repair symbols that came from the peer.
+    pub symbols_in: Tally,
+    /// Repair symbols that were sent to the peer.
+    pub symbols_out: Tally,
+    /// Wire bytes that requests, repetitions, notices and repair symbols to the peer took.
     pub wire: Tally,
 }

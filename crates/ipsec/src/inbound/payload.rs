@@ -71,7 +71,7 @@ impl<I: Inlet> Unpacker<'_, I> {
             Subtype::Condition => self.condition(opened.origin, payload),
             Subtype::Missing => self.missing(opened.origin, payload),
             // Only as what the peer sent is it taken apart, not inside another, and not where repair was not agreed.
-            Subtype::Repetition | Subtype::Unknown(_) => Err(Reason::UnknownPayload),
+            Subtype::Repetition | Subtype::RepairSymbol | Subtype::Unknown(_) => Err(Reason::UnknownPayload),
         }
     }
 

@@ -27,6 +27,7 @@ const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 pub(crate) struct ArrivalCount {
     datagrams: u64,
     bytes: u64,
+    gaps: GapCount,
     highest: u64,
     highest_at: Time,
     /// Whether a congestion mark came since it was offered last.
@@ -60,6 +61,7 @@ impl ArrivalCount {
         self.datagrams += 1;
         self.bytes += bytes;
         self.marked |= ecn == Ecn::Ce;
+        self.gaps.note(self.highest, number.0);
         if number.0 > self.highest {
             (self.highest, self.highest_at) = (number.0, now);
         }
@@ -91,9 +93,40 @@ impl ArrivalCount {
         self.losses.note(highest, datagrams);
         let received_at = u64::try_from(Duration::from_nanos(self.highest_at.as_nanos()).as_micros());
         let received_at = received_at.unwrap_or(u64::MAX);
-        let delivery = Delivery { spi, datagrams, bytes, highest, received_at };
+        let gaps = self.gaps.gaps;
+        let delivery = Delivery { spi, gaps, datagrams, bytes, highest, received_at };
         let marked = core::mem::take(&mut self.marked);
         Reception { delivery, loss_event_rate: self.losses.event_rate(), marked, pressing, echo: None }
+    }
+}
+
+/// How often one or more numbers are missing, once nothing that comes late fills their places any more.
+#[derive(Debug, Default)]
+struct GapCount {
+    /// Modulo 2^16, as it is reported.
+    gaps: u16,
+    /// Which of the last 64 numbers are missing, the highest in the lowest bit.
+    missing: u64,
+    /// Whether the number before these is missing.
+    was_missing: bool,
+}
+
+impl GapCount {
+    /// `number` came, and `highest` is the highest before.
+    fn note(&mut self, highest: u64, number: u64) {
+        if let Some(behind) = highest.checked_sub(number) {
+            let bit = u32::try_from(behind).ok().and_then(|behind| 1_u64.checked_shl(behind));
+            self.missing &= !bit.unwrap_or(0);
+            return;
+        }
+        // Of more than leave all at once, the rest are missing as well.
+        for _ in 0..(number - highest).min(u64::BITS.into()) {
+            let is_missing = self.missing >> (u64::BITS - 1) != 0;
+            self.gaps = self.gaps.wrapping_add(u16::from(is_missing && !self.was_missing));
+            self.was_missing = is_missing;
+            self.missing = self.missing << 1 | 1;
+        }
+        self.missing &= !1;
     }
 }
 
@@ -152,7 +185,13 @@ pub(super) fn is_data(next: Protocol, payload: &[u8]) -> bool {
         }
         (
             Protocol::AGGFRAG,
-            Some(Subtype::Probe | Subtype::Condition | Subtype::Missing | Subtype::Repetition),
+            Some(
+                Subtype::Probe
+                | Subtype::Condition
+                | Subtype::Missing
+                | Subtype::Repetition
+                | Subtype::RepairSymbol,
+            ),
         ) => false,
         _ => true,
     }
@@ -210,13 +249,32 @@ mod tests {
     }
 
     #[test]
+    fn gaps_are_counted_once_they_can_no_longer_be_filled() {
+        let mut count = GapCount::default();
+        let mut highest = 0;
+        let mut note = |number: u64| {
+            count.note(highest, number);
+            highest = highest.max(number);
+            count.gaps
+        };
+        // 5 to 7 and 20 are lost, 10 comes late, 30 comes too late.
+        let came = (1..=90).filter(|number| ![5, 6, 7, 10, 20, 30].contains(number));
+        assert_eq!(came.map(|number| note(number) + u16::from(number == 12) * note(10)).last(), Some(2));
+        assert_eq!((91..=95).map(&mut note).last(), Some(3));
+        assert_eq!(note(30), 3);
+        // An outage is one gap.
+        assert_eq!((note(1000), (1001..=1100).map(&mut note).last()), (3, Some(4)));
+    }
+
+    #[test]
     fn first_datagram_is_offered_at_once() {
         let mut arrivals = ArrivalCount::default();
         arrivals.note(Esn(2), 500, Ecn::Ce, at(0));
         arrivals.note(Esn(1), 300, Ecn::Ect0, at(10));
         assert!(arrivals.is_due(at(10)));
         let offered = arrivals.look(Spi(7), at(10)).unwrap();
-        let expected = Delivery { spi: Spi(7), datagrams: 2, bytes: 800, highest: 2, received_at: 1_000_000 };
+        let expected =
+            Delivery { spi: Spi(7), gaps: 0, datagrams: 2, bytes: 800, highest: 2, received_at: 1_000_000 };
         assert_eq!((offered.delivery, offered.marked), (expected, true));
         assert!(!arrivals.is_due(at(29)) && arrivals.is_due(at(30)));
     }

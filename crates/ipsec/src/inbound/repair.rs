@@ -3,6 +3,7 @@
 
 mod gaps;
 mod held;
+mod symbols;
 
 use core::time::Duration;
 
@@ -10,19 +11,20 @@ use strait_clock::{Deadline, Time};
 use strait_scheduler::Tin;
 use strait_wire::aggfrag::{self, Subtype};
 use strait_wire::repetition::{self, Repeated, Repetition};
-use strait_wire::{Esn, Protocol, Tos, block};
+use strait_wire::{Esn, Protocol, Tos};
 
 use super::intake::Intake;
 use super::{Inlet, Origin};
 use crate::layers::Inside;
 use crate::orders::SenderOrder;
-use crate::repair::{FlowRates, Urgency, is_repeatable};
+use crate::repair::{FlowRates, Urgency, is_prompt_block, is_repeatable};
 use crate::sa::SaId;
 use crate::{InboundSa, PeerCounters, Reason, RepairTerms};
 
 use gaps::{Filled, GapTracker};
 pub(super) use held::HeldMemory;
 use held::{HeldPayload, HeldPayloads};
+use symbols::KeptForSymbols;
 
 /// Numbers that are asked for in vain before the peer is taken to keep nothing: three losses in a row of one in three, and some more.
 const VAIN_MAX: u64 = 32;
@@ -40,6 +42,8 @@ pub(super) struct InboundRepair {
     kept: bool,
     /// Numbers that were given up since the peer sent anything again.
     vain: u64,
+    /// What is kept while the peer sends repair symbols, so that nothing is asked for.
+    symbols: Option<KeptForSymbols>,
 }
 
 /// How long one repair takes with a peer: from the request until the payload is there.
@@ -76,18 +80,19 @@ impl InboundRepair {
     pub(super) fn new(terms: RepairTerms) -> Option<Box<InboundRepair>> {
         (terms != RepairTerms::Off).then(|| {
             let (gaps, held) = (GapTracker::new(), HeldPayloads::default());
-            Box::new(InboundRepair { gaps, held, kept: terms == RepairTerms::Kept, vain: 0 })
+            Box::new(InboundRepair { gaps, held, kept: terms == RepairTerms::Kept, vain: 0, symbols: None })
         })
     }
 
     /// Gives up what is held back; how many payloads.
     pub(super) fn close(&mut self, memory: &mut HeldMemory) -> u64 {
+        self.forget_symbols(memory);
         self.held.close(memory)
     }
 
     /// A datagram with this number came.
     fn note_number(&mut self, number: Esn, round: Option<Duration>, counters: &PeerCounters, now: Time) {
-        if !self.kept || !gaps::is_useful(round) {
+        if !self.has_symbols() && (!self.kept || !gaps::is_useful(round)) {
             return self.gaps.skip_to(number);
         }
         let (filled, missing, lost) = self.gaps.arrived(number, now);
@@ -104,7 +109,7 @@ impl InboundRepair {
     fn note_lost(&mut self, lost: u64, counters: &PeerCounters) {
         counters.repair.lost.add(lost);
         self.vain = self.vain.saturating_add(lost);
-        if self.vain >= VAIN_MAX {
+        if self.vain >= VAIN_MAX && !self.has_symbols() {
             self.kept = false;
             counters.repair.lost.add(self.gaps.settle(0, u64::MAX));
         }
@@ -173,12 +178,9 @@ fn urgency(rates: &mut FlowRates, next: Protocol, tos: Tos, payload: &[u8], now:
     if Tin::of_dscp(tos.dscp()) == Tin::Interactive {
         return Urgency::Prompt;
     }
-    match (next, aggfrag::subtype(payload)) {
-        (Protocol::IPIP | Protocol::IPV6, _) => rates.classify(payload, now),
-        (_, Some(Subtype::Block)) => match block::Header::parse(payload) {
-            Ok((header, _)) if header.parts == 1 && header.codec & block::PROMPT != 0 => Urgency::Prompt,
-            _ => Urgency::Ordered,
-        },
+    match next {
+        Protocol::IPIP | Protocol::IPV6 => rates.classify(payload, now),
+        _ if is_prompt_block(payload) => Urgency::Prompt,
         _ => Urgency::Ordered,
     }
 }
@@ -218,7 +220,15 @@ impl Intake {
             }
         }
         let payload = bytes.get(inside.range()).unwrap_or_default();
-        if !repair.kept || !is_repeatable(inside.next, payload) {
+        if inside.next == Protocol::AGGFRAG && aggfrag::subtype(payload) == Some(Subtype::RepairSymbol) {
+            let what = (origin, inside, payload);
+            return repair.symbol(&mut receiving.sa, what, memory, counters).map(|()| Next::Done);
+        }
+        if !is_repeatable(inside.next, payload) {
+            return Ok(Next::Pass(inside));
+        }
+        repair.keep_for_symbols(&mut receiving.sa, (origin, inside, payload), memory, counters);
+        if !repair.kept && !repair.has_symbols() {
             return Ok(Next::Pass(inside));
         }
         let Some(rates) = &mut receiving.inbox.rates else { return Ok(Next::Pass(inside)) };
@@ -254,13 +264,16 @@ impl Intake {
         let counters = &receiving.inbox.counters;
         let repair = receiving.repair.as_mut()?;
         if repair.gaps.first().is_some() {
-            let round = peer.repair_round.get(counters, now);
+            let by_symbols = repair.has_symbols();
+            let round = peer.repair_round.get(counters, now).filter(|_| !by_symbols);
             let lost = repair.gaps.expire(round, now);
             repair.note_lost(lost, counters);
-            if let Some(missing) = repair.gaps.ask(receiving.sa.spi, round, now) {
+            let missing = if by_symbols { None } else { repair.gaps.ask(receiving.sa.spi, round, now) };
+            if let Some(missing) = missing {
                 inlet.order(SenderOrder::AskAgain(receiving.sa.peer, Box::new(missing)));
             }
-            self.repair_at = self.repair_at.into_iter().chain(repair.gaps.next_at(round)).min();
+            let next_at = if by_symbols { repair.gaps.ends_at() } else { repair.gaps.next_at(round) };
+            self.repair_at = self.repair_at.into_iter().chain(next_at).min();
         }
         if repair.held.is_empty() { None } else { repair.held.pop(repair.gaps.first(), memory) }
     }

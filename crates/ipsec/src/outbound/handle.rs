@@ -48,6 +48,10 @@ impl Outbound {
                     link.pacing.new_path((rate, loss), &link.spec.counters.path, now);
                 });
             }
+            Order::LossesFound(peer, losses) => self.change(peer, |_, link| {
+                link.pacing.losses.remember(losses);
+                link.update_symbols();
+            }),
             Order::Ends(peer, ends) => self.change(peer, |_, link| link.ends = *ends),
             Order::Keepalive(peer) => self.send_to(peer, now, outlet, Transmitter::send_keepalive),
             Order::Alive(peer) => self.send_to(peer, now, outlet, Transmitter::send_empty),
@@ -157,5 +161,6 @@ impl TxStages {
         if current && !pacing.take_report(report, around, &spec.counters, now) {
             departure.refuse(Reason::AbsurdReport);
         }
+        link.update_symbols();
     }
 }

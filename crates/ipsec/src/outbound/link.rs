@@ -108,7 +108,20 @@ impl Link {
             (Some(_), Some(_)) | (None, None) => {}
         }
         let keeps = paced.is_some();
-        core::mem::replace(&mut association.keeps, keeps) != keeps
+        let changed = core::mem::replace(&mut association.keeps, keeps) != keeps;
+        self.update_symbols();
+        changed
+    }
+
+    /// Chooses how losses on the path are repaired, as what is known of it says.
+    pub(super) fn update_symbols(&mut self) {
+        let Link { spec, association, pacing, repair, .. } = self;
+        let Some(repair) = repair else { return };
+        let pattern = pacing.losses.pattern().filter(|_| association.keeps);
+        repair.choose(pattern, pacing.round_trip());
+        let symbols = repair.symbols.as_ref();
+        association.for_symbols = symbols.map_or(0, |symbols| symbols.reserve());
+        spec.counters.path.show_symbols(symbols.map_or(0.0, |symbols| symbols.each()));
     }
 
     /// The number of the first sealed datagram that waits to leave.
@@ -138,7 +151,10 @@ impl Link {
 
     /// What a unit meets on its way to the peer, where `engines` compress side by side.
     pub(crate) fn path_cost(&self, own: OwnLink, engines: NonZeroU32) -> PathCost {
-        let rate = self.pacing.rate(own.rate).map(|rate| rate.bits() as f64);
+        // Repair symbols are bytes as well: each byte of a unit costs as much more.
+        let symbols =
+            self.repair.as_ref().and_then(|repair| repair.symbols.as_ref()).map_or(0.0, |it| it.each());
+        let rate = self.pacing.rate(own.rate).map(|rate| rate.bits() as f64 / (1.0 + symbols));
         let room = self.association.payload_room();
         let whole = usize::from(self.association.path.outer()) + own.overhead;
         PathCost {

@@ -5,10 +5,12 @@ use core::time::Duration;
 
 use strait_clock::Time;
 use strait_scheduler::{self as scheduler, Estimate, Pace, Pacer, Path, Rate};
+use strait_wire::delivery::Delivery;
 use strait_wire::esp;
 
 use super::reporting::ReturnPath;
 use super::train::Train;
+use crate::fec::{LossCount, LossEstimate};
 use crate::reports::ReceivedReport;
 use crate::{OutboundSa, PathState, PeerCounters};
 
@@ -27,6 +29,8 @@ pub(crate) struct Pacing {
     remembered: Option<Rate>,
     /// The share of datagrams that is lost on the path, 0 to 1.
     loss: f64,
+    /// How datagrams are lost while no queue stands.
+    pub(super) losses: LossEstimate,
     /// The last few reports in a row that told of a standing delay.
     delayed: u8,
 }
@@ -34,6 +38,7 @@ pub(crate) struct Pacing {
 impl Pacing {
     /// Another association, with a peer that reports or not.
     pub(super) fn renew(&mut self, reports: bool) {
+        self.losses.renew();
         match (&mut self.path, reports) {
             (Some(path), true) => path.renew(),
             (path, true) => {
@@ -178,6 +183,9 @@ impl Pacing {
         let taken = path.report(&said, around, now);
         if let Ok(Some(sample)) = &taken {
             self.delayed = if sample.delay > DELAYED { self.delayed.saturating_add(1) } else { 0 };
+            let Delivery { highest, datagrams, gaps, .. } = *delivery;
+            self.losses.report(LossCount { highest, datagrams, gaps }, self.delayed < DELAYED_REPORTS);
+            counters.path.show_losses(self.losses.seen());
         }
         match (taken, &mut self.estimate) {
             (Ok(Some(sample)), Some(estimate)) => {

@@ -8,7 +8,8 @@ use strait_scheduler::{Budget, Rate};
 use strait_wire::missing::{MissingRange, MissingRanges};
 use strait_wire::{Esn, Protocol, Spi, Tos};
 
-use crate::repair::{FlowRates, Urgency, is_repeatable};
+use crate::fec::{HOLD_MAX, LossPattern, SymbolSender};
+use crate::repair::{FlowRates, Urgency, is_prompt_block, is_repeatable};
 use crate::{OutboundSa, PayloadStore, Reason, RepairTerms, StoredPayload};
 
 /// Bytes of payloads that are kept for one peer, at least and at most: some round trips of a slow link, and two of 100 ms at 160 Mbit/s.
@@ -40,6 +41,10 @@ const BURST_MIN: u64 = 32 * 1024;
 const LOSS_TWICE: f64 = 0.02;
 /// How long after the first the second copy leaves: longer than a burst of five datagrams lasts at 5 Mbit/s.
 const SPACED: Duration = Duration::from_millis(12);
+/// How much shorter than what a receiver holds packets back for a round trip is, at which it still has the time to ask; and much
+/// shorter, at which it asks again after symbols were sent.
+const MARGIN: Duration = Duration::from_millis(10);
+const SHORTER: Duration = Duration::from_millis(30);
 /// Payload bytes after which a pause is worth a notice to the receiver, in case that the last of them were lost: with 64 bytes it is a
 /// quarter of a percent.
 const NOTICE_BYTES: usize = 24 * 1024;
@@ -74,6 +79,8 @@ pub(crate) struct OutboundRepair {
     untold: usize,
     /// When it is to be told.
     notice_at: Option<Time>,
+    /// What makes repair symbols, where the path is so long that they are sent instead.
+    pub(super) symbols: Option<Box<SymbolSender>>,
 }
 
 /// What the link is like on which something is sent again.
@@ -129,6 +136,19 @@ impl OutboundRepair {
             asked: Budget::new(ASKED, ASKED_BURST),
             untold: 0,
             notice_at: None,
+            symbols: None,
+        }
+    }
+
+    /// Chooses how losses are repaired: by symbols on a path that loses so and takes so long for a round trip, if that is too long to
+    /// ask for what is missing. A path that is as long as that is not taken for another at every report.
+    pub(super) fn choose(&mut self, pattern: Option<LossPattern>, round: Option<Duration>) {
+        let longest = HOLD_MAX - if self.symbols.is_some() { SHORTER } else { MARGIN };
+        let pattern = pattern.filter(|_| round.is_some_and(|round| round > longest));
+        match (pattern, &mut self.symbols) {
+            (Some(pattern), Some(symbols)) => symbols.set_pattern(pattern),
+            (Some(pattern), none) => *none = Some(Box::new(SymbolSender::new(pattern))),
+            (None, symbols) => *symbols = None,
         }
     }
 
@@ -144,6 +164,7 @@ impl OutboundRepair {
         self.wanted.clear();
         self.second.clear();
         (self.untold, self.notice_at) = (0, None);
+        self.symbols.iter_mut().for_each(|symbols| symbols.renew());
     }
 
     /// Whether it is of this association.
@@ -171,7 +192,19 @@ impl OutboundRepair {
         if !is_repeatable(next, bytes) {
             return;
         }
-        if next != Protocol::AGGFRAG && self.rates.classify(bytes, now) == Urgency::Fleeting {
+        let urgency = match next {
+            Protocol::AGGFRAG if is_prompt_block(bytes) => Urgency::Prompt,
+            Protocol::AGGFRAG => Urgency::Ordered,
+            _ => self.rates.classify(bytes, now),
+        };
+        if let Some(symbols) = &mut self.symbols {
+            // What waits for nothing is small, and a symbol is as long as the longest payload that it covers.
+            if urgency == Urgency::Ordered {
+                symbols.note(payload.number.0, next, bytes, now);
+            }
+            return;
+        }
+        if urgency == Urgency::Fleeting {
             return;
         }
         self.untold += bytes.len();
@@ -228,7 +261,8 @@ impl OutboundRepair {
         if !self.wanted.is_empty() || !self.told && self.untold >= NOTICE_BYTES {
             return Some(Time::ZERO);
         }
-        let notice = self.notice_at.filter(|_| idle);
+        let pause = self.symbols.as_ref().and_then(|symbols| symbols.pause_at());
+        let notice = self.notice_at.into_iter().chain(pause).min().filter(|_| idle);
         self.second.front().map(|(at, _)| *at).into_iter().chain(notice).min()
     }
 

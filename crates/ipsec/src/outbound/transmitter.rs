@@ -6,6 +6,7 @@ mod repeat;
 mod report;
 mod segments;
 mod standard;
+mod symbols;
 
 use strait_compress::Made;
 use strait_wire::{Esn, Protocol, Tos, block};
@@ -160,6 +161,9 @@ impl Transmitter {
             return self.fragmenter.fragment(tx, &mut self.departure, whole, tos);
         }
         self.departure.add(to, tos, whole);
+        if tx.link.association.for_symbols > 0 {
+            self.send_symbols(tx, tos);
+        }
         Ok(())
     }
 }

@@ -27,6 +27,8 @@ const UNIT_SLOW: Duration = Duration::from_millis(100);
 const ROUND_TRIP_MAX: Duration = Duration::from_secs(2);
 /// Above this share of lost datagrams, some packet waits for a repair most of the time: at 10 Mbit/s, one in 500 is one in 600 ms.
 const LOSSY: f64 = 0.002;
+/// The share of datagrams that stays lost beside repair symbols at most.
+const UNREPAIRED: f64 = 0.001;
 /// The longest that a receiver holds packets back.
 const HELD_MAX: Duration = Duration::from_millis(150);
 
@@ -70,7 +72,13 @@ impl UnitSize<'_> {
             usize::try_from(datagrams).unwrap_or(usize::MAX)
         };
         let in_time = within(UNIT).max(within(UNIT_SLOW).min(DATAGRAMS)).max(1);
-        Some(in_time.min(datagrams_at(self.pacing.loss())))
+        Some(in_time.min(datagrams_at(self.lost_for_good())))
+    }
+
+    /// The share of datagrams that stays lost, where losses are repaired.
+    fn lost_for_good(&self) -> f64 {
+        let loss = self.pacing.loss();
+        if self.association.for_symbols > 0 { loss.min(UNREPAIRED) } else { loss }
     }
 
     /// Payload bytes that a unit is to stay within.
@@ -92,7 +100,11 @@ impl UnitSize<'_> {
     /// How long the receiver may hold packets back for a repair on a path with this round trip, which flows see as a part of theirs.
     fn held_back(&self, path: Duration) -> Duration {
         let repairs = self.association.keeps && self.pacing.loss() >= LOSSY && path <= HELD_MAX;
-        if repairs { path } else { Duration::ZERO }
+        match self.association.for_symbols {
+            0 if !repairs => Duration::ZERO,
+            0 => path,
+            _ => HELD_MAX,
+        }
     }
 
     /// What the queue is to know of the link, and when its window has seen enough.

@@ -7,6 +7,7 @@
 mod aggregation;
 mod bundles_and_blocks;
 
+mod error_correction;
 mod establish_and_exchange;
 mod foreign_source;
 mod forged_and_truncated;

@@ -60,8 +60,14 @@ pub fn condition(number: u64) -> Vec<u8> {
 pub fn report(spi: Spi, number: u64) -> Vec<u8> {
     let mut payload = vec![0; CONGESTION_LEN + delivery::LEN];
     let _ = emit_congestion(&mut payload, 0, &CongestionReport::default());
-    let said =
-        Delivery { spi, datagrams: number, bytes: number * 1400, highest: number, received_at: number * 10 };
+    let said = Delivery {
+        spi,
+        gaps: 0,
+        datagrams: number,
+        bytes: number * 1400,
+        highest: number,
+        received_at: number * 10,
+    };
     if let Some(room) = payload.get_mut(CONGESTION_LEN..) {
         let _ = said.emit(room);
     }

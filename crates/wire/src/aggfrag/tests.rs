@@ -104,6 +104,7 @@ fn subtypes() {
             0xf2 => Subtype::Condition,
             0xf3 => Subtype::Missing,
             0xf4 => Subtype::Repetition,
+            0xf5 => Subtype::RepairSymbol,
             other => Subtype::Unknown(other),
         };
         assert_eq!(subtype(&[first]), Some(expected));

@@ -95,11 +95,16 @@ fn peer() -> PeerReport {
         repair: Some(RepairReport {
             missing_datagrams: 124,
             repaired_datagrams: 119,
+            recovered_datagrams: 0,
+            empty_datagrams: 0,
             late_datagrams: 4,
             lost_datagrams: 1,
             held_payloads: 4_000,
             requests_sent: 118,
             repeated_payloads: 33,
+            symbols_received: 0,
+            symbols_sent: 0,
+            symbols_per_payload: 0.0,
             wire_bytes: 60_000,
         }),
         sent: TrafficReport {

@@ -192,6 +192,12 @@ impl GapTracker {
         (!missing.ranges().is_empty()).then_some(missing)
     }
 
+    /// When there is something to give up, where nothing is asked for.
+    pub(super) fn ends_at(&self) -> Option<Time> {
+        let patience = self.patience(None);
+        self.gaps.front().map(|gap| gap.seen_at + patience)
+    }
+
     /// When there is something to ask for or to give up.
     pub(super) fn next_at(&self, round: Option<Duration>) -> Option<Time> {
         let (tolerance, patience) = (self.tolerance, self.patience(round));

@@ -21,6 +21,20 @@ pub(crate) struct HeldMemory {
     used: usize,
 }
 
+impl HeldMemory {
+    /// Takes `bytes` for something else that a peer's losses are repaired with; false where there are none left.
+    pub(super) const fn take(&mut self, bytes: usize) -> bool {
+        let fits = self.used + bytes <= NODE_MAX;
+        self.used += if fits { bytes } else { 0 };
+        fits
+    }
+
+    /// Gives back what was taken.
+    pub(super) const fn give_back(&mut self, bytes: usize) {
+        self.used -= bytes;
+    }
+}
+
 /// A payload that is held back.
 #[derive(Debug)]
 pub(super) struct HeldPayload {

@@ -46,6 +46,10 @@ impl Transmitter {
         if repair.next_at(idle).is_none_or(|at| at > tx.now) {
             return false;
         }
+        if idle && self.end_with_symbols(tx) {
+            return true;
+        }
+        let Some(repair) = tx.link.repair.as_mut() else { return false };
         let hides = |tos: Tos| !congested || tos.ecn() != Ecn::NotEct;
         let (step, refused) = repair.next(way, hides, tx.now);
         for _ in 0..refused {
