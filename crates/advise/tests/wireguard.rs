@@ -31,7 +31,9 @@ const AROUND: usize = 20 + 8 + 16 + 16;
 #[test]
 fn sparse_traffic_at_its_recorded_times_costs_no_more_than_wireguard() {
     let Some(folder) = strait_testdata::find_or_skip("captures") else { return };
-    println!("wire bytes forth + back, each packet alone, aggregated and compressed; WireGuard's data packets");
+    println!(
+        "wire bytes forth + back, each packet alone, aggregated and compressed; WireGuard's data packets"
+    );
     for name in CAPTURES {
         let link = ReplayLink {
             rate: Rate::from_bits(1_540_000).unwrap(),
@@ -45,14 +47,16 @@ fn sparse_traffic_at_its_recorded_times_costs_no_more_than_wireguard() {
         let mut reader = CaptureReader::open(File::open(folder.join(name)).unwrap()).unwrap();
         while let Some(frame) = reader.frame().unwrap() {
             replay.frame(&frame).unwrap();
-            let Some(mended) = frame.ip().unwrap().and_then(|(kept, len)| mender.mend(kept, len)) else { continue };
+            let Some(mended) = frame.ip().unwrap().and_then(|(kept, len)| mender.mend(kept, len)) else {
+                continue;
+            };
             let Ok(packet) = Packet::parse(mended.bytes) else { continue };
             let pad = |piece: &[u8]| guarded += (AROUND + piece.len().next_multiple_of(16)) as u64;
             let _ = scissors.cut(&packet, MTU, pad);
         }
         replay.finish();
-        let [plain, both] = [TunnelVariant::Plain, TunnelVariant::Both]
-            .map(|way| (replay.wire(way), replay.returned(way)));
+        let [plain, both] =
+            [TunnelVariant::Plain, TunnelVariant::Both].map(|way| (replay.wire(way), replay.returned(way)));
         let shares = [plain, both].map(|(forth, back)| (forth + back) as f64 / guarded as f64);
         println!(
             "{name:30} {:>8} + {:<6} {:>8} + {:<6} {guarded:>8} {:.3} {:.3}",
