@@ -8,9 +8,11 @@ use strait_wire::{Ecn, Esn, Spi};
 use crate::inbound::reception::ArrivalCount;
 use crate::outbound::return_budget::ReturnBudget;
 
-/// A peer whose packets nothing answered for this long hears that they arrive, before it probes after 10 s; a tick of a second at
-/// each end and a round trip are left (`WireGuard`'s passive keepalive comes after 10 s).
-pub const UNANSWERED: Duration = Duration::from_secs(8);
+/// A peer whose packets nothing answered for this long hears that they arrive, before it probes after 10 s; two ticks of a second and
+/// a round trip are left (`WireGuard`'s passive keepalive comes after 10 s).
+pub const UNANSWERED: Duration = Duration::from_secs(7);
+/// How often the key manager looks.
+const TICK: Duration = Duration::from_secs(1);
 /// Wire bytes of a delivery report alone, of one that rides, and of a packet without content, over IPv4 and UDP.
 const ALONE: usize = 120;
 const RIDING: usize = 64;
@@ -55,7 +57,7 @@ impl ReturnTraffic {
     /// The empty packet that was due before `now`.
     fn answer(&mut self, answered: Option<Time>, now: Time) {
         let since = self.unanswered.filter(|since| answered.is_none_or(|at| at < *since)).unwrap_or(now);
-        let due = since + UNANSWERED <= now;
+        let due = since + UNANSWERED + TICK <= now;
         self.wire += if due { EMPTY as u64 } else { 0 };
         self.unanswered = Some(if due { now } else { since });
     }

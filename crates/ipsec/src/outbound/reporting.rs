@@ -3,7 +3,6 @@
 use core::time::Duration;
 
 use strait_clock::Time;
-
 use strait_scheduler::Rate;
 
 use super::return_budget::ReturnBudget;
@@ -47,7 +46,7 @@ pub(crate) struct Reporting {
     not_before: Time,
     /// Whether the link is among those whose reports are due at some time.
     pub(super) listed: bool,
-    traffic: ReturnTraffic,
+    traffic: PacketsBack,
 }
 
 /// What is to be reported.
@@ -62,7 +61,7 @@ struct WaitingReport {
 
 /// When packets last went to the peer, as far as that is looked at.
 #[derive(Clone, Copy, Debug, Default)]
-struct ReturnTraffic {
+struct PacketsBack {
     packets: u64,
     at: Option<Time>,
 }
@@ -73,7 +72,7 @@ impl Reporting {
         self.budget.note(counters.in_wire.get(), reception.pressing);
         let packets = counters.out_packets.get();
         if packets != self.traffic.packets {
-            self.traffic = ReturnTraffic { packets, at: Some(now) };
+            self.traffic = PacketsBack { packets, at: Some(now) };
         }
         let before = self.waiting.map(|waiting| (waiting.since, waiting.reception));
         let since = before.map_or(now, |(since, _)| since);
@@ -120,7 +119,7 @@ impl Reporting {
         self.waiting.is_some()
     }
 
-    /// Forgets what was to be reported: the association is another.
+    /// Forgets what was to be reported: the association is another, or there is none.
     pub(super) fn renew(&mut self) {
         self.waiting = None;
     }

@@ -180,6 +180,15 @@ fn report_leaves_alone_where_nothing_goes_back_in_time() {
 }
 
 #[test]
+fn report_that_waits_is_forgotten_with_its_association() {
+    let mut sender = answering(false);
+    sender.order(Order::Withdraw(PEER, SPI));
+    sender.now += Duration::from_millis(300);
+    sender.release();
+    assert_eq!((sender.out.poll_timeout(), sender.wire.datagrams.len()), (None, 0));
+}
+
+#[test]
 fn report_does_not_ride_where_the_path_does_not_carry_both() {
     let mut sender = answering(false);
     let room = sender.out.links[&PEER].association.payload_room();

@@ -47,7 +47,7 @@ impl Transmitter {
 
     /// Sends the delivery report that waits alone, if it is due and within what may go back to the peer.
     pub(in crate::outbound) fn report_due(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
-        let Some(bytes) = alone(tx) else { return };
+        let Some(bytes) = alone(tx) else { return tx.link.reporting.renew() };
         let path = tx.link.pacing.return_path(tx.own.rate);
         if let Some(reception) = tx.link.reporting.take_due(bytes, path, tx.now) {
             tx.link.spec.counters.reports_wire.add((bytes - tx.own.overhead) as u64);

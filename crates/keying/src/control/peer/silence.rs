@@ -21,13 +21,18 @@ pub(crate) struct Unanswered {
     /// Inner packets received so far.
     packets: u64,
     since: Option<Time>,
+    /// When it was last looked.
+    looked: Time,
 }
 
 impl Unanswered {
     /// Takes how many inner packets have come and when something was last sent; true when the peer is to hear of this end. What
     /// keeps a tunnel alive is no packet, so it is not answered.
     fn note(&mut self, packets: u64, sent: Option<Time>, now: Time) -> bool {
-        if core::mem::replace(&mut self.packets, packets) != packets {
+        let before = core::mem::replace(&mut self.looked, now);
+        // What was sent since the last look may have been the answer: if it was not, more comes.
+        let answered = sent.is_some_and(|sent| sent > before);
+        if core::mem::replace(&mut self.packets, packets) != packets && !answered {
             self.since.get_or_insert(now);
         }
         let since = self.since.filter(|since| sent.is_none_or(|sent| sent < *since));
@@ -143,8 +148,10 @@ mod tests {
 
     #[test]
     fn peer_hears_of_packets_that_nothing_answers_once_in_eight_seconds() {
-        assert_eq!(heard(|_| true, |_| false, 30), [9, 18, 27]);
-        assert_eq!(heard(|second| second == 5, |_| false, 100), [13], "one packet");
+        assert_eq!(heard(|_| true, |_| false, 30), [8, 16, 24]);
+        assert_eq!(heard(|second| second == 5, |_| false, 100), [12], "one packet");
+        assert_eq!(heard(|second| second == 5, |second| second == 5, 100), [], "and its answer");
+        assert_eq!(heard(|second| second >= 5, |second| second == 5, 15), [13], "packets go on");
         assert_eq!(heard(|_| true, |second| second % 5 == 0, 100), [], "answers tell it");
         assert_eq!(heard(|second| second == 5, |second| second == 7, 100), []);
         assert_eq!(heard(|_| false, |_| false, 100), [], "nothing came");
