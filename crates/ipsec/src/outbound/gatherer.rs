@@ -10,6 +10,8 @@ use std::sync::atomic::Ordering;
 use strait_clock::Time;
 use strait_scheduler::{Newcomer, Queued, Rate, Tin};
 use strait_wire::flow::Flow;
+use strait_wire::tcp::Acknowledgement;
+use strait_wire::vnet;
 
 use super::context::{Outlet, TxContext};
 use super::group::Group;
@@ -75,6 +77,7 @@ impl Gatherer {
         }
         let window = self.queueing.window as u64;
         tx.link.spec.counters.queue.window.store(window, Ordering::Relaxed);
+        let ack = if self.queueing.thin_acks { acknowledgement(packet, &waiting) } else { None };
         let cut = must_cut(packet, tx.link.pacing.rate(tx.own.rate));
         let settings = (&self.queueing, self.share);
         let (queue, _, mut owner) = open_queue(tx.link, tx.own, settings, &self.counters);
@@ -83,12 +86,14 @@ impl Gatherer {
                 let len = packet.len(index);
                 let newcomer = newcomer(&waiting, len, tx.now);
                 let write = |room: &mut [u8]| packet.write(index, room);
-                queue.fair.push(&newcomer, waiting.segment(len), &mut owner, write);
+                let ack = ack.as_ref().filter(|_| index == 0);
+                queue.push(&newcomer, (waiting.segment(len), ack), &mut owner, write);
             }
         } else {
             let bytes = packet.ip().bytes();
             let newcomer = newcomer(&waiting, bytes.len(), tx.now);
-            queue.fair.push(&newcomer, waiting, &mut owner, |room| room.copy_from_slice(bytes));
+            let write = |room: &mut [u8]| room.copy_from_slice(bytes);
+            queue.push(&newcomer, (waiting, ack.as_ref()), &mut owner, write);
         }
     }
 
@@ -101,6 +106,9 @@ impl Gatherer {
         let (queue, size, mut owner) = open_queue(tx.link, tx.own, (queueing, *share), counters);
         if all_left {
             queue.away = 0;
+        }
+        if !tx.promoted && queue.holds(tx.now) {
+            return Gathered::Nothing;
         }
         let limit_of = |group: &Group, first: &Waiting| size.limit(queueing.window, group, first);
         admit(queue, tx.now, &mut owner, limit_of);
@@ -167,7 +175,14 @@ fn hash_of(flow: &Flow, seed: u64) -> u64 {
 }
 
 const fn newcomer(waiting: &Waiting, len: usize, now: Time) -> Newcomer {
-    Newcomer { hash: waiting.hash, tin: Tin::of_dscp(waiting.group.dscp), len, at: now }
+    Newcomer { hash: waiting.hash, tin: Tin::of_dscp(waiting.group.dscp), len, at: now, may_wait: false }
+}
+
+/// The acknowledgement in a packet, if its receiver is going to believe it; the host's own checksums are made later.
+fn acknowledgement(packet: &SuperPacket<'_>, waiting: &Waiting) -> Option<Acknowledgement> {
+    let ack = Acknowledgement::of(packet.ip())?;
+    let is_own = waiting.offload.flags & vnet::NEEDS_CSUM != 0;
+    (is_own || Acknowledgement::is_intact(packet.ip())).then_some(ack)
 }
 
 /// Whether a super-packet is cut into its segments before it waits.

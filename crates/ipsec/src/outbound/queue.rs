@@ -3,8 +3,11 @@
 use core::time::Duration;
 
 use strait_clock::Time;
-use strait_scheduler::{FairQueue, Limits, LinkProfile, Queued, Rate, Receipt, Window};
+use strait_scheduler::{FairQueue, Limits, LinkProfile, Newcomer, Queued, Rate, Receipt, Window};
+use strait_wire::ip::Packet;
+use strait_wire::tcp::Acknowledgement;
 
+use super::acks::{AckFlows, AckRank};
 use super::group::Group;
 use super::waiting::{QueueOwner, Waiting};
 
@@ -48,6 +51,9 @@ pub(super) struct LinkQueue {
     /// The sets of flows in the last unit, and until when they gather for the next.
     last: u64,
     rest_until: Time,
+    acks: AckFlows,
+    /// Until when acknowledgements wait for newer ones, if nothing else waits.
+    acks_until: Time,
 }
 
 impl LinkQueue {
@@ -56,7 +62,20 @@ impl LinkQueue {
         let (bytes, entries) = capacity(&line, share);
         let (fair, window) = (FairQueue::new(bytes, entries, line), Window::new(limits));
         let (complete, rest_until) = (false, Time::ZERO);
-        LinkQueue { fair, window, line, share, held: 0, complete, away: 0, last: 0, rest_until }
+        let (acks, acks_until) = (AckFlows::default(), Time::ZERO);
+        LinkQueue {
+            fair,
+            window,
+            line,
+            share,
+            held: 0,
+            complete,
+            away: 0,
+            last: 0,
+            rest_until,
+            acks,
+            acks_until,
+        }
     }
 
     /// Another link or another configuration from now on, if they are others.
@@ -106,6 +125,40 @@ impl LinkQueue {
         self.window.iter().take_while(|(_, packet, _)| packet.note.promoted).count()
     }
 
+    /// A packet comes; where its acknowledgement tells all that the packet before it in its flow does, it takes the place of that.
+    pub(super) fn push(
+        &mut self,
+        newcomer: &Newcomer,
+        (mut waiting, ack): (Waiting, Option<&Acknowledgement>),
+        owner: &mut QueueOwner<'_>,
+        write: impl Fn(&mut [u8]),
+    ) {
+        let mut newcomer = *newcomer;
+        if let Some(ack) = ack {
+            waiting.ack = self.acks.note(waiting.hash, ack);
+            newcomer.may_wait = waiting.ack == AckRank::First && self.holds_packets();
+            if newcomer.may_wait && !self.fair.may_all_wait() {
+                self.acks_until = newcomer.at + self.window.limits().wait;
+            }
+            let may = |last: &Queued<Waiting>| may_replace(last, (&waiting, ack));
+            match self.fair.replace_last(&newcomer, waiting, may, &write) {
+                Ok(_) => return owner.peer.queue.thinned.add(1),
+                Err(note) => waiting = note,
+            }
+        }
+        self.fair.push(&newcomer, waiting, owner, write);
+    }
+
+    /// Whether packets wait for others though the link has room.
+    fn holds_packets(&self) -> bool {
+        !self.window.limits().wait.is_zero()
+    }
+
+    /// Whether all that waits outside of the window is acknowledgements that newer ones may still replace, and nothing leaves yet.
+    pub(super) fn holds(&self, now: Time) -> bool {
+        self.fair.may_all_wait() && self.due_at() > now
+    }
+
     /// The latency-sensitive packet that may be promoted before those in the window: it is no longer than `room`, and none of its
     /// flow is among them or was taken out and has not left. None while packets are to wait for others.
     pub(super) fn promotable(&self, room: usize) -> Option<&Waiting> {
@@ -138,10 +191,15 @@ impl LinkQueue {
     /// When what is in the window may leave, as far as the link does not matter.
     pub(super) fn due_at(&self) -> Time {
         let first = self.window.first().filter(|_| !self.complete && !self.window.is_full());
-        let Some((_, packet)) = first else { return Time::ZERO };
+        let Some((_, packet)) = first else { return self.acks_due_at() };
         let goes_on = self.last & packet.note.flow_set() != 0;
         let rests = if goes_on { self.rest_until } else { Time::ZERO };
         self.window.waits_until().map_or(rests, |waits| waits.max(rests))
+    }
+
+    /// When acknowledgements may leave that wait for newer ones, if nothing else waits.
+    fn acks_due_at(&self) -> Time {
+        if self.window.is_empty() && self.fair.may_all_wait() { self.acks_until } else { Time::ZERO }
     }
 
     /// A unit is taken out now, and its flows gather for a while before they leave again.
@@ -178,6 +236,17 @@ impl LinkQueue {
         self.settle(&[packet.receipt()], wire);
         self.fair.recycle(packet);
     }
+}
+
+/// Whether a packet with this acknowledgement may take the place of `last`, which is right before it in its bucket.
+fn may_replace(last: &Queued<Waiting>, (waiting, ack): (&Waiting, &Acknowledgement)) -> bool {
+    let before = &last.note;
+    before.ack != AckRank::Kept
+        && before.flow == waiting.flow
+        && Packet::parse(last.bytes())
+            .ok()
+            .and_then(|packet| Acknowledgement::of(&packet))
+            .is_some_and(|older| before.ack.yields(&older, ack))
 }
 
 /// How long flows gather that go on sending.
