@@ -6,6 +6,9 @@
 //! with its ranges, the last stays.
 
 use strait_wire::tcp::Acknowledgement;
+use strait_wire::vnet;
+
+use crate::offload::SuperPacket;
 
 /// Flows of which the last acknowledgement is remembered, by their hashes; of two with one place, the one that came last.
 const FLOWS: usize = 256;
@@ -34,6 +37,13 @@ impl AckRank {
         };
         tells_more && newer.tells_all_of(older)
     }
+}
+
+/// The acknowledgement in a packet, if its receiver is going to believe it; the host's own checksums are made later.
+pub(super) fn acknowledgement(packet: &SuperPacket<'_>, offload: &vnet::Header) -> Option<Acknowledgement> {
+    let ack = Acknowledgement::of(packet.ip())?;
+    let is_own = offload.flags & vnet::NEEDS_CSUM != 0;
+    (is_own || Acknowledgement::is_intact(packet.ip())).then_some(ack)
 }
 
 /// The last acknowledgements of flows.

@@ -8,11 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use strait_clock::Time;
-use strait_scheduler::{Newcomer, Queued, Rate, Tin};
+use strait_scheduler::{Queued, Rate};
 use strait_wire::flow::Flow;
-use strait_wire::tcp::Acknowledgement;
-use strait_wire::vnet;
 
+use super::acks::acknowledgement;
 use super::context::{Outlet, TxContext};
 use super::group::Group;
 use super::link::Link;
@@ -77,21 +76,21 @@ impl Gatherer {
         }
         let window = self.queueing.window as u64;
         tx.link.spec.counters.queue.window.store(window, Ordering::Relaxed);
-        let ack = if self.queueing.thin_acks { acknowledgement(packet, &waiting) } else { None };
+        let ack = if self.queueing.thin_acks { acknowledgement(packet, &waiting.offload) } else { None };
         let cut = must_cut(packet, tx.link.pacing.rate(tx.own.rate));
         let settings = (&self.queueing, self.share);
         let (queue, _, mut owner) = open_queue(tx.link, tx.own, settings, &self.counters);
         if cut {
             for index in 0..packet.count() {
                 let len = packet.len(index);
-                let newcomer = newcomer(&waiting, len, tx.now);
+                let newcomer = waiting.newcomer(len, tx.now);
                 let write = |room: &mut [u8]| packet.write(index, room);
                 let ack = ack.as_ref().filter(|_| index == 0);
                 queue.push(&newcomer, (waiting.segment(len), ack), &mut owner, write);
             }
         } else {
             let bytes = packet.ip().bytes();
-            let newcomer = newcomer(&waiting, bytes.len(), tx.now);
+            let newcomer = waiting.newcomer(bytes.len(), tx.now);
             let write = |room: &mut [u8]| room.copy_from_slice(bytes);
             queue.push(&newcomer, (waiting, ack.as_ref()), &mut owner, write);
         }
@@ -172,17 +171,6 @@ fn hash_of(flow: &Flow, seed: u64) -> u64 {
     seed.hash(&mut hasher);
     flow.hash(&mut hasher);
     hasher.finish()
-}
-
-const fn newcomer(waiting: &Waiting, len: usize, now: Time) -> Newcomer {
-    Newcomer { hash: waiting.hash, tin: Tin::of_dscp(waiting.group.dscp), len, at: now, may_wait: false }
-}
-
-/// The acknowledgement in a packet, if its receiver is going to believe it; the host's own checksums are made later.
-fn acknowledgement(packet: &SuperPacket<'_>, waiting: &Waiting) -> Option<Acknowledgement> {
-    let ack = Acknowledgement::of(packet.ip())?;
-    let is_own = waiting.offload.flags & vnet::NEEDS_CSUM != 0;
-    (is_own || Acknowledgement::is_intact(packet.ip())).then_some(ack)
 }
 
 /// Whether a super-packet is cut into its segments before it waits.

@@ -1,6 +1,7 @@
 //! What is known of a packet that waits, and what the queue asks of its owner.
 
-use strait_scheduler::{Loss, PacketOwner, Queued};
+use strait_clock::Time;
+use strait_scheduler::{Loss, Newcomer, PacketOwner, Queued, Tin};
 use strait_wire::flow::Flow;
 use strait_wire::ip::Packet;
 use strait_wire::{Ecn, ip, vnet};
@@ -43,6 +44,11 @@ impl Waiting {
     /// One segment of it, of `len` bytes, that waits as a packet of its own.
     pub(super) const fn segment(self, len: usize) -> Waiting {
         Waiting { offload: vnet::Header::PLAIN, segments: 1, next_segment: 0, first: len, left: len, ..self }
+    }
+
+    /// What the queue is to know of it, or of a part of it that is `len` bytes long.
+    pub(super) const fn newcomer(&self, len: usize, now: Time) -> Newcomer {
+        Newcomer { hash: self.hash, tin: Tin::of_dscp(self.group.dscp), len, at: now, may_wait: false }
     }
 
     /// Packets of it that have not left.
