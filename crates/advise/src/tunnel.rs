@@ -120,7 +120,8 @@ impl<N: Copy> ReplayTunnel<N> {
         };
         let (endpoint, mtu) = (Some(ENDPOINT), Some(link_mtu));
         let wait = if spec.way.bundles() { spec.wait } else { Duration::ZERO };
-        let queueing = Queueing { hold: wait, lossless: true, ..Queueing::default() };
+        // What becomes of each packet is told, so none replaces another.
+        let queueing = Queueing { hold: wait, lossless: true, thin_acks: false, ..Queueing::default() };
         let peer = PeerSpec { id: PEER, allowed: Vec::new(), endpoint, mtu, counters };
         let orders = [
             Order::Policies(Arc::new(anywhere())),

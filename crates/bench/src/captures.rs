@@ -42,8 +42,8 @@ const TRAFFIC: [CaptureMix; 6] = [
     CaptureMix { name: "C37.118", files: &["captures/synchrophasor-tcp.pcap"], port: None },
     CaptureMix { name: "MQTT", files: &["captures/mqtt.pcap"], port: None },
 ];
-/// The line of `[link]` that keeps packets whose sender does not slow down.
-const ALL: &str = "aqm = \"off\"";
+/// The lines of `[link]` that keep packets whose sender does not slow down, and acknowledgements that a newer one could replace.
+const ALL: &str = "aqm = \"off\"\nacks = \"all\"";
 /// Which of them stand for DNP3, of which there is no capture to be had: protocols for the same use, of stations and
 /// substations.
 const LIKE_DNP3: &str = "IEC 104 and C37.118 stand for DNP3, which is for the same use";

@@ -13,6 +13,7 @@
 //! Towards a peer without a rate steps 3, 4 and 7 fall away (straight.rs), unless packets are held for aggregation or a worker is to
 //! compress them. Each step has an owner: [`Outbound`] selects and goes round the links, its stages own what steps 3 to 7 need.
 
+mod acks;
 mod association;
 mod backlog;
 mod compressor;

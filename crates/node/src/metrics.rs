@@ -286,7 +286,7 @@ fn repairs(report: &DaemonReport) -> Vec<MetricFamily> {
 }
 
 fn queues(report: &DaemonReport) -> Vec<MetricFamily> {
-    let known: [(&str, &str, &str, OfPeer); 9] = [
+    let known: [(&str, &str, &str, OfPeer); 10] = [
         ("peer_queue_bytes", "gauge", "Bytes in the queue.", |peer| Some(number(peer.queue.bytes))),
         ("peer_queue_mean_delay_seconds", "gauge", "Mean queueing delay.", |peer| {
             peer.queue.mean_delay_seconds
@@ -323,6 +323,12 @@ fn queues(report: &DaemonReport) -> Vec<MetricFamily> {
             "counter",
             "Packets dropped because the queue was full.",
             |peer| Some(number(peer.queue.overflow_dropped_packets)),
+        ),
+        (
+            "peer_queue_thinned_acks_total",
+            "counter",
+            "TCP acknowledgements that were not sent because a newer one replaced them.",
+            |peer| Some(number(peer.queue.thinned_acks)),
         ),
     ];
     of_peers(report, &known)

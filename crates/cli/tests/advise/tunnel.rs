@@ -62,7 +62,7 @@ impl Joined {
             let extra = Extra { node: &mtu, peer: &path, link, sections, networks };
             site.start(&site.configure("strait", &[peer], extra).unwrap(), "run").unwrap()
         };
-        let near = start(0, "up = \"512kbit\"\naqm = \"off\"", rule);
+        let near = start(0, "up = \"512kbit\"\naqm = \"off\"\nacks = \"all\"", rule);
         let far = start(1, "", "");
         near.wait_for_session("site-b", PATIENCE).unwrap();
         far.wait_for_session("site-a", PATIENCE).unwrap();

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use strait_clock::Time;
-use strait_scheduler::{Newcomer, Queued, Rate, Tin};
+use strait_scheduler::{Queued, Rate};
 use strait_wire::flow::Flow;
 
+use super::acks::acknowledgement;
 use super::context::{Outlet, TxContext};
 use super::group::Group;
 use super::link::Link;
@@ -75,20 +76,23 @@ impl Gatherer {
         }
         let window = self.queueing.window as u64;
         tx.link.spec.counters.queue.window.store(window, Ordering::Relaxed);
+        let ack = if self.queueing.thin_acks { acknowledgement(packet, &waiting.offload) } else { None };
         let cut = must_cut(packet, tx.link.pacing.rate(tx.own.rate));
         let settings = (&self.queueing, self.share);
         let (queue, _, mut owner) = open_queue(tx.link, tx.own, settings, &self.counters);
         if cut {
             for index in 0..packet.count() {
                 let len = packet.len(index);
-                let newcomer = newcomer(&waiting, len, tx.now);
+                let newcomer = waiting.newcomer(len, tx.now);
                 let write = |room: &mut [u8]| packet.write(index, room);
-                queue.fair.push(&newcomer, waiting.segment(len), &mut owner, write);
+                let ack = ack.as_ref().filter(|_| index == 0);
+                queue.push(&newcomer, (waiting.segment(len), ack), &mut owner, write);
             }
         } else {
             let bytes = packet.ip().bytes();
-            let newcomer = newcomer(&waiting, bytes.len(), tx.now);
-            queue.fair.push(&newcomer, waiting, &mut owner, |room| room.copy_from_slice(bytes));
+            let newcomer = waiting.newcomer(bytes.len(), tx.now);
+            let write = |room: &mut [u8]| room.copy_from_slice(bytes);
+            queue.push(&newcomer, (waiting, ack.as_ref()), &mut owner, write);
         }
     }
 
@@ -101,6 +105,9 @@ impl Gatherer {
         let (queue, size, mut owner) = open_queue(tx.link, tx.own, (queueing, *share), counters);
         if all_left {
             queue.away = 0;
+        }
+        if !tx.promoted && queue.holds(tx.now) {
+            return Gathered::Nothing;
         }
         let limit_of = |group: &Group, first: &Waiting| size.limit(queueing.window, group, first);
         admit(queue, tx.now, &mut owner, limit_of);
@@ -164,10 +171,6 @@ fn hash_of(flow: &Flow, seed: u64) -> u64 {
     seed.hash(&mut hasher);
     flow.hash(&mut hasher);
     hasher.finish()
-}
-
-const fn newcomer(waiting: &Waiting, len: usize, now: Time) -> Newcomer {
-    Newcomer { hash: waiting.hash, tin: Tin::of_dscp(waiting.group.dscp), len, at: now }
 }
 
 /// Whether a super-packet is cut into its segments before it waits.

@@ -1,26 +1,20 @@
 //! What waits for the link or for keys, each flow in its turn; and in front of it the aggregation window.
 
+mod capacity;
+
 use core::time::Duration;
 
 use strait_clock::Time;
-use strait_scheduler::{FairQueue, Limits, LinkProfile, Queued, Rate, Receipt, Window};
+use strait_scheduler::{FairQueue, Limits, LinkProfile, Newcomer, Queued, Rate, Receipt, Window};
+use strait_wire::ip::Packet;
+use strait_wire::tcp::Acknowledgement;
 
+use super::acks::{AckFlows, AckRank};
 use super::group::Group;
 use super::waiting::{QueueOwner, Waiting};
+use capacity::capacity;
+pub(super) use capacity::share_of;
 
-/// Queue before an unpaced link, which holds packets only while keys are being agreed.
-const QUEUE_MIN: usize = 192 * 1024;
-/// Queue at most, so that memory is bounded whatever the rate: what 10 Mbit/s take of such a path as is believed, twice.
-const QUEUE_MAX: usize = 16 * 1024 * 1024;
-/// What the queues of all peers hold together, as long as none would have less than the least: four of the largest.
-const QUEUES_MAX: usize = 4 * QUEUE_MAX;
-/// How much link time the queue holds at least, for bytes that shrink fourfold (the usual ratio of text in large blocks).
-const QUEUE_TIME: Duration = Duration::from_millis(250);
-const QUEUE_RATIO: u64 = 4;
-/// On a long path it holds what arrives before a transfer that begins is slowed down: slow start sends twice what the link takes, the
-/// queue may stand for an interval (this and a round trip), and that it stood is known a round trip later.
-const QUEUE_TRIPS: u32 = 2;
-const INTERVAL: Duration = Duration::from_millis(100);
 /// On a link where a datagram takes longer than this, flows that go on sending gather for an eighth of that time. Else they would fill
 /// the whole link with small units, however few bytes they might take: acknowledgements of a download, one in two packets, 34 bytes
 /// each on 128 kbit/s.
@@ -28,9 +22,6 @@ const SLOW: Duration = Duration::from_millis(40);
 const GATHER: u32 = 8;
 /// Packets that are promoted before all others at most: as many as one datagram may take.
 const PROMOTED_MAX: usize = 64;
-/// An entry a packet of 64 bytes.
-const BYTES_AN_ENTRY: usize = 64;
-
 /// What waits before one link.
 #[derive(Debug)]
 pub(super) struct LinkQueue {
@@ -48,6 +39,9 @@ pub(super) struct LinkQueue {
     /// The sets of flows in the last unit, and until when they gather for the next.
     last: u64,
     rest_until: Time,
+    acks: AckFlows,
+    /// Until when acknowledgements wait for newer ones, if nothing else waits.
+    acks_until: Time,
 }
 
 impl LinkQueue {
@@ -56,7 +50,20 @@ impl LinkQueue {
         let (bytes, entries) = capacity(&line, share);
         let (fair, window) = (FairQueue::new(bytes, entries, line), Window::new(limits));
         let (complete, rest_until) = (false, Time::ZERO);
-        LinkQueue { fair, window, line, share, held: 0, complete, away: 0, last: 0, rest_until }
+        let (acks, acks_until) = (AckFlows::default(), Time::ZERO);
+        LinkQueue {
+            fair,
+            window,
+            line,
+            share,
+            held: 0,
+            complete,
+            away: 0,
+            last: 0,
+            rest_until,
+            acks,
+            acks_until,
+        }
     }
 
     /// Another link or another configuration from now on, if they are others.
@@ -106,6 +113,40 @@ impl LinkQueue {
         self.window.iter().take_while(|(_, packet, _)| packet.note.promoted).count()
     }
 
+    /// A packet comes; where its acknowledgement tells all that the packet before it in its flow does, it takes the place of that.
+    pub(super) fn push(
+        &mut self,
+        newcomer: &Newcomer,
+        (mut waiting, ack): (Waiting, Option<&Acknowledgement>),
+        owner: &mut QueueOwner<'_>,
+        write: impl Fn(&mut [u8]),
+    ) {
+        let mut newcomer = *newcomer;
+        if let Some(ack) = ack {
+            waiting.ack = self.acks.note(waiting.hash, ack);
+            newcomer.may_wait = waiting.ack == AckRank::First && self.holds_packets();
+            if newcomer.may_wait && !self.fair.may_all_wait() {
+                self.acks_until = newcomer.at + self.window.limits().wait;
+            }
+            let may = |last: &Queued<Waiting>| may_replace(last, (&waiting, ack));
+            match self.fair.replace_last(&newcomer, waiting, may, &write) {
+                Ok(_) => return owner.peer.queue.thinned.add(1),
+                Err(note) => waiting = note,
+            }
+        }
+        self.fair.push(&newcomer, waiting, owner, write);
+    }
+
+    /// Whether packets wait for others though the link has room.
+    fn holds_packets(&self) -> bool {
+        !self.window.limits().wait.is_zero()
+    }
+
+    /// Whether all that waits outside of the window is acknowledgements that newer ones may still replace, and nothing leaves yet.
+    pub(super) fn holds(&self, now: Time) -> bool {
+        self.fair.may_all_wait() && self.due_at() > now
+    }
+
     /// The latency-sensitive packet that may be promoted before those in the window: it is no longer than `room`, and none of its
     /// flow is among them or was taken out and has not left. None while packets are to wait for others.
     pub(super) fn promotable(&self, room: usize) -> Option<&Waiting> {
@@ -138,10 +179,15 @@ impl LinkQueue {
     /// When what is in the window may leave, as far as the link does not matter.
     pub(super) fn due_at(&self) -> Time {
         let first = self.window.first().filter(|_| !self.complete && !self.window.is_full());
-        let Some((_, packet)) = first else { return Time::ZERO };
+        let Some((_, packet)) = first else { return self.acks_due_at() };
         let goes_on = self.last & packet.note.flow_set() != 0;
         let rests = if goes_on { self.rest_until } else { Time::ZERO };
         self.window.waits_until().map_or(rests, |waits| waits.max(rests))
+    }
+
+    /// When acknowledgements may leave that wait for newer ones, if nothing else waits.
+    fn acks_due_at(&self) -> Time {
+        if self.window.is_empty() && self.fair.may_all_wait() { self.acks_until } else { Time::ZERO }
     }
 
     /// A unit is taken out now, and its flows gather for a while before they leave again.
@@ -180,60 +226,19 @@ impl LinkQueue {
     }
 }
 
+/// Whether a packet with this acknowledgement may take the place of `last`, which is right before it in its bucket.
+fn may_replace(last: &Queued<Waiting>, (waiting, ack): (&Waiting, &Acknowledgement)) -> bool {
+    let before = &last.note;
+    before.ack != AckRank::Kept
+        && before.flow == waiting.flow
+        && Packet::parse(last.bytes())
+            .ok()
+            .and_then(|packet| Acknowledgement::of(&packet))
+            .is_some_and(|older| before.ack.yields(&older, ack))
+}
+
 /// How long flows gather that go on sending.
 fn pause(rate: Rate, line: &LinkProfile) -> Duration {
     let datagram = rate.time_for(line.datagram as u64);
     if datagram > SLOW { datagram / GATHER } else { Duration::ZERO }
-}
-
-/// Bytes that the queue of each of so many peers may hold.
-pub(super) fn share_of(peers: usize) -> usize {
-    (QUEUES_MAX / peers.max(1)).clamp(QUEUE_MIN, QUEUE_MAX)
-}
-
-/// Bytes and packets of the queue before such a link, if they may be `share` bytes.
-fn capacity(line: &LinkProfile, share: usize) -> (usize, usize) {
-    let time = QUEUE_TIME.max(INTERVAL + line.round_trip * QUEUE_TRIPS);
-    let wanted = line.rate.map_or(0, |rate| rate.bytes_in(time).saturating_mul(QUEUE_RATIO));
-    let bytes = usize::try_from(wanted).unwrap_or(QUEUE_MAX).clamp(QUEUE_MIN, share.max(QUEUE_MIN));
-    (bytes, bytes / BYTES_AN_ENTRY)
-}
-
-#[cfg(test)]
-mod tests {
-    use strait_scheduler::Shares;
-
-    use super::*;
-
-    fn line(rate: Option<Rate>, round_trip: u64) -> LinkProfile {
-        let round_trip = Duration::from_millis(round_trip);
-        LinkProfile { rate, datagram: 1_500, unit: 1_500, shares: Shares::CAKE, round_trip, lossless: false }
-    }
-
-    #[test]
-    fn the_queue_is_bounded_at_both_ends() {
-        let bytes = |bits| capacity(&line(Rate::from_bits(bits), 0), QUEUE_MAX).0;
-        assert_eq!(capacity(&line(None, 600), QUEUE_MAX), (QUEUE_MIN, 3_072));
-        assert_eq!(bytes(1_500_000), QUEUE_MIN);
-        assert_eq!(bytes(10_000_000), 1_250_000);
-        assert_eq!(capacity(&line(Some(Rate::MAX), 0), QUEUE_MAX).0, QUEUE_MAX);
-    }
-
-    #[test]
-    fn long_paths_have_longer_queues_within_the_peers_share() {
-        let bytes = |bits, trip, share| capacity(&line(Rate::from_bits(bits), trip), share).0;
-        assert_eq!(bytes(10_000_000, 60, QUEUE_MAX), 1_250_000);
-        assert_eq!(bytes(10_000_000, 600, QUEUE_MAX), 6_500_000);
-        assert_eq!(bytes(2_000_000, 600, QUEUE_MAX), 1_300_000);
-        assert_eq!(bytes(10_000_000, 600, 1_000_000), 1_000_000);
-    }
-
-    #[test]
-    fn all_queues_together_are_bounded() {
-        for peers in [0, 1, 4, 5, 40, 250, 340] {
-            let share = share_of(peers);
-            assert!((QUEUE_MIN..=QUEUE_MAX).contains(&share) && share * peers <= QUEUES_MAX, "{peers}");
-        }
-        assert_eq!((share_of(4), share_of(1_000)), (QUEUE_MAX, QUEUE_MIN));
-    }
 }

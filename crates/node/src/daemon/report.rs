@@ -207,6 +207,7 @@ fn queue(counters: &PeerCounters, now: Time) -> QueueReport {
         ecn_marked_packets: queue.marked.get(),
         aqm_dropped_packets: queue.late.get(),
         overflow_dropped_packets: queue.overflow.get(),
+        thinned_acks: queue.thinned.get(),
     }
 }
 

@@ -105,6 +105,7 @@ fn peer() -> PeerReport {
             ecn_marked_packets: 11,
             aqm_dropped_packets: 12,
             overflow_dropped_packets: 13,
+            thinned_acks: 14,
         },
         inner_mtu: 1280,
     }

@@ -134,6 +134,7 @@ fn queue() -> QueueReport {
         ecn_marked_packets: 0,
         aqm_dropped_packets: 14,
         overflow_dropped_packets: 0,
+        thinned_acks: 9,
     }
 }
 
@@ -210,7 +211,7 @@ peer site-b: up
   SA pair          SPI in 0x04000001, out 0x0c0000ff; aes-128-gcm, implicit IV, strait payloads, initiator
   next rekey       in 59 min 0 s, if in use
   link rate        1.492 Mbit/s (estimated), pacing at 1.447 Mbit/s, limited by the link
-  queue            2.05 kB, delay 8 ms (max 21 ms), 14 packets dropped by CoDel
+  queue            2.05 kB, delay 8 ms (max 21 ms), 14 packets dropped by CoDel, 9 TCP acknowledgements replaced by newer ones
   aggregation      2.5 packets per aggregate, window 256 packets
   path             RTT 58.4 ms (min 50.1 ms), loss 1.2 %, delivery reports: 340 received (1 rejected), 12 sent (1.44 kB)
   repair           of 124 missing datagrams 119 were sent again, 4 came late, 1 were lost; sent: 33 payloads again, 118 requests, 60.0 kB
