@@ -51,7 +51,13 @@ impl Outbound {
                 self.send_to(peer, now, outlet, |sender, tx| sender.report_reception(tx, &reception));
             }
             Order::Delivered(peer, report) => {
-                self.change(peer, |stages, link| stages.take_report(link, &report, now))
+                self.change(peer, |stages, link| {
+                    stages.take_report(link, &report, now);
+                    // An estimate may begin to pace.
+                    if link.update_repair() {
+                        announce_mtu(link, outlet);
+                    }
+                });
             }
             Order::AskAgain(peer, missing) => {
                 self.send_to(peer, now, outlet, |sender, tx| sender.ask_again(tx, &missing));
@@ -96,7 +102,8 @@ impl Outbound {
         let Some(link) = self.links.get_mut(&peer) else { return };
         let waiting = link.first_waiting();
         let Link { association, repair, .. } = &mut *link;
-        let Some((sa, repair)) = association.sa.as_ref().zip(repair.as_mut()) else { return };
+        let repair = repair.as_mut().filter(|_| association.keeps);
+        let Some((sa, repair)) = association.sa.as_ref().zip(repair) else { return };
         if let Err(reason) = repair.want(missing, sa, waiting, now) {
             self.counters.refuse(reason);
         }

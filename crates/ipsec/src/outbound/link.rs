@@ -92,18 +92,19 @@ impl Link {
 
     /// Payloads are kept from now on, or no longer, as the association and the pace say; true when datagrams have another room since.
     pub(crate) fn update_repair(&mut self) -> bool {
-        let before = self.association.keeps;
-        let agreed = self.association.sa.as_ref().filter(|sa| sa.repair != RepairTerms::Off);
-        let rate = self.pacing.own_rate().filter(|_| self.pacing.is_paced());
-        match (agreed.zip(rate), &mut self.repair) {
-            (Some((sa, _)), Some(repair)) => repair.renew(sa),
-            (Some((sa, rate)), none) => {
-                *none = Some(Box::new(OutboundRepair::new(sa, rate, sa.spi.0.into())))
+        let Link { association, pacing, repair, .. } = self;
+        let agreed = association.sa.as_ref().filter(|sa| sa.repair != RepairTerms::Off);
+        let paced = agreed.zip(pacing.own_rate().filter(|_| pacing.is_paced()));
+        match (&paced, &mut *repair) {
+            (Some((sa, _)), Some(repair)) if !association.keeps || !repair.is_of(sa) => repair.renew(sa),
+            (Some((sa, rate)), none @ None) => {
+                *none = Some(Box::new(OutboundRepair::new(sa, *rate, sa.spi.0.into())));
             }
-            (None, _) => {}
+            (None, Some(repair)) => repair.forget(),
+            (Some(_), Some(_)) | (None, None) => {}
         }
-        self.association.keeps = agreed.is_some() && rate.is_some();
-        self.association.keeps != before
+        let keeps = paced.is_some();
+        core::mem::replace(&mut association.keeps, keeps) != keeps
     }
 
     /// The number of the first sealed datagram that waits to leave.

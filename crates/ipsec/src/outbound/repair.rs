@@ -135,10 +135,20 @@ impl OutboundRepair {
     /// The same for the next association: numbers begin anew.
     pub(crate) fn renew(&mut self, sa: &OutboundSa) {
         (self.spi, self.told) = (sa.spi, sa.repair == RepairTerms::Kept);
+        self.forget();
+    }
+
+    /// Forgets what was kept and asked for: nothing is kept any more.
+    pub(crate) fn forget(&mut self) {
         self.store.iter_mut().for_each(PayloadStore::clear);
         self.wanted.clear();
         self.second.clear();
         (self.untold, self.notice_at) = (0, None);
+    }
+
+    /// Whether it is of this association.
+    pub(crate) fn is_of(&self, sa: &OutboundSa) -> bool {
+        self.spi == sa.spi
     }
 
     fn capacity(&self) -> usize {

@@ -4,14 +4,15 @@ use core::time::Duration;
 use std::sync::atomic::Ordering;
 
 use strait_sim::{LinkSettings, LinkSwitch, LossModel, SimNetwork};
+use strait_wire::repetition::HEADER_LEN;
 
 use crate::stage::{A, B, Seed, joined, millis, seconds, v4};
 use crate::stream::{Stream, TURN};
 
 /// A segment that fills an inner packet of 1,420 bytes, as the tunnel device takes.
 const FULL: usize = 1420 - 40;
-/// The largest inner packet over 1,500 bytes.
-const WIDE: u64 = 1446;
+/// The largest inner packet over 1,500 bytes that can be sent again where it is lost.
+const WIDE: u64 = 1446 - HEADER_LEN as u64;
 
 fn inner(network: &SimNetwork) -> u64 {
     network.node(A).peer_counters(B).inner_mtu.load(Ordering::Relaxed)

@@ -68,10 +68,12 @@ impl DataWorld {
         let Some(spi) = self.agreed.agree((from, to), self.settings.iv) else { return };
         let spec = |peer| self.agreed.spec(spi, peer, payloads);
         let (Some(sender), Some(receiver)) = (spec(to), spec(from)) else { return };
-        let inbound = || inbound::Order::Install(Box::new(InboundSa::new(&receiver)));
+        let strait = matches!(payloads, Payloads::Strait { .. });
+        let terms = if strait { self.settings.repair } else { RepairTerms::Off };
+        let inbound = || inbound::Order::Install(Box::new(InboundSa::new(&receiver).repaired(terms)));
         self.sites[to].install(inbound(), inbound());
         self.sites[to].taken[from].push(spi);
-        let outbound = OutboundSa::new(&sender);
+        let outbound = OutboundSa::new(&sender).repaired(terms);
         let outbound = match reserved {
             Some(last) => outbound.within(Reserve::new(1, u64::from(last))),
             None => outbound,
@@ -87,7 +89,9 @@ impl DataWorld {
             return;
         }
         let spi: Spi = site.taken[from].remove(0);
-        site.inbound.handle(inbound::Order::Withdraw(spi));
+        if site.withdraw(spi) {
+            self.model.excuse((from, to));
+        }
     }
 
     fn remove_peer(&mut self, site: usize, peer: usize) -> Held {
