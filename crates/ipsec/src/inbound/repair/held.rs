@@ -21,6 +21,13 @@ pub(crate) struct HeldMemory {
     used: usize,
 }
 
+#[cfg(test)]
+impl HeldMemory {
+    pub(crate) const fn used(&self) -> usize {
+        self.used
+    }
+}
+
 /// A payload that is held back.
 #[derive(Debug)]
 pub(super) struct HeldPayload {
