@@ -29,6 +29,7 @@ pub mod operations_keys;
 pub mod path_memory;
 pub mod probe_demux_vnet;
 pub mod reassembly;
+pub mod repair;
 pub mod super_packet;
 pub mod symbol;
 pub mod transport;
@@ -64,6 +65,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("path_memory", path_memory::check),
     ("probe_demux_vnet", probe_demux_vnet::check),
     ("reassembly", reassembly::check),
+    ("repair", repair::check),
     ("super_packet", super_packet::check),
     ("symbol", symbol::check),
     ("transport", transport::check),

@@ -85,6 +85,22 @@ fn a_long_path_that_loses_packets_takes_longer_and_says_so() {
 }
 
 #[test]
+fn a_long_path_needs_no_right_that_a_user_namespace_does_not_give() {
+    if !sandbox::allows_tests() {
+        return;
+    }
+    let dir = Workdir::create().unwrap();
+    let file = dir.path().join("notes.txt");
+    std::fs::write(&file, "the same line again and again\n".repeat(1_000)).unwrap();
+    let mut command = within(&dir, Path::new("unshare"));
+    command.args(["--user", "--map-root-user", "--net", "--mount"]).arg(program());
+    command.args(["demo", "--link", "10Mbit", "--rtt", "20ms", "--json", "--files"]).arg(&file);
+    let figures = figures(&command.output().unwrap());
+    assert_eq!(figures["total"]["plain"]["lost_packets"], Value::Null);
+    assert!(figures["total"]["compressed"]["wire_bytes"].as_u64() > Some(0));
+}
+
+#[test]
 fn the_tunnels_program_is_named_or_found_beside() {
     if !sandbox::allows_tests() {
         return;

@@ -129,7 +129,7 @@ fn main() {
         arguments.lines("sections")
     );
     let (rates, link) = match arguments.text("link", "told").as_str() {
-        "auto" => ([None; 2], "up = \"auto\"\ndown = \"auto\"\noverhead = 0\n"),
+        "auto" => ([None; 2], "up = \"auto\"\ndown = \"auto\"\noverhead = 14\n"),
         "none" => ([None; 2], ""),
         _ => (arguments.rates().map(Some), ""),
     };

@@ -61,15 +61,14 @@ impl Relay {
         spec: LinkSpec,
         mut judge: impl FnMut(FrameDirection, &[u8]) -> FrameFate + Send + 'static,
     ) -> Result<(TwoHosts, Relay), Error> {
-        Relay::join(Namespace::create, spec, move |direction, frame, queue| {
+        Relay::join(spec, move |direction, frame, queue| {
             judged(judge(direction, frame), direction, frame, queue)
         })
     }
 
     /// Two hosts whose IP packets take `path`: a packet leaves when the model says that it arrives, once, twice or never.
     ///
-    /// TCP on both hosts is the same wherever it runs: CUBIC, room for a long path, nothing remembered of earlier
-    /// connections.
+    /// TCP of the hosts is that of [`TwoHosts::with_cubic`].
     ///
     /// # Errors
     /// [`Error::System`] when the kernel refuses.
@@ -81,18 +80,15 @@ impl Relay {
             mtu: PATH_MTU,
             offloads: Offloads::Off,
         };
-        let host = |name: &str| Namespace::create(name).map(|it| it.with_congestion_control("cubic"));
-        let (hosts, relay) = Relay::join(host, spec, path.carrier())?;
-        path::set_tcp_up(&hosts)?;
-        Ok((hosts, relay))
+        let (hosts, relay) = Relay::join(spec, path.carrier())?;
+        Ok((hosts.with_cubic()?, relay))
     }
 
     fn join(
-        host: impl Fn(&str) -> Result<Namespace, Error>,
         spec: LinkSpec,
         carry: impl FnMut(FrameDirection, &[u8], &mut FrameQueue) + Send + 'static,
     ) -> Result<(TwoHosts, Relay), Error> {
-        let (a, b) = (host("site-a")?, host("site-b")?);
+        let (a, b) = (Namespace::create("site-a")?, Namespace::create("site-b")?);
         let middle = Namespace::create("relay")?;
         let unlimited = LinkSpec { rate: None, back: None, ..spec };
         let near = WireLink::join(&a, &middle, 0, unlimited)?;

@@ -66,14 +66,9 @@ impl ThinPath {
             return Ok((hosts, Some((relay, path))));
         }
         let hosts = TwoHosts::direct(self.rate().map_or(LinkSpec::unshaped(), LinkSpec::thin))?;
-        let TwoHosts { a, b, .. } = &hosts;
-        let [a, b] = [a, b].map(|host| host.clone().with_congestion_control(CONTROL));
-        Ok((TwoHosts { a, b, ..hosts }, None))
+        Ok((hosts.with_cubic()?, None))
     }
 }
-
-/// TCP's congestion control: the default of Linux, and what the other figures of this kind are of.
-const CONTROL: &str = "cubic";
 
 impl fmt::Display for ThinPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -226,6 +221,18 @@ impl PathStage {
         b.lead_to(behind_a, inside(0))
     }
 
+    /// One stream of `content`, and a pause after it: Mbit/s that arrived from the call to connect on.
+    pub(super) fn transfer(&self, content: &Arc<[u8]>, window: Duration) -> Result<f64, Error> {
+        let (from, to) = (&self.hosts().a, &self.hosts().b);
+        let (address, begin) = (SocketAddr::new(self.address(), 0), Instant::now());
+        let stream = Stream { from, to, address, content, warm_up: Duration::ZERO, window }.start()?;
+        interrupt::pause(window)?;
+        let goodput = stream.received() as f64 * 8.0 / begin.elapsed().as_secs_f64() / 1e6;
+        stream.stop()?;
+        interrupt::pause(self.path.round_trip() * 2 + DRAIN)?;
+        Ok(goodput)
+    }
+
     /// One stream of `content`, with pings before and beside it, and a pause after it.
     pub(super) fn stream(&self, content: &Arc<[u8]>, window: Duration) -> Result<PathRun, Error> {
         let (from, to) = (&self.hosts().a, &self.hosts().b);
@@ -237,12 +244,8 @@ impl PathStage {
         let quiet = Instant::now();
         interrupt::pause(IDLE / 2 + trips)?;
         let begin = Instant::now();
-        let stream = Stream { from, to, address, content, warm_up: Duration::ZERO, window }.start()?;
-        interrupt::pause(window)?;
-        let goodput = stream.received() as f64 * 8.0 / begin.elapsed().as_secs_f64() / 1e6;
-        let end = Instant::now();
-        stream.stop()?;
-        interrupt::pause(trips + DRAIN)?;
+        let goodput = self.transfer(content, window)?;
+        let end = begin + window;
         let idle = within(&mut pings.round_trips(quiet, begin).0, 50);
         let beside = within(&mut pings.round_trips(begin, end).0, 95);
         pings.stop()?;

@@ -18,9 +18,10 @@ const LINKS: [Option<f64>; 4] = [Some(1.54), Some(10.0), Some(100.0), None];
 /// A transfer's seconds; goodput over that with the rate told: with nothing remembered, and again.
 const TRANSFERS: [(u64, Target, Target); 2] =
     [(5, Target::AtLeast(0.9), Target::AtLeast(0.95)), (1, Target::AtLeast(0.7), Target::AtLeast(0.9))];
-/// The seconds of the transfers over each new tunnel, in turn: nothing is remembered at the first of each, and what the long one
-/// found at the second long one and the short one behind it.
-const TUNNELS: [&[u64]; 2] = [&[5, 5, 1], &[1]];
+/// The seconds of the transfers over each new tunnel, in turn. One that looks for the rate remembers nothing at the first, and
+/// what the long one found at the second long one and the short one behind it.
+const TOLD: [&[u64]; 1] = [&[5, 1]];
+const LOOKED_FOR: [&[u64]; 2] = [&[5, 5, 1], &[1]];
 /// Milliseconds of an idle round trip above that with the rate told.
 const IDLE: Target = Target::AtMost(0.1);
 /// Round trips for that.
@@ -32,7 +33,7 @@ type Goodputs = [RunValues; 3];
 
 pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let programs = PathPrograms::find(setting)?;
-    let runs = setting.effort.pick(3, 1);
+    let runs = setting.effort.pick(2, 1);
     let title = format!(
         "one TCP stream over short clean links, Strait with the rate told and looked for, slow start included, in turn, {runs} \
          runs, median (min-max)"
@@ -61,17 +62,15 @@ fn one(
     let mut idle: [RunValues; 2] = Default::default();
     for run in 1..=runs {
         for (way, idle) in [PathWay::Told, PathWay::Auto].into_iter().zip(&mut idle) {
-            for turn in TUNNELS {
+            for turn in if way == PathWay::Told { &TOLD[..] } else { &LOOKED_FOR[..] } {
                 let Some(stage) = PathStage::set(programs, path, way, "", run)? else { continue };
                 section.before.push(settle()?);
                 for (place, seconds) in turn.iter().enumerate() {
-                    let goodput = stage.stream(&bytes, Duration::from_secs(*seconds))?.goodput;
+                    let goodput = stage.transfer(&bytes, Duration::from_secs(*seconds))?;
                     let subject = format!("{path}, {}, {}, {seconds} s", content.name(), way.name());
                     progress("paths", usize::try_from(run).unwrap_or(0), &subject, goodput, "Mbit/s");
-                    if let Some(column) = column(way, place)
-                        && let Some(which) = TRANSFERS.iter().position(|(length, ..)| length == seconds)
-                    {
-                        measured[which][column].push(goodput);
+                    if let Some(which) = TRANSFERS.iter().position(|(length, ..)| length == seconds) {
+                        measured[which][column(way, place)].push(goodput);
                     }
                 }
                 if turn.len() > 1 {
@@ -101,12 +100,11 @@ fn one(
 }
 
 /// Which of the goodputs the transfer of a tunnel gives, by its place in the turn.
-const fn column(way: PathWay, place: usize) -> Option<usize> {
+const fn column(way: PathWay, place: usize) -> usize {
     match (way, place) {
-        (PathWay::Auto, 0) => Some(1),
-        (PathWay::Auto, _) => Some(2),
-        (_, 0) => Some(0),
-        _ => None,
+        (PathWay::Auto, 0) => 1,
+        (PathWay::Auto, _) => 2,
+        _ => 0,
     }
 }
 

@@ -1,6 +1,5 @@
 //! A path between two hosts: a link model for each direction, and how frames take it.
 
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -10,7 +9,6 @@ use strait_wire::Tos;
 
 use super::FrameDirection;
 use super::forwarder::FrameQueue;
-use crate::{Error, TwoHosts};
 
 /// Bytes of an Ethernet header; its last two are the type.
 const ETHERNET: usize = 14;
@@ -124,21 +122,6 @@ fn set_tos(frame: &mut [u8], tos: Tos) {
         }
         _ => {}
     }
-}
-
-/// Settings of a host's TCP: windows may fill 40 Mbit/s at 600 ms several times, and no connection starts with what the one
-/// before found.
-const TCP: [(&str, &str); 3] =
-    [("tcp_no_metrics_save", "1"), ("tcp_rmem", "4096 131072 33554432"), ("tcp_wmem", "4096 65536 33554432")];
-
-/// Gives both hosts these settings, wherever they run.
-pub(super) fn set_tcp_up(hosts: &TwoHosts) -> Result<(), Error> {
-    let set = |(name, value): (&str, &str)| -> io::Result<()> {
-        std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value)
-    };
-    [&hosts.a, &hosts.b]
-        .into_iter()
-        .try_for_each(|host| host.run("set TCP up", || TCP.into_iter().try_for_each(set)))
 }
 
 #[cfg(test)]
