@@ -5,7 +5,8 @@ use core::time::Duration;
 use strait_scheduler::LimitedBy;
 use strait_sim::LossModel;
 
-use crate::course::{Course, Traffic, mbit};
+use crate::course::{Course, mbit};
+use crate::traffic::Traffic;
 use crate::{is_near, ms};
 
 /// A link with a modem's queue of `queue`, where reports come every half round trip, but no faster than every 20 ms, and no more
