@@ -167,6 +167,12 @@ impl Estimate {
         self.met = Some(self.rate);
     }
 
+    /// The rate is known better, whether or not it is a limit.
+    fn correct(&mut self, bits: f64) {
+        self.rate = self.bounded(bits);
+        self.met = self.met.map(|_| self.rate);
+    }
+
     /// Sends so many bits a second from now on, within the limits; as many as the ceiling lets pass where there is none.
     fn pace(&mut self, bits: Option<f64>) {
         self.pacing =

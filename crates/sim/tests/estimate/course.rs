@@ -107,6 +107,11 @@ impl Course {
         self
     }
 
+    /// Bytes sent.
+    pub(crate) const fn sent(&self) -> u64 {
+        self.number * DATAGRAM
+    }
+
     /// Whether packets go straight.
     pub(crate) const fn is_free(&self) -> bool {
         self.pacer.is_none()
