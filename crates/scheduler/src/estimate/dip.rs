@@ -38,7 +38,7 @@ impl Estimate {
     }
 
     pub(super) fn dip(&mut self, sample: &PathSample, dip: Dip, now: Time) {
-        if !tells_of(sample, dip.since) {
+        if !tells_of(sample, dip.since, 0.5) {
             return;
         }
         let lost = dip.lost.with(sample);

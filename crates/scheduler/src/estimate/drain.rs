@@ -26,6 +26,8 @@ const WAITS_FOR: Duration = Duration::from_millis(200);
 /// What is to be sent too little, in seconds of the link beyond the queue's own length, before a queue that stays is taken
 /// for another's: as much as a delay varies at most.
 const DOUBT: f64 = 0.02;
+/// The share of its length that is left of a queue that goes.
+const GOES: f64 = 0.75;
 /// How long a queue that is gone already is let go all the same.
 const EMPTIES_FOR: Duration = Duration::from_millis(300);
 /// When a delay that does not go is no queue of ours, whatever was sent; and as much longer as the queue is, twice.
@@ -86,6 +88,9 @@ impl Estimate {
                 // A queue that went when less was sent was made by what was sent.
                 self.meet(self.rate);
                 self.rest();
+                if view.used >= BUSY && matches!(self.phase, EstimatePhase::Follow { .. }) {
+                    self.try_more(sample, false, now);
+                }
             }
             return;
         }
@@ -140,8 +145,7 @@ impl StandingQueue {
             let full = rate.min(self.below.unwrap_or(rate));
             self.spared += (1.0 - view.sent / full).max(0.0) * sample.sent_span;
         }
-        if view.delay < self.longest / 2.0 {
-            // It goes.
+        if view.delay < self.longest * GOES {
             (self.longest, self.spared) = (view.delay, 0.0);
         }
     }

@@ -17,6 +17,8 @@ const RATE_MEMORY: f64 = 0.2;
 /// (least.rs).
 const EMPTIED_EVERY: Duration = Duration::from_secs(4);
 
+/// A link that had a queue lately loses nothing for want of one: less than its queue holds.
+const QUEUED: Duration = Duration::from_secs(2);
 /// So many reports that do not say clearly whether there is a queue, one after the other, say that there is none.
 const UNCLEAR: u32 = 4;
 
@@ -35,6 +37,9 @@ impl Estimate {
             return self.outgrow();
         }
         self.limited = if self.is_at_ceiling() { LimitedBy::Given } else { LimitedBy::Link };
+        if view.delay > view.low && view.before > view.low {
+            self.usual.queued_at = now;
+        }
         if self.compare_loss(sample, now) {
             return;
         }
@@ -43,7 +48,7 @@ impl Estimate {
         }
         if view.delay <= view.low {
             if view.delay <= view.unclear || unclear >= UNCLEAR {
-                return self.try_more(now);
+                return self.try_more(sample, view.lost_its_queue(), now);
             }
             self.phase = EstimatePhase::Follow { unclear: unclear + 1 };
             return self.keep_queue(sample, view, now);
@@ -56,12 +61,12 @@ impl Estimate {
         self.keep_queue(sample, view, now);
     }
 
-    /// There is no queue: the link may take more.
-    fn try_more(&mut self, now: Time) {
+    /// There is no queue: the link may take more, or it is `sure` to.
+    pub(super) fn try_more(&mut self, sample: &PathSample, sure: bool, now: Time) {
         if self.rate >= UNPACED_ABOVE {
             self.rest();
         } else if !self.is_at_ceiling() && !self.usual.pushes.is_on(now) {
-            self.begin_push(now);
+            self.begin_push(sample, sure, now);
         } else {
             self.pace(Some(self.rate));
         }
@@ -80,7 +85,10 @@ impl Estimate {
     /// Compares what was lost with what is usual; true when it has to be seen whether less is lost at a lower rate.
     fn compare_loss(&mut self, sample: &PathSample, now: Time) -> bool {
         let lost = self.usual.count(sample);
-        if lost.exceeds(self.usual.loss) && !self.usual.dips.is_on(now) {
+        let more = lost.exceeds(self.usual.loss);
+        if more && now.since(self.usual.queued_at) < QUEUED {
+            self.usual.set_loss(lost);
+        } else if more && !self.usual.dips.is_on(now) {
             self.begin_dip(None, self.rate, lost, now);
             return true;
         }

@@ -154,6 +154,11 @@ impl ReportView {
         self.excess > NOISE && self.delay - self.before > self.excess / 2.0
     }
 
+    /// A queue that stood is gone, although no less was sent: the link takes more.
+    pub(super) fn lost_its_queue(&self) -> bool {
+        self.before > self.low && self.before + self.excess - self.delay > self.low
+    }
+
     /// The queue that a link of `rate` has now, in seconds: what stood before the last datagram that was reported, and what
     /// was sent since, less what the link took since. Below zero while it was not full. Since the last datagram left, half
     /// of the next has become due on average.
@@ -174,6 +179,8 @@ pub(super) struct Usual {
     jitter: f64,
     /// The last delay.
     before: f64,
+    /// When a queue was seen at the rate.
+    pub(super) queued_at: Time,
     /// When the queue was let go last, that the minimum delay was seen.
     pub(super) emptied_at: Time,
     /// A queue that others fill, in seconds, and until when that is believed.

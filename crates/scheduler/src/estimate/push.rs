@@ -12,12 +12,19 @@ use super::{BUSY, Estimate, EstimatePhase, LimitedBy, PathSample};
 const FIRST: f64 = 0.25;
 const FIRST_LEAST: f64 = 0.05;
 const FIRST_QUEUE: f64 = 0.03;
+/// Or no longer than this share of the round trip: half of that is between two reports, and the step after it is to reach
+/// nine tenths of twice the rate.
+const FIRST_SHARE: f64 = 1.0 / 12.0;
 /// The first step lasts from one report to the next, and at least so long, in seconds: of a shorter one a delay says
 /// nothing.
 const FIRST_FOR: f64 = 0.04;
+/// So much of a sample has to be of a step to tell of it: the delay at its end does.
+const PART: f64 = 0.25;
+/// Where a queue went that was to stand, it lasts so long at least: most round trips of cables and radio.
+const SURE_FOR: f64 = 0.1;
 /// How much earlier a report may come than the mean of those before, as a share of the time between.
 const EARLY: f64 = 0.25;
-/// The steps after that: the second takes a rate that doubled to nine tenths; the others double, as a slow start does
+/// The steps after that, and the first where a queue went that was to stand: the second takes a rate that doubled to nine tenths; the others double, as a slow start does
 /// (RFC 5681 section 3.1).
 const SECOND: f64 = 0.7;
 const OTHERS: f64 = 1.0;
@@ -36,9 +43,11 @@ pub(super) struct Push {
 }
 
 impl Estimate {
-    pub(super) fn begin_push(&mut self, now: Time) {
+    pub(super) fn begin_push(&mut self, sample: &PathSample, sure: bool, now: Time) {
         let lasts = self.intake.apart.max(FIRST_FOR);
-        let gain = (FIRST_QUEUE / lasts).clamp(FIRST_LEAST, FIRST);
+        let queue = FIRST_QUEUE.max(sample.due * FIRST_SHARE);
+        let usual = (queue / lasts).clamp(FIRST_LEAST, FIRST);
+        let (gain, lasts) = if sure { (OTHERS, lasts.max(SURE_FOR)) } else { (usual, lasts) };
         let until = Some(now + Duration::from_secs_f64(lasts * (1.0 - EARLY)));
         self.step(Push { since: now, gain, tried: self.rate, until, lost: LostCount::default() });
     }
@@ -53,7 +62,10 @@ impl Estimate {
         if view.delay > view.high {
             return self.too_much(sample, view, now);
         }
-        if !tells_of(sample, push.since) {
+        if !tells_of(sample, push.since, PART) {
+            if push.until.is_none() {
+                self.rate = self.bounded(self.rate.max(view.delivered));
+            }
             if push.until.is_some_and(|until| now >= until) {
                 self.pace(Some(self.rate));
             }
@@ -105,7 +117,8 @@ impl Estimate {
     }
 }
 
-/// Whether most of what a sample tells of was sent after `since`.
-pub(super) fn tells_of(sample: &PathSample, since: Time) -> bool {
-    sample.sent_at.since(since) >= since.since(sample.sent_from) && sample.sent_at > since
+/// Whether so much of what a sample tells of was sent after `since`, as a share of the time it took to send.
+pub(super) fn tells_of(sample: &PathSample, since: Time, part: f64) -> bool {
+    let (after, all) = (sample.sent_at.since(since), sample.sent_at.since(sample.sent_from));
+    sample.sent_at > since && after.as_secs_f64() >= all.as_secs_f64() * part
 }

@@ -17,6 +17,8 @@ const REPORT: u64 = 130;
 const THEIR_CLOCK: u64 = 7_000_000_000;
 /// Datagrams that a greedy sender begins with (RFC 6928).
 const WINDOW: u64 = 10;
+/// How exactly it is known when a rate is found.
+const STEP: Duration = Duration::from_millis(5);
 /// How often it is looked what the estimate is.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -57,6 +59,8 @@ enum Event {
     Report(DeliveryCount),
     /// The receiver's host says that a number arrived.
     Answer(u64),
+    /// Other traffic enters the bottleneck.
+    Cross,
 }
 
 /// What the receiver counts.
@@ -89,6 +93,10 @@ pub(crate) struct Course {
     /// When there is something to send again.
     next_at: Time,
     pub(crate) report_every: Duration,
+    /// Other traffic that shares the bottleneck.
+    cross: Option<Rate>,
+    /// The receiver's host has no processor until then.
+    stalled_until: Time,
 }
 
 impl Course {
@@ -111,7 +119,46 @@ impl Course {
             answered: 0,
             next_at: now,
             report_every: LOOK,
+            cross: None,
+            stalled_until: now,
         }
+    }
+
+    /// The same with a rate that was found before a restart.
+    pub(crate) fn remembering(mut self, rate: Rate) -> Course {
+        self.estimate = Estimate::new(Some(rate), None, self.now);
+        self.pacer = self.estimate.pacing().map(|rate| Pacer::new(rate, self.now));
+        self
+    }
+
+    /// Whether packets go straight.
+    pub(crate) const fn is_free(&self) -> bool {
+        self.pacer.is_none()
+    }
+
+    /// Other traffic of this rate shares the bottleneck from now on.
+    pub(crate) fn set_cross(&mut self, cross: Option<Rate>) {
+        if self.cross.is_none() && cross.is_some() {
+            self.events.push(self.now, Event::Cross);
+        }
+        self.cross = cross;
+    }
+
+    /// The receiver's host has no processor for `span`.
+    pub(crate) fn stall(&mut self, span: Duration) {
+        self.stalled_until = self.now + span;
+    }
+
+    /// Runs until the estimate is at least this share of the link's rate; after what time, if that is within `span`.
+    pub(crate) fn reaches(&mut self, share: f64, span: Duration) -> Option<Duration> {
+        let begin = self.now;
+        while self.now < begin + span {
+            if self.share() >= share {
+                return Some(self.now.since(begin));
+            }
+            self.run_for(STEP);
+        }
+        None
     }
 
     pub(crate) const fn estimate(&self) -> &Estimate {
@@ -186,7 +233,11 @@ impl Course {
             }
             self.now = send_at.min(event_at);
             match self.events.pop_if(|at, _| at <= send_at) {
+                Some((_, Event::Datagram(number, entered))) if self.now < self.stalled_until => {
+                    self.events.push(self.stalled_until, Event::Datagram(number, entered));
+                }
                 Some((_, Event::Datagram(number, entered))) => self.arrive(number, entered),
+                Some((_, Event::Cross)) => self.cross(),
                 Some((_, Event::Report(report))) => self.reported(&report),
                 Some((_, Event::Answer(number))) => {
                     self.answered = self.answered.max(number);
@@ -220,8 +271,15 @@ impl Course {
         }
     }
 
+    fn cross(&mut self) {
+        let Some(rate) = self.cross else { return };
+        self.forth.carry(DATAGRAM, Tos(0), self.now);
+        self.events.push(self.now + rate.time_for(DATAGRAM), Event::Cross);
+    }
+
     fn arrive(&mut self, number: u64, entered: Time) {
-        let least = self.forth.settings.delay + self.rate().time_for(DATAGRAM);
+        let takes = self.forth.settings.rate.map_or(Duration::ZERO, |rate| rate.time_for(DATAGRAM));
+        let least = self.forth.settings.delay + takes;
         let received = &mut self.received;
         received.waited += self.now.since(entered).saturating_sub(least + self.forth.settings.jitter / 2);
         received.datagrams += 1;

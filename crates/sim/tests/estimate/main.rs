@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod course;
+mod scripted;
 
 use core::time::Duration;
 
