@@ -11,7 +11,7 @@ pub struct PathReport {
     pub estimated_rate_bits_per_second: Option<u64>,
     /// Current pacing rate in bit/s of wire bytes; none where packets are not paced.
     pub pacing_rate_bits_per_second: Option<u64>,
-    /// What limits the sending rate: `application` (no more traffic to send), `startup` (the estimate is still growing), `link`
+    /// What limits the sending rate: `application` (no more traffic to send), `startup` (the node looks for a higher rate), `link`
     /// or `configuration` (the configured rate).
     pub limited_by: Option<String>,
     /// Smoothed round-trip time in seconds.

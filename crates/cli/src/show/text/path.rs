@@ -10,7 +10,10 @@ use crate::units;
 /// The link rate to a peer: configured, or estimated with the pacing rate and what limits it.
 pub(super) fn link_rate(peer: &PeerReport) -> String {
     let Some(path) = peer.path.as_ref() else { return configured(peer) };
-    let Some(bits) = path.estimated_rate_bits_per_second else { return configured(peer) };
+    let Some(bits) = path.estimated_rate_bits_per_second else {
+        let free = path.limited_by.is_some();
+        return if free { "not paced, as no limit was met".to_owned() } else { configured(peer) };
+    };
     let pacing =
         path.pacing_rate_bits_per_second.map_or(String::new(), |bits| format!(", pacing at {}", rate(bits)));
     let limited =

@@ -332,3 +332,13 @@ fn figures_out_of_range_are_shown_without_panic() {
     report.peers[0].link_rate_bits_per_second = Some(u64::MAX);
     assert!(render(&report).contains("0 ms ago"));
 }
+
+#[test]
+fn link_without_a_limit_is_shown_as_not_paced() {
+    let mut report = report();
+    let path = report.peers[0].path.as_mut().unwrap();
+    (path.estimated_rate_bits_per_second, path.pacing_rate_bits_per_second) = (None, None);
+    path.limited_by = Some("application".to_owned());
+    let shown = render(&report);
+    assert!(shown.contains("  link rate        not paced, as no limit was met"), "{shown}");
+}
