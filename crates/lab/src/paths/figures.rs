@@ -8,17 +8,13 @@ use crate::Figure;
 
 /// Looks that share a point of a line: 50 ms.
 const POINT: usize = 5;
-/// Seconds from one point of the true rate to the next.
-const STEP: f64 = 0.02;
 const SOURCE: &str = "Whole nodes in virtual time with up = \"auto\" on a scripted path (strait lab paths). Greedy: a quarter more than the \
                       fastest rate of the path; TCP: one connection with CUBIC.";
 
 /// The figure of a path, with a line for each source.
 pub(super) fn figure(script: &PathScript, tracks: &[PathTrack]) -> Figure {
     let seconds = || Axis::linear("seconds").between(0.0, script.length);
-    let steps = (script.length / STEP) as u32;
-    let points = (0..=steps).map(|step| f64::from(step) * STEP).map(|at| (at, script.free(at)));
-    let truth = ChartLine { name: "the rate that is there".to_owned(), points: points.collect() };
+    let truth = ChartLine { name: "the rate that is there".to_owned(), points: steps(script) };
     let found = tracks.iter().map(|track| line(track, "found", |looks| looks.last()?.found));
     let rates: Vec<ChartLine> = [truth].into_iter().chain(found).collect();
     let most = |looks: &[PathLook]| looks.iter().map(|look| look.queue * 1e3).reduce(f64::max);
@@ -41,6 +37,13 @@ pub(super) fn figure(script: &PathScript, tracks: &[PathTrack]) -> Figure {
         chart: chart(script.title.clone(), "", Axis::linear("Mbit/s").between(0.0, top), rates),
         below: Some(chart("Queueing delay in the modem".to_owned(), SOURCE, Axis::linear("ms"), queues)),
     }
+}
+
+/// The rate that is there: level from one turn to the next.
+fn steps(script: &PathScript) -> Vec<(f64, f64)> {
+    let turns = script.turns();
+    let ends = turns.iter().skip(1).copied().chain([script.length]);
+    turns.iter().zip(ends).flat_map(|(from, to)| [*from, to].map(|at| (at, script.free(*from)))).collect()
 }
 
 /// A line through what was seen, a point for a few looks together.

@@ -48,7 +48,7 @@ impl Daemon {
                 continue;
             };
             let route = self.watch.routes.route(address, self.plan.mark);
-            // Peers with manual keys report nothing that could be remembered.
+            // As in `look_at_path`.
             if let (Ok(route), Some(key)) = (&route, peer.public_key()) {
                 let OuterRoute { interface, gateway } = route.clone();
                 paths.push((id, PathKey::new(*key, interface, gateway, address)));
@@ -85,7 +85,7 @@ impl Daemon {
     }
 
     /// Where a peer is, outside the tunnel.
-    pub(super) fn outer_address(&self, peer: &PeerSection) -> Option<IpAddr> {
+    fn outer_address(&self, peer: &PeerSection) -> Option<IpAddr> {
         let id = self.roster.number(peer)?;
         let endpoint = match peer.manual() {
             Some(_) => self.manual.get(id)?.endpoint(),

@@ -127,10 +127,11 @@ impl PathKeeper {
 impl Daemon {
     /// Finds by which path a peer is reached; if it is a new one, the sender begins with what is remembered of it.
     pub(super) fn look_at_path(&mut self, id: PeerId) {
-        let Some(peer) = self.roster.whose(id, &self.config.peers) else { return };
-        let Some((address, key)) = self.outer_address(peer).zip(peer.public_key().copied()) else { return };
+        // Peers with manual keys, which the key manager does not know, report nothing that could be remembered.
+        let Some(status) = self.control.status(id) else { return };
+        let Some(address) = status.endpoint.map(|endpoint| endpoint.ip()) else { return };
         if let Ok(route) = self.watch.route(address, self.plan.mark) {
-            self.enter_path(id, PathKey::new(key, route.interface, route.gateway, address));
+            self.enter_path(id, PathKey::new(status.key, route.interface, route.gateway, address));
         }
     }
 
@@ -139,7 +140,7 @@ impl Daemon {
         let Some(remembered) = self.paths.enter(id, key) else { return };
         let (rate, loss) = remembered.map_or((None, 0.0), |found| (found.rate, found.loss()));
         if let Some(rate) = rate {
-            let peer = self.roster.whose(id, &self.config.peers).map_or("-", |peer| &peer.name);
+            let peer = self.control.status(id).map(|status| status.name).unwrap_or_default();
             tracing::info!(peer, "the rate of this path is remembered: {rate}");
         }
         self.order_out(outbound::Order::NewPath(id, rate, loss));
