@@ -28,6 +28,7 @@ pub mod operations_data;
 pub mod operations_keys;
 pub mod probe_demux_vnet;
 pub mod reassembly;
+pub mod repair;
 pub mod super_packet;
 pub mod symbol;
 pub mod transport;
@@ -62,6 +63,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("operations_keys", operations_keys::check),
     ("probe_demux_vnet", probe_demux_vnet::check),
     ("reassembly", reassembly::check),
+    ("repair", repair::check),
     ("super_packet", super_packet::check),
     ("symbol", symbol::check),
     ("transport", transport::check),

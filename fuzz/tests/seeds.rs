@@ -8,6 +8,8 @@ use strait_compress::headers::Coder;
 use strait_sim::{FlowShape, NodeId};
 use strait_wire::aggfrag::{self, CongestionReport};
 use strait_wire::delivery::{self, Delivery};
+use strait_wire::missing::{MissingRange, MissingRanges};
+use strait_wire::repetition::{self, Repetition};
 use strait_wire::{Cpi, Protocol, SeqLow, Spi, ah, block, esp, ip, ipcomp, probe, symbol, tcp, udp, vnet};
 
 /// Target, name of the seed, bytes.
@@ -242,6 +244,21 @@ fn symbol_seeds() -> Vec<Seed> {
         ("symbol", "few", of(0b1011 << 124)),
         ("symbol", "most", of(u128::MAX)),
     ]
+}
+
+fn repair_seeds() -> Vec<Seed> {
+    let mut missing = MissingRanges::new(Spi(0x0400_0001));
+    for (first, count) in [(7, 1), (20, 5), (u32::MAX - 1, 3)] {
+        assert!(missing.push(MissingRange { first: SeqLow(first), count }));
+    }
+    let mut request = vec![0; missing.wire_len()];
+    missing.emit(&mut request).unwrap();
+    let mut again = vec![0; repetition::HEADER_LEN];
+    Repetition { next: Protocol::IPIP, distance: 90 }.emit(&mut again).unwrap();
+    again.extend(b"a payload");
+    let mut notice = vec![0; repetition::NOTICE_LEN];
+    repetition::emit_notice(&mut notice, 90, 4).unwrap();
+    vec![("repair", "request", request), ("repair", "again", again), ("repair", "notice", notice)]
 }
 
 fn probe_demux_vnet_seeds() -> Vec<Seed> {
@@ -688,6 +705,7 @@ fn committed_seeds_are_what_the_emitters_write() {
         symbol_seeds(),
         capture_seeds(),
         probe_demux_vnet_seeds(),
+        repair_seeds(),
         icmp_seeds(),
         expand_seeds(),
         compress_round_trip_seeds(),

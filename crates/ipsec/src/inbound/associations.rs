@@ -193,6 +193,12 @@ impl Associations {
         Some((receiving, peer, &mut self.held))
     }
 
+    /// Bytes that are held back.
+    #[cfg(test)]
+    pub(super) const fn held_bytes(&self) -> usize {
+        self.held.used()
+    }
+
     /// The associations whose losses are repaired.
     pub(super) fn repaired(&self) -> Vec<SaId> {
         let repaired = self.open.iter().filter(|(_, receiving)| receiving.repair.is_some());

@@ -293,6 +293,8 @@ impl Intake {
         for sa in self.associations.repaired() {
             self.let_go(sa, now, &mut [], inlet);
         }
+        // What was let go may be work for this thread, which does nothing else now.
+        self.release(now, inlet);
     }
 }
 

@@ -35,6 +35,13 @@ impl HeldMemory {
     }
 }
 
+#[cfg(test)]
+impl HeldMemory {
+    pub(crate) const fn used(&self) -> usize {
+        self.used
+    }
+}
+
 /// A payload that is held back.
 #[derive(Debug)]
 pub(super) struct HeldPayload {
