@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use strait_ipsec::RepairCounters;
-use strait_sim::{Conversation, Filler, LinkSettings, LossModel, PairSettings, SimNetwork};
+use strait_sim::{Conversation, Filler, LinkSettings, LossModel, PairSettings, Reordering, SimNetwork};
 
 use crate::stage::{A, B, Seed, joined, millis, seconds, v4};
 
@@ -56,4 +56,59 @@ fn one_loss_in_a_hundred_is_repaired_in_order() {
             "{missing} {repaired} {late} {lost}"
         );
     }
+}
+
+#[test]
+fn bursts_of_losses_are_repaired_in_order() {
+    let _seed = Seed(4);
+    let mut network = joined(4, |pair| lossy(pair, LossModel::bursts(0.03, 5.0)));
+    let mut talk = Conversation::new(v4(A, B, 80), Filler::Random);
+    bulk(&mut network, &mut talk, 7, seconds(20));
+    let (tally, [missing, repaired, late, lost]) = (talk.tally(), there(&network));
+    assert!(missing > 300, "{missing}");
+    assert!(tally.missing() * 200 <= tally.sent, "{tally:?}: {missing} {repaired} {late} {lost}");
+    assert!(tally.overtaken <= lost, "{tally:?}, {lost} given up");
+    assert_eq!((tally.repeated, tally.damaged), (0, 0));
+}
+
+#[test]
+fn lost_requests_are_made_up_for() {
+    let _seed = Seed(5);
+    let mut network = joined(5, |pair| {
+        lossy(pair, LossModel::Uniform(0.01));
+        pair.back.loss = LossModel::Uniform(0.1);
+    });
+    let mut talk = Conversation::new(v4(A, B, 80), Filler::Random);
+    bulk(&mut network, &mut talk, 8, seconds(20));
+    let tally = talk.tally();
+    assert!(tally.sent > 10_000 && tally.missing() * 1_000 <= tally.sent, "{tally:?}");
+}
+
+#[test]
+fn without_losses_repair_costs_no_three_thousandths() {
+    let _seed = Seed(6);
+    let mut network = joined(6, |pair| lossy(pair, LossModel::None));
+    let mut talk = Conversation::new(v4(A, B, 80), Filler::Random);
+    bulk(&mut network, &mut talk, 8, seconds(10));
+    bulk(&mut network, &mut talk, 8, millis(50));
+    let (tally, wire) = (talk.tally(), network.node(A).peer_counters(B).out_wire.get());
+    assert_eq!((tally.missing(), tally.overtaken, there(&network)), (0, 0, [0; 4]));
+    let spent = spent(&network);
+    assert!(spent > 0 && spent * 1_000 <= wire, "{spent} of {wire}: beside the 4 bytes in a datagram");
+}
+
+#[test]
+fn a_network_that_delays_single_datagrams_is_soon_borne_with() {
+    let _seed = Seed(7);
+    let mut network = joined(7, |pair| {
+        lossy(pair, LossModel::None);
+        pair.forth.reordering = Some(Reordering { share: 0.02, by: millis(8) });
+    });
+    let mut talk = Conversation::new(v4(A, B, 80), Filler::Random);
+    bulk(&mut network, &mut talk, 8, seconds(20));
+    let (tally, [missing, repaired, late, lost]) = (talk.tally(), there(&network));
+    assert_eq!((tally.missing(), tally.overtaken, tally.repeated), (0, 0, 0));
+    assert!(missing > 100 && late + repaired == missing && lost == 0, "{missing} {repaired} {late} {lost}");
+    let asked = network.node(B).peer_counters(A).repair.requests.get();
+    assert!(asked * 5 <= missing, "{asked} requests for {missing} datagrams that were only late");
 }
