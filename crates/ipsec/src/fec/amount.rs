@@ -2,9 +2,13 @@
 
 /// Up to this share of lost payloads no symbols are sent. They would cost more than the losses.
 pub(crate) const LOSS_MIN: f64 = 0.002;
-/// The share of payloads that may stay lost. A third of 0.1 %, for what the model does not know: losses that are not those of the
-/// model, and a share that is estimated.
+/// The share of payloads that may stay lost where so many datagrams pass in the time for a repair, or fewer. A third of 0.1 %, for what
+/// the model does not know: losses that are not those of the model, and a share that is estimated.
 const RESIDUAL: f64 = 0.000_33;
+const RESIDUAL_SLOTS: f64 = 25.0;
+/// With that power of a faster path fewer may stay lost. The window of CUBIC grows with the power -3/4 of the share that is lost (RFC
+/// 9438 section 5.1), and has to hold as much more as the path is faster.
+const RESIDUAL_POWER: f64 = 4.0 / 3.0;
 /// The most symbols for each payload. More would take longer than what TCP loses with the rest of the losses.
 const SHARE_MAX: f64 = 0.5;
 /// Datagrams of a window that are told apart; longer ones are as this one.
@@ -33,8 +37,9 @@ impl LossPattern {
         }
         let unrepaired = self.unrepaired(slots);
         let most = slots as f64 * SHARE_MAX / (1.0 + SHARE_MAX);
-        let enough = unrepaired.iter().take(slots).position(|share| *share <= RESIDUAL);
-        let symbols = enough.map_or(most, |symbols| fraction(&unrepaired, symbols)).min(most);
+        let residual = RESIDUAL * (RESIDUAL_SLOTS / slots as f64).min(1.0).powf(RESIDUAL_POWER);
+        let enough = unrepaired.iter().take(slots).position(|share| *share <= residual);
+        let symbols = enough.map_or(most, |symbols| fraction(&unrepaired, symbols, residual)).min(most);
         symbols / (slots as f64 - symbols)
     }
 
@@ -75,11 +80,11 @@ impl LossPattern {
     }
 }
 
-/// How much of the last of so many symbols is needed, on a logarithmic scale.
-fn fraction(unrepaired: &[f64], symbols: usize) -> f64 {
+/// So many symbols, or as much less of the last one as is enough for `residual`, on a logarithmic scale.
+fn fraction(unrepaired: &[f64], symbols: usize, residual: f64) -> f64 {
     let at = |symbols: usize| unrepaired.get(symbols).copied().unwrap_or(0.0).max(f64::MIN_POSITIVE).ln();
     let Some(before) = symbols.checked_sub(1) else { return 0.0 };
-    let needed = (at(before) - RESIDUAL.ln()) / (at(before) - at(symbols));
+    let needed = (at(before) - residual.ln()) / (at(before) - at(symbols));
     before as f64 + needed.clamp(0.0, 1.0)
 }
 

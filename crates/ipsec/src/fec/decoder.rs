@@ -90,7 +90,7 @@ impl SymbolDecoder {
         if read.symbol.len() > SOURCE_MAX {
             return Err(SymbolRefused::Malformed);
         }
-        if number.0 + SPAN as u64 <= self.newest {
+        if number.0.saturating_add(SPAN as u64) <= self.newest {
             return Err(SymbolRefused::Late);
         }
         self.newest = self.newest.max(number.0);
@@ -209,7 +209,9 @@ impl SymbolDecoder {
     fn forget_old(&mut self) {
         let newest = self.newest;
         let SymbolDecoder { equations, spare, .. } = self;
-        spare.extend(equations.extract_if(.., |equation| equation.start + UNKNOWNS as u64 <= newest));
+        spare.extend(
+            equations.extract_if(.., |equation| equation.start.saturating_add(UNKNOWNS as u64) <= newest),
+        );
     }
 }
 
@@ -232,7 +234,7 @@ impl Equation {
 
     /// Its unknown with the lowest number.
     fn oldest(&self) -> Option<u64> {
-        (self.start..self.start + UNKNOWNS as u64).find(|number| self.factor(*number) != 0)
+        (self.start..self.start.saturating_add(UNKNOWNS as u64)).find(|number| self.factor(*number) != 0)
     }
 
     /// Whether the pivot is its only unknown.

@@ -62,8 +62,11 @@ impl LossEstimate {
         self.judge();
     }
 
-    /// The path was seen to be so before; what is seen now counts more.
+    /// The path was seen to be so before; what was seen since counts more.
     pub(crate) fn remember(&mut self, pattern: LossPattern) {
+        if self.numbers >= REMEMBERED {
+            return;
+        }
         let LossPattern { share, burst } = pattern;
         let lost = share.clamp(0.0, 1.0) * REMEMBERED;
         let bursts = lost / burst.max(1.0);
@@ -141,6 +144,8 @@ mod tests {
             loss.note(100.0, 0.0, 0.0);
         }
         assert_eq!(loss.pattern(), None);
+        loss.remember(LossPattern { share: 0.01, burst: 2.0 });
+        assert_eq!(loss.pattern(), None, "it comes too late");
     }
 
     #[test]

@@ -92,21 +92,7 @@ fn peer() -> PeerReport {
                 age_seconds: 10_930,
             }),
         }),
-        repair: Some(RepairReport {
-            missing_datagrams: 124,
-            repaired_datagrams: 119,
-            recovered_datagrams: 0,
-            empty_datagrams: 0,
-            late_datagrams: 4,
-            lost_datagrams: 1,
-            held_payloads: 4_000,
-            requests_sent: 118,
-            repeated_payloads: 33,
-            symbols_received: 0,
-            symbols_sent: 0,
-            symbols_per_payload: 0.0,
-            wire_bytes: 60_000,
-        }),
+        repair: Some(repair()),
         sent: TrafficReport {
             packets: 3_000,
             bytes: 4_000_000,
@@ -120,6 +106,24 @@ fn peer() -> PeerReport {
         header_compression_saved_bytes: 150_000,
         queue: queue(),
         inner_mtu: 1420,
+    }
+}
+
+fn repair() -> RepairReport {
+    RepairReport {
+        missing_datagrams: 124,
+        repaired_datagrams: 119,
+        recovered_datagrams: 0,
+        empty_datagrams: 0,
+        late_datagrams: 4,
+        lost_datagrams: 1,
+        held_payloads: 4_000,
+        requests_sent: 118,
+        repeated_payloads: 33,
+        symbols_received: 0,
+        symbols_sent: 0,
+        symbols_per_payload: 0.0,
+        wire_bytes: 60_000,
     }
 }
 

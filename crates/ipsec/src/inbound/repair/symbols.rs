@@ -121,3 +121,6 @@ impl InboundRepair {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,8 @@ use strait_wire::SeqLow;
 use strait_wire::ip::Version;
 use strait_wire::missing::{MissingRange, MissingRanges};
 
+use strait_wire::block;
+
 use super::*;
 use crate::OutboundSa;
 use crate::inbound::Batch;
