@@ -21,6 +21,7 @@ mod judge;
 mod least;
 mod limited_by;
 mod path;
+mod path_sample;
 mod push;
 mod sent;
 
@@ -35,7 +36,8 @@ use judge::Usual;
 use push::Push;
 
 pub use limited_by::LimitedBy;
-pub use path::{DeliveryCount, Path, PathSample, ReportRefused};
+pub use path::{DeliveryCount, Path, ReportRefused};
+pub use path_sample::PathSample;
 
 /// No estimate goes below: a datagram of 1,500 bytes in a second and a half.
 const FLOOR: f64 = 8_000.0;
@@ -168,6 +170,12 @@ impl Estimate {
     fn meet(&mut self, bits: f64) {
         self.rate = self.bounded(bits);
         self.met = Some(self.rate);
+    }
+
+    /// The rate is known better, whether or not it is a limit.
+    fn correct(&mut self, bits: f64) {
+        self.rate = self.bounded(bits);
+        self.met = self.met.map(|_| self.rate);
     }
 
     /// Sends so many bits a second from now on, within the limits; as many as the ceiling lets pass where there is none.

@@ -83,10 +83,13 @@ impl Estimate {
             let gone = !queue.empties
                 || view.queue_now(sample, self.rate, now) <= 0.0
                 || now.since(queue.since) >= EMPTIES_FOR;
-            if gone && (sample.sent_at >= queue.since || !queue.sure) {
+            let told = sample.sent_at >= queue.since;
+            if gone && (told || !queue.sure) {
                 self.usual.emptied_at = now;
-                // A queue that went when less was sent was made by what was sent.
-                self.meet(self.rate);
+                if told {
+                    // A queue that went when less was sent was made by what was sent.
+                    self.meet(self.rate);
+                }
                 self.rest();
                 if view.used >= BUSY && matches!(self.phase, EstimatePhase::Follow { .. }) {
                     self.try_more(sample, false, now);
@@ -113,11 +116,11 @@ impl Estimate {
         let came = queue.came.rate();
         if came >= self.rate * FAR {
             if view.used >= BUSY {
-                self.meet(self.rate + (came - self.rate) * SMOOTH);
+                self.correct(self.rate + (came - self.rate) * SMOOTH);
             }
         } else if view.is_congested() || view.sent < view.taken * DRAINS {
             let sure = now.since(queue.since) >= STALL;
-            self.meet(if sure { came } else { came.max(self.rate * FALL) });
+            self.correct(if sure { came } else { came.max(self.rate * FALL) });
         }
     }
 

@@ -39,7 +39,9 @@ impl Estimate {
         let begun = Overload { since: now, grew: view.is_behind(BEHIND), came: Came::default() };
         let loses = view.is_lossy();
         let stands = view.delay > view.high || loses;
-        let unbroken = sample.sent_span <= UNBROKEN.max(view.before) || loses;
+        // No report in between says that it was gone.
+        let stood = self.intake.least_delay - (sample.delay - view.delay) > view.high;
+        let unbroken = stood && sample.sent_span <= UNBROKEN.max(view.before) || loses;
         let seen = match seen.filter(|_| stands && unbroken) {
             Some(before) => self.overloaded(sample, view, before, now),
             None => stands.then_some(begun),

@@ -17,6 +17,8 @@ const APART_MAX: f64 = 1.0;
 pub(super) struct ReportIntake {
     /// Seconds from one to the next.
     pub(super) apart: f64,
+    /// The least delay of the reports that were judged last, in seconds.
+    pub(super) least_delay: f64,
     came_at: Option<Time>,
     /// What is too little to be judged.
     gathered: Option<PathSample>,
@@ -29,6 +31,8 @@ impl ReportIntake {
             let apart = now.since(before).as_secs_f64().min(APART_MAX);
             self.apart += (apart - self.apart) * SMOOTH;
         }
+        let least = self.gathered.map_or(f64::INFINITY, |_| self.least_delay);
+        self.least_delay = least.min(sample.delay);
         let sample = self.gathered.take().map_or(*sample, |before| before.and(sample));
         let (numbers, least, enough) = JUDGED;
         if (sample.numbers < numbers || sample.span < least) && sample.span < enough {

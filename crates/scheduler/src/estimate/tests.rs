@@ -118,6 +118,52 @@ fn a_given_rate_is_never_exceeded() {
     assert_eq!(estimate.pacing(), Rate::from_bits(32_000));
 }
 
+/// 100 kB, sent in 40 ms, that took so many milliseconds longer to arrive, the last of them with this delay.
+fn overload(longer: f64, delay: f64, at: Time) -> PathSample {
+    PathSample {
+        bytes: 100_000.0,
+        span: 0.04 + longer / 1e3,
+        sent: 100_000.0,
+        sent_span: 0.04,
+        allowed: 0.0,
+        sent_from: at,
+        sent_at: at + Duration::from_millis(40),
+        numbers: 100.0,
+        lost: 0.0,
+        delay: delay / 1e3,
+        unreported: 50_000.0,
+        due: 0.02,
+    }
+}
+
+#[test]
+fn one_late_report_is_a_host_without_a_processor_and_two_are_a_limit() {
+    let mut estimate = Estimate::new(None, None, Time::ZERO);
+    let mut now = Time::from_millis(1000);
+    let mut report = |estimate: &mut Estimate, longer, delay| {
+        now += Duration::from_millis(80);
+        estimate.sample(&overload(longer, delay, now), now + Duration::from_millis(60));
+        estimate.pacing()
+    };
+    for _ in 0..10 {
+        assert_eq!(report(&mut estimate, 60.0, 60.0), None);
+        assert_eq!(report(&mut estimate, -30.0, 0.0), None, "it came at once then");
+    }
+    report(&mut estimate, 40.0, 40.0);
+    assert!(report(&mut estimate, 40.0, 80.0) < estimate.found(), "what stands before the link goes first");
+    let found = estimate.found().map_or(0, Rate::bits);
+    assert!((9_500_000..10_500_000).contains(&found), "100 kB in 80 ms: {found}");
+    assert_eq!(estimate.limited_by(), LimitedBy::Link);
+}
+
+#[test]
+fn rate_beyond_which_pacing_is_the_limit_itself_is_not_paced() {
+    let known = Rate::from_bits(600_000_000);
+    assert_eq!(Estimate::new(known, None, Time::ZERO).pacing(), None);
+    let ceiling = Rate::from_bits(700_000_000);
+    assert_eq!(Estimate::new(known, ceiling, Time::ZERO).pacing(), ceiling, "but where a rate was given");
+}
+
 proptest! {
     #[test]
     fn whatever_is_reported_rates_stay_in_bounds(seed: u64, ceiling in proptest::option::of(1_000_u64..1 << 40)) {

@@ -7,6 +7,8 @@ use strait_scheduler::{DeliveryCount, Estimate, Pacer, Path, Rate};
 use strait_sim::{EventQueue, LinkSettings, LossModel, SimLink};
 use strait_wire::Tos;
 
+use crate::traffic::{Figures, Traffic};
+
 /// Bytes of a datagram on the wire.
 const DATAGRAM: u64 = 1400;
 /// Bytes of it around the ESP packet.
@@ -24,32 +26,6 @@ const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn mbit(mbit: f64) -> Rate {
     Rate::from_bits((mbit * 1e6) as u64).unwrap()
-}
-
-/// What there is to send.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Traffic {
-    /// Always more, at first in a window that every answer makes larger by one, as a TCP in slow start that heeds no loss.
-    Greedy,
-    /// So much.
-    Steady(Rate),
-    /// More as soon as fewer datagrams than this are on their way, or the receiver's word of them on its way back.
-    Window(u64),
-    /// Nothing.
-    Nothing,
-}
-
-/// What an estimate was like for some time, as shares of the link's rate.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Figures {
-    /// On average.
-    pub(crate) mean: f64,
-    /// How far it was off at worst.
-    pub(crate) worst: f64,
-    /// How much of the link was used.
-    pub(crate) carried: f64,
-    /// How long a datagram waited before the bottleneck on average.
-    pub(crate) queued: Duration,
 }
 
 #[derive(Debug)]
@@ -129,6 +105,11 @@ impl Course {
         self.estimate = Estimate::new(Some(rate), None, self.now);
         self.pacer = self.estimate.pacing().map(|rate| Pacer::new(rate, self.now));
         self
+    }
+
+    /// Bytes sent.
+    pub(crate) const fn sent(&self) -> u64 {
+        self.number * DATAGRAM
     }
 
     /// Whether packets go straight.

@@ -4,12 +4,14 @@
 
 mod course;
 mod scripted;
+mod traffic;
 
 use core::time::Duration;
 
-use course::{Course, Figures, Traffic, mbit};
+use course::{Course, mbit};
 use strait_scheduler::LimitedBy;
 use strait_sim::LossModel;
+use traffic::{Figures, Traffic};
 
 const LOSSES: [f64; 4] = [0.0, 0.01, 0.05, 0.2];
 

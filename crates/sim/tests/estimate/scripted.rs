@@ -5,7 +5,8 @@ use core::time::Duration;
 use strait_scheduler::LimitedBy;
 use strait_sim::LossModel;
 
-use crate::course::{Course, Traffic, mbit};
+use crate::course::{Course, mbit};
+use crate::traffic::Traffic;
 use crate::{is_near, ms};
 
 /// A link with a modem's queue of `queue`, where reports come every half round trip, but no faster than every 20 ms, and no more
@@ -177,4 +178,24 @@ fn path_that_becomes_longer_costs_little() {
         println!("{what}");
         assert!(is_near(figures, 0.15, 0.6) && figures.carried > 0.85, "{what}");
     }
+}
+
+#[test]
+fn queue_that_others_fill_presses_the_rate_down_for_seconds_at_most() {
+    let mut course = modem(10.0, ms(50), ms(300));
+    course.set_traffic(Traffic::Steady(mbit(2.0)));
+    course.run_for(ms(3000));
+    assert!(course.is_free());
+    // More than the link takes: its queue is full from now on.
+    course.set_cross(Some(mbit(10.0)));
+    let mut sent = Vec::new();
+    for _ in 0..10 {
+        let before = course.sent();
+        course.run_for(ms(3000));
+        sent.push((course.sent() - before) as f64 * 8.0 / 3e6 / 2.0);
+    }
+    println!("{sent:.2?}");
+    // Until it is seen that the queue does not go when less is sent.
+    assert!(sent.iter().skip(2).all(|share| *share > 0.8), "of what was to be sent: {sent:?}");
+    assert!(sent.iter().skip(5).all(|share| *share > 0.95), "of what was to be sent: {sent:?}");
 }
