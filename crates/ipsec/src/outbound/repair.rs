@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use strait_clock::Time;
 use strait_scheduler::{Budget, Rate};
 use strait_wire::missing::{MissingRange, MissingRanges};
-use strait_wire::{Esn, Protocol, Spi, Tos};
+use strait_wire::{Esn, Spi, Tos};
 
 use crate::repair::{FlowRates, Urgency, is_repeatable};
 use crate::{OutboundSa, PayloadStore, Reason, RepairTerms, StoredPayload};
@@ -38,6 +38,8 @@ const SHARE: u64 = 4;
 const BURST_MIN: u64 = 32 * 1024;
 /// Above this loss, a payload is sent again twice: what both copies lose is then below one in a thousand also in bursts.
 const LOSS_TWICE: f64 = 0.02;
+/// Above this share of lost datagrams, some packet waits for a repair most of the time: at 10 Mbit/s, one in 500 is one in 600 ms.
+pub(super) const LOSSY: f64 = 0.002;
 /// How long after the first the second copy leaves: longer than a burst of five datagrams lasts at 5 Mbit/s.
 const SPACED: Duration = Duration::from_millis(12);
 /// Payload bytes after which a pause is worth a notice to the receiver, in case that the last of them were lost: with 64 bytes it is a
@@ -62,6 +64,8 @@ pub(crate) struct OutboundRepair {
     told: bool,
     store: Option<PayloadStore>,
     rates: FlowRates,
+    /// Whether the payload that is sealed next is of no use later.
+    fleeting: bool,
     /// First and last numbers of what the peer asks for.
     wanted: VecDeque<(u64, u64)>,
     /// When what is to leave in its second copy.
@@ -123,6 +127,7 @@ impl OutboundRepair {
             told: sa.repair == RepairTerms::Kept,
             store: None,
             rates: FlowRates::new(seed),
+            fleeting: false,
             wanted: VecDeque::with_capacity(WANTED_MAX),
             second: VecDeque::with_capacity(WANTED_MAX),
             budget: (rate, budget(rate)),
@@ -155,9 +160,11 @@ impl OutboundRepair {
         self.store.as_ref().map_or(0, PayloadStore::capacity)
     }
 
-    /// How these packets stand to losses before them; notes that they are sent.
+    /// How these packets stand to losses before them, which the payload that is sealed next carries.
     pub(super) fn classify(&mut self, packets: &[u8], now: Time) -> Urgency {
-        self.rates.classify(packets, now)
+        let urgency = self.rates.classify(packets, now);
+        self.fleeting = urgency == Urgency::Fleeting;
+        urgency
     }
 
     /// Keeps a payload that is about to be sealed, if it may be asked for. `rate` and `round` are those of the path.
@@ -171,7 +178,7 @@ impl OutboundRepair {
         if !is_repeatable(next, bytes) {
             return;
         }
-        if next != Protocol::AGGFRAG && self.rates.classify(bytes, now) == Urgency::Fleeting {
+        if core::mem::take(&mut self.fleeting) {
             return;
         }
         self.untold += bytes.len();

@@ -1,4 +1,4 @@
-use strait_wire::SeqLow;
+use strait_wire::{Protocol, SeqLow};
 use strait_wire::missing::RANGES_MAX;
 
 use super::*;
