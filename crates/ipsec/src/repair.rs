@@ -12,7 +12,7 @@ use strait_wire::aggfrag::{self, Subtype};
 use strait_wire::block;
 
 pub use store::{PayloadStore, StoredPayload};
-pub(crate) use urgency::{FlowRates, Urgency};
+pub(crate) use urgency::{FlowRates, Urgency, is_pure_acknowledgement};
 
 /// Whether a payload is kept, waits for its turn, and may come again: packets, and nothing that a peer has to say itself.
 pub(crate) fn is_repeatable(next: Protocol, payload: &[u8]) -> bool {

@@ -113,7 +113,7 @@ fn fewer_than_one_in_a_thousand_stay_lost() {
         losses.iter().map(|&(share, burst)| (slots, LossPattern { share, burst })).collect()
     };
     for (slots, pattern) in [on(25, &losses), on(128, &losses), on(128, &bursts), on(128, &long)].concat() {
-        let outcome = transfer(pattern, slots, 12_000, 4);
+        let outcome = transfer(pattern, slots, 20_000, 4);
         let residual = outcome.lost as f64 / outcome.sources as f64;
         assert!(residual < 0.001, "{pattern:?} over {slots}: {residual}, {outcome:?}");
         assert!(outcome.symbols as f64 <= pattern.symbols_each(slots) * outcome.sources as f64 + 1.0);

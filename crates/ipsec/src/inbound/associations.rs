@@ -19,7 +19,6 @@ use super::repair::{HeldMemory, InboundRepair, RepairRound};
 use super::{Inlet, Origin, peer_messages, work};
 use crate::layers::Inside;
 use crate::orders::SenderOrder;
-use crate::repair::FlowRates;
 use crate::reports::{Reception, ReportWish};
 use crate::sa::SaId;
 use crate::{InboundSa, Mode, Notice, Payloads, PeerCounters, PeerId, Reason, RepairTerms};
@@ -70,8 +69,8 @@ pub(super) struct Inbox {
     pub(super) mode: Mode,
     /// What was agreed to come.
     pub(super) payloads: Payloads,
-    /// What flows send; nothing where repair was not agreed.
-    pub(super) rates: Option<Box<FlowRates>>,
+    /// Whether repair was agreed.
+    pub(super) repairs: bool,
     /// An IP packet that goes on in the next AGGFRAG payload, once there was one.
     pub(super) fragment: Option<Box<PartialPacket>>,
     pub(super) assembly: Assembly,
@@ -114,9 +113,9 @@ impl ReceivingSa {
     fn new(sa: InboundSa, memory: &PeerMemory) -> ReceivingSa {
         let counters = Arc::clone(&memory.counters);
         let (peer, mode, payloads) = (sa.peer, sa.mode, sa.payloads);
-        let rates = (sa.repair != RepairTerms::Off).then(|| Box::new(FlowRates::new(sa.spi.0.into())));
+        let repairs = sa.repair != RepairTerms::Off;
         let (fragment, assembly) = (None, Assembly::default());
-        let inbox = Inbox { peer, counters, mode, payloads, rates, fragment, assembly };
+        let inbox = Inbox { peer, counters, mode, payloads, repairs, fragment, assembly };
         let search = sa.recovers.then(|| Box::new(EpochSearch::new()));
         let repair = InboundRepair::new(sa.repair);
         let arrivals = ArrivalCount::new(memory.wish);

@@ -104,11 +104,11 @@ impl<I: Inlet> Unpacker<'_, I> {
         self.host.finish(opened.bytes, self.inlet);
         let (header, part) = block::Header::parse(opened.payload()).map_err(|_| Reason::MalformedBlock)?;
         let padded = header.codec & block::PADDED != 0;
-        let prompt = if self.inbox.rates.is_some() { block::PROMPT } else { 0 };
+        let prompt = if self.inbox.repairs { block::PROMPT } else { 0 };
         let coding = Coding::from_id(header.codec & !(block::PADDED | prompt)).ok_or(Reason::UnknownCodec)?;
         let cap = cap(self.inbox.payloads, coding, padded)?;
         let (mut origin, mut bytes) = (opened.origin, part);
-        let Inbox { counters, assembly, rates, .. } = &mut *self.inbox;
+        let Inbox { counters, assembly, .. } = &mut *self.inbox;
         if header.parts > 1 {
             let arrival = PartArrival { esn: opened.esn, ecn: origin.tos.ecn(), now: origin.now };
             let mut lost = 0;
@@ -132,9 +132,6 @@ impl<I: Inlet> Unpacker<'_, I> {
         count_expanded(self.counters, coding.codec);
         let expanded = &mut self.expander.scratch.expanded;
         let packets = expanded.get(..len).unwrap_or_default();
-        if let Some(rates) = rates {
-            rates.note(packets, origin.now);
-        }
         let cost = work::cost_of_block(packets)?;
         self.working.limit((cost, pays), origin.peer, self.peers)?;
         self.host.packets(origin, counters, expanded, len, self.inlet)
@@ -160,9 +157,6 @@ impl<I: Inlet> Unpacker<'_, I> {
         self.expander.gauge.learn(codec, len, took, origin.now);
         count_expanded(self.counters, codec);
         let packets = bytes.get(..len).unwrap_or_default();
-        if let Some(rates) = &mut self.inbox.rates {
-            rates.note(packets, origin.now);
-        }
         let cost = work::cost_of_block(packets)?;
         self.working.limit((cost, pays), origin.peer, self.peers)?;
         self.host.packets(origin, &self.inbox.counters, bytes, len, self.inlet)

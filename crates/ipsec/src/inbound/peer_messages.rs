@@ -88,7 +88,7 @@ impl<I: Inlet> Unpacker<'_, I> {
 
     /// The peer asks for what did not arrive there.
     pub(super) fn missing(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
-        if self.inbox.rates.is_none() {
+        if !self.inbox.repairs {
             return Err(Reason::UnknownPayload);
         }
         let missing = MissingRanges::parse(payload).map_err(|_| Reason::MalformedEsp)?;

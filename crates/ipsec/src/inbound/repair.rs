@@ -17,7 +17,7 @@ use super::intake::Intake;
 use super::{Inlet, Origin};
 use crate::layers::Inside;
 use crate::orders::SenderOrder;
-use crate::repair::{FlowRates, Urgency, is_prompt_block, is_repeatable};
+use crate::repair::{is_prompt_block, is_pure_acknowledgement, is_repeatable};
 use crate::sa::SaId;
 use crate::{InboundSa, PeerCounters, Reason, RepairTerms};
 
@@ -154,12 +154,13 @@ impl InboundRepair {
     /// Holds a payload back if it comes behind a gap and has to wait for it.
     fn hold(
         &mut self,
-        (origin, inside, urgency): (Origin, Inside, Urgency),
+        origin: Origin,
+        inside: Inside,
         payload: &[u8],
         memory: &mut HeldMemory,
         counters: &PeerCounters,
     ) -> Next {
-        if urgency != Urgency::Ordered || !self.gaps.is_behind(inside.esn) {
+        if !self.gaps.is_behind(inside.esn) || passes(inside.next, origin.tos, payload) {
             return Next::Pass(inside);
         }
         while !self.held.has_room(payload.len(), memory) && self.gaps.is_behind(inside.esn) {
@@ -173,15 +174,15 @@ impl InboundRepair {
     }
 }
 
-/// How a payload stands to losses before it.
-fn urgency(rates: &mut FlowRates, next: Protocol, tos: Tos, payload: &[u8], now: Time) -> Urgency {
+/// Whether a payload need not wait until losses before it are repaired: the sender says so, or it is of the interactive class, or
+/// nothing but an acknowledgement.
+fn passes(next: Protocol, tos: Tos, payload: &[u8]) -> bool {
     if Tin::of_dscp(tos.dscp()) == Tin::Interactive {
-        return Urgency::Prompt;
+        return true;
     }
     match next {
-        Protocol::IPIP | Protocol::IPV6 => rates.classify(payload, now),
-        _ if is_prompt_block(payload) => Urgency::Prompt,
-        _ => Urgency::Ordered,
+        Protocol::IPIP | Protocol::IPV6 => is_pure_acknowledgement(payload),
+        _ => is_prompt_block(payload),
     }
 }
 
@@ -231,9 +232,7 @@ impl Intake {
         if !repair.kept && !repair.has_symbols() {
             return Ok(Next::Pass(inside));
         }
-        let Some(rates) = &mut receiving.inbox.rates else { return Ok(Next::Pass(inside)) };
-        let urgency = urgency(rates, inside.next, origin.tos, payload, origin.now);
-        Ok(repair.hold((origin, inside, urgency), payload, memory, &receiving.inbox.counters))
+        Ok(repair.hold(origin, inside, payload, memory, counters))
     }
 
     /// Asks for what is missing of an association, gives up what has been for too long, and lets go what need not wait any more.

@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use strait_clock::Time;
 use strait_scheduler::{Budget, Rate};
 use strait_wire::missing::{MissingRange, MissingRanges};
-use strait_wire::{Esn, Protocol, Spi, Tos};
+use strait_wire::{Esn, Spi, Tos};
 
 use crate::fec::{HOLD_MAX, LossPattern, SymbolSender};
-use crate::repair::{FlowRates, Urgency, is_prompt_block, is_repeatable};
+use crate::repair::{FlowRates, Urgency, is_prompt_block, is_pure_acknowledgement, is_repeatable};
 use crate::{OutboundSa, PayloadStore, Reason, RepairTerms, StoredPayload};
 
 /// Bytes of payloads that are kept for one peer, at least and at most: some round trips of a slow link, and two of 100 ms at 160 Mbit/s.
@@ -39,6 +39,8 @@ const SHARE: u64 = 4;
 const BURST_MIN: u64 = 32 * 1024;
 /// Above this loss, a payload is sent again twice: what both copies lose is then below one in a thousand also in bursts.
 const LOSS_TWICE: f64 = 0.02;
+/// Above this share of lost datagrams, some packet waits for a repair most of the time: at 10 Mbit/s, one in 500 is one in 600 ms.
+pub(super) const LOSSY: f64 = 0.002;
 /// How long after the first the second copy leaves: longer than a burst of five datagrams lasts at 5 Mbit/s.
 const SPACED: Duration = Duration::from_millis(12);
 /// How much shorter than what a receiver holds packets back for a round trip is, at which it still has the time to ask; and much
@@ -67,6 +69,8 @@ pub(crate) struct OutboundRepair {
     told: bool,
     store: Option<PayloadStore>,
     rates: FlowRates,
+    /// Whether the payload that is sealed next is of no use later.
+    fleeting: bool,
     /// First and last numbers of what the peer asks for.
     wanted: VecDeque<(u64, u64)>,
     /// When what is to leave in its second copy.
@@ -130,6 +134,7 @@ impl OutboundRepair {
             told: sa.repair == RepairTerms::Kept,
             store: None,
             rates: FlowRates::new(seed),
+            fleeting: false,
             wanted: VecDeque::with_capacity(WANTED_MAX),
             second: VecDeque::with_capacity(WANTED_MAX),
             budget: (rate, budget(rate)),
@@ -176,9 +181,11 @@ impl OutboundRepair {
         self.store.as_ref().map_or(0, PayloadStore::capacity)
     }
 
-    /// How these packets stand to losses before them; notes that they are sent.
+    /// How these packets stand to losses before them, which the payload that is sealed next carries.
     pub(super) fn classify(&mut self, packets: &[u8], now: Time) -> Urgency {
-        self.rates.classify(packets, now)
+        let urgency = self.rates.classify(packets, now);
+        self.fleeting = urgency == Urgency::Fleeting;
+        urgency
     }
 
     /// Keeps a payload that is about to be sealed, if it may be asked for. `rate` and `round` are those of the path.
@@ -192,19 +199,15 @@ impl OutboundRepair {
         if !is_repeatable(next, bytes) {
             return;
         }
-        let urgency = match next {
-            Protocol::AGGFRAG if is_prompt_block(bytes) => Urgency::Prompt,
-            Protocol::AGGFRAG => Urgency::Ordered,
-            _ => self.rates.classify(bytes, now),
-        };
+        let fleeting = core::mem::take(&mut self.fleeting);
         if let Some(symbols) = &mut self.symbols {
             // What waits for nothing is small, and a symbol is as long as the longest payload that it covers.
-            if urgency == Urgency::Ordered {
+            if !fleeting && !is_prompt_block(bytes) && !is_pure_acknowledgement(bytes) {
                 symbols.note(payload.number.0, next, bytes, now);
             }
             return;
         }
-        if urgency == Urgency::Fleeting {
+        if fleeting {
             return;
         }
         self.untold += bytes.len();

@@ -8,7 +8,7 @@ mod segments;
 mod standard;
 mod symbols;
 
-use strait_compress::Made;
+use strait_compress::{Coding, Made};
 use strait_wire::{Esn, Protocol, Tos, block};
 
 use super::compressor::Compressor;
@@ -17,9 +17,9 @@ use super::departure::Departure;
 use super::fragment_outer::OuterFragmenter;
 use super::job::{CompressJob, CompressUnit};
 use super::link::Link;
-use super::repair::StoreMemory;
+use super::repair::{LOSSY, StoreMemory};
 use crate::block::PARTS_MAX;
-use crate::repair::Urgency;
+use crate::repair::{Urgency, is_pure_acknowledgement};
 use crate::sequence::NoNumber;
 use crate::wrap::{Head, NotSealed};
 use crate::{Notice, Padding, Reason, StoredPayload};
@@ -110,6 +110,22 @@ impl Transmitter {
         Ok(())
     }
 
+    /// Seals one packet of `len` bytes as a block of its own that passes those that wait for repairs.
+    fn seal_marked(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        len: usize,
+        tos: Tos,
+        write: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Reason> {
+        let codec = Coding::NONE.id() | block::PROMPT;
+        let header = block::Header { codec, id: tx.link.association.next_block(), part: 0, parts: 1 };
+        self.seal_fresh(tx, Protocol::AGGFRAG, block::HEADER_LEN + len, tos, |payload| {
+            let _ = header.emit(payload);
+            write(payload.get_mut(block::HEADER_LEN..).unwrap_or_default());
+        })
+    }
+
     /// Seals a payload of `len` bytes behind a header of our own, which `write` puts in its place.
     fn seal_fresh(
         &mut self,
@@ -183,12 +199,26 @@ fn refusal(tx: &mut TxContext<'_, impl Outlet>, why: NotSealed) -> Reason {
     }
 }
 
-/// The mark of a block of `len` bytes whose packets need not wait for repairs, where payloads are kept and one part takes it.
-fn prompt(tx: &mut TxContext<'_, impl Outlet>, len: usize, packets: &[u8]) -> u8 {
+/// How packets that are about to be sealed stand to losses before them; all wait where payloads are not kept.
+fn urgency(tx: &mut TxContext<'_, impl Outlet>, packets: &[u8]) -> Urgency {
     let Link { association, repair, .. } = &mut *tx.link;
-    let Some(repair) = repair.as_mut().filter(|_| association.keeps) else { return 0 };
-    let urgency = repair.classify(packets, tx.now);
-    if urgency != Urgency::Ordered && len <= association.part_room() { block::PROMPT } else { 0 }
+    let repair = repair.as_mut().filter(|_| association.keeps);
+    repair.map_or(Urgency::Ordered, |repair| repair.classify(packets, tx.now))
+}
+
+/// The mark of a block of `len` bytes whose packets need not wait for repairs, if it is one part.
+fn prompt(tx: &mut TxContext<'_, impl Outlet>, len: usize, packets: &[u8]) -> u8 {
+    let passes = urgency(tx, packets) != Urgency::Ordered && len <= tx.link.association.part_room();
+    if passes { block::PROMPT } else { 0 }
+}
+
+/// Whether a packet of `len` bytes becomes a block of its own so that it passes those that wait for repairs: 6 bytes more, where
+/// so much is lost that some wait most of the time.
+fn needs_mark(tx: &mut TxContext<'_, impl Outlet>, packet: &[u8], len: usize) -> bool {
+    urgency(tx, packet) != Urgency::Ordered
+        && tx.link.pacing.loss() >= LOSSY
+        && len <= tx.link.association.part_room()
+        && !is_pure_acknowledgement(packet)
 }
 
 fn put(payload: &mut [u8], at: usize, bytes: &[u8]) {

@@ -9,6 +9,7 @@ use super::group::Group;
 use super::own_link::OwnLink;
 use super::pacing::Pacing;
 use super::ratio_estimate::{RatioEstimate, datagrams_at};
+use super::repair::LOSSY;
 use super::waiting::Waiting;
 use crate::block::BLOCK_MAX;
 use crate::queueing::Queueing;
@@ -25,8 +26,6 @@ const UNIT_SLOW: Duration = Duration::from_millis(100);
 /// The longest round trip that the queue believes, whatever the peer's reports say: two hops by geostationary satellite take 1.2 s, and
 /// at each end a transfer may have a thin access behind it.
 const ROUND_TRIP_MAX: Duration = Duration::from_secs(2);
-/// Above this share of lost datagrams, some packet waits for a repair most of the time: at 10 Mbit/s, one in 500 is one in 600 ms.
-const LOSSY: f64 = 0.002;
 /// The share of datagrams that stays lost beside repair symbols at most.
 const UNREPAIRED: f64 = 0.001;
 /// The longest that a receiver holds packets back.

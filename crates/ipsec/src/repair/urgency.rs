@@ -68,18 +68,9 @@ impl FlowRates {
         urgency
     }
 
-    /// Notes packets that came in a block.
-    pub(crate) fn note(&mut self, packets: &[u8], now: Time) {
-        for packet in block::packets(packets).map_while(Result::ok) {
-            if let Ok(packet) = Packet::parse(packet) {
-                self.packet(&packet, now);
-            }
-        }
-    }
-
     fn packet(&mut self, packet: &Packet<'_>, now: Time) -> Urgency {
         let flow = packet.flow();
-        if flow.protocol == Protocol::TCP && is_pure_acknowledgement(packet) {
+        if carries_nothing(packet) {
             return Urgency::Prompt;
         }
         let mut hasher = DefaultHasher::new();
@@ -108,9 +99,13 @@ impl FlowLevel {
     }
 }
 
-/// Whether a TCP packet carries neither data nor a change of the connection.
-fn is_pure_acknowledgement(packet: &Packet<'_>) -> bool {
-    if packet.is_fragment() {
+/// Whether this is a TCP packet with neither data nor a change of the connection.
+pub(crate) fn is_pure_acknowledgement(packet: &[u8]) -> bool {
+    Packet::parse(packet).is_ok_and(|packet| carries_nothing(&packet))
+}
+
+fn carries_nothing(packet: &Packet<'_>) -> bool {
+    if packet.flow().protocol != Protocol::TCP || packet.is_fragment() {
         return false;
     }
     let changes = (TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST).bits();

@@ -3,7 +3,10 @@
 use core::time::Duration;
 
 use strait_ipsec::RepairCounters;
-use strait_sim::{Conversation, Filler, LinkSettings, LossModel, PairSettings, Reordering, SimNetwork};
+use strait_keying::{Start, Where};
+use strait_sim::{
+    Conversation, Filler, LinkSettings, LossModel, NodeId, NodeSettings, PairSettings, Reordering, SimNetwork,
+};
 
 use crate::stage::{A, B, Seed, joined, millis, seconds, v4};
 
@@ -111,4 +114,55 @@ fn a_network_that_delays_single_datagrams_is_soon_borne_with() {
     assert!(missing > 100 && late + repaired == missing && lost == 0, "{missing} {repaired} {late} {lost}");
     let asked = network.node(B).peer_counters(A).repair.requests.get();
     assert!(asked * 5 <= missing, "{asked} requests for {missing} datagrams that were only late");
+}
+
+#[test]
+fn forty_lossy_sites_are_repaired_side_by_side() {
+    let _seed = Seed(8);
+    let (hub, sites) = (NodeId(0), 1..=40_u8);
+    let mut network = SimNetwork::new(8);
+    let settings = NodeSettings { up: "100mbit".parse().unwrap(), ..NodeSettings::new(hub) };
+    network.add_node(settings.clone()).unwrap();
+    let link = LinkSettings { delay: millis(25), loss: LossModel::Uniform(0.01), ..LinkSettings::default() };
+    for id in sites.clone().map(NodeId) {
+        let site = NodeSettings { up: "1500kbit".parse().unwrap(), ..NodeSettings::new(id) };
+        network.add_node(site.clone()).unwrap();
+        network.set_link(id, hub, link);
+        network.set_link(hub, id, link);
+        network.add_peer(hub, site.as_peer(Where::Unknown, Start::OnTraffic));
+        network.add_peer(id, settings.as_peer(Where::Address(hub.outer_v4()), Start::Eager));
+    }
+    for id in sites.clone().map(NodeId) {
+        assert!(network.run_until_up(id, hub, seconds(30)), "site {}", id.0);
+    }
+    let mut talks: Vec<_> =
+        sites.clone().map(|id| Conversation::new(v4(NodeId(id), hub, 80), Filler::Random)).collect();
+    for _ in 0..250 {
+        for (id, talk) in sites.clone().zip(&mut talks) {
+            let packets = [talk.next_packet(1_200), talk.next_packet(1_200)];
+            network.send_all(NodeId(id), &packets);
+        }
+        network.run_for(millis(20));
+        let delivered = network.node_mut(hub).take_delivered();
+        for talk in &mut talks {
+            talk.note(&delivered);
+        }
+    }
+    network.run_for(seconds(1));
+    let delivered = network.node_mut(hub).take_delivered();
+    let mut lost = 0;
+    for (id, talk) in sites.zip(&mut talks) {
+        talk.note(&delivered);
+        let tally = talk.tally();
+        let given_up = network.node(hub).peer_counters(NodeId(id)).repair.lost.get();
+        assert_eq!((tally.repeated, tally.damaged), (0, 0));
+        // Beside those before the flow was known to be busy.
+        assert!(
+            tally.overtaken <= given_up + 2,
+            "{tally:?}, {given_up} given up: {:?}",
+            network.node(hub).peer_counters(NodeId(id)).repair
+        );
+        lost += tally.missing();
+    }
+    assert!(lost <= 40 * 500 / 500, "{lost} packets were lost of 20,000");
 }

@@ -45,6 +45,19 @@ pub(crate) fn report() -> DaemonReport {
     }
 }
 
+const fn repair() -> RepairReport {
+    RepairReport {
+        missing_datagrams: 124,
+        repaired_datagrams: 119,
+        late_datagrams: 4,
+        lost_datagrams: 1,
+        held_payloads: 4_000,
+        requests_sent: 118,
+        repeated_payloads: 33,
+        wire_bytes: 60_000,
+    }
+}
+
 fn peer() -> PeerReport {
     PeerReport {
         name: "site-b".to_owned(),
@@ -293,6 +306,7 @@ fn a_peer_with_manual_keys() {
         last_handshake_age_seconds: None,
         link_rate_bits_per_second: None,
         path: None,
+        repair: None,
         queue: QueueReport::default(),
         ..peer()
     });
@@ -307,6 +321,24 @@ esp aes-128-cbc + hmac-sha-256-128 (SPI in 0x00002001, out 0x00002002), ipcomp d
   inner MTU        1420 bytes
 ";
     assert!(shown.starts_with(expected), "\n{shown}");
+}
+
+#[test]
+fn repair_symbols_are_told_where_there_are_some() {
+    let mut report = report();
+    report.peers[0].repair = Some(RepairReport {
+        recovered_datagrams: 110,
+        empty_datagrams: 9,
+        repaired_datagrams: 0,
+        symbols_sent: 900,
+        symbols_per_payload: 0.0812,
+        ..repair()
+    });
+    let shown = render(&report);
+    let expected = "of 124 missing datagrams 110 came back out of repair symbols, 9 carried no payload, 4 came late, \
+                    1 were lost; sent: 33 payloads again, 118 requests, 900 repair symbols, 60.0 kB; now 8.1 repair \
+                    symbols for 100 payloads";
+    assert!(shown.contains(expected), "{shown}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use strait_wire::ip::Packet;
 use strait_wire::{Protocol, Tos, aggfrag, block};
 
 use super::segments::next_header;
-use super::{Transmitter, prompt, put};
+use super::{Transmitter, needs_mark, prompt, put, urgency};
 use crate::Reason;
 use crate::outbound::compressor::Compressor;
 use crate::outbound::context::{Lost, Outlet, TxContext};
@@ -99,7 +99,11 @@ impl Transmitter {
             }
             return self.send_block(tx, Coding::NONE.id(), packet, tos);
         }
-        self.seal_fresh(tx, next_header(packet), packet.len(), tos, |payload| put(payload, 0, packet))
+        let write = |payload: &mut [u8]| put(payload, 0, packet);
+        if needs_mark(tx, packet, packet.len()) {
+            return self.seal_marked(tx, packet.len(), tos, write);
+        }
+        self.seal_fresh(tx, next_header(packet), packet.len(), tos, write)
     }
 
     /// One whole packet for a peer that knows nothing but AGGFRAG: in as many payloads as it takes, each saying
@@ -130,6 +134,7 @@ impl Transmitter {
         packets: &[u8],
         tos: Tos,
     ) -> Result<(), Reason> {
+        urgency(tx, packets);
         let len = aggfrag::PLAIN_LEN + packets.len();
         self.seal_fresh(tx, Protocol::AGGFRAG, len, tos, |payload| {
             let _ = aggfrag::emit_plain(payload, 0);
