@@ -1,5 +1,5 @@
-use strait_wire::{Protocol, SeqLow};
 use strait_wire::missing::RANGES_MAX;
+use strait_wire::{Protocol, SeqLow};
 
 use super::*;
 use crate::{OutboundSa, Payloads, sample};
