@@ -278,6 +278,7 @@ fn a_peer_with_manual_keys() {
         last_handshake_age_seconds: None,
         link_rate_bits_per_second: None,
         path: None,
+        repair: None,
         queue: QueueReport::default(),
         ..peer()
     });
@@ -305,6 +306,7 @@ fn a_peer_that_never_answered() {
         handshake_failures: 2,
         link_rate_bits_per_second: None,
         path: None,
+        repair: None,
         ..peer()
     };
     let shown = render(&report);
