@@ -352,6 +352,7 @@ fn a_peer_that_never_answered() {
         handshake_failures: 2,
         link_rate_bits_per_second: None,
         path: None,
+        repair: None,
         ..peer()
     };
     let shown = render(&report);
