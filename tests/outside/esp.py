@@ -18,8 +18,9 @@ AEAD = {"aes-128-gcm": "AES-GCM", "aes-256-gcm": "AES-GCM", "chacha20-poly1305":
 IPV4, IPV6, NO_NEXT, IPCOMP, AGGFRAG = 4, 41, 59, 108, 144
 CONGESTION = 1  # the AGGFRAG sub-type with a report (RFC 9347 section 6.1.2)
 BLOCK, PROBE = 0xF0, 0xF1  # private AGGFRAG sub-types
-DEFLATE = 1  # codec of a block
+PLAIN, DEFLATE = 0, 1  # codecs of a block
 CODED = 0x80  # with it: headers are coded
+PROMPT = 0x20  # with it: need not wait until losses before it are repaired
 
 Forged = IPSecIntegrityError
 
@@ -140,6 +141,7 @@ class Reader:
     def part(self, payload):
         """A part of a block; the last to come completes it."""
         codec, name, part, parts = struct.unpack("!BHBB", payload[1:6])
+        codec &= ~PROMPT
         have = self.parts.setdefault(name, {})
         have[part] = payload[6:]
         if len(have) < parts:
@@ -148,6 +150,8 @@ class Reader:
         if codec & CODED:
             # Headers set against those before: nothing here puts them together, but payloads stand behind them as they are.
             return ("coded", [whole]) if codec == CODED else ("coded block", [inflate(whole)])
+        if codec == PLAIN:
+            return "bundle", cut(whole)
         assert codec == DEFLATE, f"codec {codec}"
         return "block", cut(inflate(whole))
 

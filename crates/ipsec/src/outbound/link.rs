@@ -21,12 +21,6 @@ use super::reporting::Reporting;
 use super::unit_size::UnitSize;
 use crate::{PeerSpec, RepairTerms};
 
-/// The share of what comes from a peer that requests for what is missing may cost, as a divisor: 2 %.
-const REQUEST_SHARE: u64 = 50;
-/// What they may cost before anything came, and what is kept of what was not used.
-const REQUEST_BURST: u64 = 2_000;
-const REQUEST_KEPT: u64 = 16_000;
-
 /// What was sealed so far, to be compared with what it was before.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SealedBytes {
@@ -54,8 +48,6 @@ pub(crate) struct Link {
     pub(super) answers: Budget,
     /// What losses are repaired with; nothing where that was not agreed, or nothing is paced.
     pub(crate) repair: Option<Box<OutboundRepair>>,
-    /// Wire bytes that requests for what is missing here took.
-    requested: u64,
 }
 
 impl Link {
@@ -71,7 +63,6 @@ impl Link {
             ends: EndpointCosts::ALIKE,
             answers: inner_mtu::answers(),
             repair: None,
-            requested: 0,
         }
     }
 
@@ -134,13 +125,10 @@ impl Link {
     }
 
     /// Whether a request of `wire` bytes is paid for by what has come from the peer; it pays if so.
-    pub(super) fn pays_request(&mut self, wire: u64) -> bool {
-        let earned = self.spec.counters.in_wire.get() / REQUEST_SHARE;
-        // What was not used for long is forgotten.
-        self.requested = self.requested.max(earned.saturating_sub(REQUEST_KEPT));
-        let pays = self.requested + wire <= earned + REQUEST_BURST;
-        self.requested += if pays { wire } else { 0 };
-        pays
+    pub(super) fn pays_request(&mut self, wire: usize) -> bool {
+        let budget = &mut self.reporting.budget;
+        budget.note(self.spec.counters.in_wire.get(), true);
+        budget.take(wire, true)
     }
 
     /// How large units of this link may be, where it shares `own`.

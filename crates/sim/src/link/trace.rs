@@ -136,10 +136,13 @@ impl RateTrace {
     /// The first opportunity that does not come before `time`.
     fn first_from(&self, time: Time) -> u64 {
         let (length, since) = (self.length().as_nanos().max(1), u128::from(time.as_nanos()));
-        let rest = since % length;
-        // An opportunity at the very end of the record comes at the same time as one at zero, so none is passed over.
+        // An opportunity at the very end of the record comes at the same time as one at zero, and is the first of these.
+        let (round, rest) = match since % length {
+            0 if since > 0 => (since / length - 1, length),
+            rest => (since / length, rest),
+        };
         let place = self.at.partition_point(|at| millis(*at).as_nanos() < rest) as u64;
-        u64::try_from(since / length).unwrap_or(u64::MAX).saturating_mul(self.at.len() as u64) + place
+        u64::try_from(round).unwrap_or(u64::MAX).saturating_mul(self.at.len() as u64) + place
     }
 }
 

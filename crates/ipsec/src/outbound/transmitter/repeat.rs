@@ -22,7 +22,7 @@ impl Transmitter {
         let len = missing.wire_len();
         let wire =
             sa.sealed_len(sa.front_len(Head::Fresh(Tos(0))), len) + association.outer_len() + tx.own.overhead;
-        if !tx.link.pays_request(wire as u64) {
+        if !tx.link.pays_request(wire) {
             return;
         }
         self.departure.begin_train(tx.link.spec.id);
