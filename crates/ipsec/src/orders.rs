@@ -32,15 +32,10 @@ pub enum SenderOrder {
     /// How to pace towards the peer, which has no pace before. Only with one do datagrams to it wait for the node's own link
     /// too ([`Settings::up`](crate::outbound::OutboundSettings::up)).
     Rate(PeerId, Pace),
-    /// What the rate of the path to the peer was found to be at an earlier time ([`RateStatus::found`](crate::RateStatus)): an
-    /// estimate that knows nothing better begins with it.
-    RateFound(PeerId, Rate),
-    /// Datagrams to the peer take another path from now on, which had this rate and this share of lost datagrams (0 to 1) at an
-    /// earlier time, as far as that is known: an estimate begins with them, and what it knew of the path before is forgotten.
-    NewPath(PeerId, Option<Rate>, f64),
-    /// How datagrams were lost on the path to the peer at an earlier time ([`PathStatus::losses`](crate::PathStatus)): what is seen
-    /// replaces it within seconds.
-    LossesFound(PeerId, LossPattern),
+    /// Datagrams to the peer take another path from now on, which had this rate ([`RateStatus::found`](crate::RateStatus)) and these
+    /// losses ([`PathStatus::losses`](crate::PathStatus)) at an earlier time, as far as that is known: estimates begin with them, and
+    /// what they knew of the path before is forgotten.
+    NewPath(PeerId, Option<Rate>, LossPattern),
     /// The node's own link has this rate from now on, and adds so many bytes to each datagram.
     Link(Option<Rate>, u16),
     /// How packets wait: window, hold time and queue limits.

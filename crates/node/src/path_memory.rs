@@ -13,6 +13,7 @@ use std::net::IpAddr;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
+use strait_ipsec::LossPattern;
 use strait_keying::PublicKey;
 use strait_scheduler::Rate;
 
@@ -34,6 +35,8 @@ const NETWORKS: (u8, u8) = (24, 48);
 const ROUND_TRIP_MAX: u64 = 60_000_000;
 /// Shares are kept in millionths.
 const MILLION: u32 = 1_000_000;
+/// Longer bursts of losses than this are outages.
+const BURST_MAX: f64 = 1000.0;
 /// A change of the rate or of the loss that is worth a write: an estimate varies by less.
 const NEWS: (f64, f64) = (0.1, 0.005);
 
@@ -59,6 +62,8 @@ pub struct PathFound {
     pub round_trip: Option<u64>,
     /// The share of datagrams that was lost, in millionths.
     pub loss: u32,
+    /// How many were lost one after another on average, in thousandths; at least 1,000.
+    pub burst: u32,
     /// When, in seconds since 1970.
     pub at: u64,
 }
@@ -107,6 +112,7 @@ struct PathEntry {
     rate_bits_per_second: Option<u64>,
     min_rtt_microseconds: Option<u64>,
     lost_per_million: u32,
+    mean_burst_thousandths: u32,
     found_at: u64,
 }
 
@@ -127,27 +133,29 @@ impl PathKey {
 impl PathFound {
     /// What delivery reports said, at `at` seconds since 1970.
     #[must_use]
-    pub fn new(rate: Option<Rate>, round_trip: Option<Duration>, loss: f64, at: u64) -> PathFound {
+    pub fn new(rate: Option<Rate>, round_trip: Option<Duration>, losses: LossPattern, at: u64) -> PathFound {
         let micros = round_trip.and_then(|span| u64::try_from(span.as_micros()).ok());
         PathFound {
             rate,
             round_trip: micros.filter(|micros| *micros <= ROUND_TRIP_MAX),
-            loss: (loss.clamp(0.0, 1.0) * f64::from(MILLION)) as u32,
+            loss: (losses.share.clamp(0.0, 1.0) * f64::from(MILLION)) as u32,
+            burst: (losses.burst.clamp(1.0, BURST_MAX) * 1000.0) as u32,
             at,
         }
     }
 
-    /// The share of datagrams that was lost, 0 to 1.
+    /// How datagrams were lost.
     #[must_use]
-    pub fn loss(&self) -> f64 {
-        f64::from(self.loss) / f64::from(MILLION)
+    pub fn losses(&self) -> LossPattern {
+        let share = f64::from(self.loss) / f64::from(MILLION);
+        LossPattern { share, burst: f64::from(self.burst) / 1000.0 }
     }
 
     /// Whether what was found is so far from `before` that it is worth a write.
     fn is_news(&self, before: &PathFound) -> bool {
         let bits = |found: &PathFound| found.rate.map_or(0.0, |rate| rate.bits() as f64);
         (bits(self) - bits(before)).abs() > NEWS.0 * bits(before)
-            || (self.loss() - before.loss()).abs() > NEWS.1
+            || (self.losses().share - before.losses().share).abs() > NEWS.1
             || self.at.saturating_sub(before.at) > AGE_MAX / 90
     }
 }
@@ -230,6 +238,7 @@ impl PathEntry {
             rate_bits_per_second: found.rate.map(Rate::bits),
             min_rtt_microseconds: found.round_trip,
             lost_per_million: found.loss,
+            mean_burst_thousandths: found.burst,
             found_at: found.at,
         }
     }
@@ -254,8 +263,12 @@ impl PathEntry {
         if self.lost_per_million > MILLION {
             return Err("lost_per_million");
         }
+        let burst = self.mean_burst_thousandths;
+        if !(1000..=(BURST_MAX * 1000.0) as u32).contains(&burst) {
+            return Err("mean_burst_thousandths");
+        }
         let (round_trip, loss, at) = (self.min_rtt_microseconds, self.lost_per_million, self.found_at);
-        Ok((key, PathFound { rate: rate.transpose()?, round_trip, loss, at }))
+        Ok((key, PathFound { rate: rate.transpose()?, round_trip, loss, burst, at }))
     }
 }
 

@@ -286,7 +286,7 @@ impl SimNode {
 
     pub(crate) fn remember_losses(&mut self, peer: NodeId, losses: LossPattern, now: Time) {
         self.world.now = now;
-        let order = outbound::Order::LossesFound(peer.peer(), losses);
+        let order = outbound::Order::NewPath(peer.peer(), None, losses);
         self.outbound.handle(order, now, &mut self.world);
         self.settle(now);
     }

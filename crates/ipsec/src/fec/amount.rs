@@ -25,6 +25,9 @@ pub struct LossPattern {
 }
 
 impl LossPattern {
+    /// Nothing is lost.
+    pub const NONE: LossPattern = LossPattern { share: 0.0, burst: 1.0 };
+
     /// Repair symbols for each payload, where a repair may take as long as `slots` datagrams, symbols among them, pass. 0 where that
     /// is nothing to choose from.
     ///

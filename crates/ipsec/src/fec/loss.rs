@@ -62,15 +62,14 @@ impl LossEstimate {
         self.judge();
     }
 
-    /// The path was seen to be so before; what was seen since counts more.
-    pub(crate) fn remember(&mut self, pattern: LossPattern) {
-        if self.numbers >= REMEMBERED {
-            return;
-        }
+    /// Another path, which was seen to be so before; what is seen from now on counts more.
+    pub(crate) fn begin_again(&mut self, pattern: LossPattern) {
         let LossPattern { share, burst } = pattern;
-        let lost = share.clamp(0.0, 1.0) * REMEMBERED;
+        // Where nothing is known, what is seen first counts whole.
+        let numbers = if share > 0.0 { REMEMBERED } else { 0.0 };
+        let lost = share.clamp(0.0, 1.0) * numbers;
         let bursts = lost / burst.max(1.0);
-        *self = LossEstimate { numbers: REMEMBERED, lost, bursts, ..*self };
+        *self = LossEstimate { numbers, lost, bursts, ..*self };
         self.judge();
     }
 
@@ -98,7 +97,7 @@ mod tests {
     #[test]
     fn share_and_mean_burst_are_those_of_the_last_datagrams() {
         let mut loss = LossEstimate::default();
-        assert_eq!((loss.pattern(), loss.seen()), (None, LossPattern { share: 0.0, burst: 1.0 }));
+        assert_eq!((loss.pattern(), loss.seen()), (None, LossPattern::NONE));
         for _ in 0..100 {
             loss.note(100.0, 3.0, 1.0);
         }
@@ -137,15 +136,17 @@ mod tests {
     #[test]
     fn remembered_pattern_holds_until_the_path_shows_another() {
         let mut loss = LossEstimate::default();
-        loss.remember(LossPattern { share: 0.01, burst: 2.0 });
+        loss.begin_again(LossPattern { share: 0.01, burst: 2.0 });
         let pattern = loss.pattern().unwrap();
         assert!((pattern.share - 0.01).abs() < 1e-9 && (1.5..=2.0).contains(&pattern.burst), "{pattern:?}");
         for _ in 0..40 {
             loss.note(100.0, 0.0, 0.0);
         }
         assert_eq!(loss.pattern(), None);
-        loss.remember(LossPattern { share: 0.01, burst: 2.0 });
-        assert_eq!(loss.pattern(), None, "it comes too late");
+        loss.begin_again(LossPattern { share: 0.01, burst: 2.0 });
+        assert!(loss.pattern().is_some());
+        loss.begin_again(LossPattern::NONE);
+        assert_eq!((loss.pattern(), loss.numbers), (None, 0.0), "nothing is known of the third path");
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl SymbolSender {
             encoder: SymbolEncoder::new(),
             pattern,
             slots: f64::from(SOURCES_MIN),
-            computed: (LossPattern { share: 0.0, burst: 1.0 }, 0.0),
+            computed: (LossPattern::NONE, 0.0),
             each: 0.0,
             credit: 0.0,
             since_pause: 0.0,

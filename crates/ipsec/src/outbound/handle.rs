@@ -42,15 +42,13 @@ impl Outbound {
                     announce_mtu(link, outlet);
                 }
             }),
-            Order::RateFound(peer, rate) => self.change(peer, |_, link| link.pacing.remember(rate, now)),
-            Order::NewPath(peer, rate, loss) => {
-                self.change(peer, |_, link| {
-                    link.pacing.new_path((rate, loss), &link.spec.counters.path, now);
-                });
-            }
-            Order::LossesFound(peer, losses) => self.change(peer, |_, link| {
-                link.pacing.losses.remember(losses);
+            Order::NewPath(peer, rate, losses) => self.change(peer, |_, link| {
+                link.pacing.new_path((rate, losses), &link.spec.counters.path, now);
                 link.update_symbols();
+                // An estimate may begin or cease to pace.
+                if link.update_repair() {
+                    announce_mtu(link, outlet);
+                }
             }),
             Order::Ends(peer, ends) => self.change(peer, |_, link| link.ends = *ends),
             Order::Keepalive(peer) => self.send_to(peer, now, outlet, Transmitter::send_keepalive),

@@ -12,7 +12,7 @@ use super::reporting::ReturnPath;
 use super::train::Train;
 use crate::fec::{LossCount, LossEstimate};
 use crate::reports::ReceivedReport;
-use crate::{OutboundSa, PathState, PeerCounters};
+use crate::{LossPattern, OutboundSa, PathState, PeerCounters};
 
 /// Delay in seconds above the minimum that is a queue on the path, and reports in a row that have to tell of it: a burst is over sooner.
 const DELAYED: f64 = 0.03;
@@ -68,22 +68,12 @@ impl Pacing {
         self.pace_at(self.estimate.as_ref().map_or(pace.given(), Estimate::pacing), now);
     }
 
-    /// The path had this rate at an earlier time: the first guess of an estimate that met no limit since.
-    pub(super) fn remember(&mut self, rate: Rate, now: Time) {
-        self.remembered = Some(rate);
-        if let Some(estimate) = &mut self.estimate
-            && estimate.rate().is_none()
-        {
-            estimate.guess(rate, now);
-            let pacing = estimate.pacing();
-            self.pace_at(pacing, now);
-        }
-    }
-
     /// Datagrams take another path, which had this rate and loss at an earlier time; `shown` no longer tells of the one before.
-    pub(super) fn new_path(&mut self, known: (Option<Rate>, f64), shown: &PathState, now: Time) {
-        let (rate, loss) = known;
-        (self.remembered, self.loss) = known;
+    pub(super) fn new_path(&mut self, known: (Option<Rate>, LossPattern), shown: &PathState, now: Time) {
+        let (rate, losses) = known;
+        let loss = losses.share;
+        (self.remembered, self.loss) = (rate, loss);
+        self.losses.begin_again(losses);
         if let Some(path) = &mut self.path {
             path.begin_again(loss);
         }
@@ -208,36 +198,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remembered_rate_is_first_guess_of_an_estimate_that_knows_nothing() {
-        let (first, other) = (Rate::from_bits(2_000_000), Rate::from_bits(1_000_000));
-        let mut pacing = Pacing::default();
-        pacing.remember(first.unwrap(), Time::ZERO);
-        assert_eq!((pacing.own_rate(), pacing.is_paced()), (None, false), "nothing is estimated");
-        pacing.set(Pace::Estimated { at_most: None }, Time::ZERO);
-        assert_eq!((pacing.own_rate(), pacing.is_paced()), (first, true));
-        pacing.remember(other.unwrap(), Time::ZERO);
-        assert_eq!(pacing.own_rate(), first, "it knows better");
-        let mut later = Pacing::default();
-        later.set(Pace::Estimated { at_most: None }, Time::ZERO);
-        assert_eq!((later.own_rate(), later.is_paced()), (None, false), "no limit is known");
-        later.remember(other.unwrap(), Time::ZERO);
-        assert_eq!((later.own_rate(), later.is_paced()), (other, true));
-    }
-    #[test]
     fn another_path_begins_with_what_is_known_of_it_and_with_nothing_else() {
         let (first, other) = (Rate::from_bits(2_000_000), Rate::from_bits(1_000_000));
         let mut pacing = Pacing::default();
         let shown = PathState::default();
-        pacing.new_path((first, 0.02), &shown, Time::ZERO);
+        let losses = |share| LossPattern { share, burst: 2.0 };
+        pacing.new_path((first, losses(0.02)), &shown, Time::ZERO);
         pacing.renew(true);
         pacing.set(Pace::Estimated { at_most: None }, Time::ZERO);
         assert_eq!((pacing.own_rate(), pacing.loss(), pacing.is_paced()), (first, 0.02, true));
         assert_eq!(pacing.path.as_ref().map(|path| path.loss()), Some(0.02));
-        pacing.new_path((other, 0.01), &shown, Time::ZERO);
+        pacing.new_path((other, losses(0.01)), &shown, Time::ZERO);
         assert_eq!(shown.get(), None, "nothing was reported yet");
         assert_eq!((pacing.own_rate(), pacing.loss()), (other, 0.01));
-        pacing.new_path((None, 0.0), &shown, Time::ZERO);
+        assert!(pacing.losses.pattern().is_some_and(|pattern| (pattern.share - 0.01).abs() < 1e-9));
+        pacing.new_path((None, LossPattern::NONE), &shown, Time::ZERO);
         assert_eq!((pacing.own_rate(), pacing.loss(), pacing.is_paced()), (None, 0.0, false));
+        assert_eq!(pacing.losses.pattern(), None);
         assert_eq!(pacing.path.as_ref().map(|path| path.loss()), Some(0.0));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use strait_clock::Time;
-use strait_ipsec::{PeerCounters, PeerId, outbound};
+use strait_ipsec::{LossPattern, PeerCounters, PeerId, outbound};
 
 use super::Daemon;
 use super::starter::Starter;
@@ -87,7 +87,7 @@ impl PathKeeper {
         let Some(path) = counters.path.get().filter(|_| reports > current.reports) else { return };
         current.reports = reports;
         let rate = path.estimate.and_then(|estimate| estimate.found);
-        let found = PathFound::new(rate, path.least_round_trip, path.loss, at);
+        let found = PathFound::new(rate, path.least_round_trip, path.losses, at);
         let is_news = self.memory.note(current.key.clone(), found);
         self.news = (self.news.0 | is_news, true);
     }
@@ -118,7 +118,7 @@ impl PathKeeper {
         Some(RememberedReport {
             rate_bits_per_second: found.rate.map(strait_scheduler::Rate::bits),
             min_rtt_seconds: found.round_trip.map(|micros| micros as f64 / 1e6),
-            loss_ratio: found.loss(),
+            loss_ratio: found.losses().share,
             age_seconds: unix_time().saturating_sub(found.at),
         })
     }
@@ -138,12 +138,13 @@ impl Daemon {
     /// Datagrams to a peer take this path.
     pub(super) fn enter_path(&mut self, id: PeerId, key: PathKey) {
         let Some(remembered) = self.paths.enter(id, key) else { return };
-        let (rate, loss) = remembered.map_or((None, 0.0), |found| (found.rate, found.loss()));
+        let (rate, losses) =
+            remembered.map_or((None, LossPattern::NONE), |found| (found.rate, found.losses()));
         if let Some(rate) = rate {
             let peer = self.control.status(id).map(|status| status.name).unwrap_or_default();
             tracing::info!(peer, "the rate of this path is remembered: {rate}");
         }
-        self.order_out(outbound::Order::NewPath(id, rate, loss));
+        self.order_out(outbound::Order::NewPath(id, rate, losses));
     }
 
     /// Notes what was found since the last time, and has it written if it is time to.

@@ -14,7 +14,12 @@ fn key(peer: u8, interface: &str, gateway: Option<&str>, endpoint: &str) -> Path
 }
 
 fn found(mbit: u64, loss: f64) -> PathFound {
-    PathFound::new(Rate::from_bits(mbit * 1_000_000), Some(Duration::from_millis(50)), loss, NOW)
+    PathFound::new(
+        Rate::from_bits(mbit * 1_000_000),
+        Some(Duration::from_millis(50)),
+        LossPattern { share: loss, burst: 1.5 },
+        NOW,
+    )
 }
 
 fn any_path() -> impl Strategy<Value = (PathKey, PathFound)> {
@@ -27,8 +32,9 @@ fn any_path() -> impl Strategy<Value = (PathKey, PathFound)> {
     let rate = proptest::option::of(
         (Rate::MIN.bits()..=Rate::MAX.bits()).prop_map(|bits| Rate::from_bits(bits).unwrap()),
     );
-    let found = (rate, round_trip, 0..=MILLION, NOW - AGE_MAX..2 * NOW)
-        .prop_map(|(rate, round_trip, loss, at)| PathFound { rate, round_trip, loss, at });
+    let bursts = 1000..=(BURST_MAX * 1000.0) as u32;
+    let found = (rate, round_trip, 0..=MILLION, bursts, NOW - AGE_MAX..2 * NOW)
+        .prop_map(|(rate, round_trip, loss, burst, at)| PathFound { rate, round_trip, loss, burst, at });
     (key, found)
 }
 
@@ -38,7 +44,7 @@ proptest! {
         let mut memory = PathMemory::default();
         for (key, found) in paths {
             memory.note(key.clone(), found);
-            prop_assert_eq!(memory.get(&key).unwrap().loss, found.loss);
+            prop_assert_eq!(memory.get(&key).unwrap().losses(), found.losses());
         }
         prop_assert!(memory.len() <= PATHS_MAX);
         let bytes = memory.render();

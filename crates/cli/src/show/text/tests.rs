@@ -45,19 +45,6 @@ pub(crate) fn report() -> DaemonReport {
     }
 }
 
-const fn repair() -> RepairReport {
-    RepairReport {
-        missing_datagrams: 124,
-        repaired_datagrams: 119,
-        late_datagrams: 4,
-        lost_datagrams: 1,
-        held_payloads: 4_000,
-        requests_sent: 118,
-        repeated_payloads: 33,
-        wire_bytes: 60_000,
-    }
-}
-
 fn peer() -> PeerReport {
     PeerReport {
         name: "site-b".to_owned(),
