@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use strait_clock::Time;
-use strait_scheduler::Rate;
 
 /// Bytes that one opportunity carries: a full IP packet and four bytes of a tunnel's header, as in the records of mahimahi
 /// (Netravali et al., USENIX ATC 2015; `mm-link(1)`).
@@ -77,36 +76,6 @@ impl FromStr for RateTrace {
 }
 
 impl RateTrace {
-    /// What a shared medium of `rate` leaves beside recorded traffic: packets by their time, never falling, and their bytes. What
-    /// comes faster than the medium carries takes its room later.
-    ///
-    /// # Errors
-    /// [`InvalidTrace::Empty`] when nothing is left, [`InvalidTrace::TooLong`] when it is too much.
-    pub fn beside(
-        rate: Rate,
-        traffic: impl IntoIterator<Item = (Duration, u64)>,
-    ) -> Result<RateTrace, InvalidTrace> {
-        let step = Duration::from_millis(1);
-        let (room, mut at, mut owed, mut left) = (rate.bytes_in(step), Vec::new(), 0_u64, 0_u64);
-        let (mut now, mut millis) = (Duration::ZERO, 0_u32);
-        for (time, bytes) in traffic {
-            while now + step <= time {
-                left += room.saturating_sub(owed);
-                owed = owed.saturating_sub(room);
-                (now, millis) = (now + step, millis.saturating_add(1));
-                for _ in 0..left / OPPORTUNITY {
-                    at.push(millis);
-                }
-                left %= OPPORTUNITY;
-                if at.len() > OPPORTUNITIES_MAX {
-                    return Err(InvalidTrace::TooLong);
-                }
-            }
-            owed = owed.saturating_add(bytes);
-        }
-        if at.is_empty() { Err(InvalidTrace::Empty) } else { Ok(RateTrace { at: at.into() }) }
-    }
-
     /// How long it takes until it begins again.
     #[must_use]
     pub fn length(&self) -> Duration {
@@ -136,13 +105,10 @@ impl RateTrace {
     /// The first opportunity that does not come before `time`.
     fn first_from(&self, time: Time) -> u64 {
         let (length, since) = (self.length().as_nanos().max(1), u128::from(time.as_nanos()));
-        // An opportunity at the very end of the record comes at the same time as one at zero, and is the first of these.
-        let (round, rest) = match since % length {
-            0 if since > 0 => (since / length - 1, length),
-            rest => (since / length, rest),
-        };
+        let rest = since % length;
+        // An opportunity at the very end of the record comes at the same time as one at zero, so none is passed over.
         let place = self.at.partition_point(|at| millis(*at).as_nanos() < rest) as u64;
-        u64::try_from(round).unwrap_or(u64::MAX).saturating_mul(self.at.len() as u64) + place
+        u64::try_from(since / length).unwrap_or(u64::MAX).saturating_mul(self.at.len() as u64) + place
     }
 }
 
