@@ -12,7 +12,7 @@ use std::time::Instant;
 use serde_json::Value;
 use strait_testbed::{Extra, LinkSpec, TwoHosts, sample};
 
-use crate::pair::{Family, PATIENCE, Pair, allowed, eventually, fast};
+use crate::pair::{Family, PATIENCE, Pair, allowed, eventually};
 
 const TEXT: u8 = 0;
 const NOISE: u8 = 1;

@@ -36,19 +36,9 @@ impl Outbound {
             Order::Install(sa) => self.install(*sa, outlet),
             Order::Withdraw(peer, spi) => self.change(peer, |_, link| link.association.withdraw(spi)),
             Order::Endpoint(peer) => self.change(peer, |_, link| link.refresh(now)),
-            Order::Rate(peer, pace) => self.change(peer, |_, link| {
-                link.pacing.set(pace, now);
-                if link.update_repair() {
-                    announce_mtu(link, outlet);
-                }
-            }),
-            Order::NewPath(peer, rate, losses) => self.change(peer, |_, link| {
+            Order::Rate(peer, pace) => self.pace(peer, outlet, |_, link| link.pacing.set(pace, now)),
+            Order::NewPath(peer, rate, losses) => self.pace(peer, outlet, |_, link| {
                 link.pacing.new_path((rate, losses), &link.spec.counters.path, now);
-                link.update_symbols();
-                // An estimate may begin or cease to pace.
-                if link.update_repair() {
-                    announce_mtu(link, outlet);
-                }
             }),
             Order::Ends(peer, ends) => self.change(peer, |_, link| link.ends = *ends),
             Order::Keepalive(peer) => self.send_to(peer, now, outlet, Transmitter::send_keepalive),
@@ -60,13 +50,7 @@ impl Outbound {
                 self.send_to(peer, now, outlet, |sender, tx| sender.report_reception(tx, reception));
             }
             Order::Delivered(peer, report) => {
-                self.change(peer, |stages, link| {
-                    stages.take_report(link, &report, now);
-                    // An estimate may begin to pace.
-                    if link.update_repair() {
-                        announce_mtu(link, outlet);
-                    }
-                });
+                self.pace(peer, outlet, |stages, link| stages.take_report(link, &report, now));
             }
             Order::AskAgain(peer, missing) => {
                 self.send_to(peer, now, outlet, |sender, tx| sender.ask_again(tx, &missing));
@@ -89,6 +73,21 @@ impl Outbound {
         if let Some(link) = self.links.get_mut(&peer) {
             change(&mut self.stages, link);
         }
+    }
+
+    /// Changes what is known of the path to `peer`. Losses are repaired only where datagrams are paced, and that takes room.
+    fn pace(
+        &mut self,
+        peer: PeerId,
+        outlet: &mut impl Outlet,
+        change: impl FnOnce(&mut TxStages, &mut Link),
+    ) {
+        self.change(peer, |stages, link| {
+            change(stages, link);
+            if link.update_repair() {
+                announce_mtu(link, outlet);
+            }
+        });
     }
 
     /// Sends something of the node's own to `peer`, if there is a link to it.

@@ -95,19 +95,23 @@ fn peer() -> PeerReport {
         bundles: 5,
         blocks: 6,
         header_compression_saved_bytes: 8,
-        queue: QueueReport {
-            bytes: 7,
-            mean_delay_seconds: Some(0.008),
-            max_delay_seconds: Some(0.021),
-            window_packets: 256,
-            aggregates: 10,
-            packets_per_aggregate: Some(2.5),
-            ecn_marked_packets: 11,
-            aqm_dropped_packets: 12,
-            overflow_dropped_packets: 13,
-            thinned_acks: 14,
-        },
+        queue: queue(),
         inner_mtu: 1280,
+    }
+}
+
+const fn queue() -> QueueReport {
+    QueueReport {
+        bytes: 7,
+        mean_delay_seconds: Some(0.008),
+        max_delay_seconds: Some(0.021),
+        window_packets: 256,
+        aggregates: 10,
+        packets_per_aggregate: Some(2.5),
+        ecn_marked_packets: 11,
+        aqm_dropped_packets: 12,
+        overflow_dropped_packets: 13,
+        thinned_acks: 14,
     }
 }
 

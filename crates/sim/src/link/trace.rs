@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use strait_clock::Time;
+use strait_scheduler::Rate;
 
 /// Bytes that one opportunity carries: a full IP packet and four bytes of a tunnel's header, as in the records of mahimahi
 /// (Netravali et al., USENIX ATC 2015; `mm-link(1)`).
@@ -76,6 +77,36 @@ impl FromStr for RateTrace {
 }
 
 impl RateTrace {
+    /// What a shared medium of `rate` leaves beside recorded traffic: packets by their time, never falling, and their bytes. What
+    /// comes faster than the medium carries takes its room later.
+    ///
+    /// # Errors
+    /// [`InvalidTrace::Empty`] when nothing is left, [`InvalidTrace::TooLong`] when it is too much.
+    pub fn beside(
+        rate: Rate,
+        traffic: impl IntoIterator<Item = (Duration, u64)>,
+    ) -> Result<RateTrace, InvalidTrace> {
+        let step = Duration::from_millis(1);
+        let (room, mut at, mut owed, mut left) = (rate.bytes_in(step), Vec::new(), 0_u64, 0_u64);
+        let (mut now, mut millis) = (Duration::ZERO, 0_u32);
+        for (time, bytes) in traffic {
+            while now + step <= time {
+                left += room.saturating_sub(owed);
+                owed = owed.saturating_sub(room);
+                (now, millis) = (now + step, millis.saturating_add(1));
+                for _ in 0..left / OPPORTUNITY {
+                    at.push(millis);
+                }
+                left %= OPPORTUNITY;
+                if at.len() > OPPORTUNITIES_MAX {
+                    return Err(InvalidTrace::TooLong);
+                }
+            }
+            owed = owed.saturating_add(bytes);
+        }
+        if at.is_empty() { Err(InvalidTrace::Empty) } else { Ok(RateTrace { at: at.into() }) }
+    }
+
     /// How long it takes until it begins again.
     #[must_use]
     pub fn length(&self) -> Duration {

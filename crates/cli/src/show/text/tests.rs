@@ -85,12 +85,7 @@ fn peer() -> PeerReport {
             delivery_reports_sent_wire_bytes: 1_440,
             delivery_reports_received: 340,
             delivery_reports_rejected: 1,
-            remembered: Some(RememberedReport {
-                rate_bits_per_second: Some(1_400_000),
-                min_rtt_seconds: Some(0.0501),
-                loss_ratio: 0.005,
-                age_seconds: 10_930,
-            }),
+            remembered: Some(remembered()),
         }),
         repair: Some(repair()),
         sent: TrafficReport {
@@ -106,6 +101,15 @@ fn peer() -> PeerReport {
         header_compression_saved_bytes: 150_000,
         queue: queue(),
         inner_mtu: 1420,
+    }
+}
+
+const fn remembered() -> RememberedReport {
+    RememberedReport {
+        rate_bits_per_second: Some(1_400_000),
+        min_rtt_seconds: Some(0.0501),
+        loss_ratio: 0.005,
+        age_seconds: 10_930,
     }
 }
 
