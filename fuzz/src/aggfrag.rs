@@ -28,7 +28,7 @@ fn check_header(payload: &Payload<'_>) {
 fn check_blocks(payload: &Payload<'_>) {
     let offset = usize::from(payload.header.offset());
     let mut covered = 0;
-    let mut ended = false;
+    let (mut ended, mut pad) = (false, None);
     for (index, block) in payload.blocks().enumerate() {
         assert!(!ended, "something behind the last block");
         let rest = &payload.region[covered..];
@@ -51,6 +51,7 @@ fn check_blocks(payload: &Payload<'_>) {
             DataBlock::Pad => {
                 assert_eq!(rest[0] >> 4, 0);
                 check_delivery(rest);
+                pad = Some(rest);
                 (covered, ended) = (payload.region.len(), true);
             }
             DataBlock::Bad(malformed) => {
@@ -60,6 +61,7 @@ fn check_blocks(payload: &Payload<'_>) {
         }
     }
     assert_eq!(covered, payload.region.len());
+    assert_eq!(payload.padding(), pad);
 }
 
 /// What a report says in its pad block.

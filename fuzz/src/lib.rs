@@ -26,9 +26,12 @@ pub mod keys;
 pub mod link_layer;
 pub mod operations_data;
 pub mod operations_keys;
+pub mod path_memory;
 pub mod probe_demux_vnet;
 pub mod reassembly;
+pub mod repair;
 pub mod super_packet;
+pub mod symbol;
 pub mod transport;
 
 /// What a target does with one input.
@@ -59,8 +62,11 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("link_layer", link_layer::check),
     ("operations_data", operations_data::check),
     ("operations_keys", operations_keys::check),
+    ("path_memory", path_memory::check),
     ("probe_demux_vnet", probe_demux_vnet::check),
     ("reassembly", reassembly::check),
+    ("repair", repair::check),
     ("super_packet", super_packet::check),
+    ("symbol", symbol::check),
     ("transport", transport::check),
 ];

@@ -4,11 +4,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use strait_wire::checksum::{Sum, copy_and_sum, pseudo, pseudo_v4, pseudo_v6};
 use strait_wire::tcp::TcpFlags;
-use strait_wire::{Protocol, tcp, udp};
+use strait_wire::{Protocol, Tos, ip, tcp, udp};
 
 /// One buffer, read as each.
 pub fn check(data: &[u8]) {
     check_tcp(data);
+    check_acknowledgement(data);
     check_udp(data);
     check_checksum(data);
 }
@@ -26,6 +27,31 @@ fn check_tcp(data: &[u8]) {
     assert_eq!(data[8..12], segment.ack().to_be_bytes());
     assert_eq!(data[14..16], segment.window().to_be_bytes());
     assert!((segment.flags() | TcpFlags::FIN).contains(TcpFlags::FIN));
+}
+
+/// One tells nothing new of itself, and of a packet nothing but the packet's own.
+fn check_acknowledgement(data: &[u8]) {
+    let mut packet = vec![0; ip::V4_HEADER_LEN];
+    let header = ip::V4Header {
+        src: Ipv4Addr::new(10, 0, 0, 1),
+        dst: Ipv4Addr::new(10, 0, 0, 2),
+        tos: Tos(0),
+        id: 0,
+        dont_fragment: true,
+        protocol: Protocol::TCP,
+        payload_len: data.len(),
+    };
+    if header.emit(&mut packet).is_err() {
+        return;
+    }
+    packet.extend_from_slice(data);
+    let Some(packet) = ip::Packet::parse(&packet).ok() else { return };
+    let Some(ack) = tcp::Acknowledgement::of(&packet) else { return };
+    assert_eq!(ack.number().to_be_bytes(), data[8..12]);
+    assert!(!ack.advances(&ack) && ack.repeats(&ack) == ack.is_pure());
+    assert!(!ack.is_pure() || data.len() == usize::from(data[12] >> 4) * 4);
+    assert!(!ack.tells_all_of(&ack) || ack.is_pure());
+    let _ = tcp::Acknowledgement::is_intact(&packet);
 }
 
 fn check_udp(data: &[u8]) {

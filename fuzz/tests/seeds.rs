@@ -8,7 +8,9 @@ use strait_compress::headers::Coder;
 use strait_sim::{FlowShape, NodeId};
 use strait_wire::aggfrag::{self, CongestionReport};
 use strait_wire::delivery::{self, Delivery};
-use strait_wire::{Cpi, Protocol, SeqLow, Spi, ah, block, esp, ip, ipcomp, probe, tcp, udp, vnet};
+use strait_wire::missing::{MissingRange, MissingRanges};
+use strait_wire::repetition::{self, Repetition};
+use strait_wire::{Cpi, Protocol, SeqLow, Spi, ah, block, esp, ip, ipcomp, probe, symbol, tcp, udp, vnet};
 
 /// Target, name of the seed, bytes.
 type Seed = (&'static str, &'static str, Vec<u8>);
@@ -204,13 +206,18 @@ fn aggfrag_seeds() -> Vec<Seed> {
     aggfrag::emit_congestion(&mut reported, 0, &report).unwrap();
     let counted = Delivery {
         spi: Spi(0x0400_0001),
+        gaps: 0,
         datagrams: 90,
         bytes: 126_000,
         highest: 95,
         received_at: 1_234_567,
     };
     counted.emit(&mut reported[aggfrag::CONGESTION_LEN..]).unwrap();
+    // The report rides behind packets.
+    let mut riding = [&reported[..aggfrag::CONGESTION_LEN], &packets].concat();
+    riding.extend(&reported[aggfrag::CONGESTION_LEN..]);
     vec![
+        ("aggfrag", "riding-report", riding),
         ("aggfrag", "plain", plain),
         ("aggfrag", "continued-and-cut", cut),
         ("aggfrag", "all-continuation", inside),
@@ -226,6 +233,36 @@ fn block_seeds() -> Vec<Seed> {
     block::Header { codec: 3, id: 7, part: 1, parts: 4 }.emit(&mut part).unwrap();
     let cut = packets[..packets.len() - 1].to_vec();
     vec![("block", "part", part), ("block", "expanded", packets), ("block", "cut", cut)]
+}
+
+fn symbol_seeds() -> Vec<Seed> {
+    let header = symbol::source_header(Protocol::IPIP, 9).unwrap();
+    let source = [&header[..], b"a payload", &[0; 3]].concat();
+    let of = |covered| {
+        let mut bytes = vec![0; symbol::header_len(covered) + source.len()];
+        symbol::emit_header(covered, &mut bytes).unwrap().copy_from_slice(&source);
+        bytes
+    };
+    vec![
+        ("symbol", "source", source.clone()),
+        ("symbol", "few", of(0b1011 << 124)),
+        ("symbol", "most", of(u128::MAX)),
+    ]
+}
+
+fn repair_seeds() -> Vec<Seed> {
+    let mut missing = MissingRanges::new(Spi(0x0400_0001));
+    for (first, count) in [(7, 1), (20, 5), (u32::MAX - 1, 3)] {
+        assert!(missing.push(MissingRange { first: SeqLow(first), count }));
+    }
+    let mut request = vec![0; missing.wire_len()];
+    missing.emit(&mut request).unwrap();
+    let mut again = vec![0; repetition::HEADER_LEN];
+    Repetition { next: Protocol::IPIP, distance: 90 }.emit(&mut again).unwrap();
+    again.extend(b"a payload");
+    let mut notice = vec![0; repetition::NOTICE_LEN];
+    repetition::emit_notice(&mut notice, 90, 4).unwrap();
+    vec![("repair", "request", request), ("repair", "again", again), ("repair", "notice", notice)]
 }
 
 fn probe_demux_vnet_seeds() -> Vec<Seed> {
@@ -669,8 +706,10 @@ fn committed_seeds_are_what_the_emitters_write() {
         ipcomp_seeds(),
         aggfrag_seeds(),
         block_seeds(),
+        symbol_seeds(),
         capture_seeds(),
         probe_demux_vnet_seeds(),
+        repair_seeds(),
         icmp_seeds(),
         expand_seeds(),
         compress_round_trip_seeds(),

@@ -15,11 +15,12 @@ from scapy.layers.inet import IP, UDP  # noqa: E402
 from scapy.layers.ipsec import ESP, IPSecIntegrityError, SecurityAssociation, _ESPPlain  # noqa: E402
 
 AEAD = {"aes-128-gcm": "AES-GCM", "aes-256-gcm": "AES-GCM", "chacha20-poly1305": "CHACHA20-POLY1305"}
-IPV4, IPV6, IPCOMP, AGGFRAG = 4, 41, 108, 144
+IPV4, IPV6, NO_NEXT, IPCOMP, AGGFRAG = 4, 41, 59, 108, 144
 CONGESTION = 1  # the AGGFRAG sub-type with a report (RFC 9347 section 6.1.2)
 BLOCK, PROBE = 0xF0, 0xF1  # private AGGFRAG sub-types
-DEFLATE = 1  # codec of a block
+PLAIN, DEFLATE = 0, 1  # codecs of a block
 CODED = 0x80  # with it: headers are coded
+PROMPT = 0x20  # with it: need not wait until losses before it are repaired
 
 Forged = IPSecIntegrityError
 
@@ -92,9 +93,10 @@ def inflate(data):
 
 
 def report(payload):
-    """A congestion report (RFC 9347 section 6.1.2), and the counts in the pad block behind it."""
+    """A congestion report (RFC 9347 section 6.1.2), and the counts in the pad block behind whatever packets come with it."""
     flags, offset, loss_event_rate, times, tval, techo = struct.unpack("!xBHIQII", payload[:24])
-    pad, version, spi, *counts = struct.unpack("!BBxxIQQQQ", payload[24:64])
+    at = 24 + sum(len(packet) for packet in cut(payload[24:]))
+    pad, version, spi, *counts = struct.unpack("!BBxxIQQQQ", payload[at : at + 40])
     assert (offset, pad, version) == (0, 0, 1), "no report of deliveries"
     names = ["datagrams", "bytes", "highest", "received_at"]
     return dict(zip(names, counts)) | {
@@ -123,13 +125,15 @@ class Reader:
             inner, _, cpi = struct.unpack("!BBH", payload[:4])
             assert (inner in (IPV4, IPV6), cpi) == (True, 2), f"IPComp of {inner} with CPI {cpi}"
             return "ipcomp", [inflate(payload[4:])]
+        if next_header == NO_NEXT:
+            return "other", []
         assert next_header == AGGFRAG, f"next header {next_header}"
         if payload[0] == 0:
             offset = struct.unpack("!H", payload[2:4])[0]
             assert offset == 0, "a bundle that begins with a fragment"
             return "bundle", cut(payload[4:])
-        if payload[0] == CONGESTION and not cut(payload[24:]):
-            return "report", []
+        if payload[0] == CONGESTION:
+            return "report", cut(payload[24:])
         if payload[0] == BLOCK:
             return self.part(payload)
         return "other", []
@@ -137,6 +141,7 @@ class Reader:
     def part(self, payload):
         """A part of a block; the last to come completes it."""
         codec, name, part, parts = struct.unpack("!BHBB", payload[1:6])
+        codec &= ~PROMPT
         have = self.parts.setdefault(name, {})
         have[part] = payload[6:]
         if len(have) < parts:
@@ -145,6 +150,8 @@ class Reader:
         if codec & CODED:
             # Headers set against those before: nothing here puts them together, but payloads stand behind them as they are.
             return ("coded", [whole]) if codec == CODED else ("coded block", [inflate(whole)])
+        if codec == PLAIN:
+            return "bundle", cut(whole)
         assert codec == DEFLATE, f"codec {codec}"
         return "block", cut(inflate(whole))
 

@@ -169,7 +169,11 @@ impl TunnelReplay {
         let flow = packet.flow();
         // A file crosses: its packets have no hosts.
         let near = link.near.as_ref().filter(|_| file.is_none());
-        let Some(lane) = lane_of(&flow, near).and_then(|lane| lanes.get_mut(lane)) else {
+        let index = lane_of(&flow, near);
+        let others =
+            lanes.iter_mut().enumerate().filter(|(other, _)| index.is_some_and(|lane| lane != *other));
+        others.for_each(|(_, lane)| lane.tunnels.iter_mut().for_each(|tunnel| tunnel.answer(at)));
+        let Some(lane) = index.and_then(|lane| lanes.get_mut(lane)) else {
             seen.not_crossing += 1;
             return;
         };
@@ -193,6 +197,13 @@ impl TunnelReplay {
     #[must_use]
     pub const fn wire(&self, way: TunnelVariant) -> u64 {
         self.classes.whole.wire[way.index()]
+    }
+
+    /// Wire bytes so far that go back unasked for what was sent: delivery reports, and empty packets where traffic is one-way.
+    #[must_use]
+    pub fn returned(&self, way: TunnelVariant) -> u64 {
+        let tunnels = self.lanes.iter().filter_map(|lane| lane.tunnels.get(way.index()));
+        tunnels.map(ReplayTunnel::returned).sum()
     }
 
     /// Lets everything leave that still waits.

@@ -14,7 +14,7 @@ pub use class::{AdviseVerdict, ClassReport, CodecShare, Waits, WireUse};
 pub use codecs::{CodecTrial, UpTo};
 pub use group::{ClassGroup, Others};
 
-use crate::{CaptureKind, FrameCounts, MachineModel, PolicyCost, TunnelReplay};
+use crate::{CaptureKind, FrameCounts, MachineModel, PolicyCost, TunnelReplay, TunnelVariant};
 use class::PriceTerms;
 
 /// Conditions of the link besides its rate.
@@ -54,6 +54,9 @@ pub struct AdviseReport {
     pub duration_seconds: f64,
     /// All traffic.
     pub total: ClassReport,
+    /// Wire bytes that the far end sends back unasked in each mode: delivery reports, and empty packets where traffic is one-way. The
+    /// classes do not have them.
+    pub returned: Vec<ReturnedBytes>,
     /// By protocol.
     pub protocols: ClassGroup,
     /// By service.
@@ -62,6 +65,16 @@ pub struct AdviseReport {
     pub pairs: ClassGroup,
     /// What policies against length leaks cost; empty where they were not compared.
     pub policies: Vec<PolicyCost>,
+}
+
+/// What goes back unasked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ReturnedBytes {
+    /// Mode of the tunnel.
+    #[serde(rename = "mode")]
+    pub way: TunnelVariant,
+    /// Wire bytes.
+    pub wire_bytes: u64,
 }
 
 /// The link, in numbers.
@@ -103,6 +116,9 @@ impl AdviseReport {
             frames: replay.seen,
             duration_seconds: replay.span().as_secs_f64(),
             total: ClassReport::new("all".to_owned(), &classes.whole, &terms),
+            returned: TunnelVariant::ALL
+                .map(|way| ReturnedBytes { way, wire_bytes: replay.returned(way) })
+                .to_vec(),
             protocols: ClassGroup::new(&classes.protocols, &terms),
             services: ClassGroup::new(&classes.services, &terms),
             pairs: ClassGroup::new(&classes.pairs, &terms),

@@ -15,7 +15,7 @@ use strait_crypto::{KeyMaterial, Suite};
 use strait_ipsec::outbound::{Order, Outbound, OutboundSettings, Queueing};
 use strait_ipsec::{
     Counters, Domain, Forwarding, IvMode, LeakPolicy, OutboundSa, Payloads, PeerCounters, PeerId, PeerSpec,
-    Policies, Rule, RuleSet, SaSpec,
+    Policies, ReturnTraffic, Rule, RuleSet, SaSpec,
 };
 use strait_scheduler::Rate;
 use strait_wire::ip::{Packet, V4_HEADER_LEN};
@@ -65,6 +65,9 @@ pub(crate) struct ReplayTunnel<N> {
     /// What waits in the queue, in the order in which it came; each flow leaves in that order.
     waiting: VecDeque<PendingFrame<N>>,
     bytes: usize,
+    /// What the far end sends back for it, and when a packet was last offered to the tunnel of the other direction.
+    returns: ReturnTraffic,
+    answered: Option<Time>,
     /// Room for the notes of a unit.
     notes: Vec<(N, usize)>,
     now: Time,
@@ -110,12 +113,15 @@ impl<N: Copy> ReplayTunnel<N> {
             bundles: spec.way.bundles(),
             waiting: VecDeque::with_capacity(WAITING_PACKETS),
             bytes: 0,
+            returns: ReturnTraffic::default(),
+            answered: None,
             notes: Vec::new(),
             now: Time::ZERO,
         };
         let (endpoint, mtu) = (Some(ENDPOINT), Some(link_mtu));
         let wait = if spec.way.bundles() { spec.wait } else { Duration::ZERO };
-        let queueing = Queueing { hold: wait, lossless: true, ..Queueing::default() };
+        // What becomes of each packet is told, so none replaces another.
+        let queueing = Queueing { hold: wait, lossless: true, thin_acks: false, ..Queueing::default() };
         let peer = PeerSpec { id: PEER, allowed: Vec::new(), endpoint, mtu, counters };
         let orders = [
             Order::Policies(Arc::new(anywhere())),
@@ -145,6 +151,11 @@ impl<N: Copy> ReplayTunnel<N> {
         self.outbound.packet(packet, &vnet::Header::PLAIN, self.now, &mut self.meter);
     }
 
+    /// A packet goes the other way at `at`: what goes back has a datagram to ride in, and needs no empty one.
+    pub(crate) const fn answer(&mut self, at: Time) {
+        self.answered = Some(at);
+    }
+
     /// Lets everything leave that waits.
     pub(crate) fn finish(&mut self, ledger: &mut impl Ledger<N>) {
         while self.step(ledger) {}
@@ -154,6 +165,11 @@ impl<N: Copy> ReplayTunnel<N> {
     pub(crate) fn pauses(&self) -> (u64, u64) {
         let all = (0..self.rules.rules().len()).filter_map(|place| self.rules.counters(place));
         all.fold((0, 0), |(pauses, packets), it| (pauses + it.pauses.get(), packets + it.paused.get()))
+    }
+
+    /// Wire bytes that go back unasked for what left so far.
+    pub(crate) const fn returned(&self) -> u64 {
+        self.returns.wire()
     }
 
     /// What left so far, in bytes on the wire.
@@ -209,6 +225,7 @@ impl<N: Copy> ReplayTunnel<N> {
                 let left = at.and_then(|at| self.waiting.remove(at));
                 self.notes.extend(left.map(|left| (left.note, left.len)));
             }
+            self.returns.note(unit.datagrams, unit.wire, self.answered, self.now);
             let (bytes, behind) = rest.split_at_checked(len).unwrap_or((rest, &[]));
             self.bytes -= bytes.len();
             ledger.sent(&unit, bytes, &self.notes);

@@ -10,7 +10,7 @@ use crate::content::{generated, noise};
 use crate::error::Error;
 use crate::random::rate;
 use crate::report::{BenchSection, progress};
-use crate::stage::{ALONE, BenchHosts, BenchRoute, BenchSetup, NAMES, rule};
+use crate::stage::{BenchHosts, BenchRoute, BenchSetup, NAMES, rule};
 use crate::target::Target;
 
 /// The link down and up, in Mbit/s.
@@ -26,9 +26,12 @@ const JUDGED: &str = "random data";
 const WARM_UP: Duration = Duration::from_secs(3);
 /// Until what the last stream left in queues has drained.
 const DRAIN: Duration = Duration::from_secs(1);
-/// Lines of `[link]`, a column each.
-const LINES: [&str; 3] = [ALONE, "", "hold = \"20ms\""];
-const COLUMNS: [&str; 3] = [NAMES[0], NAMES[1], "Strait, hold = 20 ms"];
+/// Lines of `[link]`, a column each. What an acknowledgement takes is measured where each is sent.
+const LINES: [&str; 4] =
+    ["window = 1\nacks = \"all\"", "acks = \"all\"", "hold = \"20ms\"\nacks = \"all\"", ""];
+const COLUMNS: [&str; 4] = ["window = 1, acks = all", "acks = all", "hold = 20 ms, acks = all", NAMES[1]];
+/// Columns of whose acknowledgements each has to be cheap.
+const CHEAP: core::ops::Range<usize> = 1..3;
 
 /// What was measured of one tunnel, a value a run.
 #[derive(Debug, Default)]
@@ -39,6 +42,8 @@ struct AcksRuns {
     count: RunValues,
     /// Wire bytes of each.
     each: RunValues,
+    /// Wire bytes up for a thousand that come down.
+    share: RunValues,
 }
 
 /// Both counters at one moment.
@@ -61,7 +66,7 @@ pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
         |link| BenchHosts::set(&setting.program, spec, Extra { link, sections: &rules, ..Extra::default() });
     let stages = LINES.map(set).into_iter().collect::<Result<Vec<_>, _>>()?;
     for (name, content) in [(JUDGED, noise()), ("text", generated(1).bytes)] {
-        let mut measured: [AcksRuns; 3] = Default::default();
+        let mut measured: [AcksRuns; 4] = Default::default();
         for run in 1..=runs {
             for ((stage, measured), column) in stages.iter().zip(&mut measured).zip(COLUMNS) {
                 section.before.push(settle()?);
@@ -77,15 +82,16 @@ pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     Ok(section)
 }
 
-fn tell(section: &mut BenchSection, content: &str, measured: &[AcksRuns; 3]) {
+fn tell(section: &mut BenchSection, content: &str, measured: &[AcksRuns; 4]) {
     let cells = |of: fn(&AcksRuns) -> &RunValues| measured.iter().map(of).cloned().collect::<Vec<_>>();
     section.row(format!("{content}, download, Mbit/s"), cells(|it| &it.rate));
     section.row(format!("{content}, acknowledgements a second"), cells(|it| &it.count));
     section.row(format!("{content}, wire bytes each"), cells(|it| &it.each));
+    section.row(format!("{content}, wire bytes up a kB of download"), cells(|it| &it.share));
     if content != JUDGED {
         return;
     }
-    for (measured, column) in measured.iter().zip(COLUMNS).skip(1) {
+    for (measured, column) in measured[CHEAP].iter().zip(&COLUMNS[CHEAP]) {
         section.judge(format!("{content}, {column}, wire bytes each"), measured.each.clone(), EACH);
     }
 }
@@ -104,7 +110,9 @@ impl AcksRuns {
         let arrived = stream.run(|| look(stage))?;
         let crossed = arrived.after.link.since(arrived.before.link).back;
         let packets = (arrived.after.packets - arrived.before.packets) as f64;
-        let each = (crossed.bytes - ETHERNET * crossed.packets) as f64 / packets;
+        let wire = (crossed.bytes - ETHERNET * crossed.packets) as f64;
+        let each = wire / packets;
+        self.share.push(wire * 1e3 / arrived.bytes as f64);
         self.rate.push(arrived.rate() / 1e6);
         self.count.push(packets / arrived.took.as_secs_f64());
         self.each.push(each);

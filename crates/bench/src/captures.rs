@@ -42,8 +42,8 @@ const TRAFFIC: [CaptureMix; 6] = [
     CaptureMix { name: "C37.118", files: &["captures/synchrophasor-tcp.pcap"], port: None },
     CaptureMix { name: "MQTT", files: &["captures/mqtt.pcap"], port: None },
 ];
-/// The line of `[link]` that keeps packets whose sender does not slow down.
-const ALL: &str = "aqm = \"off\"";
+/// The lines of `[link]` that keep packets whose sender does not slow down, and acknowledgements that a newer one could replace.
+const ALL: &str = "aqm = \"off\"\nacks = \"all\"";
 /// Which of them stand for DNP3, of which there is no capture to be had: protocols for the same use, of stations and
 /// substations.
 const LIKE_DNP3: &str = "IEC 104 and C37.118 stand for DNP3, which is for the same use";
@@ -51,7 +51,7 @@ const LIKE_DNP3: &str = "IEC 104 and C37.118 stand for DNP3, which is for the sa
 pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let runs = setting.effort.pick(3, 1);
     let title = format!(
-        "captures over {LINK} Mbit/s, compression on, wire bytes a byte of inner packets: back to back through real tunnels, \
+        "captures over {LINK} Mbit/s, compression on, wire bytes of both directions a byte of inner packets: back to back through real tunnels, \
          {runs} runs; at their recorded times in virtual time; median (min-max)"
     );
     let columns = [

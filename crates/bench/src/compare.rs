@@ -22,6 +22,9 @@ const LEAST: f64 = 0.97;
 /// Words of a quantity or a column that is better when it is larger. All others are times, bytes, memory or losses.
 const LARGER_IS_BETTER: [&str; 7] = ["bit/s", "B/s", "packets/s", "a second", "arrived", "times", "goodput"];
 
+/// Ends of a quantity that is better when it is smaller, whatever rates and times name its row.
+const SMALLER_IS_BETTER: [&str; 3] = [", ms", "bytes a packet", "bytes a byte"];
+
 /// Quantities and columns that describe a run and are not a result.
 const NO_RESULT: [&str; 6] = ["over plain link", "load", "sent", "bytes a frame", "before", "processors"];
 
@@ -39,7 +42,12 @@ impl Compared {
     /// How many times as good the new build is, pair by pair.
     fn ratio(&self) -> RunValues {
         let larger = |word: &&str| self.quantity.contains(word) || self.column.contains(word);
-        if LARGER_IS_BETTER.iter().any(larger) { self.new.over(&self.old) } else { self.old.over(&self.new) }
+        let smaller = SMALLER_IS_BETTER.iter().any(|end| self.quantity.ends_with(end));
+        if !smaller && LARGER_IS_BETTER.iter().any(larger) {
+            self.new.over(&self.old)
+        } else {
+            self.old.over(&self.new)
+        }
     }
 }
 
@@ -76,10 +84,11 @@ pub(crate) fn run(flags: &BenchFlags, old: &Path) -> Result<(), Error> {
 
 /// What one build's benchmark says, as JSON: its sections.
 fn measure(program: &Path, benchmark: Benchmark, flags: &BenchFlags, this: &Path) -> Result<Value, Error> {
-    // Attackers have to be the same for both, and the other build may know fewer of them.
-    let mut command = Command::new(if benchmark == Benchmark::Hostile { this } else { program });
+    // Attackers and paths have to be the same for both, and the other build may know fewer of them.
+    let by_this = matches!(benchmark, Benchmark::Hostile | Benchmark::Paths);
+    let mut command = Command::new(if by_this { this } else { program });
     command.args(["--json", "--only", benchmark.name()]).stdin(Stdio::null()).stderr(Stdio::null());
-    if benchmark == Benchmark::Hostile {
+    if by_this {
         command.arg("--strait").arg(program.with_file_name("strait"));
     }
     if flags.quick {
@@ -183,6 +192,7 @@ mod tests {
             "rows": [
                 { "quantity": "Gbit/s", "cells": [{ "spread": null }, { "spread": { "median": gigabits } }] },
                 { "quantity": "ns a packet", "cells": [{ "spread": { "median": nanos } }] },
+                { "quantity": "10 Mbit/s, voice, ms", "cells": [{ "spread": { "median": nanos } }] },
                 { "quantity": "Gbit/s over plain link", "cells": [{ "spread": { "median": 1.0 } }] },
             ],
         }])
@@ -197,7 +207,8 @@ mod tests {
         assert!(ratios[0].spread().is_none(), "the plain link was not measured");
         assert_eq!(ratios[1].values(), [1.25, 0.5], "more Gbit/s is better");
         assert_eq!(ratios[2].values(), [2.0, 1.0], "fewer nanoseconds are better");
-        assert_eq!(rows.len(), 3, "what describes the run is left out");
+        assert_eq!(ratios[3].values(), [2.0, 1.0], "and fewer milliseconds, on whatever link");
+        assert_eq!(rows.len(), 4, "what describes the run is left out");
     }
 
     #[test]
@@ -206,7 +217,7 @@ mod tests {
         other[0]["rows"].as_array_mut().unwrap().pop();
         other[0]["rows"].as_array_mut().unwrap().pop();
         let error = add(&mut Vec::new(), &sections(1.0, 1.0), &other).unwrap_err();
-        assert_eq!(error.to_string(), "the builds cannot be compared: they have 3 and 2 figures");
+        assert_eq!(error.to_string(), "the builds cannot be compared: they have 4 and 3 figures");
     }
 
     #[test]

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use strait_testbed::{Namespace, TwoHosts, interrupt};
+use strait_testbed::{Namespace, TwoHosts, interrupt, listen};
 
 use crate::error::Error;
-use crate::listener::listen;
 
 /// Bytes of payload: those of an ordinary `ping`.
 const PAYLOAD: usize = 56;

@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use strait_testbed::{Namespace, TwoHosts, interrupt};
+use strait_testbed::{Namespace, TwoHosts, interrupt, listen};
 
 use crate::error::Error;
-use crate::listener::listen;
 use crate::payload::{DEVICES, LEN, PayloadKind, SensorStation};
 
 /// Packets offered a second: more than any way carries at 1.5 Mbit/s, which would have six bytes for each; and few enough that

@@ -3,27 +3,14 @@
 mod floods;
 mod hub;
 mod peers;
-mod pings;
 mod star;
 mod watch;
 
-use strait_testbed::interrupt;
-
 use crate::error::Error;
 use crate::report::BenchSection;
-use crate::stage::BenchSetup;
+use crate::stage::{BenchSetup, each_part};
 
-/// Floods, a hostile peer, a hub: a section each, given to `done` when it is measured. A part that cannot run does not
-/// keep the others from it; the first error is given back.
+/// Floods, a hostile peer, a hub: a section each, given to `done` when it is measured.
 pub(crate) fn run(setting: &BenchSetup, done: &mut dyn FnMut(BenchSection)) -> Result<(), Error> {
-    let mut first = Ok(());
-    for part in [floods::run, peers::run, hub::run] {
-        match part(setting) {
-            Ok(section) => done(section),
-            Err(error) if first.is_ok() => first = Err(error),
-            Err(_) => {}
-        }
-        interrupt::check()?;
-    }
-    first
+    each_part(&[floods::run, peers::run, hub::run], setting, done)
 }

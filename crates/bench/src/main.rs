@@ -23,7 +23,7 @@ mod hostile;
 mod idle;
 mod interactive;
 mod latency;
-mod listener;
+mod paths;
 mod payload;
 mod random;
 mod report;
@@ -48,7 +48,7 @@ use stage::{BenchEffort, BenchSetup};
 
 /// Measures speed and memory of Strait beside the plain link and wireguard-go.
 ///
-/// Needs root, or leave to make user namespaces. Takes an hour and a quarter; with --quick, about twelve minutes.
+/// Needs root, or leave to make user namespaces. Takes two hours; with --quick, about a quarter of an hour.
 #[derive(Debug, Parser)]
 #[command(name = "strait-bench", version)]
 struct BenchFlags {
@@ -103,6 +103,8 @@ enum Benchmark {
     EntropyProbe,
     /// Floods from strangers, a hostile peer, and a hub with many sites: what others keep
     Hostile,
+    /// Long, lossy and unknown paths: one stream, sparse packets, what repair costs
+    Paths,
     /// Packets in the clear of a full tunnel whose daemon, device, rules or routes fail
     Closed,
 }
@@ -124,6 +126,7 @@ impl Benchmark {
             Benchmark::Steps => "steps",
             Benchmark::EntropyProbe => "entropy-probe",
             Benchmark::Hostile => "hostile",
+            Benchmark::Paths => "paths",
             Benchmark::Closed => "closed",
         }
     }
@@ -150,6 +153,7 @@ impl Benchmark {
             Benchmark::Steps => steps::run(setting),
             Benchmark::EntropyProbe => entropy_probe::run(setting),
             Benchmark::Closed => closed::run(setting),
+            Benchmark::Paths => return paths::run(setting, done),
             Benchmark::Hostile => return hostile::run(setting, done),
         };
         section.map(done)

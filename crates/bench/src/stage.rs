@@ -4,9 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use strait_scheduler::Rate;
-use strait_testbed::{DaemonProcess, Extra, LinkSpec, ProcessCost, TestTunnel, TwoHosts};
+use strait_testbed::{DaemonProcess, Extra, LinkSpec, ProcessCost, TestTunnel, TwoHosts, interrupt};
 
 use crate::error::Error;
+use crate::report::BenchSection;
 use crate::wireguard::{WireGuard, WireguardSearch, find, inside};
 
 /// Inner MTU of both tunnels: what an outer path of 1,500 bytes carries, and wireguard-go's default.
@@ -141,6 +142,28 @@ impl BenchHosts {
             _ => Ok(None),
         }
     }
+}
+
+/// Measures one section.
+pub(crate) type BenchPart = fn(&BenchSetup) -> Result<BenchSection, Error>;
+
+/// A benchmark of several sections, each given to `done` when it is measured. A part that cannot run does not keep the others
+/// from it; the first error is given back.
+pub(crate) fn each_part(
+    parts: &[BenchPart],
+    setting: &BenchSetup,
+    done: &mut dyn FnMut(BenchSection),
+) -> Result<(), Error> {
+    let mut first = Ok(());
+    for part in parts {
+        match part(setting) {
+            Ok(section) => done(section),
+            Err(error) if first.is_ok() => first = Err(error),
+            Err(_) => {}
+        }
+        interrupt::check()?;
+    }
+    first
 }
 
 /// The line of `[link]` with which every packet goes by itself.

@@ -58,6 +58,11 @@ impl WireGuard {
         Ok(ProcessCost::of_process(self.child.id())?)
     }
 
+    /// Has its host reach a network of 16 bits behind the other end, which is at `via` inside the tunnel.
+    pub(crate) fn lead_to(&self, network: Ipv4Addr, via: Ipv4Addr) -> Result<(), Error> {
+        Ok(self.host.add_route(network.into(), 16, via.into())?)
+    }
+
     fn start(program: &Path, host: &Namespace) -> Result<WireGuard, Error> {
         // Its control socket has a fixed place, so each gets a folder of its own there; with the process goes
         // the mount, and nothing is left behind.
@@ -167,7 +172,7 @@ fn configuration(me: &WireguardKeys, peer: (&[u8; 32], SocketAddr, Ipv4Addr)) ->
     let (public, endpoint, allowed) = peer;
     format!(
         "set=1\nprivate_key={}\nlisten_port={PORT}\nreplace_peers=true\npublic_key={}\nendpoint={endpoint}\n\
-         replace_allowed_ips=true\nallowed_ip={allowed}/32\n\n",
+         replace_allowed_ips=true\nallowed_ip={allowed}/32\nallowed_ip=10.0.0.0/8\n\n",
         hex(&me.private),
         hex(public),
     )
@@ -206,7 +211,7 @@ mod tests {
         let text = configuration(&keys, (&[0xcd; 32], "192.0.2.1:9".parse().unwrap(), inside(1)));
         assert!(text.starts_with(&format!("set=1\nprivate_key={}\nlisten_port=51821\n", "ab".repeat(32))));
         assert!(text.contains(&format!("\npublic_key={}\nendpoint=192.0.2.1:9\n", "cd".repeat(32))));
-        assert!(text.ends_with("\nallowed_ip=10.78.0.2/32\n\n"));
+        assert!(text.ends_with("\nallowed_ip=10.78.0.2/32\nallowed_ip=10.0.0.0/8\n\n"));
     }
 
     #[test]

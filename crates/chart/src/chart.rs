@@ -72,4 +72,10 @@ impl Chart {
     pub fn drawing(&self) -> Drawing {
         plot::drawing(self)
     }
+
+    /// The chart with another below it, whose horizontal axis begins at the same place where both have lines.
+    #[must_use]
+    pub fn drawing_above(&self, lower: &Chart) -> Drawing {
+        plot::stacked(self, lower)
+    }
 }

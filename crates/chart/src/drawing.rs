@@ -25,6 +25,18 @@ pub(crate) enum Mark {
     Words { words: String, at: Point, anchor: Anchor, turned: bool, size: Size, colour: Colour },
 }
 
+impl Mark {
+    /// The same, so much further down.
+    fn lowered(mut self, by: f64) -> Mark {
+        match &mut self {
+            Mark::Rectangle { top, .. } => *top += by,
+            Mark::Line { points, .. } => points.iter_mut().for_each(|point| point.y += by),
+            Mark::Words { at, .. } => at.y += by,
+        }
+        self
+    }
+}
+
 /// A place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Point {
@@ -72,6 +84,18 @@ impl Drawing {
     #[must_use]
     pub fn svg(&self) -> String {
         svg::render(self)
+    }
+
+    /// This drawing with another below it.
+    pub(crate) fn above(mut self, lower: Drawing) -> Drawing {
+        let by = self.height;
+        // The ground is first, and one is enough.
+        if let Some(Mark::Rectangle { width, height, .. }) = self.marks.first_mut() {
+            (*width, *height) = (width.max(lower.width), *height + lower.height);
+        }
+        self.marks.extend(lower.marks.into_iter().skip(1).map(|mark| mark.lowered(by)));
+        let (width, height) = (self.width.max(lower.width), self.height + lower.height);
+        Drawing { width, height, ..self }
     }
 
     /// As a PNG file, three pixels for two of the SVG's.

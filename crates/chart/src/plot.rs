@@ -20,10 +20,21 @@ const GAP: f64 = 8.0;
 const TICK: f64 = 4.0;
 
 pub(crate) fn drawing(chart: &Chart) -> Drawing {
+    laid_out(chart, 0.0)
+}
+
+/// Two charts, one above the other.
+pub(crate) fn stacked(upper: &Chart, lower: &Chart) -> Drawing {
+    let left = [upper, lower].map(lines::left).into_iter().flatten().fold(0.0, f64::max);
+    laid_out(upper, left).above(laid_out(lower, left))
+}
+
+/// The chart; lines begin at `left` or further to the right.
+fn laid_out(chart: &Chart, left: f64) -> Drawing {
     let mut marks = Vec::new();
     let (frame, below) = match &chart.plot {
         Plot::Bars(bars) => bars::draw(chart, bars, &mut marks),
-        Plot::Lines(lines) => lines::draw(chart, lines, &mut marks),
+        Plot::Lines(lines) => lines::draw(chart, lines, left, &mut marks),
     };
     let width = frame.left + frame.width + MARGIN;
     head(chart, width, &mut marks);

@@ -34,6 +34,7 @@ Environment:
   NO_COLOR            if set: no colours
   STRAIT_LOG          log filter of the daemon, such as `debug` or `strait_keying=trace`
   STRAIT_RUNTIME_DIR  directory of the daemon sockets [default: /run/strait, or $XDG_RUNTIME_DIR/strait]
+  STRAIT_STATE_DIR    directory of what outlives a daemon [default: /var/lib/strait, or $XDG_STATE_HOME/strait]
 
 Quick start:
   strait demo                      two hosts, a slow link and a tunnel on this machine

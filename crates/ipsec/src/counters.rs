@@ -3,6 +3,7 @@
 //! All are relaxed atomics: written by the packet threads, read by the control plane.
 
 mod queue;
+mod repair;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,6 +11,7 @@ use strait_compress::Codec;
 
 use crate::{Drops, LatestEndpoint, PathState, Reason};
 pub use queue::{QueueCounters, QueueDelay};
+pub use repair::RepairCounters;
 
 /// A number that only grows.
 #[derive(Debug, Default)]
@@ -141,8 +143,12 @@ pub struct PeerCounters {
     pub inner_mtu: AtomicU64,
     /// Delivery reports sent to the peer.
     pub reports_out: Tally,
+    /// Bytes on the wire that they took: whole datagrams, or what they made others longer.
+    pub reports_wire: Tally,
     /// Delivery reports received from the peer.
     pub reports_in: Tally,
+    /// Losses and their repair.
+    pub repair: RepairCounters,
     /// The state of the path, from the reports received.
     pub path: PathState,
     /// Where the peer is, as it was heard last.

@@ -98,6 +98,16 @@ reasons! {
     OverBudget = "over-budget",
     /// A probe, a condition or a handshake that comes more often than its peer may send it.
     TooOften = "too-often",
+    /// A payload that was sent again, although the first had come.
+    RepeatedTwice = "repair-duplicate",
+    /// A repair symbol that cannot be, or that contradicts what came.
+    UnfitSymbol = "repair-symbol-unfit",
+    /// A repair symbol beyond the work or the memory that a peer's symbols may take.
+    SymbolOverBudget = "repair-symbol-over-budget",
+    /// A request for payloads that were never sent.
+    AbsurdRequest = "absurd-request",
+    /// Payloads that a peer asks for again and again, or more of them than may be sent again.
+    RepeatOverBudget = "repair-over-budget",
     /// A codec that was not negotiated.
     UnknownCodec = "unknown-codec",
     /// Parts of a block without the other parts.

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Packets directly behind IP are put together from their fragments first (direct.rs, reassembly.rs); an upper layer gets its
-//! headers back (upper_layer.rs). Where there are workers, step 5 is a job for the engine that ends first, and nothing waits for
+//! headers back (upper_layer.rs). Where losses are repaired, payloads wait for those that are missing before step 5 (repair.rs). Where there are workers, step 5 is a job for the engine that ends first, and nothing waits for
 //! it: what comes behind a block of the same peer is kept until the block has left (pool.rs).
 
 mod admit;
@@ -28,7 +28,8 @@ mod host;
 mod intake;
 mod payload;
 mod peer_messages;
-mod reception;
+pub(crate) mod reception;
+mod repair;
 mod strangers;
 mod upper_layer;
 mod work;
@@ -37,7 +38,7 @@ use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use strait_clock::{Stopwatch, Time};
+use strait_clock::{Deadline, Stopwatch, Time};
 use strait_compress::{Calibration, Gauge};
 use strait_wire::{Tos, vnet};
 
@@ -157,6 +158,18 @@ impl Inbound {
     /// Does the calling thread's jobs; to be called after a run of datagrams.
     pub fn release(&mut self, now: Time, inlet: &mut impl Inlet) {
         self.intake.release(now, inlet);
+    }
+
+    /// When [`Inbound::timeout`] has something to do.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Deadline> {
+        self.intake.poll_timeout()
+    }
+
+    /// Asks for datagrams that are missing, and delivers what has waited for them long enough; to be called at
+    /// [`Inbound::poll_timeout`].
+    pub fn timeout(&mut self, now: Time, inlet: &mut impl Inlet) {
+        self.intake.timeout(now, inlet);
     }
 
     /// Everything that the network brought has been taken: nothing of any peer waits. Until then, the receiver limits what blocks of

@@ -18,6 +18,7 @@ mod endpoint;
 mod esp;
 #[cfg(test)]
 mod family;
+mod fec;
 pub mod inbound;
 mod layers;
 mod notice;
@@ -32,8 +33,10 @@ mod policy;
 mod pool;
 mod queueing;
 pub mod reassembly;
+mod repair;
 mod replay;
 mod reports;
+mod return_traffic;
 mod rules;
 mod sa;
 #[cfg(test)]
@@ -43,10 +46,12 @@ mod source;
 pub mod wrap;
 
 pub use counters::{
-    CodecCounters, Counter, Counters, PeerCounters, QueueCounters, QueueDelay, RuleCounters, Tally,
+    CodecCounters, Counter, Counters, PeerCounters, QueueCounters, QueueDelay, RepairCounters, RuleCounters,
+    Tally,
 };
 pub use dropped::{Drops, Reason};
 pub use endpoint::LatestEndpoint;
+pub use fec::LossPattern;
 pub use inbound::Inbound;
 pub use notice::{Explanation, Notice};
 pub use offload::{SuperPacket, Unusable};
@@ -56,6 +61,9 @@ pub use path_state::{PathState, PathStatus, RateStatus};
 pub use peer::{PeerId, PeerSpec};
 pub use policy::{Forwarding, Policies};
 pub use pool::{PoolJob, PoolWork};
+pub use repair::{PayloadStore, RepairTerms, StoredPayload};
+pub use reports::ReportWish;
+pub use return_traffic::{ReturnTraffic, UNANSWERED};
 pub use rules::{Domain, PortRange, Rule, RuleSet};
 pub use sa::{
     AhSpec, Carrier, EspKeys, EspSpec, Fragments, InboundSa, IpcompSpec, IvMode, Mode, OutboundSa, Payloads,

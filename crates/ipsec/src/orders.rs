@@ -8,11 +8,12 @@ use strait_compress::EndpointCosts;
 use strait_scheduler::{Pace, Rate};
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
+use strait_wire::missing::MissingRanges;
 
 use crate::inbound::DatagramGate;
 use crate::queueing::Queueing;
-use crate::reports::{ReceivedReport, Reception};
-use crate::{InboundSa, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet, Source};
+use crate::reports::{ReceivedReport, Reception, ReportWish};
+use crate::{InboundSa, LossPattern, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet, Source};
 
 /// A change to the sender, made between two packets.
 #[derive(Debug)]
@@ -31,6 +32,10 @@ pub enum SenderOrder {
     /// How to pace towards the peer, which has no pace before. Only with one do datagrams to it wait for the node's own link
     /// too ([`Settings::up`](crate::outbound::OutboundSettings::up)).
     Rate(PeerId, Pace),
+    /// Datagrams to the peer take another path from now on, which had this rate ([`RateStatus::found`](crate::RateStatus)) and these
+    /// losses ([`PathStatus::losses`](crate::PathStatus)) at an earlier time, as far as that is known: estimates begin with them, and
+    /// what they knew of the path before is forgotten.
+    NewPath(PeerId, Option<Rate>, LossPattern),
     /// The node's own link has this rate from now on, and adds so many bytes to each datagram.
     Link(Option<Rate>, u16),
     /// How packets wait: window, hold time and queue limits.
@@ -51,10 +56,17 @@ pub enum SenderOrder {
     Keepalive(PeerId),
     /// Send the peer a changed condition of this end.
     Report(PeerId, Condition),
-    /// Send the peer a delivery report of what arrived from it.
+    /// What arrived from the peer, for a delivery report: with the next datagram that goes there anyway, or alone, within what
+    /// reports may cost.
     Received(PeerId, Reception),
+    /// Ask the peer to send again what is missing here.
+    AskAgain(PeerId, Box<MissingRanges>),
+    /// The peer asks for what is missing there.
+    Repeat(PeerId, Box<MissingRanges>),
     /// The peer sent a delivery report.
     Delivered(PeerId, ReceivedReport),
+    /// Send the peer an empty packet: it hears that this end receives.
+    Alive(PeerId),
     /// Send the peer a liveness probe.
     Probe(PeerId),
     /// The peer asked with a probe of this number and outer size: answer.
@@ -70,6 +82,8 @@ pub enum ReceiverOrder {
     AddPeer(PeerId, Arc<PeerCounters>),
     /// A peer goes, with all its associations.
     RemovePeer(PeerId),
+    /// What a peer does with delivery reports; until then it watches for changes.
+    Reports(PeerId, ReportWish),
     /// Who owns which inner addresses.
     Policies(Arc<Policies>),
     /// Take control datagrams from these sources before those of others.

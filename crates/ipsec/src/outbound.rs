@@ -13,6 +13,7 @@
 //! Towards a peer without a rate steps 3, 4 and 7 fall away (straight.rs), unless packets are held for aggregation or a worker is to
 //! compress them. Each step has an owner: [`Outbound`] selects and goes round the links, its stages own what steps 3 to 7 need.
 
+mod acks;
 mod association;
 mod backlog;
 mod compressor;
@@ -33,7 +34,9 @@ mod pauses;
 mod plain;
 mod queue;
 mod ratio_estimate;
-mod report_budget;
+mod repair;
+mod reporting;
+pub(crate) mod return_budget;
 mod scheduler;
 mod straight;
 mod train;
@@ -54,7 +57,7 @@ use crate::offload::SuperPacket;
 pub use crate::orders::SenderOrder as Order;
 pub use crate::queueing::Queueing;
 use crate::reassembly::Reassembly;
-pub use crate::reports::{ReceivedReport, Reception};
+pub use crate::reports::{ReceivedReport, Reception, ReportWish};
 use crate::{Counters, Forwarding, Notice, Padding, PeerId, Policies, Reason};
 
 use compressor::Compressor;
@@ -212,6 +215,7 @@ impl Outbound {
     pub fn release(&mut self, now: Time, outlet: &mut impl Outlet) {
         self.flush(None, now, outlet);
         self.stages.transmitter.departure.send_answers(now, outlet);
+        self.send_reports(now, outlet);
         self.go_round(now, outlet);
         while self.compress_own(now) {
             self.go_round(now, outlet);
@@ -260,7 +264,27 @@ impl Outbound {
             LinkScheduler::step_at(link, &self.stages.transmitter.departure, has_idle)
         });
         let answers = self.stages.transmitter.departure.answers_at();
-        Some(Deadline { at: at.chain(answers).min()?, why: "the link has room" })
+        let room = at.chain(answers).min().map(|at| Deadline { at, why: "the link has room" });
+        let reports = self.scheduler.reports().filter_map(|peer| self.links.get(peer)?.reporting.due());
+        Deadline::earliest(room, reports.min().map(|at| Deadline { at, why: "a delivery report" }))
+    }
+
+    /// Sends the delivery reports that are due.
+    fn send_reports(&mut self, now: Time, outlet: &mut impl Outlet) {
+        let listed = self.scheduler.reports().len();
+        for _ in 0..listed {
+            let Some(link) = self.scheduler.next_report().and_then(|peer| self.links.get_mut(&peer)) else {
+                continue;
+            };
+            link.reporting.listed = false;
+            if link.reporting.due().is_some_and(|due| due <= now) {
+                link.refresh(now);
+                let tx = &mut self.stages.context(link, now, &mut *outlet);
+                self.stages.transmitter.report_due(tx);
+                self.scheduler.list(tx.link);
+            }
+            self.scheduler.list_report(link);
+        }
     }
 
     /// Sends what is in the train, whichever peer's it is but this one's.
@@ -351,6 +375,9 @@ impl TxStages {
         }
         if !self.transmitter.departure.has_room(tx.link, tx.now) {
             return false;
+        }
+        if self.transmitter.repair(tx) {
+            return true;
         }
         if tx.link.backlog.has_ready() {
             return self.promote(tx) || self.transmitter.departure.drain_ready(tx);

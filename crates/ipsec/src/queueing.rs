@@ -17,6 +17,8 @@ pub struct Queueing {
     pub shares: Shares,
     /// Whether the queue drops nothing before it is full: for replays, whose senders do not slow down.
     pub lossless: bool,
+    /// Whether pure TCP acknowledgements are dropped where a newer one tells all that they do.
+    pub thin_acks: bool,
 }
 
 impl Queueing {
@@ -24,8 +26,13 @@ impl Queueing {
     /// acknowledgements in an aggregate do.
     pub const WINDOW: usize = 256;
     /// The default settings.
-    pub const NORMAL: Queueing =
-        Queueing { window: Queueing::WINDOW, hold: Duration::ZERO, shares: Shares::CAKE, lossless: false };
+    pub const NORMAL: Queueing = Queueing {
+        window: Queueing::WINDOW,
+        hold: Duration::ZERO,
+        shares: Shares::CAKE,
+        lossless: false,
+        thin_acks: true,
+    };
     /// The largest window: as many packets as a block may hold.
     pub const WINDOW_MAX: usize = PACKETS_MAX;
 }

@@ -8,6 +8,17 @@ use strait_wire::delivery::{self, Delivery};
 /// Bytes of a report: the congestion report of RFC 9347, then how much arrived.
 pub(crate) const REPORT_LEN: usize = aggfrag::CONGESTION_LEN + delivery::LEN;
 
+/// What a peer does with delivery reports, which decides when it is sent one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReportWish {
+    /// Its rate is given, or it has none: it watches the path. Losses change what it does; else a report now and then
+    /// tells the round-trip time.
+    #[default]
+    Changes,
+    /// It estimates its rate, which every report may change.
+    Often,
+}
+
 /// What arrived on an inbound association, for a delivery report to the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reception {
@@ -17,6 +28,9 @@ pub struct Reception {
     pub loss_event_rate: u32,
     /// Whether a congestion mark came since the last report.
     pub marked: bool,
+    /// Whether something was lost, or datagrams are as full as those of a sender with a queue: the report matters more, may cost more
+    /// and waits less.
+    pub pressing: bool,
     /// The last `TVal` that came from the peer, and when.
     pub echo: Option<(u32, Time)>,
 }

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use strait_clock::Time;
-use strait_wire::Spi;
+use strait_wire::{Esn, Spi};
 
-use crate::PeerId;
 use crate::ah::{AhIn, AhOut};
 use crate::esp::{EspIn, EspOut};
+use crate::layers::Authentic;
+use crate::replay::ReplayRefused;
 use crate::sequence::{Numbers, Reserve};
+use crate::{PeerId, Reason, RepairTerms};
 
 pub(crate) use spec::SaId;
 pub use spec::{
@@ -73,6 +75,8 @@ pub struct OutboundSa {
     pub(crate) usage: Arc<Usage>,
     /// Nothing is sealed from then on.
     pub(crate) expires: Time,
+    /// Whether its losses are repaired.
+    pub(crate) repair: RepairTerms,
 }
 
 impl OutboundSa {
@@ -91,6 +95,7 @@ impl OutboundSa {
             payloads: spec.payloads,
             usage: Arc::default(),
             expires: Time::MAX,
+            repair: RepairTerms::Off,
         }
     }
 
@@ -99,6 +104,13 @@ impl OutboundSa {
     #[must_use]
     pub const fn until(mut self, expires: Time) -> OutboundSa {
         self.expires = expires;
+        self
+    }
+
+    /// The same, whose losses are repaired on these terms.
+    #[must_use]
+    pub const fn repaired(mut self, terms: RepairTerms) -> OutboundSa {
+        self.repair = terms;
         self
     }
 
@@ -146,6 +158,8 @@ pub struct InboundSa {
     pub(crate) roams: bool,
     /// Whether the upper half of 64-bit numbers is searched for.
     pub(crate) recovers: bool,
+    /// Whether its losses are repaired.
+    pub(crate) repair: RepairTerms,
 }
 
 impl InboundSa {
@@ -168,6 +182,7 @@ impl InboundSa {
             expires: Time::MAX,
             roams: true,
             recovers: false,
+            repair: RepairTerms::Off,
         }
     }
 
@@ -187,11 +202,27 @@ impl InboundSa {
         self
     }
 
+    /// The same, whose losses are repaired on these terms.
+    #[must_use]
+    pub const fn repaired(mut self, terms: RepairTerms) -> InboundSa {
+        self.repair = terms;
+        self
+    }
+
     /// The same, with which nothing is opened at `expires` or later.
     #[must_use]
     pub const fn until(mut self, expires: Time) -> InboundSa {
         self.expires = expires;
         self
+    }
+
+    /// Takes a payload with this number that came inside of another datagram, for which `proof` vouches.
+    pub(crate) fn admit_repeated(&mut self, number: Esn, proof: Option<Authentic>) -> Result<(), Reason> {
+        let (esp, proof) = self.esp.as_mut().zip(proof).ok_or(Reason::Unprotected)?;
+        esp.received.commit_repeated(number, &proof).map_err(|refused| match refused {
+            ReplayRefused::TooOld => Reason::TooOld,
+            ReplayRefused::Duplicate => Reason::RepeatedTwice,
+        })
     }
 
     /// The SPI of its outermost protocol, or 0.

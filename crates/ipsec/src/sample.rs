@@ -395,6 +395,11 @@ impl Sender {
         }
     }
 
+    /// Sends what may be sent now.
+    pub(crate) fn release(&mut self) {
+        self.out.release(self.now, &mut self.wire);
+    }
+
     pub(crate) fn dropped(&self) -> u64 {
         self.counters.drops.iter().map(|(_, count)| count).sum()
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use strait_crypto::{FreshNonce, NonceCounter};
 use strait_wire::{Esn, SeqLow};
 
+use crate::layers::Authentic;
 use crate::replay::{ReplayRefused, ReplayWindow};
 use crate::{Reason, SequenceNumbers};
 
@@ -143,6 +144,14 @@ impl ReceivedNumbers {
     /// Takes numbers for those whose upper half is `ahead` of that of the highest so far, or again for what is inferred.
     pub(crate) fn suppose(&mut self, ahead: Option<u32>) {
         self.supposed = ahead.map(|ahead| self.window.highest().high().saturating_add(ahead));
+    }
+
+    /// Marks the number of a payload that was sent again in a datagram that `proof` vouches for: a datagram with it is a duplicate from
+    /// now on.
+    pub(crate) fn commit_repeated(&mut self, esn: Esn, proof: &Authentic) -> Result<(), ReplayRefused> {
+        self.window.peek(esn)?;
+        self.window.commit(esn, proof);
+        Ok(())
     }
 
     /// The whole number whose low half came, if it could be new.

@@ -1,10 +1,10 @@
 //! What two nodes' capabilities come to, and the keys for it; both ends compute the same.
 
 use strait_crypto::{KeyMaterial, MAX_KEY_MATERIAL, Suite, WrongLength, choose};
-use strait_ipsec::{IvMode, Payloads};
+use strait_ipsec::{IvMode, Payloads, RepairTerms};
 use zeroize::Zeroizing;
 
-use crate::{Capabilities, PayloadFormat};
+use crate::{Capabilities, LossRepair, PayloadFormat};
 
 /// What the keys are exported under (RFC 8446 section 7.5, RFC 5705 section 4).
 pub(crate) const LABEL: &[u8] = b"EXPORTER-strait-esp-v1";
@@ -22,6 +22,10 @@ pub(crate) struct PairAgreement {
     pub inbound: Payloads,
     /// What the other end reads.
     pub outbound: Payloads,
+    /// Whether what this end reads is repaired.
+    pub repair_in: RepairTerms,
+    /// Whether what the other end reads is repaired.
+    pub repair_out: RepairTerms,
 }
 
 impl PairAgreement {
@@ -37,11 +41,22 @@ impl PairAgreement {
             // The smaller cap serves both ways: neither builds what it would not itself take.
             Payloads::Strait { codecs: reader.codecs, block_cap: mine.block_cap.min(theirs.block_cap) }
         };
+        let repairs = !standard && ![mine.repair, theirs.repair].contains(&LossRepair::Off);
+        let terms = |sender: &Capabilities, reader: &Capabilities| {
+            let paced = sender.repair == LossRepair::Paced || reader.down.given().is_some();
+            match (repairs, paced) {
+                (false, _) => RepairTerms::Off,
+                (true, false) => RepairTerms::OnNotice,
+                (true, true) => RepairTerms::Kept,
+            }
+        };
         Some(PairAgreement {
             suite,
             iv: if explicit { IvMode::Explicit } else { IvMode::Implicit },
             inbound: payloads(mine),
             outbound: payloads(theirs),
+            repair_in: terms(theirs, mine),
+            repair_out: terms(mine, theirs),
         })
     }
 }
@@ -68,6 +83,7 @@ mod tests {
     use super::*;
     use strait_compress::{Codec, CodecSet};
     use strait_crypto::{Ranking, SuiteSet};
+    use strait_scheduler::Rate;
 
     fn capabilities() -> Capabilities {
         Capabilities { ranking: Ranking { nanos_per_packet: [10, 20, 30] }, ..Capabilities::typical() }
@@ -82,12 +98,20 @@ mod tests {
             Capabilities { iv: IvMode::Explicit, block_cap: 1000, ..capabilities() },
             Capabilities { format: PayloadFormat::Standard, ..capabilities() },
             Capabilities { codecs: CodecSet::EMPTY.with(Codec::Lz4), ..capabilities() },
+            Capabilities { repair: LossRepair::Paced, ..capabilities() },
+            Capabilities { repair: LossRepair::Off, ..capabilities() },
             Capabilities { suites: SuiteSet::EMPTY.with(Suite::Aes256Gcm), ..capabilities() },
         ];
         for theirs in table {
             let here = PairAgreement::of(&mine, &theirs).unwrap();
             let there = PairAgreement::of(&theirs, &mine).unwrap();
-            let turned = PairAgreement { inbound: there.outbound, outbound: there.inbound, ..there };
+            let turned = PairAgreement {
+                inbound: there.outbound,
+                outbound: there.inbound,
+                repair_in: there.repair_out,
+                repair_out: there.repair_in,
+                ..there
+            };
             assert_eq!(here, turned, "{theirs:?}");
         }
     }
@@ -111,6 +135,25 @@ mod tests {
         assert_eq!(PairAgreement::of(&mine, &standard).unwrap().inbound, Payloads::STANDARD);
         let none = Capabilities { suites: SuiteSet::EMPTY, ..capabilities() };
         assert_eq!(PairAgreement::of(&mine, &none), None);
+    }
+
+    #[test]
+    fn repair_takes_both_ends_and_is_certain_on_a_link_with_a_given_rate() {
+        use RepairTerms::{Kept, Off, OnNotice};
+        let paced = Capabilities { repair: LossRepair::Paced, ..capabilities() };
+        let limited = Capabilities { down: Rate::from_bits(1_000_000).into(), ..capabilities() };
+        let off = Capabilities { repair: LossRepair::Off, ..capabilities() };
+        let standard = Capabilities { format: PayloadFormat::Standard, ..capabilities() };
+        for (theirs, repair_in, repair_out) in [
+            (capabilities(), OnNotice, OnNotice),
+            (paced, Kept, OnNotice),
+            (limited, OnNotice, Kept),
+            (off, Off, Off),
+            (standard, Off, Off),
+        ] {
+            let agreed = PairAgreement::of(&capabilities(), &theirs).unwrap();
+            assert_eq!((agreed.repair_in, agreed.repair_out), (repair_in, repair_out), "{theirs:?}");
+        }
     }
 
     #[test]

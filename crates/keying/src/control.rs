@@ -245,6 +245,7 @@ impl Control {
             });
             self.with_peer(id, now, |peer, context| {
                 peer.check_silence(now, context);
+                peer.check_unanswered(now, context);
                 peer.report(context);
             });
             self.sessions.note_endpoint(id, now);

@@ -38,9 +38,10 @@ pub use control::Control;
 pub use event::{ControlEvent, HandshakeFailure, Refusal};
 pub use identity::{KeyRole, ParseKeyError, PrivateKey, PublicKey};
 pub use message::{
-    Capabilities, DeliveryReporting, Expansion, Message, MessageError, PayloadFormat, SessionTerms,
+    Capabilities, DeliveryReporting, Expansion, LossRepair, Message, MessageError, PayloadFormat,
+    SessionTerms,
 };
 pub use move_log::MoveLog;
-pub use settings::{ControlSettings, KeyExport, Lifetime, PeerConfig, SetupError, Start, Where};
+pub use settings::{ControlSettings, KeyExport, Lifetime, PeerConfig, RepairMode, SetupError, Start, Where};
 pub use status::{AssociationStatus, PeerState, PeerStatus, Role, SaStatus};
 pub use token::PresharedToken;

@@ -144,4 +144,16 @@ pub struct PeerConfig {
     pub keepalive: Option<Duration>,
     /// What may be inside ESP; [`PayloadFormat::Standard`] if either end wants that.
     pub format: PayloadFormat,
+    /// Whether losses are repaired, if the peer does that too.
+    pub repair: RepairMode,
+}
+
+/// What the configuration says of repairing losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RepairMode {
+    /// Where the path needs it and the peer knows how.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
 }

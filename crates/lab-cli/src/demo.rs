@@ -2,6 +2,7 @@
 
 mod files;
 mod link;
+mod path;
 mod progress;
 mod result;
 mod stage;
@@ -13,6 +14,7 @@ use crate::failure::{CommandResult, Failure};
 use crate::output::print;
 use crate::{failed, flags};
 pub(crate) use link::DemoLink;
+pub(crate) use path::{DemoPath, LossShare};
 use progress::DemoProgress;
 use result::{Measured, Summary};
 use stage::{DemoHosts, DemoVariant};
@@ -25,22 +27,23 @@ pub(crate) fn run(flags: &flags::Demo) -> CommandResult {
     // Before any thread is started: this may start the program again inside a user namespace.
     sandbox::enter().map_err(failed)?;
     interrupt::watch();
+    let path = flags.path()?;
     let files = files::load(&flags.files)?;
-    let files: Vec<SampleFile> = flags.link.enough_of(&files);
-    let mut stage = DemoHosts::set(flags.link, &flags.program.path()?).map_err(failed)?;
+    let files: Vec<SampleFile> = path.link.enough_of(&files);
+    let mut stage = DemoHosts::set(path, &flags.program.path()?).map_err(failed)?;
     if flags.keep_logs {
         stage.keep();
         eprintln!("configurations, keys and logs: {}", stage.folder().display());
     }
-    let mut progress = DemoProgress::new(&files, flags.link);
+    let mut progress = DemoProgress::new(&files, path);
     let mut passes = Vec::new();
-    for _ in 0..flags.link.passes() {
+    for _ in 0..path.link.passes() {
         let pass = DemoVariant::ALL.into_iter().map(|way| measure(&mut stage, way, &files, &mut progress));
         passes.push(pass.collect::<Result<Vec<Measured>, Failure>>()?);
     }
     progress.finish();
     let measured = result::middle(passes);
-    let summary = Summary { link: flags.link, files: &files, measured: &measured };
+    let summary = Summary { path, files: &files, measured: &measured };
     print(if flags.json { summary.json() } else { summary.text() }.as_bytes())
 }
 
@@ -55,6 +58,7 @@ fn measure(
     let before = stage.traffic().map_err(failed)?;
     stage.start(way).map_err(failed)?;
     let setup = stage.traffic().map_err(failed)?.since(before).bytes();
+    let lost = stage.lost();
     let mut moved = Vec::with_capacity(files.len());
     let mut chosen = Vec::new();
     for file in files {
@@ -66,7 +70,14 @@ fn measure(
         chosen.push(stage.chosen(way)?);
     }
     let tunnels = stage.finish()?;
-    Ok(Measured { way, setup, moved, chosen, tunnels })
+    Ok(Measured {
+        way,
+        setup,
+        moved,
+        chosen,
+        lost: stage.lost().zip(lost).map(|(now, then)| now - then),
+        tunnels,
+    })
 }
 
 /// A transfer that fails through the tunnel is best explained by what the daemons said.

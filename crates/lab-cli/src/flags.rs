@@ -3,13 +3,15 @@
 mod lab;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
+use strait_node::config::duration;
 use strait_terminal::pages::{Completions, Man};
 use strait_terminal::{Failure, program};
 
-use crate::demo::DemoLink;
-pub(crate) use lab::{Lab, LabCrime, LabOutput, LabSched, LabTables, LabVerify, LabVpn};
+use crate::demo::{DemoLink, DemoPath, LossShare};
+pub(crate) use lab::{Lab, LabCrime, LabOutput, LabPaths, LabSched, LabTables, LabVerify, LabVpn};
 
 /// Printed under the help of `strait-lab` itself.
 const AFTER: &str = "\
@@ -78,6 +80,12 @@ pub(crate) struct Demo {
     /// How fast the link between the two hosts is, in each direction; files move as often over as takes half a second
     #[arg(long, value_name = "RATE|unshaped", default_value = "1.5Mbit")]
     pub(crate) link: DemoLink,
+    /// How long a small packet takes there and back while nothing else is on the way, such as 600ms by satellite
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) rtt: Option<Duration>,
+    /// How many packets are lost on the way, each by itself, such as 1%
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) loss: Option<LossShare>,
     /// Files to move, instead of the generated sample
     #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
@@ -95,6 +103,16 @@ pub(crate) struct Demo {
     pub(crate) program: TunnelProgram,
 }
 
+impl Demo {
+    /// The path between the two hosts.
+    pub(crate) fn path(&self) -> Result<DemoPath, Failure> {
+        DemoPath::new(self.link, self.rtt, self.loss).ok_or_else(|| {
+            Failure::new("a link without a rate has no round trip and no loss")
+                .remedy("name a rate too, for example --link 10Mbit")
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +128,7 @@ mod tests {
         for line in [
             "strait-lab demo --link 512kbit --files a b --json --keep-logs",
             "strait-lab demo --save-sample /tmp/x",
+            "strait-lab demo --link 2Mbit --rtt 600ms --loss 1%",
             "strait-lab lab crypto --quick",
             "strait-lab lab slowdown --json",
             "strait-lab lab codecs --corpus calgary --codec lzs zstd-3 --csv",
@@ -119,6 +138,7 @@ mod tests {
             "strait-lab lab verify --link 10Mbit unshaped --block 4096 --codec lz4 --quick --json",
             "strait-lab lab crime --padding padme buckets --mix flow --pause false --place same-flow no-rule --codec lz4",
             "strait-lab lab crime --quick --json",
+            "strait-lab lab paths --path doubles beside --out figures --seed 7 --trace lte.trace --json --quick",
             "strait-lab demo --strait target/release/strait",
             "strait-lab lab verify --strait /usr/bin/strait",
             "strait-lab completions bash",
@@ -133,6 +153,8 @@ mod tests {
         for (line, expected) in [
             ("strait-lab frobnicate", "unrecognized subcommand"),
             ("strait-lab demo --link fast", "is not a link rate"),
+            ("strait-lab demo --rtt 600", "is not a time span"),
+            ("strait-lab demo --loss 1", "is not a share of loss"),
             ("strait-lab demo --files", "a value is required"),
             ("strait-lab lab", "Usage: strait-lab lab <COMMAND>"),
             ("strait-lab lab codecs --codec gzip", "unknown compression `gzip`"),
@@ -140,6 +162,7 @@ mod tests {
             ("strait-lab lab vpn --corpus calgary", "--here"),
             ("strait-lab lab verify --block 100", "100 is not in 2048..=65536"),
             ("strait-lab lab crime --padding some", "none, padme, buckets, constant"),
+            ("strait-lab lab paths --path straight", "constant, doubles"),
             ("strait-lab lab crime --quick --packets 1000", "cannot be used with"),
         ] {
             let error = LabFlags::try_parse_from(line.split(' ')).unwrap_err();

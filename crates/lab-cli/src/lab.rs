@@ -2,6 +2,7 @@
 
 mod crime;
 mod csv;
+mod paths;
 mod text;
 mod verify;
 
@@ -32,6 +33,7 @@ pub(crate) fn run(flags: &flags::Lab) -> CommandResult {
         }
         LabTables::Verify(flags) => verify::run(flags),
         LabTables::Crime(flags) => crime::run(flags),
+        LabTables::Paths(flags) => paths::run(flags),
     }
 }
 
@@ -112,7 +114,7 @@ fn scheduling(flags: &flags::LabSched) -> CommandResult {
 fn written(folder: &Path, figures: &[Figure]) -> CommandResult {
     fs::create_dir_all(folder).map_err(Failure::doing(format!("make {}", folder.display())))?;
     for figure in figures {
-        let drawing = figure.chart.drawing();
+        let drawing = figure.drawing();
         for (extension, bytes) in [("svg", drawing.svg().into_bytes()), ("png", drawing.png())] {
             let path = folder.join(&figure.name).with_extension(extension);
             fs::write(&path, bytes).map_err(Failure::doing(format!("write {}", path.display())))?;

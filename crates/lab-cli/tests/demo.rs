@@ -57,6 +57,50 @@ fn it_ends_with_figures_that_show_what_compression_saves() {
 }
 
 #[test]
+fn a_long_path_that_loses_packets_takes_longer_and_says_so() {
+    if !sandbox::allows_tests() {
+        return;
+    }
+    let dir = Workdir::create().unwrap();
+    let file = dir.path().join("notes.txt");
+    std::fs::write(&file, "the same line again and again\n".repeat(5_000)).unwrap();
+    let run = |link: &str, more: &[&str]| {
+        let mut command = within(&dir, program());
+        command.args(["demo", "--link", link, "--rtt", "60ms", "--loss", "4%"]).args(more);
+        command.arg("--files").arg(&file).output().unwrap()
+    };
+    let figures = figures(&run("10Mbit", &["--json"]));
+    assert_eq!((&figures["rtt_seconds"], &figures["loss"]), (&0.06.into(), &0.04.into()));
+    let total = &figures["total"]["plain"];
+    // Connecting, data, and the answer: two round trips at least, whatever is lost.
+    assert!(total["seconds"].as_f64() >= Some(0.12), "{total:#}");
+    assert!(total["lost_packets"].as_u64() > Some(0), "{total:#}");
+    let output = run("10Mbit", &[]);
+    let table = String::from_utf8_lossy(&output.stdout);
+    let words = "over a link of 10 Mbit/s each way, a round trip of 60 ms, 4 % of packets lost";
+    assert!(table.contains(words) && table.contains("plain link: the path lost "), "{table}");
+    let output = run("unshaped", &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("name a rate too"), "{said}");
+}
+
+#[test]
+fn a_long_path_needs_no_right_that_a_user_namespace_does_not_give() {
+    if !sandbox::allows_tests() {
+        return;
+    }
+    let dir = Workdir::create().unwrap();
+    let file = dir.path().join("notes.txt");
+    std::fs::write(&file, "the same line again and again\n".repeat(1_000)).unwrap();
+    let mut command = within(&dir, Path::new("unshare"));
+    command.args(["--user", "--map-root-user", "--net", "--mount"]).arg(program());
+    command.args(["demo", "--link", "10Mbit", "--rtt", "20ms", "--json", "--files"]).arg(&file);
+    let figures = figures(&command.output().unwrap());
+    assert_eq!(figures["total"]["plain"]["lost_packets"], Value::Null);
+    assert!(figures["total"]["compressed"]["wire_bytes"].as_u64() > Some(0));
+}
+
+#[test]
 fn the_tunnels_program_is_named_or_found_beside() {
     if !sandbox::allows_tests() {
         return;

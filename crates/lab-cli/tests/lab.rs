@@ -116,6 +116,36 @@ fn where_compression_pays_here() {
 }
 
 #[test]
+fn paths_are_run_drawn_and_told_as_table_and_as_json() {
+    let dir = Workdir::create().unwrap();
+    let folder = dir.path().join("paths");
+    let record = dir.path().join("lte.trace");
+    let lines: String = (0..20_000).map(|line| format!("{}\n", line * 2)).collect();
+    fs::write(&record, lines).unwrap();
+    let some = ["paths", "--quick", "--path", "satellite", "cellular", "--trace", record.to_str().unwrap()];
+    let report = json(&[&some[..], &["--json", "--out", folder.to_str().unwrap()]].concat());
+    let paths = report["paths"].as_array().unwrap();
+    assert_eq!(paths.len(), 4);
+    for path in paths {
+        assert!(path["used"].as_f64().unwrap() > 0.1 && path["queue_p95_ms"].is_number(), "{path}");
+        assert!(path["found"][0]["at"] == 0.0 && path["found"][0]["from"].is_null(), "{path}");
+    }
+    assert!(paths.iter().any(|path| path["title"] == "a recorded cellular link, 60 ms"));
+    for name in ["satellite", "cellular"] {
+        let read = |extension: &str| fs::read(folder.join(name).with_extension(extension)).unwrap();
+        assert!(read("svg").starts_with(b"<svg ") && read("png").starts_with(b"\x89PNG"), "{name}");
+    }
+    let said = text(&lab(&["paths", "--quick", "--path", "cellular"]));
+    for words in ["cellular  greedy", "TCP", "start ", "a scripted stand-in for a cellular link"] {
+        assert!(said.contains(words), "{words} is not in\n{said}");
+    }
+    fs::write(&record, "5\n4\n").unwrap();
+    let output = lab(&["paths", "--trace", record.to_str().unwrap()]);
+    let refused = String::from_utf8(output.stderr).unwrap();
+    assert!(refused.contains("is no recorded rate: line 2 is earlier"), "{refused}");
+}
+
+#[test]
 fn a_window_over_packets_is_simulated_and_drawn() {
     let dir = Workdir::create().unwrap();
     let folder = dir.path().join("figures");

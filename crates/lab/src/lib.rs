@@ -4,6 +4,7 @@
 //! - [`sched`]: Taddeo, Ferrante and Piuri, *Scheduling Small Packets in IPSec-based Systems*;
 //! - [`verify`]: the model against the tunnel itself;
 //! - [`crime`]: Rizzo and Duong, *The CRIME attack*: what lengths tell of a cookie;
+//! - [`paths`]: the estimated rate beside the true one over time;
 //! - [`corpus`]: the files that blocks are drawn from, given or generated;
 //! - [`rate`]: how fast ciphers, integrity algorithms and codecs are here, and [`measure`] the stopwatch for it.
 //!
@@ -19,6 +20,8 @@ pub mod crime;
 mod error;
 mod figure;
 pub mod measure;
+mod parallel;
+pub mod paths;
 pub mod rate;
 mod report;
 pub mod sched;

@@ -9,7 +9,6 @@ mod claims;
 mod figures;
 mod gateway;
 mod grid;
-mod parallel;
 mod pattern;
 mod trace;
 

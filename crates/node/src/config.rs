@@ -47,6 +47,7 @@ pub use peer::{Endpoint, PeerKeys, PeerPayloads, PeerSection};
 pub use problem::Problem;
 pub(crate) use sections::{DEFAULT_MTU, ENGINES_MAX};
 pub use template::template;
+pub use value::{BadDuration, duration};
 
 use crate::udp::Listen;
 use beside::{Access, Nothing, OnDisk};

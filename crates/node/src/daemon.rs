@@ -9,6 +9,7 @@
 //! starter   the process with the privileges: the host's network, files        daemon/starter.rs
 //! resolver  the process that asks for the addresses of names                  daemon/resolver.rs
 //! host_watch by which interfaces peers are reached                           daemon/host_watch.rs
+//! path_keeper what was found on paths                                         daemon/path_keeper.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
 //! report    what is shown                                                      daemon/report.rs
 //! end       the threads first, then the network, last first
@@ -20,6 +21,7 @@ mod key_log;
 mod log_budget;
 mod manual;
 mod names;
+mod path_keeper;
 mod ready;
 mod reload;
 mod report;
@@ -58,6 +60,7 @@ use key_log::KeyLog;
 use log_budget::LogBudget;
 use manual::ManualPeers;
 use names::{NameQueries, Resolved};
+use path_keeper::PathKeeper;
 use ready::Supervisor;
 use resolver::Resolver;
 use roster::Roster;
@@ -104,6 +107,7 @@ struct Daemon {
     starter: Starter,
     supervisor: Supervisor,
     watch: HostWatch,
+    paths: PathKeeper,
 }
 
 /// The two packet threads, and the channels to and from them.
@@ -226,6 +230,8 @@ impl Daemon {
 
     /// Tells the packet threads what they need to know, and the world that the node is up.
     fn begin(&mut self) {
+        // The sender knows a peer before it is told of the path to it.
+        self.act();
         self.look_outside();
         self.act();
         self.announce_policies();
@@ -316,6 +322,7 @@ impl Daemon {
         let now = self.clock.now();
         self.control.timeout(now);
         self.manual.look(now).into_iter().for_each(|order| self.order_out(order));
+        self.note_paths(now);
         if now >= self.shown_by {
             // The sender is busy, or its answer was lost: everything else is still worth an answer.
             self.show(None);
@@ -325,12 +332,14 @@ impl Daemon {
     /// When a key manager has its next deadline; never without one.
     fn deadline(&self) -> Time {
         let session = self.control.poll_timeout().map_or(Time::MAX, |deadline| deadline.at);
-        session.min(self.manual.poll_timeout().unwrap_or(Time::MAX)).min(self.shown_by)
+        let manual = self.manual.poll_timeout().unwrap_or(Time::MAX);
+        session.min(manual).min(self.shown_by).min(self.paths.poll_timeout())
     }
 
     /// The threads end when their order channels close; then the network is taken down.
-    async fn end(self) {
-        let Daemon { threads, starter, config, manual, .. } = self;
+    async fn end(mut self) {
+        self.note_all_paths();
+        let Daemon { threads, starter, config, manual, paths, .. } = self;
         let Threads { outward, inward, messages, handles, .. } = threads;
         drop((outward, inward, messages));
         let joined = tokio::task::spawn_blocking(|| {
@@ -342,6 +351,7 @@ impl Daemon {
             manual.end();
         });
         let _ = joined.await;
+        paths.end(&starter);
         drop(starter);
         tracing::info!(interface = %config.node.interface, "down");
     }

@@ -89,17 +89,21 @@ impl Inward {
     }
 
     /// Until there is something to do; while reading is paused, until a worker or an order wakes this thread.
-    fn wait(&self, paused: bool) -> io::Result<()> {
+    fn wait(&mut self, paused: bool) -> io::Result<()> {
+        let mut world = world(&self.tun, &self.outward, &self.control, &self.workers);
+        self.inbound.timeout(self.clock.now(), &mut world);
+        let deadline = self.inbound.poll_timeout();
+        let timeout = deadline.map(|deadline| self.clock.until(deadline.at));
         let orders = PollFd::readable(self.orders.as_fd());
         if paused {
-            return wait(&mut [orders], None).map(|_| ());
+            return wait(&mut [orders], timeout).map(|_| ());
         }
         let tap = |version| {
             let tap = self.direct.as_ref().and_then(|direct| direct.tap(version));
             tap.map_or(PollFd::ignored(), PollFd::readable)
         };
         let socket = PollFd::readable(self.socket.as_fd());
-        wait(&mut [socket, orders, tap(ip::Version::V4), tap(ip::Version::V6)], None).map(|_| ())
+        wait(&mut [socket, orders, tap(ip::Version::V4), tap(ip::Version::V6)], timeout).map(|_| ())
     }
 
     /// Takes what workers have done and makes the changes that were ordered; false when the order channel is closed.

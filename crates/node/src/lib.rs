@@ -24,6 +24,7 @@ pub mod netlink;
 pub mod network;
 mod nftables;
 pub mod outward;
+pub mod path_memory;
 pub mod poll;
 pub mod privileges;
 mod process;

@@ -21,6 +21,7 @@ pub fn text(report: &DaemonReport) -> String {
         peer_info(report),
         peers(report),
         paths(report),
+        repairs(report),
         queues(report),
         rules(report),
         codecs(report),
@@ -203,7 +204,7 @@ fn of_peers(
 }
 
 fn paths(report: &DaemonReport) -> Vec<MetricFamily> {
-    let known: [(&str, &str, &str, OfPeer); 8] = [
+    let known: [(&str, &str, &str, OfPeer); 9] = [
         ("peer_link_rate_bits_per_second", "gauge", "Link rate, configured or estimated.", |peer| {
             peer.link_rate_bits_per_second.map(number)
         }),
@@ -220,6 +221,12 @@ fn paths(report: &DaemonReport) -> Vec<MetricFamily> {
         ("peer_delivery_reports_sent_total", "counter", "Delivery reports sent.", |peer| {
             Some(number(peer.path.as_ref()?.delivery_reports_sent))
         }),
+        (
+            "peer_delivery_reports_sent_wire_bytes_total",
+            "counter",
+            "Bytes on the wire that delivery reports took: whole datagrams, or what they made others longer.",
+            |peer| Some(number(peer.path.as_ref()?.delivery_reports_sent_wire_bytes)),
+        ),
         ("peer_delivery_reports_received_total", "counter", "Delivery reports received.", |peer| {
             Some(number(peer.path.as_ref()?.delivery_reports_received))
         }),
@@ -233,8 +240,53 @@ fn paths(report: &DaemonReport) -> Vec<MetricFamily> {
     of_peers(report, &known)
 }
 
+fn repairs(report: &DaemonReport) -> Vec<MetricFamily> {
+    let known: [(&str, &str, &str, OfPeer); 13] = [
+        ("peer_missing_datagrams_total", "counter", "Datagrams missing when later ones came.", |peer| {
+            Some(number(peer.repair.as_ref()?.missing_datagrams))
+        }),
+        ("peer_repaired_datagrams_total", "counter", "Missing datagrams whose payload came again.", |peer| {
+            Some(number(peer.repair.as_ref()?.repaired_datagrams))
+        }),
+        ("peer_recovered_datagrams_total", "counter", "Missing datagrams out of repair symbols.", |peer| {
+            Some(number(peer.repair.as_ref()?.recovered_datagrams))
+        }),
+        ("peer_empty_datagrams_total", "counter", "Missing datagrams without a payload.", |peer| {
+            Some(number(peer.repair.as_ref()?.empty_datagrams))
+        }),
+        ("peer_late_datagrams_total", "counter", "Missing datagrams that came late.", |peer| {
+            Some(number(peer.repair.as_ref()?.late_datagrams))
+        }),
+        ("peer_lost_datagrams_total", "counter", "Missing datagrams that were given up.", |peer| {
+            Some(number(peer.repair.as_ref()?.lost_datagrams))
+        }),
+        ("peer_held_payloads_total", "counter", "Payloads held back to keep the order.", |peer| {
+            Some(number(peer.repair.as_ref()?.held_payloads))
+        }),
+        ("peer_repair_requests_total", "counter", "Requests sent for missing datagrams.", |peer| {
+            Some(number(peer.repair.as_ref()?.requests_sent))
+        }),
+        ("peer_repeated_payloads_total", "counter", "Payloads sent again.", |peer| {
+            Some(number(peer.repair.as_ref()?.repeated_payloads))
+        }),
+        ("peer_repair_symbols_received_total", "counter", "Repair symbols received.", |peer| {
+            Some(number(peer.repair.as_ref()?.symbols_received))
+        }),
+        ("peer_repair_symbols_sent_total", "counter", "Repair symbols sent.", |peer| {
+            Some(number(peer.repair.as_ref()?.symbols_sent))
+        }),
+        ("peer_repair_symbols_per_payload", "gauge", "Repair symbols for each payload.", |peer| {
+            Some(peer.repair.as_ref()?.symbols_per_payload)
+        }),
+        ("peer_repair_wire_bytes_total", "counter", "Wire bytes sent for the sake of repair.", |peer| {
+            Some(number(peer.repair.as_ref()?.wire_bytes))
+        }),
+    ];
+    of_peers(report, &known)
+}
+
 fn queues(report: &DaemonReport) -> Vec<MetricFamily> {
-    let known: [(&str, &str, &str, OfPeer); 9] = [
+    let known: [(&str, &str, &str, OfPeer); 10] = [
         ("peer_queue_bytes", "gauge", "Bytes in the queue.", |peer| Some(number(peer.queue.bytes))),
         ("peer_queue_mean_delay_seconds", "gauge", "Mean queueing delay.", |peer| {
             peer.queue.mean_delay_seconds
@@ -271,6 +323,12 @@ fn queues(report: &DaemonReport) -> Vec<MetricFamily> {
             "counter",
             "Packets dropped because the queue was full.",
             |peer| Some(number(peer.queue.overflow_dropped_packets)),
+        ),
+        (
+            "peer_queue_thinned_acks_total",
+            "counter",
+            "TCP acknowledgements that were not sent because a newer one replaced them.",
+            |peer| Some(number(peer.queue.thinned_acks)),
         ),
     ];
     of_peers(report, &known)

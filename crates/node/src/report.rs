@@ -5,13 +5,15 @@ mod leak;
 mod manual;
 mod path;
 mod queue;
+mod repair;
 
 use serde::{Deserialize, Serialize};
 
 pub use decision::{DecisionReport, EstimateReport, StagesReport};
 pub use leak::{AttackerReport, LeakReport};
-pub use path::PathReport;
+pub use path::{PathReport, RememberedReport};
 pub use queue::QueueReport;
+pub use repair::RepairReport;
 
 /// The state and counters of a running node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,6 +107,8 @@ pub struct PeerReport {
     pub link_rate_bits_per_second: Option<u64>,
     /// The path to it; none before the first delivery report.
     pub path: Option<PathReport>,
+    /// Losses and their repair; none while nothing was missing.
+    pub repair: Option<RepairReport>,
     /// Traffic sent to it.
     pub sent: TrafficReport,
     /// Traffic received from it.

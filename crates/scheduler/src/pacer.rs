@@ -10,6 +10,9 @@ use crate::Rate;
 /// `HZ=1000`, 4 ms on `HZ=250`) without building a noticeable queue behind the pacer.
 const BURST: Duration = Duration::from_millis(4);
 
+/// The most that another rate makes of a debt, in seconds: a full datagram at the slowest rate that is paced at.
+const DEBT_MAX: f64 = 24.0;
+
 /// A bucket that fills at the link's rate and may go into debt by what one send took.
 ///
 /// A send is allowed while the bucket is not in debt, and charged whole afterwards, so a datagram
@@ -34,8 +37,12 @@ impl Pacer {
         self.rate
     }
 
-    /// Paces what is sent after this call at another rate; debts stay what they were in time.
-    pub const fn set_rate(&mut self, rate: Rate) {
+    /// Paces what is sent after this call at another rate; debts stay what they were in bytes.
+    pub fn set_rate(&mut self, rate: Rate, now: Time) {
+        let debt = self.full_at.since(now).as_secs_f64() * self.rate.bits() as f64 / rate.bits() as f64;
+        if self.rate != rate && debt > 0.0 {
+            self.full_at = now + Duration::from_secs_f64(debt.min(DEBT_MAX));
+        }
         self.rate = rate;
     }
 
@@ -112,6 +119,20 @@ mod tests {
         }
         assert!(burst <= mbit().bytes_in(BURST) + 100, "{burst}");
         assert!(pacer.room_at() > late);
+    }
+
+    #[test]
+    fn debt_is_paid_at_the_new_rate() {
+        let now = Time::from_millis(5);
+        let mut pacer = Pacer::new(mbit(), now);
+        pacer.charge(12_500, now);
+        assert!(!pacer.has_room(now + Duration::from_millis(95)));
+        pacer.set_rate(Rate::from_bits(10_000_000).expect("in range"), now);
+        assert!(!pacer.has_room(now + Duration::from_millis(5)));
+        assert!(pacer.has_room(now + Duration::from_millis(6)), "10 ms of the faster link, 4 in advance");
+        pacer.set_rate(mbit(), now + Duration::from_millis(5));
+        assert!(!pacer.has_room(now + Duration::from_millis(50)));
+        assert!(pacer.has_room(now + Duration::from_millis(51)), "and the half that was left on the slower");
     }
 
     #[test]

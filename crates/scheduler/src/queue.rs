@@ -10,6 +10,7 @@ mod flows;
 mod line;
 mod packet;
 mod places;
+mod replace;
 mod store;
 mod tins;
 
@@ -44,6 +45,8 @@ pub struct FairQueue<N> {
     terms: CodelTerms,
     quantum: i64,
     queued: usize,
+    /// Packets that may wait for others although the link has room.
+    patient: usize,
 }
 
 impl<N> FairQueue<N> {
@@ -61,6 +64,7 @@ impl<N> FairQueue<N> {
             terms: line.terms(),
             quantum: line.quantum(),
             queued: 0,
+            patient: 0,
         }
     }
 
@@ -91,6 +95,12 @@ impl<N> FairQueue<N> {
         self.queued
     }
 
+    /// Whether something waits, and all of it may wait for others although the link has room.
+    #[must_use]
+    pub fn may_all_wait(&self) -> bool {
+        self.patient > 0 && self.patient == self.len()
+    }
+
     /// What is remembered of those that wait, in no order.
     pub fn notes(&self) -> impl Iterator<Item = &N> {
         self.places.packets().map(|packet| &packet.note)
@@ -105,7 +115,7 @@ impl<N> FairQueue<N> {
         owner: &mut impl PacketOwner<N>,
         write: impl FnOnce(&mut [u8]),
     ) {
-        let Newcomer { hash, tin, len, at: entered } = *newcomer;
+        let Newcomer { hash, tin, len, at: entered, may_wait } = *newcomer;
         if len == 0 || self.max_packets == 0 || !self.store.could_hold(len) {
             return owner.lost(note, Loss::Overflow);
         }
@@ -119,7 +129,7 @@ impl<N> FairQueue<N> {
         };
         let born = self.flows.get(at).map_or(0, |flow| flow.born);
         let receipt = Receipt { flow: FlowId { at, born }, tin, by_share: false, predicted: 0 };
-        self.append(at, Queued { buffer, len, note, entered, receipt });
+        self.append(at, Queued { buffer, len, note, entered, may_wait, receipt });
     }
 
     /// The packet to send next, charged with the wire bytes that its owner predicts.
@@ -222,7 +232,7 @@ impl<N> FairQueue<N> {
     }
 
     fn append(&mut self, at: u32, packet: Queued<N>) {
-        let (len, tin) = (packet.len, packet.receipt.tin);
+        let (len, tin, may_wait) = (packet.len, packet.receipt.tin, packet.may_wait);
         let Some(flow) = self.flows.get_mut(at) else { return };
         let place = self.places.add(packet, flow.tail);
         flow.tail = place;
@@ -233,6 +243,7 @@ impl<N> FairQueue<N> {
         self.flows.weigh(at, bytes);
         self.waiting[tin.index()] += 1;
         self.queued += len;
+        self.patient += usize::from(may_wait);
     }
 
     fn remove_first(&mut self, at: u32) -> Option<Queued<N>> {
@@ -246,6 +257,7 @@ impl<N> FairQueue<N> {
         self.flows.weigh(at, bytes);
         self.waiting[packet.receipt.tin.index()] -= 1;
         self.queued -= packet.len;
+        self.patient -= usize::from(packet.may_wait);
         Some(packet)
     }
 }

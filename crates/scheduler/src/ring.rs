@@ -78,6 +78,11 @@ impl<N> Ring<N> {
         Some((self.bytes.get(entry.start..entry.start + entry.len)?, &entry.note))
     }
 
+    /// The note of the entry at `index` from the front.
+    pub fn note_mut(&mut self, index: usize) -> Option<&mut N> {
+        self.entries.get_mut(index).map(|entry| &mut entry.note)
+    }
+
     /// The first entry.
     #[must_use]
     pub fn front(&self) -> Option<(&[u8], &N)> {

@@ -123,9 +123,18 @@ impl Conversation {
 
     fn payload(&self, number: u64, len: usize) -> Vec<u8> {
         let mut payload = number.to_be_bytes().to_vec();
-        match self.filler {
-            Filler::Text => {
-                while payload.len() < len {
+        self.filler.fill(&mut payload, number, self.shape.src.port(), len);
+        payload
+    }
+}
+
+impl Filler {
+    /// Makes `payload` as long as `len` says, with what follows from `number` and `port`.
+    pub(crate) fn fill(self, payload: &mut Vec<u8>, number: u64, port: u16, len: usize) {
+        let mut random = Random::new(number ^ u64::from(port) << 40);
+        while payload.len() < len {
+            match self {
+                Filler::Text => {
                     let line = format!(
                         "Nov 21 03:1{} host app[{}]: request served in {} ms\n",
                         number % 6,
@@ -134,22 +143,13 @@ impl Conversation {
                     );
                     payload.extend_from_slice(line.as_bytes());
                 }
-            }
-            Filler::Digits => {
-                let mut random = Random::new(number ^ u64::from(self.shape.src.port()) << 40);
-                while payload.len() < len {
+                Filler::Digits => {
                     payload.extend_from_slice(format!("{:016x}", random.next_u64()).as_bytes());
                 }
-            }
-            Filler::Random => {
-                let mut random = Random::new(number ^ u64::from(self.shape.src.port()) << 40);
-                while payload.len() < len {
-                    payload.extend_from_slice(&random.next_u64().to_be_bytes());
-                }
+                Filler::Random => payload.extend_from_slice(&random.next_u64().to_be_bytes()),
             }
         }
         payload.truncate(len);
-        payload
     }
 }
 

@@ -14,6 +14,7 @@
 //!            +------ Control --------+                   network.rs moves time and datagrams
 //! ```
 //!
+//! A [`TcpTransfer`] is a TCP connection between two hosts, a [`Conversation`] numbered packets whatever becomes of them.
 //! [`Halves`] are one direction alone, under a key that everybody knows. [`simulate`] is a model of a gateway with several
 //! processors: queues and delays, with the tunnel's own window and dispatcher between them.
 
@@ -32,17 +33,21 @@ mod packet;
 mod queue;
 mod sealer;
 mod settings;
+mod tcp;
 
 pub use conversation::{Conversation, ConversationTally, Filler};
 pub use halves::{Halves, HalvesSettings};
 pub use host::{Delivered, SimHost};
 pub use hub_thread::{HubOutcome, HubThread};
-pub use link::{Arrivals, LinkCounters, LinkSettings, LinkSwitch, LossModel, Reordering, SimLink};
+pub use link::{
+    Arrivals, InvalidTrace, LinkCounters, LinkSettings, LinkSwitch, LossModel, RateTrace, Reordering, SimLink,
+};
 pub use machine::{
     BusSettings, MachineOutcome, MachineSettings, PacketArrival, ProcessorSettings, ProcessorUse, simulate,
 };
 pub use network::{SimDatagram, SimNetwork};
 pub use node::SimNode;
-pub use packet::{FlowShape, Fragmentation, is_intact};
+pub use packet::{FlowShape, Fragmentation, TcpFields, is_intact};
 pub use queue::EventQueue;
 pub use settings::{NodeId, NodeSettings, PairSettings, prefixes};
+pub use tcp::{TcpReceiver, TcpSender, TcpSettings, TcpTally, TcpTransfer};

@@ -1,10 +1,15 @@
 //! One direction of a path: a queue before a bottleneck, then a delay, and what can go wrong there.
 
+mod trace;
+
 use core::time::Duration;
 
 use strait_clock::{Random, Time};
 use strait_scheduler::Rate;
 use strait_wire::{Ecn, Tos};
+
+use trace::TraceBottleneck;
+pub use trace::{InvalidTrace, RateTrace};
 
 /// What gets lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,6 +27,16 @@ pub enum LossModel {
         /// Probability that a datagram is lost in it.
         lost: f64,
     },
+}
+
+impl LossModel {
+    /// Bursts in which everything is lost, `length` datagrams long on average (one at least), so that `share` of all is lost.
+    #[must_use]
+    pub fn bursts(share: f64, length: f64) -> LossModel {
+        let end = 1.0 / length.max(1.0);
+        // The bad state holds for begin / (begin + end) of the datagrams.
+        LossModel::Bursts { begin: share * end / (1.0 - share), end, lost: 1.0 }
+    }
 }
 
 /// Datagrams that are overtaken by those behind them.
@@ -68,6 +83,18 @@ pub struct LinkSettings {
     pub overhead: u16,
 }
 
+impl LinkSettings {
+    /// A bottleneck as a modem is: `rate`, counted with Ethernet's header, then `delay` one way, and before it a queue that
+    /// holds `wait` of that rate, and 8 full packets at least, or a slow link would carry no TCP at all.
+    #[must_use]
+    pub fn modem(rate: Rate, delay: Duration, wait: Duration) -> LinkSettings {
+        let settings =
+            LinkSettings { rate: Some(rate), delay, overhead: ETHERNET, ..LinkSettings::default() };
+        let least = LEAST_QUEUED * u64::from(settings.mtu + settings.overhead);
+        LinkSettings { queue: rate.bytes_in(wait).max(least), ..settings }
+    }
+}
+
 impl Default for LinkSettings {
     fn default() -> LinkSettings {
         LinkSettings {
@@ -84,6 +111,11 @@ impl Default for LinkSettings {
         }
     }
 }
+
+/// Bytes of Ethernet's header, without preamble and checksum (IEEE 802.3).
+const ETHERNET: u16 = 14;
+/// Full packets that every modem's queue has room for.
+const LEAST_QUEUED: u64 = 8;
 
 /// Counts of datagrams on a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -122,6 +154,7 @@ pub struct SimLink {
     random: Random,
     free_at: Time,
     in_burst: bool,
+    trace: Option<TraceBottleneck>,
 }
 
 impl SimLink {
@@ -140,13 +173,27 @@ impl SimLink {
             repeated: 0,
             marked: 0,
         };
-        SimLink { settings, switch: LinkSwitch::Up, counters, random, free_at: Time::ZERO, in_burst: false }
+        let free_at = Time::ZERO;
+        SimLink { settings, switch: LinkSwitch::Up, counters, random, free_at, in_burst: false, trace: None }
+    }
+
+    /// The same link with a recorded rate in the place of the constant one of its settings; the record begins at time zero
+    /// and begins again when it ends.
+    #[must_use]
+    pub fn following(self, record: RateTrace) -> SimLink {
+        SimLink { trace: Some(TraceBottleneck::new(record)), ..self }
     }
 
     /// Counts of datagrams so far.
     #[must_use]
     pub const fn counters(&self) -> LinkCounters {
         self.counters
+    }
+
+    /// How long it takes until what waits before the bottleneck has left.
+    #[must_use]
+    pub const fn waits(&self, now: Time) -> Duration {
+        self.free_at.since(now)
     }
 
     /// Takes a datagram whose outer IP packet has `len` bytes, and says when it arrives.
@@ -179,12 +226,18 @@ impl SimLink {
 
     /// When it has passed the bottleneck, and its mark there; nothing when the queue is full.
     fn pass_bottleneck(&mut self, wire: u64, tos: Tos, now: Time) -> Option<(Time, Tos)> {
-        let Some(rate) = self.settings.rate else { return Some((now, tos)) };
-        let waiting = rate.bytes_in(self.free_at.since(now));
+        let waiting = match (&mut self.trace, self.settings.rate) {
+            (Some(trace), _) => trace.waiting(now),
+            (None, Some(rate)) => rate.bytes_in(self.free_at.since(now)),
+            (None, None) => return Some((now, tos)),
+        };
         if waiting.saturating_add(wire) > self.settings.queue {
             return None;
         }
-        self.free_at = self.free_at.max(now) + rate.time_for(wire);
+        self.free_at = match (&mut self.trace, self.settings.rate) {
+            (Some(trace), _) => trace.leave(wire, now),
+            (None, rate) => self.free_at.max(now) + rate.map_or(Duration::ZERO, |rate| rate.time_for(wire)),
+        };
         let congested = self.settings.mark_above.is_some_and(|above| waiting > above);
         if congested && matches!(tos.ecn(), Ecn::Ect0 | Ecn::Ect1) {
             self.counters.marked += 1;
@@ -217,104 +270,4 @@ impl SimLink {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NOW: Time = Time::from_millis(1000);
-
-    fn link(settings: LinkSettings) -> SimLink {
-        SimLink::new(settings, 7)
-    }
-
-    fn first(arrivals: Arrivals) -> Option<Duration> {
-        arrivals[0].map(|(at, _)| at.since(NOW))
-    }
-
-    #[test]
-    fn a_bottleneck_takes_its_time_and_its_queue_ends() {
-        let mut link = link(LinkSettings {
-            rate: Rate::from_bits(1_000_000),
-            delay: Duration::from_millis(3),
-            queue: 2000,
-            overhead: 18,
-            ..LinkSettings::default()
-        });
-        // 1000 bytes at 1 Mbit/s take 8 ms.
-        assert_eq!(first(link.carry(982, Tos(0), NOW)), Some(Duration::from_millis(11)));
-        assert_eq!(first(link.carry(982, Tos(0), NOW)), Some(Duration::from_millis(19)));
-        assert_eq!(link.carry(982, Tos(0), NOW), [None; 2]);
-        assert_eq!(
-            first(link.carry(982, Tos(0), NOW + Duration::from_millis(8))),
-            Some(Duration::from_millis(27))
-        );
-        let counters = link.counters();
-        assert_eq!((counters.entered, counters.carried, counters.overflowed), (4, 3, 1));
-        assert_eq!(counters.bytes, 3000);
-    }
-
-    #[test]
-    fn ecn_marks_need_ecn_capable_packets() {
-        let mut link = link(LinkSettings {
-            rate: Rate::from_bits(1_000_000),
-            mark_above: Some(500),
-            ..LinkSettings::default()
-        });
-        let marks: Vec<Ecn> = [Ecn::Ect0, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1]
-            .into_iter()
-            .map(|ecn| link.carry(1000, Tos(0xb8).with_ecn(ecn), NOW)[0].unwrap().1.ecn())
-            .collect();
-        assert_eq!(marks, [Ecn::Ect0, Ecn::Ce, Ecn::NotEct, Ecn::Ce]);
-        assert_eq!(link.counters().marked, 2);
-    }
-
-    #[test]
-    fn loss_comes_as_often_as_it_was_asked_for_and_in_bursts() {
-        for (loss, expected) in [
-            (LossModel::None, 0.0),
-            (LossModel::Uniform(0.1), 0.1),
-            (LossModel::Uniform(1.0), 1.0),
-            // In the bad state 0.01 / (0.01 + 0.1) of the time, and half is lost there.
-            (LossModel::Bursts { begin: 0.01, end: 0.1, lost: 0.5 }, 0.0455),
-        ] {
-            let mut link = link(LinkSettings { loss, ..LinkSettings::default() });
-            let lost = (0..50_000).filter(|_| link.carry(100, Tos(0), NOW)[0].is_none()).count();
-            let share = f64::from(u32::try_from(lost).unwrap()) / 50_000.0;
-            assert!((share - expected).abs() < 0.01, "{loss:?}: {share}");
-            assert_eq!(link.counters().lost, u64::try_from(lost).unwrap());
-        }
-    }
-
-    #[test]
-    fn what_is_too_large_and_what_meets_a_cut_is_gone() {
-        let mut link = link(LinkSettings { mtu: 1400, ..LinkSettings::default() });
-        assert!(link.carry(1400, Tos(0), NOW)[0].is_some());
-        assert!(link.carry(1401, Tos(0), NOW)[0].is_none());
-        link.switch = LinkSwitch::Down;
-        assert!(link.carry(100, Tos(0), NOW)[0].is_none());
-        let counters = link.counters();
-        assert_eq!((counters.carried, counters.oversized, counters.cut), (1, 1, 1));
-    }
-
-    #[test]
-    fn jitter_repetition_and_holding_back_stay_in_bounds() {
-        let by = Duration::from_millis(50);
-        let mut link = link(LinkSettings {
-            jitter: Duration::from_millis(2),
-            repeated: 0.25,
-            reordering: Some(Reordering { share: 0.1, by }),
-            ..LinkSettings::default()
-        });
-        let (mut twice, mut held) = (0, 0);
-        for _ in 0..10_000 {
-            let arrivals = link.carry(100, Tos(0), NOW);
-            let took = first(arrivals).unwrap();
-            let late = took >= by;
-            let rest = if late { took - by } else { took };
-            assert!((5..=7).contains(&rest.as_millis()), "{took:?}");
-            held += u32::from(late);
-            twice += u32::from(arrivals[1].is_some());
-        }
-        assert!((2300..2700).contains(&twice), "{twice}");
-        assert!((900..1100).contains(&held), "{held}");
-    }
-}
+mod tests;

@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use strait_clock::{Random, Time};
-use strait_ipsec::PeerId;
+
 use strait_ipsec::inbound::Batch;
+use strait_ipsec::{LossPattern, PeerId};
 use strait_keying::{PeerConfig, SetupError, Start, Where};
 use strait_wire::{Tos, vnet};
 
@@ -230,6 +231,12 @@ impl SimNetwork {
     /// What was captured since the last call; capturing goes on.
     pub fn take_capture(&mut self) -> Vec<SimDatagram> {
         self.captured.as_mut().map(core::mem::take).unwrap_or_default()
+    }
+
+    /// `node` remembers how datagrams to `peer` were lost at an earlier time.
+    pub fn remember_losses(&mut self, node: NodeId, peer: NodeId, losses: LossPattern) {
+        let now = self.now;
+        self.with(node, |node| node.remember_losses(peer, losses, now));
     }
 
     /// The host behind `node` sends a packet.

@@ -11,7 +11,9 @@ use strait_clock::{Deadline, Random, Stopwatch, Time};
 use strait_compress::{Calibration, Gauge, LiveChooser};
 use strait_ipsec::inbound::{self, Batch, ExpandJob, ExpandTools, Forwarding, Inlet};
 use strait_ipsec::outbound::{self, Outlet, Train, TransmitRefused};
-use strait_ipsec::{Counters, Inbound, Notice, Outbound, PeerCounters, PeerId, Policies, Reason, RuleSet};
+use strait_ipsec::{
+    Counters, Inbound, LossPattern, Notice, Outbound, PeerCounters, PeerId, Policies, Reason, RuleSet,
+};
 use strait_keying::{
     Action, Control, ControlEvent, ControlSettings, KeyExport, PeerConfig, PeerState, PeerStatus, SetupError,
 };
@@ -282,6 +284,13 @@ impl SimNode {
         self.settle(now);
     }
 
+    pub(crate) fn remember_losses(&mut self, peer: NodeId, losses: LossPattern, now: Time) {
+        self.world.now = now;
+        let order = outbound::Order::NewPath(peer.peer(), None, losses);
+        self.outbound.handle(order, now, &mut self.world);
+        self.settle(now);
+    }
+
     /// Packets from the host, as many as one turn of the loop takes.
     pub(crate) fn packets(&mut self, packets: &[(&[u8], vnet::Header)], now: Time) {
         self.world.now = now;
@@ -335,6 +344,7 @@ impl SimNode {
 
     pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
         let cores = Deadline::earliest(self.outbound.poll_timeout(), self.control.poll_timeout());
+        let cores = Deadline::earliest(cores, self.inbound.poll_timeout());
         let job = self.world.expansions.front().map(|(at, _)| Deadline { at: *at, why: "a worker is done" });
         Deadline::earliest(cores, job)
     }
@@ -343,6 +353,7 @@ impl SimNode {
     pub(crate) fn timeout(&mut self, now: Time) {
         self.world.now = now;
         self.expand(now, usize::MAX, now);
+        self.inbound.timeout(now, &mut self.world);
         if self.control.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
             self.control.timeout(now);
         }

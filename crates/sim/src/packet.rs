@@ -15,6 +15,27 @@ pub enum Fragmentation {
     Forbidden,
 }
 
+/// What a TCP header says beside its ports; the default acknowledges nothing in particular.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpFields<'a> {
+    /// The number of the first byte of payload.
+    pub seq: u32,
+    /// The number of the byte that is expected next from the other end.
+    pub ack: u32,
+    /// Flags beside ACK.
+    pub flags: TcpFlags,
+    /// The window field, unscaled.
+    pub window: u16,
+    /// Options with their padding: whole words, 40 bytes at most.
+    pub options: &'a [u8],
+}
+
+impl Default for TcpFields<'_> {
+    fn default() -> Self {
+        TcpFields { seq: 0, ack: 1, flags: TcpFlags(0), window: 0xffff, options: &[] }
+    }
+}
+
 /// What the packets of one flow have in common; both addresses are of one family.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowShape {
@@ -52,7 +73,13 @@ impl FlowShape {
     /// A whole TCP segment that acknowledges, with these flags besides.
     #[must_use]
     pub fn tcp(&self, seq: u32, flags: TcpFlags, payload: &[u8]) -> Vec<u8> {
-        let mut transport = self.tcp_segment(seq, flags, payload);
+        self.tcp_with(&TcpFields { seq, flags, ..TcpFields::default() }, payload)
+    }
+
+    /// A whole TCP segment with all that a header can say.
+    #[must_use]
+    pub fn tcp_with(&self, fields: &TcpFields<'_>, payload: &[u8]) -> Vec<u8> {
+        let mut transport = self.tcp_segment(fields, payload);
         let sum = self.sum(Protocol::TCP, transport.len()).add_bytes(&transport).finish();
         put16(&mut transport, tcp::CHECKSUM.start, sum);
         self.ip(Protocol::TCP, &transport)
@@ -61,7 +88,8 @@ impl FlowShape {
     /// Many TCP segments of `step` payload bytes in one, as a host that leaves segmentation to the device.
     #[must_use]
     pub fn tcp_super(&self, seq: u32, payload: &[u8], step: u16) -> (Vec<u8>, vnet::Header) {
-        let mut transport = self.tcp_segment(seq, TcpFlags::PSH, payload);
+        let fields = TcpFields { seq, flags: TcpFlags::PSH, ..TcpFields::default() };
+        let mut transport = self.tcp_segment(&fields, payload);
         let sum = !self.sum(Protocol::TCP, transport.len()).finish();
         put16(&mut transport, tcp::CHECKSUM.start, sum);
         let gso = if self.src.is_ipv4() { vnet::GSO_TCPV4 } else { vnet::GSO_TCPV6 };
@@ -100,25 +128,19 @@ impl FlowShape {
         (packet, header)
     }
 
-    fn tcp_segment(&self, seq: u32, flags: TcpFlags, payload: &[u8]) -> Vec<u8> {
-        let mut segment = Vec::with_capacity(tcp::MIN_HEADER_LEN + payload.len());
+    fn tcp_segment(&self, fields: &TcpFields<'_>, payload: &[u8]) -> Vec<u8> {
+        let words = (tcp::MIN_HEADER_LEN + fields.options.len()) / 4;
+        let mut segment = Vec::with_capacity(words * 4 + payload.len());
         segment.extend_from_slice(&self.src.port().to_be_bytes());
         segment.extend_from_slice(&self.dst.port().to_be_bytes());
-        segment.extend_from_slice(&seq.to_be_bytes());
-        segment.extend_from_slice(&[
-            0,
-            0,
-            0,
-            1,
-            0x50,
-            flags.bits() | TcpFlags::ACK.bits(),
-            0xff,
-            0xff,
-            0,
-            0,
-            0,
-            0,
-        ]);
+        segment.extend_from_slice(&fields.seq.to_be_bytes());
+        segment.extend_from_slice(&fields.ack.to_be_bytes());
+        let offset = u8::try_from(words.min(15)).unwrap_or(15) << 4;
+        segment.extend_from_slice(&[offset, fields.flags.bits() | TcpFlags::ACK.bits()]);
+        segment.extend_from_slice(&fields.window.to_be_bytes());
+        // The checksum comes later; the urgent pointer is not used.
+        segment.extend_from_slice(&[0; 4]);
+        segment.extend_from_slice(fields.options);
         segment.extend_from_slice(payload);
         segment
     }

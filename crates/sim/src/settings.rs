@@ -7,7 +7,8 @@ use strait_ipsec::inbound::{Forwarding, UdpOffload};
 use strait_ipsec::outbound::Queueing;
 use strait_ipsec::{PeerCounters, PeerId, PeerSpec, Rule};
 use strait_keying::{
-    Capabilities, Lifetime, PayloadFormat, PeerConfig, PresharedToken, PrivateKey, PublicKey, Start, Where,
+    Capabilities, Lifetime, PayloadFormat, PeerConfig, PresharedToken, PrivateKey, PublicKey, RepairMode,
+    Start, Where,
 };
 use strait_scheduler::LinkRate;
 
@@ -156,6 +157,7 @@ impl NodeSettings {
             start,
             keepalive: None,
             format: PayloadFormat::Strait,
+            repair: RepairMode::Auto,
         }
     }
 }

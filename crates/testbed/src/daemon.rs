@@ -256,7 +256,12 @@ fn prepare(folder: &Path) -> io::Result<UnixDatagram> {
 
 /// What a daemon and the commands that talk to it have in common.
 fn surroundings<'a>(command: &'a mut Command, folder: &Path) -> &'a mut Command {
-    command.env("STRAIT_RUNTIME_DIR", folder).env("NO_COLOR", "1").env_remove("NOTIFY_SOCKET")
+    let state = folder.join("state");
+    command
+        .env("STRAIT_RUNTIME_DIR", folder)
+        .env("STRAIT_STATE_DIR", state)
+        .env("NO_COLOR", "1")
+        .env_remove("NOTIFY_SOCKET")
 }
 
 fn is_ready(message: &[u8]) -> bool {

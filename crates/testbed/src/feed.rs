@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, IoSlice};
+use std::net::Ipv4Addr;
 
 use strait_node::tun::Tun;
 
@@ -36,6 +37,17 @@ impl Feed {
             Ok(tun)
         })?;
         Ok(Feed { tun })
+    }
+
+    /// Such a device for the network of 16 bits behind `host`, where what is meant for it ends.
+    ///
+    /// # Errors
+    /// [`Error::System`] when the kernel refuses.
+    pub fn behind(host: &Namespace, network: Ipv4Addr) -> Result<Feed, Error> {
+        let feed = Feed::open(host)?;
+        let [a, b, ..] = network.octets();
+        host.add_address(INTERFACE, Ipv4Addr::new(a, b, 0xff, 0xfe).into(), 16)?;
+        Ok(feed)
     }
 
     /// The host gets a whole IP packet.

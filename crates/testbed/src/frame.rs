@@ -24,7 +24,7 @@ impl FrameSocket {
     pub(crate) fn open(interface: &str) -> io::Result<FrameSocket> {
         let socket = FrameSocket::unbound()?;
         socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
-        socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 8 << 20)?;
+        socket.buffer([libc::SO_RCVBUFFORCE, libc::SO_RCVBUF])?;
         socket.promiscuous(interface)?;
         socket.bind(interface, ALL_PROTOCOLS)?;
         Ok(socket)
@@ -34,7 +34,7 @@ impl FrameSocket {
     pub(crate) fn for_sending(interface: &str) -> io::Result<FrameSocket> {
         let socket = FrameSocket::unbound()?;
         socket.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
-        socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, 8 << 20)?;
+        socket.buffer([libc::SO_SNDBUFFORCE, libc::SO_SNDBUF])?;
         socket.bind(interface, NO_PROTOCOL)?;
         Ok(socket)
     }
@@ -47,6 +47,11 @@ impl FrameSocket {
         check(socket)?;
         // SAFETY: just opened, with no other owner.
         Ok(FrameSocket(unsafe { OwnedFd::from_raw_fd(socket) }))
+    }
+
+    /// Room for 8 MiB, or in a user namespace for as much as the system gives everybody (socket(7)).
+    fn buffer(&self, [forced, asked]: [i32; 2]) -> io::Result<()> {
+        self.set(libc::SOL_SOCKET, forced, 8 << 20).or_else(|_| self.set(libc::SOL_SOCKET, asked, 8 << 20))
     }
 
     fn set(&self, level: i32, option: i32, value: i32) -> io::Result<()> {
@@ -142,7 +147,10 @@ pub(crate) fn wait(sockets: &[FrameSocket; 2], time: Duration) -> io::Result<()>
         events: libc::POLLIN,
         revents: 0,
     });
-    let time = libc::timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
+    let time = libc::timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(time.subsec_nanos()),
+    };
     // SAFETY: two entries are passed and `polled` has two; both arguments outlive the call.
     let result = unsafe { libc::ppoll(polled.as_mut_ptr(), 2, &raw const time, std::ptr::null()) };
     match check(result) {

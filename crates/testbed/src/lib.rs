@@ -8,9 +8,10 @@
 //! - [`Guest`] is a host with a kernel of its own, for an IPsec that is not ours;
 //! - [`attack`] is what strangers and hostile peers send, at a steady rate;
 //! - [`ClearWatch`] counts what a host sends in the clear;
-//! - [`Relay`] is a wire that loses, repeats and delays;
+//! - [`Relay`] is a wire that loses, repeats and delays, or an [`EmulatedPath`] with rate, delay, loss and a modem's queue;
 //! - [`Feed`] is what comes from the network behind a host;
 //! - [`outside`] starts programs that are not ours, such as tshark on a capture;
+//! - [`PingTrain`] asks again and again and notes when answers come, [`listen`] hears datagrams;
 //! - [`Transfer`] moves a file over plain TCP, [`Stream`] sends as much as goes, [`EchoService`] sends back what it is sent; [`sample`] makes files as sites exchange them.
 //!
 //! Nothing here outlives the program: hosts and links live only as long as it holds them, daemons die with it, and
@@ -19,6 +20,7 @@
 
 pub mod attack;
 mod clear;
+mod connect;
 mod daemon;
 mod disk;
 mod echo;
@@ -30,9 +32,11 @@ mod hosts;
 mod interface;
 pub mod interrupt;
 mod link;
+mod listener;
 mod log;
 mod namespace;
 pub mod outside;
+mod ping;
 mod relay;
 pub mod sample;
 pub mod sandbox;
@@ -52,8 +56,10 @@ pub use guest::Guest;
 pub use hosts::{Router, TwoHosts};
 pub use interface::{InterfaceState, InterfaceTraffic};
 pub use link::{CarriedBytes, LinkEnd, LinkSpec, LinkTraffic, Offloads, WireLink};
+pub use listener::listen;
 pub use namespace::Namespace;
-pub use relay::{FrameDirection, FrameFate, Relay};
+pub use ping::PingTrain;
+pub use relay::{EmulatedPath, FrameDirection, FrameFate, Relay};
 pub use site::{Extra, Networks, PORT, Site};
 pub use stream::{Arrived, RunningStream, Stream};
 pub use transfer::Transfer;

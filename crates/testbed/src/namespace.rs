@@ -22,6 +22,7 @@ use crate::interface;
 pub struct Namespace {
     name: Arc<str>,
     handle: Arc<OwnedFd>,
+    control: Option<&'static str>,
 }
 
 impl Namespace {
@@ -41,7 +42,19 @@ impl Namespace {
                 .unwrap_or_else(|_| Err(io::Error::other("the thread that makes namespaces panicked")))
         })
         .map_err(Error::doing(format!("make the network namespace {name}")))?;
-        Ok(Namespace { name: name.into(), handle: Arc::new(handle) })
+        Ok(Namespace { name: name.into(), handle: Arc::new(handle), control: None })
+    }
+
+    /// The same host, whose streams and transfers begin with this congestion control of TCP, such as `cubic`, and not with the
+    /// system's default.
+    #[must_use]
+    pub fn with_congestion_control(self, control: &'static str) -> Namespace {
+        Namespace { control: Some(control), ..self }
+    }
+
+    /// The congestion control that it was given.
+    pub(crate) const fn congestion_control(&self) -> Option<&'static str> {
+        self.control
     }
 
     /// The name given at creation.
@@ -116,6 +129,16 @@ impl Namespace {
     pub fn remove_address(&self, name: &str, address: IpAddr, prefix: u8) -> Result<(), Error> {
         self.run(&format!("remove {address}/{prefix} from {name}"), || {
             interface::remove_address(name, address, prefix)
+        })
+    }
+
+    /// Sends what is meant for `destination`/`prefix` to the router `via`.
+    ///
+    /// # Errors
+    /// [`Error::System`] when the kernel refuses.
+    pub fn add_route(&self, destination: IpAddr, prefix: u8, via: IpAddr) -> Result<(), Error> {
+        self.run(&format!("route {destination}/{prefix} by way of {via}"), || {
+            interface::add_route(destination, prefix, via)
         })
     }
 

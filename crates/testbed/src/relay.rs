@@ -1,17 +1,18 @@
 //! A bad wire: frames between two hosts pass through a program that may lose, repeat, delay or keep them, and add
-//! its own.
+//! its own; or that is a path with a rate, a queue, a delay and loss, as [`strait_sim::SimLink`] models it.
 //!
 //! The kernel's own emulator is not on every system; this one needs packet sockets only.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod forwarder;
+mod path;
+
 use std::io;
-use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::frame::{FrameSocket, wait};
-use crate::{Error, InterfaceState, LinkSpec, Namespace, TwoHosts, WireLink};
+use crate::frame::FrameSocket;
+use crate::{Error, InterfaceState, LinkSpec, Namespace, Offloads, TwoHosts, WireLink};
 
 /// Which way a frame goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,14 +36,11 @@ pub enum FrameFate {
     Delay(Duration),
 }
 
-/// The longest frame that is relayed: an Ethernet header and 65,535 bytes.
-const FRAME_MAX: usize = 14 + 65_535;
+use forwarder::{Forwarder, FrameQueue};
+pub use path::EmulatedPath;
 
-/// How soon the relay notices frames to add and the wish to end.
-const TICK: Duration = Duration::from_millis(5);
-
-/// Frames are delayed at most in this number; more are lost, as in any queue.
-const DELAYED_MAX: usize = 10_000;
+/// Largest packet of an emulated path, in bytes without the Ethernet header.
+const PATH_MTU: u32 = 1500;
 
 /// The program between two hosts; it ends when dropped, and the link is dead then.
 #[derive(Debug)]
@@ -61,7 +59,34 @@ impl Relay {
     /// [`Error::System`] when the kernel refuses.
     pub fn between(
         spec: LinkSpec,
-        judge: impl FnMut(FrameDirection, &[u8]) -> FrameFate + Send + 'static,
+        mut judge: impl FnMut(FrameDirection, &[u8]) -> FrameFate + Send + 'static,
+    ) -> Result<(TwoHosts, Relay), Error> {
+        Relay::join(spec, move |direction, frame, queue| {
+            judged(judge(direction, frame), direction, frame, queue)
+        })
+    }
+
+    /// Two hosts whose IP packets take `path`: a packet leaves when the model says that it arrives, once, twice or never.
+    ///
+    /// TCP of the hosts is that of [`TwoHosts::with_cubic`].
+    ///
+    /// # Errors
+    /// [`Error::System`] when the kernel refuses.
+    pub fn over(path: &EmulatedPath) -> Result<(TwoHosts, Relay), Error> {
+        let spec = LinkSpec {
+            rate: None,
+            back: None,
+            queue: Duration::ZERO,
+            mtu: PATH_MTU,
+            offloads: Offloads::Off,
+        };
+        let (hosts, relay) = Relay::join(spec, path.carrier())?;
+        Ok((hosts.with_cubic()?, relay))
+    }
+
+    fn join(
+        spec: LinkSpec,
+        carry: impl FnMut(FrameDirection, &[u8], &mut FrameQueue) + Send + 'static,
     ) -> Result<(TwoHosts, Relay), Error> {
         let (a, b) = (Namespace::create("site-a")?, Namespace::create("site-b")?);
         let middle = Namespace::create("relay")?;
@@ -77,7 +102,7 @@ impl Relay {
         let (add, added) = mpsc::channel();
         let thread = middle.spawn(move || {
             let sockets = [FrameSocket::open(&names[0])?, FrameSocket::open(&names[1])?];
-            Forwarder { sockets, judge, added, delayed: BinaryHeap::new(), count: 0 }.run()
+            Forwarder::new(sockets, added, carry).run()
         })?;
         let mut link = WireLink::of_ends(near.a.clone(), far.b.clone(), unlimited);
         link.set_rate(spec.rate)?;
@@ -117,69 +142,15 @@ fn bare(interface: &str) -> io::Result<()> {
     }
 }
 
-/// A frame that waits: when it is due, in which order it came, where it goes, what it is.
-type Delayed = Reverse<(Instant, u64, FrameDirection, Vec<u8>)>;
-
-struct Forwarder<J> {
-    sockets: [FrameSocket; 2],
-    judge: J,
-    added: Receiver<(FrameDirection, Vec<u8>)>,
-    delayed: BinaryHeap<Delayed>,
-    count: u64,
-}
-
-impl<J: FnMut(FrameDirection, &[u8]) -> FrameFate> Forwarder<J> {
-    fn run(mut self) -> io::Result<()> {
-        let mut buffer = vec![0_u8; FRAME_MAX];
-        loop {
-            wait(&self.sockets, self.pause())?;
-            for (index, direction) in [(0, FrameDirection::There), (1, FrameDirection::Back)] {
-                while let Some(length) = self.sockets[index].receive(&mut buffer)? {
-                    self.relay(direction, &buffer[..length]);
-                }
-            }
-            while self.delayed.peek().is_some_and(|Reverse((due, ..))| *due <= Instant::now()) {
-                if let Some(Reverse((_, _, direction, frame))) = self.delayed.pop() {
-                    self.send(direction, &frame);
-                }
-            }
-            loop {
-                match self.added.try_recv() {
-                    Ok((direction, frame)) => self.send(direction, &frame),
-                    Err(TryRecvError::Empty) => break,
-                    Err(TryRecvError::Disconnected) => return Ok(()),
-                }
-            }
+fn judged(fate: FrameFate, direction: FrameDirection, frame: &[u8], queue: &mut FrameQueue) {
+    let now = Instant::now();
+    match fate {
+        FrameFate::Pass => queue.push(now, direction, frame),
+        FrameFate::Lose => {}
+        FrameFate::Repeat => {
+            queue.push(now, direction, frame);
+            queue.push(now, direction, frame);
         }
-    }
-
-    fn pause(&self) -> Duration {
-        let due = self.delayed.peek().map(|Reverse((due, ..))| due.saturating_duration_since(Instant::now()));
-        due.map_or(TICK, |due| due.min(TICK))
-    }
-
-    fn relay(&mut self, direction: FrameDirection, frame: &[u8]) {
-        match (self.judge)(direction, frame) {
-            FrameFate::Pass => self.send(direction, frame),
-            FrameFate::Lose => {}
-            FrameFate::Repeat => {
-                self.send(direction, frame);
-                self.send(direction, frame);
-            }
-            FrameFate::Delay(time) if self.delayed.len() < DELAYED_MAX => {
-                self.count += 1;
-                self.delayed.push(Reverse((Instant::now() + time, self.count, direction, frame.to_vec())));
-            }
-            FrameFate::Delay(_) => {}
-        }
-    }
-
-    /// A frame that the interface has no room for, or that it finds too long, is lost as on any wire.
-    fn send(&self, direction: FrameDirection, frame: &[u8]) {
-        let out = match direction {
-            FrameDirection::There => &self.sockets[1],
-            FrameDirection::Back => &self.sockets[0],
-        };
-        let _ = out.send(frame);
+        FrameFate::Delay(time) => queue.push(now + time, direction, frame),
     }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::connect::connect;
 use crate::{Error, Namespace, interrupt};
 
 /// Bytes a read or write call moves at most: what iperf3 uses.
@@ -87,7 +88,8 @@ impl Stream<'_> {
         })?;
         let sender = self.from.spawn({
             let (shared, content) = (Arc::clone(&shared), Arc::clone(self.content));
-            move || send(target, &content, &shared)
+            let control = self.from.congestion_control();
+            move || send(connect(target, control, PATIENCE)?, &content, &shared)
         });
         if sender.is_err() {
             shared.stop.store(true, Ordering::Relaxed);
@@ -159,8 +161,7 @@ impl RunningStream {
 }
 
 /// Sends until it is told to stop or the receiver goes away.
-fn send(target: SocketAddr, content: &[u8], shared: &StreamState) -> io::Result<()> {
-    let mut stream = TcpStream::connect_timeout(&target, PATIENCE)?;
+fn send(mut stream: TcpStream, content: &[u8], shared: &StreamState) -> io::Result<()> {
     stream.set_write_timeout(Some(TICK))?;
     let mut at = 0;
     while !shared.stop.load(Ordering::Relaxed) {

@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::connect::connect;
 use crate::{Error, Namespace, interrupt};
 
 /// How often progress is told, and how soon a thread notices that it should give up.
@@ -78,9 +79,12 @@ impl Transfer<'_> {
         done: Sender<io::Result<(Duration, u64)>>,
     ) -> Result<(), Error> {
         let (shared, content, patience) = (Arc::clone(shared), Arc::clone(self.content), self.patience);
+        let control = self.from.congestion_control();
         self.from
             .spawn(move || {
-                let _ = done.send(send(target, &content, patience, &shared));
+                let start = Instant::now();
+                let connected = connect(target, control, patience);
+                let _ = done.send(connected.and_then(|stream| send(stream, start, &content, &shared)));
                 Ok(())
             })
             .map(|_| ())
@@ -132,15 +136,13 @@ impl Transfer<'_> {
     }
 }
 
-/// Connects, sends everything, and waits for the receiver's answer.
+/// Sends everything and waits for the receiver's answer.
 fn send(
-    target: SocketAddr,
+    mut stream: TcpStream,
+    start: Instant,
     content: &[u8],
-    patience: Duration,
     shared: &TransferState,
 ) -> io::Result<(Duration, u64)> {
-    let start = Instant::now();
-    let mut stream = TcpStream::connect_timeout(&target, patience)?;
     stream.set_write_timeout(Some(TICK))?;
     stream.set_read_timeout(Some(TICK))?;
     let mut sent = 0;

@@ -35,11 +35,23 @@ impl TestTunnel {
     /// [`Error::System`] when the kernel refuses hosts or links, [`Error::Command`] when there are no keys, and as
     /// [`DaemonProcess::start`] and [`DaemonProcess::wait_for_session`].
     pub fn open(program: &Path, spec: LinkSpec, extra: Extra<'_>) -> Result<TestTunnel, Error> {
+        TestTunnel::between(program, TwoHosts::direct(spec)?, spec.rates(), extra)
+    }
+
+    /// A tunnel of two `program`s between `hosts`, told the rates at which the first and the second send, if any.
+    ///
+    /// # Errors
+    /// As [`TestTunnel::open`].
+    pub fn between(
+        program: &Path,
+        hosts: TwoHosts,
+        rates: [Option<Rate>; 2],
+        extra: Extra<'_>,
+    ) -> Result<TestTunnel, Error> {
         let dir = Workdir::create()?;
-        let hosts = TwoHosts::direct(spec)?;
         let sites = Site::pair(program, &hosts, dir.path())?;
         let [a, b] = &sites;
-        let [there, back] = spec.rates();
+        let [there, back] = rates;
         let start = |site: &Site, peer: &Site, up: Option<Rate>, down: Option<Rate>| {
             let link = format!(
                 "{}{}",

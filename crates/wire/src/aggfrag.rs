@@ -1,6 +1,6 @@
 //! AGGFRAG payloads under ESP next header 144: many packets, or pieces of them, in one (RFC 9347 section 6.1).
 
-use crate::{Malformed, block, condition, field, probe};
+use crate::{Malformed, block, condition, field, missing, probe, repetition, symbol};
 
 mod blocks;
 
@@ -33,6 +33,12 @@ pub enum Subtype {
     Probe,
     /// A changed condition of the other end: its load and link rate.
     Condition,
+    /// Numbers that did not arrive.
+    Missing,
+    /// A payload that is sent again.
+    Repetition,
+    /// A repair symbol.
+    RepairSymbol,
     /// A sub-type that this node does not know.
     Unknown(u8),
 }
@@ -46,6 +52,9 @@ pub fn subtype(payload: &[u8]) -> Option<Subtype> {
         block::SUBTYPE => Subtype::Block,
         probe::SUBTYPE => Subtype::Probe,
         condition::SUBTYPE => Subtype::Condition,
+        missing::SUBTYPE => Subtype::Missing,
+        repetition::SUBTYPE => Subtype::Repetition,
+        symbol::SUBTYPE => Subtype::RepairSymbol,
         other => Subtype::Unknown(other),
     })
 }
@@ -132,6 +141,20 @@ impl<'a> Payload<'a> {
     #[must_use]
     pub fn blocks(&self) -> DataBlocks<'a> {
         DataBlocks::new(self.region, usize::from(self.header.offset()))
+    }
+
+    /// The pad block, which runs to the end (RFC 9347 section 6.1.3), if there is one behind whatever comes before it.
+    #[must_use]
+    pub fn padding(&self) -> Option<&'a [u8]> {
+        let mut at = 0;
+        for block in self.blocks() {
+            at += match block {
+                DataBlock::Continuation(bytes) | DataBlock::Whole(bytes) => bytes.len(),
+                DataBlock::Pad => return self.region.get(at..),
+                DataBlock::Start { .. } | DataBlock::Bad(_) => return None,
+            };
+        }
+        None
     }
 }
 

@@ -15,6 +15,9 @@ pub const SUBTYPE: u8 = 0xf0;
 pub const HEADER_LEN: usize = 6;
 /// The bit of the codec byte that says that the block is padded.
 pub const PADDED: u8 = 0x40;
+/// The bit of the codec byte of a block of one part that says that its packets need not wait until losses before them are repaired.
+/// Only where repair is agreed.
+pub const PROMPT: u8 = 0x20;
 /// The least padding of a padded block: its own length.
 pub const PADDING_MIN: usize = 2;
 
@@ -22,7 +25,7 @@ pub const PADDING_MIN: usize = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Header {
     /// How the block was made: with what it was compressed, and, by the highest bit, whether the headers of its packets
-    /// were coded first; the numbers are those of the compression crate. [`PADDED`] is another bit of it.
+    /// were coded first; the numbers are those of the compression crate. [`PADDED`] and [`PROMPT`] are other bits of it.
     pub codec: u8,
     /// Names the block among those in flight.
     pub id: u16,

@@ -4,7 +4,7 @@
 //! end, in the pad block, which other implementations skip (RFC 9347 section 6.1.3):
 //!
 //! ```text
-//! 0x00: pad | version | reserved (2) | SPI (4) | datagrams (8) | bytes (8) | highest number (8) | received at, us (8)
+//! 0x00: pad | version | gaps (2) | SPI (4) | datagrams (8) | bytes (8) | highest number (8) | received at, us (8)
 //! ```
 
 use crate::{Malformed, Spi, field};
@@ -24,6 +24,9 @@ pub struct Delivery {
     /// Bytes of their ESP packets. What stands around these may be another header at the sender's end (NAT64), so each
     /// end adds its own.
     pub bytes: u64,
+    /// How often the number of a datagram left out one or more, modulo 2^16: what was lost, in so many bursts. Always 0 from
+    /// nodes that do not count them.
+    pub gaps: u16,
     /// The highest sequence number received.
     pub highest: u64,
     /// When that number arrived, in microseconds of the receiver's clock, whose origin is arbitrary.
@@ -31,7 +34,7 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Reads the report in a pad block; bytes behind it and the reserved field are ignored.
+    /// Reads the report in a pad block; bytes behind it are ignored.
     ///
     /// # Errors
     /// [`Malformed`] when it is short, no pad block, or of another version.
@@ -43,6 +46,7 @@ impl Delivery {
         let word = |at| field::array_at(fields, at).map_or(0, u64::from_be_bytes);
         Ok(Delivery {
             spi: Spi(field::array_at(fields, 4).map_or(0, u32::from_be_bytes)),
+            gaps: field::u16_at(fields, 2).unwrap_or(0),
             datagrams: word(8),
             bytes: word(16),
             highest: word(24),
@@ -57,7 +61,8 @@ impl Delivery {
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), Malformed> {
         let mut fields = [0; LEN];
         let [a, b, c, d] = self.spi.0.to_be_bytes();
-        let _ = field::put(&mut fields, 0, [0, VERSION, 0, 0, a, b, c, d]);
+        let [high, low] = self.gaps.to_be_bytes();
+        let _ = field::put(&mut fields, 0, [0, VERSION, high, low, a, b, c, d]);
         let words = [self.datagrams, self.bytes, self.highest, self.received_at];
         for (word, at) in words.into_iter().zip((8..).step_by(8)) {
             let _ = field::put(&mut fields, at, word.to_be_bytes());
@@ -73,8 +78,14 @@ mod tests {
     use super::*;
     use crate::aggfrag::{DataBlock, Header, Payload};
 
-    const ONE: Delivery =
-        Delivery { spi: Spi(0x0400_0001), datagrams: 2, bytes: 0x0300, highest: 4, received_at: 0x0506 };
+    const ONE: Delivery = Delivery {
+        spi: Spi(0x0400_0001),
+        gaps: 0,
+        datagrams: 2,
+        bytes: 0x0300,
+        highest: 4,
+        received_at: 0x0506,
+    };
 
     fn emitted(delivery: &Delivery) -> [u8; LEN] {
         let mut bytes = [0xff; LEN];
@@ -89,8 +100,8 @@ mod tests {
         (bytes[15], bytes[22], bytes[31], bytes[38], bytes[39]) = (2, 3, 4, 5, 6);
         assert_eq!(Delivery::parse(&bytes), Ok(ONE));
         assert_eq!(emitted(&ONE), bytes[..LEN]);
-        bytes[2] = 0xff;
-        assert_eq!(Delivery::parse(&bytes), Ok(ONE), "reserved");
+        (bytes[2], bytes[3]) = (5, 7);
+        assert_eq!(Delivery::parse(&bytes), Ok(Delivery { gaps: 0x0507, ..ONE }));
         for (at, value) in [(0, 0x40), (1, 0), (1, 2)] {
             let mut other = bytes;
             other[at] = value;
@@ -115,8 +126,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(spi: u32, datagrams: u64, bytes: u64, highest: u64, received_at: u64) {
-            let delivery = Delivery { spi: Spi(spi), datagrams, bytes, highest, received_at };
+        fn round_trip(spi: u32, gaps: u16, datagrams: u64, bytes: u64, highest: u64, received_at: u64) {
+            let delivery = Delivery { spi: Spi(spi), gaps, datagrams, bytes, highest, received_at };
             prop_assert_eq!(Delivery::parse(&emitted(&delivery)), Ok(delivery));
         }
     }

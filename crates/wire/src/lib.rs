@@ -34,9 +34,12 @@ pub mod icmp;
 pub mod ip;
 pub mod ipcomp;
 pub mod malformed;
+pub mod missing;
 pub mod probe;
+pub mod repetition;
 #[cfg(test)]
 mod sample;
+pub mod symbol;
 pub mod tcp;
 pub mod tos;
 pub mod types;

@@ -14,9 +14,12 @@
 //! +--------------+--------------+  20  options up to the data offset, then data
 //! ```
 
+mod acknowledgement;
+
 use std::ops::{BitOr, Range};
 
 use crate::{Malformed, field};
+pub use acknowledgement::Acknowledgement;
 
 /// The header without options.
 pub const MIN_HEADER_LEN: usize = 20;

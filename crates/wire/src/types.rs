@@ -13,7 +13,7 @@ impl fmt::Display for Spi {
 }
 
 /// The low 32 bits of a sequence number, the only ones on the wire (RFC 4303 section 2.2.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeqLow(pub u32);
 
 impl fmt::Display for SeqLow {

@@ -112,6 +112,17 @@ fn the_faster_of_two_limits() {
 }
 
 #[test]
+fn what_goes_back_is_in_the_report() {
+    let report = report(&text(), usize::MAX);
+    for (back, sent) in report.returned.iter().zip(&report.total.sent) {
+        assert_eq!(back.way, sent.way);
+        // 120 for the first datagram, then a thousandth.
+        let most = 120 + sent.wire_bytes / 500;
+        assert!((120..=most).contains(&back.wire_bytes), "{back:?} of {sent:?}");
+    }
+}
+
+#[test]
 fn pairs_wait_half_a_round_trip_a_turn() {
     let back = FlowShape::new(([10, 9, 0, 1], 80).into(), ([10, 0, 0, 1], 50_000).into());
     let turn = [shape().tcp(1, TcpFlags::ACK, b"a"), back.tcp(1, TcpFlags::ACK, b"b")];

@@ -16,6 +16,8 @@ const OUTER: u64 = (V4_HEADER_LEN + udp::HEADER_LEN) as u64;
 pub(crate) struct MeteredUnit {
     /// How many.
     pub(crate) packets: u64,
+    /// In how many datagrams.
+    pub(crate) datagrams: u64,
     /// Bytes on the wire, outer headers included.
     pub(crate) wire: u64,
     /// What they were compressed with, if that made them smaller.
@@ -77,6 +79,7 @@ impl Meter {
         let wire = (sealed - self.sealed) + (datagrams - self.datagrams) * OUTER;
         self.units.push(MeteredUnit {
             packets: packets - self.packets,
+            datagrams: datagrams - self.datagrams,
             wire,
             method: self.compressed.take(),
         });

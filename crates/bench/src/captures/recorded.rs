@@ -14,10 +14,11 @@ use crate::stage::MTU;
 /// The hold time, where there is one: too short to matter where meters are read.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// Wire bytes a byte of packets: each alone, aggregated, and aggregated with a hold time of 20 ms.
+/// Wire bytes of both directions a byte of packets: each alone, aggregated, and aggregated with a hold time of 20 ms.
 pub(super) fn all(traffic: &CaptureMix, paths: &[PathBuf], rate: Rate) -> Result<[RunValues; 3], Error> {
     let [at_once, patient] = [one(traffic, paths, rate, Duration::ZERO)?, one(traffic, paths, rate, WAIT)?];
-    let each = |sent: &TunnelReplay, way| [sent.wire(way) as f64 / sent.bytes() as f64].into_iter().collect();
+    let wire = |sent: &TunnelReplay, way| (sent.wire(way) + sent.returned(way)) as f64;
+    let each = |sent: &TunnelReplay, way| [wire(sent, way) / sent.bytes() as f64].into_iter().collect();
     Ok([
         each(&at_once, TunnelVariant::Compression),
         each(&at_once, TunnelVariant::Both),

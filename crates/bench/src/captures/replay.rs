@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use strait_testbed::{DaemonProcess, Feed, interrupt};
+use strait_testbed::{DaemonProcess, Feed, LinkTraffic, interrupt};
 
 use crate::error::Error;
 use crate::stage::BenchHosts;
@@ -36,7 +36,7 @@ pub(super) struct CaptureReplay {
 /// What came of some packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReplayResult {
-    /// Bytes of outer IP packets.
+    /// Bytes of outer IP packets, those that go back included.
     pub(super) wire: u64,
     /// Bytes of the inner packets that arrived.
     pub(super) inner: u64,
@@ -53,7 +53,7 @@ impl fmt::Display for ReplayResult {
 /// Counters at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ReplayCounters {
-    /// Bytes and frames on the link.
+    /// Bytes and frames on the link, both directions.
     link: (u64, u64),
     /// Bytes and packets that arrived.
     arrived: (u64, u64),
@@ -108,12 +108,12 @@ impl CaptureReplay {
     }
 
     fn look(&self) -> Result<ReplayCounters, Error> {
-        let there = self.stage.hosts().link.traffic()?.there;
+        let LinkTraffic { there, back } = self.stage.hosts().link.traffic()?;
         let [_, receiver] = self.stage.daemons();
         let shown = shown(receiver)?;
         let received = &shown["peers"][0]["received"];
         let arrived = (number(&received["bytes"]), number(&received["packets"]));
-        Ok(ReplayCounters { link: (there.bytes, there.packets), arrived })
+        Ok(ReplayCounters { link: (there.bytes + back.bytes, there.packets + back.packets), arrived })
     }
 
     /// Packets that have left the sender's queue, by the link or for good.

@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use strait_lab::measure::BusyWatch;
 use strait_testbed::attack::{RunningAttack, SentFrames};
-use strait_testbed::{Namespace, RunningStream, Stream, WireLink, interrupt};
+use strait_testbed::{Namespace, PingTrain, RunningStream, Stream, WireLink, interrupt};
 
-use super::pings::PingTrain;
 use crate::echo::within;
 use crate::error::Error;
 
+/// Between two pings.
+pub(super) const PINGS: Duration = Duration::from_millis(10);
 /// Until slow start is over: as long as the window, and at most this.
 const WARM_UP: Duration = Duration::from_millis(1500);
 /// How long a first byte may take.
@@ -62,7 +63,7 @@ impl HonestTraffic<'_> {
     ) -> Result<[Disturbance; 2], Error> {
         let [site, hub] = self.ends;
         let streams = [self.stream(hub, site)?, self.stream(site, hub)?];
-        let train = PingTrain::start(site.0, hub.0, SocketAddr::new(hub.1.into(), 0))?;
+        let train = PingTrain::start(site.0, hub.0, SocketAddr::new(hub.1.into(), 0), PINGS)?;
         let measured = self.both(&streams, &train, attack);
         // Both are asked, whatever the first says.
         let ended = streams.map(RunningStream::stop);

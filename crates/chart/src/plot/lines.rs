@@ -3,7 +3,7 @@
 use super::frame::PlotFrame;
 use super::{GAP, LegendSample, MARGIN, WIDTH, legend, title};
 use crate::axis::Span;
-use crate::chart::{Chart, ChartLine, Lines};
+use crate::chart::{Chart, ChartLine, Lines, Plot};
 use crate::drawing::{Colour, Dashes, Mark, Point};
 use crate::letters::Size;
 
@@ -17,10 +17,18 @@ const DASHES: [Dashes; 3] = [&[], &[6.0, 5.0], &[1.0, 5.0]];
 /// A place between two axes, each from 0 to 1 inside.
 type PointPlace = [f64; 2];
 
-pub(super) fn draw(chart: &Chart, lines: &Lines, marks: &mut Vec<Mark>) -> (PlotFrame, f64) {
+/// Where a chart of lines begins.
+pub(super) fn left(chart: &Chart) -> Option<f64> {
+    let Plot::Lines(lines) = &chart.plot else { return None };
+    let points = lines.lines.iter().flat_map(|line| line.points.iter());
+    Some(PlotFrame::beside(&chart.y.span(points.map(|it| it.1))))
+}
+
+/// Draws the lines; they begin at `left` or further to the right.
+pub(super) fn draw(chart: &Chart, lines: &Lines, left: f64, marks: &mut Vec<Mark>) -> (PlotFrame, f64) {
     let points = || lines.lines.iter().flat_map(|line| line.points.iter());
     let (x, y) = (lines.x.span(points().map(|it| it.0)), chart.y.span(points().map(|it| it.1)));
-    let left = PlotFrame::beside(&y);
+    let left = PlotFrame::beside(&y).max(left);
     let top = MARGIN + title(chart, WIDTH).len() as f64 * Size::Title.line() + GAP;
     let mark = |line: usize, at: Point| stroke(line, vec![at, Point { x: at.x + SAMPLE, ..at }]);
     let names = lines.lines.iter().map(|line| &line.name);

@@ -117,6 +117,29 @@ fn lines_break_where_they_have_no_value_and_end_at_the_frame() {
 }
 
 #[test]
+fn charts_above_each_other_share_their_left_side() {
+    let upper = lines(2, |_| vec![(1.5, 1e6), (3.0, 2e6)]);
+    let lower = Chart {
+        title: "Lower".to_owned(),
+        y: Axis::linear("s"),
+        ..lines(2, |_| vec![(1.5, 1234.5), (3.0, 99_999.0)])
+    };
+    let both = upper.drawing_above(&lower);
+    assert_no_words_overlap(&both);
+    let [alone, below] = [upper.drawing(), lower.drawing()];
+    assert_eq!((both.width, both.height), (alone.width, alone.height + below.height));
+    let text = both.svg();
+    let document = Document::parse(&text).unwrap();
+    // Behind the two samples of each legend.
+    let drawn: Vec<f64> = elements(&document, "polyline")
+        .iter()
+        .map(|node| node.attribute("points").unwrap().split(',').next().unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(drawn.len(), 8);
+    assert!(drawn[2..4] == drawn[6..8] && drawn[2] > drawn[0], "{drawn:?}");
+}
+
+#[test]
 fn the_png_shows_what_the_svg_shows() {
     let drawing = bars(2, 3, |_, bar| 0.5 + bar as f64).drawing();
     let pixels = crate::png::tests::decoded(&drawing.png());

@@ -89,6 +89,16 @@ pub(super) fn whole(report: &AdviseReport) -> TextTable {
     table
 }
 
+/// What goes back for it, which no class has.
+pub(super) fn returned(report: &AdviseReport) -> String {
+    let back = |way| report.returned.iter().find(|back| back.way == way).map_or(0, |back| back.wire_bytes);
+    format!(
+        "In the other direction, delivery reports and signs of life take {}; {} with both.",
+        units::bytes(back(TunnelVariant::Plain)),
+        units::bytes(back(TunnelVariant::Both))
+    )
+}
+
 /// What policies against length leaks cost, if they were compared.
 pub(super) fn policies(report: &AdviseReport) -> TextTable {
     let head = ["padding", "mix", "pause", "wire bytes", "of plain tunnel", "pauses", "paused packets"];

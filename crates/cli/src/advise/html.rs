@@ -31,6 +31,7 @@ pub(super) fn render(report: &AdviseReport) -> String {
         escaped(&content::extent(report))
     );
     out.push_str(&table(&content::whole(report)));
+    out.push_str(&paragraph("", &content::returned(report)));
     let policies = content::policies(report);
     if !policies.is_empty() {
         out.push_str(&paragraph("", content::POLICIES));

@@ -16,6 +16,7 @@ pub(super) fn render(report: &AdviseReport, colours: bool) -> String {
         return format!("{out}\n{}\n", content::verdict(report));
     }
     out.push_str(&format!("\n{}\n\n{}", content::extent(report), content::whole(report).render(2)));
+    out.push_str(&format!("  {}\n", content::returned(report)));
     let (bold, plain) = if colours { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
     out.push_str(&format!("\n{bold}{}{plain}\n", content::verdict(report)));
     let policies = content::policies(report);

@@ -4,6 +4,7 @@ pub(crate) mod leak;
 pub(crate) mod manual;
 mod path;
 pub(crate) mod queue;
+mod repair;
 
 use std::time::Duration;
 
@@ -112,6 +113,8 @@ fn one_peer(peer: &PeerReport) -> String {
         ("queue", queue::length(&peer.queue)),
         ("aggregation", queue::aggregation(&peer.queue)),
         ("path", peer.path.as_ref().map(path::state).unwrap_or_default()),
+        ("repair", peer.repair.as_ref().map(repair::state).unwrap_or_default()),
+        ("remembered", peer.path.as_ref().map(path::remembered).unwrap_or_default()),
         ("inner MTU", format!("{} bytes", peer.inner_mtu)),
         ("sent as", sent_as(peer)),
     ];
@@ -164,7 +167,20 @@ fn traffic(peer: &PeerReport) -> TextTable {
     };
     add("sent", &peer.sent);
     add("received", &peer.received);
+    add("both", &both(&peer.sent, &peer.received));
     table
+}
+
+/// What both directions take together, which is what a link that is paid by the byte costs.
+fn both(sent: &TrafficReport, received: &TrafficReport) -> TrafficReport {
+    let (bytes, wire_bytes) = (sent.bytes + received.bytes, sent.wire_bytes + received.wire_bytes);
+    TrafficReport {
+        packets: sent.packets + received.packets,
+        bytes,
+        datagrams: sent.datagrams + received.datagrams,
+        wire_bytes,
+        ratio: (wire_bytes > 0).then(|| bytes as f64 / wire_bytes as f64),
+    }
 }
 
 fn rules(report: &DaemonReport) -> TextTable {

@@ -81,3 +81,27 @@ fn window_of_one_turns_aggregation_off() {
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("off (window 1)"), "{shown}");
 }
+
+/// What the second site's queue shows after a download to it, whose acknowledgements go back over a link thinner by far.
+fn after_a_download(acks: &str) -> Value {
+    let [down, up]: [Rate; 2] = ["10Mbit", "64kbit"].map(|rate| rate.parse().unwrap());
+    let link = format!("{}{acks}", paced(up, down));
+    let hosts = TwoHosts::direct(LinkSpec { back: Some(up), ..LinkSpec::thin(down) }).unwrap();
+    let mut pair = Pair::idle(hosts);
+    pair.start(0, Extra { link: &paced(down, up), ..Extra::default() });
+    pair.start(1, Extra { link: &link, ..Extra::default() });
+    pair.wait_for_session();
+    pair.tcp(1, crate::pair::Family::V4, 2_000_000);
+    pair.peer(1)["queue"].clone()
+}
+
+#[test]
+fn acknowledgements_on_a_thin_way_back_are_thinned_and_shown_unless_all_are_wanted() {
+    if !allowed() {
+        return;
+    }
+    let thin = after_a_download("");
+    assert!(thin["thinned_acks"].as_u64().unwrap() > 0, "{thin:#}");
+    let all = after_a_download("acks = \"all\"\n");
+    assert_eq!(all["thinned_acks"], 0, "{all:#}");
+}

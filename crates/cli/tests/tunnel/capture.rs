@@ -1,35 +1,53 @@
 //! What crosses a link, written to a file by tcpdump while it lives.
 
 use std::io::{BufRead, BufReader};
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use strait_testbed::{PORT, TwoHosts};
+use strait_testbed::{Namespace, PORT, TwoHosts};
 
-use crate::pair::eventually;
+use crate::pair::{Family, Pair, eventually};
 
 /// Sent last: what is in the file before it is all that crossed before. Neither ESP nor anything else of the tunnel's.
 const LAST: &[u8] = b"\0the end of the capture";
 
-/// A running capture of the datagrams of the tunnel.
+/// A running capture.
 pub(crate) struct Capture {
     tcpdump: Child,
     file: PathBuf,
-    hosts: TwoHosts,
+    /// Who sends the last datagram, and where to.
+    marker: (Namespace, SocketAddr),
 }
 
 impl Capture {
-    /// Captures what crosses the link of `hosts`, from now on, into `file`.
+    /// Captures the datagrams of the tunnel that cross the link of `hosts`, from now on, into `file`.
     pub(crate) fn start(hosts: &TwoHosts, file: &Path) -> Capture {
         let end = &hosts.link.b;
-        let mut tcpdump = end
-            .host
+        let marker = (hosts.a.clone(), SocketAddr::new(hosts.address_of_b().0, PORT));
+        Capture::on((&end.host, &end.interface), "udp port 51820", file, marker)
+    }
+
+    /// Captures what a site sends into the tunnel, of IPv4 and of what `filter` names, on the tunnel's own interface.
+    pub(crate) fn inside(pair: &Pair, which: usize, filter: &str, file: &Path) -> Capture {
+        let host = &pair.sites[which].host;
+        let marker = (host.clone(), SocketAddr::new(pair.inside(1 - which, Family::V4), PORT));
+        let filter = format!("src host {} and ({filter} or udp port {PORT})", pair.inside(which, Family::V4));
+        Capture::on((host, "strait0"), &filter, file, marker)
+    }
+
+    fn on(
+        (host, interface): (&Namespace, &str),
+        filter: &str,
+        file: &Path,
+        marker: (Namespace, SocketAddr),
+    ) -> Capture {
+        let mut tcpdump = host
             .command("tcpdump")
             // As root all the way, or it could not write into a folder that only its owner may enter.
-            .args(["-i", &end.interface, "-U", "--immediate-mode", "-Z", "root", "-w"])
+            .args(["-i", interface, "-U", "--immediate-mode", "-B", "16384", "-Z", "root", "-w"])
             .arg(file)
-            .args(["udp port 51820"])
+            .args([filter])
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -42,13 +60,13 @@ impl Capture {
         }
         // Whatever it says later must not stop it.
         std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-        Capture { tcpdump, file: file.to_owned(), hosts: hosts.clone() }
+        Capture { tcpdump, file: file.to_owned(), marker }
     }
 
     /// Ends the capture; everything that crossed before is in the file.
     pub(crate) fn stop(mut self) -> PathBuf {
-        let target = (self.hosts.address_of_b().0, PORT);
-        self.hosts.a.run("mark the end", || UdpSocket::bind("0.0.0.0:0")?.send_to(LAST, target)).unwrap();
+        let (host, target) = &self.marker;
+        host.run("mark the end", || UdpSocket::bind("0.0.0.0:0")?.send_to(LAST, target)).unwrap();
         eventually("the end is in the file", || {
             std::fs::read(&self.file).unwrap().windows(LAST.len()).any(|window| window == LAST)
         });

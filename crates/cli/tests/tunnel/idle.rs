@@ -26,12 +26,12 @@ fn counted() -> (Pair, Relay, Arc<AtomicU64>) {
     (Pair::idle(hosts), relay, count)
 }
 
-/// Waits until nothing has been said for two seconds.
+/// Waits until nothing has been said for ten seconds: an end whose last packets nothing answered hears once that they arrived.
 fn settle(count: &AtomicU64) {
     let start = std::time::Instant::now();
     loop {
         let before = count.load(Ordering::Relaxed);
-        std::thread::sleep(Duration::from_secs(2));
+        std::thread::sleep(Duration::from_secs(10));
         if count.load(Ordering::Relaxed) == before {
             return;
         }

@@ -21,6 +21,8 @@ pub struct QueueCounters {
     pub late: Tally,
     /// Packets marked with ECN congestion experienced (CE) by CoDel.
     pub marked: Tally,
+    /// Pure TCP acknowledgements that a newer one replaced.
+    pub thinned: Tally,
     /// Aggregates taken from the queue.
     pub units: Tally,
     /// Packets in these aggregates.

@@ -15,12 +15,13 @@ use super::epoch::EpochSearch;
 use super::expand::UnderWay;
 use super::fragment::PartialPacket;
 use super::reception::{ArrivalCount, is_data};
+use super::repair::{HeldMemory, InboundRepair, RepairRound};
 use super::{Inlet, Origin, peer_messages, work};
 use crate::layers::Inside;
 use crate::orders::SenderOrder;
-use crate::reports::Reception;
+use crate::reports::{Reception, ReportWish};
 use crate::sa::SaId;
-use crate::{InboundSa, Mode, Notice, Payloads, PeerCounters, PeerId, Reason};
+use crate::{InboundSa, Mode, Notice, Payloads, PeerCounters, PeerId, Reason, RepairTerms};
 
 /// How often an unknown SPI is reported: a flood of forged ones must not become a flood of notices.
 const UNKNOWN_EVERY: Duration = Duration::from_millis(500);
@@ -38,6 +39,8 @@ pub(super) struct Associations {
     leaving: BTreeMap<SaId, Inbox>,
     /// What the blocks of all associations take.
     blocks: BlockMemory,
+    /// What payloads of all associations take that are held back.
+    held: HeldMemory,
     /// When blocks of all associations were last looked through.
     looked_at: Time,
     unknown_at: Option<Time>,
@@ -54,6 +57,8 @@ pub(super) struct ReceivingSa {
     /// Where its newest packet came from, and how often the peer had moved by then.
     from: Option<(SocketAddr, u64)>,
     pub(super) inbox: Inbox,
+    /// What is missing, where that is repaired.
+    pub(super) repair: Option<Box<InboundRepair>>,
 }
 
 /// What came on an association and is not whole yet. It needs no key.
@@ -64,6 +69,8 @@ pub(super) struct Inbox {
     pub(super) mode: Mode,
     /// What was agreed to come.
     pub(super) payloads: Payloads,
+    /// Whether repair was agreed.
+    pub(super) repairs: bool,
     /// An IP packet that goes on in the next AGGFRAG payload, once there was one.
     pub(super) fragment: Option<Box<PartialPacket>>,
     pub(super) assembly: Assembly,
@@ -84,6 +91,8 @@ pub(super) struct PeerMemory {
     pub(super) under_way: UnderWay,
     /// When it last reported a changed condition.
     pub(super) condition_at: Option<Time>,
+    /// What it does with delivery reports.
+    wish: ReportWish,
     /// When its last delivery report arrived.
     pub(super) heard_at: Option<Time>,
     /// The last `TVal` it sent, and when that arrived.
@@ -92,16 +101,25 @@ pub(super) struct PeerMemory {
     pub(super) allowance: Budget,
     /// Its probes, which have to be answered, and its answers to ours.
     pub(super) probes: Budget,
+    /// Its requests for what is missing there.
+    pub(super) requests: Budget,
+    /// How long a repair takes.
+    pub(super) repair_round: RepairRound,
     /// When the key manager was last told that it moved.
     moved_at: Option<Time>,
 }
 
 impl ReceivingSa {
-    fn new(sa: InboundSa, counters: Arc<PeerCounters>) -> ReceivingSa {
+    fn new(sa: InboundSa, memory: &PeerMemory) -> ReceivingSa {
+        let counters = Arc::clone(&memory.counters);
         let (peer, mode, payloads) = (sa.peer, sa.mode, sa.payloads);
-        let inbox = Inbox { peer, counters, mode, payloads, fragment: None, assembly: Assembly::default() };
+        let repairs = sa.repair != RepairTerms::Off;
+        let (fragment, assembly) = (None, Assembly::default());
+        let inbox = Inbox { peer, counters, mode, payloads, repairs, fragment, assembly };
         let search = sa.recovers.then(|| Box::new(EpochSearch::new()));
-        ReceivingSa { sa, search, arrivals: ArrivalCount::default(), confirmed: false, from: None, inbox }
+        let repair = InboundRepair::new(sa.repair);
+        let arrivals = ArrivalCount::new(memory.wish);
+        ReceivingSa { sa, search, arrivals, confirmed: false, from: None, inbox, repair }
     }
 
     /// Steps 2 to 4, and what is counted of a packet of `wire` bytes; whom it is from, and what is left.
@@ -131,8 +149,8 @@ impl ReceivingSa {
         Ok((self.sa.peer, inside))
     }
 
-    /// Counts an ESP packet of `len` bytes; what arrived, if it is time to report it on account of this packet. Reports,
-    /// probes and the like are no reason: they would be answered for ever.
+    /// Counts an ESP packet of `len` bytes; what arrived, if this packet is a reason to report it. Reports, probes and the like are
+    /// none: they would be answered for ever.
     pub(super) fn arrived(
         &mut self,
         origin: Origin,
@@ -143,7 +161,8 @@ impl ReceivingSa {
         self.arrivals.note(inside.esn, len as u64, origin.tos.ecn(), origin.now);
         let due = self.arrivals.is_due(origin.now) && matches!(self.sa.payloads, Payloads::Strait { .. });
         let payload = bytes.get(inside.range()).unwrap_or_default();
-        (due && is_data(inside.next, payload)).then(|| self.arrivals.offer(self.sa.spi, origin.now))
+        let looks = due && is_data(inside.next, payload);
+        if looks { self.arrivals.look(self.sa.spi, origin.now) } else { None }
     }
 
     /// Whether the peer may be elsewhere, as its newest packet came from `from`: the one before came from somewhere else, or the
@@ -165,6 +184,28 @@ impl Associations {
     /// Step 1: the association of this name.
     pub(super) fn find(&mut self, id: SaId) -> Option<&mut ReceivingSa> {
         self.open.get_mut(&id)
+    }
+
+    /// An association with its peer, and the memory for what is held back.
+    pub(super) fn repairing(
+        &mut self,
+        id: SaId,
+    ) -> Option<(&mut ReceivingSa, &mut PeerMemory, &mut HeldMemory)> {
+        let receiving = self.open.get_mut(&id)?;
+        let peer = self.peers.get_mut(&receiving.sa.peer)?;
+        Some((receiving, peer, &mut self.held))
+    }
+
+    /// Bytes that are held back.
+    #[cfg(test)]
+    pub(super) const fn held_bytes(&self) -> usize {
+        self.held.used()
+    }
+
+    /// The associations whose losses are repaired.
+    pub(super) fn repaired(&self) -> Vec<SaId> {
+        let repaired = self.open.iter().filter(|(_, receiving)| receiving.repair.is_some());
+        repaired.map(|(id, _)| *id).collect()
     }
 
     /// Whether packets directly over IP are to come from this address.
@@ -240,44 +281,57 @@ impl Associations {
             counters,
             under_way,
             condition_at: None,
+            wish: ReportWish::default(),
             heard_at: None,
             echo: None,
             allowance: work::allowance(),
             probes: peer_messages::probes(),
+            requests: peer_messages::requests(),
+            repair_round: RepairRound::default(),
             moved_at: None,
         };
         self.peers.insert(peer, memory);
     }
 
-    /// Forgets a peer with all its associations; gives what was under way for it.
-    pub(super) fn remove_peer(&mut self, peer: PeerId) -> Option<UnderWay> {
+    /// What a peer does with delivery reports from now on.
+    pub(super) fn set_wish(&mut self, peer: PeerId, wish: ReportWish) {
+        let Some(memory) = self.peers.get_mut(&peer) else { return };
+        memory.wish = wish;
+        for receiving in self.open.values_mut().filter(|receiving| receiving.sa.peer == peer) {
+            receiving.arrivals.wish = wish;
+        }
+    }
+
+    /// Forgets a peer with all its associations; gives what was under way for it, and how many payloads were held back.
+    pub(super) fn remove_peer(&mut self, peer: PeerId) -> Option<(UnderWay, u64)> {
+        let mut held = 0;
         for (_, mut gone) in self.open.extract_if(.., |_, receiving| receiving.sa.peer == peer) {
             gone.inbox.assembly.close(&mut self.blocks);
+            held += gone.repair.as_mut().map_or(0, |repair| repair.close(&mut self.held));
         }
         self.leaving.retain(|_, inbox| inbox.peer != peer);
-        Some(self.peers.remove(&peer)?.under_way)
+        Some((self.peers.remove(&peer)?.under_way, held))
     }
 
-    /// Accepts an association, if its peer is known.
-    pub(super) fn install(&mut self, sa: InboundSa) {
-        let Some(memory) = self.peers.get(&sa.peer) else { return };
-        let (id, receiving) = (sa.id, ReceivingSa::new(sa, Arc::clone(&memory.counters)));
-        if let Some(before) = self.open.insert(id, receiving) {
-            self.let_leave(id, before.inbox);
-        }
+    /// Accepts an association, if its peer is known; how many payloads of one before with the same name were held back and are lost.
+    pub(super) fn install(&mut self, sa: InboundSa) -> u64 {
+        let Some(memory) = self.peers.get(&sa.peer) else { return 0 };
+        let (id, receiving) = (sa.id, ReceivingSa::new(sa, memory));
+        let before = self.open.insert(id, receiving);
+        before.map_or(0, |before| self.let_leave(id, before))
     }
 
-    /// Accepts an association no longer; what of it is under way is delivered.
-    pub(super) fn withdraw(&mut self, id: SaId) {
-        if let Some(gone) = self.open.remove(&id) {
-            self.let_leave(id, gone.inbox);
-        }
+    /// Accepts an association no longer; what of it is under way is delivered. How many payloads were held back and are lost.
+    pub(super) fn withdraw(&mut self, id: SaId) -> u64 {
+        self.open.remove(&id).map_or(0, |gone| self.let_leave(id, gone))
     }
 
-    fn let_leave(&mut self, id: SaId, mut inbox: Inbox) {
+    fn let_leave(&mut self, id: SaId, gone: ReceivingSa) -> u64 {
+        let ReceivingSa { mut inbox, repair, .. } = gone;
         inbox.assembly.close(&mut self.blocks);
         if self.is_under_way(inbox.peer) {
             self.leaving.insert(id, inbox);
         }
+        repair.map_or(0, |mut repair| repair.close(&mut self.held))
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct Intake {
     control: ControlIntake,
     pub(super) counters: Arc<Counters>,
     pub(super) working: WorkingTime,
+    /// When the repair of losses has its next step to take.
+    pub(super) repair_at: Option<Time>,
 }
 
 /// One datagram of a batch.
@@ -51,6 +53,7 @@ impl Intake {
             control: ControlIntake::default(),
             counters,
             working: WorkingTime::default(),
+            repair_at: None,
         }
     }
 
@@ -126,11 +129,15 @@ impl Intake {
         let (peer, inside) = receiving.open(bytes, inside, wire, now, inlet)?;
         let origin = Origin { sa, peer, tos, now };
         let offered = receiving.arrived(origin, inside, bytes, range.len());
+        let repairs = receiving.repair.is_some();
         if inside.newest && receiving.came_from(from) {
             self.associations.follow(peer, from, now, inlet);
         }
         if let Some(reception) = offered {
             self.associations.offer(peer, reception, inlet);
+        }
+        if repairs {
+            return self.repaired(origin, inside, bytes, inlet);
         }
         self.inside(origin, inside, bytes, None, inlet)
     }
@@ -211,13 +218,23 @@ impl Intake {
         match order {
             Order::AddPeer(peer, counters) => self.associations.add_peer(peer, counters),
             Order::RemovePeer(peer) => {
-                self.associations.remove_peer(peer).into_iter().for_each(|under_way| self.abandon(under_way));
+                if let Some((under_way, held)) = self.associations.remove_peer(peer) {
+                    self.counters.drops.count(Reason::UnknownSpi, held);
+                    self.abandon(under_way);
+                }
             }
+            Order::Reports(peer, wish) => self.associations.set_wish(peer, wish),
             Order::Policies(policies) => self.host.set_policies(policies),
             Order::Known(sources) => self.control.know(&sources),
             Order::Gate(gate) => self.control.gate = Some(gate),
-            Order::Install(sa) => self.associations.install(*sa),
-            Order::Withdraw(spi) => self.associations.withdraw(SaId::Udp(spi)),
+            Order::Install(sa) => {
+                let held = self.associations.install(*sa);
+                self.counters.drops.count(Reason::UnknownSpi, held);
+            }
+            Order::Withdraw(spi) => {
+                let held = self.associations.withdraw(SaId::Udp(spi));
+                self.counters.drops.count(Reason::UnknownSpi, held);
+            }
         }
     }
 

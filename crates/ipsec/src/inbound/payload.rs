@@ -69,7 +69,9 @@ impl<I: Inlet> Unpacker<'_, I> {
             Subtype::Block => self.block(opened),
             Subtype::Probe => self.probe(opened.origin, payload),
             Subtype::Condition => self.condition(opened.origin, payload),
-            Subtype::Unknown(_) => Err(Reason::UnknownPayload),
+            Subtype::Missing => self.missing(opened.origin, payload),
+            // Only as what the peer sent is it taken apart, not inside another, and not where repair was not agreed.
+            Subtype::Repetition | Subtype::RepairSymbol | Subtype::Unknown(_) => Err(Reason::UnknownPayload),
         }
     }
 
@@ -102,7 +104,8 @@ impl<I: Inlet> Unpacker<'_, I> {
         self.host.finish(opened.bytes, self.inlet);
         let (header, part) = block::Header::parse(opened.payload()).map_err(|_| Reason::MalformedBlock)?;
         let padded = header.codec & block::PADDED != 0;
-        let coding = Coding::from_id(header.codec & !block::PADDED).ok_or(Reason::UnknownCodec)?;
+        let prompt = if self.inbox.repairs { block::PROMPT } else { 0 };
+        let coding = Coding::from_id(header.codec & !(block::PADDED | prompt)).ok_or(Reason::UnknownCodec)?;
         let cap = cap(self.inbox.payloads, coding, padded)?;
         let (mut origin, mut bytes) = (opened.origin, part);
         let Inbox { counters, assembly, .. } = &mut *self.inbox;
@@ -153,7 +156,8 @@ impl<I: Inlet> Unpacker<'_, I> {
         let (codec, len, bytes) = job.work.expanded()?;
         self.expander.gauge.learn(codec, len, took, origin.now);
         count_expanded(self.counters, codec);
-        let cost = work::cost_of_block(bytes.get(..len).unwrap_or_default())?;
+        let packets = bytes.get(..len).unwrap_or_default();
+        let cost = work::cost_of_block(packets)?;
         self.working.limit((cost, pays), origin.peer, self.peers)?;
         self.host.packets(origin, &self.inbox.counters, bytes, len, self.inlet)
     }

@@ -5,6 +5,7 @@ use core::time::Duration;
 use strait_scheduler::Budget;
 use strait_wire::condition::Condition;
 use strait_wire::delivery::Delivery;
+use strait_wire::missing::MissingRanges;
 use strait_wire::{aggfrag, probe};
 
 use super::payload::Unpacker;
@@ -13,8 +14,8 @@ use crate::orders::SenderOrder;
 use crate::reports::ReceivedReport;
 use crate::{Notice, Payloads, Reason};
 
-/// Reports come no more often than they are offered; half of that leaves room for what the path changes.
-const HEARD_APART: Duration = Duration::from_millis(25);
+/// Reports come no more often than every 20 ms; half of that leaves room for what the path changes.
+const HEARD_APART: Duration = Duration::from_millis(10);
 /// A peer reports a changed condition once a second at most; half of that leaves room for clocks that differ.
 const CONDITIONS_APART: Duration = Duration::from_millis(500);
 
@@ -28,26 +29,47 @@ pub(super) fn probes() -> Budget {
     Budget::new(PROBES, PROBES_BURST)
 }
 
+/// Requests a second for what is missing, and so many at once: one for each datagram that may be lost of 10 Mbit/s at a loss of one in
+/// five, and a burst.
+const REQUESTS: u64 = 200;
+const REQUESTS_BURST: u64 = 64;
+
+/// A peer's budget of requests for what is missing there.
+pub(super) fn requests() -> Budget {
+    Budget::new(REQUESTS, REQUESTS_BURST)
+}
+
 impl<I: Inlet> Unpacker<'_, I> {
-    /// A report of what the peer received, if that is what `payload` is; true when there is nothing else in it.
+    /// A report of what the peer received, if there is one in `payload`, a congestion report of RFC 9347; true when there is nothing
+    /// else in it. One that rides is in the pad block behind the data, which is taken apart as any.
     pub(super) fn take_report(&mut self, origin: Origin, payload: &[u8]) -> Result<bool, Reason> {
         if !matches!(self.inbox.payloads, Payloads::Strait { .. }) {
             return Ok(false);
         }
         let payload = aggfrag::Payload::parse(payload).map_err(|_| Reason::MalformedEsp)?;
-        let (aggfrag::Header::Congestion { report, .. }, [0, ..]) = (payload.header, payload.region) else {
+        let (aggfrag::Header::Congestion { report, .. }, Some(pad)) = (payload.header, payload.padding())
+        else {
             return Ok(false);
         };
-        let delivery = Delivery::parse(payload.region).map_err(|_| Reason::MalformedEsp)?;
-        let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(true) };
-        memory.echo = Some((report.tval, origin.now));
+        let alone = pad.len() == payload.region.len();
+        match Delivery::parse(pad) {
+            Ok(delivery) => self.hear(origin, delivery, report.tval),
+            Err(_) if alone => return Err(Reason::MalformedEsp),
+            // Padding that is nothing but padding, or says what this node does not know: the data counts.
+            Err(_) => {}
+        }
+        Ok(alone)
+    }
+
+    /// Passes a report on to the sender.
+    fn hear(&mut self, origin: Origin, delivery: Delivery, tval: u32) {
+        let Some(memory) = self.peers.get_mut(&origin.peer) else { return };
+        memory.echo = Some((tval, origin.now));
         // One that comes too soon behind another is ignored, and nothing is lost with it: the next says the same and more.
         if memory.heard_at.is_none_or(|at| origin.now.since(at) >= HEARD_APART) {
             memory.heard_at = Some(origin.now);
-            let heard = ReceivedReport { delivery, tval: report.tval };
-            self.inlet.order(SenderOrder::Delivered(origin.peer, heard));
+            self.inlet.order(SenderOrder::Delivered(origin.peer, ReceivedReport { delivery, tval }));
         }
-        Ok(true)
     }
 
     /// The peer asks for a sign of life, or answers.
@@ -61,6 +83,20 @@ impl<I: Inlet> Unpacker<'_, I> {
             probe::ProbeKind::Request => SenderOrder::AnswerProbe(origin.peer, probe.id, probe.size),
             probe::ProbeKind::Answer => SenderOrder::ProbeAnswered(origin.peer, probe.id, probe.size),
         });
+        Ok(())
+    }
+
+    /// The peer asks for what did not arrive there.
+    pub(super) fn missing(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
+        if !self.inbox.repairs {
+            return Err(Reason::UnknownPayload);
+        }
+        let missing = MissingRanges::parse(payload).map_err(|_| Reason::MalformedEsp)?;
+        let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(()) };
+        if !memory.requests.take(1, origin.now) {
+            return Err(Reason::TooOften);
+        }
+        self.inlet.order(SenderOrder::Repeat(origin.peer, Box::new(missing)));
         Ok(())
     }
 

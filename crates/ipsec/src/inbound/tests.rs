@@ -408,7 +408,7 @@ fn probes_go_to_the_sender() {
 
 #[test]
 fn reports_reach_the_sender_at_a_bounded_rate_and_data_is_reported() {
-    let counted = Delivery { spi: SPI, datagrams: 9, bytes: 900, highest: 10, received_at: 5_000 };
+    let counted = Delivery { spi: SPI, gaps: 0, datagrams: 9, bytes: 900, highest: 10, received_at: 5_000 };
     let report = |delivery: &Delivery, tval| {
         let mut payload = vec![0; aggfrag::CONGESTION_LEN + delivery::LEN];
         let report = aggfrag::CongestionReport { tval, ..aggfrag::CongestionReport::default() };
@@ -449,6 +449,17 @@ fn reports_reach_the_sender_at_a_bounded_rate_and_data_is_reported() {
     // A peer that agreed on no extension sends no report in its pad block.
     let (heard, told) = orders(&deliver(Payloads::Aggfrag, &[report(&counted, 7)], None));
     assert_eq!((heard.len(), told.len()), (0, 0));
+    // One that rides says the same, and the packets before it are delivered; so are those before padding that is only padding.
+    let (next, alone) = report(&counted, 9);
+    let (header, pad) = alone.split_at(aggfrag::CONGESTION_LEN);
+    for (pad, reports) in [(pad, 1), (&[0; 40], 0), (&[0, 9, 9], 0), (&[], 0)] {
+        let riding = [header, &packet(30), &packet(40), pad].concat();
+        let receiver = deliver(STRAIT, &[(next, riding)], None);
+        let (heard, told) = orders(&receiver);
+        assert_eq!((heard.len(), told.len()), (reports, 1), "data is reported");
+        assert!(heard.iter().all(|heard| heard.delivery == counted && heard.tval == 9));
+        assert_eq!((receiver.site.packets.clone(), receiver.dropped()), (vec![packet(30), packet(40)], 0));
+    }
     let mut broken = report(&counted, 7);
     broken.1[aggfrag::CONGESTION_LEN + 1] = 9;
     let receiver = deliver(STRAIT, &[broken], None);

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use strait_clock::Time;
 use strait_compress::{Codec, CodecSet, Coding, Method, THRESHOLD};
 use strait_wire::ip::{Packet, Version};
-use strait_wire::{Spi, Tos, aggfrag, block, ip};
+use strait_wire::{Spi, Tos, aggfrag, block, ip, repetition};
 
 use super::path_mtu::PathMtu;
 use super::train::{TRAIN_MAX, Via};
@@ -37,6 +37,10 @@ pub(crate) struct Association {
     block_id: u16,
     /// When the key manager was last asked for an association.
     asked_at: Option<Time>,
+    /// Whether payloads are kept to be sent again, so that each has to fit a datagram with the header of a repetition.
+    pub(crate) keeps: bool,
+    /// Bytes that payloads leave free in a datagram where they can, so that the repair symbols over them fit one.
+    pub(crate) for_symbols: usize,
 }
 
 impl Association {
@@ -50,6 +54,8 @@ impl Association {
             searched_at: None,
             block_id: 0,
             asked_at: None,
+            keeps: false,
+            for_symbols: 0,
         }
     }
 
@@ -119,21 +125,32 @@ impl Association {
         }
     }
 
-    /// The largest payload in tunnel mode that fits one datagram.
-    pub(crate) fn payload_room(&self) -> usize {
+    /// The largest payload of the node's own that fits one datagram.
+    pub(crate) fn whole_room(&self) -> usize {
         let Some(sa) = &self.sa else { return 0 };
         let room = usize::from(self.path.outer()).saturating_sub(self.outer_len());
         sa.payload_room(sa.front_len(Head::Fresh(Tos(0))), room.min(TRAIN_MAX))
     }
 
+    /// The largest payload in tunnel mode that fits one datagram.
+    pub(crate) fn payload_room(&self) -> usize {
+        let reserved = if self.keeps { repetition::HEADER_LEN } else { 0 };
+        self.whole_room().saturating_sub(reserved)
+    }
+
+    /// The same for a payload whose length the node chooses.
+    fn chosen_room(&self) -> usize {
+        self.payload_room().min(self.whole_room().saturating_sub(self.for_symbols))
+    }
+
     /// Bytes of packets that one datagram takes as they are.
     pub(crate) fn bundle_room(&self) -> usize {
-        self.payload_room().saturating_sub(aggfrag::PLAIN_LEN)
+        self.chosen_room().saturating_sub(aggfrag::PLAIN_LEN)
     }
 
     /// Bytes of a block in one datagram.
     pub(crate) fn part_room(&self) -> usize {
-        self.payload_room().saturating_sub(block::HEADER_LEN).max(1)
+        self.chosen_room().saturating_sub(block::HEADER_LEN).max(1)
     }
 
     /// The largest inner packet that fits one datagram.
@@ -189,6 +206,11 @@ impl Association {
 
     pub(crate) fn takes_blocks(&self) -> bool {
         self.sa.as_ref().is_some_and(|sa| matches!(sa.payloads, Payloads::Strait { .. }))
+    }
+
+    /// Whether it takes delivery reports, with packets before them.
+    pub(crate) fn takes_reports(&self) -> bool {
+        self.takes_blocks() && self.takes_raw()
     }
 
     /// Whether blocks that are padded so can be read at the peer.

@@ -58,7 +58,7 @@ impl Departure {
     pub(super) fn set_own_link(&mut self, up: Option<Rate>, overhead: u16, now: Time) {
         self.overhead = overhead.into();
         match (&mut self.up, up) {
-            (Some(pacer), Some(rate)) => pacer.set_rate(rate),
+            (Some(pacer), Some(rate)) => pacer.set_rate(rate, now),
             (pacer, up) => *pacer = up.map(|rate| Pacer::new(rate, now)),
         }
     }

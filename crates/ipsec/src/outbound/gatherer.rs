@@ -8,15 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use strait_clock::Time;
-use strait_scheduler::{Newcomer, Queued, Rate, Tin};
+use strait_scheduler::{Queued, Rate};
 use strait_wire::flow::Flow;
 
+use super::acks::acknowledgement;
 use super::context::{Outlet, TxContext};
 use super::group::Group;
 use super::link::Link;
 use super::own_link::OwnLink;
 use super::plain::Plain;
-use super::queue::LinkQueue;
+use super::queue::{LinkQueue, share_of};
 use super::train::SEGMENTS_MAX;
 use super::unit_size::UnitSize;
 use super::waiting::{QueueOwner, Waiting};
@@ -34,6 +35,8 @@ pub(super) struct Gatherer {
     pub(super) queueing: Queueing,
     /// Which flows share a fate in a queue depends on it.
     pub(super) seed: u64,
+    /// Bytes that the queue of each peer may hold.
+    pub(super) share: usize,
     /// Where the next unit is gathered.
     pub(super) plain: Plain,
     counters: Arc<Counters>,
@@ -56,7 +59,8 @@ pub(super) enum Gathered {
 
 impl Gatherer {
     pub(super) fn new(counters: Arc<Counters>) -> Gatherer {
-        Gatherer { queueing: Queueing::NORMAL, seed: 0, plain: Plain::new(), counters }
+        let (queueing, share) = (Queueing::NORMAL, share_of(1));
+        Gatherer { queueing, seed: 0, share, plain: Plain::new(), counters }
     }
 
     /// A packet that has to wait.
@@ -72,31 +76,38 @@ impl Gatherer {
         }
         let window = self.queueing.window as u64;
         tx.link.spec.counters.queue.window.store(window, Ordering::Relaxed);
+        let ack = if self.queueing.thin_acks { acknowledgement(packet, &waiting.offload) } else { None };
         let cut = must_cut(packet, tx.link.pacing.rate(tx.own.rate));
-        let (queue, _, mut owner) = open_queue(tx.link, tx.own, &self.queueing, &self.counters);
+        let settings = (&self.queueing, self.share);
+        let (queue, _, mut owner) = open_queue(tx.link, tx.own, settings, &self.counters);
         if cut {
             for index in 0..packet.count() {
                 let len = packet.len(index);
-                let newcomer = newcomer(&waiting, len, tx.now);
+                let newcomer = waiting.newcomer(len, tx.now);
                 let write = |room: &mut [u8]| packet.write(index, room);
-                queue.fair.push(&newcomer, waiting.segment(len), &mut owner, write);
+                let ack = ack.as_ref().filter(|_| index == 0);
+                queue.push(&newcomer, (waiting.segment(len), ack), &mut owner, write);
             }
         } else {
             let bytes = packet.ip().bytes();
-            let newcomer = newcomer(&waiting, bytes.len(), tx.now);
-            queue.fair.push(&newcomer, waiting, &mut owner, |room| room.copy_from_slice(bytes));
+            let newcomer = waiting.newcomer(bytes.len(), tx.now);
+            let write = |room: &mut [u8]| room.copy_from_slice(bytes);
+            queue.push(&newcomer, (waiting, ack.as_ref()), &mut owner, write);
         }
     }
 
     /// Fills the window, and takes from it the unit that leaves next, if any may: the packet that is first in it, with those that may
     /// join it.
     pub(super) fn gather(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> Gathered {
-        let Gatherer { queueing, plain, counters, .. } = self;
+        let Gatherer { queueing, share, plain, counters, .. } = self;
         let is_alone = tx.link.backlog.under_way.is_empty();
         let all_left = is_alone && !tx.link.backlog.has_ready();
-        let (queue, size, mut owner) = open_queue(tx.link, tx.own, queueing, counters);
+        let (queue, size, mut owner) = open_queue(tx.link, tx.own, (queueing, *share), counters);
         if all_left {
             queue.away = 0;
+        }
+        if !tx.promoted && queue.holds(tx.now) {
+            return Gathered::Nothing;
         }
         let limit_of = |group: &Group, first: &Waiting| size.limit(queueing.window, group, first);
         admit(queue, tx.now, &mut owner, limit_of);
@@ -134,15 +145,15 @@ impl Gatherer {
 fn open_queue<'a>(
     link: &'a mut Link,
     own: OwnLink,
-    queueing: &Queueing,
+    (queueing, share): (&Queueing, usize),
     counters: &'a Counters,
 ) -> (&'a mut LinkQueue, UnitSize<'a>, QueueOwner<'a>) {
     let Link { spec, association, pacing, ratios, backlog, .. } = link;
     let (association, ratios) = (&*association, &*ratios);
     let size = UnitSize { association, pacing, ratios, own };
     let (line, limits) = size.queue_terms(queueing);
-    let queue = backlog.queue.get_or_insert_with(|| LinkQueue::new(line, limits));
-    queue.set(line, limits);
+    let queue = backlog.queue.get_or_insert_with(|| LinkQueue::new(line, limits, share));
+    queue.set(line, limits, share);
     let owner = QueueOwner {
         ratios,
         around: size.around(),
@@ -160,10 +171,6 @@ fn hash_of(flow: &Flow, seed: u64) -> u64 {
     seed.hash(&mut hasher);
     flow.hash(&mut hasher);
     hasher.finish()
-}
-
-const fn newcomer(waiting: &Waiting, len: usize, now: Time) -> Newcomer {
-    Newcomer { hash: waiting.hash, tin: Tin::of_dscp(waiting.group.dscp), len, at: now }
 }
 
 /// Whether a super-packet is cut into its segments before it waits.

@@ -1,10 +1,12 @@
 //! Changes that are ordered, each made between two packets.
 
 use strait_clock::Time;
+use strait_wire::missing::MissingRanges;
 
 use super::context::{Outlet, TxContext};
 use super::inner_mtu::announce_mtu;
 use super::link::Link;
+use super::queue::share_of;
 use super::transmitter::Transmitter;
 use super::{Outbound, TxStages};
 use crate::orders::SenderOrder as Order;
@@ -34,18 +36,26 @@ impl Outbound {
             Order::Install(sa) => self.install(*sa, outlet),
             Order::Withdraw(peer, spi) => self.change(peer, |_, link| link.association.withdraw(spi)),
             Order::Endpoint(peer) => self.change(peer, |_, link| link.refresh(now)),
-            Order::Rate(peer, pace) => self.change(peer, |_, link| link.pacing.set(pace, now)),
+            Order::Rate(peer, pace) => self.pace(peer, outlet, |_, link| link.pacing.set(pace, now)),
+            Order::NewPath(peer, rate, losses) => self.pace(peer, outlet, |_, link| {
+                link.pacing.new_path((rate, losses), &link.spec.counters.path, now);
+            }),
             Order::Ends(peer, ends) => self.change(peer, |_, link| link.ends = *ends),
             Order::Keepalive(peer) => self.send_to(peer, now, outlet, Transmitter::send_keepalive),
+            Order::Alive(peer) => self.send_to(peer, now, outlet, Transmitter::send_empty),
             Order::Report(peer, condition) => {
                 self.send_to(peer, now, outlet, |sender, tx| sender.report_condition(tx, condition));
             }
             Order::Received(peer, reception) => {
-                self.send_to(peer, now, outlet, |sender, tx| sender.report_reception(tx, &reception));
+                self.send_to(peer, now, outlet, |sender, tx| sender.report_reception(tx, reception));
             }
             Order::Delivered(peer, report) => {
-                self.change(peer, |stages, link| stages.take_report(link, &report, now))
+                self.pace(peer, outlet, |stages, link| stages.take_report(link, &report, now));
             }
+            Order::AskAgain(peer, missing) => {
+                self.send_to(peer, now, outlet, |sender, tx| sender.ask_again(tx, &missing));
+            }
+            Order::Repeat(peer, missing) => self.repeat(peer, &missing, now),
             Order::Probe(peer) => self.send_to(peer, now, outlet, Transmitter::ask_life),
             Order::AnswerProbe(peer, id, size) => {
                 self.send_to(peer, now, outlet, |sender, tx| sender.answer_probe(tx, id, size));
@@ -65,6 +75,21 @@ impl Outbound {
         }
     }
 
+    /// Changes what is known of the path to `peer`. Losses are repaired only where datagrams are paced, and that takes room.
+    fn pace(
+        &mut self,
+        peer: PeerId,
+        outlet: &mut impl Outlet,
+        change: impl FnOnce(&mut TxStages, &mut Link),
+    ) {
+        self.change(peer, |stages, link| {
+            change(stages, link);
+            if link.update_repair() {
+                announce_mtu(link, outlet);
+            }
+        });
+    }
+
     /// Sends something of the node's own to `peer`, if there is a link to it.
     fn send_to<O: Outlet>(
         &mut self,
@@ -78,11 +103,26 @@ impl Outbound {
         let mut tx = self.stages.context(link, now, outlet);
         send(&mut self.stages.transmitter, &mut tx);
         self.scheduler.list(tx.link);
+        self.scheduler.list_report(tx.link);
+    }
+
+    /// The peer asks for payloads that did not arrive there.
+    fn repeat(&mut self, peer: PeerId, missing: &MissingRanges, now: Time) {
+        let Some(link) = self.links.get_mut(&peer) else { return };
+        let waiting = link.first_waiting();
+        let Link { association, repair, .. } = &mut *link;
+        let repair = repair.as_mut().filter(|_| association.keeps);
+        let Some((sa, repair)) = association.sa.as_ref().zip(repair) else { return };
+        if let Err(reason) = repair.want(missing, sa, waiting, now) {
+            self.counters.refuse(reason);
+        }
+        self.scheduler.list(link);
     }
 
     fn add(&mut self, spec: PeerSpec) {
         self.links.insert(spec.id, Link::new(spec, self.link_mtu));
         self.scheduler.reserve(self.links.len());
+        self.stages.gatherer.share = share_of(self.links.len());
     }
 
     fn remove(&mut self, peer: PeerId) {
@@ -90,7 +130,9 @@ impl Outbound {
             let waiting = link.backlog.queued_packets() + link.backlog.ready_packets();
             self.counters.drops.count(Reason::NoPeer, waiting);
             self.stages.compressor.abandon(&mut link);
+            self.stages.transmitter.stores.release(link.repair.as_deref());
         }
+        self.stages.gatherer.share = share_of(self.links.len());
         self.scheduler.remove(peer);
     }
 
@@ -98,7 +140,9 @@ impl Outbound {
         let link_mtu = self.link_mtu;
         self.change(sa.peer, |_, link| {
             link.pacing.renew(matches!(sa.payloads, Payloads::Strait { .. }));
+            link.reporting.renew();
             link.association.install(sa, link.spec.mtu, link_mtu);
+            link.update_repair();
             announce_mtu(link, outlet);
         });
     }
@@ -114,5 +158,6 @@ impl TxStages {
         if current && !pacing.take_report(report, around, &spec.counters, now) {
             departure.refuse(Reason::AbsurdReport);
         }
+        link.update_symbols();
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use strait_clock::Time;
 use strait_compress::{EndpointCosts, PathCost};
 use strait_scheduler::Budget;
+use strait_wire::{Esn, esp};
 
 use super::association::Association;
 use super::backlog::Backlog;
@@ -15,8 +16,10 @@ use super::pacing::Pacing;
 use super::plain::Plain;
 use super::queue::LinkQueue;
 use super::ratio_estimate::RatioEstimate;
+use super::repair::OutboundRepair;
+use super::reporting::Reporting;
 use super::unit_size::UnitSize;
-use crate::PeerSpec;
+use crate::{PeerSpec, RepairTerms};
 
 /// What was sealed so far, to be compared with what it was before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +37,8 @@ pub(crate) struct Link {
     pub(crate) association: Association,
     pub(crate) pacing: Pacing,
     pub(crate) backlog: Backlog,
+    /// What goes back for what came from it.
+    pub(crate) reporting: Reporting,
     /// What units become.
     pub(crate) ratios: RatioEstimate,
     pub(crate) sealed: SealedBytes,
@@ -41,6 +46,8 @@ pub(crate) struct Link {
     pub(crate) ends: EndpointCosts,
     /// Answers to hosts whose packets are too big.
     pub(super) answers: Budget,
+    /// What losses are repaired with; nothing where that was not agreed, or nothing is paced.
+    pub(crate) repair: Option<Box<OutboundRepair>>,
 }
 
 impl Link {
@@ -50,10 +57,12 @@ impl Link {
             spec,
             pacing: Pacing::default(),
             backlog: Backlog::default(),
+            reporting: Reporting::default(),
             ratios: RatioEstimate::default(),
             sealed: SealedBytes::default(),
             ends: EndpointCosts::ALIKE,
             answers: inner_mtu::answers(),
+            repair: None,
         }
     }
 
@@ -70,6 +79,58 @@ impl Link {
         !self.association.can_send() || self.pacing.is_paced() || !self.backlog.is_empty()
     }
 
+    /// Whether nothing of this link waits for its turn.
+    pub(crate) fn is_idle(&self) -> bool {
+        let repairs = self.repair.as_ref().and_then(|repair| repair.next_at(self.backlog.is_empty()));
+        self.backlog.is_empty() && repairs.is_none()
+    }
+
+    /// Payloads are kept from now on, or no longer, as the association and the pace say; true when datagrams have another room since.
+    pub(crate) fn update_repair(&mut self) -> bool {
+        let Link { association, pacing, repair, .. } = self;
+        let agreed = association.sa.as_ref().filter(|sa| sa.repair != RepairTerms::Off);
+        let paced = agreed.zip(pacing.own_rate().filter(|_| pacing.is_paced()));
+        match (&paced, &mut *repair) {
+            (Some((sa, _)), Some(repair)) if !association.keeps || !repair.is_of(sa) => repair.renew(sa),
+            (Some((sa, rate)), none @ None) => {
+                *none = Some(Box::new(OutboundRepair::new(sa, *rate, sa.spi.0.into())));
+            }
+            (None, Some(repair)) => repair.forget(),
+            (Some(_), Some(_)) | (None, None) => {}
+        }
+        let keeps = paced.is_some();
+        let changed = core::mem::replace(&mut association.keeps, keeps) != keeps;
+        self.update_symbols();
+        changed
+    }
+
+    /// Chooses how losses on the path are repaired, as what is known of it says.
+    pub(super) fn update_symbols(&mut self) {
+        let Link { spec, association, pacing, repair, .. } = self;
+        let Some(repair) = repair else { return };
+        let pattern = pacing.losses.pattern().filter(|_| association.keeps);
+        repair.choose(pattern, pacing.round_trip());
+        let symbols = repair.symbols.as_ref();
+        association.for_symbols = symbols.map_or(0, |symbols| symbols.reserve());
+        spec.counters.path.show_symbols(symbols.map_or(0.0, |symbols| symbols.each()));
+    }
+
+    /// The number of the first sealed datagram that waits to leave.
+    pub(super) fn first_waiting(&mut self) -> Option<Esn> {
+        let last = self.association.sa.as_ref()?.numbers.last();
+        let (datagram, _) = self.backlog.has_ready().then(|| self.backlog.ready())?.front()?;
+        let (header, _) = esp::Header::parse(datagram).ok()?;
+        let behind = last.low().0.wrapping_sub(header.seq.0);
+        Some(Esn(last.0.saturating_sub(behind.into())))
+    }
+
+    /// Whether a request of `wire` bytes is paid for by what has come from the peer; it pays if so.
+    pub(super) fn pays_request(&mut self, wire: usize) -> bool {
+        let budget = &mut self.reporting.budget;
+        budget.note(self.spec.counters.in_wire.get(), true);
+        budget.take(wire, true)
+    }
+
     /// How large units of this link may be, where it shares `own`.
     pub(crate) const fn unit_size(&self, own: OwnLink) -> UnitSize<'_> {
         let Link { association, pacing, ratios, .. } = self;
@@ -78,7 +139,10 @@ impl Link {
 
     /// What a unit meets on its way to the peer, where `engines` compress side by side.
     pub(crate) fn path_cost(&self, own: OwnLink, engines: NonZeroU32) -> PathCost {
-        let rate = self.pacing.rate(own.rate).map(|rate| rate.bits() as f64);
+        // Repair symbols are bytes as well: each byte of a unit costs as much more.
+        let symbols =
+            self.repair.as_ref().and_then(|repair| repair.symbols.as_ref()).map_or(0.0, |it| it.each());
+        let rate = self.pacing.rate(own.rate).map(|rate| rate.bits() as f64 / (1.0 + symbols));
         let room = self.association.payload_room();
         let whole = usize::from(self.association.path.outer()) + own.overhead;
         PathCost {

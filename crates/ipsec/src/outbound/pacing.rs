@@ -5,12 +5,18 @@ use core::time::Duration;
 
 use strait_clock::Time;
 use strait_scheduler::{self as scheduler, Estimate, Pace, Pacer, Path, Rate};
+use strait_wire::delivery::Delivery;
 use strait_wire::esp;
 
-use super::report_budget::ReportBudget;
+use super::reporting::ReturnPath;
 use super::train::Train;
+use crate::fec::{LossCount, LossEstimate};
 use crate::reports::ReceivedReport;
-use crate::{OutboundSa, PeerCounters};
+use crate::{LossPattern, OutboundSa, PathState, PeerCounters};
+
+/// Delay in seconds above the minimum that is a queue on the path, and reports in a row that have to tell of it: a burst is over sooner.
+const DELAYED: f64 = 0.03;
+const DELAYED_REPORTS: u8 = 4;
 
 /// What is known of the path to a peer, and the pacer that follows from it.
 #[derive(Debug, Default)]
@@ -19,17 +25,27 @@ pub(crate) struct Pacing {
     /// Nothing where the peer does not report.
     path: Option<Box<Path>>,
     estimate: Option<Estimate>,
-    pub(super) budget: ReportBudget,
+    /// What the rate of the path was found to be at an earlier time.
+    remembered: Option<Rate>,
     /// The share of datagrams that is lost on the path, 0 to 1.
     loss: f64,
+    /// How datagrams are lost while no queue stands.
+    pub(super) losses: LossEstimate,
+    /// The last few reports in a row that told of a standing delay.
+    delayed: u8,
 }
 
 impl Pacing {
     /// Another association, with a peer that reports or not.
     pub(super) fn renew(&mut self, reports: bool) {
+        self.losses.renew();
         match (&mut self.path, reports) {
             (Some(path), true) => path.renew(),
-            (path, true) => *path = Some(Box::default()),
+            (path, true) => {
+                let mut known = Path::default();
+                known.begin_again(self.loss);
+                *path = Some(Box::new(known));
+            }
             (path, false) => *path = None,
         }
     }
@@ -43,15 +59,37 @@ impl Pacing {
 
     /// Paces so from now on.
     pub(super) fn set(&mut self, pace: Pace, now: Time) {
-        let known = self.pacer.as_ref().map(Pacer::rate);
+        let known = self.pacer.as_ref().map(Pacer::rate).or(self.remembered);
         match (pace, &mut self.estimate) {
             (Pace::Estimated { at_most }, Some(estimate)) => estimate.set_ceiling(at_most),
             (Pace::Estimated { at_most }, estimate) => *estimate = Some(Estimate::new(known, at_most, now)),
             (_, estimate) => *estimate = None,
         }
-        let rate = self.estimate.as_ref().map(Estimate::pacing).or(pace.given());
+        self.pace_at(self.estimate.as_ref().map_or(pace.given(), Estimate::pacing), now);
+    }
+
+    /// Datagrams take another path, which had this rate and loss at an earlier time; `shown` no longer tells of the one before.
+    pub(super) fn new_path(&mut self, known: (Option<Rate>, LossPattern), shown: &PathState, now: Time) {
+        let (rate, losses) = known;
+        let loss = losses.share;
+        (self.remembered, self.loss) = (rate, loss);
+        self.losses.begin_again(losses);
+        if let Some(path) = &mut self.path {
+            path.begin_again(loss);
+        }
+        if let Some(estimate) = &mut self.estimate {
+            estimate.begin_again(rate, now);
+            let pacing = estimate.pacing();
+            self.pace_at(pacing, now);
+        }
+        if let Some(path) = self.path.as_ref().filter(|_| shown.get().is_some()) {
+            shown.show(path, self.estimate.as_ref());
+        }
+    }
+
+    fn pace_at(&mut self, rate: Option<Rate>, now: Time) {
         match (&mut self.pacer, rate) {
-            (Some(pacer), Some(rate)) => pacer.set_rate(rate),
+            (Some(pacer), Some(rate)) => pacer.set_rate(rate, now),
             (_, rate) => self.pacer = rate.map(|rate| Pacer::new(rate, now)),
         }
     }
@@ -64,14 +102,24 @@ impl Pacing {
         self.loss
     }
 
+    /// Whether a queue stands on the path: what is lost then was more than the path takes, and hosts have to learn of it.
+    pub(super) const fn is_congested(&self) -> bool {
+        self.delayed >= DELAYED_REPORTS
+    }
+
     /// The round-trip time, where the peer reports.
     pub(super) fn round_trip(&self) -> Option<Duration> {
         self.path.as_ref().and_then(|path| path.round_trip())
     }
 
+    /// The least round-trip time of late, where the peer reports.
+    pub(super) fn least_round_trip(&self) -> Option<Duration> {
+        self.path.as_ref().and_then(|path| path.least_round_trip())
+    }
+
     /// The rate of the path to the peer, given or estimated.
     pub(super) fn own_rate(&self) -> Option<Rate> {
-        let estimated = self.estimate.as_ref().map(Estimate::rate);
+        let estimated = self.estimate.as_ref().and_then(Estimate::rate);
         estimated.or(self.pacer.as_ref().map(Pacer::rate))
     }
 
@@ -80,13 +128,13 @@ impl Pacing {
         self.own_rate().into_iter().chain(up).min()
     }
 
-    /// The rate of the link out, as far as that is known: it was given, or was seen to take no more.
-    pub(super) fn known_rate(&self, up: Option<Rate>) -> Option<Rate> {
+    /// The path back to the peer, for reports, where the node's own link has the rate `up`.
+    pub(super) fn return_path(&self, up: Option<Rate>) -> ReturnPath {
         let own = match &self.estimate {
-            Some(estimate) => estimate.is_found().then(|| estimate.rate()),
+            Some(estimate) => estimate.found(),
             None => self.pacer.as_ref().map(Pacer::rate),
         };
-        own.into_iter().chain(up).min()
+        ReturnPath { round_trip: self.round_trip(), rate: own.into_iter().chain(up).min() }
     }
 
     /// A train that `sa` sealed left at `now`.
@@ -122,18 +170,51 @@ impl Pacing {
             received_at: delivery.received_at,
             held: Duration::from_micros(held.into()),
         };
-        match (path.report(&said, around, now), &mut self.estimate) {
+        let taken = path.report(&said, around, now);
+        if let Ok(Some(sample)) = &taken {
+            self.delayed = if sample.delay > DELAYED { self.delayed.saturating_add(1) } else { 0 };
+            let Delivery { highest, datagrams, gaps, .. } = *delivery;
+            self.losses.report(LossCount { highest, datagrams, gaps }, self.delayed < DELAYED_REPORTS);
+            counters.path.show_losses(self.losses.seen());
+        }
+        match (taken, &mut self.estimate) {
             (Ok(Some(sample)), Some(estimate)) => {
                 estimate.sample(&sample, now);
-                if let Some(pacer) = &mut self.pacer {
-                    pacer.set_rate(estimate.pacing());
-                }
+                let pacing = estimate.pacing();
+                self.pace_at(pacing, now);
             }
             (Err(scheduler::ReportRefused::Absurd), _) => return false,
             (Ok(_) | Err(scheduler::ReportRefused::Late), _) => {}
         }
+        let Some(path) = &self.path else { return true };
         self.loss = path.loss();
         counters.path.show(path, self.estimate.as_ref());
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_path_begins_with_what_is_known_of_it_and_with_nothing_else() {
+        let (first, other) = (Rate::from_bits(2_000_000), Rate::from_bits(1_000_000));
+        let mut pacing = Pacing::default();
+        let shown = PathState::default();
+        let losses = |share| LossPattern { share, burst: 2.0 };
+        pacing.new_path((first, losses(0.02)), &shown, Time::ZERO);
+        pacing.renew(true);
+        pacing.set(Pace::Estimated { at_most: None }, Time::ZERO);
+        assert_eq!((pacing.own_rate(), pacing.loss(), pacing.is_paced()), (first, 0.02, true));
+        assert_eq!(pacing.path.as_ref().map(|path| path.loss()), Some(0.02));
+        pacing.new_path((other, losses(0.01)), &shown, Time::ZERO);
+        assert_eq!(shown.get(), None, "nothing was reported yet");
+        assert_eq!((pacing.own_rate(), pacing.loss()), (other, 0.01));
+        assert!(pacing.losses.pattern().is_some_and(|pattern| (pattern.share - 0.01).abs() < 1e-9));
+        pacing.new_path((None, LossPattern::NONE), &shown, Time::ZERO);
+        assert_eq!((pacing.own_rate(), pacing.loss(), pacing.is_paced()), (None, 0.0, false));
+        assert_eq!(pacing.losses.pattern(), None);
+        assert_eq!(pacing.path.as_ref().map(|path| path.loss()), Some(0.0));
     }
 }

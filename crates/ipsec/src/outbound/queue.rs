@@ -1,21 +1,20 @@
 //! What waits for the link or for keys, each flow in its turn; and in front of it the aggregation window.
 
+mod capacity;
+
 use core::time::Duration;
 
 use strait_clock::Time;
-use strait_scheduler::{FairQueue, Limits, LinkProfile, Queued, Rate, Receipt, Window};
+use strait_scheduler::{FairQueue, Limits, LinkProfile, Newcomer, Queued, Rate, Receipt, Window};
+use strait_wire::ip::Packet;
+use strait_wire::tcp::Acknowledgement;
 
+use super::acks::{AckFlows, AckRank};
 use super::group::Group;
 use super::waiting::{QueueOwner, Waiting};
+use capacity::capacity;
+pub(super) use capacity::share_of;
 
-/// Queue before an unpaced link, which holds packets only while keys are being agreed.
-const QUEUE_MIN: usize = 192 * 1024;
-/// Queue at most, so that memory is bounded whatever the rate.
-const QUEUE_MAX: usize = 4 * 1024 * 1024;
-/// How much link time the queue holds: some round trips of a satellite hop, for bytes that shrink
-/// fourfold (the usual ratio of text in large blocks).
-const QUEUE_MILLIS: u64 = 250;
-const QUEUE_RATIO: u64 = 4;
 /// On a link where a datagram takes longer than this, flows that go on sending gather for an eighth of that time. Else they would fill
 /// the whole link with small units, however few bytes they might take: acknowledgements of a download, one in two packets, 34 bytes
 /// each on 128 kbit/s.
@@ -23,15 +22,14 @@ const SLOW: Duration = Duration::from_millis(40);
 const GATHER: u32 = 8;
 /// Packets that are promoted before all others at most: as many as one datagram may take.
 const PROMOTED_MAX: usize = 64;
-/// An entry a packet of 64 bytes.
-const BYTES_AN_ENTRY: usize = 64;
-
 /// What waits before one link.
 #[derive(Debug)]
 pub(super) struct LinkQueue {
     pub(super) fair: FairQueue<Waiting>,
     pub(super) window: Window<Group, Queued<Waiting>>,
     line: LinkProfile,
+    /// Bytes that this peer may take of what all may.
+    share: usize,
     /// Bytes of the packets in the window.
     held: usize,
     /// Whether the first packet in the window and those of its group are all that a unit takes.
@@ -41,22 +39,39 @@ pub(super) struct LinkQueue {
     /// The sets of flows in the last unit, and until when they gather for the next.
     last: u64,
     rest_until: Time,
+    acks: AckFlows,
+    /// Until when acknowledgements wait for newer ones, if nothing else waits.
+    acks_until: Time,
 }
 
 impl LinkQueue {
-    pub(super) fn new(line: LinkProfile, limits: Limits) -> LinkQueue {
-        let (bytes, entries) = capacity(line.rate);
+    /// A queue that may hold `share` bytes.
+    pub(super) fn new(line: LinkProfile, limits: Limits, share: usize) -> LinkQueue {
+        let (bytes, entries) = capacity(&line, share);
         let (fair, window) = (FairQueue::new(bytes, entries, line), Window::new(limits));
         let (complete, rest_until) = (false, Time::ZERO);
-        LinkQueue { fair, window, line, held: 0, complete, away: 0, last: 0, rest_until }
+        let (acks, acks_until) = (AckFlows::default(), Time::ZERO);
+        LinkQueue {
+            fair,
+            window,
+            line,
+            share,
+            held: 0,
+            complete,
+            away: 0,
+            last: 0,
+            rest_until,
+            acks,
+            acks_until,
+        }
     }
 
     /// Another link or another configuration from now on, if they are others.
-    pub(super) fn set(&mut self, line: LinkProfile, limits: Limits) {
-        if self.line != line {
-            let (bytes, entries) = capacity(line.rate);
+    pub(super) fn set(&mut self, line: LinkProfile, limits: Limits, share: usize) {
+        if self.line != line || self.share != share {
+            let (bytes, entries) = capacity(&line, share);
             self.fair.set(bytes, entries, line);
-            self.line = line;
+            (self.line, self.share) = (line, share);
         }
         if self.window.limits() != limits {
             self.window.set_limits(limits);
@@ -98,6 +113,40 @@ impl LinkQueue {
         self.window.iter().take_while(|(_, packet, _)| packet.note.promoted).count()
     }
 
+    /// A packet comes; where its acknowledgement tells all that the packet before it in its flow does, it takes the place of that.
+    pub(super) fn push(
+        &mut self,
+        newcomer: &Newcomer,
+        (mut waiting, ack): (Waiting, Option<&Acknowledgement>),
+        owner: &mut QueueOwner<'_>,
+        write: impl Fn(&mut [u8]),
+    ) {
+        let mut newcomer = *newcomer;
+        if let Some(ack) = ack {
+            waiting.ack = self.acks.note(waiting.hash, ack);
+            newcomer.may_wait = waiting.ack == AckRank::First && self.holds_packets();
+            if newcomer.may_wait && !self.fair.may_all_wait() {
+                self.acks_until = newcomer.at + self.window.limits().wait;
+            }
+            let may = |last: &Queued<Waiting>| may_replace(last, (&waiting, ack));
+            match self.fair.replace_last(&newcomer, waiting, may, &write) {
+                Ok(_) => return owner.peer.queue.thinned.add(1),
+                Err(note) => waiting = note,
+            }
+        }
+        self.fair.push(&newcomer, waiting, owner, write);
+    }
+
+    /// Whether packets wait for others though the link has room.
+    fn holds_packets(&self) -> bool {
+        !self.window.limits().wait.is_zero()
+    }
+
+    /// Whether all that waits outside of the window is acknowledgements that newer ones may still replace, and nothing leaves yet.
+    pub(super) fn holds(&self, now: Time) -> bool {
+        self.fair.may_all_wait() && self.due_at() > now
+    }
+
     /// The latency-sensitive packet that may be promoted before those in the window: it is no longer than `room`, and none of its
     /// flow is among them or was taken out and has not left. None while packets are to wait for others.
     pub(super) fn promotable(&self, room: usize) -> Option<&Waiting> {
@@ -130,10 +179,15 @@ impl LinkQueue {
     /// When what is in the window may leave, as far as the link does not matter.
     pub(super) fn due_at(&self) -> Time {
         let first = self.window.first().filter(|_| !self.complete && !self.window.is_full());
-        let Some((_, packet)) = first else { return Time::ZERO };
+        let Some((_, packet)) = first else { return self.acks_due_at() };
         let goes_on = self.last & packet.note.flow_set() != 0;
         let rests = if goes_on { self.rest_until } else { Time::ZERO };
         self.window.waits_until().map_or(rests, |waits| waits.max(rests))
+    }
+
+    /// When acknowledgements may leave that wait for newer ones, if nothing else waits.
+    fn acks_due_at(&self) -> Time {
+        if self.window.is_empty() && self.fair.may_all_wait() { self.acks_until } else { Time::ZERO }
     }
 
     /// A unit is taken out now, and its flows gather for a while before they leave again.
@@ -172,29 +226,19 @@ impl LinkQueue {
     }
 }
 
+/// Whether a packet with this acknowledgement may take the place of `last`, which is right before it in its bucket.
+fn may_replace(last: &Queued<Waiting>, (waiting, ack): (&Waiting, &Acknowledgement)) -> bool {
+    let before = &last.note;
+    before.ack != AckRank::Kept
+        && before.flow == waiting.flow
+        && Packet::parse(last.bytes())
+            .ok()
+            .and_then(|packet| Acknowledgement::of(&packet))
+            .is_some_and(|older| before.ack.yields(&older, ack))
+}
+
 /// How long flows gather that go on sending.
 fn pause(rate: Rate, line: &LinkProfile) -> Duration {
     let datagram = rate.time_for(line.datagram as u64);
     if datagram > SLOW { datagram / GATHER } else { Duration::ZERO }
-}
-
-/// Bytes and packets of the queue before a link of this rate.
-fn capacity(rate: Option<Rate>) -> (usize, usize) {
-    let wanted = rate.map_or(0, |rate| rate.bits() / 8 * QUEUE_MILLIS / 1000 * QUEUE_RATIO);
-    let bytes = usize::try_from(wanted).unwrap_or(QUEUE_MAX).clamp(QUEUE_MIN, QUEUE_MAX);
-    (bytes, bytes / BYTES_AN_ENTRY)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_queue_is_bounded_at_both_ends() {
-        let bytes = |bits| capacity(Rate::from_bits(bits)).0;
-        assert_eq!(capacity(None), (QUEUE_MIN, 3_072));
-        assert_eq!(bytes(1_500_000), QUEUE_MIN);
-        assert_eq!(bytes(10_000_000), 1_250_000);
-        assert_eq!(capacity(Some(Rate::MAX)).0, QUEUE_MAX);
-    }
 }

@@ -13,12 +13,15 @@ use crate::PeerId;
 #[derive(Debug, Default)]
 pub(super) struct LinkScheduler {
     round: VecDeque<PeerId>,
+    /// Links with a delivery report that leaves alone, unless a datagram takes it along.
+    reports: VecDeque<PeerId>,
 }
 
 impl LinkScheduler {
     /// Makes room for so many links.
     pub(super) fn reserve(&mut self, links: usize) {
         self.round.reserve(links);
+        self.reports.reserve(links);
     }
 
     /// Links in the round.
@@ -33,10 +36,28 @@ impl LinkScheduler {
 
     /// Gives the link a place in the round, if it has something to send.
     pub(super) fn list(&mut self, link: &mut Link) {
-        if !link.backlog.listed && !link.backlog.is_empty() {
+        if !link.backlog.listed && !link.is_idle() {
             link.backlog.listed = true;
             self.round.push_back(link.spec.id);
         }
+    }
+
+    /// The links with a delivery report that is due at some time.
+    pub(super) fn reports(&self) -> impl ExactSizeIterator<Item = &PeerId> {
+        self.reports.iter()
+    }
+
+    /// Puts the link among them, if it has one.
+    pub(super) fn list_report(&mut self, link: &mut Link) {
+        if !link.reporting.listed && link.reporting.due().is_some() {
+            link.reporting.listed = true;
+            self.reports.push_back(link.spec.id);
+        }
+    }
+
+    /// One of them, which is none of them any more.
+    pub(super) fn next_report(&mut self) -> Option<PeerId> {
+        self.reports.pop_front()
     }
 
     /// The link whose turn it is; it leaves the round.
@@ -52,6 +73,7 @@ impl LinkScheduler {
 
     pub(super) fn remove(&mut self, peer: PeerId) {
         self.round.retain(|listed| *listed != peer);
+        self.reports.retain(|listed| *listed != peer);
     }
 
     /// Whether a latency-sensitive unit passes what is sealed already; only ever one between two datagrams of that.
@@ -70,6 +92,9 @@ impl LinkScheduler {
         let waits_for_an_engine = !has_made && (!backlog.under_way.is_empty() || !has_idle);
         let due = if has_made { None } else { backlog.queue.as_ref() };
         let due_at = due.map_or(Time::ZERO, LinkQueue::due_at);
-        (!waits_for_an_engine).then(|| departure.room_at(link).max(due_at))
+        let repairs = link.repair.as_ref().and_then(|repair| repair.next_at(backlog.is_empty()));
+        let waits = waits_for_an_engine || backlog.is_empty();
+        let due_at = repairs.into_iter().chain((!waits).then_some(due_at)).min()?;
+        Some(departure.room_at(link).max(due_at))
     }
 }

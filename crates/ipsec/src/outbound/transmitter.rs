@@ -2,22 +2,27 @@
 
 mod bundle;
 mod probes;
+mod repeat;
 mod report;
 mod segments;
 mod standard;
+mod symbols;
 
-use strait_compress::Made;
-use strait_wire::{Protocol, Tos, block};
+use strait_compress::{Coding, Made};
+use strait_wire::{Esn, Protocol, Tos, block};
 
 use super::compressor::Compressor;
 use super::context::{Lost, Outlet, TxContext};
 use super::departure::Departure;
 use super::fragment_outer::OuterFragmenter;
 use super::job::{CompressJob, CompressUnit};
+use super::link::Link;
+use super::repair::{LOSSY, StoreMemory};
 use crate::block::PARTS_MAX;
+use crate::repair::{Urgency, is_pure_acknowledgement};
 use crate::sequence::NoNumber;
 use crate::wrap::{Head, NotSealed};
-use crate::{Notice, Padding, Reason};
+use crate::{Notice, Padding, Reason, StoredPayload};
 
 /// What is about to be sealed, but for its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -34,11 +39,13 @@ struct Unsealed<'a> {
 pub(super) struct Transmitter {
     pub(super) departure: Departure,
     fragmenter: OuterFragmenter,
+    /// What is kept of payloads takes so much.
+    pub(super) stores: StoreMemory,
 }
 
 impl Transmitter {
     pub(super) fn new(departure: Departure) -> Transmitter {
-        Transmitter { departure, fragmenter: OuterFragmenter::default() }
+        Transmitter { departure, fragmenter: OuterFragmenter::default(), stores: StoreMemory::default() }
     }
 
     /// Seals a unit that is compressed as far as it goes.
@@ -70,6 +77,7 @@ impl Transmitter {
         let block = work.block().filter(|(made, _)| expands(made));
         let Some((made, bytes)) = block else { return self.send_packets(tx, compressor, work) };
         let codec = made.coding.id() | if padding == Padding::None { 0 } else { block::PADDED };
+        let codec = codec | prompt(tx, bytes.len(), work.plain.bytes());
         self.send_block(tx, codec, bytes, tos).map_err(|reason| Lost { reason, packets })?;
         let counters = &tx.link.spec.counters;
         counters.out_blocks.add(1);
@@ -102,6 +110,22 @@ impl Transmitter {
         Ok(())
     }
 
+    /// Seals one packet of `len` bytes as a block of its own that passes those that wait for repairs.
+    fn seal_marked(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        len: usize,
+        tos: Tos,
+        write: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Reason> {
+        let codec = Coding::NONE.id() | block::PROMPT;
+        let header = block::Header { codec, id: tx.link.association.next_block(), part: 0, parts: 1 };
+        self.seal_fresh(tx, Protocol::AGGFRAG, block::HEADER_LEN + len, tos, |payload| {
+            let _ = header.emit(payload);
+            write(payload.get_mut(block::HEADER_LEN..).unwrap_or_default());
+        })
+    }
+
     /// Seals a payload of `len` bytes behind a header of our own, which `write` puts in its place.
     fn seal_fresh(
         &mut self,
@@ -129,10 +153,19 @@ impl Transmitter {
         if !self.departure.train.takes(to, tos, whole) {
             self.departure.depart(tx);
         }
-        let sa = tx.link.association.sa.as_mut().ok_or(Reason::NoSa)?;
+        let Link { association, repair, pacing, .. } = &mut *tx.link;
+        let sa = association.sa.as_mut().ok_or(Reason::NoSa)?;
         let room = self.departure.train.room(whole).ok_or(Reason::TooBig)?;
         if let Some(payload) = room.get_mut(at..at + len) {
             write(payload);
+            if association.keeps
+                && let Some(repair) = repair
+            {
+                let number = Esn(sa.numbers.last().0.saturating_add(1));
+                let (at, repeats, bytes) = (tx.now, 0, &*payload);
+                let kept = StoredPayload { number, next, tos, at, repeats, repeated_at: at, bytes };
+                repair.keep(&kept, (pacing.rate(tx.own.rate), pacing.round_trip()), &mut self.stores);
+            }
         }
         if let Err(why) = sa.seal(head, room, len, next) {
             return Err(refusal(tx, why));
@@ -144,6 +177,9 @@ impl Transmitter {
             return self.fragmenter.fragment(tx, &mut self.departure, whole, tos);
         }
         self.departure.add(to, tos, whole);
+        if tx.link.association.for_symbols > 0 {
+            self.send_symbols(tx, tos);
+        }
         Ok(())
     }
 }
@@ -161,6 +197,28 @@ fn refusal(tx: &mut TxContext<'_, impl Outlet>, why: NotSealed) -> Reason {
             Reason::Exhausted
         }
     }
+}
+
+/// How packets that are about to be sealed stand to losses before them; all wait where payloads are not kept.
+fn urgency(tx: &mut TxContext<'_, impl Outlet>, packets: &[u8]) -> Urgency {
+    let Link { association, repair, .. } = &mut *tx.link;
+    let repair = repair.as_mut().filter(|_| association.keeps);
+    repair.map_or(Urgency::Ordered, |repair| repair.classify(packets, tx.now))
+}
+
+/// The mark of a block of `len` bytes whose packets need not wait for repairs, if it is one part.
+fn prompt(tx: &mut TxContext<'_, impl Outlet>, len: usize, packets: &[u8]) -> u8 {
+    let passes = urgency(tx, packets) != Urgency::Ordered && len <= tx.link.association.part_room();
+    if passes { block::PROMPT } else { 0 }
+}
+
+/// Whether a packet of `len` bytes becomes a block of its own so that it passes those that wait for repairs: 6 bytes more, where
+/// so much is lost that some wait most of the time.
+fn needs_mark(tx: &mut TxContext<'_, impl Outlet>, packet: &[u8], len: usize) -> bool {
+    urgency(tx, packet) != Urgency::Ordered
+        && tx.link.pacing.loss() >= LOSSY
+        && len <= tx.link.association.part_room()
+        && !is_pure_acknowledgement(packet)
 }
 
 fn put(payload: &mut [u8], at: usize, bytes: &[u8]) {

@@ -9,6 +9,7 @@ use super::group::Group;
 use super::own_link::OwnLink;
 use super::pacing::Pacing;
 use super::ratio_estimate::{RatioEstimate, datagrams_at};
+use super::repair::LOSSY;
 use super::waiting::Waiting;
 use crate::block::BLOCK_MAX;
 use crate::queueing::Queueing;
@@ -21,6 +22,14 @@ const UNIT: Duration = Duration::from_millis(10);
 /// latency-sensitive packets pass between them.
 const DATAGRAMS: usize = 4;
 const UNIT_SLOW: Duration = Duration::from_millis(100);
+
+/// The longest round trip that the queue believes, whatever the peer's reports say: two hops by geostationary satellite take 1.2 s, and
+/// at each end a transfer may have a thin access behind it.
+const ROUND_TRIP_MAX: Duration = Duration::from_secs(2);
+/// The share of datagrams that stays lost beside repair symbols at most.
+const UNREPAIRED: f64 = 0.001;
+/// The longest that a receiver holds packets back.
+const HELD_MAX: Duration = Duration::from_millis(150);
 
 /// What the size of a link's units depends on.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +71,13 @@ impl UnitSize<'_> {
             usize::try_from(datagrams).unwrap_or(usize::MAX)
         };
         let in_time = within(UNIT).max(within(UNIT_SLOW).min(DATAGRAMS)).max(1);
-        Some(in_time.min(datagrams_at(self.pacing.loss())))
+        Some(in_time.min(datagrams_at(self.lost_for_good())))
+    }
+
+    /// The share of datagrams that stays lost, where losses are repaired.
+    fn lost_for_good(&self) -> f64 {
+        let loss = self.pacing.loss();
+        if self.association.for_symbols > 0 { loss.min(UNREPAIRED) } else { loss }
     }
 
     /// Payload bytes that a unit is to stay within.
@@ -81,13 +96,25 @@ impl UnitSize<'_> {
         self.datagram() as f64 / self.association.payload_room().max(1) as f64
     }
 
+    /// How long the receiver may hold packets back for a repair on a path with this round trip, which flows see as a part of theirs.
+    fn held_back(&self, path: Duration) -> Duration {
+        let repairs = self.association.keeps && self.pacing.loss() >= LOSSY && path <= HELD_MAX;
+        match self.association.for_symbols {
+            0 if !repairs => Duration::ZERO,
+            0 => path,
+            _ => HELD_MAX,
+        }
+    }
+
     /// What the queue is to know of the link, and when its window has seen enough.
     pub(super) fn queue_terms(&self, queueing: &Queueing) -> (LinkProfile, Limits) {
         let Queueing { window, hold: wait, shares, lossless, .. } = *queueing;
         let (rate, datagram) = (self.pacing.rate(self.own.rate), self.datagram());
+        let path = self.pacing.least_round_trip().unwrap_or_default();
+        let round_trip = (path + self.held_back(path)).min(ROUND_TRIP_MAX);
         let unit = self.datagrams(true).map_or(BLOCK_MAX, |count| count.saturating_mul(datagram));
         (
-            LinkProfile { rate, datagram, unit, shares, lossless },
+            LinkProfile { rate, datagram, unit, shares, round_trip, lossless },
             Limits { packets: window, bytes: unit, wait },
         )
     }

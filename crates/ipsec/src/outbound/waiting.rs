@@ -1,10 +1,12 @@
 //! What is known of a packet that waits, and what the queue asks of its owner.
 
-use strait_scheduler::{Loss, PacketOwner, Queued};
+use strait_clock::Time;
+use strait_scheduler::{Loss, Newcomer, PacketOwner, Queued, Tin};
 use strait_wire::flow::Flow;
 use strait_wire::ip::Packet;
 use strait_wire::{Ecn, ip, vnet};
 
+use super::acks::AckRank;
 use super::group::Group;
 use super::ratio_estimate::RatioEstimate;
 use crate::offload::SuperPacket;
@@ -24,6 +26,8 @@ pub(crate) struct Waiting {
     pub(crate) next_segment: usize,
     /// Whether it was promoted before packets that came earlier, since its flow sends little or its class is latency-sensitive.
     pub(crate) promoted: bool,
+    /// Which acknowledgements of its flow may take its place.
+    pub(super) ack: AckRank,
     /// Length of the segment that leaves next, and bytes of all that are still here.
     pub(crate) first: usize,
     pub(crate) left: usize,
@@ -33,13 +37,18 @@ impl Waiting {
     /// A packet that came, of this flow and group, that no rule covers.
     pub(super) fn new(packet: &SuperPacket<'_>, offload: vnet::Header, flow: Flow, group: Group) -> Waiting {
         let (segments, first, left) = (packet.count(), packet.len(0), packet.total_len());
-        let (hash, rule, next_segment, promoted) = (0, None, 0, false);
-        Waiting { offload, flow, hash, rule, group, segments, next_segment, promoted, first, left }
+        let (hash, rule, next_segment, promoted, ack) = (0, None, 0, false, AckRank::Kept);
+        Waiting { offload, flow, hash, rule, group, segments, next_segment, promoted, ack, first, left }
     }
 
     /// One segment of it, of `len` bytes, that waits as a packet of its own.
     pub(super) const fn segment(self, len: usize) -> Waiting {
         Waiting { offload: vnet::Header::PLAIN, segments: 1, next_segment: 0, first: len, left: len, ..self }
+    }
+
+    /// What the queue is to know of it, or of a part of it that is `len` bytes long.
+    pub(super) const fn newcomer(&self, len: usize, now: Time) -> Newcomer {
+        Newcomer { hash: self.hash, tin: Tin::of_dscp(self.group.dscp), len, at: now, may_wait: false }
     }
 
     /// Packets of it that have not left.

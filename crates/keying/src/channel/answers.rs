@@ -15,7 +15,7 @@ use strait_scheduler::{Budget, LinkRate, Rate, SourceBudget};
 
 use super::admission::{Address, MOST};
 
-/// One in so many bytes of the link may go to addresses that are not proven: half a percent, as delivery reports have.
+/// One in so many bytes of the link may go to addresses that are not proven: half a percent.
 const CLAIMED: u64 = 200;
 /// The same for proven addresses, whose forging takes a host there: so many that forty sites which lost their node are
 /// back within a minute at 1 Mbit/s.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use strait_clock::{Random, Time};
 use strait_crypto::KeyMaterial;
-use strait_ipsec::{PeerId, inbound, outbound};
+use strait_ipsec::{PeerId, ReportWish, inbound, outbound};
 use strait_scheduler::LinkRate;
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
@@ -14,8 +14,8 @@ use super::spis::SpiPool;
 use crate::agreement::PairAgreement;
 use crate::keystream::Keystream;
 use crate::{
-    Action, Capabilities, ControlEvent, ControlSettings, DangerKey, KeyExport, Lifetime, PayloadFormat,
-    PublicKey, SaDirection,
+    Action, Capabilities, ControlEvent, ControlSettings, DangerKey, KeyExport, Lifetime, LossRepair,
+    PayloadFormat, PeerConfig, PublicKey, RepairMode, SaDirection,
 };
 
 /// How often associations are looked at while there are any: coarse, as all limits are seconds or more.
@@ -47,13 +47,23 @@ pub(crate) struct ControlContext {
 }
 
 impl LocalNode {
-    /// What a peer is offered: what this node can, with the format set for that peer.
-    pub(crate) fn offer(&self, format: PayloadFormat) -> Capabilities {
-        let mut capabilities = self.capabilities.clone();
-        if format == PayloadFormat::Standard {
+    /// What a peer is offered: what this node can, as far as the configuration of that peer allows it.
+    pub(crate) fn offer(&self, peer: &PeerConfig) -> Capabilities {
+        let mut capabilities = Capabilities { reports: self.reports(), ..self.capabilities.clone() };
+        if peer.format == PayloadFormat::Standard {
             capabilities.format = PayloadFormat::Standard;
         }
+        capabilities.repair = match (peer.repair, capabilities.repair, self.up.given()) {
+            (RepairMode::Off, ..) | (_, LossRepair::Off, _) => LossRepair::Off,
+            (.., Some(_)) => LossRepair::Paced,
+            (.., None) => LossRepair::Unpaced,
+        };
         capabilities
+    }
+
+    /// What it does with reports of what arrives at its peers.
+    pub(crate) fn reports(&self) -> ReportWish {
+        if self.up == LinkRate::Auto { ReportWish::Often } else { ReportWish::Changes }
     }
 }
 

@@ -47,7 +47,7 @@ use core::time::Duration;
 use std::net::SocketAddr;
 
 use strait_clock::{Deadline, Time};
-use strait_ipsec::{OutboundSa, Payloads, PeerId, outbound};
+use strait_ipsec::{OutboundSa, Payloads, PeerId, ReportWish, inbound, outbound};
 use strait_scheduler::{Budget, LinkRate, Pace};
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
@@ -61,7 +61,7 @@ use crate::{
 use condition::TIMES;
 use initiation::{Initiation, InitiationState, NextAttempt};
 use pairs::{SaPair, SaPairs, UnconfirmedPair};
-use silence::Silence;
+use silence::{Silence, Unanswered};
 
 /// How long one attempt may take, looking up a name included.
 pub(crate) const ATTEMPT: Duration = Duration::from_secs(10);
@@ -91,6 +91,7 @@ pub(crate) struct PeerRecord {
     pub(crate) initiation: Initiation,
     pub(crate) pairs: SaPairs,
     silence: Silence,
+    unanswered: Unanswered,
     /// Handshakes on account of unknown SPIs from it.
     pub(crate) unknown_spis: Backoff,
     /// Handshakes that it begins and this node accepts.
@@ -118,6 +119,8 @@ struct Announced {
     reports_left: u8,
     /// The pace that the sender was told.
     pace: Pace,
+    /// What the receiver was told that the peer does with reports.
+    reports: ReportWish,
     /// Whether the log has it that packets wait for a peer without an endpoint.
     no_endpoint_logged: bool,
 }
@@ -131,12 +134,18 @@ impl PeerRecord {
             initiation: Initiation::new(now),
             pairs: SaPairs::default(),
             silence: Silence::default(),
+            unanswered: Unanswered::default(),
             unknown_spis: Backoff::new(now),
             offers: Budget::new(OFFERS.0, OFFERS.1),
             sent_at: now,
             last_handshake: None,
             theirs: RemoteEnd { capabilities: None, load: 1.0 },
-            announced: Announced { reports_left: 0, pace: Pace::None, no_endpoint_logged: false },
+            announced: Announced {
+                reports_left: 0,
+                pace: Pace::None,
+                reports: ReportWish::default(),
+                no_endpoint_logged: false,
+            },
         }
     }
 
@@ -252,12 +261,22 @@ impl PeerRecord {
         self.use_pair(pair, outbound, now, context);
     }
 
-    /// Paces the peer at what is known of both links, if that is news.
+    /// Paces the peer at what is known of both links, and reports to it as it needs, if that is news.
     pub(crate) fn update_pace(&mut self, context: &mut ControlContext) {
         let pace = self.pace(context.node.up);
         if core::mem::replace(&mut self.announced.pace, pace) != pace {
             context.order_out(outbound::Order::Rate(self.id(), pace));
         }
+        let reports = self.reports(context);
+        if core::mem::replace(&mut self.announced.reports, reports) != reports {
+            context.order_in(inbound::Order::Reports(self.id(), reports));
+        }
+    }
+
+    /// What the peer does with reports of what arrives from it: it estimates its rate because of its own link or of this node's.
+    fn reports(&self, context: &ControlContext) -> ReportWish {
+        let theirs = self.theirs.capabilities.as_ref().map_or(ReportWish::Changes, |theirs| theirs.reports);
+        if context.node.capabilities.down == LinkRate::Auto { ReportWish::Often } else { theirs }
     }
 
     /// At the smaller of this node's rate out and the peer's rate in, given or found out; that takes a peer that tells what

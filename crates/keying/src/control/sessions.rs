@@ -130,13 +130,15 @@ impl Sessions {
 
     /// Another link: peers are paced by its rate out from now on, and told its rate in.
     pub(crate) fn set_link(&mut self, up: LinkRate, down: LinkRate) {
+        let before = self.context.node.reports();
         self.context.node.up = up;
+        let told = core::mem::replace(&mut self.context.node.capabilities.down, down);
         for id in self.ids() {
             if let Some((peer, context)) = self.with(id) {
                 peer.update_pace(context);
             }
         }
-        if core::mem::replace(&mut self.context.node.capabilities.down, down) != down {
+        if told != down || self.context.node.reports() != before {
             self.report_to_all();
         }
     }
@@ -144,7 +146,7 @@ impl Sessions {
     /// The rate that this node's own link has at least, as far as one of its peers' paths is known.
     pub(crate) fn estimate(&self) -> Option<Rate> {
         let paths = self.peers.iter().filter_map(|peer| peer.config.spec.counters.path.get());
-        paths.filter_map(|path| path.estimate).map(|estimate| estimate.rate).max()
+        paths.filter_map(|path| path.estimate?.rate).max()
     }
 
     /// Everything takes this node so many times longer than its peers were told.

@@ -2,7 +2,7 @@
 
 use strait_compress::{Codec, CodecSet, EndpointCosts, PeerCosts, PerByteCost};
 use strait_crypto::{Ranking, Suite, SuiteSet};
-use strait_ipsec::IvMode;
+use strait_ipsec::{IvMode, ReportWish};
 use strait_scheduler::{LinkRate, Rate};
 
 use super::fields::{FieldWriter, Fields};
@@ -18,6 +18,11 @@ pub(super) const INNER_MTU: u8 = 8;
 pub(super) const DOWN: u8 = 9;
 pub(super) const EXPANSION: u8 = 10;
 pub(super) const DELIVERY: u8 = 11;
+pub(super) const REPORTS: u8 = 13;
+pub(super) const REPAIR: u8 = 12;
+
+/// The bit of the repair field that says that the link out has a rate.
+const PACED: u8 = 1;
 
 /// Most suites whose costs are read, known ones and others.
 const MOST_COSTS: usize = 32;
@@ -44,6 +49,18 @@ pub enum DeliveryReporting {
     Untold,
 }
 
+/// Whether one end repairs losses: asks for what is missing, and sends again what it is asked for while it paces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LossRepair {
+    /// It does, and its link out has no rate that is given.
+    #[default]
+    Unpaced,
+    /// It does, and its link out has a given rate, so that it keeps what it sends.
+    Paced,
+    /// It does not, or does not know how.
+    Off,
+}
+
 /// What one end can and wants, as it tells the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
@@ -65,6 +82,10 @@ pub struct Capabilities {
     pub down: LinkRate,
     /// Whether it tells what arrives, so that others can find out how fast the way to it is.
     pub delivery: DeliveryReporting,
+    /// What it does with reports of what it sent, but where the other end wants its rate in to be estimated.
+    pub reports: ReportWish,
+    /// Whether it repairs losses; nothing is repaired unless both ends do.
+    pub repair: LossRepair,
     /// How fast it expands; may say nothing.
     pub expansion: Expansion,
 }
@@ -84,6 +105,8 @@ impl Capabilities {
             inner_mtu: 1420,
             down: LinkRate::Unpaced,
             delivery: DeliveryReporting::Reported,
+            reports: ReportWish::Changes,
+            repair: LossRepair::Unpaced,
             expansion: Expansion::default(),
         }
     }
@@ -107,6 +130,8 @@ impl Capabilities {
             inner_mtu: fields.u16(INNER_MTU, "inner mtu")?,
             down: read_down(fields)?,
             delivery: read_delivery(fields)?.0,
+            reports: read_reports(fields)?,
+            repair: read_repair(fields)?,
             expansion: read_expansion(fields)?,
         })
     }
@@ -128,6 +153,12 @@ impl Capabilities {
         }
         if self.delivery == DeliveryReporting::Reported {
             writer.field(DELIVERY, &[u8::from(self.down == LinkRate::Auto)]);
+        }
+        writer.field(REPORTS, &[u8::from(self.reports == ReportWish::Often)]);
+        match self.repair {
+            LossRepair::Off => {}
+            LossRepair::Unpaced => writer.field(REPAIR, &[0]),
+            LossRepair::Paced => writer.field(REPAIR, &[PACED]),
         }
         let speeds: Vec<[u8; 5]> = self.expansion.iter().map(emit_speed).collect();
         if !speeds.is_empty() {
@@ -178,6 +209,27 @@ fn read_delivery(fields: &Fields<'_>) -> Result<(DeliveryReporting, bool), Messa
         auto @ (0 | 1) => Ok((DeliveryReporting::Reported, auto == 1)),
         given => Err(MessageError::Value { field: "delivery", given: given.into() }),
     }
+}
+
+/// What is done with reports; an end that does not say it may estimate its rate.
+fn read_reports(fields: &Fields<'_>) -> Result<ReportWish, MessageError> {
+    if fields.get(REPORTS).is_none() {
+        return Ok(ReportWish::Often);
+    }
+    match fields.u8(REPORTS, "reports")? {
+        0 => Ok(ReportWish::Changes),
+        1 => Ok(ReportWish::Often),
+        given => Err(MessageError::Value { field: "reports", given: given.into() }),
+    }
+}
+
+/// Whether losses are repaired; bits that this node does not know are of no use to it.
+fn read_repair(fields: &Fields<'_>) -> Result<LossRepair, MessageError> {
+    if fields.get(REPAIR).is_none() {
+        return Ok(LossRepair::Off);
+    }
+    let paced = fields.u8(REPAIR, "repair")? & PACED != 0;
+    Ok(if paced { LossRepair::Paced } else { LossRepair::Unpaced })
 }
 
 /// Speeds by codec; those of codecs this node does not know are of no use to it.

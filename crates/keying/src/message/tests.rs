@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use strait_compress::{Codec, CodecSet};
 use strait_crypto::{Ranking, Suite, SuiteSet};
-use strait_ipsec::IvMode;
+use strait_ipsec::{IvMode, ReportWish};
 use strait_scheduler::{LinkRate, Rate};
 use strait_wire::Spi;
 
@@ -93,7 +93,12 @@ fn a_field_missing_twice_or_of_another_length_is_refused() {
     for (place, (tag, value)) in original.iter().enumerate() {
         let optional = matches!(
             *tag,
-            capabilities::DOWN | capabilities::DELIVERY | capabilities::EXPANSION | capabilities::COSTS
+            capabilities::DOWN
+                | capabilities::DELIVERY
+                | capabilities::REPORTS
+                | capabilities::REPAIR
+                | capabilities::EXPANSION
+                | capabilities::COSTS
         );
         let mut without = original.clone();
         without.remove(place);
@@ -179,6 +184,22 @@ fn capabilities_without_delivery_field_mean_no_reports() {
 }
 
 #[test]
+fn an_end_that_does_not_say_what_it_does_with_reports_gets_them_often() {
+    let said = fields();
+    let silent: Vec<_> = said.into_iter().filter(|(tag, _)| *tag != capabilities::REPORTS).collect();
+    let reports = |fields: &[(u8, Vec<u8>)]| match parse_fields(fields) {
+        Ok(Message::Offer(terms)) => Ok(terms.capabilities.reports),
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => Err(error),
+    };
+    let with = |value: u8| [&silent[..], &[(capabilities::REPORTS, vec![value])]].concat();
+    assert_eq!(reports(&silent), Ok(ReportWish::Often));
+    assert_eq!(reports(&with(0)), Ok(ReportWish::Changes));
+    assert_eq!(reports(&with(1)), Ok(ReportWish::Often));
+    assert_eq!(reports(&with(2)), Err(MessageError::Value { field: "reports", given: 2 }));
+}
+
+#[test]
 fn the_ends_are_as_fast_as_both_have_said() {
     let mine = capabilities();
     let theirs = Capabilities {
@@ -194,13 +215,27 @@ fn the_ends_are_as_fast_as_both_have_said() {
     assert_eq!(ends.there.expand, [1.0, 1.0, 1.0, 3.0, 1.0]);
 }
 
+#[test]
+fn a_peer_without_the_repair_field_repairs_nothing() {
+    let repair = |fields: &[(u8, Vec<u8>)]| match parse_fields(fields) {
+        Ok(Message::Offer(terms)) => terms.capabilities.repair,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(repair(&fields()), LossRepair::Unpaced);
+    let older: Vec<_> = fields().into_iter().filter(|(tag, _)| *tag != capabilities::REPAIR).collect();
+    assert_eq!(repair(&older), LossRepair::Off);
+    let with = |value: u8| [&older[..], &[(capabilities::REPAIR, vec![value])]].concat();
+    assert_eq!(repair(&with(1)), LossRepair::Paced);
+    assert_eq!(repair(&with(0xfe)), LossRepair::Unpaced, "bits of newer nodes");
+}
+
 fn any_capabilities() -> impl Strategy<Value = Capabilities> {
-    let sets = (0..8_u8, any::<u8>(), any::<[bool; 2]>(), any::<Option<bool>>());
+    let sets = (0..8_u8, any::<u8>(), any::<[bool; 2]>(), any::<Option<bool>>(), 0..3_usize);
     let numbers =
         (any::<[u32; 3]>(), any::<u32>(), any::<u16>(), proptest::option::of(500..1_000_000_000_u64));
     let speeds = proptest::collection::vec((0..5_u8, any::<u32>()), 0..64);
     (sets, numbers, speeds).prop_map(
-        |((suites, codecs, [iv, format], told), (costs, cap, mtu, down), speeds)| {
+        |((suites, codecs, [iv, format], told, repair), (costs, cap, mtu, down), speeds)| {
             let ranking = Ranking { nanos_per_packet: costs };
             Capabilities {
                 suites: SuiteSet::from_bits(suites),
@@ -219,6 +254,8 @@ fn any_capabilities() -> impl Strategy<Value = Capabilities> {
                 } else {
                     DeliveryReporting::Untold
                 },
+                reports: if mtu % 2 == 0 { ReportWish::Often } else { ReportWish::Changes },
+                repair: [LossRepair::Unpaced, LossRepair::Paced, LossRepair::Off][repair],
                 expansion: speeds
                     .into_iter()
                     .filter_map(|(codec, nanos)| Some((Codec::from_id(codec)?, nanos)))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use strait_testbed::sample::SampleFile;
 
-use super::link::DemoLink;
+use super::path::DemoPath;
 use super::result::Moved;
 use super::stage::DemoVariant;
 use crate::failure::colours;
@@ -22,12 +22,12 @@ pub(super) struct DemoProgress {
 
 impl DemoProgress {
     /// Says what is about to happen.
-    pub(super) fn new(files: &[SampleFile], link: DemoLink) -> DemoProgress {
+    pub(super) fn new(files: &[SampleFile], path: DemoPath) -> DemoProgress {
         let total: u64 = files.iter().map(|file| file.bytes.len() as u64).sum();
-        let passes = (DemoVariant::ALL.len() * link.passes()) as u64;
+        let passes = (DemoVariant::ALL.len() * path.link.passes()) as u64;
         eprintln!(
             "two hosts, {} between them, {} files of {} together, moved {passes} times",
-            link.words(),
+            path.words(),
             files.len(),
             units::bytes(total)
         );

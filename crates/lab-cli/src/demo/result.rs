@@ -8,7 +8,7 @@ use strait_scheduler::Rate;
 use strait_testbed::sample::SampleFile;
 use strait_testbed::{LinkTraffic, ProcessCost};
 
-use super::link::DemoLink;
+use super::path::{DemoPath, LossShare};
 use super::stage::DemoVariant;
 use crate::table::{Side, TextTable};
 use crate::units;
@@ -73,6 +73,8 @@ pub(super) struct Measured {
     pub(super) moved: Vec<Moved>,
     /// What was decided on each file at the end, where there was a choice.
     pub(super) chosen: Vec<Option<DecisionReport>>,
+    /// Packets that the path lost by chance meanwhile, where it does.
+    pub(super) lost: Option<u64>,
     /// The daemons, where there were any.
     pub(super) tunnels: Vec<DemoTunnel>,
 }
@@ -92,6 +94,13 @@ pub(super) fn middle(mut passes: Vec<Vec<Measured>>) -> Vec<Measured> {
 }
 
 impl Measured {
+    /// What the path lost, where it does.
+    fn losses(&self) -> Option<String> {
+        let total = self.total().wire;
+        let packets = total.there.packets + total.back.packets;
+        self.lost.map(|lost| format!("{}: the path lost {lost} of {packets} packets", self.way.words()))
+    }
+
     fn total(&self) -> Moved {
         let mut total = Moved { took: Duration::ZERO, wire: LinkTraffic::default() };
         for moved in &self.moved {
@@ -108,8 +117,8 @@ impl Measured {
 /// The whole demonstration, ready to be printed.
 #[derive(Debug)]
 pub(super) struct Summary<'a> {
-    /// The link.
-    pub(super) link: DemoLink,
+    /// The path.
+    pub(super) path: DemoPath,
     /// What was moved.
     pub(super) files: &'a [SampleFile],
     /// How it went, in the order of [`Way::ALL`].
@@ -141,8 +150,8 @@ impl Summary<'_> {
         format!(
             "\n{} over {}; \"wire\" is whole Ethernet frames, both ways{}\n\n{}\n{}\n{}",
             self.count(),
-            self.link.words(),
-            match self.link.passes() {
+            self.path.words(),
+            match self.path.link.passes() {
                 1 => String::new(),
                 passes => format!("; each way was taken {passes} times, the middle one counts"),
             },
@@ -212,6 +221,7 @@ impl Summary<'_> {
         let mut lines = Vec::new();
         if let [plain, others @ ..] = self.measured {
             let (size, base) = (self.size(), plain.total());
+            lines.extend(plain.losses());
             for measured in others {
                 let total = measured.total();
                 lines.push(format!(
@@ -223,6 +233,7 @@ impl Summary<'_> {
                     percent(total.wire.bytes(), base.wire.bytes()),
                     units::bytes(measured.setup),
                 ));
+                lines.extend(measured.losses());
                 lines.extend(
                     measured.tunnels.iter().map(|it| sentence(&it.name, it.own_count(), it.cost, measured)),
                 );
@@ -251,7 +262,9 @@ impl Summary<'_> {
             .map(|measured| (measured.way.word().to_owned(), measured.json(self.size())))
             .collect();
         let whole = json!({
-            "link_bits_per_second": self.link.rate().map(Rate::bits),
+            "link_bits_per_second": self.path.link.rate().map(Rate::bits),
+            "rtt_seconds": self.path.rtt.map(|rtt| rtt.as_secs_f64()),
+            "loss": self.path.loss.map(LossShare::share),
             "bytes": self.size(),
             "files": files,
             "total": ways,
@@ -290,6 +303,7 @@ impl Measured {
             })
             .collect();
         value["setup_wire_bytes"] = self.setup.into();
+        value["lost_packets"] = self.lost.into();
         value["tunnels"] = tunnels.into();
         value
     }
@@ -323,75 +337,4 @@ fn percent(part: u64, whole: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use strait_testbed::CarriedBytes;
-
-    fn moved(millis: u64, bytes: u64) -> Moved {
-        let there = CarriedBytes { packets: bytes / 1000, bytes };
-        let back = CarriedBytes { packets: 10, bytes: 1000 };
-        Moved { took: Duration::from_millis(millis), wire: LinkTraffic { there, back } }
-    }
-
-    fn measured(way: DemoVariant, moved: Vec<Moved>) -> Measured {
-        Measured { way, setup: 7_100, moved, chosen: Vec::new(), tunnels: Vec::new() }
-    }
-
-    fn summary(check: impl FnOnce(&Summary<'_>)) {
-        let file =
-            |name: &str, size: usize| SampleFile { name: name.to_owned(), bytes: vec![0; size].into() };
-        let files = [file("a.log", 1_800_000), file("b.bin", 200_000)];
-        let ways = [
-            measured(DemoVariant::Plain, vec![moved(10_000, 1_899_000), moved(1_200, 211_000)]),
-            measured(DemoVariant::Tunnel, vec![moved(10_500, 1_959_000), moved(1_250, 219_000)]),
-            measured(DemoVariant::Compressed, vec![moved(2_500, 399_000), moved(1_250, 219_000)]),
-        ];
-        let link = "1.5Mbit".parse().unwrap();
-        check(&Summary { link, files: &files, measured: &ways });
-    }
-
-    #[test]
-    fn the_table_and_what_it_comes_to() {
-        summary(|summary| {
-            let expected = "\
-                                plain           tunnel           compressed                     less on   times as\n\
-                file       size  seconds     wire  seconds     wire     seconds    wire   goodput  the wire  the tunnel  chosen\n";
-            let text = summary.table();
-            let collapse = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-            let lines: Vec<String> = text.lines().map(collapse).collect();
-            assert_eq!(lines[0], collapse(expected.lines().next().unwrap()));
-            assert_eq!(lines[2], "a.log 1.80 MB 10.00 1.90 MB 10.50 1.96 MB 2.50 400 kB 720 kB/s 4.75 4.20");
-            assert_eq!(lines[4], "total 2.00 MB 11.20 2.11 MB 11.75 2.18 MB 3.75 620 kB 533 kB/s 3.41 3.13");
-            assert!(
-                summary
-                    .sentences()
-                    .contains("2.99 times the plain link's goodput (533 kB/s against 179 kB/s)")
-            );
-        });
-    }
-
-    #[test]
-    fn the_tunnels_count_is_set_beside_the_links() {
-        let cost =
-            ProcessCost { processor: Duration::from_millis(420), resident: 1, resident_peak: 16_000_000 };
-        let sent = TrafficReport { datagrams: 1_000, wire_bytes: 1_250_000, ..TrafficReport::default() };
-        // 1,250,000 bytes in 1,000 datagrams with 14 bytes of Ethernet each, and 7,100 of the control channel.
-        let own_count = with_ethernet([sent, TrafficReport::default()].into_iter()) + 7_100;
-        assert_eq!(own_count, 1_271_100);
-        let measured = measured(DemoVariant::Compressed, vec![moved(2_500, 1_262_000)]);
-        let expected = "  site-a counts 1.27 MB on the wire, the link's interfaces 1.27 MB; \
-                        0.42 s of a processor, 16.0 MB of memory";
-        assert_eq!(sentence("site-a", own_count, cost, &measured), expected);
-    }
-
-    #[test]
-    fn json_has_every_number() {
-        summary(|summary| {
-            let value: Value = serde_json::from_str(&summary.json()).unwrap();
-            assert_eq!(value["files"][0]["ways"]["compressed"]["wire_bytes"], 400_000);
-            assert_eq!(value["total"]["plain"]["wire_bytes"], 2_112_000);
-            assert_eq!(value["total"]["tunnel"]["setup_wire_bytes"], 7_100);
-            assert_eq!(value["link_bits_per_second"], 1_500_000);
-        });
-    }
-}
+mod tests;

@@ -11,7 +11,7 @@ use strait_testbed::{
     DaemonProcess, Error, Extra, LinkTraffic, ProcessCost, Site, Transfer, TwoHosts, Workdir, paced,
 };
 
-use super::link::DemoLink;
+use super::path::{DemoPath, DemoWire};
 use super::result::{DemoTunnel, Moved};
 use crate::failed;
 use crate::failure::Failure;
@@ -55,14 +55,15 @@ impl DemoVariant {
     }
 }
 
-/// Two hosts joined by a thin link. Dropped, it leaves nothing behind.
+/// Two hosts joined by a path. Dropped, it leaves nothing behind.
 #[derive(Debug)]
 pub(super) struct DemoHosts {
     // In the order in which they must go: daemons, hosts, folder.
     daemons: Vec<DaemonProcess>,
     hosts: TwoHosts,
+    wire: Option<DemoWire>,
     sites: [Site; 2],
-    link: DemoLink,
+    path: DemoPath,
     /// Classes of traffic that were seen already.
     seen: BTreeSet<String>,
     dir: Workdir,
@@ -70,11 +71,11 @@ pub(super) struct DemoHosts {
 
 impl DemoHosts {
     /// Makes hosts, link, folder and, with `program`, keys; the same program runs the tunnel.
-    pub(super) fn set(link: DemoLink, program: &Path) -> Result<DemoHosts, Error> {
+    pub(super) fn set(path: DemoPath, program: &Path) -> Result<DemoHosts, Error> {
         let dir = Workdir::create()?;
-        let hosts = TwoHosts::direct(link.spec())?;
+        let (hosts, wire) = path.hosts()?;
         let sites = Site::pair(program, &hosts, dir.path())?;
-        Ok(DemoHosts { daemons: Vec::new(), hosts, sites, link, seen: BTreeSet::new(), dir })
+        Ok(DemoHosts { daemons: Vec::new(), hosts, wire, sites, path, seen: BTreeSet::new(), dir })
     }
 
     /// Keeps the folder.
@@ -92,6 +93,11 @@ impl DemoHosts {
         self.hosts.link.traffic()
     }
 
+    /// Packets that the path has lost so far by chance, where it does.
+    pub(super) fn lost(&self) -> Option<u64> {
+        self.path.loss.and(self.wire.as_ref()).map(DemoWire::lost)
+    }
+
     /// Gets everything running that this way needs.
     pub(super) fn start(&mut self, way: DemoVariant) -> Result<(), Error> {
         if way == DemoVariant::Plain {
@@ -99,7 +105,7 @@ impl DemoHosts {
         }
         let [a, b] = &self.sites;
         for (site, peer) in [(a, b), (b, a)] {
-            let link = self.link.rate().map(|rate| paced(rate, rate)).unwrap_or_default();
+            let link = self.path.link.rate().map(|rate| paced(rate, rate)).unwrap_or_default();
             let sections = if way == DemoVariant::Compressed { rule(site, peer) } else { String::new() };
             let extra = Extra { link: &link, sections: &sections, ..Extra::default() };
             let config = site.configure(way.word(), &[peer], extra)?;

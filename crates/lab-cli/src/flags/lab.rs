@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueHint};
 use strait_compress::Method;
 use strait_ipsec::{Mix, Padding};
 use strait_lab::crime::CrimePlace;
+use strait_lab::paths::PathLab;
 
 use super::TunnelProgram;
 use crate::demo::DemoLink;
@@ -37,6 +38,8 @@ pub(crate) enum LabTables {
     Verify(LabVerify),
     /// What a scripted client learns of a cookie from lengths, by policy, codec and place (Rizzo and Duong, CRIME)
     Crime(LabCrime),
+    /// The estimated link rate beside the true one over time, on scripted paths in virtual time
+    Paths(LabPaths),
 }
 
 /// What is printed of a lab report, and how much is measured for it.
@@ -157,5 +160,29 @@ pub(crate) struct LabCrime {
     pub(crate) json: bool,
     /// Two cookies and 1,000 packets each: to see that all is well, not for figures
     #[arg(long, conflicts_with_all = ["cookies", "packets"])]
+    pub(crate) quick: bool,
+}
+
+/// Flags of `lab paths`.
+#[derive(Debug, Args)]
+pub(crate) struct LabPaths {
+    /// Draw each path into this folder as SVG and PNG
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// These paths only [default: all]
+    #[arg(long = "path", value_name = "NAME", num_args = 1.., value_parser = PossibleValuesParser::new(PathLab::names()))]
+    pub(crate) paths: Vec<String>,
+    /// The recorded rate of a cellular link, in mahimahi's format: milliseconds at which it had room for 1,504 bytes, a line each
+    /// [default: a scripted stand-in]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) trace: Option<PathBuf>,
+    /// What loss, jitter and the scripted changes of shared links follow from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Ten seconds of each path: to see that all is well, not for figures
+    #[arg(long)]
     pub(crate) quick: bool,
 }

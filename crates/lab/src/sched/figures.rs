@@ -170,5 +170,5 @@ fn chart(grid: &RunGrid, shown: &PaperFigure<'_>) -> Figure {
             clusters: grid.patterns.iter().enumerate().map(cluster).collect(),
         }),
     };
-    Figure { name: format!("figure-{}", shown.number), chart }
+    Figure::new(format!("figure-{}", shown.number), chart)
 }

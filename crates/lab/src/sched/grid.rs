@@ -4,7 +4,6 @@ use serde::Serialize;
 use strait_sim::{MachineOutcome, ProcessorUse, simulate};
 
 use super::gateway::{ACCELERATOR, CPU, Gateway, RATIOS, WINDOWS, window};
-use super::parallel;
 use super::pattern::Pattern;
 
 /// What came of all runs with one gateway.
@@ -87,7 +86,7 @@ impl RunGrid {
             tell(&pattern.name);
             let cells: Vec<(u32, usize)> =
                 RATIOS.iter().flat_map(|ratio| WINDOWS.map(|packets| (*ratio, packets))).collect();
-            outcomes.extend(parallel::map(&cells, |(ratio, packets)| {
+            outcomes.extend(crate::parallel::map(&cells, |(ratio, packets)| {
                 simulate(&gateway.machine(*ratio, 1, window(*packets)), pattern.arrivals.iter().copied())
             }));
         }

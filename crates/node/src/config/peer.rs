@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ipnet::IpNet;
-use strait_keying::PublicKey;
+use strait_keying::{PublicKey, RepairMode};
 
 use super::beside::Beside;
 use super::checks::FoundPeer;
@@ -15,7 +15,7 @@ use super::sections::{span, words};
 use super::value;
 
 pub(super) const KEYS: &[&str] =
-    &["name", "public_key", "endpoint", "allowed_ips", "keepalive", "mtu", "payloads", "manual"];
+    &["name", "public_key", "endpoint", "allowed_ips", "keepalive", "mtu", "payloads", "repair", "manual"];
 
 /// Every IPv4 host takes packets of this size (RFC 791 section 3.1).
 const LEAST_PATH_MTU: u16 = 576;
@@ -50,6 +50,8 @@ pub enum PeerKeys {
         public_key: PublicKey,
         /// What it understands.
         payloads: PeerPayloads,
+        /// Whether losses are repaired.
+        repair: RepairMode,
     },
     /// They are in the file.
     Manual(Box<Manual>),
@@ -146,8 +148,10 @@ fn session(section: &Section<'_>, common: Common) -> FoundPeer {
     let kinds = [PeerPayloads::Strait, PeerPayloads::Standard];
     let payloads =
         section.choice("payloads", &["strait", "standard"], &kinds).unwrap_or(PeerPayloads::Strait);
+    let repair = section.choice("repair", &["auto", "off"], &[RepairMode::Auto, RepairMode::Off]);
     let peer = key.as_ref().map(|key| {
-        let keys = PeerKeys::Session { public_key: key.value, payloads };
+        let repair = repair.unwrap_or_default();
+        let keys = PeerKeys::Session { public_key: key.value, payloads, repair };
         let name = common.name.as_ref().map_or_else(|| key.value.to_string(), |name| name.value.clone());
         common.peer(name, keys, endpoint.as_ref(), section)
     });

@@ -16,11 +16,13 @@ const LONGEST_HOLD: Duration = Duration::from_secs(1);
 pub(super) fn queueing(section: &Section<'_>) -> Queueing {
     let normal = Queueing::NORMAL;
     let lossless = section.choice_or("aqm", &["codel", "off"], &[false, true]);
+    let thin_acks = section.choice("acks", &["thin", "all"], &[true, false]);
     Queueing {
         window: window(section).unwrap_or(normal.window),
         hold: span(section, "hold", Duration::ZERO, LONGEST_HOLD, ["0s", "1s"]).unwrap_or(normal.hold),
         shares: shares(section).unwrap_or(normal.shares),
         lossless: lossless.unwrap_or(normal.lossless),
+        thin_acks: thin_acks.unwrap_or(normal.thin_acks),
     }
 }
 

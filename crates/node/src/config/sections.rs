@@ -48,7 +48,7 @@ const NODE: &[&str] = &[
     "danger_open_metrics",
     "danger_export_keys",
 ];
-const LINK: &[&str] = &["up", "down", "overhead", "window", "hold", "interactive", "bulk", "aqm"];
+const LINK: &[&str] = &["up", "down", "overhead", "window", "hold", "interactive", "bulk", "aqm", "acks"];
 const SESSION: &[&str] = &["lifetime", "bytes", "packets"];
 
 /// Inner MTU when the file says nothing: WireGuard's, and our overhead is no larger.

@@ -49,6 +49,7 @@ hold = "20ms"
 interactive = "50%"
 bulk = "5%"
 aqm = "off"
+acks = "all"
 [session]
 lifetime = "90m"
 bytes = "1GiB"
@@ -105,13 +106,13 @@ fn every_key_is_parsed() {
     assert_eq!(danger_export_keys.as_deref(), Some(Path::new("/tmp/keys")));
     assert_eq!(config.link.up, "1.5Mbit".parse().unwrap());
     assert_eq!((config.link.down, config.link.overhead), ("6Mbit".parse().unwrap(), 14));
-    let Queueing { window, hold: wait, shares, lossless } = config.link.queueing;
-    assert_eq!((window, wait.as_millis(), lossless), (32, 20, true));
+    let Queueing { window, hold: wait, shares, lossless, thin_acks } = config.link.queueing;
+    assert_eq!((window, wait.as_millis(), lossless, thin_acks), (32, 20, true, false));
     assert_eq!((shares.interactive().hundredths(), shares.bulk().hundredths()), (5_000, 500));
     let lifetime = config.session.lifetime;
     assert_eq!((lifetime.soft.as_secs(), lifetime.bytes, lifetime.packets), (5400, 1 << 30, 100_000));
     let peer = &config.peers[0];
-    assert_eq!((peer.name.as_str(), peer.line, peer.mtu), ("site-b", 33, Some(1500)));
+    assert_eq!((peer.name.as_str(), peer.line, peer.mtu), ("site-b", 34, Some(1500)));
     assert_eq!(peer.endpoint, Some(Endpoint::Name("vpn.example.net:51820".into())));
     let allowed: Vec<_> = peer.allowed_ips.iter().map(ToString::to_string).collect();
     assert_eq!(allowed, ["10.2.0.0/16", "fd78::/64"], "truncated and named once");
@@ -186,7 +187,7 @@ fn unknown_keys_are_named_with_their_place_and_the_nearest() {
     );
     let zebra = errors("[link]\nzebra = 1\n");
     assert!(
-        zebra.starts_with("dir/site.toml:5:1: unknown key `zebra` in [link]; known are up, down, overhead, window, hold, interactive, bulk, aqm\n"),
+        zebra.starts_with("dir/site.toml:5:1: unknown key `zebra` in [link]; known are up, down, overhead, window, hold, interactive, bulk, aqm, acks\n"),
         "{zebra}"
     );
 }
@@ -279,6 +280,7 @@ const MISTAKES: &[(&str, &str)] = &[
         "[link]\ninteractive = \"99%\"",
         "5:15: `interactive` and `bulk` together must be less than 100 % of the link",
     ),
+    ("[link]\nacks = \"some\"", "5:8: `acks` cannot be `some`; known are thin, all"),
     ("[link]\naqm = \"never\"", "5:7: `aqm` cannot be `never`; known are codel, off"),
     ("[link]\noverhead = 257", "5:12: `overhead` must be between 0 and 256, not 257"),
     ("[session]\nlifetime = \"59s\"", "5:12: `lifetime` must be between 1m and 30d, not 59s"),

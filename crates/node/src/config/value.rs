@@ -17,7 +17,10 @@ pub struct BadDuration {
 }
 
 /// Reads `25s`, `500ms`, `1h30m`, `2d`.
-pub(super) fn duration(given: &str) -> Result<Duration, BadDuration> {
+///
+/// # Errors
+/// [`BadDuration`] with what was given.
+pub fn duration(given: &str) -> Result<Duration, BadDuration> {
     let fail = || BadDuration { given: given.to_owned() };
     let mut rest = given.trim();
     let mut total = Duration::ZERO;

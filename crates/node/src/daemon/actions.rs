@@ -70,6 +70,10 @@ impl Daemon {
     }
 
     fn log(&mut self, event: &ControlEvent) {
+        // The endpoint may be known only now, or be elsewhere.
+        if let ControlEvent::Established { peer, .. } | ControlEvent::Moved { peer, .. } = event {
+            self.look_at_path(*peer);
+        }
         if let Some(peer) = event.peer() {
             let control = &self.control;
             match self.lines.take(peer, self.clock.now(), |peer| control.status(peer).is_some()) {

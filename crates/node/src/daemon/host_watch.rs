@@ -8,7 +8,8 @@ use strait_ipsec::PeerId;
 
 use super::Daemon;
 use crate::config::PeerSection;
-use crate::network::OuterRoutes;
+use crate::network::{OuterRoute, OuterRoutes};
+use crate::path_memory::PathKey;
 
 /// Names in one line of the log; the rest is counted.
 const NAMED: usize = 3;
@@ -30,18 +31,29 @@ impl HostWatch {
     pub(super) fn outer_interface(&self, peer: PeerId) -> Option<&str> {
         self.outer.get(&peer)?.as_deref()
     }
+
+    /// The way that datagrams with `mark` take to `address` now.
+    pub(super) fn route(&mut self, address: IpAddr, mark: Option<u32>) -> io::Result<OuterRoute> {
+        self.routes.route(address, mark)
+    }
 }
 
 impl Daemon {
     /// Finds by which interface each peer is reached, and logs what is new.
     pub(super) fn look_outside(&mut self) {
         let (mut lost, mut found) = (BTreeMap::new(), BTreeMap::new());
-        let mut outer = BTreeMap::new();
+        let (mut outer, mut paths) = (BTreeMap::new(), Vec::new());
         for peer in &self.config.peers {
             let Some((id, address)) = self.roster.number(peer).zip(self.outer_address(peer)) else {
                 continue;
             };
-            let now = self.watch.routes.interface(address, self.plan.mark);
+            let route = self.watch.routes.route(address, self.plan.mark);
+            // As in `look_at_path`.
+            if let (Ok(route), Some(key)) = (&route, peer.public_key()) {
+                let OuterRoute { interface, gateway } = route.clone();
+                paths.push((id, PathKey::new(*key, interface, gateway, address)));
+            }
+            let now = route.map(|route| route.interface);
             let before = self.watch.outer.get(&id);
             let name = || peer.name.clone();
             match (&now, before) {
@@ -69,6 +81,7 @@ impl Daemon {
             let (peers, more) = first_few(&peers);
             tracing::info!(interface, "another route to the endpoint of {peers}{more}");
         }
+        paths.into_iter().for_each(|(id, key)| self.enter_path(id, key));
     }
 
     /// Where a peer is, outside the tunnel.

@@ -19,8 +19,8 @@ use crate::config::PeerSection;
 use crate::cpu_time;
 use crate::report::{
     AssociationReport, CodecReport, CompressionLoadReport, ControlReport, DaemonReport, DropReport,
-    NodeReport, PathReport, PeerReport, QueueReport, RuleReport, SuiteReport, ThreadReport, TrafficReport,
-    ratio,
+    NodeReport, PathReport, PeerReport, QueueReport, RepairReport, RuleReport, SuiteReport, ThreadReport,
+    TrafficReport, ratio,
 };
 use crate::{logging, outward};
 
@@ -91,6 +91,10 @@ impl Daemon {
             return Some(manual::report(report, manual, self.manual.get(id)?, now));
         }
         let status = self.control.status(id)?;
+        let mut report = report;
+        if let Some(remembered) = self.paths.report(id) {
+            report.path.get_or_insert_default().remembered = Some(remembered);
+        }
         Some(PeerReport {
             keys: "session".to_owned(),
             public_key: peer.public_key().map(ToString::to_string),
@@ -179,6 +183,7 @@ fn common(peer: &PeerSection, counters: &PeerCounters, now: Time) -> PeerReport 
         handshake_failures: 0,
         link_rate_bits_per_second: None,
         path: PathReport::of(counters),
+        repair: RepairReport::of(counters),
         sent: sent(counters),
         received: received(counters),
         bundles: counters.out_bundles.get(),
@@ -202,6 +207,7 @@ fn queue(counters: &PeerCounters, now: Time) -> QueueReport {
         ecn_marked_packets: queue.marked.get(),
         aqm_dropped_packets: queue.late.get(),
         overflow_dropped_packets: queue.overflow.get(),
+        thinned_acks: queue.thinned.get(),
     }
 }
 

@@ -81,7 +81,7 @@ impl Roster {
 
 /// The peer as the key manager takes it, if it has session keys.
 pub(super) fn session(peer: &PeerSection, spec: PeerSpec) -> Option<PeerConfig> {
-    let PeerKeys::Session { public_key, payloads } = &peer.keys else { return None };
+    let PeerKeys::Session { public_key, payloads, repair } = &peer.keys else { return None };
     Some(PeerConfig {
         spec,
         name: peer.name.clone(),
@@ -93,6 +93,7 @@ pub(super) fn session(peer: &PeerSection, spec: PeerSpec) -> Option<PeerConfig> 
             PeerPayloads::Strait => PayloadFormat::Strait,
             PeerPayloads::Standard => PayloadFormat::Standard,
         },
+        repair: *repair,
     })
 }
 
@@ -110,12 +111,13 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use std::path::Path;
+    use strait_keying::RepairMode;
 
     fn peer(key: u8, endpoint: &str) -> PeerSection {
         let key = PublicKey::from_bytes([key; 32]);
         let text = format!(
             "[node]\nprivate_key_file = \"k\"\naddress = \"10.0.0.1\"\n[[peer]]\npublic_key = \"{key}\"\n\
-             allowed_ips = \"10.0.0.2\"\npayloads = \"standard\"\nendpoint = \"{endpoint}\"\n"
+             allowed_ips = \"10.0.0.2\"\npayloads = \"standard\"\nrepair = \"off\"\nendpoint = \"{endpoint}\"\n"
         );
         Config::parse(&text, Path::new("x.toml")).unwrap().peers.remove(0)
     }
@@ -141,6 +143,7 @@ mod tests {
         let first = entry(&peer(1, "192.0.2.1:9"));
         assert_eq!(first.place, Where::Address("192.0.2.1:9".parse().unwrap()));
         assert_eq!((first.format, first.start), (PayloadFormat::Standard, Start::Eager));
+        assert_eq!(first.repair, RepairMode::Off);
         assert_eq!(first.name, first.key.to_string(), "without a name people see the key");
         assert_eq!(entry(&peer(2, "host.example:9")).place, Where::Name("host.example:9".to_owned()));
     }

@@ -15,10 +15,10 @@ use strait_compress::{Calibration, CodecSet, Codecs, Gauge, LiveChooser};
 use strait_crypto::Ranking;
 use strait_ipsec::inbound::{ExpandTools, Forwarding, UdpOffload};
 use strait_ipsec::outbound::CompressTools;
-use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
+use strait_ipsec::{Counters, Inbound, Outbound, ReportWish, inbound, outbound};
 use strait_keying::{
-    Capabilities, Control, ControlSettings, DeliveryReporting, Expansion, KeyExport, PayloadFormat,
-    PresharedToken, PrivateKey,
+    Capabilities, Control, ControlSettings, DeliveryReporting, Expansion, KeyExport, LossRepair,
+    PayloadFormat, PresharedToken, PrivateKey,
 };
 use tokio::sync::mpsc;
 use zeroize::Zeroizing;
@@ -27,6 +27,7 @@ use super::host_watch::HostWatch;
 use super::log_budget::LogBudget;
 use super::manual::{self, ManualPeers};
 use super::names::{NameQueries, Resolved};
+use super::path_keeper::PathKeeper;
 use super::roster::{self, Roster};
 use super::{Daemon, Processes, Threads};
 use crate::channels::{orders, to_control};
@@ -77,6 +78,7 @@ pub(super) fn start(
     manual::say_missing(&config.peers);
     // It reads files of the system.
     let engines = engines(&config);
+    let paths = PathKeeper::open(&config.node.interface);
     privileges::drop_all(user)?;
     confine()?;
 
@@ -118,6 +120,7 @@ pub(super) fn start(
         starter,
         supervisor,
         watch,
+        paths,
     };
     for entry in entries {
         daemon.add_manual(entry);
@@ -275,6 +278,8 @@ fn settings(
         inner_mtu: config.node.mtu,
         down: config.link.down,
         delivery: DeliveryReporting::Reported,
+        reports: ReportWish::Changes,
+        repair: LossRepair::Unpaced,
         expansion: Expansion::of(calibration),
     };
     let export = match config.node.danger_export_keys {

@@ -26,6 +26,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::StartError;
 use crate::config::{Config, HandedConfig};
+use crate::path_memory::PathMemory;
 use crate::process::{ProcessChannel, fork, watched};
 use crate::wake::Wake;
 use message::{StarterAnswer, StarterRequest};
@@ -91,6 +92,12 @@ impl Starter {
     /// Has the counter file at `path` opened, which the configuration names that was read last.
     pub(super) fn counter(&self, path: &Path) -> Result<File, StarterError> {
         self.ask_for_one(&StarterRequest::Counter { path: path.to_owned() }).map(File::from)
+    }
+
+    /// Has the file written of what was found on paths.
+    pub(super) fn remember(&self, paths: &PathMemory) -> Result<(), StarterError> {
+        let text = String::from_utf8(paths.render()).unwrap_or_default();
+        self.ask(&StarterRequest::Remember { text }, &[]).map(|_| ())
     }
 
     /// Has the network made what the configuration asks for when peers are also at `others`; `take_over` has it follow the

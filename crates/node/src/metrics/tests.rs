@@ -3,8 +3,8 @@ use super::*;
 use crate::local::{Answer, PendingRequest, Request};
 use crate::report::{
     AssociationReport, CompressionLoadReport, ControlReport, DecisionReport, DropReport, EstimateReport,
-    LeakReport, ManualReport, PathReport, ProtocolReport, QueueReport, StagesReport, SuiteReport,
-    ThreadReport, TrafficReport,
+    LeakReport, ManualReport, PathReport, ProtocolReport, QueueReport, RememberedReport, RepairReport,
+    StagesReport, SuiteReport, ThreadReport, TrafficReport,
 };
 use std::collections::BTreeSet;
 use std::io::{Read, Write as _};
@@ -80,26 +80,38 @@ fn peer() -> PeerReport {
             rtt_seconds: Some(0.05),
             loss_ratio: 0.25,
             delivery_reports_sent: 8,
+            delivery_reports_sent_wire_bytes: 960,
             delivery_reports_received: 9,
+            remembered: Some(RememberedReport::default()),
             ..PathReport::default()
+        }),
+        repair: Some(RepairReport {
+            missing_datagrams: 21,
+            repaired_datagrams: 20,
+            ..RepairReport::default()
         }),
         sent: TrafficReport { packets: 1, bytes: 2, datagrams: 3, wire_bytes: 4, ratio: Some(0.5) },
         received: TrafficReport::default(),
         bundles: 5,
         blocks: 6,
         header_compression_saved_bytes: 8,
-        queue: QueueReport {
-            bytes: 7,
-            mean_delay_seconds: Some(0.008),
-            max_delay_seconds: Some(0.021),
-            window_packets: 256,
-            aggregates: 10,
-            packets_per_aggregate: Some(2.5),
-            ecn_marked_packets: 11,
-            aqm_dropped_packets: 12,
-            overflow_dropped_packets: 13,
-        },
+        queue: queue(),
         inner_mtu: 1280,
+    }
+}
+
+const fn queue() -> QueueReport {
+    QueueReport {
+        bytes: 7,
+        mean_delay_seconds: Some(0.008),
+        max_delay_seconds: Some(0.021),
+        window_packets: 256,
+        aggregates: 10,
+        packets_per_aggregate: Some(2.5),
+        ecn_marked_packets: 11,
+        aqm_dropped_packets: 12,
+        overflow_dropped_packets: 13,
+        thinned_acks: 14,
     }
 }
 

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::IpNet;
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType, RouteVia,
 };
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleMessage, RulePortRange};
 use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage as Message};
@@ -246,6 +246,18 @@ pub(super) fn table_and_interface(message: &Message) -> Option<(u32, Option<u32>
         _ => None,
     });
     Some((table.unwrap_or(route.header.table.into()), index))
+}
+
+/// The gateway of a route; of a family other than that of its destination where it says so (RFC 5549).
+pub(super) fn gateway(message: &Message) -> Option<IpAddr> {
+    let Message::NewRoute(route) = message else { return None };
+    route.attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Gateway(RouteAddress::Inet(address)) => Some((*address).into()),
+        RouteAttribute::Gateway(RouteAddress::Inet6(address)) => Some((*address).into()),
+        RouteAttribute::Via(RouteVia::Inet(address)) => Some((*address).into()),
+        RouteAttribute::Via(RouteVia::Inet6(address)) => Some((*address).into()),
+        _ => None,
+    })
 }
 
 /// A dumped rule, if it is one that we make for `mark`.

@@ -23,4 +23,6 @@ pub struct QueueReport {
     pub aqm_dropped_packets: u64,
     /// Packets dropped because the queue was full.
     pub overflow_dropped_packets: u64,
+    /// TCP acknowledgements that were not sent since a newer one told all that they did.
+    pub thinned_acks: u64,
 }

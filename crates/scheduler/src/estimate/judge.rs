@@ -1,5 +1,9 @@
 //! What reports say beside what is usual.
 
+use core::time::Duration;
+
+use strait_clock::Time;
+
 use super::PathSample;
 
 /// A delay beyond the least that says that a queue stands, in seconds: BBR's and LEDBAT++'s targets are 1.25 round
@@ -7,13 +11,27 @@ use super::PathSample;
 const HIGH: f64 = 0.015;
 /// A delay beyond the least that says that none does: as long as timers and other datagrams take.
 const LOW: f64 = 0.005;
-/// The most that delays may vary without a queue, in seconds; beyond, it counts as one.
-const USUAL_DELAY_MAX: f64 = 0.01;
-/// The weight of a new measurement of the usual delay, as of RFC 6298's round-trip time.
+/// The queue that is kept before a link that is full, in seconds above what is taken for none: together more than the 4 ms
+/// that the pacer sends at once, so that the link does not run dry between.
+const KEPT: f64 = 0.002;
+/// Where a datagram takes longer than this, in seconds, that is so much of one, and a queue is not pushed away each time it
+/// is a little shorter: a step makes a queue of a datagram or more, and latency-sensitive packets wait behind it.
+const SLOW: f64 = 0.016;
+const KEPT_SLOW: f64 = 0.5;
+const UNCLEAR: f64 = 0.25;
+/// The most that delays may vary from report to report, in seconds; beyond, it counts as a queue.
+const JITTER_MAX: f64 = 0.01;
+/// What is sent within this time counts as sent at once, in seconds (sent.rs).
+const LOGGED: f64 = 0.002;
+/// Growth of a delay that says nothing, in seconds: as exact as timers are that are busy with other things.
+const NOISE: f64 = 0.003;
+/// The weight of a new measurement of jitter, as of RFC 6298's round-trip time.
 const SMOOTH: f64 = 1.0 / 8.0;
 /// Less of what was sent arriving than this share says that the link takes no more: reports tell time within some
 /// hundredths of what lies between them.
 pub(super) const BEHIND: f64 = 0.95;
+/// Less than this share arriving, while a queue stands that does not grow, says that it is full.
+const OVERFLOWS: f64 = 0.8;
 /// Less than this share arriving says so even without delay, as where a modem has hardly a queue and twice the rate
 /// loses half.
 const LOSSY: f64 = 0.65;
@@ -21,10 +39,15 @@ const LOSSY: f64 = 0.65;
 /// deviations of a Poisson distribution).
 const LOST_LEAST: f64 = 4.0;
 const CHANCE: f64 = 3.0;
+/// Datagrams that losses are counted of before half of them are forgotten: of fewer, 1 % is not told from none.
+const COUNTED: f64 = 1024.0;
 /// No more than this is taken for usual: a link that loses half is no link.
 const USUAL_LOSS_MAX: f64 = 0.5;
-/// What is left of what came out of a queue when the next report tells of more.
-const FADE: f64 = 0.25;
+/// What is left of what came out of a queue when the next report tells of more: two reports decide.
+const FADE: f64 = 0.5;
+/// How long a queue that others fill, or a path that became longer, is taken as it is; then it is looked again. As long as a
+/// minimum counts at least (least.rs).
+const OTHERS_FOR: Duration = Duration::from_secs(5);
 /// Bits of a full datagram on an ordinary path.
 const DATAGRAM: f64 = 1500.0 * 8.0;
 
@@ -37,11 +60,15 @@ pub(super) struct LostCount {
 
 impl LostCount {
     pub(super) fn with(self, sample: &PathSample) -> LostCount {
-        LostCount { numbers: self.numbers + sample.numbers, lost: self.lost + sample.lost }
+        self.and(LostCount { numbers: sample.numbers, lost: sample.lost })
     }
 
     pub(super) fn share(&self) -> f64 {
         self.lost / self.numbers.max(1.0)
+    }
+
+    pub(super) fn and(self, other: LostCount) -> LostCount {
+        LostCount { numbers: self.numbers + other.numbers, lost: self.lost + other.lost }
     }
 
     /// Whether this is more than `usual` and chance explain.
@@ -84,11 +111,24 @@ pub(super) struct ReportView {
     pub(super) sent: f64,
     /// Bits a second that the link took: what arrived, and what usually gets lost behind it.
     pub(super) taken: f64,
+    /// Bits a second that passed at least, of those sent: what arrived, and the usual share of losses.
+    pub(super) delivered: f64,
     /// The share of what the pacer allowed that was sent.
     pub(super) used: f64,
+    /// A delay above this says that a queue stands, one below `low` that none does.
     pub(super) high: f64,
     pub(super) low: f64,
+    /// The queue that is kept before a link that is full.
+    pub(super) kept: f64,
+    /// A delay between this and `low` may be a queue, or a datagram that is longer than others.
+    pub(super) unclear: f64,
     pub(super) delay: f64,
+    /// The delay when the sample began.
+    pub(super) before: f64,
+    /// Seconds between the first datagram of the sample and the last, as they arrived.
+    span: f64,
+    /// Seconds of the link that were sent beyond what the rate is taken to be; below zero when less was sent.
+    pub(super) excess: f64,
     /// Whether more was lost than chance explains.
     pub(super) loses: bool,
 }
@@ -103,52 +143,145 @@ impl ReportView {
         self.is_behind(LOSSY) && self.loses
     }
 
-    /// The link takes less than it is given, and a queue grows.
+    /// The link takes less than it is given, and a queue grows, or is full.
     pub(super) fn is_congested(&self) -> bool {
-        self.delay > self.high && self.is_behind(BEHIND)
+        let grows = self.delay - self.before > (1.0 - BEHIND) * self.span;
+        self.delay > self.high && (grows || self.is_behind(OVERFLOWS))
+    }
+
+    /// What was sent beyond the rate stands before the link, more than half of it.
+    pub(super) fn grew_by_excess(&self) -> bool {
+        self.excess > NOISE && self.delay - self.before > self.excess / 2.0
+    }
+
+    /// A queue that stood is gone, although no less was sent: the link takes more.
+    pub(super) fn lost_its_queue(&self) -> bool {
+        self.before > self.low && self.before + self.excess - self.delay > self.low
+    }
+
+    /// The queue that a link of `rate` has now, in seconds: what stood before the last datagram that was reported, and what
+    /// was sent since, less what the link took since. Below zero while it was not full. Since the last datagram left, half
+    /// of the next has become due on average.
+    pub(super) fn queue_now(&self, sample: &PathSample, rate: f64, now: Time) -> f64 {
+        let sent = sample.unreported * 8.0 + DATAGRAM / 2.0;
+        self.delay + sent / rate - now.since(sample.sent_at).as_secs_f64()
     }
 }
 
-/// What the path is like without a queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// What the path is like without a queue of ours.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usual {
     /// The share that is lost.
     pub(super) loss: f64,
-    /// Seconds beyond the least.
-    pub(super) delay: f64,
+    /// What was lost lately at the rate.
+    counted: LostCount,
+    /// Seconds by which delays differ from report to report.
+    jitter: f64,
+    /// The last delay.
+    before: f64,
+    /// When a queue was seen at the rate.
+    pub(super) queued_at: Time,
+    /// When the queue was let go last, that the minimum delay was seen.
+    pub(super) emptied_at: Time,
+    /// A queue that others fill, in seconds, and until when that is believed.
+    others: Option<(f64, Time)>,
+    /// While on, more is not tried: more was lost when more was sent, and nothing was late.
+    pub(super) pushes: Hold,
+    /// While on, losses are not compared with those at a lower rate: there were as many.
+    pub(super) dips: Hold,
+}
+
+/// How long something is not tried again that failed: at first, and at most; twice as long each time. A trial costs a
+/// seventh of the link for most of a second.
+const HELD: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
+
+/// What is not tried again for a while.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Hold {
+    until: Time,
+    /// For how long it was.
+    span: Duration,
+}
+
+impl Hold {
+    pub(super) fn is_on(self, now: Time) -> bool {
+        now < self.until
+    }
+
+    pub(super) fn extend(&mut self, now: Time) {
+        self.span = (self.span * 2).clamp(HELD.0, HELD.1);
+        self.until = now + self.span;
+    }
+
+    pub(super) fn release(&mut self) {
+        *self = Hold::default();
+    }
 }
 
 impl Usual {
     /// What `sample` says, where the link is taken to have `rate`.
-    pub(super) fn view(&self, sample: &PathSample, rate: f64) -> ReportView {
-        let datagram = DATAGRAM / rate;
+    pub(super) fn view(&mut self, sample: &PathSample, rate: f64, now: Time) -> ReportView {
+        self.others = self.others.filter(|(_, until)| now < *until);
+        let others = self.others.map_or(0.0, |(delay, _)| delay);
         let sent = sample.sent * 8.0 / sample.sent_span.max(1e-3);
-        let taken = sample.bytes * 8.0 / sample.span.max(1e-3) * self.passed(sample);
+        let arrived = sample.bytes * 8.0 / sample.span.max(1e-3);
+        let (mean, most) = self.passed(sample);
+        let taken = arrived * most;
+        let datagram = DATAGRAM / rate.max(taken);
+        let low = (LOW + self.jitter).max(datagram + LOGGED);
         ReportView {
             sent,
             // A report cannot claim that more arrives than twice what is sent.
             taken: taken.min(2.0 * sent.max(rate)),
+            delivered: (arrived * mean).min(sent),
             used: if sample.allowed > 0.0 { sample.sent / sample.allowed } else { 0.0 },
-            high: HIGH.max(1.5 * datagram) + self.delay,
-            low: LOW.max(datagram) + self.delay,
-            delay: sample.delay,
+            high: (HIGH + self.jitter).max(2.0 * datagram),
+            low,
+            kept: if datagram > SLOW { datagram * KEPT_SLOW } else { low + KEPT },
+            unclear: if datagram > SLOW { datagram * UNCLEAR } else { low },
+            delay: (sample.delay - others).max(0.0),
+            before: (self.before - others).max(0.0),
+            span: sample.span,
+            excess: sample.sent * 8.0 / rate - sample.sent_span,
             loses: LostCount::default().with(sample).exceeds(self.loss),
         }
     }
 
-    /// How much more the link took than what arrived, of a share that is usually lost behind it.
-    fn passed(&self, sample: &PathSample) -> f64 {
+    /// How much more the link took than what arrived, of a share that is usually lost behind it: on average, and at most as
+    /// chance has it: all that was lost, or where that is too much for chance, one standard deviation of a Poisson distribution.
+    fn passed(&self, sample: &PathSample) -> (f64, f64) {
         let arrived = (sample.numbers - sample.lost).max(1.0);
-        1.0 + sample.lost.min(sample.numbers * self.loss) / arrived
+        let usual = sample.numbers * self.loss;
+        let significant = LostCount::default().with(sample).exceeds(self.loss);
+        let by_chance = if significant { usual + usual.sqrt() } else { sample.lost };
+        (1.0 + sample.lost.min(usual) / arrived, 1.0 + sample.lost.min(by_chance) / arrived)
     }
 
-    /// Takes what delays are like without a queue.
-    pub(super) fn note_delay(&mut self, sample: &PathSample) {
-        self.delay += (sample.delay.min(USUAL_DELAY_MAX) - self.delay) * SMOOTH;
+    /// Takes a delay, and by how much it is another than what was sent since the one before explains, where that is known:
+    /// RFC 3550 section 6.4.1 measures jitter so.
+    pub(super) fn note_delay(&mut self, delay: f64, excess: Option<f64>) {
+        let expected = (core::mem::replace(&mut self.before, delay) + excess.unwrap_or(0.0)).max(0.0);
+        let differs = (delay - expected).abs();
+        self.jitter += (differs.min(JITTER_MAX) - self.jitter) * SMOOTH;
+    }
+
+    /// A delay of so many seconds did not go when less was sent.
+    pub(super) fn note_others(&mut self, delay: f64, now: Time) {
+        self.others = Some((delay, now + OTHERS_FOR));
+    }
+
+    /// Counts what was lost at the rate; all of it lately.
+    pub(super) fn count(&mut self, sample: &PathSample) -> LostCount {
+        if self.counted.numbers >= COUNTED {
+            self.counted = LostCount { numbers: self.counted.numbers / 2.0, lost: self.counted.lost / 2.0 };
+        }
+        self.counted = self.counted.with(sample);
+        self.counted
     }
 
     /// Takes what losses are like without a queue.
     pub(super) fn set_loss(&mut self, lost: LostCount) {
         self.loss = lost.share().min(USUAL_LOSS_MAX);
+        self.counted = LostCount::default();
     }
 }

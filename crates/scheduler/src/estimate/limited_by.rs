@@ -5,7 +5,7 @@
 pub enum LimitedBy {
     /// The traffic: there is no more to send.
     Traffic,
-    /// The link rate is not estimated yet.
+    /// Nothing yet: more is tried with each step.
     Start,
     /// The link: it carries no more.
     Link,

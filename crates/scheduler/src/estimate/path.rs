@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use strait_clock::Time;
 
+use super::PathSample;
 use super::least::Least;
 use super::sent::{APART, SentLog, SentMark};
 use crate::Rate;
@@ -40,53 +41,6 @@ pub enum ReportRefused {
     Late,
     /// Impossible: more received than sent, or time running backwards.
     Absurd,
-}
-
-/// The path between two delivery reports.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PathSample {
-    /// Wire bytes received.
-    pub bytes: f64,
-    /// Seconds between the first and the last of them, on the far end's clock.
-    pub span: f64,
-    /// Wire bytes sent with the numbers in between.
-    pub sent: f64,
-    /// Seconds it took to send them.
-    pub sent_span: f64,
-    /// Wire bytes that the pacer would have let pass in that time.
-    pub allowed: f64,
-    /// When the first of them was sent.
-    pub sent_from: Time,
-    /// When the last of them was sent.
-    pub sent_at: Time,
-    /// Sequence numbers that passed.
-    pub numbers: f64,
-    /// How many of them did not arrive.
-    pub lost: f64,
-    /// Seconds that the last took beyond the minimum one-way delay.
-    pub delay: f64,
-    /// Wire bytes sent after the last, still in flight.
-    pub unreported: f64,
-    /// Seconds from sending the last until now, when no queue delays it.
-    pub due: f64,
-}
-
-impl PathSample {
-    /// What happened in this and then in `next`.
-    #[must_use]
-    pub(super) fn and(&self, next: &PathSample) -> PathSample {
-        PathSample {
-            bytes: self.bytes + next.bytes,
-            span: self.span + next.span,
-            sent: self.sent + next.sent,
-            sent_span: self.sent_span + next.sent_span,
-            allowed: self.allowed + next.allowed,
-            sent_from: self.sent_from,
-            numbers: self.numbers + next.numbers,
-            lost: self.lost + next.lost,
-            ..*next
-        }
-    }
 }
 
 /// What is known of the path to a peer, from what was sent there and what was reported of it.
@@ -138,6 +92,12 @@ impl Path {
     /// The peer is somewhere else, or this end is: another way, with another delay.
     pub fn moved(&mut self) {
         (self.one_way, self.round) = (Least::default(), Least::default());
+    }
+
+    /// Another path, on which this share of datagrams was lost at an earlier time.
+    pub fn begin_again(&mut self, loss: f64) {
+        self.moved();
+        (self.round_trip, self.loss) = (None, loss);
     }
 
     /// Datagrams up to sequence number `number` were sent, with `bytes` of ESP packets, while the pacer let `limit`
@@ -231,10 +191,12 @@ impl Path {
             wire(to.bytes.saturating_sub(from.bytes), to.number.saturating_sub(from.number))
         };
         self.note_loss(numbers, lost);
+        let passed = between(sent_before, sent);
         Ok(Some(PathSample {
-            bytes: wire(report.bytes - before.bytes, arrived),
+            // Not what was counted: that was later than the highest number came, if others overtook it or it overtook them.
+            bytes: passed * (1.0 - lost / numbers).max(0.0),
             span: (report.received_at - before.received_at) as f64 / 1e6,
-            sent: between(sent_before, sent),
+            sent: passed,
             sent_span: sent.at.since(sent_before.at).as_secs_f64(),
             allowed: sent.allowed.saturating_sub(sent_before.allowed) as f64,
             sent_from: sent_before.at,

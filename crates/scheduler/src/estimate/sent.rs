@@ -26,6 +26,17 @@ pub(super) struct SentMark {
     pub(super) allowed: u64,
 }
 
+impl SentMark {
+    /// This entry up to and with `number`, where `before` is the one before it.
+    fn part(&self, before: &SentMark, number: u64) -> SentMark {
+        let (of, all) = (number - before.number, self.number - before.number);
+        // A few milliseconds of bytes and numbers: the product is far from the largest number.
+        let part = |from: u64, to: u64| from + to.saturating_sub(from).saturating_mul(of) / all;
+        let (bytes, allowed) = (part(before.bytes, self.bytes), part(before.allowed, self.allowed));
+        SentMark { number, at: self.at, bytes, allowed }
+    }
+}
+
 /// The last of what was sent with one association, oldest first.
 #[derive(Clone, Debug)]
 pub(super) struct SentLog {
@@ -57,10 +68,13 @@ impl SentLog {
         }
     }
 
-    /// The entry with `number`, unless it is too long ago or to come.
+    /// What had been sent up to and with `number`, unless that is too long ago or to come: the time is that of its entry, and
+    /// of the entry's bytes it has its part.
     pub(super) fn with(&self, number: u64) -> Option<SentMark> {
         let at = self.entries.partition_point(|entry| entry.number < number);
-        self.entries.get(at).filter(|_| at > 0 || self.entries.len() < ENTRIES).copied()
+        let entry = self.entries.get(at).filter(|_| at > 0 || self.entries.len() < ENTRIES)?;
+        let before = at.checked_sub(1).and_then(|at| self.entries.get(at));
+        Some(before.map_or(*entry, |before| entry.part(before, number)))
     }
 
     /// The last that was sent.
@@ -84,9 +98,10 @@ mod tests {
         for (number, millis) in [(3, 10), (5, 11), (6, 12), (9, 20)] {
             log.note(sent(number, millis));
         }
-        for (number, expected) in [(1, Some(5)), (5, Some(5)), (6, Some(6)), (7, Some(9)), (10, None)] {
-            assert_eq!(log.with(number).map(|sent| sent.number), expected, "{number}");
+        for (number, millis) in [(5, 11), (6, 12), (7, 20), (8, 20), (9, 20)] {
+            assert_eq!(log.with(number), Some(sent(number, millis)), "with its part of the bytes");
         }
+        assert_eq!((log.with(1).map(|sent| sent.number), log.with(10)), (Some(5), None));
         assert_eq!(log.last(), Some(sent(9, 20)));
     }
 

@@ -38,7 +38,7 @@ fn two_reports_give_one_sample() {
     let sample = path.report(&second, AROUND, back(300) + Duration::from_millis(20)).unwrap().unwrap();
     // Of ten that are missing, four may have been overtaken.
     assert_eq!((sample.numbers, sample.lost), (200.0, 6.0));
-    assert_eq!((sample.bytes, sample.span), (190_000.0, 0.22));
+    assert_eq!((sample.bytes, sample.span), (sample.sent * 0.97, 0.22));
     // What is sent within two milliseconds shares an entry.
     assert!((sample.sent - 200_000.0).abs() <= 2_000.0 && (sample.sent_span - 0.2).abs() <= 0.002);
     assert!((sample.allowed / sample.sent - 1.0).abs() < 0.02, "{sample:?}");
@@ -113,9 +113,55 @@ fn another_association_begins_anew() {
 fn a_given_rate_is_never_exceeded() {
     let given = Rate::from_bits(64_000);
     let mut estimate = Estimate::new(None, given, Time::ZERO);
-    assert_eq!((Some(estimate.rate()), Some(estimate.pacing())), (given, given));
+    assert_eq!((estimate.rate(), estimate.pacing()), (given, given));
     estimate.set_ceiling(Rate::from_bits(32_000));
-    assert_eq!(estimate.pacing().bits(), 32_000);
+    assert_eq!(estimate.pacing(), Rate::from_bits(32_000));
+}
+
+/// 100 kB, sent in 40 ms, that took so many milliseconds longer to arrive, the last of them with this delay.
+fn overload(longer: f64, delay: f64, at: Time) -> PathSample {
+    PathSample {
+        bytes: 100_000.0,
+        span: 0.04 + longer / 1e3,
+        sent: 100_000.0,
+        sent_span: 0.04,
+        allowed: 0.0,
+        sent_from: at,
+        sent_at: at + Duration::from_millis(40),
+        numbers: 100.0,
+        lost: 0.0,
+        delay: delay / 1e3,
+        unreported: 50_000.0,
+        due: 0.02,
+    }
+}
+
+#[test]
+fn one_late_report_is_a_host_without_a_processor_and_two_are_a_limit() {
+    let mut estimate = Estimate::new(None, None, Time::ZERO);
+    let mut now = Time::from_millis(1000);
+    let mut report = |estimate: &mut Estimate, longer, delay| {
+        now += Duration::from_millis(80);
+        estimate.sample(&overload(longer, delay, now), now + Duration::from_millis(60));
+        estimate.pacing()
+    };
+    for _ in 0..10 {
+        assert_eq!(report(&mut estimate, 60.0, 60.0), None);
+        assert_eq!(report(&mut estimate, -30.0, 0.0), None, "it came at once then");
+    }
+    report(&mut estimate, 40.0, 40.0);
+    assert!(report(&mut estimate, 40.0, 80.0) < estimate.found(), "what stands before the link goes first");
+    let found = estimate.found().map_or(0, Rate::bits);
+    assert!((9_500_000..10_500_000).contains(&found), "100 kB in 80 ms: {found}");
+    assert_eq!(estimate.limited_by(), LimitedBy::Link);
+}
+
+#[test]
+fn rate_beyond_which_pacing_is_the_limit_itself_is_not_paced() {
+    let known = Rate::from_bits(600_000_000);
+    assert_eq!(Estimate::new(known, None, Time::ZERO).pacing(), None);
+    let ceiling = Rate::from_bits(700_000_000);
+    assert_eq!(Estimate::new(known, ceiling, Time::ZERO).pacing(), ceiling, "but where a rate was given");
 }
 
 proptest! {
@@ -129,7 +175,7 @@ proptest! {
         let mut truth = DeliveryCount { datagrams: 0, bytes: 0, highest: 0, received_at: 0, held: Duration::ZERO };
         for _ in 0..100 {
             number += random.below(40);
-            path.sent(number, random.below(50_000), Some(estimate.pacing()), now);
+            path.sent(number, random.below(50_000), estimate.pacing(), now);
             now += Duration::from_micros(random.below(100_000));
             truth.datagrams += random.below(30);
             truth.bytes += random.below(40_000);
@@ -150,7 +196,7 @@ proptest! {
                 Ok(None) | Err(_) => prop_assert_eq!(estimate.rate(), before),
             }
             let most = ceiling.unwrap_or(Rate::MAX);
-            for rate in [estimate.rate(), estimate.pacing()] {
+            for rate in [estimate.rate(), estimate.pacing()].into_iter().flatten() {
                 prop_assert!(rate <= most && rate.bits() >= most.bits().min(8_000), "{:?}", rate);
             }
             prop_assert!((0.0..=1.0).contains(&path.loss()));

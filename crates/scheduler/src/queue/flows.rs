@@ -69,6 +69,11 @@ impl Turns {
         Some(*place)
     }
 
+    /// The flow in this bucket, if there is one.
+    pub(super) fn find(&self, bucket: usize) -> Option<u32> {
+        self.buckets.get(bucket).copied().filter(|flow| *flow != NONE)
+    }
+
     /// Whose turn it is.
     pub(super) fn first(&self) -> Option<u32> {
         self.new.front().or_else(|| self.old.front()).copied()

@@ -25,13 +25,15 @@ pub struct LinkProfile {
     pub unit: usize,
     /// What each class of service gets of it.
     pub shares: Shares,
+    /// The least round trip of the path behind it, as far as that was measured; zero where it was not.
+    pub round_trip: Duration,
     /// Whether packets may wait as long as it takes: none is dropped or marked before the queue is full.
     pub lossless: bool,
 }
 
 impl LinkProfile {
     pub(super) fn terms(&self) -> CodelTerms {
-        if self.lossless { CodelTerms::NONE } else { CodelTerms::new(self.rate, self.unit) }
+        if self.lossless { CodelTerms::NONE } else { CodelTerms::new(self.rate, self.unit, self.round_trip) }
     }
 
     /// Wire bytes that a flow may send at its turn.

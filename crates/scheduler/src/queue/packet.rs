@@ -38,6 +38,8 @@ pub struct Newcomer {
     pub len: usize,
     /// When it enters the queue.
     pub at: Time,
+    /// Whether it may wait for others although the link has room.
+    pub may_wait: bool,
 }
 
 /// A packet that waits or waited.
@@ -48,6 +50,7 @@ pub struct Queued<N> {
     /// What the owner remembers of it.
     pub note: N,
     pub(super) entered: Time,
+    pub(super) may_wait: bool,
     pub(super) receipt: Receipt,
 }
 

@@ -46,6 +46,11 @@ impl<N> PacketPlaces<N> {
         self.places.get(at as usize)?.packet.as_ref()
     }
 
+    /// The same, to change it in place.
+    pub(super) fn get_mut(&mut self, at: u32) -> Option<&mut Queued<N>> {
+        self.places.get_mut(at as usize)?.packet.as_mut()
+    }
+
     /// Takes the packet at this place out, and says where the next of its flow is.
     pub(super) fn remove(&mut self, at: u32) -> Option<(Queued<N>, u32)> {
         let place = self.places.get_mut(at as usize)?;

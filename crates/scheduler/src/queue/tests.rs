@@ -44,7 +44,14 @@ fn queue(capacity: usize, rate: Option<Rate>) -> FairQueue<u32> {
     FairQueue::new(
         capacity,
         capacity / 64,
-        LinkProfile { rate, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, lossless: false },
+        LinkProfile {
+            rate,
+            datagram: DATAGRAM,
+            unit: DATAGRAM,
+            shares: Shares::CAKE,
+            round_trip: Duration::ZERO,
+            lossless: false,
+        },
     )
 }
 
@@ -62,7 +69,7 @@ fn push<F: Hash>(
     at: Time,
     host: &mut Host,
 ) {
-    let newcomer = Newcomer { hash: hash(flow), tin, len: bytes.len(), at };
+    let newcomer = Newcomer { hash: hash(flow), tin, len: bytes.len(), at, may_wait: false };
     queue.push(&newcomer, note, host, |room| room.copy_from_slice(bytes));
 }
 
@@ -166,7 +173,14 @@ fn a_packet_without_bytes_or_larger_than_the_queue_is_counted() {
     queue.set(
         5_000,
         10,
-        LinkProfile { rate: None, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, lossless: false },
+        LinkProfile {
+            rate: None,
+            datagram: DATAGRAM,
+            unit: DATAGRAM,
+            shares: Shares::CAKE,
+            round_trip: Duration::ZERO,
+            lossless: false,
+        },
     );
     push(&mut queue, (&1, Tin::Normal), &[1; 100], 4, Time::ZERO, &mut host);
     assert_eq!((host.lost.last(), queue.len()), (Some(&(3, Loss::Overflow)), 1));
@@ -220,6 +234,7 @@ fn lossless_queue_drops_nothing_however_long_packets_wait() {
             datagram: DATAGRAM,
             unit: DATAGRAM,
             shares: Shares::CAKE,
+            round_trip: Duration::ZERO,
             lossless: true,
         },
     );
@@ -231,6 +246,59 @@ fn lossless_queue_drops_nothing_however_long_packets_wait() {
         assert_eq!(queue.pop(now, &mut host).map(|packet| packet.note), Some(number));
     }
     assert!(host.lost.is_empty());
+}
+
+#[test]
+fn newcomer_takes_place_turn_and_time_of_last_of_its_flow() {
+    let (mut queue, mut host) = (queue(10_000, rate(1_500_000)), Host::default());
+    let newcomer = |flow: u32, len, may_wait| Newcomer {
+        hash: hash(&flow),
+        tin: Tin::Normal,
+        len,
+        at: Time::from_millis(9),
+        may_wait,
+    };
+    for (note, flow) in [(1, 1), (2, 1), (3, 2)] {
+        push(
+            &mut queue,
+            (&flow, Tin::Normal),
+            &[1; 100],
+            note,
+            Time::from_millis(u64::from(note)),
+            &mut host,
+        );
+    }
+    assert!(!queue.may_all_wait());
+    let replaced =
+        queue.replace_last(&newcomer(1, 400, true), 20, |last| last.note == 2, |room| room.fill(9));
+    assert_eq!((replaced, queue.len(), queue.queued()), (Ok(2), 3, 600));
+    // Another flow, one that may not be replaced, and one that has none.
+    for (flow, note) in [(2, 2), (1, 1), (5, 20)] {
+        let kept = queue.replace_last(&newcomer(flow, 40, true), 30, |last| last.note == note, |_| {});
+        assert_eq!(kept, Err(30));
+    }
+    let mut left = Vec::new();
+    while let Some(packet) = queue.pop(Time::from_millis(10), &mut host) {
+        left.push((packet.note, packet.entered(), packet.bytes().to_vec()));
+        // Which flow is next depends on the places that they got.
+        let only_it_is_left = left.len() == 2 && left.iter().all(|(note, ..)| *note != 20);
+        assert_eq!(queue.may_all_wait(), only_it_is_left, "{left:?}");
+        queue.recycle(packet);
+    }
+    left.sort();
+    let at = Time::from_millis;
+    assert_eq!(left, [(1, at(1), vec![1; 100]), (3, at(3), vec![1; 100]), (20, at(2), vec![9; 400])]);
+    assert!(host.lost.is_empty() && queue.queued() == 0);
+}
+
+#[test]
+fn replacing_stays_within_the_capacity() {
+    let (mut queue, mut host) = (queue(1_000, rate(1_500_000)), Host::default());
+    push(&mut queue, (&1, Tin::Normal), &[1; 100], 1, Time::ZERO, &mut host);
+    push(&mut queue, (&2, Tin::Normal), &[1; 600], 2, Time::ZERO, &mut host);
+    let newcomer = Newcomer { hash: hash(&1), tin: Tin::Normal, len: 600, at: Time::ZERO, may_wait: false };
+    assert_eq!(queue.replace_last(&newcomer, 3, |_| true, |_| {}), Err(3));
+    assert_eq!((queue.len(), queue.queued()), (2, 700));
 }
 
 #[derive(Clone, Debug)]
@@ -288,7 +356,7 @@ proptest! {
                     }
                 }
                 Step::Resize(capacity) => {
-                    queue.set(capacity, capacity / 64, LinkProfile { rate, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, lossless: false });
+                    queue.set(capacity, capacity / 64, LinkProfile { rate, datagram: DATAGRAM, unit: DATAGRAM, shares: Shares::CAKE, round_trip: Duration::ZERO, lossless: false });
                 }
             }
             for (note, _) in host.lost.drain(..) {

@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use strait_ipsec::{Domain, LeakPolicy, Reason, Rule};
+use strait_keying::LossRepair;
 use strait_sim::{Conversation, Filler, FlowShape, LossModel, NodeId, SimNetwork};
 use strait_wire::Tos;
 
@@ -72,6 +73,8 @@ fn on_a_link_that_loses_each_packet_arrives_whole_or_is_counted() {
             pair.a.up = "4Mbit".parse().unwrap();
             pair.a.rules = vec![rule(5000..=5099, 0), rule(5100..=5199, 1)];
             pair.forth.rate = "4.1Mbit".parse().ok();
+            // What is lost stays lost.
+            pair.a.capabilities.repair = LossRepair::Off;
         });
         network.run_for(seconds(5));
         network.node_mut(B).take_delivered();

@@ -215,7 +215,7 @@ fn a_flood_of_probes_makes_no_flood_of_orders() {
 #[test]
 fn a_flood_of_conditions_makes_two_notices_a_second() {
     let mut payload = vec![0; condition::LEN];
-    Condition { load: 300, down: 1_000_000 }.emit(&mut payload).unwrap();
+    Condition { load: 300, down: 1_000_000, estimates: None }.emit(&mut payload).unwrap();
     let (hub, outcome) = beside(150_000, &payload);
     assert!(outcome.notices[HOSTILE] <= 2, "{} notices", outcome.notices[HOSTILE]);
     assert!(refused(&hub, Reason::TooOften) > 20_000);

@@ -7,6 +7,7 @@
 mod aggregation;
 mod bundles_and_blocks;
 
+mod error_correction;
 mod establish_and_exchange;
 mod foreign_source;
 mod forged_and_truncated;
@@ -19,6 +20,7 @@ mod hub_of_forty;
 mod idle_is_silent;
 mod link_down_and_up;
 mod link_rate_estimate;
+mod loss_repair;
 mod many_sites;
 mod many_spokes;
 mod pacing;
@@ -33,6 +35,7 @@ mod roaming;
 mod same_seed_same_run;
 mod silence_probe_then_handshake;
 mod simultaneous_start;
+mod sparse_traffic;
 mod stage;
 mod strangers;
 mod stream;

@@ -7,6 +7,8 @@ use strait_scheduler::{DeliveryCount, Estimate, Pacer, Path, Rate};
 use strait_sim::{EventQueue, LinkSettings, LossModel, SimLink};
 use strait_wire::Tos;
 
+use crate::traffic::{Figures, Traffic};
+
 /// Bytes of a datagram on the wire.
 const DATAGRAM: u64 = 1400;
 /// Bytes of it around the ESP packet.
@@ -15,37 +17,15 @@ const AROUND: u64 = 28;
 const REPORT: u64 = 130;
 /// What the far end's clock shows when this one shows zero, in microseconds.
 const THEIR_CLOCK: u64 = 7_000_000_000;
+/// Datagrams that a greedy sender begins with (RFC 6928).
+const WINDOW: u64 = 10;
+/// How exactly it is known when a rate is found.
+const STEP: Duration = Duration::from_millis(5);
 /// How often it is looked what the estimate is.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn mbit(mbit: f64) -> Rate {
     Rate::from_bits((mbit * 1e6) as u64).unwrap()
-}
-
-/// What there is to send.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Traffic {
-    /// Always more.
-    Greedy,
-    /// So much.
-    Steady(Rate),
-    /// More as soon as fewer datagrams than this are on their way, or the receiver's word of them on its way back.
-    Window(u64),
-    /// Nothing.
-    Nothing,
-}
-
-/// What an estimate was like for some time, as shares of the link's rate.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Figures {
-    /// On average.
-    pub(crate) mean: f64,
-    /// How far it was off at worst.
-    pub(crate) worst: f64,
-    /// How much of the link was used.
-    pub(crate) carried: f64,
-    /// How long a datagram waited before the bottleneck on average.
-    pub(crate) queued: Duration,
 }
 
 #[derive(Debug)]
@@ -55,6 +35,8 @@ enum Event {
     Report(DeliveryCount),
     /// The receiver's host says that a number arrived.
     Answer(u64),
+    /// Other traffic enters the bottleneck.
+    Cross,
 }
 
 /// What the receiver counts.
@@ -75,7 +57,10 @@ pub(crate) struct Course {
     pub(crate) back: SimLink,
     path: Path,
     estimate: Estimate,
-    pacer: Pacer,
+    /// Nothing while nothing is paced.
+    pacer: Option<Pacer>,
+    /// Datagrams that a greedy sender has on their way at most.
+    window: u64,
     number: u64,
     received: Received,
     traffic: Traffic,
@@ -84,6 +69,10 @@ pub(crate) struct Course {
     /// When there is something to send again.
     next_at: Time,
     pub(crate) report_every: Duration,
+    /// Other traffic that shares the bottleneck.
+    cross: Option<Rate>,
+    /// The receiver's host has no processor until then.
+    stalled_until: Time,
 }
 
 impl Course {
@@ -91,22 +80,66 @@ impl Course {
     pub(crate) fn new(rate: Rate, round_trip: Duration) -> Course {
         let now = Time::from_millis(1000);
         let settings = LinkSettings { rate: Some(rate), delay: round_trip / 2, ..LinkSettings::default() };
-        let estimate = Estimate::new(None, None, now);
         Course {
             now,
             events: EventQueue::default(),
             forth: SimLink::new(settings, 1),
             back: SimLink::new(settings, 2),
             path: Path::new(),
-            pacer: Pacer::new(estimate.pacing(), now),
-            estimate,
+            pacer: None,
+            window: WINDOW,
+            estimate: Estimate::new(None, None, now),
             number: 0,
             received: Received::default(),
             traffic: Traffic::Greedy,
             answered: 0,
             next_at: now,
             report_every: LOOK,
+            cross: None,
+            stalled_until: now,
         }
+    }
+
+    /// The same with a rate that was found before a restart.
+    pub(crate) fn remembering(mut self, rate: Rate) -> Course {
+        self.estimate = Estimate::new(Some(rate), None, self.now);
+        self.pacer = self.estimate.pacing().map(|rate| Pacer::new(rate, self.now));
+        self
+    }
+
+    /// Bytes sent.
+    pub(crate) const fn sent(&self) -> u64 {
+        self.number * DATAGRAM
+    }
+
+    /// Whether packets go straight.
+    pub(crate) const fn is_free(&self) -> bool {
+        self.pacer.is_none()
+    }
+
+    /// Other traffic of this rate shares the bottleneck from now on.
+    pub(crate) fn set_cross(&mut self, cross: Option<Rate>) {
+        if self.cross.is_none() && cross.is_some() {
+            self.events.push(self.now, Event::Cross);
+        }
+        self.cross = cross;
+    }
+
+    /// The receiver's host has no processor for `span`.
+    pub(crate) fn stall(&mut self, span: Duration) {
+        self.stalled_until = self.now + span;
+    }
+
+    /// Runs until the estimate is at least this share of the link's rate; after what time, if that is within `span`.
+    pub(crate) fn reaches(&mut self, share: f64, span: Duration) -> Option<Duration> {
+        let begin = self.now;
+        while self.now < begin + span {
+            if self.share() >= share {
+                return Some(self.now.since(begin));
+            }
+            self.run_for(STEP);
+        }
+        None
     }
 
     pub(crate) const fn estimate(&self) -> &Estimate {
@@ -171,7 +204,8 @@ impl Course {
             let send_at = match self.traffic {
                 Traffic::Nothing => Time::MAX,
                 Traffic::Window(window) if self.number >= self.answered + window => Time::MAX,
-                _ => self.pacer.room_at().max(self.next_at).max(self.now),
+                Traffic::Greedy if self.number >= self.answered + self.window => Time::MAX,
+                _ => self.pacer.as_ref().map_or(self.now, Pacer::room_at).max(self.next_at).max(self.now),
             };
             let event_at = self.events.next_at().unwrap_or(Time::MAX);
             if send_at.min(event_at) >= end {
@@ -180,9 +214,16 @@ impl Course {
             }
             self.now = send_at.min(event_at);
             match self.events.pop_if(|at, _| at <= send_at) {
+                Some((_, Event::Datagram(number, entered))) if self.now < self.stalled_until => {
+                    self.events.push(self.stalled_until, Event::Datagram(number, entered));
+                }
                 Some((_, Event::Datagram(number, entered))) => self.arrive(number, entered),
+                Some((_, Event::Cross)) => self.cross(),
                 Some((_, Event::Report(report))) => self.reported(&report),
-                Some((_, Event::Answer(number))) => self.answered = self.answered.max(number),
+                Some((_, Event::Answer(number))) => {
+                    self.answered = self.answered.max(number);
+                    self.window += 1;
+                }
                 None => self.send(),
             }
         }
@@ -193,7 +234,7 @@ impl Course {
     }
 
     fn share(&self) -> f64 {
-        self.estimate.rate().bits() as f64 / self.rate().bits() as f64
+        self.estimate.rate().map_or(0, Rate::bits) as f64 / self.rate().bits() as f64
     }
 
     fn send(&mut self) {
@@ -201,15 +242,25 @@ impl Course {
             self.next_at = self.now + rate.time_for(DATAGRAM);
         }
         self.number += 1;
-        self.pacer.charge(DATAGRAM, self.now);
-        self.path.sent(self.number, DATAGRAM - AROUND, Some(self.pacer.rate()), self.now);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.charge(DATAGRAM, self.now);
+        }
+        let limit = self.pacer.as_ref().map(Pacer::rate);
+        self.path.sent(self.number, DATAGRAM - AROUND, limit, self.now);
         for (at, _) in self.forth.carry(DATAGRAM, Tos(0), self.now).into_iter().flatten() {
             self.events.push(at, Event::Datagram(self.number, self.now));
         }
     }
 
+    fn cross(&mut self) {
+        let Some(rate) = self.cross else { return };
+        self.forth.carry(DATAGRAM, Tos(0), self.now);
+        self.events.push(self.now + rate.time_for(DATAGRAM), Event::Cross);
+    }
+
     fn arrive(&mut self, number: u64, entered: Time) {
-        let least = self.forth.settings.delay + self.rate().time_for(DATAGRAM);
+        let takes = self.forth.settings.rate.map_or(Duration::ZERO, |rate| rate.time_for(DATAGRAM));
+        let least = self.forth.settings.delay + takes;
         let received = &mut self.received;
         received.waited += self.now.since(entered).saturating_sub(least + self.forth.settings.jitter / 2);
         received.datagrams += 1;
@@ -236,7 +287,10 @@ impl Course {
     fn reported(&mut self, report: &DeliveryCount) {
         if let Ok(Some(sample)) = self.path.report(report, AROUND as usize, self.now) {
             self.estimate.sample(&sample, self.now);
-            self.pacer.set_rate(self.estimate.pacing());
+            match (&mut self.pacer, self.estimate.pacing()) {
+                (Some(pacer), Some(rate)) => pacer.set_rate(rate, self.now),
+                (_, rate) => self.pacer = rate.map(|rate| Pacer::new(rate, self.now)),
+            }
         }
     }
 }

@@ -3,16 +3,20 @@
 #![allow(clippy::unwrap_used)]
 
 mod course;
+mod scripted;
+mod traffic;
 
 use core::time::Duration;
 
-use course::{Course, Figures, Traffic, mbit};
+use course::{Course, mbit};
 use strait_scheduler::LimitedBy;
 use strait_sim::LossModel;
+use traffic::{Figures, Traffic};
 
 const LOSSES: [f64; 4] = [0.0, 0.01, 0.05, 0.2];
 
-/// How often a report comes where 0.5 % of the link carries them: of 10 Mbit/s as often as any may, of 1.5 Mbit/s.
+/// How often a report comes, with a margin: 2 % of the bytes received pay for one every 20 ms at 10 Mbit/s, and every 32 ms at
+/// 1.5 Mbit/s.
 const APART: [Duration; 2] = [ms(50), ms(137)];
 
 const fn ms(millis: u64) -> Duration {
@@ -77,7 +81,7 @@ fn other_link_rates_are_estimated() {
         (0.128, ms(50), ms(1000), ms(0)),
         (0.5, ms(50), ms(400), ms(0)),
         (100.0, ms(20), ms(50), ms(0)),
-        (1000.0, ms(5), ms(50), ms(0)),
+        (400.0, ms(5), ms(50), ms(0)),
         (10.0, ms(600), ms(50), ms(0)),
         (1.5, ms(600), ms(137), ms(0)),
         (10.0, ms(50), ms(50), ms(10)),
@@ -127,7 +131,7 @@ fn a_sender_without_much_to_send_neither_probes_nor_forgets() {
     let mut course = lossy(10.0, ms(50), 0.0, ms(50));
     course.run_for(Duration::from_secs(5));
     assert_eq!(course.estimate().limited_by(), LimitedBy::Link);
-    assert!(course.estimate().is_found());
+    assert!(course.estimate().found().is_some());
     course.set_traffic(Traffic::Steady(mbit(1.0)));
     course.run_for(Duration::from_secs(3));
     assert_eq!(course.estimate().limited_by(), LimitedBy::Traffic);

@@ -51,7 +51,7 @@ pub fn probe_request(id: u16) -> Vec<u8> {
 pub fn condition(number: u64) -> Vec<u8> {
     let mut payload = vec![0; condition::LEN];
     let load = if number.is_multiple_of(2) { Condition::USUAL } else { u16::MAX };
-    let _ = Condition { load, down: 1_000_000 + number % 1000 }.emit(&mut payload);
+    let _ = Condition { load, down: 1_000_000 + number % 1000, estimates: None }.emit(&mut payload);
     payload
 }
 
@@ -60,8 +60,14 @@ pub fn condition(number: u64) -> Vec<u8> {
 pub fn report(spi: Spi, number: u64) -> Vec<u8> {
     let mut payload = vec![0; CONGESTION_LEN + delivery::LEN];
     let _ = emit_congestion(&mut payload, 0, &CongestionReport::default());
-    let said =
-        Delivery { spi, datagrams: number, bytes: number * 1400, highest: number, received_at: number * 10 };
+    let said = Delivery {
+        spi,
+        gaps: 0,
+        datagrams: number,
+        bytes: number * 1400,
+        highest: number,
+        received_at: number * 10,
+    };
     if let Some(room) = payload.get_mut(CONGESTION_LEN..) {
         let _ = said.emit(room);
     }

@@ -10,7 +10,7 @@ use strait_ipsec::outbound::Order;
 use strait_ipsec::{PeerCounters, PeerId, PeerSpec};
 use strait_keying::{
     Action, Capabilities, Control, ControlSettings, KeyExport, Lifetime, PayloadFormat, PeerConfig,
-    PrivateKey, PublicKey, Start, Where,
+    PrivateKey, PublicKey, RepairMode, Start, Where,
 };
 use strait_scheduler::LinkRate;
 
@@ -77,7 +77,7 @@ fn peer(key: PublicKey) -> PeerConfig {
         counters: Arc::new(PeerCounters::default()),
     };
     let (name, start, format) = ("victim".to_owned(), Start::Eager, PayloadFormat::Strait);
-    PeerConfig { spec, name, key, place, start, keepalive: None, format }
+    PeerConfig { spec, name, key, place, start, keepalive: None, format, repair: RepairMode::Auto }
 }
 
 fn seed(random: &mut Random) -> [u8; 32] {

@@ -102,6 +102,9 @@ fn subtypes() {
             0xf0 => Subtype::Block,
             0xf1 => Subtype::Probe,
             0xf2 => Subtype::Condition,
+            0xf3 => Subtype::Missing,
+            0xf4 => Subtype::Repetition,
+            0xf5 => Subtype::RepairSymbol,
             other => Subtype::Unknown(other),
         };
         assert_eq!(subtype(&[first]), Some(expected));
@@ -116,6 +119,21 @@ fn whole_packets_then_padding() {
     assert_eq!(blocks(&region, 0), [DataBlock::Whole(&a), DataBlock::Whole(&b), DataBlock::Pad]);
     assert_eq!(blocks(&region[..region.len() - 3], 0), [DataBlock::Whole(&a), DataBlock::Whole(&b)]);
     assert_eq!(blocks(&[], 0), []);
+}
+
+#[test]
+fn pad_block_is_found_behind_whole_packets_only() {
+    let packet = sample::v4(Protocol::UDP, &[7; 5]);
+    let of = |region: &[u8], offset| {
+        Payload { header: Header::Plain { offset }, region }.padding().map(<[u8]>::to_vec)
+    };
+    assert_eq!(of(&[0, 1, 2], 0), Some(vec![0, 1, 2]));
+    assert_eq!(of(&[&packet[..], &[0, 1, 2]].concat(), 0), Some(vec![0, 1, 2]));
+    assert_eq!(of(&[&[9, 9][..], &packet, &[0]].concat(), 2), Some(vec![0]));
+    assert_eq!(of(&packet, 0), None, "no padding");
+    assert_eq!(of(&packet[..packet.len() - 1], 0), None, "a packet that goes on elsewhere");
+    assert_eq!(of(&[&packet[..], &[0x50, 0, 0]].concat(), 0), None, "neither a packet nor padding");
+    assert_eq!(of(&[0; 4], 4), None, "all of it belongs to an earlier packet");
 }
 
 #[test]
@@ -196,6 +214,8 @@ proptest! {
     fn blocks_cover_a_prefix_in_order(offset in 0u16..300, packets in vec(0u8..60, 0..6), end in vec(any::<u8>(), 0..70)) {
         let packets: Vec<u8> = packets.iter().flat_map(|len| sample::v4(Protocol::UDP, &vec![1; usize::from(*len)])).collect();
         let region = [vec![0xee; usize::from(offset) / 2], packets, end].concat();
+        let pad = Payload { header: Header::Plain { offset: offset / 2 }, region: &region }.padding();
+        prop_assert!(pad.is_none_or(|pad| region.ends_with(pad) && pad[0] >> 4 == 0));
         let mut covered = 0;
         for block in blocks(&region, offset / 2) {
             let (DataBlock::Continuation(bytes) | DataBlock::Whole(bytes) | DataBlock::Start { bytes, .. }) = block else {

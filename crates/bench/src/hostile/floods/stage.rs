@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use strait_clock::Random;
 use strait_testbed::attack::{AttackRoute, RunningAttack, esp_of, listen, stranger};
-use strait_testbed::{Extra, LinkSpec, PORT, TwoHosts, interrupt, paced};
+use strait_testbed::{Extra, LinkSpec, PORT, PingTrain, TwoHosts, interrupt, paced};
 
 use super::StrangerFlood;
 use crate::content::noise;
 use crate::error::Error;
-use crate::hostile::pings::PingTrain;
 use crate::hostile::star::{HubStar, Spoke};
-use crate::hostile::watch::Disturbance;
+use crate::hostile::watch::{Disturbance, PINGS};
 use crate::random::rate;
 use crate::stage::{BenchSetup, MTU};
 use crate::wireguard::{self, WireGuard, WireguardSearch, find, inside};
@@ -96,7 +95,7 @@ impl FloodStage<'_> {
         let attack = route.start_cycle(rate, frames)?;
         let ready = self.star.restart(0)?;
         let (site, hub) = (&self.star.sites[0], &self.star.centre);
-        let train = PingTrain::start(&site.host, &hub.host, SocketAddr::new(hub.inside().into(), 0))?;
+        let train = PingTrain::start(&site.host, &hub.host, SocketAddr::new(hub.inside().into(), 0), PINGS)?;
         while train.answered_since(ready).is_none() && ready.elapsed() < patience {
             interrupt::pause(TICK)?;
         }
@@ -117,7 +116,7 @@ impl FloodStage<'_> {
             return Ok((Vec::new(), 0));
         }
         let (site, hub) = (&self.star.sites[0], &self.star.centre);
-        let train = PingTrain::start(&site.host, &hub.host, SocketAddr::new(hub.inside().into(), 0))?;
+        let train = PingTrain::start(&site.host, &hub.host, SocketAddr::new(hub.inside().into(), 0), PINGS)?;
         let heard = listen(&self.star.links[0].b, TAPPED, 1000);
         train.stop()?;
         let heard = heard?;

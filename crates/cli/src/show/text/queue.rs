@@ -18,12 +18,16 @@ pub(crate) fn length(queue: &QueueReport) -> String {
     let delay = queue.mean_delay_seconds.zip(queue.max_delay_seconds);
     let delay = delay.map(|(mean, max)| format!("delay {} (max {})", span(mean), span(max)));
     let lost = |count: u64, what: &str| (count > 0).then(|| format!("{} {what}", counted(count, "packet")));
+    let acks = queue.thinned_acks;
+    let thinned =
+        (acks > 0).then(|| format!("{} replaced by newer ones", counted(acks, "TCP acknowledgement")));
     let all = [
         Some(units::bytes(queue.bytes)),
         delay,
         lost(queue.ecn_marked_packets, "ECN-marked"),
         lost(queue.aqm_dropped_packets, "dropped by CoDel"),
         lost(queue.overflow_dropped_packets, "dropped on overflow"),
+        thinned,
     ];
     all.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

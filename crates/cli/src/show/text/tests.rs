@@ -1,7 +1,7 @@
 use super::*;
 use strait_node::report::{
     AttackerReport, CodecReport, CompressionLoadReport, ControlReport, DropReport, LeakReport, ManualReport,
-    PathReport, ProtocolReport, QueueReport, ThreadReport,
+    PathReport, ProtocolReport, QueueReport, RememberedReport, RepairReport, ThreadReport,
 };
 
 /// A report with every part filled in.
@@ -82,9 +82,12 @@ fn peer() -> PeerReport {
             min_rtt_seconds: Some(0.05012),
             loss_ratio: 0.0125,
             delivery_reports_sent: 12,
+            delivery_reports_sent_wire_bytes: 1_440,
             delivery_reports_received: 340,
             delivery_reports_rejected: 1,
+            remembered: Some(remembered()),
         }),
+        repair: Some(repair()),
         sent: TrafficReport {
             packets: 3_000,
             bytes: 4_000_000,
@@ -101,6 +104,33 @@ fn peer() -> PeerReport {
     }
 }
 
+const fn remembered() -> RememberedReport {
+    RememberedReport {
+        rate_bits_per_second: Some(1_400_000),
+        min_rtt_seconds: Some(0.0501),
+        loss_ratio: 0.005,
+        age_seconds: 10_930,
+    }
+}
+
+fn repair() -> RepairReport {
+    RepairReport {
+        missing_datagrams: 124,
+        repaired_datagrams: 119,
+        recovered_datagrams: 0,
+        empty_datagrams: 0,
+        late_datagrams: 4,
+        lost_datagrams: 1,
+        held_payloads: 4_000,
+        requests_sent: 118,
+        repeated_payloads: 33,
+        symbols_received: 0,
+        symbols_sent: 0,
+        symbols_per_payload: 0.0,
+        wire_bytes: 60_000,
+    }
+}
+
 fn queue() -> QueueReport {
     QueueReport {
         bytes: 2_048,
@@ -112,6 +142,7 @@ fn queue() -> QueueReport {
         ecn_marked_packets: 0,
         aqm_dropped_packets: 14,
         overflow_dropped_packets: 0,
+        thinned_acks: 9,
     }
 }
 
@@ -188,14 +219,17 @@ peer site-b: up
   SA pair          SPI in 0x04000001, out 0x0c0000ff; aes-128-gcm, implicit IV, strait payloads, initiator
   next rekey       in 59 min 0 s, if in use
   link rate        1.492 Mbit/s (estimated), pacing at 1.447 Mbit/s, limited by the link
-  queue            2.05 kB, delay 8 ms (max 21 ms), 14 packets dropped by CoDel
+  queue            2.05 kB, delay 8 ms (max 21 ms), 14 packets dropped by CoDel, 9 TCP acknowledgements replaced by newer ones
   aggregation      2.5 packets per aggregate, window 256 packets
-  path             RTT 58.4 ms (min 50.1 ms), loss 1.2 %, delivery reports: 340 received (1 rejected), 12 sent
+  path             RTT 58.4 ms (min 50.1 ms), loss 1.2 %, delivery reports: 340 received (1 rejected), 12 sent (1.44 kB)
+  repair           of 124 missing datagrams 119 were sent again, 4 came late, 1 were lost; sent: 33 payloads again, 118 requests, 60.0 kB
+  remembered       1.4 Mbit/s, RTT 50.1 ms, loss 0.5 %, found 3 h 2 min ago
   inner MTU        1420 bytes
   sent as          7 bundles, 340 compressed blocks, 150 kB saved by header compression
             packets  inner bytes  datagrams  wire bytes  ratio
   sent         3000      4.00 MB       1000     1.25 MB   3.20
   received        0          0 B          0         0 B      -
+  both         3000      4.00 MB       1000     1.25 MB   3.20
 
 compression rules
   from          to            protocol           domain  codec   matched packets  matched bytes    input   output  ratio
@@ -263,6 +297,7 @@ fn a_peer_with_manual_keys() {
         last_handshake_age_seconds: None,
         link_rate_bits_per_second: None,
         path: None,
+        repair: None,
         queue: QueueReport::default(),
         ..peer()
     });
@@ -280,6 +315,24 @@ esp aes-128-cbc + hmac-sha-256-128 (SPI in 0x00002001, out 0x00002002), ipcomp d
 }
 
 #[test]
+fn repair_symbols_are_told_where_there_are_some() {
+    let mut report = report();
+    report.peers[0].repair = Some(RepairReport {
+        recovered_datagrams: 110,
+        empty_datagrams: 9,
+        repaired_datagrams: 0,
+        symbols_sent: 900,
+        symbols_per_payload: 0.0812,
+        ..repair()
+    });
+    let shown = render(&report);
+    let expected = "of 124 missing datagrams 110 came back out of repair symbols, 9 carried no payload, 4 came late, \
+                    1 were lost; sent: 33 payloads again, 118 requests, 900 repair symbols, 60.0 kB; now 8.1 repair \
+                    symbols for 100 payloads";
+    assert!(shown.contains(expected), "{shown}");
+}
+
+#[test]
 fn a_peer_that_never_answered() {
     let mut report = report();
     report.peers[0] = PeerReport {
@@ -290,6 +343,7 @@ fn a_peer_that_never_answered() {
         handshake_failures: 2,
         link_rate_bits_per_second: None,
         path: None,
+        repair: None,
         ..peer()
     };
     let shown = render(&report);
@@ -324,4 +378,14 @@ fn figures_out_of_range_are_shown_without_panic() {
     report.peers[0].last_handshake_age_seconds = Some(-1.0);
     report.peers[0].link_rate_bits_per_second = Some(u64::MAX);
     assert!(render(&report).contains("0 ms ago"));
+}
+
+#[test]
+fn link_without_a_limit_is_shown_as_not_paced() {
+    let mut report = report();
+    let path = report.peers[0].path.as_mut().unwrap();
+    (path.estimated_rate_bits_per_second, path.pacing_rate_bits_per_second) = (None, None);
+    path.limited_by = Some("application".to_owned());
+    let shown = render(&report);
+    assert!(shown.contains("  link rate        not paced, as no limit was met"), "{shown}");
 }

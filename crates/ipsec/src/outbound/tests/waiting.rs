@@ -366,3 +366,80 @@ fn promoted_packets_do_not_overtake_their_own_flow() {
     let numbers: Vec<&[u8]> = of_flow.map(|(.., packet)| &packet[28..36]).collect();
     assert!(numbers.len() > 1_000 && numbers.is_sorted(), "a flow stays in order");
 }
+
+/// A pure acknowledgement of a download to port 80, of so many thousand bytes.
+fn acknowledgement(thousands: u32) -> Shape {
+    let mut shape = Shape::new(Version::V4, Protocol::TCP, Vec::new());
+    shape.ack = thousands * 1_000;
+    shape
+}
+
+/// What arrives of acknowledgements 1 to 100 that come at once behind a transfer, in thousands; and how many were replaced.
+fn acknowledged(queueing: Queueing) -> (Vec<u32>, u64) {
+    let mut line = Line::new(256_000, Vec::new(), queueing);
+    for _ in 0..4 {
+        line.send(&noise(9, 1_300));
+    }
+    (1..=100).for_each(|thousands| line.send(&acknowledgement(thousands)));
+    line.run_for(5_000);
+    let ack = |packet: &Vec<u8>| {
+        let segment = strait_wire::tcp::Segment::parse(Packet::parse(packet).unwrap().payload()).unwrap();
+        segment.ack() / 1_000
+    };
+    let arrived = line.arrived.iter().filter(|(port, ..)| *port == 80).map(|(.., packet)| ack(packet));
+    (arrived.collect(), line.sender.peer.queue.thinned.get())
+}
+
+#[test]
+fn waiting_acknowledgements_give_way_to_the_newest_unless_all_are_wanted() {
+    let (arrived, thinned) = acknowledged(Queueing::NORMAL);
+    assert_eq!((arrived, thinned), (vec![1, 100], 98));
+    let (arrived, thinned) = acknowledged(Queueing { thin_acks: false, ..Queueing::NORMAL });
+    assert_eq!((arrived, thinned), ((1..=100).collect(), 0));
+}
+
+#[test]
+fn held_acknowledgements_give_way_to_newer_ones_until_the_hold_time_ends() {
+    let hold = Duration::from_millis(40);
+    let mut line = Line::new(10_000_000, Vec::new(), Queueing { hold, ..Queueing::NORMAL });
+    for thousands in 1..=200 {
+        line.send(&acknowledgement(thousands));
+        line.run_for(2);
+    }
+    line.run_for(100);
+    // The first, of which it is not known what was before it; then one every 40 ms.
+    let arrived = line.arrived.len() as u64;
+    assert!((10..=13).contains(&arrived), "{arrived}");
+    assert_eq!(arrived + line.sender.peer.queue.thinned.get(), 200);
+    // Data does not wait longer than it would.
+    let sent = line.sender.now;
+    line.send(&acknowledgement(201));
+    line.run_for(30);
+    let data = Shape { payload: vec![5; 30], ack: 202_000, ..acknowledgement(202) };
+    line.send(&data);
+    line.run_for(100);
+    let (_, at, packet) = line.arrived.last().unwrap();
+    assert!(
+        *packet == data.packet() && at.since(sent) <= hold + Duration::from_millis(2),
+        "{:?}",
+        at.since(sent)
+    );
+}
+
+#[test]
+fn acknowledgement_with_wrong_checksum_replaces_none() {
+    let mut line = Line::normal(256_000, Vec::new());
+    for _ in 0..4 {
+        line.send(&noise(9, 1_300));
+    }
+    for thousands in 1..=3 {
+        line.send(&acknowledgement(thousands));
+    }
+    let mut bad = acknowledgement(900).packet();
+    bad[37] ^= 1;
+    line.sender.send(&bad, &PLAIN);
+    line.run_for(5_000);
+    let arrived: Vec<_> =
+        line.arrived.iter().filter(|(port, ..)| *port == 80).map(|it| it.2.clone()).collect();
+    assert_eq!(arrived, [acknowledgement(1).packet(), acknowledgement(3).packet(), bad]);
+}

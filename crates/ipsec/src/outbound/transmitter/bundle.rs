@@ -7,13 +7,14 @@ use strait_wire::ip::Packet;
 use strait_wire::{Protocol, Tos, aggfrag, block};
 
 use super::segments::next_header;
-use super::{Transmitter, put};
+use super::{Transmitter, needs_mark, prompt, put, urgency};
 use crate::Reason;
 use crate::outbound::compressor::Compressor;
 use crate::outbound::context::{Lost, Outlet, TxContext};
 use crate::outbound::job::CompressUnit;
 use crate::outbound::link::Link;
 use crate::outbound::plain::joined;
+use crate::reports::Reception;
 
 impl Transmitter {
     /// Packets that made no block.
@@ -32,10 +33,11 @@ impl Transmitter {
             let headers = &mut compressor.pool.tools.blocks.headers;
             let fit = fit(tx.link, headers, rest, output);
             let (these, later) = rest.split_at_checked(fit.len).unwrap_or((rest, &[]));
-            sent = match fit.coded {
-                Some(len) => self.send_coded(tx, output.get(..len).unwrap_or_default(), &fit),
-                None if fit.packets > 1 => self.send_bundle(tx, these, fit.tos),
-                None => self.send_single(tx, these, fit.tos),
+            sent = match (self.take_riding(tx, fit.len, fit.payload()), fit.coded) {
+                (Some(reception), _) => self.send_taking_along(tx, &reception, these, &fit),
+                (None, Some(len)) => self.send_coded(tx, output.get(..len).unwrap_or_default(), these, &fit),
+                (None, None) if fit.packets > 1 => self.send_bundle(tx, these, fit.tos),
+                (None, None) => self.send_single(tx, these, fit.tos),
             };
             if sent.is_err() {
                 break;
@@ -50,14 +52,29 @@ impl Transmitter {
         sent.map_err(|reason| Lost { reason, packets })
     }
 
+    /// Packets as they are in one datagram, with a delivery report behind them.
+    fn send_taking_along(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        reception: &Reception,
+        packets: &[u8],
+        fit: &Fit,
+    ) -> Result<(), Reason> {
+        self.send_with_report(tx, reception, packets.len(), fit.tos, |room| put(room, 0, packets))?;
+        tx.link.spec.counters.out_bundles.add(u64::from(fit.packets > 1));
+        Ok(())
+    }
+
     /// Packets whose headers are coded, in one datagram.
     fn send_coded(
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
         coded: &[u8],
+        packets: &[u8],
         fit: &Fit,
     ) -> Result<(), Reason> {
-        self.send_block(tx, Coding::HEADERS.id(), coded, fit.tos)?;
+        let codec = Coding::HEADERS.id() | prompt(tx, coded.len(), packets);
+        self.send_block(tx, codec, coded, fit.tos)?;
         let counters = &tx.link.spec.counters;
         counters.out_bundles.add(u64::from(fit.packets > 1));
         counters.out_headers.add((fit.len - coded.len()) as u64);
@@ -82,7 +99,11 @@ impl Transmitter {
             }
             return self.send_block(tx, Coding::NONE.id(), packet, tos);
         }
-        self.seal_fresh(tx, next_header(packet), packet.len(), tos, |payload| put(payload, 0, packet))
+        let write = |payload: &mut [u8]| put(payload, 0, packet);
+        if needs_mark(tx, packet, packet.len()) {
+            return self.seal_marked(tx, packet.len(), tos, write);
+        }
+        self.seal_fresh(tx, next_header(packet), packet.len(), tos, write)
     }
 
     /// One whole packet for a peer that knows nothing but AGGFRAG: in as many payloads as it takes, each saying
@@ -113,6 +134,7 @@ impl Transmitter {
         packets: &[u8],
         tos: Tos,
     ) -> Result<(), Reason> {
+        urgency(tx, packets);
         let len = aggfrag::PLAIN_LEN + packets.len();
         self.seal_fresh(tx, Protocol::AGGFRAG, len, tos, |payload| {
             let _ = aggfrag::emit_plain(payload, 0);
@@ -133,9 +155,13 @@ struct Fit {
 }
 
 impl Fit {
-    /// Payload bytes of the packets as they are.
+    /// Payload bytes of the packets, as they leave.
     const fn payload(&self) -> usize {
-        if self.packets > 1 { aggfrag::PLAIN_LEN + self.len } else { self.len }
+        match self.coded {
+            Some(len) => block::HEADER_LEN + len,
+            None if self.packets > 1 => aggfrag::PLAIN_LEN + self.len,
+            None => self.len,
+        }
     }
 }
 

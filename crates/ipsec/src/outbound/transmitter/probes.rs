@@ -44,6 +44,15 @@ impl Transmitter {
         self.departure.depart(tx);
     }
 
+    /// Sends a packet without content (RFC 4303 section 2.6), the shortest that shows that this end is alive.
+    pub(in crate::outbound) fn send_empty(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        if tx.link.association.can_send() {
+            self.departure.begin_train(tx.link.spec.id);
+            let _ = self.seal_fresh(tx, Protocol::NO_NEXT, 0, CONTROL_TOS, |_| {});
+            self.departure.depart(tx);
+        }
+    }
+
     /// Sends one byte that keeps a NAT's mapping alive (RFC 3948 section 2.3).
     pub(in crate::outbound) fn send_keepalive(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
         if let Some(to) = tx.link.association.endpoint {

@@ -9,6 +9,7 @@ use strait_wire::condition::{self, Condition};
 use strait_wire::{Protocol, Tos};
 
 use super::Transmitter;
+use crate::Reason;
 use crate::outbound::context::{CONTROL_TOS, Outlet, TxContext};
 use crate::outbound::link::Link;
 use crate::reports::{REPORT_LEN, Reception};
@@ -31,34 +32,91 @@ impl Transmitter {
         self.departure.depart(tx);
     }
 
-    /// Sends a peer a delivery report, unless the budget for reports is spent.
+    /// Takes what arrived from a peer, for a delivery report to it: with the next datagram that goes there, or alone.
     pub(in crate::outbound) fn report_reception(
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
-        reception: &Reception,
+        reception: Reception,
     ) {
-        let association = &tx.link.association;
-        if !association.takes_blocks() || association.endpoint.is_none() {
-            return;
+        let Link { association, reporting, spec, .. } = &mut *tx.link;
+        if association.takes_reports() && association.endpoint.is_some() {
+            reporting.note(reception, &spec.counters, tx.now);
+            self.report_due(tx);
         }
-        let Some(sa) = &association.sa else { return };
-        let sealed = sa.sealed_len(sa.front_len(Head::Fresh(Tos(0))), REPORT_LEN);
-        let bytes = sealed + association.outer_len() + tx.own.overhead;
-        let rate = tx.link.pacing.known_rate(tx.own.rate);
-        let budget = &mut tx.link.pacing.budget;
-        budget.note(&reception.delivery);
-        if !budget.allows(bytes, rate, tx.now) {
-            return;
-        }
-        let report = congestion(tx.link, reception, tx.now);
-        self.departure.begin_train(tx.link.spec.id);
-        let told = self.seal_fresh(tx, Protocol::AGGFRAG, REPORT_LEN, CONTROL_TOS, |payload| {
-            let _ = aggfrag::emit_congestion(payload, 0, &report);
-            let _ = reception.delivery.emit(payload.get_mut(CONGESTION_LEN..).unwrap_or_default());
-        });
-        tx.link.spec.counters.reports_out.add(u64::from(told.is_ok()));
-        self.departure.depart(tx);
     }
+
+    /// Sends the delivery report that waits alone, if it is due and within what may go back to the peer.
+    pub(in crate::outbound) fn report_due(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        let Some(bytes) = alone(tx) else { return tx.link.reporting.renew() };
+        let path = tx.link.pacing.return_path(tx.own.rate);
+        if let Some(reception) = tx.link.reporting.take_due(bytes, path, tx.now) {
+            tx.link.spec.counters.reports_wire.add((bytes - tx.own.overhead) as u64);
+            self.departure.begin_train(tx.link.spec.id);
+            let _ = self.send_with_report(tx, &reception, 0, CONTROL_TOS, |_| {});
+            self.departure.depart(tx);
+        }
+    }
+
+    /// Takes the delivery report that waits, if it can ride in a datagram with `len` bytes of packets, which takes `otherwise`
+    /// bytes of payload without it: the path carries both, they are no more than two datagrams would be, and what goes back pays.
+    pub(super) fn take_riding(
+        &self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        len: usize,
+        otherwise: usize,
+    ) -> Option<Reception> {
+        if !tx.link.reporting.is_waiting() {
+            return None;
+        }
+        let together = REPORT_LEN + len;
+        let association = &tx.link.association;
+        if !association.takes_reports() || together > association.payload_room() {
+            return None;
+        }
+        let apart = sealed(tx.link, otherwise)?;
+        let more = sealed(tx.link, together)?.saturating_sub(apart);
+        if more > alone(tx)? {
+            return None;
+        }
+        let path = tx.link.pacing.return_path(tx.own.rate);
+        let reception = tx.link.reporting.take_riding(more, path, tx.now)?;
+        tx.link.spec.counters.reports_wire.add(more as u64);
+        Some(reception)
+    }
+
+    /// A datagram with `len` bytes of whole packets, which `write` puts in their place, and behind them a delivery report.
+    pub(super) fn send_with_report(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        reception: &Reception,
+        len: usize,
+        tos: Tos,
+        write: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Reason> {
+        let report = congestion(tx.link, reception, tx.now);
+        let before = tx.link.sealed;
+        self.seal_fresh(tx, Protocol::AGGFRAG, REPORT_LEN + len, tos, |payload| {
+            let _ = aggfrag::emit_congestion(payload, 0, &report);
+            write(payload.get_mut(CONGESTION_LEN..CONGESTION_LEN + len).unwrap_or_default());
+            let _ = reception.delivery.emit(payload.get_mut(CONGESTION_LEN + len..).unwrap_or_default());
+        })?;
+        // What the report takes is nothing that packets became.
+        tx.link.sealed.payload -= REPORT_LEN;
+        tx.link.sealed.wire = before.wire + (tx.link.sealed.wire - before.wire).saturating_sub(REPORT_LEN);
+        tx.link.spec.counters.reports_out.add(1);
+        Ok(())
+    }
+}
+
+/// Bytes of an ESP packet with `len` bytes of payload.
+fn sealed(link: &Link, len: usize) -> Option<usize> {
+    let sa = link.association.sa.as_ref()?;
+    Some(sa.sealed_len(sa.front_len(Head::Fresh(Tos(0))), len))
+}
+
+/// Wire bytes of a delivery report alone.
+fn alone(tx: &TxContext<'_, impl Outlet>) -> Option<usize> {
+    Some(sealed(tx.link, REPORT_LEN)? + tx.link.association.outer_len() + tx.own.overhead)
 }
 
 /// What RFC 9347 has fields for.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use strait_scheduler::Queued;
 use strait_wire::{Protocol, Tos, ip};
 
-use super::Transmitter;
+use super::{Transmitter, needs_mark};
 use crate::Reason;
 use crate::offload::SuperPacket;
 use crate::outbound::compressor::Compressor;
@@ -49,10 +49,18 @@ impl Transmitter {
         }
         let tos = Tos::encapsulate(packet.ip().tos());
         let next = next_header(packet.ip().bytes());
+        let marked = needs_mark(tx, packet.ip().bytes(), packet.len(segments.start)) && segments.len() == 1;
         let (mut bytes, mut index, mut sent) = (0, segments.start, Ok(()));
         while index < segments.end {
             let len = packet.len(index);
-            sent = self.seal_fresh(tx, next, len, tos, |payload| packet.write(index, payload));
+            // Segments of a super-packet leave together, as datagrams of one size.
+            let riding = if segments.len() == 1 { self.take_riding(tx, len, len) } else { None };
+            let write = |payload: &mut [u8]| packet.write(index, payload);
+            sent = match riding {
+                Some(reception) => self.send_with_report(tx, &reception, len, tos, write),
+                None if marked => self.seal_marked(tx, len, tos, write),
+                None => self.seal_fresh(tx, next, len, tos, write),
+            };
             if sent.is_err() {
                 break;
             }

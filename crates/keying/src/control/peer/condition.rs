@@ -1,6 +1,6 @@
 //! What changes between two handshakes: how busy an end is, and how fast its link.
 
-use strait_ipsec::outbound;
+use strait_ipsec::{ReportWish, outbound};
 use strait_scheduler::{LinkRate, Rate};
 use strait_wire::condition::Condition;
 
@@ -45,7 +45,11 @@ impl PeerRecord {
             return;
         }
         self.announced.reports_left -= 1;
-        let condition = Condition { load: context.node.load, down: said(context.node.capabilities.down) };
+        let condition = Condition {
+            load: context.node.load,
+            down: said(context.node.capabilities.down),
+            estimates: Some(context.node.reports() == ReportWish::Often),
+        };
         context.order_out(outbound::Order::Report(self.id(), condition));
     }
 
@@ -56,10 +60,15 @@ impl PeerRecord {
         let load = f64::from(condition.load.max(1)) / f64::from(Condition::USUAL);
         // A rate that is none is not an unpaced link's either.
         let Some(down) = heard(condition.down) else { return };
-        if (capabilities.down, self.theirs.load) == (down, load) {
+        let reports = match condition.estimates {
+            Some(true) => ReportWish::Often,
+            Some(false) => ReportWish::Changes,
+            None => capabilities.reports,
+        };
+        if (capabilities.down, capabilities.reports, self.theirs.load) == (down, reports, load) {
             return;
         }
-        (capabilities.down, self.theirs.load) = (down, load);
+        (capabilities.down, capabilities.reports, self.theirs.load) = (down, reports, load);
         self.tell_ends(context);
         self.update_pace(context);
     }

@@ -115,8 +115,12 @@ impl NewPair {
         let spec = |spi, key, payloads| SaSpec::session(peer, spi, key, agreement.iv, payloads);
         let soft = context.node.lifetime.soft;
         let expires = now + soft.mul_f64(HARD);
-        let inbound = InboundSa::new(&spec(plan.inbound, key_in, agreement.inbound)).until(expires + GRACE);
-        let outbound = OutboundSa::new(&spec(plan.outbound, key_out, agreement.outbound)).until(expires);
+        let inbound = InboundSa::new(&spec(plan.inbound, key_in, agreement.inbound))
+            .until(expires + GRACE)
+            .repaired(agreement.repair_in);
+        let outbound = OutboundSa::new(&spec(plan.outbound, key_out, agreement.outbound))
+            .until(expires)
+            .repaired(agreement.repair_out);
         let at = match role {
             Role::Initiator => 1.0 - SPREAD + 2.0 * SPREAD * context.random.unit(),
             Role::Responder => RESPONDER + SPREAD * context.random.unit(),

@@ -7,14 +7,14 @@ use std::time::Instant;
 
 use strait_clock::Time;
 use strait_compress::EndpointCosts;
-use strait_ipsec::{Counters, InboundSa, OutboundSa, PeerCounters, PeerId, PeerSpec, inbound};
+use strait_ipsec::{Counters, InboundSa, OutboundSa, PeerCounters, PeerId, PeerSpec, ReportWish, inbound};
 use strait_scheduler::{LinkRate, Pace};
 use strait_wire::Spi;
 use zeroize::Zeroizing;
 
 use crate::{
     Capabilities, Control, ControlEvent, ControlSettings, DangerKey, KeyExport, Lifetime, PayloadFormat,
-    PeerConfig, PrivateKey, SaDirection, Start, Where,
+    PeerConfig, PrivateKey, RepairMode, SaDirection, Start, Where,
 };
 
 /// One node: its key manager, and what its data plane was told.
@@ -36,6 +36,8 @@ pub(super) struct ControlNode {
     pub(super) ends: BTreeMap<PeerId, EndpointCosts>,
     /// When it told peers what changed.
     pub(super) reports: Vec<Time>,
+    /// What its receiver was told that peers do with delivery reports.
+    pub(super) wishes: BTreeMap<PeerId, ReportWish>,
     pub(super) keys: Vec<DangerKey>,
     pub(super) events: Vec<(Time, ControlEvent)>,
     pub(super) datagrams: u64,
@@ -90,6 +92,7 @@ pub(crate) fn peer(other: u8, place: Where, start: Start) -> PeerConfig {
         start,
         keepalive: None,
         format: PayloadFormat::Strait,
+        repair: RepairMode::Auto,
     }
 }
 
@@ -113,6 +116,7 @@ impl ControlNode {
             paces: BTreeMap::new(),
             ends: BTreeMap::new(),
             reports: Vec::new(),
+            wishes: BTreeMap::new(),
             keys: Vec::new(),
             events: Vec::new(),
             datagrams: 0,
@@ -144,7 +148,9 @@ impl ControlNode {
             }
             Order::Withdraw(spi) => assert!(self.inbound.remove(&spi).is_some(), "{spi} was not there"),
             Order::AddPeer(..) | Order::Policies(_) | Order::Known(_) | Order::Gate(_) => {}
+            Order::Reports(peer, wish) => drop(self.wishes.insert(peer, wish)),
             Order::RemovePeer(peer) => {
+                self.wishes.remove(&peer);
                 assert!(!self.inbound.keys().any(|spi| self.owners[spi] == peer), "associations left behind");
             }
         }

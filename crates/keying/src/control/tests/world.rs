@@ -348,6 +348,9 @@ impl ControlWorld {
                 let to = it.endpoint(peer).expect("a keepalive to nowhere");
                 self.launch(node, to, [0xff].into());
             }
+            Order::Alive(peer) => {
+                self.packet(node, peer.0);
+            }
             Order::Probe(peer) => {
                 it.probes.push(now);
                 self.packet(node, peer.0);

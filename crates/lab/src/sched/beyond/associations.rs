@@ -3,9 +3,9 @@
 use strait_sim::{MachineOutcome, simulate};
 
 use crate::claim::Finding;
+use crate::parallel;
 use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 use crate::sched::gateway::{RATIOS, SHOWN_RATIO, STATED, WINDOWS, window};
-use crate::sched::parallel;
 use crate::sched::pattern::{self, Pattern, SMALL};
 
 /// How many; the third is the paper's.

@@ -4,10 +4,10 @@
 use strait_scheduler::Limits;
 use strait_sim::{MachineOutcome, simulate};
 
+use crate::parallel;
 use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 use crate::sched::gateway::{RATIOS, SHOWN_RATIO, STATED, window};
 use crate::sched::grid::latency;
-use crate::sched::parallel;
 use crate::sched::pattern::{LARGE, Pattern, SMALL};
 
 /// Room for W = 30 packets of 64 bytes, and for two of 1,024.

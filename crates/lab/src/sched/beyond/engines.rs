@@ -2,9 +2,9 @@
 
 use strait_sim::simulate;
 
+use crate::parallel;
 use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 use crate::sched::gateway::{RATIOS, SHOWN_RATIO, STATED, window};
-use crate::sched::parallel;
 use crate::sched::pattern::{EXPONENTIAL, LARGE, Pattern, SMALL};
 
 /// Accelerators.

@@ -8,10 +8,10 @@ use strait_sim::{MachineOutcome, MachineSettings, simulate};
 
 use crate::claim::Finding;
 use crate::figure::Figure;
+use crate::parallel;
 use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 use crate::sched::gateway::{RATIOS, SHOWN_RATIO, STATED, window};
 use crate::sched::grid::{RunCell, RunGrid, latency};
-use crate::sched::parallel;
 use crate::sched::pattern::{Pattern, SMALL};
 
 /// Shares of what the gateway carries without a window; the last is more than that, and less than a window makes of it.
@@ -105,7 +105,7 @@ impl Gaps {
                 lines: POLICIES.iter().zip(&self.0).map(line).collect(),
             }),
         };
-        Figure { name: "latency-by-load".to_owned(), chart }
+        Figure::new("latency-by-load", chart)
     }
 
     fn latency(&self, policy: usize, load: usize) -> f64 {

@@ -5,9 +5,9 @@ use strait_compress::calibrate::Calibration;
 use strait_model::{Bytes, Cost, Seconds};
 use strait_sim::{BusSettings, MachineOutcome, MachineSettings, PacketArrival, ProcessorSettings, simulate};
 
+use crate::parallel;
 use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 use crate::sched::gateway::{STATED, window};
-use crate::sched::parallel;
 use crate::sched::pattern::Pattern;
 
 /// Sealing with AES-128-GCM: bytes and nanoseconds of a small and of a large packet, aws-lc-rs 1.19 on one core of an AMD EPYC

@@ -119,5 +119,5 @@ pub(super) fn figure(pairings: &[Pairing], fastest: f64, under: &str, source: &s
             lines: pairings.iter().map(line).collect(),
         }),
     };
-    Figure { name: "break-even".to_owned(), chart }
+    Figure::new("break-even", chart)
 }

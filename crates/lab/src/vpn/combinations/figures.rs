@@ -118,5 +118,5 @@ fn figure(parameters: &Parameters, shown: &BarSet<'_>) -> Figure {
         y: Axis::logarithmic("speedup; above 1 compression pays").at(1.0),
         plot: Plot::Bars(Bars { series, clusters: clusters.collect() }),
     };
-    Figure { name: shown.name.clone(), chart }
+    Figure::new(&shown.name, chart)
 }

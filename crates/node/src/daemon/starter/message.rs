@@ -26,6 +26,11 @@ pub(super) enum StarterRequest {
         /// Where it is.
         path: PathBuf,
     },
+    /// To write what was found on paths, for the next start.
+    Remember {
+        /// The file as [`PathMemory`](crate::path_memory::PathMemory) reads it.
+        text: String,
+    },
     /// To make addresses, routes, rules and marks what the configuration asks for.
     Route {
         /// Whether that is the configuration read last, from now on.

@@ -17,6 +17,7 @@ use crate::counter_file::CounterFile;
 use crate::daemon::reload::keep_fixed;
 use crate::daemon::{manual, start};
 use crate::network::{self, Network, NetworkEvents, Plan};
+use crate::path_memory::{PathFile, PathMemory, unix_time};
 use crate::process::{ProcessChannel, watched};
 use crate::wake::Wake;
 use crate::{privileges, runtime, udp};
@@ -31,6 +32,7 @@ pub(super) fn run(channel: ProcessChannel, outside: &Wake, path: PathBuf, config
     let plan = Plan::of(&config);
     let starter = StarterProcess {
         path,
+        paths: PathFile::of(&config.node.interface),
         config,
         read: None,
         known: None,
@@ -55,6 +57,8 @@ pub(super) fn run(channel: ProcessChannel, outside: &Wake, path: PathBuf, config
 /// The state of the starter.
 struct StarterProcess {
     path: PathBuf,
+    /// Where what was found on paths is kept; nothing where there is no folder for it.
+    paths: Option<PathFile>,
     /// What is in force.
     config: Config,
     /// What was read last and is not in force yet.
@@ -168,6 +172,7 @@ impl StarterProcess {
             StarterRequest::SetUp { public_key } => self.set_up(public_key.as_deref(), descriptors)?,
             StarterRequest::Read => return self.read_again().map(Enclosed::Config),
             StarterRequest::Counter { path } => return self.counter(&path).map(Enclosed::File),
+            StarterRequest::Remember { text } => self.remember(&text)?,
             StarterRequest::Route { take_over, others } => self.route(take_over, &others)?,
             StarterRequest::End { stays_closed } => self.end(stays_closed),
         }
@@ -205,6 +210,14 @@ impl StarterProcess {
         let named = manuals.find(|manual| manual.counter_file.as_deref() == Some(path));
         let named = named.ok_or("the configuration names no such counter file")?;
         CounterFile::file(path, manual::identity(named), named.sequence).map_err(text)
+    }
+
+    /// Writes the one file of this tunnel's paths, and nothing into it but what can be read again.
+    fn remember(&self, text: &str) -> Result<(), Refusal> {
+        let paths = PathMemory::parse(text.as_bytes(), unix_time())
+            .map_err(|error| format!("not what was found on paths: {error}"))?;
+        let file = self.paths.as_ref().ok_or("there is no folder for it: set STRAIT_STATE_DIR")?;
+        file.write(&paths).map_err(|error| format!("cannot write {}: {error}", file.path().display()))
     }
 
     fn route(&mut self, take_over: bool, others: &[std::net::IpAddr]) -> Result<(), Refusal> {

@@ -125,7 +125,7 @@ fn seconds(time: Time) -> f64 {
 /// Bursts and pauses through a link of 1.5 Mbit/s, by both; what was struck.
 fn compare(seed: u64, marks: u32) -> usize {
     let rate = Rate::from_bits(1_500_000).expect("in range");
-    let terms = CodelTerms::new(Some(rate), 1_500);
+    let terms = CodelTerms::new(Some(rate), 1_500, Duration::ZERO);
     let queue = |marks| Fifo { marks, ..Fifo::default() };
     let mut ours = (Codel::default(), queue(marks));
     let mut theirs = Published {
@@ -167,18 +167,62 @@ fn drops_what_the_pseudo_code_of_the_rfc_drops() {
 
 #[test]
 fn targets_of_slow_and_of_fast_links() {
-    let terms = |bits| CodelTerms::new(Rate::from_bits(bits), 1_500);
+    let terms = |bits| CodelTerms::new(Rate::from_bits(bits), 1_500, Duration::ZERO);
     let millis = Duration::from_millis;
     assert_eq!((terms(100_000_000).target, terms(100_000_000).interval), (millis(5), millis(100)));
     assert_eq!((terms(1_500_000).target, terms(1_500_000).interval), (millis(12), millis(100)));
     // A datagram takes 120 ms.
     assert_eq!((terms(100_000).target, terms(100_000).interval), (millis(180), millis(360)));
-    assert_eq!(CodelTerms::new(None, 1_500).target, millis(5));
+    assert_eq!(CodelTerms::new(None, 1_500, Duration::ZERO).target, millis(5));
+}
+
+#[test]
+fn target_and_interval_follow_the_round_trip() {
+    let millis = Duration::from_millis;
+    let terms = |bits, trip| CodelTerms::new(Rate::from_bits(bits), 1_500, millis(trip));
+    let pair = |terms: CodelTerms| (terms.target, terms.interval);
+    assert_eq!(pair(terms(10_000_000, 0)), (millis(5), millis(100)));
+    assert_eq!(pair(terms(10_000_000, 100)), (millis(45), millis(200)));
+    assert_eq!(pair(terms(10_000_000, 600)), (millis(245), millis(700)));
+    // What a datagram takes is still no queue.
+    assert_eq!(pair(terms(100_000, 60)), (millis(180), millis(360)));
+    for trip in [0, 1, 20, 60, 300, 600, 2_000] {
+        let CodelTerms { target, interval, .. } = terms(100_000_000, trip);
+        assert!(target * 2 <= interval, "{trip} ms: {target:?} {interval:?}");
+    }
+}
+
+/// A queue that a sender keeps at `waits` of packets, and when each was struck, in milliseconds.
+fn struck_at(round_trip: u64, waits: u64) -> Vec<u64> {
+    let millis = Duration::from_millis;
+    let terms = CodelTerms::new(Rate::from_bits(10_000_000), 1_500, millis(round_trip));
+    let (mut codel, mut fifo, mut struck) = (Codel::default(), Fifo::default(), Vec::new());
+    for at in waits..20_000 {
+        let now = Time::from_millis(at);
+        fifo.packets = (0..waits).map(|age| (0, Time::from_millis(at - waits + age), 1_250)).collect();
+        fifo.now = now;
+        let before = fifo.struck.len();
+        codel.dequeue(&mut fifo, now, &terms);
+        struck.extend((before..fifo.struck.len()).map(|_| at));
+    }
+    struck
+}
+
+#[test]
+fn each_signal_has_time_for_a_reaction_and_a_sender_without_one_meets_the_law() {
+    let struck = struck_at(600, 400);
+    let apart: Vec<u64> = struck.windows(2).map(|two| two[1] - two[0]).collect();
+    // Two round trips, and what waited at the signal and what waits behind it; and that twice.
+    assert_eq!(apart[..2], [2_000, 2_000], "{struck:?}");
+    assert!(apart[2..].iter().all(|apart| *apart <= 700) && apart.len() > 20, "{apart:?}");
+    // Without a round trip the law holds from the first.
+    let law = struck_at(0, 400);
+    assert!(law.windows(2).all(|two| two[1] - two[0] <= 101), "{law:?}");
 }
 
 #[test]
 fn a_queue_of_one_datagram_is_left_alone_however_long_it_stands() {
-    let terms = CodelTerms::new(None, 1_500);
+    let terms = CodelTerms::new(None, 1_500, Duration::ZERO);
     let (mut codel, mut fifo) = (Codel::default(), Fifo::default());
     fifo.packets = (0..1_000).map(|packet| (packet, Time::ZERO, 1_500)).collect();
     for second in 1.. {

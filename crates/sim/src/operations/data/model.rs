@@ -189,6 +189,11 @@ impl ReferenceModel {
         Ok(())
     }
 
+    /// Whether any datagram was lost or came in another order.
+    pub(super) fn lost_any(&self) -> bool {
+        self.units.iter().any(|unit| unit.spoiled || unit.displaced)
+    }
+
     /// Packets that left and will not arrive.
     pub(super) fn missing(&self) -> u64 {
         self.packets.iter().filter(|packet| packet.unit.is_some() && !packet.received).count() as u64

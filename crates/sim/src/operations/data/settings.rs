@@ -2,7 +2,7 @@
 
 use strait_ipsec::inbound::UdpOffload;
 use strait_ipsec::outbound::Queueing;
-use strait_ipsec::{IvMode, Payloads};
+use strait_ipsec::{IvMode, Payloads, RepairTerms};
 use strait_scheduler::Rate;
 
 use super::operation::{payloads, rate};
@@ -29,6 +29,8 @@ pub struct DataSettings {
     pub iv: IvMode,
     /// Whether queues drop nothing before they are full.
     pub lossless: bool,
+    /// Whether losses are repaired.
+    pub repair: RepairTerms,
 }
 
 impl DataSettings {
@@ -45,6 +47,11 @@ impl DataSettings {
             udp_offload: if bit(2) { UdpOffload::Supported } else { UdpOffload::Unsupported },
             iv: if bit(3) { IvMode::Explicit } else { IvMode::Implicit },
             lossless: bit(4),
+            repair: match (bit(5), bit(6)) {
+                (false, _) => RepairTerms::Off,
+                (true, false) => RepairTerms::Kept,
+                (true, true) => RepairTerms::OnNotice,
+            },
         }
     }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use strait_clock::{Stopwatch, Time};
+use strait_clock::{Deadline, Stopwatch, Time};
 use strait_compress::{Calibration, Gauge, LiveChooser};
 use strait_ipsec::inbound::{self, Batch, ExpandTools, Forwarding};
 use strait_ipsec::outbound::{self, CompressTools};
@@ -17,6 +17,9 @@ use super::links::Brought;
 use super::outlets::SiteOutlets;
 use super::{DataSettings, SITES};
 use crate::{NodeId, SimDatagram, prefixes};
+
+/// Later than anything happens.
+const NEVER: Time = Time::from_nanos(u64::MAX / 2);
 
 /// One site.
 pub(super) struct DataSite {
@@ -182,9 +185,25 @@ impl DataSite {
         let (from, tos, segment) = (datagram.from, datagram.tos, bytes.len());
         let now = self.seen.now;
         self.witness.datagrams(Batch { from, tos, segment, bytes: &mut bytes }, now, &mut self.seen);
+        // What it would hold back has left as it came.
+        self.witness.timeout(NEVER, &mut self.seen);
         self.witness.caught_up();
         self.seen.orders.clear();
         core::mem::take(&mut self.seen.host)
+    }
+
+    /// The receiver takes an association no longer; true when something of it was held back, which is lost.
+    pub(super) fn withdraw(&mut self, spi: Spi) -> bool {
+        let before = self.receiving.drops.get(Reason::UnknownSpi);
+        self.inbound.handle(inbound::Order::Withdraw(spi));
+        let lost = self.receiving.drops.get(Reason::UnknownSpi) - before;
+        self.given_up += lost;
+        lost > 0
+    }
+
+    /// When its sender or its receiver wants to be called.
+    pub(super) fn poll_timeout(&self) -> Option<Deadline> {
+        Deadline::earliest(self.outbound.poll_timeout(), self.inbound.poll_timeout())
     }
 
     /// Its address from now on is another.
@@ -200,6 +219,7 @@ impl DataSite {
 
     pub(super) fn release(&mut self, now: Time) {
         self.outlets.now = now;
+        self.inbound.timeout(now, &mut self.outlets);
         self.outbound.release(now, &mut self.outlets);
     }
 

@@ -5,7 +5,7 @@ use core::time::Duration;
 use strait_clock::Time;
 use strait_ipsec::inbound;
 use strait_ipsec::outbound::{self, Queueing, TransmitRefused};
-use strait_ipsec::{InboundSa, OutboundSa, Payloads, Reserve};
+use strait_ipsec::{InboundSa, OutboundSa, Payloads, RepairTerms, Reserve};
 use strait_scheduler::Pace;
 use strait_wire::condition::Condition;
 use strait_wire::{Spi, vnet};

@@ -161,6 +161,7 @@ impl KeyNode {
                 hold(!left, || format!("associations of peer {} are left behind", peer.0))
             }
             inbound::Order::AddPeer(..)
+            | inbound::Order::Reports(..)
             | inbound::Order::Policies(_)
             | inbound::Order::Known(_)
             | inbound::Order::Gate(_) => Ok(()),

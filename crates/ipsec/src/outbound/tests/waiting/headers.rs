@@ -32,7 +32,8 @@ fn acknowledgement(number: u16) -> (u64, Shape) {
 
 #[test]
 fn acknowledgements_of_a_transfer_leave_the_thin_direction_free() {
-    let mut line = Line::normal(128_000, Vec::new());
+    let all = Queueing { thin_acks: false, ..Queueing::NORMAL };
+    let mut line = Line::new(128_000, Vec::new(), all);
     let each = wire_each(&mut line, (0..2_000).map(acknowledgement));
     assert!(each <= 25.0, "{each:.1} bytes each");
     let mut alone = Line::new(10_000_000, Vec::new(), Queueing { window: 1, ..Queueing::NORMAL });

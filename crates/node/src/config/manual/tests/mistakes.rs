@@ -146,6 +146,11 @@ const MISTAKES: &[Mistake] = &[
     ),
     (
         Base::Bare,
+        &[("[peer.manual]", "repair = \"auto\"\n[peer.manual]")],
+        "8:10: `repair` has no effect here: losses are repaired between nodes with session keys only; leave it out",
+    ),
+    (
+        Base::Bare,
         &[("name =", "public_key = \"x\"\nname =")],
         "5:14: a peer has either a `public_key` (session keys) or [peer.manual] (manual keys), not both",
     ),

@@ -23,6 +23,7 @@ fn served(name: &str, body: impl FnOnce(&Starter, &Path)) {
         let process = StarterProcess {
             plan: Plan::of(&config),
             path: path.clone(),
+            paths: Some(PathFile::at(folder.join("state").join("x.paths"))),
             config,
             read: None,
             known: None,
@@ -73,6 +74,23 @@ fn a_packet_process_that_was_taken_over_gets_no_file_and_no_second_network() {
             starter.route(true, vec![anywhere]).unwrap();
             drop(tun);
         });
+    });
+}
+
+#[test]
+fn only_what_was_found_on_paths_is_written_and_only_to_its_file() {
+    served("paths", |starter, path| {
+        let file = path.with_file_name("state").join("x.paths");
+        for text in ["", "#!/bin/sh", "{\"version\": 1, \"paths\": [{}]}", "{\"version\": 2, \"paths\": []}"]
+        {
+            let request = StarterRequest::Remember { text: text.to_owned() };
+            let refused = refusal(starter.ask(&request, &[]));
+            assert!(refused.contains("not what was found on paths"), "{text}: {refused}");
+            assert!(!file.exists());
+        }
+        let text = "{\"version\": 1, \"paths\": [], \"more\": \"$(reboot)\"}".to_owned();
+        starter.ask(&StarterRequest::Remember { text }, &[]).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), PathMemory::default().render(), "written anew");
     });
 }
 

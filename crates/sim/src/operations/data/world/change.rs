@@ -45,9 +45,9 @@ impl DataWorld {
         let (between, order): (Between, fn(strait_ipsec::PeerId) -> outbound::Order) = match operation {
             DataOperation::Probe(between) => (between, outbound::Order::Probe),
             DataOperation::Keepalive(between) => (between, outbound::Order::Keepalive),
-            DataOperation::Condition(between) => {
-                (between, |peer| outbound::Order::Report(peer, Condition { load: 300, down: 1_000_000 }))
-            }
+            DataOperation::Condition(between) => (between, |peer| {
+                outbound::Order::Report(peer, Condition { load: 300, down: 1_000_000, estimates: None })
+            }),
             DataOperation::Probes { between: Between { from, to }, count } => {
                 for id in 0..u16::from(count) {
                     let order = outbound::Order::AnswerProbe(NodeId::of(to).peer(), id, 1400);
@@ -68,10 +68,12 @@ impl DataWorld {
         let Some(spi) = self.agreed.agree((from, to), self.settings.iv) else { return };
         let spec = |peer| self.agreed.spec(spi, peer, payloads);
         let (Some(sender), Some(receiver)) = (spec(to), spec(from)) else { return };
-        let inbound = || inbound::Order::Install(Box::new(InboundSa::new(&receiver)));
+        let strait = matches!(payloads, Payloads::Strait { .. });
+        let terms = if strait { self.settings.repair } else { RepairTerms::Off };
+        let inbound = || inbound::Order::Install(Box::new(InboundSa::new(&receiver).repaired(terms)));
         self.sites[to].install(inbound(), inbound());
         self.sites[to].taken[from].push(spi);
-        let outbound = OutboundSa::new(&sender);
+        let outbound = OutboundSa::new(&sender).repaired(terms);
         let outbound = match reserved {
             Some(last) => outbound.within(Reserve::new(1, u64::from(last))),
             None => outbound,
@@ -87,7 +89,9 @@ impl DataWorld {
             return;
         }
         let spi: Spi = site.taken[from].remove(0);
-        site.inbound.handle(inbound::Order::Withdraw(spi));
+        if site.withdraw(spi) {
+            self.model.excuse((from, to));
+        }
     }
 
     fn remove_peer(&mut self, site: usize, peer: usize) -> Held {

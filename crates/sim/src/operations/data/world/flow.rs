@@ -63,9 +63,9 @@ impl DataWorld {
         self.release()
     }
 
-    /// When a sender wants to be called.
+    /// When a site wants to be called.
     pub(super) fn next_at(&self) -> Option<Time> {
-        self.sites.iter().filter_map(|site| site.outbound.poll_timeout()).map(|deadline| deadline.at).min()
+        self.sites.iter().filter_map(|site| site.poll_timeout()).map(|deadline| deadline.at).min()
     }
 
     /// Everything that may leave does; after that no sender asks for a time that has come.
@@ -73,7 +73,7 @@ impl DataWorld {
         for site in 0..SITES {
             self.sites[site].release(self.now);
             self.collect(site)?;
-            let due = self.sites[site].outbound.poll_timeout();
+            let due = self.sites[site].poll_timeout();
             hold(due.is_none_or(|deadline| deadline.at > self.now), || {
                 format!("site {site} has released what it may at {:?} and asks for {due:?}", self.now)
             })?;
@@ -99,7 +99,9 @@ impl DataWorld {
                 self.sites[site].order(order, self.now);
             }
         }
-        let ordered = self.links.ordered(site);
+        // A repair that comes too late, or that nothing waits for, comes out of its place.
+        let repaired = self.settings.repair != RepairTerms::Off && self.model.lost_any();
+        let ordered = if repaired { [false; SITES] } else { self.links.ordered(site) };
         for packet in core::mem::take(&mut self.sites[site].outlets.host) {
             self.model.arrives(site, &packet, ordered)?;
         }

@@ -1,4 +1,4 @@
-//! A train of small datagrams through the tunnel, one every 10 ms whether or not they are answered.
+//! A train of small datagrams, one each interval whether or not they are answered.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -7,13 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use strait_testbed::Namespace;
-
-use crate::error::Error;
 use crate::listener::listen;
+use crate::{Error, Namespace};
 
-/// Between two of them.
-pub(crate) const GAP: Duration = Duration::from_millis(10);
 /// Bytes of each: its number and no more, since hundred a second take their part of a thin link.
 const LEN: usize = 8;
 
@@ -22,15 +18,23 @@ type Times = Arc<Mutex<Vec<(Instant, Option<Instant>)>>>;
 
 /// A train that goes on until it is stopped or dropped.
 #[derive(Debug)]
-pub(crate) struct PingTrain {
+pub struct PingTrain {
     times: Times,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<io::Result<()>>>,
 }
 
 impl PingTrain {
-    /// From one host to an address of another, which answers there; port 0 is any.
-    pub(crate) fn start(from: &Namespace, to: &Namespace, address: SocketAddr) -> Result<PingTrain, Error> {
+    /// From one host to an address of another, which answers there, one each `gap`; port 0 is any.
+    ///
+    /// # Errors
+    /// [`Error::System`] when there is no socket or no thread.
+    pub fn start(
+        from: &Namespace,
+        to: &Namespace,
+        address: SocketAddr,
+        gap: Duration,
+    ) -> Result<PingTrain, Error> {
         let server = to.run("listen for pings", || UdpSocket::bind(address))?;
         let target = server.local_addr().map_err(Error::doing("find the port that was chosen"))?;
         // Not connected: what is late at the end would find no server, and its refusal would be an error here.
@@ -54,20 +58,22 @@ impl PingTrain {
         })?);
         let (stop, times) = (Arc::clone(&train.stop), Arc::clone(&train.times));
         train.threads.push(from.spawn(move || {
-            send(&client, target, &times, &stop);
+            send(&client, target, gap, &times, &stop);
             Ok(())
         })?);
         Ok(train)
     }
 
     /// Whether one that was sent after `moment` has been answered; and when the first answer came.
-    pub(crate) fn answered_since(&self, moment: Instant) -> Option<Instant> {
+    #[must_use]
+    pub fn answered_since(&self, moment: Instant) -> Option<Instant> {
         let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         times.iter().rev().take_while(|(sent, _)| *sent >= moment).filter_map(|(_, answered)| *answered).min()
     }
 
     /// The longest time without an answer between two moments.
-    pub(crate) fn silence(&self, from: Instant, to: Instant) -> Duration {
+    #[must_use]
+    pub fn silence(&self, from: Instant, to: Instant) -> Duration {
         let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         let mut answers: Vec<Instant> = times.iter().filter_map(|(_, answered)| *answered).collect();
         answers.retain(|moment| *moment > from && *moment < to);
@@ -81,7 +87,8 @@ impl PingTrain {
     }
 
     /// Milliseconds of each round trip that began between two moments, and how many there are of those that got no answer.
-    pub(crate) fn round_trips(&self, from: Instant, to: Instant) -> (Vec<f64>, usize) {
+    #[must_use]
+    pub fn round_trips(&self, from: Instant, to: Instant) -> (Vec<f64>, usize) {
         let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         let within: Vec<_> = times.iter().filter(|(sent, _)| *sent >= from && *sent < to).collect();
         let answered: Vec<f64> = within
@@ -93,11 +100,12 @@ impl PingTrain {
     }
 
     /// Ends it.
-    pub(crate) fn stop(mut self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// [`Error::System`] when a thread panicked or a socket failed.
+    pub fn stop(mut self) -> Result<(), Error> {
         self.stop.store(true, Ordering::Relaxed);
-        std::mem::take(&mut self.threads)
-            .into_iter()
-            .try_for_each(|thread| Ok(Namespace::join(thread, "ping")?))
+        std::mem::take(&mut self.threads).into_iter().try_for_each(|thread| Namespace::join(thread, "ping"))
     }
 }
 
@@ -107,7 +115,7 @@ impl Drop for PingTrain {
     }
 }
 
-fn send(socket: &UdpSocket, target: SocketAddr, times: &Times, stop: &AtomicBool) {
+fn send(socket: &UdpSocket, target: SocketAddr, gap: Duration, times: &Times, stop: &AtomicBool) {
     let mut due = Instant::now();
     while !stop.load(Ordering::Relaxed) {
         let number = {
@@ -116,7 +124,7 @@ fn send(socket: &UdpSocket, target: SocketAddr, times: &Times, stop: &AtomicBool
             times.len() as u64 - 1
         };
         let _ = socket.send_to(&number.to_be_bytes(), target);
-        due += GAP;
+        due += gap;
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
     }
 }

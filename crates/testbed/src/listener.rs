@@ -9,7 +9,10 @@ use std::time::Duration;
 const TICK: Duration = Duration::from_millis(50);
 
 /// Gives each datagram that arrives, cut to `room` bytes, to `heard` with its sender.
-pub(crate) fn listen(
+///
+/// # Errors
+/// What the socket or `heard` fails with.
+pub fn listen(
     socket: &UdpSocket,
     room: usize,
     stop: &AtomicBool,

@@ -1,0 +1,167 @@
+//! Payloads that came behind a gap, until it is filled or given up.
+
+use std::collections::VecDeque;
+
+use strait_wire::{Esn, Protocol};
+
+use super::super::Origin;
+
+/// Bytes that the payloads of one peer may take: what 200 Mbit/s bring in 150 ms.
+const PEER_MAX: usize = 4 * 1024 * 1024;
+/// Bytes that the payloads of all peers may take together.
+const NODE_MAX: usize = 32 * 1024 * 1024;
+/// What an entry takes beside its bytes.
+const ENTRY: usize = 128;
+/// Buffers that are kept for the next payloads: what 10 Mbit/s bring in 100 ms.
+const SPARE: usize = 128;
+
+/// Memory of all held payloads of a node.
+#[derive(Debug, Default)]
+pub(crate) struct HeldMemory {
+    used: usize,
+}
+
+impl HeldMemory {
+    /// Takes `bytes` for something else that a peer's losses are repaired with; false where there are none left.
+    pub(super) const fn take(&mut self, bytes: usize) -> bool {
+        let fits = self.used + bytes <= NODE_MAX;
+        self.used += if fits { bytes } else { 0 };
+        fits
+    }
+
+    /// Gives back what was taken.
+    pub(super) const fn give_back(&mut self, bytes: usize) {
+        self.used -= bytes;
+    }
+}
+
+#[cfg(test)]
+impl HeldMemory {
+    pub(crate) const fn used(&self) -> usize {
+        self.used
+    }
+}
+
+/// A payload that is held back.
+#[derive(Debug)]
+pub(super) struct HeldPayload {
+    pub(super) origin: Origin,
+    pub(super) number: Esn,
+    pub(super) next: Protocol,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// The payloads of one association that are held back, in the order of their numbers.
+#[derive(Debug, Default)]
+pub(super) struct HeldPayloads {
+    held: VecDeque<HeldPayload>,
+    used: usize,
+    spare: Vec<Vec<u8>>,
+}
+
+impl HeldPayloads {
+    /// Whether `len` more bytes are within the bounds.
+    pub(super) const fn has_room(&self, len: usize, memory: &HeldMemory) -> bool {
+        let more = len + ENTRY;
+        self.used + more <= PEER_MAX && memory.used + more <= NODE_MAX
+    }
+
+    /// Holds a payload back, in its place.
+    pub(super) fn push(
+        &mut self,
+        origin: Origin,
+        (number, next): (Esn, Protocol),
+        payload: &[u8],
+        memory: &mut HeldMemory,
+    ) {
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.extend_from_slice(payload);
+        self.used += payload.len() + ENTRY;
+        memory.used += payload.len() + ENTRY;
+        let place = match self.held.back() {
+            Some(last) if last.number > number => self.held.partition_point(|held| held.number < number),
+            _ => self.held.len(),
+        };
+        self.held.insert(place, HeldPayload { origin, number, next, bytes });
+    }
+
+    /// The first payload, if nothing is missing before it: `missing` is the first missing number.
+    pub(super) fn pop(&mut self, missing: Option<Esn>, memory: &mut HeldMemory) -> Option<HeldPayload> {
+        let held = self.held.pop_front_if(|held| missing.is_none_or(|missing| held.number < missing))?;
+        self.used -= held.bytes.len() + ENTRY;
+        memory.used -= held.bytes.len() + ENTRY;
+        Some(held)
+    }
+
+    /// Takes the buffer of a payload that was delivered back.
+    pub(super) fn recycle(&mut self, bytes: Vec<u8>) {
+        if self.spare.len() < SPARE {
+            self.spare.push(bytes);
+        }
+    }
+
+    /// Gives up all payloads; how many.
+    pub(super) fn close(&mut self, memory: &mut HeldMemory) -> u64 {
+        memory.used -= core::mem::take(&mut self.used);
+        self.held.drain(..).count() as u64
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PeerId;
+    use crate::sa::SaId;
+    use strait_clock::Time;
+    use strait_wire::{Spi, Tos};
+
+    fn hold(held: &mut HeldPayloads, number: u64, len: usize, memory: &mut HeldMemory) {
+        let origin = Origin { sa: SaId::Udp(Spi(1)), peer: PeerId(1), tos: Tos(0), now: Time::ZERO };
+        held.push(origin, (Esn(number), Protocol::IPIP), &vec![1; len], memory);
+    }
+
+    #[test]
+    fn payloads_leave_in_the_order_of_their_numbers_as_far_as_nothing_is_missing() {
+        let (mut held, mut memory) = (HeldPayloads::default(), HeldMemory::default());
+        for number in [4, 9, 5, 7, 6] {
+            hold(&mut held, number, 10, &mut memory);
+        }
+        let mut popped = Vec::new();
+        while let Some(payload) = held.pop(Some(Esn(7)), &mut memory) {
+            popped.push(payload.number.0);
+            held.recycle(payload.bytes);
+        }
+        assert_eq!(popped, [4, 5, 6]);
+        assert!(held.pop(Some(Esn(7)), &mut memory).is_none());
+        assert_eq!(held.pop(Some(Esn(8)), &mut memory).unwrap().number, Esn(7));
+        assert_eq!(held.pop(None, &mut memory).unwrap().number, Esn(9));
+        assert!(held.is_empty());
+        assert_eq!((memory.used, held.used), (0, 0));
+    }
+
+    #[test]
+    fn both_bounds_hold() {
+        let (mut held, mut memory) = (HeldPayloads::default(), HeldMemory::default());
+        let len = 64 * 1024 - ENTRY;
+        let mut count = 0;
+        while held.has_room(len, &memory) {
+            count += 1;
+            hold(&mut held, count, len, &mut memory);
+        }
+        assert_eq!(count, 64, "of one peer");
+        let mut others: Vec<HeldPayloads> = Vec::new();
+        while HeldPayloads::default().has_room(len, &memory) {
+            let mut other = HeldPayloads::default();
+            hold(&mut other, 1, len, &mut memory);
+            others.push(other);
+        }
+        assert_eq!(others.len(), 512 - 64, "of all together");
+        assert_eq!(held.close(&mut memory), 64);
+        assert!(HeldPayloads::default().has_room(len, &memory));
+    }
+}
