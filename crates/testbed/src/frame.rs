@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::interface::index;
 use crate::namespace::check;
@@ -16,6 +16,10 @@ pub(crate) struct FrameSocket(OwnedFd);
 const ALL_PROTOCOLS: u16 = (libc::ETH_P_ALL as u16).to_be();
 /// No protocol: such a socket receives nothing.
 const NO_PROTOCOL: u16 = 0;
+/// How long a frame may have waited to be read, so that a clock that was set in the meantime does little harm.
+const AGE_MAX: Duration = Duration::from_millis(100);
+/// Words of control messages that are received with a frame: a header of 16 bytes and a time of as many, and as much again.
+const CONTROL: usize = 8;
 /// Most frames that one system call sends.
 pub(crate) const BATCH: usize = 64;
 
@@ -24,6 +28,7 @@ impl FrameSocket {
     pub(crate) fn open(interface: &str) -> io::Result<FrameSocket> {
         let socket = FrameSocket::unbound()?;
         socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+        socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         socket.buffer([libc::SO_RCVBUFFORCE, libc::SO_RCVBUF])?;
         socket.promiscuous(interface)?;
         socket.bind(interface, ALL_PROTOCOLS)?;
@@ -89,10 +94,23 @@ impl FrameSocket {
 
     /// The next frame's length, or nothing when none is waiting.
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        // SAFETY: the pointer and the length describe `buffer`, which outlives the call.
-        let length = unsafe { libc::recv(self.0.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        Ok(self.receive_timed(buffer)?.map(|(length, _)| length))
+    }
+
+    /// The next frame's length, and when it came to the interface, however much later it is read; nothing when none is waiting.
+    pub(crate) fn receive_timed(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Instant)>> {
+        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        // As words, so that the headers of control messages are aligned in it.
+        let mut control = [0_usize; CONTROL];
+        // SAFETY: `msghdr` is plain data, all zeros is a valid value of it.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control);
+        // SAFETY: `message` has one part, which describes `buffer`, and describes `control`; all outlive the call.
+        let length = unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut message, 0) };
         match usize::try_from(length) {
-            Ok(length) => Ok(Some(length)),
+            Ok(length) => Ok(Some((length, came_at(&message)))),
             Err(_) => match io::Error::last_os_error() {
                 error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
                 // The interface is down; it may come back.
@@ -108,6 +126,22 @@ impl FrameSocket {
         let sent = unsafe { libc::send(self.0.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
+}
+
+/// When the kernel received a frame (socket(7), `SO_TIMESTAMPNS`); now where it does not say, or where its clock was set since.
+fn came_at(message: &libc::msghdr) -> Instant {
+    let now = Instant::now();
+    // SAFETY: the kernel filled `message` in, and its control messages are still there.
+    let first = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() };
+    let stamp = first
+        .filter(|header| (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS));
+    let Some(header) = stamp else { return now };
+    // SAFETY: a message of this type carries a `timespec`, which need not be aligned.
+    let at: libc::timespec = unsafe { libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned() };
+    let nanos = u32::try_from(at.tv_nsec).unwrap_or(0);
+    let at = SystemTime::UNIX_EPOCH + Duration::new(u64::try_from(at.tv_sec).unwrap_or(0), nanos);
+    let age = SystemTime::now().duration_since(at).unwrap_or_default();
+    now.checked_sub(age.min(AGE_MAX)).unwrap_or(now)
 }
 
 impl FrameSocket {

@@ -61,7 +61,7 @@ impl Relay {
         spec: LinkSpec,
         mut judge: impl FnMut(FrameDirection, &[u8]) -> FrameFate + Send + 'static,
     ) -> Result<(TwoHosts, Relay), Error> {
-        Relay::join(spec, move |direction, frame, queue| {
+        Relay::join(spec, move |(direction, _), frame, queue| {
             judged(judge(direction, frame), direction, frame, queue)
         })
     }
@@ -86,7 +86,7 @@ impl Relay {
 
     fn join(
         spec: LinkSpec,
-        carry: impl FnMut(FrameDirection, &[u8], &mut FrameQueue) + Send + 'static,
+        carry: impl FnMut((FrameDirection, Instant), &[u8], &mut FrameQueue) + Send + 'static,
     ) -> Result<(TwoHosts, Relay), Error> {
         let (a, b) = (Namespace::create("site-a")?, Namespace::create("site-b")?);
         let middle = Namespace::create("relay")?;

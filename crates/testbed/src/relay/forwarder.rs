@@ -66,8 +66,9 @@ pub(super) struct Forwarder<C> {
     queue: FrameQueue,
 }
 
-impl<C: FnMut(FrameDirection, &[u8], &mut FrameQueue)> Forwarder<C> {
-    /// Between the first host's socket and the second's; `carry` puts into the queue what becomes of a frame.
+impl<C: FnMut((FrameDirection, Instant), &[u8], &mut FrameQueue)> Forwarder<C> {
+    /// Between the first host's socket and the second's; `carry` puts into the queue what becomes of a frame, of which it learns
+    /// when it was sent.
     pub(super) fn new(
         sockets: [FrameSocket; 2],
         added: Receiver<(FrameDirection, Vec<u8>)>,
@@ -83,8 +84,10 @@ impl<C: FnMut(FrameDirection, &[u8], &mut FrameQueue)> Forwarder<C> {
             wait(&self.sockets, self.queue.pause())?;
             for (index, direction) in [(0, FrameDirection::There), (1, FrameDirection::Back)] {
                 for _ in 0..AT_ONCE {
-                    let Some(length) = self.sockets[index].receive(&mut buffer)? else { break };
-                    (self.carry)(direction, &buffer[..length], &mut self.queue);
+                    let Some((length, sent_at)) = self.sockets[index].receive_timed(&mut buffer)? else {
+                        break;
+                    };
+                    (self.carry)((direction, sent_at), &buffer[..length], &mut self.queue);
                 }
             }
             while let Some((direction, frame)) = self.queue.pop(Instant::now()) {

@@ -59,15 +59,18 @@ impl EmulatedPath {
     }
 
     /// What puts frames into the queue of a relay as the models say.
-    pub(super) fn carrier(&self) -> impl FnMut(FrameDirection, &[u8], &mut FrameQueue) + Send + 'static {
+    pub(super) fn carrier(
+        &self,
+    ) -> impl FnMut((FrameDirection, Instant), &[u8], &mut FrameQueue) + Send + 'static {
         let path = self.clone();
-        move |direction, frame, queue| path.carry(direction, frame, queue)
+        move |sent, frame, queue| path.carry(sent, frame, queue)
     }
 
-    /// The path begins behind the hosts' own wires: what stays on those, as ARP does, passes no model.
-    fn carry(&self, direction: FrameDirection, frame: &[u8], queue: &mut FrameQueue) {
-        let since = self.start.elapsed();
-        let Some(tos) = tos(frame) else { return queue.push(self.start + since, direction, frame) };
+    /// The path begins behind the hosts' own wires: what stays on those, as ARP does, passes no model. A frame comes to its link when
+    /// it was sent, so that a relay that has no processor for a while does not leave the link idle.
+    fn carry(&self, (direction, sent_at): (FrameDirection, Instant), frame: &[u8], queue: &mut FrameQueue) {
+        let since = sent_at.saturating_duration_since(self.start);
+        let Some(tos) = tos(frame) else { return queue.push(sent_at, direction, frame) };
         let len = (frame.len() - ETHERNET) as u64;
         let arrivals = self.change(direction, |link| link.carry(len, tos, Time::ZERO + since));
         for (at, arrived) in arrivals.into_iter().flatten() {
