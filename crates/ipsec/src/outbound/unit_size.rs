@@ -26,7 +26,8 @@ const UNIT_SLOW: Duration = Duration::from_millis(100);
 /// The longest round trip that the queue believes, whatever the peer's reports say: two hops by geostationary satellite take 1.2 s, and
 /// at each end a transfer may have a thin access behind it.
 const ROUND_TRIP_MAX: Duration = Duration::from_secs(2);
-/// The share of datagrams that stays lost beside repair symbols at most.
+/// The share of datagrams that stays lost where losses are repaired: the aim of repair symbols; where datagrams are sent again, 0.05 % of
+/// 1 % of single losses stayed lost at 10 Mbit/s and 100 ms.
 const UNREPAIRED: f64 = 0.001;
 /// The longest that a receiver holds packets back.
 const HELD_MAX: Duration = Duration::from_millis(150);
@@ -74,10 +75,17 @@ impl UnitSize<'_> {
         Some(in_time.min(datagrams_at(self.lost_for_good())))
     }
 
-    /// The share of datagrams that stays lost, where losses are repaired.
+    /// The share of datagrams that stays lost.
     fn lost_for_good(&self) -> f64 {
         let loss = self.pacing.loss();
-        if self.association.for_symbols > 0 { loss.min(UNREPAIRED) } else { loss }
+        let repairs = self.association.for_symbols > 0 || self.sends_again();
+        if repairs { loss.min(UNREPAIRED) } else { loss }
+    }
+
+    /// Whether what is lost is sent again, in time for the packets that wait for it.
+    fn sends_again(&self) -> bool {
+        let path = self.pacing.least_round_trip();
+        self.association.keeps && path.is_some_and(|path| path <= HELD_MAX)
     }
 
     /// Payload bytes that a unit is to stay within.
@@ -98,7 +106,7 @@ impl UnitSize<'_> {
 
     /// How long the receiver may hold packets back for a repair on a path with this round trip, which flows see as a part of theirs.
     fn held_back(&self, path: Duration) -> Duration {
-        let repairs = self.association.keeps && self.pacing.loss() >= LOSSY && path <= HELD_MAX;
+        let repairs = self.sends_again() && self.pacing.loss() >= LOSSY;
         match self.association.for_symbols {
             0 if !repairs => Duration::ZERO,
             0 => path,

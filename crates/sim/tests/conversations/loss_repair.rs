@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use strait_ipsec::RepairCounters;
+use strait_ipsec::{Domain, LeakPolicy, RepairCounters, Rule};
 use strait_keying::{Start, Where};
 use strait_sim::{
     Conversation, Filler, LinkSettings, LossModel, NodeId, NodeSettings, PairSettings, Reordering, SimNetwork,
@@ -72,6 +72,35 @@ fn bursts_of_losses_are_repaired_in_order() {
     assert!(tally.missing() * 200 <= tally.sent, "{tally:?}: {missing} {repaired} {late} {lost}");
     assert!(tally.overtaken <= lost, "{tally:?}, {lost} given up");
     assert_eq!((tally.repeated, tally.damaged), (0, 0));
+}
+
+/// Wire bytes for each 100 bytes of text that took such a path, compressed in units as large as the path allows.
+fn wire_for_text(loss: LossModel) -> u64 {
+    let mut network = joined(9, |pair| {
+        lossy(pair, loss);
+        let everywhere = "0.0.0.0/0".parse().unwrap();
+        pair.a.rules = vec![Rule {
+            from: everywhere,
+            to: everywhere,
+            protocol: None,
+            ports: vec![80..=80],
+            domain: Domain(0),
+            allowed: "zstd-3".parse().unwrap(),
+            policy: LeakPolicy::NONE,
+        }];
+    });
+    let mut talk = Conversation::new(v4(A, B, 80), Filler::Text);
+    bulk(&mut network, &mut talk, 30, seconds(3));
+    let (before, sent) = (network.link(A, B).counters().bytes, talk.tally().sent);
+    bulk(&mut network, &mut talk, 30, seconds(10));
+    let wire = network.link(A, B).counters().bytes - before;
+    wire * 100 / ((talk.tally().sent - sent) * 1_228)
+}
+
+#[test]
+fn text_shrinks_as_much_where_losses_are_repaired_as_where_nothing_is_lost() {
+    let (clean, lossy) = (wire_for_text(LossModel::None), wire_for_text(LossModel::Uniform(0.01)));
+    assert!(lossy * 10 <= clean * 11, "{clean} wire bytes for 100 of text without losses, {lossy} with them");
 }
 
 #[test]
