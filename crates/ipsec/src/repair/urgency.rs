@@ -21,8 +21,8 @@ const PER_SECOND: u64 = 16_000;
 const REMEMBERED: u64 = 16_000;
 /// Flows that are told apart; two that share a place count as one.
 const FLOWS: usize = 256;
-/// Packets of a block that are looked at: more are no small matter.
-const LOOKED_AT: usize = 8;
+/// Packets of a payload that are looked at: as many acknowledgements as a datagram may take, with what shares it with them.
+const LOOKED_AT: usize = 64;
 
 /// How a payload stands to losses before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
