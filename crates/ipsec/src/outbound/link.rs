@@ -16,7 +16,7 @@ use super::pacing::Pacing;
 use super::plain::Plain;
 use super::queue::LinkQueue;
 use super::ratio_estimate::RatioEstimate;
-use super::repair::OutboundRepair;
+use super::repair::{LOSSY, OutboundRepair};
 use super::reporting::Reporting;
 use super::unit_size::UnitSize;
 use crate::{PeerSpec, RepairTerms};
@@ -113,6 +113,11 @@ impl Link {
         let symbols = repair.symbols.as_ref();
         association.for_symbols = symbols.map_or(0, |symbols| symbols.reserve());
         spec.counters.path.show_symbols(symbols.map_or(0.0, |symbols| symbols.each()));
+    }
+
+    /// Whether so much is lost that packets often wait at the peer until what was before them is repaired.
+    pub(super) fn is_held_back(&self) -> bool {
+        self.association.keeps && self.pacing.loss() >= LOSSY
     }
 
     /// The number of the first sealed datagram that waits to leave.

@@ -17,7 +17,7 @@ use super::departure::Departure;
 use super::fragment_outer::OuterFragmenter;
 use super::job::{CompressJob, CompressUnit};
 use super::link::Link;
-use super::repair::{LOSSY, StoreMemory};
+use super::repair::StoreMemory;
 use crate::block::PARTS_MAX;
 use crate::repair::{Urgency, is_pure_acknowledgement};
 use crate::sequence::NoNumber;
@@ -216,7 +216,7 @@ fn prompt(tx: &mut TxContext<'_, impl Outlet>, len: usize, packets: &[u8]) -> u8
 /// so much is lost that some wait most of the time.
 fn needs_mark(tx: &mut TxContext<'_, impl Outlet>, packet: &[u8], len: usize) -> bool {
     urgency(tx, packet) != Urgency::Ordered
-        && tx.link.pacing.loss() >= LOSSY
+        && tx.link.is_held_back()
         && len <= tx.link.association.part_room()
         && !is_pure_acknowledgement(packet)
 }

@@ -165,6 +165,22 @@ fn report_rides_behind_a_packet_that_goes_back_anyway() {
 }
 
 #[test]
+fn report_leaves_alone_where_packets_wait_for_repairs() {
+    let mut sender = answering(false);
+    let sa = crate::OutboundSa::new(&sa_spec(STRAIT)).repaired(crate::RepairTerms::Kept);
+    sender.order(Order::Install(Box::new(sa)));
+    sender.order(Order::NewPath(PEER, None, crate::LossPattern { share: 0.01, burst: 1.0 }));
+    sender.order(Order::Received(PEER, arrived(false)));
+    sender.send(&noise(9, 24).packet(), &PLAIN);
+    sender.drain();
+    sender.now += Duration::from_millis(300);
+    sender.release();
+    let payloads = opened(&sender.wire, STRAIT);
+    let reports = payloads.iter().filter(|(_, payload, _)| payload.len() == REPORT_LEN && payload[0] == 1);
+    assert_eq!((payloads.len(), reports.count()), (2, 1), "the packet, and the report");
+}
+
+#[test]
 fn report_leaves_alone_where_nothing_goes_back_in_time() {
     for (pressing, within) in [(false, 200), (true, 50)] {
         let mut sender = answering(pressing);

@@ -58,14 +58,15 @@ impl Transmitter {
     }
 
     /// Takes the delivery report that waits, if it can ride in a datagram with `len` bytes of packets, which takes `otherwise`
-    /// bytes of payload without it: the path carries both, they are no more than two datagrams would be, and what goes back pays.
+    /// bytes of payload without it: the path carries both, they are no more than two datagrams would be, and what goes back pays. Where
+    /// packets wait at the peer for repairs, it would wait with them, and latency-sensitive ones could not pass with it.
     pub(super) fn take_riding(
         &self,
         tx: &mut TxContext<'_, impl Outlet>,
         len: usize,
         otherwise: usize,
     ) -> Option<Reception> {
-        if !tx.link.reporting.is_waiting() {
+        if !tx.link.reporting.is_waiting() || tx.link.is_held_back() {
             return None;
         }
         let together = REPORT_LEN + len;
