@@ -73,6 +73,13 @@ impl RepairRound {
         let measured = self.smoothed.filter(|_| now.since(self.measured_at) < BELIEVED);
         measured.or_else(|| counters.path.get().and_then(|path| path.round_trip))
     }
+
+    /// Whether a repair can come in time: the least round trip counts, or those that came late would be the last that are asked for,
+    /// and nothing would tell of shorter ones.
+    fn is_useful(&self, counters: &PeerCounters, now: Time) -> bool {
+        let least = || counters.path.get().and_then(|path| path.least_round_trip);
+        gaps::is_useful(self.get(counters, now)) || least().is_some_and(|least| gaps::is_useful(Some(least)))
+    }
 }
 
 impl InboundRepair {
@@ -91,8 +98,8 @@ impl InboundRepair {
     }
 
     /// A datagram with this number came.
-    fn note_number(&mut self, number: Esn, round: Option<Duration>, counters: &PeerCounters, now: Time) {
-        if !self.has_symbols() && (!self.kept || !gaps::is_useful(round)) {
+    fn note_number(&mut self, number: Esn, is_useful: bool, counters: &PeerCounters, now: Time) {
+        if !self.has_symbols() && !(self.kept && is_useful) {
             return self.gaps.skip_to(number);
         }
         let (filled, missing, lost) = self.gaps.arrived(number, now);
@@ -209,8 +216,8 @@ impl Intake {
         let (receiving, peer, memory) = self.associations.repairing(origin.sa).ok_or(Reason::UnknownSpi)?;
         let Some(repair) = &mut receiving.repair else { return Ok(Next::Pass(inside)) };
         let counters = &*receiving.inbox.counters;
-        let round = peer.repair_round.get(counters, origin.now);
-        repair.note_number(inside.esn, round, counters, origin.now);
+        let is_useful = peer.repair_round.is_useful(counters, origin.now);
+        repair.note_number(inside.esn, is_useful, counters, origin.now);
         let payload = bytes.get(inside.range()).unwrap_or_default();
         let mut inside = inside;
         if inside.next == Protocol::AGGFRAG && aggfrag::subtype(payload) == Some(Subtype::Repetition) {

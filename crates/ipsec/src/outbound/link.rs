@@ -109,7 +109,8 @@ impl Link {
         let Link { spec, association, pacing, repair, .. } = self;
         let Some(repair) = repair else { return };
         let pattern = pacing.losses.pattern().filter(|_| association.keeps);
-        repair.choose(pattern, pacing.round_trip());
+        // Not what round trips take now: a queue or a repair that others wait for makes those longer, and ends.
+        repair.choose(pattern, pacing.least_round_trip());
         let symbols = repair.symbols.as_ref();
         association.for_symbols = symbols.map_or(0, |symbols| symbols.reserve());
         spec.counters.path.show_symbols(symbols.map_or(0.0, |symbols| symbols.each()));

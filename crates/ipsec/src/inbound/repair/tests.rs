@@ -359,3 +359,29 @@ fn what_is_held_back_goes_with_its_association_and_is_counted() {
     ends.wait(1_000);
     assert_eq!(ends.receiver.half.poll_timeout(), None);
 }
+
+#[test]
+fn repairs_that_came_late_are_not_the_last_on_a_path_that_is_short_enough() {
+    let counters = PeerCounters::default();
+    let mut round = RepairRound::default();
+    round.note(Duration::from_millis(170), at(0));
+    assert!(!round.is_useful(&counters, at(1)), "nothing else is known");
+    let mut path = strait_scheduler::Path::default();
+    path.sent(1, 100, None, at(0));
+    let said = strait_scheduler::DeliveryCount {
+        datagrams: 1,
+        bytes: 100,
+        highest: 1,
+        received_at: 7,
+        held: Duration::ZERO,
+    };
+    path.report(&said, 0, at(100)).unwrap();
+    counters.path.show(&path, None);
+    assert_eq!(counters.path.get().unwrap().least_round_trip, Some(Duration::from_millis(100)));
+    assert!(round.is_useful(&counters, at(101)));
+    assert_eq!(
+        round.get(&counters, at(101)),
+        Some(Duration::from_millis(170)),
+        "answers may take as long again"
+    );
+}
