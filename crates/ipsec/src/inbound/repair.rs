@@ -97,12 +97,18 @@ impl InboundRepair {
         self.held.close(memory)
     }
 
-    /// A datagram with this number came.
-    fn note_number(&mut self, number: Esn, is_useful: bool, counters: &PeerCounters, now: Time) {
+    /// A datagram with this number came, which left after all before it if it is `in_order`.
+    fn note_number(
+        &mut self,
+        (number, in_order): (Esn, bool),
+        is_useful: bool,
+        counters: &PeerCounters,
+        now: Time,
+    ) {
         if !self.has_symbols() && !(self.kept && is_useful) {
             return self.gaps.skip_to(number);
         }
-        let (filled, missing, lost) = self.gaps.arrived(number, now);
+        let (filled, missing, lost) = self.gaps.arrived(number, in_order, now);
         counters.repair.missing.add(missing);
         self.note_lost(lost, counters);
         if filled != Filled::No {
@@ -181,6 +187,13 @@ impl InboundRepair {
     }
 }
 
+/// Whether a payload may have passed datagrams that its sender had sealed before: what is sent again or asked for, and what is promoted.
+fn may_pass(next: Protocol, tos: Tos, payload: &[u8]) -> bool {
+    let repairs = || matches!(aggfrag::subtype(payload), Some(Subtype::Repetition | Subtype::Missing));
+    Tin::of_dscp(tos.dscp()) == Tin::Interactive
+        || next == Protocol::AGGFRAG && (repairs() || is_prompt_block(payload))
+}
+
 /// Whether a payload need not wait until losses before it are repaired: the sender says so, or it is of the interactive class, or
 /// nothing but an acknowledgement.
 fn passes(next: Protocol, tos: Tos, payload: &[u8]) -> bool {
@@ -217,8 +230,9 @@ impl Intake {
         let Some(repair) = &mut receiving.repair else { return Ok(Next::Pass(inside)) };
         let counters = &*receiving.inbox.counters;
         let is_useful = peer.repair_round.is_useful(counters, origin.now);
-        repair.note_number(inside.esn, is_useful, counters, origin.now);
         let payload = bytes.get(inside.range()).unwrap_or_default();
+        let in_order = !may_pass(inside.next, origin.tos, payload);
+        repair.note_number((inside.esn, in_order), is_useful, counters, origin.now);
         let mut inside = inside;
         if inside.next == Protocol::AGGFRAG && aggfrag::subtype(payload) == Some(Subtype::Repetition) {
             let what = (payload, inside, origin.now);

@@ -34,7 +34,9 @@ struct Gap {
     first: u64,
     last: u64,
     seen_at: Time,
-    /// Datagrams that came since.
+    /// When it was seen, or when a number right before it came after all: its sender goes on sending them.
+    counts_from: Time,
+    /// Datagrams behind it that came since, but for those that may pass others.
     behind: u32,
     /// When it was asked for first and last, and how often.
     first_asked: Time,
@@ -81,14 +83,19 @@ impl GapTracker {
         self.first().is_some_and(|first| first < number)
     }
 
-    /// A datagram with this number came; how many numbers are known to be missing since, and how many were given up for that.
-    pub(super) fn arrived(&mut self, number: Esn, now: Time) -> (Filled, u64, u64) {
+    /// A datagram with this number came, which left after all before it if it is `in_order`; how many numbers are known to be missing
+    /// since, and how many were given up for that.
+    pub(super) fn arrived(&mut self, number: Esn, in_order: bool, now: Time) -> (Filled, u64, u64) {
         let Esn(number) = number;
         for gap in &mut self.gaps {
-            gap.behind = gap.behind.saturating_add(u32::from(gap.last < number));
+            gap.behind = gap.behind.saturating_add(u32::from(in_order && gap.last < number));
         }
         if number <= self.highest {
-            return (self.fill(number), 0, 0);
+            let filled = self.fill(number);
+            if filled != Filled::No {
+                self.still_comes(number, in_order, now);
+            }
+            return (filled, 0, 0);
         }
         let (first, last) = (self.highest + 1, number - 1);
         self.highest = number;
@@ -99,9 +106,34 @@ impl GapTracker {
         if count > NUMBERS_MAX {
             return (Filled::No, count, count);
         }
-        let (first_asked, asked_at) = (now, now);
-        self.gaps.push_back(Gap { first, last, seen_at: now, behind: 1, first_asked, asked_at, asks: 0 });
+        let (behind, at) = (u32::from(in_order), now);
+        let (seen_at, counts_from, first_asked, asked_at) = (at, at, at, at);
+        self.gaps.push_back(Gap {
+            first,
+            last,
+            seen_at,
+            counts_from,
+            behind,
+            first_asked,
+            asked_at,
+            asks: 0,
+        });
         (Filled::No, count, self.bound())
+    }
+
+    /// A number came late. So the gap behind it only says that something passed datagrams that are still on their way; what is missing
+    /// right before it is behind as before.
+    fn still_comes(&mut self, number: u64, in_order: bool, now: Time) {
+        let place = self.gaps.partition_point(|gap| gap.last < number);
+        if let Some(gap) = place.checked_sub(1).and_then(|before| self.gaps.get_mut(before))
+            && gap.last + 1 == number
+            && in_order
+        {
+            gap.behind = gap.behind.saturating_add(1);
+        }
+        if let Some(gap) = self.gaps.get_mut(place).filter(|gap| gap.first == number + 1 && gap.asks == 0) {
+            (gap.counts_from, gap.behind) = (now, 0);
+        }
     }
 
     /// What is before the datagrams that come from now on was not looked at.
@@ -225,8 +257,8 @@ impl Gap {
     /// When it is to be asked for, unless it is too late for an answer.
     fn ask_at(&self, tolerance: Duration, patience: Duration, round: Option<Duration>) -> Option<Time> {
         match (self.asks, round) {
-            (0, _) if self.behind >= BEHIND => Some(self.seen_at + tolerance),
-            (0, _) => Some(self.seen_at + tolerance.max(LONE)),
+            (0, _) if self.behind >= BEHIND => Some(self.counts_from + tolerance),
+            (0, _) => Some(self.counts_from + tolerance.max(LONE)),
             (1, Some(round)) => {
                 let again = self.asked_at + answer_within(round);
                 let in_time = again + round <= self.seen_at + patience;

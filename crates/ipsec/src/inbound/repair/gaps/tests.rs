@@ -18,7 +18,7 @@ fn asked(gaps: &mut GapTracker, millis: u64) -> Vec<(u32, u16)> {
 fn after(numbers: &[u64]) -> GapTracker {
     let mut gaps = GapTracker::new();
     for number in numbers {
-        gaps.arrived(Esn(*number), at(0));
+        gaps.arrived(Esn(*number), true, at(0));
     }
     gaps
 }
@@ -28,7 +28,7 @@ fn a_gap_is_asked_for_once_three_datagrams_are_behind_it() {
     let mut gaps = after(&[1, 2, 5, 6]);
     assert_eq!(gaps.first(), Some(Esn(3)));
     assert_eq!(asked(&mut gaps, 1), []);
-    gaps.arrived(Esn(7), at(1));
+    gaps.arrived(Esn(7), true, at(1));
     assert_eq!(asked(&mut gaps, 1), [(3, 2)]);
     assert_eq!(asked(&mut gaps, 2), [], "once");
 }
@@ -61,21 +61,47 @@ fn where_a_second_answer_would_come_too_late_the_request_is_sent_twice() {
     assert!(gaps.ask(Spi(7), round, at(15)).is_some());
     assert_eq!(gaps.next_at(round), Some(at(150)), "it is given up");
     assert!(gaps.ask(Spi(7), round, at(149)).is_none());
-    assert_eq!(gaps.arrived(Esn(2), at(101)).0, Filled::Asked(Some(at(0))));
+    assert_eq!(gaps.arrived(Esn(2), true, at(101)).0, Filled::Asked(Some(at(0))));
     assert!(is_useful(round) && !is_useful(Some(Duration::from_millis(145))) && is_useful(None));
 }
 
 #[test]
 fn numbers_that_come_late_leave_their_gap() {
     let mut gaps = after(&[1, 10]);
-    assert_eq!(gaps.arrived(Esn(5), at(1)).0, Filled::Unasked);
-    assert_eq!(gaps.arrived(Esn(5), at(1)).0, Filled::No);
+    assert_eq!(gaps.arrived(Esn(5), true, at(1)).0, Filled::Unasked);
+    assert_eq!(gaps.arrived(Esn(5), true, at(1)).0, Filled::No);
     assert_eq!(asked(&mut gaps, 20), [(2, 3), (6, 4)]);
     for number in [2, 9, 3, 4, 8] {
-        assert_eq!(gaps.arrived(Esn(number), at(21)).0, Filled::Asked(Some(at(20))), "{number}");
+        assert_eq!(gaps.arrived(Esn(number), true, at(21)).0, Filled::Asked(Some(at(20))), "{number}");
     }
     assert_eq!(gaps.first(), Some(Esn(6)));
     assert!(gaps.is_behind(Esn(7)) && !gaps.is_behind(Esn(6)) && !gaps.is_behind(Esn(2)));
+}
+
+#[test]
+fn what_may_pass_others_is_no_sign_that_those_are_lost() {
+    let mut gaps = after(&[1]);
+    for number in [6, 7, 8, 9] {
+        gaps.arrived(Esn(number), false, at(0));
+    }
+    assert_eq!(asked(&mut gaps, 9), []);
+    assert_eq!(asked(&mut gaps, 10), [(2, 4)], "nothing else came");
+}
+
+#[test]
+fn a_gap_that_is_still_filled_in_order_is_not_asked_for() {
+    let mut gaps = after(&[1]);
+    gaps.arrived(Esn(9), false, at(0));
+    for (number, millis) in [(2, 9), (3, 18), (4, 27), (6, 30), (7, 32), (8, 34)] {
+        assert_eq!(asked(&mut gaps, millis - 1), [], "before {number}");
+        assert_eq!(gaps.arrived(Esn(number), true, at(millis)).0, Filled::Unasked);
+    }
+    assert_eq!(asked(&mut gaps, 34), [(5, 1)], "three came behind it");
+    assert_eq!(
+        (gaps.expire(ROUND, at(129)), gaps.expire(ROUND, at(130))),
+        (0, 1),
+        "counted from the first sight"
+    );
 }
 
 #[test]
@@ -83,16 +109,16 @@ fn datagrams_that_came_after_all_make_it_wait_longer() {
     let mut gaps = after(&[1]);
     gaps.note_late();
     gaps.note_late();
-    gaps.arrived(Esn(3), at(0));
-    gaps.arrived(Esn(4), at(0));
-    gaps.arrived(Esn(5), at(0));
+    gaps.arrived(Esn(3), true, at(0));
+    gaps.arrived(Esn(4), true, at(0));
+    gaps.arrived(Esn(5), true, at(0));
     assert_eq!(asked(&mut gaps, 3), []);
     assert_eq!(asked(&mut gaps, 4), [(2, 1)]);
     assert_eq!(gaps.settle(2, 1), 1);
     (0..RECOVERIES).for_each(|_| gaps.note_repaired());
-    gaps.arrived(Esn(9), at(100));
-    gaps.arrived(Esn(10), at(100));
-    gaps.arrived(Esn(11), at(100));
+    gaps.arrived(Esn(9), true, at(100));
+    gaps.arrived(Esn(10), true, at(100));
+    gaps.arrived(Esn(11), true, at(100));
     assert_eq!(asked(&mut gaps, 102), [(6, 3)]);
 }
 
@@ -108,11 +134,14 @@ fn what_will_not_be_sent_again_is_settled() {
 #[test]
 fn a_peer_that_skips_numbers_fills_no_memory() {
     let mut gaps = GapTracker::new();
-    assert_eq!(gaps.arrived(Esn(u64::MAX / 2), at(0)), (Filled::No, u64::MAX / 2 - 1, u64::MAX / 2 - 1));
+    assert_eq!(
+        gaps.arrived(Esn(u64::MAX / 2), true, at(0)),
+        (Filled::No, u64::MAX / 2 - 1, u64::MAX / 2 - 1)
+    );
     assert_eq!(gaps.first(), None, "an outage");
     let mut lost = 0;
     for number in 1..=1_000 {
-        lost += gaps.arrived(Esn(u64::MAX / 2 + 2 * number), at(0)).2;
+        lost += gaps.arrived(Esn(u64::MAX / 2 + 2 * number), true, at(0)).2;
     }
     assert_eq!((gaps.gaps.len(), lost), (GAPS_MAX, 1_000 - GAPS_MAX as u64));
 }
@@ -133,7 +162,7 @@ fn missing_numbers_are_those_of_a_set() {
             assert_eq!(gaps.settle(number, 9), settled);
         }
         let was = missing.remove(&number);
-        let (filled, _, lost) = gaps.arrived(Esn(number), at(0));
+        let (filled, _, lost) = gaps.arrived(Esn(number), true, at(0));
         assert_eq!(filled != Filled::No, was, "{number}");
         for _ in 0..lost {
             missing.pop_first();
