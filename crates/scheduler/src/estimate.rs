@@ -143,6 +143,9 @@ impl Estimate {
         // Nothing is slow while no limit is known.
         let rate = self.met.map_or(f64::INFINITY, |_| self.rate);
         let view = &self.usual.view(sample, rate, now);
+        if view.taken >= UNPACED_ABOVE {
+            self.usual.fast_at = Some(now);
+        }
         match self.phase {
             EstimatePhase::Free(seen) => self.watch(sample, view, seen, now),
             EstimatePhase::Drain(queue) => self.drain(sample, view, queue, now),

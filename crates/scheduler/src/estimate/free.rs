@@ -11,6 +11,9 @@ use super::{BUSY, Estimate, EstimatePhase, LimitedBy, PathSample, UNPACED_ABOVE}
 const STANDS_FOR: Duration = Duration::from_millis(200);
 /// Bits of two full datagrams on an ordinary path.
 const DATAGRAMS: f64 = 2.0 * 1500.0 * 8.0;
+/// For so long a link that carried more than is ever paced has no limit below: what looks like one is a processor that has other
+/// things to do.
+const FAST_FOR: Duration = Duration::from_secs(2);
 /// A share of losses that more costs than a look at whether less is lost at a lower rate: a policer before which no queue stands
 /// drops so much of what comes from a sender that does not slow down.
 const OFTEN: f64 = 0.05;
@@ -81,7 +84,8 @@ impl Estimate {
         seen.grew |= view.is_behind(BEHIND);
         seen.came.note(view.taken, sample.span);
         let came = seen.came.rate();
-        if came >= UNPACED_ABOVE {
+        let was_fast = self.usual.fast_at.is_some_and(|at| now.since(at) < FAST_FOR);
+        if came >= UNPACED_ABOVE || was_fast {
             return None;
         }
         let grew = seen.grew;

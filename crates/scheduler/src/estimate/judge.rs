@@ -185,6 +185,8 @@ pub(super) struct Usual {
     pub(super) emptied_at: Time,
     /// A queue that others fill, in seconds, and until when that is believed.
     others: Option<(f64, Time)>,
+    /// When the link carried more than is ever paced.
+    pub(super) fast_at: Option<Time>,
     /// While on, more is not tried: more was lost when more was sent, and nothing was late.
     pub(super) pushes: Hold,
     /// While on, losses are not compared with those at a lower rate: there were as many.
