@@ -10,8 +10,10 @@
 //! Push     a quarter above it, then more with each step that succeeds, doubling at most    (push.rs)
 //! Drain    below it, until the queue is gone; what comes out of it is the rate             (drain.rs)
 //! Dip      below it, when more is lost than usual: as much below is the link's nature      (dip.rs)
+//! Beside   as before a queue came that does not go: other traffic fills it                 (beside.rs)
 //! ```
 
+mod beside;
 mod dip;
 mod drain;
 mod follow;
@@ -28,6 +30,7 @@ mod sent;
 use strait_clock::Time;
 
 use crate::Rate;
+use beside::Contest;
 use dip::Dip;
 use drain::StandingQueue;
 use free::Overload;
@@ -56,6 +59,7 @@ enum EstimatePhase {
     Push(Push),
     Drain(StandingQueue),
     Dip(Dip),
+    Beside(Contest),
 }
 
 /// The rate of the link to one peer.
@@ -143,9 +147,13 @@ impl Estimate {
         // Nothing is slow while no limit is known.
         let rate = self.met.map_or(f64::INFINITY, |_| self.rate);
         let view = &self.usual.view(sample, rate, now);
+        if view.taken >= UNPACED_ABOVE {
+            self.usual.fast_at = Some(now);
+        }
         match self.phase {
             EstimatePhase::Free(seen) => self.watch(sample, view, seen, now),
             EstimatePhase::Drain(queue) => self.drain(sample, view, queue, now),
+            EstimatePhase::Beside(contest) => self.contest(sample, view, contest, now),
             _ if view.is_congested() => self.begin_drain(sample, view, now),
             EstimatePhase::Dip(dip) => self.dip(sample, dip, now),
             EstimatePhase::Push(push) => self.push(sample, view, push, now),

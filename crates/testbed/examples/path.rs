@@ -8,7 +8,7 @@
 //!
 //! | name | value | default |
 //! |---|---|---|
-//! | `rate` | of the path there, as in a configuration | `10Mbit` |
+//! | `rate` | of the path there, as in a configuration; `none`: the kernel's own link, without a limit or a delay | `10Mbit` |
 //! | `back` | of the path back | as `rate` |
 //! | `rtt` | round trip of the empty path, in ms | `100` |
 //! | `jitter` | ms one way, so that packets overtake each other | `0` |
@@ -34,8 +34,8 @@ use std::time::{Duration, Instant};
 use strait_scheduler::Rate;
 use strait_sim::{LinkSettings, LossModel, RateTrace, SimLink};
 use strait_testbed::{
-    EmulatedPath, Extra, FrameDirection, PingTrain, Relay, Stream, TestTunnel, TwoHosts, interrupt, sample,
-    sandbox,
+    EmulatedPath, Extra, FrameDirection, LinkSpec, PingTrain, Relay, Stream, TestTunnel, TwoHosts, interrupt,
+    sample, sandbox,
 };
 
 /// Between two pings.
@@ -64,7 +64,7 @@ impl Arguments {
     }
 
     fn rates(&self) -> [Rate; 2] {
-        let there = self.text("rate", "10Mbit");
+        let there = self.text("rate", "10Mbit").replace("none", "10Gbit");
         [there.parse().expect("rate"), self.text("back", &there).parse().expect("back")]
     }
 
@@ -95,6 +95,14 @@ impl Arguments {
         EmulatedPath::new(there, link(back, 2))
     }
 
+    fn hosts(&self, path: &EmulatedPath) -> (TwoHosts, Option<Relay>) {
+        if self.text("rate", "") == "none" {
+            return (TwoHosts::direct(LinkSpec::unshaped()).unwrap().with_cubic().unwrap(), None);
+        }
+        let (hosts, relay) = Relay::over(path).unwrap();
+        (hosts, Some(relay))
+    }
+
     fn content(&self) -> Arc<[u8]> {
         let random = self.text("data", "random") == "random";
         let files = sample::generate(sample::DEFAULT_SEED);
@@ -119,11 +127,11 @@ fn main() {
     let arguments = Arguments(words.map(|word| pair(word).expect("name=value")).collect());
     if arguments.text("plain", "yes") == "yes" {
         let path = arguments.path();
-        let (hosts, _relay) = Relay::over(&path).unwrap();
+        let (hosts, _relay) = arguments.hosts(&path);
         measure(&arguments, "plain", &hosts, hosts.address_of_b().0, &path);
     }
     let path = arguments.path();
-    let (hosts, _relay) = Relay::over(&path).unwrap();
+    let (hosts, _relay) = arguments.hosts(&path);
     let sections = format!(
         "[[compress]]\nfrom = \"10.77.0.1/32\"\nto = \"10.77.0.2/32\"\ndomain = \"path\"\n{}",
         arguments.lines("sections")

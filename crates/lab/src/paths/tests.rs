@@ -77,3 +77,25 @@ fn a_run_follows_from_its_seed_and_uses_the_link() {
     }
     assert_eq!(first.figures[0].drawing(), second.figures[0].drawing());
 }
+
+fn whole(name: &str) -> [PathResult; 2] {
+    let lab = PathLab { seed: 1, effort: Effort::Full, record: None, only: vec![name.to_owned()] };
+    lab.run(&mut |_| {}).unwrap().paths.try_into().unwrap()
+}
+
+#[test]
+fn tcp_in_the_tunnel_has_its_part_beside_tcp_that_fills_the_queue() {
+    let [greedy, tcp] = whole("beside");
+    println!("{greedy:?} {tcp:?}");
+    // For 17 of 55 seconds another connection shares the link.
+    assert!(tcp.used > 0.88 && greedy.used > 0.95, "{} {}", tcp.used, greedy.used);
+    assert!(greedy.used < 1.2, "{}: the other connection has its part, too", greedy.used);
+}
+
+#[test]
+fn policer_without_a_queue_is_met_by_a_sender_that_does_not_slow_down() {
+    let [greedy, _] = whole("policer");
+    println!("{greedy:?}");
+    assert!(greedy.found[0].round_trips.is_some_and(|found| found < 20.0), "{:?}", greedy.found);
+    assert!(greedy.overflowed < 0.12, "{}", greedy.overflowed);
+}

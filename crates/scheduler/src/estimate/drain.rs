@@ -38,6 +38,8 @@ const DRAIN_FOR: Duration = Duration::from_secs(3);
 pub(super) struct StandingQueue {
     /// Since when it is drained.
     since: Time,
+    /// Bits a second that the link was taken to carry before.
+    before: f64,
     /// Its length when it was longest, in seconds.
     longest: f64,
     came: Came,
@@ -61,6 +63,7 @@ impl Estimate {
         self.limited = LimitedBy::Link;
         let queue = StandingQueue {
             since: now,
+            before: if matches!(self.phase, EstimatePhase::Free(_)) { view.sent } else { self.rate },
             longest: view.delay,
             came: Came::default(),
             below: None,
@@ -88,6 +91,9 @@ impl Estimate {
                 self.usual.emptied_at = now;
                 if told {
                     // A queue that went when less was sent was made by what was sent.
+                    if sample.delay <= view.low {
+                        self.usual.forget_others();
+                    }
                     self.meet(self.rate);
                 }
                 self.rest();
@@ -102,7 +108,10 @@ impl Estimate {
         if queue.has_had_time(now) {
             if view.delay > view.high {
                 // Others fill it, or the path became longer.
-                self.usual.note_others(sample.delay, now);
+                if let Some(rate) = self.usual.pressed(now) {
+                    return self.begin_contest(rate, now);
+                }
+                self.usual.note_others(sample.delay, queue.before, now);
             }
             return self.rest();
         }

@@ -30,7 +30,11 @@ impl Estimate {
 
     pub(super) fn follow(&mut self, sample: &PathSample, view: &ReportView, unclear: u32, now: Time) {
         if view.delay > view.high {
-            return self.begin_drain(sample, view, now);
+            return match self.usual.pressed(now) {
+                // It came again although no more was sent.
+                Some(rate) => self.begin_contest(rate, now),
+                None => self.begin_drain(sample, view, now),
+            };
         }
         if view.used < BUSY {
             self.limited = LimitedBy::Traffic;

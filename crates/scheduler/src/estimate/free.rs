@@ -11,6 +11,12 @@ use super::{BUSY, Estimate, EstimatePhase, LimitedBy, PathSample, UNPACED_ABOVE}
 const STANDS_FOR: Duration = Duration::from_millis(200);
 /// Bits of two full datagrams on an ordinary path.
 const DATAGRAMS: f64 = 2.0 * 1500.0 * 8.0;
+/// For so long a link that carried more than is ever paced has no limit below: what looks like one is a processor that has other
+/// things to do.
+const FAST_FOR: Duration = Duration::from_secs(2);
+/// A share of losses that more costs than a look at whether less is lost at a lower rate: a policer before which no queue stands
+/// drops so much of what comes from a sender that does not slow down.
+const OFTEN: f64 = 0.05;
 /// The longest that a sample may have taken to send, in seconds, so that the queue at both of its ends stood in between:
 /// or the queue's own length, if that is more.
 const UNBROKEN: f64 = 0.1;
@@ -39,6 +45,9 @@ impl Estimate {
         let begun = Overload { since: now, grew: view.is_behind(BEHIND), came: Came::default() };
         let loses = view.is_lossy();
         let stands = view.delay > view.high || loses;
+        if !stands && self.loses_often(sample, view, now) {
+            return;
+        }
         // No report in between says that it was gone.
         let stood = self.intake.least_delay - (sample.delay - view.delay) > view.high;
         let unbroken = stood && sample.sent_span <= UNBROKEN.max(view.before) || loses;
@@ -49,6 +58,19 @@ impl Estimate {
         if matches!(self.phase, EstimatePhase::Free(_)) {
             self.phase = EstimatePhase::Free(seen);
         }
+    }
+
+    /// Whether it has to be seen if less is lost at a lower rate.
+    fn loses_often(&mut self, sample: &PathSample, view: &ReportView, now: Time) -> bool {
+        let lost = self.usual.count(sample);
+        let often = lost.exceeds(self.usual.loss)
+            && lost.share() > self.usual.loss + OFTEN
+            && !self.usual.dips.is_on(now);
+        if often {
+            self.rate = self.bounded(view.delivered);
+            self.begin_dip(None, view.sent, lost, now);
+        }
+        often
     }
 
     /// The second report or a later one of the same queue.
@@ -62,7 +84,8 @@ impl Estimate {
         seen.grew |= view.is_behind(BEHIND);
         seen.came.note(view.taken, sample.span);
         let came = seen.came.rate();
-        if came >= UNPACED_ABOVE {
+        let was_fast = self.usual.fast_at.is_some_and(|at| now.since(at) < FAST_FOR);
+        if came >= UNPACED_ABOVE || was_fast {
             return None;
         }
         let grew = seen.grew;

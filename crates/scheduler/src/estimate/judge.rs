@@ -48,6 +48,8 @@ const FADE: f64 = 0.5;
 /// How long a queue that others fill, or a path that became longer, is taken as it is; then it is looked again. As long as a
 /// minimum counts at least (least.rs).
 const OTHERS_FOR: Duration = Duration::from_secs(5);
+/// If another queue does not go within this time either, other traffic takes what this node leaves.
+const PRESSED_FOR: Duration = Duration::from_secs(15);
 /// Bits of a full datagram on an ordinary path.
 const DATAGRAM: f64 = 1500.0 * 8.0;
 
@@ -168,6 +170,16 @@ impl ReportView {
     }
 }
 
+/// A queue that did not go when less was sent.
+#[derive(Clone, Copy, Debug)]
+struct OthersQueue {
+    /// Its length in seconds.
+    delay: f64,
+    /// Bits a second that were sent before it came.
+    rate: f64,
+    at: Time,
+}
+
 /// What the path is like without a queue of ours.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usual {
@@ -183,8 +195,10 @@ pub(super) struct Usual {
     pub(super) queued_at: Time,
     /// When the queue was let go last, that the minimum delay was seen.
     pub(super) emptied_at: Time,
-    /// A queue that others fill, in seconds, and until when that is believed.
-    others: Option<(f64, Time)>,
+    /// A queue that did not go.
+    others: Option<OthersQueue>,
+    /// When the link carried more than is ever paced.
+    pub(super) fast_at: Option<Time>,
     /// While on, more is not tried: more was lost when more was sent, and nothing was late.
     pub(super) pushes: Hold,
     /// While on, losses are not compared with those at a lower rate: there were as many.
@@ -220,9 +234,8 @@ impl Hold {
 
 impl Usual {
     /// What `sample` says, where the link is taken to have `rate`.
-    pub(super) fn view(&mut self, sample: &PathSample, rate: f64, now: Time) -> ReportView {
-        self.others = self.others.filter(|(_, until)| now < *until);
-        let others = self.others.map_or(0.0, |(delay, _)| delay);
+    pub(super) fn view(&self, sample: &PathSample, rate: f64, now: Time) -> ReportView {
+        let others = self.others.filter(|it| now.since(it.at) < OTHERS_FOR).map_or(0.0, |it| it.delay);
         let sent = sample.sent * 8.0 / sample.sent_span.max(1e-3);
         let arrived = sample.bytes * 8.0 / sample.span.max(1e-3);
         let (mean, most) = self.passed(sample);
@@ -265,9 +278,19 @@ impl Usual {
         self.jitter += (differs.min(JITTER_MAX) - self.jitter) * SMOOTH;
     }
 
-    /// A delay of so many seconds did not go when less was sent.
-    pub(super) fn note_others(&mut self, delay: f64, now: Time) {
-        self.others = Some((delay, now + OTHERS_FOR));
+    /// A delay of so many seconds did not go when less than `rate` was sent.
+    pub(super) fn note_others(&mut self, delay: f64, rate: f64, now: Time) {
+        self.others = Some(OthersQueue { delay, rate, at: now });
+    }
+
+    /// Bits a second that were sent before a queue came that did not go lately.
+    pub(super) fn pressed(&self, now: Time) -> Option<f64> {
+        self.others.filter(|it| now.since(it.at) < PRESSED_FOR).map(|it| it.rate)
+    }
+
+    /// A queue went when less was sent.
+    pub(super) fn forget_others(&mut self) {
+        self.others = None;
     }
 
     /// Counts what was lost at the rate; all of it lately.

@@ -157,6 +157,27 @@ fn one_late_report_is_a_host_without_a_processor_and_two_are_a_limit() {
 }
 
 #[test]
+fn processor_that_is_busy_is_no_limit_of_a_link_that_was_just_fast() {
+    let mut estimate = Estimate::new(None, None, Time::ZERO);
+    let mut now = Time::from_millis(1000);
+    let mut report = |estimate: &mut Estimate, megabytes: f64, delay, after| {
+        now += Duration::from_millis(after);
+        let sample =
+            PathSample { bytes: megabytes * 1e6, sent: megabytes * 1e6, ..overload(40.0, delay, now) };
+        estimate.sample(&sample, now + Duration::from_millis(60));
+        estimate.pacing()
+    };
+    // A gigabit a second, and then 200 Mbit/s with a queue.
+    assert_eq!(report(&mut estimate, 10.0, 0.0, 80), None);
+    for delay in [40.0, 80.0, 120.0, 160.0] {
+        assert_eq!(report(&mut estimate, 2.0, delay, 80), None);
+    }
+    assert_eq!(report(&mut estimate, 2.0, 0.0, 2000), None);
+    assert_eq!(report(&mut estimate, 2.0, 40.0, 80), None);
+    assert!(report(&mut estimate, 2.0, 80.0, 80).is_some(), "it was fast long ago");
+}
+
+#[test]
 fn rate_beyond_which_pacing_is_the_limit_itself_is_not_paced() {
     let known = Rate::from_bits(600_000_000);
     assert_eq!(Estimate::new(known, None, Time::ZERO).pacing(), None);
