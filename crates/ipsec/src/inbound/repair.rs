@@ -251,8 +251,8 @@ impl Intake {
                 self.counters.refuse(reason);
             }
             self.host.finish(&mut held, inlet);
-            if let Some(repair) = self.associations.repairing(sa).and_then(|(sa, ..)| sa.repair.as_mut()) {
-                repair.held.recycle(held);
+            if let Some((.., memory)) = self.associations.repairing(sa) {
+                memory.recycle(held);
             }
         }
     }
