@@ -151,10 +151,8 @@ impl Intake {
         front: Option<(&[u8], ip::Front)>,
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
-        let Intake { associations, expander, host, counters, working, .. } = self;
-        let InboxParts { inbox, peers, blocks } = associations.parts(origin.sa).ok_or(Reason::UnknownSpi)?;
-        let mode = inbox.mode;
-        let mut unpacker = Unpacker { inbox, peers, blocks, expander, host, counters, working, inlet };
+        let mut unpacker = self.unpacker(origin.sa, inlet).ok_or(Reason::UnknownSpi)?;
+        let mode = unpacker.inbox.mode;
         let (range, next) = (inside.range(), inside.next);
         match mode {
             Mode::Tunnel => unpacker.payload(OpenedPayload { origin, esn: inside.esn, next, bytes, range }),
@@ -163,6 +161,17 @@ impl Intake {
                 unpacker.upper_layer(origin, layer, bytes.get(range).unwrap_or_default())
             }
         }
+    }
+
+    /// What takes payloads of this association apart.
+    pub(super) fn unpacker<'a, I: Inlet>(
+        &'a mut self,
+        sa: SaId,
+        inlet: &'a mut I,
+    ) -> Option<Unpacker<'a, I>> {
+        let Intake { associations, expander, host, counters, working, .. } = self;
+        let InboxParts { inbox, peers, blocks } = associations.parts(sa)?;
+        Some(Unpacker { inbox, peers, blocks, expander, host, counters, working, inlet })
     }
 
     /// A worker has done a job.

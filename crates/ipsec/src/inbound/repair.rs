@@ -195,6 +195,13 @@ impl Intake {
         bytes: &mut [u8],
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
+        let payload = bytes.get(inside.range()).unwrap_or_default();
+        if inside.next == Protocol::AGGFRAG
+            && aggfrag::subtype(payload) == Some(Subtype::Congestion)
+            && let Some(mut unpacker) = self.unpacker(origin.sa, inlet)
+        {
+            unpacker.take_riding(origin, payload);
+        }
         let result = match self.place_number(origin, inside, bytes) {
             Ok(Next::Pass(inside)) => self.inside(origin, inside, bytes, None, inlet),
             Ok(Next::Done) => Ok(()),

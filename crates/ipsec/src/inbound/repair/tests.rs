@@ -1,3 +1,5 @@
+mod riding;
+
 use strait_wire::SeqLow;
 use strait_wire::ip::Version;
 use strait_wire::missing::{MissingRange, MissingRanges};
