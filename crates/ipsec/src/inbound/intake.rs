@@ -18,6 +18,7 @@ use super::work::WorkingTime;
 use super::{Batch, InboundSettings, Inlet, Order, Origin};
 use crate::layers::Inside;
 use crate::outer::outer_len;
+use crate::repair::is_of_repair;
 use crate::sa::SaId;
 use crate::{Counters, Mode, Notice, PeerId, Reason, Source};
 
@@ -130,6 +131,9 @@ impl Intake {
         let origin = Origin { sa, peer, tos, now };
         let offered = receiving.arrived(origin, inside, bytes, range.len());
         let repairs = receiving.repair.is_some();
+        if repairs && is_of_repair(inside.next, bytes.get(inside.range()).unwrap_or_default()) {
+            receiving.inbox.counters.repair.wire_in.add(wire as u64);
+        }
         if inside.newest && receiving.came_from(from) {
             self.associations.follow(peer, from, now, inlet);
         }

@@ -136,7 +136,10 @@ impl InboundRepair {
         if !is_repeatable(header.next, content) {
             return Err(Reason::MalformedEsp);
         }
-        sa.admit_repeated(Esn(number), inside.proof)?;
+        if !sa.admit_repeated(Esn(number), inside.proof)? {
+            counters.repair.duplicates.add(1);
+            return Ok(Next::Done);
+        }
         match self.gaps.fill(number) {
             Filled::No => {}
             filled => {
