@@ -17,6 +17,8 @@ use crate::payload::{DEVICES, LEN, PayloadKind, SensorStation};
 const OFFERED: f64 = 30_000.0;
 /// How often the sender sends what is due.
 const BEAT: Duration = Duration::from_millis(1);
+/// How long the first packet may take: on a busy machine, threads begin late.
+const BEGIN: Duration = Duration::from_secs(10);
 
 /// Packets of a kind from the first host to the second, a flow a device.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +27,7 @@ pub(crate) struct Flood<'a> {
     /// Which decides the way; ports are any.
     pub(crate) address: SocketAddr,
     pub(crate) kind: PayloadKind,
-    /// Until queues are full and choices are made.
+    /// From the first packet that arrives, until queues are full and choices are made.
     pub(crate) warm_up: Duration,
     pub(crate) window: Duration,
 }
@@ -72,6 +74,10 @@ impl Flood<'_> {
     }
 
     fn measure(&self, shared: &FloodState) -> Result<f64, Error> {
+        let begin = Instant::now();
+        while shared.arrived.load(Ordering::Relaxed) == 0 && begin.elapsed() < BEGIN {
+            interrupt::pause(BEAT)?;
+        }
         interrupt::pause(self.warm_up)?;
         let (start, before) = (Instant::now(), shared.arrived.load(Ordering::Relaxed));
         interrupt::pause(self.window)?;
@@ -125,7 +131,7 @@ mod tests {
         let hosts = TwoHosts::direct(LinkSpec::thin("1.5Mbit".parse().unwrap())).unwrap();
         let address = SocketAddr::new(hosts.address_of_b().0, 0);
         let before = hosts.link.traffic().unwrap().there.packets;
-        let (warm_up, window) = (Duration::from_millis(100), Duration::from_millis(400));
+        let (warm_up, window) = (Duration::from_millis(100), Duration::from_secs(1));
         let arrived =
             Flood { hosts: &hosts, address, kind: PayloadKind::Random, warm_up, window }.run().unwrap();
         let crossed = hosts.link.traffic().unwrap().there.packets - before;

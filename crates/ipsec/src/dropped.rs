@@ -98,8 +98,6 @@ reasons! {
     OverBudget = "over-budget",
     /// A probe, a condition or a handshake that comes more often than its peer may send it.
     TooOften = "too-often",
-    /// A payload that was sent again, although the first had come.
-    RepeatedTwice = "repair-duplicate",
     /// A repair symbol that cannot be, or that contradicts what came.
     UnfitSymbol = "repair-symbol-unfit",
     /// A repair symbol beyond the work or the memory that a peer's symbols may take.

@@ -38,5 +38,6 @@ pub(crate) const DECODER_MEMORY: usize = SPAN * SOURCE_MAX + SPAN / 2 * (SOURCE_
 pub use amount::LossPattern;
 pub(crate) use decoder::{SymbolDecoder, SymbolRefused};
 pub(crate) use encoder::PlannedSymbol;
+pub use loss::CORRECTED_LOSS_MIN;
 pub(crate) use loss::{LossCount, LossEstimate};
 pub(crate) use sender::SymbolSender;

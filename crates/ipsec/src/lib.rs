@@ -51,7 +51,7 @@ pub use counters::{
 };
 pub use dropped::{Drops, Reason};
 pub use endpoint::LatestEndpoint;
-pub use fec::LossPattern;
+pub use fec::{CORRECTED_LOSS_MIN, LossPattern};
 pub use inbound::Inbound;
 pub use notice::{Explanation, Notice};
 pub use offload::{SuperPacket, Unusable};
@@ -61,7 +61,7 @@ pub use path_state::{PathState, PathStatus, RateStatus};
 pub use peer::{PeerId, PeerSpec};
 pub use policy::{Forwarding, Policies};
 pub use pool::{PoolJob, PoolWork};
-pub use repair::{PayloadStore, RepairTerms, StoredPayload};
+pub use repair::{PayloadStore, REPAIR_ROUND_MAX, RepairState, RepairTerms, StoredPayload};
 pub use reports::ReportWish;
 pub use return_traffic::{ReturnTraffic, UNANSWERED};
 pub use rules::{Domain, PortRange, Rule, RuleSet};

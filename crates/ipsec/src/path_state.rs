@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use strait_scheduler::{Estimate, LimitedBy, Path, Rate};
 
-use crate::LossPattern;
+use crate::{LossPattern, RepairState};
 
 /// Shares are kept in millionths.
 const MILLION: f64 = 1e6;
@@ -22,6 +22,7 @@ pub struct PathState {
     loss_share: AtomicU64,
     loss_burst: AtomicU64,
     symbols_each: AtomicU64,
+    repair: AtomicU64,
     refused: AtomicU64,
     limited_by: AtomicU64,
     known: AtomicU64,
@@ -84,8 +85,16 @@ impl PathState {
         self.loss_burst.store((losses.burst * MILLION) as u64, Ordering::Relaxed);
     }
 
-    pub(crate) fn show_symbols(&self, each: f64) {
+    pub(crate) fn show_repair(&self, state: RepairState, each: f64) {
+        self.repair.store(state as u64 + 1, Ordering::Relaxed);
         self.symbols_each.store((each * MILLION) as u64, Ordering::Relaxed);
+    }
+
+    /// What is done about losses; nothing before there was an association.
+    #[must_use]
+    pub fn repair(&self) -> Option<RepairState> {
+        let place = (self.repair.load(Ordering::Relaxed) as usize).checked_sub(1)?;
+        RepairState::ALL.get(place).copied()
     }
 
     /// Repair symbols that are sent for each payload; 0 where there are none.

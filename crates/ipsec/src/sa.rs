@@ -216,13 +216,14 @@ impl InboundSa {
         self
     }
 
-    /// Takes a payload with this number that came inside of another datagram, for which `proof` vouches.
-    pub(crate) fn admit_repeated(&mut self, number: Esn, proof: Option<Authentic>) -> Result<(), Reason> {
+    /// Takes a payload with this number that came inside of another datagram, for which `proof` vouches; false when it had come.
+    pub(crate) fn admit_repeated(&mut self, number: Esn, proof: Option<Authentic>) -> Result<bool, Reason> {
         let (esp, proof) = self.esp.as_mut().zip(proof).ok_or(Reason::Unprotected)?;
-        esp.received.commit_repeated(number, &proof).map_err(|refused| match refused {
-            ReplayRefused::TooOld => Reason::TooOld,
-            ReplayRefused::Duplicate => Reason::RepeatedTwice,
-        })
+        match esp.received.commit_repeated(number, &proof) {
+            Ok(()) => Ok(true),
+            Err(ReplayRefused::Duplicate) => Ok(false),
+            Err(ReplayRefused::TooOld) => Err(Reason::TooOld),
+        }
     }
 
     /// The SPI of its outermost protocol, or 0.

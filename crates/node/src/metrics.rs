@@ -241,7 +241,7 @@ fn paths(report: &DaemonReport) -> Vec<MetricFamily> {
 }
 
 fn repairs(report: &DaemonReport) -> Vec<MetricFamily> {
-    let known: [(&str, &str, &str, OfPeer); 13] = [
+    let known: [(&str, &str, &str, OfPeer); 15] = [
         ("peer_missing_datagrams_total", "counter", "Datagrams missing when later ones came.", |peer| {
             Some(number(peer.repair.as_ref()?.missing_datagrams))
         }),
@@ -260,6 +260,12 @@ fn repairs(report: &DaemonReport) -> Vec<MetricFamily> {
         ("peer_lost_datagrams_total", "counter", "Missing datagrams that were given up.", |peer| {
             Some(number(peer.repair.as_ref()?.lost_datagrams))
         }),
+        (
+            "peer_duplicate_payloads_total",
+            "counter",
+            "Payloads that came again although they had come.",
+            |peer| Some(number(peer.repair.as_ref()?.duplicate_payloads)),
+        ),
         ("peer_held_payloads_total", "counter", "Payloads held back to keep the order.", |peer| {
             Some(number(peer.repair.as_ref()?.held_payloads))
         }),
@@ -281,6 +287,12 @@ fn repairs(report: &DaemonReport) -> Vec<MetricFamily> {
         ("peer_repair_wire_bytes_total", "counter", "Wire bytes sent for the sake of repair.", |peer| {
             Some(number(peer.repair.as_ref()?.wire_bytes))
         }),
+        (
+            "peer_repair_received_wire_bytes_total",
+            "counter",
+            "Wire bytes received for the sake of repair.",
+            |peer| Some(number(peer.repair.as_ref()?.received_wire_bytes)),
+        ),
     ];
     of_peers(report, &known)
 }

@@ -14,6 +14,7 @@ pub use leak::{AttackerReport, LeakReport};
 pub use path::{PathReport, RememberedReport};
 pub use queue::QueueReport;
 pub use repair::RepairReport;
+pub use strait_ipsec::{CORRECTED_LOSS_MIN, REPAIR_ROUND_MAX, RepairState};
 
 /// The state and counters of a running node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,7 +108,7 @@ pub struct PeerReport {
     pub link_rate_bits_per_second: Option<u64>,
     /// The path to it; none before the first delivery report.
     pub path: Option<PathReport>,
-    /// Losses and their repair; none while nothing was missing.
+    /// Losses and their repair; none before the first session, and with manual keys.
     pub repair: Option<RepairReport>,
     /// Traffic sent to it.
     pub sent: TrafficReport,

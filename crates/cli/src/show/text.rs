@@ -4,12 +4,12 @@ pub(crate) mod leak;
 pub(crate) mod manual;
 mod path;
 pub(crate) mod queue;
-mod repair;
+pub(crate) mod repair;
 
 use std::time::Duration;
 
 use strait_node::report::{
-    AssociationReport, DaemonReport, NodeReport, PeerReport, RuleReport, TrafficReport,
+    AssociationReport, DaemonReport, NodeReport, PeerReport, RepairReport, RuleReport, TrafficReport,
 };
 use strait_scheduler::Rate;
 
@@ -99,6 +99,7 @@ fn forwarding(node: &NodeReport) -> String {
 
 fn one_peer(peer: &PeerReport) -> String {
     let (association, manual) = (peer.association.as_ref(), peer.manual.as_ref());
+    let repair = |what: &dyn Fn(&RepairReport) -> String| peer.repair.as_ref().map(what).unwrap_or_default();
     let lines = [
         ("public key", peer.public_key.clone().unwrap_or_default()),
         ("endpoint", endpoint(peer)),
@@ -113,7 +114,9 @@ fn one_peer(peer: &PeerReport) -> String {
         ("queue", queue::length(&peer.queue)),
         ("aggregation", queue::aggregation(&peer.queue)),
         ("path", peer.path.as_ref().map(path::state).unwrap_or_default()),
-        ("repair", peer.repair.as_ref().map(repair::state).unwrap_or_default()),
+        ("repair", repair(&repair::state)),
+        ("missing", repair(&repair::missing)),
+        ("repair cost", repair(&|it| repair::cost(peer, it))),
         ("remembered", peer.path.as_ref().map(path::remembered).unwrap_or_default()),
         ("inner MTU", format!("{} bytes", peer.inner_mtu)),
         ("sent as", sent_as(peer)),

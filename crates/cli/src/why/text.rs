@@ -6,7 +6,7 @@ use strait_node::report::{DecisionReport, EstimateReport, PeerReport, RuleReport
 use strait_scheduler::Rate;
 use strait_terminal::decision::{reason, runner_up};
 
-use crate::show::text::{leak, queue};
+use crate::show::text::{leak, queue, repair};
 use crate::table::TextTable;
 use crate::units;
 
@@ -29,6 +29,21 @@ pub(super) fn queues(peers: &[PeerReport]) -> String {
         if lines.is_empty() { lines } else { format!("\nqueue to {}\n{lines}", peer.name) }
     };
     peers.iter().map(lines).collect()
+}
+
+/// Whether losses on the path to each peer are repaired, how, why so, and what that costs.
+pub(super) fn repairs(peers: &[PeerReport]) -> String {
+    let lines = |peer: &PeerReport| {
+        let repair = peer.repair.as_ref()?;
+        let lines = [
+            ("repair", repair::reason(peer, repair)),
+            ("losses", repair::losses(repair)),
+            ("cost", repair::cost(peer, repair)),
+        ];
+        let lines = named(lines.into_iter().filter(|(_, value)| !value.is_empty()));
+        Some(format!("\nlosses on the path to {}\n{lines}", peer.name))
+    };
+    peers.iter().filter_map(lines).collect()
 }
 
 /// What lengths of the blocks of each rule tell.
@@ -235,6 +250,32 @@ mod tests {
             "{shown}"
         );
         assert_eq!(queues(&[]), "");
+    }
+
+    #[test]
+    fn repair_is_explained_by_round_trip_loss_and_bursts() {
+        let mut peer = crate::show::text::tests::report().peers.remove(0);
+        let shown = repairs(std::slice::from_ref(&peer));
+        let expected = "\nlosses on the path to site-b\n  \
+            repair       on: lost payloads are sent again, which comes in time with a round trip of 58.4 ms (up to 140 ms)\n  \
+            losses       1.25 % while no queue stood on the path, 1.2 datagrams one after another on average\n  \
+            cost         60.0 kB (4.8 %) sent: 33 payloads again, 118 requests; 170 kB (0.0 %) received\n";
+        assert_eq!(shown, expected);
+        for (state, words) in [
+            ("not-agreed", "off: `repair` is \"off\" at one end, or the peer cannot repair\n"),
+            ("not-paced", "off: no rate is known, and only paced payloads are kept;"),
+            ("few-losses", "on, and nothing is sent: a round trip of 58.4 ms is too long"),
+            (
+                "error-correction",
+                "on: repair symbols, but none for so sparse traffic as now, as a round trip of 58.4 ms is too long",
+            ),
+        ] {
+            peer.repair.as_mut().unwrap().state = state.to_owned();
+            let shown = repairs(std::slice::from_ref(&peer));
+            assert!(shown.contains(&format!("  repair       {words}")), "{shown}");
+        }
+        peer.repair = None;
+        assert_eq!(repairs(&[peer]), "");
     }
 
     #[test]

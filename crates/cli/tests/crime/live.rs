@@ -14,10 +14,16 @@ use strait_testbed::{DaemonProcess, Error, Extra, Feed, LinkSpec, Networks, Site
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Datagrams shorter than this are the daemons' own: reports and conditions. An observer knows them by their length.
 const LEAST: usize = 100;
-/// Silence after which nothing more is expected of a guess.
-const QUIET: Duration = Duration::from_millis(1);
-/// How often the client sends a guess again that left in more than one datagram, since the daemon woke up between its packets.
+/// The link, which is as fast as memory, is paced so: packets that are read together wait for each other then. At this rate, it pays to
+/// compress what becomes a little shorter on any machine, however busy with other tests it measured itself to be.
+const UP: &str = "up = \"5Mbit\"";
+/// Silence after which nothing more is expected of a guess: two datagrams leave 2.5 ms apart.
+const QUIET: Duration = Duration::from_millis(5);
+/// How often the client sends a guess again that left in another number of datagrams, since something of the daemon's own came between.
 const AGAIN: usize = 20;
+/// SIGCONT and SIGSTOP.
+const GO_ON: i32 = 18;
+const HALT: i32 = 19;
 
 /// Two sites with a daemon each, whose hosts have the addresses of the simulated ones.
 pub(crate) struct LiveTunnel {
@@ -28,14 +34,13 @@ pub(crate) struct LiveTunnel {
     /// Guesses sent again.
     pub(crate) again: u64,
     // In the order in which they must go.
-    _daemons: [DaemonProcess; 2],
+    daemons: [DaemonProcess; 2],
     _hosts: TwoHosts,
     _dir: Workdir,
 }
 
 impl LiveTunnel {
-    /// A tunnel whose rules compress so and have this policy. Its link is as fast as memory and paced at 100 Mbit/s: packets that
-    /// are read together wait for each other then.
+    /// A tunnel whose rules compress so and have this policy.
     pub(crate) fn open(policy: LeakPolicy, place: CrimePlace, method: Method) -> LiveTunnel {
         let dir = Workdir::create().unwrap();
         let hosts = TwoHosts::direct(LinkSpec { mtu: 1_600, ..LinkSpec::unshaped() }).unwrap();
@@ -51,7 +56,7 @@ impl LiveTunnel {
             std::fs::write(&path, text).unwrap();
             site.start(&path, "run").unwrap()
         };
-        let daemons = [start(0, "up = \"100Mbit\"", &sections), start(1, "", "")];
+        let daemons = [start(0, UP, &sections), start(1, "", "")];
         daemons[0].wait_for_session("site-b", PATIENCE).unwrap();
         daemons[1].wait_for_session("site-a", PATIENCE).unwrap();
         // Nothing is behind the second site, and its host would say so.
@@ -67,7 +72,7 @@ impl LiveTunnel {
             CrimePlace::OtherFlow if alone => Some(2),
             CrimePlace::SamePacket | CrimePlace::SameFlow | CrimePlace::OtherFlow => Some(1),
         };
-        LiveTunnel { feed, tap, datagrams, again: 0, _daemons: daemons, _hosts: hosts, _dir: dir }
+        LiveTunnel { feed, tap, datagrams, again: 0, daemons, _hosts: hosts, _dir: dir }
     }
 
     /// The lengths of what crosses until the wire is silent; at least one datagram does.
@@ -97,7 +102,10 @@ impl LengthOracle for LiveTunnel {
         for _ in 0..AGAIN {
             // What came late for the guess before.
             while self.tap.frame()?.is_some() {}
+            // The daemon finds all packets of the guess together. On a busy machine it would else wake up between two of them.
+            self.daemons[0].signal(HALT)?;
             packets.iter().try_for_each(|packet| self.feed.send(packet))?;
+            self.daemons[0].signal(GO_ON)?;
             seen = self.crossing()?;
             if self.datagrams.is_none_or(|datagrams| seen.len() == datagrams) {
                 break;

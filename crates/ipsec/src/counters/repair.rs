@@ -17,6 +17,8 @@ pub struct RepairCounters {
     pub late: Tally,
     /// Of these, those that were given up.
     pub lost: Tally,
+    /// Payloads that came again although they had come: a second copy, or one that was only late.
+    pub duplicates: Tally,
     /// Payloads that were held back until what is before them had come or was given up.
     pub held: Tally,
     /// Requests for missing payloads that were sent to the peer.
@@ -29,4 +31,6 @@ pub struct RepairCounters {
     pub symbols_out: Tally,
     /// Wire bytes that requests, repetitions, notices and repair symbols to the peer took.
     pub wire: Tally,
+    /// The same of those from the peer.
+    pub wire_in: Tally,
 }

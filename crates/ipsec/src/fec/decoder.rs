@@ -107,8 +107,7 @@ impl SymbolDecoder {
         if unknown == 0 {
             return Ok(());
         }
-        let passes = known + 2 * self.equations.len() + 1;
-        if !self.work.take((passes * read.symbol.len()) as u64, now) {
+        if !self.work.take(self.cost(known, read.symbol.len()), now) {
             return Err(SymbolRefused::OverBudget);
         }
         let equation = self.equation(number.0, &read);
@@ -125,6 +124,14 @@ impl SymbolDecoder {
     /// Whether a source came and is not here any more, or would have come before anything was kept.
     fn is_past(&self, source: u64) -> bool {
         self.window.is_past(source) || self.first.is_none_or(|first| source < first)
+    }
+
+    /// Bytes that are multiplied at most for a symbol of `len` bytes that covers so many known payloads. The sums of the equations
+    /// that it meets may be longer than the symbol itself, and each has its factors.
+    fn cost(&self, known: usize, len: usize) -> u64 {
+        let longest = self.equations.iter().map(|equation| equation.sum.len()).fold(len, usize::max);
+        let passes = 2 * self.equations.len() + 1;
+        (known * len + passes * (longest + UNKNOWNS)) as u64
     }
 
     /// What a symbol says of the unknown sources that it covers.

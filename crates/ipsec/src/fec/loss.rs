@@ -12,6 +12,8 @@ const REMEMBERED: f64 = 1000.0;
 const SINGLE_LOSSES: f64 = 2.0;
 /// Symbols begin at so much more than the loss at which they end.
 const BEGIN: f64 = 1.25;
+/// The share of lost datagrams, 0 to 1, at which symbols begin.
+pub const CORRECTED_LOSS_MIN: f64 = LOSS_MIN * BEGIN;
 
 /// Counts of the last datagrams.
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,7 +87,7 @@ impl LossEstimate {
     }
 
     fn judge(&mut self) {
-        let least = if self.lossy { LOSS_MIN } else { LOSS_MIN * BEGIN };
+        let least = if self.lossy { LOSS_MIN } else { CORRECTED_LOSS_MIN };
         self.lossy = self.seen().share >= least;
     }
 }

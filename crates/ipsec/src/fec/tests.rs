@@ -249,6 +249,23 @@ fn work_for_symbols_has_a_budget() {
     assert_ne!(decoder.symbol(Esn(next), &bytes, Time::from_millis(10)), Err(SymbolRefused::OverBudget));
 }
 
+#[test]
+fn short_symbols_over_long_equations_pay_for_what_they_take() {
+    let mut decoder = SymbolDecoder::new();
+    decoder.arrived(Esn(1), Protocol::IPIP, &[0; 9], Time::ZERO);
+    let symbol = |len: usize| [&[0xf5, 16][..], &[0xff; 16], &vec![0x5a; len]].concat();
+    let (long, short) = (symbol(SOURCE_MAX), symbol(2));
+    // As many equations as are kept, each as long as can be.
+    for number in 130..194 {
+        decoder.symbol(Esn(number), &long, Time::from_millis(number * 1_000)).unwrap();
+    }
+    let now = Time::from_millis(1_000 * 1_000);
+    let over = (194..10_000)
+        .find(|number| decoder.symbol(Esn(*number), &short, now) == Err(SymbolRefused::OverBudget));
+    // Each is a pass over the sums of 64 equations and another back, of 2 KiB each: 297 kB of the 10 MB that may come at once.
+    assert!(over.is_some_and(|number| number < 194 + 40), "{over:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -18,6 +18,7 @@ use super::work::WorkingTime;
 use super::{Batch, InboundSettings, Inlet, Order, Origin};
 use crate::layers::Inside;
 use crate::outer::outer_len;
+use crate::repair::is_of_repair;
 use crate::sa::SaId;
 use crate::{Counters, Mode, Notice, PeerId, Reason, Source};
 
@@ -130,6 +131,9 @@ impl Intake {
         let origin = Origin { sa, peer, tos, now };
         let offered = receiving.arrived(origin, inside, bytes, range.len());
         let repairs = receiving.repair.is_some();
+        if repairs && is_of_repair(inside.next, bytes.get(inside.range()).unwrap_or_default()) {
+            receiving.inbox.counters.repair.wire_in.add(wire as u64);
+        }
         if inside.newest && receiving.came_from(from) {
             self.associations.follow(peer, from, now, inlet);
         }
@@ -151,10 +155,8 @@ impl Intake {
         front: Option<(&[u8], ip::Front)>,
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
-        let Intake { associations, expander, host, counters, working, .. } = self;
-        let InboxParts { inbox, peers, blocks } = associations.parts(origin.sa).ok_or(Reason::UnknownSpi)?;
-        let mode = inbox.mode;
-        let mut unpacker = Unpacker { inbox, peers, blocks, expander, host, counters, working, inlet };
+        let mut unpacker = self.unpacker(origin.sa, inlet).ok_or(Reason::UnknownSpi)?;
+        let mode = unpacker.inbox.mode;
         let (range, next) = (inside.range(), inside.next);
         match mode {
             Mode::Tunnel => unpacker.payload(OpenedPayload { origin, esn: inside.esn, next, bytes, range }),
@@ -163,6 +165,17 @@ impl Intake {
                 unpacker.upper_layer(origin, layer, bytes.get(range).unwrap_or_default())
             }
         }
+    }
+
+    /// What takes payloads of this association apart.
+    pub(super) fn unpacker<'a, I: Inlet>(
+        &'a mut self,
+        sa: SaId,
+        inlet: &'a mut I,
+    ) -> Option<Unpacker<'a, I>> {
+        let Intake { associations, expander, host, counters, working, .. } = self;
+        let InboxParts { inbox, peers, blocks } = associations.parts(sa)?;
+        Some(Unpacker { inbox, peers, blocks, expander, host, counters, working, inlet })
     }
 
     /// A worker has done a job.

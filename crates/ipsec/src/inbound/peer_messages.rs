@@ -39,26 +39,53 @@ pub(super) fn requests() -> Budget {
     Budget::new(REQUESTS, REQUESTS_BURST)
 }
 
+/// Where a delivery report is.
+struct ReportPad<'a> {
+    /// The pad block.
+    pad: &'a [u8],
+    /// When it left, on the peer's clock.
+    tval: u32,
+    /// Whether no packets are before it.
+    alone: bool,
+}
+
 impl<I: Inlet> Unpacker<'_, I> {
     /// A report of what the peer received, if there is one in `payload`, a congestion report of RFC 9347; true when there is nothing
     /// else in it. One that rides is in the pad block behind the data, which is taken apart as any.
     pub(super) fn take_report(&mut self, origin: Origin, payload: &[u8]) -> Result<bool, Reason> {
-        if !matches!(self.inbox.payloads, Payloads::Strait { .. }) {
+        let Some(ReportPad { pad, tval, alone }) = self.report_pad(payload)? else { return Ok(false) };
+        // Where losses are repaired, one that rides was taken when its datagram came.
+        if !alone && self.inbox.repairs {
             return Ok(false);
         }
-        let payload = aggfrag::Payload::parse(payload).map_err(|_| Reason::MalformedEsp)?;
-        let (aggfrag::Header::Congestion { report, .. }, Some(pad)) = (payload.header, payload.padding())
-        else {
-            return Ok(false);
-        };
-        let alone = pad.len() == payload.region.len();
         match Delivery::parse(pad) {
-            Ok(delivery) => self.hear(origin, delivery, report.tval),
+            Ok(delivery) => self.hear(origin, delivery, tval),
             Err(_) if alone => return Err(Reason::MalformedEsp),
             // Padding that is nothing but padding, or says what this node does not know: the data counts.
             Err(_) => {}
         }
         Ok(alone)
+    }
+
+    /// A report that rides in a datagram that has just come, whose packets may have to wait for missing ones. It tells of times, so it
+    /// is not to wait with them. What is wrong with the packets is told when they are taken apart.
+    pub(super) fn take_riding(&mut self, origin: Origin, payload: &[u8]) {
+        if let Ok(Some(ReportPad { pad, tval, alone: false })) = self.report_pad(payload)
+            && let Ok(delivery) = Delivery::parse(pad)
+        {
+            self.hear(origin, delivery, tval);
+        }
+    }
+
+    /// The pad block of a congestion report, where such reports were agreed.
+    fn report_pad<'b>(&self, payload: &'b [u8]) -> Result<Option<ReportPad<'b>>, Reason> {
+        if !matches!(self.inbox.payloads, Payloads::Strait { .. }) {
+            return Ok(None);
+        }
+        let payload = aggfrag::Payload::parse(payload).map_err(|_| Reason::MalformedEsp)?;
+        let aggfrag::Header::Congestion { report, .. } = payload.header else { return Ok(None) };
+        let found = payload.padding();
+        Ok(found.map(|pad| ReportPad { pad, tval: report.tval, alone: pad.len() == payload.region.len() }))
     }
 
     /// Passes a report on to the sender.

@@ -149,7 +149,10 @@ impl InboundRepair {
         if !is_repeatable(header.next, content) {
             return Err(Reason::MalformedEsp);
         }
-        sa.admit_repeated(Esn(number), inside.proof)?;
+        if !sa.admit_repeated(Esn(number), inside.proof)? {
+            counters.repair.duplicates.add(1);
+            return Ok(Next::Done);
+        }
         match self.gaps.fill(number) {
             Filled::No => {}
             filled => {
@@ -215,6 +218,13 @@ impl Intake {
         bytes: &mut [u8],
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
+        let payload = bytes.get(inside.range()).unwrap_or_default();
+        if inside.next == Protocol::AGGFRAG
+            && aggfrag::subtype(payload) == Some(Subtype::Congestion)
+            && let Some(mut unpacker) = self.unpacker(origin.sa, inlet)
+        {
+            unpacker.take_riding(origin, payload);
+        }
         let result = match self.place_number(origin, inside, bytes) {
             Ok(Next::Pass(inside)) => self.inside(origin, inside, bytes, None, inlet),
             Ok(Next::Done) => Ok(()),
@@ -272,8 +282,8 @@ impl Intake {
                 self.counters.refuse(reason);
             }
             self.host.finish(&mut held, inlet);
-            if let Some(repair) = self.associations.repairing(sa).and_then(|(sa, ..)| sa.repair.as_mut()) {
-                repair.held.recycle(held);
+            if let Some((.., memory)) = self.associations.repairing(sa) {
+                memory.recycle(held);
             }
         }
     }

@@ -19,7 +19,7 @@ use super::ratio_estimate::RatioEstimate;
 use super::repair::{LOSSY, OutboundRepair};
 use super::reporting::Reporting;
 use super::unit_size::UnitSize;
-use crate::{PeerSpec, RepairTerms};
+use crate::{PeerSpec, RepairState, RepairTerms};
 
 /// What was sealed so far, to be compared with what it was before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -107,13 +107,17 @@ impl Link {
     /// Chooses how losses on the path are repaired, as what is known of it says.
     pub(super) fn update_symbols(&mut self) {
         let Link { spec, association, pacing, repair, .. } = self;
-        let Some(repair) = repair else { return };
-        let pattern = pacing.losses.pattern().filter(|_| association.keeps);
+        let agreed = association.sa.as_ref().is_some_and(|sa| sa.repair != RepairTerms::Off);
+        let nothing = if agreed { RepairState::NotPaced } else { RepairState::NotAgreed };
+        let Some(repair) = repair else { return spec.counters.path.show_repair(nothing, 0.0) };
         // Not what round trips take now: a queue or a repair that others wait for makes those longer, and ends.
-        repair.choose(pattern, pacing.least_round_trip());
+        let (pattern, round) =
+            (pacing.losses.pattern().filter(|_| association.keeps), pacing.least_round_trip());
+        repair.choose(pattern, round);
         let symbols = repair.symbols.as_ref();
         association.for_symbols = symbols.map_or(0, |symbols| symbols.reserve());
-        spec.counters.path.show_symbols(symbols.map_or(0.0, |symbols| symbols.each()));
+        let state = if association.keeps { repair.state(round) } else { nothing };
+        spec.counters.path.show_repair(state, symbols.map_or(0.0, |symbols| symbols.each()));
     }
 
     /// Whether so much is lost that packets often wait at the peer until what was before them is repaired.

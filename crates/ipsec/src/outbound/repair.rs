@@ -9,7 +9,10 @@ use strait_wire::missing::{MissingRange, MissingRanges};
 use strait_wire::{Esn, Spi, Tos};
 
 use crate::fec::{HOLD_MAX, LossPattern, SymbolSender};
-use crate::repair::{FlowRates, Urgency, is_prompt_block, is_pure_acknowledgement, is_repeatable};
+use crate::repair::{
+    FlowRates, REPAIR_ROUND_MAX, RepairState, Urgency, is_prompt_block, is_pure_acknowledgement,
+    is_repeatable,
+};
 use crate::{OutboundSa, PayloadStore, Reason, RepairTerms, StoredPayload};
 
 /// Bytes of payloads that are kept for one peer, at least and at most: some round trips of a slow link, and two of 100 ms at 160 Mbit/s.
@@ -43,9 +46,7 @@ const LOSS_TWICE: f64 = 0.02;
 pub(super) const LOSSY: f64 = 0.002;
 /// How long after the first the second copy leaves: longer than a burst of five datagrams lasts at 5 Mbit/s.
 const SPACED: Duration = Duration::from_millis(12);
-/// How much shorter than what a receiver holds packets back for a round trip is, at which it still has the time to ask; and much
-/// shorter, at which it asks again after symbols were sent.
-const MARGIN: Duration = Duration::from_millis(10);
+/// How much shorter than what a receiver holds packets back for a round trip is, at which it asks again after symbols were sent.
 const SHORTER: Duration = Duration::from_millis(30);
 /// Payload bytes after which a pause is worth a notice to the receiver, in case that the last of them were lost: with 64 bytes it is a
 /// quarter of a percent.
@@ -148,12 +149,21 @@ impl OutboundRepair {
     /// Chooses how losses are repaired: by symbols on a path that loses so and takes so long for a round trip, if that is too long to
     /// ask for what is missing. A path that is as long as that is not taken for another at every report.
     pub(super) fn choose(&mut self, pattern: Option<LossPattern>, round: Option<Duration>) {
-        let longest = HOLD_MAX - if self.symbols.is_some() { SHORTER } else { MARGIN };
+        let longest = if self.symbols.is_some() { HOLD_MAX - SHORTER } else { REPAIR_ROUND_MAX };
         let pattern = pattern.filter(|_| round.is_some_and(|round| round > longest));
         match (pattern, &mut self.symbols) {
             (Some(pattern), Some(symbols)) => symbols.set_pattern(pattern),
             (Some(pattern), none) => *none = Some(Box::new(SymbolSender::new(pattern))),
             (None, symbols) => *symbols = None,
+        }
+    }
+
+    /// What is done about losses on a path with this round trip.
+    pub(super) fn state(&self, round: Option<Duration>) -> RepairState {
+        match &self.symbols {
+            Some(_) => RepairState::ErrorCorrection,
+            None if round.is_some_and(|round| round > REPAIR_ROUND_MAX) => RepairState::FewLosses,
+            None => RepairState::Retransmission,
         }
     }
 

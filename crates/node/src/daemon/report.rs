@@ -183,7 +183,7 @@ fn common(peer: &PeerSection, counters: &PeerCounters, now: Time) -> PeerReport 
         handshake_failures: 0,
         link_rate_bits_per_second: None,
         path: PathReport::of(counters),
-        repair: RepairReport::of(counters),
+        repair: RepairReport::of(counters).filter(|_| peer.manual().is_none()),
         sent: sent(counters),
         received: received(counters),
         bundles: counters.out_bundles.get(),

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use strait_ipsec::LossPattern;
+use strait_ipsec::{LossPattern, RepairState};
 use strait_sim::{Conversation, Filler, LinkSettings, LossModel, NodeId, PairSettings, SimNetwork};
 
 use crate::stage::{A, B, Seed, joined, millis, seconds, v4};
@@ -75,10 +75,14 @@ fn losses_that_are_remembered_are_repaired_from_the_first_seconds_on() {
 
 #[test]
 fn clean_and_sparse_traffic_gets_no_symbols() {
-    for (loss, apart) in [(LossModel::None, millis(7)), (LossModel::Uniform(0.03), millis(40))] {
+    let (none, lossy) = (LossModel::None, LossModel::Uniform(0.03));
+    for (loss, apart, state) in
+        [(none, millis(7), RepairState::FewLosses), (lossy, millis(40), RepairState::ErrorCorrection)]
+    {
         let mut network = joined(3, |pair| satellite(pair, loss));
         let mut talk = Conversation::new(v4(A, B, 80), Filler::Random);
         flow(&mut network, &mut talk, apart, seconds(30));
         assert_eq!(symbols(&network, A, B), 0, "{loss:?} {apart:?}");
+        assert_eq!(network.node(A).peer_counters(B).path.repair(), Some(state));
     }
 }

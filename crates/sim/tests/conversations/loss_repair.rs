@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use strait_ipsec::{Domain, LeakPolicy, RepairCounters, Rule};
+use strait_ipsec::{Domain, LeakPolicy, RepairCounters, RepairState, Rule};
 use strait_keying::{Start, Where};
 use strait_sim::{
     Conversation, Filler, LinkSettings, LossModel, NodeId, NodeSettings, PairSettings, Reordering, SimNetwork,
@@ -54,6 +54,12 @@ fn one_loss_in_a_hundred_is_repaired_in_order() {
         assert!(tally.missing() * 1_000 <= tally.sent, "{tally:?}");
         assert!(tally.overtaken <= lost, "{tally:?}, {lost} given up");
         assert_eq!((tally.repeated, tally.damaged), (0, 0));
+        let [sender, receiver] = [(A, B), (B, A)].map(|(at, peer)| network.node(at).peer_counters(peer));
+        assert_eq!(sender.path.repair(), Some(RepairState::Retransmission));
+        // Repetitions and notices as they left, but for those that were lost; requests come the other way.
+        let (sent, came) = (sender.repair.wire.get(), receiver.repair.wire_in.get());
+        assert!(came <= sent && came * 10 > sent * 9, "{came} of {sent} bytes");
+        assert!(sender.repair.wire_in.get() > 0);
         assert!(
             repaired + late + lost <= missing && lost * 20 <= missing,
             "{missing} {repaired} {late} {lost}"

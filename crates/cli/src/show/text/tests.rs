@@ -115,12 +115,16 @@ const fn remembered() -> RememberedReport {
 
 fn repair() -> RepairReport {
     RepairReport {
+        state: "retransmission".to_owned(),
+        loss_ratio: 0.0125,
+        mean_burst_datagrams: 1.25,
         missing_datagrams: 124,
         repaired_datagrams: 119,
         recovered_datagrams: 0,
         empty_datagrams: 0,
         late_datagrams: 4,
         lost_datagrams: 1,
+        duplicate_payloads: 2,
         held_payloads: 4_000,
         requests_sent: 118,
         repeated_payloads: 33,
@@ -128,6 +132,7 @@ fn repair() -> RepairReport {
         symbols_sent: 0,
         symbols_per_payload: 0.0,
         wire_bytes: 60_000,
+        received_wire_bytes: 170_000,
     }
 }
 
@@ -222,7 +227,9 @@ peer site-b: up
   queue            2.05 kB, delay 8 ms (max 21 ms), 14 packets dropped by CoDel, 9 TCP acknowledgements replaced by newer ones
   aggregation      2.5 packets per aggregate, window 256 packets
   path             RTT 58.4 ms (min 50.1 ms), loss 1.2 %, delivery reports: 340 received (1 rejected), 12 sent (1.44 kB)
-  repair           of 124 missing datagrams 119 were sent again, 4 came late, 1 were lost; sent: 33 payloads again, 118 requests, 60.0 kB
+  repair           lost payloads are sent again
+  missing          of 124 datagrams: 119 came by being sent again, 4 came late, 1 stayed lost; 2 payloads came twice
+  repair cost      60.0 kB (4.8 %) sent: 33 payloads again, 118 requests; 170 kB (0.0 %) received
   remembered       1.4 Mbit/s, RTT 50.1 ms, loss 0.5 %, found 3 h 2 min ago
   inner MTU        1420 bytes
   sent as          7 bundles, 340 compressed blocks, 150 kB saved by header compression
@@ -321,15 +328,30 @@ fn repair_symbols_are_told_where_there_are_some() {
         recovered_datagrams: 110,
         empty_datagrams: 9,
         repaired_datagrams: 0,
+        state: "error-correction".to_owned(),
+        duplicate_payloads: 0,
         symbols_sent: 900,
         symbols_per_payload: 0.0812,
         ..repair()
     });
     let shown = render(&report);
-    let expected = "of 124 missing datagrams 110 came back out of repair symbols, 9 carried no payload, 4 came late, \
-                    1 were lost; sent: 33 payloads again, 118 requests, 900 repair symbols, 60.0 kB; now 8.1 repair \
-                    symbols for 100 payloads";
-    assert!(shown.contains(expected), "{shown}");
+    for line in [
+        "  repair           8.1 repair symbols for 100 payloads\n",
+        "  missing          of 124 datagrams: 110 came back out of repair symbols, 9 carried no payload, 4 came late, 1 stayed lost\n",
+        "  repair cost      60.0 kB (4.8 %) sent: 33 payloads again, 900 repair symbols, 118 requests; 170 kB (0.0 %) received\n",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
+}
+
+#[test]
+fn repair_is_not_told_where_it_does_nothing_and_nothing_was_missing() {
+    let mut report = report();
+    for state in ["not-agreed", "not-paced"] {
+        report.peers[0].repair = Some(RepairReport { state: state.to_owned(), ..RepairReport::default() });
+        let shown = render(&report);
+        assert!(!shown.contains("repair") && !shown.contains("missing"), "{shown}");
+    }
 }
 
 #[test]

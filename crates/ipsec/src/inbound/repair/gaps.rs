@@ -61,6 +61,8 @@ pub(super) struct GapTracker {
     /// In ascending order.
     gaps: VecDeque<Gap>,
     highest: u64,
+    /// Numbers that were given up to keep to the bound, and not told yet.
+    given_up: u64,
     tolerance: Duration,
     /// Repairs since the tolerance grew.
     recoveries: u32,
@@ -70,7 +72,7 @@ impl GapTracker {
     /// Nothing has come yet; the first number is 1.
     pub(super) fn new() -> GapTracker {
         let gaps = VecDeque::with_capacity(GAPS_MAX + 1);
-        GapTracker { gaps, highest: 0, tolerance: Duration::ZERO, recoveries: 0 }
+        GapTracker { gaps, highest: 0, given_up: 0, tolerance: Duration::ZERO, recoveries: 0 }
     }
 
     /// The first missing number: what is behind it waits.
@@ -95,30 +97,30 @@ impl GapTracker {
             if filled != Filled::No {
                 self.still_comes(number, in_order, now);
             }
-            return (filled, 0, 0);
+            return (filled, 0, self.take_given_up());
         }
         let (first, last) = (self.highest + 1, number - 1);
         self.highest = number;
-        if last < first {
-            return (Filled::No, 0, 0);
-        }
-        let count = last - first + 1;
+        let count = (last + 1).saturating_sub(first);
         if count > NUMBERS_MAX {
-            return (Filled::No, count, count);
+            return (Filled::No, count, count + self.take_given_up());
         }
-        let (behind, at) = (u32::from(in_order), now);
-        let (seen_at, counts_from, first_asked, asked_at) = (at, at, at, at);
-        self.gaps.push_back(Gap {
-            first,
-            last,
-            seen_at,
-            counts_from,
-            behind,
-            first_asked,
-            asked_at,
-            asks: 0,
-        });
-        (Filled::No, count, self.bound())
+        if count > 0 {
+            let (behind, at) = (u32::from(in_order), now);
+            let (seen_at, counts_from, first_asked, asked_at) = (at, at, at, at);
+            self.gaps.push_back(Gap {
+                first,
+                last,
+                seen_at,
+                counts_from,
+                behind,
+                first_asked,
+                asked_at,
+                asks: 0,
+            });
+            self.bound();
+        }
+        (Filled::No, count, self.take_given_up())
     }
 
     /// A number came late. So the gap behind it only says that something passed datagrams that are still on their way; what is missing
@@ -156,6 +158,7 @@ impl GapTracker {
             (false, false) => {
                 gap.last = number - 1;
                 self.gaps.insert(place + 1, Gap { first: number + 1, ..before });
+                self.bound();
             }
         }
         filled
@@ -180,14 +183,22 @@ impl GapTracker {
         let Some(last) = first.saturating_add(count).checked_sub(1).filter(|_| count > 0) else { return 0 };
         let numbers = |gaps: &VecDeque<Gap>| -> u64 { gaps.iter().map(|gap| gap.last - gap.first + 1).sum() };
         let before = numbers(&self.gaps);
-        let whole = core::mem::replace(&mut self.gaps, VecDeque::with_capacity(GAPS_MAX + 1));
-        for gap in whole {
-            if gap.first < first {
-                self.gaps.push_back(Gap { last: gap.last.min(first - 1), ..gap });
+        let mut behind = None;
+        self.gaps.retain_mut(|gap| {
+            let whole = *gap;
+            if whole.last > last {
+                gap.first = whole.first.max(last + 1);
             }
-            if gap.last > last {
-                self.gaps.push_back(Gap { first: gap.first.max(last + 1), ..gap });
+            if whole.first < first {
+                // Of one that goes on behind, that part follows below.
+                behind = Some(*gap).filter(|gap| gap.first > whole.first && whole.last > last).or(behind);
+                (gap.first, gap.last) = (whole.first, whole.last.min(first - 1));
             }
+            whole.first < first || whole.last > last
+        });
+        if let Some(behind) = behind {
+            let place = self.gaps.partition_point(|gap| gap.first < behind.first);
+            self.gaps.insert(place, behind);
         }
         let settled = before - numbers(&self.gaps);
         self.bound();
@@ -202,7 +213,7 @@ impl GapTracker {
     /// Gives up what has been missing for too long, where a repair takes `round`; how many numbers.
     pub(super) fn expire(&mut self, round: Option<Duration>, now: Time) -> u64 {
         let patience = self.patience(round);
-        let mut lost = 0;
+        let mut lost = self.take_given_up();
         while self.gaps.front().is_some_and(|gap| gap.seen_at + patience <= now) {
             lost += self.give_up_first();
         }
@@ -243,13 +254,16 @@ impl GapTracker {
         round.map_or(PATIENCE_MAX, |round| PATIENCE_MAX.min(self.tolerance + LONE + 2 * answer_within(round)))
     }
 
-    /// Keeps to the bound; how many numbers were given up for that.
-    fn bound(&mut self) -> u64 {
-        let mut lost = 0;
+    /// Keeps to the bound.
+    fn bound(&mut self) {
         while self.gaps.len() > GAPS_MAX {
-            lost += self.give_up_first();
+            self.given_up += self.give_up_first();
         }
-        lost
+    }
+
+    /// Numbers that were given up to keep to the bound since the last call.
+    fn take_given_up(&mut self) -> u64 {
+        core::mem::take(&mut self.given_up)
     }
 }
 

@@ -12,13 +12,16 @@ const PEER_MAX: usize = 4 * 1024 * 1024;
 const NODE_MAX: usize = 32 * 1024 * 1024;
 /// What an entry takes beside its bytes.
 const ENTRY: usize = 128;
-/// Buffers that are kept for the next payloads: what 10 Mbit/s bring in 100 ms.
-const SPARE: usize = 128;
+/// Buffers that are kept for the next payloads, 1 MiB for all peers: what 40 Mbit/s bring in 100 ms.
+const SPARE: usize = 512;
+/// The largest of them: any payload on an Ethernet path fits. What is larger is given back at once.
+const SPARE_MAX: usize = 2048;
 
 /// Memory of all held payloads of a node.
 #[derive(Debug, Default)]
 pub(crate) struct HeldMemory {
     used: usize,
+    spare: Vec<Vec<u8>>,
 }
 
 impl HeldMemory {
@@ -27,6 +30,13 @@ impl HeldMemory {
         let fits = self.used + bytes <= NODE_MAX;
         self.used += if fits { bytes } else { 0 };
         fits
+    }
+
+    /// Takes the buffer of a payload that was delivered back.
+    pub(super) fn recycle(&mut self, bytes: Vec<u8>) {
+        if self.spare.len() < SPARE && bytes.capacity() <= SPARE_MAX {
+            self.spare.push(bytes);
+        }
     }
 
     /// Gives back what was taken.
@@ -56,7 +66,6 @@ pub(super) struct HeldPayload {
 pub(super) struct HeldPayloads {
     held: VecDeque<HeldPayload>,
     used: usize,
-    spare: Vec<Vec<u8>>,
 }
 
 impl HeldPayloads {
@@ -74,8 +83,9 @@ impl HeldPayloads {
         payload: &[u8],
         memory: &mut HeldMemory,
     ) {
-        let mut bytes = self.spare.pop().unwrap_or_default();
+        let mut bytes = memory.spare.pop().unwrap_or_default();
         bytes.clear();
+        bytes.reserve_exact(payload.len());
         bytes.extend_from_slice(payload);
         self.used += payload.len() + ENTRY;
         memory.used += payload.len() + ENTRY;
@@ -92,13 +102,6 @@ impl HeldPayloads {
         self.used -= held.bytes.len() + ENTRY;
         memory.used -= held.bytes.len() + ENTRY;
         Some(held)
-    }
-
-    /// Takes the buffer of a payload that was delivered back.
-    pub(super) fn recycle(&mut self, bytes: Vec<u8>) {
-        if self.spare.len() < SPARE {
-            self.spare.push(bytes);
-        }
     }
 
     /// Gives up all payloads; how many.
@@ -134,7 +137,7 @@ mod tests {
         let mut popped = Vec::new();
         while let Some(payload) = held.pop(Some(Esn(7)), &mut memory) {
             popped.push(payload.number.0);
-            held.recycle(payload.bytes);
+            memory.recycle(payload.bytes);
         }
         assert_eq!(popped, [4, 5, 6]);
         assert!(held.pop(Some(Esn(7)), &mut memory).is_none());
@@ -142,6 +145,21 @@ mod tests {
         assert_eq!(held.pop(None, &mut memory).unwrap().number, Esn(9));
         assert!(held.is_empty());
         assert_eq!((memory.used, held.used), (0, 0));
+    }
+
+    #[test]
+    fn buffers_that_are_kept_are_few_and_small() {
+        let (mut held, mut memory) = (HeldPayloads::default(), HeldMemory::default());
+        for turn in 0..3 {
+            for number in 0..2 * SPARE as u64 {
+                hold(&mut held, number, if number % 2 == 0 { 60_000 } else { 40 << turn }, &mut memory);
+            }
+            while let Some(payload) = held.pop(None, &mut memory) {
+                memory.recycle(payload.bytes);
+            }
+            assert!(memory.spare.len() <= SPARE && !memory.spare.is_empty());
+            assert!(memory.spare.iter().all(|bytes| bytes.capacity() <= SPARE_MAX));
+        }
     }
 
     #[test]

@@ -111,7 +111,7 @@ impl InboundRepair {
         while let Some((number, next, payload)) = kept.decoder.take() {
             let is_new = is_repeatable(next, payload)
                 && held.has_room(payload.len(), memory)
-                && sa.admit_repeated(number, inside.proof).is_ok();
+                && sa.admit_repeated(number, inside.proof) == Ok(true);
             if !is_new {
                 continue;
             }

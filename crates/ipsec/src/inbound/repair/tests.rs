@@ -1,3 +1,5 @@
+mod riding;
+
 use strait_wire::SeqLow;
 use strait_wire::ip::Version;
 use strait_wire::missing::{MissingRange, MissingRanges};
@@ -96,6 +98,10 @@ impl Ends {
         (ends, lost)
     }
 
+    fn duplicates(&self) -> u64 {
+        self.receiver.peer.repair.duplicates.get()
+    }
+
     fn drops(&self) -> Vec<(Reason, u64)> {
         self.receiver.counters.drops.iter().filter(|(_, count)| *count > 0).collect()
     }
@@ -135,7 +141,7 @@ fn a_datagram_that_was_only_late_fills_its_gap() {
     assert_eq!(ends.given(), [6, 7, 8, 9]);
     let again = ends.again(6, 4);
     ends.take(&again, 100);
-    assert_eq!((ends.given(), ends.drops()), (Vec::new(), vec![(Reason::RepeatedTwice, 1)]));
+    assert_eq!((ends.given(), ends.drops(), ends.duplicates()), (Vec::new(), vec![], 1));
     let repair = &ends.receiver.peer.repair;
     assert_eq!([&repair.late, &repair.repaired, &repair.lost].map(crate::Tally::get), [1, 0, 0]);
 }
@@ -190,11 +196,11 @@ fn nothing_is_replayed_through_a_repetition() {
     let mut ends = Ends::busy(RepairTerms::Kept);
     let again = ends.again(3, 3);
     ends.take(&again, 1);
-    assert_eq!((ends.given(), ends.drops()), (Vec::new(), vec![(Reason::RepeatedTwice, 1)]));
+    assert_eq!((ends.given(), ends.drops(), ends.duplicates()), (Vec::new(), vec![], 1));
     let second = ends.again(3, 4);
     ends.take(&second, 1);
     ends.take(&second, 1);
-    assert_eq!(ends.drops(), [(Reason::Replayed, 1), (Reason::RepeatedTwice, 2)]);
+    assert_eq!((ends.drops(), ends.duplicates()), (vec![(Reason::Replayed, 1)], 2));
 }
 
 #[test]
@@ -209,7 +215,7 @@ fn repetitions_of_numbers_far_off_change_nothing() {
     assert_eq!(ends.drops().iter().map(|(_, count)| count).sum::<u64>(), 4, "{:?}", ends.drops());
     let itself = ends.again(98, 0);
     ends.take(&itself, 1);
-    assert_eq!(ends.receiver.drops(Reason::RepeatedTwice), 1, "its own number has come");
+    assert_eq!(ends.duplicates(), 1, "its own number has come");
     for _ in 0..9_000 {
         let _ = ends.sa.numbers.next().unwrap();
     }

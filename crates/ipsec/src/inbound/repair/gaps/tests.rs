@@ -147,6 +147,38 @@ fn a_peer_that_skips_numbers_fills_no_memory() {
 }
 
 #[test]
+fn gaps_that_are_filled_in_pieces_stay_within_the_bound() {
+    let (count, apart) = (8, NUMBERS_MAX + 1);
+    let whole = |gaps: &mut GapTracker| {
+        (1..=count).map(|turn| gaps.arrived(Esn(turn * apart), true, at(0)).2).sum::<u64>()
+    };
+    // Every second number comes: one by one, by symbols, or as what is not sent again.
+    let pieces = || (1..count * apart).filter(|number| number % 2 == 0 && number % apart != 0);
+    for way in 0..3 {
+        let mut gaps = GapTracker::new();
+        assert_eq!(whole(&mut gaps), 0);
+        let (mut most, mut filled, mut lost) = (0, 0, 0);
+        for number in pieces() {
+            let here = match way {
+                0 => {
+                    let (here, _, given_up) = gaps.arrived(Esn(number), true, at(1));
+                    lost += given_up;
+                    u64::from(here != Filled::No)
+                }
+                1 => u64::from(gaps.fill(number) != Filled::No),
+                _ => gaps.settle(number, 1),
+            };
+            filled += here;
+            most = most.max(gaps.gaps.len());
+        }
+        assert_eq!(most, GAPS_MAX, "way {way}");
+        let left: u64 = gaps.gaps.iter().map(|gap| gap.last - gap.first + 1).sum();
+        lost += gaps.arrived(Esn(count * apart + 1), true, at(1)).2;
+        assert_eq!(filled + lost + left, count * NUMBERS_MAX, "each is told once");
+    }
+}
+
+#[test]
 fn missing_numbers_are_those_of_a_set() {
     let mut random = Random::new(5);
     let mut gaps = GapTracker::new();
