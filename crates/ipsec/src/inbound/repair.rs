@@ -105,7 +105,7 @@ impl InboundRepair {
         counters: &PeerCounters,
         now: Time,
     ) {
-        if !self.has_symbols() && !(self.kept && is_useful) {
+        if !(self.has_symbols() || self.kept && is_useful) {
             return self.gaps.skip_to(number);
         }
         let (filled, missing, lost) = self.gaps.arrived(number, in_order, now);
