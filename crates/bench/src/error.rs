@@ -12,6 +12,9 @@ pub(crate) enum Error {
     /// A codec or a cipher could not be measured.
     #[error(transparent)]
     Lab(#[from] strait_lab::Error),
+    /// A path in virtual time could not be run.
+    #[error("cannot run a path in virtual time: {0}")]
+    Simulation(Box<dyn std::error::Error + Send + Sync>),
     /// A system call or a file failed.
     #[error("cannot {doing}: {source}")]
     System {

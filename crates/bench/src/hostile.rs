@@ -12,5 +12,5 @@ use crate::stage::{BenchSetup, each_part};
 
 /// Floods, a hostile peer, a hub: a section each, given to `done` when it is measured.
 pub(crate) fn run(setting: &BenchSetup, done: &mut dyn FnMut(BenchSection)) -> Result<(), Error> {
-    each_part(&[floods::run, peers::run, hub::run], setting, done)
+    each_part(&[("floods", floods::run), ("peers", peers::run), ("hub", hub::run)], setting, done)
 }

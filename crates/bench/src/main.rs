@@ -55,6 +55,9 @@ struct BenchFlags {
     /// Run only this; may be given more than once
     #[arg(long, value_enum, value_name = "NAME")]
     only: Vec<Benchmark>,
+    /// Of a benchmark with several sections (paths, hostile), only this: unknown, floods, ...
+    #[arg(long, value_name = "NAME", requires = "only")]
+    part: Option<String>,
     /// A few seconds each: to see that all is well, not for figures
     #[arg(long)]
     quick: bool,
@@ -219,5 +222,6 @@ fn setting(flags: &BenchFlags) -> BenchSetup {
         program: flags.strait.clone().unwrap_or_else(|| folder.join("strait")),
         cache: folder.parent().unwrap_or(folder).join("wireguard-go"),
         effort: if flags.quick { BenchEffort::Quick } else { BenchEffort::Full },
+        part: flags.part.clone(),
     }
 }

@@ -1,5 +1,6 @@
 //! The link as it is: long, lossy, of an unknown rate, and paid by the byte; Strait beside the plain link and wireguard-go.
 
+mod changes;
 mod known;
 mod lossy;
 mod recorded;
@@ -11,10 +12,18 @@ mod unknown;
 
 use crate::error::Error;
 use crate::report::BenchSection;
-use crate::stage::{BenchSetup, each_part};
+use crate::stage::{BenchPart, BenchSetup, each_part};
 
-/// Long clean links, lossy ones, unknown rates, sparse traffic, what repair costs: a section each, given to `done` when it is
-/// measured.
+/// Long clean links, lossy ones, unknown rates and such that change, sparse traffic, what repair costs: a section each, given
+/// to `done` when it is measured.
 pub(crate) fn run(setting: &BenchSetup, done: &mut dyn FnMut(BenchSection)) -> Result<(), Error> {
-    each_part(&[known::run, lossy::run, unknown::run, sparse::run, repair::run], setting, done)
+    let parts: [(&str, BenchPart); 6] = [
+        ("known", known::run),
+        ("lossy", lossy::run),
+        ("unknown", unknown::run),
+        ("changes", changes::run),
+        ("sparse", sparse::run),
+        ("repair", repair::run),
+    ];
+    each_part(&parts, setting, done)
 }

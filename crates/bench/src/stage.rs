@@ -21,6 +21,8 @@ pub(crate) struct BenchSetup {
     pub(crate) cache: PathBuf,
     /// How much.
     pub(crate) effort: BenchEffort,
+    /// Which sections of a benchmark that has several; all, where there is none.
+    pub(crate) part: Option<String>,
 }
 
 /// How much is measured.
@@ -150,12 +152,13 @@ pub(crate) type BenchPart = fn(&BenchSetup) -> Result<BenchSection, Error>;
 /// A benchmark of several sections, each given to `done` when it is measured. A part that cannot run does not keep the others
 /// from it; the first error is given back.
 pub(crate) fn each_part(
-    parts: &[BenchPart],
+    parts: &[(&str, BenchPart)],
     setting: &BenchSetup,
     done: &mut dyn FnMut(BenchSection),
 ) -> Result<(), Error> {
     let mut first = Ok(());
-    for part in parts {
+    let is_wanted = |name: &str| setting.part.as_ref().is_none_or(|part| part == name);
+    for (_, part) in parts.iter().filter(|(name, _)| is_wanted(name)) {
         match part(setting) {
             Ok(section) => done(section),
             Err(error) if first.is_ok() => first = Err(error),

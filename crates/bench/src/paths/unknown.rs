@@ -40,8 +40,7 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     );
     let mut section = BenchSection::new("paths: rate looked for", title, &COLUMNS);
     section.notes.push("without a limit, \"told\" is a tunnel without a rate".to_owned());
-    let links = setting.effort.pick(LINKS.to_vec(), vec![Some(10.0)]);
-    for megabits in links {
+    for megabits in LINKS {
         let path = ThinPath { megabits, rtt: None, loss: LossModel::None };
         for content in setting.effort.pick(PathContent::ALL.to_vec(), vec![PathContent::Random]) {
             one(&mut section, &programs, path, content, runs)?;

@@ -95,7 +95,8 @@ fn target(decision: &DecisionReport) -> String {
 fn figures(decision: &DecisionReport, estimate: &EstimateReport) -> String {
     let objective = format!("{}, blocks of {}", estimate.objective, units::bytes(estimate.block_bytes));
     let speed = |bytes: Option<f64>| bytes.map_or("-".to_owned(), |it| units::bytes(it as u64) + "/s");
-    let link = estimate.link_rate_bits_per_second.map_or("unknown".to_owned(), rate);
+    let unknown = || "unknown (none given, no limit met)".to_owned();
+    let link = estimate.link_rate_bits_per_second.map_or_else(unknown, rate);
     let pays = match estimate.break_even_bits_per_second {
         Some(bits) => format!("pays on links up to {}", rate(bits)),
         None if estimate.pays == "always" => "pays on any link".to_owned(),
