@@ -225,17 +225,15 @@ impl OutboundRepair {
         let spans = ROUNDS * round.unwrap_or(ROUND) + REQUEST;
         let store = match &mut self.store {
             Some(store) => store,
-            none => {
-                let capacity = memory.exchange(0, capacity(rate, spans));
-                none.insert(PayloadStore::new(capacity))
-            }
+            none => none.insert(PayloadStore::new(memory.exchange(0, STORE_MIN))),
         };
         let gone = store.push(payload);
-        // What had to go may still be asked for: a larger store from now on, as far as there is memory.
+        // What had to go may still be asked for: a larger store from now on, as far as there is memory. It grows with what is sent, and
+        // not at once to what the link takes: a hub with a fast link has many peers that get little of it.
         if gone.is_some_and(|at| now.since(at) < spans) && store.capacity() < capacity(rate, spans) {
-            let larger = memory.exchange(store.capacity(), capacity(rate, spans));
+            let larger = memory.exchange(store.capacity(), capacity(rate, spans).min(2 * store.capacity()));
             if larger > store.capacity() {
-                *store = PayloadStore::new(larger);
+                store.grow(larger);
             }
         }
     }
