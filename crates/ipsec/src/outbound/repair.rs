@@ -18,7 +18,7 @@ use crate::{OutboundSa, PayloadStore, Reason, RepairTerms, StoredPayload};
 /// Bytes of payloads that are kept for one peer, at least and at most: some round trips of a slow link, and two of 100 ms at 160 Mbit/s.
 const STORE_MIN: usize = 64 * 1024;
 const STORE_MAX: usize = 4 * 1024 * 1024;
-/// Bytes that are kept for all peers together.
+/// Bytes beyond the least that are kept for all peers together: one whose path seems long takes nothing from the least of others.
 const NODE_MAX: usize = 32 * 1024 * 1024;
 /// The round trip that is assumed until one was measured: the longest that a repair is of use for, and its reports.
 const ROUND: Duration = Duration::from_millis(150);
@@ -56,7 +56,7 @@ const NOTICE_WIRE: u64 = 64;
 /// How long nothing is sent before that.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Memory of the payloads that are kept for all peers.
+/// Memory of the payloads that are kept for all peers, beyond the least of each.
 #[derive(Debug, Default)]
 pub(super) struct StoreMemory {
     used: usize,
@@ -115,15 +115,15 @@ pub(super) enum Repeat {
 impl StoreMemory {
     /// Takes memory for a store of `capacity` bytes, or as much as there is; gives `back` back first.
     fn exchange(&mut self, back: usize, capacity: usize) -> usize {
-        self.used -= back;
-        let capacity = capacity.min(NODE_MAX - self.used);
-        self.used += capacity;
-        capacity
+        self.used -= back.saturating_sub(STORE_MIN);
+        let more = capacity.saturating_sub(STORE_MIN).min(NODE_MAX.saturating_sub(self.used));
+        self.used += more;
+        capacity.min(STORE_MIN) + more
     }
 
     /// The peer is gone, with what was kept for it.
     pub(super) fn release(&mut self, repair: Option<&OutboundRepair>) {
-        self.used -= repair.map_or(0, OutboundRepair::capacity);
+        self.used -= repair.map_or(0, OutboundRepair::capacity).saturating_sub(STORE_MIN);
     }
 }
 
@@ -225,17 +225,15 @@ impl OutboundRepair {
         let spans = ROUNDS * round.unwrap_or(ROUND) + REQUEST;
         let store = match &mut self.store {
             Some(store) => store,
-            none => {
-                let capacity = memory.exchange(0, capacity(rate, spans));
-                none.insert(PayloadStore::new(capacity))
-            }
+            none => none.insert(PayloadStore::new(memory.exchange(0, STORE_MIN))),
         };
         let gone = store.push(payload);
-        // What had to go may still be asked for: a larger store from now on, as far as there is memory.
+        // What had to go may still be asked for: a larger store from now on, as far as there is memory. It grows with what is sent, and
+        // not at once to what the link takes: a hub with a fast link has many peers that get little of it.
         if gone.is_some_and(|at| now.since(at) < spans) && store.capacity() < capacity(rate, spans) {
-            let larger = memory.exchange(store.capacity(), capacity(rate, spans));
+            let larger = memory.exchange(store.capacity(), capacity(rate, spans).min(2 * store.capacity()));
             if larger > store.capacity() {
-                *store = PayloadStore::new(larger);
+                store.grow(larger);
             }
         }
     }

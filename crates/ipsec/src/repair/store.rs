@@ -44,7 +44,7 @@ pub struct PayloadStore {
 }
 
 impl PayloadStore {
-    /// An empty store for `capacity` bytes of payloads. It takes no other memory later.
+    /// An empty store for `capacity` bytes of payloads. It takes no other memory until it grows.
     #[must_use]
     pub fn new(capacity: usize) -> PayloadStore {
         PayloadStore { ring: Ring::new(capacity, capacity.div_ceil(BYTES_AN_ENTRY)) }
@@ -69,6 +69,17 @@ impl PayloadStore {
             gone = Some(self.ring.pop()?.at);
         }
         gone
+    }
+
+    /// Makes room for `capacity` bytes; what is kept stays.
+    pub fn grow(&mut self, capacity: usize) {
+        let mut larger = PayloadStore::new(capacity);
+        for place in 0..self.ring.len() {
+            if let Some((bytes, note)) = self.ring.get(place) {
+                let _ = larger.ring.push(bytes, *note);
+            }
+        }
+        *self = larger;
     }
 
     /// The payload with this number, if it is kept.
@@ -152,6 +163,25 @@ mod tests {
         assert_eq!(store.newest(), Some(Esn(4)));
         store.clear();
         assert_eq!(store.newest(), None);
+    }
+
+    #[test]
+    fn what_is_kept_stays_when_the_store_grows() {
+        let mut store = PayloadStore::new(1_000);
+        (1..=5).for_each(|number| drop(store.push(&payload(number, &[number as u8; 300]))));
+        store.note_repeat(Esn(4), Time::from_millis(50));
+        let kept = |store: &PayloadStore| -> Vec<u64> {
+            (1..=12).filter(|number| store.get(Esn(*number)).is_some()).collect()
+        };
+        let before = kept(&store);
+        store.grow(4_000);
+        assert_eq!(kept(&store), before);
+        (6..=12).for_each(|number| drop(store.push(&payload(number, &[number as u8; 300]))));
+        assert_eq!(kept(&store), [before, (6..=12).collect()].concat());
+        assert_eq!(
+            (store.get(Esn(4)).unwrap().repeats, store.get(Esn(5)).unwrap().bytes),
+            (1, &[5; 300][..])
+        );
     }
 
     #[test]

@@ -21,6 +21,8 @@ const MARGIN: Duration = Duration::from_millis(10);
 const TOLERANCE_MAX: Duration = Duration::from_millis(40);
 /// The first step of that, once datagrams were asked for that came after all.
 const TOLERANCE_STEP: Duration = Duration::from_millis(2);
+/// How far apart requests are: as many a second as a peer takes. Each names 16 ranges, and is an order that the sender stops to read.
+const ASK_APART: Duration = Duration::from_millis(5);
 /// Repairs after which it is halved: as RACK forgets a reordering window (RFC 8985 section 6.2: 16 recoveries).
 const RECOVERIES: u32 = 16;
 /// Gaps that are remembered; the oldest goes for another.
@@ -63,6 +65,8 @@ pub(super) struct GapTracker {
     highest: u64,
     /// Numbers that were given up to keep to the bound, and not told yet.
     given_up: u64,
+    /// When the next request may leave.
+    ask_from: Time,
     tolerance: Duration,
     /// Repairs since the tolerance grew.
     recoveries: u32,
@@ -72,7 +76,14 @@ impl GapTracker {
     /// Nothing has come yet; the first number is 1.
     pub(super) fn new() -> GapTracker {
         let gaps = VecDeque::with_capacity(GAPS_MAX + 1);
-        GapTracker { gaps, highest: 0, given_up: 0, tolerance: Duration::ZERO, recoveries: 0 }
+        GapTracker {
+            gaps,
+            highest: 0,
+            given_up: 0,
+            ask_from: Time::ZERO,
+            tolerance: Duration::ZERO,
+            recoveries: 0,
+        }
     }
 
     /// The first missing number: what is behind it waits.
@@ -223,6 +234,9 @@ impl GapTracker {
     /// The ranges that are to be asked for now; nothing if there are none.
     pub(super) fn ask(&mut self, spi: Spi, round: Option<Duration>, now: Time) -> Option<MissingRanges> {
         let (tolerance, patience) = (self.tolerance, self.patience(round));
+        if now < self.ask_from {
+            return None;
+        }
         let mut missing = MissingRanges::new(spi);
         for gap in &mut self.gaps {
             let due = gap.ask_at(tolerance, patience, round).is_some_and(|at| at <= now);
@@ -232,7 +246,11 @@ impl GapTracker {
                 (gap.asked_at, gap.asks) = (now, gap.asks + 1);
             }
         }
-        (!missing.ranges().is_empty()).then_some(missing)
+        if missing.ranges().is_empty() {
+            return None;
+        }
+        self.ask_from = now + ASK_APART;
+        Some(missing)
     }
 
     /// When there is something to give up, where nothing is asked for.
@@ -246,7 +264,7 @@ impl GapTracker {
         let (tolerance, patience) = (self.tolerance, self.patience(round));
         let ends = self.gaps.front().map(|gap| gap.seen_at + patience);
         let asks = self.gaps.iter().filter_map(|gap| gap.ask_at(tolerance, patience, round));
-        asks.chain(ends).min()
+        asks.map(|at| at.max(self.ask_from)).chain(ends).min()
     }
 
     /// How long a number may be missing: two repairs, if that is borne.

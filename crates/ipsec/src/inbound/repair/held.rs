@@ -10,6 +10,8 @@ use super::super::Origin;
 const PEER_MAX: usize = 4 * 1024 * 1024;
 /// Bytes that the payloads of all peers may take together.
 const NODE_MAX: usize = 32 * 1024 * 1024;
+/// Bytes that each association has however much others hold: what 3.5 Mbit/s bring in 150 ms.
+const LEAST: usize = 64 * 1024;
 /// What an entry takes beside its bytes.
 const ENTRY: usize = 128;
 /// Buffers that are kept for the next payloads, 1 MiB for all peers: what 40 Mbit/s bring in 100 ms.
@@ -72,7 +74,8 @@ impl HeldPayloads {
     /// Whether `len` more bytes are within the bounds.
     pub(super) const fn has_room(&self, len: usize, memory: &HeldMemory) -> bool {
         let more = len + ENTRY;
-        self.used + more <= PEER_MAX && memory.used + more <= NODE_MAX
+        let all = memory.used + more <= NODE_MAX || self.used + more <= LEAST;
+        self.used + more <= PEER_MAX && all
     }
 
     /// Holds a payload back, in its place.
@@ -165,21 +168,27 @@ mod tests {
     #[test]
     fn both_bounds_hold() {
         let (mut held, mut memory) = (HeldPayloads::default(), HeldMemory::default());
-        let len = 64 * 1024 - ENTRY;
+        let len = 2 * LEAST - ENTRY;
         let mut count = 0;
         while held.has_room(len, &memory) {
             count += 1;
             hold(&mut held, count, len, &mut memory);
         }
-        assert_eq!(count, 64, "of one peer");
+        assert_eq!(count, 32, "of one association");
         let mut others: Vec<HeldPayloads> = Vec::new();
         while HeldPayloads::default().has_room(len, &memory) {
             let mut other = HeldPayloads::default();
             hold(&mut other, 1, len, &mut memory);
             others.push(other);
         }
-        assert_eq!(others.len(), 512 - 64, "of all together");
-        assert_eq!(held.close(&mut memory), 64);
+        assert_eq!(others.len(), 256 - 32, "of all together");
+        let mut small = HeldPayloads::default();
+        while small.has_room(1_200, &memory) {
+            hold(&mut small, 1, 1_200, &mut memory);
+        }
+        assert!((48 * 1024..=LEAST).contains(&small.used), "{} bytes, whatever others hold", small.used);
+        small.close(&mut memory);
+        assert_eq!(held.close(&mut memory), 32);
         assert!(HeldPayloads::default().has_room(len, &memory));
     }
 }

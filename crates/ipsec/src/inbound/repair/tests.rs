@@ -1,3 +1,4 @@
+mod flood;
 mod riding;
 
 use strait_wire::SeqLow;
