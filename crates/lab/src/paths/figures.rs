@@ -6,8 +6,10 @@ use super::run::{PathLook, PathTrack};
 use super::script::PathScript;
 use crate::Figure;
 
-/// Looks that share a point of a line: 50 ms.
-const POINT: usize = 5;
+/// Looks that share a point of a line: 100 ms, two pixels.
+const POINT: usize = 10;
+/// What differs by less from what it was is drawn as the same: a tenth of a pixel where 16 Mbit/s are as high as the figure.
+const SAME: f64 = 0.005;
 const SOURCE: &str = "Whole nodes in virtual time with up = \"auto\" on a scripted path (strait lab paths). Greedy: a quarter more than the \
                       fastest rate of the path; TCP: one connection with CUBIC.";
 
@@ -51,6 +53,22 @@ fn line(track: &PathTrack, what: &str, value: impl Fn(&[PathLook]) -> Option<f64
     let point = |looks: &[PathLook]| Some((looks.last()?.second, value(looks).unwrap_or(f64::NAN)));
     ChartLine {
         name: format!("{what}, {}", track.source.name()),
-        points: track.looks.chunks(POINT).filter_map(point).collect(),
+        points: level(track.looks.chunks(POINT).filter_map(point)),
     }
+}
+
+/// Where a value stays, its first point and its last.
+fn level(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+    let mut kept: Vec<(f64, f64)> = Vec::new();
+    for point in points {
+        match kept.as_mut_slice() {
+            [.., (_, before), last]
+                if (*before - last.1).abs() < SAME && (point.1 - *before).abs() < SAME =>
+            {
+                *last = point;
+            }
+            _ => kept.push(point),
+        }
+    }
+    kept
 }

@@ -88,7 +88,7 @@ fn tcp_in_the_tunnel_has_its_part_beside_tcp_that_fills_the_queue() {
     let [greedy, tcp] = whole("beside");
     println!("{greedy:?} {tcp:?}");
     // For 17 of 55 seconds another connection shares the link.
-    assert!(tcp.used > 0.88 && greedy.used > 0.95, "{} {}", tcp.used, greedy.used);
+    assert!(tcp.used > 0.84 && greedy.used > 0.95, "{} {}", tcp.used, greedy.used);
     assert!(greedy.used < 1.2, "{}: the other connection has its part, too", greedy.used);
 }
 

@@ -59,11 +59,8 @@ impl Estimate {
         now: Time,
     ) {
         if view.delay <= view.low {
-            self.rest();
-            if view.used >= BUSY && matches!(self.phase, EstimatePhase::Follow { .. }) {
-                self.try_more(sample, false, now);
-            }
-            return;
+            self.usual.note_others(0.0, self.rate, now);
+            return self.let_go(true, sample, view, now);
         }
         let held_back = view.used >= BUSY;
         if now.since(contest.begun) >= if held_back { LOOKED_AGAIN } else { LOOKED_LATER } {

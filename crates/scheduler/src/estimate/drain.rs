@@ -11,6 +11,8 @@ use super::{BUSY, Estimate, EstimatePhase, LimitedBy, PathSample};
 const DRAIN: f64 = 0.1;
 /// The least and the most of the rate that goes on meanwhile.
 const SHARE: (f64, f64) = (0.25, 0.9);
+/// The most where a queue may stand that is not known: one of 150 ms is gone in the time for which all is let go.
+const DEEP: f64 = 0.5;
 /// What is sent, as a share of what comes, when a queue gets shorter: less than reports can be wrong by.
 const DRAINS: f64 = 0.9;
 /// What comes out, as a share of what the rate was taken to be, when that was far off.
@@ -49,6 +51,8 @@ pub(super) struct StandingQueue {
     spared: f64,
     /// Whether all of it is to go, that the minimum delay is seen; else what is taken for none may stay.
     empties: bool,
+    /// Whether more may stand than is known, as after a time in which no minimum could be seen.
+    deep: bool,
     /// Whether a second report told of it: the first may be a host that had no processor for a while.
     sure: bool,
 }
@@ -69,6 +73,7 @@ impl Estimate {
             below: None,
             spared: 0.0,
             empties,
+            deep: matches!(self.phase, EstimatePhase::Beside(_)) && empties,
             sure: false,
         };
         self.phase = EstimatePhase::Drain(queue);
@@ -84,14 +89,14 @@ impl Estimate {
     ) {
         if view.delay <= view.low {
             let gone = !queue.empties
-                || view.queue_now(sample, self.rate, now) <= 0.0
+                || !queue.deep && view.queue_now(sample, self.rate, now) <= 0.0
                 || now.since(queue.since) >= EMPTIES_FOR;
             let told = sample.sent_at >= queue.since;
             if gone && (told || !queue.sure) {
                 self.usual.emptied_at = now;
                 if told {
                     // A queue that went when less was sent was made by what was sent.
-                    if sample.delay <= view.low {
+                    if sample.delay <= view.low && !queue.deep {
                         self.usual.forget_others();
                     }
                     self.meet(self.rate);
@@ -139,7 +144,9 @@ impl Estimate {
         let rate = self.rate.min(below);
         let queue = view.queue_now(sample, rate, now);
         let within = self.intake.apart.max(DRAIN);
-        self.pace(Some(rate * (1.0 - queue / within).clamp(SHARE.0, SHARE.1)));
+        let deep = matches!(self.phase, EstimatePhase::Drain(StandingQueue { deep: true, .. }));
+        let most = if deep { DEEP } else { SHARE.1 };
+        self.pace(Some(rate * (1.0 - queue / within).clamp(SHARE.0, most)));
     }
 }
 
