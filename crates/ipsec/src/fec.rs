@@ -4,7 +4,7 @@
 //! It is a sliding-window code as in RFC 8681: each symbol is a linear combination, over GF(2^8), of the payloads in a window that
 //! ends with the last one. Lost payloads are the unknowns, symbols the equations. Against blocks of a Reed-Solomon code with the
 //! same number of symbols, and with the same longest time to a recovery, it recovers more, and in half the time on average
-//! (docs/design/error-correction.md has the figures).
+//! (docs/design/repair.md has the figures).
 //!
 //! Nothing here sends or delivers: the sender asks for symbols, the receiver takes what is recovered.
 

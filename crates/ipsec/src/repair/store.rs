@@ -168,7 +168,9 @@ mod tests {
     #[test]
     fn what_is_kept_stays_when_the_store_grows() {
         let mut store = PayloadStore::new(1_000);
-        (1..=5).for_each(|number| drop(store.push(&payload(number, &[number as u8; 300]))));
+        for number in 1..=5 {
+            store.push(&payload(number, &[number as u8; 300]));
+        }
         store.note_repeat(Esn(4), Time::from_millis(50));
         let kept = |store: &PayloadStore| -> Vec<u64> {
             (1..=12).filter(|number| store.get(Esn(*number)).is_some()).collect()
@@ -176,7 +178,9 @@ mod tests {
         let before = kept(&store);
         store.grow(4_000);
         assert_eq!(kept(&store), before);
-        (6..=12).for_each(|number| drop(store.push(&payload(number, &[number as u8; 300]))));
+        for number in 6..=12 {
+            store.push(&payload(number, &[number as u8; 300]));
+        }
         assert_eq!(kept(&store), [before, (6..=12).collect()].concat());
         assert_eq!(
             (store.get(Esn(4)).unwrap().repeats, store.get(Esn(5)).unwrap().bytes),
