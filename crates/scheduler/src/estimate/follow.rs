@@ -19,6 +19,8 @@ const EMPTIED_EVERY: Duration = Duration::from_secs(4);
 
 /// A link that had a queue lately loses nothing for want of one: less than its queue holds.
 const QUEUED: Duration = Duration::from_secs(2);
+/// Unless more than this share is lost beyond what is usual: a policer that holds some milliseconds has a queue, and no room.
+pub(super) const OFTEN: f64 = 0.05;
 /// So many reports that do not say clearly whether there is a queue, one after the other, say that there is none.
 const UNCLEAR: u32 = 4;
 
@@ -90,7 +92,8 @@ impl Estimate {
     fn compare_loss(&mut self, sample: &PathSample, now: Time) -> bool {
         let lost = self.usual.count(sample);
         let more = lost.exceeds(self.usual.loss);
-        if more && now.since(self.usual.queued_at) < QUEUED {
+        let often = lost.share() > self.usual.loss + OFTEN;
+        if more && !often && now.since(self.usual.queued_at) < QUEUED {
             self.usual.set_loss(lost);
         } else if more && !self.usual.dips.is_on(now) {
             self.begin_dip(None, self.rate, lost, now);

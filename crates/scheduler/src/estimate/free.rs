@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use strait_clock::Time;
 
+use super::follow::OFTEN;
 use super::judge::{BEHIND, Came, LostCount, ReportView};
 use super::{BUSY, Estimate, EstimatePhase, LimitedBy, PathSample, UNPACED_ABOVE};
 
@@ -14,9 +15,6 @@ const DATAGRAMS: f64 = 2.0 * 1500.0 * 8.0;
 /// For so long a link that carried more than is ever paced has no limit below: what looks like one is a processor that has other
 /// things to do.
 const FAST_FOR: Duration = Duration::from_secs(2);
-/// A share of losses that more costs than a look at whether less is lost at a lower rate: a policer before which no queue stands
-/// drops so much of what comes from a sender that does not slow down.
-const OFTEN: f64 = 0.05;
 /// The longest that a sample may have taken to send, in seconds, so that the queue at both of its ends stood in between:
 /// or the queue's own length, if that is more.
 const UNBROKEN: f64 = 0.1;
