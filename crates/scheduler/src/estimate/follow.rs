@@ -21,6 +21,8 @@ const EMPTIED_EVERY: Duration = Duration::from_secs(4);
 const QUEUED: Duration = Duration::from_secs(2);
 /// Unless more than this share is lost beyond what is usual: a policer that holds some milliseconds has a queue, and no room.
 pub(super) const OFTEN: f64 = 0.05;
+/// Datagrams after which a share of losses is no accident of a few bursts: 5 % of them are ten bursts of five.
+const BURSTS: f64 = 768.0;
 /// So many reports that do not say clearly whether there is a queue, one after the other, say that there is none.
 const UNCLEAR: u32 = 4;
 
@@ -93,7 +95,11 @@ impl Estimate {
         let lost = self.usual.count(sample);
         let more = lost.exceeds(self.usual.loss);
         let often = lost.share() > self.usual.loss + OFTEN;
-        if more && !often && now.since(self.usual.queued_at) < QUEUED {
+        let queued = now.since(self.usual.queued_at) < QUEUED;
+        if more && queued && often && lost.numbers < BURSTS {
+            return false;
+        }
+        if more && queued && !often {
             self.usual.set_loss(lost);
         } else if more && !self.usual.dips.is_on(now) {
             self.begin_dip(None, self.rate, lost, now);
