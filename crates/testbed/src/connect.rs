@@ -35,7 +35,7 @@ pub(crate) fn connect(
     Ok(stream)
 }
 
-fn set(socket: &OwnedFd, level: i32, option: i32, value: &[u8]) -> io::Result<()> {
+fn set(socket: &impl AsRawFd, level: i32, option: i32, value: &[u8]) -> io::Result<()> {
     let length = libc::socklen_t::try_from(value.len()).map_err(io::Error::other)?;
     // SAFETY: the pointer and the length describe `value`, which outlives the call.
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value.as_ptr().cast(), length) })
@@ -76,9 +76,11 @@ fn address(target: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::TcpListener;
+    use std::net::{TcpListener, UdpSocket};
+    use std::sync::Arc;
 
     use super::*;
+    use crate::{LinkSpec, Transfer, TwoHosts, sandbox};
 
     fn control(stream: &TcpStream) -> String {
         let mut name = [0_u8; 16];
@@ -115,5 +117,26 @@ mod tests {
         let target = listener.local_addr().unwrap();
         assert!(connect(target, Some("no-such-control"), Duration::from_secs(5)).is_err());
         assert!(connect(target, None, Duration::from_secs(5)).is_ok());
+    }
+
+    #[test]
+    fn a_link_that_grows_slower_does_not_wait_for_large_frames() {
+        if !sandbox::allows_tests() {
+            return;
+        }
+        let rate = |mbit: u64| strait_scheduler::Rate::from_bits(mbit * 1_000_000);
+        let mut hosts = TwoHosts::direct(LinkSpec::thin(rate(100).unwrap())).unwrap();
+        let address = hosts.address_of_b().0;
+        // Frames of 10 datagrams wait, as a tunnel sends them; the bucket of the slow link holds three datagrams.
+        let burst = || {
+            let socket = UdpSocket::bind("0.0.0.0:0")?;
+            set(&socket, libc::SOL_UDP, libc::UDP_SEGMENT, &1_000_i32.to_ne_bytes())?;
+            (0..50).try_for_each(|_| socket.send_to(&[0; 10_000], (address, 9)).map(drop))
+        };
+        hosts.a.run("send large frames", burst).unwrap();
+        hosts.link.set_rate(rate(2)).unwrap();
+        let content: Arc<[u8]> = [1; 100_000].into();
+        let (from, to, patience) = (&hosts.a, &hosts.b, Duration::from_secs(20));
+        Transfer { from, to, address, name: "test", content: &content, patience }.run(&mut |_| {}).unwrap();
     }
 }

@@ -1,6 +1,7 @@
 //! A thin link: a token bucket with a bounded queue (`tc-tbf(8)`) on the way out of an interface.
 
 use std::io;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_REPLACE};
@@ -16,13 +17,17 @@ const TCA_TBF_RATE64: u16 = 4;
 const TCA_TBF_BURST: u16 = 6;
 const TC_LINKLAYER_ETHERNET: u8 = 1;
 
+/// Numbers the queues; numbers from 0x8000 on are the kernel's own (`qdisc_alloc_handle`).
+static QUEUES: AtomicU16 = AtomicU16::new(0);
+
 /// The Ethernet header, which the bucket counts.
 const ETHERNET_HEADER: u32 = 14;
 
 /// The queue never falls under this many full frames, or a slow link would carry no TCP at all.
 const LEAST_FRAMES: u32 = 8;
 
-/// Limits what leaves an interface to `rate`, with at most `queue` of waiting.
+/// Limits what leaves an interface to `rate`, with at most `queue` of waiting. What waits is dropped: a frame in the queue that is
+/// larger than the bucket of the new rate would never leave.
 pub(crate) fn set_shape(name: &str, mtu: u32, rate: Rate, queue: Duration) -> io::Result<()> {
     let frame = mtu + ETHERNET_HEADER;
     let per_second = rate.bits() / 8;
@@ -31,6 +36,9 @@ pub(crate) fn set_shape(name: &str, mtu: u32, rate: Rate, queue: Duration) -> io
     let limit = u32::try_from(rate.bytes_in(queue)).unwrap_or(u32::MAX).max(LEAST_FRAMES * frame);
 
     let mut message = root(name)?;
+    // The kernel changes a queue of the same number and replaces one of another.
+    let number = QUEUES.fetch_add(1, Ordering::Relaxed) % 0x7fff + 1;
+    message.header.handle = TcHandle { major: number, minor: 0 };
     message.attributes = vec![
         TcAttribute::Kind("tbf".to_owned()),
         TcAttribute::Options(vec![
@@ -51,7 +59,6 @@ fn root(name: &str) -> io::Result<TcMessage> {
     let index = i32::try_from(super::index(name)?).map_err(io::Error::other)?;
     let mut message = TcMessage::with_index(index);
     message.header.parent = TcHandle::ROOT;
-    message.header.handle = TcHandle { major: 1, minor: 0 };
     Ok(message)
 }
 
