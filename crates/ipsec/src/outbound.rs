@@ -180,7 +180,7 @@ impl Outbound {
             self.stages.accept(tx, &packet, offload)?;
         }
         self.scheduler.list(tx.link);
-        if tx.link.backlog.listed && !tx.link.pacing.is_paced() {
+        if !tx.link.backlog.is_empty() && !tx.link.pacing.is_paced() {
             self.share_out(now, outlet);
         }
         Ok(())

@@ -68,7 +68,7 @@ pub const REPAIR_ROUND_MAX: Duration = HOLD_MAX.saturating_sub(MARGIN);
 pub enum RepairState {
     /// Nothing: the two nodes did not agree on it.
     NotAgreed,
-    /// Nothing: no rate is known, and what is not paced is not kept.
+    /// Nothing: no rate is known, and what is not paced is only kept on a slow path that loses datagrams.
     NotPaced,
     /// Payloads are kept and sent again.
     Retransmission,

@@ -10,6 +10,7 @@ use strait_clock::{Random, Time};
 use strait_ipsec::inbound::Batch;
 use strait_ipsec::{LossPattern, PeerId};
 use strait_keying::{PeerConfig, SetupError, Start, Where};
+use strait_scheduler::Rate;
 use strait_wire::{Tos, vnet};
 
 use crate::{EventQueue, LinkSettings, NodeId, NodeSettings, PairSettings, SimLink, SimNode};
@@ -233,10 +234,10 @@ impl SimNetwork {
         self.captured.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
-    /// `node` remembers how datagrams to `peer` were lost at an earlier time.
-    pub fn remember_losses(&mut self, node: NodeId, peer: NodeId, losses: LossPattern) {
+    /// `node` remembers the rate of the path to `peer` of an earlier time, if one was found, and how datagrams were lost on it.
+    pub fn remember_path(&mut self, node: NodeId, peer: NodeId, rate: Option<Rate>, losses: LossPattern) {
         let now = self.now;
-        self.with(node, |node| node.remember_losses(peer, losses, now));
+        self.with(node, |node| node.remember_path(peer, (rate, losses), now));
     }
 
     /// The host behind `node` sends a packet.

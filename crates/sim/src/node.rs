@@ -17,6 +17,7 @@ use strait_ipsec::{
 use strait_keying::{
     Action, Control, ControlEvent, ControlSettings, KeyExport, PeerConfig, PeerState, PeerStatus, SetupError,
 };
+use strait_scheduler::Rate;
 use strait_wire::{Ecn, Tos, ip, vnet};
 
 use crate::{Delivered, NodeId, NodeSettings, SimDatagram, SimHost};
@@ -284,9 +285,14 @@ impl SimNode {
         self.settle(now);
     }
 
-    pub(crate) fn remember_losses(&mut self, peer: NodeId, losses: LossPattern, now: Time) {
+    pub(crate) fn remember_path(
+        &mut self,
+        peer: NodeId,
+        (rate, losses): (Option<Rate>, LossPattern),
+        now: Time,
+    ) {
         self.world.now = now;
-        let order = outbound::Order::NewPath(peer.peer(), None, losses);
+        let order = outbound::Order::NewPath(peer.peer(), rate, losses);
         self.outbound.handle(order, now, &mut self.world);
         self.settle(now);
     }

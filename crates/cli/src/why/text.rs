@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(shown, expected);
         for (state, words) in [
             ("not-agreed", "off: `repair` is \"off\" at one end, or the peer cannot repair\n"),
-            ("not-paced", "off: no rate is known, and only paced payloads are kept;"),
+            ("not-paced", "off: no rate is known; a rate is given in [link],"),
             ("few-losses", "on, and nothing is sent: a round trip of 58.4 ms is too long"),
             (
                 "error-correction",

@@ -75,7 +75,7 @@ impl Outbound {
         }
     }
 
-    /// Changes what is known of the path to `peer`. Losses are repaired only where datagrams are paced, and that takes room.
+    /// Changes what is known of the path to `peer`. Whether losses are repaired follows from that, and takes room.
     fn pace(
         &mut self,
         peer: PeerId,

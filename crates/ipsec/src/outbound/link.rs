@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use strait_clock::Time;
 use strait_compress::{EndpointCosts, PathCost};
-use strait_scheduler::Budget;
+use strait_scheduler::{Budget, Rate};
 use strait_wire::{Esn, esp};
 
 use super::association::Association;
@@ -46,7 +46,7 @@ pub(crate) struct Link {
     pub(crate) ends: EndpointCosts,
     /// Answers to hosts whose packets are too big.
     pub(super) answers: Budget,
-    /// What losses are repaired with; nothing where that was not agreed, or nothing is paced.
+    /// What losses are repaired with; nothing where that was not agreed, or never was of use.
     pub(crate) repair: Option<Box<OutboundRepair>>,
 }
 
@@ -85,12 +85,13 @@ impl Link {
         self.backlog.is_empty() && repairs.is_none()
     }
 
-    /// Payloads are kept from now on, or no longer, as the association and the pace say; true when datagrams have another room since.
+    /// Payloads are kept from now on, or no longer, as the association, the pace and the losses say; true when datagrams have another
+    /// room since.
     pub(crate) fn update_repair(&mut self) -> bool {
         let Link { association, pacing, repair, .. } = self;
         let agreed = association.sa.as_ref().filter(|sa| sa.repair != RepairTerms::Off);
-        let paced = agreed.zip(pacing.own_rate().filter(|_| pacing.is_paced()));
-        match (&paced, &mut *repair) {
+        let repaired = agreed.zip(pacing.repair_rate(association.keeps));
+        match (&repaired, &mut *repair) {
             (Some((sa, _)), Some(repair)) if !association.keeps || !repair.is_of(sa) => repair.renew(sa),
             (Some((sa, rate)), none @ None) => {
                 *none = Some(Box::new(OutboundRepair::new(sa, *rate, sa.spi.0.into())));
@@ -98,10 +99,19 @@ impl Link {
             (None, Some(repair)) => repair.forget(),
             (Some(_), Some(_)) | (None, None) => {}
         }
-        let keeps = paced.is_some();
+        let keeps = repaired.is_some();
         let changed = core::mem::replace(&mut association.keeps, keeps) != keeps;
         self.update_symbols();
         changed
+    }
+
+    /// The rate by which repair is measured, where the link shares `own`; nothing where payloads are not kept.
+    pub(super) fn repair_rate(&self, own: OwnLink) -> Option<Rate> {
+        if !self.association.keeps {
+            return None;
+        }
+        let rate = self.pacing.repair_rate(true)?;
+        Some(own.rate.map_or(rate, |up| rate.min(up)))
     }
 
     /// Chooses how losses on the path are repaired, as what is known of it says.

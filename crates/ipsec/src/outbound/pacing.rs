@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use strait_clock::Time;
-use strait_scheduler::{self as scheduler, Estimate, Pace, Pacer, Path, Rate};
+use strait_scheduler::{self as scheduler, Estimate, Pace, Pacer, Path, PathSample, Rate};
 use strait_wire::delivery::Delivery;
 use strait_wire::esp;
 
@@ -14,9 +14,19 @@ use crate::fec::{LossCount, LossEstimate};
 use crate::reports::ReceivedReport;
 use crate::{LossPattern, OutboundSa, PathState, PeerCounters};
 
-/// Delay in seconds above the minimum that is a queue on the path, and reports in a row that have to tell of it: a burst is over sooner.
+/// Delay in seconds above the minimum, beside the time for a full datagram, that is a queue on the path; and reports in a row that have
+/// to tell of it before hosts are to know: a burst is over sooner.
 const DELAYED: f64 = 0.03;
 const DELAYED_REPORTS: u8 = 4;
+/// Wire bytes of a full datagram on an ordinary path.
+const DATAGRAM: u64 = 1500;
+
+/// Seconds in which what was carried at most is forgotten: as long as a minimum delay counts at least.
+const CARRIED: f64 = 5.0;
+/// Bits a second below which losses are repaired where nothing is paced, and those at which that ends. A TCP connection that loses one
+/// datagram in a hundred stays below the first where a round trip takes 3 ms or more (1.2 / sqrt(p) segments in each, RFC 3649
+/// section 2); from the second on nothing is ever paced, and packets are not to be copied either.
+const UNPACED_REPAIR: (f64, f64) = (60e6, 500e6);
 
 /// What is known of the path to a peer, and the pacer that follows from it.
 #[derive(Debug, Default)]
@@ -33,6 +43,8 @@ pub(crate) struct Pacing {
     pub(super) losses: LossEstimate,
     /// The last few reports in a row that told of a standing delay.
     delayed: u8,
+    /// Bits a second that arrived lately, at most.
+    carried: f64,
 }
 
 impl Pacing {
@@ -74,6 +86,7 @@ impl Pacing {
         let loss = losses.share;
         (self.remembered, self.loss) = (rate, loss);
         self.losses.begin_again(losses);
+        self.carried = 0.0;
         if let Some(path) = &mut self.path {
             path.begin_again(loss);
         }
@@ -128,6 +141,19 @@ impl Pacing {
         self.own_rate().into_iter().chain(up).min()
     }
 
+    /// The rate by which repair of losses is measured, if they are repaired; `repairs` says whether they were until now. Where the
+    /// estimate met no limit yet, they are repaired on a path that loses datagrams without a queue, as TCP in the tunnel takes
+    /// them for a limit and never meets the one of the link; the rate is what arrived at most lately.
+    pub(super) fn repair_rate(&self, repairs: bool) -> Option<Rate> {
+        if self.is_paced() {
+            return self.own_rate();
+        }
+        let (begin, end) = UNPACED_REPAIR;
+        let is_slow = self.carried < if repairs { end } else { begin };
+        let lossy = self.estimate.is_some() && self.losses.pattern().is_some();
+        (lossy && is_slow).then(|| Rate::from_bits(self.carried as u64).unwrap_or(Rate::MIN))
+    }
+
     /// The path back to the peer, for reports, where the node's own link has the rate `up`.
     pub(super) fn return_path(&self, up: Option<Rate>) -> ReturnPath {
         let own = match &self.estimate {
@@ -158,6 +184,7 @@ impl Pacing {
         counters: &PeerCounters,
         now: Time,
     ) -> bool {
+        let own_rate = self.own_rate();
         let Some(path) = &mut self.path else { return true };
         counters.reports_in.add(1);
         let ReceivedReport { delivery, tval } = received;
@@ -172,9 +199,13 @@ impl Pacing {
         };
         let taken = path.report(&said, around, now);
         if let Ok(Some(sample)) = &taken {
-            self.delayed = if sample.delay > DELAYED { self.delayed.saturating_add(1) } else { 0 };
+            self.note_carried(sample);
+            let before = self.delayed;
+            let datagram = own_rate.map_or(Duration::ZERO, |rate| rate.time_for(DATAGRAM)).as_secs_f64();
+            self.delayed = if sample.delay > DELAYED + datagram { before.saturating_add(1) } else { 0 };
             let Delivery { highest, datagrams, gaps, .. } = *delivery;
-            self.losses.report(LossCount { highest, datagrams, gaps }, self.delayed < DELAYED_REPORTS);
+            // What a queue before the link had no room for is lost while it stands, at one end of what a report tells of at least.
+            self.losses.report(LossCount { highest, datagrams, gaps }, before.max(self.delayed) == 0);
             counters.path.show_losses(self.losses.seen());
         }
         match (taken, &mut self.estimate) {
@@ -190,6 +221,13 @@ impl Pacing {
         self.loss = path.loss();
         counters.path.show(path, self.estimate.as_ref());
         true
+    }
+
+    /// Takes how much arrived, never faster than it was sent: more at once, less as what was before is forgotten.
+    fn note_carried(&mut self, sample: &PathSample) {
+        let arrived = sample.bytes * 8.0 / sample.span.max(sample.sent_span).max(1e-3);
+        let weight = sample.span / (sample.span + CARRIED);
+        self.carried = arrived.max(self.carried + (arrived - self.carried) * weight);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the sender of a paced link keeps to repair losses with, and what it is to send again.
+//! What a sender keeps to repair losses with, and what it is to send again.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -130,6 +130,7 @@ impl StoreMemory {
 impl OutboundRepair {
     /// For an association, where repair was agreed.
     pub(crate) fn new(sa: &OutboundSa, rate: Rate, seed: u64) -> OutboundRepair {
+        let (share, burst) = repetitions(rate);
         OutboundRepair {
             spi: sa.spi,
             told: sa.repair == RepairTerms::Kept,
@@ -138,7 +139,7 @@ impl OutboundRepair {
             fleeting: false,
             wanted: VecDeque::with_capacity(WANTED_MAX),
             second: VecDeque::with_capacity(WANTED_MAX),
-            budget: (rate, budget(rate)),
+            budget: (rate, Budget::new(share, burst)),
             asked: Budget::new(ASKED, ASKED_BURST),
             untold: 0,
             notice_at: None,
@@ -287,7 +288,9 @@ impl OutboundRepair {
         now: Time,
     ) -> (Option<Repeat>, u64) {
         if self.budget.0 != rate {
-            self.budget = (rate, budget(rate));
+            let (share, burst) = repetitions(rate);
+            self.budget.0 = rate;
+            self.budget.1.set(share, burst, now);
         }
         let mut refused = 0;
         while let Some((first, _)) = self.wanted.front().copied() {
@@ -376,10 +379,10 @@ pub(super) fn needs_two(loss: f64, round: Option<Duration>) -> bool {
     loss >= LOSS_TWICE || round.is_some_and(|round| round > ONE_CHANCE)
 }
 
-/// What repetitions may take of a link.
-fn budget(rate: Rate) -> Budget {
+/// Bytes a second that repetitions may take of a link, and bytes at once.
+fn repetitions(rate: Rate) -> (u64, u64) {
     let share = rate.bits() / 8 / SHARE;
-    Budget::new(share, BURST_MIN.max(share / 4))
+    (share, BURST_MIN.max(share / 4))
 }
 
 /// Bytes of payloads that leave within `span`.

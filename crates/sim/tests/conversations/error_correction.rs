@@ -62,7 +62,7 @@ fn losses_of_a_long_path_come_back_in_order_without_being_asked_for() {
 #[test]
 fn losses_that_are_remembered_are_repaired_from_the_first_seconds_on() {
     let mut network = joined(7, |pair| satellite(pair, LossModel::Uniform(0.01)));
-    network.remember_losses(A, B, LossPattern { share: 0.01, burst: 1.0 });
+    network.remember_path(A, B, None, LossPattern { share: 0.01, burst: 1.0 });
     let mut talk = Conversation::new(v4(A, B, 80), Filler::Random);
     // The round trip is not known before the first report.
     flow(&mut network, &mut talk, millis(7), seconds(3));

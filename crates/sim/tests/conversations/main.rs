@@ -26,6 +26,7 @@ mod many_spokes;
 mod pacing;
 mod path_becomes_narrow;
 mod path_mtu;
+mod rate_unknown;
 mod rekey_under_load;
 mod rekey_under_loss;
 mod replay_attack;

@@ -75,8 +75,8 @@ pub(crate) fn reason(peer: &PeerReport, repair: &RepairReport) -> String {
         Some(RepairState::NotAgreed) => {
             "off: `repair` is \"off\" at one end, or the peer cannot repair".to_owned()
         }
-        Some(RepairState::NotPaced) => "off: no rate is known, and only paced payloads are kept; a rate is \
-             given in [link], or \"auto\" finds it once the link is full"
+        Some(RepairState::NotPaced) => "off: no rate is known; a rate is given in [link], or \"auto\" \
+             repairs from a loss of some thousandths on and finds the rate once the link is full"
             .to_owned(),
         Some(RepairState::Retransmission) => {
             format!("on: lost payloads are sent again, which comes in time with {rtt} (up to {longest})")
