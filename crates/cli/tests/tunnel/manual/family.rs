@@ -229,7 +229,9 @@ fn aggfrag_payloads() {
             let mut buffer = [0; 30];
             assert_eq!((to.recv(&mut buffer).unwrap(), buffer[0]), (20, number), "{}", case.evidence(&pair));
         }
-        assert!(pair.peer(0)["bundles"].as_u64().unwrap() >= 5, "{}", case.evidence(&pair));
+        // The busier the machine, the more of them share a datagram.
+        let sent = |figure: &str| pair.peer(0)["sent"][figure].as_u64().unwrap();
+        assert!(sent("packets") >= sent("datagrams") + 50, "{}", case.evidence(&pair));
     }
 }
 
