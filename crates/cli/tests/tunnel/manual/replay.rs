@@ -49,11 +49,11 @@ fn a_replay_after_a_restart_moves_no_peer_with_manual_keys() {
         case.exchange(&pair, 20_000);
         pair.kill(1);
         let frames = captured.lock().unwrap().clone();
+        // The true peer is halted: what it sends late, the end of a connection, would be taken first, or move it back.
+        pair.daemon(0).signal(HALT).unwrap();
         case.start(&mut pair, 1);
         let home = pair.peer(1)["endpoint"].clone();
         let new = || pair.peer(1)["manual"]["inbound_packets"].as_u64().unwrap();
-        // The true peer is halted: what it sends late, the end of a connection, would move it back.
-        pair.daemon(0).signal(HALT).unwrap();
         replay(&pair, &case, &frames, || new() + pair.drops(1, "replayed"));
         let endpoint = pair.peer(1)["endpoint"].clone();
         pair.daemon(0).signal(GO_ON).unwrap();
