@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use strait_testbed::{Extra, Transfer, TwoHosts};
 
-use crate::pair::{PATIENCE, Pair, allowed, fast};
+use crate::pair::{PATIENCE, Pair, allowed, eventually, fast};
 
 /// An address beyond the second site that only the tunnel leads to (RFC 5737, RFC 3849).
 const BEYOND: [&str; 2] = ["203.0.113.7", "2001:db8::7"];
@@ -31,6 +31,11 @@ fn everything_goes_through_the_tunnel_but_the_tunnel_itself() {
     let text = text.replace("10.77.0.2/32", "0.0.0.0/0").replace("fd77::2/128", "::/0");
     let config = pair.sites[0].folder().join("full.toml");
     std::fs::write(&config, text).unwrap();
+    // The kernel makes a route for an address only once it has seen that no other host has it.
+    eventually("the addresses are settled", || {
+        let shown = pair.hosts.a.command("ip").args(["-6", "address", "show", "tentative"]).output().unwrap();
+        shown.status.success() && shown.stdout.is_empty()
+    });
     let before = routing(&pair);
     pair.daemons[0] = Some(pair.sites[0].start(&config, "run").unwrap());
     pair.wait_for_session();
