@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use strait_clock::Time;
 use strait_compress::{EndpointCosts, PathCost};
-use strait_scheduler::{Budget, Rate};
+use strait_scheduler::Budget;
 use strait_wire::{Esn, esp};
 
 use super::association::Association;
@@ -90,7 +90,7 @@ impl Link {
     pub(crate) fn update_repair(&mut self) -> bool {
         let Link { association, pacing, repair, .. } = self;
         let agreed = association.sa.as_ref().filter(|sa| sa.repair != RepairTerms::Off);
-        let repaired = agreed.zip(pacing.repair_rate(association.keeps));
+        let repaired = agreed.zip(pacing.repair_rate(association.keeps, None));
         match (&repaired, &mut *repair) {
             (Some((sa, _)), Some(repair)) if !association.keeps || !repair.is_of(sa) => repair.renew(sa),
             (Some((sa, rate)), none @ None) => {
@@ -103,15 +103,6 @@ impl Link {
         let changed = core::mem::replace(&mut association.keeps, keeps) != keeps;
         self.update_symbols();
         changed
-    }
-
-    /// The rate by which repair is measured, where the link shares `own`; nothing where payloads are not kept.
-    pub(super) fn repair_rate(&self, own: OwnLink) -> Option<Rate> {
-        if !self.association.keeps {
-            return None;
-        }
-        let rate = self.pacing.repair_rate(true)?;
-        Some(own.rate.map_or(rate, |up| rate.min(up)))
     }
 
     /// Chooses how losses on the path are repaired, as what is known of it says.

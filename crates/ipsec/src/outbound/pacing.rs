@@ -144,14 +144,16 @@ impl Pacing {
     /// The rate by which repair of losses is measured, if they are repaired; `repairs` says whether they were until now. Where the
     /// estimate met no limit yet, they are repaired on a path that loses datagrams without a queue, as TCP in the tunnel takes
     /// them for a limit and never meets the one of the link; the rate is what arrived at most lately.
-    pub(super) fn repair_rate(&self, repairs: bool) -> Option<Rate> {
+    /// The node's own link has the rate `up`.
+    pub(super) fn repair_rate(&self, repairs: bool, up: Option<Rate>) -> Option<Rate> {
         if self.is_paced() {
-            return self.own_rate();
+            return self.rate(up);
         }
         let (begin, end) = UNPACED_REPAIR;
         let is_slow = self.carried < if repairs { end } else { begin };
         let lossy = self.estimate.is_some() && self.losses.pattern().is_some();
-        (lossy && is_slow).then(|| Rate::from_bits(self.carried as u64).unwrap_or(Rate::MIN))
+        let carried = (lossy && is_slow).then(|| Rate::from_bits(self.carried as u64).unwrap_or(Rate::MIN));
+        carried.map(|rate| up.map_or(rate, |up| rate.min(up)))
     }
 
     /// The path back to the peer, for reports, where the node's own link has the rate `up`.

@@ -153,8 +153,7 @@ impl Transmitter {
         if !self.departure.train.takes(to, tos, whole) {
             self.departure.depart(tx);
         }
-        let way = (tx.link.repair_rate(tx.own), tx.link.pacing.round_trip());
-        let Link { association, repair, .. } = &mut *tx.link;
+        let Link { association, repair, pacing, .. } = &mut *tx.link;
         let sa = association.sa.as_mut().ok_or(Reason::NoSa)?;
         let room = self.departure.train.room(whole).ok_or(Reason::TooBig)?;
         if let Some(payload) = room.get_mut(at..at + len) {
@@ -165,6 +164,7 @@ impl Transmitter {
                 let number = Esn(sa.numbers.last().0.saturating_add(1));
                 let (at, repeats, bytes) = (tx.now, 0, &*payload);
                 let kept = StoredPayload { number, next, tos, at, repeats, repeated_at: at, bytes };
+                let way = (pacing.repair_rate(true, tx.own.rate), pacing.round_trip());
                 repair.keep(&kept, way, &mut self.stores);
             }
         }

@@ -39,7 +39,10 @@ impl Transmitter {
     /// Takes the next step of repairing what the peer lacks; false when there is none now.
     pub(in crate::outbound) fn repair(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
         let idle = tx.link.backlog.is_empty();
-        let Some(rate) = tx.link.repair_rate(tx.own) else { return false };
+        if !tx.link.association.keeps {
+            return false;
+        }
+        let Some(rate) = tx.link.pacing.repair_rate(true, tx.own.rate) else { return false };
         let (round, congested) = (tx.link.pacing.round_trip(), tx.link.pacing.is_congested());
         let way = Way { rate, round, idle, twice: needs_two(tx.link.pacing.loss(), round) };
         let Some(repair) = tx.link.repair.as_mut() else { return false };
