@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use strait_compress::Codec;
 
-use crate::{Drops, LatestEndpoint, PathState, Reason};
+use crate::{Drops, LatestEndpoint, PathState, Reason, StreamLink};
 pub use queue::{QueueCounters, QueueDelay};
 pub use repair::RepairCounters;
 
@@ -153,6 +153,8 @@ pub struct PeerCounters {
     pub path: PathState,
     /// Where the peer is, as it was heard last.
     pub endpoint: LatestEndpoint,
+    /// What the makers of stream datagrams follow.
+    pub stream: StreamLink,
 }
 
 /// Everything that is counted for the whole node, but for its rules, which count for themselves.

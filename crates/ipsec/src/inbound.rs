@@ -89,6 +89,10 @@ pub trait Inlet {
     fn stranger(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) {
         self.control(from, tos, datagram);
     }
+    /// A datagram of a connection with a peer whose key is proved, for its streams.
+    fn stream(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) {
+        self.control(from, tos, datagram);
+    }
     /// An order for the sender of this node.
     fn order(&mut self, order: SenderOrder);
     /// An event for the key manager.

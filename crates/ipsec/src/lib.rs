@@ -43,6 +43,7 @@ mod sa;
 mod sample;
 mod sequence;
 mod source;
+mod stream_link;
 pub mod wrap;
 
 pub use counters::{
@@ -71,3 +72,4 @@ pub use sa::{
 };
 pub use sequence::Reserve;
 pub use source::Source;
+pub use stream_link::{StreamLink, StreamTrain};

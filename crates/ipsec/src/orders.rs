@@ -13,7 +13,10 @@ use strait_wire::missing::MissingRanges;
 use crate::inbound::DatagramGate;
 use crate::queueing::Queueing;
 use crate::reports::{ReceivedReport, Reception, ReportWish};
-use crate::{InboundSa, LossPattern, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet, Source};
+use crate::{
+    InboundSa, LossPattern, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet, Source,
+    StreamTrain,
+};
 
 /// A change to the sender, made between two packets.
 #[derive(Debug)]
@@ -52,6 +55,8 @@ pub enum SenderOrder {
     Transmit(SocketAddr, Box<[u8]>),
     /// A control datagram to a sender that has not proved a key. It leaves when the link has room, or not at all.
     Answer(SocketAddr, Box<[u8]>),
+    /// Datagrams of a stream to a peer: they wait for their turn in its queue.
+    Stream(Box<StreamTrain>),
     /// A NAT keepalive (RFC 3948 section 2.3) to the peer.
     Keepalive(PeerId),
     /// Send the peer a changed condition of this end.
@@ -88,6 +93,8 @@ pub enum ReceiverOrder {
     Policies(Arc<Policies>),
     /// Take control datagrams from these sources before those of others.
     Known(Arc<[Source]>),
+    /// Datagrams to connections whose ids begin with one of these numbers, in ascending order, belong to peers' streams.
+    Streams(Arc<[u32]>),
     /// Ask this before a control datagram of an unknown source is passed on.
     Gate(Arc<dyn DatagramGate>),
     /// Accept this association, beside those there are.

@@ -39,6 +39,7 @@ mod reporting;
 pub(crate) mod return_budget;
 mod scheduler;
 mod straight;
+mod streams;
 mod train;
 mod transmitter;
 mod unit_size;
@@ -399,6 +400,9 @@ impl TxStages {
         let TxStages { gatherer, compressor, transmitter } = self;
         let sent = match gatherer.gather(tx) {
             Gathered::Nothing => Ok(false),
+            Gathered::Alone(packet) if packet.note.group.stream => {
+                transmitter.send_stream(tx, packet).map(|()| true)
+            }
             Gathered::Alone(packet) => transmitter.send_alone(tx, compressor, packet).map(|()| true),
             Gathered::Together { group, several } => {
                 let job = compressor.submit_unit(tx, &mut gatherer.plain, (group, several));

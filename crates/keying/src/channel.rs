@@ -3,6 +3,7 @@
 pub(crate) mod admission;
 mod answers;
 mod endpoint;
+mod lent;
 mod reading;
 mod table;
 #[cfg(test)]
@@ -25,7 +26,9 @@ use admission::Address;
 
 use answers::wire_len;
 pub(crate) use endpoint::{CannotConnect, Channels, OutgoingDatagram};
+pub use lent::{LentConnection, LentEvent, StreamTransport};
 pub(crate) use transport::CID_LEN;
+pub use transport::Epoch;
 
 /// A connection's number within one node, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -218,6 +221,17 @@ impl Channel {
 }
 
 impl Closed {
+    /// Why, for a log or a user.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Closed::ByPeer(code) => code.text().to_owned(),
+            Closed::WrongKey => "the node there has another key".to_owned(),
+            Closed::RefusedThere => "this node's key is refused there".to_owned(),
+            Closed::TimedOut => "no answer in time".to_owned(),
+            Closed::Broken(how) => how.clone(),
+        }
+    }
+
     fn of(error: &ConnectionError) -> Closed {
         /// TLS alert `access_denied` (RFC 8446 section 6.2): a key that is not allowed.
         const ACCESS_DENIED: u8 = 49;

@@ -15,6 +15,7 @@ mod peer;
 mod peer_table;
 mod sessions;
 mod spis;
+mod streams;
 #[cfg(test)]
 pub(crate) mod tests;
 

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use zeroize::Zeroizing;
 
 use crate::base64::{self, DecodeError};
@@ -72,6 +72,9 @@ impl ParseKeyError {
     }
 }
 
+/// Bytes of an Ed25519 signature (RFC 8032 section 5.1.6).
+pub const SIGNATURE_LEN: usize = 64;
+
 /// What others know a node by: an Ed25519 public key, 44 characters of base64 as text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; 32]);
@@ -92,6 +95,12 @@ impl PublicKey {
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
+    }
+
+    /// Whether the holder of this key signed `message` (RFC 8032 section 5.1.7).
+    #[must_use]
+    pub fn verifies(&self, message: &[u8], signature: &[u8; SIGNATURE_LEN]) -> bool {
+        UnparsedPublicKey::new(&ED25519, &self.0).verify(message, signature).is_ok()
     }
 
     /// Its form in TLS (RFC 7250 section 3).
@@ -167,7 +176,27 @@ impl PrivateKey {
     /// The secret as the one line that a key file holds; wiped when dropped.
     #[must_use]
     pub fn expose(&self) -> Zeroizing<String> {
-        base64::encode(&self.seed)
+        base64::encode(self.seed.as_slice())
+    }
+
+    /// The 32 bytes that are the secret: what an X25519 key and keys for what is stored are derived from.
+    #[must_use]
+    pub fn expose_seed(&self) -> &[u8; 32] {
+        &self.seed
+    }
+
+    /// Signs `message` (RFC 8032 section 5.1.6). What is signed has to begin with words that say for what, so that no signature
+    /// serves two purposes; TLS 1.3 signs what begins with 64 spaces (RFC 8446 section 4.4.3).
+    ///
+    /// # Panics
+    /// Never for any input, as [`PrivateKey::generate`].
+    #[must_use]
+    pub fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_LEN] {
+        let pair =
+            Ed25519KeyPair::from_seed_unchecked(self.seed.as_slice()).expect("any 32 bytes are a seed");
+        let mut signature = [0; SIGNATURE_LEN];
+        signature.copy_from_slice(pair.sign(message).as_ref());
+        signature
     }
 
     /// The secret as TLS wants it.
@@ -212,6 +241,17 @@ mod tests {
             "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
         ),
     ];
+
+    #[test]
+    fn a_signature_is_that_of_the_rfc_and_of_no_other_message() {
+        // RFC 8032 section 7.1, test 2: the message is one byte.
+        let key = PrivateKey::generate(&hex(PAIRS[1].0));
+        let signature = key.sign(&[0x72]);
+        assert_eq!(signature[..8], [0x92, 0xa0, 0x09, 0xa9, 0xf0, 0xd4, 0xca, 0xb8]);
+        assert!(key.public().verifies(&[0x72], &signature));
+        assert!(!key.public().verifies(&[0x73], &signature));
+        assert!(!PrivateKey::generate(&hex(PAIRS[0].0)).public().verifies(&[0x72], &signature));
+    }
 
     fn hex(text: &str) -> [u8; 32] {
         core::array::from_fn(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap())

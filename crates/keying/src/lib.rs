@@ -28,20 +28,23 @@ mod keystream;
 pub mod manual;
 mod message;
 mod move_log;
+mod openssh;
 mod settings;
 mod status;
 mod tls;
 mod token;
 
 pub use action::{Action, DangerKey, SaDirection};
+pub use channel::{Epoch, LentConnection, LentEvent, StreamTransport};
 pub use control::Control;
 pub use event::{ControlEvent, HandshakeFailure, Refusal};
-pub use identity::{KeyRole, ParseKeyError, PrivateKey, PublicKey};
+pub use identity::{KeyRole, ParseKeyError, PrivateKey, PublicKey, SIGNATURE_LEN};
 pub use message::{
     Capabilities, DeliveryReporting, Expansion, LossRepair, Message, MessageError, PayloadFormat,
     SessionTerms,
 };
 pub use move_log::MoveLog;
+pub use openssh::{OpenSshError, SSH_BLOB_LEN, SSH_KEY_TYPE};
 pub use settings::{ControlSettings, KeyExport, Lifetime, PeerConfig, RepairMode, SetupError, Start, Where};
 pub use status::{AssociationStatus, PeerState, PeerStatus, Role, SaStatus};
 pub use token::PresharedToken;

@@ -23,7 +23,9 @@ use rustls::{
 use crate::{PrivateKey, PublicKey, SetupError};
 
 /// The application protocol of the control channel, in its first version.
-const ALPN: &[u8] = b"strait/1";
+pub(crate) const HANDSHAKE: &[u8] = b"strait/1";
+/// That of streams, in its first version.
+pub(crate) const STREAMS: &[u8] = b"strait-streams/1";
 /// The name that TLS requires; it is neither sent nor checked, as peers are known by key.
 pub(crate) const SERVER_NAME: &str = "strait";
 
@@ -79,8 +81,12 @@ impl Tls {
         })
     }
 
-    /// For handshakes that peers begin: any key on `allowed`, looked up when the handshake comes to it.
-    pub(crate) fn server(&self, allowed: Arc<AllowList>) -> Result<Arc<QuicServerConfig>, SetupError> {
+    /// For connections of `protocol` that peers begin: any key on `allowed`, looked up when the handshake comes to it.
+    pub(crate) fn server(
+        &self,
+        allowed: Arc<AllowList>,
+        protocol: &[u8],
+    ) -> Result<Arc<QuicServerConfig>, SetupError> {
         let verifier = Arc::new(Expect { provider: Arc::clone(&self.provider), whom: Whom::Any(allowed) });
         let resolver = Arc::new(AlwaysResolvesServerRawPublicKeys::new(Arc::clone(&self.identity)));
         let mut config =
@@ -88,15 +94,19 @@ impl Tls {
                 .with_protocol_versions(&[&rustls::version::TLS13])?
                 .with_client_cert_verifier(verifier)
                 .with_cert_resolver(resolver);
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = vec![protocol.to_vec()];
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         config.max_early_data_size = 0;
         QuicServerConfig::try_from(config).map(Arc::new).map_err(no_initial_suite)
     }
 
-    /// For a handshake with the node that has `key`.
-    pub(crate) fn client(&self, key: PublicKey) -> Result<Arc<QuicClientConfig>, SetupError> {
+    /// For a connection of `protocol` with the node that has `key`.
+    pub(crate) fn client(
+        &self,
+        key: PublicKey,
+        protocol: &[u8],
+    ) -> Result<Arc<QuicClientConfig>, SetupError> {
         let verifier = Arc::new(Expect { provider: Arc::clone(&self.provider), whom: Whom::One(key) });
         let resolver = Arc::new(AlwaysResolvesClientRawPublicKeys::new(Arc::clone(&self.identity)));
         let mut config =
@@ -105,7 +115,7 @@ impl Tls {
                 .dangerous()
                 .with_custom_certificate_verifier(verifier)
                 .with_client_cert_resolver(resolver);
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = vec![protocol.to_vec()];
         config.resumption = Resumption::disabled();
         config.enable_early_data = false;
         config.enable_sni = false;

@@ -6,12 +6,19 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use strait_scheduler::Rate;
+use strait_stream::StreamPriority;
+
 use crate::local::{Answer, Changes, Request};
 use crate::report::DaemonReport;
 use crate::runtime::{self, RuntimeError};
 
 /// Most bytes of an answer: a report of ten thousand peers.
 const ANSWER_MAX: u64 = 64 << 20;
+/// Most bytes of the answer to a request for a stream.
+const LINE_MAX: usize = 4096;
+/// How long it may take to reach a peer: the 30 s that a stream waits for a connection, and a little.
+const CONNECTING: Duration = Duration::from_secs(35);
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -86,6 +93,12 @@ pub fn running() -> Result<Vec<String>, ClientError> {
     }
 }
 
+/// Whether the daemon of `interface` listens to this user as its own, not as a member of its group.
+#[must_use]
+pub fn is_own(interface: &str) -> bool {
+    runtime::folder().is_ok_and(|folder| UnixStream::connect(runtime::socket(&folder, interface)).is_ok())
+}
+
 /// The interfaces whose sockets in `folder` have a listener that this user may talk to.
 fn listening(folder: &Path) -> io::Result<Vec<String>> {
     let mut interfaces = runtime::interfaces(folder)?;
@@ -141,6 +154,60 @@ pub fn down(interface: &str) -> Result<(), ClientError> {
     }
 }
 
+/// A stream to a peer.
+#[derive(Debug)]
+pub struct OpenedStream {
+    /// Its bytes.
+    pub stream: UnixStream,
+    /// The rate of the link to the peer when it was opened, if it is told or was found.
+    pub rate: Option<Rate>,
+}
+
+/// Opens a stream to a service of `peer` over the daemon of `interface`: the first bytes to write name the service.
+///
+/// # Errors
+/// [`ClientError`]; [`ClientError::Refused`] says why there is none.
+pub fn open_stream(
+    interface: &str,
+    peer: &str,
+    priority: StreamPriority,
+) -> Result<OpenedStream, ClientError> {
+    let request = Request::Open { peer: peer.to_owned(), priority };
+    let own = runtime::folder().map_err(ClientError::from);
+    let own = own.and_then(|folder| open_at(&runtime::socket(&folder, interface), interface, &request));
+    own.or_else(|error| match error {
+        ClientError::NotRunning { .. } | ClientError::Forbidden { .. } | ClientError::Runtime(_) => {
+            let shared = runtime::socket(&runtime::shared_folder(), interface);
+            open_at(&shared, interface, &request).map_err(|other| match other {
+                ClientError::NotRunning { .. } => error,
+                other => other,
+            })
+        }
+        error => Err(error),
+    })
+}
+
+/// The same over the daemon that listens at `path`.
+pub(crate) fn open_at(path: &Path, interface: &str, request: &Request) -> Result<OpenedStream, ClientError> {
+    let failed = |source| ClientError::Io { interface: interface.to_owned(), source };
+    let mut stream = connect(path, interface)?;
+    put(&mut stream, interface, request)?;
+    stream.set_read_timeout(Some(CONNECTING)).map_err(failed)?;
+    // Byte by byte: what follows the line is the stream.
+    let (mut line, mut byte) = (Vec::new(), [0]);
+    while byte != *b"\n" && line.len() < LINE_MAX && stream.read(&mut byte).map_err(failed)? > 0 {
+        line.extend_from_slice(&byte);
+    }
+    let broken = |source| ClientError::Answer { interface: interface.to_owned(), source };
+    match serde_json::from_slice(&line).map_err(broken)? {
+        Answer::Connected { rate_bits } => {
+            stream.set_read_timeout(None).and_then(|()| stream.set_write_timeout(None)).map_err(failed)?;
+            Ok(OpenedStream { stream, rate: rate_bits.and_then(Rate::from_bits) })
+        }
+        other => Err(unexpected(interface, other)),
+    }
+}
+
 fn ask(interface: &str, request: Request) -> Result<(Answer, UnixStream), ClientError> {
     let path = runtime::socket(&runtime::folder()?, interface);
     ask_at(&path, interface, request)
@@ -151,6 +218,18 @@ pub(crate) fn ask_at(
     interface: &str,
     request: Request,
 ) -> Result<(Answer, UnixStream), ClientError> {
+    let failed = |source| ClientError::Io { interface: interface.to_owned(), source };
+    let broken = |source| ClientError::Answer { interface: interface.to_owned(), source };
+    let mut stream = connect(path, interface)?;
+    put(&mut stream, interface, &request)?;
+    let mut line = String::new();
+    BufReader::new((&stream).take(ANSWER_MAX)).read_line(&mut line).map_err(failed)?;
+    let answer = serde_json::from_str(&line).map_err(broken)?;
+    Ok((answer, stream))
+}
+
+/// A connection to the daemon that listens at `path`.
+fn connect(path: &Path, interface: &str) -> Result<UnixStream, ClientError> {
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
             ClientError::NotRunning { interface: interface.to_owned(), path: path.to_owned() }
@@ -158,16 +237,18 @@ pub(crate) fn ask_at(
         io::ErrorKind::PermissionDenied => ClientError::Forbidden { interface: interface.to_owned() },
         _ => ClientError::Io { interface: interface.to_owned(), source },
     };
-    let broken = |source| ClientError::Answer { interface: interface.to_owned(), source };
-    let mut stream = UnixStream::connect(path).map_err(failed)?;
+    let stream = UnixStream::connect(path).map_err(failed)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
     stream.set_write_timeout(Some(PATIENCE)).map_err(failed)?;
-    let question = serde_json::to_string(&request).map_err(broken)? + "\n";
-    stream.write_all(question.as_bytes()).map_err(failed)?;
-    let mut line = String::new();
-    BufReader::new((&stream).take(ANSWER_MAX)).read_line(&mut line).map_err(failed)?;
-    let answer = serde_json::from_str(&line).map_err(broken)?;
-    Ok((answer, stream))
+    Ok(stream)
+}
+
+/// Asks.
+fn put(stream: &mut UnixStream, interface: &str, request: &Request) -> Result<(), ClientError> {
+    let broken = |source| ClientError::Answer { interface: interface.to_owned(), source };
+    let question = serde_json::to_string(request).map_err(broken)? + "\n";
+    let failed = |source| ClientError::Io { interface: interface.to_owned(), source };
+    stream.write_all(question.as_bytes()).map_err(failed)
 }
 
 fn unexpected(interface: &str, answer: Answer) -> ClientError {

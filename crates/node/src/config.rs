@@ -7,6 +7,7 @@ mod beside;
 mod checks;
 mod compress;
 mod diagnostic;
+mod folder;
 mod forward;
 mod handed;
 mod key_file;
@@ -36,6 +37,7 @@ use strait_scheduler::LinkRate;
 use zeroize::Zeroizing;
 
 pub use diagnostic::Diagnostic;
+pub use folder::FolderSection;
 pub use forward::ForwardScope;
 pub(crate) use handed::HandedConfig;
 pub use key_file::KeyFileError;
@@ -47,10 +49,10 @@ pub use peer::{Endpoint, PeerKeys, PeerPayloads, PeerSection};
 pub use problem::Problem;
 pub(crate) use sections::{DEFAULT_MTU, ENGINES_MAX};
 pub use template::template;
-pub use value::{BadDuration, duration};
+pub use value::{BadDuration, BadSize, duration, size};
 
 use crate::udp::Listen;
-use beside::{Access, Nothing, OnDisk};
+use beside::{Access, Nothing, OnDisk, WithoutIdentity};
 
 /// Most bytes in a configuration file: some ten thousand peers.
 const FILE_MAX: u64 = 4 << 20;
@@ -70,6 +72,8 @@ pub struct Config {
     pub rules: RuleSet,
     /// The names of the trust domains, by their number.
     pub domains: Vec<String>,
+    /// What of this host's files peers may read and write, in the order of the file.
+    pub folders: Vec<FolderSection>,
     /// Of the file itself.
     access: Access,
 }
@@ -94,6 +98,8 @@ pub struct NodeSection {
     pub engines: Option<NonZero<usize>>,
     /// The interface's name.
     pub interface: String,
+    /// Whether there is a tunnel device; without one, peers have streams only.
+    pub tunnel: bool,
     /// What packets of a peer may reach besides this node.
     pub forward: ForwardScope,
     /// A mark on all outer datagrams, for policy routing.
@@ -118,6 +124,8 @@ pub struct NodeSection {
     pub user: Option<String>,
     /// The group whose members may look at the tunnel, by name.
     pub group: Option<String>,
+    /// Bytes on disk, at most, of copies of the files that were sent last; nothing if none are kept.
+    pub keep_sent: Option<u64>,
     /// Where the keys of all traffic are written, for analysers.
     pub danger_export_keys: Option<PathBuf>,
 }
@@ -205,6 +213,15 @@ impl Config {
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
         let (text, access) = read(path)?;
         sections::read(&text, path, &OnDisk { access, known: None, token_known: false })
+    }
+
+    /// The same for a process that is to have neither the private key nor the token in its memory.
+    ///
+    /// # Errors
+    /// As [`Config::load`], but for what is wrong with these two files.
+    pub fn load_without_identity(path: &Path) -> Result<Config, ConfigError> {
+        let (text, access) = read(path)?;
+        sections::read(&text, path, &WithoutIdentity(access))
     }
 
     /// Checks `text` as if it stood in the file `origin`; touches no file, so manual keys have to be in the text.

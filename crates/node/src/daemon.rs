@@ -11,6 +11,7 @@
 //! host_watch by which interfaces peers are reached                           daemon/host_watch.rs
 //! path_keeper what was found on paths                                         daemon/path_keeper.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
+//! streams   streams between peers and processes of this host                     daemon/streams.rs
 //! report    what is shown                                                      daemon/report.rs
 //! end       the threads first, then the network, last first
 //! ```
@@ -30,8 +31,9 @@ mod roster;
 mod signals;
 mod start;
 mod starter;
+mod streams;
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -42,6 +44,7 @@ use strait_clock::Time;
 use strait_crypto::Ranking;
 use strait_ipsec::{Counters, Explanation, Notice, RuleSet, inbound, outbound};
 use strait_keying::Control;
+use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::channels::{ControlReceiver, ControlSender, Orders, ToControl};
@@ -50,6 +53,9 @@ use crate::config::Config;
 use crate::direct::Direct;
 use crate::local::{Answer, PendingRequest, Request};
 use crate::network::Plan;
+use crate::privileges;
+use crate::process::fork;
+use crate::services::ServiceChannel;
 use crate::udp::UdpSocket;
 
 pub use start::StartError;
@@ -67,9 +73,12 @@ use roster::Roster;
 use signals::{SignalAction, Signals};
 use start::StartedDaemon;
 use starter::{Starter, StarterEvent};
+use streams::StreamRelay;
 
 /// Messages of the packet threads that are taken before anything else is looked at again.
 const BURST: usize = 64;
+/// How often bytes of streams are carried before anything else is looked at again.
+const STREAM_TURNS: usize = 8;
 /// Questions that may wait.
 const ASKED: usize = 16;
 /// How long the sender may take to answer: it checks for orders between two packets.
@@ -108,6 +117,7 @@ struct Daemon {
     supervisor: Supervisor,
     watch: HostWatch,
     paths: PathKeeper,
+    streams: StreamRelay,
 }
 
 /// The two packet threads, and the channels to and from them.
@@ -123,7 +133,12 @@ struct Threads {
 struct Processes {
     starter: Starter,
     resolver: Resolver,
+    service: Option<ServiceChannel>,
 }
+
+/// What the process does that serves the streams of peers, until [`ServiceChannel::next`] says that the node has ended; how it
+/// ends. It runs with what the node was started with, before that gives up privileges.
+pub type ServiceMain = Box<dyn FnOnce(ServiceChannel) -> i32>;
 
 /// Why the loop ended.
 enum Shutdown {
@@ -137,17 +152,27 @@ enum Shutdown {
 /// # Errors
 /// [`StartError`] with what is wrong and what to do about it; nothing stays behind.
 pub fn run(path: &Path) -> Result<(), StartError> {
+    run_with(path, None)
+}
+
+/// The same, with a process that serves the streams of peers.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(path: &Path, service: Option<ServiceMain>) -> Result<(), StartError> {
     // Before any key is in memory.
     let resolver = Resolver::start()?;
+    let service = service.map(|main| start_service(main, resolver.as_fd())).transpose()?;
     // A working directory is not this program's to keep.
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let config = Config::load(path)?;
-    let starter = Starter::start(path, &config, resolver.as_fd())?;
+    let others: Vec<_> = [resolver.as_fd()].into_iter().chain(service.iter().map(AsFd::as_fd)).collect();
+    let starter = Starter::start(path, &config, &others)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(StartError::Runtime)?;
     let (names, answers) = mpsc::channel(ANSWERS);
     let StartedDaemon { daemon, local, shared, metrics } =
-        start::start(path, config, Processes { starter, resolver }, names)?;
+        start::start(path, config, Processes { starter, resolver, service }, names)?;
     let ended = runtime.block_on(async {
         let (asks, asked) = mpsc::channel(ASKED);
         for socket in shared.iter().chain([&local]) {
@@ -165,6 +190,21 @@ pub fn run(path: &Path) -> Result<(), StartError> {
     ended
 }
 
+/// Starts the process that serves the streams of peers; it gives up `closes`.
+fn start_service(main: ServiceMain, closes: BorrowedFd<'_>) -> Result<ServiceChannel, StartError> {
+    let (channel, theirs) = ServiceChannel::pair().map_err(StartError::Runtime)?;
+    let forked =
+        fork(c"strait-service", &[channel.as_fd(), closes], move || match privileges::drop_all_but_users() {
+            Ok(()) => main(theirs),
+            Err(error) => {
+                tracing::error!("no files are served: {error}");
+                1
+            }
+        });
+    forked.map_err(StartError::Runtime)?;
+    Ok(channel)
+}
+
 impl Daemon {
     async fn run(
         mut self,
@@ -177,10 +217,12 @@ impl Daemon {
         self.begin();
         let ended = loop {
             self.act();
+            self.carry_streams();
             // Whatever the select below happens to take: a flood of messages does not delay what is due.
             if self.deadline() <= self.clock.now() {
                 self.timeout();
                 self.act();
+                self.carry_streams();
             }
             let deadline = self.deadline();
             tokio::select! {
@@ -192,13 +234,15 @@ impl Daemon {
                 Some((peer, name, answer)) = answers.recv() => {
                     self.resolved(peer, &name, answer);
                 }
-                Some(PendingRequest { request, answer, written }) = asked.recv() => {
-                    self.asked(request, answer);
-                    if request == Request::Down {
+                Some(PendingRequest { request, answer, written, stream }) = asked.recv() => {
+                    let ends = request == Request::Down;
+                    self.asked(request, answer, stream);
+                    if ends {
                         let _ = written.await;
                         break Shutdown::Requested;
                     }
                 }
+                () = self.streams.ready() => {}
                 due = timer.until(deadline) => match due {
                     Ok(()) => self.timeout(),
                     Err(error) => break Shutdown::Failed("the timer", error),
@@ -245,35 +289,49 @@ impl Daemon {
         );
     }
 
+    /// Carries the bytes of streams, and gives the sender what its queues have room for.
+    fn carry_streams(&mut self) {
+        // What leaves wakes this thread, so that the last turn may leave something to do.
+        for _ in 0..STREAM_TURNS {
+            let now = self.clock.now();
+            self.streams.carry(&mut self.control, now);
+            self.act();
+            let trains = std::iter::from_fn(|| self.streams.next_train(now)).collect::<Vec<_>>();
+            if trains.is_empty() {
+                return;
+            }
+            trains.into_iter().for_each(|train| self.order_out(outbound::Order::Stream(train)));
+        }
+    }
+
     /// Takes what the packet threads said, a few messages at a time.
     fn handle_messages(&mut self, first: ToControl) -> Option<Shutdown> {
-        let mut next = Some(first);
-        for _ in 0..BURST {
+        let (mut next, mut left) = (Some(first), BURST - 1);
+        while let Some(message) = next {
             let now = self.clock.now();
-            match next.take() {
-                Some(ToControl::Datagram { from, ecn, bytes }) => {
-                    self.control.datagram(from, ecn, &bytes, now)
-                }
-                Some(ToControl::Notice(Notice::Explained(said))) => self.show(Some(&said)),
-                Some(ToControl::Notice(Notice::Decided(decision))) => self.log_decision(&decision),
-                Some(ToControl::Notice(notice)) => {
+            match message {
+                ToControl::Datagram { from, ecn, bytes } => self.control.datagram(from, ecn, &bytes, now),
+                ToControl::Notice(Notice::Explained(said)) => self.show(Some(&said)),
+                ToControl::Notice(Notice::Decided(decision)) => self.log_decision(&decision),
+                ToControl::Notice(notice) => {
                     tracing::debug!(?notice, "notice");
                     if let Some(notice) = self.manual.notice(notice, now) {
                         self.control.notice(notice, now);
                     }
                 }
-                Some(ToControl::Failed(what, error)) => return Some(Shutdown::Failed(what, error)),
-                None => break,
+                // It is looked at after these messages.
+                ToControl::StreamRoom => {}
+                ToControl::Failed(what, error) => return Some(Shutdown::Failed(what, error)),
             }
             self.act();
             // Of strangers there is one message a turn, between which everything else has its own.
-            next = self.threads.messages.next_known();
+            next = self.threads.messages.next_known(&mut left);
         }
         None
     }
 
     /// Answers a request, or asks the sender for the figures in the answer.
-    fn asked(&mut self, request: Request, asker: oneshot::Sender<Answer>) {
+    fn asked(&mut self, request: Request, asker: oneshot::Sender<Answer>, stream: Option<UnixStream>) {
         let answer = match request {
             Request::Show => {
                 self.askers.push(asker);
@@ -286,6 +344,11 @@ impl Daemon {
             }
             Request::Down => Answer::Ending,
             Request::Reload => self.read_again(),
+            Request::Open { peer, priority } => {
+                let now = self.clock.now();
+                stream.into_iter().for_each(|stream| self.streams.open(&peer, priority, stream, now));
+                return;
+            }
         };
         // The client may have disconnected, which changes nothing.
         let _ = asker.send(answer);
@@ -295,6 +358,7 @@ impl Daemon {
         match self.reload() {
             Ok(changes) => {
                 tracing::info!("configuration reloaded: {changes}");
+                self.streams.config_changed();
                 Answer::Reloaded { changes }
             }
             Err(error) => {
@@ -321,6 +385,7 @@ impl Daemon {
     fn timeout(&mut self) {
         let now = self.clock.now();
         self.control.timeout(now);
+        self.streams.timeout(now);
         self.manual.look(now).into_iter().for_each(|order| self.order_out(order));
         self.note_paths(now);
         if now >= self.shown_by {
@@ -333,7 +398,8 @@ impl Daemon {
     fn deadline(&self) -> Time {
         let session = self.control.poll_timeout().map_or(Time::MAX, |deadline| deadline.at);
         let manual = self.manual.poll_timeout().unwrap_or(Time::MAX);
-        session.min(manual).min(self.shown_by).min(self.paths.poll_timeout())
+        let streams = self.streams.poll_timeout().unwrap_or(Time::MAX);
+        session.min(manual).min(self.shown_by).min(self.paths.poll_timeout()).min(streams)
     }
 
     /// The threads end when their order channels close; then the network is taken down.

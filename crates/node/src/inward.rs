@@ -269,6 +269,10 @@ impl Inlet for InwardIo<'_> {
         self.control.stranger(from, tos.ecn(), datagram);
     }
 
+    fn stream(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) {
+        self.control.stream(from, tos.ecn(), datagram);
+    }
+
     fn order(&mut self, order: outbound::Order) {
         // The sender is behind by a thousand orders, although each peer has a budget for those that it causes: a probe more or
         // less does not matter; where a peer moved to is no order.

@@ -26,10 +26,12 @@ mod nftables;
 pub mod outward;
 pub mod path_memory;
 pub mod poll;
+pub mod private_daemon;
 pub mod privileges;
 mod process;
 pub mod report;
 pub mod runtime;
+pub mod services;
 pub mod tap;
 #[cfg(test)]
 mod testing;

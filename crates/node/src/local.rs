@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use strait_stream::StreamPriority;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -23,7 +24,7 @@ const AT_ONCE: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a daemon can be asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case")]
 pub enum Request {
     /// What it does.
@@ -32,6 +33,15 @@ pub enum Request {
     Down,
     /// To read its configuration again.
     Reload,
+    /// To open a stream to a service of a peer. Once that is answered, the connection is the stream: its first bytes name the
+    /// service, and each end of it may be closed alone.
+    Open {
+        /// The peer's name.
+        peer: String,
+        /// Whether it goes before other streams.
+        #[serde(default)]
+        priority: StreamPriority,
+    },
 }
 
 /// What it answers.
@@ -49,6 +59,12 @@ pub enum Answer {
     Reloaded {
         /// What that changed.
         changes: Changes,
+    },
+    /// The stream is open.
+    Connected {
+        /// The rate of the link to the peer, in bit/s, if it is told or was found.
+        #[serde(default)]
+        rate_bits: Option<u64>,
     },
     /// It did not do it.
     Refused {
@@ -72,6 +88,9 @@ pub struct Changes {
     /// Whether the link is another one.
     #[serde(default)]
     pub link: bool,
+    /// Whether the folders that peers may read or write are others.
+    #[serde(default)]
+    pub folders: bool,
     /// Settings of `[node]` that have another value.
     #[serde(default)]
     pub node: Vec<String>,
@@ -91,6 +110,7 @@ impl fmt::Display for Changes {
             names("changed", &self.changed),
             self.rules.then(|| "compression rules changed".to_owned()),
             self.link.then(|| "link changed".to_owned()),
+            self.folders.then(|| "folders changed".to_owned()),
             names("changed in [node]:", &self.node),
             names("restart needed for", &self.need_restart),
         ];
@@ -106,6 +126,8 @@ pub(crate) struct PendingRequest {
     pub(crate) answer: oneshot::Sender<Answer>,
     /// Says when the answer has been written.
     pub(crate) written: oneshot::Receiver<()>,
+    /// What is to be the stream, of a request for one; it is answered there.
+    pub(crate) stream: Option<UnixStream>,
 }
 
 /// Why there is no local socket.
@@ -238,10 +260,17 @@ async fn converse(
     audience: Audience,
 ) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
-    let mut line = String::new();
-    timeout(PATIENCE, BufReader::new(read.take(REQUEST_MAX)).read_line(&mut line)).await??;
+    let (mut read, mut line) = (BufReader::new(read.take(REQUEST_MAX)), String::new());
+    timeout(PATIENCE, read.read_line(&mut line)).await??;
     let (written, seen) = oneshot::channel();
     let answer = match serde_json::from_str(&line) {
+        // What comes before the answer is no part of the stream.
+        Ok(request @ Request::Open { .. }) if read.buffer().is_empty() => {
+            let stream = read.into_inner().into_inner().reunite(write).map_err(io::Error::other)?;
+            let (answer, _) = oneshot::channel();
+            let pending = PendingRequest { request, answer, written: seen, stream: Some(stream) };
+            return asks.send(pending).await.map_err(|_| io::ErrorKind::BrokenPipe.into());
+        }
         Ok(request) if audience != Audience::Owner && request != Request::Show => {
             Answer::Refused { message: "members of the group may only look at this tunnel".to_owned() }
         }
@@ -267,7 +296,7 @@ pub(crate) async fn ask(
 ) -> Answer {
     let (answer, answered) = oneshot::channel();
     let ending = || Answer::Refused { message: "the tunnel is ending".to_owned() };
-    if asks.send(PendingRequest { request, answer, written }).await.is_err() {
+    if asks.send(PendingRequest { request, answer, written, stream: None }).await.is_err() {
         return ending();
     }
     answered.await.unwrap_or_else(|_| ending())

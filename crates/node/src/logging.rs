@@ -16,6 +16,8 @@ pub use lossy::lost_lines;
 pub const FILTER_VARIABLE: &str = "STRAIT_LOG";
 /// The netlink library warns of every attribute newer than itself, which is no one's concern here.
 const DEFAULT_FILTER: &str = "info,netlink_packet_route=error";
+/// The same for a node that shares its standard error with a command: only what is wrong.
+pub const QUIET_FILTER: &str = "warn,netlink_packet_route=error";
 
 /// The form of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

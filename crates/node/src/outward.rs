@@ -206,6 +206,10 @@ impl Outlet for OutwardIo<'_> {
         }
     }
 
+    fn stream_left(&mut self) {
+        self.control.stream_room();
+    }
+
     fn notice(&mut self, notice: Notice) {
         self.control.notice(notice);
     }

@@ -17,6 +17,7 @@ use strait_ipsec::LossPattern;
 use strait_keying::PublicKey;
 use strait_scheduler::Rate;
 
+pub use file::folder as state_folder;
 pub(crate) use file::{PathFile, unix_time};
 
 /// Paths at most; the one that was not used for longest goes first.

@@ -9,7 +9,7 @@ use std::io;
 
 use caps::{CapSet, Capability, CapsHashSet};
 
-pub use confine::{Confinement, confine};
+pub use confine::{Confinement, confine, confine_to};
 pub(crate) use user::find_group;
 pub use user::{ServiceUser, UserError};
 
@@ -54,6 +54,13 @@ pub fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// The number of the group that the process acts as.
+#[must_use]
+pub fn group() -> u32 {
+    // SAFETY: takes nothing, touches nothing, cannot fail.
+    unsafe { libc::getegid() }
+}
+
 /// Keeps CAP_NET_ADMIN, for routes at reload and at the end, and nothing else, for this thread and all that it
 /// starts; programs it might run get nothing new, and no core file can hold keys, and no process without privileges can read them from memory.
 ///
@@ -62,7 +69,17 @@ pub fn user() -> u32 {
 /// # Errors
 /// [`PrivilegeError`]; privileges may be dropped in part then.
 pub fn drop_all_but_network() -> Result<(), PrivilegeError> {
-    reduce(Some(Capability::CAP_NET_ADMIN), ServiceUser::Same)
+    reduce(&[Capability::CAP_NET_ADMIN], ServiceUser::Same)
+}
+
+/// Keeps what it takes to start processes as other users: CAP_SETUID and CAP_SETGID; and CAP_DAC_READ_SEARCH, since a configuration or a
+/// folder may lie where root alone has no right without it. The rest as [`drop_all_but_network`].
+///
+/// # Errors
+/// [`PrivilegeError`]; privileges may be dropped in part then.
+pub(crate) fn drop_all_but_users() -> Result<(), PrivilegeError> {
+    let kept = [Capability::CAP_SETUID, Capability::CAP_SETGID, Capability::CAP_DAC_READ_SEARCH];
+    reduce(&kept, ServiceUser::Same)
 }
 
 /// Goes on as `user` without any capability; the rest as [`drop_all_but_network`].
@@ -70,15 +87,15 @@ pub fn drop_all_but_network() -> Result<(), PrivilegeError> {
 /// # Errors
 /// [`PrivilegeError`]; privileges may be dropped in part then.
 pub fn drop_all(user: ServiceUser) -> Result<(), PrivilegeError> {
-    reduce(None, user)
+    reduce(&[], user)
 }
 
-fn reduce(keep: Option<Capability>, user: ServiceUser) -> Result<(), PrivilegeError> {
+fn reduce(keep: &[Capability], user: ServiceUser) -> Result<(), PrivilegeError> {
     let failed = |step| move |reason| PrivilegeError::Capabilities { step, reason };
     let held = caps::read(None, CapSet::Permitted).map_err(failed("read"))?;
     if held.contains(&Capability::CAP_SETPCAP) {
         for capability in caps::runtime::thread_all_supported() {
-            if Some(capability) != keep {
+            if !keep.contains(&capability) {
                 caps::drop(None, CapSet::Bounding, capability).map_err(failed("bounding set"))?;
             }
         }
@@ -86,7 +103,7 @@ fn reduce(keep: Option<Capability>, user: ServiceUser) -> Result<(), PrivilegeEr
     // Not known before Linux 4.3, and then there is nothing to clear.
     let _ = caps::clear(None, CapSet::Ambient);
     user::become_user(user)?;
-    let kept: CapsHashSet = held.into_iter().filter(|one| Some(*one) == keep).collect();
+    let kept: CapsHashSet = held.into_iter().filter(|one| keep.contains(one)).collect();
     caps::set(None, CapSet::Effective, &kept).map_err(failed("effective set"))?;
     caps::set(None, CapSet::Permitted, &kept).map_err(failed("permitted set"))?;
     caps::clear(None, CapSet::Inheritable).map_err(failed("inheritable set"))?;

@@ -20,7 +20,7 @@ const PANICKED: libc::c_int = 101;
 /// nothing from standard input, and no signal from a terminal or a supervisor ends it: it ends when `body` finds that the
 /// other end of a channel is gone. It gives up `closes`, this process's ends of channels.
 ///
-/// To be called before any thread is started, since only the calling thread goes on in the new process.
+/// The answer is its number. To be called before any thread is started, since only the calling thread goes on in the new process.
 ///
 /// # Errors
 /// When the system has no process left.
@@ -28,7 +28,7 @@ pub(crate) fn fork(
     name: &CStr,
     closes: &[BorrowedFd<'_>],
     body: impl FnOnce() -> libc::c_int,
-) -> io::Result<()> {
+) -> io::Result<libc::pid_t> {
     // SAFETY: there is no other thread, so no lock is held by one that does not go on.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
@@ -39,7 +39,7 @@ pub(crate) fn fork(
             // SAFETY: takes an integer; ends this process without the exit handlers of the other.
             unsafe { libc::_exit(code) }
         }
-        _ => Ok(()),
+        number => Ok(number),
     }
 }
 

@@ -5,7 +5,7 @@
 use std::ffi::CStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use strait_wire::vnet;
@@ -107,6 +107,21 @@ impl Tun {
             .map_err(failed("set the header size of"))?;
         let offload = set_offload(&file).map_err(failed("set the offloads of"))?;
         Ok(Tun { file, name, offload })
+    }
+
+    /// What stands for a device where there is none: it brings no packet and takes none.
+    ///
+    /// # Errors
+    /// [`TunError::Io`] when the process has no file descriptor left.
+    pub fn none() -> Result<Tun, TunError> {
+        // A timer that is never set: nothing can be read from it, and nothing written.
+        // SAFETY: no pointer is passed; the result is checked before it is used.
+        let fd =
+            unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) };
+        checked(fd).map_err(|source| TunError::Io { step: "do without", name: String::new(), source })?;
+        // SAFETY: the descriptor was just made and has no other owner.
+        let file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
+        Ok(Tun { file, name: String::new(), offload: Offload::Tcp })
     }
 
     /// What stands for a device in tests, and its other end, where each write of the device is one message.
@@ -333,5 +348,14 @@ mod tests {
                 assert!(error.to_string().contains(remedy));
             }
         });
+    }
+
+    #[test]
+    fn what_stands_for_no_device_brings_and_takes_nothing() {
+        let none = Tun::none().unwrap();
+        assert_eq!(none.read(&mut [0; 100]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert!(none.writev(&[IoSlice::new(&[1; 12]), IoSlice::new(&[0x45; 40])]).is_err());
+        let mut fds = [crate::poll::PollFd::readable(none.as_fd())];
+        assert_eq!(crate::poll::wait(&mut fds, Some(std::time::Duration::ZERO)).unwrap(), 0);
     }
 }

@@ -13,16 +13,23 @@ pub enum Code {
     Environment,
     /// There is no tunnel to talk to.
     NotRunning,
+    /// A transfer was interrupted; run again, it goes on where it stopped.
+    Interrupted,
+    /// It waits in the outbox.
+    Queued,
     /// A signal asked the program to end.
     Signal(i32),
 }
 
 impl Code {
-    fn number(self) -> u8 {
+    /// The number.
+    #[must_use]
+    pub fn number(self) -> u8 {
         match self {
             Code::Failed => 1,
             Code::Environment => 2,
-            Code::NotRunning => 3,
+            Code::NotRunning | Code::Interrupted => 3,
+            Code::Queued => 4,
             // As shells say it.
             Code::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
         }
@@ -98,9 +105,13 @@ mod tests {
 
     #[test]
     fn codes_are_those_of_the_help() {
-        for (code, number) in
-            [(Code::Failed, 1), (Code::Environment, 2), (Code::NotRunning, 3), (Code::Signal(2), 130)]
-        {
+        for (code, number) in [
+            (Code::Failed, 1),
+            (Code::Environment, 2),
+            (Code::NotRunning, 3),
+            (Code::Interrupted, 3),
+            (Code::Signal(2), 130),
+        ] {
             assert_eq!(code.number(), number);
         }
     }

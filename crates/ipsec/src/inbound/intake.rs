@@ -107,6 +107,7 @@ impl Intake {
                 match self.control.admit(Source::of(datagram.from.ip()), bytes, datagram.now)? {
                     SourceKind::Known => inlet.control(datagram.from, datagram.tos, bytes),
                     SourceKind::Stranger => inlet.stranger(datagram.from, datagram.tos, bytes),
+                    SourceKind::Stream => inlet.stream(datagram.from, datagram.tos, bytes),
                 }
                 Ok(())
             }
@@ -240,6 +241,7 @@ impl Intake {
             Order::Policies(policies) => self.host.set_policies(policies),
             Order::Known(sources) => self.control.know(&sources),
             Order::Gate(gate) => self.control.gate = Some(gate),
+            Order::Streams(marks) => self.control.know_streams(marks),
             Order::Install(sa) => {
                 let held = self.associations.install(*sa);
                 self.counters.drops.count(Reason::UnknownSpi, held);

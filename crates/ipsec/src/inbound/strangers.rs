@@ -44,6 +44,8 @@ pub(super) struct ControlIntake {
     /// Sources that the key manager expects datagrams from.
     known: BTreeMap<Source, Budget>,
     strangers: SourceBudget,
+    /// What the ids of connections with peers begin with, in ascending order.
+    streams: Arc<[u32]>,
 }
 
 /// Who sent a datagram of the control channel, as far as its address says.
@@ -53,13 +55,15 @@ pub(super) enum SourceKind {
     Known,
     /// Another.
     Stranger,
+    /// Any, in a connection with a peer whose key is proved.
+    Stream,
 }
 
 impl Default for ControlIntake {
     fn default() -> ControlIntake {
         let strangers = SourceBudget::new(STRANGERS, STRANGERS_BURST, STRANGERS_BURST / 2);
         let expected = Budget::new(KNOWN, KNOWN_BURST);
-        ControlIntake { gate: None, expected, known: BTreeMap::new(), strangers }
+        ControlIntake { gate: None, expected, known: BTreeMap::new(), strangers, streams: Arc::default() }
     }
 }
 
@@ -71,9 +75,17 @@ impl ControlIntake {
         self.known = sources.iter().map(|source| (*source, budget(source))).collect();
     }
 
+    /// Connections whose ids begin with these are peers' from now on, and no others.
+    pub(super) fn know_streams(&mut self, marks: Arc<[u32]>) {
+        self.streams = marks;
+    }
+
     /// Whether a datagram from `source` is passed on, and as whose. Beyond its own budget a known source is a stranger
     /// like others: its address may be forged.
     pub(super) fn admit(&mut self, source: Source, datagram: &[u8], now: Time) -> Result<SourceKind, Reason> {
+        if mark(datagram).is_some_and(|mark| self.streams.binary_search(&mark).is_ok()) {
+            return Ok(SourceKind::Stream);
+        }
         if self.known.get_mut(&source).is_some_and(|budget| budget.take(1, now)) {
             return Ok(SourceKind::Known);
         }
@@ -85,6 +97,13 @@ impl ControlIntake {
         let fits = self.strangers.take(source.number(), 1, now);
         if fits { Ok(SourceKind::Stranger) } else { Err(Reason::StrangerOverBudget) }
     }
+}
+
+/// What the destination id of a datagram with a short header begins with (RFC 9000 section 17.3.1).
+fn mark(datagram: &[u8]) -> Option<u32> {
+    let (first, id) = datagram.split_first()?;
+    (first & 0x80 == 0).then_some(())?;
+    Some(u32::from_be_bytes(*id.first_chunk()?))
 }
 
 #[cfg(test)]
@@ -150,5 +169,22 @@ mod tests {
         let passed = (0..10_000).filter(|number| intake.admit(source(*number), &[0], now).is_ok()).count();
         assert_eq!(passed as u64, STRANGERS_BURST);
         assert_eq!(intake.admit(source(5), &[1], now), Ok(SourceKind::Known));
+    }
+
+    #[test]
+    fn datagrams_of_peers_streams_pass_from_anywhere_and_cost_no_budget() {
+        let (mut intake, now) = (ControlIntake::default(), Time::from_millis(1000));
+        intake.know_streams(Arc::from([7, 0x0102_0304]));
+        let datagram = |first: u8, mark: u32| [&[first][..], &mark.to_be_bytes(), &[9; 40]].concat();
+        let stream = datagram(0x40, 0x0102_0304);
+        assert!(
+            (0..100_000).all(|number| intake.admit(source(number), &stream, now) == Ok(SourceKind::Stream))
+        );
+        let others = [datagram(0x40, 8), datagram(0xc0, 7), vec![0x40, 1, 2, 3]];
+        for (number, other) in (0..).zip(others) {
+            assert_eq!(intake.admit(source(number), &other, now), Ok(SourceKind::Stranger), "{other:?}");
+        }
+        intake.know_streams(Arc::default());
+        assert_eq!(intake.admit(source(9), &stream, now), Ok(SourceKind::Stranger), "the connection is over");
     }
 }

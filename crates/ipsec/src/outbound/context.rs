@@ -51,6 +51,8 @@ pub trait Outlet {
     }
     /// These packets, whole ones one after another or a super-packet as it came, are sealed.
     fn sealed(&mut self, _packets: &[u8]) {}
+    /// Datagrams of a stream left the queue of a peer, which has room for more of them.
+    fn stream_left(&mut self) {}
     /// An IP packet for the host itself, as ICMP errors are.
     fn to_host(&mut self, packet: &[u8]);
     /// An event for the key manager.

@@ -103,6 +103,15 @@ impl Departure {
         self.train.clear();
     }
 
+    /// Sends datagrams that wait for nothing, and pays for them.
+    pub(super) fn send_train(&mut self, tx: &mut TxContext<'_, impl Outlet>, train: Train<'_>) {
+        let around = tx.link.association.outer_len() + self.overhead;
+        if let Some(up) = &mut self.up {
+            up.charge(wire_bytes(train, around), tx.now);
+        }
+        transmit(&self.counters, tx, train);
+    }
+
     /// Sends sealed datagrams that waited, several in one call where they are of one size; true when none is left.
     pub(super) fn drain_ready(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
         while self.load_ready(tx) {

@@ -1,6 +1,8 @@
 //! Steps 3 and 4: packets wait in the queue of their link, and leave it as units. The first packet in the window names the group; later
 //! ones of that group join it while there is room.
 
+mod stream_queue;
+
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
 use std::hash::DefaultHasher;
@@ -121,7 +123,10 @@ impl Gatherer {
             return Gathered::Nothing;
         }
         queue.begin_unit(tx.now);
-        let gathered = if first.first > limit || is_alone && count == 1 && !group.compresses() {
+        let gathered = if group.stream {
+            // It has no number that the order of units under way would matter to.
+            queue.pop().map_or(Gathered::Nothing, Gathered::Alone)
+        } else if first.first > limit || is_alone && count == 1 && !group.compresses() {
             let packet = if is_alone { queue.pop() } else { None };
             packet.map_or(Gathered::Nothing, Gathered::Alone)
         } else {

@@ -17,14 +17,19 @@ pub(crate) struct Group {
     pub(crate) dscp: u8,
     /// Which rules said so: a domain's number means nothing under others.
     pub(crate) edition: u32,
+    /// Whether it is a datagram of a stream, which is sealed already and leaves alone.
+    pub(crate) stream: bool,
 }
 
 impl Group {
     /// What is not compressed, and that no rule covers.
     pub(super) const fn plain(dscp: u8, edition: u32) -> Group {
         let (allowed, policy) = (Allowed::Nothing, LeakPolicy::NONE);
-        Group { domain: None, allowed, policy, flow: 0, dscp, edition }
+        Group { domain: None, allowed, policy, flow: 0, dscp, edition, stream: false }
     }
+
+    /// Datagrams of streams.
+    pub(super) const STREAM: Group = Group { stream: true, ..Group::plain(0, 0) };
 
     pub(crate) fn compresses(&self) -> bool {
         self.allowed.something()

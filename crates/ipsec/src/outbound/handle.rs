@@ -1,6 +1,7 @@
 //! Changes that are ordered, each made between two packets.
 
 use strait_clock::Time;
+use strait_scheduler::Pacer;
 use strait_wire::missing::MissingRanges;
 
 use super::context::{Outlet, TxContext};
@@ -33,6 +34,7 @@ impl Outbound {
                 self.stages.transmitter.departure.send_control(to, &bytes, now, outlet);
             }
             Order::Answer(to, bytes) => self.stages.transmitter.departure.answer(to, bytes, now, outlet),
+            Order::Stream(train) => self.stream(&train, now, outlet),
             Order::Install(sa) => self.install(*sa, outlet),
             Order::Withdraw(peer, spi) => self.change(peer, |_, link| link.association.withdraw(spi)),
             Order::Endpoint(peer) => self.change(peer, |_, link| link.refresh(now)),
@@ -84,6 +86,7 @@ impl Outbound {
     ) {
         self.change(peer, |stages, link| {
             change(stages, link);
+            link.spec.counters.stream.show_rate(link.pacing.pacer.as_ref().map(Pacer::rate));
             if link.update_repair() {
                 announce_mtu(link, outlet);
             }

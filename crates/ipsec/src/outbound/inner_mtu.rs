@@ -28,6 +28,8 @@ pub(super) fn answers() -> Budget {
 /// Says how large an inner packet may be from now on.
 pub(super) fn announce_mtu(link: &Link, outlet: &mut impl Outlet) {
     let room = link.association.packet_room().max(INNER_MIN);
+    let path = &link.association.path;
+    link.spec.counters.stream.show_outer((!path.is_searching()).then(|| path.outer()));
     link.spec.counters.inner_mtu.store(room as u64, Ordering::Relaxed);
     outlet.notice(Notice::InnerMtu(link.spec.id, u16::try_from(room).unwrap_or(u16::MAX)));
 }

@@ -6,7 +6,7 @@ use core::time::Duration;
 use strait_clock::Time;
 use strait_scheduler::{self as scheduler, Estimate, Pace, Pacer, Path, PathSample, Rate};
 use strait_wire::delivery::Delivery;
-use strait_wire::esp;
+use strait_wire::{demux, esp};
 
 use super::reporting::ReturnPath;
 use super::train::Train;
@@ -168,7 +168,11 @@ impl Pacing {
     /// A train that `sa` sealed left at `now`.
     pub(super) fn note_departed(&mut self, train: &Train<'_>, sa: &OutboundSa, now: Time) {
         let Some(path) = &mut self.path else { return };
-        let Some(Ok((header, _))) = train.datagrams().last().map(esp::Header::parse) else { return };
+        let is_esp = |datagram: &&[u8]| demux::classify(datagram) == demux::DatagramKind::Esp;
+        // Datagrams of streams may be among them, and are numbered and reported by themselves.
+        let last =
+            train.datagrams().last().filter(is_esp).or_else(|| train.datagrams().filter(is_esp).last());
+        let Some(Ok((header, _))) = last.map(esp::Header::parse) else { return };
         // What was sealed with the association before is of no use.
         if header.spi == sa.spi {
             let last = sa.numbers.last();

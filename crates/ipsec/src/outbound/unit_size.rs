@@ -46,7 +46,7 @@ impl UnitSize<'_> {
     /// whole datagrams as a unit may take, and at least what fits one as it is.
     pub(super) fn limit(&self, window: usize, group: &Group, first: &Waiting) -> usize {
         let Waiting { first, promoted, .. } = *first;
-        if window == 1 || !self.association.takes_bundles() {
+        if group.stream || window == 1 || !self.association.takes_bundles() {
             return first;
         }
         let (bundle, most) = (self.association.bundle_room(), self.association.unit_max(first));

@@ -78,10 +78,17 @@ pub(super) struct QueueOwner<'a> {
 
 impl PacketOwner<Waiting> for QueueOwner<'_> {
     fn predict(&self, packet: &Queued<Waiting>) -> usize {
+        if packet.note.group.stream {
+            return (packet.note.left as f64 * self.around) as usize;
+        }
         (self.ratios.payload(&packet.note.group, packet.note.left) * self.around) as usize
     }
 
     fn mark(&mut self, packet: &mut Queued<Waiting>) -> bool {
+        if packet.note.group.stream {
+            // Few of a connection wait here at a time, however long its turn takes: there is no standing queue to drop from.
+            return true;
+        }
         let ecn = Packet::parse(packet.bytes()).map_or(Ecn::NotEct, |packet| packet.tos().ecn());
         if ecn == Ecn::NotEct {
             return false;
@@ -93,6 +100,9 @@ impl PacketOwner<Waiting> for QueueOwner<'_> {
 
     fn lost(&mut self, waiting: Waiting, loss: Loss) {
         let packets = waiting.packets();
+        if waiting.group.stream {
+            self.peer.stream.note_left(waiting.left);
+        }
         let (reason, tally) = match loss {
             Loss::Delay => (Reason::QueueDelay, &self.peer.queue.late),
             Loss::Overflow => (self.full, &self.peer.queue.overflow),

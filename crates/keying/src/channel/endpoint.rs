@@ -1,6 +1,7 @@
 //! All QUIC connections of a node: datagrams in, signals and datagrams out.
 
 mod guests;
+mod streams;
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -8,7 +9,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use quinn_proto::{ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointEvent, Transmit, VarInt};
+use quinn_proto::crypto::rustls::QuicClientConfig;
+use quinn_proto::{
+    ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointEvent, Event, Transmit, TransportConfig,
+    VarInt,
+};
 use strait_clock::{Deadline, Time};
 use strait_ipsec::inbound::{DatagramGate, GateVerdict};
 use strait_ipsec::{Reason, Source};
@@ -18,12 +23,13 @@ use zeroize::Zeroizing;
 
 use super::admission;
 use super::answers::AnswerBudgets;
+use super::lent::StreamService;
 use super::table::ChannelTable;
-use super::transport::{self, Epoch, TokenClock};
+use super::transport::{self, CidMark, Epoch, HANDSHAKE_CID, TokenClock};
 use super::{Channel, ChannelId, CloseCode, Closed, NoExport, Signal, Voice};
 use crate::agreement::EXPORT_LEN;
 use crate::keystream::Keystream;
-use crate::tls::{AllowList, SERVER_NAME, Tls};
+use crate::tls::{AllowList, HANDSHAKE, SERVER_NAME, STREAMS, Tls};
 use crate::token::TokenGate;
 use crate::{ControlSettings, Message, PublicKey, Role, SetupError};
 
@@ -55,6 +61,8 @@ pub(crate) struct Channels {
     endpoint: Endpoint,
     tls: Tls,
     cids: Keystream,
+    mark: Arc<CidMark>,
+    streams: StreamService,
     table: ChannelTable,
     signals: VecDeque<(ChannelId, Signal)>,
     answers: AnswerBudgets,
@@ -80,16 +88,23 @@ impl Channels {
         let tls = Tls::new(&settings.identity)?;
         let clock = Arc::new(TokenClock::default());
         clock.set(now);
-        let server =
-            transport::server(tls.server(allowed)?, &settings.seed, Arc::clone(&clock), admission::MOST);
-        let config = transport::endpoint(&settings.seed);
+        let server = |protocol| {
+            let tls = tls.server(Arc::clone(&allowed), protocol)?;
+            Ok::<_, SetupError>(transport::server(tls, &settings.seed, Arc::clone(&clock), admission::MOST))
+        };
+        let (handshakes, streams) = (server(HANDSHAKE)?, StreamService::new(server(STREAMS)?));
+        let mark = Arc::new(CidMark::default());
+        let config = transport::endpoint(&settings.seed, &mark);
         let gate =
             settings.token.clone().map(|token| TokenGate { token, public: settings.identity.public() });
         Ok(Channels {
-            epoch: Epoch(settings.base),
+            epoch: Epoch::new(settings.base),
             clock,
-            endpoint: Endpoint::new(Arc::new(config), Some(Arc::new(server)), false, None),
+            // Connections that carry streams may search for the path's MTU; their transport parameters say whether they do.
+            endpoint: Endpoint::new(Arc::new(config), Some(Arc::new(handshakes)), true, None),
             tls,
+            mark,
+            streams,
             cids: Keystream::new(&settings.seed, "first connection id"),
             table: ChannelTable::default(),
             signals: VecDeque::new(),
@@ -108,15 +123,39 @@ impl Channels {
         key: PublicKey,
         now: Time,
     ) -> Result<ChannelId, CannotConnect> {
-        let tls = self.tls.client(key).map_err(CannotConnect::Tls)?;
+        let tls = self.tls.client(key, HANDSHAKE).map_err(CannotConnect::Tls)?;
+        self.connect_with(to, key, (tls, transport::transport(Role::Initiator), HANDSHAKE_CID), now)
+    }
+
+    /// Begins a connection with this TLS and transport, whose first destination id has so many bytes.
+    fn connect_with(
+        &mut self,
+        to: SocketAddr,
+        key: PublicKey,
+        (tls, transport, cid): (Arc<QuicClientConfig>, Arc<TransportConfig>, usize),
+        now: Time,
+    ) -> Result<ChannelId, CannotConnect> {
         let prove = |first: &[u8]| {
             let proof = self.gate.as_ref().map(|gate| gate.token.proof(key, first));
             proof.map_or_else(Bytes::new, |proof| Bytes::copy_from_slice(&proof))
         };
-        let config = transport::client(tls, self.cids.next_block(), prove);
+        let first = self.cids.next_block();
+        let config = transport::client(tls, transport, first.get(..cid).unwrap_or_default(), prove);
+        let mark = self.begin_mark();
         let connected = self.endpoint.connect(self.epoch.instant(now), config, to, SERVER_NAME);
         let (handle, connection) = connected.map_err(|_| CannotConnect::Address)?;
-        Ok(self.table.add(Channel::new(handle, connection, None, now)))
+        Ok(self.table.add(Channel::new(handle, connection, None, now), mark))
+    }
+
+    /// What the ids of the next connection begin with.
+    fn begin_mark(&mut self) -> u32 {
+        loop {
+            let mark = self.cids.next_u64() as u32;
+            if !self.table.has_mark(mark) {
+                self.mark.set(mark);
+                return mark;
+            }
+        }
     }
 
     /// Takes a datagram from the network.
@@ -140,6 +179,8 @@ impl Channels {
                 if let Some((id, channel)) = self.table.by_handle(handle) {
                     channel.connection.handle_event(event);
                     self.hear(id);
+                } else if self.table.is_lent(handle) {
+                    self.streams.hear(handle, event);
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => match look {
@@ -330,6 +371,11 @@ impl Channels {
     /// Turns what the connection has to say into signals.
     fn hear(&mut self, id: ChannelId) {
         let Some(channel) = self.table.get_mut(id) else { return };
+        let (handle, for_streams) = (channel.handle.0, self.table.is_for_streams(id));
+        if let Some(mark) = self.table.mark(handle) {
+            self.mark.set(mark);
+        }
+        let Some(channel) = self.table.get_mut(id) else { return };
         while let Some(event) = channel.connection.poll_endpoint_events() {
             if let Some(answer) = self.endpoint.handle_event(channel.handle, event) {
                 channel.connection.handle_event(answer);
@@ -337,6 +383,11 @@ impl Channels {
         }
         let (signals, mut voice) = (&mut self.signals, channel.voice);
         while let Some(event) = channel.connection.poll() {
+            if for_streams && matches!(event, Event::Connected) {
+                signals.extend((voice == Voice::Speaking).then_some((id, Signal::Connected)));
+                // What follows is for those whom the connection is lent to.
+                break;
+            }
             channel.interpret(event, &mut |signal| {
                 if voice == Voice::Silent {
                     return;

@@ -12,10 +12,17 @@ pub(super) struct ChannelTable {
     last: u64,
     /// Channels that may have something to send.
     stirred: BTreeSet<ChannelId>,
+    /// Channels that are to carry streams.
+    for_streams: BTreeSet<ChannelId>,
+    /// What the connection ids of each handle begin with, those of lent connections included.
+    marks: BTreeMap<usize, u32>,
+    /// Connections that others drive.
+    lent: BTreeSet<usize>,
 }
 
 impl ChannelTable {
-    pub(super) fn add(&mut self, channel: Channel) -> ChannelId {
+    pub(super) fn add(&mut self, channel: Channel, mark: u32) -> ChannelId {
+        self.marks.insert(channel.handle.0, mark);
         self.last += 1;
         let id = ChannelId(self.last);
         self.by_handle.insert(channel.handle.0, id);
@@ -27,8 +34,55 @@ impl ChannelTable {
     pub(super) fn remove(&mut self, id: ChannelId) {
         if let Some(channel) = self.channels.remove(&id) {
             self.by_handle.remove(&channel.handle.0);
+            self.marks.remove(&channel.handle.0);
             self.stirred.remove(&id);
+            self.for_streams.remove(&id);
         }
+    }
+
+    /// The channel is to carry streams.
+    pub(super) fn keep_for_streams(&mut self, id: ChannelId) {
+        self.for_streams.insert(id);
+    }
+
+    pub(super) fn is_for_streams(&self, id: ChannelId) -> bool {
+        self.for_streams.contains(&id)
+    }
+
+    /// Takes a channel out whose connection others drive from now on.
+    pub(super) fn lend(&mut self, id: ChannelId) -> Option<Channel> {
+        let channel = self.channels.remove(&id)?;
+        self.by_handle.remove(&channel.handle.0);
+        self.stirred.remove(&id);
+        self.for_streams.remove(&id);
+        self.lent.insert(channel.handle.0);
+        Some(channel)
+    }
+
+    pub(super) fn is_lent(&self, handle: usize) -> bool {
+        self.lent.contains(&handle)
+    }
+
+    /// A lent connection is over.
+    pub(super) fn forget_lent(&mut self, handle: usize) {
+        self.lent.remove(&handle);
+        self.marks.remove(&handle);
+    }
+
+    /// What the ids of lent connections begin with, in ascending order.
+    pub(super) fn lent_marks(&self) -> Vec<u32> {
+        let mut marks: Vec<u32> =
+            self.lent.iter().filter_map(|handle| self.marks.get(handle)).copied().collect();
+        marks.sort_unstable();
+        marks
+    }
+
+    pub(super) fn mark(&self, handle: usize) -> Option<u32> {
+        self.marks.get(&handle).copied()
+    }
+
+    pub(super) fn has_mark(&self, mark: u32) -> bool {
+        self.marks.values().any(|taken| *taken == mark)
     }
 
     pub(super) fn get(&self, id: ChannelId) -> Option<&Channel> {

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::{hkdf, hmac};
@@ -16,8 +16,15 @@ use strait_clock::Time;
 use crate::Role;
 use crate::keystream::Keystream;
 
-/// Bytes of our connection ids: unguessable, and no longer than they must be (RFC 9000 section 5.1).
+/// Bytes of our connection ids: unguessable, and no longer than they must be (RFC 9000 section 5.1). All ids of a connection
+/// begin with the same four, its mark.
 pub(crate) const CID_LEN: usize = 8;
+/// Bytes of the first destination id of a handshake: RFC 9000 section 7.2 asks for 8 at least, and those of a responder have
+/// [`CID_LEN`].
+pub(super) const HANDSHAKE_CID: usize = 16;
+/// The same of a connection for streams: it tells the responder what comes before it reads anything, so that it answers with
+/// the transport parameters of that. The application protocol, which TLS protects, has to agree.
+pub(super) const STREAMS_CID: usize = 20;
 /// Nothing heard for this long ends a connection: as long as an attempt lasts.
 const IDLE: VarInt = VarInt::from_u32(10_000);
 /// What the peer may have under way: four of the largest messages.
@@ -29,14 +36,24 @@ const RETRY_LIFETIME: Duration = Duration::from_secs(15);
 
 /// Translates between our time and the instants that QUIC counts in.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Epoch(pub(super) Instant);
+pub struct Epoch(Instant);
 
 impl Epoch {
-    pub(super) fn instant(self, time: Time) -> Instant {
+    /// Time zero was at `base`.
+    #[must_use]
+    pub const fn new(base: Instant) -> Epoch {
+        Epoch(base)
+    }
+
+    /// The instant of `time`.
+    #[must_use]
+    pub fn instant(self, time: Time) -> Instant {
         self.0.checked_add(Duration::from_nanos(time.as_nanos())).unwrap_or(self.0)
     }
 
-    pub(super) fn time(self, instant: Instant) -> Time {
+    /// The time of `instant`.
+    #[must_use]
+    pub fn time(self, instant: Instant) -> Time {
         Time::ZERO + instant.saturating_duration_since(self.0)
     }
 }
@@ -64,12 +81,14 @@ pub(super) fn transport(role: Role) -> Arc<TransportConfig> {
 }
 
 /// The endpoint's parameters: everything unpredictable comes from `seed`.
-pub(super) fn endpoint(seed: &[u8; 32]) -> EndpointConfig {
+pub(super) fn endpoint(seed: &[u8; 32], mark: &Arc<CidMark>) -> EndpointConfig {
     let reset_key = Keystream::new(seed, "stateless reset").next_block();
     let mut config = EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &reset_key)));
-    let cids = Keystream::new(seed, "connection id").next_block();
+    let (cids, mark) = (Keystream::new(seed, "connection id").next_block(), Arc::clone(mark));
     config
-        .cid_generator(move || Box::new(Cids(Keystream::new(&cids, "connection id"))))
+        .cid_generator(move || {
+            Box::new(Cids { stream: Keystream::new(&cids, "connection id"), mark: Arc::clone(&mark) })
+        })
         // The first byte tells QUIC from ESP on one port (RFC 9443); a cleared fixed bit would not.
         .grease_quic_bit(false)
         .supported_versions(vec![1])
@@ -104,17 +123,15 @@ pub(super) fn server(
 /// say with that id.
 pub(super) fn client(
     tls: Arc<dyn quinn_proto::crypto::ClientConfig>,
-    cid: [u8; 32],
+    transport: Arc<TransportConfig>,
+    cid: &[u8],
     prove: impl FnOnce(&[u8]) -> Bytes,
 ) -> ClientConfig {
-    /// Bytes of the first destination id: RFC 9000 section 7.2 asks for 8 at least, and those of a responder have
-    /// [`CID_LEN`].
-    const FIRST_CID_LEN: usize = 16;
     let mut config = ClientConfig::new(tls);
-    let first = ConnectionId::new(cid.get(..FIRST_CID_LEN).unwrap_or_default());
+    let first = ConnectionId::new(cid);
     let proof = FirstFlightProof(prove(&first));
     config
-        .transport_config(transport(Role::Initiator))
+        .transport_config(transport)
         .token_store(Arc::new(proof))
         .initial_dst_cid_provider(Arc::new(move || first));
     config
@@ -132,12 +149,29 @@ impl TokenStore for FirstFlightProof {
     }
 }
 
+/// What the ids begin with that are made next: each connection has a number of its own, by which the receiver of datagrams
+/// knows those of peers' streams.
+#[derive(Debug, Default)]
+pub(super) struct CidMark(AtomicU32);
+
+impl CidMark {
+    pub(super) fn set(&self, mark: u32) {
+        self.0.store(mark, Ordering::Relaxed);
+    }
+}
+
 /// Connection ids from the node's seed.
-struct Cids(Keystream);
+struct Cids {
+    stream: Keystream,
+    mark: Arc<CidMark>,
+}
 
 impl ConnectionIdGenerator for Cids {
     fn generate_cid(&mut self) -> ConnectionId {
-        ConnectionId::new(self.0.next_block().get(..CID_LEN).unwrap_or_default())
+        let mut id = self.stream.next_block();
+        let mark = self.mark.0.load(Ordering::Relaxed).to_be_bytes();
+        id.iter_mut().zip(mark).for_each(|(byte, mark)| *byte = mark);
+        ConnectionId::new(id.get(..CID_LEN).unwrap_or_default())
     }
 
     fn cid_len(&self) -> usize {

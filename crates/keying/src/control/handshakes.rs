@@ -9,6 +9,7 @@
 
 mod initiator;
 mod responder;
+mod streams;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -56,6 +57,8 @@ enum ChannelStage {
     Awaiting,
     /// Begun there; accepted with this SPI, its confirmation is awaited.
     Accepted { spi: Spi },
+    /// Begun here for streams; TLS is not through.
+    Streams,
 }
 
 impl Handshakes {
@@ -80,6 +83,7 @@ impl Handshakes {
             }
         }
         self.know_sources(sessions);
+        self.know_streams(sessions);
     }
 
     /// Says where datagrams are expected from, if that has changed: from peers, and from those that began a handshake
@@ -111,6 +115,9 @@ impl Handshakes {
 
     fn signal(&mut self, sessions: &mut Sessions, id: ChannelId, signal: Signal, now: Time) {
         match (signal, self.channels.role(id)) {
+            (Signal::Connected, role) if self.channels.is_for_streams(id) => {
+                self.lend(sessions, id, role, now);
+            }
             (Signal::Connected, Some(Role::Initiator)) => self.offer(sessions, id, now),
             (Signal::Connected, _) => self.identify(sessions, id, now),
             (Signal::Message(message, frame), _) => self.message(sessions, id, &message, &frame, now),
@@ -165,6 +172,7 @@ impl Handshakes {
                 peer.answer_failed(why, context);
             }
             ChannelStage::Confirming | ChannelStage::Awaiting => peer.answer_failed(why, context),
+            ChannelStage::Streams => {}
         }
     }
 
@@ -173,6 +181,9 @@ impl Handshakes {
         let Some(ChannelOwner { peer, stage }) = self.owners.remove(&id) else {
             return self.turned_away(sessions, id, closed, now);
         };
+        if let ChannelStage::Streams = stage {
+            return self.channels.not_lent(peer, closed.text());
+        }
         let Some((peer, context)) = sessions.with(peer) else { return };
         match stage {
             ChannelStage::Connecting => initiator::attempt_over(peer, closed, now, context),
@@ -180,7 +191,7 @@ impl Handshakes {
                 context.spis.release(spi);
                 initiator::attempt_over(peer, closed, now, context);
             }
-            ChannelStage::Confirming => {}
+            ChannelStage::Confirming | ChannelStage::Streams => {}
             ChannelStage::Awaiting => responder::answer_over(peer, closed, context),
             ChannelStage::Accepted { spi } => responder::unconfirmed(peer, spi, closed, context),
         }
@@ -216,7 +227,7 @@ impl Handshakes {
 impl ChannelStage {
     const fn expects(&self) -> &'static str {
         match self {
-            ChannelStage::Connecting | ChannelStage::Confirming => "nothing",
+            ChannelStage::Connecting | ChannelStage::Confirming | ChannelStage::Streams => "nothing",
             ChannelStage::Offered { .. } => "an accept",
             ChannelStage::Awaiting => "an offer",
             ChannelStage::Accepted { .. } => "a confirm",

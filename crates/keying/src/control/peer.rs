@@ -243,6 +243,7 @@ impl PeerRecord {
         self.announced.no_endpoint_logged = false;
         self.initiation.established(now);
         self.last_handshake = Some(now);
+        self.config.spec.counters.stream.note_session();
         self.pairs.replace(pair, now, context);
         self.update_pace(context);
         self.tell_ends(context);

@@ -8,5 +8,6 @@ mod misbehaviour;
 pub(crate) mod node;
 mod reload;
 mod simultaneous;
+mod streams;
 mod token;
 mod world;

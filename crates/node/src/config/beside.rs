@@ -67,6 +67,27 @@ impl Files for OnDisk {
     }
 }
 
+/// The files there are, but for the node's own secrets.
+pub(super) struct WithoutIdentity(pub(super) Access);
+
+impl Files for WithoutIdentity {
+    fn own_key(&self, _: &Path) -> Result<PublicKey, KeyFileError> {
+        Err(KeyFileError::Skipped)
+    }
+
+    fn token(&self, _: &Path) -> Result<(), KeyFileError> {
+        Ok(())
+    }
+
+    fn key_text(&self, path: &Path) -> Result<Zeroizing<String>, KeyFileError> {
+        key_file::read_text(path, self.0.owner)
+    }
+
+    fn access(&self) -> Access {
+        self.0
+    }
+}
+
 /// Only a text, without files.
 pub(super) struct Nothing;
 

@@ -74,7 +74,7 @@ pub(super) fn needs(section: &Section<'_>, node: &NodeSection, peers: &[FoundPee
     if !all_manual {
         section.require("private_key_file", "private_key_file = \"strait.key\"");
     }
-    if !all_manual || manual().any(|peer| peer.is_tunnel) {
+    if node.tunnel && !all_manual || manual().any(|peer| peer.is_tunnel) {
         section.require("address", "address = [\"10.77.0.1/24\"]");
     }
     if node.listen.port() == 0

@@ -127,7 +127,8 @@ struct Common {
     mtu: Option<u16>,
 }
 
-pub(super) fn read(section: &Section<'_>, beside: &Beside<'_>) -> FoundPeer {
+/// A peer, of a node with a tunnel or without.
+pub(super) fn read(section: &Section<'_>, beside: &Beside<'_>, tunnel: bool) -> FoundPeer {
     let prefixes = section.list("allowed_ips", "a list of networks, as [\"10.77.0.2/32\"]", value::network);
     let truncate = |Placed { value, span }: Placed<IpNet>| Placed { value: value.trunc(), span };
     let common = Common {
@@ -136,13 +137,18 @@ pub(super) fn read(section: &Section<'_>, beside: &Beside<'_>) -> FoundPeer {
         keepalive: span(section, "keepalive", Duration::from_secs(1), MOST_KEEPALIVE, ["1s", "65535s"]),
         mtu: section.short("mtu", LEAST_PATH_MTU..=u16::MAX),
     };
-    if section.value("manual").is_some() { manual(section, common, beside) } else { session(section, common) }
+    match section.value("manual") {
+        Some(_) => manual(section, common, beside),
+        None => session(section, common, tunnel),
+    }
 }
 
 /// A peer with which keys are agreed.
-fn session(section: &Section<'_>, common: Common) -> FoundPeer {
+fn session(section: &Section<'_>, common: Common, tunnel: bool) -> FoundPeer {
     section.require("public_key", "public_key = \"AAAA...=\" as `strait pubkey` prints it");
-    section.require("allowed_ips", "allowed_ips = [\"10.77.0.2/32\"]");
+    if tunnel {
+        section.require("allowed_ips", "allowed_ips = [\"10.77.0.2/32\"]");
+    }
     let key = section.parsed("public_key", "a public key in quotes", str::parse::<PublicKey>);
     let endpoint = section.parsed("endpoint", "a host with a port in quotes", str::parse::<Endpoint>);
     let kinds = [PeerPayloads::Strait, PeerPayloads::Standard];

@@ -179,6 +179,26 @@ pub enum Problem {
         /// Where the other is.
         line: usize,
     },
+    /// A folder for a peer that is not in the file.
+    #[error("no [[peer]] has the name `{name}`")]
+    NoPeer {
+        /// As written.
+        name: String,
+    },
+    /// A name that addresses cannot have.
+    #[error("the name of a folder has neither `/` nor `:`, as people write PEER:FOLDER/PATH; `{name}` has")]
+    FolderName {
+        /// As written.
+        name: String,
+    },
+    /// Two folders with one name.
+    #[error("the name `{name}` is already used by the folder in line {line}")]
+    DuplicateFolder {
+        /// The name.
+        name: String,
+        /// Where the other is.
+        line: usize,
+    },
     /// Two peers with one network.
     #[error(
         "{prefix} is already in `allowed_ips` of the peer in line {line}; give each network to one peer (a smaller \

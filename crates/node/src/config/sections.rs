@@ -19,11 +19,11 @@ use super::problem::Problem;
 use super::queueing::queueing;
 use super::reader::{Findings, Section};
 use super::{Config, ConfigError, KeyFileError, LinkSection, NodeSection, RouteTable, Session};
-use super::{compress, outside, peer, value};
+use super::{compress, folder, outside, peer, value};
 use crate::tun;
 use crate::udp::Listen;
 
-const SECTIONS: &[&str] = &["node", "link", "session", "peer", "compress"];
+const SECTIONS: &[&str] = &["node", "link", "session", "peer", "compress", "folder"];
 const NODE: &[&str] = &[
     "private_key_file",
     "token_file",
@@ -33,6 +33,7 @@ const NODE: &[&str] = &[
     "block",
     "engines",
     "interface",
+    "tunnel",
     "forward",
     "fwmark",
     "table",
@@ -45,6 +46,7 @@ const NODE: &[&str] = &[
     "metrics",
     "user",
     "group",
+    "keep_sent",
     "danger_open_metrics",
     "danger_export_keys",
 ];
@@ -94,12 +96,15 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
     let link = root.one("link", "[link]", LINK).map(|section| link_section(&section));
     let session = root.one("session", "[session]", SESSION).map(|section| session_section(&section));
     let peers = root.many("peer", "[[peer]]", peer::KEYS);
-    let peers: Vec<FoundPeer> = peers.iter().map(|section| peer::read(section, beside)).collect();
+    let tunnel = node.as_ref().and_then(|node| node.boolean("tunnel")).unwrap_or(true);
+    let peers: Vec<FoundPeer> = peers.iter().map(|section| peer::read(section, beside, tunnel)).collect();
     checks::peers(findings, &peers);
     let rules = root.many("compress", "[[compress]]", compress::KEYS);
     let (rules, domains) = compress::rules(&rules);
+    let shared = root.many("folder", "[[folder]]", folder::KEYS);
+    let folders = folder::folders(&shared, beside, &peers);
     let section = node?;
-    let (node, key) = node_section(&section, beside);
+    let (node, key) = node_section(&section, beside, tunnel);
     checks::own_key(findings, &peers, key);
     checks::needs(&section, &node, &peers);
     Some(Config {
@@ -109,11 +114,16 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
         peers: peers.into_iter().filter_map(FoundPeer::into_peer).collect(),
         rules,
         domains,
+        folders,
         access: beside.files.access(),
     })
 }
 
-fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (NodeSection, Option<PublicKey>) {
+fn node_section(
+    section: &Section<'_>,
+    beside: &Beside<'_>,
+    tunnel: bool,
+) -> (NodeSection, Option<PublicKey>) {
     let path = |text: &str| Ok::<PathBuf, Problem>(beside.path(text));
     let file = section.parsed("private_key_file", "the name of a file in quotes", path);
     let key = file.as_ref().and_then(|file| match beside.files.own_key(&file.value) {
@@ -144,6 +154,7 @@ fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (NodeSection, Opt
         block: block(section),
         engines: engines(section),
         interface: interface.unwrap_or_else(|| "strait0".to_owned()),
+        tunnel,
         forward: forward(section),
         fwmark: section.integer("fwmark", 1..=u32::MAX.into()).and_then(|mark| u32::try_from(mark).ok()),
         table: table(section).unwrap_or(RouteTable::Auto),
@@ -160,9 +171,17 @@ fn node_section(section: &Section<'_>, beside: &Beside<'_>) -> (NodeSection, Opt
         group: section
             .parsed("group", "a name in quotes", |name| words("group", name))
             .map(|name| name.value),
+        keep_sent: keep_sent(section),
         danger_export_keys: export.map(|file| file.value),
     };
     (node, key)
+}
+
+/// Bytes of copies of what was sent.
+fn keep_sent(section: &Section<'_>) -> Option<u64> {
+    let wanted = "a size in quotes, as \"2GiB\"";
+    let size = section.parsed("keep_sent", wanted, |text| value::size(text).map_err(Problem::from))?;
+    (size.value > 0).then_some(size.value)
 }
 
 /// The cap on blocks, in bytes.

@@ -39,6 +39,7 @@ dns_search = "corp.example"
 iv = "explicit"
 suites = ["aes-256-gcm"]
 metrics = "127.0.0.1:9477"
+keep_sent = "2GiB"
 danger_export_keys = "/tmp/keys"
 [link]
 up = "1.5Mbit"
@@ -103,6 +104,7 @@ fn every_key_is_parsed() {
     assert_eq!(config.node.dns_search, ["corp.example"]);
     assert_eq!(suites.iter().map(|suite| suite.name()).collect::<Vec<_>>(), ["aes-256-gcm"]);
     assert_eq!(*metrics, Some("127.0.0.1:9477".parse().unwrap()));
+    assert_eq!(config.node.keep_sent, Some(2 << 30));
     assert_eq!(danger_export_keys.as_deref(), Some(Path::new("/tmp/keys")));
     assert_eq!(config.link.up, "1.5Mbit".parse().unwrap());
     assert_eq!((config.link.down, config.link.overhead), ("6Mbit".parse().unwrap(), 14));
@@ -112,7 +114,7 @@ fn every_key_is_parsed() {
     let lifetime = config.session.lifetime;
     assert_eq!((lifetime.soft.as_secs(), lifetime.bytes, lifetime.packets), (5400, 1 << 30, 100_000));
     let peer = &config.peers[0];
-    assert_eq!((peer.name.as_str(), peer.line, peer.mtu), ("site-b", 34, Some(1500)));
+    assert_eq!((peer.name.as_str(), peer.line, peer.mtu), ("site-b", 35, Some(1500)));
     assert_eq!(peer.endpoint, Some(Endpoint::Name("vpn.example.net:51820".into())));
     let allowed: Vec<_> = peer.allowed_ips.iter().map(ToString::to_string).collect();
     assert_eq!(allowed, ["10.2.0.0/16", "fd78::/64"], "truncated and named once");
@@ -329,6 +331,22 @@ const MISTAKES: &[(&str, &str)] = &[
     ("mtu = 1400\nmtu = 1500", "5:1: duplicate key"),
     ("mtu = ", "4:7: string values must be quoted, expected literal string"),
 ];
+
+#[test]
+fn without_a_tunnel_no_addresses_are_needed() {
+    let text = |tunnel| {
+        format!(
+            "[node]\nprivate_key_file = \"k\"\ntunnel = {tunnel}\n[[peer]]\npublic_key = \"{}\"\n",
+            PrivateKey::generate(&[1; 32]).public()
+        )
+    };
+    let without = parse(&text(false)).unwrap();
+    assert!(
+        !without.node.tunnel && without.node.address.is_empty() && without.peers[0].allowed_ips.is_empty()
+    );
+    let with = parse(&text(true)).unwrap_err().to_string();
+    assert!(with.contains("needs `address`") && with.contains("needs `allowed_ips`"), "{with}");
+}
 
 #[test]
 fn mistakes_in_values() {

@@ -55,7 +55,10 @@ pub struct BadSize {
 }
 
 /// Reads `64MiB`, `10GB`, `4096`.
-pub(super) fn size(given: &str) -> Result<u64, BadSize> {
+///
+/// # Errors
+/// [`BadSize`].
+pub fn size(given: &str) -> Result<u64, BadSize> {
     let fail = || BadSize { given: given.to_owned() };
     let trimmed = given.trim();
     let digits = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());

@@ -153,7 +153,10 @@ impl Daemon {
         self.names.forget(id);
         match peer.manual() {
             Some(_) => self.remove_manual(id),
-            None => self.control.remove_peer(id, self.clock.now()),
+            None => {
+                self.streams.remove_peer(id, self.clock.now());
+                self.control.remove_peer(id, self.clock.now());
+            }
         }
     }
 
@@ -162,7 +165,10 @@ impl Daemon {
         let spec = self.roster.enter(peer);
         let id = spec.id;
         match roster::session(peer, spec) {
-            Some(entry) => self.control.update_peer(entry, self.clock.now()),
+            Some(entry) => {
+                self.streams.add_peer(id, &entry.name, Arc::clone(&entry.spec.counters));
+                self.control.update_peer(entry, self.clock.now());
+            }
             None => self.manual.set_keepalive(id, peer.keepalive),
         }
     }
@@ -185,10 +191,12 @@ fn changes(old: &Config, new: &Config) -> Changes {
         ("fwmark", a.fwmark != b.fwmark),
         ("lockdown", a.lockdown != b.lockdown),
         ("allow_outside", a.allow_outside != b.allow_outside),
+        ("keep_sent", a.keep_sent != b.keep_sent),
     ];
     Changes {
         rules: (old.rules.rules(), &old.domains) != (new.rules.rules(), &new.domains),
         link: old.link != new.link,
+        folders: old.folders != new.folders,
         node: names(&different),
         ..Changes::default()
     }
@@ -204,6 +212,7 @@ pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
     let (a, b) = (&old.node, &new.node);
     let different = [
         ("interface", a.interface != b.interface),
+        ("tunnel", a.tunnel != b.tunnel),
         ("private_key_file", a.private_key_file != b.private_key_file),
         ("token_file", a.token_file != b.token_file),
         ("listen", a.listen != b.listen),
@@ -220,6 +229,8 @@ pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         ("user", a.user != b.user),
         ("group", a.group != b.group),
         ("[session]", old.session != new.session),
+        // The process that serves files is made by a start.
+        ("[[folder]]", old.folders.is_empty() && !new.folders.is_empty()),
     ];
     // The link, the interface's addresses, the table of its routes, the mark and what may leave outside follow the file;
     // the rest stays.
@@ -229,9 +240,13 @@ pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         fwmark: b.fwmark,
         lockdown: b.lockdown,
         allow_outside: b.allow_outside.clone(),
+        keep_sent: b.keep_sent,
         ..old.node.clone()
     };
     new.session = old.session;
+    if old.folders.is_empty() {
+        new.folders.clear();
+    }
     names(&different)
 }
 
@@ -272,10 +287,10 @@ mod tests {
         let old = config("listen = 7\n", "");
         let mut new = config(
             "listen = 8\nmtu = 1300\nblock = 4096\nengines = 3\nforward = true\niv = \"explicit\"\nfwmark = 5\ntable = 9\n",
-            "[link]\nup = \"1Mbit\"\n[session]\nlifetime = \"2h\"\n",
+            "[link]\nup = \"1Mbit\"\n[session]\nlifetime = \"2h\"\n[[folder]]\nname = \"x\"\npath = \"x\"\n",
         );
         let named = keep_fixed(&old, &mut new);
-        assert_eq!(named, ["listen", "mtu", "block", "engines", "forward", "iv", "[session]"]);
+        assert_eq!(named, ["listen", "mtu", "block", "engines", "forward", "iv", "[session]", "[[folder]]"]);
         assert_eq!(
             (new.node.fwmark, new.node.table),
             (Some(5), crate::config::RouteTable::Number(9)),

@@ -64,7 +64,11 @@ impl Daemon {
             down_auto: self.config.link.down == LinkRate::Auto,
             forward: node.forward.peers,
             forward_networks: node.forward.networks.iter().map(ToString::to_string).collect(),
-            configuration: self.path.display().to_string(),
+            // Those who read it are in other folders.
+            configuration: std::path::absolute(&self.path)
+                .unwrap_or_else(|_| self.path.clone())
+                .display()
+                .to_string(),
             uptime_seconds: self.clock.now().since(Time::ZERO).as_secs_f64(),
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

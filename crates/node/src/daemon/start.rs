@@ -20,6 +20,7 @@ use strait_keying::{
     Capabilities, Control, ControlSettings, DeliveryReporting, Expansion, KeyExport, LossRepair,
     PayloadFormat, PresharedToken, PrivateKey,
 };
+use strait_stream::StreamSettings;
 use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
@@ -29,6 +30,7 @@ use super::manual::{self, ManualPeers};
 use super::names::{NameQueries, Resolved};
 use super::path_keeper::PathKeeper;
 use super::roster::{self, Roster};
+use super::streams::StreamRelay;
 use super::{Daemon, Processes, Threads};
 use crate::channels::{orders, to_control};
 use crate::clock::Clock;
@@ -66,7 +68,7 @@ pub(super) struct StartedDaemon {
 pub(super) fn start(
     path: &Path,
     config: Config,
-    Processes { starter, resolver }: Processes,
+    Processes { starter, resolver, service }: Processes,
     names: mpsc::Sender<Resolved>,
 ) -> Result<StartedDaemon, StartError> {
     let user = ServiceUser::find(config.node.user.as_deref())?;
@@ -95,7 +97,10 @@ pub(super) fn start(
     let rules = Arc::new(config.rules.clone());
     let sockets = NodeSockets { udp: &socket, direct: direct.as_ref() };
     let threads = threads((&config, engines), &tun, sockets, &calibration, &counters, clock)?;
-    add_sessions(&mut control, &config, &mut roster, clock.now());
+    let lifetime = config.session.lifetime.soft;
+    let streams = StreamSettings { base: clock.base(), lifetime };
+    let mut streams = StreamRelay::new(streams, service, &mut control);
+    add_sessions((&mut control, &mut streams), &config, &mut roster, clock.now());
     let mut daemon = Daemon {
         path: path.to_owned(),
         config,
@@ -121,6 +126,7 @@ pub(super) fn start(
         supervisor,
         watch,
         paths,
+        streams,
     };
     for entry in entries {
         daemon.add_manual(entry);
@@ -173,11 +179,17 @@ fn confine() -> Result<(), StartError> {
 }
 
 /// Tells the key manager of the peers whose keys it makes, and of the SPIs that it may not use.
-fn add_sessions(control: &mut Control, config: &Config, roster: &mut Roster, now: Time) {
+fn add_sessions(
+    (control, streams): (&mut Control, &mut StreamRelay),
+    config: &Config,
+    roster: &mut Roster,
+    now: Time,
+) {
     // No session has an SPI yet.
     let _ = control.set_aside(manual::spis(&config.peers));
     for peer in &config.peers {
         if let Some(session) = roster::session(peer, roster.enter(peer)) {
+            streams.add_peer(session.spec.id, &session.name, Arc::clone(&session.spec.counters));
             control.add_peer(session, now);
         }
     }

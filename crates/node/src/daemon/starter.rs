@@ -58,7 +58,11 @@ pub(super) struct Starter {
 impl Starter {
     /// Starts the process for the configuration at `path`, which was read as `config`. To be called before there is any thread
     /// or anything that it should not have; it gives up `closes`.
-    pub(super) fn start(path: &Path, config: &Config, closes: BorrowedFd<'_>) -> Result<Starter, StartError> {
+    pub(super) fn start(
+        path: &Path,
+        config: &Config,
+        closes: &[BorrowedFd<'_>],
+    ) -> Result<Starter, StartError> {
         let (channel, theirs) = ProcessChannel::pair().map_err(StartError::Runtime)?;
         channel.set_patience(PATIENCE).map_err(StartError::Runtime)?;
         let starter = Starter {
@@ -69,7 +73,8 @@ impl Starter {
         let outside = Arc::clone(&starter.outside);
         let (path, config) = (path.to_owned(), config.clone());
         let run = move || process::run(theirs, &outside, path, config);
-        let forked = fork(c"strait-starter", &[starter.channel.as_fd(), closes], run);
+        let closes: Vec<_> = closes.iter().copied().chain([starter.channel.as_fd()]).collect();
+        let forked = fork(c"strait-starter", &closes, run);
         forked.map_err(StartError::Runtime)?;
         Ok(starter)
     }

@@ -12,9 +12,10 @@ fn serve(name: &str, answer: fn(Request) -> Answer) -> (PathBuf, std::thread::Jo
         runtime.block_on(async {
             let (asks, mut asked) = mpsc::channel(4);
             socket.serve(asks).unwrap();
-            while let Some(PendingRequest { request, answer: back, written }) = asked.recv().await {
+            while let Some(PendingRequest { request, answer: back, written, .. }) = asked.recv().await {
+                let ends = request == Request::Down;
                 back.send(answer(request)).unwrap();
-                if request == Request::Down {
+                if ends {
                     written.await.unwrap();
                     return;
                 }
@@ -31,6 +32,7 @@ fn answer(request: Request) -> Answer {
             Answer::Reloaded { changes: Changes { added: vec!["b".to_owned()], ..Changes::default() } }
         }
         Request::Down => Answer::Ending,
+        Request::Open { .. } => unreachable!("it is answered on the stream"),
     }
 }
 

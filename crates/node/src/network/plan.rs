@@ -176,6 +176,9 @@ impl Plan {
     #[must_use]
     pub fn around(config: &Config, others: &[IpAddr]) -> Plan {
         let node = &config.node;
+        if !node.tunnel {
+            return Plan { mark: node.fwmark, ..Plan::default() };
+        }
         let mut plan = Plan {
             mtu: node.mtu,
             addresses: node.address.iter().copied().collect(),

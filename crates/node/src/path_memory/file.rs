@@ -86,8 +86,9 @@ impl PathFile {
     }
 }
 
-/// The folder for what outlives a daemon; it need not exist.
-fn folder() -> Option<PathBuf> {
+/// The folder for what outlives a daemon; it need not exist. Nothing where the environment names none.
+#[must_use]
+pub fn folder() -> Option<PathBuf> {
     let named = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     // systemd.exec(5): a list with colons, of which a unit of ours has one.
     let unit = || named("STATE_DIRECTORY").and_then(|all| std::env::split_paths(&all).next());

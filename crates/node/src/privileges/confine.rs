@@ -2,7 +2,11 @@
 //! file, port and process that is not open already (landlock(7)).
 #![allow(unsafe_code)]
 
+use std::fs::File;
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 use libc::sock_filter;
 
@@ -24,8 +28,19 @@ pub struct Confinement {
 /// # Errors
 /// What the kernel said, when it knows these ways and refuses.
 pub fn confine() -> Result<Confinement, PrivilegeError> {
-    let landlock = close_files().map_err(PrivilegeError::Confine)?;
+    let landlock = close_files(&[]).map_err(PrivilegeError::Confine)?;
     Ok(Confinement { calls: filter_calls().map_err(PrivilegeError::Confine)?, landlock })
+}
+
+/// Leaves the calling thread and all that it starts files and folders in these folders, for ever; no device, no program, and no TCP port.
+/// What is open stays so. The answer says whether the kernel can.
+///
+/// To be called after privileges were dropped, which sets what the kernel asks for, and before any thread is started.
+///
+/// # Errors
+/// If the folder cannot be opened; what the kernel said, when it knows this way and refuses.
+pub fn confine_to(folders: &[&Path]) -> Result<bool, PrivilegeError> {
+    close_files(folders).map(|version| version > 0).map_err(PrivilegeError::Confine)
 }
 
 /// Rights on files by the version of Landlock that knows them first (`linux/landlock.h`): 13 of the first version, REFER,
@@ -35,6 +50,14 @@ const FILE_RIGHTS: [u64; 5] = [(1 << 13) - 1, (1 << 14) - 1, (1 << 15) - 1, (1 <
 const PORT_RIGHTS: u64 = 3;
 /// To reach abstract sockets and to signal processes outside, since version 6.
 const SCOPES: u64 = 3;
+/// What is done in a folder that is left: files are read, written, cut and removed, folders, files and symlinks made, and all of them
+/// renamed and linked from one folder to another. No programs, devices, sockets and FIFOs.
+const IN_FOLDER: u64 =
+    (1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8) | (1 << 12 | 1 << 13 | 1 << 14);
+/// The first version that lets files be renamed to another folder (REFER).
+const RENAMES: u32 = 2;
+/// `LANDLOCK_RULE_PATH_BENEATH`.
+const BENEATH: libc::c_uint = 1;
 /// `LANDLOCK_CREATE_RULESET_VERSION`.
 const ASK_VERSION: libc::c_uint = 1;
 
@@ -46,8 +69,15 @@ struct RulesetAttributes {
     scopes: u64,
 }
 
-/// Opens nothing from now on; the version of Landlock, 0 without it.
-fn close_files() -> io::Result<u32> {
+/// `struct landlock_path_beneath_attr`, which has no gaps.
+#[repr(C, packed)]
+struct BeneathAttributes {
+    rights: u64,
+    folder: libc::c_int,
+}
+
+/// Opens nothing from now on but what is in the folders; the version of Landlock, 0 without one that can.
+fn close_files(folders: &[&Path]) -> io::Result<u32> {
     // SAFETY: asks for a number only, as a null pointer and a length of 0 say.
     let version = unsafe {
         libc::syscall(
@@ -57,7 +87,8 @@ fn close_files() -> io::Result<u32> {
             ASK_VERSION,
         )
     };
-    let Some(version) = u32::try_from(version).ok().filter(|version| *version > 0) else { return Ok(0) };
+    let least = if folders.is_empty() { 1 } else { RENAMES };
+    let Some(version) = u32::try_from(version).ok().filter(|version| *version >= least) else { return Ok(0) };
     let known = usize::try_from(version).unwrap_or(usize::MAX).min(FILE_RIGHTS.len()) - 1;
     let attributes = RulesetAttributes {
         files: FILE_RIGHTS.get(known).copied().unwrap_or_default(),
@@ -77,13 +108,32 @@ fn close_files() -> io::Result<u32> {
     if rules < 0 {
         return Err(io::Error::last_os_error());
     }
-    // No exception is added.
-    // SAFETY: takes integers only.
-    let closed = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules, 0 as libc::c_uint) };
-    let error = io::Error::last_os_error();
     // SAFETY: the descriptor was made above and is used by nothing else.
-    unsafe { libc::close(rules as libc::c_int) };
-    if closed < 0 { Err(error) } else { Ok(version) }
+    let rules = unsafe { OwnedFd::from_raw_fd(rules as libc::c_int) };
+    for folder in folders {
+        except(&rules, folder, IN_FOLDER & attributes.files)?;
+    }
+    // SAFETY: takes integers only.
+    let closed =
+        unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0 as libc::c_uint) };
+    if closed < 0 { Err(io::Error::last_os_error()) } else { Ok(version) }
+}
+
+/// Leaves these rights on what is in a folder.
+fn except(rules: &OwnedFd, folder: &Path, rights: u64) -> io::Result<()> {
+    let folder = File::options().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(folder)?;
+    let rule = BeneathAttributes { rights, folder: folder.as_raw_fd() };
+    // SAFETY: the pointer is to a whole struct, which outlives the call and names an open folder.
+    let added = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_add_rule,
+            rules.as_raw_fd(),
+            BENEATH,
+            &raw const rule,
+            0 as libc::c_uint,
+        )
+    };
+    if added < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Refuses all system calls but those of [`calls`] from now on; false where the kernel cannot, or may not.

@@ -158,8 +158,7 @@ pub(crate) fn find_group(named: Option<&str>) -> Result<Option<u32>, UserError> 
 
 /// Whether this process is in the group.
 fn is_own_group(number: u32) -> bool {
-    // SAFETY: takes nothing, touches nothing, cannot fail.
-    unsafe { libc::getegid() == number }
+    super::group() == number
 }
 
 fn group(name: &str) -> Option<u32> {

@@ -6,6 +6,7 @@ use strait_ipsec::{Reason, Source};
 
 use super::super::admission::{self, Address, AdmissionVerdict};
 use super::super::answers::{FLIGHT, RETRY};
+use super::super::transport::STREAMS_CID;
 use super::super::{Channel, ChannelGuest, ChannelId, wire_len};
 use super::Channels;
 use crate::Role;
@@ -73,10 +74,19 @@ impl Channels {
     }
 
     fn accept(&mut self, incoming: Incoming, guest: ChannelGuest, buffer: &mut Vec<u8>, now: Time) {
-        match self.endpoint.accept(incoming, self.epoch.instant(now), buffer, None) {
+        let for_streams = is_for_streams(&incoming);
+        let config = for_streams.then(|| self.streams.server(incoming.remote_address())).flatten();
+        if for_streams && config.is_none() {
+            return self.endpoint.ignore(incoming);
+        }
+        let mark = self.begin_mark();
+        match self.endpoint.accept(incoming, self.epoch.instant(now), buffer, config) {
             Ok((handle, connection)) => {
                 self.admitted |= guest.address != Address::Claimed;
-                let id = self.table.add(Channel::new(handle, connection, Some(guest), now));
+                let id = self.table.add(Channel::new(handle, connection, Some(guest), now), mark);
+                if for_streams {
+                    self.table.keep_for_streams(id);
+                }
                 self.hear(id);
             }
             Err(error) => {
@@ -115,4 +125,9 @@ impl Channels {
             self.answers.refuse(Reason::AnswerOverBudget);
         }
     }
+}
+
+/// Whether a connection that begins is to carry streams.
+fn is_for_streams(incoming: &Incoming) -> bool {
+    incoming.orig_dst_cid().len() == STREAMS_CID
 }

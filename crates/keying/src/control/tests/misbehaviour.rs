@@ -21,21 +21,26 @@ use crate::{
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Node 1's key without node 1's key manager, on a wire without delay to node 0.
-struct Rogue {
-    channels: Channels,
-    signals: Vec<(ChannelId, Signal)>,
+pub(super) struct Rogue {
+    pub(super) channels: Channels,
+    pub(super) signals: Vec<(ChannelId, Signal)>,
 }
 
 impl Rogue {
     fn new(world: &ControlWorld) -> Rogue {
+        Rogue::with_key(world, 1)
+    }
+
+    /// The same with the key of another node.
+    pub(super) fn with_key(world: &ControlWorld, node: u8) -> Rogue {
         let allowed = Arc::new(AllowList::default());
         allowed.allow(key(0).public());
-        let channels = Channels::new(&settings(1, 77, world.base), allowed, world.now).unwrap();
+        let channels = Channels::new(&settings(node, 77, world.base), allowed, world.now).unwrap();
         Rogue { channels, signals: Vec::new() }
     }
 
     /// Lets time pass for both ends.
-    fn exchange(&mut self, world: &mut ControlWorld, span: Duration) {
+    pub(super) fn exchange(&mut self, world: &mut ControlWorld, span: Duration) {
         let end = world.now + span;
         while world.now < end {
             self.channels.timeout(world.now);

@@ -147,7 +147,11 @@ impl ControlNode {
                 self.most_inbound = self.most_inbound.max(self.inbound.len());
             }
             Order::Withdraw(spi) => assert!(self.inbound.remove(&spi).is_some(), "{spi} was not there"),
-            Order::AddPeer(..) | Order::Policies(_) | Order::Known(_) | Order::Gate(_) => {}
+            Order::AddPeer(..)
+            | Order::Policies(_)
+            | Order::Known(_)
+            | Order::Streams(_)
+            | Order::Gate(_) => {}
             Order::Reports(peer, wish) => drop(self.wishes.insert(peer, wish)),
             Order::RemovePeer(peer) => {
                 self.wishes.remove(&peer);

@@ -61,7 +61,10 @@ impl Opened {
         let flows = manual::flows(&config.peers);
         let open = || Direct::open(&flows, plan.mark).map(Arc::new);
         let direct = (!flows.is_empty()).then(open).transpose()?;
-        let open = || Tun::open(&config.node.interface);
+        let open = || match config.node.tunnel {
+            true => Tun::open(&config.node.interface),
+            false => Tun::none(),
+        };
         let tun = Arc::new(patiently(open, |error| matches!(error, TunError::Busy { .. }))?);
         Ok(Opened {
             secrets,

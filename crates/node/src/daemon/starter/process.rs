@@ -187,6 +187,9 @@ impl StarterProcess {
             public_key.map(str::parse).transpose().map_err(|error| format!("the public key {error}"))?;
         self.known = self.config.node.private_key_file.clone().zip(key);
         self.marked = marked;
+        if !self.config.node.tunnel {
+            return Ok(());
+        }
         let interface = &self.config.node.interface;
         let undo = network::undo_file(interface).map_err(text)?;
         let mut network = Network::set_up(interface, &self.plan, Some(undo)).map_err(text)?;
@@ -221,11 +224,14 @@ impl StarterProcess {
     }
 
     fn route(&mut self, take_over: bool, others: &[std::net::IpAddr]) -> Result<(), Refusal> {
-        let network = self.network.as_mut().ok_or("there is no network yet")?;
         if take_over && let Some(config) = self.read.take() {
             self.config = config;
             manual::say_missing(&self.config.peers);
         }
+        if !self.config.node.tunnel {
+            return Ok(());
+        }
+        let network = self.network.as_mut().ok_or("there is no network yet")?;
         let plan = Plan::around(&self.config, others);
         // Before the routes that would lead unmarked packets into the tunnel.
         if plan.mark != self.plan.mark {

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::net::TcpStream;
 use std::os::fd::FromRawFd;
+use std::os::unix::fs::PermissionsExt;
 
 /// As [`after`] once a process was confined.
 fn confined(body: impl FnOnce() -> bool) -> Result<i32, i32> {
@@ -60,7 +61,7 @@ fn a_process_that_was_taken_over_opens_no_file() {
 fn landlock_alone_opens_no_file_and_no_connection() {
     let has_ports = Cell::new(false);
     let close = || {
-        let version = close_files().unwrap_or(0);
+        let version = close_files(&[]).unwrap_or(0);
         has_ports.set(version >= 4);
         // Where the kernel has no Landlock there is nothing to try.
         if version == 0 && io::Error::last_os_error().raw_os_error().is_some_and(is_unknown) {
@@ -79,6 +80,56 @@ fn landlock_alone_opens_no_file_and_no_connection() {
         opens(c"/etc/passwd") && opens(c"/") && (!has_ports.get() || connects())
     };
     assert_eq!(after(close, nothing), Ok(0));
+}
+
+#[test]
+fn a_process_that_is_left_a_folder_works_in_it_and_opens_nothing_else() {
+    let folder = std::env::temp_dir().join(format!("strait-left-{}", std::process::id()));
+    let (inside, other) = (folder.join("in"), folder.join("other"));
+    for path in [&folder, &inside, &other] {
+        std::fs::create_dir_all(path).unwrap();
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o777)).unwrap();
+    }
+    std::fs::write(other.join("f"), "secret").unwrap();
+    let knows = Cell::new(true);
+    let ready = || {
+        let confined = confine_to(&[&inside]);
+        knows.set(matches!(confined, Ok(true)));
+        confined.is_ok()
+    };
+    let works = || {
+        let (deep, aside) = (inside.join("deep"), inside.join("aside"));
+        let written = std::fs::create_dir(&deep)
+            .and_then(|()| std::fs::write(&aside, "whole"))
+            .and_then(|()| std::fs::rename(&aside, deep.join("name")))
+            .and_then(|()| std::fs::hard_link(deep.join("name"), inside.join("second")))
+            .and_then(|()| std::os::unix::fs::symlink("second", inside.join("link")))
+            .and_then(|()| std::fs::remove_file(inside.join("second")))
+            .and_then(|()| std::fs::read_to_string(deep.join("name")));
+        let refused = |result: io::Result<()>| {
+            !knows.get() || result.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+        };
+        let fifo = inside.join("fifo");
+        let fifo = std::ffi::CString::new(fifo.as_os_str().as_encoded_bytes()).unwrap_or_default();
+        written.is_ok_and(|text| text == "whole")
+            && refused(File::open(other.join("f")).map(drop))
+            && refused(File::open("/etc/passwd").map(drop))
+            && refused(std::fs::write(other.join("new"), ""))
+            && refused(std::fs::rename(deep.join("name"), other.join("moved")).map_err(as_refused))
+            // SAFETY: the path ends in a zero byte and outlives the call.
+            && (!knows.get() || is_refused(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }))
+    };
+    assert_eq!(after(ready, works), Ok(0));
+    assert_eq!(std::fs::read_to_string(inside.join("deep/name")).unwrap(), "whole");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// To another folder, the kernel refuses as if it were another disk.
+fn as_refused(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::CrossesDevices => io::ErrorKind::PermissionDenied.into(),
+        _ => error,
+    }
 }
 
 fn is_unknown(code: i32) -> bool {

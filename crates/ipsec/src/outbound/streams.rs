@@ -1,0 +1,73 @@
+//! Datagrams of streams: QUIC has sealed them already, so that they only wait for their turn and for the link.
+
+use strait_clock::Time;
+use strait_scheduler::Queued;
+use strait_wire::Tos;
+
+use super::context::{CONTROL_TOS, Lost, Outlet, TxContext};
+use super::train::{Train, Via};
+use super::transmitter::Transmitter;
+use super::waiting::Waiting;
+use super::{Outbound, TxStages};
+use crate::{Notice, Reason, StreamTrain};
+
+/// Marks of what carries them: QUIC numbers and acknowledges by itself, and the queue here marks nothing of it.
+const TOS: Tos = CONTROL_TOS;
+
+impl Outbound {
+    /// Datagrams of a stream: they leave at once where nothing waits, and else wait as packets do.
+    pub(super) fn stream(&mut self, train: &StreamTrain, now: Time, outlet: &mut impl Outlet) {
+        let Some(link) = self.links.get_mut(&train.peer) else { return self.counters.refuse(Reason::NoPeer) };
+        link.refresh(now);
+        let tx = &mut self.stages.context(link, now, outlet);
+        if tx.link.must_wait() {
+            self.stages.enqueue_stream(tx, train);
+            self.scheduler.list(tx.link);
+        } else {
+            self.stages.transmitter.stream_straight(tx, train);
+        }
+    }
+}
+
+impl TxStages {
+    fn enqueue_stream(&self, tx: &mut TxContext<'_, impl Outlet>, train: &StreamTrain) {
+        if tx.link.association.asks(tx.now) {
+            tx.outlet.notice(Notice::NeedsSa(tx.link.spec.id));
+        }
+        self.gatherer.enqueue_stream(tx, train);
+    }
+}
+
+impl Transmitter {
+    /// One datagram, from where it waited, into the train.
+    pub(super) fn send_stream(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        queued: Queued<Waiting>,
+    ) -> Result<(), Lost> {
+        let to = (queued.note.flow.dst, queued.note.flow.dst_port).into();
+        let len = queued.bytes().len();
+        if !self.departure.train.takes(to, TOS, len) {
+            self.departure.depart(tx);
+        }
+        let fits = self.departure.train.room(len).map(|room| room.copy_from_slice(queued.bytes())).is_some();
+        if fits {
+            self.departure.add(to, TOS, len);
+        }
+        tx.link.spec.counters.stream.note_left(len);
+        tx.outlet.stream_left();
+        let wire = len + tx.link.association.outer_len() + tx.own.overhead;
+        if let Some(queue) = &mut tx.link.backlog.queue {
+            queue.settle_one(queued, wire);
+        }
+        if fits { Ok(()) } else { Err(Lost { reason: Reason::TooBig, packets: 1 }) }
+    }
+
+    /// Datagrams that need not wait, in one call.
+    fn stream_straight(&mut self, tx: &mut TxContext<'_, impl Outlet>, train: &StreamTrain) {
+        let StreamTrain { to, segment, bytes, .. } = train;
+        self.departure.send_train(tx, Train { via: Via::Udp, to: *to, tos: TOS, segment: *segment, bytes });
+        tx.link.spec.counters.stream.note_left(bytes.len());
+        tx.outlet.stream_left();
+    }
+}

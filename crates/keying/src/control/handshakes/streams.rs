@@ -1,0 +1,71 @@
+//! Connections for streams: those that this node begins, and those that it lends once the peer is known.
+
+use strait_clock::Time;
+use strait_ipsec::{PeerId, Reason, inbound};
+
+use super::super::sessions::Sessions;
+use super::{ChannelOwner, ChannelStage, Handshakes};
+use crate::channel::{CannotConnect, ChannelId, CloseCode};
+use crate::{PublicKey, Refusal, Role};
+
+impl Handshakes {
+    /// Begins a connection for streams with a peer that there is a session with; else the session is wanted first, which also
+    /// says where the peer is and how fast it takes.
+    pub(crate) fn connect_streams(&mut self, sessions: &mut Sessions, id: PeerId, now: Time) {
+        let Some((peer, context)) = sessions.with(id) else { return };
+        let under_way =
+            |owner: &ChannelOwner| owner.peer == id && matches!(owner.stage, ChannelStage::Streams);
+        if self.owners.values().any(under_way) {
+            return;
+        }
+        let to = peer.config.spec.counters.endpoint.get();
+        let Some(to) = to.filter(|_| peer.pairs.in_use().is_some()) else {
+            return peer.packets_wait(now, context);
+        };
+        match self.channels.connect_streams(to, peer.config.key, now) {
+            Some(Ok(channel)) => {
+                self.owners.insert(channel, ChannelOwner { peer: id, stage: ChannelStage::Streams });
+            }
+            Some(Err(CannotConnect::Address)) => {
+                self.channels.not_lent(id, "its address cannot be used".to_owned());
+            }
+            Some(Err(CannotConnect::Tls(error))) => self.channels.not_lent(id, error.to_string()),
+            None => self.channels.not_lent(id, "this node has no streams".to_owned()),
+        }
+    }
+
+    /// TLS is through on a channel for streams: its connection is the peer's, within what peers may begin.
+    pub(super) fn lend(&mut self, sessions: &mut Sessions, id: ChannelId, role: Option<Role>, now: Time) {
+        if role == Some(Role::Initiator) {
+            let owner = self.owners.remove(&id);
+            let key = owner.and_then(|owner| Some((owner.peer, sessions.peers.get(owner.peer)?.config.key)));
+            return self.lend_to(id, key, now);
+        }
+        let (Some(key), Some(from)) = (self.channels.peer_key(id), self.channels.remote(id)) else {
+            return self.channels.close(id, CloseCode::Internal, now);
+        };
+        let Some(peer) = sessions.peers.by_key(key) else {
+            self.channels.close(id, CloseCode::Stranger, now);
+            return self.refused(&mut sessions.context, from, Refusal::Stranger(key), now);
+        };
+        if !sessions.peers.get_mut(peer).is_some_and(|peer| peer.may_offer(now)) {
+            self.channels.refuse(Reason::TooOften);
+            return self.channels.close(id, CloseCode::TooOften, now);
+        }
+        self.lend_to(id, Some((peer, key)), now);
+    }
+
+    fn lend_to(&mut self, id: ChannelId, peer: Option<(PeerId, PublicKey)>, now: Time) {
+        match peer {
+            Some((peer, key)) => self.channels.lend(id, peer, key),
+            None => self.channels.close(id, CloseCode::Stranger, now),
+        }
+    }
+
+    /// Tells the receiver which datagrams belong to peers' streams, if that has changed.
+    pub(crate) fn know_streams(&mut self, sessions: &mut Sessions) {
+        if let Some(marks) = self.channels.take_lent_marks() {
+            sessions.context.order_in(inbound::Order::Streams(marks.into()));
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Connections for the streams of peers: begun and admitted here, then driven by others.
+
+use std::sync::Arc;
+
+use quinn_proto::{ConnectionEvent, ConnectionHandle, EndpointEvent};
+use strait_clock::Time;
+use strait_ipsec::PeerId;
+
+use super::Control;
+use crate::{LentEvent, StreamTransport};
+
+impl Control {
+    /// Peers may have connections for streams from now on, set up so; until then such connections are ignored.
+    pub fn serve_streams(&mut self, transport: Arc<dyn StreamTransport>) {
+        self.handshakes.channels.serve_streams(transport);
+    }
+
+    /// Begins a connection for streams with `peer`, where it was heard last or is looked for. What comes of it is said by
+    /// [`Control::poll_lent`]. While there is no session with the peer, one is begun first, and this has to be asked again.
+    pub fn connect_streams(&mut self, peer: PeerId, now: Time) {
+        self.handshakes.connect_streams(&mut self.sessions, peer, now);
+        self.handshakes.begin(&mut self.sessions, peer, now);
+        self.handshakes.pump(&mut self.sessions, now);
+    }
+
+    /// Begins a handshake with a peer whose path is silent: it may be elsewhere.
+    pub fn seek(&mut self, peer: PeerId, now: Time) {
+        self.with_peer(peer, now, |peer, context| peer.packets_wait(now, context));
+        self.handshakes.pump(&mut self.sessions, now);
+    }
+
+    /// What there is for those who drive streams, to be polled until there is nothing after every other call.
+    pub fn poll_lent(&mut self) -> Option<LentEvent> {
+        self.handshakes.channels.next_lent()
+    }
+
+    /// What a lent connection has to say to its endpoint ([`quinn_proto::Connection::poll_endpoint_events`]); the answer is
+    /// for the connection.
+    pub fn lent_event(&mut self, handle: ConnectionHandle, event: EndpointEvent) -> Option<ConnectionEvent> {
+        let answer = self.handshakes.channels.heard_from_lent(handle, event);
+        self.handshakes.know_streams(&mut self.sessions);
+        answer
+    }
+}

@@ -1,0 +1,129 @@
+//! `[[folder]]`: what of this host's files peers may read and write.
+
+use std::path::PathBuf;
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::beside::Beside;
+use super::checks::FoundPeer;
+use super::problem::Problem;
+use super::reader::{Placed, Section};
+use super::sections::words;
+use super::value;
+
+pub(super) const KEYS: &[&str] =
+    &["name", "path", "read", "write", "owner", "on_receive", "max_bytes", "max_entries"];
+
+/// Most arguments of a command, and most bytes of each: more than any has that a person writes.
+const ARGUMENTS_MAX: usize = 64;
+const ARGUMENT_MAX: usize = 4096;
+
+/// `[[folder]]`: a place that peers may read or write. Who is not named may do neither.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderSection {
+    /// The name that peers know.
+    pub name: String,
+    /// Where it is, relative names resolved against the configuration's folder.
+    pub path: PathBuf,
+    /// The names of the peers that may read.
+    pub read: Vec<String>,
+    /// The names of the peers that may write.
+    pub write: Vec<String>,
+    /// As whom files are read and written, by name; nothing for the user whom the folder belongs to.
+    pub owner: Option<String>,
+    /// The program, and its arguments, that is run there when a transfer has arrived; empty for none.
+    pub on_receive: Vec<String>,
+    /// Bytes of all that is in it, at most.
+    pub max_bytes: Option<u64>,
+    /// Names of all that is in it, at most.
+    pub max_entries: Option<u64>,
+}
+
+pub(super) fn folders(
+    sections: &[Section<'_>],
+    beside: &Beside<'_>,
+    peers: &[FoundPeer],
+) -> Vec<FolderSection> {
+    let mut seen: Vec<(String, usize)> = Vec::new();
+    sections.iter().filter_map(|section| folder(section, beside, peers, &mut seen)).collect()
+}
+
+fn folder(
+    section: &Section<'_>,
+    beside: &Beside<'_>,
+    peers: &[FoundPeer],
+    seen: &mut Vec<(String, usize)>,
+) -> Option<FolderSection> {
+    section.require("name", "name = \"inbox\"");
+    section.require("path", "path = \"/srv/inbox\"");
+    let name = section.parsed("name", "a name in quotes", name);
+    if let Some(Placed { value, span }) = &name {
+        match seen.iter().find(|(other, _)| other == value) {
+            Some((name, line)) => {
+                section.note(span.clone(), Problem::DuplicateFolder { name: name.clone(), line: *line });
+            }
+            None => seen.push((value.clone(), section.line())),
+        }
+    }
+    let path =
+        section.parsed("path", "the name of a folder in quotes", |text| Ok::<_, Problem>(beside.path(text)));
+    let size = section.parsed("max_bytes", "a size in quotes, as \"10GiB\"", |text| {
+        value::size(text).map_err(Problem::from)
+    });
+    let owner = section.parsed("owner", "a name in quotes", |name| words("owner", name));
+    Some(FolderSection {
+        read: named(section, "read", peers),
+        write: named(section, "write", peers),
+        owner: owner.map(|owner| owner.value),
+        on_receive: command(section),
+        max_bytes: size.map(|size| size.value),
+        max_entries: section.integer("max_entries", 1..=u64::MAX),
+        name: name?.value,
+        path: path?.value,
+    })
+}
+
+/// A name as addresses have it: `PEER:NAME/PATH`.
+fn name(text: &str) -> Result<String, Problem> {
+    let name = words("name", text)?;
+    if name.contains(['/', ':']) { Err(Problem::FolderName { name }) } else { Ok(name) }
+}
+
+/// Peers by their names, each of which has to be in the file.
+fn named(section: &Section<'_>, key: &'static str, peers: &[FoundPeer]) -> Vec<String> {
+    let known = |name: &str| {
+        let of = |peer: &FoundPeer| peer.peer.as_ref().is_some_and(|peer| peer.name == name);
+        // A peer that could not be read has been complained about.
+        if peers.iter().any(of) || peers.iter().any(|peer| peer.peer.is_none()) {
+            Ok(name.to_owned())
+        } else {
+            Err(Problem::NoPeer { name: name.to_owned() })
+        }
+    };
+    section
+        .list(key, "a list of peers' names, as [\"site-b\"]", known)
+        .into_iter()
+        .map(|it| it.value)
+        .collect()
+}
+
+/// A program and its arguments, each as it is.
+fn command(section: &Section<'_>) -> Vec<String> {
+    const WANTED: &str = "a list of a program and its arguments, as [\"/usr/local/bin/import\", \"--fast\"]";
+    let items = section.items("on_receive");
+    let fits = |text: &str| !text.is_empty() && text.len() <= ARGUMENT_MAX && !text.contains('\0');
+    let read = |item: &&Spanned<DeValue<'_>>| match item.get_ref().as_str() {
+        Some(text) if fits(text) => Some(text.to_owned()),
+        _ => {
+            section.wrong_type("on_receive", WANTED, item);
+            None
+        }
+    };
+    if items.len() > ARGUMENTS_MAX
+        && let Some(item) = items.last()
+    {
+        section.wrong_type("on_receive", WANTED, item);
+    }
+    items.iter().filter_map(read).collect()
+}

@@ -1,0 +1,197 @@
+//! Streams between peers and the processes of this host: what this process does for both is to carry their bytes.
+//!
+//! ```text
+//! a local client   asks for a stream over the local socket; then its connection is the stream        local.rs
+//! a peer           opens one; its first bytes name the service, whose process gets it                services.rs
+//! one stream       bytes between QUIC and a Unix socket, a bounded buffer each way                   streams/socket.rs
+//! ```
+//!
+//! Nothing here opens a path that a client or a peer names.
+
+mod head;
+mod socket;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::task::Poll;
+
+use strait_clock::Time;
+use strait_ipsec::{PeerCounters, PeerId, StreamTrain};
+use strait_keying::Control;
+use strait_scheduler::Rate;
+use strait_stream::{StreamEvent, StreamKey, StreamLost, StreamPriority, StreamSettings, Streams};
+use tokio::net::UnixStream;
+
+use crate::local::Answer;
+use crate::services::ServiceChannel;
+use head::PendingHead;
+use socket::RelaySocket;
+
+/// All streams of a node, and the sockets that they go to.
+#[derive(Debug)]
+pub(super) struct StreamRelay {
+    core: Streams,
+    sockets: BTreeMap<StreamKey, RelaySocket>,
+    /// Clients whose streams are not open yet.
+    opening: BTreeMap<StreamKey, UnixStream>,
+    /// Streams of peers that have not named a service yet.
+    heads: BTreeMap<StreamKey, PendingHead>,
+    /// The names of peers.
+    names: BTreeMap<PeerId, String>,
+    /// The process that serves peers, if there is one.
+    service: Option<ServiceChannel>,
+}
+
+impl StreamRelay {
+    /// No streams; those of peers go to `service`, or nowhere.
+    pub(super) fn new(
+        settings: StreamSettings,
+        service: Option<ServiceChannel>,
+        control: &mut Control,
+    ) -> StreamRelay {
+        let core = Streams::new(settings);
+        control.serve_streams(core.transport());
+        StreamRelay {
+            core,
+            sockets: BTreeMap::new(),
+            opening: BTreeMap::new(),
+            heads: BTreeMap::new(),
+            names: BTreeMap::new(),
+            service,
+        }
+    }
+
+    pub(super) fn add_peer(&mut self, id: PeerId, name: &str, counters: Arc<PeerCounters>) {
+        self.names.insert(id, name.to_owned());
+        self.core.add_peer(id, counters);
+    }
+
+    pub(super) fn remove_peer(&mut self, id: PeerId, now: Time) {
+        self.names.remove(&id);
+        self.core.remove_peer(id, now);
+    }
+
+    /// The configuration was read again.
+    pub(super) fn config_changed(&self) {
+        if let Some(service) = &self.service
+            && let Err(error) = service.tell_changed()
+        {
+            tracing::warn!("the process that serves files does not hear of the configuration: {error}");
+        }
+    }
+
+    /// A client wants a stream to the peer called `name`; its socket is answered and becomes the stream, or is closed.
+    pub(super) fn open(&mut self, name: &str, priority: StreamPriority, client: UnixStream, now: Time) {
+        let found = self.names.iter().find(|(_, its)| *its == name).map(|(id, _)| *id);
+        let unknown =
+            || StreamLost::NoConnection(format!("no peer is called `{name}`, or its keys are in the file"));
+        match found.ok_or_else(unknown).and_then(|peer| self.core.open(peer, priority, now)) {
+            Ok(key) => drop(self.opening.insert(key, client)),
+            Err(lost) => answer(&client, &refused(&lost)),
+        }
+    }
+
+    /// When something is due.
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        self.core.poll_timeout().map(|deadline| deadline.at)
+    }
+
+    pub(super) fn timeout(&mut self, now: Time) {
+        if self.poll_timeout().is_some_and(|at| at <= now) {
+            self.core.timeout(now);
+        }
+    }
+
+    /// Waits until a socket has something to be read, or takes what waits for it.
+    pub(super) async fn ready(&self) {
+        std::future::poll_fn(|context| {
+            let mut ready = false;
+            for socket in self.sockets.values() {
+                ready |= socket.poll_ready(context).is_ready();
+            }
+            if ready { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    /// Carries what there is, both ways, as far as there is room.
+    pub(super) fn carry(&mut self, control: &mut Control, now: Time) {
+        loop {
+            self.core.drive(control, now);
+            let mut quiet = true;
+            while let Some(event) = self.core.poll_event() {
+                quiet = false;
+                self.take(event, now);
+            }
+            let core = &mut self.core;
+            self.sockets.retain(|key, socket| socket.carry(core, *key, now));
+            if quiet {
+                return;
+            }
+        }
+    }
+
+    /// The next datagrams for the sender.
+    pub(super) fn next_train(&mut self, now: Time) -> Option<Box<StreamTrain>> {
+        self.core.next_train(now)
+    }
+
+    fn take(&mut self, event: StreamEvent, now: Time) {
+        match event {
+            StreamEvent::Accepted { peer, key, stream } => {
+                self.heads.insert(stream, PendingHead::new(peer, key));
+            }
+            StreamEvent::Readable(key) => self.read_head(key, now),
+            StreamEvent::Writable(key) => {
+                if let Some(client) = self.opening.remove(&key) {
+                    answer(&client, &Answer::Connected { rate_bits: self.core.rate(key).map(Rate::bits) });
+                    self.sockets.insert(key, RelaySocket::new(client));
+                }
+            }
+            StreamEvent::Delivered(_) => {}
+            StreamEvent::Lost(key, lost) => {
+                self.heads.remove(&key);
+                if let Some(client) = self.opening.remove(&key) {
+                    answer(&client, &refused(&lost));
+                }
+                // Closed without its end being said: what came of it is not all.
+                self.sockets.remove(&key);
+            }
+        }
+    }
+
+    /// Gives a stream of a peer to the process that serves it, once it has named the service.
+    fn read_head(&mut self, key: StreamKey, now: Time) {
+        let Some(pending) = self.heads.get_mut(&key) else { return };
+        let Some(whole) = pending.read(&mut self.core, key, now) else { return };
+        let peer = self.names.get(&pending.peer).filter(|_| whole);
+        let rate = self.core.rate(key);
+        let named = peer.and_then(|peer| pending.named(peer, rate));
+        self.heads.remove(&key);
+        let given = named.zip(self.service.as_ref()).and_then(|(named, service)| {
+            let (ours, theirs) = std::os::unix::net::UnixStream::pair().ok()?;
+            ours.set_nonblocking(true).ok()?;
+            service.give(&named, &theirs).ok()?;
+            UnixStream::from_std(ours).ok()
+        });
+        match given {
+            Some(socket) => drop(self.sockets.insert(key, RelaySocket::new(socket))),
+            None => {
+                tracing::debug!("a stream of a peer was refused: nothing here serves it");
+                self.core.give_up_stream(key);
+            }
+        }
+    }
+}
+
+fn refused(lost: &StreamLost) -> Answer {
+    Answer::Refused { message: lost.to_string() }
+}
+
+/// Answers a client, whose socket has room for a line. One that is gone changes nothing.
+fn answer(client: &UnixStream, answer: &Answer) {
+    if let Ok(mut text) = serde_json::to_string(answer) {
+        text.push('\n');
+        let _ = client.try_write(text.as_bytes());
+    }
+}

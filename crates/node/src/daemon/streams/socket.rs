@@ -1,0 +1,171 @@
+//! One stream between QUIC and a Unix socket: a buffer each way, and the ends of both directions.
+
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use strait_clock::Time;
+use strait_stream::{StreamKey, StreamLost, StreamRead, Streams};
+use tokio::net::UnixStream;
+
+/// Bytes that are read at once, from either side, and wait here at most.
+const CHUNK: usize = 64 * 1024;
+/// Room for a read of the socket at least.
+const LEAST: usize = CHUNK / 4;
+/// Chunks that one turn carries each way, between which others have theirs.
+const TURN: usize = 8;
+
+/// A stream's socket.
+#[derive(Debug)]
+pub(super) struct RelaySocket {
+    socket: UnixStream,
+    /// What was read from the socket and QUIC had no room for.
+    up: Bytes,
+    /// Where bytes from the socket are read to.
+    room: BytesMut,
+    /// What came from the peer, from the place on that the socket has not taken.
+    down: Vec<u8>,
+    written: usize,
+    /// Whether the process, or the peer, has said all it has to say.
+    process_said: bool,
+    peer_said: bool,
+    /// Whether the process was told that the peer has.
+    end_told: bool,
+    /// Whether the last turn ended before QUIC had nothing more, of which it says nothing again.
+    has_more: bool,
+}
+
+/// What became of one direction in a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    /// It waits.
+    Waits,
+    /// All is said.
+    Said,
+    /// One of both ends is gone.
+    Gone,
+}
+
+impl RelaySocket {
+    pub(super) fn new(socket: UnixStream) -> RelaySocket {
+        RelaySocket {
+            socket,
+            up: Bytes::new(),
+            room: BytesMut::new(),
+            down: Vec::new(),
+            written: 0,
+            process_said: false,
+            peer_said: false,
+            end_told: false,
+            has_more: false,
+        }
+    }
+
+    /// Ready when the socket may do what is awaited of it, or a turn left something; else its task is woken then.
+    pub(super) fn poll_ready(&self, context: &mut Context<'_>) -> Poll<()> {
+        let reads = !self.process_said && self.up.is_empty();
+        let read = reads && self.socket.poll_read_ready(context).is_ready();
+        let waits = self.written < self.down.len();
+        let written = waits && self.socket.poll_write_ready(context).is_ready();
+        let goes_on = self.has_more && !waits;
+        if read || written || goes_on { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// Carries bytes both ways; false when the stream is over.
+    pub(super) fn carry(&mut self, core: &mut Streams, key: StreamKey, now: Time) -> bool {
+        let up = self.carry_up(core, key, now);
+        let down = self.carry_down(core, key, now);
+        if up == Flow::Gone || down == Flow::Gone {
+            core.give_up_stream(key);
+            return false;
+        }
+        up != Flow::Said || down != Flow::Said
+    }
+
+    /// From the process to the peer.
+    fn carry_up(&mut self, core: &mut Streams, key: StreamKey, now: Time) -> Flow {
+        for _ in 0..TURN {
+            if !self.up.is_empty() && core.write(key, &mut self.up, now).is_err() {
+                return Flow::Gone;
+            }
+            if !self.up.is_empty() {
+                return Flow::Waits;
+            }
+            if self.process_said {
+                return Flow::Said;
+            }
+            // Short reads share a block of memory, which is there until the last of them is acknowledged.
+            if self.room.capacity() < LEAST {
+                self.room.reserve(CHUNK);
+            }
+            match self.socket.try_read_buf(&mut self.room) {
+                Ok(0) => {
+                    self.process_said = true;
+                    if core.finish(key).is_err() {
+                        return Flow::Gone;
+                    }
+                }
+                Ok(_) => self.up = self.room.split().freeze(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Flow::Waits,
+                Err(_) => return Flow::Gone,
+            }
+        }
+        Flow::Waits
+    }
+
+    /// From the peer to the process.
+    fn carry_down(&mut self, core: &mut Streams, key: StreamKey, now: Time) -> Flow {
+        self.has_more = true;
+        for _ in 0..TURN {
+            if let Some(rest) = self.down.get(self.written..).filter(|rest| !rest.is_empty()) {
+                match self.socket.try_write(rest) {
+                    Ok(taken) => self.written += taken,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Flow::Waits,
+                    Err(_) => return Flow::Gone,
+                }
+                continue;
+            }
+            self.written = 0;
+            self.down.clear();
+            if self.peer_said {
+                self.has_more = false;
+                if !std::mem::replace(&mut self.end_told, true) {
+                    // The process hears the end; what it has to say goes on.
+                    let _ = shut_down(&self.socket);
+                }
+                return Flow::Said;
+            }
+            match self.gather(core, key, now) {
+                Ok(()) if self.down.is_empty() && !self.peer_said => return Flow::Waits,
+                Ok(()) => {}
+                Err(_) => return Flow::Gone,
+            }
+        }
+        Flow::Waits
+    }
+
+    /// Takes what came from the peer, of many datagrams at once: a write for each would cost more than they do.
+    fn gather(&mut self, core: &mut Streams, key: StreamKey, now: Time) -> Result<(), StreamLost> {
+        while self.down.len() < CHUNK {
+            match core.read(key, CHUNK - self.down.len(), now)? {
+                StreamRead::Data(bytes) => self.down.extend_from_slice(&bytes),
+                StreamRead::Nothing => {
+                    self.has_more = false;
+                    break;
+                }
+                StreamRead::End => {
+                    (self.peer_said, self.has_more) = (true, false);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Says the end to the process.
+fn shut_down(socket: &UnixStream) -> io::Result<()> {
+    std::os::unix::net::UnixStream::from(socket.as_fd().try_clone_to_owned()?).shutdown(Shutdown::Write)
+}

@@ -1,0 +1,238 @@
+//! One connection with a peer, and the streams on it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use quinn_proto::{
+    Connection, ConnectionHandle, Dir, ReadError, ReadableError, StreamId, Transmit, VarInt, WriteError,
+};
+use strait_clock::Time;
+use strait_ipsec::PeerId;
+use strait_keying::{Epoch, LentConnection, PublicKey, Role};
+
+use super::follow::FollowedRate;
+use super::transport::{UNSENT, WINDOW};
+use super::watch::Watch;
+use super::{StreamKey, StreamLost, StreamPriority, StreamRead};
+
+/// The application error code of a stream that was given up, and of a connection that is not needed (RFC 9000 section 20.2).
+pub(super) const GIVEN_UP: VarInt = VarInt::from_u32(0);
+
+/// Congestion windows that may wait behind a lost datagram, or for their turn: it is known after a round trip, repeated after a half
+/// more, and may be lost again.
+const FLIGHTS: u64 = 4;
+
+/// Datagrams that may leave in place of the probe of the path's MTU: acknowledgements go first.
+const SEARCHES: u8 = 4;
+
+/// A connection that is not over.
+#[derive(Debug)]
+pub(super) struct LiveConnection {
+    pub(super) peer: PeerId,
+    pub(super) key: PublicKey,
+    pub(super) role: Role,
+    pub(super) handle: ConnectionHandle,
+    pub(super) quic: Connection,
+    pub(super) rate: Arc<FollowedRate>,
+    streams: BTreeMap<StreamId, LiveStream>,
+    pub(super) watch: Watch,
+    /// When QUIC wants its timers run.
+    due: Time,
+    /// How often it may still be asked for a probe of the path's MTU before anything else leaves.
+    searches: u8,
+}
+
+/// A stream on a connection.
+#[derive(Clone, Copy, Debug)]
+struct LiveStream {
+    key: StreamKey,
+    priority: StreamPriority,
+    /// Whether this end has to say, or to hear, more.
+    says: bool,
+    hears: bool,
+}
+
+impl LiveConnection {
+    pub(super) fn new(lent: LentConnection, rate: Arc<FollowedRate>, now: Time) -> LiveConnection {
+        let LentConnection { peer, key, role, handle, connection: quic } = lent;
+        let (streams, watch) = (BTreeMap::new(), Watch::new(now));
+        LiveConnection { peer, key, role, handle, quic, rate, streams, watch, due: now, searches: SEARCHES }
+    }
+
+    /// Lets as much wait for the link as keeps it busy, and no more: what a process left behind goes before what the next one says.
+    /// Where priorities differ, all may wait here: what goes first must not wait behind others for room.
+    pub(super) fn follow_window(&mut self) {
+        let mut priorities = self.streams.values().map(|stream| stream.priority);
+        let first = priorities.next();
+        let window = if priorities.any(|priority| Some(priority) != first) {
+            u64::MAX
+        } else {
+            self.quic.stats().path.cwnd.saturating_mul(FLIGHTS).saturating_add(UNSENT)
+        };
+        self.quic.set_send_window(window.min(WINDOW.into()));
+    }
+
+    pub(super) const fn due_at(&self) -> Time {
+        self.due
+    }
+
+    pub(super) fn is_used(&self) -> bool {
+        !self.streams.is_empty()
+    }
+
+    pub(super) fn has(&self, key: StreamKey) -> bool {
+        self.streams.values().any(|stream| stream.key == key)
+    }
+
+    pub(super) fn key_of(&self, id: StreamId) -> Option<StreamKey> {
+        self.streams.get(&id).map(|stream| stream.key)
+    }
+
+    /// Whether one of its streams goes before others.
+    pub(super) fn is_pressing(&self) -> bool {
+        self.streams.values().any(|stream| stream.priority == StreamPriority::Now)
+    }
+
+    /// Opens a stream, if the peer allows one more.
+    pub(super) fn open(&mut self, key: StreamKey, priority: StreamPriority, now: Time) -> Option<StreamId> {
+        let id = self.quic.streams().open(Dir::Bi)?;
+        // It was opened just now, so it cannot be over.
+        let _ = self.quic.send_stream(id).set_priority(priority as i32);
+        self.insert(id, key, priority, now);
+        Some(id)
+    }
+
+    /// The next stream that the peer opened.
+    pub(super) fn accept(&mut self) -> Option<StreamId> {
+        self.quic.streams().accept(Dir::Bi)
+    }
+
+    pub(super) fn insert(&mut self, id: StreamId, key: StreamKey, priority: StreamPriority, now: Time) {
+        self.streams.insert(id, LiveStream { key, priority, says: true, hears: true });
+        self.watch.used(now);
+    }
+
+    pub(super) fn write(&mut self, id: StreamId, bytes: &mut Bytes, now: Time) -> Result<usize, StreamLost> {
+        self.watch.used(now);
+        let mut taken = 0;
+        // Only a write that takes nothing makes QUIC say when there is room again.
+        while !bytes.is_empty() {
+            match self.quic.send_stream(id).write_chunks(core::slice::from_mut(bytes)) {
+                Ok(written) => taken += written.bytes,
+                Err(WriteError::Blocked) => break,
+                Err(WriteError::Stopped(_)) => return Err(StreamLost::GivenUp),
+                Err(WriteError::ClosedStream) => return Err(StreamLost::Unknown),
+            }
+        }
+        Ok(taken)
+    }
+
+    pub(super) fn finish(&mut self, id: StreamId) -> Result<(), StreamLost> {
+        self.quic.send_stream(id).finish().map_err(|_| StreamLost::GivenUp)
+    }
+
+    /// What came, and whether there is something to say about it.
+    pub(super) fn read(
+        &mut self,
+        id: StreamId,
+        most: usize,
+        now: Time,
+    ) -> (Result<StreamRead, StreamLost>, bool) {
+        self.watch.used(now);
+        let mut stream = self.quic.recv_stream(id);
+        let mut chunks = match stream.read(true) {
+            Ok(chunks) => chunks,
+            Err(ReadableError::ClosedStream | ReadableError::IllegalOrderedRead) => {
+                return (Ok(StreamRead::End), false);
+            }
+        };
+        let read = match chunks.next(most.max(1)) {
+            Ok(Some(chunk)) => Ok(StreamRead::Data(chunk.bytes)),
+            Ok(None) => Ok(StreamRead::End),
+            Err(ReadError::Blocked) => Ok(StreamRead::Nothing),
+            Err(ReadError::Reset(_)) => Err(StreamLost::GivenUp),
+        };
+        let stirs = chunks.finalize().should_transmit();
+        if matches!(read, Ok(StreamRead::End) | Err(_)) {
+            self.heard_all(id);
+        }
+        (read, stirs)
+    }
+
+    /// The stream has said all it has to, or nothing of it is wanted.
+    pub(super) fn said_all(&mut self, id: StreamId) {
+        self.over(id, |stream| stream.says = false);
+    }
+
+    fn heard_all(&mut self, id: StreamId) {
+        self.over(id, |stream| stream.hears = false);
+    }
+
+    fn over(&mut self, id: StreamId, change: impl FnOnce(&mut LiveStream)) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        change(stream);
+        if !stream.says && !stream.hears {
+            self.streams.remove(&id);
+        }
+    }
+
+    /// Gives a stream up in both directions.
+    pub(super) fn abandon(&mut self, id: StreamId) {
+        // Errors mean that the direction is over already.
+        let _ = self.quic.send_stream(id).reset(GIVEN_UP);
+        let _ = self.quic.recv_stream(id).stop(GIVEN_UP);
+        self.streams.remove(&id);
+    }
+
+    /// The next datagrams, at most so many. A probe of the path's MTU goes first, if this connection searches for that: QUIC sends none
+    /// while a stream has bytes to send, and what is found then serves all of them.
+    pub(super) fn poll_transmit(
+        &mut self,
+        epoch: Epoch,
+        now: Time,
+        most: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        let at = epoch.instant(now);
+        // The peer drops what comes before its handshake is done.
+        if self.searches > 0 && self.watch.opened() + 2 * self.quic.rtt() <= now {
+            self.searches -= 1;
+            self.rate.set_shut(true);
+            let probe = self.quic.poll_transmit(at, 1, buffer);
+            self.rate.set_shut(false);
+            if self.quic.stats().path.sent_plpmtud_probes > 0 {
+                self.searches = 0;
+            }
+            if probe.is_some() {
+                return probe;
+            }
+            buffer.clear();
+        }
+        self.quic.poll_transmit(at, most, buffer)
+    }
+
+    /// Whether one datagram is to leave whatever is in flight.
+    pub(super) fn is_probing(&self) -> bool {
+        self.rate.is_probing()
+    }
+
+    /// Takes the streams on it, which it knows no more.
+    pub(super) fn take_streams(&mut self) -> Vec<StreamKey> {
+        core::mem::take(&mut self.streams).into_values().map(|stream| stream.key).collect()
+    }
+
+    /// Closes it, which it may say to the peer.
+    pub(super) fn close(&mut self, epoch: Epoch, now: Time) {
+        self.quic.close(epoch.instant(now), GIVEN_UP, Bytes::new());
+    }
+
+    pub(super) fn timeout(&mut self, epoch: Epoch, now: Time) {
+        self.quic.handle_timeout(epoch.instant(now));
+        self.note_due(epoch);
+    }
+
+    pub(super) fn note_due(&mut self, epoch: Epoch) {
+        self.due = self.quic.poll_timeout().map_or(Time::MAX, |due| epoch.time(due));
+    }
+}

@@ -1,0 +1,79 @@
+//! Datagrams out: made when the queue of their peer has room for them, and no earlier.
+
+use strait_clock::Time;
+use strait_ipsec::StreamTrain;
+use strait_scheduler::Tin;
+
+use super::Streams;
+use super::connection::LiveConnection;
+use super::peer::StreamPeer;
+
+/// Datagrams that are made at once at most: what one call of the kernel takes in bytes (65,000), of the longest on an Ethernet.
+const AT_ONCE: u64 = 44;
+
+impl Streams {
+    /// The next datagrams for the sender, as far as the queues of peers have room: to be polled until there is nothing after every
+    /// other call, and whenever datagrams left a queue.
+    pub fn next_train(&mut self, now: Time) -> Option<Box<StreamTrain>> {
+        let turn = self.pool.out.turn;
+        let after = self.pool.out.stirred.range(turn + 1..).chain(self.pool.out.stirred.range(..=turn));
+        let order: Vec<usize> = after.copied().collect();
+        for handle in order {
+            if let Some(train) = self.train_of(handle, now) {
+                self.pool.out.turn = handle;
+                return Some(train);
+            }
+        }
+        None
+    }
+
+    fn train_of(&mut self, handle: usize, now: Time) -> Option<Box<StreamTrain>> {
+        let connection = self.pool.live.get_mut(&handle);
+        let peer = connection.as_ref().and_then(|connection| self.peers.get_mut(&connection.peer));
+        let Some((connection, peer)) = connection.zip(peer) else {
+            self.pool.out.stirred.remove(&handle);
+            return None;
+        };
+        let room = peer.room();
+        let unit = u64::from(connection.quic.current_mtu());
+        if room < unit && peer.queued() > 0 {
+            // It stays among those that are stirred.
+            return None;
+        }
+        connection.rate.set(peer.counters.stream.rate(), peer.ahead());
+        connection.follow_window();
+        let buffer = &mut self.pool.out.buffer;
+        buffer.clear();
+        let most = if connection.is_probing() { 1 } else { (room / unit).clamp(1, AT_ONCE) };
+        let most = usize::try_from(most).unwrap_or(1);
+        let transmit = connection.poll_transmit(self.pool.epoch, now, most, buffer);
+        connection.rate.set_probing(false);
+        connection.note_due(self.pool.epoch);
+        let Some(transmit) = transmit else {
+            self.pool.out.stirred.remove(&handle);
+            self.hear(handle, now);
+            return None;
+        };
+        let train = train(connection, peer, &transmit, buffer.get(..transmit.size).unwrap_or_default());
+        self.hear(handle, now);
+        Some(Box::new(train))
+    }
+}
+
+fn train(
+    connection: &LiveConnection,
+    peer: &mut StreamPeer,
+    transmit: &quinn_proto::Transmit,
+    bytes: &[u8],
+) -> StreamTrain {
+    peer.note_made(bytes.len());
+    StreamTrain {
+        peer: connection.peer,
+        to: transmit.destination,
+        tin: if connection.is_pressing() { Tin::Normal } else { Tin::Bulk },
+        // Which of those under way: of two with one number, each would have half a turn.
+        flow: (connection.handle.0 % 65_536) as u16,
+        segment: transmit.segment_size.unwrap_or(bytes.len()),
+        bytes: bytes.into(),
+    }
+}
