@@ -1,0 +1,271 @@
+//! One transfer into a folder.
+
+mod names;
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustix::fs::OFlags;
+
+use super::apply::{allow_owner, apply};
+use super::checkpoint::{Checkpoint, EVERY, EVERY_BYTES};
+use super::group::{ASIDE, Place, Settled, WholeEntry, WholeGroup, WholeKind, aside_name};
+use super::keeper::{Keeper, KeeperAnswer, KeeperJob};
+use super::log::{KeptFile, PieceLog};
+use super::partial::{Partial, PartialIdentity};
+use super::usage::Usage;
+use super::work::{WORKING_FOLDER, WorkFolder};
+use super::{Folder, FolderError};
+use crate::path::EntryPath;
+use crate::pieces::Pieces;
+use crate::stamp::{Attributes, Status};
+
+/// Entries of a group at most: what it keeps in memory is bounded, and a receipt does not wait long.
+const MANY_ENTRIES: usize = 2048;
+
+/// A transfer into a folder. Files come aside and get their names in groups; see [`Folder`].
+///
+/// Dropped, it leaves everything that was given its name or recorded, as if the process had been killed, and frees its lock.
+pub struct Receiving {
+    keeper: Keeper,
+    place: Arc<Place>,
+    /// What earlier runs left, by path.
+    kept: BTreeMap<EntryPath, KeptFile>,
+    next_slot: u32,
+    group: WholeGroup,
+    /// When the group got its first entry.
+    since: Option<Instant>,
+    /// Groups that were handed over and not answered.
+    pending: usize,
+    /// Why a resume will know less.
+    unrecorded: Option<FolderError>,
+}
+
+impl Receiving {
+    pub(super) fn open(folder: &Folder, transfer: [u8; 16]) -> Result<Receiving, FolderError> {
+        let work = Arc::new(WorkFolder::open(&folder.beneath, transfer)?);
+        let usage = Arc::new(Usage::new(&folder.beneath, &folder.rules)?);
+        let log = PieceLog::open(Arc::clone(&work))?;
+        let kept: BTreeMap<_, _> = log
+            .files()
+            .filter(|file| is_long_enough(&work, file))
+            .map(|file| (file.path.clone(), file.clone()))
+            .collect();
+        let names: Vec<_> = kept.values().map(|file| aside_name(file.slot).into_bytes()).collect();
+        work.retain(|name| !name.starts_with(b"aside-") || names.iter().any(|kept| kept == name))?;
+        let next_slot = log.files().map(|file| file.slot + 1).max().unwrap_or(0);
+        let place = Place { beneath: Arc::clone(&folder.beneath), work, rules: folder.rules, usage };
+        let place = Arc::new(place);
+        let keeper = Keeper::start(Arc::clone(&place), log)?;
+        let (group, since, pending, unrecorded) = (WholeGroup::default(), None, 0, None);
+        Ok(Receiving { keeper, place, kept, next_slot, group, since, pending, unrecorded })
+    }
+
+    /// What an earlier run left of a file.
+    #[must_use]
+    pub fn kept(&self, path: &EntryPath) -> Option<&KeptFile> {
+        self.kept.get(path)
+    }
+
+    /// Begins a file of `size` bytes, if that is known. With `resume`, what an earlier run left is gone on with if it has this size;
+    /// [`Partial::pieces`] says what is there. Otherwise that is removed. `version` is the sender's name for the state of its source;
+    /// the caller compares it with that of [`Receiving::kept`].
+    ///
+    /// # Errors
+    ///
+    /// If the path is not allowed, the folder's limits are reached, or the file cannot be made.
+    pub fn begin(
+        &mut self,
+        path: EntryPath,
+        size: Option<u64>,
+        version: [u8; 8],
+        resume: bool,
+    ) -> Result<Partial, FolderError> {
+        allowed(&path)?;
+        if let Some(kept) = self.kept.remove(&path) {
+            let (slot, pieces, same) = (kept.slot, kept.pieces, kept.size == size);
+            let partial =
+                self.open_partial(PartialIdentity { slot, path: path.clone(), size, version }, Some(pieces))?;
+            if resume && same {
+                return Ok(partial);
+            }
+            self.discard(partial)?;
+        }
+        self.place.usage.take_entry()?;
+        let slot = self.take_slot();
+        self.open_partial(PartialIdentity { slot, path, size, version }, None)
+    }
+
+    fn open_partial(
+        &self,
+        identity: PartialIdentity,
+        pieces: Option<Pieces>,
+    ) -> Result<Partial, FolderError> {
+        let name = aside_name(identity.slot);
+        let file = match pieces {
+            None => self.place.work.file(&name, ASIDE | OFlags::TRUNC, "make a file")?,
+            Some(_) => {
+                let doing = "go on with a file";
+                // It may have got its permissions before it could get its name.
+                let closed = OwnedFd::from(self.place.work.file(&name, OFlags::PATH, doing)?);
+                allow_owner(&closed, 0o600).map_err(|error| FolderError::new(doing, error))?;
+                self.place.work.file(&name, OFlags::RDWR, doing)?
+            }
+        };
+        let checkpoint = Checkpoint::new(self.keeper.jobs().clone(), pieces.is_some());
+        Ok(Partial::new(identity, file, pieces, Arc::clone(&self.place.usage), checkpoint))
+    }
+
+    /// Removes an unfinished file and what was recorded of it.
+    ///
+    /// # Errors
+    ///
+    /// If the thread that writes records has ended.
+    pub fn discard(&mut self, partial: Partial) -> Result<(), FolderError> {
+        if let Ok(status) = Status::of(partial.file()) {
+            self.place.usage.give_back(status.on_disk(), 1);
+        }
+        partial.checkpoint.forget(partial.identity.slot)?;
+        self.place.work.remove(&aside_name(partial.identity.slot));
+        Ok(())
+    }
+
+    /// Gives a verified file its attributes, and its name with the next group. `tag` names it in the answer.
+    ///
+    /// # Errors
+    ///
+    /// If the file is not verified or cannot have the attributes. It is then removed.
+    pub fn finish(&mut self, tag: u64, partial: Partial, attributes: &Attributes) -> Result<(), FolderError> {
+        let applied = match partial.is_verified() {
+            true => apply(partial.file(), attributes, &self.place.rules),
+            false => Err(FolderError::WrongHash),
+        };
+        if let Err(error) = applied {
+            self.discard(partial)?;
+            return Err(error);
+        }
+        let size = partial.file().metadata().map_or(0, |found| found.len());
+        let what = WholeKind::File {
+            slot: partial.identity.slot,
+            recorded: partial.checkpoint.begun(),
+            file: Some(Arc::clone(partial.file())),
+        };
+        self.push(WholeEntry { tag, path: partial.identity.path, what }, size.min(EVERY_BYTES));
+        Ok(())
+    }
+
+    fn take_slot(&mut self) -> u32 {
+        let slot = self.next_slot;
+        self.next_slot = self.next_slot.wrapping_add(1);
+        slot
+    }
+
+    fn push(&mut self, entry: WholeEntry, bytes: u64) {
+        self.group.push(entry, bytes);
+        self.since.get_or_insert_with(Instant::now);
+    }
+
+    /// Hands the group over if it is old or large enough, and returns what became of earlier ones. Never waits for the disk, unless it
+    /// is far behind.
+    ///
+    /// # Errors
+    ///
+    /// If the thread that waits for the disk has ended.
+    pub fn settle(&mut self) -> Result<Vec<Settled>, FolderError> {
+        let large = |factor: u64| {
+            self.group.bytes() >= factor * EVERY_BYTES
+                || self.group.len() as u64 >= factor * MANY_ENTRIES as u64
+        };
+        if large(1) || self.since.is_some_and(|since| since.elapsed() >= EVERY) {
+            let patient = large(2);
+            self.hand_over(patient)?;
+        }
+        let mut settled = Vec::new();
+        while let Some(answer) = self.keeper.answer() {
+            self.take(answer, &mut settled);
+        }
+        Ok(settled)
+    }
+
+    /// Hands the group over and waits until all are settled.
+    ///
+    /// # Errors
+    ///
+    /// As [`Receiving::settle`].
+    pub fn commit(&mut self) -> Result<Vec<Settled>, FolderError> {
+        self.hand_over(true)?;
+        let mut settled = Vec::new();
+        while self.pending > 0 {
+            let answer = self.keeper.wait().ok_or(FolderError::Busy)?;
+            self.take(answer, &mut settled);
+        }
+        Ok(settled)
+    }
+
+    fn hand_over(&mut self, patient: bool) -> Result<(), FolderError> {
+        if self.group.len() == 0 {
+            return Ok(());
+        }
+        let group = std::mem::take(&mut self.group);
+        match self.keeper.jobs().give(KeeperJob::Group(group), patient) {
+            Ok(()) => {
+                self.since = None;
+                self.pending += 1;
+                Ok(())
+            }
+            Err(KeeperJob::Group(group)) if !patient => {
+                self.group = group;
+                Ok(())
+            }
+            Err(_) => Err(FolderError::Busy),
+        }
+    }
+
+    fn take(&mut self, answer: KeeperAnswer, settled: &mut Vec<Settled>) {
+        match answer {
+            KeeperAnswer::Settled(group) => {
+                self.pending -= 1;
+                settled.extend(group);
+            }
+            KeeperAnswer::Unrecorded(error) => self.unrecorded = Some(error),
+        }
+    }
+
+    /// The last error that kept pieces from being written down, such as for a full disk: the transfer can go on, and if it is interrupted,
+    /// more of it comes again. A file whose bytes did not reach the disk fails when it is settled.
+    #[must_use]
+    pub fn unrecorded(&self) -> Option<FolderError> {
+        self.unrecorded
+    }
+
+    /// Ends the transfer: settles what is left, and removes all that is not under its name, with the records.
+    ///
+    /// # Errors
+    ///
+    /// As [`Receiving::settle`], and if the folder for unfinished files cannot be removed.
+    pub fn complete(mut self) -> Result<Vec<Settled>, FolderError> {
+        let settled = self.commit()?;
+        let place = Arc::clone(&self.place);
+        // The thread ends first: it writes to what is removed.
+        drop(self);
+        place.work.remove_all()?;
+        place.beneath.remove_empty(WORKING_FOLDER);
+        Ok(settled)
+    }
+}
+
+/// No entry is, or is below, the folder for unfinished files.
+pub(super) fn allowed(path: &EntryPath) -> Result<(), FolderError> {
+    if path.first() == WORKING_FOLDER.as_bytes() { Err(FolderError::Reserved) } else { Ok(()) }
+}
+
+/// Whether the file aside has what its records say.
+fn is_long_enough(work: &WorkFolder, file: &KeptFile) -> bool {
+    let last = file.pieces.subtrees().last();
+    // The last piece may be short, so it need only begin before the end.
+    let needed = last.map_or(0, |subtree| (subtree.end() - 1) * crate::pieces::PIECE_LEN);
+    let found = Status::at(work.folder(), aside_name(file.slot).as_bytes());
+    found.is_ok_and(|found| file.size.is_some() || found.stamp().size > needed)
+}

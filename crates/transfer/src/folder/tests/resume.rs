@@ -1,0 +1,218 @@
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use rustix::fs::OFlags;
+
+use super::super::log::PieceLog;
+use super::super::records::TransferRecord;
+use super::super::work::WorkFolder;
+use super::*;
+use crate::beneath::Beneath;
+use crate::pieces::{PIECE_LEN, Subtree};
+use crate::testing::write_missing;
+
+const SIZE: usize = (40 << 20) + 12_345;
+
+#[test]
+fn a_suspended_file_goes_on_from_its_records() {
+    let folder = TestFolder::new("suspended");
+    let bytes = content(SIZE);
+    let mut receiving = folder.open().receive([1; 16]).unwrap();
+    let mut partial = receiving.begin(path("file"), Some(SIZE as u64), [1; 8], true).unwrap();
+    partial.write_at(0, &bytes[..(20 << 20) + 5]).unwrap();
+    partial.suspend().unwrap();
+    drop(receiving);
+    assert_eq!(names(&folder), [""; 0]);
+
+    let mut receiving = folder.open().receive([1; 16]).unwrap();
+    let kept = receiving.kept(&path("file")).unwrap();
+    assert_eq!((kept.size, kept.version), (Some(SIZE as u64), [1; 8]));
+    let mut partial = receiving.begin(path("file"), Some(SIZE as u64), [1; 8], true).unwrap();
+    assert_eq!(write_missing(&mut partial, &bytes), SIZE as u64 - (20 << 20));
+    partial.verify(SIZE as u64, blake3::hash(&bytes).as_bytes()).unwrap();
+    receiving.finish(0, partial, &plain()).unwrap();
+    receiving.complete().unwrap();
+    assert_eq!(fs::read(folder.join("file")).unwrap(), bytes);
+}
+
+#[test]
+fn a_file_that_is_dropped_loses_at_most_what_was_not_recorded() {
+    let folder = TestFolder::new("dropped");
+    let bytes = content(SIZE);
+    let mut receiving = folder.open().receive([1; 16]).unwrap();
+    let mut partial = receiving.begin(path("file"), Some(SIZE as u64), [1; 8], true).unwrap();
+    for (at, part) in bytes.chunks(1 << 20).enumerate() {
+        partial.write_at((at as u64) << 20, part).unwrap();
+    }
+    drop(partial);
+    drop(receiving);
+    let mut receiving = folder.open().receive([1; 16]).unwrap();
+    let mut partial = receiving.begin(path("file"), Some(SIZE as u64), [1; 8], true).unwrap();
+    let again = write_missing(&mut partial, &bytes);
+    assert!(
+        again <= 25 << 20,
+        "{again} bytes: two records were due, one may have been skipped while the disk was busy"
+    );
+    partial.verify(SIZE as u64, blake3::hash(&bytes).as_bytes()).unwrap();
+    receiving.finish(0, partial, &plain()).unwrap();
+    receiving.complete().unwrap();
+    assert_eq!(fs::read(folder.join("file")).unwrap(), bytes);
+}
+
+/// Leaves the first two pieces of a file.
+fn leave(folder: &TestFolder, bytes: &[u8]) {
+    let mut receiving = folder.open().receive([1; 16]).unwrap();
+    let mut partial = receiving.begin(path("file"), Some(bytes.len() as u64), [1; 8], true).unwrap();
+    partial.write_at(0, &bytes[..2 << 20]).unwrap();
+    partial.suspend().unwrap();
+}
+
+#[test]
+fn another_size_begins_anew() {
+    let folder = TestFolder::new("another");
+    leave(&folder, &content(4 << 20));
+    let mut receiving = folder.open().receive([1; 16]).unwrap();
+    let partial = receiving.begin(path("file"), Some(3 << 20), [1; 8], true).unwrap();
+    assert!(partial.pieces().is_empty());
+    drop((partial, receiving));
+    let receiving = folder.open().receive([1; 16]).unwrap();
+    assert!(receiving.kept(&path("file")).is_none(), "what is not gone on with is forgotten");
+}
+
+#[test]
+fn a_file_aside_that_is_not_there_or_too_short_is_not_gone_on_with() {
+    for remove in [true, false] {
+        let folder = TestFolder::new("vanished");
+        let mut receiving = folder.open().receive([1; 16]).unwrap();
+        let mut partial = receiving.begin(path("stdin"), None, [1; 8], true).unwrap();
+        partial.write_at(0, &content(3 << 20)).unwrap();
+        partial.suspend().unwrap();
+        drop(receiving);
+        let aside = folder.join(WORKING_FOLDER).join("01".repeat(16)).join("aside-0");
+        match remove {
+            true => fs::remove_file(aside).unwrap(),
+            false => OpenOptions::new().write(true).open(aside).unwrap().set_len(1 << 20).unwrap(),
+        }
+        assert!(folder.open().receive([1; 16]).unwrap().kept(&path("stdin")).is_none());
+    }
+}
+
+#[test]
+fn bytes_that_were_written_and_not_recorded_do_not_show_through_a_hole() {
+    let folder = TestFolder::new("stale");
+    let mut bytes = content(6 << 20);
+    bytes[2 << 20..4 << 20].fill(0);
+    leave(&folder, &bytes);
+    let aside = folder.join(WORKING_FOLDER).join("01".repeat(16)).join("aside-0");
+    OpenOptions::new().write(true).open(aside).unwrap().write_all_at(&content(3 << 20), 2 << 20).unwrap();
+
+    let mut receiving = folder.open().receive([1; 16]).unwrap();
+    let mut partial = receiving.begin(path("file"), Some(bytes.len() as u64), [1; 8], true).unwrap();
+    assert_eq!(partial.pieces().gaps(6).flatten().collect::<Vec<_>>(), [2, 3, 4, 5]);
+    partial.hole(2 << 20, 2 << 20).unwrap();
+    write_missing(&mut partial, &bytes);
+    partial.verify(bytes.len() as u64, blake3::hash(&bytes).as_bytes()).unwrap();
+    receiving.finish(0, partial, &plain()).unwrap();
+    receiving.complete().unwrap();
+    assert_eq!(fs::read(folder.join("file")).unwrap(), bytes);
+}
+
+fn log(folder: &TestFolder) -> PieceLog {
+    let beneath = Beneath::open(folder.path()).unwrap();
+    PieceLog::open(Arc::new(WorkFolder::open(&beneath, [1; 16]).unwrap())).unwrap()
+}
+
+fn begin(slot: u32) -> TransferRecord {
+    TransferRecord::Begin { slot, size: Some(1 << 40), version: [2; 8], path: path(format!("f{slot}")) }
+}
+
+fn held(slot: u32, piece: u64) -> TransferRecord {
+    TransferRecord::Held { slot, subtree: Subtree::new(piece, 0, [3; 32]).unwrap() }
+}
+
+#[test]
+fn records_are_read_up_to_where_they_were_cut() {
+    let folder = TestFolder::new("cut");
+    let records =
+        [begin(0), held(0, 5), begin(1), held(1, 9), TransferRecord::Dropped { slot: 0 }, held(1, 3)];
+    log(&folder).append(&records).unwrap();
+    let file = folder.join(WORKING_FOLDER).join("01".repeat(16)).join("records");
+    let bytes = fs::read(&file).unwrap();
+    let whole = log(&folder).files().cloned().collect::<Vec<_>>();
+    assert_eq!(whole.len(), 1);
+    assert!(whole[0].pieces.has(3) && whole[0].pieces.has(9) && !whole[0].pieces.has(5));
+    for end in 0..bytes.len() {
+        fs::write(&file, &bytes[..end]).unwrap();
+        let cut = log(&folder).files().cloned().collect::<Vec<_>>();
+        assert_ne!(cut, whole, "{end}");
+        // What is appended to it is read again.
+        log(&folder).append(&[begin(7), held(7, 1)]).unwrap();
+        let next = log(&folder).files().cloned().collect::<Vec<_>>();
+        assert_eq!(next.len(), cut.len() + 1, "{end}");
+    }
+    for at in 0..bytes.len() {
+        let mut other = bytes.clone();
+        other[at] ^= 0x10;
+        fs::write(&file, &other).unwrap();
+        assert_ne!(log(&folder).files().cloned().collect::<Vec<_>>(), whole, "{at}");
+    }
+}
+
+#[test]
+fn records_of_another_transfer_are_not_read() {
+    let folder = TestFolder::new("other");
+    log(&folder).append(&[begin(0), held(0, 5)]).unwrap();
+    let working = folder.join(WORKING_FOLDER);
+    fs::create_dir(working.join("02".repeat(16))).unwrap();
+    fs::copy(working.join("01".repeat(16)).join("records"), working.join("02".repeat(16)).join("records"))
+        .unwrap();
+    let beneath = Beneath::open(folder.path()).unwrap();
+    let other = PieceLog::open(Arc::new(WorkFolder::open(&beneath, [2; 16]).unwrap())).unwrap();
+    assert_eq!(other.files().count(), 0);
+}
+
+#[test]
+fn records_do_not_grow_with_what_was_recorded_but_with_what_is_known() {
+    let folder = TestFolder::new("grow");
+    let mut log = log(&folder);
+    log.append(&[begin(0)]).unwrap();
+    for portion in 0..100 {
+        let pieces: Vec<_> = (0..1000).map(|piece| held(0, portion * 1000 + piece)).collect();
+        log.append(&pieces).unwrap();
+    }
+    let file = folder.join(WORKING_FOLDER).join("01".repeat(16)).join("records");
+    let len = fs::metadata(&file).unwrap().len();
+    assert!(len < 2 << 20, "{len} bytes");
+    let kept = log.files().cloned().collect::<Vec<_>>();
+    drop(log);
+    let again = self::log(&folder);
+    assert_eq!(again.files().cloned().collect::<Vec<_>>(), kept);
+    assert_eq!(kept[0].pieces.gaps(100_000).next(), None);
+}
+
+#[test]
+fn a_peer_that_leaves_gaps_or_many_files_does_not_fill_the_records() {
+    let folder = TestFolder::new("many");
+    let mut log = log(&folder);
+    for slot in 0..5000 {
+        log.append(&[begin(slot), held(slot, 0)]).unwrap();
+    }
+    assert_eq!(log.files().count(), 4096);
+    let gaps: Vec<_> = (1..70_000).map(|piece| held(0, 2 * piece)).collect();
+    log.append(&gaps).unwrap();
+    assert_eq!(log.files().map(|file| file.pieces.len()).sum::<usize>(), 1 << 16);
+}
+
+#[test]
+fn the_lock_is_that_of_the_folder_that_is_there() {
+    let folder = TestFolder::new("lock");
+    let beneath = Beneath::open(folder.path()).unwrap();
+    let work = WorkFolder::open(&beneath, [1; 16]).unwrap();
+    work.file("x", OFlags::CREATE | OFlags::RDWR, "make a file").unwrap();
+    work.remove_all().unwrap();
+    let again = WorkFolder::open(&beneath, [1; 16]).unwrap();
+    again.file("x", OFlags::CREATE | OFlags::RDWR, "make a file").unwrap();
+    assert!(matches!(WorkFolder::open(&beneath, [1; 16]), Err(FolderError::Busy)));
+    assert_eq!(PIECE_LEN, 1 << 20);
+}

@@ -1,0 +1,189 @@
+//! Objects that are opened.
+
+use std::io::{self, BufReader, Read};
+
+use super::{Landing, STEP};
+use crate::sealed::DeliveryOutcome;
+use crate::sealed::chunks::ChunkReader;
+use crate::sealed::frames::FrameReader;
+use crate::sealed::header::{self, HeaderError};
+use crate::sealed::manifest::{MANIFEST_MAX, Manifest, ManifestError, SealedEntry, SealedKind};
+use crate::sealed::receipt::EntryFailure;
+use crate::sealed::recipient::{AgeIdentity, AgeRecipient};
+
+/// Failures that are kept with their names.
+const FAILURES_KEPT: usize = crate::sealed::receipt::FAILURES_MAX;
+
+/// Why an object could not be opened, or not to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Not an age file, or not for us.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
+    /// Not signed, or malformed.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// Cut off, changed, or unreadable.
+    #[error("the object cannot be read: {0}")]
+    Read(io::Error),
+    /// The bytes are not those that the sender signed.
+    #[error("the contents are not those of the manifest")]
+    Mismatch,
+    /// There is no room, or the disk fails.
+    #[error("cannot write what is in it: {0}")]
+    Landing(io::Error),
+}
+
+/// What became of the entries of a transfer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LandedEntries {
+    /// All, some, or none.
+    pub outcome: DeliveryOutcome,
+    /// Entries under their names.
+    pub entries: u64,
+    /// Bytes of their files.
+    pub bytes: u64,
+    /// Entries that failed.
+    pub failed: u64,
+    /// The first of them.
+    pub failures: Vec<EntryFailure>,
+}
+
+/// What `seal_message` sealed: [`MANIFEST_MAX`] bytes at most.
+///
+/// # Errors
+/// [`OpenError`].
+pub fn open_message(input: impl Read, identity: &AgeIdentity<'_>) -> Result<Vec<u8>, OpenError> {
+    let frames = plain(input, identity)?;
+    let mut bytes = Vec::new();
+    frames.take(MANIFEST_MAX as u64 + 1).read_to_end(&mut bytes).map_err(OpenError::Read)?;
+    if bytes.len() > MANIFEST_MAX { Err(ManifestError::TooLarge.into()) } else { Ok(bytes) }
+}
+
+/// Opens a manifest and checks its signature, and that it was meant for `receiver`, whose identity this is.
+///
+/// # Errors
+/// [`OpenError`].
+pub fn open_manifest(
+    input: impl Read,
+    identity: &AgeIdentity<'_>,
+    receiver: &AgeRecipient,
+) -> Result<Manifest, OpenError> {
+    Ok(Manifest::verify(&open_message(input, identity)?, receiver)?)
+}
+
+/// Gives the contents to `landing`, a file at a time, each of which gets its name when its bytes are those of the manifest.
+///
+/// # Errors
+/// [`OpenError`] when the object is not to be used from some point on; files that ended before it are whole. An entry that alone
+/// fails is no error but a failure in what is returned.
+pub fn open_contents(
+    input: impl Read,
+    identity: &AgeIdentity<'_>,
+    manifest: &Manifest,
+    landing: &mut dyn Landing,
+) -> Result<LandedEntries, OpenError> {
+    let mut frames = plain(input, identity)?;
+    let mut landed = LandedEntries {
+        outcome: DeliveryOutcome::Whole,
+        entries: 0,
+        bytes: 0,
+        failed: 0,
+        failures: Vec::new(),
+    };
+    let mut buffer = vec![0; STEP];
+    for entry in &manifest.entries {
+        let result = match &entry.kind {
+            SealedKind::File { size, root } => file(entry, *size, root, &mut frames, landing, &mut buffer)?,
+            _ => landing.begin(entry),
+        };
+        landed.count(entry, result)?;
+    }
+    // What is behind the last file has to be padding alone, and the object whole.
+    if frames.read(&mut buffer).map_err(OpenError::Read)? > 0 {
+        return Err(OpenError::Mismatch);
+    }
+    landing.finish(&manifest.entries).map_err(OpenError::Landing)?;
+    Ok(landed)
+}
+
+/// The bytes of one file, to `landing` as long as that takes them.
+fn file(
+    entry: &SealedEntry,
+    size: u64,
+    root: &[u8; 32],
+    frames: &mut impl Read,
+    landing: &mut dyn Landing,
+    buffer: &mut [u8],
+) -> Result<io::Result<()>, OpenError> {
+    let mut result = landing.begin(entry);
+    let mut hasher = blake3::Hasher::new();
+    let mut left = size;
+    while left > 0 {
+        let step = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
+        let count = match frames.read(&mut buffer[..step]) {
+            Ok(0) => Err(OpenError::Mismatch),
+            Ok(count) => Ok(count),
+            Err(error) => Err(OpenError::Read(error)),
+        };
+        let count = count.inspect_err(|_| landing.abandon())?;
+        hasher.update(&buffer[..count]);
+        if result.is_ok() {
+            result = landing.bytes(&buffer[..count]);
+        }
+        left -= count as u64;
+    }
+    if hasher.finalize() != *root {
+        landing.abandon();
+        return Err(OpenError::Mismatch);
+    }
+    let result = result.and_then(|()| landing.end(entry));
+    if result.is_err() {
+        landing.abandon();
+    }
+    Ok(result)
+}
+
+impl LandedEntries {
+    fn count(&mut self, entry: &SealedEntry, result: io::Result<()>) -> Result<(), OpenError> {
+        use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        match result {
+            Ok(()) => {
+                self.entries += 1;
+                self.bytes += entry.kind.size();
+            }
+            Err(error) if matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem) => {
+                return Err(OpenError::Landing(error));
+            }
+            Err(error) => {
+                self.outcome = DeliveryOutcome::Partly;
+                self.failed += 1;
+                if self.failures.len() < FAILURES_KEPT {
+                    self.failures.push(EntryFailure { path: entry.path.clone(), reason: error.to_string() });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The frames' content of an object.
+fn plain<R: Read>(
+    input: R,
+    identity: &AgeIdentity<'_>,
+) -> Result<FrameReader<ChunkReader<BufReader<R>>>, OpenError> {
+    let mut input = BufReader::with_capacity(STEP, input);
+    let key = header::read(&mut input, identity)?;
+    Ok(FrameReader::new(ChunkReader::new(input, &key)))
+}
+
+/// The content of an object as it flows, for a reader that needs no manifest; nothing of a chunk before the chunk was checked.
+///
+/// # Errors
+/// [`OpenError::Header`].
+pub fn open_stream<'a, R: Read + 'a>(
+    input: R,
+    identity: &AgeIdentity<'_>,
+) -> Result<impl Read + 'a, OpenError> {
+    plain(input, identity)
+}

@@ -1,0 +1,206 @@
+//! A folder into which opened objects are written: nothing outside it, and no name before its file is whole.
+//!
+//! Every path is resolved by openat2(2) below the folder and through no symbolic link, so what a manifest says cannot lead out of
+//! it, also when others change the folder meanwhile. A file is written aside, in the folder where it will be, and renamed when
+//! it is whole, synchronised and has its mode and time.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rustix::fs::{self, AtFlags, Mode, OFlags, ResolveFlags, Timespec, Timestamps};
+
+use super::manifest::{SealedEntry, SealedKind, check_path};
+use super::object::Landing;
+use crate::TransferId;
+
+/// A folder that takes the entries of one transfer.
+pub struct LandingFolder {
+    root: OwnedFd,
+    /// The name of what is not yet whole; one for each transfer, so that a second attempt replaces what the first left.
+    aside: String,
+    file: Option<(File, u64)>,
+    /// Where the last entry went, and its path.
+    parent: Option<(OwnedFd, Vec<u8>)>,
+}
+
+impl LandingFolder {
+    /// The folder `below` of the folder `root`; it and the folders above it, but not `root`, are made where they lack.
+    ///
+    /// # Errors
+    /// As the system's; a symbolic link on the way is one.
+    pub fn open(root: &Path, below: &[u8], transfer: TransferId) -> io::Result<LandingFolder> {
+        let mut root = fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        if !below.is_empty() {
+            check_path(below).map_err(io::Error::other)?;
+            for end in ends(below) {
+                make_folder(&root, &below[..end])?;
+            }
+            root = folder(&root, below)?;
+        }
+        Ok(LandingFolder { root, aside: format!(".strait-{transfer}.part"), file: None, parent: None })
+    }
+
+    /// The folder in which `path` has its last name, and that name. The folder that was used before is synchronised.
+    fn enter<'p>(&mut self, path: &'p [u8]) -> io::Result<&'p [u8]> {
+        let cut = path.iter().rposition(|byte| *byte == b'/');
+        let (parent, name) = cut.map_or((&b""[..], path), |at| (&path[..at], &path[at + 1..]));
+        if self.parent.as_ref().is_none_or(|(_, at)| at != parent) {
+            self.leave()?;
+            let opened = if parent.is_empty() { self.root.try_clone()? } else { folder(&self.root, parent)? };
+            self.parent = Some((opened, parent.to_vec()));
+        }
+        Ok(name)
+    }
+
+    fn leave(&mut self) -> io::Result<()> {
+        self.parent.take().map_or(Ok(()), |(folder, _)| sync(&folder))
+    }
+
+    fn parent(&self) -> io::Result<&OwnedFd> {
+        self.parent.as_ref().map(|(folder, _)| folder).ok_or_else(|| io::Error::other("no entry was begun"))
+    }
+
+    /// Takes away what an earlier attempt left.
+    fn clear(&self) -> io::Result<()> {
+        match fs::unlinkat(self.parent()?, &self.aside, AtFlags::empty()) {
+            Err(error) if error != rustix::io::Errno::NOENT => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn name(&self, name: &[u8]) -> io::Result<()> {
+        let parent = self.parent()?;
+        Ok(fs::renameat(parent, &self.aside, parent, name)?)
+    }
+}
+
+impl Landing for LandingFolder {
+    fn begin(&mut self, entry: &SealedEntry) -> io::Result<()> {
+        if let SealedKind::Folder = entry.kind {
+            return make_folder(&self.root, &entry.path);
+        }
+        let name = self.enter(&entry.path)?;
+        self.clear()?;
+        let parent = self.parent()?;
+        match &entry.kind {
+            SealedKind::File { .. } => {
+                let flags =
+                    OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let file = fs::openat(parent, &self.aside, flags, Mode::RUSR | Mode::WUSR)?;
+                self.file = Some((file.into(), 0));
+                Ok(())
+            }
+            SealedKind::Symlink { target } => {
+                fs::symlinkat(target.as_slice(), parent, &self.aside)?;
+                let times = times(entry.mtime);
+                fs::utimensat(parent, &self.aside, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+                self.name(name)
+            }
+            SealedKind::HardLink { to } => {
+                let cut = to.iter().rposition(|byte| *byte == b'/');
+                let (of, old) = cut.map_or((&b""[..], &to[..]), |at| (&to[..at], &to[at + 1..]));
+                let of = if of.is_empty() { self.root.try_clone()? } else { folder(&self.root, of)? };
+                fs::linkat(&of, old, parent, &self.aside, AtFlags::empty())?;
+                // Renaming one name of a file to another of the same file does nothing, and both stay.
+                self.name(name)?;
+                self.clear()
+            }
+            SealedKind::Folder => Ok(()),
+        }
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let (file, at) = self.file.as_mut().ok_or_else(|| io::Error::other("no file was begun"))?;
+        // Zeros are not written: a hole stays one.
+        if bytes.iter().any(|byte| *byte != 0) {
+            file.write_all_at(bytes, *at)?;
+        }
+        *at += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn end(&mut self, entry: &SealedEntry) -> io::Result<()> {
+        let (file, len) = self.file.take().ok_or_else(|| io::Error::other("no file was begun"))?;
+        file.set_len(len)?;
+        fs::fchmod(&file, Mode::from_raw_mode(entry.mode))?;
+        fs::futimens(&file, &times(entry.mtime))?;
+        file.sync_all()?;
+        let cut = entry.path.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+        self.name(&entry.path[cut..])
+    }
+
+    fn abandon(&mut self) {
+        self.file = None;
+        if self.parent.is_some() {
+            // What cannot be removed now is replaced by the next attempt.
+            let _ = self.clear();
+        }
+    }
+
+    fn finish(&mut self, entries: &[SealedEntry]) -> io::Result<()> {
+        self.leave()?;
+        // From the innermost: a time and a mode stay only where nothing is made any more.
+        for entry in entries.iter().rev().filter(|entry| entry.kind == SealedKind::Folder) {
+            let Ok(folder) = folder(&self.root, &entry.path) else { continue };
+            // A folder that was there may be another user's; it keeps its own then.
+            let _ = fs::utimensat(&folder, ".", &times(entry.mtime), AtFlags::empty());
+            let _ = fs::chmodat(&folder, ".", Mode::from_raw_mode(entry.mode), AtFlags::empty());
+            // The mode may forbid to read it; then its folder's synchronisation has to do.
+            let _ = sync(&folder);
+        }
+        sync(&self.root)
+    }
+}
+
+impl core::fmt::Debug for LandingFolder {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("LandingFolder").field("aside", &self.aside).finish_non_exhaustive()
+    }
+}
+
+/// Where each name of a path ends.
+fn ends(path: &[u8]) -> impl Iterator<Item = usize> {
+    let inner = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    inner.chain([path.len()])
+}
+
+/// The folder at `path`, below `root` and through no link.
+fn folder(root: impl AsFd, path: &[u8]) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    Ok(fs::openat2(root, path, flags, Mode::empty(), resolve)?)
+}
+
+/// Makes the folder at `path` where there is none; the folder above it exists.
+fn make_folder(root: &OwnedFd, path: &[u8]) -> io::Result<()> {
+    let cut = path.iter().rposition(|byte| *byte == b'/');
+    let (parent, name) = cut.map_or((&b""[..], path), |at| (&path[..at], &path[at + 1..]));
+    let parent = if parent.is_empty() { root.try_clone()? } else { folder(root, parent)? };
+    match fs::mkdirat(&parent, name, Mode::RWXU) {
+        Ok(()) => sync(&parent),
+        // Something is there; only a folder will do.
+        Err(rustix::io::Errno::EXIST) => folder(root, path).map(drop),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes the names in a folder durable; `folder` was opened as a path only, so it is opened anew.
+fn sync(folder: &OwnedFd) -> io::Result<()> {
+    let opened =
+        fs::openat(folder, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    Ok(fs::fsync(&opened)?)
+}
+
+fn times(mtime: i64) -> Timestamps {
+    let last_modification =
+        Timespec { tv_sec: mtime.div_euclid(1_000_000_000), tv_nsec: mtime.rem_euclid(1_000_000_000) };
+    // UTIME_OMIT: when it was last read is the receiver's own affair.
+    let last_access = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+    Timestamps { last_access, last_modification }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, symlink};
+
+use super::*;
+use crate::scratch::ScratchFolder;
+
+fn entry(path: &[u8], kind: SealedKind) -> SealedEntry {
+    SealedEntry { path: path.to_vec(), mode: 0o640, mtime: 1_600_000_000_123_456_789, kind }
+}
+
+fn file(path: &str) -> SealedEntry {
+    entry(path.as_bytes(), SealedKind::File { size: 3, root: [0; 32] })
+}
+
+fn landing(folder: &Path) -> LandingFolder {
+    LandingFolder::open(folder, b"", TransferId::from_bytes([1; 16])).unwrap()
+}
+
+fn land(landing: &mut LandingFolder, entry: &SealedEntry, bytes: &[u8]) -> io::Result<()> {
+    landing.begin(entry)?;
+    if let SealedKind::File { .. } = entry.kind {
+        landing.bytes(bytes)?;
+        landing.end(entry)?;
+    }
+    Ok(())
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn entries_have_their_names_modes_times_and_links() {
+    let scratch = ScratchFolder::new();
+    let mut landing = landing(scratch.path());
+    let entries = [
+        SealedEntry { mode: 0o500, ..entry(b"d", SealedKind::Folder) },
+        file("d/a"),
+        entry(b"d/h", SealedKind::HardLink { to: b"d/a".to_vec() }),
+        entry(b"d/l", SealedKind::Symlink { target: b"/nowhere".to_vec() }),
+        file("d\u{fffd}"),
+    ];
+    for entry in &entries {
+        land(&mut landing, entry, b"abc").unwrap();
+    }
+    // A second time nothing fails and nothing is left over.
+    land(&mut landing, &entries[2], b"").unwrap();
+    landing.finish(&entries).unwrap();
+    assert_eq!(names(&scratch.path().join("d")), ["a", "h", "l"]);
+    let of = |name: &str| std::fs::symlink_metadata(scratch.path().join(name)).unwrap();
+    for (name, mode) in [("d", 0o500), ("d/a", 0o640)] {
+        assert_eq!((of(name).mode() & 0o7777, of(name).mtime()), (mode, 1_600_000_000), "{name}");
+        assert_eq!(of(name).mtime_nsec(), 123_456_789);
+    }
+    assert_eq!(of("d/a").ino(), of("d/h").ino());
+    assert_eq!(std::fs::read_link(scratch.path().join("d/l")).unwrap(), Path::new("/nowhere"));
+    assert_eq!(std::fs::read(scratch.path().join("d/a")).unwrap(), b"abc");
+}
+
+#[test]
+fn nothing_has_its_name_before_its_end_and_a_dropped_file_leaves_nothing() {
+    let scratch = ScratchFolder::new();
+    std::fs::write(scratch.path().join("a"), "old").unwrap();
+    let mut landing = landing(scratch.path());
+    landing.begin(&file("a")).unwrap();
+    landing.bytes(b"new").unwrap();
+    assert_eq!(std::fs::read(scratch.path().join("a")).unwrap(), b"old");
+    landing.abandon();
+    assert_eq!(names(scratch.path()), ["a"]);
+    // A process that was killed leaves its part, which the next attempt takes away.
+    landing.begin(&file("a")).unwrap();
+    let mut again = self::landing(scratch.path());
+    land(&mut again, &file("a"), b"new").unwrap();
+    assert_eq!(names(scratch.path()), ["a"]);
+    assert_eq!(std::fs::read(scratch.path().join("a")).unwrap(), b"new");
+}
+
+#[test]
+fn no_link_leads_out_of_the_folder() {
+    let scratch = ScratchFolder::new();
+    let (inside, outside) = (scratch.folder("inside"), scratch.folder("outside"));
+    std::fs::write(outside.join("a"), "precious").unwrap();
+    symlink(&outside, inside.join("link")).unwrap();
+    symlink(outside.join("a"), inside.join("a")).unwrap();
+    let mut landing = landing(&inside);
+    assert!(land(&mut landing, &file("link/a"), b"abc").is_err());
+    assert!(land(&mut landing, &entry(b"link/b", SealedKind::Folder), b"").is_err());
+    assert!(land(&mut landing, &entry(b"link", SealedKind::Folder), b"").is_err());
+    assert!(land(&mut landing, &entry(b"h", SealedKind::HardLink { to: b"link/a".to_vec() }), b"").is_err());
+    // A link in the place of the file's own name is replaced, not followed.
+    land(&mut landing, &file("a"), b"abc").unwrap();
+    assert!(std::fs::symlink_metadata(inside.join("a")).unwrap().is_file());
+    assert!(LandingFolder::open(&inside, b"link", TransferId::from_bytes([1; 16])).is_err());
+    // A link that a transfer itself made is not followed by its later entries.
+    land(
+        &mut landing,
+        &entry(b"own", SealedKind::Symlink { target: outside.as_os_str().as_bytes().to_vec() }),
+        b"",
+    )
+    .unwrap();
+    assert!(land(&mut landing, &file("own/a"), b"abc").is_err());
+    assert_eq!(std::fs::read(outside.join("a")).unwrap(), b"precious");
+    assert_eq!(names(&outside), ["a"]);
+}
+
+#[test]
+fn a_file_does_not_replace_a_folder() {
+    let scratch = ScratchFolder::new();
+    scratch.folder("a/b");
+    let mut landing = landing(scratch.path());
+    assert!(land(&mut landing, &file("a"), b"abc").is_err());
+    landing.abandon();
+    assert_eq!(names(scratch.path()), ["a"]);
+    std::fs::write(scratch.path().join("f"), "x").unwrap();
+    assert!(land(&mut landing, &entry(b"f", SealedKind::Folder), b"").is_err());
+}
+
+#[test]
+fn zeros_become_holes_and_keep_the_length() {
+    let scratch = ScratchFolder::new();
+    let mut landing = landing(scratch.path());
+    landing.begin(&file("a")).unwrap();
+    for _ in 0..256 {
+        landing.bytes(&[0; 65_536]).unwrap();
+    }
+    landing.bytes(b"end").unwrap();
+    landing.bytes(&[0; 10]).unwrap();
+    landing.end(&file("a")).unwrap();
+    let metadata = std::fs::metadata(scratch.path().join("a")).unwrap();
+    assert_eq!(metadata.len(), 256 * 65_536 + 13);
+    assert!(metadata.blocks() * 512 < 1_000_000, "{} blocks", metadata.blocks());
+}
+
+#[test]
+fn folders_below_are_made_where_they_lack() {
+    let scratch = ScratchFolder::new();
+    let id = TransferId::from_bytes([1; 16]);
+    for _ in 0..2 {
+        let mut landing = LandingFolder::open(scratch.path(), b"x/y", id).unwrap();
+        land(&mut landing, &file("a"), b"abc").unwrap();
+    }
+    assert_eq!(names(&scratch.path().join("x/y")), ["a"]);
+    assert!(LandingFolder::open(scratch.path(), b"x/../..", id).is_err());
+}

@@ -1,0 +1,316 @@
+//! Real files as the ends of a session: what a walk finds, and a folder that is written to.
+
+mod origin;
+
+use std::fs::File;
+use std::sync::Arc;
+
+pub use self::origin::DiskOrigin;
+use super::ends::{Aside, Destination, Settlement, Standing};
+use super::same::SameContents;
+use crate::folder::{Folder, FolderError, Partial, Receiving, Settled};
+use crate::message::{EntryKind, EntryMessage, FaultReason, FileFault, MAX_SUBTREES};
+use crate::path::EntryPath;
+use crate::pieces::{Subtree, pieces_of};
+use crate::source::SourceFile;
+use crate::source::patterns::Patterns;
+use crate::stamp::Attributes;
+
+impl From<FolderError> for FileFault {
+    fn from(error: FolderError) -> FileFault {
+        let reason = match error {
+            FolderError::Path(_) | FolderError::Reserved | FolderError::Symlink | FolderError::Escapes => {
+                FaultReason::Escapes
+            }
+            FolderError::InTheWay => FaultReason::InTheWay,
+            FolderError::Missing => FaultReason::NoFolder,
+            FolderError::Full => FaultReason::DiskFull,
+            FolderError::MaxBytes | FolderError::MaxEntries => FaultReason::OverLimit,
+            FolderError::OutOfOrder | FolderError::TooScattered => FaultReason::Protocol,
+            FolderError::WrongSize => FaultReason::WrongSize,
+            FolderError::WrongHash => FaultReason::WrongHash,
+            FolderError::Busy => FaultReason::Busy,
+            FolderError::NotOurs | FolderError::System { .. } => FaultReason::Unwritable,
+        };
+        FileFault::new(reason, error.to_string())
+    }
+}
+
+/// Shorter files are no base of a patch: one chunk of the first level.
+const MIN_OLDER: u64 = 16 << 10;
+
+/// Receives below a place of a folder.
+pub struct DiskDestination {
+    folder: Folder,
+    /// None in a dry run.
+    receiving: Option<Receiving>,
+    place: Option<EntryPath>,
+    /// Whether the place was made for this transfer.
+    fresh: bool,
+    /// What the sender leaves out is not removed.
+    patterns: Patterns,
+    /// Base of patches for files that have no older one under their name.
+    like: Option<EntryPath>,
+    /// Whether patches may refer to what is there.
+    patches: bool,
+    /// Whether files that were there before are looked for under other names.
+    search: bool,
+    same: SameContents,
+    /// Entries that need no group.
+    settled: Vec<Settlement>,
+}
+
+impl DiskDestination {
+    /// Begins a transfer, or goes on with it, below a place, which is made if it is not there; nothing is the folder itself.
+    ///
+    /// # Errors
+    ///
+    /// If another process works on the same transfer, or the folder cannot be written.
+    pub fn open(
+        folder: Folder,
+        place: Option<EntryPath>,
+        transfer: [u8; 16],
+        patterns: Patterns,
+        dry_run: bool,
+    ) -> Result<DiskDestination, FileFault> {
+        let mut receiving = if dry_run { None } else { Some(folder.receive(transfer)?) };
+        let mut fresh = false;
+        if let Some((receiving, place)) = receiving.as_mut().zip(place.as_ref()) {
+            fresh = folder.look(place)?.is_none();
+            receiving.make_folders(place)?;
+        }
+        Ok(DiskDestination {
+            folder,
+            receiving,
+            place,
+            fresh,
+            patterns,
+            like: None,
+            patches: true,
+            search: false,
+            same: SameContents::default(),
+            settled: Vec::new(),
+        })
+    }
+
+    /// Names a file below the place that is the base of patches where there is no file under the same name.
+    ///
+    /// # Errors
+    ///
+    /// If it is no path.
+    pub fn like(mut self, below: &[u8]) -> Result<DiskDestination, FileFault> {
+        self.like = if below.is_empty() { None } else { Some(self.named(below)?) };
+        Ok(self)
+    }
+
+    /// Every file comes whole: ids of what is there would confirm guesses of a sender that may not read it.
+    #[must_use]
+    pub fn without_patches(self) -> DiskDestination {
+        DiskDestination { patches: false, ..self }
+    }
+
+    /// A file whose content is in another file below the place is taken from there. A sender that may not read there would learn what
+    /// there is.
+    #[must_use]
+    pub fn searching(self) -> DiskDestination {
+        DiskDestination { search: true, ..self }
+    }
+
+    /// The path of an entry below the folder. None: the folder itself.
+    fn path(&self, below: &[u8]) -> Result<Option<EntryPath>, FileFault> {
+        if below.is_empty() {
+            return Ok(self.place.clone());
+        }
+        let path = match &self.place {
+            Some(place) => EntryPath::new([place.as_bytes(), b"/", below].concat()),
+            None => EntryPath::new(below),
+        };
+        path.map(Some).map_err(|error| FileFault::new(FaultReason::Escapes, error.to_string()))
+    }
+
+    /// The path of an entry that is not the folder itself.
+    fn named(&self, below: &[u8]) -> Result<EntryPath, FileFault> {
+        self.path(below)?.ok_or(FileFault::from(FaultReason::InTheWay))
+    }
+
+    fn receiving(&mut self) -> Result<&mut Receiving, FileFault> {
+        self.receiving.as_mut().ok_or(FileFault::from(FaultReason::System))
+    }
+}
+
+fn attributes(entry: &EntryMessage) -> Attributes {
+    let EntryMessage { mode, modified, owner, .. } = *entry;
+    Attributes { mode, modified, owner, xattrs: entry.xattrs.clone() }
+}
+
+fn settlement(settled: Settled) -> Settlement {
+    (settled.tag, settled.result.map_err(FileFault::from))
+}
+
+impl Destination for DiskDestination {
+    type Aside = DiskAside;
+
+    fn folder(&mut self, entry: &EntryMessage) -> Result<bool, FileFault> {
+        let Some(path) = self.path(&entry.path)? else { return Ok(false) };
+        if entry.path.is_empty() {
+            return Ok(self.fresh);
+        }
+        Ok(self.receiving()?.make_folder(&path)?)
+    }
+
+    fn standing(&mut self, entry: &EntryMessage) -> Result<Standing, FileFault> {
+        let path = self.named(&entry.path)?;
+        let EntryKind::File { size } = entry.kind else { return Ok(Standing::Other) };
+        if let Some(there) = self.folder.look(&path)? {
+            if there.is_folder {
+                return Err(FaultReason::InTheWay.into());
+            }
+            let same =
+                there.is_file && Some(there.stamp.size) == size && there.stamp.modified == entry.modified;
+            if same {
+                if there.attributes.mode != entry.mode && self.receiving.is_some() {
+                    self.folder.reapply(&path, &attributes(entry))?;
+                }
+                return Ok(Standing::Same);
+            }
+        }
+        let kept = self.receiving.as_ref().and_then(|receiving| receiving.kept(&path));
+        let Some((kept, size)) = kept.filter(|kept| kept.size == size).zip(size) else {
+            return Ok(Standing::Other);
+        };
+        let whole = |subtree: &Subtree| subtree.first() == 0 && subtree.end() >= pieces_of(size);
+        let held: Vec<Subtree> =
+            kept.pieces.subtrees().filter(|subtree| !whole(subtree)).take(MAX_SUBTREES).copied().collect();
+        if held.is_empty() {
+            return Ok(Standing::Other);
+        }
+        Ok(Standing::Begun { same_version: kept.version == entry.version, held })
+    }
+
+    fn older(&mut self, entry: &EntryMessage) -> Option<(File, u64)> {
+        let same = self.named(&entry.path).ok().filter(|_| self.patches)?;
+        // A file under the same name is likelier to be the older one than what the user names for all.
+        let all = [Some(same), self.like.clone()].into_iter().flatten();
+        all.into_iter().find_map(|path| {
+            let there = self.folder.look(&path).ok()??;
+            let long = there.is_file && there.stamp.size >= MIN_OLDER;
+            Some((self.folder.read(&path).ok().filter(|_| long)?, there.stamp.size))
+        })
+    }
+
+    fn may_have(&mut self, entry: &EntryMessage) -> bool {
+        let EntryKind::File { size: Some(size) } = entry.kind else { return false };
+        // In a place that was made for this transfer there was nothing before.
+        self.search && !self.fresh && self.same.has_length(&self.folder, self.place.as_ref(), size)
+    }
+
+    fn same(&mut self, size: u64, root: &[u8; 32]) -> Option<SourceFile> {
+        let received = self.same.received(size, root);
+        received.or_else(|| if self.search { self.same.find(&self.folder, size, root) } else { None })
+    }
+
+    fn aside(&mut self, entry: &EntryMessage, resume: bool) -> Result<DiskAside, FileFault> {
+        let path = self.named(&entry.path)?;
+        let size = match entry.kind {
+            EntryKind::File { size } => size,
+            _ => None,
+        };
+        let partial = self.receiving()?.begin(path, size, entry.version, resume)?;
+        Ok(DiskAside { partial, root: None })
+    }
+
+    fn discard(&mut self, aside: DiskAside) {
+        // What cannot be removed now is collected with other unfinished files.
+        let _ = self.receiving.as_mut().map(|receiving| receiving.discard(aside.partial));
+    }
+
+    fn finish(&mut self, entry: &EntryMessage, content: Option<DiskAside>) -> Result<(), FileFault> {
+        let Some(path) = self.path(&entry.path)? else {
+            // The folder itself keeps what its owner gave it.
+            self.settled.push((entry.index, Ok(())));
+            return Ok(());
+        };
+        let (tag, attributes) = (entry.index, attributes(entry));
+        match (&entry.kind, content) {
+            (EntryKind::File { .. }, Some(DiskAside { partial, root })) => {
+                let file = Arc::clone(partial.file());
+                self.receiving()?.finish(tag, partial, &attributes)?;
+                if let Some((size, root)) = root {
+                    self.same.add(&path, size, root, &file);
+                }
+            }
+            (EntryKind::Symlink { target }, _) => {
+                self.receiving()?.symlink(tag, path, target, &attributes)?
+            }
+            (EntryKind::HardLink { to }, _) => {
+                let to = self.named(to)?;
+                self.receiving()?.hard_link(tag, path, to)?;
+            }
+            (EntryKind::Folder, _) => self.receiving()?.finish_folder(tag, path, attributes),
+            (EntryKind::File { .. }, None) => return Err(FaultReason::System.into()),
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, all: bool) -> Result<Vec<Settlement>, FileFault> {
+        let mut settled = std::mem::take(&mut self.settled);
+        if let Some(receiving) = &mut self.receiving {
+            let more = if all { receiving.commit() } else { receiving.settle() };
+            settled.extend(more?.into_iter().map(settlement));
+        }
+        Ok(settled)
+    }
+
+    fn end(&mut self) {
+        // All is settled: what is left is removed, or collected later.
+        let _ = self.receiving.take().map(Receiving::complete);
+    }
+
+    fn prune(
+        &mut self,
+        folder: &[u8],
+        dry_run: bool,
+        keep: &dyn Fn(&[u8]) -> bool,
+        removed: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), FileFault> {
+        let path = self.path(folder)?;
+        if dry_run && path.as_ref().is_some_and(|path| !matches!(self.folder.look(path), Ok(Some(_)))) {
+            return Ok(());
+        }
+        let keep = |name: &[u8]| {
+            let path = if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() };
+            keep(name) || !self.patterns.allow(&path, false) || !self.patterns.allow(&path, true)
+        };
+        let above = self.place.as_ref().map_or(0, |place| place.as_bytes().len() + 1);
+        let pruned = self.folder.prune(path.as_ref(), dry_run, &keep, &mut |path| removed(&path[above..]));
+        Ok(pruned?)
+    }
+}
+
+/// A file that is being received.
+pub struct DiskAside {
+    partial: Partial,
+    /// Its length and hash, once it is verified.
+    root: Option<(u64, [u8; 32])>,
+}
+
+impl Aside for DiskAside {
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), FileFault> {
+        Ok(self.partial.write_at(offset, bytes)?)
+    }
+
+    fn hole(&mut self, offset: u64, length: u64) -> Result<(), FileFault> {
+        Ok(self.partial.hole(offset, length)?)
+    }
+
+    fn verify(&mut self, size: u64, root: &[u8; 32]) -> Result<(), FileFault> {
+        self.partial.verify(size, root)?;
+        self.root = Some((size, *root));
+        Ok(())
+    }
+
+    fn suspend(self) {
+        // What is not recorded is sent again.
+        let _ = self.partial.suspend();
+    }
+}

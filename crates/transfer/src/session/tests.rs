@@ -1,0 +1,13 @@
+//! Whole sessions over a socket pair, and single messages of a hostile sender.
+
+mod changed;
+mod hostile;
+mod kept;
+mod many_names;
+mod memory;
+mod pair;
+mod real;
+mod same;
+mod silent;
+mod snapshot;
+mod whole;
