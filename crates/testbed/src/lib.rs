@@ -8,7 +8,7 @@
 //! - [`Guest`] is a host with a kernel of its own, for an IPsec that is not ours;
 //! - [`attack`] is what strangers and hostile peers send, at a steady rate;
 //! - [`ClearWatch`] counts what a host sends in the clear;
-//! - [`Relay`] is a wire that loses, repeats and delays, or an [`EmulatedPath`] with rate, delay, loss and a modem's queue;
+//! - [`Relay`] is a wire that loses, repeats and delays, or an [`EmulatedPath`] with rate, delay, loss and a modem's queue, or a [`DialledLine`] with modems that compress;
 //! - [`Feed`] is what comes from the network behind a host;
 //! - [`outside`] starts programs that are not ours, such as tshark on a capture;
 //! - [`PingTrain`] asks again and again and notes when answers come, [`listen`] hears datagrams;
@@ -59,7 +59,7 @@ pub use link::{CarriedBytes, LinkEnd, LinkSpec, LinkTraffic, Offloads, WireLink}
 pub use listener::listen;
 pub use namespace::Namespace;
 pub use ping::PingTrain;
-pub use relay::{EmulatedPath, FrameDirection, FrameFate, Relay};
+pub use relay::{DialledLine, EmulatedPath, FrameDirection, FrameFate, Relay, SeenPacket};
 pub use site::{Extra, Networks, PORT, Site};
 pub use stream::{Arrived, RunningStream, Stream};
 pub use transfer::Transfer;

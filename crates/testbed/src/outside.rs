@@ -6,6 +6,9 @@ use std::process::{Command, Stdio};
 use strait_testdata::skip::{Need, skip};
 
 use crate::Error;
+pub use listening::ListeningProgram;
+pub use packages::unpack;
+pub use sshd::{Sshd, SshdProgram};
 
 /// Debian's python, which has scapy; another may come first in the path.
 pub const PYTHON: &str = "/usr/bin/python3";
@@ -40,6 +43,10 @@ pub fn has_scapy() -> bool {
 pub fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/outside").join(name)
 }
+
+mod listening;
+mod packages;
+mod sshd;
 
 /// Fields of each frame of a capture, as tshark names and prints them. `options` are tshark's own, such as `-o NAME:VALUE`.
 ///

@@ -1,8 +1,11 @@
 //! A bad wire: frames between two hosts pass through a program that may lose, repeat, delay or keep them, and add
-//! its own; or that is a path with a rate, a queue, a delay and loss, as [`strait_sim::SimLink`] models it.
+//! its own; or that is a path with a rate, a queue, a delay and loss, as [`strait_sim::SimLink`] models it, or a telephone line with
+//! modems that compress, as [`strait_sim::DialUp`] does.
 //!
 //! The kernel's own emulator is not on every system; this one needs packet sockets only.
 
+mod carrier;
+mod dialled;
 mod forwarder;
 mod path;
 
@@ -36,6 +39,8 @@ pub enum FrameFate {
     Delay(Duration),
 }
 
+use carrier::FrameCarrier;
+pub use dialled::{DialledLine, SeenPacket};
 use forwarder::{Forwarder, FrameQueue};
 pub use path::EmulatedPath;
 
@@ -61,9 +66,10 @@ impl Relay {
         spec: LinkSpec,
         mut judge: impl FnMut(FrameDirection, &[u8]) -> FrameFate + Send + 'static,
     ) -> Result<(TwoHosts, Relay), Error> {
-        Relay::join(spec, move |(direction, _), frame, queue| {
-            judged(judge(direction, frame), direction, frame, queue)
-        })
+        let carry = move |(direction, _): (FrameDirection, Instant), frame: &[u8], queue: &mut FrameQueue| {
+            judged(judge(direction, frame), direction, frame, queue);
+        };
+        Relay::join(spec, carry)
     }
 
     /// Two hosts whose IP packets take `path`: a packet leaves when the model says that it arrives, once, twice or never.
@@ -84,10 +90,20 @@ impl Relay {
         Ok((hosts.with_cubic()?, relay))
     }
 
-    fn join(
-        spec: LinkSpec,
-        carry: impl FnMut((FrameDirection, Instant), &[u8], &mut FrameQueue) + Send + 'static,
-    ) -> Result<(TwoHosts, Relay), Error> {
+    /// Two hosts whose IPv4 packets, of at most `mtu` bytes, go over a telephone line.
+    ///
+    /// # Errors
+    /// [`Error::System`] when the kernel refuses.
+    pub fn dialled(line: &DialledLine, mtu: u32) -> Result<(TwoHosts, Relay), Error> {
+        let (hosts, relay) =
+            Relay::join(LinkSpec { offloads: Offloads::Off, ..LinkSpec::unshaped() }, line.clone())?;
+        // Afterwards: with less than 1,280 bytes an interface takes no address of IPv6.
+        hosts.link.a.set_mtu(mtu)?;
+        hosts.link.b.set_mtu(mtu)?;
+        Ok((hosts, relay))
+    }
+
+    fn join(spec: LinkSpec, carry: impl FrameCarrier + Send + 'static) -> Result<(TwoHosts, Relay), Error> {
         let (a, b) = (Namespace::create("site-a")?, Namespace::create("site-b")?);
         let middle = Namespace::create("relay")?;
         let unlimited = LinkSpec { rate: None, back: None, ..spec };

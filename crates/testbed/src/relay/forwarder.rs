@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use super::FrameDirection;
+use super::carrier::FrameCarrier;
 use crate::frame::{FrameSocket, wait};
 
 /// The longest frame that is relayed: an Ethernet header and 65,535 bytes.
@@ -53,9 +54,10 @@ impl FrameQueue {
         self.frames.pop().map(|Reverse((_, _, direction, frame))| (direction, frame))
     }
 
-    fn pause(&self) -> Duration {
-        let due = self.frames.peek().map(|Reverse((due, ..))| due.saturating_duration_since(Instant::now()));
-        due.map_or(TICK, |due| due.min(TICK))
+    /// How long nothing is due, of the queue and of a carrier that asks to be called then.
+    fn pause(&self, asks_at: Option<Instant>) -> Duration {
+        let due = self.frames.peek().map(|Reverse((due, ..))| *due).into_iter().chain(asks_at).min();
+        due.map_or(TICK, |due| due.saturating_duration_since(Instant::now()).min(TICK))
     }
 }
 
@@ -66,7 +68,7 @@ pub(super) struct Forwarder<C> {
     queue: FrameQueue,
 }
 
-impl<C: FnMut((FrameDirection, Instant), &[u8], &mut FrameQueue)> Forwarder<C> {
+impl<C: FrameCarrier> Forwarder<C> {
     /// Between the first host's socket and the second's; `carry` puts into the queue what becomes of a frame, of which it learns
     /// when it was sent.
     pub(super) fn new(
@@ -80,16 +82,18 @@ impl<C: FnMut((FrameDirection, Instant), &[u8], &mut FrameQueue)> Forwarder<C> {
     pub(super) fn run(mut self) -> io::Result<()> {
         be_punctual();
         let mut buffer = vec![0_u8; FRAME_MAX];
+        let mut asks_at = None;
         loop {
-            wait(&self.sockets, self.queue.pause())?;
+            wait(&self.sockets, self.queue.pause(asks_at))?;
             for (index, direction) in [(0, FrameDirection::There), (1, FrameDirection::Back)] {
                 for _ in 0..AT_ONCE {
                     let Some((length, sent_at)) = self.sockets[index].receive_timed(&mut buffer)? else {
                         break;
                     };
-                    (self.carry)((direction, sent_at), &buffer[..length], &mut self.queue);
+                    self.carry.carry((direction, sent_at), &buffer[..length], &mut self.queue);
                 }
             }
+            asks_at = self.carry.advance(Instant::now(), &mut self.queue);
             while let Some((direction, frame)) = self.queue.pop(Instant::now()) {
                 self.send(direction, &frame);
             }
