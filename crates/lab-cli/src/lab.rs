@@ -2,6 +2,7 @@
 
 mod crime;
 mod csv;
+mod klogin;
 mod paths;
 mod text;
 mod verify;
@@ -31,6 +32,7 @@ pub(crate) fn run(flags: &flags::Lab) -> CommandResult {
             let methods = if flags.codecs.is_empty() { vpn::methods() } else { flags.codecs.clone() };
             report(&flags.output, |effort, tell| vpn::codecs(effort, &corpus, &methods, tell))
         }
+        LabTables::Klogin(flags) => klogin::run(flags),
         LabTables::Verify(flags) => verify::run(flags),
         LabTables::Crime(flags) => crime::run(flags),
         LabTables::Paths(flags) => paths::run(flags),
@@ -68,13 +70,24 @@ fn shown<T: Serialize>(
     csv: impl FnOnce(&T) -> String,
     report: &LabReport,
 ) -> CommandResult {
+    shown_with(output, everything, csv, report, "")
+}
+
+/// The same, with `more` behind the report for people.
+fn shown_with<T: Serialize>(
+    output: &flags::LabOutput,
+    everything: &T,
+    csv: impl FnOnce(&T) -> String,
+    report: &LabReport,
+    more: &str,
+) -> CommandResult {
     let text = if output.json {
         let json = serde_json::to_string_pretty(everything);
         json.map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))? + "\n"
     } else if output.csv {
         csv(everything)
     } else {
-        text::render(report, colours(&io::stdout()))
+        text::render(report, colours(&io::stdout())) + more
     };
     print(text.as_bytes())
 }

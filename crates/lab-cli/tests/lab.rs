@@ -179,6 +179,34 @@ fn a_window_over_packets_is_simulated_and_drawn() {
 }
 
 #[test]
+fn files_and_keystrokes_pass_modems_that_compress() {
+    let report = json(&["klogin", "--quick", "--json"]);
+    let printed = cells(&report).iter().filter(|cell| cell["paper"].is_number()).count();
+    let keystrokes = report["keystrokes"].as_array().unwrap();
+    if sandbox::may_make_namespaces() {
+        let names: Vec<&str> = keystrokes.iter().map(|row| row["program"].as_str().unwrap()).collect();
+        assert_eq!(names, ["klogin as it was", "klogin, merged"]);
+        for row in keystrokes {
+            let keystroke = &row["keystrokes"][0];
+            let packets = keystroke["packets"].as_u64().unwrap();
+            assert_eq!(keystroke["trace"].as_array().unwrap().len() as u64, packets);
+            // More where the machine was so slow that TCP sent something again.
+            assert!(packets >= 3 && keystroke["payload_bytes"].as_u64().unwrap() >= 40, "{keystroke}");
+        }
+        assert_eq!(printed, 18 + 11 + 6);
+    } else {
+        assert_eq!(printed, 18 + 11);
+    }
+    let said = text(&lab(&["klogin", "--quick"]));
+    for words in
+        ["Braun, Claffy and Gross", "recv crypt", "37548", "gz, aes", "Strait, codec auto", "minimally"]
+    {
+        assert!(said.contains(words), "{words} is not in\n{said}");
+    }
+    assert!(said.lines().all(|line| line.chars().count() <= 150), "{said}");
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_is_named() {
     let dir = Workdir::create().unwrap();
     fs::write(dir.path().join("file"), []).unwrap();

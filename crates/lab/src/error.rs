@@ -70,6 +70,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// What was attempted when the system refused.
+    pub(crate) fn doing(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+        let doing = what.into();
+        move |source| Error::Testbed(strait_testbed::Error::System { doing, source })
+    }
+
     /// `algorithm` was to do something and said something else.
     pub(crate) fn refused(
         algorithm: impl ToString,

@@ -2,6 +2,7 @@
 //!
 //! - [`vpn`]: McGregor and Lee, *Performance Impact of Data Compression on Virtual Private Network Transactions*;
 //! - [`sched`]: Taddeo, Ferrante and Piuri, *Scheduling Small Packets in IPSec-based Systems*;
+//! - [`klogin`]: Braun, Claffy and Gross, *Measured interference of network security mechanisms with network performance*;
 //! - [`verify`]: the model against the tunnel itself;
 //! - [`crime`]: Rizzo and Duong, *The CRIME attack*: what lengths tell of a cookie;
 //! - [`paths`]: the estimated rate beside the true one over time;
@@ -19,6 +20,7 @@ pub mod corpus;
 pub mod crime;
 mod error;
 mod figure;
+pub mod klogin;
 pub mod measure;
 mod parallel;
 pub mod paths;

@@ -109,6 +109,12 @@ pub enum FigureUnit {
     Packets,
     /// Millionths of a second.
     Microseconds,
+    /// 1,024 bytes a second, as `ftp` prints.
+    KilobytesPerSecond,
+    /// Bytes.
+    Bytes,
+    /// Thousandths of a second.
+    Milliseconds,
     /// 1 for a statement that holds, 0 for one that fails.
     Holds,
 }
@@ -137,6 +143,9 @@ impl FigureUnit {
             FigureUnit::Relative => "over that without a window",
             FigureUnit::Packets => "packets each",
             FigureUnit::Microseconds => "µs",
+            FigureUnit::KilobytesPerSecond => "kbytes/s",
+            FigureUnit::Bytes => "bytes",
+            FigureUnit::Milliseconds => "ms",
             FigureUnit::Holds => "holds or fails",
         }
     }

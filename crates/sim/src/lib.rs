@@ -16,11 +16,13 @@
 //!
 //! A [`TcpTransfer`] is a TCP connection between two hosts, a [`Conversation`] numbered packets whatever becomes of them.
 //! [`Halves`] are one direction alone, under a key that everybody knows. [`simulate`] is a model of a gateway with several
-//! processors: queues and delays, with the tunnel's own window and dispatcher between them.
+//! processors: queues and delays, with the tunnel's own window and dispatcher between them. [`DialUp`] is a telephone line with
+//! two modems that compress (V.42bis) and PPP with compressed headers over it.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod conversation;
+mod dialup;
 mod halves;
 mod host;
 mod hub_thread;
@@ -33,9 +35,14 @@ mod packet;
 mod queue;
 mod sealer;
 mod settings;
+mod streams;
 mod tcp;
 
 pub use conversation::{Conversation, ConversationTally, Filler};
+pub use dialup::{
+    DialUp, DialUpSettings, DialUpTally, DialUpWay, V42bisDecoder, V42bisEncoder, V42bisError,
+    V42bisSettings, VjCompressor, VjExpander, VjPacket,
+};
 pub use halves::{Halves, HalvesSettings};
 pub use host::{Delivered, SimHost};
 pub use hub_thread::{HubOutcome, HubThread};
@@ -50,4 +57,5 @@ pub use node::SimNode;
 pub use packet::{FlowShape, Fragmentation, TcpFields, is_intact};
 pub use queue::EventQueue;
 pub use settings::{NodeId, NodeSettings, PairSettings, prefixes};
+pub use streams::{SimStreams, StreamTally};
 pub use tcp::{TcpReceiver, TcpSender, TcpSettings, TcpTally, TcpTransfer};

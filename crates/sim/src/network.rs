@@ -11,6 +11,7 @@ use strait_ipsec::inbound::Batch;
 use strait_ipsec::{LossPattern, PeerId};
 use strait_keying::{PeerConfig, SetupError, Start, Where};
 use strait_scheduler::Rate;
+use strait_stream::StreamPriority;
 use strait_wire::{Tos, vnet};
 
 use crate::{EventQueue, LinkSettings, NodeId, NodeSettings, PairSettings, SimLink, SimNode};
@@ -251,6 +252,12 @@ impl SimNetwork {
             packets.iter().map(|packet| (packet.as_ref(), vnet::Header::default())).collect();
         let now = self.now;
         self.with(node, |node| node.packets(&packets, now));
+    }
+
+    /// `node` sends so many bytes to a service of `peer`, on a stream of their own.
+    pub fn send_stream(&mut self, node: NodeId, peer: NodeId, bytes: u64, priority: StreamPriority) {
+        let now = self.now;
+        self.with(node, |node| node.send_stream(peer.peer(), bytes, priority, now));
     }
 
     /// The host behind `node` sends a super-packet.

@@ -18,9 +18,10 @@ use strait_keying::{
     Action, Control, ControlEvent, ControlSettings, KeyExport, PeerConfig, PeerState, PeerStatus, SetupError,
 };
 use strait_scheduler::Rate;
+use strait_stream::{StreamPriority, StreamSettings};
 use strait_wire::{Ecn, Tos, ip, vnet};
 
-use crate::{Delivered, NodeId, NodeSettings, SimDatagram, SimHost};
+use crate::{Delivered, NodeId, NodeSettings, SimDatagram, SimHost, SimStreams};
 
 /// How long a worker takes for a job: what zstd takes for 64 KiB on one core, roughly.
 const JOB: Duration = Duration::from_micros(100);
@@ -41,6 +42,7 @@ pub struct SimNode {
     events: Vec<(Time, ControlEvent)>,
     lookups: Vec<(PeerId, String)>,
     expand_tools: ExpandTools,
+    streams: SimStreams,
 }
 
 /// What the cores' outlets lead to.
@@ -79,7 +81,8 @@ impl SimNode {
         for part in bytes.chunks_mut(8) {
             part.copy_from_slice(&random.next_u64().to_be_bytes());
         }
-        let control = Control::new(
+        let streams = SimStreams::new(StreamSettings { base, lifetime: settings.lifetime.soft });
+        let mut control = Control::new(
             ControlSettings {
                 identity: settings.id.private_key(),
                 capabilities: settings.capabilities.clone(),
@@ -93,6 +96,7 @@ impl SimNode {
             },
             now,
         )?;
+        control.serve_streams(streams.transport());
         let out = outbound::OutboundSettings {
             up: settings.up.given(),
             overhead: settings.overhead,
@@ -128,6 +132,7 @@ impl SimNode {
             events: Vec::new(),
             lookups: Vec::new(),
             expand_tools: ExpandTools::new(Stopwatch::NONE),
+            streams,
         })
     }
 
@@ -232,6 +237,19 @@ impl SimNode {
         self.world.notice_room = room;
     }
 
+    /// The streams of its services.
+    #[must_use]
+    pub const fn streams(&self) -> &SimStreams {
+        &self.streams
+    }
+
+    /// Sends so many bytes to a peer's service, on a stream of their own.
+    pub(crate) fn send_stream(&mut self, peer: PeerId, bytes: u64, priority: StreamPriority, now: Time) {
+        self.world.now = now;
+        self.streams.send(peer, bytes, priority, now);
+        self.settle(now);
+    }
+
     pub(crate) fn settings(&self) -> &NodeSettings {
         &self.settings
     }
@@ -260,6 +278,7 @@ impl SimNode {
             policies.allow(*prefix, config.spec.id);
         }
         self.peers.push(config.clone());
+        self.streams.add_peer(config.spec.id, Arc::clone(&config.spec.counters));
         self.control.add_peer(config, now);
         self.settle(now);
         self.set_policies(policies, now);
@@ -272,6 +291,7 @@ impl SimNode {
         self.set_policies(policies, now);
         self.peers.retain(|config| config.spec.id != peer);
         self.control.remove_peer(peer, now);
+        self.streams.remove_peer(peer, now);
         self.settle(now);
     }
 
@@ -352,7 +372,7 @@ impl SimNode {
         let cores = Deadline::earliest(self.outbound.poll_timeout(), self.control.poll_timeout());
         let cores = Deadline::earliest(cores, self.inbound.poll_timeout());
         let job = self.world.expansions.front().map(|(at, _)| Deadline { at: *at, why: "a worker is done" });
-        Deadline::earliest(cores, job)
+        Deadline::earliest(Deadline::earliest(cores, job), self.streams.poll_timeout())
     }
 
     /// Does what is due.
@@ -363,6 +383,7 @@ impl SimNode {
         if self.control.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
             self.control.timeout(now);
         }
+        self.streams.timeout(now);
         self.settle(now);
     }
 
@@ -388,10 +409,21 @@ impl SimNode {
                 self.outbound.packet(&packet, &header, now, &mut self.world);
             }
             self.outbound.release(now, &mut self.world);
-            if quiet && self.world.notices.is_empty() {
+            if !self.carry_streams(now) && quiet && self.world.notices.is_empty() {
                 break;
             }
         }
+    }
+
+    /// Gives the sender what streams have to send, as far as its queues have room; says whether that was something.
+    fn carry_streams(&mut self, now: Time) -> bool {
+        self.streams.drive(&mut self.control, now);
+        let mut any = false;
+        while let Some(train) = self.streams.next_train(now) {
+            any = true;
+            self.outbound.handle(outbound::Order::Stream(train), now, &mut self.world);
+        }
+        any
     }
 
     /// Carries out the actions of the key manager.

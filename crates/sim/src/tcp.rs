@@ -18,6 +18,7 @@ mod sender;
 mod window;
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use strait_clock::Time;
 use strait_wire::{Flow, Protocol, ip};
@@ -38,11 +39,13 @@ pub struct TcpSettings {
     pub segments: Option<u64>,
     /// What they are filled with.
     pub filler: Filler,
+    /// Whether segments have timestamps (RFC 7323); the receiver has them if they do.
+    pub timestamps: bool,
 }
 
 impl Default for TcpSettings {
     fn default() -> TcpSettings {
-        TcpSettings { step: 1348, room: 6 << 20, segments: None, filler: Filler::Random }
+        TcpSettings { step: 1348, room: 6 << 20, segments: None, filler: Filler::Random, timestamps: true }
     }
 }
 
@@ -68,6 +71,15 @@ impl TcpTransfer {
             sender: TcpSender::new(shapes[0], settings),
             receiver: TcpReceiver::new(shapes[1]),
         }
+    }
+
+    /// The same that carries this content ([`TcpSender::carrying`]).
+    #[must_use]
+    pub fn carrying(ends: [NodeId; 2], port: u16, settings: TcpSettings, content: Arc<[u8]>) -> TcpTransfer {
+        let [from, to] = ends;
+        let shape = FlowShape::new(from.inner_v4(port), to.inner_v4(port));
+        let sender = TcpSender::carrying(shape, settings, content);
+        TcpTransfer { sender, ..TcpTransfer::new(from, to, port, settings) }
     }
 
     /// The end that sends.

@@ -21,7 +21,8 @@ pub(crate) struct Lab {
 }
 
 /// Tables of McGregor and Lee, Performance Impact of Data Compression on Virtual Private Network Transactions, figures of Taddeo,
-/// Ferrante and Piuri, Scheduling Small Packets in IPSec-based Systems, and the attack of Rizzo and Duong, CRIME.
+/// Ferrante and Piuri, Scheduling Small Packets in IPSec-based Systems, tables of Braun, Claffy and Gross, Measured interference of
+/// network security mechanisms with network performance, and the attack of Rizzo and Duong, CRIME.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabTables {
     /// How fast ciphers and hashes are (Table 1 of McGregor and Lee)
@@ -34,6 +35,8 @@ pub(crate) enum LabTables {
     Vpn(LabVpn),
     /// What a window over packets of one association gives a gateway with an accelerator (Figures 3 to 6 of Taddeo et al.)
     Sched(LabSched),
+    /// Files over a modem that compresses, encrypted or not, and packets of a keystroke (Tables 1 to 3 of Braun et al.)
+    Klogin(LabKlogin),
     /// The model's speedups beside those of real tunnels between two hosts here, and whether `auto` chooses the best
     Verify(LabVerify),
     /// What a scripted client learns of a cookie from lengths, by policy, codec and place (Rizzo and Duong, CRIME)
@@ -98,6 +101,17 @@ pub(crate) struct LabSched {
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) figures: Option<PathBuf>,
     /// What is printed (all runs with --json), and how much is simulated.
+    #[command(flatten)]
+    pub(crate) output: LabOutput,
+}
+
+/// Flags of `lab klogin`.
+#[derive(Debug, Args)]
+pub(crate) struct LabKlogin {
+    /// The server of OpenSSH into which keystrokes go as well [default: /usr/sbin/sshd, if it is there]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::ExecutablePath)]
+    pub(crate) sshd: Option<PathBuf>,
+    /// What is printed (each keystroke with its packets with --json), and how much is made.
     #[command(flatten)]
     pub(crate) output: LabOutput,
 }

@@ -113,7 +113,10 @@ fn ours(unit: FigureUnit, sample: &RunValues) -> String {
     }
     let Some(spread) = sample.spread() else { return "-".to_owned() };
     let median = match unit {
-        FigureUnit::PaysUpTo | FigureUnit::Count => format!("{:.0}", spread.median),
+        FigureUnit::PaysUpTo | FigureUnit::Count | FigureUnit::Bytes | FigureUnit::Milliseconds => {
+            format!("{:.0}", spread.median)
+        }
+        FigureUnit::KilobytesPerSecond => format!("{:.2}", spread.median),
         FigureUnit::MegabitsPerSecond | FigureUnit::Microseconds => short(spread.median),
         FigureUnit::Speedup => speedup(spread.median),
         FigureUnit::Ratio => ratio(spread.median),
@@ -132,8 +135,10 @@ fn ours(unit: FigureUnit, sample: &RunValues) -> String {
 fn printed(unit: FigureUnit, value: f64) -> String {
     match unit {
         FigureUnit::MegabitsPerSecond => format!("{value:.0}"),
-        FigureUnit::Speedup => format!("{value:.2}"),
+        FigureUnit::Speedup | FigureUnit::KilobytesPerSecond => format!("{value:.2}"),
         FigureUnit::PaysUpTo
+        | FigureUnit::Bytes
+        | FigureUnit::Milliseconds
         | FigureUnit::Count
         | FigureUnit::Microseconds
         | FigureUnit::Share

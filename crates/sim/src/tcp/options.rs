@@ -7,11 +7,14 @@ const TIMESTAMPS: u8 = 8;
 /// Blocks that have room beside timestamps (RFC 2018 section 3).
 pub(super) const BLOCKS: usize = 3;
 
-/// Timestamps and blocks, aligned as Linux does.
-pub(super) fn written((value, echo): (u32, u32), blocks: &[(u32, u32)]) -> Vec<u8> {
-    let mut options = vec![NOP, NOP, TIMESTAMPS, 10];
-    options.extend_from_slice(&value.to_be_bytes());
-    options.extend_from_slice(&echo.to_be_bytes());
+/// Timestamps, where both ends have them, and blocks, aligned as Linux does.
+pub(super) fn written(stamps: Option<(u32, u32)>, blocks: &[(u32, u32)]) -> Vec<u8> {
+    let mut options = Vec::new();
+    if let Some((value, echo)) = stamps {
+        options.extend_from_slice(&[NOP, NOP, TIMESTAMPS, 10]);
+        options.extend_from_slice(&value.to_be_bytes());
+        options.extend_from_slice(&echo.to_be_bytes());
+    }
     let blocks = blocks.get(..blocks.len().min(BLOCKS)).unwrap_or_default();
     if !blocks.is_empty() {
         options.extend_from_slice(&[NOP, NOP, SACK, blocks.len() as u8 * 8 + 2]);
@@ -60,11 +63,13 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let ranges: Vec<(u32, u32)> = (0..5).map(|at| (at * 1000, at * 1000 + 500)).collect();
-        for count in 0..=5 {
-            let options = written((7, 9), &ranges[..count]);
+        for (stamps, count) in
+            [None, Some((7, 9))].into_iter().flat_map(|it| (0..=5).map(move |count| (it, count)))
+        {
+            let options = written(stamps, &ranges[..count]);
             assert!(options.len().is_multiple_of(4) && options.len() <= 40, "{count}");
             assert_eq!(blocks(&options), ranges[..count.min(3)]);
-            assert_eq!(sent_at(&options), Some(7));
+            assert_eq!(sent_at(&options), stamps.map(|(value, _)| value));
             for len in 0..options.len() {
                 assert!(blocks(&options[..len]).len() <= 3);
             }

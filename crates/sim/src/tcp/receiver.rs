@@ -28,8 +28,8 @@ pub struct TcpReceiver {
     newest: u64,
     segments: u64,
     repeated: u64,
-    /// The timestamp to send back.
-    echo: u32,
+    /// The timestamp to send back; none as long as none came.
+    echo: Option<u32>,
     /// When segments that were not acknowledged must be.
     due: Option<Time>,
     ready: Vec<Vec<u8>>,
@@ -46,7 +46,7 @@ impl TcpReceiver {
             newest: 0,
             segments: 0,
             repeated: 0,
-            echo: 0,
+            echo: None,
             due: None,
             ready: Vec::new(),
         }
@@ -72,7 +72,7 @@ impl TcpReceiver {
         self.segments += 1;
         let in_order = from <= self.next;
         if in_order {
-            self.echo = options::sent_at(segment.options()).unwrap_or(self.echo);
+            self.echo = options::sent_at(segment.options()).or(self.echo);
         }
         let known =
             to <= self.next || self.ahead.range(..=from).next_back().is_some_and(|(_, end)| to <= *end);
@@ -135,7 +135,8 @@ impl TcpReceiver {
     }
 
     fn acknowledgement(&self, now: Time) -> Vec<u8> {
-        let options = options::written((timestamp(now), self.echo), &self.blocks());
+        let stamps = self.echo.map(|echo| (timestamp(now), echo));
+        let options = options::written(stamps, &self.blocks());
         let fields = TcpFields { ack: self.next as u32, options: &options, ..TcpFields::default() };
         self.shape.tcp_with(&fields, &[])
     }

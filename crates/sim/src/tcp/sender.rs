@@ -1,6 +1,7 @@
 //! The end that sends.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use strait_clock::Time;
 use strait_wire::tcp::{Segment, TcpFlags};
@@ -42,6 +43,8 @@ struct TcpRounds {
 pub struct TcpSender {
     shape: FlowShape,
     settings: TcpSettings,
+    /// What it carries in the place of the settings' filler.
+    content: Option<Arc<[u8]>>,
     window: CubicWindow,
     flight: TcpFlight,
     rounds: Option<TcpRounds>,
@@ -59,6 +62,7 @@ impl TcpSender {
         TcpSender {
             shape,
             settings,
+            content: None,
             window: CubicWindow::new(),
             flight: TcpFlight::default(),
             rounds: None,
@@ -66,6 +70,21 @@ impl TcpSender {
             timer: (0, None),
             tally: TcpTally::default(),
         }
+    }
+
+    /// An end that carries this content, whatever the settings say of segments and filler.
+    #[must_use]
+    pub fn carrying(shape: FlowShape, settings: TcpSettings, content: Arc<[u8]>) -> TcpSender {
+        let segments = Some(content.len().div_ceil(settings.step) as u64);
+        let settings = TcpSettings { segments, ..settings };
+        TcpSender { content: Some(content), ..TcpSender::new(shape, settings) }
+    }
+
+    /// Bytes that were acknowledged.
+    #[must_use]
+    pub fn acknowledged(&self) -> u64 {
+        let bytes = self.flight.first() * self.settings.step as u64;
+        self.content.as_ref().map_or(bytes, |content| bytes.min(content.len() as u64))
     }
 
     /// Counts so far.
@@ -115,10 +134,10 @@ impl TcpSender {
         let step = self.settings.step as u64;
         let was_full = self.flight.under_way() + 1 >= self.window.size();
         let base = self.flight.first() * step;
-        let first = unwrapped(segment.ack(), base) / step;
+        let first = self.segments_before(unwrapped(segment.ack(), base));
         let before = (self.flight.first(), self.flight.arrived());
         for (from, to) in options::blocks(segment.options()) {
-            let numbers = unwrapped(from, base).div_ceil(step)..unwrapped(to, base) / step;
+            let numbers = unwrapped(from, base).div_ceil(step)..self.segments_before(unwrapped(to, base));
             numbers.for_each(|number| self.arrived(number, now));
         }
         (before.0..first).for_each(|number| self.arrived(number, now));
@@ -138,6 +157,14 @@ impl TcpSender {
         }
     }
 
+    /// Segments that end at this byte or before; the last of a content may be short.
+    fn segments_before(&self, byte: u64) -> u64 {
+        match (&self.content, self.settings.segments) {
+            (Some(content), Some(segments)) if byte >= content.len() as u64 => segments,
+            _ => byte / self.settings.step as u64,
+        }
+    }
+
     /// The segment to send next, if there is one and the receiver has room.
     fn next(&mut self) -> Option<u64> {
         if let Some(number) = self.flight.first_lost() {
@@ -153,11 +180,17 @@ impl TcpSender {
         let again = self.flight.sent(number, now);
         self.tally.sent += 1;
         self.tally.again += u64::from(again);
-        let options = options::written((timestamp(now), 0), &[]);
-        let seq = number.wrapping_mul(self.settings.step as u64) as u32;
+        let stamps = self.settings.timestamps.then(|| (timestamp(now), 0));
+        let options = options::written(stamps, &[]);
+        let step = self.settings.step;
+        let seq = number.wrapping_mul(step as u64) as u32;
         let fields = TcpFields { seq, flags: TcpFlags::PSH, options: &options, ..TcpFields::default() };
-        let mut payload = Vec::with_capacity(self.settings.step + 100);
-        self.settings.filler.fill(&mut payload, number, self.shape.src.port(), self.settings.step);
+        if let Some(content) = &self.content {
+            let from = (number as usize * step).min(content.len());
+            return self.shape.tcp_with(&fields, &content[from..content.len().min(from + step)]);
+        }
+        let mut payload = Vec::with_capacity(step + 100);
+        self.settings.filler.fill(&mut payload, number, self.shape.src.port(), step);
         self.shape.tcp_with(&fields, &payload)
     }
 

@@ -117,6 +117,23 @@ fn every_byte_arrives_whatever_happens_to_packets() {
 }
 
 #[test]
+fn content_arrives_with_a_short_last_segment_and_without_timestamps() {
+    for loss in [LossModel::None, LossModel::Uniform(0.1)] {
+        let content: Arc<[u8]> = (0..20_001_u32).map(|at| (at % 251) as u8).collect();
+        let settings = TcpSettings { step: 1000, timestamps: false, ..TcpSettings::default() };
+        let mut bench = TcpBench::new(link(1, 50, 100, loss), None);
+        let shape = FlowShape::new(NodeId(0).inner_v4(80), NodeId(1).inner_v4(80));
+        bench.sender = TcpSender::carrying(shape, settings, Arc::clone(&content));
+        let first = bench.sender.poll(bench.now).remove(0);
+        assert_eq!(first[40..], content[..1000], "no options");
+        bench.run(seconds(60));
+        let sender = &bench.sender;
+        assert!(sender.is_done() && sender.acknowledged() == 20_001, "{:?}", sender.tally());
+        assert_eq!(bench.receiver.received(), 20_001);
+    }
+}
+
+#[test]
 fn numbers_of_headers_are_found_near_what_is_expected() {
     for near in [0, 5, 1 << 32, (1 << 32) - 1, 7 << 40] {
         for ahead in [0, 1, 1000, 1 << 30] {

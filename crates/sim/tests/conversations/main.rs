@@ -9,6 +9,7 @@ mod bundles_and_blocks;
 
 mod error_correction;
 mod establish_and_exchange;
+mod files_beside_packets;
 mod foreign_source;
 mod forged_and_truncated;
 mod forwarding;

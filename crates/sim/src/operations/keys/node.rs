@@ -164,6 +164,7 @@ impl KeyNode {
             | inbound::Order::Reports(..)
             | inbound::Order::Policies(_)
             | inbound::Order::Known(_)
+            | inbound::Order::Streams(_)
             | inbound::Order::Gate(_) => Ok(()),
         }
     }

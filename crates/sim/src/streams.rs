@@ -1,0 +1,164 @@
+//! The streams of a simulated node, and services that send and read numbered bytes on them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use strait_clock::{Deadline, Time};
+use strait_ipsec::{PeerCounters, PeerId, StreamTrain};
+use strait_keying::{Control, StreamTransport};
+use strait_stream::{
+    StreamEvent, StreamKey, StreamLost, StreamPriority, StreamRead, StreamSettings, Streams,
+};
+
+/// Bytes that a service writes or reads at once.
+const AT_ONCE: usize = 16 * 1024;
+/// What stands at each place of a stream repeats after so many bytes, a prime.
+const PERIOD: u64 = 251;
+
+/// What became of a node's streams.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamTally {
+    /// Bytes that were read, each where it belongs.
+    pub read: u64,
+    /// Bytes that were read and are not those that were sent.
+    pub damaged: u64,
+    /// When the last was read.
+    pub read_at: Option<Time>,
+    /// Streams that were read to their end.
+    pub ended: u64,
+    /// Streams whose bytes all arrived at the other end, as that says.
+    pub delivered: u64,
+    /// Streams that were lost, and why.
+    pub lost: Vec<StreamLost>,
+}
+
+/// The streams of a node.
+#[derive(Debug)]
+pub struct SimStreams {
+    core: Streams,
+    /// What each has still to send, and what was sent of it.
+    sending: BTreeMap<StreamKey, (u64, u64)>,
+    /// How far each was read.
+    reading: BTreeMap<StreamKey, u64>,
+    tally: StreamTally,
+}
+
+impl SimStreams {
+    pub(crate) fn new(settings: StreamSettings) -> SimStreams {
+        let (sending, reading) = (BTreeMap::new(), BTreeMap::new());
+        SimStreams { core: Streams::new(settings), sending, reading, tally: StreamTally::default() }
+    }
+
+    /// What became of them.
+    #[must_use]
+    pub const fn tally(&self) -> &StreamTally {
+        &self.tally
+    }
+
+    /// The streams themselves.
+    #[must_use]
+    pub const fn core(&self) -> &Streams {
+        &self.core
+    }
+
+    pub(crate) fn transport(&self) -> Arc<dyn StreamTransport> {
+        self.core.transport()
+    }
+
+    pub(crate) fn add_peer(&mut self, id: PeerId, counters: Arc<PeerCounters>) {
+        self.core.add_peer(id, counters);
+    }
+
+    pub(crate) fn remove_peer(&mut self, id: PeerId, now: Time) {
+        self.core.remove_peer(id, now);
+    }
+
+    pub(crate) fn send(&mut self, peer: PeerId, bytes: u64, priority: StreamPriority, now: Time) {
+        match self.core.open(peer, priority, now) {
+            Ok(key) => drop(self.sending.insert(key, (bytes, 0))),
+            Err(lost) => self.tally.lost.push(lost),
+        }
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
+        self.core.poll_timeout()
+    }
+
+    pub(crate) fn timeout(&mut self, now: Time) {
+        self.core.timeout(now);
+    }
+
+    pub(crate) fn next_train(&mut self, now: Time) -> Option<Box<StreamTrain>> {
+        self.core.next_train(now)
+    }
+
+    /// Lets streams, key manager and services say all they have to say to each other.
+    pub(crate) fn drive(&mut self, control: &mut Control, now: Time) {
+        self.core.drive(control, now);
+        let mut any = false;
+        while let Some(event) = self.core.poll_event() {
+            any = true;
+            self.take(event, now);
+        }
+        if any {
+            self.core.drive(control, now);
+        }
+    }
+
+    fn take(&mut self, event: StreamEvent, now: Time) {
+        match event {
+            StreamEvent::Accepted { stream, .. } => drop(self.reading.insert(stream, 0)),
+            StreamEvent::Readable(key) => self.read(key, now),
+            StreamEvent::Writable(key) => self.write(key, now),
+            StreamEvent::Delivered(key) => {
+                self.tally.delivered += u64::from(self.sending.remove(&key).is_some());
+            }
+            StreamEvent::Lost(key, why) => {
+                let known = self.sending.remove(&key).is_some() | self.reading.remove(&key).is_some();
+                self.tally.lost.extend(known.then_some(why));
+            }
+        }
+    }
+
+    fn write(&mut self, key: StreamKey, now: Time) {
+        let Some((left, sent)) = self.sending.get_mut(&key) else { return };
+        while *left > 0 {
+            let len = usize::try_from(*left).unwrap_or(usize::MAX).min(AT_ONCE);
+            let mut bytes: Bytes = (*sent..*sent + len as u64).map(byte_at).collect();
+            let Ok(taken) = self.core.write(key, &mut bytes, now) else { return };
+            (*left, *sent) = (*left - taken as u64, *sent + taken as u64);
+            if taken < len {
+                return;
+            }
+        }
+        let _ = self.core.finish(key);
+    }
+
+    fn read(&mut self, key: StreamKey, now: Time) {
+        loop {
+            match self.core.read(key, AT_ONCE, now) {
+                Ok(StreamRead::Data(bytes)) => {
+                    let Some(at) = self.reading.get_mut(&key) else { continue };
+                    let good = bytes.iter().zip(*at..).filter(|(byte, at)| **byte == byte_at(*at)).count();
+                    *at += bytes.len() as u64;
+                    self.tally.read += good as u64;
+                    self.tally.damaged += (bytes.len() - good) as u64;
+                    self.tally.read_at = Some(now);
+                }
+                Ok(StreamRead::End) => {
+                    if self.reading.remove(&key).is_some() {
+                        self.tally.ended += 1;
+                        let _ = self.core.finish(key);
+                    }
+                    return;
+                }
+                Ok(StreamRead::Nothing) | Err(_) => return,
+            }
+        }
+    }
+}
+
+fn byte_at(place: u64) -> u8 {
+    (place % PERIOD) as u8
+}
