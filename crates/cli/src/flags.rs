@@ -2,6 +2,8 @@
 
 #[cfg(feature = "advise")]
 mod advise;
+mod files;
+mod outbox;
 #[cfg(test)]
 mod reference;
 
@@ -13,6 +15,8 @@ use strait_terminal::pages::{Completions, Man};
 
 #[cfg(feature = "advise")]
 pub(crate) use advise::Advise;
+pub(crate) use files::{FilePriority, GetFiles, ListFiles, SendFiles, SyncFiles, TransferFlags};
+pub(crate) use outbox::{Carry, Keys, KeysCommand, OutboxFlags, SshCommand, SshExport, SshImport};
 
 /// Printed under the help of `strait` itself.
 fn after() -> String {
@@ -27,7 +31,8 @@ Exit codes:
   0    done
   1    failed; the message says why and what to do
   2    wrong usage, or a missing permission or system feature (the message names the fix)
-  3    no tunnel is running (show, why, down, reload)
+  3    no tunnel is running (show, why, down, reload); interrupted, and goes on when run again (send, get, sync)
+  4    queued: the transfer waits in the outbox (send)
   130  interrupted (128 + signal number)
 
 Environment:
@@ -76,6 +81,14 @@ pub(crate) enum StraitCommand {
     Why(Why),
     /// Reload the configuration of a running tunnel without losing a packet
     Reload(Which),
+    /// Send files and folders to a peer, compressed as the link needs; for a peer that is away they wait in the outbox
+    Send(SendFiles),
+    /// Get files and folders from a peer
+    Get(GetFiles),
+    /// List the folders of a peer, or what is in one
+    Ls(ListFiles),
+    /// Make a folder of a peer like a folder here
+    Sync(SyncFiles),
     /// Estimate what aggregation and compression would save on captured traffic
     #[cfg(feature = "advise")]
     Advise(Advise),
@@ -85,6 +98,12 @@ pub(crate) enum StraitCommand {
     /// Reproduce the tables of a paper: its figures and this machine's figures (runs strait-lab)
     #[command(disable_help_flag = true)]
     Lab(PassedOn),
+    /// Carry transfers that wait in the outbox on a stick, and read from it what is for this node
+    Carry(Carry),
+    /// List transfers that wait for their peer, send them when it is there, cancel them or change their order
+    Outbox(OutboxFlags),
+    /// Convert keys from and to the files of OpenSSH
+    Keys(Keys),
     /// Print a shell completion script
     Completions(Completions),
     /// Print the manual page, or write all manual pages to a directory
@@ -217,9 +236,26 @@ mod tests {
             "strait show --json strait0",
             "strait reload a.toml",
             "strait demo --link 512kbit --files a b --json --keep-logs",
+            "strait send a b c:",
+            "strait send - c:docs/name",
+            "strait get c:docs/a c:docs/b . --xattrs",
+            "strait get c:docs/a -",
+            "strait ls c: --json",
+            "strait sync here c:docs --delete --dry-run --exclude *.o --max-rate 1Mbit --priority bulk",
             "strait demo --help",
             "strait lab vpn --here --corpus calgary --quick --csv",
             "strait lab help",
+            "strait carry /media/stick site-a.toml --into inbox --json",
+            "strait send a c: --between 22:00-06:00 --expire 3d",
+            "strait outbox site-a.toml --all --json",
+            "strait outbox site-a.toml --run",
+            "strait outbox site-a.toml --cancel 00112233445566778899aabbccddeeff",
+            "strait outbox --first 0011",
+            "strait outbox --watch -t strait0",
+            "strait send a b --spool --max-bytes 2GB",
+            "strait keys ssh import id_ed25519 --out a.key",
+            "strait keys ssh export a.key --out id_ed25519",
+            "strait keys ssh public +qwerty=",
             "strait completions bash",
             "strait man --out man",
         ] {
@@ -247,8 +283,16 @@ mod tests {
     fn wrong_command_lines() {
         for (line, expected) in [
             ("strait up", "required"),
+            ("strait send a", "2 values required"),
             ("strait frobnicate", "unrecognized subcommand"),
             ("strait up a --foreground --log-file b", "cannot be used with"),
+            ("strait send a b: --between 6-7", "two different times of day"),
+            ("strait outbox a.toml --run --json", "cannot be used with"),
+            ("strait outbox a.toml --cancel x", "32 hexadecimal digits"),
+            ("strait outbox a.toml --tunnel strait0", "cannot be used with"),
+            ("strait send a b --max-bytes 2GBit", "is not a size"),
+            ("strait outbox a.toml --json --first 00112233445566778899aabbccddeeff", "cannot be used with"),
+            ("strait keys ssh", "subcommand"),
         ] {
             let error = StraitFlags::try_parse_from(line.split(' ')).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");

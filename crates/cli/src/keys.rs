@@ -1,4 +1,6 @@
-//! `keygen` and `pubkey`.
+//! `keygen`, `pubkey` and `keys`.
+
+pub(crate) mod ssh;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -31,19 +33,22 @@ pub(crate) fn pubkey(flags: &flags::Pubkey) -> CommandResult {
 /// A new key in a new file; an existing file stays as it is.
 pub(crate) fn make(path: &Path) -> Result<PublicKey, Failure> {
     let key = PrivateKey::generate(&*seed().map_err(Failure::doing("read random numbers from the system"))?);
-    let mut file = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+    let text = key.expose();
+    write_new(path, 0o600, &[text.as_bytes(), b"\n"])?;
+    Ok(key.public())
+}
+
+/// Writes a new file; an existing one stays as it is.
+fn write_new(path: &Path, mode: u32, parts: &[&[u8]]) -> CommandResult {
+    let mut file = match OpenOptions::new().write(true).create_new(true).mode(mode).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(Failure::new(format!("{} already exists and is not overwritten", path.display()))
                 .remedy("name another file with `--out`, or move this one first"));
         }
         result => result.map_err(Failure::doing(format!("make {}", path.display())))?,
     };
-    let text = key.expose();
-    file.write_all(text.as_bytes())
-        .and_then(|()| file.write_all(b"\n"))
-        .and_then(|()| file.sync_all())
-        .map_err(Failure::doing(format!("write {}", path.display())))?;
-    Ok(key.public())
+    let written = parts.iter().try_for_each(|part| file.write_all(part));
+    written.and_then(|()| file.sync_all()).map_err(Failure::doing(format!("write {}", path.display())))
 }
 
 /// Where a key came from.
@@ -62,18 +67,29 @@ pub(crate) fn make_or_read(path: &Path) -> Result<Found, Failure> {
 
 /// The public key that belongs to the private key in a file.
 pub(crate) fn read(path: &Path) -> Result<PublicKey, Failure> {
-    let mut text = Zeroizing::new(String::with_capacity(1 + usize::try_from(FILE_MAX).unwrap_or(0)));
-    File::open(path)
-        .and_then(|file| file.take(FILE_MAX).read_to_string(&mut text))
-        .map_err(Failure::doing(format!("read {}", path.display())))?;
-    let key: PrivateKey = text.parse().map_err(|error| {
-        Failure::new(format!("{} holds no private key: it {error}", path.display()))
-            .remedy("make one with `strait keygen`")
-    })?;
-    Ok(key.public())
+    read_private(path).map(|key| key.public())
 }
 
-fn seed() -> io::Result<Zeroizing<[u8; 32]>> {
+/// What a file says, as far as a key file may be long.
+fn read_text(path: &Path, max: u64) -> Result<Zeroizing<String>, Failure> {
+    let mut text = Zeroizing::new(String::with_capacity(1 + usize::try_from(max).unwrap_or(0)));
+    File::open(path)
+        .and_then(|file| file.take(max).read_to_string(&mut text))
+        .map_err(Failure::doing(format!("read {}", path.display())))?;
+    Ok(text)
+}
+
+/// The private key in a file.
+pub(crate) fn read_private(path: &Path) -> Result<PrivateKey, Failure> {
+    let text = read_text(path, FILE_MAX)?;
+    text.parse().map_err(|error| {
+        Failure::new(format!("{} holds no private key: it {error}", path.display()))
+            .remedy("make one with `strait keygen`")
+    })
+}
+
+/// 32 bytes of the system's randomness.
+pub(crate) fn seed() -> io::Result<Zeroizing<[u8; 32]>> {
     let mut seed = Zeroizing::new([0; 32]);
     File::open("/dev/urandom")?.read_exact(&mut *seed)?;
     Ok(seed)

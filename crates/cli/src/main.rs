@@ -3,10 +3,13 @@
 
 #[cfg(feature = "advise")]
 mod advise;
+mod carry;
 mod configuration;
+mod files;
 mod flags;
 mod keys;
 mod other;
+mod outbox;
 mod running;
 mod show;
 mod why;
@@ -39,10 +42,17 @@ fn run(command: &StraitCommand) -> CommandResult {
         StraitCommand::Show(flags) => show::show(flags),
         StraitCommand::Why(flags) => why::run(flags),
         StraitCommand::Reload(flags) => running::reload(flags),
+        StraitCommand::Send(flags) => files::send(flags),
+        StraitCommand::Get(flags) => files::get(flags),
+        StraitCommand::Ls(flags) => files::ls(flags),
+        StraitCommand::Sync(flags) => files::sync(flags),
         #[cfg(feature = "advise")]
         StraitCommand::Advise(flags) => advise::run(flags),
         StraitCommand::Demo(flags) => other::run("demo", flags),
         StraitCommand::Lab(flags) => other::run("lab", flags),
+        StraitCommand::Carry(flags) => carry::run(flags),
+        StraitCommand::Outbox(flags) => outbox::run(flags),
+        StraitCommand::Keys(flags) => keys::ssh::run(flags),
         StraitCommand::Completions(flags) => pages::completions(flags, StraitFlags::command()),
         StraitCommand::Man(flags) => pages::man(flags, StraitFlags::command()),
     }

@@ -9,9 +9,9 @@ use strait_node::direct::DirectError;
 use strait_node::tun::TunError;
 use strait_node::{background, daemon, logging, network, runtime};
 
-use crate::configuration;
 use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{self, LogForm};
+use crate::{configuration, files};
 
 /// Where the system keeps logs (hier(7)).
 const LOG_FOLDER: &str = "/var/log";
@@ -27,7 +27,7 @@ fn foreground(flags: &flags::Up) -> CommandResult {
         LogForm::Json => logging::Form::Json,
     };
     logging::start(form).map_err(Failure::new)?;
-    daemon::run(&flags.file).map_err(|error| {
+    daemon::run_with(&flags.file, files::service(&flags.file)).map_err(|error| {
         let code = code(&error);
         Failure::new(error).code(code)
     })

@@ -17,6 +17,15 @@ fn name(argument: &Arg) -> String {
     argument.get_long().map(|long| format!("--{long}")).or_else(value).unwrap_or_default()
 }
 
+/// Every command without commands below it, by its heading in the page.
+fn leaves(command: &Command, heading: &str) -> Vec<(String, Command)> {
+    let heading = format!("{heading} {}", command.get_name());
+    if command.has_subcommands() {
+        return command.get_subcommands().flat_map(|below| leaves(below, &heading)).collect();
+    }
+    vec![(heading, command.clone())]
+}
+
 fn documented(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|it| !["help", "version"].contains(&it.get_id().as_str()))
 }
@@ -28,8 +37,9 @@ fn every_command_and_flag_has_a_line_in_the_reference_and_every_line_a_flag() {
     for command in program.get_subcommands() {
         known.insert(("Commands".to_owned(), command.get_name().to_owned()));
         if !ELSEWHERE.contains(&command.get_name()) {
-            let heading = format!("strait {}", command.get_name());
-            known.extend(documented(command).map(|argument| (heading.clone(), name(argument))));
+            for (heading, leaf) in leaves(command, "strait") {
+                known.extend(documented(&leaf).map(|argument| (heading.clone(), name(argument))));
+            }
         }
     }
     let lines = rows("cli.md").into_iter();
@@ -43,9 +53,11 @@ fn every_command_and_flag_has_a_line_in_the_reference_and_every_line_a_flag() {
 #[test]
 fn defaults_and_choices_are_in_the_reference() {
     let lines = rows("cli.md");
-    for command in StraitFlags::command().get_subcommands().filter(|it| !ELSEWHERE.contains(&it.get_name())) {
-        for argument in documented(command).filter(|it| it.get_action().takes_values()) {
-            let (heading, name) = (format!("strait {}", command.get_name()), name(argument));
+    let program = StraitFlags::command();
+    let commands = program.get_subcommands().filter(|it| !ELSEWHERE.contains(&it.get_name()));
+    for (heading, command) in commands.flat_map(|command| leaves(command, "strait")) {
+        for argument in documented(&command).filter(|it| it.get_action().takes_values()) {
+            let name = name(argument);
             let line = lines.iter().find(|row| row.heading == heading && row.name() == Some(&name)).unwrap();
             let line = line.cells.join(" | ");
             let defaults = argument.get_default_values().iter().map(|it| it.to_string_lossy().into_owned());

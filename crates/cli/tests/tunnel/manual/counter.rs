@@ -4,7 +4,6 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use serde_json::Value;
 use strait_testbed::TwoHosts;
 
 use super::case::{Case, PLAIN};
@@ -107,11 +106,14 @@ fn without_a_file_the_peer_sees_old_numbers_again() {
     forgetful(&mut pair, 0);
     forgetful(&mut pair, 1);
     case.exchange(&pair, 50_000);
+    let before = settled_number(&pair, 0);
+    assert!(before > 30, "{}", case.evidence(&pair));
     stop(&mut pair, 0);
     forgetful(&mut pair, 0);
     let (from, to) = (pair.socket(0, crate::pair::Family::V4), pair.socket(1, crate::pair::Family::V4));
     from.send_to(b"again", to.local_addr().unwrap()).unwrap();
     crate::pair::eventually("the packet is refused", || pair.drops(1, "replayed") > 0);
-    let shown: Value = pair.peer(0);
-    assert_eq!(shown["manual"]["last_sequence_number"], 1);
+    // The host may have sent a late packet of its own beside this one.
+    let again = last_number(&pair, 0);
+    assert!((1..before / 2).contains(&again), "{again} after {before}: the numbers begin at 1 again");
 }

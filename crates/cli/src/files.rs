@@ -1,0 +1,238 @@
+//! `send`, `get`, `ls` and `sync`: files over a stream to a peer.
+
+mod address;
+mod delivery;
+mod kept;
+mod limit;
+mod listing;
+mod meter;
+mod queue;
+mod serving;
+mod stream;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use strait_transfer::folder::{Folder, FolderRules};
+use strait_transfer::message::{Asked, Hello, TransferOptions};
+use strait_transfer::path::{EntryPath, Printable};
+use strait_transfer::session::{
+    DiskDestination, DiskOrigin, PipeDestination, PipeOrigin, Tally, TransferError, Watch, patterns, pull,
+    push,
+};
+use strait_transfer::source::Sources;
+
+use crate::failure::{Code, CommandResult, Failure};
+use crate::flags::{GetFiles, SendFiles, SyncFiles, TransferFlags};
+use address::PeerPlace;
+pub(crate) use delivery::{deliver, is_delivered};
+pub(crate) use listing::ls;
+use meter::{TransferMeter, fault_text};
+use queue::queued;
+pub(crate) use serving::service;
+use stream::{NoStream, PeerStream, random, transfer_name};
+
+/// Standard input or output.
+const PIPE: &str = "-";
+
+/// Sends files and folders.
+pub(crate) fn send(flags: &SendFiles) -> CommandResult {
+    queue::check(flags)?;
+    let (place, paths) = split(&flags.paths)?;
+    let mut place = PeerPlace::parse(place)?;
+    let like = flags.like.as_deref().map(|like| like_of(like, &paths)).transpose()?.unwrap_or_default();
+    if paths == [OsStr::new(PIPE)] {
+        let name = place.name().to_vec();
+        if name.is_empty() {
+            return Err(wrong("standard input has no name").remedy("write PEER:FOLDER/NAME"));
+        }
+        place.path.truncate(place.path.len().saturating_sub(name.len() + 1));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
+        let mut origin = PipeOrigin::new(name, now, std::io::stdin());
+        // What is read from a pipe cannot be read again: each run is a transfer of its own.
+        let (transfer, options) = (random()?, options(&flags.how));
+        if flags.between.is_some() || flags.expire.is_some() {
+            return Err(wrong("standard input cannot wait in the outbox").remedy("write it to a file first"));
+        }
+        let stream = open(&flags.how, &place)?;
+        let hello = pushing(place, transfer, options)?;
+        return run(&flags.how, stream, None, |ends, watch| {
+            Ok(push(ends, hello.clone(), &mut origin, watch))
+        });
+    }
+    let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+    let options = TransferOptions { like, ..options(&flags.how) };
+    // What is wrong with the paths is said before anything else is done.
+    origin(&paths, &options)?;
+    if let Some(window) = flags.between {
+        return Err(queued(flags, &place, &paths, &format!("goes between {window}"))?);
+    }
+    let stream = match open(&flags.how, &place) {
+        Err(none) if none.unreached => {
+            let why = format!("{} is away", place.peer);
+            let cannot = |failure| {
+                Failure::from(none).remedy(format!("nor can the transfer wait in the outbox: {failure}"))
+            };
+            return Err(queued(flags, &place, &paths, &why).unwrap_or_else(cannot));
+        }
+        opened => opened?,
+    };
+    let transfer = transfer_name("send", &place, &paths)?;
+    push_from(&flags.how, &place, stream, &paths, transfer, options)
+}
+
+/// Makes a folder of a peer like one here.
+pub(crate) fn sync(flags: &SyncFiles) -> CommandResult {
+    let place = PeerPlace::parse(&flags.place)?;
+    let mut folder = flags.folder.clone();
+    folder.push("/");
+    let paths = [PathBuf::from(folder)];
+    let TransferOptions { patterns, xattrs, .. } = options(&flags.how);
+    let (delete, dry_run) = (flags.delete, flags.dry_run);
+    let options = TransferOptions { delete, dry_run, xattrs, patterns, ..TransferOptions::default() };
+    let transfer = transfer_name("sync", &place, &paths)?;
+    let stream = open(&flags.how, &place)?;
+    push_from(&flags.how, &place, stream, &paths, transfer, options)
+}
+
+/// Gets files and folders.
+pub(crate) fn get(flags: &GetFiles) -> CommandResult {
+    let (to, from) = split(&flags.paths)?;
+    let places = from.iter().map(|it| PeerPlace::parse(it)).collect::<Result<Vec<_>, _>>()?;
+    let Some(first) = places.first().cloned() else { return Err(wrong("nothing to get is named")) };
+    if places.iter().any(|it| (&it.peer, &it.folder) != (&first.peer, &first.folder)) {
+        return Err(
+            wrong("all files of one command come from one folder of one peer").remedy("run it once for each")
+        );
+    }
+    let paths: Vec<Vec<u8>> = places.iter().map(|it| it.path.clone()).collect();
+    // All that is in a folder has any name at the top.
+    let tops = paths
+        .iter()
+        .all(|path| !path.is_empty())
+        .then(|| places.iter().map(|it| it.name().to_vec()).collect());
+    let options = options(&flags.how);
+    let stream = open(&flags.how, &first)?;
+    let local = std::path::absolute(to).map_err(Failure::doing("find the folder"))?;
+    let transfer = transfer_name("get", &first, &[local])?;
+    let patterns = patterns(&options.patterns).map_err(|fault| wrong(fault_text(&fault)))?;
+    let rules = FolderRules { keep_xattrs: options.xattrs, ..FolderRules::default() };
+    let hello = Hello {
+        transfer,
+        nonce: random()?,
+        asked: Asked::Pull { folder: first.folder.clone(), paths, options },
+    };
+    run(&flags.how, stream, Some(&first), |ends, watch| {
+        let (hello, tops, patterns) = (hello.clone(), tops.clone(), patterns.clone());
+        if to == PIPE {
+            return Ok(pull(ends, hello, PipeDestination::new(std::io::stdout()), tops, watch));
+        }
+        let cannot = |error| Failure::new(format!("cannot write to {}: {error}", Path::new(to).display()));
+        let folder = Folder::open(Path::new(to), rules).map_err(|error| cannot(error.to_string()))?;
+        let destination = DiskDestination::open(folder, None, transfer, patterns, false);
+        let destination = destination.map_err(|fault| cannot(fault_text(&fault)))?;
+        Ok(pull(ends, hello, destination, tops, watch))
+    })
+}
+
+/// The name that `--like` gives, if it can be one and a single file is sent: of a pipe no length is known, and in a folder each file
+/// has its own older one.
+fn like_of(name: &OsStr, paths: &[&OsStr]) -> Result<Vec<u8>, Failure> {
+    if !matches!(paths, [one] if *one != PIPE && Path::new(one).is_file()) {
+        return Err(wrong("`--like` goes with one file, which is neither a folder nor standard input"));
+    }
+    EntryPath::new(name.as_bytes())
+        .map(|name| name.as_bytes().to_vec())
+        .map_err(|error| wrong(format!("`--like`: {error}")).remedy("name a file below the place"))
+}
+
+/// The last path, and those before it.
+fn split(paths: &[OsString]) -> Result<(&OsStr, Vec<&OsStr>), Failure> {
+    let (last, rest) = paths.split_last().ok_or_else(|| wrong("no path is named"))?;
+    let rest: Vec<&OsStr> = rest.iter().map(OsString::as_os_str).collect();
+    if rest.len() > 1 && rest.contains(&OsStr::new(PIPE)) {
+        return Err(wrong("standard input goes alone"));
+    }
+    Ok((last, rest))
+}
+
+fn wrong(cause: impl std::fmt::Display) -> Failure {
+    Failure::new(cause).code(Code::Environment)
+}
+
+fn options(flags: &TransferFlags) -> TransferOptions {
+    TransferOptions { xattrs: flags.xattrs, patterns: flags.patterns.0.clone(), ..TransferOptions::default() }
+}
+
+fn origin(paths: &[PathBuf], options: &TransferOptions) -> Result<DiskOrigin, Failure> {
+    let mut sources = Sources::default();
+    for path in paths {
+        let shown = Printable(path.as_os_str().as_bytes()).to_string();
+        sources.add_path(path).map_err(|error| Failure::new(format!("cannot send {shown}: {error}")))?;
+    }
+    let patterns = patterns(&options.patterns).map_err(|fault| wrong(fault_text(&fault)))?;
+    Ok(DiskOrigin::new(sources, patterns, options.xattrs))
+}
+
+fn open(flags: &TransferFlags, place: &PeerPlace) -> Result<PeerStream, NoStream> {
+    PeerStream::open(flags.tunnel.as_deref(), place, flags.priority)
+}
+
+fn push_from(
+    flags: &TransferFlags,
+    place: &PeerPlace,
+    stream: PeerStream,
+    paths: &[PathBuf],
+    transfer: [u8; 16],
+    options: TransferOptions,
+) -> CommandResult {
+    let hello = pushing(place.clone(), transfer, options.clone())?;
+    let node = stream.node().clone();
+    run(flags, stream, Some(place), |ends, watch| {
+        let copies = if options.dry_run { None } else { kept::copies(&node, place) };
+        let mut origin = origin(paths, &options)?.keeping(copies);
+        let ended = push(ends, hello.clone(), &mut origin, watch);
+        kept::complain(&mut origin);
+        Ok(ended)
+    })
+}
+
+fn pushing(place: PeerPlace, transfer: [u8; 16], options: TransferOptions) -> Result<Hello, Failure> {
+    let asked = Asked::Push { folder: place.folder, place: place.path, options };
+    Ok(Hello { transfer, nonce: random()?, asked })
+}
+
+/// Runs a transfer over a stream and shows it. With `again`, it is begun once more over another stream to this place, if the first
+/// was closed before the peer said anything: a peer that was restarted has lost what the stream was on.
+fn run(
+    flags: &TransferFlags,
+    mut stream: PeerStream,
+    mut again: Option<&PeerPlace>,
+    mut transfer: impl FnMut(stream::Ends<'_>, Watch<'_>) -> Result<Result<Tally, TransferError>, Failure>,
+) -> CommandResult {
+    let meter = TransferMeter::new(flags.json);
+    let tally = loop {
+        let (event, hang_up, cancel) =
+            (|event| meter.event(event), || stream.hang_up(), AtomicBool::new(false));
+        let watch = Watch { event: &event, cancel: &cancel, hang_up: &hang_up };
+        let ended = transfer(stream.ends(flags.max_rate), watch)?;
+        stream.hang_up();
+        match ended {
+            Ok(tally) => break tally,
+            Err(error) => match again.take().filter(|_| stream.is_unheard(&error)) {
+                Some(place) => stream = open(flags, place)?,
+                None => return Err(stream.failed(error)),
+            },
+        }
+    };
+    meter.finish(&tally);
+    match tally.failed {
+        0 => Ok(()),
+        1 => Err(Failure::new("1 entry was not transferred; its message says why")),
+        failed => Err(Failure::new(format!("{failed} entries were not transferred; their messages say why"))),
+    }
+}

@@ -1,0 +1,255 @@
+//! Sends what waits in the outbox whenever its peer is there, as the user that runs it.
+//!
+//! The outbox is open for the moment of a change only, so other commands can list and change it. A transfer leaves it when the
+//! receiver has said what it has, and goes on under its name when an earlier try was cut off, also by the end of this process.
+
+mod allowance;
+mod attempt;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use jiff::tz::TimeZone;
+use strait_keying::PublicKey;
+use strait_node::client;
+use strait_node::report::PeerReport;
+use strait_transfer::TransferId;
+use strait_transfer::outbox::spool::SpoolFolder;
+use strait_transfer::outbox::{
+    FolderDisk, Outbox, OutboxError, ProgressFile, QueueDecision, QueuedTransfer, RunningTransfer,
+};
+
+use super::stream::random;
+use crate::failure::{CommandResult, Failure};
+use crate::outbox::{self, OutboxHome};
+use attempt::{DeliveryTry, TryEnd};
+
+/// How often it looks for peers that came and for changes of the outbox.
+const LOOK: Duration = Duration::from_secs(1);
+/// Seconds after which the outbox is read again in any case: clocks are set, and a change can have the time of one before.
+const READ_AGAIN: i64 = 60;
+/// How often, and how long after each other, its lock is tried: a command that lists the outbox has it for a moment.
+const LOCK_TRIES: (u32, Duration) = (25, Duration::from_millis(20));
+/// The file in the outbox that is locked while one process sends from it.
+const RUN_LOCK: &str = "run";
+
+/// What a try came to, and of which transfer.
+type EndedTry = (TransferId, TryEnd);
+
+/// Sends until a signal ends it.
+pub(crate) fn deliver(home: OutboxHome) -> CommandResult {
+    // Makes the folder, and tells what is wrong with it before anything runs.
+    drop(home.open()?);
+    let lock = lock_file(&home.folder).map_err(Failure::doing("open the outbox"))?;
+    let mut locked = lock.try_lock();
+    for _ in 0..LOCK_TRIES.0 {
+        if !matches!(locked, Err(TryLockError::WouldBlock)) {
+            break;
+        }
+        thread::sleep(LOCK_TRIES.1);
+        locked = lock.try_lock();
+    }
+    match locked {
+        Err(TryLockError::WouldBlock) => {
+            return Err(Failure::new("another `strait outbox --run` sends from this outbox already"));
+        }
+        Err(TryLockError::Error(error)) => return Err(Failure::doing("lock the outbox")(error)),
+        Ok(()) => {}
+    }
+    let (tell, ends) = channel();
+    let told = ProgressFile::of(&home.folder, &home.key);
+    // What a process left that was killed.
+    told.remove();
+    let delivery = OutboxDelivery {
+        home: Arc::new(home),
+        told,
+        tell,
+        running: BTreeMap::new(),
+        ended: Vec::new(),
+        complaint: String::new(),
+    };
+    delivery.run(&ends)
+}
+
+/// Whether a process sends from the outbox in this folder.
+pub(crate) fn is_delivered(folder: &Path) -> bool {
+    lock_file(folder).is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
+fn lock_file(folder: &Path) -> std::io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(folder.join(RUN_LOCK))
+}
+
+/// The tries that run, and what is to be written down of those that ended.
+struct OutboxDelivery {
+    home: Arc<OutboxHome>,
+    /// Where those that list the outbox are told how far it is.
+    told: ProgressFile,
+    tell: Sender<EndedTry>,
+    running: BTreeMap<TransferId, Arc<DeliveryTry>>,
+    ended: Vec<EndedTry>,
+    /// What was complained of last: it is said once.
+    complaint: String,
+}
+
+/// A peer that a stream can be opened to: its name now, and the daemon that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PeerHere {
+    name: String,
+    interface: String,
+}
+
+impl PeerHere {
+    /// Whether the name is still that of the peer with this key: the configuration may have been read again.
+    fn is_still(&self, key: &PublicKey) -> bool {
+        let is = |peer: &PeerReport| {
+            let its = peer.public_key.as_ref().and_then(|its| its.parse().ok());
+            peer.name == self.name && its.as_ref() == Some(key)
+        };
+        client::show(&self.interface).is_ok_and(|report| report.peers.iter().any(is))
+    }
+}
+
+impl OutboxDelivery {
+    fn run(mut self, ends: &Receiver<EndedTry>) -> CommandResult {
+        // What the last decision was made from, and until when it holds.
+        let (mut seen, mut wake) = (None, i64::MIN);
+        loop {
+            let now = (self.changed(), self.there());
+            if !self.ended.is_empty() || seen.as_ref() != Some(&now) || outbox::now() >= wake {
+                match self.turn(&now.1) {
+                    Ok(next) => (seen, wake) = (Some(now), next.min(outbox::now() + READ_AGAIN)),
+                    Err(failure) => self.complain(&failure),
+                }
+            }
+            self.tell();
+            self.ended.extend(ends.recv_timeout(LOOK));
+            self.ended.extend(ends.try_iter());
+        }
+    }
+
+    /// Tells how far it is.
+    fn tell(&mut self) {
+        if self.running.is_empty() {
+            return self.told.remove();
+        }
+        let far = |(id, running): (&TransferId, &Arc<DeliveryTry>)| RunningTransfer {
+            id: *id,
+            progress: running.progress(),
+        };
+        let all: Vec<RunningTransfer> = self.running.iter().map(far).collect();
+        let told = random().and_then(|salt| {
+            self.told.write(&all, salt).map_err(Failure::doing("tell how far the transfers are"))
+        });
+        if let Err(failure) = told {
+            self.complain(&failure);
+        }
+    }
+
+    fn complain(&mut self, failure: &Failure) {
+        let words = failure.to_string();
+        if words != self.complaint {
+            eprintln!("strait: {words}");
+            self.complaint = words;
+        }
+    }
+
+    /// When a name in the outbox changed last.
+    fn changed(&self) -> Option<SystemTime> {
+        std::fs::metadata(&self.home.folder).and_then(|folder| folder.modified()).ok()
+    }
+
+    /// The peers that a stream can be opened to, with those that a try has one to, or waits for one.
+    fn there(&self) -> BTreeMap<PublicKey, PeerHere> {
+        let mut there = BTreeMap::new();
+        for interface in self.home.interfaces() {
+            let report = client::show(&interface).ok();
+            for peer in report.into_iter().flat_map(|report| report.peers) {
+                // With an idle peer the daemon begins a session when a stream is wanted.
+                let key = peer.public_key.filter(|_| peer.state == "up" || peer.state == "idle");
+                let Some(key) = key.and_then(|key| key.parse().ok()) else { continue };
+                there.insert(key, PeerHere { name: peer.name, interface: interface.clone() });
+            }
+        }
+        for running in self.running.values() {
+            there.entry(running.peer).or_insert_with(|| running.here.clone());
+        }
+        there
+    }
+
+    /// Writes down what ended, decides, begins and ends tries; says when to decide again.
+    fn turn(&mut self, there: &BTreeMap<PublicKey, PeerHere>) -> Result<i64, Failure> {
+        let mut outbox = self.home.open()?;
+        while let Some((id, end)) = self.ended.last() {
+            self.write_down(&mut outbox, *id, end)?;
+            self.running.remove(id);
+            self.ended.pop();
+        }
+        let (now, keys) = (outbox::now(), there.keys().copied().collect::<BTreeSet<_>>());
+        outbox.tidy(now).map_err(outbox::refused)?;
+        let spool = SpoolFolder::open(&self.home.folder).map_err(Failure::doing("open the outbox"))?;
+        spool.tidy(&outbox).map_err(outbox::refused)?;
+        let QueueDecision { run, expired, wake } = outbox.next(&keys, now, &TimeZone::system());
+        for id in expired {
+            outbox.expire(id, now).map_err(outbox::refused)?;
+        }
+        for (id, running) in &self.running {
+            if !run.iter().any(|order| order.id == *id) {
+                running.stop();
+            }
+        }
+        for order in run {
+            if !self.running.contains_key(&order.id) {
+                let transfer = outbox.get(order.id).map_err(outbox::refused)?.clone();
+                if let Some(here) = there.get(&transfer.order.peer) {
+                    self.begin(transfer, here.clone());
+                }
+            }
+        }
+        Ok(wake.unwrap_or(i64::MAX))
+    }
+
+    /// Sends a transfer to its peer, which is there.
+    fn begin(&mut self, transfer: QueuedTransfer, here: PeerHere) {
+        let begun = Arc::new(DeliveryTry::new(transfer.order.peer, here));
+        self.running.insert(transfer.id, Arc::clone(&begun));
+        let (tell, home) = (self.tell.clone(), Arc::clone(&self.home));
+        thread::spawn(move || tell.send((transfer.id, begun.run(&home, &transfer))));
+    }
+
+    fn write_down(&self, outbox: &mut Outbox<FolderDisk>, id: TransferId, end: &TryEnd) -> CommandResult {
+        let now = outbox::now();
+        let unused = self.running.get(&id).map_or(0, |running| running.unused());
+        match outbox.unused(id, unused, now, &TimeZone::system()) {
+            Ok(()) | Err(OutboxError::Over(..) | OutboxError::Unknown(_)) => {}
+            Err(error) => return Err(outbox::refused(error)),
+        }
+        let written = match end {
+            TryEnd::Stopped => Ok(()),
+            TryEnd::Arrived(arrived) => {
+                let order = &outbox.get(id).map_err(outbox::refused)?.order;
+                let (receipt, peer) =
+                    (arrived.receipt(id, self.home.key.public(), order.peer), order.name.clone());
+                let written = outbox.delivered(&receipt, now);
+                println!("{id} arrived at {peer}: {} whole, {} failed", receipt.entries, receipt.failed);
+                written
+            }
+            TryEnd::Failed { error, went_on } => {
+                eprintln!("strait: {id}: {error}");
+                let fresh = if *went_on { outbox.went_on(id) } else { Ok(()) };
+                fresh.and_then(|()| outbox.failed_try(id, error, now))
+            }
+        };
+        match written {
+            // It was cancelled meanwhile.
+            Ok(()) | Err(OutboxError::Over(..) | OutboxError::Unknown(_)) => Ok(()),
+            Err(error) => Err(outbox::refused(error)),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! One try to send a transfer of the outbox.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use strait_keying::PublicKey;
+use strait_scheduler::Rate;
+use strait_transfer::TransferId;
+use strait_transfer::message::{Asked, EntryKind, Hello, TransferOptions};
+use strait_transfer::outbox::spool::{SpoolFolder, SpooledOrigin};
+use strait_transfer::outbox::{PathBytes, QueuedTransfer, TransferPriority, TransferProgress};
+use strait_transfer::path::Printable;
+use strait_transfer::sealed::{DeliveryOutcome, DeliveryReceipt, EntryFailure};
+use strait_transfer::session::{Origin, StreamEnds, Tally, TransferEvent, Watch, push};
+
+use super::super::address::PeerPlace;
+use super::super::kept;
+use super::super::meter::{MeterState, fault_text};
+use super::super::origin;
+use super::super::stream::{CarryingNode, PeerStream, random};
+use super::PeerHere;
+use super::allowance::{Allowed, DayAllowance};
+use crate::failure::Failure;
+use crate::flags::FilePriority;
+use crate::outbox::{OutboxHome, now};
+
+/// How a try ended.
+pub(super) enum TryEnd {
+    /// The receiver has said what it has of all entries.
+    Arrived(ArrivedEntries),
+    /// It was to end.
+    Stopped,
+    /// There is to be another.
+    Failed {
+        /// Why.
+        error: String,
+        /// Whether it came further than the one before, or did not reach the peer: the next one is soon.
+        went_on: bool,
+    },
+}
+
+/// What the receiver has.
+#[derive(Default)]
+pub(super) struct ArrivedEntries {
+    tally: Tally,
+    /// Bytes of the files that were announced.
+    bytes: u64,
+    /// What failed first, and why.
+    failure: Option<EntryFailure>,
+}
+
+impl ArrivedEntries {
+    /// The same as a stick would bring it back. Its entries were acknowledged over the peer's own stream, so it needs no signature.
+    pub(super) fn receipt(&self, id: TransferId, sender: PublicKey, receiver: PublicKey) -> DeliveryReceipt {
+        DeliveryReceipt {
+            transfer: id,
+            sender,
+            receiver,
+            at: now(),
+            outcome: if self.tally.failed == 0 { DeliveryOutcome::Whole } else { DeliveryOutcome::Partly },
+            entries: self.tally.whole,
+            bytes: self.bytes,
+            failed: self.tally.failed,
+            failures: self.failure.clone().into_iter().collect(),
+        }
+    }
+
+    fn take(&mut self, event: TransferEvent) {
+        match event {
+            TransferEvent::Announced { kind: EntryKind::File { size: Some(size) }, .. } => self.bytes += size,
+            TransferEvent::Failed { path, fault } => {
+                let reason = format!("{}: {}", Printable(&path), fault_text(&fault));
+                self.failure.get_or_insert(EntryFailure { path, reason });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A try, which another thread may end.
+pub(super) struct DeliveryTry {
+    /// To whom.
+    pub(super) peer: PublicKey,
+    /// What the peer is called now, and the daemon that has it.
+    pub(super) here: PeerHere,
+    cancel: AtomicBool,
+    stream: OnceLock<PeerStream>,
+    meter: Mutex<MeterState>,
+    /// What was granted for the day and not sent.
+    left: AtomicU64,
+}
+
+impl DeliveryTry {
+    pub(super) fn new(peer: PublicKey, here: PeerHere) -> DeliveryTry {
+        let meter = Mutex::new(MeterState::new());
+        let (cancel, left) = (AtomicBool::new(false), AtomicU64::new(0));
+        DeliveryTry { peer, here, cancel, stream: OnceLock::new(), meter, left }
+    }
+
+    /// Ends it soon.
+    pub(super) fn stop(&self) {
+        self.cancel.store(true, Ordering::Relaxed);
+        if let Some(stream) = self.stream.get() {
+            stream.hang_up();
+        }
+    }
+
+    /// How far it is.
+    pub(super) fn progress(&self) -> TransferProgress {
+        self.meter.lock().unwrap_or_else(PoisonError::into_inner).look()
+    }
+
+    /// What was granted for the day and not sent, of a try that ended.
+    pub(super) fn unused(&self) -> u64 {
+        self.left.load(Ordering::Relaxed)
+    }
+
+    /// Sends a transfer of this outbox.
+    pub(super) fn run(&self, home: &OutboxHome, transfer: &QueuedTransfer) -> TryEnd {
+        let (arrived, moved) = (Mutex::new(ArrivedEntries::default()), AtomicBool::new(false));
+        let event = |event: TransferEvent| {
+            moved.fetch_or(matches!(event, TransferEvent::Moved { .. }), Ordering::Relaxed);
+            self.meter.lock().unwrap_or_else(PoisonError::into_inner).count(&event);
+            if let Ok(mut arrived) = arrived.lock() {
+                arrived.take(event);
+            }
+        };
+        match self.send_all(home, transfer, &event) {
+            Ok(tally) => {
+                let arrived = arrived.into_inner().unwrap_or_default();
+                TryEnd::Arrived(ArrivedEntries { tally, ..arrived })
+            }
+            Err(_) if self.cancel.load(Ordering::Relaxed) => TryEnd::Stopped,
+            Err(failure) => {
+                let went_on = moved.load(Ordering::Relaxed) || self.stream.get().is_none();
+                TryEnd::Failed { error: failure.to_string(), went_on }
+            }
+        }
+    }
+
+    /// Sends from the copy in the outbox, or the files themselves.
+    fn send_all(
+        &self,
+        home: &OutboxHome,
+        transfer: &QueuedTransfer,
+        event: &(dyn Fn(TransferEvent) + Sync),
+    ) -> Result<Tally, Failure> {
+        let options = options(transfer);
+        if transfer.order.spooled {
+            let open = Failure::doing("open the copy in the outbox");
+            let spool = SpoolFolder::open(&home.folder).map_err(open)?;
+            let copy = spool.read(transfer.id, &home.key);
+            let copy =
+                copy.map_err(|error| Failure::new(format!("cannot read the copy in the outbox: {error}")))?;
+            return self.send(home, transfer, options, (&mut SpooledOrigin::new(copy), event));
+        }
+        let paths: Vec<PathBuf> = transfer.order.paths.iter().map(PathBytes::to_path).collect();
+        let node = CarryingNode::Running(self.here.interface.clone());
+        let copies = kept::copies(&node, &self.place(transfer));
+        let mut origin = origin(&paths, &options)?.keeping(copies);
+        let ended = self.send(home, transfer, options, (&mut origin, event));
+        kept::complain(&mut origin);
+        ended
+    }
+
+    /// Where it goes.
+    fn place(&self, transfer: &QueuedTransfer) -> PeerPlace {
+        let order = &transfer.order;
+        let folder = order.folder.clone().into_bytes();
+        PeerPlace { peer: self.here.name.clone(), folder, path: order.below.0.clone() }
+    }
+
+    fn send(
+        &self,
+        home: &OutboxHome,
+        transfer: &QueuedTransfer,
+        options: TransferOptions,
+        (origin, event): (&mut impl Origin, &(dyn Fn(TransferEvent) + Sync)),
+    ) -> Result<Tally, Failure> {
+        let (place, limits) = (self.place(transfer), &transfer.limits);
+        let priority = match limits.priority {
+            TransferPriority::Now => FilePriority::Now,
+            TransferPriority::Normal => FilePriority::Normal,
+            TransferPriority::Bulk => FilePriority::Bulk,
+        };
+        let opened = PeerStream::over(&self.here.interface, &place, priority)?;
+        if !self.here.is_still(&self.peer) {
+            return Err(Failure::new(format!("another peer is called {} now", self.here.name)));
+        }
+        let stream = self.stream.get_or_init(|| opened);
+        let asked = Asked::Push { folder: place.folder, place: place.path, options };
+        let hello = Hello { transfer: *transfer.id.as_bytes(), nonce: random()?, asked };
+        let hang_up = || stream.hang_up();
+        let watch = Watch { event, cancel: &self.cancel, hang_up: &hang_up };
+        let rate = limits.max_rate.and_then(|bytes| Rate::from_bits(bytes.saturating_mul(8)));
+        let StreamEnds { reader, writer, calibration, limit, link } = stream.ends(rate);
+        let day = DayAllowance::new(home, transfer.id, limits.max_bytes);
+        let writer = Allowed::new(writer, day, &self.left, &self.cancel);
+        let ended = push(StreamEnds { reader, writer, calibration, limit, link }, hello, origin, watch);
+        stream.hang_up();
+        ended.map_err(|error| stream.failed(error))
+    }
+}
+
+fn options(transfer: &QueuedTransfer) -> TransferOptions {
+    TransferOptions {
+        xattrs: transfer.order.xattrs,
+        patterns: transfer.order.patterns.iter().map(|line| line.clone().into_bytes()).collect(),
+        ..TransferOptions::default()
+    }
+}

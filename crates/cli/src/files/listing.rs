@@ -1,0 +1,105 @@
+//! `ls`: what a peer has.
+
+use std::io::Write;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use serde_json::json;
+use strait_transfer::message::{Asked, EntryKind, EntryMessage, Hello};
+use strait_transfer::path::Printable;
+use strait_transfer::session::{Watch, list};
+
+use super::address::PeerPlace;
+use super::stream::{PeerStream, random};
+use crate::failure::{CommandResult, Failure};
+use crate::flags::{FilePriority, ListFiles};
+use crate::units::bytes;
+
+/// Lists what is in a place of a peer.
+pub(crate) fn ls(flags: &ListFiles) -> CommandResult {
+    let place = PeerPlace::parse(&flags.place)?;
+    let stream = PeerStream::open(flags.tunnel.as_deref(), &place, FilePriority::Now)?;
+    let PeerPlace { folder, path, .. } = place;
+    let asked = Asked::List { folder, place: path, deep: flags.recursive };
+    let hello = Hello { transfer: random()?, nonce: random()?, asked };
+    let (hang_up, cancel) = (|| stream.hang_up(), AtomicBool::new(false));
+    let watch = Watch { event: &|_| (), cancel: &cancel, hang_up: &hang_up };
+    let mut out = std::io::stdout().lock();
+    let mut each = |entry: EntryMessage| {
+        // The place itself is not in it.
+        if !entry.path.is_empty() {
+            let line = if flags.json { as_json(&entry) } else { as_text(&entry) };
+            let _ = writeln!(out, "{line}");
+        }
+    };
+    match list(stream.ends(None), hello, &mut each, watch).map_err(|error| stream.failed(error))? {
+        0 => Ok(()),
+        failed => Err(Failure::new(format!("{failed} names of the place could not be read by the peer"))),
+    }
+}
+
+/// Permissions, size, time and name in one line.
+fn as_text(entry: &EntryMessage) -> String {
+    let (kind, size, more) = match &entry.kind {
+        EntryKind::File { size } => ('-', bytes(size.unwrap_or(0)), String::new()),
+        EntryKind::Folder => ('d', String::new(), "/".to_owned()),
+        EntryKind::Symlink { target } => ('l', String::new(), format!(" -> {}", Printable(target))),
+        EntryKind::HardLink { to } => ('-', String::new(), format!(" = {}", Printable(to))),
+    };
+    let time = day_and_time(entry.modified);
+    format!("{kind}{} {size:>8}  {time}  {}{more}", permissions(entry.mode), Printable(&entry.path))
+}
+
+fn permissions(mode: u32) -> String {
+    let letter = |bit: u32| if mode & (1 << bit) == 0 { '-' } else { ['x', 'w', 'r'][bit as usize % 3] };
+    (0..9).rev().map(letter).collect()
+}
+
+/// A time of modification as `2026-11-22 18:45`, UTC. Days into dates: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+fn day_and_time(nanoseconds: i64) -> String {
+    let seconds = nanoseconds.div_euclid(1_000_000_000);
+    let (days, second) = (seconds.div_euclid(86_400) + 719_468, seconds.rem_euclid(86_400));
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let time = Duration::from_secs(second.unsigned_abs());
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", time.as_secs() / 3600, time.as_secs() / 60 % 60)
+}
+
+/// The same for programs. Paths are escaped as on a terminal.
+fn as_json(entry: &EntryMessage) -> String {
+    let (kind, size, to) = match &entry.kind {
+        EntryKind::File { size } => ("file", *size, None),
+        EntryKind::Folder => ("folder", None, None),
+        EntryKind::Symlink { target } => ("symlink", None, Some(target)),
+        EntryKind::HardLink { to } => ("hard-link", None, Some(to)),
+    };
+    json!({
+        "path": Printable(&entry.path).to_string(),
+        "kind": kind,
+        "bytes": size,
+        "mode": format!("{:04o}", entry.mode),
+        "modified_nanoseconds": entry.modified,
+        "to": to.map(|to| Printable(to).to_string()),
+    })
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_permissions_are_as_ls_shows_them() {
+        assert_eq!(day_and_time(0), "1970-01-01 00:00");
+        assert_eq!(day_and_time(1_795_373_100_000_000_000), "2026-11-22 18:45");
+        assert_eq!(day_and_time(951_782_400_000_000_000), "2000-02-29 00:00");
+        assert_eq!(day_and_time(-1), "1969-12-31 23:59");
+        assert_eq!(permissions(0o640), "rw-r-----");
+        assert_eq!(permissions(0o755), "rwxr-xr-x");
+    }
+}

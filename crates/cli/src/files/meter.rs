@@ -1,0 +1,266 @@
+//! What is shown of a transfer while it runs, and at its end.
+
+use std::io::{IsTerminal, Write};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use strait_transfer::message::{EntryKind, FileFault};
+use strait_transfer::outbox::TransferProgress;
+use strait_transfer::path::Printable;
+use strait_transfer::session::{Tally, TransferEvent};
+
+use crate::units::{bytes, per_second, ratio, span};
+
+/// How often a line on a terminal is written anew: as often as a person reads numbers.
+const SHOWN: Duration = Duration::from_millis(250);
+/// How often a JSON event tells how far it is.
+const TOLD: Duration = Duration::from_secs(1);
+/// The share with which the rate follows the last interval: it settles in some 5 s.
+const PATIENCE: f64 = 0.1;
+/// Characters of a name that is shown.
+const NAME: usize = 32;
+
+/// Follows a transfer.
+pub(super) struct TransferMeter {
+    json: bool,
+    terminal: bool,
+    now: Mutex<MeterState>,
+}
+
+/// What is counted of a transfer.
+#[derive(Debug)]
+pub(super) struct MeterState {
+    begun: Instant,
+    shown: Instant,
+    /// Bytes of content that moved, that were known before, and all that is announced.
+    moved: u64,
+    held: u64,
+    announced: u64,
+    wire: u64,
+    /// Entries that are whole or failed, and all that are announced.
+    done: u64,
+    entries: u64,
+    /// Name, bytes that moved, and size of the file that is sent.
+    current: (String, u64, Option<u64>),
+    /// Bytes a second of content, and the bytes when it was measured last.
+    rate: (f64, u64),
+}
+
+impl TransferMeter {
+    pub(super) fn new(json: bool) -> TransferMeter {
+        let now = Mutex::new(MeterState::new());
+        TransferMeter { json, terminal: std::io::stderr().is_terminal(), now }
+    }
+
+    /// Takes an event of the session.
+    pub(super) fn event(&self, event: TransferEvent) {
+        let Ok(mut state) = self.now.lock() else { return };
+        state.count(&event);
+        if self.json
+            && let Some(value) = told(&event)
+        {
+            print_json(&value);
+        }
+        match &event {
+            TransferEvent::Failed { path, fault } if !self.json => {
+                self.clear();
+                eprintln!("{}: {}", Printable(path), fault_text(fault));
+            }
+            TransferEvent::Removed { path } if !self.json => {
+                self.clear();
+                println!("removed {}", Printable(path));
+            }
+            _ => {}
+        }
+        let pause = if self.json { TOLD } else { SHOWN };
+        if (self.json || self.terminal) && state.shown.elapsed() >= pause {
+            state.measure();
+            if self.json {
+                print_json(&state.told());
+            } else {
+                // A terminal that is gone takes no line; the transfer goes on.
+                let _ = write!(std::io::stderr(), "\r\u{1b}[K{}", state.line());
+            }
+        }
+    }
+
+    fn clear(&self) {
+        if self.terminal {
+            let _ = write!(std::io::stderr(), "\r\u{1b}[K");
+        }
+    }
+
+    /// Says how the transfer ended.
+    pub(super) fn finish(&self, tally: &Tally) {
+        let Ok(mut state) = self.now.lock() else { return };
+        state.measure();
+        if self.json {
+            let Tally { whole, failed, removed } = *tally;
+            let mut value = state.told();
+            value["event"] = "done".into();
+            value["whole"] = whole.into();
+            value["failed"] = failed.into();
+            value["removed"] = removed.into();
+            print_json(&value);
+            return;
+        }
+        self.clear();
+        let time = state.begun.elapsed();
+        let mut line = format!(
+            "{} of {} in {}: {}, {} on the wire, ratio {}",
+            bytes(state.moved),
+            crate::units::counted(tally.whole, "entry").replace("entrys", "entries"),
+            span(time),
+            per_second(state.moved, time),
+            bytes(state.wire),
+            ratio(state.moved, state.wire),
+        );
+        if tally.removed > 0 {
+            line += &format!(", {} removed", tally.removed);
+        }
+        eprintln!("{line}");
+    }
+}
+
+impl MeterState {
+    pub(super) fn new() -> MeterState {
+        let now = Instant::now();
+        MeterState {
+            begun: now,
+            shown: now,
+            moved: 0,
+            held: 0,
+            announced: 0,
+            wire: 0,
+            done: 0,
+            entries: 0,
+            current: (String::new(), 0, None),
+            rate: (0.0, 0),
+        }
+    }
+
+    /// Counts an event of the session.
+    pub(super) fn count(&mut self, event: &TransferEvent) {
+        match event {
+            TransferEvent::Announced { kind, .. } => {
+                self.entries += 1;
+                if let EntryKind::File { size: Some(size) } = kind {
+                    self.announced = self.announced.saturating_add(*size);
+                }
+            }
+            TransferEvent::Begun { path, size, held } => {
+                self.held = self.held.saturating_add(*held);
+                let name: String = Printable(path).to_string().chars().take(NAME).collect();
+                self.current = (name, *held, *size);
+            }
+            TransferEvent::Moved { bytes } => {
+                self.moved = self.moved.saturating_add(*bytes);
+                self.current.1 = self.current.1.saturating_add(*bytes);
+            }
+            TransferEvent::Skipped { size, .. } => self.held = self.held.saturating_add(*size),
+            TransferEvent::Whole { .. } | TransferEvent::Failed { .. } => self.done += 1,
+            TransferEvent::Wire { bytes } => self.wire = self.wire.saturating_add(*bytes),
+            TransferEvent::Removed { .. } | TransferEvent::Asked { .. } | TransferEvent::Settled => {}
+        }
+    }
+
+    /// How far it is, with the rate since the last time that this was asked.
+    pub(super) fn look(&mut self) -> TransferProgress {
+        self.measure();
+        self.progress()
+    }
+
+    fn measure(&mut self) {
+        let seconds = self.shown.elapsed().as_secs_f64();
+        if seconds > 0.0 {
+            let now = (self.moved.saturating_sub(self.rate.1)) as f64 / seconds;
+            let share = if self.rate.1 == 0 { 1.0 } else { PATIENCE };
+            self.rate = (self.rate.0 + (now - self.rate.0) * share, self.moved);
+        }
+        self.shown = Instant::now();
+    }
+
+    /// The time that is left, if all that is to come is announced.
+    fn left(&self) -> Option<Duration> {
+        let rest = self.announced.saturating_sub(self.moved.saturating_add(self.held));
+        (self.rate.0 >= 1.0).then(|| Duration::from_secs_f64(rest as f64 / self.rate.0))
+    }
+
+    fn line(&self) -> String {
+        let (name, moved, size) = &self.current;
+        let of = size.map_or(String::new(), |size| {
+            let percent = moved.saturating_mul(100).checked_div(size).unwrap_or(100);
+            format!(" of {} {}%", bytes(size), percent.min(100))
+        });
+        let time = self.begun.elapsed();
+        let left = self.left().map_or(String::new(), |left| format!("  {} left", span(left)));
+        format!(
+            "{name}  {}{of}  {}  {} on the wire, ratio {}{left}  {} of {} entries",
+            bytes(*moved),
+            per_second(self.rate.0 as u64, Duration::from_secs(1)),
+            per_second(self.wire, time),
+            ratio(self.moved, self.wire),
+            self.done,
+            self.entries,
+        )
+    }
+
+    fn progress(&self) -> TransferProgress {
+        TransferProgress {
+            moved_bytes: self.moved,
+            held_bytes: self.held,
+            announced_bytes: self.announced,
+            wire_bytes: self.wire,
+            bytes_per_second: self.rate.0 as u64,
+            seconds_left: self.left().map(|left| left.as_secs()),
+            entries_done: self.done,
+            entries: self.entries,
+        }
+    }
+
+    /// The same as an event.
+    fn told(&self) -> Value {
+        let mut value = json!(self.progress());
+        value["event"] = "progress".into();
+        value["seconds"] = self.begun.elapsed().as_secs_f64().into();
+        value
+    }
+}
+
+/// A fault in words for a person, with what to do.
+pub(super) fn fault_text(fault: &FileFault) -> String {
+    let mut text = fault.reason.says().to_owned();
+    if !fault.text.is_empty() {
+        text += &format!(" ({})", Printable(&fault.text));
+    }
+    format!("{text}; {}", fault.reason.remedy())
+}
+
+/// Events that are told one by one. Paths are escaped: a backslash stands before what a terminal would not show.
+fn told(event: &TransferEvent) -> Option<Value> {
+    let path = |path: &[u8]| Printable(path).to_string();
+    Some(match event {
+        TransferEvent::Begun { path: name, size, held } => {
+            json!({"event": "begun", "path": path(name), "bytes": size, "held_bytes": held})
+        }
+        TransferEvent::Skipped { path: name, size } => {
+            json!({"event": "skipped", "path": path(name), "bytes": size})
+        }
+        TransferEvent::Whole { path: name } => json!({"event": "whole", "path": path(name)}),
+        TransferEvent::Failed { path: name, fault } => {
+            json!({"event": "failed", "path": path(name), "reason": fault_text(fault)})
+        }
+        TransferEvent::Removed { path: name } => json!({"event": "removed", "path": path(name)}),
+        TransferEvent::Announced { .. }
+        | TransferEvent::Moved { .. }
+        | TransferEvent::Wire { .. }
+        | TransferEvent::Asked { .. }
+        | TransferEvent::Settled => return None,
+    })
+}
+
+fn print_json(value: &Value) {
+    // Who reads may have gone; the transfer goes on.
+    let _ = writeln!(std::io::stdout(), "{value}");
+}

@@ -1,0 +1,366 @@
+//! The process that serves files to peers, for a node: it makes one process for each stream, which goes on as the owner of the
+//! folder that is meant, and has no other folder.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::Shutdown;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use strait_compress::Calibration;
+use strait_node::config::{Config, FolderSection};
+use strait_node::daemon::ServiceMain;
+use strait_node::privileges::{self, ServiceUser};
+use strait_node::runtime;
+use strait_node::services::{ServiceChannel, ServiceEvent, ServiceWorkers, StreamHead, WorkerLimits};
+use strait_scheduler::Rate;
+use strait_transfer::TransferId;
+use strait_transfer::folder::FolderRules;
+use strait_transfer::message::FaultReason;
+use strait_transfer::on_receive::{CommandEnd, OwedCommand, OwedCommands, ReceiveCommand};
+use strait_transfer::session::{
+    SERVER_SILENCE, SharedFolder, StreamEnds, TransferError, TransferEvent, Watch, refuse, serve,
+};
+
+use super::kept;
+use super::stream::{FILES, bit_rate, measured, patient, random};
+
+/// A session has 24 MiB of compression history, 30 MiB of messages and records at most, and stacks of eight threads.
+const MEMORY: u64 = 256 << 20;
+/// Sessions at once: as many use at most 2 GiB.
+const LIMITS: WorkerLimits = WorkerLimits { all: 32, peer: 8, memory: MEMORY };
+/// How often it looks whether sessions have ended, while there are any.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long a stream that is refused stays open, so that its client hears why: round trips of a satellite link.
+const LINGER: Duration = Duration::from_secs(10);
+/// Refused streams that stay open at most; those beyond are closed without a word.
+const LINGERING: usize = 64;
+/// How long a run of a transfer waits for the one before it. That ends some 5 s after a client's host begins another connection
+/// since it was restarted, and at once where only the client was killed.
+const PREDECESSOR: Duration = Duration::from_secs(20);
+/// How long a folder's command may run.
+const COMMAND: Duration = Duration::from_secs(600);
+/// Bytes of names that a folder's command is told at most; of a transfer with more it gets the first.
+const NAMES_MAX: usize = 8 << 20;
+
+/// What serves the files of the configuration at `path`; none if it has no folder. What is wrong with it the daemon says.
+pub(crate) fn service(path: &Path) -> Option<ServiceMain> {
+    // The daemon reads the same file, and changes to no other folder before.
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let config = Config::load_without_identity(&path).ok().filter(|config| !config.folders.is_empty())?;
+    let service = FileService::new(path, config);
+    Some(Box::new(move |channel| service.run(&channel)))
+}
+
+/// A node's folders, and who is served from them.
+struct FileService {
+    path: PathBuf,
+    folders: Vec<FolderSection>,
+    /// Bytes of copies of what is sent, if they are kept.
+    keep_sent: Option<u64>,
+    /// Names and public keys.
+    peers: Vec<(String, String)>,
+    workers: ServiceWorkers,
+    /// What codecs take here, once there was a stream.
+    calibration: Option<Calibration>,
+    /// Streams whose clients are told why they are not served, and since when.
+    refused: VecDeque<(Instant, UnixStream)>,
+}
+
+impl FileService {
+    fn new(path: PathBuf, config: Config) -> FileService {
+        let workers = ServiceWorkers::new(LIMITS);
+        let mut service = FileService {
+            path,
+            folders: Vec::new(),
+            keep_sent: None,
+            peers: Vec::new(),
+            workers,
+            calibration: None,
+            refused: VecDeque::new(),
+        };
+        service.take(config);
+        service
+    }
+
+    /// Takes the folders of the configuration; while something is wrong with it, those from before stay.
+    fn read_again(&mut self) {
+        match Config::load_without_identity(&self.path) {
+            Ok(config) => self.take(config),
+            Err(error) => tracing::error!("files are served as before: {error}"),
+        }
+    }
+
+    fn take(&mut self, config: Config) {
+        let peer = |peer: &strait_node::config::PeerSection| {
+            Some((peer.name.clone(), peer.public_key()?.to_string()))
+        };
+        self.peers = config.peers.iter().filter_map(peer).collect();
+        self.folders = config.folders;
+        self.keep_sent = config.node.keep_sent;
+    }
+
+    /// Serves until the node ends.
+    fn run(mut self, channel: &ServiceChannel) -> i32 {
+        self.run_owed(channel);
+        loop {
+            let quiet = self.workers.is_empty() && self.refused.is_empty();
+            match channel.next((!quiet).then_some(LOOK)) {
+                Ok(ServiceEvent::Stream(head, stream)) => self.stream(channel, &head, stream),
+                Ok(ServiceEvent::ConfigChanged) => self.read_again(),
+                Ok(ServiceEvent::Silence) => self.workers.reap(),
+                Err(_) => return 0,
+            }
+            while self.refused.front().is_some_and(|(since, _)| since.elapsed() >= LINGER) {
+                self.refused.pop_front();
+            }
+        }
+    }
+
+    /// Has commands run that a process that was killed left.
+    fn run_owed(&mut self, channel: &ServiceChannel) {
+        for folder in self.folders.iter().filter(|folder| !folder.on_receive.is_empty()) {
+            if !OwedCommands::open(&folder.path).is_ok_and(|owed| owed.may_owe()) {
+                continue;
+            }
+            let Ok(user) = owner(folder) else { continue };
+            let place = format!("[[folder]] {}", folder.name);
+            let run = || i32::from(!run_commands(folder));
+            if let Err(error) = self.workers.start(channel, &place, user, run) {
+                tracing::warn!("{}: on_receive: cannot run what is owed: {error}", folder.name);
+            }
+        }
+    }
+
+    /// Has a stream served, or closes it.
+    fn stream(&mut self, channel: &ServiceChannel, head: &StreamHead, stream: UnixStream) {
+        let known = self.peers.iter().any(|(name, key)| *name == head.peer && *key == head.key);
+        if !known || [head.service, head.version] != FILES {
+            tracing::debug!("{}: a stream to service {} is refused", head.peer, head.service);
+            return;
+        }
+        let calibration = self.calibration.get_or_insert_with(measured).clone();
+        let meant = self.folders.iter().find(|folder| folder.name.as_bytes() == head.name);
+        let meant =
+            meant.filter(|folder| folder.read.contains(&head.peer) || folder.write.contains(&head.peer));
+        let user = match meant.map_or_else(|| Ok(nobody()), owner) {
+            Ok(user) => user,
+            Err(error) => {
+                tracing::error!("files of {}: {error}", Printed(&head.name));
+                return;
+            }
+        };
+        let mut shared: Vec<SharedFolder> = match meant {
+            Some(folder) => vec![shared(folder, &head.peer)],
+            // Only their names are told.
+            None => self.folders.iter().map(|folder| shared(folder, &head.peer)).collect(),
+        };
+        // Another user may not write where this one keeps its state.
+        if matches!(user, ServiceUser::Same) {
+            shared.iter_mut().for_each(|folder| folder.copies = kept::served(self.keep_sent, &head.key));
+        }
+        let serving = Serving { head, shared, meant, calibration };
+        if let Err(error) = self.workers.start(channel, &head.peer, user, || serving.run(&stream)) {
+            tracing::warn!("{}: a stream for files is refused: {error}", head.peer);
+            let busy = error.kind() == io::ErrorKind::ResourceBusy;
+            self.turn_away(stream, if busy { FaultReason::TooMany } else { FaultReason::System });
+        }
+    }
+
+    /// Tells a client why it is not served. The stream is closed later: now, what it writes would undo what it is told.
+    fn turn_away(&mut self, stream: UnixStream, why: FaultReason) {
+        let told = refuse(&stream, why.into()).and_then(|()| stream.shutdown(Shutdown::Write));
+        if told.is_ok() && self.refused.len() < LINGERING {
+            self.refused.push_back((Instant::now(), stream));
+        }
+    }
+}
+
+/// A folder as a peer may use it.
+fn shared(folder: &FolderSection, peer: &String) -> SharedFolder {
+    let rules = FolderRules {
+        max_bytes: folder.max_bytes,
+        max_entries: folder.max_entries,
+        keep_xattrs: true,
+        ..FolderRules::default()
+    };
+    SharedFolder {
+        name: folder.name.clone(),
+        path: folder.path.clone(),
+        rules,
+        read: folder.read.contains(peer),
+        write: folder.write.contains(peer),
+        patience: PREDECESSOR,
+        copies: None,
+    }
+}
+
+/// As whom a folder's files are read and written.
+fn owner(folder: &FolderSection) -> Result<ServiceUser, String> {
+    if let Some(name) = &folder.owner {
+        return ServiceUser::find(Some(name)).map_err(|error| error.to_string());
+    }
+    let of =
+        std::fs::metadata(&folder.path).map_err(|error| format!("{}: {error}", folder.path.display()))?;
+    if !privileges::is_root() || of.uid() == privileges::user() {
+        return Ok(ServiceUser::Same);
+    }
+    Ok(ServiceUser::Other { user: of.uid(), group: of.gid() })
+}
+
+/// A user without rights, if this process may become one.
+fn nobody() -> ServiceUser {
+    ServiceUser::find(None).unwrap_or(ServiceUser::Same)
+}
+
+/// A name from a peer.
+struct Printed<'a>(&'a [u8]);
+
+impl std::fmt::Display for Printed<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        strait_transfer::path::Printable(self.0).fmt(f)
+    }
+}
+
+/// One stream, in a process of its own.
+struct Serving<'a> {
+    head: &'a StreamHead,
+    shared: Vec<SharedFolder>,
+    meant: Option<&'a FolderSection>,
+    calibration: Calibration,
+}
+
+impl Serving<'_> {
+    fn run(self, stream: &UnixStream) -> i32 {
+        let Ok(nonce) = random() else { return 1 };
+        if patient(stream, Some(SERVER_SILENCE)).is_err() || !self.stay_in_folder() {
+            return 1;
+        }
+        let (arrived, cancel) = (Mutex::new(ArrivedTransfer::default()), AtomicBool::new(false));
+        let event = |event| {
+            let Ok(mut arrived) = arrived.lock() else { return };
+            match event {
+                TransferEvent::Asked { transfer, writes } => arrived.asked = writes.then_some(transfer),
+                TransferEvent::Whole { path } => arrived.names.add(path),
+                // Its sender may not hear that it is done before it is written down that the command is to run.
+                TransferEvent::Settled if !self.owe(&mut arrived) => cancel.store(true, Ordering::Relaxed),
+                _ => {}
+            }
+        };
+        let hang_up = || drop(stream.shutdown(Shutdown::Both));
+        let watch = Watch { event: &event, cancel: &cancel, hang_up: &hang_up };
+        let ends = StreamEnds {
+            reader: stream,
+            writer: stream,
+            calibration: self.calibration.clone(),
+            limit: None,
+            link: self.head.rate_bits.and_then(Rate::from_bits).and_then(bit_rate),
+        };
+        let served = serve(ends, &self.shared, nonce, watch);
+        hang_up();
+        let (peer, folder) = (&self.head.peer, Printed(&self.head.name));
+        match served {
+            Ok(served) => {
+                let tally = served.tally;
+                tracing::info!("{peer}: {folder}: {} whole, {} failed", tally.whole, tally.failed);
+                if let Some(folder) = self.meant.filter(|folder| !folder.on_receive.is_empty()) {
+                    run_commands(folder);
+                }
+                0
+            }
+            Err(error) => {
+                tracing::info!("{peer}: {folder}: {}", said(&error));
+                1
+            }
+        }
+    }
+
+    /// Has the kernel refuse this process all files but those of the folder and the copies of what is sent from it, where it can and the
+    /// folder has no command, which may need others. Whether it may go on.
+    fn stay_in_folder(&self) -> bool {
+        // What is not there is refused by the session, in words.
+        let alone = |folder: &&FolderSection| folder.on_receive.is_empty() && folder.path.is_dir();
+        let Some(folder) = self.meant.filter(alone) else { return true };
+        // Copies that cannot be kept are done without.
+        let copies =
+            self.shared.iter().filter_map(|folder| folder.copies.as_ref()).map(|copies| &*copies.folder);
+        let copies = copies.filter(|folder| runtime::make(folder).is_ok());
+        let folders: Vec<&Path> = copies.chain([&*folder.path]).collect();
+        let confined = privileges::confine_to(&folders);
+        if let Err(error) = &confined {
+            tracing::error!("files of {}: {error}", folder.name);
+        }
+        confined.is_ok()
+    }
+
+    /// Writes down that the folder's command is to run, if it has one and something arrived. False: it cannot be written down.
+    fn owe(&self, arrived: &mut ArrivedTransfer) -> bool {
+        let Some(folder) = self.meant.filter(|folder| !folder.on_receive.is_empty()) else { return true };
+        let paths = std::mem::take(&mut arrived.names.all);
+        let (Some(transfer), Ok(sender), false) = (arrived.asked, self.head.key.parse(), paths.is_empty())
+        else {
+            return true;
+        };
+        let owed = OwedCommand { transfer: TransferId::from_bytes(transfer), sender, paths };
+        let written = OwedCommands::open(&folder.path).and_then(|commands| commands.owe(&owed));
+        if let Err(error) = &written {
+            tracing::error!("{}: on_receive: cannot write down what is to run: {error}", folder.name);
+        }
+        written.is_ok()
+    }
+}
+
+/// Runs a folder's command for each transfer that it was not run for, but for those that another process has. Whether it could.
+fn run_commands(folder: &FolderSection) -> bool {
+    let run = |owed: OwedCommand| {
+        let command = ReceiveCommand {
+            argv: folder.on_receive.clone(),
+            folder: folder.path.clone(),
+            name: folder.name.clone(),
+            owner: (privileges::user(), privileges::group()),
+            owed,
+        };
+        let finished = command.carry_out(COMMAND);
+        if finished.end != CommandEnd::Code(0) {
+            let said = Printed(finished.said.as_bytes());
+            tracing::warn!("{}: on_receive: {:?}: {said}", folder.name, finished.end);
+        }
+    };
+    let settled = OwedCommands::open(&folder.path).and_then(|commands| commands.settle(run));
+    settled.inspect_err(|error| tracing::error!("{}: on_receive: {error}", folder.name)).is_ok()
+}
+
+/// What ended a session, without what a peer wrote.
+fn said(error: &TransferError) -> String {
+    Printed(error.to_string().as_bytes()).to_string()
+}
+
+/// What a folder's command is told of.
+#[derive(Default)]
+struct ArrivedTransfer {
+    /// The transfer, if it writes here.
+    asked: Option<[u8; 16]>,
+    names: ReceivedNames,
+}
+
+/// Names that arrived, as many as a command is told.
+#[derive(Default)]
+struct ReceivedNames {
+    all: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl ReceivedNames {
+    fn add(&mut self, path: Vec<u8>) {
+        // With what a vector takes beside its bytes.
+        let weight = path.len() + 32;
+        if !path.is_empty() && self.bytes + weight <= NAMES_MAX {
+            self.bytes += weight;
+            self.all.push(path);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! A stream to the file service of a peer.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use strait_compress::{Calibration, Codecs, calibrate};
+use strait_model::BitRate;
+use strait_node::client::{self, ClientError, OpenedStream};
+use strait_node::logging::{FILTER_VARIABLE, QUIET_FILTER};
+use strait_node::private_daemon::{PrivateDaemon, own_configuration};
+use strait_scheduler::Rate;
+use strait_stream::StreamPriority;
+use strait_transfer::session::{SILENCE, StreamEnds, TransferError};
+
+use super::address::PeerPlace;
+use super::limit::Limited;
+use super::meter::fault_text;
+use crate::failure::{Code, Failure};
+use crate::flags::{FilePriority, Which};
+use crate::{configuration, running};
+
+/// The first two bytes of a stream: the file service, and its version.
+pub(super) const FILES: [u8; 2] = [1, 1];
+
+/// A stream, and the node that carries it where none ran.
+pub(super) struct PeerStream {
+    stream: UnixStream,
+    link: Option<BitRate>,
+    /// Whether the peer said anything.
+    heard: AtomicBool,
+    node: CarryingNode,
+    _own: Option<PrivateDaemon>,
+}
+
+/// The node that carries a stream.
+#[derive(Clone)]
+pub(super) enum CarryingNode {
+    /// A daemon, by its interface.
+    Running(String),
+    /// This command's own, by its configuration.
+    Own(PathBuf),
+}
+
+/// Why there is no stream.
+pub(super) struct NoStream {
+    failure: Failure,
+    /// Whether there is none because the daemon did not reach the peer.
+    pub(super) unreached: bool,
+}
+
+impl NoStream {
+    fn asked(error: ClientError) -> NoStream {
+        let unreached = matches!(error, ClientError::Refused { .. });
+        NoStream { failure: running::refused(error), unreached }
+    }
+}
+
+impl From<Failure> for NoStream {
+    fn from(failure: Failure) -> NoStream {
+        NoStream { failure, unreached: false }
+    }
+}
+
+impl From<NoStream> for Failure {
+    fn from(none: NoStream) -> Failure {
+        none.failure
+    }
+}
+
+/// The two halves, each of which keeps to a rate.
+pub(super) type Ends<'a> = StreamEnds<Limited<&'a PeerStream>, Limited<&'a PeerStream>>;
+
+impl PeerStream {
+    /// Opens a stream over the daemon that runs; without one, over a node of this command's own, with the user's own configuration.
+    pub(super) fn open(
+        tunnel: Option<&str>,
+        place: &PeerPlace,
+        priority: FilePriority,
+    ) -> Result<PeerStream, NoStream> {
+        let which = running::which(&Which { tunnel: tunnel.map(str::to_owned) });
+        match (which, own_configuration()) {
+            (Err(failure), Some(file)) if failure.number() == Code::NotRunning.number() => {
+                let interface = configuration::load(&file)?.node.interface;
+                let own = PrivateDaemon::start(node(&file)?, &interface).map_err(Failure::new)?;
+                let stream = own.open_stream(&place.peer, of(priority)).map_err(NoStream::asked)?;
+                PeerStream::begin(stream, place, priority, CarryingNode::Own(file), Some(own))
+            }
+            (which, _) => PeerStream::over(&which?, place, priority),
+        }
+    }
+
+    /// Opens a stream over the daemon of `interface`.
+    pub(super) fn over(
+        interface: &str,
+        place: &PeerPlace,
+        priority: FilePriority,
+    ) -> Result<PeerStream, NoStream> {
+        let stream = client::open_stream(interface, &place.peer, of(priority)).map_err(NoStream::asked)?;
+        PeerStream::begin(stream, place, priority, CarryingNode::Running(interface.to_owned()), None)
+    }
+
+    fn begin(
+        opened: OpenedStream,
+        place: &PeerPlace,
+        priority: FilePriority,
+        node: CarryingNode,
+        own: Option<PrivateDaemon>,
+    ) -> Result<PeerStream, NoStream> {
+        let OpenedStream { mut stream, rate } = opened;
+        // A peer of which nothing is heard, and a stream that others keep from being served, look the same.
+        let silence = (priority != FilePriority::Bulk).then_some(SILENCE);
+        let begun = patient(&stream, silence).and_then(|()| stream.write_all(&place.head()));
+        begun.map_err(Failure::doing("open a stream to the peer"))?;
+        let (link, heard) = (rate.and_then(bit_rate), AtomicBool::new(false));
+        Ok(PeerStream { stream, link, heard, node, _own: own })
+    }
+
+    /// The node that carries it.
+    pub(super) fn node(&self) -> &CarryingNode {
+        &self.node
+    }
+
+    /// Both halves.
+    pub(super) fn ends(&self, limit: Option<Rate>) -> Ends<'_> {
+        let half = || Limited::new(self, limit);
+        StreamEnds {
+            reader: half(),
+            writer: half(),
+            calibration: measured(),
+            limit: limit.and_then(bit_rate),
+            link: self.link,
+        }
+    }
+
+    /// Whether it was closed before the peer said anything.
+    pub(super) fn is_unheard(&self, error: &TransferError) -> bool {
+        matches!(error, TransferError::Interrupted(_)) && !self.heard.load(Ordering::Relaxed)
+    }
+
+    /// Why a transfer over it ended before its end.
+    pub(super) fn failed(&self, error: TransferError) -> Failure {
+        match error {
+            unheard if self.is_unheard(&unheard) => Failure::new(
+                "the peer closed the stream before it said anything",
+            )
+            .remedy(
+                "it serves no files if its configuration has no [[folder]]; else run the same command again",
+            )
+            .code(Code::Interrupted),
+            TransferError::Refused(fault) => {
+                Failure::new(format!("the peer refuses: {}", fault_text(&fault)))
+            }
+            TransferError::Stopped(fault) => {
+                Failure::new(format!("stopped: {}", fault_text(&fault))).code(Code::Interrupted)
+            }
+            TransferError::Interrupted(error) => Failure::new(format!("interrupted: {error}"))
+                .remedy("run the same command again: it goes on where it stopped")
+                .code(Code::Interrupted),
+            TransferError::Protocol(_) => Failure::new(error).remedy("update the older of the two programs"),
+        }
+    }
+
+    /// Ends the stream in both directions.
+    pub(super) fn hang_up(&self) {
+        // It may have ended already.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+impl Read for &PeerStream {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let got = (&self.stream).read(bytes)?;
+        self.heard.fetch_or(got > 0, Ordering::Relaxed);
+        Ok(got)
+    }
+}
+
+impl Write for &PeerStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (&self.stream).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (&self.stream).flush()
+    }
+}
+
+fn of(priority: FilePriority) -> StreamPriority {
+    match priority {
+        FilePriority::Now => StreamPriority::Now,
+        FilePriority::Normal => StreamPriority::Normal,
+        FilePriority::Bulk => StreamPriority::Bulk,
+    }
+}
+
+/// What runs a node with the user's own configuration.
+fn node(file: &std::path::Path) -> Result<Command, Failure> {
+    let program = std::env::current_exe().map_err(Failure::doing("find this program's own file"))?;
+    let mut command = Command::new(program);
+    command.arg("up").arg(file).arg("--foreground").stdout(Stdio::null());
+    if std::env::var_os(FILTER_VARIABLE).is_none() {
+        command.env(FILTER_VARIABLE, QUIET_FILTER);
+    }
+    Ok(command)
+}
+
+/// A rate as units take it.
+pub(super) fn bit_rate(rate: Rate) -> Option<BitRate> {
+    BitRate::bits(rate.bits() as f64)
+}
+
+/// Has a stream end where the peer stops in the middle without closing it.
+pub(super) fn patient(stream: &UnixStream, silence: Option<Duration>) -> io::Result<()> {
+    stream.set_read_timeout(silence)?;
+    stream.set_write_timeout(silence)
+}
+
+/// What codecs take on this machine: 30 ms to find out.
+pub(super) fn measured() -> Calibration {
+    let begun = Instant::now();
+    calibrate(&mut Codecs::new(), || u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// Random bytes of the system's.
+pub(super) fn random<const N: usize>() -> Result<[u8; N], Failure> {
+    let mut bytes = [0; N];
+    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    read.map_err(Failure::doing("read random bytes"))?;
+    Ok(bytes)
+}
+
+/// The name of a transfer: the same for the same command of the same user on the same host, so that it goes on where it stopped. No
+/// peer can guess what is sent from it, as the host's own number is in it.
+pub(super) fn transfer_name(what: &str, place: &PeerPlace, paths: &[PathBuf]) -> Result<[u8; 16], Failure> {
+    let host = std::fs::read("/etc/machine-id").or_else(|_| std::fs::read("/proc/sys/kernel/random/boot_id"));
+    let host = host.map_err(Failure::doing("read the host's number (/etc/machine-id)"))?;
+    let user = std::fs::metadata("/proc/self").map_err(Failure::doing("find the user"))?;
+    let mut hasher = blake3::Hasher::new_derive_key("strait 2026-11 name of a file transfer");
+    let user = std::os::unix::fs::MetadataExt::uid(&user).to_be_bytes();
+    let mut part = |bytes: &[u8]| {
+        hasher.update(&(bytes.len() as u64).to_be_bytes()).update(bytes);
+    };
+    for bytes in [&host[..], &user, what.as_bytes(), place.peer.as_bytes(), &place.folder, &place.path] {
+        part(bytes);
+    }
+    for path in paths {
+        let path = std::path::absolute(path).map_err(Failure::doing("find the current folder"))?;
+        part(path.as_os_str().as_bytes());
+    }
+    Ok(*hasher.finalize().as_bytes().first_chunk().unwrap_or(&[0; 16]))
+}

@@ -1,0 +1,180 @@
+//! Flags of `send`, `get`, `ls` and `sync`.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::time::Duration;
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum, ValueHint};
+use strait_node::config::{duration, size};
+use strait_scheduler::Rate;
+use strait_transfer::outbox::window::DailyWindow;
+
+/// Flags of `send`.
+#[derive(Debug, Args)]
+pub(crate) struct SendFiles {
+    /// Files and folders, then where they go: PEER, PEER:FOLDER or PEER:FOLDER/PATH. A folder with a slash behind it stands for what is in it; - is standard input
+    #[arg(value_name = "PATH", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
+    pub(crate) paths: Vec<OsString>,
+    /// Leave the transfer in the outbox, from where it goes at this time of day only, such as 01:00-06:00
+    #[arg(long, value_name = "TIMES")]
+    pub(crate) between: Option<DailyWindow>,
+    /// If the transfer has to wait in the outbox, cancel it after this time, such as 3d
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) expire: Option<Duration>,
+    /// If the transfer has to wait in the outbox, keep an encrypted copy of the files there and send that: they need not stay where they are
+    #[arg(long)]
+    pub(crate) spool: bool,
+    /// If the transfer has to wait in the outbox, send at most this from there on each day, such as 2GB
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) max_bytes: Option<u64>,
+    /// File at the place that the one that is sent is like: only what is new goes. A file of the same name there counts first
+    #[arg(long, value_name = "NAME")]
+    pub(crate) like: Option<OsString>,
+    /// How the files are sent.
+    #[command(flatten)]
+    pub(crate) how: TransferFlags,
+}
+
+/// Flags of `get`.
+#[derive(Debug, Args)]
+pub(crate) struct GetFiles {
+    /// Files and folders of a peer, as PEER:FOLDER/PATH, then the folder here that they go to; - is standard output
+    #[arg(value_name = "PATH", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
+    pub(crate) paths: Vec<OsString>,
+    /// How the files are sent.
+    #[command(flatten)]
+    pub(crate) how: TransferFlags,
+}
+
+/// Flags of `ls`.
+#[derive(Debug, Args)]
+pub(crate) struct ListFiles {
+    /// What to list: PEER: for the folders that the peer lets this node use, PEER:FOLDER or PEER:FOLDER/PATH
+    #[arg(value_name = "PLACE")]
+    pub(crate) place: OsString,
+    /// List what is in folders too
+    #[arg(long, short)]
+    pub(crate) recursive: bool,
+    /// Print one JSON object for each name
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Interface of the tunnel, such as strait0, or its configuration file; not needed if only one tunnel is running
+    #[arg(long, short, value_name = "INTERFACE|FILE")]
+    pub(crate) tunnel: Option<String>,
+}
+
+/// Flags of `sync`.
+#[derive(Debug, Args)]
+pub(crate) struct SyncFiles {
+    /// The folder here
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) folder: OsString,
+    /// Where its content goes: PEER, PEER:FOLDER or PEER:FOLDER/PATH
+    #[arg(value_name = "PLACE")]
+    pub(crate) place: OsString,
+    /// Remove what is there and not here
+    #[arg(long)]
+    pub(crate) delete: bool,
+    /// Say what would be sent and removed, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// How the files are sent.
+    #[command(flatten)]
+    pub(crate) how: TransferFlags,
+}
+
+/// How files are sent.
+#[derive(Debug, Args)]
+pub(crate) struct TransferFlags {
+    /// What is left out.
+    #[command(flatten)]
+    pub(crate) patterns: PatternFlags,
+    /// Send extended attributes of the namespace `user` too
+    #[arg(long)]
+    pub(crate) xattrs: bool,
+    /// Print one JSON object for each event instead of progress
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Before or after other streams to the same peer
+    #[arg(long, value_name = "WHEN", default_value = "normal")]
+    pub(crate) priority: FilePriority,
+    /// Send or receive at most this, such as 500kbit
+    #[arg(long, value_name = "RATE")]
+    pub(crate) max_rate: Option<Rate>,
+    /// Interface of the tunnel, such as strait0, or its configuration file; not needed if only one tunnel is running
+    #[arg(long, short, value_name = "INTERFACE|FILE")]
+    pub(crate) tunnel: Option<String>,
+}
+
+/// Before or after other streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FilePriority {
+    /// Before others; among ordinary packets of the tunnel
+    Now,
+    /// As files usually go
+    Normal,
+    /// When nothing else wants to leave
+    Bulk,
+}
+
+/// `--include` and `--exclude` in the order given, as messages have them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PatternFlags(pub(crate) Vec<Vec<u8>>);
+
+impl FromArgMatches for PatternFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<PatternFlags, clap::Error> {
+        let of = |name: &str, sign: &'static [u8]| {
+            let places = matches.indices_of(name).into_iter().flatten();
+            let values = matches.get_many::<OsString>(name).into_iter().flatten();
+            let line = move |value: &OsString| [sign, &value.clone().into_vec()[..]].concat();
+            places.zip(values.map(line)).collect::<Vec<_>>()
+        };
+        let mut all = [of("include", b"+ "), of("exclude", b"- ")].concat();
+        all.sort_unstable_by_key(|(place, _)| *place);
+        Ok(PatternFlags(all.into_iter().map(|(_, line)| line).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = PatternFlags::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for PatternFlags {
+    fn augment_args(command: Command) -> Command {
+        let pattern = |name: &'static str, help: &'static str| {
+            let parser = clap::builder::ValueParser::os_string();
+            Arg::new(name)
+                .long(name)
+                .value_name("PATTERN")
+                .action(ArgAction::Append)
+                .value_parser(parser)
+                .help(help)
+        };
+        command
+            .arg(pattern(
+                "include",
+                "Do not leave out what matches; patterns as rsync has them, the first that matches decides",
+            ))
+            .arg(pattern("exclude", "Leave out what matches"))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        PatternFlags::augment_args(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::super::{StraitCommand, StraitFlags};
+
+    #[test]
+    fn patterns_keep_their_order() {
+        let line = "strait send a b: --exclude *.o --include x --exclude *";
+        let command = StraitFlags::try_parse_from(line.split(' ')).unwrap().command;
+        let StraitCommand::Send(flags) = command else { panic!() };
+        assert_eq!(flags.how.patterns.0, [&b"- *.o"[..], b"+ x", b"- *"]);
+    }
+}

@@ -1,0 +1,192 @@
+//! Every command of docs/guide/files.md, as an ordinary user of two hosts runs it, says what the page says.
+#![allow(clippy::unwrap_used)]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use strait_testbed::{LinkSpec, Namespace, TwoHosts, Workdir, sandbox};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/files.md");
+/// An ordinary user: that of `nobody`, who has no home and belongs to no group with rights.
+const USER: u32 = 65_534;
+
+/// A command of the page.
+#[derive(Debug, PartialEq, Eq)]
+struct Step {
+    host: String,
+    command: String,
+    /// What it prints, where `...` stands for anything, and as a line for any number of lines.
+    output: Vec<String>,
+}
+
+/// The commands in blocks of type `console`, with the prompts of these hosts.
+fn steps(page: &str, hosts: &[&str]) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let blocks = page.split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
+    for block in blocks {
+        let mut lines = block.lines();
+        while let Some(line) = lines.next() {
+            let prompt =
+                hosts.iter().find_map(|host| Some((host, line.strip_prefix(host)?.strip_prefix("$ ")?)));
+            let Some((host, first)) = prompt else {
+                steps
+                    .last_mut()
+                    .unwrap_or_else(|| panic!("{line}: no command before it"))
+                    .output
+                    .push(line.to_owned());
+                continue;
+            };
+            let mut command = format!("{first}\n");
+            if first.contains("<<END") {
+                for line in lines.by_ref() {
+                    command += &format!("{line}\n");
+                    if line == "END" {
+                        break;
+                    }
+                }
+            }
+            steps.push(Step { host: (*host).to_owned(), command, output: Vec::new() });
+        }
+    }
+    steps
+}
+
+/// Whether a line is what the page says.
+fn matches(line: &str, told: &str) -> bool {
+    let parts: Vec<&str> = told.split("...").collect();
+    let [first, middle @ .., last] = &parts[..] else { return line == told };
+    let Some(rest) = line.strip_prefix(first).and_then(|rest| rest.strip_suffix(last)) else { return false };
+    let found = middle.iter().try_fold(rest, |rest, part| rest.find(part).map(|at| &rest[at + part.len()..]));
+    found.is_some()
+}
+
+/// Whether lines are what the page says.
+fn match_all(lines: &[&str], told: &[String]) -> bool {
+    match (lines, told) {
+        ([], []) => true,
+        (_, [any, rest @ ..]) if any == "..." => {
+            (0..=lines.len()).any(|skipped| match_all(&lines[skipped..], rest))
+        }
+        ([line, lines @ ..], [one, rest @ ..]) => matches(line, one) && match_all(lines, rest),
+        _ => false,
+    }
+}
+
+/// A user's home on a host.
+struct Home {
+    folder: PathBuf,
+    host: Namespace,
+    /// Not where the user of the tests may not become another.
+    user: Option<u32>,
+}
+
+impl Home {
+    fn new(dir: &Path, name: &str, host: &Namespace) -> Home {
+        let folder = dir.join(name);
+        let runtime = folder.join(".runtime");
+        fs::create_dir_all(&runtime).unwrap();
+        fs::set_permissions(&runtime, Permissions::from_mode(0o700)).unwrap();
+        let all = [&folder, &runtime];
+        let other = all.iter().all(|it| chown(it, Some(USER), Some(USER)).is_ok());
+        Home { folder, host: host.clone(), user: other.then_some(USER) }
+    }
+
+    /// Runs lines of a shell as the user, for 3 minutes at most: whether they ended well, and what they said. Standard error comes with the output.
+    fn run(&self, lines: &str) -> (bool, String) {
+        let mut command = Command::new("timeout");
+        command
+            .args(["180", "sh", "-c", &format!("exec 2>&1\n{lines}")])
+            .current_dir(&self.folder)
+            .env_clear();
+        let program = self.folder.join("../bin").canonicalize().unwrap();
+        command.env("PATH", format!("{}:/usr/bin:/bin", program.display())).env("HOME", &self.folder);
+        command.env("XDG_RUNTIME_DIR", self.folder.join(".runtime")).stdin(Stdio::null());
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
+        let output = self.host.run("run a command", || command.output()).unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Makes a file or folder the user's, with what is in it.
+    fn give(&self, path: &Path) {
+        let Some(user) = self.user else { return };
+        chown(path, Some(user), Some(user)).unwrap();
+        if path.is_dir() {
+            fs::read_dir(path).unwrap().for_each(|entry| self.give(&entry.unwrap().path()));
+        }
+    }
+}
+
+/// Ends what runs of a user, if the page did not come so far.
+struct Cleanup<'a>(&'a Home);
+
+impl Drop for Cleanup<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.run("strait down; test ! -e outbox.pid || kill $(cat outbox.pid)");
+    }
+}
+
+#[test]
+fn the_commands_of_the_page_say_what_it_says() {
+    if !sandbox::allows_hosts() {
+        return;
+    }
+    let dir = Workdir::create().unwrap();
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(dir.path().join("bin")).unwrap();
+    // Where the user may run it, whoever may enter the folder of the repository.
+    let program = dir.path().join("bin/strait");
+    fs::hard_link(env!("CARGO_BIN_EXE_strait"), &program)
+        .or_else(|_| fs::copy(env!("CARGO_BIN_EXE_strait"), &program).map(drop))
+        .unwrap();
+    let hosts = TwoHosts::direct(LinkSpec::unshaped()).unwrap();
+    let (laptop, office) =
+        (Home::new(dir.path(), "laptop", &hosts.a), Home::new(dir.path(), "office", &hosts.b));
+    let _cleanup = [Cleanup(&office), Cleanup(&laptop)];
+    let stick = dir.path().join("stick");
+    fs::create_dir(&stick).unwrap();
+    laptop.give(&stick);
+    for home in [&laptop, &office] {
+        symlink(&stick, home.folder.join("stick")).unwrap();
+    }
+    let steps = steps(&fs::read_to_string(PAGE).unwrap(), &["laptop", "office"]);
+    assert!(steps.len() > 30, "{steps:?}");
+    for Step { host, command, output } in steps {
+        let (here, there) = if host == "laptop" { (&laptop, &office) } else { (&office, &laptop) };
+        let (good, said) = here.run(&command);
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(
+            good && match_all(&lines, &output),
+            "{host}$ {command}said:\n{said}\nthe page:\n{}",
+            output.join("\n")
+        );
+        let public = format!("{host}.pub");
+        if here.folder.join(&public).exists() {
+            // What the page asks for in words.
+            fs::copy(here.folder.join(&public), there.folder.join(&public)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn commands_are_found_and_their_output_is_compared() {
+    let page = "text\n```console\na$ one <<END\nx\nEND\nb$ two\nline\n```\n```sh\na$ no\n```\n";
+    let step = |host: &str, command: &str, output: &[&str]| Step {
+        host: host.to_owned(),
+        command: command.to_owned(),
+        output: output.iter().map(|line| (*line).to_owned()).collect(),
+    };
+    assert_eq!(
+        steps(page, &["a", "b"]),
+        [step("a", "one <<END\nx\nEND\n", &[]), step("b", "two\n", &["line"])]
+    );
+    assert!(matches("a 12 b", "a ... b") && matches("a 12 b", "a ...") && matches("a", "a"));
+    assert!(!matches("a 12 b", "a ... c") && !matches("ab", "a") && !matches("a 12 bc", "a ... b"));
+    let told = ["...".to_owned(), "end".to_owned()];
+    assert!(match_all(&["x", "y", "end"], &told) && match_all(&["end"], &told));
+    assert!(!match_all(&["end", "x"], &told) && !match_all(&[], &told));
+}

@@ -1,0 +1,94 @@
+//! Files without a daemon and without root: a command has the user's own node for its time, from the user's own configuration.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::net::UdpSocket;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use strait_testbed::Workdir;
+
+/// How long a node may take to be up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A user's home, with a configuration where the system expects an ordinary user's.
+struct Home(PathBuf);
+
+impl Home {
+    fn new(root: &Path, name: &str) -> Home {
+        let home = Home(root.join(name));
+        fs::create_dir_all(home.0.join("strait")).unwrap();
+        fs::create_dir(home.0.join("files")).unwrap();
+        assert!(home.strait(&["keygen", "--out", "strait/strait.key"]).status.success());
+        home
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_strait"));
+        command.args(arguments).current_dir(&self.0).env("XDG_CONFIG_HOME", &self.0).env("HOME", &self.0);
+        command.env("STRAIT_RUNTIME_DIR", self.0.join("run")).env("STRAIT_STATE_DIR", self.0.join("state"));
+        command.env_remove("NOTIFY_SOCKET").stdin(Stdio::null());
+        command
+    }
+
+    fn strait(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// The configuration of a node without a tunnel device, with one peer and one folder.
+    fn configure(&self, interface: &str, listen: u16, (name, other): (&str, &Home), endpoint: u16) {
+        let key = other.strait(&["pubkey", "strait/strait.key"]);
+        let key = String::from_utf8(key.stdout).unwrap();
+        let text = format!(
+            "[node]\nprivate_key_file = \"strait.key\"\ninterface = \"{interface}\"\ntunnel = false\n\
+             listen = \"127.0.0.1:{listen}\"\n[[peer]]\nname = \"{name}\"\npublic_key = \"{}\"\n\
+             endpoint = \"127.0.0.1:{endpoint}\"\n[[folder]]\nname = \"inbox\"\npath = \"../files\"\n\
+             read = [\"{name}\"]\nwrite = [\"{name}\"]\n",
+            key.trim()
+        );
+        fs::write(self.0.join("strait/strait.toml"), text).unwrap();
+    }
+}
+
+/// A daemon that ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_user_without_a_daemon_sends_lists_and_gets() {
+    let dir = Workdir::create().unwrap();
+    let [near, far] = ["near", "far"].map(|name| Home::new(dir.path(), name));
+    let port = || UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (here, there) = (port(), port());
+    near.configure("near", here, ("office", &far), there);
+    far.configure("far", there, ("laptop", &near), here);
+    let _daemon = Running(far.command(&["up", "strait/strait.toml", "--foreground"]).spawn().unwrap());
+    let begun = Instant::now();
+    while UnixStream::connect(far.0.join("run/far.sock")).is_err() {
+        assert!(begun.elapsed() < PATIENCE, "the node is not up");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let text = "what a user writes\n".repeat(50_000);
+    fs::write(near.0.join("letter"), &text).unwrap();
+    let good = |arguments: &[&str]| {
+        let output = near.strait(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    good(&["send", "letter", "office"]);
+    assert_eq!(fs::read_to_string(far.0.join("files/letter")).unwrap(), text);
+    assert!(good(&["ls", "office:inbox"]).contains("letter"));
+    good(&["get", "office:inbox/letter", "files"]);
+    assert_eq!(fs::read_to_string(near.0.join("files/letter")).unwrap(), text);
+    let left = fs::read_dir(near.0.join("run")).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "the node of a command leaves nothing behind");
+}
