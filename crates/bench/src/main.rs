@@ -18,6 +18,7 @@ mod cores;
 mod echo;
 mod entropy_probe;
 mod error;
+mod files;
 mod flood;
 mod hostile;
 mod idle;
@@ -48,16 +49,19 @@ use stage::{BenchEffort, BenchSetup};
 
 /// Measures speed and memory of Strait beside the plain link and wireguard-go.
 ///
-/// Needs root, or leave to make user namespaces. Takes two hours; with --quick, about a quarter of an hour.
+/// Needs root, or leave to make user namespaces. Takes three to four hours; with --quick, about half an hour.
 #[derive(Debug, Parser)]
 #[command(name = "strait-bench", version)]
 struct BenchFlags {
     /// Run only this; may be given more than once
     #[arg(long, value_enum, value_name = "NAME")]
     only: Vec<Benchmark>,
-    /// Of a benchmark with several sections (paths, hostile), only this: unknown, floods, ...
+    /// Of a benchmark with several sections (paths, hostile, files), only this: unknown, floods, thin, ...
     #[arg(long, value_name = "NAME", requires = "only")]
     part: Option<String>,
+    /// Of the benchmark files: the two releases between which the delta is measured [default: two that are generated]
+    #[arg(long, value_names = ["OLD", "NEW"], num_args = 2, requires = "only")]
+    releases: Vec<PathBuf>,
     /// A few seconds each: to see that all is well, not for figures
     #[arg(long)]
     quick: bool,
@@ -108,6 +112,8 @@ enum Benchmark {
     Hostile,
     /// Long, lossy and unknown paths: one stream, sparse packets, what repair costs
     Paths,
+    /// Files between two daemons beside rsync, scp and zstd over ssh: time, bytes, processor, memory
+    Files,
     /// Packets in the clear of a full tunnel whose daemon, device, rules or routes fail
     Closed,
 }
@@ -130,6 +136,7 @@ impl Benchmark {
             Benchmark::EntropyProbe => "entropy-probe",
             Benchmark::Hostile => "hostile",
             Benchmark::Paths => "paths",
+            Benchmark::Files => "files",
             Benchmark::Closed => "closed",
         }
     }
@@ -157,6 +164,7 @@ impl Benchmark {
             Benchmark::EntropyProbe => entropy_probe::run(setting),
             Benchmark::Closed => closed::run(setting),
             Benchmark::Paths => return paths::run(setting, done),
+            Benchmark::Files => return files::run(setting, done),
             Benchmark::Hostile => return hostile::run(setting, done),
         };
         section.map(done)
@@ -223,5 +231,6 @@ fn setting(flags: &BenchFlags) -> BenchSetup {
         cache: folder.parent().unwrap_or(folder).join("wireguard-go"),
         effort: if flags.quick { BenchEffort::Quick } else { BenchEffort::Full },
         part: flags.part.clone(),
+        releases: flags.releases.clone().try_into().ok(),
     }
 }

@@ -10,6 +10,8 @@ mod stage;
 mod table;
 mod unknown;
 
+pub(crate) use stage::ThinPath;
+
 use crate::error::Error;
 use crate::report::BenchSection;
 use crate::stage::{BenchPart, BenchSetup, each_part};

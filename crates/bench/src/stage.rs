@@ -23,6 +23,8 @@ pub(crate) struct BenchSetup {
     pub(crate) effort: BenchEffort,
     /// Which sections of a benchmark that has several; all, where there is none.
     pub(crate) part: Option<String>,
+    /// An older and a newer release of a package, between which a delta is measured; without them, generated ones.
+    pub(crate) releases: Option<[PathBuf; 2]>,
 }
 
 /// How much is measured.

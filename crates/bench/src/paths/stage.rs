@@ -33,22 +33,23 @@ const DRAIN: Duration = Duration::from_secs(1);
 
 /// What lies between two hosts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ThinPath {
+pub(crate) struct ThinPath {
     /// Mbit/s each way; none is as fast as memory.
-    pub(super) megabits: Option<f64>,
+    pub(crate) megabits: Option<f64>,
     /// Milliseconds of the empty path's round trip; none is the kernel's own link, without a delay.
-    pub(super) rtt: Option<u64>,
+    pub(crate) rtt: Option<u64>,
     /// What is lost, each way.
-    pub(super) loss: LossModel,
+    pub(crate) loss: LossModel,
 }
 
 impl ThinPath {
     /// A path that loses nothing but what its queue cannot hold.
-    pub(super) const fn clean(megabits: f64, rtt: u64) -> ThinPath {
+    pub(crate) const fn clean(megabits: f64, rtt: u64) -> ThinPath {
         ThinPath { megabits: Some(megabits), rtt: Some(rtt), loss: LossModel::None }
     }
 
-    fn rate(self) -> Option<Rate> {
+    /// The rate each way, if there is one.
+    pub(crate) fn rate(self) -> Option<Rate> {
         self.megabits.map(rate)
     }
 
@@ -57,7 +58,7 @@ impl ThinPath {
     }
 
     /// Its ends, and what must live as long as they are used; `seed` decides what is lost.
-    fn hosts(self, seed: u64) -> Result<(TwoHosts, Option<(Relay, EmulatedPath)>), Error> {
+    pub(crate) fn hosts(self, seed: u64) -> Result<(TwoHosts, Option<(Relay, EmulatedPath)>), Error> {
         if let (Some(rate), Some(_)) = (self.rate(), self.rtt) {
             let modem = LinkSettings::modem(rate, self.round_trip() / 2, QUEUE);
             let settings = LinkSettings { loss: self.loss, ..modem };
