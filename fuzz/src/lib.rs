@@ -12,9 +12,12 @@ pub mod configuration;
 pub mod control_message;
 pub mod counter_file;
 pub mod datagram;
+pub mod delta_messages;
+pub mod delta_patch;
 pub mod direct;
 pub mod esp;
 pub mod expand;
+pub mod file_message;
 pub mod fragment;
 pub mod headers_expand;
 pub mod headers_round_trip;
@@ -27,12 +30,18 @@ pub mod link_layer;
 pub mod operations_data;
 pub mod operations_keys;
 pub mod path_memory;
+pub mod patterns;
 pub mod probe_demux_vnet;
 pub mod reassembly;
 pub mod repair;
+pub mod sealed;
 pub mod super_packet;
 pub mod symbol;
+pub mod transfer_records;
 pub mod transport;
+pub mod unit;
+pub mod v42bis;
+pub mod vj;
 
 /// What a target does with one input.
 pub type Check = fn(&[u8]);
@@ -48,9 +57,12 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("control_message", control_message::check),
     ("counter_file", counter_file::check),
     ("datagram", datagram::check),
+    ("delta_messages", delta_messages::check),
+    ("delta_patch", delta_patch::check),
     ("direct", direct::check),
     ("esp", esp::check),
     ("expand", expand::check),
+    ("file_message", file_message::check),
     ("fragment", fragment::check),
     ("headers_expand", headers_expand::check),
     ("headers_round_trip", headers_round_trip::check),
@@ -63,10 +75,16 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("operations_data", operations_data::check),
     ("operations_keys", operations_keys::check),
     ("path_memory", path_memory::check),
+    ("patterns", patterns::check),
     ("probe_demux_vnet", probe_demux_vnet::check),
     ("reassembly", reassembly::check),
     ("repair", repair::check),
+    ("sealed", sealed::check),
     ("super_packet", super_packet::check),
     ("symbol", symbol::check),
+    ("transfer_records", transfer_records::check),
     ("transport", transport::check),
+    ("unit", unit::check),
+    ("v42bis", v42bis::check),
+    ("vj", vj::check),
 ];
