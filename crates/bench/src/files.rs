@@ -20,6 +20,10 @@ mod thin;
 mod unshaped;
 mod way;
 
+pub(crate) use content::FileContent;
+pub(crate) use processes::{all, own_memory, tree};
+pub(crate) use way::wait;
+
 use crate::error::Error;
 use crate::report::BenchSection;
 use crate::stage::{BenchPart, BenchSetup, each_part};

@@ -24,6 +24,7 @@ mod hostile;
 mod idle;
 mod interactive;
 mod latency;
+mod login;
 mod paths;
 mod payload;
 mod random;
@@ -56,7 +57,7 @@ struct BenchFlags {
     /// Run only this; may be given more than once
     #[arg(long, value_enum, value_name = "NAME")]
     only: Vec<Benchmark>,
-    /// Of a benchmark with several sections (paths, hostile, files), only this: unknown, floods, thin, ...
+    /// Of a benchmark with several sections (paths, hostile, files, login), only this: unknown, floods, thin, ...
     #[arg(long, value_name = "NAME", requires = "only")]
     part: Option<String>,
     /// Of the benchmark files: the two releases between which the delta is measured [default: two that are generated]
@@ -114,6 +115,8 @@ enum Benchmark {
     Paths,
     /// Files between two daemons beside rsync, scp and zstd over ssh: time, bytes, processor, memory
     Files,
+    /// Logins beside ssh and mosh: a keystroke, a long log, copies over ssh, an outage, what an idle session takes
+    Login,
     /// Packets in the clear of a full tunnel whose daemon, device, rules or routes fail
     Closed,
 }
@@ -137,6 +140,7 @@ impl Benchmark {
             Benchmark::Hostile => "hostile",
             Benchmark::Paths => "paths",
             Benchmark::Files => "files",
+            Benchmark::Login => "login",
             Benchmark::Closed => "closed",
         }
     }
@@ -165,6 +169,7 @@ impl Benchmark {
             Benchmark::Closed => closed::run(setting),
             Benchmark::Paths => return paths::run(setting, done),
             Benchmark::Files => return files::run(setting, done),
+            Benchmark::Login => return login::run(setting, done),
             Benchmark::Hostile => return hostile::run(setting, done),
         };
         section.map(done)

@@ -17,7 +17,7 @@ const EXTENT: usize = 1 << 20;
 
 /// What is in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FileContent {
+pub(crate) enum FileContent {
     /// Bytes that do not shrink.
     Random,
     /// Logs, records, a dump, telemetry and pages, which zstd -3 shrinks 4 to 6 times.
@@ -27,7 +27,7 @@ pub(super) enum FileContent {
 }
 
 impl FileContent {
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             FileContent::Random => "random",
             FileContent::Text => "text",
@@ -36,7 +36,7 @@ impl FileContent {
     }
 
     /// Writes a file of `size` bytes.
-    pub(super) fn write(self, path: &Path, size: u64) -> Result<(), Error> {
+    pub(crate) fn write(self, path: &Path, size: u64) -> Result<(), Error> {
         let doing = || format!("write {}", path.display());
         let mut file = BufWriter::with_capacity(EXTENT, File::create(path).map_err(Error::doing(doing()))?);
         let (mut left, mut source) = (size, ContentSource::new(sample::DEFAULT_SEED));

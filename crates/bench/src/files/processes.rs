@@ -87,7 +87,7 @@ pub(super) fn watched<T>(roots: &[Mutex<BTreeSet<u32>>; 2], work: impl FnOnce() 
 }
 
 /// All that a process started and that is still there, and itself.
-pub(super) fn tree(root: u32) -> BTreeSet<u32> {
+pub(crate) fn tree(root: u32) -> BTreeSet<u32> {
     with_children(&parents(), &BTreeSet::from([root]))
 }
 
@@ -145,6 +145,24 @@ fn with_children(parents: &BTreeMap<u32, u32>, roots: &BTreeSet<u32>) -> BTreeSe
         }
         found.extend(more);
     }
+}
+
+/// The numbers of all processes that there are.
+pub(crate) fn all() -> BTreeSet<u32> {
+    parents().into_keys().collect()
+}
+
+/// MiB that are their own, of those processes that run one of `programs` (its name begins so).
+pub(crate) fn own_memory(pids: &BTreeSet<u32>, programs: &[&str]) -> f64 {
+    let runs = |pid: &&u32| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        programs.iter().any(|program| name.starts_with(program))
+    };
+    let own = |pid: &u32| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        Some((number(&status, "RssAnon:")? + number(&status, "RssShmem:")?) * 1024)
+    };
+    mebibytes(pids.iter().filter(runs).filter_map(own).sum())
 }
 
 fn number(text: &str, field: &str) -> Option<u64> {

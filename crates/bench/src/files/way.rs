@@ -70,7 +70,7 @@ pub(super) fn versions() -> String {
 }
 
 /// Waits until a child has ended, and kills it if it takes too long or a signal asks for the end.
-pub(super) fn wait(child: &mut Child, patience: Duration) -> Result<ExitStatus, Error> {
+pub(crate) fn wait(child: &mut Child, patience: Duration) -> Result<ExitStatus, Error> {
     let begin = Instant::now();
     loop {
         if let Some(status) = child.try_wait().map_err(Error::doing("wait for a command"))? {
