@@ -131,14 +131,11 @@ impl Pty {
     pub fn signal(&self, signal: i32) -> io::Result<()> {
         if [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP].contains(&signal) {
             // SAFETY: takes integers (TIOCSIG, Linux 2.6.36).
-            return checked(unsafe { libc::ioctl(self.0.as_raw_fd(), TIOCSIG, signal) });
+            return checked(unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TIOCSIG, signal) });
         }
         super::launch::signal_group(self.foreground()?, signal)
     }
 }
-
-/// `asm-generic/ioctls.h`.
-const TIOCSIG: libc::Ioctl = 0x4004_5436;
 
 impl io::Read for &Pty {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {

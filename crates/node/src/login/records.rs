@@ -33,7 +33,8 @@ impl LoginRecord {
         fill(&mut entry.ut_line, &self.line);
         // As getty and sshd have it: what fits of the line's end.
         let id = self.line.strip_prefix(b"pts/").unwrap_or(&self.line);
-        fill(&mut entry.ut_id, id.get(id.len().saturating_sub(entry.ut_id.len())..).unwrap_or(id));
+        let room = entry.ut_id.len();
+        fill(&mut entry.ut_id, id.get(id.len().saturating_sub(room)..).unwrap_or(id));
         fill(&mut entry.ut_user, account);
         fill(&mut entry.ut_host, peer);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
