@@ -6,6 +6,7 @@
 //! - [`Request`]: a stream's first message, which [`RequestReader`] reads at the server.
 //! - [`LoginClient`] and [`LoginServer`]: the ends of a session. Each keeps what the other has not acknowledged, so that nothing is lost
 //!   with a stream.
+//! - [`prediction`]: shows what keys will do before the session has said so.
 //! - [`Forwarded`]: the bytes of one forwarded connection.
 //!
 //! `docs/design/login.md` has the messages and the limits.
@@ -18,6 +19,7 @@ mod error;
 mod forwarded;
 mod intake;
 mod outcome;
+pub mod prediction;
 mod request;
 mod server;
 mod signal;
