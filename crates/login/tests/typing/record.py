@@ -171,7 +171,9 @@ curses.wrapper(main)
         os.chmod(HOME + "/harbour/" + name, 0o755)
 
 
-UP, DOWN, RIGHT, LEFT = "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D"
+UP, RIGHT, LEFT = "\x1b[A", "\x1b[C", "\x1b[D"
+# What the arrows send to programs that ask for the keypad's application mode.
+MENU_UP, MENU_DOWN = "\x1bOA", "\x1bOB"
 
 
 def shell_one(s):
@@ -234,6 +236,9 @@ def shell_three(s):
     s.part = "shell"
     s.command("date -u -d '2026-03-01 12:00' '+%A, %d %B %Y'")
     s.command("printf '%s\\n' north south east west | paste -sd, -")
+    s.command("tar -czf /tmp/alice/harbour.tar.gz . && tar -tzf /tmp/alice/harbour.tar.gz | head -n 6")
+    s.command("test -s todo.txt && echo there are $(wc -l < todo.txt) things to do")
+    s.command("chmod -x src/tide.py; stat -c '%a %n' src/tide.py berth")
     s.command("cd ..; du -s --apparent-size harbour | cut -f2; cd harbour")
 
 
@@ -350,7 +355,7 @@ def main():
         "Pilots report that the light on the east tower is weak.",
     ], "notes.txt")
     shell_two(s)
-    menus(s, ["2", "4", "5"], "Perla del Norte", [DOWN, DOWN, "\r", UP, "\r", DOWN, DOWN, DOWN, DOWN])
+    menus(s, ["2", "4", "5"], "Perla del Norte", [MENU_DOWN, MENU_DOWN, "\r", MENU_UP, "\r", MENU_DOWN, MENU_DOWN, MENU_DOWN, MENU_DOWN])
     pager(s, ["pilot cargo", "2026-03-09", "waits at berth 3"], "  bjjjkdu")
     editor(s, [
         "def next_high(hour):",
@@ -361,7 +366,7 @@ def main():
     shell_three(s)
     secrets(s, "harbour-master", "low tide at 6:15")
     pager(s, ["left at berth", "tower"], "    jjjkkb")
-    menus(s, ["1", "9", "5"], "Kong Harald", [DOWN, "\r", DOWN, DOWN, DOWN, "\r", DOWN])
+    menus(s, ["1", "9", "5"], "Kong Harald", [MENU_DOWN, "\r", MENU_DOWN, MENU_DOWN, MENU_DOWN, "\r", MENU_DOWN, MENU_DOWN])
     shutil.rmtree(HOME, ignore_errors=True)
     with open(sys.argv[1], "w") as out:
         for part, pause, modes, key, answer in lines:
