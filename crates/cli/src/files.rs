@@ -33,8 +33,8 @@ pub(crate) use listing::ls;
 use meter::{TransferMeter, fault_text};
 use queue::queued;
 pub(crate) use serving::service;
-pub(crate) use stream::{node_command, random};
 use stream::{NoStream, PeerStream, transfer_name};
+pub(crate) use stream::{node_command, random};
 
 /// Standard input or output.
 const PIPE: &str = "-";

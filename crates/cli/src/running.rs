@@ -27,7 +27,11 @@ fn foreground(flags: &flags::Up) -> CommandResult {
         LogForm::Json => logging::Form::Json,
     };
     logging::start(form).map_err(Failure::new)?;
-    daemon::run_with(&flags.file, ServiceMains { files: files::service(&flags.file), login: login::service(&flags.file) }).map_err(|error| {
+    daemon::run_with(
+        &flags.file,
+        ServiceMains { files: files::service(&flags.file), login: login::service(&flags.file) },
+    )
+    .map_err(|error| {
         let code = code(&error);
         Failure::new(error).code(code)
     })

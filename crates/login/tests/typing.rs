@@ -209,7 +209,8 @@ fn most_keys_are_on_the_screen_at_once() {
     println!("{:<10} {:>6} {:>8} {shown:>7.1}% {wrong:>7.2}%", "all", all.keys, "");
 
     assert!(all.keys >= 2000, "{} keys", all.keys);
-    let share = |parts: &[&str]| parts.iter().map(|part| percent(replay.counts[*part].keys, all.keys)).sum::<f64>();
+    let share =
+        |parts: &[&str]| parts.iter().map(|part| percent(replay.counts[*part].keys, all.keys)).sum::<f64>();
     for (parts, expected) in
         [(&["shell"][..], 60.0), (&["editor"], 20.0), (&["pager"], 10.0), (&["menu", "password"], 10.0)]
     {

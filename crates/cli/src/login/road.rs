@@ -89,7 +89,8 @@ impl LoginRoad {
                 let mut daemon = daemon.lock().unwrap_or_else(PoisonError::into_inner);
                 if daemon.as_mut().is_none_or(PrivateDaemon::has_ended) {
                     *daemon = None;
-                    let command = node_command(file).map_err(|failure| NoRoad { failure, may_return: false })?;
+                    let command =
+                        node_command(file).map_err(|failure| NoRoad { failure, may_return: false })?;
                     let again = |failure| NoRoad { failure, may_return: true };
                     let started = PrivateDaemon::start(command, interface);
                     *daemon = Some(started.map_err(|error| again(Failure::new(error)))?);

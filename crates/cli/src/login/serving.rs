@@ -143,8 +143,9 @@ impl LoginService {
         })?;
         let asked = std::str::from_utf8(&head.name).unwrap_or("\u{fffd}");
         if !privileges::is_root() {
-            let own = Account::own()
-                .ok_or_else(|| refused(RefusedReason::System, "the daemon's user has no account".to_owned()))?;
+            let own = Account::own().ok_or_else(|| {
+                refused(RefusedReason::System, "the daemon's user has no account".to_owned())
+            })?;
             return if asked.is_empty() || asked == own.name {
                 Ok((section, own))
             } else {

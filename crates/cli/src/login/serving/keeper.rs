@@ -75,7 +75,8 @@ impl Keeper {
 
 /// The first message, which has to come soon; nothing if none did.
 fn read_request(wire: &mut Wire, raw: &mut Vec<u8>) -> Result<Option<(Request, Vec<u8>)>, String> {
-    let (mut reader, mut buffer, begun) = (RequestReader::new(), Zeroizing::new(Wire::buffer()), Instant::now());
+    let (mut reader, mut buffer, begun) =
+        (RequestReader::new(), Zeroizing::new(Wire::buffer()), Instant::now());
     loop {
         match wire.read(&mut buffer) {
             WireRead::Bytes(length) => {
@@ -122,7 +123,8 @@ pub(super) fn turn_away(wire: Wire, reason: RefusedReason, text: &str) -> i32 {
 pub(super) fn say(wire: Wire, message: &[u8]) -> i32 {
     let mut stream = wire.into_stream();
     let patient = stream.set_nonblocking(false).and_then(|()| stream.set_write_timeout(Some(LINGER)));
-    if patient.and_then(|()| stream.write_all(message)).is_err() || stream.shutdown(Shutdown::Write).is_err() {
+    if patient.and_then(|()| stream.write_all(message)).is_err() || stream.shutdown(Shutdown::Write).is_err()
+    {
         return 1;
     }
     let begun = Instant::now();

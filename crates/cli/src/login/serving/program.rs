@@ -4,7 +4,9 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use strait_login::{OutputKind, Program, Refusal, RefusedReason, SessionRequest, SessionSignal, TerminalModes, WindowSize};
+use strait_login::{
+    OutputKind, Program, Refusal, RefusedReason, SessionRequest, SessionSignal, TerminalModes, WindowSize,
+};
 use strait_node::login::{KeeperPort, Launch, Pty, PtySize, SessionRefused, WhyRefused, signal_group};
 use strait_node::poll::PollFd;
 
@@ -87,8 +89,7 @@ impl RunningProgram {
                     strait_node::login::do_not_wait(end).map_err(system)?;
                 }
                 let (launcher, process) = port.open_session(None).map_err(from_monitor)?;
-                let theirs: Vec<OwnedFd> =
-                    vec![in_reader.into(), out_writer.into(), errors_writer.into()];
+                let theirs: Vec<OwnedFd> = vec![in_reader.into(), out_writer.into(), errors_writer.into()];
                 let ends = Ends::Pipes { input: Some(input), out: Some(out), errors: Some(errors) };
                 (ends, theirs, process, launcher)
             }

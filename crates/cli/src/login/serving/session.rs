@@ -340,10 +340,8 @@ impl<'a> Session<'a> {
         let wire = self.wire.as_ref().map_or_else(PollFd::ignored, Wire::interest);
         let ended = if self.exit.is_none() { PollFd::readable(self.port.as_fd()) } else { PollFd::ignored() };
         let [one, two, three] = self.program.interest(self.server.output_room() > 0);
-        let (agents, waiting) = self.agents.as_ref().map_or_else(
-            || (PollFd::ignored(), PollFd::ignored()),
-            AgentDoor::interest,
-        );
+        let (agents, waiting) =
+            self.agents.as_ref().map_or_else(|| (PollFd::ignored(), PollFd::ignored()), AgentDoor::interest);
         let listener = PollFd::readable(self.listener.as_fd());
         let mut all = [wire, ended, one, two, three, agents, waiting, listener];
         let alone = self.alone_since.map(|since| since + self.detached);

@@ -144,8 +144,7 @@ fn turn_away_as_told(wire: Wire, answer: &[u8]) -> i32 {
 impl Session<'_> {
     /// Answers a visitor.
     pub(super) fn visited(&mut self, visitor: SessionChannel) {
-        let Ok((message, descriptors)) =
-            visitor.set_patience(VISITOR).and_then(|()| visitor.receive())
+        let Ok((message, descriptors)) = visitor.set_patience(VISITOR).and_then(|()| visitor.receive())
         else {
             return;
         };
