@@ -24,6 +24,7 @@ pub mod message;
 mod outcome;
 mod pace;
 mod request;
+mod screen;
 mod server;
 mod signal;
 mod size;
