@@ -255,5 +255,8 @@ fn step(bytes: &[u8]) -> usize {
 
 fn cells(size: WindowSize) -> (NonZeroU16, NonZeroU16) {
     let size = size.clamped();
-    (NonZeroU16::new(size.rows).unwrap_or(NonZeroU16::MIN), NonZeroU16::new(size.columns).unwrap_or(NonZeroU16::MIN))
+    (
+        NonZeroU16::new(size.rows).unwrap_or(NonZeroU16::MIN),
+        NonZeroU16::new(size.columns).unwrap_or(NonZeroU16::MIN),
+    )
 }

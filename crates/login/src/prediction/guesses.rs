@@ -249,9 +249,9 @@ impl Guesses {
 
     fn is_placed_at_cursor(&self, screen: &Screen) -> bool {
         let cursor = screen.cursor_position();
-        self.place.as_ref().is_some_and(|place| {
-            (place.row, place.base.cursor) == cursor && place.lines == self.lines
-        })
+        self.place
+            .as_ref()
+            .is_some_and(|place| (place.row, place.base.cursor) == cursor && place.lines == self.lines)
     }
 
     /// Begins an epoch at the cursor.

@@ -100,7 +100,9 @@ fn ascii(bytes: &[u8]) -> (Option<Key>, usize) {
 fn escape(bytes: &[u8]) -> (Option<Key>, usize) {
     let start = match bytes.get(1) {
         Some(b'[') => 2,
-        Some(b'O') => return (Some(bytes.get(2).map_or(Key::Other, |last| cursor_key(*last))), bytes.len().min(3)),
+        Some(b'O') => {
+            return (Some(bytes.get(2).map_or(Key::Other, |last| cursor_key(*last))), bytes.len().min(3));
+        }
         Some(_) => return (Some(Key::Other), 2),
         None => return (Some(Key::Other), 1),
     };
@@ -142,12 +144,10 @@ mod tests {
         assert_eq!(keys(b"\x1bOC\x1b[1;5C\x1b[4~"), [(Key::Right, 3), (Key::Other, 9), (Key::LineEnd, 13)]);
         assert_eq!(keys(b"\x1bb\x1b"), [(Key::Other, 2), (Key::Other, 3)]);
         assert_eq!(keys(b"\x1b[12"), [(Key::Other, 4)]);
-        assert_eq!(keys(b"\x01\x05\x7f\r"), [
-            (Key::LineStart, 1),
-            (Key::LineEnd, 2),
-            (Key::Erase, 3),
-            (Key::Enter, 4)
-        ]);
+        assert_eq!(
+            keys(b"\x01\x05\x7f\r"),
+            [(Key::LineStart, 1), (Key::LineEnd, 2), (Key::Erase, 3), (Key::Enter, 4)]
+        );
     }
 
     #[test]
@@ -155,13 +155,10 @@ mod tests {
         let text = "é中a\u{301}🙂";
         let mut whole = Vec::new();
         KeyReader::default().read(text.as_bytes(), |key, _| whole.push(key));
-        assert_eq!(whole, [
-            Key::Text('é', 1),
-            Key::Text('中', 2),
-            Key::Text('a', 1),
-            Key::Other,
-            Key::Text('🙂', 2)
-        ]);
+        assert_eq!(
+            whole,
+            [Key::Text('é', 1), Key::Text('中', 2), Key::Text('a', 1), Key::Other, Key::Text('🙂', 2)]
+        );
         let mut reader = KeyReader::default();
         let mut cut = Vec::new();
         for byte in text.as_bytes() {

@@ -155,7 +155,8 @@ impl Line {
 
     /// The column behind the last cell in which something was written.
     fn end(&self) -> u16 {
-        let written = self.cells.iter().rposition(|cell| cell.content != Content::Empty).map_or(0, |last| last + 1);
+        let written =
+            self.cells.iter().rposition(|cell| cell.content != Content::Empty).map_or(0, |last| last + 1);
         u16::try_from(written).unwrap_or(u16::MAX)
     }
 

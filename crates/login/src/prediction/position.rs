@@ -56,7 +56,11 @@ impl Position {
         self.state = match self.state {
             State::Ground => ground(byte),
             State::Character(left) if (0x80..0xc0).contains(&byte) => {
-                if left > 1 { State::Character(left - 1) } else { State::Ground }
+                if left > 1 {
+                    State::Character(left - 1)
+                } else {
+                    State::Ground
+                }
             }
             State::Character(_) => ground(byte),
             State::Escape => self.escape(byte),
