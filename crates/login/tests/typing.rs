@@ -224,12 +224,15 @@ fn most_keys_are_on_the_screen_at_once() {
 
 #[test]
 fn nothing_is_shown_where_that_is_not_wanted() {
-    let session = session();
-    let all = Replay::new(PredictMode::Never).run(&session);
+    let all = Replay::new(PredictMode::Never).run(&session());
     assert_eq!((all.shown, all.wrong), (0, 0));
+}
+
+#[test]
+fn a_link_that_is_slower_than_was_said_is_found_out() {
     let mut replay = Replay::new(PredictMode::Auto);
     replay.predictor.round_trip(Duration::from_millis(20));
-    // Here answers are late, whatever is said of the round trip: keys wait for a quarter of a second, and are shown then.
-    let all = replay.run(&session);
-    assert!(percent(all.shown, all.keys) < 70.0);
+    let all = replay.run(&session());
+    println!("{:.1} percent shown, {:.2} wrong", percent(all.shown, all.keys), percent(all.wrong, all.keys));
+    assert!(percent(all.shown, all.keys) >= 50.0 && percent(all.wrong, all.keys) <= 1.0);
 }
