@@ -2,4 +2,5 @@
 
 mod commands;
 mod place;
+mod resume;
 mod terminals;

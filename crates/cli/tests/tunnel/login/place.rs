@@ -187,6 +187,12 @@ impl Screen {
         }
     }
 
+    /// Whether this was written so far; it stays there to be asked for.
+    pub(crate) fn sees_now(&mut self, what: &str) -> bool {
+        self.look();
+        self.text.contains(what)
+    }
+
     /// Waits for its end; the exit code.
     pub(crate) fn ends(&mut self) -> Option<i32> {
         let begun = Instant::now();
