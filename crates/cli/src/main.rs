@@ -8,6 +8,7 @@ mod configuration;
 mod files;
 mod flags;
 mod keys;
+mod login;
 mod other;
 mod outbox;
 mod running;
@@ -25,7 +26,11 @@ use failure::CommandResult;
 use flags::{StraitCommand, StraitFlags};
 
 fn main() -> ExitCode {
-    match run(&StraitFlags::parse().command) {
+    let command = StraitFlags::parse().command;
+    if let StraitCommand::Login(flags) = &command {
+        return login::login(flags);
+    }
+    match run(&command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report("strait"),
     }
@@ -46,6 +51,8 @@ fn run(command: &StraitCommand) -> CommandResult {
         StraitCommand::Get(flags) => files::get(flags),
         StraitCommand::Ls(flags) => files::ls(flags),
         StraitCommand::Sync(flags) => files::sync(flags),
+        // Its exit code is another program's.
+        StraitCommand::Login(_) => Ok(()),
         #[cfg(feature = "advise")]
         StraitCommand::Advise(flags) => advise::run(flags),
         StraitCommand::Demo(flags) => other::run("demo", flags),

@@ -4,14 +4,14 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use strait_node::client::{self, ClientError};
-use strait_node::daemon::StartError;
+use strait_node::daemon::{ServiceMains, StartError};
 use strait_node::direct::DirectError;
 use strait_node::tun::TunError;
 use strait_node::{background, daemon, logging, network, runtime};
 
 use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{self, LogForm};
-use crate::{configuration, files};
+use crate::{configuration, files, login};
 
 /// Where the system keeps logs (hier(7)).
 const LOG_FOLDER: &str = "/var/log";
@@ -27,7 +27,11 @@ fn foreground(flags: &flags::Up) -> CommandResult {
         LogForm::Json => logging::Form::Json,
     };
     logging::start(form).map_err(Failure::new)?;
-    daemon::run_with(&flags.file, files::service(&flags.file)).map_err(|error| {
+    daemon::run_with(
+        &flags.file,
+        ServiceMains { files: files::service(&flags.file), login: login::service(&flags.file) },
+    )
+    .map_err(|error| {
         let code = code(&error);
         Failure::new(error).code(code)
     })
