@@ -18,6 +18,7 @@
 //! the folder of a killed program is swept by the next one.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod accounts;
 pub mod attack;
 mod clear;
 mod connect;
@@ -46,6 +47,7 @@ mod transfer;
 mod tunnel;
 mod workdir;
 
+pub use accounts::program_with_accounts;
 pub use clear::ClearWatch;
 pub use daemon::{DaemonProcess, ProcessCost, children};
 pub use disk::SmallDisk;

@@ -1,12 +1,14 @@
 //! Two hosts with a daemon each, an sshd beside them, and logins from the first to the second.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use strait_testbed::outside::{Sshd, SshdProgram};
-use strait_testbed::{DaemonProcess, EmulatedPath, Extra, Relay, Site, TwoHosts, Workdir, paced};
+use strait_testbed::{
+    DaemonProcess, EmulatedPath, Extra, PORT, Relay, Site, TwoHosts, Workdir, paced, program_with_accounts,
+};
 
 use super::terminal::PersonTerminal;
 use super::way::LoginWay;
@@ -56,7 +58,12 @@ impl LoginStage {
         }
         let (hosts, relay) = path.hosts(1)?;
         let dir = Workdir::create()?;
-        let sites = Site::pair(&setting.program, &hosts, dir.path())?;
+        let far = program_with_accounts(&setting.program, dir.path())?;
+        let port = |address| SocketAddr::new(address, PORT);
+        let sites = [
+            Site::create(&setting.program, &hosts.a, 1, port(hosts.address_of_a().0), dir.path())?,
+            Site::create(&far, &hosts.b, 2, port(hosts.address_of_b().0), dir.path())?,
+        ];
         let daemons = start(&sites, path)?;
         let sshd = match SshdProgram::find(&setting.cache.with_file_name("openssh")) {
             Ok(program) => Sshd::start(&program, &hosts.b, hosts.address_of_b().0, &dir.path().join("sshd"))
