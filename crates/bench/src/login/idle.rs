@@ -64,7 +64,6 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
             let mut login = stage.shell(way)?;
             login.terminal.type_in(&format!("cat {}\n", quoted(&log.display().to_string())))?;
             login.terminal.wait_for(PROMPT, PATIENCE)?;
-            login.terminal.wait_for(PROMPT, PATIENCE)?;
             logins.push(login);
         }
         interrupt::pause(CALM)?;
