@@ -4,7 +4,7 @@ use strait_clock::Time;
 
 use super::{Greeting, LoginServer};
 use crate::log::Piece;
-use crate::message::LoginMessage;
+use crate::message::{Channel, LoginMessage};
 use crate::stream_end::is_small;
 
 impl LoginServer {
@@ -15,6 +15,9 @@ impl LoginServer {
             return;
         }
         self.stream.set_rate(self.pace.wire_rate());
+        if self.greeting.is_none() && self.catches_up_at().is_some_and(|at| at <= now) {
+            self.catch_up();
+        }
         let mut room = room;
         loop {
             room = self.stream.give(into, room);
@@ -31,6 +34,7 @@ impl LoginServer {
             self.stream.put(&message, self.incoming.taken());
             return true;
         }
+        self.go_on_catching_up();
         if self.make_piece(room) {
             return true;
         }
@@ -44,14 +48,21 @@ impl LoginServer {
 
     fn make_piece(&mut self, room: usize) -> bool {
         let Some(piece) = self.log.peek() else { return false };
-        let room = room.min(budget(&piece, self.terminal, &mut self.pace));
+        let terminal = self.display.is_some();
+        let room = room.min(budget(&piece, terminal, &mut self.pace));
         if room == 0 {
             return false;
         }
         let taken = self.incoming.tell();
-        let (cost, wire) = self.stream.put_piece(&piece, room, self.terminal, taken);
+        let (cost, wire) = self.stream.put_piece(&piece, room, terminal, taken);
+        let sent = self.log.sent() + cost;
+        if let (Piece::Bytes { channel: Channel::Terminal, bytes, .. }, Some(display)) =
+            (&piece, &mut self.display)
+        {
+            display.sent(&bytes[..cost as usize], sent);
+        }
         self.log.advance(cost);
-        self.pace.sent(self.log.sent(), wire, self.now);
+        self.pace.sent(sent, wire, self.now);
         true
     }
 
@@ -71,12 +82,15 @@ impl LoginServer {
     /// Whether [`LoginServer::send`] may have anything.
     #[must_use]
     pub fn wants_to_send(&self, now: Time) -> bool {
-        let piece = self
-            .log
-            .peek()
-            .is_some_and(|piece| !self.terminal || self.pace.has_budget() || !is_bulk(&piece, self.terminal));
+        let terminal = self.display.is_some();
+        let goes = |piece: &Piece<'_>| !terminal || self.pace.has_budget() || !is_bulk(piece, terminal);
+        let piece = self.log.peek().is_some_and(|piece| goes(&piece));
         self.attached
-            && (piece || self.greeting.is_some() || self.stream.has_more() || self.incoming.due(now))
+            && (piece
+                || self.catches_up_now(now)
+                || self.greeting.is_some()
+                || self.stream.has_more()
+                || self.incoming.due(now))
     }
 }
 
