@@ -2,6 +2,7 @@
 //!
 //! Positions count what a message costs: a byte of a channel one, anything else [`CONTROL`]. Both ends count the same.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 
 use strait_clock::Time;
@@ -11,6 +12,9 @@ use crate::{Exit, LoginError, SessionSignal, TerminalModes, WindowSize};
 
 /// What a message without bytes of a channel counts: about what it takes in memory, so that windows bound these, too.
 pub(crate) const CONTROL: u64 = 64;
+
+/// Bytes that come within this time are kept as one, so that the age of what waits is known.
+const TOGETHER: Duration = Duration::from_millis(50);
 
 /// A message without bytes of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +102,7 @@ impl SendLog {
         }) = self.entries.back_mut()
             && *last == channel
             && !alone
+            && (all_sent || now.since(*at) <= TOGETHER)
             && there.len() + bytes.len() <= MAX_UNIT
         {
             if all_sent {

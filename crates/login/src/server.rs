@@ -24,8 +24,8 @@ use crate::{
 
 /// Output of a terminal that waits at most, so that a flood stalls the terminal and what follows an interrupt comes soon.
 const WAITING_MOST: u64 = 64 << 10;
-/// The least of that: two reads of a terminal.
-const WAITING_LEAST: u64 = 8 << 10;
+/// The least of that: a screen's worth of text, about.
+const WAITING_LEAST: u64 = 2 << 10;
 /// What of a link's time may wait, where its rate is known.
 const WAITING: Duration = Duration::from_millis(40);
 /// Input is acknowledged by its echo. Where there is none, the client is told after a time in which a program would have answered.
@@ -73,6 +73,8 @@ pub struct LoginServer {
     /// How many clients there were that knew nothing, less one: the client's number.
     client: u32,
     modes: Option<TerminalModes>,
+    /// Up to where output does not wait for the window, since a key was typed.
+    hurried: u64,
     /// Keystrokes that the program got and that may be echoed yet.
     echoes: usize,
     /// What ends the session's output, and what of that waits until the client has caught up.
@@ -100,6 +102,7 @@ impl LoginServer {
             events: VecDeque::new(),
             client: 0,
             modes: None,
+            hurried: 0,
             echoes: 0,
             ends: Vec::new(),
             closing: Vec::new(),
@@ -129,7 +132,8 @@ impl LoginServer {
         if !reachable || !display.streams() {
             return display.room(reachable) as usize;
         }
-        let waiting = self.pace.raw_in(WAITING).map_or(WAITING_MOST, |bytes| bytes as u64);
+        let rate = self.pace.raw_in(WAITING).filter(|_| !self.pace.is_starting());
+        let waiting = rate.map_or(WAITING_MOST, |bytes| bytes as u64);
         let most = waiting.clamp(WAITING_LEAST, WAITING_MOST);
         room.min(most.saturating_sub(self.log.waiting())) as usize
     }

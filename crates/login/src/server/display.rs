@@ -10,6 +10,7 @@ use core::time::Duration;
 use strait_clock::Time;
 
 use super::LoginServer;
+use crate::log::{Piece, SendLog};
 use crate::message::{Channel, MAX_UNIT};
 use crate::screen::{Known, SessionScreen, Snapshot, decode_rows, difference, encode_rows};
 use crate::stream_end::TYPED;
@@ -23,10 +24,18 @@ const ROWS_AWAY: u64 = 1 << 20;
 const ROWS_AT_ONCE: usize = 8 << 10;
 /// Bytes of a difference in a message.
 const SCREEN_AT_ONCE: usize = 32 << 10;
-/// For how long output waits at least before the session catches up: a person does not see that.
+/// For how long output waits at least before the session catches up: a person does not see that. Or two round trips, once they are known.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Between two differences at least, as long as the first is on its way: what a film shows.
+/// The same before that: a satellite's link needs three round trips until its window is open.
+const FIRST_PATIENCE: Duration = Duration::from_secs(2);
+/// Between two differences at least, as long as the first is on its way: what a film shows. Or a quarter of a round trip.
 const FRAME: Duration = Duration::from_millis(40);
+/// What leaves within this time is not in the way of a key.
+const SOON: Duration = Duration::from_millis(100);
+/// For how long the first difference after a key waits, so that what the program answers is in it.
+const BRIEF: Duration = Duration::from_millis(10);
+/// What a key brings at first, in bytes: a line, a prompt, with their colours. So much does not wait for the window.
+const ANSWER: u64 = 512;
 
 /// How the client comes to show the same.
 #[derive(Debug)]
@@ -34,16 +43,36 @@ enum Mode {
     /// Output is sent as it is.
     Streams,
     /// Output goes to the model.
-    CatchesUp {
-        /// What the client shows when it has what was sent; nothing if that is not known.
-        base: Option<Box<Snapshot>>,
-        /// Whether it shows the alternate screen.
-        alternate: bool,
-        /// Whether the model has changed since.
-        changed: bool,
-        /// Where the last difference ends, and when it was sent.
-        last: (u64, Time),
-    },
+    CatchesUp(CatchUp),
+}
+
+/// A client that is behind.
+#[derive(Debug)]
+struct CatchUp {
+    /// What the client shows when it has what was sent; nothing if that is not known.
+    base: Option<Box<Snapshot>>,
+    /// Whether it shows the alternate screen.
+    alternate: bool,
+    /// Whether it was painted since it fell behind.
+    painted: bool,
+    /// Whether the model has changed since the last difference.
+    changed: bool,
+    /// The next difference is sent when the log is acknowledged up to here, or at this time.
+    next: (u64, Time),
+    /// Whether the last difference does not wait for the window.
+    urgent: bool,
+}
+
+impl CatchUp {
+    fn new(base: Option<Snapshot>, alternate: bool, next: (u64, Time)) -> CatchUp {
+        let base = base.map(Box::new);
+        CatchUp { base, alternate, painted: false, changed: true, next, urgent: true }
+    }
+
+    /// Whether a difference is due and may be sent.
+    fn may_paint(&self, acked: u64, now: Time) -> bool {
+        self.changed && (self.next.0 <= acked || self.next.1 <= now)
+    }
 }
 
 /// The terminal of a session.
@@ -77,8 +106,8 @@ impl Display {
         if size != self.screen.size() {
             self.screen.resize(size);
             self.resized = true;
-            if let Mode::CatchesUp { base, changed, .. } = &mut self.mode {
-                (*base, *changed) = (None, true);
+            if let Mode::CatchesUp(behind) = &mut self.mode {
+                (behind.base, behind.changed) = (None, true);
             }
         }
     }
@@ -101,9 +130,9 @@ impl LoginServer {
         let Some(display) = self.display.as_mut().filter(|_| kind == OutputKind::Terminal) else {
             return self.log.push(kind.into(), bytes, echo, self.now);
         };
-        if let Mode::CatchesUp { changed, .. } = &mut display.mode {
+        if let Mode::CatchesUp(behind) = &mut display.mode {
             display.screen.process(bytes);
-            *changed = true;
+            behind.changed = true;
             if !reachable {
                 display.screen.bound_rows(ROWS_AWAY);
             }
@@ -111,7 +140,34 @@ impl LoginServer {
         }
         self.log.push(Channel::Terminal, bytes, echo, self.now);
         if !reachable && self.log.waiting() > self.worth() {
-            self.catch_up();
+            self.catch_up((0, self.now));
+        }
+    }
+
+    /// A key was typed: if much waits that does not leave soon, what the key brings is not to wait behind it.
+    pub(super) fn typed(&mut self) {
+        let Some(display) = self.display.as_ref().filter(|display| display.streams()) else { return };
+        let waiting = self.log.end() - self.log.sent().max(display.modelled);
+        // While the window opens, what waits leaves with an acknowledgement that may be a round trip away.
+        let soon =
+            self.pace.raw_in(SOON).filter(|_| !self.pace.is_starting()).map_or(0, |bytes| bytes as u64);
+        if waiting > display.screen.worth().max(soon) {
+            self.catch_up((u64::MAX, self.now + BRIEF));
+        } else {
+            self.hurried = self.log.end() + ANSWER;
+        }
+    }
+
+    /// Whether what is next does not wait for the window.
+    pub(super) fn is_urgent(&self, piece: &Piece<'_>) -> bool {
+        let screen = matches!(piece, Piece::Bytes { channel: Channel::Screen, .. });
+        self.log.sent() < self.hurried || screen && self.behind().is_some_and(|behind| behind.urgent)
+    }
+
+    fn behind(&self) -> Option<&CatchUp> {
+        match &self.display.as_ref()?.mode {
+            Mode::CatchesUp(behind) => Some(behind),
+            Mode::Streams => None,
         }
     }
 
@@ -128,78 +184,94 @@ impl LoginServer {
     pub(super) fn catches_up_at(&self) -> Option<Time> {
         let streams = self.display.as_ref().is_some_and(Display::streams);
         let since = self.log.waiting_since().filter(|_| streams && self.log.waiting() > self.worth())?;
-        Some(since + PATIENCE.max(self.pace.smoothed().unwrap_or_default() * 2))
+        let patience = self.pace.smoothed().map_or(FIRST_PATIENCE, |smoothed| PATIENCE.max(smoothed * 2));
+        Some(since + patience)
     }
 
-    /// From here on the client gets differences.
-    pub(super) fn catch_up(&mut self) {
+    /// From here on the client gets differences, the first as `next` says.
+    pub(super) fn catch_up(&mut self, next: (u64, Time)) {
         let Some(display) = self.display.as_mut().filter(|display| display.streams()) else { return };
         let base = display.screen.snapshot();
         // An unfinished sequence ends where the client is painted; of an unfinished character something may be left.
-        let clean =
-            display.screen.unfinished().is_some_and(|bytes| bytes.first().is_none_or(|first| *first == 0x1b));
+        let first = display.screen.unfinished().map(<[u8]>::first);
+        let clean = first.is_some_and(|first| first.is_none_or(|first| *first == 0x1b));
         let waiting = self.log.take_after(display.modelled, Channel::Terminal, self.now);
         display.screen.keep_rows(true);
         display.screen.process(&waiting);
-        display.mode = Mode::CatchesUp {
-            alternate: base.is_alternate(),
-            base: (clean && !display.resized).then(|| Box::new(base)),
-            changed: true,
-            last: (0, Time::ZERO),
-        };
+        let alternate = base.is_alternate();
+        let base = Some(base).filter(|_| clean && !display.resized);
+        display.mode = Mode::CatchesUp(CatchUp::new(base, alternate, next));
     }
 
     /// Another client, of whose terminal nothing is known but that it shows its main screen.
     pub(super) fn show_all(&mut self) {
-        self.catch_up();
+        self.catch_up((0, self.now));
         let end = self.log.end();
-        let unseen = core::mem::replace(&mut self.log, crate::log::SendLog::at(end));
+        let unseen = core::mem::replace(&mut self.log, SendLog::at(end));
         let Some(display) = &mut self.display else { return };
         let rows = unseen.bytes_of(Channel::Scrollback).filter_map(|bytes| decode_rows(bytes).ok());
-        let rows = rows.flatten().collect();
-        display.screen.give_back(rows);
-        display.mode =
-            Mode::CatchesUp { base: None, alternate: false, changed: true, last: (end, Time::ZERO) };
+        display.screen.give_back(rows.flatten().collect());
+        display.mode = Mode::CatchesUp(CatchUp::new(None, false, (0, self.now)));
     }
 
     /// Puts the next difference or the next rows into the log, or ends catching up.
     pub(super) fn go_on_catching_up(&mut self) {
-        let now = self.now;
+        let (acked, now) = (self.log.acked(), self.now);
+        let Some(Display { screen, mode: Mode::CatchesUp(behind), .. }) = &mut self.display else { return };
         if self.log.has_more() {
             return;
         }
-        let (acked, echoes) = (self.log.acked(), self.echoes > 0);
-        let Some(display) = &mut self.display else { return };
-        let Mode::CatchesUp { base, alternate, changed, last } = &mut display.mode else { return };
-        if *changed && may_paint(*last, acked, now) {
-            let (mut bytes, shown) = (Vec::new(), display.screen.snapshot());
-            let known = base.as_deref().map_or(Known::Unsure { alternate: *alternate }, Known::Same);
-            // A terminal that is in the middle of a sequence is not any more.
-            if last.1 == Time::ZERO && matches!(known, Known::Same(_)) {
-                bytes.push(0x18);
-            }
-            difference(known, &shown, &mut bytes);
-            (*alternate, *base, *changed) = (shown.is_alternate(), Some(Box::new(shown)), false);
-            display.resized = false;
-            if bytes.len() <= TYPED && echoes {
-                self.log.push(Channel::Terminal, &bytes, true, now);
-            } else {
-                bytes
-                    .chunks(SCREEN_AT_ONCE)
-                    .for_each(|part| self.log.push_whole(Channel::Screen, part.to_vec(), now));
-            }
-            *last = (self.log.end(), now);
-            display.modelled = self.log.end();
+        if behind.may_paint(acked, now) {
+            return self.paint();
+        }
+        if behind.changed {
             return;
         }
-        let rows = display.screen.take_rows(ROWS_AT_ONCE);
-        if !rows.is_empty() {
-            for part in parts(&rows) {
-                self.log.push_whole(Channel::Scrollback, encode_rows(part), now);
-            }
-        } else if !*changed {
-            self.stream_again();
+        let rows = screen.take_rows(ROWS_AT_ONCE);
+        if rows.is_empty() {
+            return self.stream_again();
         }
+        for part in parts(&rows) {
+            self.log.push_whole(Channel::Scrollback, encode_rows(part), now);
+        }
+    }
+
+    /// Puts a difference into the log.
+    fn paint(&mut self) {
+        let (acked, now, frame) = (self.log.acked(), self.now, self.frame());
+        let Some(Display { screen, mode: Mode::CatchesUp(behind), modelled, resized }) = &mut self.display
+        else {
+            return;
+        };
+        let (mut bytes, shown) = (Vec::new(), screen.snapshot());
+        match behind.base.as_deref() {
+            Some(base) => {
+                // A terminal that is in the middle of a sequence is not any more.
+                if !behind.painted {
+                    bytes.push(0x18);
+                }
+                difference(Known::Same(base), &shown, &mut bytes);
+            }
+            None => difference(Known::Unsure { alternate: behind.alternate }, &shown, &mut bytes),
+        }
+        let in_flight = behind.painted && behind.next.0 > acked;
+        *behind = CatchUp::new(Some(shown), false, (0, now));
+        (behind.painted, behind.changed) = (true, false);
+        behind.alternate = behind.base.as_ref().is_some_and(|base| base.is_alternate());
+        behind.urgent = !in_flight || bytes.len() as u64 <= ANSWER;
+        *resized = false;
+        if bytes.len() <= TYPED && self.echoes > 0 {
+            self.log.push(Channel::Terminal, &bytes, true, now);
+        } else {
+            let parts = bytes.chunks(SCREEN_AT_ONCE);
+            parts.for_each(|part| self.log.push_whole(Channel::Screen, part.to_vec(), now));
+        }
+        behind.next = (self.log.end(), now + frame);
+        *modelled = self.log.end();
+    }
+
+    fn frame(&self) -> Duration {
+        FRAME.max(self.pace.smoothed().unwrap_or_default() / 4)
     }
 
     /// Output is sent as it is again.
@@ -218,28 +290,16 @@ impl LoginServer {
 
     /// When the next difference may be sent, if one is due.
     pub(super) fn paints_at(&self) -> Option<Time> {
-        match &self.display.as_ref()?.mode {
-            Mode::CatchesUp { changed: true, last, .. } if !self.log.has_more() => {
-                Some(if last.0 <= self.log.acked() { self.now } else { last.1 + FRAME })
-            }
-            _ => None,
-        }
+        let behind = self.behind().filter(|behind| behind.changed && !self.log.has_more())?;
+        Some(behind.next.1)
     }
 
     /// Whether there is something to catch up with at once.
     pub(super) fn catches_up_now(&self, now: Time) -> bool {
-        let Some(display) = &self.display else { return false };
-        let Mode::CatchesUp { changed, last, .. } = &display.mode else { return false };
-        !self.log.has_more()
-            && (*changed && may_paint(*last, self.log.acked(), now)
-                || display.screen.kept_bytes() > 0
-                || !*changed && display.screen.unfinished().is_some())
+        let (Some(display), Some(behind)) = (&self.display, self.behind()) else { return false };
+        let rests = display.screen.kept_bytes() > 0 || display.screen.unfinished().is_some();
+        !self.log.has_more() && (behind.may_paint(self.log.acked(), now) || !behind.changed && rests)
     }
-}
-
-/// Whether a difference may follow the last.
-fn may_paint(last: (u64, Time), acked: u64, now: Time) -> bool {
-    last.0 <= acked || last.1 + FRAME <= now
 }
 
 /// Rows in parts that fit in messages. One row has at most a few bytes for each of its cells' looks.

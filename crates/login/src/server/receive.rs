@@ -73,6 +73,7 @@ impl LoginServer {
         }
         self.incoming.arrived(length, length, self.now)?;
         self.events.push_back(ServerEvent::Input(bytes));
+        self.typed();
         Ok(())
     }
 

@@ -16,7 +16,7 @@ impl LoginServer {
         }
         self.stream.set_rate(self.pace.wire_rate());
         if self.greeting.is_none() && self.catches_up_at().is_some_and(|at| at <= now) {
-            self.catch_up();
+            self.catch_up((0, now));
         }
         let mut room = room;
         loop {
@@ -49,7 +49,8 @@ impl LoginServer {
     fn make_piece(&mut self, room: usize) -> bool {
         let Some(piece) = self.log.peek() else { return false };
         let terminal = self.display.is_some();
-        let room = room.min(budget(&piece, terminal, &mut self.pace));
+        let urgent = self.is_urgent(&piece);
+        let room = room.min(budget(&piece, terminal && !urgent, &mut self.pace));
         if room == 0 {
             return false;
         }
@@ -83,7 +84,9 @@ impl LoginServer {
     #[must_use]
     pub fn wants_to_send(&self, now: Time) -> bool {
         let terminal = self.display.is_some();
-        let goes = |piece: &Piece<'_>| !terminal || self.pace.has_budget() || !is_bulk(piece, terminal);
+        let goes = |piece: &Piece<'_>| {
+            !terminal || self.pace.has_budget() || !is_bulk(piece, terminal) || self.is_urgent(piece)
+        };
         let piece = self.log.peek().is_some_and(|piece| goes(&piece));
         self.attached
             && (piece
@@ -100,8 +103,8 @@ fn is_bulk(piece: &Piece<'_>, typed: bool) -> bool {
 }
 
 /// Bytes that a piece may take in the stream.
-fn budget(piece: &Piece<'_>, terminal: bool, pace: &mut crate::pace::Pace) -> usize {
+fn budget(piece: &Piece<'_>, held_back: bool, pace: &mut crate::pace::Pace) -> usize {
     let budget = pace.budget();
     // A command's output fills what the stream takes: no person waits behind it.
-    if terminal && is_bulk(piece, terminal) { budget } else { usize::MAX }
+    if held_back && is_bulk(piece, true) { budget } else { usize::MAX }
 }
