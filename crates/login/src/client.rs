@@ -32,10 +32,14 @@ pub struct ClientOptions {
 /// Output of a terminal is acknowledged every 20 ms while much comes: that is what the server's window follows. Less than 512 bytes
 /// wait for the next message.
 const TERMINAL_ACKS: AckPolicy =
-    AckPolicy { every: 64 << 10, least: crate::pace::PROMPT, delay: Duration::from_millis(20) };
+    AckPolicy { every: 64 << 10, least: crate::pace::PROMPT, delay: Duration::from_millis(20), spaced: true };
 /// Output of a command only has to keep the window open.
-const COMMAND_ACKS: AckPolicy =
-    AckPolicy { every: 256 << 10, least: crate::pace::PROMPT, delay: Duration::from_millis(50) };
+const COMMAND_ACKS: AckPolicy = AckPolicy {
+    every: 256 << 10,
+    least: crate::pace::PROMPT,
+    delay: Duration::from_millis(50),
+    spaced: true,
+};
 
 /// How far a stream is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,14 +236,14 @@ impl LoginClient {
             Stage::Asked | Stage::Open => {}
         }
         if let Some(piece) = self.log.peek() {
-            let taken = self.incoming.tell();
+            let taken = self.incoming.tell(self.now);
             let (cost, _) = self.stream.put_piece(&piece, room, self.terminal, taken);
             self.log.advance(cost);
             self.trip.sent(self.log.sent(), self.now);
             return true;
         }
         if self.stage == Stage::Open && self.incoming.due(self.now) {
-            let taken = self.incoming.tell();
+            let taken = self.incoming.tell(self.now);
             self.stream.put(&LoginMessage::Small(&[]), taken);
             return true;
         }

@@ -27,6 +27,8 @@ const BASE_AGE: Duration = Duration::from_secs(10);
 const TRAIN_GAP: Duration = Duration::from_millis(50);
 /// Over how long a train is measured: three such waits, so that it does not matter much which datagram came just before one.
 const TRAIN: Duration = Duration::from_millis(60);
+/// A round trip before one is known, where the rate is.
+const USUAL_TRIP: Duration = Duration::from_millis(100);
 /// What is acknowledged later than this, and nothing since, is not on the way: the path is silent.
 const SILENCE: Duration = Duration::from_secs(2);
 /// Acknowledgements of less than this may have waited for company: they tell no round trip.
@@ -82,9 +84,10 @@ struct Round {
 impl Pace {
     /// `rate_bits`: the link's, if it is known.
     pub(crate) fn new(rate_bits: Option<u64>, now: Time) -> Pace {
+        let rate_known = rate_bits.map(|bits| bits as f64 / 8.0);
         Pace {
-            rate_known: rate_bits.map(|bits| bits as f64 / 8.0),
-            window: INITIAL,
+            rate_known,
+            window: rate_known.map_or(INITIAL, |rate| most(rate, USUAL_TRIP).min(INITIAL)),
             starting: true,
             draining: false,
             flights: VecDeque::new(),
@@ -203,9 +206,10 @@ impl Pace {
         } else if self.starting {
             self.start(base);
         } else {
-            self.window += standing.max(self.window / 8.0);
+            // Of a long path an eighth would be much at once.
+            self.window += standing.max((self.window / 8.0).min(standing * 2.0));
         }
-        let most = self.rate_known.map_or(MOST, |rate| rate * (base + STANDING * 2).as_secs_f64() + LEAST);
+        let most = self.rate_known.map_or(MOST, |rate| most(rate, base));
         self.window = self.window.clamp(LEAST, most.clamp(LEAST, MOST));
         if core::mem::take(&mut self.draining) {
             self.window = (self.window / 2.0).max(LEAST);
@@ -237,6 +241,11 @@ impl Pace {
             return 0;
         }
         (self.window - self.on_the_way() as f64) as usize
+    }
+
+    /// Bytes of a message at most: an eighth of the window, so that acknowledgements tell of less, and a datagram at least.
+    pub(crate) fn message(&self) -> usize {
+        (self.window / 8.0).max(LEAST / 2.0) as usize
     }
 
     /// Whether anything may be sent now.
@@ -274,4 +283,9 @@ impl Pace {
         let patience = SILENCE.max(self.smoothed.unwrap_or_default() * 4);
         Some(self.heard.max(oldest.at) + patience)
     }
+}
+
+/// The window of a link of so many bytes a second at most.
+fn most(rate: f64, trip: Duration) -> f64 {
+    rate * (trip + STANDING * 2).as_secs_f64() + LEAST
 }

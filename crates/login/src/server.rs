@@ -29,7 +29,8 @@ const WAITING_LEAST: u64 = 2 << 10;
 /// What of a link's time may wait, where its rate is known.
 const WAITING: Duration = Duration::from_millis(40);
 /// Input is acknowledged by its echo. Where there is none, the client is told after a time in which a program would have answered.
-const INPUT_ACKS: AckPolicy = AckPolicy { every: 64 << 10, least: 1, delay: Duration::from_millis(100) };
+const INPUT_ACKS: AckPolicy =
+    AckPolicy { every: 64 << 10, least: 1, delay: Duration::from_millis(100), spaced: false };
 /// Echoes that may be due at once: more are under way only where something is pasted.
 const ECHOES: usize = 64;
 

@@ -31,7 +31,7 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(2);
 /// Between two differences at least, as long as the first is on its way: what a film shows. Or a quarter of a round trip.
 const FRAME: Duration = Duration::from_millis(40);
 /// What leaves within this time is not in the way of a key.
-const SOON: Duration = Duration::from_millis(100);
+const SOON: Duration = Duration::from_millis(50);
 /// For how long the first difference after a key waits, so that what the program answers is in it.
 const BRIEF: Duration = Duration::from_millis(10);
 /// What a key brings at first, in bytes: a line, a prompt, with their colours. So much does not wait for the window.

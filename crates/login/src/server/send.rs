@@ -39,7 +39,7 @@ impl LoginServer {
             return true;
         }
         if self.incoming.due(self.now) {
-            let taken = self.incoming.tell();
+            let taken = self.incoming.tell(self.now);
             self.stream.put(&LoginMessage::Small(&[]), taken);
             return true;
         }
@@ -54,7 +54,8 @@ impl LoginServer {
         if room == 0 {
             return false;
         }
-        let taken = self.incoming.tell();
+        let room = if terminal { room.min(self.pace.message()) } else { room };
+        let taken = self.incoming.tell(self.now);
         let (cost, wire) = self.stream.put_piece(&piece, room, terminal, taken);
         let sent = self.log.sent() + cost;
         if let (Piece::Bytes { channel: Channel::Terminal, bytes, .. }, Some(display)) =
