@@ -27,6 +27,8 @@ pub mod ipcomp;
 pub mod ipcomp_payload;
 pub mod keys;
 pub mod link_layer;
+pub mod login_message;
+pub mod login_screen;
 pub mod operations_data;
 pub mod operations_keys;
 pub mod path_memory;
@@ -72,6 +74,8 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("ipcomp_payload", ipcomp_payload::check),
     ("keys", keys::check),
     ("link_layer", link_layer::check),
+    ("login_message", login_message::check),
+    ("login_screen", login_screen::check),
     ("operations_data", operations_data::check),
     ("operations_keys", operations_keys::check),
     ("path_memory", path_memory::check),
