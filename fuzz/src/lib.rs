@@ -27,6 +27,8 @@ pub mod ipcomp;
 pub mod ipcomp_payload;
 pub mod keys;
 pub mod link_layer;
+pub mod login_message;
+pub mod login_screen;
 pub mod login_prediction;
 pub mod operations_data;
 pub mod operations_keys;
@@ -73,6 +75,8 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("ipcomp_payload", ipcomp_payload::check),
     ("keys", keys::check),
     ("link_layer", link_layer::check),
+    ("login_message", login_message::check),
+    ("login_screen", login_screen::check),
     ("login_prediction", login_prediction::check),
     ("operations_data", operations_data::check),
     ("operations_keys", operations_keys::check),

@@ -40,7 +40,6 @@ pub(crate) struct World<P, U> {
     pub(crate) up: Link,
     pub(crate) down: Link,
     pub(crate) now: Time,
-    pub(crate) ticket: Ticket,
     reader: Option<RequestReader>,
     habits: Habits,
     random: Random,
@@ -63,7 +62,7 @@ impl<P: Program, U: User> World<P, U> {
         let ticket = Ticket::new(SessionNumber(seed), [9; 32]);
         let terminal = request.terminal.as_ref().map(|terminal| terminal.size);
         let account = "alice".to_owned();
-        let options = ServerOptions { ticket: ticket.clone(), account, terminal, rate_bits };
+        let options = ServerOptions { ticket, account, terminal, rate_bits };
         World {
             client: LoginClient::start(request, ClientOptions { rate_bits }),
             server: LoginServer::new(options, Time::ZERO),
@@ -72,7 +71,6 @@ impl<P: Program, U: User> World<P, U> {
             up: Link::new(up, seed),
             down: Link::new(down, seed ^ 1),
             now: Time::ZERO,
-            ticket,
             reader: Some(RequestReader::new()),
             habits,
             random: Random::new(seed ^ 2),
@@ -95,7 +93,7 @@ impl<P: Program, U: User> World<P, U> {
             if done(self) {
                 return;
             }
-            let next = self.next().expect("nothing more will happen: the session stalls");
+            let next = self.next_at().expect("nothing more will happen: the session stalls");
             idle = if next > self.now { 0 } else { idle + 1 };
             assert!(idle < 100_000, "the ends ask to be called again and again at {:?}", self.now);
             self.now = self.now.max(next);
@@ -181,7 +179,8 @@ impl<P: Program, U: User> World<P, U> {
         self.away_until = Some(until);
     }
 
-    fn next(&self) -> Option<Time> {
+    /// When something happens next.
+    pub(crate) fn next_at(&self) -> Option<Time> {
         let now = self.now;
         let there = self.away_until.is_none();
         // A caller writes what is left a moment later.
