@@ -10,7 +10,7 @@ use super::realms::{HOST, OTHER_REALM, REALM, Realms, SERVICE, faketime};
 type Case = (&'static str, fn(&Realms));
 
 /// All of them. They run one after the other.
-pub const ALL: &[Case] = &[
+pub(crate) const ALL: &[Case] = &[
     ("a_right_ticket_proves_both_ends", a_right_ticket_proves_both_ends),
     ("a_principal_gets_the_account_of_auth_to_local", a_principal_gets_the_account_of_auth_to_local),
     ("a_ticket_is_delegated_only_with_the_flag", a_ticket_is_delegated_only_with_the_flag),

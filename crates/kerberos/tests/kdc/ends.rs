@@ -9,19 +9,19 @@ use strait_kerberos::{
 
 /// What an end is told: its arguments, in order.
 #[derive(Clone, Debug)]
-pub struct EndSettings {
+pub(crate) struct EndSettings {
     /// `strait@HOST`, or a principal, which has a slash.
-    pub service: String,
+    pub(crate) service: String,
     /// Of the initiator the cache of tickets, of the acceptor the keytab.
-    pub store: String,
+    pub(crate) store: String,
     /// Every byte of the binding.
-    pub binding: u8,
+    pub(crate) binding: u8,
     /// Flags: `delegate`, `unbound`; or for the acceptor the cache for what was delegated.
-    pub extra: String,
+    pub(crate) extra: String,
 }
 
 impl EndSettings {
-    pub fn arguments(&self) -> [String; 4] {
+    pub(crate) fn arguments(&self) -> [String; 4] {
         [self.service.clone(), self.store.clone(), self.binding.to_string(), self.extra.clone()]
     }
 }
@@ -55,7 +55,7 @@ fn write(frame: &TokenFrame) {
 }
 
 /// Plays the role.
-pub fn run(role: &str, arguments: &[String]) {
+pub(crate) fn run(role: &str, arguments: &[String]) {
     let [name, store, binding, extra] = arguments else { panic!("arguments: {arguments:?}") };
     let binding = Binding::new([binding.parse().unwrap(); 32]);
     let ended = match role {

@@ -8,19 +8,19 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// The realm of the server and of most users.
-pub const REALM: &str = "STRAIT.TEST";
+pub(crate) const REALM: &str = "STRAIT.TEST";
 /// The other one.
-pub const OTHER_REALM: &str = "ELSEWHERE.TEST";
+pub(crate) const OTHER_REALM: &str = "ELSEWHERE.TEST";
 /// The host that both have services for.
-pub const HOST: &str = "server.strait.test";
+pub(crate) const HOST: &str = "server.strait.test";
 /// The service that the acceptor is.
-pub const SERVICE: &str = "strait@server.strait.test";
+pub(crate) const SERVICE: &str = "strait@server.strait.test";
 
 const PASSWORD: &str = "a password of this test";
 
 /// A folder with all that is needed, and the KDCs: both go with it.
-pub struct Realms {
-    pub folder: PathBuf,
+pub(crate) struct Realms {
+    pub(crate) folder: PathBuf,
     kdcs: Vec<Child>,
 }
 
@@ -31,7 +31,7 @@ fn program(name: &str) -> Command {
 }
 
 /// The first program or library that is not there.
-pub fn missing() -> Option<&'static str> {
+pub(crate) fn missing() -> Option<&'static str> {
     let lacks =
         |name: &&str| program(name).arg("-?").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err();
     if strait_kerberos::available().is_err() {
@@ -42,14 +42,14 @@ pub fn missing() -> Option<&'static str> {
 }
 
 /// The library that gives a process another clock.
-pub fn faketime() -> Option<PathBuf> {
+pub(crate) fn faketime() -> Option<PathBuf> {
     let folders = fs::read_dir("/usr/lib").ok()?;
     let beside = |entry: fs::DirEntry| entry.path().join("faketime/libfaketime.so.1");
     folders.flatten().map(beside).find(|path| path.exists())
 }
 
 impl Realms {
-    pub fn start() -> Realms {
+    pub(crate) fn start() -> Realms {
         let folder = std::env::temp_dir().join(format!("strait-kerberos-{}", std::process::id()));
         fs::create_dir_all(folder.join("replay")).unwrap();
         let mut realms = Realms { folder, kdcs: Vec::new() };
@@ -62,12 +62,12 @@ impl Realms {
         realms
     }
 
-    pub fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.folder.join(name).to_str().unwrap().to_owned()
     }
 
     /// A cache of tickets.
-    pub fn cache(&self, name: &str) -> String {
+    pub(crate) fn cache(&self, name: &str) -> String {
         format!("FILE:{}", self.path(name))
     }
 
@@ -93,7 +93,13 @@ impl Realms {
         );
         fs::write(format!("{base}.kdc.conf"), text).unwrap();
         self.run(self.administer("kdb5_util", realm).args(["create", "-s", "-P", PASSWORD]));
-        let kdc = self.administer("krb5kdc", realm).arg("-n").stdout(Stdio::null()).spawn().unwrap();
+        let kdc = self
+            .administer("krb5kdc", realm)
+            .arg("-n")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         self.kdcs.push(kdc);
         for _ in 0..1200 {
             if TcpStream::connect(("127.0.0.1", port)).is_ok() {
@@ -133,13 +139,13 @@ impl Realms {
     }
 
     /// Lets a program use these realms and nothing of the system's.
-    pub fn set_environment(&self, command: &mut Command) {
+    pub(crate) fn set_environment(&self, command: &mut Command) {
         command.env("KRB5_CONFIG", self.path("krb5.conf")).env("KRB5RCACHEDIR", self.path("replay"));
         command.env_remove("KRB5CCNAME").env_remove("KRB5_KTNAME");
     }
 
     /// Gets `user` a ticket, kept in the cache of this name.
-    pub fn log_in(&self, user: &str, cache: &str) {
+    pub(crate) fn log_in(&self, user: &str, cache: &str) {
         let mut command = Command::new("kinit");
         self.set_environment(&mut command);
         command.args(["-c", &self.cache(cache), user]).stdin(Stdio::piped()).stdout(Stdio::null());
@@ -149,7 +155,7 @@ impl Realms {
     }
 
     /// What a cache holds.
-    pub fn tickets(&self, cache: &str) -> String {
+    pub(crate) fn tickets(&self, cache: &str) -> String {
         let mut command = Command::new("klist");
         self.set_environment(&mut command);
         String::from_utf8(command.args(["-c", &self.cache(cache)]).output().unwrap().stdout).unwrap()
