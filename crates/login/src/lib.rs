@@ -26,6 +26,7 @@ mod outcome;
 mod pace;
 pub mod prediction;
 mod request;
+mod screen;
 mod server;
 mod signal;
 mod size;

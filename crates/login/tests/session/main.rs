@@ -3,4 +3,7 @@
 mod bulk;
 mod link;
 mod program;
+mod resume;
+mod terminal;
+mod tty;
 mod world;
