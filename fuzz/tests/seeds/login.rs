@@ -15,7 +15,7 @@ const RESIZED: u8 = 7;
 
 /// Steps behind the size 40 x 6.
 fn steps(steps: &[(u8, &[u8])]) -> Vec<u8> {
-    let mut bytes = vec![40, 6];
+    let mut bytes = vec![39, 5];
     for (kind, data) in steps {
         bytes.push(kind | u8::try_from(data.len()).unwrap() << 3);
         bytes.extend_from_slice(data);
@@ -42,7 +42,7 @@ pub fn prediction_seeds() -> Vec<Seed> {
         (TYPED, b"q"),
         (REDRAWN, b"\x1b[H\x1b[J$ "),
         (TYPED, b"q"),
-        (RESIZED, &[20, 3]),
+        (RESIZED, &[19, 2]),
         (OUTPUT, b"\r\n$ "),
     ]);
     let ahead = steps(&[
