@@ -11,7 +11,7 @@ use vt100::Parser;
 /// The size, then steps: a byte with the kind in its lower three bits and a length above, and so many bytes.
 pub fn check(data: &[u8]) {
     let [columns, rows, steps @ ..] = data else { return };
-    let size = WindowSize { columns: u16::from(*columns), rows: u16::from(*rows), width: 0, height: 0 };
+    let size = size(*columns, *rows);
     let mut predictor = Predictor::new(PredictMode::Always, size);
     let shown = parser(size);
     let mut terminals = Terminals { shown, plain: parser(size) };
@@ -70,7 +70,7 @@ struct Terminals {
 impl Terminals {
     fn resize(&mut self, predictor: &mut Predictor, bytes: &[u8]) -> Vec<u8> {
         let [columns, rows, ..] = bytes else { return Vec::new() };
-        let size = WindowSize { columns: u16::from(*columns), rows: u16::from(*rows), width: 0, height: 0 };
+        let size = size(*columns, *rows);
         let out = predictor.resize(size);
         // The terminal has its new size before the client hears of it; here the row is taken back before.
         self.shown.process(&out);
@@ -91,6 +91,11 @@ impl Terminals {
 /// `b` ends REP, which repeats what was written last, also what was written to take a prediction back.
 fn answer(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().map(|byte| if *byte == b'b' { b'c' } else { *byte }).collect()
+}
+
+/// Small, so that many inputs are tried.
+fn size(columns: u8, rows: u8) -> WindowSize {
+    WindowSize { columns: 1 + u16::from(columns % 50), rows: 1 + u16::from(rows % 8), width: 0, height: 0 }
 }
 
 fn parser(size: WindowSize) -> Parser {

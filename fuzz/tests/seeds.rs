@@ -955,6 +955,7 @@ fn committed_seeds_are_what_the_emitters_write() {
         prediction::prediction_seeds(),
         login::message_seeds(),
         login::screen_seeds(),
+        prediction::kerberos_frame_seeds(),
         transfer_record_seeds(),
         pattern_seeds(),
         sealed_seeds(),

@@ -24,6 +24,10 @@ enum State {
     Ground,
     /// This many bytes of a character in UTF-8 are to come.
     Character(u8),
+    /// One byte of a character is to come, which may be a control of the C1 set.
+    Latin,
+    /// Terminals differ in what they made of the last byte: only what begins a sequence anywhere ends this.
+    Unsure,
     Escape,
     /// After an intermediate byte of an escape sequence; whether it names G0.
     Intermediate(bool),
@@ -63,6 +67,13 @@ impl Position {
                 }
             }
             State::Character(_) => ground(byte),
+            State::Latin if (0xa0..0xc0).contains(&byte) => State::Ground,
+            State::Latin if (0x80..0xa0).contains(&byte) => State::Unsure,
+            State::Latin => ground(byte),
+            State::Unsure => State::Unsure,
+            State::Escape | State::Intermediate(_) | State::Control | State::Text(true) if byte >= 0x80 => {
+                State::Unsure
+            }
             State::Escape => self.escape(byte),
             State::Intermediate(g0) => match byte {
                 0x20..=0x2f => State::Intermediate(false),
@@ -83,6 +94,8 @@ impl Position {
             State::Text(false) => match byte {
                 0x07 => State::Ground,
                 0x1b => State::Text(true),
+                // As one byte it ends a string, and it is part of characters.
+                0x9c => State::Unsure,
                 _ => State::Text(false),
             },
         };
@@ -131,7 +144,8 @@ impl Position {
 /// The state after a byte between sequences.
 fn ground(byte: u8) -> State {
     match byte {
-        0xc2..=0xdf => State::Character(1),
+        0xc2 => State::Latin,
+        0xc3..=0xdf => State::Character(1),
         0xe0..=0xef => State::Character(2),
         0xf0..=0xf4 => State::Character(3),
         _ => State::Ground,
@@ -162,6 +176,11 @@ mod tests {
         assert_eq!(places(b"\x1b[1\x18a"), "---++");
         assert_eq!(places(b"\x1bMa"), "-++");
         assert_eq!(places(b"\x1b(Ba"), "--++");
+        assert_eq!(places(b"\x1b[?25\x94a\x1b[ma"), "---------++");
+        assert_eq!(places(b"\x1b\xaaa\x18a"), "---++");
+        assert_eq!(places(b"\xc2\xa3\xc2\x9bHa\x1b[m"), "-+------+");
+        assert_eq!(places(b"\x1bP\x1b\xaaa\x1bMa"), "------++");
+        assert_eq!(places(b"\x1b]\x9ca\x1b\\"), "-----+");
     }
 
     #[test]
