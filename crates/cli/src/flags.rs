@@ -6,6 +6,7 @@ mod files;
 mod outbox;
 #[cfg(test)]
 mod reference;
+mod ssh;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use strait_terminal::pages::{Completions, Man};
 pub(crate) use advise::Advise;
 pub(crate) use files::{FilePriority, GetFiles, ListFiles, SendFiles, SyncFiles, TransferFlags};
 pub(crate) use outbox::{Carry, Keys, KeysCommand, OutboxFlags, SshCommand, SshExport, SshImport};
+pub(crate) use ssh::SshFlags;
 
 /// Printed under the help of `strait` itself.
 fn after() -> String {
@@ -89,6 +91,8 @@ pub(crate) enum StraitCommand {
     Ls(ListFiles),
     /// Make a folder of a peer like a folder here
     Sync(SyncFiles),
+    /// Carry `ssh`, scp, sftp, rsync and git to a peer: an SSH server on standard input and output, which `ssh` starts
+    Ssh(SshFlags),
     /// Estimate what aggregation and compression would save on captured traffic
     #[cfg(feature = "advise")]
     Advise(Advise),

@@ -12,6 +12,7 @@ mod other;
 mod outbox;
 mod running;
 mod show;
+mod ssh;
 mod why;
 
 use std::process::ExitCode;
@@ -46,6 +47,7 @@ fn run(command: &StraitCommand) -> CommandResult {
         StraitCommand::Get(flags) => files::get(flags),
         StraitCommand::Ls(flags) => files::ls(flags),
         StraitCommand::Sync(flags) => files::sync(flags),
+        StraitCommand::Ssh(flags) => ssh::run(flags),
         #[cfg(feature = "advise")]
         StraitCommand::Advise(flags) => advise::run(flags),
         StraitCommand::Demo(flags) => other::run("demo", flags),
