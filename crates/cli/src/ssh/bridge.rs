@@ -327,8 +327,9 @@ impl Bridge {
             moved |= forward.pump(&mut self.server, now)?;
             if let (true, None, Far::Agent(session)) = (forward.is_over(), forward.channel(), forward.far()) {
                 self.agent_after = now + AGENT_AGAIN;
-                let refused = self.sessions.get_mut(&session).filter(|_| forward.is_refused());
-                refused.map_or((), Session::without_agent);
+                if let Some(session) = self.sessions.get_mut(&session).filter(|_| forward.is_refused()) {
+                    session.without_agent();
+                }
             }
         }
         let before = self.sessions.len() + self.forwards.len();
