@@ -33,7 +33,8 @@ pub(crate) use listing::ls;
 use meter::{TransferMeter, fault_text};
 use queue::queued;
 pub(crate) use serving::service;
-use stream::{NoStream, PeerStream, random, transfer_name};
+use stream::{NoStream, PeerStream, transfer_name};
+pub(crate) use stream::{node_command, random};
 
 /// Standard input or output.
 const PIPE: &str = "-";

@@ -8,6 +8,7 @@ mod configuration;
 mod files;
 mod flags;
 mod keys;
+mod login;
 mod other;
 mod outbox;
 mod running;

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use strait_node::client::{self, ClientError};
-use strait_node::daemon::StartError;
+use strait_node::daemon::{ServiceMains, StartError};
 use strait_node::direct::DirectError;
 use strait_node::tun::TunError;
 use strait_node::{background, daemon, logging, network, runtime};
@@ -27,10 +27,12 @@ fn foreground(flags: &flags::Up) -> CommandResult {
         LogForm::Json => logging::Form::Json,
     };
     logging::start(form).map_err(Failure::new)?;
-    daemon::run_with(&flags.file, files::service(&flags.file)).map_err(|error| {
-        let code = code(&error);
-        Failure::new(error).code(code)
-    })
+    daemon::run_with(&flags.file, ServiceMains { files: files::service(&flags.file), login: None }).map_err(
+        |error| {
+            let code = code(&error);
+            Failure::new(error).code(code)
+        },
+    )
 }
 
 /// What the system forbids or lacks is told apart from what is wrong with the configuration.

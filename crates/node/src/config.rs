@@ -11,6 +11,7 @@ mod folder;
 mod forward;
 mod handed;
 mod key_file;
+mod login;
 mod manual;
 mod outside;
 mod peer;
@@ -41,6 +42,7 @@ pub use folder::FolderSection;
 pub use forward::ForwardScope;
 pub(crate) use handed::HandedConfig;
 pub use key_file::KeyFileError;
+pub use login::LoginSection;
 pub use manual::{
     Hosts, Manual, ManualAh, ManualCarrier, ManualEsp, ManualKeys, ManualMode, ManualPayloads, ManualProblem,
     ManualProtection, Spis,
@@ -74,6 +76,8 @@ pub struct Config {
     pub domains: Vec<String>,
     /// What of this host's files peers may read and write, in the order of the file.
     pub folders: Vec<FolderSection>,
+    /// Which peers may log in here.
+    pub logins: Vec<LoginSection>,
     /// Of the file itself.
     access: Access,
 }

@@ -33,6 +33,7 @@ mod start;
 mod starter;
 mod streams;
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -133,7 +134,23 @@ struct Threads {
 struct Processes {
     starter: Starter,
     resolver: Resolver,
-    service: Option<ServiceChannel>,
+    services: ServiceChannels,
+}
+
+/// The processes that serve streams of peers, where the configuration asks for them.
+#[derive(Debug, Default)]
+struct ServiceChannels {
+    files: Option<ServiceChannel>,
+    login: Option<ServiceChannel>,
+}
+
+/// What serves streams of peers.
+#[derive(Default)]
+pub struct ServiceMains {
+    /// Files: in a process that keeps what it takes to become the owners of folders.
+    pub files: Option<ServiceMain>,
+    /// Logins: in a process that keeps all rights of the daemon's start.
+    pub login: Option<ServiceMain>,
 }
 
 /// What the process does that serves the streams of peers, until [`ServiceChannel::next`] says that the node has ended; how it
@@ -152,27 +169,31 @@ enum Shutdown {
 /// # Errors
 /// [`StartError`] with what is wrong and what to do about it; nothing stays behind.
 pub fn run(path: &Path) -> Result<(), StartError> {
-    run_with(path, None)
+    run_with(path, ServiceMains::default())
 }
 
-/// The same, with a process that serves the streams of peers.
+/// The same, with processes that serve the streams of peers.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_with(path: &Path, service: Option<ServiceMain>) -> Result<(), StartError> {
+pub fn run_with(path: &Path, mains: ServiceMains) -> Result<(), StartError> {
     // Before any key is in memory.
     let resolver = Resolver::start()?;
-    let service = service.map(|main| start_service(main, resolver.as_fd())).transpose()?;
+    let files = mains.files.map(|main| start_files(main, &[resolver.as_fd()])).transpose()?;
+    let held: Vec<_> = [resolver.as_fd()].into_iter().chain(files.iter().map(AsFd::as_fd)).collect();
+    let login = mains.login.map(|main| start_login(main, &held)).transpose()?;
+    let services = ServiceChannels { files, login };
     // A working directory is not this program's to keep.
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let config = Config::load(path)?;
-    let others: Vec<_> = [resolver.as_fd()].into_iter().chain(service.iter().map(AsFd::as_fd)).collect();
+    let channels = [&services.files, &services.login].into_iter().flatten();
+    let others: Vec<_> = [resolver.as_fd()].into_iter().chain(channels.map(AsFd::as_fd)).collect();
     let starter = Starter::start(path, &config, &others)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(StartError::Runtime)?;
     let (names, answers) = mpsc::channel(ANSWERS);
     let StartedDaemon { daemon, local, shared, metrics } =
-        start::start(path, config, Processes { starter, resolver, service }, names)?;
+        start::start(path, config, Processes { starter, resolver, services }, names)?;
     let ended = runtime.block_on(async {
         let (asks, asked) = mpsc::channel(ASKED);
         for socket in shared.iter().chain([&local]) {
@@ -190,18 +211,30 @@ pub fn run_with(path: &Path, service: Option<ServiceMain>) -> Result<(), StartEr
     ended
 }
 
-/// Starts the process that serves the streams of peers; it gives up `closes`.
-fn start_service(main: ServiceMain, closes: BorrowedFd<'_>) -> Result<ServiceChannel, StartError> {
+/// Starts the process that serves files; it gives up `closes`.
+fn start_files(main: ServiceMain, closes: &[BorrowedFd<'_>]) -> Result<ServiceChannel, StartError> {
+    start_service(c"strait-service", closes, move |channel| match privileges::drop_all_but_users() {
+        Ok(()) => main(channel),
+        Err(error) => {
+            tracing::error!("no files are served: {error}");
+            1
+        }
+    })
+}
+
+/// Starts the process that serves logins, which needs all rights: it gives accounts.
+fn start_login(main: ServiceMain, closes: &[BorrowedFd<'_>]) -> Result<ServiceChannel, StartError> {
+    start_service(c"strait-login", closes, main)
+}
+
+fn start_service(
+    name: &CStr,
+    closes: &[BorrowedFd<'_>],
+    main: impl FnOnce(ServiceChannel) -> i32,
+) -> Result<ServiceChannel, StartError> {
     let (channel, theirs) = ServiceChannel::pair().map_err(StartError::Runtime)?;
-    let forked =
-        fork(c"strait-service", &[channel.as_fd(), closes], move || match privileges::drop_all_but_users() {
-            Ok(()) => main(theirs),
-            Err(error) => {
-                tracing::error!("no files are served: {error}");
-                1
-            }
-        });
-    forked.map_err(StartError::Runtime)?;
+    let closes: Vec<_> = closes.iter().copied().chain([channel.as_fd()]).collect();
+    fork(name, &closes, move || main(theirs)).map_err(StartError::Runtime)?;
     Ok(channel)
 }
 

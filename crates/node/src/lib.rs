@@ -19,6 +19,7 @@ pub mod interrupt;
 pub mod inward;
 pub mod local;
 pub mod logging;
+pub mod login;
 pub mod metrics;
 pub mod netlink;
 pub mod network;

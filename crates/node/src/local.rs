@@ -91,6 +91,9 @@ pub struct Changes {
     /// Whether the folders that peers may read or write are others.
     #[serde(default)]
     pub folders: bool,
+    /// Whether other peers may log in, or as others.
+    #[serde(default)]
+    pub logins: bool,
     /// Settings of `[node]` that have another value.
     #[serde(default)]
     pub node: Vec<String>,
@@ -111,6 +114,7 @@ impl fmt::Display for Changes {
             self.rules.then(|| "compression rules changed".to_owned()),
             self.link.then(|| "link changed".to_owned()),
             self.folders.then(|| "folders changed".to_owned()),
+            self.logins.then(|| "logins changed".to_owned()),
             names("changed in [node]:", &self.node),
             names("restart needed for", &self.need_restart),
         ];

@@ -76,6 +76,12 @@ impl PrivateDaemon {
         }
     }
 
+    /// Whether it has ended by itself.
+    #[must_use]
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// Opens a stream to a service of `peer`: the first bytes to write name the service.
     ///
     /// # Errors

@@ -88,7 +88,7 @@ impl PeerStream {
         match (which, own_configuration()) {
             (Err(failure), Some(file)) if failure.number() == Code::NotRunning.number() => {
                 let interface = configuration::load(&file)?.node.interface;
-                let own = PrivateDaemon::start(node(&file)?, &interface).map_err(Failure::new)?;
+                let own = PrivateDaemon::start(node_command(&file)?, &interface).map_err(Failure::new)?;
                 let stream = own.open_stream(&place.peer, of(priority)).map_err(NoStream::asked)?;
                 PeerStream::begin(stream, place, priority, CarryingNode::Own(file), Some(own))
             }
@@ -201,7 +201,7 @@ fn of(priority: FilePriority) -> StreamPriority {
 }
 
 /// What runs a node with the user's own configuration.
-fn node(file: &std::path::Path) -> Result<Command, Failure> {
+pub(crate) fn node_command(file: &std::path::Path) -> Result<Command, Failure> {
     let program = std::env::current_exe().map_err(Failure::doing("find this program's own file"))?;
     let mut command = Command::new(program);
     command.arg("up").arg(file).arg("--foreground").stdout(Stdio::null());
@@ -229,7 +229,7 @@ pub(super) fn measured() -> Calibration {
 }
 
 /// Random bytes of the system's.
-pub(super) fn random<const N: usize>() -> Result<[u8; N], Failure> {
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], Failure> {
     let mut bytes = [0; N];
     let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
     read.map_err(Failure::doing("read random bytes"))?;

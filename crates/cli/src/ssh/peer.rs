@@ -3,18 +3,17 @@
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use strait_node::client::{self, OpenedStream};
-use strait_node::logging::{FILTER_VARIABLE, QUIET_FILTER};
 use strait_node::private_daemon::{PrivateDaemon, own_configuration};
 use strait_node::wake::Wake;
 use strait_stream::StreamPriority;
 
 use crate::failure::Failure;
+use crate::files::node_command;
 use crate::{configuration, running};
 
 /// The node that carries the streams.
@@ -67,14 +66,9 @@ fn own_node(tunnel: Option<&str>) -> Result<PrivateDaemon, Failure> {
         .remedy("start one with `strait up FILE`")
     })?;
     let interface = configuration::load(&file)?.node.interface;
-    let program = std::env::current_exe().map_err(Failure::doing("find this program's own file"))?;
-    let mut command = Command::new(program);
-    command.arg("up").arg(&file).arg("--foreground").stdout(Stdio::null());
+    let mut command = node_command(&file)?;
     // Ctrl-C at the terminal is for `ssh`; this process still has to say good-bye over the node then.
     command.process_group(0);
-    if std::env::var_os(FILTER_VARIABLE).is_none() {
-        command.env(FILTER_VARIABLE, QUIET_FILTER);
-    }
     PrivateDaemon::start(command, &interface).map_err(Failure::new)
 }
 

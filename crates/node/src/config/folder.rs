@@ -92,20 +92,22 @@ fn name(text: &str) -> Result<String, Problem> {
 
 /// Peers by their names, each of which has to be in the file.
 fn named(section: &Section<'_>, key: &'static str, peers: &[FoundPeer]) -> Vec<String> {
-    let known = |name: &str| {
-        let of = |peer: &FoundPeer| peer.peer.as_ref().is_some_and(|peer| peer.name == name);
-        // A peer that could not be read has been complained about.
-        if peers.iter().any(of) || peers.iter().any(|peer| peer.peer.is_none()) {
-            Ok(name.to_owned())
-        } else {
-            Err(Problem::NoPeer { name: name.to_owned() })
-        }
-    };
     section
-        .list(key, "a list of peers' names, as [\"site-b\"]", known)
+        .list(key, "a list of peers' names, as [\"site-b\"]", |name| one_of_the_peers(name, peers))
         .into_iter()
         .map(|it| it.value)
         .collect()
+}
+
+/// The name of a peer that is in the file.
+pub(super) fn one_of_the_peers(name: &str, peers: &[FoundPeer]) -> Result<String, Problem> {
+    let of = |peer: &FoundPeer| peer.peer.as_ref().is_some_and(|peer| peer.name == name);
+    // A peer that could not be read has been complained about.
+    if peers.iter().any(of) || peers.iter().any(|peer| peer.peer.is_none()) {
+        Ok(name.to_owned())
+    } else {
+        Err(Problem::NoPeer { name: name.to_owned() })
+    }
 }
 
 /// A program and its arguments, each as it is.

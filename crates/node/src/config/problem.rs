@@ -199,6 +199,29 @@ pub enum Problem {
         /// Where the other is.
         line: usize,
     },
+    /// Two sections for the logins of one peer.
+    #[error("the peer `{name}` already has a [[login]] in line {line}; write all its accounts there")]
+    DuplicateLogin {
+        /// The peer.
+        name: String,
+        /// Where the other is.
+        line: usize,
+    },
+    /// A name that no account has.
+    #[error("`{name}` is not the name of an account: it begins with `-`, or has `:` or `/`")]
+    AccountName {
+        /// As written.
+        name: String,
+    },
+    /// A variable that clients cannot set.
+    #[error(
+        "clients cannot set `{name}`; write names of letters, digits and underscores, with `*` at the end for all that \
+         begin so, and none that begin with LD_"
+    )]
+    VariableName {
+        /// As written.
+        name: String,
+    },
     /// Two peers with one network.
     #[error(
         "{prefix} is already in `allowed_ips` of the peer in line {line}; give each network to one peer (a smaller \

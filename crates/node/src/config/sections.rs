@@ -19,11 +19,11 @@ use super::problem::Problem;
 use super::queueing::queueing;
 use super::reader::{Findings, Section};
 use super::{Config, ConfigError, KeyFileError, LinkSection, NodeSection, RouteTable, Session};
-use super::{compress, folder, outside, peer, value};
+use super::{compress, folder, login, outside, peer, value};
 use crate::tun;
 use crate::udp::Listen;
 
-const SECTIONS: &[&str] = &["node", "link", "session", "peer", "compress", "folder"];
+const SECTIONS: &[&str] = &["node", "link", "session", "peer", "compress", "folder", "login"];
 const NODE: &[&str] = &[
     "private_key_file",
     "token_file",
@@ -103,6 +103,7 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
     let (rules, domains) = compress::rules(&rules);
     let shared = root.many("folder", "[[folder]]", folder::KEYS);
     let folders = folder::folders(&shared, beside, &peers);
+    let logins = login::logins(&root.many("login", "[[login]]", login::KEYS), &peers);
     let section = node?;
     let (node, key) = node_section(&section, beside, tunnel);
     checks::own_key(findings, &peers, key);
@@ -115,6 +116,7 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
         rules,
         domains,
         folders,
+        logins,
         access: beside.files.access(),
     })
 }

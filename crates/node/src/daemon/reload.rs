@@ -197,6 +197,7 @@ fn changes(old: &Config, new: &Config) -> Changes {
         rules: (old.rules.rules(), &old.domains) != (new.rules.rules(), &new.domains),
         link: old.link != new.link,
         folders: old.folders != new.folders,
+        logins: old.logins != new.logins,
         node: names(&different),
         ..Changes::default()
     }
@@ -229,8 +230,9 @@ pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         ("user", a.user != b.user),
         ("group", a.group != b.group),
         ("[session]", old.session != new.session),
-        // The process that serves files is made by a start.
+        // The processes that serve files and logins are made by a start.
         ("[[folder]]", old.folders.is_empty() && !new.folders.is_empty()),
+        ("[[login]]", old.logins.is_empty() && !new.logins.is_empty()),
     ];
     // The link, the interface's addresses, the table of its routes, the mark and what may leave outside follow the file;
     // the rest stays.
@@ -246,6 +248,9 @@ pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
     new.session = old.session;
     if old.folders.is_empty() {
         new.folders.clear();
+    }
+    if old.logins.is_empty() {
+        new.logins.clear();
     }
     names(&different)
 }

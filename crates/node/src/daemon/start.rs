@@ -68,7 +68,7 @@ pub(super) struct StartedDaemon {
 pub(super) fn start(
     path: &Path,
     config: Config,
-    Processes { starter, resolver, service }: Processes,
+    Processes { starter, resolver, services }: Processes,
     names: mpsc::Sender<Resolved>,
 ) -> Result<StartedDaemon, StartError> {
     let user = ServiceUser::find(config.node.user.as_deref())?;
@@ -99,7 +99,7 @@ pub(super) fn start(
     let threads = threads((&config, engines), &tun, sockets, &calibration, &counters, clock)?;
     let lifetime = config.session.lifetime.soft;
     let streams = StreamSettings { base: clock.base(), lifetime };
-    let mut streams = StreamRelay::new(streams, service, &mut control);
+    let mut streams = StreamRelay::new(streams, services, &mut control);
     add_sessions((&mut control, &mut streams), &config, &mut roster, clock.now());
     let mut daemon = Daemon {
         path: path.to_owned(),

@@ -23,9 +23,12 @@ use strait_stream::{StreamEvent, StreamKey, StreamLost, StreamPriority, StreamSe
 use tokio::net::UnixStream;
 
 use crate::local::Answer;
-use crate::services::ServiceChannel;
+use super::ServiceChannels;
 use head::PendingHead;
 use socket::RelaySocket;
+
+/// The service of logins, by the first byte of a stream.
+const LOGIN: u8 = 2;
 
 /// All streams of a node, and the sockets that they go to.
 #[derive(Debug)]
@@ -38,15 +41,15 @@ pub(super) struct StreamRelay {
     heads: BTreeMap<StreamKey, PendingHead>,
     /// The names of peers.
     names: BTreeMap<PeerId, String>,
-    /// The process that serves peers, if there is one.
-    service: Option<ServiceChannel>,
+    /// The processes that serve peers.
+    services: ServiceChannels,
 }
 
 impl StreamRelay {
-    /// No streams; those of peers go to `service`, or nowhere.
+    /// No streams; those of peers go to `services`, or nowhere.
     pub(super) fn new(
         settings: StreamSettings,
-        service: Option<ServiceChannel>,
+        services: ServiceChannels,
         control: &mut Control,
     ) -> StreamRelay {
         let core = Streams::new(settings);
@@ -57,7 +60,7 @@ impl StreamRelay {
             opening: BTreeMap::new(),
             heads: BTreeMap::new(),
             names: BTreeMap::new(),
-            service,
+            services,
         }
     }
 
@@ -73,10 +76,10 @@ impl StreamRelay {
 
     /// The configuration was read again.
     pub(super) fn config_changed(&self) {
-        if let Some(service) = &self.service
-            && let Err(error) = service.tell_changed()
-        {
-            tracing::warn!("the process that serves files does not hear of the configuration: {error}");
+        for service in [&self.services.files, &self.services.login].into_iter().flatten() {
+            if let Err(error) = service.tell_changed() {
+                tracing::warn!("a process that serves peers does not hear of the configuration: {error}");
+            }
         }
     }
 
@@ -168,7 +171,11 @@ impl StreamRelay {
         let rate = self.core.rate(key);
         let named = peer.and_then(|peer| pending.named(peer, rate));
         self.heads.remove(&key);
-        let given = named.zip(self.service.as_ref()).and_then(|(named, service)| {
+        let given = named.and_then(|named| {
+            let service = match named.service {
+                LOGIN => self.services.login.as_ref(),
+                _ => self.services.files.as_ref(),
+            }?;
             let (ours, theirs) = std::os::unix::net::UnixStream::pair().ok()?;
             ours.set_nonblocking(true).ok()?;
             service.give(&named, &theirs).ok()?;

@@ -187,6 +187,13 @@ fn again(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {
     }
 }
 
+impl From<OwnedFd> for ProcessChannel {
+    /// The end that a connected socket of whole messages is.
+    fn from(socket: OwnedFd) -> ProcessChannel {
+        ProcessChannel(socket)
+    }
+}
+
 impl AsFd for ProcessChannel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()

@@ -1,0 +1,5 @@
+//! `login`: a terminal or a command at a peer, over a stream that may be lost and replaced.
+
+mod road;
+
+pub(crate) use road::{LoginRoad, LoginStream, NoRoad, user_and_peer};

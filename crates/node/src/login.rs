@@ -1,0 +1,30 @@
+//! Logins of peers: what needs the system. Who may log in is said in the configuration (`[[login]]`).
+//!
+//! ```text
+//! strait-login    root, or the daemon's user; reads who opened a stream, and no byte of it     (its caller)
+//! strait-session  the monitor of one stream: PAM, records, the program's end                   workers.rs, pam.rs, records.rs
+//! strait-keeper   the account without privileges: reads the stream, has the terminal           (its caller), pty.rs, modes.rs
+//! the program     the account, as the keeper says                                              launch.rs, account.rs
+//! ```
+//!
+//! Keepers are found by later streams at sockets in a folder for each account ([`folder`]). At the client, [`RawTerminal`] is the
+//! person's terminal.
+#![allow(unsafe_code)]
+
+mod account;
+mod folder;
+mod launch;
+mod modes;
+mod pam;
+mod pty;
+mod records;
+mod terminal;
+mod workers;
+
+pub use account::Account;
+pub use folder::{SessionChannel, SessionListener};
+pub use launch::{Launch, Launcher, signal_group, signal_name};
+pub use pam::PamError;
+pub use pty::{Pty, PtySize};
+pub use terminal::{RawTerminal, TerminalSignal, TerminalSignals, is_terminal, stop_self};
+pub use workers::{KeeperPort, LoginPermit, LoginWorkers, SessionRefused, WhyRefused};

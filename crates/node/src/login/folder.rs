@@ -1,0 +1,231 @@
+//! Where sessions are found while no stream is attached to them: a folder for each account, with a socket for each session; and how
+//! many sessions there are.
+//!
+//! Processes of an account work in its folder, so that sockets have names without a path: the folder may lie where the account
+//! itself may not go.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::account::{Account, checked};
+use crate::process::ProcessChannel;
+use crate::{privileges, runtime};
+
+/// What the name of the folder ends with.
+const SUFFIX: &str = "-login";
+/// The folder in it with a locked file for each session.
+const PLACES: &str = "places";
+/// Sessions of all peers at once: 16 MiB each make 8 GiB.
+const ALL_MAX: u16 = 512;
+/// Connections that may wait at a session's socket: streams that come back.
+const WAITING: libc::c_int = 16;
+
+/// Where sessions of this user's daemons are, in place of the system's.
+pub(super) fn folder() -> Result<PathBuf, runtime::RuntimeError> {
+    let mut name = runtime::folder()?.into_os_string();
+    name.push(SUFFIX);
+    Ok(name.into())
+}
+
+/// Makes the account's folder and works in it from here on; says where it is.
+pub(super) fn enter(account: &Account) -> io::Result<PathBuf> {
+    let parent = folder().map_err(io::Error::other)?;
+    runtime::make_shared(&parent).map_err(io::Error::other)?;
+    let path = parent.join(account.user.to_string());
+    match DirBuilder::new().mode(0o700).create(&path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let opened =
+        File::options().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(&path)?;
+    if privileges::is_root() {
+        std::os::unix::fs::fchown(&opened, Some(account.user), Some(account.group))?;
+    }
+    // SAFETY: takes a descriptor.
+    checked(unsafe { libc::fchdir(opened.as_raw_fd()) })?;
+    Ok(path)
+}
+
+/// A session's place among those that there may be; free again when this is dropped, or its process ends.
+#[derive(Debug)]
+pub(super) struct SessionPlace {
+    _all: File,
+    _peer: File,
+}
+
+impl SessionPlace {
+    /// Takes a place of the peer with this key, which may have `most`. Nothing if all are taken.
+    pub(super) fn take(key: &str, most: u16) -> io::Result<Option<SessionPlace>> {
+        let places = folder().map_err(io::Error::other)?.join(PLACES);
+        match DirBuilder::new().mode(0o700).create(&places) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let Some(all) = free(&places, "all", ALL_MAX)? else { return Ok(None) };
+        // Base64, as file names have it.
+        let Some(peer) = free(&places, &key.replace('/', "_"), most)? else { return Ok(None) };
+        Ok(Some(SessionPlace { _all: all, _peer: peer }))
+    }
+}
+
+/// Locks the first file of this name that is not locked.
+fn free(places: &Path, name: &str, most: u16) -> io::Result<Option<File>> {
+    for number in 0..most {
+        let path = places.join(format!("{name}.{number}"));
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+/// A connection between two processes of an account, for messages that arrive whole.
+#[derive(Debug)]
+pub struct SessionChannel(ProcessChannel);
+
+impl SessionChannel {
+    /// A connection to the socket `name` in the folder that this process works in.
+    ///
+    /// # Errors
+    /// As `connect(2)`; a socket without a listener is removed.
+    pub fn connect(name: &str) -> io::Result<SessionChannel> {
+        let socket = socket(0)?;
+        let (address, length) = address(name)?;
+        // SAFETY: the pointer and length describe `address`, which outlives the call.
+        let connected =
+            checked(unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), length) });
+        if let Err(error) = connected {
+            if error.kind() == io::ErrorKind::ConnectionRefused {
+                let _ = std::fs::remove_file(name);
+            }
+            return Err(error);
+        }
+        Ok(SessionChannel(ProcessChannel::from(socket)))
+    }
+
+    /// How long to wait for room and for messages.
+    ///
+    /// # Errors
+    /// As `setsockopt(2)`.
+    pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
+        self.0.set_patience(patience)
+    }
+
+    /// Sends a message with descriptors.
+    ///
+    /// # Errors
+    /// As `sendmsg(2)`.
+    pub fn send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.0.send(message, descriptors)
+    }
+
+    /// The next message, waited for as long as the patience says.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` at the end, `WouldBlock` when the patience is over.
+    pub fn receive(&self) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+        self.0.receive()
+    }
+
+    /// The next message if there is one.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` at the end, `WouldBlock` when there is none.
+    pub fn receive_now(&self) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+        self.0.receive_now()
+    }
+}
+
+impl AsFd for SessionChannel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A session's socket, whose file is removed with this.
+#[derive(Debug)]
+pub struct SessionListener {
+    socket: OwnedFd,
+    name: String,
+}
+
+impl SessionListener {
+    /// Makes the socket `name` in the folder that this process works in, for its user only.
+    ///
+    /// # Errors
+    /// As `bind(2)`.
+    pub fn bind(name: &str) -> io::Result<SessionListener> {
+        let socket = socket(libc::SOCK_NONBLOCK)?;
+        let (address, length) = address(name)?;
+        // SAFETY: takes integers.
+        let before = unsafe { libc::umask(0o177) };
+        // SAFETY: the pointer and length describe `address`, which outlives the call.
+        let bound = checked(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) });
+        // SAFETY: takes integers.
+        unsafe { libc::umask(before) };
+        bound?;
+        let listener = SessionListener { socket, name: name.to_owned() };
+        // SAFETY: takes integers.
+        checked(unsafe { libc::listen(listener.socket.as_raw_fd(), WAITING) })?;
+        Ok(listener)
+    }
+
+    /// The next connection, of this process's user or root.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is none.
+    pub fn accept(&self) -> io::Result<SessionChannel> {
+        let null = std::ptr::null_mut();
+        // SAFETY: null pointers ask for no address; the descriptor it makes has no other owner.
+        let accepted = unsafe {
+            let accepted =
+                libc::accept4(self.socket.as_raw_fd(), null, std::ptr::null_mut(), libc::SOCK_CLOEXEC);
+            checked(accepted)?;
+            OwnedFd::from_raw_fd(accepted)
+        };
+        Ok(SessionChannel(ProcessChannel::from(accepted)))
+    }
+}
+
+impl AsFd for SessionListener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for SessionListener {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.name);
+    }
+}
+
+fn socket(flags: libc::c_int) -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | flags;
+    // SAFETY: takes integers; the descriptor it makes has no other owner.
+    unsafe {
+        let made = libc::socket(libc::AF_UNIX, kind, 0);
+        checked(made)?;
+        Ok(OwnedFd::from_raw_fd(made))
+    }
+}
+
+fn address(name: &str) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
+    // SAFETY: all zeros is a valid address, of integers.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    if name.is_empty() || name.len() >= address.sun_path.len() || name.contains(['\0', '/']) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    for (to, from) in address.sun_path.iter_mut().zip(name.bytes()) {
+        *to = libc::c_char::from_ne_bytes([from]);
+    }
+    let length = libc::socklen_t::try_from(size_of::<libc::sockaddr_un>()).unwrap_or(0);
+    Ok((address, length))
+}

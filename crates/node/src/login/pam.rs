@@ -1,0 +1,376 @@
+//! PAM (Linux-PAM, pam(3)): whether an account may log in, its credentials, and its session.
+//!
+//! The library is loaded when it is needed, so that the program runs where there is none. The conversation answers nothing: a peer has
+//! proved its key, and no module may ask it for a password. What modules have to say is kept for the person.
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// The name of the service, and of its file.
+const SERVICE: &CStr = c"strait";
+/// Where that file may be (pam.d(5)).
+const FOLDERS: [&str; 3] = ["/etc/pam.d/strait", "/usr/lib/pam.d/strait", "/usr/etc/pam.d/strait"];
+/// The library's names: Linux-PAM's.
+const LIBRARY: &CStr = c"libpam.so.0";
+
+// _pam_types.h
+const PAM_SUCCESS: c_int = 0;
+const PAM_CONV_ERR: c_int = 19;
+const PAM_BUF_ERR: c_int = 5;
+const PAM_SILENT: c_int = 0x8000;
+const PAM_ESTABLISH_CRED: c_int = 2;
+const PAM_DELETE_CRED: c_int = 4;
+const PAM_TTY: c_int = 3;
+const PAM_RHOST: c_int = 4;
+const PAM_RUSER: c_int = 8;
+const PAM_ERROR_MSG: c_int = 3;
+const PAM_TEXT_INFO: c_int = 4;
+/// Most messages of one call (PAM_MAX_NUM_MSG).
+const MESSAGES_MAX: usize = 32;
+/// Bytes that modules may say in all: a message of the day and a few lines.
+const SAID_MAX: usize = 16 << 10;
+/// Variables that modules may set, and bytes of each.
+const VARIABLES_MAX: usize = 256;
+const VARIABLE_MAX: usize = 16 << 10;
+
+/// Why an account may not log in.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PamError {
+    /// No library.
+    #[error("PAM cannot be loaded ({0}); install libpam, without which no account can be given")]
+    NoLibrary(String),
+    /// No file that says what modules there are.
+    #[error("there is no /etc/pam.d/strait; copy packaging/pam.d/strait there")]
+    NoService,
+    /// A module said no.
+    #[error("{step}: {reason}")]
+    Refused {
+        /// Which call.
+        step: &'static str,
+        /// What PAM says of it, and what its modules said.
+        reason: String,
+    },
+    /// The time limit could not be set.
+    #[error("no time limit for PAM: {0}")]
+    Limit(#[source] io::Error),
+}
+
+#[repr(C)]
+struct Message {
+    style: c_int,
+    text: *const c_char,
+}
+
+#[repr(C)]
+struct Response {
+    text: *mut c_char,
+    code: c_int,
+}
+
+type Talk = unsafe extern "C" fn(c_int, *mut *const Message, *mut *mut Response, *mut c_void) -> c_int;
+
+#[repr(C)]
+struct Conversation {
+    talk: Talk,
+    data: *mut c_void,
+}
+
+type Handle = *mut c_void;
+
+/// The calls of the library.
+#[derive(Clone, Copy)]
+struct Library {
+    start: unsafe extern "C" fn(*const c_char, *const c_char, *const Conversation, *mut Handle) -> c_int,
+    end: unsafe extern "C" fn(Handle, c_int) -> c_int,
+    set_item: unsafe extern "C" fn(Handle, c_int, *const c_void) -> c_int,
+    acct_mgmt: unsafe extern "C" fn(Handle, c_int) -> c_int,
+    setcred: unsafe extern "C" fn(Handle, c_int) -> c_int,
+    open_session: unsafe extern "C" fn(Handle, c_int) -> c_int,
+    close_session: unsafe extern "C" fn(Handle, c_int) -> c_int,
+    getenvlist: unsafe extern "C" fn(Handle) -> *mut *mut c_char,
+    strerror: unsafe extern "C" fn(Handle, c_int) -> *const c_char,
+}
+
+impl Library {
+    fn load() -> Result<Library, PamError> {
+        // SAFETY: the name ends in a zero byte; the library's initialisers have no demands. It stays loaded.
+        let loaded = unsafe { libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+        if loaded.is_null() {
+            return Err(PamError::NoLibrary(said_by_loader()));
+        }
+        // SAFETY: each is called as <security/pam_appl.h> declares it.
+        unsafe {
+            Ok(Library {
+                start: symbol(loaded, c"pam_start")?,
+                end: symbol(loaded, c"pam_end")?,
+                set_item: symbol(loaded, c"pam_set_item")?,
+                acct_mgmt: symbol(loaded, c"pam_acct_mgmt")?,
+                setcred: symbol(loaded, c"pam_setcred")?,
+                open_session: symbol(loaded, c"pam_open_session")?,
+                close_session: symbol(loaded, c"pam_close_session")?,
+                getenvlist: symbol(loaded, c"pam_getenvlist")?,
+                strerror: symbol(loaded, c"pam_strerror")?,
+            })
+        }
+    }
+}
+
+/// A function of a loaded library.
+///
+/// # Safety
+/// `F` is a pointer to a function with the signature that the library's has.
+unsafe fn symbol<F: Copy>(library: *mut c_void, name: &CStr) -> Result<F, PamError> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    // SAFETY: the library is loaded, the name ends in a zero byte.
+    let found = unsafe { libc::dlsym(library, name.as_ptr()) };
+    if found.is_null() {
+        return Err(PamError::NoLibrary(said_by_loader()));
+    }
+    // SAFETY: both are pointers of one size, as asserted; the caller promises the signature.
+    Ok(unsafe { std::mem::transmute_copy(&found) })
+}
+
+fn said_by_loader() -> String {
+    // SAFETY: gives a text that ends in a zero byte and is valid until the next call, or nothing.
+    let said = unsafe { libc::dlerror() };
+    if said.is_null() {
+        return LIBRARY.to_string_lossy().into_owned();
+    }
+    // SAFETY: as above.
+    unsafe { CStr::from_ptr(said) }.to_string_lossy().into_owned()
+}
+
+/// What modules said.
+#[derive(Default)]
+struct Said(Vec<u8>);
+
+/// Answers nothing, and keeps what is said.
+unsafe extern "C" fn listen(
+    count: c_int,
+    messages: *mut *const Message,
+    responses: *mut *mut Response,
+    data: *mut c_void,
+) -> c_int {
+    let Some(count) = usize::try_from(count).ok().filter(|count| (1..=MESSAGES_MAX).contains(count)) else {
+        return PAM_CONV_ERR;
+    };
+    let mut asked = false;
+    for at in 0..count {
+        // SAFETY: Linux-PAM passes an array of `count` pointers to messages, each with a text or none, and the pointer that the
+        // conversation was made with.
+        unsafe {
+            let message = &**messages.add(at);
+            asked |= !matches!(message.style, PAM_ERROR_MSG | PAM_TEXT_INFO);
+            if let (false, false) = (asked, message.text.is_null()) {
+                let said = &mut (*data.cast::<Said>()).0;
+                let text = CStr::from_ptr(message.text).to_bytes();
+                let room = SAID_MAX.saturating_sub(said.len() + 1);
+                if room > 0 {
+                    said.extend_from_slice(text.get(..room).unwrap_or(text));
+                    said.push(b'\n');
+                }
+            }
+        }
+    }
+    if asked {
+        return PAM_CONV_ERR;
+    }
+    // SAFETY: takes sizes; the library frees what it gets.
+    let answers = unsafe { libc::calloc(count, size_of::<Response>()) };
+    if answers.is_null() {
+        return PAM_BUF_ERR;
+    }
+    // SAFETY: a pointer of the library's to be filled.
+    unsafe { *responses = answers.cast() };
+    PAM_SUCCESS
+}
+
+/// An account's session with PAM; dropped, it is closed.
+pub(super) struct PamSession {
+    library: Library,
+    handle: Handle,
+    /// Where the conversation writes to; the library has a pointer to it.
+    said: Box<Said>,
+    /// What has to be undone.
+    has_credentials: bool,
+    is_open: bool,
+    last: c_int,
+    limit: Duration,
+}
+
+/// For whom a session is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PamLogin<'a> {
+    pub(super) account: &'a str,
+    /// Where the person comes from.
+    pub(super) peer: &'a str,
+    /// The terminal, such as `/dev/pts/3`, if there is one.
+    pub(super) terminal: Option<&'a Path>,
+    /// How long modules may take before this process is killed.
+    pub(super) limit: Duration,
+}
+
+impl PamSession {
+    /// Has the modules decide whether the account may log in, and opens its session. `before_credentials` runs between the two. A module that takes
+    /// longer than the limit costs this process.
+    pub(super) fn open(
+        login: PamLogin<'_>,
+        before_credentials: impl FnOnce() -> io::Result<()>,
+    ) -> Result<PamSession, PamError> {
+        if !FOLDERS.iter().any(|file| Path::new(file).is_file()) {
+            return Err(PamError::NoService);
+        }
+        let library = Library::load()?;
+        let _limit = TimeLimit::set(login.limit).map_err(PamError::Limit)?;
+        let mut said = Box::<Said>::default();
+        let conversation = Conversation { talk: listen, data: (&raw mut *said).cast() };
+        let account = CString::new(login.account).unwrap_or_default();
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: texts end in zero bytes; the library copies the conversation, whose data is as long there as the handle.
+        let last = unsafe {
+            (library.start)(SERVICE.as_ptr(), account.as_ptr(), &raw const conversation, &raw mut handle)
+        };
+        let mut session = PamSession {
+            library,
+            handle,
+            said,
+            has_credentials: false,
+            is_open: false,
+            last,
+            limit: login.limit,
+        };
+        session.checked("PAM", last)?;
+        session.item(PAM_RHOST, login.peer.as_bytes())?;
+        session.item(PAM_RUSER, b"")?;
+        let terminal = login.terminal.map_or(OsStr::new("strait"), Path::as_os_str);
+        session.item(PAM_TTY, terminal.as_bytes())?;
+        // SAFETY: the handle is that of `start`.
+        let result = unsafe { (library.acct_mgmt)(session.handle, 0) };
+        session.checked("the account may not log in", result)?;
+        before_credentials().map_err(|error| PamError::Refused {
+            step: "the account's groups",
+            reason: error.to_string(),
+        })?;
+        // SAFETY: as above.
+        let result = unsafe { (library.setcred)(session.handle, PAM_ESTABLISH_CRED | PAM_SILENT) };
+        session.checked("no credentials for the account", result)?;
+        session.has_credentials = true;
+        // SAFETY: as above.
+        let result = unsafe { (library.open_session)(session.handle, 0) };
+        session.checked("no session for the account", result)?;
+        session.is_open = true;
+        Ok(session)
+    }
+
+    /// What modules said so far.
+    pub(super) fn take_said(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.said.0)
+    }
+
+    /// Variables that modules set, as NAME=VALUE.
+    pub(super) fn environment(&self) -> Vec<Vec<u8>> {
+        // SAFETY: gives an array of texts that ends with a null pointer, all of them this process's to free.
+        unsafe {
+            let list = (self.library.getenvlist)(self.handle);
+            let mut found = Vec::new();
+            let mut at = list;
+            while !at.is_null() && !(*at).is_null() {
+                let text = CStr::from_ptr(*at).to_bytes();
+                if found.len() < VARIABLES_MAX && text.len() <= VARIABLE_MAX {
+                    found.push(text.to_vec());
+                }
+                libc::free((*at).cast());
+                at = at.add(1);
+            }
+            libc::free(list.cast());
+            found
+        }
+    }
+
+    fn item(&mut self, item: c_int, value: &[u8]) -> Result<(), PamError> {
+        let value = CString::new(value).unwrap_or_default();
+        // SAFETY: the text ends in a zero byte, and is copied.
+        let result = unsafe { (self.library.set_item)(self.handle, item, value.as_ptr().cast()) };
+        self.checked("PAM", result)
+    }
+
+    fn checked(&mut self, step: &'static str, result: c_int) -> Result<(), PamError> {
+        self.last = result;
+        if result == PAM_SUCCESS {
+            return Ok(());
+        }
+        // SAFETY: gives a text that is the library's and stays.
+        let text = unsafe { (self.library.strerror)(self.handle, result) };
+        let mut reason = if text.is_null() {
+            format!("error {result}")
+        } else {
+            // SAFETY: as above.
+            unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+        };
+        let said = self.take_said();
+        let said = String::from_utf8_lossy(&said);
+        let lines = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>();
+        if !lines.is_empty() {
+            reason = format!("{reason} ({})", lines.join("; "));
+        }
+        Err(PamError::Refused { step, reason })
+    }
+}
+
+impl Drop for PamSession {
+    fn drop(&mut self) {
+        if self.handle.is_null() {
+            return;
+        }
+        let limit = TimeLimit::set(self.limit);
+        // SAFETY: the handle is that of `start`, and is not used again.
+        unsafe {
+            if self.is_open {
+                self.last = (self.library.close_session)(self.handle, 0);
+            }
+            if self.has_credentials {
+                self.last = (self.library.setcred)(self.handle, PAM_DELETE_CRED | PAM_SILENT);
+            }
+            (self.library.end)(self.handle, self.last);
+        }
+        drop(limit);
+    }
+}
+
+/// Kills this process when it is over, which no module can put off: they may change what SIGALRM does, not SIGKILL.
+struct TimeLimit(libc::timer_t);
+
+impl TimeLimit {
+    fn set(limit: Duration) -> io::Result<TimeLimit> {
+        // SAFETY: all zeros is a valid sigevent and itimerspec; the pointers are to values that outlive the calls.
+        unsafe {
+            let mut event: libc::sigevent = std::mem::zeroed();
+            event.sigev_notify = libc::SIGEV_SIGNAL;
+            event.sigev_signo = libc::SIGKILL;
+            let mut timer: libc::timer_t = std::ptr::null_mut();
+            super::account::checked(libc::timer_create(
+                libc::CLOCK_MONOTONIC,
+                &raw mut event,
+                &raw mut timer,
+            ))?;
+            let guard = TimeLimit(timer);
+            let mut span: libc::itimerspec = std::mem::zeroed();
+            span.it_value.tv_sec = libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX);
+            span.it_value.tv_nsec = libc::c_long::from(limit.subsec_nanos() as i32);
+            let set = libc::timer_settime(timer, 0, &raw const span, std::ptr::null_mut());
+            super::account::checked(set)?;
+            Ok(guard)
+        }
+    }
+}
+
+impl Drop for TimeLimit {
+    fn drop(&mut self) {
+        // SAFETY: the timer was made by this and is deleted once.
+        unsafe { libc::timer_delete(self.0) };
+    }
+}

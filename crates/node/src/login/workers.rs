@@ -1,0 +1,328 @@
+//! The processes of a stream: a *monitor*, which keeps root's rights and reads no byte of a peer's, and a *keeper*, which has none and
+//! reads them all. For a session the monitor asks PAM, makes the process that becomes the account's program, and waits for its end.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::account::{Account, checked};
+use super::folder::{self, SessionPlace};
+use super::launch::{self, Launcher, Surroundings};
+use super::pam::{PamLogin, PamSession};
+use super::pty::{self, Pty};
+use super::records::LoginRecord;
+use crate::privileges;
+use crate::process::{ProcessChannel, fork};
+use crate::services::ServiceChannel;
+
+/// How a process ends that could not begin.
+const UNFIT: libc::c_int = 77;
+/// Streams of a peer at once beside its sessions: as many as a connection of it may open.
+const STREAMS: usize = 64;
+/// Streams of all peers at once.
+const ALL_MAX: usize = 1024;
+/// Memory of a keeper: a session has 16 MiB, with windows of the greatest size four times as much.
+const MEMORY: u64 = 96 << 20;
+
+/// Who opened a stream, and as whom it is served.
+#[derive(Clone, Debug)]
+pub struct LoginPermit {
+    /// The peer's name.
+    pub peer: String,
+    /// Its public key.
+    pub key: String,
+    /// The account.
+    pub account: Account,
+    /// Sessions that the peer may have at once.
+    pub sessions: u16,
+    /// How long PAM may take.
+    pub patience: Duration,
+}
+
+/// The monitors that run.
+#[derive(Debug, Default)]
+pub struct LoginWorkers {
+    running: Vec<(libc::pid_t, String)>,
+}
+
+/// What the keeper asks for: a session, and whether a pseudo-terminal comes with the message.
+const OPEN: &[u8] = b"open";
+
+/// What the monitor says.
+#[derive(Debug, Serialize, Deserialize)]
+enum MonitorSays {
+    /// The account's process is there.
+    Opened { process: i32 },
+    /// It is not.
+    Refused { why: WhyRefused, text: String },
+    /// It ended, as wait(2) says it.
+    Ended { status: i32 },
+}
+
+/// Why there is no session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WhyRefused {
+    /// PAM said no.
+    Account,
+    /// The peer, or all peers together, have as many as they may.
+    TooMany,
+    /// Something is missing or failed.
+    System,
+}
+
+/// A session that there is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRefused {
+    /// Why.
+    pub why: WhyRefused,
+    /// In words.
+    pub text: String,
+}
+
+impl LoginWorkers {
+    /// Whether none runs.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// Forgets those that have ended.
+    pub fn reap(&mut self) {
+        self.running.retain(|(number, _)| {
+            // SAFETY: no status is asked for; the process is this one's child, which was not waited for yet.
+            let waited = unsafe { libc::waitpid(*number, std::ptr::null_mut(), libc::WNOHANG) };
+            waited == 0
+        });
+    }
+
+    /// Starts the processes of a stream, the keeper of which does `body`. To be called before there is any thread.
+    ///
+    /// # Errors
+    /// `ResourceBusy` when as many run as may; `fork(2)`.
+    pub fn start(
+        &mut self,
+        channel: &ServiceChannel,
+        permit: LoginPermit,
+        body: impl FnOnce(KeeperPort) -> i32,
+    ) -> io::Result<()> {
+        self.reap();
+        let of_peer = self.running.iter().filter(|(_, its)| *its == permit.peer).count();
+        if self.running.len() >= ALL_MAX || of_peer >= STREAMS + usize::from(permit.sessions) {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
+        let peer = permit.peer.clone();
+        let number = fork(c"strait-session", &[channel.as_fd()], move || monitor(permit, body))?;
+        self.running.push((number, peer));
+        Ok(())
+    }
+}
+
+/// The keeper's end of its monitor.
+#[derive(Debug)]
+pub struct KeeperPort {
+    channel: ProcessChannel,
+    folder: PathBuf,
+}
+
+impl KeeperPort {
+    /// The folder that this process works in: the account's, for sockets.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Has the account's session opened, with a terminal if there is one: the process that waits for what to run, and its number.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn open_session(&self, pty: Option<&Pty>) -> Result<(Launcher, i32), SessionRefused> {
+        let failed = |text: String| SessionRefused { why: WhyRefused::System, text };
+        let pty: Vec<BorrowedFd<'_>> = pty.into_iter().map(AsFd::as_fd).collect();
+        self.channel.send(OPEN, &pty).map_err(|error| failed(error.to_string()))?;
+        // It is killed where a module of PAM takes longer than it may.
+        let (said, mut descriptors) = self.channel.receive().map_err(|_| {
+            failed("the modules that check accounts (PAM) took too long, or failed".to_owned())
+        })?;
+        match (serde_json::from_slice(&said), descriptors.pop()) {
+            (Ok(MonitorSays::Opened { process }), Some(launcher)) => {
+                Ok((Launcher::new(ProcessChannel::from(launcher)), process))
+            }
+            (Ok(MonitorSays::Refused { why, text }), _) => Err(SessionRefused { why, text }),
+            _ => Err(failed("the monitor said something else".to_owned())),
+        }
+    }
+
+    /// How the program ended, if it did; to be asked when the descriptor can be read.
+    ///
+    /// # Errors
+    /// `WouldBlock` while it runs; another error when that will not be known.
+    pub fn ended(&self) -> io::Result<ExitStatus> {
+        let (said, _) = self.channel.receive_now()?;
+        match serde_json::from_slice(&said) {
+            Ok(MonitorSays::Ended { status }) => Ok(ExitStatus::from_raw(status)),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+impl AsFd for KeeperPort {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.channel.as_fd()
+    }
+}
+
+/// What the monitor does.
+fn monitor(permit: LoginPermit, body: impl FnOnce(KeeperPort) -> i32) -> libc::c_int {
+    // SAFETY: takes nothing. The session goes on when the daemon's terminal is closed.
+    unsafe { libc::setsid() };
+    let entered = folder::enter(&permit.account)
+        .and_then(|folder| ProcessChannel::pair().map(|(ours, theirs)| (folder, ours, theirs)));
+    let (folder, ours, theirs) = match entered {
+        Ok(entered) => entered,
+        Err(error) => {
+            tracing::error!("{}: no login: {error}", permit.peer);
+            return UNFIT;
+        }
+    };
+    let user = permit.account.service_user();
+    let keeper = fork(c"strait-keeper", &[ours.as_fd()], move || {
+        let limited =
+            limit_memory(MEMORY).and_then(|()| privileges::drop_all(user).map_err(io::Error::other));
+        match limited {
+            Ok(()) => body(KeeperPort { channel: theirs, folder }),
+            Err(error) => {
+                tracing::error!("no login: {error}");
+                UNFIT
+            }
+        }
+    });
+    let keeper = match keeper {
+        Ok(keeper) => keeper,
+        Err(error) => {
+            tracing::error!("{}: no login: {error}", permit.peer);
+            return UNFIT;
+        }
+    };
+    // What the keeper needs is its own now, and this process waits where no folder is in use.
+    let _ = std::env::set_current_dir("/");
+    // A stream that wants no session ends without a word.
+    if let Ok((message, descriptors)) = ours.receive()
+        && message == OPEN
+    {
+        serve(&ours, &permit, descriptors);
+    }
+    drop(ours);
+    let _ = wait_for(keeper);
+    0
+}
+
+/// Limits what a process may have, and lets a supervisor end it again.
+fn limit_memory(memory: u64) -> io::Result<()> {
+    let limit = libc::rlimit { rlim_cur: memory, rlim_max: memory };
+    // SAFETY: the pointer is to a whole rlimit that outlives the call; the default is no handler of this program's.
+    unsafe {
+        checked(libc::setrlimit(libc::RLIMIT_DATA, &raw const limit))?;
+        libc::signal(libc::SIGTERM, libc::SIG_DFL);
+    }
+    Ok(())
+}
+
+/// Opens the session, waits for its end, and closes it.
+fn serve(keeper: &ProcessChannel, permit: &LoginPermit, descriptors: Vec<OwnedFd>) {
+    let say = |says: &MonitorSays, descriptors: &[BorrowedFd<'_>]| {
+        serde_json::to_vec(says).map_err(io::Error::from).and_then(|text| keeper.send(&text, descriptors))
+    };
+    let session = match OpenSession::open(permit, descriptors) {
+        Ok(session) => session,
+        Err(SessionRefused { why, text }) => {
+            tracing::warn!("{} may not log in as {}: {text}", permit.peer, permit.account.name);
+            let _ = say(&MonitorSays::Refused { why, text }, &[]);
+            return;
+        }
+    };
+    let OpenSession { process, launcher, pam, record, place } = session;
+    tracing::info!("{} logged in as {}", permit.peer, permit.account.name);
+    // A keeper that is gone takes the launcher with it, and the process ends.
+    let _ = say(&MonitorSays::Opened { process }, &[launcher.as_fd()]);
+    drop(launcher);
+    let status = wait_for(process);
+    let _ = say(&MonitorSays::Ended { status: status.map_or(255 << 8, ExitStatusExt::into_raw) }, &[]);
+    drop(record);
+    drop(pam);
+    drop(place);
+    tracing::info!("{}: the login as {} ended", permit.peer, permit.account.name);
+}
+
+/// A session that is open; fields are dropped in the order in which they are closed.
+struct OpenSession {
+    process: libc::pid_t,
+    launcher: ProcessChannel,
+    record: Option<LoginRecord>,
+    pam: Option<PamSession>,
+    place: SessionPlace,
+}
+
+impl OpenSession {
+    fn open(permit: &LoginPermit, descriptors: Vec<OwnedFd>) -> Result<OpenSession, SessionRefused> {
+        let refused = |why, text: String| SessionRefused { why, text };
+        let system = |error: io::Error| refused(WhyRefused::System, error.to_string());
+        let place = SessionPlace::take(&permit.key, permit.sessions).map_err(system)?.ok_or_else(|| {
+            refused(WhyRefused::TooMany, "as many sessions run as may; `strait login --list`".to_owned())
+        })?;
+        // The kernel says what it is called, not the keeper; it is not held, so that the keeper alone can hang it up.
+        let terminal =
+            descriptors.first().map(|pty| pty::name_of(pty.as_fd())).transpose().map_err(system)?;
+        drop(descriptors);
+        // SAFETY: takes an integer. What modules of PAM say of it comes later.
+        unsafe { libc::umask(0o022) };
+        let mut pam = None;
+        if privileges::is_root() {
+            let login = PamLogin {
+                account: &permit.account.name,
+                peer: &permit.peer,
+                terminal: terminal.as_deref(),
+                limit: permit.patience,
+            };
+            let opened = PamSession::open(login, || permit.account.take_groups());
+            pam = Some(opened.map_err(|error| {
+                let why = match error {
+                    super::pam::PamError::Refused { .. } => WhyRefused::Account,
+                    _ => WhyRefused::System,
+                };
+                refused(why, error.to_string())
+            })?);
+        }
+        let with = Surroundings {
+            environment: pam.as_ref().map(PamSession::environment).unwrap_or_default(),
+            said: pam.as_mut().map(PamSession::take_said).unwrap_or_default(),
+            peer: permit.peer.clone(),
+        };
+        let (launcher, theirs) = ProcessChannel::pair().map_err(system)?;
+        let process = fork(c"strait-launch", &[launcher.as_fd()], || {
+            launch::run(&theirs, &permit.account, &with)
+        })
+        .map_err(system)?;
+        let record = terminal.filter(|_| privileges::is_root()).and_then(|terminal| {
+            LoginRecord::begin(&terminal, &permit.account.name, &permit.peer, process)
+        });
+        Ok(OpenSession { process, launcher, record, pam, place })
+    }
+}
+
+/// Waits for the end of a child.
+fn wait_for(process: libc::pid_t) -> io::Result<ExitStatus> {
+    let mut status = 0;
+    loop {
+        // SAFETY: the pointer is to an integer that outlives the call; the process is this one's child.
+        match checked(unsafe { libc::waitpid(process, &raw mut status, 0) }) {
+            Ok(()) => return Ok(ExitStatus::from_raw(status)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
