@@ -241,7 +241,7 @@ impl Bridge {
             SshEvent::RemoteForwardRefused => {
                 eprintln!("strait: ports of the peer cannot be forwarded to this host (ssh -R)\r");
                 eprintln!(
-                    "  reach this host's port through the tunnel, or let `strait ssh` run at the peer, with -L\r"
+                    "  forward it from the peer with `ssh -L` to this node, or reach this host by its address inside the tunnel\r"
                 );
             }
         }
