@@ -1,9 +1,23 @@
 //! The client's end of a session.
 
+mod event;
+mod receive;
+mod trip;
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
 use strait_clock::{Deadline, Time};
 
+pub use event::ClientEvent;
+use trip::TripMeter;
+
+use crate::incoming::{AckPolicy, Incoming};
+use crate::log::{Control, SendLog};
+use crate::message::{Channel, LoginMessage};
+use crate::stream_end::StreamEnd;
 use crate::{
-    Exit, ListedSession, LoginError, OutputKind, Refusal, SessionRequest, SessionSignal, TerminalModes,
+    INPUT_WINDOW, OUTPUT_WINDOW, Request, ResumePoint, ResumeRequest, SLACK, SessionRequest, SessionSignal,
     Ticket, WindowSize,
 };
 
@@ -14,39 +28,27 @@ pub struct ClientOptions {
     pub rate_bits: Option<u64>,
 }
 
-/// What a client hears of its session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ClientEvent {
-    /// The session is there, new or again. [`LoginClient::ticket`] has its ticket.
-    Started {
-        /// The account that it runs as.
-        account: String,
-    },
-    /// Output. After it was written, [`LoginClient::output_taken`] is told its length.
-    Output {
-        /// Where it comes from.
-        kind: OutputKind,
-        /// 1 byte to 64 KiB.
-        bytes: Vec<u8>,
-    },
-    /// Bytes for the terminal that bring it to the session's screen without scrolling; for [`LoginClient::output_taken`] they count as
-    /// output.
-    Screen(Vec<u8>),
-    /// Bytes for the terminal that add to its scrollback what has scrolled off meanwhile, and show the screen again; for
-    /// [`LoginClient::output_taken`] they count as output.
-    Scrollback(Vec<u8>),
-    /// How the terminal treats input from here on.
-    Modes(TerminalModes),
-    /// The session's program has all input up to this many bytes, counted from the first that this client gave.
-    InputTaken(u64),
-    /// There is no more output of this kind.
-    OutputEnded(OutputKind),
-    /// The program ended; nothing follows.
-    Exited(Exit),
-    /// The request was refused; nothing follows.
-    Refused(Refusal),
-    /// The list that was asked for; nothing follows.
-    Sessions(Vec<ListedSession>),
+/// Output of a terminal is acknowledged every 20 ms while much comes: that is what the server's window follows. Less than 512 bytes
+/// wait for the next message.
+const TERMINAL_ACKS: AckPolicy =
+    AckPolicy { every: 64 << 10, least: crate::pace::PROMPT, delay: Duration::from_millis(20) };
+/// Output of a command only has to keep the window open.
+const COMMAND_ACKS: AckPolicy =
+    AckPolicy { every: 256 << 10, least: crate::pace::PROMPT, delay: Duration::from_millis(50) };
+
+/// How far a stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// There is no stream.
+    Away,
+    /// The request has to be sent.
+    Asking,
+    /// The server's answer is awaited.
+    Asked,
+    /// The session is there.
+    Open,
+    /// Nothing follows.
+    Over,
 }
 
 /// The client's end of a session. It survives the loss of its streams.
@@ -54,85 +56,226 @@ pub enum ClientEvent {
 /// After every call the caller takes all events, and then gives the stream what [`LoginClient::send`] has.
 #[derive(Debug)]
 pub struct LoginClient {
+    request: Request,
+    stage: Stage,
+    stream: StreamEnd,
+    log: SendLog,
+    incoming: Incoming,
+    events: VecDeque<ClientEvent>,
     ticket: Option<Ticket>,
+    /// Which of the session's clients this is; nothing before the session has told.
+    number: Option<u32>,
+    /// Whether what is typed comes from a person: the session has a terminal.
+    terminal: bool,
+    input_ended: bool,
+    /// Whether this client leaves.
+    leaving: bool,
+    /// Whether the program ended.
+    exited: bool,
+    /// Input that was given and taken when this client's log began, and what the caller heard of.
+    input_told: u64,
+    trip: TripMeter,
+    now: Time,
 }
 
 impl LoginClient {
-    /// A new session.
+    /// A new session. The caller has checked the request ([`SessionRequest::check`]).
     #[must_use]
-    pub fn start(_request: SessionRequest, _options: ClientOptions) -> LoginClient {
-        LoginClient { ticket: None }
+    pub fn start(request: SessionRequest, options: ClientOptions) -> LoginClient {
+        let terminal = request.terminal.is_some();
+        LoginClient::new(Request::Start(request), terminal, &options)
     }
 
     /// Back to a session of which this client knows nothing but the ticket: the screen comes first, of a command what output is left.
     /// `size`: the window, if this client has a terminal.
     #[must_use]
-    pub fn resume(ticket: Ticket, _size: Option<WindowSize>, _options: ClientOptions) -> LoginClient {
-        LoginClient { ticket: Some(ticket) }
+    pub fn resume(ticket: Ticket, size: Option<WindowSize>, options: ClientOptions) -> LoginClient {
+        let request = Request::Resume(ResumeRequest { ticket: ticket.clone(), point: None });
+        let mut client = LoginClient::new(request, size.is_some(), &options);
+        client.ticket = Some(ticket);
+        if let Some(size) = size {
+            client.resize(size);
+        }
+        client
     }
 
     /// A list of sessions.
     #[must_use]
     pub fn list() -> LoginClient {
-        LoginClient { ticket: None }
+        LoginClient::new(Request::List, false, &ClientOptions::default())
+    }
+
+    fn new(request: Request, terminal: bool, options: &ClientOptions) -> LoginClient {
+        let policy = if terminal { TERMINAL_ACKS } else { COMMAND_ACKS };
+        LoginClient {
+            request,
+            stage: Stage::Asking,
+            stream: StreamEnd::new(options.rate_bits),
+            log: SendLog::default(),
+            incoming: Incoming::new(0, OUTPUT_WINDOW + SLACK, policy),
+            events: VecDeque::new(),
+            ticket: None,
+            number: None,
+            terminal,
+            input_ended: false,
+            leaving: false,
+            exited: false,
+            input_told: 0,
+            trip: TripMeter::default(),
+            now: Time::ZERO,
+        }
     }
 
     /// Takes input: as many bytes as it says.
-    pub fn input(&mut self, _bytes: &[u8]) -> usize {
-        0
+    pub fn input(&mut self, bytes: &[u8]) -> usize {
+        let taken = &bytes[..bytes.len().min(self.input_room())];
+        self.log.push(Channel::Input, taken, false, self.now);
+        taken.len()
     }
 
     /// Bytes that [`LoginClient::input`] takes.
     #[must_use]
     pub fn input_room(&self) -> usize {
-        0
+        if self.input_ended || self.stage == Stage::Over {
+            return 0;
+        }
+        INPUT_WINDOW.saturating_sub(self.log.kept()) as usize
     }
 
     /// There is no more input: the end of a command's standard input.
-    pub fn end_input(&mut self) {}
+    pub fn end_input(&mut self) {
+        if !core::mem::replace(&mut self.input_ended, true) {
+            self.control(Control::End(Channel::Input));
+        }
+    }
 
     /// The window has this size now.
-    pub fn resize(&mut self, _size: WindowSize) {}
+    pub fn resize(&mut self, size: WindowSize) {
+        self.control(Control::Resize(size));
+    }
 
     /// Sends a signal to the program.
-    pub fn signal(&mut self, _signal: SessionSignal) {}
+    pub fn signal(&mut self, signal: SessionSignal) {
+        self.control(Control::Signal(signal));
+    }
 
     /// Leaves the session running. [`LoginClient::finished`] once it is told.
-    pub fn detach(&mut self) {}
+    pub fn detach(&mut self) {
+        self.leave(Control::Detach);
+    }
 
     /// Ends the session, as a telephone line that is hung up does. [`LoginClient::finished`] once it is told.
-    pub fn hang_up(&mut self) {}
+    pub fn hang_up(&mut self) {
+        self.leave(Control::HangUp);
+    }
 
-    /// Takes bytes of the stream, cut anywhere.
-    ///
-    /// # Errors
-    /// [`LoginError`] for what a server does not write; the stream is of no use then.
-    pub fn received(&mut self, _bytes: &[u8], _now: Time) -> Result<(), LoginError> {
-        Ok(())
+    fn leave(&mut self, control: Control) {
+        if !core::mem::replace(&mut self.leaving, true) {
+            self.input_ended = true;
+            self.log.control(control, self.now);
+        }
+    }
+
+    /// What the program does not read is not worth more memory than the window has beside input: then the newest is left out.
+    fn control(&mut self, control: Control) {
+        let room = (INPUT_WINDOW + SLACK).saturating_sub(self.log.kept());
+        if !self.leaving && room > 4 * crate::log::CONTROL {
+            self.log.control(control, self.now);
+        }
+    }
+
+    /// So many bytes of output were written: room for more.
+    pub fn output_taken(&mut self, bytes: usize) {
+        self.incoming.take(bytes as u64, self.now);
     }
 
     /// The next event.
     pub fn next_event(&mut self) -> Option<ClientEvent> {
-        None
+        self.events.pop_front()
     }
 
-    /// So many bytes of output were written: room for more.
-    pub fn output_taken(&mut self, _bytes: usize) {}
-
     /// Appends at most `room` bytes for the stream. What does not fit follows with the next call.
-    pub fn send(&mut self, _into: &mut Vec<u8>, _room: usize, _now: Time) {}
+    pub fn send(&mut self, into: &mut Vec<u8>, room: usize, now: Time) {
+        self.now = now;
+        let mut room = room;
+        loop {
+            room = self.stream.give(into, room);
+            if room == 0 || self.stream.has_more() || !self.make(room) {
+                return;
+            }
+        }
+    }
 
-    /// Whether [`LoginClient::send`] has anything.
-    #[must_use]
-    pub fn wants_to_send(&self, _now: Time) -> bool {
+    /// Makes the next message, if there is one.
+    fn make(&mut self, room: usize) -> bool {
+        match self.stage {
+            Stage::Away | Stage::Over => return false,
+            Stage::Asking => {
+                self.stream.put(&self.request.message(), 0);
+                self.stage = Stage::Asked;
+                return true;
+            }
+            // What a session that goes on has of the input, it has to say first.
+            Stage::Asked if !matches!(self.request, Request::Start(_)) => return false,
+            Stage::Asked | Stage::Open => {}
+        }
+        if let Some(piece) = self.log.peek() {
+            let taken = self.incoming.tell();
+            let (cost, _) = self.stream.put_piece(&piece, room, self.terminal, taken);
+            self.log.advance(cost);
+            self.trip.sent(self.log.sent(), self.now);
+            return true;
+        }
+        if self.stage == Stage::Open && self.incoming.due(self.now) {
+            let taken = self.incoming.tell();
+            self.stream.put(&LoginMessage::Small(&[]), taken);
+            return true;
+        }
         false
     }
 
-    /// The stream is lost: what was not acknowledged is kept.
-    pub fn stream_lost(&mut self) {}
+    /// Whether [`LoginClient::send`] has anything.
+    #[must_use]
+    pub fn wants_to_send(&self, now: Time) -> bool {
+        let makes = match self.stage {
+            Stage::Away | Stage::Over => false,
+            Stage::Asking => true,
+            Stage::Asked => matches!(self.request, Request::Start(_)) && self.log.has_more(),
+            Stage::Open => self.log.has_more() || self.incoming.due(now),
+        };
+        makes || self.stream.has_more()
+    }
 
-    /// There is a new stream: what [`LoginClient::send`] has begins with a [`Request`](crate::Request).
-    pub fn reconnect(&mut self, _now: Time) {}
+    /// The stream is lost: what was not acknowledged is kept.
+    pub fn stream_lost(&mut self) {
+        if self.stage != Stage::Over {
+            self.stage = Stage::Away;
+        }
+        self.stream.restart();
+        self.incoming.restart();
+        self.trip.restart();
+    }
+
+    /// There is a new stream: what [`LoginClient::send`] has begins with a [`Request`].
+    pub fn reconnect(&mut self, now: Time) {
+        self.stream_lost();
+        self.now = now;
+        if self.stage == Stage::Over {
+            return;
+        }
+        self.stage = Stage::Asking;
+        match &self.ticket {
+            Some(ticket) => {
+                let received = self.incoming.received();
+                let point = self.number.map(|client| ResumePoint { client, received });
+                self.request = Request::Resume(ResumeRequest { ticket: ticket.clone(), point });
+            }
+            // The server said nothing: all over again.
+            None => {
+                self.log.rewind(0);
+            }
+        }
+    }
 
     /// The ticket, once the session has one.
     #[must_use]
@@ -140,15 +283,26 @@ impl LoginClient {
         self.ticket.as_ref()
     }
 
+    /// The smoothed time from a keystroke to what the server says of it, its echo for example; nothing before the first.
+    #[must_use]
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.trip.smoothed()
+    }
+
     /// When [`LoginClient::send`] is to be called if nothing else happens.
     #[must_use]
     pub fn deadline(&self) -> Option<Deadline> {
-        None
+        let at = self.incoming.deadline().filter(|_| self.stage == Stage::Open)?;
+        Some(Deadline { at, why: "acknowledge output" })
     }
 
-    /// Whether the session has ended for this client, and the server was told: the stream may be closed.
+    /// Whether nothing follows for this client, and the server was told what it has to know: the stream may be closed.
     #[must_use]
     pub fn finished(&self) -> bool {
-        false
+        let exit_told = self.exited && self.incoming.untold() == 0 && self.incoming.is_taken();
+        match self.stage {
+            Stage::Over => true,
+            _ => !self.stream.has_more() && (exit_told || self.leaving && !self.log.has_more()),
+        }
     }
 }

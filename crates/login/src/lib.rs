@@ -16,12 +16,18 @@ mod answer;
 mod client;
 mod error;
 mod forwarded;
+mod history;
+mod incoming;
 mod intake;
+mod log;
+pub mod message;
 mod outcome;
+mod pace;
 mod request;
 mod server;
 mod signal;
 mod size;
+mod stream_end;
 mod ticket;
 
 pub use answer::{refusal, sessions};
@@ -40,3 +46,10 @@ pub use ticket::{SessionNumber, Ticket};
 pub const SERVICE: u8 = 2;
 /// The second: the version of what follows.
 pub const VERSION: u8 = 1;
+
+/// Input that is kept, or waits for the program, at most: what a person pastes, and a link of 10 Mbit/s for 0.2 s.
+const INPUT_WINDOW: u64 = 256 << 10;
+/// Output that is kept, or waits for the client, at most: 34 Mbit/s at a round trip of a second.
+const OUTPUT_WINDOW: u64 = 4 << 20;
+/// What is sent beside bytes of channels while a window is full, at most.
+const SLACK: u64 = 64 << 10;

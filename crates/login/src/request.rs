@@ -79,6 +79,8 @@ impl Request {
     /// The message.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        Vec::new()
+        let mut bytes = Vec::new();
+        self.message().put(0, &mut bytes);
+        bytes
     }
 }

@@ -1,0 +1,144 @@
+//! What a client makes of the server's messages.
+
+use strait_clock::Time;
+
+use super::{ClientEvent, LoginClient, Stage};
+use crate::incoming::Incoming;
+use crate::log::{CONTROL, SendLog};
+use crate::message::{Channel, LoginMessage, MessageUnit};
+use crate::{LoginError, OutputKind, Request};
+
+impl LoginClient {
+    /// Takes bytes of the stream, cut anywhere.
+    ///
+    /// # Errors
+    /// [`LoginError`] for what a server does not write; the stream is of no use then.
+    pub fn received(&mut self, bytes: &[u8], now: Time) -> Result<(), LoginError> {
+        self.now = now;
+        let mut framer = core::mem::take(&mut self.stream.framer);
+        framer.push(bytes);
+        while self.stage != Stage::Over
+            && let Some((ack, message)) = framer.next_message()?
+        {
+            if self.stage == Stage::Open {
+                self.acknowledged(ack, &message)?;
+                self.session_message(message)?;
+            } else {
+                self.answer(message)?;
+            }
+        }
+        self.stream.framer = framer;
+        Ok(())
+    }
+
+    /// The first message of a stream.
+    fn answer(&mut self, message: LoginMessage<'_>) -> Result<(), LoginError> {
+        if self.stage != Stage::Asked {
+            return Err(LoginError::Order);
+        }
+        match (message, &self.request) {
+            (LoginMessage::Refused(refusal), _) => {
+                self.over(ClientEvent::Refused(refusal));
+            }
+            (LoginMessage::Sessions(all), Request::List) => self.over(ClientEvent::Sessions(all)),
+            (LoginMessage::Started { ticket, account }, Request::Start(_)) => {
+                (self.ticket, self.number) = (Some(ticket), Some(0));
+                self.stage = Stage::Open;
+                self.events.push_back(ClientEvent::Started { account });
+            }
+            (LoginMessage::Resumed { account, client, input, output }, Request::Resume(resume)) => {
+                if resume.point.is_some() {
+                    let same = self.number == Some(client) && output == self.incoming.received();
+                    if !same || !self.log.rewind(input) {
+                        return Err(LoginError::Order);
+                    }
+                } else {
+                    self.adopt(client, input, output);
+                }
+                self.stage = Stage::Open;
+                self.events.push_back(ClientEvent::Started { account });
+            }
+            _ => return Err(LoginError::Order),
+        }
+        Ok(())
+    }
+
+    /// Goes on where another client was.
+    fn adopt(&mut self, client: u32, input: u64, output: u64) {
+        self.number = Some(client);
+        self.incoming = Incoming::new(output, self.incoming.window(), self.incoming.policy());
+        let before = core::mem::replace(&mut self.log, SendLog::at(input));
+        before.move_waiting_to(&mut self.log, self.now);
+    }
+
+    fn over(&mut self, event: ClientEvent) {
+        self.events.push_back(event);
+        self.stage = Stage::Over;
+    }
+
+    fn acknowledged(&mut self, ack: u32, message: &LoginMessage<'_>) -> Result<(), LoginError> {
+        if !self.log.acknowledge(ack)? {
+            return Ok(());
+        }
+        let at_once = !matches!(message, LoginMessage::Small([]));
+        self.trip.acked(self.log.acked(), at_once, self.now);
+        let taken = self.log.bytes_acked();
+        if taken > self.input_told {
+            self.input_told = taken;
+            self.events.push_back(ClientEvent::InputTaken(taken));
+        }
+        Ok(())
+    }
+
+    /// A message of a session that is open.
+    fn session_message(&mut self, message: LoginMessage<'_>) -> Result<(), LoginError> {
+        match message {
+            LoginMessage::Small(bytes) => self.output(Channel::Terminal, bytes.to_vec()),
+            LoginMessage::Unit(channel, unit) => self.unit(channel, &unit),
+            LoginMessage::End(channel) => {
+                let kind = channel.output().ok_or(LoginError::Order)?;
+                self.told(ClientEvent::OutputEnded(kind))
+            }
+            LoginMessage::Modes(modes) => self.told(ClientEvent::Modes(modes)),
+            LoginMessage::Exited(exit) => {
+                self.told(ClientEvent::Exited(exit))?;
+                self.incoming.hurry();
+                self.exited = true;
+                Ok(())
+            }
+            _ => Err(LoginError::Order),
+        }
+    }
+
+    fn unit(&mut self, channel: Channel, unit: &MessageUnit<'_>) -> Result<(), LoginError> {
+        if matches!(channel, Channel::Input | Channel::Forwarded) {
+            return Err(LoginError::Order);
+        }
+        // Before memory is taken.
+        if !self.incoming.has_room(unit.raw() as u64) {
+            return Err(LoginError::Window);
+        }
+        let bytes = self.stream.expander.expand(unit)?;
+        self.output(channel, bytes)
+    }
+
+    fn output(&mut self, channel: Channel, bytes: Vec<u8>) -> Result<(), LoginError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let length = bytes.len() as u64;
+        self.incoming.arrived(length, length, self.now)?;
+        self.events.push_back(match channel.output() {
+            Some(kind) => ClientEvent::Output { kind, bytes },
+            None if channel == Channel::Screen => ClientEvent::Screen(bytes),
+            None => ClientEvent::Output { kind: OutputKind::Terminal, bytes },
+        });
+        Ok(())
+    }
+
+    fn told(&mut self, event: ClientEvent) -> Result<(), LoginError> {
+        self.incoming.arrived(CONTROL, 0, self.now)?;
+        self.events.push_back(event);
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! All bytes arrive, whatever the stream is like, and both ends finish.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use strait_clock::{Random, Time};
+use strait_login::{ClientEvent, Exit, LoginClient, OutputKind, Program as Runs, SessionRequest};
+
+use crate::link::LinkShape;
+use crate::program::Filter;
+use crate::world::{Habits, USUAL, User, World};
+
+/// Gives input, and keeps what comes back.
+#[derive(Debug, Default)]
+pub(crate) struct Feeder {
+    pub(crate) input: Vec<u8>,
+    given: usize,
+    pub(crate) out: Vec<u8>,
+    pub(crate) errors: Vec<u8>,
+    pub(crate) ended: Vec<OutputKind>,
+    pub(crate) exit: Option<Exit>,
+    pub(crate) told: u64,
+}
+
+impl Feeder {
+    pub(crate) fn new(input: Vec<u8>) -> Feeder {
+        Feeder { input, ..Feeder::default() }
+    }
+}
+
+impl User for Feeder {
+    fn event(&mut self, event: &ClientEvent, _client: &mut LoginClient, _now: Time) {
+        match event {
+            ClientEvent::Started { account } => assert_eq!(account, "alice"),
+            ClientEvent::Output { kind: OutputKind::Out, bytes } => self.out.extend(bytes),
+            ClientEvent::Output { kind: OutputKind::Err, bytes } => self.errors.extend(bytes),
+            ClientEvent::OutputEnded(kind) => self.ended.push(*kind),
+            ClientEvent::InputTaken(bytes) => {
+                assert!(*bytes > self.told && *bytes <= self.input.len() as u64);
+                self.told = *bytes;
+            }
+            ClientEvent::Exited(exit) => {
+                assert_eq!(self.ended, [OutputKind::Out, OutputKind::Err], "output comes first");
+                self.exit = Some(exit.clone());
+            }
+            other => panic!("unexpected: {other:?}"),
+        }
+    }
+
+    fn run(&mut self, client: &mut LoginClient, _now: Time) {
+        self.given += client.input(&self.input[self.given..]);
+        if self.given == self.input.len() {
+            client.end_input();
+        }
+    }
+}
+
+pub(crate) fn command() -> SessionRequest {
+    SessionRequest {
+        program: Runs::Command(b"cat".to_vec()),
+        terminal: None,
+        environment: Vec::new(),
+        agent: false,
+    }
+}
+
+/// Text that shrinks, noise that does not, by turns.
+pub(crate) fn mixed(len: usize, seed: u64) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    let mut bytes = Vec::with_capacity(len + 4096);
+    while bytes.len() < len {
+        let run = random.below(20_000);
+        if random.below(2) == 0 {
+            (0..run).for_each(|_| bytes.push(random.next_u64() as u8));
+            continue;
+        }
+        let end = bytes.len() as u64 + run;
+        while (bytes.len() as u64) < end {
+            let number = random.below(100_000);
+            bytes.extend(
+                format!("Nov 23 06:{:02} host daemon[{number}]: a line of a log\n", run % 60).bytes(),
+            );
+        }
+    }
+    bytes.truncate(len);
+    bytes
+}
+
+fn shape() -> impl Strategy<Value = LinkShape> {
+    (1_000_u64..10_000_000, 0_u64..300, 1_usize..100_000, 1_usize..3000).prop_map(
+        |(rate, delay, buffer, piece)| LinkShape { rate, delay: Duration::from_millis(delay), buffer, piece },
+    )
+}
+
+/// What went wrong, if anything.
+fn check(user: &Feeder, input: &[u8], errors: &[u8]) {
+    assert!(user.out == input, "output differs: {} of {} bytes", user.out.len(), input.len());
+    assert!(user.errors == errors, "errors differ");
+    assert_eq!(user.exit, Some(Exit::Status(7)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn everything_arrives_both_ways(
+        up in shape(), down in shape(),
+        sizes in (0_usize..40_000, 0_usize..40_000), step in 1_usize..20_000,
+        room in 1_usize..70_000, taken in 1_usize..70_000, seed in any::<u64>(),
+    ) {
+        let (input, errors) = (mixed(sizes.0, seed), mixed(sizes.1, seed ^ 3));
+        let ends = (Filter::new(errors.clone(), step), Feeder::new(input.clone()));
+        let mut world = World::new(command(), None, ends, (up, down), Habits { room, taken }, seed);
+        world.finish();
+        check(&world.user, &input, &errors);
+    }
+}
+
+#[test]
+fn much_goes_through_full_windows_both_ways() {
+    let (input, errors) = (mixed(9_000_000, 1), mixed(6_000_000, 2));
+    let shape = LinkShape::megabits(100.0, Duration::from_millis(40));
+    let ends = (Filter::new(errors.clone(), 64 << 10), Feeder::new(input.clone()));
+    let mut world = World::new(command(), Some(100_000_000), ends, (shape, shape), USUAL, 4);
+    world.finish();
+    check(&world.user, &input, &errors);
+    println!("{:?}: {} up, {} down", world.now, world.up.carried, world.down.carried);
+}
+
+/// Reads nothing until it is told to end.
+#[test]
+fn a_program_that_reads_nothing_stops_its_client_and_nothing_else() {
+    let input = mixed(1_000_000, 5);
+    let shape = LinkShape::megabits(100.0, Duration::from_millis(10));
+    let ends = (Filter::new(Vec::new(), 0), Feeder::new(input));
+    let mut world = World::new(command(), None, ends, (shape, shape), USUAL, 6);
+    world.run_until(|world| world.client.input_room() == 0 && world.up.next().is_none());
+    assert_eq!(world.user.told, 0, "nothing was read");
+    assert!(world.up.carried < 300_000);
+    // What is thrown away counts as taken.
+    world.server.input_closed();
+    world.run_until(|world| world.user.told == 1_000_000);
+}

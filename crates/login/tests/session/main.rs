@@ -1,0 +1,6 @@
+//! Sessions in virtual time.
+
+mod bulk;
+mod link;
+mod program;
+mod world;
