@@ -66,7 +66,8 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn new(channel: ChannelNumber, request: SessionRequest, now: Time) -> Session {
         let has_terminal = request.terminal.is_some();
-        Session {
+        let wrong = request.check().err();
+        let mut session = Session {
             channel,
             has_terminal,
             wants_agent: request.agent,
@@ -81,7 +82,12 @@ impl Session {
             closed: false,
             unwanted: false,
             outputs: if has_terminal { 1 } else { 2 },
+        };
+        if let Some(error) = wrong {
+            let failure = Failure::new(format!("what `ssh` asks for cannot be asked of a peer: {error}"));
+            session.fail(&failure.remedy("shorten the command or the environment (SendEnv, SetEnv)"));
         }
+        session
     }
 
     pub(super) fn channel(&self) -> ChannelNumber {
