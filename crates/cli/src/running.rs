@@ -11,7 +11,7 @@ use strait_node::{background, daemon, logging, network, runtime};
 
 use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{self, LogForm};
-use crate::{configuration, files};
+use crate::{configuration, files, login};
 
 /// Where the system keeps logs (hier(7)).
 const LOG_FOLDER: &str = "/var/log";
@@ -27,12 +27,14 @@ fn foreground(flags: &flags::Up) -> CommandResult {
         LogForm::Json => logging::Form::Json,
     };
     logging::start(form).map_err(Failure::new)?;
-    daemon::run_with(&flags.file, ServiceMains { files: files::service(&flags.file), login: None }).map_err(
-        |error| {
-            let code = code(&error);
-            Failure::new(error).code(code)
-        },
+    daemon::run_with(
+        &flags.file,
+        ServiceMains { files: files::service(&flags.file), login: login::service(&flags.file) },
     )
+    .map_err(|error| {
+        let code = code(&error);
+        Failure::new(error).code(code)
+    })
 }
 
 /// What the system forbids or lacks is told apart from what is wrong with the configuration.

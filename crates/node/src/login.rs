@@ -25,6 +25,6 @@ pub use account::Account;
 pub use folder::{SessionChannel, SessionListener};
 pub use launch::{Launch, Launcher, signal_group, signal_name};
 pub use pam::PamError;
-pub use pty::{Pty, PtySize};
+pub use pty::{Pty, PtySize, do_not_wait};
 pub use terminal::{RawTerminal, TerminalSignal, TerminalSignals, is_terminal, stop_self};
 pub use workers::{KeeperPort, LoginPermit, LoginWorkers, SessionRefused, WhyRefused};

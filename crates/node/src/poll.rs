@@ -24,6 +24,13 @@ impl<'fd> PollFd<'fd> {
         PollFd::new(fd, libc::POLLOUT)
     }
 
+    /// Waits until something can be read, or written, or both; with neither only for errors and a hang-up.
+    #[must_use]
+    pub fn ready_to(fd: BorrowedFd<'fd>, read: bool, write: bool) -> PollFd<'fd> {
+        let events = if read { libc::POLLIN } else { 0 } | if write { libc::POLLOUT } else { 0 };
+        PollFd::new(fd, events)
+    }
+
     /// Holds a place in the array and waits for nothing.
     #[must_use]
     pub const fn ignored() -> PollFd<'fd> {
@@ -39,6 +46,12 @@ impl<'fd> PollFd<'fd> {
     #[must_use]
     pub const fn is_ready(&self) -> bool {
         self.0.revents != 0
+    }
+
+    /// Whether the last [`wait`] found both directions ended, or an error.
+    #[must_use]
+    pub const fn is_gone(&self) -> bool {
+        self.0.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
     }
 }
 

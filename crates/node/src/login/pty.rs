@@ -177,6 +177,19 @@ pub(super) fn attributes(terminal: RawFd) -> io::Result<libc::termios> {
     }
 }
 
+/// Has reads and writes of a descriptor end at once where they would wait.
+///
+/// # Errors
+/// As `fcntl(2)`.
+pub fn do_not_wait(descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: takes integers.
+    unsafe {
+        let flags = libc::fcntl(descriptor.as_raw_fd(), libc::F_GETFL);
+        checked(flags)?;
+        checked(libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK))
+    }
+}
+
 fn set_modes(terminal: &OwnedFd, terminal_modes: &[u8]) -> io::Result<()> {
     let mut termios = attributes(terminal.as_raw_fd())?;
     modes::apply(terminal_modes, &mut termios);

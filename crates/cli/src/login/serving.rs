@@ -1,0 +1,187 @@
+//! The process that serves logins to peers, for a node: it decides by its configuration who may log in as whom, and makes the processes
+//! of each stream, of which it reads nothing.
+//!
+//! ```text
+//! keeper    the first message of a stream, and what becomes of it
+//! session   one session: program, streams, timers
+//! program   the program's terminal or pipes
+//! visits    later streams of a session: they come back, list, or bring an agent
+//! forward   one forwarded connection
+//! ```
+
+mod forward;
+mod keeper;
+mod program;
+mod session;
+mod visits;
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use strait_login::{Refusal, RefusedReason, SERVICE, VERSION, refusal};
+use strait_node::config::{Config, LoginSection};
+use strait_node::daemon::ServiceMain;
+use strait_node::login::{Account, LoginPermit, LoginWorkers};
+use strait_node::privileges;
+use strait_node::services::{ServiceChannel, ServiceEvent, StreamHead};
+
+use keeper::Keeper;
+
+/// How long PAM may take: a module that asks a server that is away, twice over.
+const PAM: Duration = Duration::from_secs(30);
+/// Set to another number of seconds, for tests of modules that hang.
+const PAM_VARIABLE: &str = "STRAIT_PAM_SECONDS";
+/// How often it looks whether processes have ended, while there are any.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long a stream that is refused stays open, so that its client hears why: round trips of a satellite link.
+pub(super) const LINGER: Duration = Duration::from_secs(10);
+/// Refused streams that stay open at most; those beyond are closed without a word.
+const LINGERING: usize = 64;
+
+/// What serves the logins of the configuration at `path`; none if it has no `[[login]]`. What is wrong with it the daemon says.
+pub(crate) fn service(path: &Path) -> Option<ServiceMain> {
+    // The daemon reads the same file, and changes to no other folder before.
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let config = Config::load_without_identity(&path).ok().filter(|config| !config.logins.is_empty())?;
+    let mut service = LoginService { path, ..LoginService::default() };
+    service.take(config);
+    Some(Box::new(move |channel| service.run(&channel)))
+}
+
+/// Who may log in, and who does.
+#[derive(Default)]
+struct LoginService {
+    path: PathBuf,
+    logins: Vec<LoginSection>,
+    /// Names and public keys.
+    peers: Vec<(String, String)>,
+    workers: LoginWorkers,
+    /// Streams whose clients are told why they are not served, and since when.
+    refused: VecDeque<(Instant, UnixStream)>,
+}
+
+impl LoginService {
+    /// Takes the sections of the configuration; while something is wrong with it, those from before stay.
+    fn read_again(&mut self) {
+        match Config::load_without_identity(&self.path) {
+            Ok(config) => self.take(config),
+            Err(error) => tracing::error!("logins are served as before: {error}"),
+        }
+    }
+
+    fn take(&mut self, config: Config) {
+        let peer = |peer: &strait_node::config::PeerSection| {
+            Some((peer.name.clone(), peer.public_key()?.to_string()))
+        };
+        self.peers = config.peers.iter().filter_map(peer).collect();
+        self.logins = config.logins;
+    }
+
+    /// Serves until the node ends.
+    fn run(mut self, channel: &ServiceChannel) -> i32 {
+        loop {
+            let quiet = self.workers.is_empty() && self.refused.is_empty();
+            match channel.next((!quiet).then_some(LOOK)) {
+                Ok(ServiceEvent::Stream(head, stream)) => self.stream(channel, &head, stream),
+                Ok(ServiceEvent::ConfigChanged) => self.read_again(),
+                Ok(ServiceEvent::Silence) => self.workers.reap(),
+                // Sessions go on: their processes have sockets of their own.
+                Err(_) => return 0,
+            }
+            while self.refused.front().is_some_and(|(since, _)| since.elapsed() >= LINGER) {
+                self.refused.pop_front();
+            }
+        }
+    }
+
+    /// Has a stream served, or says why not.
+    fn stream(&mut self, channel: &ServiceChannel, head: &StreamHead, stream: UnixStream) {
+        let known = self.peers.iter().any(|(name, key)| *name == head.peer && *key == head.key);
+        if !known || [head.service, head.version] != [SERVICE, VERSION] {
+            tracing::debug!("{}: a stream to service {} is refused", head.peer, head.service);
+            return;
+        }
+        let (section, account) = match self.permitted(head) {
+            Ok(permitted) => permitted,
+            Err(why) => {
+                tracing::warn!("{} may not log in: {}", head.peer, why.text);
+                return self.turn_away(stream, &why);
+            }
+        };
+        let permit = LoginPermit {
+            peer: head.peer.clone(),
+            key: head.key.clone(),
+            account: account.clone(),
+            sessions: section.sessions,
+            patience: patience(),
+        };
+        let keeper = Keeper { head: head.clone(), account, section: section.clone() };
+        let theirs = match stream.try_clone() {
+            Ok(theirs) => theirs,
+            Err(error) => return tracing::error!("{}: no login: {error}", head.peer),
+        };
+        let started = self.workers.start(channel, permit, move |port| keeper.run(&port, theirs));
+        if let Err(error) = started {
+            tracing::warn!("{}: a login is refused: {error}", head.peer);
+            let (reason, text) = match error.kind() {
+                io::ErrorKind::ResourceBusy => (RefusedReason::TooMany, "this peer has too many streams"),
+                _ => (RefusedReason::System, "no process could be started"),
+            };
+            self.turn_away(stream, &Refusal { reason, text: text.to_owned() });
+        }
+    }
+
+    /// What the peer may, and as whom it is served.
+    fn permitted(&self, head: &StreamHead) -> Result<(&LoginSection, Account), Refusal> {
+        let refused = |reason, text: String| Refusal { reason, text };
+        let section = self.logins.iter().find(|section| section.peer == head.peer).ok_or_else(|| {
+            refused(RefusedReason::NotAllowed, "this peer may not log in here (no [[login]])".to_owned())
+        })?;
+        let asked = std::str::from_utf8(&head.name).unwrap_or("\u{fffd}");
+        if !privileges::is_root() {
+            let own = Account::own().ok_or_else(|| {
+                refused(RefusedReason::System, "the daemon's user has no account".to_owned())
+            })?;
+            return if asked.is_empty() || asked == own.name {
+                Ok((section, own))
+            } else {
+                let text = format!("the daemon is {}'s, and gives no other account", own.name);
+                Err(refused(RefusedReason::NotAllowed, text))
+            };
+        }
+        let listed = match asked {
+            "" => section.accounts.first(),
+            asked => section.accounts.iter().find(|account| *account == asked),
+        };
+        let name = listed.ok_or_else(|| {
+            let text = match asked {
+                "" => "its [[login]] lists no account".to_owned(),
+                _ => "this peer may not use that account".to_owned(),
+            };
+            refused(RefusedReason::NotAllowed, text)
+        })?;
+        let account = Account::named(name).ok_or_else(|| {
+            refused(RefusedReason::NoSuchAccount, format!("there is no account {name} here"))
+        })?;
+        Ok((section, account))
+    }
+
+    /// Tells a client why it is not served. The stream is closed later: now, what it writes would undo what it is told.
+    fn turn_away(&mut self, mut stream: UnixStream, why: &Refusal) {
+        let told = stream.set_nonblocking(true).and_then(|()| stream.write_all(&refusal(why)));
+        let told = told.and_then(|()| stream.shutdown(Shutdown::Write));
+        if told.is_ok() && self.refused.len() < LINGERING {
+            self.refused.push_back((Instant::now(), stream));
+        }
+    }
+}
+
+/// How long PAM may take.
+fn patience() -> Duration {
+    let set = std::env::var(PAM_VARIABLE).ok().and_then(|text| text.parse().ok());
+    set.map_or(PAM, Duration::from_secs)
+}

@@ -1,0 +1,145 @@
+//! The first message of a stream, and what becomes of it. From here on this process is the account and has no privilege.
+
+use std::io::Write;
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use strait_login::{Refusal, RefusedReason, Request, RequestReader, SessionRequest, refusal};
+use strait_node::config::LoginSection;
+use strait_node::login::{Account, KeeperPort};
+use strait_node::poll::{self, PollFd};
+use strait_node::services::StreamHead;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::super::wire::{Wire, WireRead};
+use super::{LINGER, forward, session, visits};
+
+/// How long a stream may take to say what it wants.
+const SILENCE: Duration = Duration::from_secs(10);
+/// How long a host may take to take a forwarded connection.
+const CONNECTING: Duration = Duration::from_secs(10);
+
+/// One stream, in a process of its own.
+pub(super) struct Keeper {
+    pub(super) head: StreamHead,
+    pub(super) account: Account,
+    pub(super) section: LoginSection,
+}
+
+/// A stream with what was read of it: the request, and bytes behind it.
+pub(super) struct Opened {
+    pub(super) wire: Wire,
+    /// What followed the request.
+    pub(super) rest: Vec<u8>,
+}
+
+impl Keeper {
+    /// Serves the stream; how this process ends.
+    pub(super) fn run(self, port: &KeeperPort, stream: UnixStream) -> i32 {
+        let Ok(mut wire) = Wire::new(stream) else { return 1 };
+        // With the secret of a ticket, if it is one who comes back.
+        let mut raw = Zeroizing::new(Vec::new());
+        let (request, rest) = match read_request(&mut wire, &mut raw) {
+            Ok(Some(read)) => read,
+            // It ended, or said nothing: nobody waits for an answer.
+            Ok(None) => return 1,
+            Err(text) => return turn_away(wire, RefusedReason::BadRequest, &text),
+        };
+        match request {
+            Request::Start(request) => {
+                raw.zeroize();
+                self.start(port, Opened { wire, rest }, request)
+            }
+            Request::Resume(resume) => visits::resume(wire, &self.head.key, &resume.ticket, &raw),
+            Request::List => visits::list(wire, &self.head.key, &raw),
+            Request::Agent(ticket) => visits::agent(wire, &self.head, &ticket, &raw, rest),
+            Request::Connect { host, port } => self.connect(Opened { wire, rest }, &host, port),
+        }
+    }
+
+    fn start(self, port: &KeeperPort, opened: Opened, request: SessionRequest) -> i32 {
+        match session::Session::begin(port, &self, request) {
+            Ok(session) => session.run(opened),
+            Err(why) => turn_away(opened.wire, why.reason, &why.text),
+        }
+    }
+
+    fn connect(&self, opened: Opened, host: &[u8], port: u16) -> i32 {
+        match connected(host, port) {
+            Ok(connection) => forward::run(opened, &connection, self.head.rate_bits),
+            Err(text) => turn_away(opened.wire, RefusedReason::System, &text),
+        }
+    }
+}
+
+/// The first message, which has to come soon; nothing if none did.
+fn read_request(wire: &mut Wire, raw: &mut Vec<u8>) -> Result<Option<(Request, Vec<u8>)>, String> {
+    let (mut reader, mut buffer, begun) =
+        (RequestReader::new(), Zeroizing::new(Wire::buffer()), Instant::now());
+    loop {
+        match wire.read(&mut buffer) {
+            WireRead::Bytes(length) => {
+                let bytes = buffer.get(..length).unwrap_or_default();
+                raw.extend_from_slice(bytes);
+                if let Some(read) = reader.read(bytes).map_err(|error| error.to_string())? {
+                    return Ok(Some(read));
+                }
+            }
+            WireRead::End => return Ok(None),
+            WireRead::Nothing => {
+                let Some(left) = SILENCE.checked_sub(begun.elapsed()) else { return Ok(None) };
+                if poll::wait(&mut [wire.interest()], Some(left)).is_err() {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
+
+fn connected(host: &[u8], port: u16) -> Result<TcpStream, String> {
+    let host = std::str::from_utf8(host).map_err(|_| "the host's name is not text".to_owned())?;
+    let addresses = (host, port).to_socket_addrs().map_err(|error| format!("{host}: {error}"))?;
+    let mut last = format!("{host} has no address");
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, CONNECTING) {
+            Ok(connection) => {
+                // What is written together leaves together; small writes do not wait.
+                let ready = connection.set_nodelay(true).and_then(|()| connection.set_nonblocking(true));
+                return ready.map(|()| connection).map_err(|error| error.to_string());
+            }
+            Err(error) => last = format!("{address}: {error}"),
+        }
+    }
+    Err(last)
+}
+
+/// Tells the client why it is not served, and waits a while until it has heard it: what it writes to a closed stream would undo that.
+pub(super) fn turn_away(wire: Wire, reason: RefusedReason, text: &str) -> i32 {
+    say(wire, &refusal(&Refusal { reason, text: text.to_owned() }))
+}
+
+/// Says the only message of a stream, and waits a while until it has arrived.
+pub(super) fn say(wire: Wire, message: &[u8]) -> i32 {
+    let mut stream = wire.into_stream();
+    let patient = stream.set_nonblocking(false).and_then(|()| stream.set_write_timeout(Some(LINGER)));
+    if patient.and_then(|()| stream.write_all(message)).is_err() || stream.shutdown(Shutdown::Write).is_err()
+    {
+        return 1;
+    }
+    let begun = Instant::now();
+    let Ok(mut wire) = Wire::new(stream) else { return 1 };
+    let mut buffer = Wire::buffer();
+    while let Some(left) = LINGER.checked_sub(begun.elapsed()) {
+        match wire.read(&mut buffer) {
+            WireRead::End => break,
+            WireRead::Bytes(_) => {}
+            WireRead::Nothing => {
+                if poll::wait(&mut [PollFd::readable(std::os::fd::AsFd::as_fd(&wire))], Some(left)).is_err() {
+                    break;
+                }
+            }
+        }
+    }
+    1
+}

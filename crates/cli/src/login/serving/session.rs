@@ -1,0 +1,366 @@
+//! One session: a program, the stream that is attached to it, if there is one, and what waits in between.
+//!
+//! One loop: it moves all that can be moved, and sleeps only when nothing could ([`Session::turn`]).
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use strait_clock::Time;
+use strait_login::{
+    Exit, LoginServer, Refusal, RefusedReason, ServerEvent, ServerOptions, SessionNumber, SessionRequest,
+    Ticket,
+};
+use strait_node::clock::Clock;
+use strait_node::login::{KeeperPort, SessionListener, signal_name};
+use strait_node::poll::{self, PollFd};
+
+use super::super::wire::{Wire, WireRead};
+use super::keeper::{Keeper, Opened};
+use super::program::{Output, RunningProgram};
+use super::visits::{AgentDoor, socket_name};
+use crate::files::random;
+
+/// Reads of output in one turn, between which input, which is urgent, has its own.
+const OUTPUT_TURNS: usize = 4;
+/// How long after the end of a program and its last output its terminal is read, if other processes still have it: what was written to
+/// it is on its way through the kernel.
+const LAST_OUTPUT: Duration = Duration::from_millis(200);
+/// The shortest sleep, should something be due that moves nothing.
+const LEAST_SLEEP: Duration = Duration::from_millis(1);
+/// How long a program may take to end after it was hung up, until this process ends without it.
+const HANGING_UP: Duration = Duration::from_secs(5);
+
+/// A session.
+pub(super) struct Session<'a> {
+    pub(super) port: &'a KeeperPort,
+    pub(super) key: String,
+    pub(super) server: LoginServer,
+    program: RunningProgram,
+    wire: Option<Wire>,
+    listener: SessionListener,
+    pub(super) agents: Option<AgentDoor>,
+    pub(super) clock: Clock,
+    /// How long it goes on without a stream.
+    detached: Duration,
+    /// Since when there is no stream.
+    alone_since: Option<Time>,
+    /// When something was typed last.
+    typed: Time,
+    /// When it began, in seconds since 1970.
+    since: u64,
+    exit: Option<Exit>,
+    /// Whether the server was told of the exit, and whether the client has heard of it.
+    exit_told: bool,
+    exit_heard: bool,
+    /// When there was output, or the program ended.
+    last_output: Time,
+    /// Since when it is hung up.
+    hung_up: Option<Time>,
+}
+
+impl<'a> Session<'a> {
+    /// Starts what the client asks for.
+    pub(super) fn begin(
+        port: &'a KeeperPort,
+        keeper: &Keeper,
+        request: SessionRequest,
+    ) -> Result<Session<'a>, Refusal> {
+        let system = |error: String| Refusal { reason: RefusedReason::System, text: error };
+        let failure = |failure: crate::failure::Failure| system(failure.to_string());
+        let number = SessionNumber(u64::from_le_bytes(random().map_err(failure)?));
+        let ticket = Ticket::new(number, random().map_err(failure)?);
+        let listener = SessionListener::bind(&socket_name(number))
+            .map_err(|error| system(format!("no socket for the session: {error}")))?;
+        let mut environment = request.environment.clone();
+        environment.retain(|(name, _)| keeper.section.takes(name));
+        let agents = if request.agent { AgentDoor::open(port, number, &mut environment).ok() } else { None };
+        let program = RunningProgram::start(port, &request, environment)?;
+        let clock = Clock::start();
+        let options = ServerOptions {
+            ticket,
+            account: keeper.account.name.clone(),
+            terminal: request.terminal.as_ref().map(|terminal| terminal.size.clamped()),
+            rate_bits: keeper.head.rate_bits,
+        };
+        let now = clock.now();
+        Ok(Session {
+            port,
+            key: keeper.head.key.clone(),
+            server: LoginServer::new(options, now),
+            program,
+            wire: None,
+            listener,
+            agents,
+            clock,
+            detached: keeper.section.detached,
+            alone_since: Some(now),
+            typed: now,
+            since: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+            exit: None,
+            exit_told: false,
+            exit_heard: false,
+            last_output: now,
+            hung_up: None,
+        })
+    }
+
+    /// Serves until the program has ended and the client knows, or nobody comes back; how this process ends.
+    pub(super) fn run(mut self, opened: Opened) -> i32 {
+        let now = self.clock.now();
+        if self.server.attach(None, now).is_ok() {
+            self.take_stream(opened);
+        }
+        let mut buffer = Wire::buffer();
+        loop {
+            while self.turn(&mut buffer) {}
+            if self.is_over() {
+                return 0;
+            }
+            if let Err(error) = self.sleep() {
+                tracing::error!("a login: {error}");
+                return 1;
+            }
+        }
+    }
+
+    /// A stream is attached.
+    pub(super) fn take_stream(&mut self, opened: Opened) {
+        self.wire = Some(opened.wire);
+        self.alone_since = None;
+        self.received(&opened.rest);
+    }
+
+    /// Moves all that can be moved once; whether anything was.
+    fn turn(&mut self, buffer: &mut [u8]) -> bool {
+        let mut moved = self.read_stream(buffer);
+        moved |= self.write_input();
+        moved |= self.read_output(buffer);
+        moved |= self.see_end();
+        moved |= self.write_stream();
+        moved |= self.visits();
+        moved
+    }
+
+    /// Bytes of the client.
+    fn read_stream(&mut self, buffer: &mut [u8]) -> bool {
+        let Some(wire) = &mut self.wire else { return false };
+        match wire.read(buffer) {
+            WireRead::Nothing => false,
+            WireRead::Bytes(length) => {
+                self.received(buffer.get(..length).unwrap_or_default());
+                true
+            }
+            WireRead::End => {
+                // Both ends are closed where the stream was lost; where the client's process ended, its own only.
+                let mut ends = [PollFd::ready_to(wire.as_fd(), false, false)];
+                let lost = poll::wait(&mut ends, Some(Duration::ZERO)).is_err() || ends[0].is_gone();
+                self.lose_stream();
+                if !lost && !self.program.has_terminal() {
+                    self.hang_up();
+                }
+                true
+            }
+        }
+    }
+
+    fn received(&mut self, bytes: &[u8]) {
+        let now = self.clock.now();
+        let good = self.server.received(bytes, now);
+        self.handle_events();
+        if let Err(error) = good {
+            tracing::info!("a stream of a login is given up: {error}");
+            self.lose_stream();
+        }
+    }
+
+    fn handle_events(&mut self) {
+        while let Some(event) = self.server.next_event() {
+            match event {
+                ServerEvent::Input(bytes) => {
+                    self.typed = self.clock.now();
+                    if self.program.takes_input() {
+                        self.program.input(&bytes);
+                    }
+                }
+                ServerEvent::InputEnded => self.program.end_input(),
+                ServerEvent::Resize(size) => self.program.resize(size),
+                ServerEvent::Signal(signal) => self.program.signal(signal),
+                // The stream is closed once this was told.
+                ServerEvent::Detach => {}
+                ServerEvent::HangUp => self.hang_up(),
+            }
+        }
+    }
+
+    /// Input for the program.
+    fn write_input(&mut self) -> bool {
+        let took = self.program.takes_input();
+        let (written, _) = self.program.write();
+        if written > 0 {
+            self.server.input_written(written, self.clock.now());
+        }
+        let closed = took && !self.program.takes_input();
+        if closed {
+            self.server.input_closed();
+        }
+        written > 0 || closed
+    }
+
+    /// Output of the program, as much as the server takes.
+    fn read_output(&mut self, buffer: &mut [u8]) -> bool {
+        let mut moved = false;
+        for _ in 0..OUTPUT_TURNS {
+            let room = self.server.output_room().min(buffer.len());
+            if room == 0 {
+                break;
+            }
+            let Some(output) = buffer.get_mut(..room).and_then(|buffer| self.program.read(buffer)) else {
+                break;
+            };
+            moved = true;
+            self.last_output = self.clock.now();
+            // A program that stops the echo says so before it asks for a password.
+            if let Some(modes) = self.program.new_modes() {
+                self.server.modes(modes);
+            }
+            match output {
+                Output::Bytes(kind, length) => {
+                    self.server.output(kind, buffer.get(..length).unwrap_or_default(), self.clock.now());
+                }
+                Output::Ended(kind) => self.server.output_ended(kind),
+            }
+        }
+        if let Some(modes) = self.program.new_modes() {
+            self.server.modes(modes);
+            moved = true;
+        }
+        moved
+    }
+
+    /// Whether the program has ended, and tells the server after its last output.
+    fn see_end(&mut self) -> bool {
+        let mut moved = false;
+        if self.exit.is_none() {
+            self.exit = match self.port.ended() {
+                Ok(status) => Some(exit_of(status)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+                // The monitor is gone.
+                Err(_) => Some(Exit::Status(255)),
+            };
+            moved = self.exit.is_some();
+            if moved {
+                self.last_output = self.clock.now();
+            }
+        }
+        let Some(exit) = self.exit.as_ref().filter(|_| !self.exit_told) else { return moved };
+        // Processes that stay behind may hold a terminal for ever.
+        if self.server.output_room() > 0
+            && self.clock.now().since(self.last_output) >= LAST_OUTPUT
+            && let Some(kind) = self.program.give_up_output()
+        {
+            self.server.output_ended(kind);
+            moved = true;
+        }
+        if self.program.output_ended() {
+            self.server.exited(exit.clone());
+            self.exit_told = true;
+            moved = true;
+        }
+        moved
+    }
+
+    /// What the server has for the client.
+    fn write_stream(&mut self) -> bool {
+        let Some(wire) = &mut self.wire else { return false };
+        let (server, now) = (&mut self.server, self.clock.now());
+        match wire.write(|into, room| server.send(into, room, now)) {
+            Ok(moved) => {
+                if self.server.finished() && self.wire.as_ref().is_some_and(Wire::is_empty) {
+                    self.exit_heard = self.exit_told;
+                    self.lose_stream();
+                    return true;
+                }
+                moved
+            }
+            Err(_) => {
+                self.lose_stream();
+                true
+            }
+        }
+    }
+
+    fn lose_stream(&mut self) {
+        let now = self.clock.now();
+        self.wire = None;
+        self.server.stream_lost(now);
+        self.alone_since = Some(now);
+        self.handle_events();
+    }
+
+    fn hang_up(&mut self) {
+        if self.hung_up.is_none() {
+            self.hung_up = Some(self.clock.now());
+            self.program.hang_up();
+        }
+    }
+
+    /// Streams that come back, questions, and connections to the agent.
+    fn visits(&mut self) -> bool {
+        let mut moved = false;
+        while let Ok(visitor) = self.listener.accept() {
+            self.visited(visitor);
+            moved = true;
+        }
+        moved |= self.agents.as_mut().is_some_and(AgentDoor::serve);
+        moved
+    }
+
+    /// What a list says of it: seconds since 1970, seconds without input, whether a client is there, what it is.
+    pub(super) fn description(&self) -> String {
+        let idle = self.clock.now().since(self.typed).as_secs();
+        format!("{} {idle} {} {}", self.since, u8::from(self.wire.is_some()), self.program.what)
+    }
+
+    /// Whether there is nothing left to do.
+    fn is_over(&self) -> bool {
+        let now = self.clock.now();
+        let gone = self.hung_up.is_some_and(|since| {
+            self.wire.is_none() && (self.exit.is_some() || now.since(since) >= HANGING_UP)
+        });
+        let forgotten = self.alone_since.is_some_and(|since| now.since(since) >= self.detached);
+        self.exit_heard || gone || forgotten
+    }
+
+    /// Sleeps until something can be moved, or is due.
+    fn sleep(&self) -> io::Result<()> {
+        let now = self.clock.now();
+        let wire = self.wire.as_ref().map_or_else(PollFd::ignored, Wire::interest);
+        let ended = if self.exit.is_none() { PollFd::readable(self.port.as_fd()) } else { PollFd::ignored() };
+        let [one, two, three] = self.program.interest(self.server.output_room() > 0);
+        let (agents, waiting) =
+            self.agents.as_ref().map_or_else(|| (PollFd::ignored(), PollFd::ignored()), AgentDoor::interest);
+        let listener = PollFd::readable(self.listener.as_fd());
+        let mut all = [wire, ended, one, two, three, agents, waiting, listener];
+        let alone = self.alone_since.map(|since| since + self.detached);
+        let hung = self.hung_up.map(|since| since + HANGING_UP);
+        let due = self.server.deadline().map(|deadline| deadline.at).filter(|_| self.wire.is_some());
+        let ends = self.exit.is_some() && !self.exit_told && !self.program.output_ended();
+        let last = (ends && self.program.has_terminal()).then(|| self.last_output + LAST_OUTPUT);
+        let due = [alone, hung, due, last].into_iter().flatten().min();
+        poll::wait(&mut all, due.map(|at| at.since(now).max(LEAST_SLEEP))).map(drop)
+    }
+}
+
+fn exit_of(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Status(u8::try_from(code & 0xff).unwrap_or(255)),
+        (None, signal) => Exit::Signal {
+            name: signal_name(signal.unwrap_or(0)),
+            core_dumped: status.core_dumped(),
+            message: String::new(),
+        },
+    }
+}
