@@ -133,7 +133,7 @@ impl Bridge {
         loop {
             let now = self.clock.now();
             let mut moved = self.read_ssh(now)?;
-            moved |= self.read_streams(now).map_err(failed)?;
+            moved |= self.read_streams(now);
             moved |= self.pump(now).map_err(failed)?;
             moved |= self.ask_streams(now);
             if self.until.is_none() {
@@ -307,15 +307,15 @@ impl Bridge {
         [&[SERVICE, VERSION, length], account].concat()
     }
 
-    fn read_streams(&mut self, now: Time) -> Result<bool, strait_ssh::SshError> {
+    fn read_streams(&mut self, now: Time) -> bool {
         let mut moved = false;
         for session in self.sessions.values_mut() {
             moved |= session.read(&mut self.buffer, now);
         }
         for forward in self.forwards.values_mut() {
-            moved |= forward.read(&mut self.buffer, &mut self.server, now)?;
+            moved |= forward.read(&mut self.buffer);
         }
-        Ok(moved)
+        moved
     }
 
     fn pump(&mut self, now: Time) -> Result<bool, strait_ssh::SshError> {
@@ -324,7 +324,7 @@ impl Bridge {
             moved |= session.pump(&mut self.server, now)?;
         }
         for forward in self.forwards.values_mut() {
-            moved |= forward.pump(&mut self.server, now)?;
+            moved |= forward.pump(&mut self.server)?;
             if let (true, None, Far::Agent(session)) = (forward.is_over(), forward.channel(), forward.far()) {
                 self.agent_after = now + AGENT_AGAIN;
                 if let Some(session) = self.sessions.get_mut(&session).filter(|_| forward.is_refused()) {

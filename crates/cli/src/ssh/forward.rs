@@ -5,7 +5,6 @@
 
 use std::collections::VecDeque;
 
-use strait_clock::Time;
 use strait_login::{Forwarded, ForwardedEvent, Refusal, RefusedReason, Request};
 use strait_node::client::OpenedStream;
 use strait_ssh::{ChannelNumber, OpenRefusal, OutputStream, SshError, SshServer};
@@ -70,7 +69,7 @@ impl Forward {
             request: request.bytes(),
             stage: Stage::Waiting,
             link: Link::default(),
-            forwarded: Forwarded::client(),
+            forwarded: Forwarded::client(None),
             input: VecDeque::new(),
             output: VecDeque::new(),
             input_ended: false,
@@ -121,7 +120,7 @@ impl Forward {
             Ok(opened) if self.stage == Stage::Waiting => {
                 let (stream, rate) = peer::parts(opened);
                 self.link.set(stream);
-                self.forwarded.set_rate(rate);
+                self.forwarded = Forwarded::client(rate);
                 let request = std::mem::take(&mut self.request);
                 self.link.waiting().0.extend_from_slice(&request);
                 Ok(())
@@ -148,30 +147,20 @@ impl Forward {
     }
 
     /// Bytes of the stream. Whether there were any.
-    pub(super) fn read(
-        &mut self,
-        buffer: &mut [u8],
-        server: &mut SshServer,
-        now: Time,
-    ) -> Result<bool, SshError> {
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> bool {
         if !self.reads() {
-            return Ok(false);
+            return false;
         }
         match self.link.read(buffer) {
-            Ok(None) => return Ok(false),
-            Ok(Some(bytes)) => {
-                if let Err(error) = self.forwarded.received(bytes, now) {
-                    let text = format!("the peer sent what this version does not understand: {error}");
-                    self.end(OpenRefusal::ConnectFailed, &text, server)?;
-                }
-            }
+            Ok(None) => return false,
+            Ok(Some(bytes)) => self.forwarded.received(bytes),
             Err(Lost) => self.lost(),
         }
-        Ok(true)
+        true
     }
 
     /// Moves what can be moved, and says whether it was anything.
-    pub(super) fn pump(&mut self, server: &mut SshServer, now: Time) -> Result<bool, SshError> {
+    pub(super) fn pump(&mut self, server: &mut SshServer) -> Result<bool, SshError> {
         if self.stage == Stage::Over {
             return Ok(false);
         }
@@ -180,7 +169,7 @@ impl Forward {
         moved |= self.give_output(server)?;
         let (waiting, room) = self.link.waiting();
         let before = waiting.len();
-        self.forwarded.send(waiting, room, now);
+        self.forwarded.send(waiting, room);
         moved |= waiting.len() > before;
         match self.link.flush() {
             Ok(written) => moved |= written,
@@ -226,7 +215,16 @@ impl Forward {
 
     fn take_events(&mut self, server: &mut SshServer) -> Result<bool, SshError> {
         let mut moved = false;
-        while let Some(event) = self.forwarded.next_event() {
+        loop {
+            let event = match self.forwarded.next_event() {
+                Ok(Some(event)) => event,
+                Ok(None) => return Ok(moved),
+                Err(error) => {
+                    let text = format!("the peer sent what this version does not understand: {error}");
+                    self.end(OpenRefusal::ConnectFailed, &text, server)?;
+                    return Ok(true);
+                }
+            };
             moved = true;
             match event {
                 ForwardedEvent::Opened => {
@@ -249,10 +247,10 @@ impl Forward {
                     };
                     self.refused = true;
                     self.end(why, &text, server)?;
+                    return Ok(true);
                 }
             }
         }
-        Ok(moved)
     }
 
     fn give_output(&mut self, server: &mut SshServer) -> Result<bool, SshError> {

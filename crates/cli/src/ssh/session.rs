@@ -378,7 +378,8 @@ impl Session {
 
     /// Ends as an `ssh` that does not reach its host, and says why.
     fn fail(&mut self, failure: &Failure) {
-        let text = format!("strait: {failure}\n").replace('\n', "\r\n");
+        let text = format!("strait: {failure}\n");
+        let text = if self.has_terminal { text.replace('\n', "\r\n") } else { text };
         self.output.push_back((OutputStream::Err, text.into_bytes()));
         self.ended = Some(Ended::Status(UNREACHED));
         self.client = None;
