@@ -5,14 +5,15 @@ mod programs;
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
-use strait_testbed::{Extra, TwoHosts};
+use strait_testbed::{DaemonProcess, Extra, TwoHosts};
 
 use crate::files::noise;
-use crate::pair::{Pair, allowed, eventually, fast, has};
+use crate::pair::{Pair, allowed, eventually, fast, has, program};
 
 /// Two sites; the second lets the first log in as root, who runs the tests.
 struct Desk {
@@ -27,13 +28,35 @@ fn can_run() -> bool {
     allowed() && ["rsync", "git"].into_iter().all(has)
 }
 
+/// A program that runs `strait` where `/etc/pam.d` has the service of logins, whatever the host has there.
+fn with_pam(folder: &Path) -> PathBuf {
+    let services = folder.join("pam.d");
+    fs::create_dir(&services).unwrap();
+    let lines =
+        "auth required pam_permit.so\naccount required pam_permit.so\nsession required pam_permit.so\n";
+    fs::write(services.join("strait"), lines).unwrap();
+    let script = format!(
+        "#!/bin/sh\nexec unshare --mount sh -c 'mount --bind {} /etc/pam.d && exec {} \"$@\"' strait \"$@\"\n",
+        services.display(),
+        program().display()
+    );
+    let path = folder.join("strait-with-pam");
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
 impl Desk {
     fn new() -> Desk {
         let mut pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
         pair.start(0, Extra::default());
         let sections =
             "[[login]]\npeer = \"site-a\"\naccounts = [\"root\"]\nenvironment = [\"LANG\", \"STRAIT_*\"]\n";
-        pair.start(1, Extra { sections, ..Extra::default() });
+        let (site, extra) = (&pair.sites[1], Extra { sections, ..Extra::default() });
+        let config = site.configure("strait", &[&pair.sites[0]], extra).unwrap();
+        let program = with_pam(pair.dir.path());
+        let daemon = DaemonProcess::start(&site.host, &program, &config, &site.folder().join("run"));
+        pair.daemons[1] = Some(daemon.unwrap());
         pair.wait_for_session();
         let lines = pair.daemon(0).command(&["ssh", "--config", "root@site-b"]).output().unwrap();
         assert!(lines.status.success(), "{}", String::from_utf8_lossy(&lines.stderr));
@@ -185,7 +208,7 @@ fn another_host_key_and_another_name_are_refused() {
     let of_another = format!(
         "KnownHostsCommand=/usr/bin/env STRAIT_STATE_DIR={} {} ssh --known-hosts %H",
         desk.path("other").display(),
-        crate::pair::program().display()
+        program().display()
     );
     let output = desk.run(&mut desk.ssh(&["-o", &of_another, "site-b", "true"]), b"");
     assert_eq!(output.status.code(), Some(255));
