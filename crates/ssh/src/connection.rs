@@ -115,19 +115,19 @@ impl Connection {
                 self.taken(number, count, transport)?;
             }
             EOF => {
-                channel.expect(State::Open)?;
+                channel.hears()?;
                 self.events.push_back(SshEvent::Eof(number));
             }
             CLOSE => {
-                channel.expect(State::Open)?;
-                if !channel.close_sent {
-                    transport.send(channel.message(CLOSE))?;
+                channel.hears()?;
+                channel.close_got = true;
+                if channel.close_sent {
+                    self.channels.remove(&number);
                 }
-                self.channels.remove(&number);
                 self.events.push_back(SshEvent::Closed(number));
             }
             _ => {
-                channel.expect(State::Open)?;
+                channel.hears()?;
                 self.session_request(number, fields, transport)?;
             }
         }
@@ -283,7 +283,7 @@ impl Connection {
     /// No more bytes follow on a channel.
     pub(crate) fn eof(&mut self, number: ChannelNumber, transport: &mut Transport) -> Result<(), SshError> {
         match self.channels.get_mut(&number) {
-            Some(channel) if channel.is_speaking() && !channel.eof_sent => {
+            Some(channel) if channel.is_speaking() && !channel.eof_sent && !channel.close_got => {
                 channel.eof_sent = true;
                 transport.send(channel.message(EOF))
             }
@@ -316,7 +316,11 @@ impl Connection {
         match self.channels.get_mut(&number) {
             Some(channel) if channel.is_speaking() => {
                 channel.close_sent = true;
-                transport.send(channel.message(CLOSE))
+                let message = channel.message(CLOSE);
+                if channel.close_got {
+                    self.channels.remove(&number);
+                }
+                transport.send(message)
             }
             _ => Ok(()),
         }

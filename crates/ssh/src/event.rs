@@ -78,7 +78,8 @@ pub enum SshEvent {
     Eof(ChannelNumber),
     /// It reads no more of the session's output (`eow@openssh.com`, PROTOCOL section 2.1 of OpenSSH).
     OutputUnwanted(ChannelNumber),
-    /// The channel is gone.
+    /// It says and takes nothing more on the channel, which is gone after [`crate::SshServer::close`]. Until then it may still be told
+    /// how a program ended: it closes a session as soon as both directions have ended.
     Closed(ChannelNumber),
     /// It has let the channel be opened that was asked for.
     Opened(ChannelNumber),

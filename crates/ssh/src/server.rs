@@ -168,7 +168,7 @@ impl SshServer {
         }
     }
 
-    /// Ends a channel. [`SshEvent::Closed`] follows once `ssh` has, too.
+    /// Ends a channel. It is gone once `ssh` has ended it, too ([`SshEvent::Closed`], before or after).
     ///
     /// # Errors
     /// As [`SshServer::confirm`].

@@ -75,13 +75,12 @@ fn serve(mut socket: TcpStream) -> Seen {
                 echo.held.drain(..count);
                 server.taken(*channel, count).unwrap();
             }
-            if let (true, true, Some(status)) = (echo.eof, echo.held.is_empty(), echo.status) {
-                echo.status = None;
-                server.data(*channel, OutputStream::Err, b"done\n").unwrap();
-                server.eof(*channel).unwrap();
-                server.ended(*channel, &Ended::Status(status)).unwrap();
-                server.close(*channel).unwrap();
-            }
+            let Some(status) = echo.status.filter(|_| echo.eof && echo.held.is_empty()) else { continue };
+            server.data(*channel, OutputStream::Err, b"done\n").unwrap();
+            server.eof(*channel).unwrap();
+            echo.status = None;
+            server.ended(*channel, &Ended::Status(status)).unwrap();
+            server.close(*channel).unwrap();
         }
         let out = std::mem::take(server.out());
         if socket.write_all(&out).is_err() {

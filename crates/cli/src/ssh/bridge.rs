@@ -228,9 +228,14 @@ impl Bridge {
             SshEvent::Resize(channel, size) => self.of(channel, |it| it.resize(window(size)), |_| ()),
             SshEvent::Signal(channel, name) => self.of(channel, |it| it.signal(&name), |_| ()),
             SshEvent::OutputUnwanted(channel) => self.of(channel, Session::output_unwanted, |_| ()),
-            SshEvent::Closed(channel) | SshEvent::OpenFailed(channel) => {
+            SshEvent::OpenFailed(channel) => self.of(channel, |_| (), Forward::close),
+            SshEvent::Closed(channel) => {
                 self.asked.remove(&channel);
-                self.of(channel, Session::close, Forward::close);
+                let mut waits = false;
+                self.of(channel, |session| waits = session.closed_by_ssh(), Forward::close);
+                if !waits {
+                    return self.server.close(channel);
+                }
             }
             SshEvent::Opened(channel) => {
                 // The program that asked for the agent may have ended meanwhile.

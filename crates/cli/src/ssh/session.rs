@@ -195,7 +195,17 @@ impl Session {
         }
     }
 
-    /// `ssh` has closed the channel, or is gone: the program ends, if it has not.
+    /// `ssh` has closed the channel. If that was since both directions have ended, it waits to hear how the program did; else it is
+    /// not interested. Whether it waits.
+    pub(super) fn closed_by_ssh(&mut self) -> bool {
+        self.unwanted = true;
+        if self.outputs > 0 {
+            self.close();
+        }
+        !self.closed
+    }
+
+    /// No one is interested in the program any more: it ends, if it has not.
     pub(super) fn close(&mut self) {
         if self.closed {
             return;

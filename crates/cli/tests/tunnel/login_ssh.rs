@@ -1,6 +1,7 @@
 //! OpenSSH's own programs over `strait ssh`, between the daemons of two hosts.
 
 mod forwards;
+mod outages;
 mod programs;
 
 use std::fs;
@@ -112,7 +113,7 @@ impl Desk {
     fn good(&self, command: &mut Command) -> String {
         let output = self.run(command, b"");
         let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{command:?}: {error}\n{}", self.pair.logs());
+        assert!(output.status.success(), "{command:?}: {}: {error}\n{}", output.status, self.pair.logs());
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 }
@@ -134,6 +135,8 @@ fn a_command_has_its_bytes_and_its_status() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "to the side\n", "{}", desk.pair.logs());
     assert_eq!(output.status.code(), Some(7));
     assert!(output.stdout == input);
+    let output = desk.run(&mut desk.ssh(&["site-b", "exec >&- 2>&-; sleep 1; exit 9"]), b"");
+    assert_eq!(output.status.code(), Some(9), "a status that comes after all output");
     let output = desk.run(&mut desk.ssh(&["site-b", "kill -TERM $$"]), b"");
     assert_eq!(output.status.code(), Some(255), "as ssh says that a signal has ended it");
     let told = desk.good(&mut desk.ssh(&[

@@ -38,6 +38,8 @@ pub(super) struct Channel {
     pub(super) started: bool,
     pub(super) eof_sent: bool,
     pub(super) close_sent: bool,
+    /// `ssh` says and takes nothing more; how a program ended it still hears.
+    pub(super) close_got: bool,
     /// How much may be sent, in all and in one packet.
     send_window: u32,
     send_packet: u32,
@@ -56,6 +58,7 @@ impl Channel {
             started: false,
             eof_sent: false,
             close_sent: false,
+            close_got: false,
             send_window: window,
             send_packet: packet,
             receive_window: WINDOW,
@@ -82,6 +85,15 @@ impl Channel {
         Ok(())
     }
 
+    /// Whether `ssh` may still say something.
+    ///
+    /// # Errors
+    /// [`SshError::Protocol`] if not.
+    pub(super) fn hears(&self) -> Result<(), SshError> {
+        self.expect(State::Open)?;
+        if self.close_got { Err(SshError::Protocol("the channel is closed")) } else { Ok(()) }
+    }
+
     /// Whether anything may still be said.
     pub(super) fn is_speaking(&self) -> bool {
         self.state == State::Open && !self.close_sent
@@ -89,7 +101,7 @@ impl Channel {
 
     /// Bytes that may be sent.
     pub(super) fn room(&self) -> usize {
-        let open = self.is_speaking() && !self.eof_sent;
+        let open = self.is_speaking() && !self.eof_sent && !self.close_got;
         if open { usize::try_from(self.send_window).unwrap_or(usize::MAX) } else { 0 }
     }
 
@@ -114,7 +126,7 @@ impl Channel {
 
     /// Bytes have arrived, which the window has to have room for.
     pub(super) fn arrived(&mut self, count: usize) -> Result<(), SshError> {
-        self.expect(State::Open)?;
+        self.hears()?;
         let left = u32::try_from(count).ok().and_then(|count| self.receive_window.checked_sub(count));
         self.receive_window = left.ok_or(SshError::Protocol("it has more than the window allows"))?;
         Ok(())
@@ -123,7 +135,7 @@ impl Channel {
     /// Bytes were taken: how many more `ssh` is to be allowed now.
     pub(super) fn grant(&mut self, count: usize) -> u32 {
         self.ungranted = self.ungranted.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
-        if self.ungranted < WINDOW / 2 || !self.is_speaking() {
+        if self.ungranted < WINDOW / 2 || !self.is_speaking() || self.close_got {
             return 0;
         }
         let more = std::mem::take(&mut self.ungranted).min(WINDOW - self.receive_window);
@@ -164,6 +176,10 @@ mod tests {
         channel.may_send(7).unwrap();
         assert_eq!(channel.room(), 7);
         assert!(channel.may_send(u32::MAX).is_err());
+        channel.close_got = true;
+        assert_eq!(channel.room(), 0);
+        assert!(channel.arrived(1).is_err());
+        channel.close_got = false;
         channel.eof_sent = true;
         assert_eq!(channel.room(), 0);
     }
