@@ -27,6 +27,7 @@ pub mod ipcomp;
 pub mod ipcomp_payload;
 pub mod keys;
 pub mod link_layer;
+pub mod login_prediction;
 pub mod operations_data;
 pub mod operations_keys;
 pub mod path_memory;
@@ -72,6 +73,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("ipcomp_payload", ipcomp_payload::check),
     ("keys", keys::check),
     ("link_layer", link_layer::check),
+    ("login_prediction", login_prediction::check),
     ("operations_data", operations_data::check),
     ("operations_keys", operations_keys::check),
     ("path_memory", path_memory::check),

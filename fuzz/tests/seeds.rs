@@ -3,6 +3,8 @@
 
 #[path = "seeds/files.rs"]
 mod files;
+#[path = "seeds/login.rs"]
+mod login;
 
 use std::fs;
 use std::path::PathBuf;
@@ -948,6 +950,7 @@ fn committed_seeds_are_what_the_emitters_write() {
         files::unit_seeds(),
         files::delta_message_seeds(),
         files::delta_patch_seeds(),
+        login::prediction_seeds(),
         transfer_record_seeds(),
         pattern_seeds(),
         sealed_seeds(),

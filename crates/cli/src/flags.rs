@@ -3,6 +3,7 @@
 #[cfg(feature = "advise")]
 mod advise;
 mod files;
+mod login;
 mod outbox;
 #[cfg(test)]
 mod reference;
@@ -17,6 +18,7 @@ use strait_terminal::pages::{Completions, Man};
 #[cfg(feature = "advise")]
 pub(crate) use advise::Advise;
 pub(crate) use files::{FilePriority, GetFiles, ListFiles, SendFiles, SyncFiles, TransferFlags};
+pub(crate) use login::{Login, Predict};
 pub(crate) use outbox::{Carry, Keys, KeysCommand, OutboxFlags, SshCommand, SshExport, SshImport};
 pub(crate) use ssh::SshFlags;
 
@@ -36,6 +38,7 @@ Exit codes:
   3    no tunnel is running (show, why, down, reload); interrupted, and goes on when run again (send, get, sync)
   4    queued: the transfer waits in the outbox (send)
   130  interrupted (128 + signal number)
+  255  login: this program failed, or was left; else the code is the program's at the peer
 
 Environment:
   NO_COLOR            if set: no colours
@@ -91,6 +94,8 @@ pub(crate) enum StraitCommand {
     Ls(ListFiles),
     /// Make a folder of a peer like a folder here
     Sync(SyncFiles),
+    /// Log in at a peer: a terminal or a command, which goes on when the link fails
+    Login(Login),
     /// Carry `ssh`, scp, sftp, rsync and git to a peer: an SSH server on standard input and output, which `ssh` starts
     Ssh(SshFlags),
     /// Estimate what aggregation and compression would save on captured traffic
@@ -257,6 +262,13 @@ mod tests {
             "strait outbox --first 0011",
             "strait outbox --watch -t strait0",
             "strait send a b --spool --max-bytes 2GB",
+            "strait login office",
+            "strait login alice@office ls -l --json",
+            "strait login -t office top -e none",
+            "strait login -T -e ^a --predict always office",
+            "strait login --resume",
+            "strait login --resume=0123 office",
+            "strait login --list --json office",
             "strait keys ssh import id_ed25519 --out a.key",
             "strait keys ssh export a.key --out id_ed25519",
             "strait keys ssh public +qwerty=",
@@ -296,6 +308,10 @@ mod tests {
             ("strait outbox a.toml --tunnel strait0", "cannot be used with"),
             ("strait send a b --max-bytes 2GBit", "is not a size"),
             ("strait outbox a.toml --json --first 00112233445566778899aabbccddeeff", "cannot be used with"),
+            ("strait login", "required"),
+            ("strait login --json office", "--list"),
+            ("strait login -t -T office", "cannot be used with"),
+            ("strait login -e ab office", "write one character"),
             ("strait keys ssh", "subcommand"),
         ] {
             let error = StraitFlags::try_parse_from(line.split(' ')).unwrap_err();

@@ -1,8 +1,27 @@
 //! `login`: a terminal or a command at a peer, over a stream that may be lost and replaced.
+//!
+//! ```text
+//! start     which session, and how it is shown      road     streams to a peer's login service
+//! terminal  keys, screen, window, the link          driver   a session over its streams
+//! escape    keys that are for this program          wire     one stream
+//! output    standard output and error               tickets  sessions that may be resumed
+//! sane      what a session left switched on         list     sessions that run at peers
+//! serving   the other end, for a node
+//! ```
 
+mod driver;
+mod escape;
+mod list;
+mod output;
 mod road;
+mod sane;
 mod serving;
+mod start;
+mod terminal;
+mod tickets;
 mod wire;
 
-pub(crate) use road::{LoginRoad, LoginStream, NoRoad, user_and_peer};
+pub(crate) use escape::{EscapeCharacter, escape_character};
+pub(crate) use road::{LoginRoad, LoginStream, NoRoad};
 pub(crate) use serving::service;
+pub(crate) use start::login;

@@ -27,7 +27,11 @@ use failure::CommandResult;
 use flags::{StraitCommand, StraitFlags};
 
 fn main() -> ExitCode {
-    match run(&StraitFlags::parse().command) {
+    let command = StraitFlags::parse().command;
+    if let StraitCommand::Login(flags) = &command {
+        return login::login(flags);
+    }
+    match run(&command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report("strait"),
     }
@@ -48,6 +52,8 @@ fn run(command: &StraitCommand) -> CommandResult {
         StraitCommand::Get(flags) => files::get(flags),
         StraitCommand::Ls(flags) => files::ls(flags),
         StraitCommand::Sync(flags) => files::sync(flags),
+        // Its exit code is another program's.
+        StraitCommand::Login(_) => Ok(()),
         StraitCommand::Ssh(flags) => ssh::run(flags),
         #[cfg(feature = "advise")]
         StraitCommand::Advise(flags) => advise::run(flags),

@@ -6,6 +6,7 @@
 //! - [`Request`]: a stream's first message, which [`RequestReader`] reads at the server.
 //! - [`LoginClient`] and [`LoginServer`]: the ends of a session. Each keeps what the other has not acknowledged, so that nothing is lost
 //!   with a stream.
+//! - [`prediction`]: shows what keys will do before the session has said so.
 //! - [`Forwarded`]: the bytes of one forwarded connection.
 //!
 //! `docs/design/login.md` has the messages and the limits.
@@ -23,7 +24,9 @@ mod log;
 pub mod message;
 mod outcome;
 mod pace;
+pub mod prediction;
 mod request;
+mod screen;
 mod server;
 mod signal;
 mod size;

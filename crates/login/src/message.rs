@@ -15,6 +15,7 @@ mod unit;
 mod write;
 
 pub use fields::MAX_TEXT;
+pub(crate) use fields::{leb128, put_number};
 pub use framing::{MessageFrame, MessageFramer};
 pub use unit::MessageUnit;
 

@@ -26,5 +26,7 @@ pub use folder::{SessionChannel, SessionListener};
 pub use launch::{Launch, Launcher, signal_group, signal_name};
 pub use pam::PamError;
 pub use pty::{Pty, PtySize, do_not_wait};
-pub use terminal::{RawTerminal, TerminalSignal, TerminalSignals, is_terminal, stop_self};
+pub use terminal::{
+    NO_CONTROLLING_TERMINAL, NO_WAIT, RawTerminal, TerminalSignal, TerminalSignals, is_terminal, stop_self,
+};
 pub use workers::{KeeperPort, LoginPermit, LoginWorkers, SessionRefused, WhyRefused};

@@ -17,6 +17,8 @@ pub enum Code {
     Interrupted,
     /// It waits in the outbox.
     Queued,
+    /// A login failed here, as distinct from the program at the peer.
+    Login,
     /// A signal asked the program to end.
     Signal(i32),
 }
@@ -30,6 +32,8 @@ impl Code {
             Code::Environment => 2,
             Code::NotRunning | Code::Interrupted => 3,
             Code::Queued => 4,
+            // As ssh(1) has it.
+            Code::Login => 255,
             // As shells say it.
             Code::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
         }

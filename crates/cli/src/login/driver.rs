@@ -232,7 +232,8 @@ impl DrivenSession {
         // One that was closed at once: what the daemon had was of a node that has been restarted. Twice, and nothing is served there.
         if !self.ever_heard && self.attempts > 0 {
             let cause = "the peer closed the stream before it said anything";
-            let remedy = "it allows no logins if its configuration has no [[login]]; else run the same command again";
+            let remedy =
+                "it allows no logins if its configuration has no [[login]]; else run the same command again";
             return self.fail(Failure::new(cause).remedy(remedy).code(Code::Interrupted));
         }
         if self.ever_heard {

@@ -29,6 +29,7 @@ mod interruption;
 mod keystroke;
 mod life;
 mod link_rate_estimate;
+mod login;
 mod login_ssh;
 mod loss;
 mod manual;

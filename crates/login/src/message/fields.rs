@@ -79,7 +79,7 @@ impl<'a> FieldReader<'a> {
 }
 
 /// A number at the front of `bytes` and how many bytes it takes; nothing if they end inside it.
-pub(super) fn leb128(bytes: &[u8]) -> Result<Option<(u64, usize)>, LoginError> {
+pub(crate) fn leb128(bytes: &[u8]) -> Result<Option<(u64, usize)>, LoginError> {
     let mut value = 0_u64;
     for (at, byte) in bytes.iter().enumerate() {
         let (shift, bits) = (7 * at, u64::from(byte & 0x7f));
@@ -95,7 +95,7 @@ pub(super) fn leb128(bytes: &[u8]) -> Result<Option<(u64, usize)>, LoginError> {
     Ok(None)
 }
 
-pub(super) fn put_number(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn put_number(out: &mut Vec<u8>, mut value: u64) {
     while value > 0x7f {
         out.push(value.to_le_bytes()[0] | 0x80);
         value >>= 7;

@@ -20,6 +20,7 @@ pub(crate) struct Feeder {
     pub(crate) ended: Vec<OutputKind>,
     pub(crate) exit: Option<Exit>,
     pub(crate) told: u64,
+    pub(crate) started: bool,
 }
 
 impl Feeder {
@@ -31,7 +32,10 @@ impl Feeder {
 impl User for Feeder {
     fn event(&mut self, event: &ClientEvent, _client: &mut LoginClient, _now: Time) {
         match event {
-            ClientEvent::Started { account } => assert_eq!(account, "alice"),
+            ClientEvent::Started { account } => {
+                assert_eq!(account, "alice");
+                self.started = true;
+            }
             ClientEvent::Output { kind: OutputKind::Out, bytes } => self.out.extend(bytes),
             ClientEvent::Output { kind: OutputKind::Err, bytes } => self.errors.extend(bytes),
             ClientEvent::OutputEnded(kind) => self.ended.push(*kind),

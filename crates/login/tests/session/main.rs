@@ -3,4 +3,5 @@
 mod bulk;
 mod link;
 mod program;
+mod resume;
 mod world;

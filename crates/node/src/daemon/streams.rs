@@ -22,8 +22,8 @@ use strait_scheduler::Rate;
 use strait_stream::{StreamEvent, StreamKey, StreamLost, StreamPriority, StreamSettings, Streams};
 use tokio::net::UnixStream;
 
-use crate::local::Answer;
 use super::ServiceChannels;
+use crate::local::Answer;
 use head::PendingHead;
 use socket::RelaySocket;
 

@@ -40,8 +40,7 @@ pub(super) fn enter(account: &Account) -> io::Result<PathBuf> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    let opened =
-        File::options().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(&path)?;
+    let opened = File::options().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(&path)?;
     if privileges::is_root() {
         std::os::unix::fs::fchown(&opened, Some(account.user), Some(account.group))?;
     }

@@ -150,9 +150,8 @@ fn become_program(channel: &ProcessChannel, account: &Account, with: &Surroundin
         let _ = io::stdout().write_all(&with.said).and_then(|()| io::stdout().flush());
     }
     close_the_rest();
-    let pointers = |all: &[CString]| {
-        all.iter().map(|one| one.as_ptr()).chain([std::ptr::null()]).collect::<Vec<_>>()
-    };
+    let pointers =
+        |all: &[CString]| all.iter().map(|one| one.as_ptr()).chain([std::ptr::null()]).collect::<Vec<_>>();
     let (arguments, environment) = (pointers(&arguments), pointers(&environment));
     // SAFETY: texts that end in zero bytes, and arrays of pointers to such that end with a null pointer; all outlive the call.
     unsafe { libc::execve(shell.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
@@ -311,8 +310,15 @@ mod tests {
         let all: Vec<_> = all.iter().map(|it| String::from_utf8_lossy(it)).collect();
         let path = format!("PATH={}", String::from_utf8_lossy(PATH));
         let expected = [
-            "LANG=C", "USER=a", "LOGNAME=a", "HOME=/home/a", "SHELL=/usr/bin/zsh", &path, "MAIL=/var/mail/a",
-            "STRAIT_PEER=b", "X=2",
+            "LANG=C",
+            "USER=a",
+            "LOGNAME=a",
+            "HOME=/home/a",
+            "SHELL=/usr/bin/zsh",
+            &path,
+            "MAIL=/var/mail/a",
+            "STRAIT_PEER=b",
+            "X=2",
         ];
         assert_eq!(all, expected);
     }
@@ -326,6 +332,9 @@ mod tests {
         assert_eq!(texts(&Launch::default()), ["-zsh"]);
         let command = Launch { command: Some(b"ls -l".to_vec()), ..Launch::default() };
         assert_eq!(texts(&command), ["zsh", "-c", "ls -l"]);
-        assert_eq!((signal_name(15), signal_name(9), signal_name(64)), ("TERM".into(), "KILL".into(), "64".into()));
+        assert_eq!(
+            (signal_name(15), signal_name(9), signal_name(64)),
+            ("TERM".into(), "KILL".into(), "64".into())
+        );
     }
 }

@@ -251,10 +251,8 @@ impl PamSession {
         // SAFETY: the handle is that of `start`.
         let result = unsafe { (library.acct_mgmt)(session.handle, 0) };
         session.checked("the account may not log in", result)?;
-        before_credentials().map_err(|error| PamError::Refused {
-            step: "the account's groups",
-            reason: error.to_string(),
-        })?;
+        before_credentials()
+            .map_err(|error| PamError::Refused { step: "the account's groups", reason: error.to_string() })?;
         // SAFETY: as above.
         let result = unsafe { (library.setcred)(session.handle, PAM_ESTABLISH_CRED | PAM_SILENT) };
         session.checked("no credentials for the account", result)?;

@@ -32,12 +32,7 @@ impl PtySize {
     }
 
     pub(super) const fn of(size: libc::winsize) -> PtySize {
-        PtySize {
-            columns: size.ws_col,
-            rows: size.ws_row,
-            width: size.ws_xpixel,
-            height: size.ws_ypixel,
-        }
+        PtySize { columns: size.ws_col, rows: size.ws_row, width: size.ws_xpixel, height: size.ws_ypixel }
     }
 }
 

@@ -47,9 +47,8 @@ impl LoginRecord {
             libc::endutxent();
         }
         // SAFETY: all bytes of the entry were made zero before its fields were set, those between them too.
-        let bytes = unsafe {
-            std::slice::from_raw_parts((&raw const entry).cast::<u8>(), size_of::<libc::utmpx>())
-        };
+        let bytes =
+            unsafe { std::slice::from_raw_parts((&raw const entry).cast::<u8>(), size_of::<libc::utmpx>()) };
         append(Path::new(WTMP), bytes);
     }
 }

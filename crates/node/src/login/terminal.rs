@@ -169,6 +169,11 @@ impl AsFd for TerminalSignals {
     }
 }
 
+/// A file is opened so that reads and writes end at once where they would wait (`O_NONBLOCK`).
+pub const NO_WAIT: i32 = libc::O_NONBLOCK;
+/// A terminal that is opened does not become this process's own (`O_NOCTTY`).
+pub const NO_CONTROLLING_TERMINAL: i32 = libc::O_NOCTTY;
+
 /// Stops this program, as the key for it does in a shell; comes back when it goes on.
 pub fn stop_self() {
     // SAFETY: takes integers.

@@ -303,13 +303,12 @@ impl OpenSession {
             peer: permit.peer.clone(),
         };
         let (launcher, theirs) = ProcessChannel::pair().map_err(system)?;
-        let process = fork(c"strait-launch", &[launcher.as_fd()], || {
-            launch::run(&theirs, &permit.account, &with)
-        })
-        .map_err(system)?;
-        let record = terminal.filter(|_| privileges::is_root()).and_then(|terminal| {
-            LoginRecord::begin(&terminal, &permit.account.name, &permit.peer, process)
-        });
+        let process =
+            fork(c"strait-launch", &[launcher.as_fd()], || launch::run(&theirs, &permit.account, &with))
+                .map_err(system)?;
+        let record = terminal
+            .filter(|_| privileges::is_root())
+            .and_then(|terminal| LoginRecord::begin(&terminal, &permit.account.name, &permit.peer, process));
         Ok(OpenSession { process, launcher, record, pam, place })
     }
 }

@@ -6,7 +6,6 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use strait_login::{Forwarded, ForwardedEvent};
-use strait_node::clock::Clock;
 use strait_node::poll::{self, PollFd};
 
 use super::super::wire::{Wire, WireRead};
@@ -53,13 +52,10 @@ impl Connection for UnixStream {
 
 /// Carries bytes both ways until both have ended; how this process ends.
 pub(super) fn run(opened: Opened, connection: &impl Connection, rate_bits: Option<u64>) -> i32 {
-    let mut forwarded = Forwarded::server();
-    forwarded.set_rate(rate_bits);
     let carrier = Carrier {
         wire: opened.wire,
-        forwarded,
+        forwarded: Forwarded::server(rate_bits),
         connection,
-        clock: Clock::start(),
         waiting: Vec::new(),
         written: 0,
         connection_said: false,
@@ -72,7 +68,6 @@ struct Carrier<'a, C> {
     wire: Wire,
     forwarded: Forwarded,
     connection: &'a C,
-    clock: Clock,
     /// What the connection has not taken yet.
     waiting: Vec<u8>,
     written: usize,
@@ -85,7 +80,7 @@ impl<C: Connection> Carrier<'_, C> {
     /// Nothing when it was cut off.
     fn run(mut self, rest: &[u8]) -> Option<()> {
         let mut buffer = Wire::buffer();
-        self.received(rest)?;
+        self.forwarded.received(rest);
         loop {
             while self.turn(&mut buffer)? {}
             if self.forwarded.finished() && self.wire.is_empty() && self.written == self.waiting.len() {
@@ -113,20 +108,25 @@ impl<C: Connection> Carrier<'_, C> {
     /// Moves what can be moved; whether anything was.
     fn turn(&mut self, buffer: &mut [u8]) -> Option<bool> {
         let mut moved = self.take_from_connection(buffer)?;
-        let (forwarded, now) = (&mut self.forwarded, self.clock.now());
-        moved |= self.wire.write(|into, room| forwarded.send(into, room, now)).ok()?;
+        let forwarded = &mut self.forwarded;
+        moved |= self.wire.write(|into, room| forwarded.send(into, room)).ok()?;
         moved |= self.put_to_connection()?;
-        if self.written == self.waiting.len() && !self.peer_said {
-            match self.wire.read(buffer) {
-                WireRead::Bytes(length) => {
-                    self.received(buffer.get(..length).unwrap_or_default())?;
-                    moved = true;
-                }
-                WireRead::Nothing => {}
-                WireRead::End if self.peer_said => {}
-                // The peer is gone, and so is what it had not said.
-                WireRead::End => return None,
+        // What the connection does not take holds the peer back.
+        if self.written < self.waiting.len() || self.peer_said {
+            return Some(moved);
+        }
+        if let Some(event) = self.forwarded.next_event().ok()? {
+            self.heard(event);
+            return Some(true);
+        }
+        match self.wire.read(buffer) {
+            WireRead::Bytes(length) => {
+                self.forwarded.received(buffer.get(..length).unwrap_or_default());
+                moved = true;
             }
+            WireRead::Nothing => {}
+            // The peer is gone, and so is what it had not said.
+            WireRead::End => return None,
         }
         Some(moved)
     }
@@ -169,26 +169,17 @@ impl<C: Connection> Carrier<'_, C> {
         }
         self.waiting.clear();
         self.written = 0;
-        if self.peer_said {
-            self.connection.end();
-        }
         Some(moved)
     }
 
-    fn received(&mut self, bytes: &[u8]) -> Option<()> {
-        self.forwarded.received(bytes, self.clock.now()).ok()?;
-        while let Some(event) = self.forwarded.next_event() {
-            match event {
-                ForwardedEvent::Data(bytes) => self.waiting.extend_from_slice(&bytes),
-                ForwardedEvent::End => {
-                    self.peer_said = true;
-                    if self.waiting.is_empty() {
-                        self.connection.end();
-                    }
-                }
-                ForwardedEvent::Opened | ForwardedEvent::Refused(_) => {}
+    fn heard(&mut self, event: ForwardedEvent) {
+        match event {
+            ForwardedEvent::Data(bytes) => self.waiting = bytes,
+            ForwardedEvent::End => {
+                self.peer_said = true;
+                self.connection.end();
             }
+            ForwardedEvent::Opened | ForwardedEvent::Refused(_) => {}
         }
-        Some(())
     }
 }

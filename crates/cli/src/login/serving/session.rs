@@ -57,6 +57,8 @@ pub(super) struct Session<'a> {
     exit_heard: bool,
     /// When there was output, or the program ended.
     last_output: Time,
+    /// Whether the client said that it leaves the session running.
+    left: bool,
     /// Since when it is hung up.
     hung_up: Option<Time>,
 }
@@ -103,6 +105,7 @@ impl<'a> Session<'a> {
             exit_told: false,
             exit_heard: false,
             last_output: now,
+            left: false,
             hung_up: None,
         })
     }
@@ -158,7 +161,8 @@ impl<'a> Session<'a> {
                 let mut ends = [PollFd::ready_to(wire.as_fd(), false, false)];
                 let lost = poll::wait(&mut ends, Some(Duration::ZERO)).is_err() || ends[0].is_gone();
                 self.lose_stream();
-                if !lost && !self.program.has_terminal() {
+                let left = std::mem::take(&mut self.left);
+                if !lost && !left && !self.program.has_terminal() {
                     self.hang_up();
                 }
                 true
@@ -188,8 +192,8 @@ impl<'a> Session<'a> {
                 ServerEvent::InputEnded => self.program.end_input(),
                 ServerEvent::Resize(size) => self.program.resize(size),
                 ServerEvent::Signal(signal) => self.program.signal(signal),
-                // The stream is closed once this was told.
-                ServerEvent::Detach => {}
+                // The client closes its stream.
+                ServerEvent::Detach => self.left = true,
                 ServerEvent::HangUp => self.hang_up(),
             }
         }

@@ -1,0 +1,6 @@
+//! `strait login` between the daemons of two hosts, the second of which has accounts, PAM and records of its own.
+
+mod commands;
+mod place;
+mod resume;
+mod terminals;

@@ -1,0 +1,350 @@
+//! Programs that answer in a known way, and what the terminal shows meanwhile.
+
+use core::num::NonZeroU16;
+use core::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const SIZE: WindowSize = WindowSize { columns: 40, rows: 5, width: 0, height: 0 };
+const RAW: TerminalModes = TerminalModes { echo: false, canonical: false };
+const COOKED: TerminalModes = TerminalModes { echo: true, canonical: true };
+const SECRET: TerminalModes = TerminalModes { echo: false, canonical: true };
+
+/// A predictor and the real terminal that it writes to, at a round trip of 200 ms.
+struct Seat {
+    predictor: Predictor,
+    terminal: Parser,
+    offset: u64,
+    now: Time,
+}
+
+impl Seat {
+    fn new(modes: TerminalModes) -> Seat {
+        let mut predictor = Predictor::new(PredictMode::Auto, SIZE);
+        predictor.round_trip(Duration::from_millis(200));
+        predictor.modes(modes);
+        let terminal = Parser::new(NonZeroU16::new(5).unwrap(), NonZeroU16::new(40).unwrap(), 0);
+        Seat { predictor, terminal, offset: 0, now: Time::ZERO }
+    }
+
+    fn typed(&mut self, keys: &str) {
+        self.typed_bytes(keys.as_bytes());
+    }
+
+    fn typed_bytes(&mut self, keys: &[u8]) {
+        let bytes = self.predictor.typed(keys, self.offset, self.now);
+        self.offset += keys.len() as u64;
+        self.terminal.process(&bytes);
+    }
+
+    fn output(&mut self, output: &str) {
+        self.output_bytes(output.as_bytes());
+    }
+
+    fn output_bytes(&mut self, output: &[u8]) {
+        let bytes = self.predictor.output(output, self.now);
+        self.terminal.process(&bytes);
+    }
+
+    fn modes(&mut self, modes: TerminalModes) {
+        let bytes = self.predictor.modes(modes);
+        self.terminal.process(&bytes);
+    }
+
+    /// The session has all that was typed.
+    fn confirmed(&mut self) {
+        let bytes = self.predictor.confirmed(self.offset, self.now);
+        self.terminal.process(&bytes);
+    }
+
+    fn wait(&mut self, millis: u64) {
+        let until = self.now + Duration::from_millis(millis);
+        while let Some(at) = self.predictor.deadline().filter(|at| *at <= until) {
+            self.now = at;
+            let bytes = self.predictor.due(at);
+            self.terminal.process(&bytes);
+        }
+        self.now = until;
+    }
+
+    /// The terminal's row of the cursor without blanks at its end, and the cursor's column.
+    fn row(&self) -> (String, u16) {
+        let (row, column) = self.terminal.screen().cursor_position();
+        (self.terminal.screen().contents_between(row, 0, row, 40).trim_end().to_owned(), column)
+    }
+
+    fn shows(&self, text: &str) {
+        let (row, column) = self.row();
+        let before: String = row.chars().take(usize::from(column)).collect();
+        assert_eq!(before.trim_end(), text.trim_end(), "cursor at {column} of {row:?}");
+    }
+
+    /// Types and has it answered by its echo.
+    fn echoed(&mut self, keys: &str) {
+        self.typed(keys);
+        self.wait(200);
+        self.output(keys);
+        self.confirmed();
+    }
+
+    /// At a prompt of a line editor that was seen to echo.
+    fn at_known_prompt() -> Seat {
+        let mut seat = Seat::new(RAW);
+        seat.output("$ ");
+        seat.echoed("ls");
+        seat.typed("\r");
+        seat.output("\r\nfile\r\n$ ");
+        seat.confirmed();
+        assert!(seat.predictor.guesses.is_empty());
+        seat
+    }
+}
+
+#[test]
+fn an_epoch_is_hidden_until_one_of_its_keys_was_echoed() {
+    let mut seat = Seat::new(RAW);
+    seat.output("> ");
+    seat.typed("abc");
+    seat.shows(">");
+    seat.output("a");
+    seat.shows("> abc");
+    assert!(seat.terminal.screen().cell(0, 4).unwrap().underline(), "not confirmed");
+    assert!(!seat.terminal.screen().cell(0, 2).unwrap().underline(), "confirmed");
+    seat.output("bc");
+    assert!(!seat.predictor.is_showing());
+    assert!(!seat.terminal.screen().cell(0, 4).unwrap().underline());
+}
+
+#[test]
+fn a_known_prompt_is_trusted_at_once() {
+    let mut seat = Seat::at_known_prompt();
+    seat.typed("é中x");
+    seat.shows("$ é中x");
+    seat.typed("\x7f\x7f");
+    seat.shows("$ é");
+    seat.output("é");
+    seat.output("中x\x08\x1b[K\x08\x08\x1b[K");
+    seat.confirmed();
+    assert!(seat.predictor.guesses.is_empty());
+    seat.shows("$ é");
+}
+
+#[test]
+fn keys_move_and_change_the_middle_of_a_line() {
+    let mut seat = Seat::at_known_prompt();
+    seat.typed("acd\x1b[D\x1b[Db");
+    assert_eq!(seat.row(), ("$ abcd".to_owned(), 4));
+    seat.typed("\x05");
+    assert_eq!(seat.row().1, 6);
+    seat.typed("\x01\x7f\x1b[D");
+    assert_eq!(seat.row(), ("$ abcd".to_owned(), 2), "the prompt is not the editor's");
+}
+
+#[test]
+fn what_was_typed_ahead_is_shown_when_the_prompt_comes() {
+    let mut seat = Seat::at_known_prompt();
+    seat.typed("ls\r");
+    seat.typed("cd");
+    seat.shows("$ ls");
+    seat.output("ls\r\nfile\r\n$ ");
+    let bytes = seat.predictor.confirmed(seat.offset - 2, seat.now);
+    seat.terminal.process(&bytes);
+    seat.shows("$ cd");
+}
+
+#[test]
+fn a_password_is_never_shown() {
+    // The terminal says that it takes a line without echo.
+    let mut seat = Seat::at_known_prompt();
+    seat.typed("su\r");
+    seat.output("su\r\nPassword: ");
+    seat.modes(SECRET);
+    seat.confirmed();
+    seat.wait(200);
+    for key in ["s", "e", "\x7f", "\x1b[D", "c"] {
+        seat.typed(key);
+        seat.shows("Password:");
+        assert!(!seat.predictor.is_showing());
+    }
+    seat.confirmed();
+    seat.wait(200);
+    seat.typed("\r");
+    seat.output("\r\n");
+    seat.modes(RAW);
+    seat.output("$ ");
+    seat.confirmed();
+    seat.typed("id");
+    seat.shows("$ id");
+}
+
+#[test]
+fn a_password_is_not_shown_where_the_modes_say_nothing_of_it() {
+    for modes in [RAW, COOKED] {
+        let mut seat = Seat::new(modes);
+        seat.output("login: ");
+        seat.echoed("eve");
+        seat.typed("\r");
+        seat.typed("early");
+        seat.output("\r\nPassword: ");
+        seat.confirmed();
+        seat.shows("Password:");
+        seat.wait(200);
+        for _ in 0..20 {
+            seat.typed("x");
+            seat.shows("Password:");
+            seat.wait(70);
+            seat.confirmed();
+        }
+        assert_eq!(seat.predictor.counts().wrong, 0);
+    }
+}
+
+#[test]
+fn what_was_wrong_is_taken_back_and_its_prompt_forgotten() {
+    let mut seat = Seat::at_known_prompt();
+    seat.typed("rm");
+    seat.shows("$ rm");
+    seat.confirmed();
+    seat.wait(49);
+    seat.shows("$ rm");
+    seat.wait(1);
+    seat.shows("$");
+    assert_eq!(seat.predictor.counts().wrong, 1);
+    seat.typed("\r");
+    seat.output("\r\n$ ");
+    seat.confirmed();
+    seat.typed("x");
+    seat.shows("$");
+}
+
+#[test]
+fn output_of_others_leaves_the_line_whole() {
+    let mut seat = Seat::at_known_prompt();
+    seat.typed("abc");
+    seat.output("\r\nmail for you\r\n$ ");
+    seat.shows("$");
+    assert_eq!(seat.terminal.screen().contents(), seat.predictor.screen().contents());
+}
+
+#[test]
+fn nothing_is_written_into_a_sequence_of_the_program() {
+    let mut seat = Seat::at_known_prompt();
+    seat.output("\x1b[3");
+    assert!(seat.predictor.typed(b"a", seat.offset, seat.now).is_empty());
+    seat.offset += 1;
+    seat.output("1m");
+    seat.shows("$ a");
+    seat.output("a");
+    assert!(!seat.predictor.is_showing());
+    let cell = seat.terminal.screen().cell(2, 2).unwrap();
+    assert_eq!((cell.contents(), cell.fgcolor()), ("a", vt100::Color::Idx(1)));
+}
+
+#[test]
+fn what_is_pasted_and_what_an_unknown_terminal_gets_is_not_predicted() {
+    let mut seat = Seat::at_known_prompt();
+    seat.typed(&"x".repeat(PASTED + 1));
+    seat.shows("$");
+    let mut seat = Seat::new(RAW);
+    seat.predictor.guesses = Guesses::new();
+    seat.output("$ ");
+    seat.echoed("l");
+    seat.typed("s");
+    seat.shows("$ l");
+}
+
+#[test]
+fn a_resize_and_a_new_screen_forget_what_was_predicted() {
+    let mut seat = Seat::at_known_prompt();
+    seat.typed("abc");
+    let bytes = seat.predictor.redrawn(b"\x1b[H\x1b[Jnew", seat.now);
+    seat.terminal.process(&bytes);
+    assert!(!seat.predictor.is_showing());
+    assert_eq!(seat.terminal.screen().contents(), "new");
+    let mut seat = Seat::at_known_prompt();
+    seat.typed("abc");
+    let bytes = seat.predictor.resize(WindowSize { columns: 20, ..SIZE });
+    seat.terminal.process(&bytes);
+    seat.shows("$");
+    assert_eq!(seat.predictor.deadline(), None);
+}
+
+#[test]
+fn a_late_answer_is_not_waited_for() {
+    let mut seat = Seat::at_known_prompt();
+    seat.predictor.round_trip(Duration::from_millis(10));
+    seat.typed("a");
+    seat.shows("$");
+    seat.wait(249);
+    seat.shows("$");
+    seat.wait(1);
+    seat.shows("$ a");
+    seat.output("a");
+    seat.typed("b");
+    seat.shows("$ a");
+}
+
+/// What happens at a client.
+#[derive(Clone, Debug)]
+enum Step {
+    Type(Vec<u8>),
+    /// A key that is echoed at once.
+    Echoed(Vec<u8>),
+    Output(Vec<u8>),
+    Confirm,
+    Wait(u64),
+    Modes(TerminalModes),
+}
+
+fn step_of() -> impl Strategy<Value = Step> {
+    let piece = prop_oneof![
+        4 => "[a-c ]{1,3}".prop_map(String::into_bytes),
+        1 => Just("中é".as_bytes().to_vec()),
+        2 => prop::sample::select(vec![
+            &b"\x7f"[..], b"\x1b[D", b"\x1b[C", b"\r\n", b"\x08 \x08", b"\x01", b"\x1b[H", b"\x1b[K", b"\x1b[4m",
+            b"\x1b[2J", b"\x1b[?25l", b"\x1b[?25h", b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[", b"\xe4\xb8", b"$ ",
+        ]).prop_map(<[u8]>::to_vec),
+        1 => prop::collection::vec(any::<u8>(), 1..6),
+    ];
+    prop_oneof![
+        4 => piece.clone().prop_map(Step::Type),
+        3 => piece.clone().prop_map(Step::Echoed),
+        4 => piece.prop_map(Step::Output),
+        2 => Just(Step::Confirm),
+        2 => (1u64..100).prop_map(Step::Wait),
+        1 => prop::sample::select(vec![RAW, RAW, COOKED, SECRET]).prop_map(Step::Modes),
+    ]
+}
+
+proptest! {
+    /// Whatever is typed and answered: without predictions on it, the terminal shows what it would without us.
+    #[test]
+    fn the_terminal_is_left_as_the_session_has_it(steps in prop::collection::vec(step_of(), 1..60)) {
+        let mut seat = Seat::new(RAW);
+        let mut plain = Parser::new(NonZeroU16::new(5).unwrap(), NonZeroU16::new(40).unwrap(), 0);
+        for step in steps {
+            match step {
+                Step::Type(keys) => seat.typed_bytes(&keys),
+                Step::Echoed(keys) => {
+                    seat.typed_bytes(&keys);
+                    plain.process(&keys);
+                    seat.output_bytes(&keys);
+                }
+                Step::Output(output) => {
+                    plain.process(&output);
+                    seat.output_bytes(&output);
+                }
+                Step::Confirm => seat.confirmed(),
+                Step::Wait(millis) => seat.wait(millis),
+                Step::Modes(modes) => seat.modes(modes),
+            }
+            if !seat.predictor.is_showing() {
+                prop_assert_eq!(seat.terminal.screen().contents_formatted(), plain.screen().contents_formatted());
+                prop_assert_eq!(seat.terminal.screen().attributes_formatted(), plain.screen().attributes_formatted());
+                prop_assert_eq!(seat.terminal.screen().cursor_position(), plain.screen().cursor_position());
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Streams are lost anywhere; a command's input and output stay exact.
+
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use strait_clock::Time;
+use strait_login::{ClientOptions, Exit, LoginClient, RefusedReason};
+
+use crate::bulk::{Feeder, command, mixed};
+use crate::link::LinkShape;
+use crate::program::Filter;
+use crate::world::{Habits, USUAL, World};
+
+/// Loses the stream whenever so many bytes more have gone up or down, for so long.
+fn with_losses(world: &mut World<Filter, Feeder>, losses: &[(u64, u64)]) {
+    let carried = |world: &World<Filter, Feeder>| world.up.carried + world.down.carried;
+    for (bytes, millis) in losses {
+        let from = carried(world);
+        let ended = |world: &World<Filter, Feeder>| world.client.finished() && world.server.finished();
+        world.run_until(|world| ended(world) || world.user.started && carried(world) >= from + bytes);
+        if ended(world) {
+            return;
+        }
+        world.lose_stream(world.now + Duration::from_millis(*millis));
+    }
+    world.finish();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_lost_or_doubled_with_streams(
+        sizes in (0_usize..60_000, 0_usize..60_000), step in 1_usize..20_000,
+        habits in (1_usize..70_000, 1_usize..70_000), piece in 1_usize..3000, delay in 0_u64..200,
+        losses in vec((0_u64..20_000, 0_u64..3000), 1..8), seed in any::<u64>(),
+    ) {
+        let shape = LinkShape { rate: 1_000_000, delay: Duration::from_millis(delay), buffer: 30_000, piece };
+        let (input, errors) = (mixed(sizes.0, seed), mixed(sizes.1, seed ^ 3));
+        let ends = (Filter::new(errors.clone(), step), Feeder::new(input.clone()));
+        let habits = Habits { room: habits.0, taken: habits.1 };
+        let mut world = World::new(command(), None, ends, (shape, shape), habits, seed);
+        with_losses(&mut world, &losses);
+        prop_assert!(world.user.out == input, "{} of {}", world.user.out.len(), input.len());
+        prop_assert!(world.user.errors == errors);
+        prop_assert_eq!(&world.user.exit, &Some(Exit::Status(7)));
+    }
+}
+
+#[test]
+fn another_client_gets_what_output_is_left_and_the_first_is_told_so() {
+    let input = mixed(300_000, 8);
+    let shape = LinkShape::megabits(10.0, Duration::from_millis(20));
+    let ends = (Filter::new(Vec::new(), 4096), Feeder::new(input.clone()));
+    let mut world = World::new(command(), None, ends, (shape, shape), USUAL, 9);
+    world.run_until(|world| world.user.out.len() > 50_000);
+    world.lose_stream(world.now + Duration::from_secs(1));
+    // The second has all of the input that the first had not given, and sees what the first had not taken.
+    let ticket = world.client.ticket().unwrap().clone();
+    let second = LoginClient::resume(ticket, None, ClientOptions::default());
+    let mut first = core::mem::replace(&mut world.client, second);
+    let (seen, had) = (world.user.out.len(), world.program.read.len());
+    world.user = Feeder::new(Vec::new());
+    world.finish();
+    let out = &world.user.out;
+    assert!(out.len() <= world.program.read.len() - seen + (64 << 10), "{} {seen} {had}", out.len());
+    assert!(world.program.read.ends_with(out), "the end of what the program wrote");
+    // The first comes back, and is refused.
+    first.reconnect(world.now);
+    let mut bytes = Vec::new();
+    first.send(&mut bytes, 1000, world.now);
+    let (request, _) = strait_login::RequestReader::new().read(&bytes).unwrap().unwrap();
+    let strait_login::Request::Resume(resume) = request else { panic!("{request:?}") };
+    let refused = world.server.attach(Some(&resume), world.now).unwrap_err();
+    assert_eq!(refused.reason, RefusedReason::Busy);
+}
+
+#[test]
+fn a_start_that_was_not_answered_is_made_again() {
+    let shape = LinkShape::megabits(1.0, Duration::from_millis(200));
+    let ends = (Filter::new(Vec::new(), 4096), Feeder::new(b"hello".to_vec()));
+    let mut world = World::new(command(), None, ends, (shape, shape), USUAL, 10);
+    world.run_until(|world| world.now >= Time::from_millis(50) || world.up.next().is_some());
+    world.lose_stream(world.now + Duration::from_millis(10));
+    world.finish();
+    assert_eq!(world.user.out, b"hello");
+}
