@@ -1,6 +1,6 @@
 //! `strait login` between the daemons of two hosts, the second of which has accounts, PAM and records of its own.
 
 mod commands;
-mod place;
+pub(crate) mod place;
 mod resume;
 mod terminals;

@@ -6,80 +6,58 @@ mod programs;
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
-use strait_testbed::{DaemonProcess, Extra, TwoHosts};
-
 use crate::files::noise;
-use crate::pair::{Pair, allowed, eventually, fast, has, program};
+use crate::login::place::{LoginPlace, gives_accounts};
+use crate::pair::{eventually, fast, has, program};
 
-/// Two sites; the second lets the first log in as root, who runs the tests.
+/// Two sites; the second lets the first log in as root, who runs the tests, and as another.
 struct Desk {
-    pair: Pair,
+    place: LoginPlace,
     /// The file that `ssh -F` gets.
     config: PathBuf,
 }
 
 /// Whether the tests can run here.
 fn can_run() -> bool {
-    // `ssh` has no `--version`; what it comes with is told by its agent's absence.
-    allowed() && ["rsync", "git"].into_iter().all(has)
-}
-
-/// A program that runs `strait` where `/etc/pam.d` has the service of logins, whatever the host has there.
-fn with_pam(folder: &Path) -> PathBuf {
-    let services = folder.join("pam.d");
-    fs::create_dir(&services).unwrap();
-    let lines =
-        "auth required pam_permit.so\naccount required pam_permit.so\nsession required pam_permit.so\n";
-    fs::write(services.join("strait"), lines).unwrap();
-    let script = format!(
-        "#!/bin/sh\nexec unshare --mount sh -c 'mount --bind {} /etc/pam.d && exec {} \"$@\"' strait \"$@\"\n",
-        services.display(),
-        program().display()
-    );
-    let path = folder.join("strait-with-pam");
-    fs::write(&path, script).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    path
+    gives_accounts() && ["rsync", "git", "script"].into_iter().all(has)
 }
 
 impl Desk {
     fn new() -> Desk {
-        let mut pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
-        pair.start(0, Extra::default());
-        let sections =
-            "[[login]]\npeer = \"site-a\"\naccounts = [\"root\"]\nenvironment = [\"LANG\", \"STRAIT_*\"]\n";
-        let (site, extra) = (&pair.sites[1], Extra { sections, ..Extra::default() });
-        let config = site.configure("strait", &[&pair.sites[0]], extra).unwrap();
-        let program = with_pam(pair.dir.path());
-        let daemon = DaemonProcess::start(&site.host, &program, &config, &site.folder().join("run"));
-        pair.daemons[1] = Some(daemon.unwrap());
-        pair.wait_for_session();
-        let lines = pair.daemon(0).command(&["ssh", "--config", "root@site-b"]).output().unwrap();
+        let section = "accounts = [\"root\", \"alice\"]\nenvironment = [\"LANG\", \"STRAIT_*\"]";
+        let place = LoginPlace::new(fast(), section);
+        let lines = place.command(&["ssh", "--config", "root@site-b"]).output().unwrap();
         assert!(lines.status.success(), "{}", String::from_utf8_lossy(&lines.stderr));
-        let config = pair.dir.path().join("ssh_config");
+        let config = place.dir.path().join("ssh_config");
         fs::write(&config, lines.stdout).unwrap();
-        Desk { pair, config }
+        Desk { place, config }
+    }
+
+    /// Kills the daemon of the first site as hard as can be.
+    fn kill_near(&mut self) {
+        let mut daemon = self.place.daemons[0].take().unwrap();
+        daemon.signal(9).unwrap();
+        eventually("the end of the daemon", || daemon.ended().unwrap().is_some());
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.pair.dir.path().join(name)
+        self.place.dir.path().join(name)
     }
 
     /// A program at the first site, which finds its daemon.
     fn command(&self, program: &str) -> Command {
-        let mut command = self.pair.sites[0].host.command(program);
-        for (name, value) in self.pair.daemon(0).command(&[]).get_envs() {
+        let mut command = self.place.sites[0].host.command(program);
+        for (name, value) in self.place.daemon(0).command(&[]).get_envs() {
             value.map(|value| command.env(name, value));
         }
         command
-            .env("HOME", self.pair.dir.path())
+            .env("HOME", self.place.dir.path())
             .env_remove("SSH_AUTH_SOCK")
-            .current_dir(self.pair.dir.path());
+            .current_dir(self.place.dir.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -113,7 +91,7 @@ impl Desk {
     fn good(&self, command: &mut Command) -> String {
         let output = self.run(command, b"");
         let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{command:?}: {}: {error}\n{}", output.status, self.pair.logs());
+        assert!(output.status.success(), "{command:?}: {}: {error}\n{}", output.status, self.place.logs());
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 }
@@ -132,11 +110,12 @@ fn a_command_has_its_bytes_and_its_status() {
     let desk = Desk::new();
     let input = noise(5_000_000, 3);
     let output = desk.run(&mut desk.ssh(&["site-b", "cat; echo to the side >&2; exit 7"]), &input);
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "to the side\n", "{}", desk.pair.logs());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "to the side\n", "{}", desk.place.logs());
     assert_eq!(output.status.code(), Some(7));
     assert!(output.stdout == input);
     let output = desk.run(&mut desk.ssh(&["site-b", "exec >&- 2>&-; sleep 1; exit 9"]), b"");
     assert_eq!(output.status.code(), Some(9), "a status that comes after all output");
+    assert_eq!(desk.good(&mut desk.ssh(&["alice@site-b", "id -un; pwd"])).lines().next(), Some("alice"));
     let output = desk.run(&mut desk.ssh(&["site-b", "kill -TERM $$"]), b"");
     assert_eq!(output.status.code(), Some(255), "as ssh says that a signal has ended it");
     let told = desk.good(&mut desk.ssh(&[
@@ -218,7 +197,7 @@ fn another_host_key_and_another_name_are_refused() {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(error.contains("Host key verification failed"), "{error}");
 
-    let refused = desk.pair.daemon(0).command(&["ssh", "--known-hosts", "site-c"]).output().unwrap();
+    let refused = desk.place.daemon(0).command(&["ssh", "--known-hosts", "site-c"]).output().unwrap();
     let error = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && error.contains("site-b"), "{error}");
 

@@ -12,7 +12,7 @@ use crate::pair::eventually;
 
 /// A service at the second site: it sends back what it got, once all of it was sent.
 fn echo(desk: &Desk) -> u16 {
-    let host = &desk.pair.sites[1].host;
+    let host = &desk.place.sites[1].host;
     let listener = host.run("listen", || TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
@@ -38,14 +38,14 @@ fn connections_go_to_ports_of_the_peer() {
     assert!(output.stdout == content, "{}", String::from_utf8_lossy(&output.stderr));
 
     let here =
-        desk.pair.sites[0].host.run("find a port", || TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        desk.place.sites[0].host.run("find a port", || TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).unwrap();
     let near = here.local_addr().unwrap().port();
     drop(here);
     let forward = format!("{near}:127.0.0.1:{port}");
     let mut command = desk.ssh(&["-N", "-o", "ExitOnForwardFailure=yes", "-L", &forward, "site-b"]);
     let _ssh = Ending(command.spawn().unwrap());
     let connect =
-        || desk.pair.sites[0].host.run("connect", || TcpStream::connect((Ipv4Addr::LOCALHOST, near)));
+        || desk.place.sites[0].host.run("connect", || TcpStream::connect((Ipv4Addr::LOCALHOST, near)));
     eventually("a forwarded port", || connect().is_ok());
     for round in 0..3 {
         let mut stream = connect().unwrap();

@@ -2,8 +2,6 @@
 
 use std::fs::{self, File};
 
-use strait_testbed::Extra;
-
 use super::{Desk, can_run, runs};
 use crate::files::{Ending, noise};
 use crate::pair::eventually;
@@ -24,15 +22,15 @@ fn a_command_goes_on_when_the_daemon_is_started_again() {
     command.stdin(File::open(desk.path("input")).unwrap()).stdout(File::create(&said).unwrap());
     let mut child = Ending(command.spawn().unwrap());
     eventually("some output", || fs::metadata(&said).is_ok_and(|it| it.len() > 100_000));
-    desk.pair.kill(0);
+    desk.kill_near();
     fs::write(&go, "").unwrap();
-    desk.pair.start(0, Extra::default());
+    desk.place.start(0, "");
     let mut status = None;
     eventually("the end of the command", || {
         status = child.0.try_wait().unwrap();
         status.is_some()
     });
-    assert_eq!(status.unwrap().code(), Some(5), "{}", desk.pair.logs());
+    assert_eq!(status.unwrap().code(), Some(5), "{}", desk.place.logs());
     let lines: String = (1..=40_000).map(|number| format!("{number}\n")).collect();
     assert!(fs::read(&said).unwrap() == [lines.as_bytes(), &noise(100_000, 13)].concat());
 }
@@ -48,11 +46,11 @@ fn a_program_ends_though_the_way_to_it_was_away_when_its_ssh_did() {
     let mut child = Ending(desk.ssh(&["site-b", &script]).spawn().unwrap());
     eventually("a process's number", || fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n')));
     let pid = fs::read_to_string(&file).unwrap();
-    desk.pair.kill(0);
+    desk.kill_near();
     child.0.kill().unwrap();
     child.0.wait().unwrap();
     assert!(runs(&pid));
-    desk.pair.start(0, Extra::default());
+    desk.place.start(0, "");
     eventually("the end of the program", || !runs(&pid));
 }
 
