@@ -53,7 +53,7 @@ pub(crate) fn run(flags: &SshFlags) -> CommandResult {
     // `ssh` ends this process by a signal when it ends; a session's end is to be told first.
     strait_node::interrupt::ignore();
     let login = LoginPeer::find(flags.tunnel.as_deref(), &peer.name, known.interface())?;
-    let server = SshServer::new(key, Randomness::new(seed)).map_err(Failure::new)?;
+    let server = SshServer::new(key, Randomness::new(&seed)).map_err(Failure::new)?;
     Bridge::new(server, login)?.run()
 }
 

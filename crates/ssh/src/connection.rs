@@ -4,17 +4,20 @@
 //! |---|---|
 //! | [`channel`] | one channel: windows, what was said and heard |
 //! | [`request`] | what is asked of a session, and of the connection |
+//! | [`speak`] | what is said to `ssh` |
 
 mod channel;
 mod request;
+mod speak;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::error::SshError;
-use crate::event::{OutputStream, SshEvent};
+use crate::event::SshEvent;
 use crate::fields::{Fields, PutFields};
-use crate::transport::Transport;
-use channel::{Channel, Kind, PACKET, State, WINDOW};
+use channel::{Channel, Kind, State};
 
 const GLOBAL_REQUEST: u8 = 80;
 const REQUEST_SUCCESS: u8 = 81;
@@ -55,26 +58,53 @@ pub enum OpenRefusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChannelNumber(pub(crate) u32);
 
-/// All channels.
+/// What carries messages to `ssh`.
+pub trait Outgoing {
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// [`SshError`] if that is not possible any more.
+    fn send(&mut self, message: Vec<u8>) -> Result<(), SshError>;
+    /// Whether messages go out now, and do not wait for new keys.
+    fn is_open(&self) -> bool;
+    /// Bytes that wait to be written.
+    fn waiting(&self) -> usize;
+}
+
+/// All channels, without what is below them: messages of RFC 4254 in, messages and events out. Every error is one of [`Outgoing`]'s,
+/// or of what `ssh` sends where a message of its is taken; the connection is over then.
 #[derive(Debug, Default)]
-pub(crate) struct Connection {
+pub struct Connection {
     channels: BTreeMap<ChannelNumber, Channel>,
     next_number: u32,
-    pub(crate) events: VecDeque<SshEvent>,
+    events: VecDeque<SshEvent>,
 }
 
 impl Connection {
+    /// What `ssh` asks for or says next.
+    pub fn next_event(&mut self) -> Option<SshEvent> {
+        self.events.pop_front()
+    }
+
+    /// It asks for this account.
+    pub fn admit(&mut self, user: Vec<u8>) {
+        self.events.push_back(SshEvent::User(user));
+    }
+
     /// Takes a message of `ssh`.
-    pub(crate) fn take(&mut self, message: &[u8], transport: &mut Transport) -> Result<(), SshError> {
+    ///
+    /// # Errors
+    /// [`SshError`] for what breaks RFC 4254.
+    pub fn take(&mut self, message: &[u8], out: &mut impl Outgoing) -> Result<(), SshError> {
         let mut fields = Fields::new(message);
         match fields.byte()? {
-            GLOBAL_REQUEST => self.global(fields, transport),
-            OPEN => self.open(fields, transport),
+            GLOBAL_REQUEST => self.global(fields, out),
+            OPEN => self.open(fields, out),
             // What the server asks, it asks without wanting to know.
             REQUEST_SUCCESS | REQUEST_FAILURE | SUCCESS | FAILURE => Ok(()),
             kind @ (OPEN_CONFIRMATION..=OPEN_FAILURE | WINDOW_ADJUST..=REQUEST) => {
                 let number = ChannelNumber(fields.number()?);
-                self.of_channel(kind, number, fields, transport)
+                self.of_channel(kind, number, fields, out)
             }
             _ => Err(SshError::Protocol("it is an unknown message of a connection")),
         }
@@ -85,7 +115,7 @@ impl Connection {
         kind: u8,
         number: ChannelNumber,
         mut fields: Fields<'_>,
-        transport: &mut Transport,
+        out: &mut impl Outgoing,
     ) -> Result<(), SshError> {
         let channel = self
             .channels
@@ -112,7 +142,7 @@ impl Connection {
                 fields.number()?;
                 let count = fields.string()?.len();
                 channel.arrived(count)?;
-                self.taken(number, count, transport)?;
+                self.taken(number, count, out)?;
             }
             EOF => {
                 channel.hears()?;
@@ -128,14 +158,14 @@ impl Connection {
             }
             _ => {
                 channel.hears()?;
-                self.session_request(number, fields, transport)?;
+                self.session_request(number, fields, out)?;
             }
         }
         Ok(())
     }
 
     /// `ssh` opens a channel.
-    fn open(&mut self, mut fields: Fields<'_>, transport: &mut Transport) -> Result<(), SshError> {
+    fn open(&mut self, mut fields: Fields<'_>, out: &mut impl Outgoing) -> Result<(), SshError> {
         let kind = fields.string()?;
         let (remote, window, packet) = (fields.number()?, fields.number()?, fields.number()?);
         let refusal = match kind {
@@ -144,7 +174,7 @@ impl Connection {
             }
             b"session" => {
                 let number = self.add(Channel::offered(Kind::Session, remote, window, packet));
-                self.confirm(number, transport)?;
+                self.confirm(number, out)?;
                 self.events.push_back(SshEvent::OpenSession(number));
                 return Ok(());
             }
@@ -160,7 +190,7 @@ impl Connection {
             }
             _ => (OpenRefusal::UnknownKind, "there is no such kind of channel"),
         };
-        transport.send(refused(remote, refusal.0, refusal.1))
+        out.send(refused(remote, refusal.0, refusal.1))
     }
 
     fn add(&mut self, channel: Channel) -> ChannelNumber {
@@ -168,162 +198,6 @@ impl Connection {
         self.next_number += 1;
         self.channels.insert(number, channel);
         number
-    }
-
-    /// Opens a channel to the user's agent.
-    pub(crate) fn open_agent(
-        &mut self,
-        transport: &mut Transport,
-    ) -> Result<Option<ChannelNumber>, SshError> {
-        if self.channels.len() >= CHANNELS_MAX {
-            return Ok(None);
-        }
-        let number = self.add(Channel::asked());
-        let mut message = vec![OPEN];
-        message.put_string(b"auth-agent@openssh.com");
-        for field in [number.0, WINDOW, PACKET] {
-            message.put_number(field);
-        }
-        transport.send(message)?;
-        Ok(Some(number))
-    }
-
-    /// Lets a channel be opened.
-    pub(crate) fn confirm(
-        &mut self,
-        number: ChannelNumber,
-        transport: &mut Transport,
-    ) -> Result<(), SshError> {
-        let Some(channel) = self.channels.get_mut(&number).filter(|it| it.state == State::Offered) else {
-            return Ok(());
-        };
-        channel.state = State::Open;
-        let mut message = channel.message(OPEN_CONFIRMATION);
-        for field in [number.0, WINDOW, PACKET] {
-            message.put_number(field);
-        }
-        transport.send(message)
-    }
-
-    /// Does not let it.
-    pub(crate) fn refuse(
-        &mut self,
-        number: ChannelNumber,
-        why: OpenRefusal,
-        text: &str,
-        transport: &mut Transport,
-    ) -> Result<(), SshError> {
-        match self.channels.get(&number) {
-            Some(channel) if channel.state == State::Offered => {
-                let message = refused(channel.remote, why, text);
-                self.channels.remove(&number);
-                transport.send(message)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// How many bytes may be sent on a channel now.
-    pub(crate) fn room(&self, number: ChannelNumber, transport: &mut Transport) -> usize {
-        if !transport.is_open() || transport.out().len() >= OUT_MAX {
-            return 0;
-        }
-        self.channels.get(&number).map_or(0, Channel::room)
-    }
-
-    /// Sends as many of `bytes` as there is room for.
-    pub(crate) fn data(
-        &mut self,
-        number: ChannelNumber,
-        stream: OutputStream,
-        bytes: &[u8],
-        transport: &mut Transport,
-    ) -> Result<usize, SshError> {
-        let mut sent = 0;
-        loop {
-            let room = self.room(number, transport);
-            let Some(channel) = self.channels.get_mut(&number) else { return Ok(sent) };
-            let part = (bytes.len() - sent).min(room).min(channel.packet_max());
-            if part == 0 {
-                return Ok(sent);
-            }
-            let mut message = match stream {
-                OutputStream::Out => channel.message(DATA),
-                OutputStream::Err => {
-                    let mut message = channel.message(EXTENDED_DATA);
-                    message.put_number(STDERR);
-                    message
-                }
-            };
-            message.put_string(&bytes[sent..sent + part]);
-            channel.sent(part);
-            transport.send(message)?;
-            sent += part;
-        }
-    }
-
-    /// Grants more once half of the window was taken.
-    pub(crate) fn taken(
-        &mut self,
-        number: ChannelNumber,
-        count: usize,
-        transport: &mut Transport,
-    ) -> Result<(), SshError> {
-        let Some(channel) = self.channels.get_mut(&number) else { return Ok(()) };
-        match channel.grant(count) {
-            0 => Ok(()),
-            more => {
-                let mut message = channel.message(WINDOW_ADJUST);
-                message.put_number(more);
-                transport.send(message)
-            }
-        }
-    }
-
-    /// No more bytes follow on a channel.
-    pub(crate) fn eof(&mut self, number: ChannelNumber, transport: &mut Transport) -> Result<(), SshError> {
-        match self.channels.get_mut(&number) {
-            Some(channel) if channel.is_speaking() && !channel.eof_sent && !channel.close_got => {
-                channel.eof_sent = true;
-                transport.send(channel.message(EOF))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Sends a request about a session that `ssh` does not answer: its name, then what `fields` appends.
-    pub(crate) fn tell(
-        &mut self,
-        number: ChannelNumber,
-        name: &[u8],
-        fields: impl FnOnce(&mut Vec<u8>),
-        transport: &mut Transport,
-    ) -> Result<(), SshError> {
-        match self.channels.get(&number) {
-            Some(channel) if channel.is_speaking() => {
-                let mut message = channel.message(REQUEST);
-                message.put_string(name);
-                message.put_boolean(false);
-                fields(&mut message);
-                transport.send(message)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The channel ends.
-    pub(crate) fn close(&mut self, number: ChannelNumber, transport: &mut Transport) -> Result<(), SshError> {
-        match self.channels.get_mut(&number) {
-            Some(channel) if channel.is_speaking() => {
-                channel.close_sent = true;
-                let message = channel.message(CLOSE);
-                if channel.close_got {
-                    self.channels.remove(&number);
-                }
-                transport.send(message)
-            }
-            _ => Ok(()),
-        }
     }
 }
 

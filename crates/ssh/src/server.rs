@@ -71,7 +71,7 @@ impl SshServer {
     fn take(&mut self) -> Result<(), SshError> {
         while let Some(message) = self.transport.next()? {
             match message {
-                Message::User(name) => self.connection.events.push_back(SshEvent::User(name)),
+                Message::User(name) => self.connection.admit(name),
                 Message::Connection(message) => self.connection.take(&message, &mut self.transport)?,
             }
         }
@@ -80,7 +80,7 @@ impl SshServer {
 
     /// What `ssh` asks for or says next.
     pub fn next_event(&mut self) -> Option<SshEvent> {
-        self.connection.events.pop_front()
+        self.connection.next_event()
     }
 
     /// Bytes to be written to `ssh`; what was written is to be removed from the front.

@@ -12,6 +12,7 @@ mod negotiation;
 mod packet;
 mod randomness;
 
+use crate::connection::Outgoing;
 use crate::error::SshError;
 use crate::fields::{Fields, PutFields};
 use crate::host_key::HostKey;
@@ -112,22 +113,6 @@ impl Transport {
     /// What is ready to be written.
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
-    }
-
-    /// Whether messages go out now, and do not wait for new keys.
-    pub(crate) fn is_open(&self) -> bool {
-        matches!(self.exchange, Exchange::Idle)
-    }
-
-    /// Sends a message of the connection.
-    pub(crate) fn send(&mut self, message: Vec<u8>) -> Result<(), SshError> {
-        // RFC 4253 section 7.1: none of these between the offer and the new keys.
-        if self.is_open() {
-            self.sealer.seal(&message, &mut self.out)
-        } else {
-            self.held.push(message);
-            Ok(())
-        }
     }
 
     /// Says what is wrong and that this is the end (RFC 4253 section 11.1).
@@ -278,6 +263,26 @@ impl Transport {
         self.admitted = true;
         self.send(vec![USERAUTH_SUCCESS])?;
         Ok(Some(Message::User(user.to_vec())))
+    }
+}
+
+impl Outgoing for Transport {
+    fn send(&mut self, message: Vec<u8>) -> Result<(), SshError> {
+        // RFC 4253 section 7.1: none of these between the offer and the new keys.
+        if self.is_open() {
+            self.sealer.seal(&message, &mut self.out)
+        } else {
+            self.held.push(message);
+            Ok(())
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.exchange, Exchange::Idle)
+    }
+
+    fn waiting(&self) -> usize {
+        self.out.len()
     }
 }
 

@@ -42,7 +42,7 @@ struct Seen {
 
 /// Serves one connection: `exec` gets an [`Echo`], every forwarded port is refused.
 fn serve(mut socket: TcpStream) -> Seen {
-    let mut server = SshServer::new(HostKey::from_seed(&seed()).unwrap(), Randomness::new(seed())).unwrap();
+    let mut server = SshServer::new(HostKey::from_seed(&seed()).unwrap(), Randomness::new(&seed())).unwrap();
     let (mut seen, mut sessions) = (Seen::default(), BTreeMap::<ChannelNumber, Echo>::new());
     let mut buffer = vec![0; 1 << 16];
     loop {

@@ -3,6 +3,8 @@
 //! One thread, one loop: move whatever can be moved until nothing moves any more, then sleep until a descriptor is ready, a stream
 //! was opened or a deadline is due. Nothing in the loop waits for a particular thing, so that no order of events can stop it.
 
+mod asked;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,12 +13,10 @@ use std::time::Duration;
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use strait_clock::Time;
-use strait_login::{
-    Program as LoginProgram, Request, SERVICE, SessionRequest, Terminal, VERSION, WindowSize,
-};
+use strait_login::{Request, SERVICE, VERSION};
 use strait_node::clock::Clock;
 use strait_node::poll::{PollFd, wait};
-use strait_ssh::{ChannelNumber, OpenRefusal, Program, Size, SshEvent, SshServer};
+use strait_ssh::{ChannelNumber, SshError, SshServer};
 use strait_stream::StreamPriority;
 
 use super::forward::{Far, Forward};
@@ -24,6 +24,7 @@ use super::link::{is_later, write_some};
 use super::peer::{LoginPeer, Opener, PartNumber};
 use super::session::Session;
 use crate::failure::{CommandResult, Failure};
+use asked::Asked;
 
 /// How long a program whose `ssh` is gone is tried to be ended where the peer cannot be reached. The peer ends it by itself then,
 /// as it does with sessions that no client comes back to.
@@ -34,21 +35,6 @@ const AGENT_AGAIN: Duration = Duration::from_secs(2);
 const READ: usize = 64 * 1024;
 /// Bytes that wait for `ssh` before nothing more is read from it: it asks for more than it reads.
 const OUT_MAX: usize = 1 << 20;
-/// Variables of a session, and their bytes together: beyond, they are left out, as a server's configuration would.
-const VARIABLES_MAX: usize = 128;
-const VARIABLE_BYTES_MAX: usize = 32 * 1024;
-
-/// A session that has not begun.
-#[derive(Default)]
-struct Asked {
-    terminal: Option<Terminal>,
-    environment: Vec<(Vec<u8>, Vec<u8>)>,
-    agent: bool,
-    /// What came before it began, and whether that was all.
-    input: Vec<u8>,
-    ended: bool,
-}
-
 /// Everything of one `ssh`.
 pub(super) struct Bridge {
     server: SshServer,
@@ -121,8 +107,7 @@ impl Bridge {
 
     /// Moves all that can be moved.
     fn step(&mut self, now: Time) -> CommandResult {
-        let failed =
-            |error: strait_ssh::SshError| Failure::new(format!("what `ssh` says cannot be served: {error}"));
+        let failed = |error: SshError| Failure::new(format!("what `ssh` says cannot be served: {error}"));
         while let Some((part, opened)) = self.opener.next() {
             if let Some(session) = self.sessions.get_mut(&part) {
                 session.opened(opened, now);
@@ -179,125 +164,13 @@ impl Bridge {
         }
         match taken {
             Ok(()) if count > 0 => {}
-            Ok(()) | Err(strait_ssh::SshError::Disconnected(_)) => self.ssh_gone(now),
+            Ok(()) | Err(SshError::Disconnected(_)) => self.ssh_gone(now),
             Err(error) => {
                 let _ = write_some(&mut self.to, self.server.out());
                 return Err(Failure::new(format!("what `ssh` says cannot be served: {error}")));
             }
         }
         Ok(true)
-    }
-
-    fn event(&mut self, event: SshEvent, now: Time) -> Result<(), strait_ssh::SshError> {
-        match event {
-            SshEvent::User(name) => self.account = name,
-            SshEvent::OpenSession(channel) => {
-                self.asked.insert(channel, Asked::default());
-            }
-            SshEvent::OpenTcp { channel, host, port } => return self.open_port(channel, host, port),
-            SshEvent::Terminal { channel, term, size, modes } => {
-                if let Some(asked) = self.asked.get_mut(&channel) {
-                    asked.terminal = Some(Terminal { term, size: window(size), modes });
-                }
-            }
-            SshEvent::Environment(channel, name, value) => {
-                if let Some(asked) = self.asked.get_mut(&channel) {
-                    let bytes: usize =
-                        asked.environment.iter().map(|(name, value)| name.len() + value.len()).sum();
-                    if asked.environment.len() < VARIABLES_MAX
-                        && bytes + name.len() + value.len() <= VARIABLE_BYTES_MAX
-                    {
-                        asked.environment.push((name, value));
-                    }
-                }
-            }
-            SshEvent::Agent(channel) => {
-                if let Some(asked) = self.asked.get_mut(&channel) {
-                    asked.agent = true;
-                }
-            }
-            SshEvent::Start(channel, program) => self.start(channel, program, now),
-            SshEvent::Data(channel, bytes) => match self.asked.get_mut(&channel) {
-                Some(asked) => asked.input.extend_from_slice(&bytes),
-                None => self.of(channel, |it| it.data(&bytes), |it| it.data(&bytes)),
-            },
-            SshEvent::Eof(channel) => match self.asked.get_mut(&channel) {
-                Some(asked) => asked.ended = true,
-                None => self.of(channel, Session::eof, Forward::eof),
-            },
-            SshEvent::Resize(channel, size) => self.of(channel, |it| it.resize(window(size)), |_| ()),
-            SshEvent::Signal(channel, name) => self.of(channel, |it| it.signal(&name), |_| ()),
-            SshEvent::OutputUnwanted(channel) => self.of(channel, Session::output_unwanted, |_| ()),
-            SshEvent::OpenFailed(channel) => self.of(channel, |_| (), Forward::close),
-            SshEvent::Closed(channel) => {
-                self.asked.remove(&channel);
-                let mut waits = false;
-                self.of(channel, |session| waits = session.closed_by_ssh(), Forward::close);
-                if !waits {
-                    return self.server.close(channel);
-                }
-            }
-            SshEvent::Opened(channel) => {
-                // The program that asked for the agent may have ended meanwhile.
-                if !self.forwards.values().any(|forward| forward.channel() == Some(channel)) {
-                    return self.server.close(channel);
-                }
-            }
-            SshEvent::RemoteForwardRefused => {
-                eprintln!("strait: ports of the peer cannot be forwarded to this host (ssh -R)\r");
-                eprintln!(
-                    "  forward it from the peer with `ssh -L` to this node, or reach this host by its address inside the tunnel\r"
-                );
-            }
-        }
-        Ok(())
-    }
-
-    /// Does something with the session or the connection of a channel.
-    fn of(
-        &mut self,
-        channel: ChannelNumber,
-        session: impl FnOnce(&mut Session),
-        forward: impl FnOnce(&mut Forward),
-    ) {
-        if let Some(found) = self.sessions.values_mut().find(|it| it.channel() == channel) {
-            session(found);
-        } else if let Some(found) = self.forwards.values_mut().find(|it| it.channel() == Some(channel)) {
-            forward(found);
-        }
-    }
-
-    fn start(&mut self, channel: ChannelNumber, program: Program, now: Time) {
-        let Some(asked) = self.asked.remove(&channel) else { return };
-        let program = match program {
-            Program::Shell => LoginProgram::Shell,
-            Program::Command(command) => LoginProgram::Command(command),
-            Program::Subsystem(name) => LoginProgram::Subsystem(name),
-        };
-        let Asked { terminal, environment, agent, input, ended } = asked;
-        let mut session =
-            Session::new(channel, SessionRequest { program, terminal, environment, agent }, now);
-        session.data(&input);
-        if ended {
-            session.eof();
-        }
-        let part = self.new_part();
-        self.sessions.insert(part, session);
-    }
-
-    fn open_port(
-        &mut self,
-        channel: ChannelNumber,
-        host: Vec<u8>,
-        port: u32,
-    ) -> Result<(), strait_ssh::SshError> {
-        let Some(port) = u16::try_from(port).ok().filter(|_| host.len() <= usize::from(u8::MAX)) else {
-            return self.server.refuse(channel, OpenRefusal::ConnectFailed, "there is no such port");
-        };
-        let part = self.new_part();
-        self.forwards.insert(part, Forward::port(channel, host, port));
-        self.opener.open(part, self.head(), StreamPriority::Normal);
-        Ok(())
     }
 
     fn new_part(&mut self) -> PartNumber {
@@ -323,7 +196,7 @@ impl Bridge {
         moved
     }
 
-    fn pump(&mut self, now: Time) -> Result<bool, strait_ssh::SshError> {
+    fn pump(&mut self, now: Time) -> Result<bool, SshError> {
         let mut moved = false;
         for session in self.sessions.values_mut() {
             moved |= session.pump(&mut self.server, now)?;
@@ -399,16 +272,5 @@ impl Bridge {
         wait(&mut fds, next.map(|at| at.since(now))).map_err(Failure::doing("wait for `ssh`"))?;
         self.opener.wake().clear();
         Ok(())
-    }
-}
-
-/// A window's size as the login client takes it.
-fn window(size: Size) -> WindowSize {
-    let small = |number| u16::try_from(number).unwrap_or(u16::MAX);
-    WindowSize {
-        columns: small(size.columns),
-        rows: small(size.rows),
-        width: small(size.width),
-        height: small(size.height),
     }
 }

@@ -1,11 +1,10 @@
 //! What is asked of a session (RFC 4254 section 6), and of the connection (section 4).
 
 use super::channel::Kind;
-use super::{ChannelNumber, Connection, FAILURE, REQUEST_FAILURE, SUCCESS};
+use super::{ChannelNumber, Connection, FAILURE, Outgoing, REQUEST_FAILURE, SUCCESS};
 use crate::error::SshError;
 use crate::event::{Program, Size, SshEvent};
 use crate::fields::Fields;
-use crate::transport::Transport;
 
 /// Longest name of a program that a session may be asked for: a command line, as long as the system's longest argument.
 const PROGRAM_MAX: usize = 128 * 1024;
@@ -18,7 +17,7 @@ impl Connection {
         &mut self,
         number: ChannelNumber,
         mut fields: Fields<'_>,
-        transport: &mut Transport,
+        out: &mut impl Outgoing,
     ) -> Result<(), SshError> {
         let (name, reply) = (fields.string()?, fields.boolean()?);
         let Some(channel) = self.channels.get_mut(&number) else { return Ok(()) };
@@ -30,23 +29,19 @@ impl Connection {
         channel.started |= matches!(event, Some(SshEvent::Start(..)));
         if reply {
             let answer = channel.message(if event.is_some() { SUCCESS } else { FAILURE });
-            transport.send(answer)?;
+            out.send(answer)?;
         }
         self.events.extend(event);
         Ok(())
     }
 
     /// A request about the connection: none is granted. `ssh` asks for one to see whether the other end lives.
-    pub(super) fn global(
-        &mut self,
-        mut fields: Fields<'_>,
-        transport: &mut Transport,
-    ) -> Result<(), SshError> {
+    pub(super) fn global(&mut self, mut fields: Fields<'_>, out: &mut impl Outgoing) -> Result<(), SshError> {
         let (name, reply) = (fields.string()?, fields.boolean()?);
         if matches!(name, b"tcpip-forward" | b"streamlocal-forward@openssh.com") {
             self.events.push_back(SshEvent::RemoteForwardRefused);
         }
-        if reply { transport.send(vec![REQUEST_FAILURE]) } else { Ok(()) }
+        if reply { out.send(vec![REQUEST_FAILURE]) } else { Ok(()) }
     }
 }
 

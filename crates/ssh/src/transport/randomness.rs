@@ -20,8 +20,8 @@ impl fmt::Debug for Randomness {
 impl Randomness {
     /// Of 32 random bytes, which nothing else is made of.
     #[must_use]
-    pub const fn new(seed: Zeroizing<[u8; 32]>) -> Randomness {
-        Randomness { seed, count: 0 }
+    pub fn new(seed: &[u8; 32]) -> Randomness {
+        Randomness { seed: Zeroizing::new(*seed), count: 0 }
     }
 
     /// The next bytes, 32 at most.
@@ -41,11 +41,11 @@ mod tests {
 
     #[test]
     fn no_two_are_the_same_and_nothing_is_printed() {
-        let mut random = Randomness::new(Zeroizing::new([3; 32]));
+        let mut random = Randomness::new(&[3; 32]);
         let (first, second) = (random.bytes::<32>(), random.bytes::<32>());
         assert_ne!(*first, *second);
         assert_eq!(format!("{random:?}"), "Randomness");
-        let mut again = Randomness::new(Zeroizing::new([3; 32]));
+        let mut again = Randomness::new(&[3; 32]);
         assert_eq!(*again.bytes::<16>(), first[..16]);
     }
 }
