@@ -4,6 +4,7 @@ mod forwards;
 mod outages;
 mod programs;
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ struct Desk {
     place: LoginPlace,
     /// The file that `ssh -F` gets.
     config: PathBuf,
+    /// Variables by which a program finds the daemon of the first site.
+    surroundings: Vec<(OsString, OsString)>,
 }
 
 /// Whether the tests can run here.
@@ -34,7 +37,10 @@ impl Desk {
         assert!(lines.status.success(), "{}", String::from_utf8_lossy(&lines.stderr));
         let config = place.dir.path().join("ssh_config");
         fs::write(&config, lines.stdout).unwrap();
-        Desk { place, config }
+        let given = place.daemon(0).command(&[]);
+        let given = given.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
+        let surroundings = given.collect();
+        Desk { place, config, surroundings }
     }
 
     /// Kills the daemon of the first site as hard as can be.
@@ -51,9 +57,7 @@ impl Desk {
     /// A program at the first site, which finds its daemon.
     fn command(&self, program: &str) -> Command {
         let mut command = self.place.sites[0].host.command(program);
-        for (name, value) in self.place.daemon(0).command(&[]).get_envs() {
-            value.map(|value| command.env(name, value));
-        }
+        command.envs(self.surroundings.iter().map(|(name, value)| (name, value)));
         command
             .env("HOME", self.place.dir.path())
             .env_remove("SSH_AUTH_SOCK")

@@ -1,6 +1,7 @@
 //! Streams that are lost, and channels beside each other.
 
 use std::fs::{self, File};
+use std::os::unix::fs::symlink;
 
 use super::{Desk, can_run, runs};
 use crate::files::{Ending, noise};
@@ -97,4 +98,27 @@ fn a_terminal_has_the_size_of_the_one_here_also_when_that_changes() {
     let said = desk.good(desk.command("script").args(["-qec", &near, "/dev/null"]).env("SHELL", "/bin/sh"));
     let (first, second) = (said.find("33 101"), said.find("20 50"));
     assert!(first.is_some() && first < second, "{said:?}");
+}
+
+#[test]
+fn without_a_daemon_ssh_has_a_node_of_its_own_for_its_time() {
+    if !can_run() {
+        return;
+    }
+    let mut desk = Desk::new();
+    desk.kill_near();
+    fs::create_dir(desk.path("home")).unwrap();
+    symlink(desk.place.sites[0].folder(), desk.path("home/strait")).unwrap();
+    let input = noise(1_000_000, 15);
+    for status in [3, 4] {
+        let mut command = desk.ssh(&["site-b", &format!("cat; exit {status}")]);
+        let output = desk.run(command.env("XDG_CONFIG_HOME", desk.path("home")), &input);
+        assert_eq!(output.status.code(), Some(status), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.stdout == input);
+    }
+    let run = desk.place.sites[0].folder().join("run");
+    let left = |name: &str| name.starts_with("command-");
+    eventually("nothing is left of the nodes", || {
+        fs::read_dir(&run).unwrap().all(|entry| !left(&entry.unwrap().file_name().to_string_lossy()))
+    });
 }
