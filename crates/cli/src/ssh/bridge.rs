@@ -12,6 +12,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::stdio::{dup2_stderr, dup2_stdout};
 use strait_clock::Time;
 use strait_login::{Request, SERVICE, VERSION};
 use strait_node::clock::Clock;
@@ -91,11 +92,10 @@ impl Bridge {
             let moved = self.step(now);
             if let Err(failure) = &moved {
                 // Said once: from here on only sessions are ended.
-                let already = self.until.is_some();
-                self.ssh_gone(now);
-                if !already {
+                if self.until.is_none() {
                     let _ = failure.report("strait");
                 }
+                self.ssh_gone(now);
             }
             let over = self.until.is_some_and(|until| self.sessions.is_empty() || until <= now);
             if over {
@@ -140,6 +140,12 @@ impl Bridge {
         }
         self.until = Some(now + GOODBYE);
         self.from = None;
+        if let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
+            // A shell that waits for the end of what `ssh` writes does not wait for this process.
+            let _ = dup2_stdout(&nothing);
+            let _ = dup2_stderr(&nothing);
+            self.to = nothing;
+        }
         self.asked.clear();
         self.forwards.clear();
         self.sessions.values_mut().for_each(Session::close);

@@ -42,6 +42,11 @@ impl Link {
         (&mut self.waiting, room)
     }
 
+    /// Whether anything may be added.
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting.len() < WAITING_MAX
+    }
+
     /// Whether anything waits to be written.
     pub(super) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()

@@ -132,8 +132,11 @@ impl Session {
     pub(super) fn deadline(&self) -> Option<Time> {
         match self.way {
             Way::Wanted(at) => Some(at),
-            Way::Up => self.client.as_ref().and_then(LoginClient::deadline).map(|deadline| deadline.at),
-            Way::Asked | Way::Over => None,
+            // What is due has no room while the stream takes nothing; the stream itself is waited for then.
+            Way::Up if self.link.has_room() => {
+                self.client.as_ref().and_then(LoginClient::deadline).map(|deadline| deadline.at)
+            }
+            Way::Up | Way::Asked | Way::Over => None,
         }
     }
 
