@@ -25,6 +25,7 @@ pub mod icmp;
 pub mod ip;
 pub mod ipcomp;
 pub mod ipcomp_payload;
+pub mod kerberos_frame;
 pub mod keys;
 pub mod link_layer;
 pub mod login_prediction;
@@ -73,6 +74,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("ip", ip::check),
     ("ipcomp", ipcomp::check),
     ("ipcomp_payload", ipcomp_payload::check),
+    ("kerberos_frame", kerberos_frame::check),
     ("keys", keys::check),
     ("link_layer", link_layer::check),
     ("login_prediction", login_prediction::check),

@@ -953,6 +953,7 @@ fn committed_seeds_are_what_the_emitters_write() {
         files::delta_message_seeds(),
         files::delta_patch_seeds(),
         login::prediction_seeds(),
+        login::kerberos_frame_seeds(),
         ssh::packet_seeds(),
         ssh::message_seeds(),
         transfer_record_seeds(),

@@ -15,6 +15,7 @@ use trip::TripMeter;
 use crate::incoming::{AckPolicy, Incoming};
 use crate::log::{Control, SendLog};
 use crate::message::{Channel, LoginMessage};
+use crate::screen::SessionScreen;
 use crate::stream_end::StreamEnd;
 use crate::{
     INPUT_WINDOW, OUTPUT_WINDOW, Request, ResumePoint, ResumeRequest, SLACK, SessionRequest, SessionSignal,
@@ -31,10 +32,14 @@ pub struct ClientOptions {
 /// Output of a terminal is acknowledged every 20 ms while much comes: that is what the server's window follows. Less than 512 bytes
 /// wait for the next message.
 const TERMINAL_ACKS: AckPolicy =
-    AckPolicy { every: 64 << 10, least: crate::pace::PROMPT, delay: Duration::from_millis(20) };
+    AckPolicy { every: 64 << 10, least: crate::pace::PROMPT, delay: Duration::from_millis(20), spaced: true };
 /// Output of a command only has to keep the window open.
-const COMMAND_ACKS: AckPolicy =
-    AckPolicy { every: 256 << 10, least: crate::pace::PROMPT, delay: Duration::from_millis(50) };
+const COMMAND_ACKS: AckPolicy = AckPolicy {
+    every: 256 << 10,
+    least: crate::pace::PROMPT,
+    delay: Duration::from_millis(50),
+    spaced: true,
+};
 
 /// How far a stream is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +72,10 @@ pub struct LoginClient {
     number: Option<u32>,
     /// Whether what is typed comes from a person: the session has a terminal.
     terminal: bool,
+    /// What the terminal shows, if there is one.
+    screen: Option<SessionScreen>,
+    /// Whether the terminal shows something else, which goes to its scrollback when the session's screen comes.
+    foreign: bool,
     input_ended: bool,
     /// Whether this client leaves.
     leaving: bool,
@@ -82,8 +91,8 @@ impl LoginClient {
     /// A new session. The caller has checked the request ([`SessionRequest::check`]).
     #[must_use]
     pub fn start(request: SessionRequest, options: ClientOptions) -> LoginClient {
-        let terminal = request.terminal.is_some();
-        LoginClient::new(Request::Start(request), terminal, &options)
+        let size = request.terminal.as_ref().map(|terminal| terminal.size);
+        LoginClient::new(Request::Start(request), size, &options)
     }
 
     /// Back to a session of which this client knows nothing but the ticket: the screen comes first, of a command what output is left.
@@ -91,7 +100,8 @@ impl LoginClient {
     #[must_use]
     pub fn resume(ticket: Ticket, size: Option<WindowSize>, options: ClientOptions) -> LoginClient {
         let request = Request::Resume(ResumeRequest { ticket: ticket.clone(), point: None });
-        let mut client = LoginClient::new(request, size.is_some(), &options);
+        let mut client = LoginClient::new(request, size, &options);
+        client.foreign = size.is_some();
         client.ticket = Some(ticket);
         if let Some(size) = size {
             client.resize(size);
@@ -102,10 +112,11 @@ impl LoginClient {
     /// A list of sessions.
     #[must_use]
     pub fn list() -> LoginClient {
-        LoginClient::new(Request::List, false, &ClientOptions::default())
+        LoginClient::new(Request::List, None, &ClientOptions::default())
     }
 
-    fn new(request: Request, terminal: bool, options: &ClientOptions) -> LoginClient {
+    fn new(request: Request, size: Option<WindowSize>, options: &ClientOptions) -> LoginClient {
+        let terminal = size.is_some();
         let policy = if terminal { TERMINAL_ACKS } else { COMMAND_ACKS };
         LoginClient {
             request,
@@ -117,6 +128,8 @@ impl LoginClient {
             ticket: None,
             number: None,
             terminal,
+            screen: size.map(SessionScreen::new),
+            foreign: false,
             input_ended: false,
             leaving: false,
             exited: false,
@@ -151,6 +164,9 @@ impl LoginClient {
 
     /// The window has this size now.
     pub fn resize(&mut self, size: WindowSize) {
+        if let Some(screen) = &mut self.screen {
+            screen.resize(size);
+        }
         self.control(Control::Resize(size));
     }
 
@@ -220,14 +236,14 @@ impl LoginClient {
             Stage::Asked | Stage::Open => {}
         }
         if let Some(piece) = self.log.peek() {
-            let taken = self.incoming.tell();
+            let taken = self.incoming.tell(self.now);
             let (cost, _) = self.stream.put_piece(&piece, room, self.terminal, taken);
             self.log.advance(cost);
             self.trip.sent(self.log.sent(), self.now);
             return true;
         }
         if self.stage == Stage::Open && self.incoming.due(self.now) {
-            let taken = self.incoming.tell();
+            let taken = self.incoming.tell(self.now);
             self.stream.put(&LoginMessage::Small(&[]), taken);
             return true;
         }
@@ -292,7 +308,9 @@ impl LoginClient {
     /// When [`LoginClient::send`] is to be called if nothing else happens.
     #[must_use]
     pub fn deadline(&self) -> Option<Deadline> {
-        let at = self.incoming.deadline().filter(|_| self.stage == Stage::Open)?;
+        // What is due already waits for room in the stream.
+        let due = |at: &Time| self.stage == Stage::Open && *at > self.now;
+        let at = self.incoming.deadline().filter(due)?;
         Some(Deadline { at, why: "acknowledge output" })
     }
 

@@ -13,10 +13,12 @@ use crate::LoginError;
 pub(crate) struct AckPolicy {
     /// At once, after so much.
     pub(crate) every: u64,
-    /// After [`AckPolicy::delay`], if it is at least so much.
+    /// If it is at least so much, [`AckPolicy::delay`] after the last time or after it came.
     pub(crate) least: u64,
     /// How long.
     pub(crate) delay: Duration,
+    /// Whether the delay counts from the last time: what comes after a silence is told at once.
+    pub(crate) spaced: bool,
 }
 
 /// Bytes that the caller has, and what they stand for.
@@ -41,7 +43,11 @@ pub(crate) struct Incoming {
     parts: VecDeque<Part>,
     /// Since when there is so much to tell that it does not wait for company.
     since: Option<Time>,
+    /// When it was told last.
+    last: Option<Time>,
     urgent: bool,
+    /// Whether what was told may be lost.
+    again: bool,
 }
 
 impl Incoming {
@@ -54,7 +60,9 @@ impl Incoming {
             told: position,
             parts: VecDeque::new(),
             since: None,
+            last: None,
             urgent: false,
+            again: false,
         }
     }
 
@@ -117,7 +125,8 @@ impl Incoming {
             self.parts.pop_front();
         }
         if self.since.is_none() && self.untold() >= self.policy.least {
-            self.since = Some(now);
+            let last = self.last.filter(|_| self.policy.spaced);
+            self.since = Some(if self.policy.spaced { last.unwrap_or(Time::ZERO) } else { now });
         }
     }
 
@@ -138,8 +147,9 @@ impl Incoming {
     /// Whether it is time to tell, even alone.
     pub(crate) fn due(&self, now: Time) -> bool {
         let untold = self.untold();
-        untold > 0
-            && (self.urgent || untold >= self.policy.every || self.deadline().is_some_and(|at| at <= now))
+        let due = untold > 0
+            && (self.urgent || untold >= self.policy.every || self.deadline().is_some_and(|at| at <= now));
+        due || self.again
     }
 
     pub(crate) fn deadline(&self) -> Option<Time> {
@@ -147,9 +157,12 @@ impl Incoming {
     }
 
     /// A message that tells it leaves.
-    pub(crate) fn tell(&mut self) -> u64 {
+    pub(crate) fn tell(&mut self, now: Time) -> u64 {
+        if self.told < self.taken {
+            self.last = Some(now);
+        }
         self.told = self.taken;
-        self.since = None;
+        (self.since, self.again) = (None, false);
         // What was hurried for may still wait for the caller.
         self.urgent &= self.taken < self.received;
         self.taken
@@ -158,6 +171,7 @@ impl Incoming {
     /// There is another stream: what was told may be lost.
     pub(crate) fn restart(&mut self) {
         self.since = None;
+        self.again = self.taken > 0;
     }
 
     pub(crate) fn window(&self) -> u64 {

@@ -2,6 +2,7 @@
 //!
 //! Positions count what a message costs: a byte of a channel one, anything else [`CONTROL`]. Both ends count the same.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 
 use strait_clock::Time;
@@ -11,6 +12,9 @@ use crate::{Exit, LoginError, SessionSignal, TerminalModes, WindowSize};
 
 /// What a message without bytes of a channel counts: about what it takes in memory, so that windows bound these, too.
 pub(crate) const CONTROL: u64 = 64;
+
+/// Bytes that come within this time are kept as one, so that the age of what waits is known.
+const TOGETHER: Duration = Duration::from_millis(50);
 
 /// A message without bytes of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +102,7 @@ impl SendLog {
         }) = self.entries.back_mut()
             && *last == channel
             && !alone
+            && (all_sent || now.since(*at) <= TOGETHER)
             && there.len() + bytes.len() <= MAX_UNIT
         {
             if all_sent {
@@ -201,28 +206,31 @@ impl SendLog {
         true
     }
 
-    /// Takes what waits of a channel out of the log. What waits of others stays, in its order.
-    pub(crate) fn take_waiting(&mut self, channel: Channel, now: Time) -> Vec<u8> {
+    /// Takes what there is of a channel from a position on, which is not sent, out of the log. What there is of others stays, in its
+    /// order.
+    pub(crate) fn take_after(&mut self, from: u64, channel: Channel, now: Time) -> Vec<u8> {
+        let from = from.max(self.sent);
         let (mut taken, mut kept) = (Vec::new(), Vec::new());
-        self.end = self.sent;
-        for mut entry in self.entries.split_off(self.next) {
-            let begun = self.sent.saturating_sub(entry.start) as usize;
+        let first = self.entries.partition_point(|entry| entry.end() <= from);
+        self.end = self.end.min(from);
+        for mut entry in self.entries.split_off(first) {
+            let begun = from.saturating_sub(entry.start) as usize;
             if let Said::Bytes { channel: of, bytes, .. } = &mut entry.said {
-                let waiting = if *of == channel { bytes.split_off(begun) } else { Vec::new() };
-                self.bytes -= waiting.len() as u64;
-                taken.extend(waiting);
-                if *of != channel && begun == 0 {
+                if *of == channel {
+                    let waiting = bytes.split_off(begun);
+                    self.bytes -= waiting.len() as u64;
+                    taken.extend(waiting);
+                } else if begun == 0 {
                     self.bytes -= bytes.len() as u64;
                 }
-                if *of == channel && begun == 0 {
-                    continue;
-                }
             }
-            if begun > 0 {
-                self.end = entry.end();
-                self.entries.push_back(entry);
-            } else {
-                kept.push(entry.said);
+            match entry.said {
+                Said::Bytes { channel: of, .. } if of == channel && begun == 0 => {}
+                _ if begun > 0 => {
+                    self.end = entry.end();
+                    self.entries.push_back(entry);
+                }
+                said => kept.push(said),
             }
         }
         for said in kept {
@@ -230,6 +238,14 @@ impl SendLog {
         }
         self.next = self.entries.partition_point(|entry| entry.end() <= self.sent);
         taken
+    }
+
+    /// What is kept of a channel, message by message.
+    pub(crate) fn bytes_of(&self, channel: Channel) -> impl Iterator<Item = &[u8]> {
+        self.entries.iter().filter_map(move |entry| match &entry.said {
+            Said::Bytes { channel: of, bytes, .. } if *of == channel => Some(bytes.as_slice()),
+            _ => None,
+        })
     }
 
     /// Appends what was not acknowledged to another log.
@@ -274,10 +290,5 @@ impl SendLog {
     /// Bytes of channels that are acknowledged.
     pub(crate) fn bytes_acked(&self) -> u64 {
         self.bytes_acked
-    }
-
-    /// Bytes of channels in all.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
     }
 }

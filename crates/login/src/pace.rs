@@ -23,6 +23,12 @@ const GRACE: Duration = Duration::from_millis(15);
 /// For how long the least round trip counts, as QUIC's and BBR's do; then the window is halved for a round, so that what stands in
 /// buffers does not become a part of it.
 const BASE_AGE: Duration = Duration::from_secs(10);
+/// How far apart acknowledgements of one train are at most: the client's wait is 20 ms.
+const TRAIN_GAP: Duration = Duration::from_millis(50);
+/// Over how long a train is measured: three such waits, so that it does not matter much which datagram came just before one.
+const TRAIN: Duration = Duration::from_millis(60);
+/// A round trip before one is known, where the rate is.
+const USUAL_TRIP: Duration = Duration::from_millis(100);
 /// What is acknowledged later than this, and nothing since, is not on the way: the path is silent.
 const SILENCE: Duration = Duration::from_secs(2);
 /// Acknowledgements of less than this may have waited for company: they tell no round trip.
@@ -56,6 +62,8 @@ pub(crate) struct Pace {
     raw_rate: Option<f64>,
     wire_rate: Option<f64>,
     heard: Time,
+    /// When the train that is measured began, and what had arrived then.
+    train: (Time, u64),
     /// Up to where everything has been taken.
     position: u64,
 }
@@ -69,14 +77,17 @@ struct Round {
     raw_began: u64,
     least: Option<Duration>,
     full: bool,
+    /// The most bytes a second between two acknowledgements that were close to each other.
+    train: Option<f64>,
 }
 
 impl Pace {
     /// `rate_bits`: the link's, if it is known.
     pub(crate) fn new(rate_bits: Option<u64>, now: Time) -> Pace {
+        let rate_known = rate_bits.map(|bits| bits as f64 / 8.0);
         Pace {
-            rate_known: rate_bits.map(|bits| bits as f64 / 8.0),
-            window: INITIAL,
+            rate_known,
+            window: rate_known.map_or(INITIAL, |rate| most(rate, USUAL_TRIP).min(INITIAL)),
             starting: true,
             draining: false,
             flights: VecDeque::new(),
@@ -90,6 +101,7 @@ impl Pace {
             raw_rate: None,
             wire_rate: None,
             heard: now,
+            train: (now, 0),
             position: 0,
         }
     }
@@ -114,6 +126,7 @@ impl Pace {
 
     /// Everything up to `position` has been taken; `news` is how much that is more than before.
     pub(crate) fn acked(&mut self, position: u64, news: u64, now: Time) {
+        let (gap, before) = (now.since(self.heard), self.wire_acked);
         (self.heard, self.position) = (now, position);
         let mut newest = None;
         while let Some(flight) = self.flights.front().filter(|flight| flight.end <= position) {
@@ -124,6 +137,7 @@ impl Pace {
         if let Some(at) = newest.filter(|_| news >= PROMPT) {
             self.measure(now.since(at), now);
         }
+        self.follow_train(gap, before, now);
         if self.wire_acked >= self.round.wire_end {
             self.end_round(now);
         }
@@ -131,7 +145,21 @@ impl Pace {
 
     fn begin_round(&mut self, wire_end: u64, now: Time) {
         let (wire_began, raw_began) = (self.wire_acked, self.position);
-        self.round = Round { began: now, wire_end, wire_began, raw_began, least: None, full: false };
+        self.round = Round { began: now, wire_end, wire_began, raw_began, ..Round::default() };
+    }
+
+    /// Measures how fast what was sent at once arrives. `gap`: since the acknowledgement before, when so much had arrived.
+    fn follow_train(&mut self, gap: Duration, before: u64, now: Time) {
+        if gap > TRAIN_GAP || self.train.1 > before {
+            self.train = (now, self.wire_acked);
+        }
+        let (began, wire) = self.train;
+        let span = now.since(began);
+        if span >= TRAIN {
+            let rate = (self.wire_acked - wire) as f64 / span.as_secs_f64();
+            self.round.train = Some(self.round.train.map_or(rate, |most| most.max(rate)));
+            self.train = (now, self.wire_acked);
+        }
     }
 
     fn measure(&mut self, trip: Duration, now: Time) {
@@ -171,18 +199,33 @@ impl Pace {
         let waits = trip.saturating_sub(base);
         let standing = self.standing();
         if waits > GRACE.max(base / 8) {
-            self.starting = false;
             let target = self.window * (base.as_secs_f64() / trip.as_secs_f64()) + standing;
-            self.window = f64::midpoint(self.window, target).min(self.window);
+            // FAST TCP goes half of the way, since what it measures is a round trip old. At first it is all far too much.
+            let next = if self.starting { target } else { f64::midpoint(self.window, target) };
+            (self.window, self.starting) = (next.min(self.window), false);
         } else if self.starting {
-            self.window *= 2.0;
+            self.start(base);
         } else {
-            self.window += standing.max(self.window / 16.0);
+            // Of a long path an eighth would be much at once.
+            self.window += standing.max((self.window / 8.0).min(standing * 2.0));
         }
-        let most = self.rate_known.map_or(MOST, |rate| rate * (base + STANDING * 2).as_secs_f64() + LEAST);
+        let most = self.rate_known.map_or(MOST, |rate| most(rate, base));
         self.window = self.window.clamp(LEAST, most.clamp(LEAST, MOST));
         if core::mem::take(&mut self.draining) {
             self.window = (self.window / 2.0).max(LEAST);
+        }
+    }
+
+    /// Doubles the window, up to what the link holds: what was sent at once arrived at its rate (as packet trains show it: Jain,
+    /// Routhier 1986).
+    fn start(&mut self, base: Duration) {
+        self.window *= 2.0;
+        if let Some(rate) = self.round.train {
+            let holds = rate * (base + STANDING).as_secs_f64();
+            if self.window >= holds {
+                (self.window, self.starting) = (holds, false);
+                self.wire_rate = Some(self.wire_rate.map_or(rate, |before| before.max(rate)));
+            }
         }
     }
 
@@ -198,6 +241,11 @@ impl Pace {
             return 0;
         }
         (self.window - self.on_the_way() as f64) as usize
+    }
+
+    /// Bytes of a message at most: an eighth of the window, so that acknowledgements tell of less, and a datagram at least.
+    pub(crate) fn message(&self) -> usize {
+        (self.window / 8.0).max(LEAST / 2.0) as usize
     }
 
     /// Whether anything may be sent now.
@@ -219,6 +267,11 @@ impl Pace {
         self.rate_known.or(self.wire_rate).map(|rate| rate * 8.0)
     }
 
+    /// Whether the window still doubles.
+    pub(crate) fn is_starting(&self) -> bool {
+        self.starting
+    }
+
     /// The smoothed round trip.
     pub(crate) fn smoothed(&self) -> Option<Duration> {
         self.smoothed
@@ -230,4 +283,9 @@ impl Pace {
         let patience = SILENCE.max(self.smoothed.unwrap_or_default() * 4);
         Some(self.heard.max(oldest.at) + patience)
     }
+}
+
+/// The window of a link of so many bytes a second at most.
+fn most(rate: f64, trip: Duration) -> f64 {
+    rate * (trip + STANDING * 2).as_secs_f64() + LEAST
 }

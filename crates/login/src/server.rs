@@ -1,5 +1,6 @@
 //! The server's end of a session.
 
+mod display;
 mod event;
 mod receive;
 mod send;
@@ -9,6 +10,7 @@ use std::collections::VecDeque;
 
 use strait_clock::{Deadline, Time};
 
+use display::Display;
 pub use event::ServerEvent;
 
 use crate::incoming::{AckPolicy, Incoming};
@@ -22,12 +24,13 @@ use crate::{
 
 /// Output of a terminal that waits at most, so that a flood stalls the terminal and what follows an interrupt comes soon.
 const WAITING_MOST: u64 = 64 << 10;
-/// The least of that: two reads of a terminal.
-const WAITING_LEAST: u64 = 8 << 10;
+/// The least of that: a screen's worth of text, about.
+const WAITING_LEAST: u64 = 2 << 10;
 /// What of a link's time may wait, where its rate is known.
 const WAITING: Duration = Duration::from_millis(40);
 /// Input is acknowledged by its echo. Where there is none, the client is told after a time in which a program would have answered.
-const INPUT_ACKS: AckPolicy = AckPolicy { every: 64 << 10, least: 1, delay: Duration::from_millis(100) };
+const INPUT_ACKS: AckPolicy =
+    AckPolicy { every: 64 << 10, least: 1, delay: Duration::from_millis(100), spaced: false };
 /// Echoes that may be due at once: more are under way only where something is pasted.
 const ECHOES: usize = 64;
 
@@ -58,7 +61,8 @@ enum Greeting {
 pub struct LoginServer {
     ticket: Ticket,
     account: String,
-    terminal: bool,
+    /// Its terminal, if it has one.
+    display: Option<Display>,
     /// Whether there is a stream, and what is to be said on it first.
     attached: bool,
     greeting: Option<Greeting>,
@@ -70,8 +74,13 @@ pub struct LoginServer {
     /// How many clients there were that knew nothing, less one: the client's number.
     client: u32,
     modes: Option<TerminalModes>,
+    /// Up to where output does not wait for the window, since a key was typed.
+    hurried: u64,
     /// Keystrokes that the program got and that may be echoed yet.
     echoes: usize,
+    /// What ends the session's output, and what of that waits until the client has caught up.
+    ends: Vec<Control>,
+    closing: Vec<Control>,
     exited: bool,
     input_closed: bool,
     now: Time,
@@ -82,9 +91,9 @@ impl LoginServer {
     #[must_use]
     pub fn new(options: ServerOptions, now: Time) -> LoginServer {
         LoginServer {
+            display: Display::new(&options),
             ticket: options.ticket,
             account: options.account,
-            terminal: options.terminal.is_some(),
             attached: false,
             greeting: None,
             stream: StreamEnd::new(options.rate_bits),
@@ -94,7 +103,10 @@ impl LoginServer {
             events: VecDeque::new(),
             client: 0,
             modes: None,
+            hurried: 0,
             echoes: 0,
+            ends: Vec::new(),
+            closing: Vec::new(),
             exited: false,
             input_closed: false,
             now,
@@ -109,24 +121,36 @@ impl LoginServer {
         }
         let echo = self.echoes > 0 && bytes.len() <= TYPED && kind == OutputKind::Terminal;
         self.echoes = if echo { self.echoes - 1 } else { 0 };
-        self.log.push(kind.into(), bytes, echo, now);
+        self.take_output(kind, bytes, echo);
     }
 
     /// Bytes that [`LoginServer::output`] takes.
     #[must_use]
     pub fn output_room(&self) -> usize {
         let room = OUTPUT_WINDOW.saturating_sub(self.log.kept());
-        if !self.terminal {
-            return room as usize;
+        let Some(display) = &self.display else { return room as usize };
+        let reachable = self.reachable();
+        if !reachable || !display.streams() {
+            return display.room(reachable) as usize;
         }
-        let waiting = self.pace.raw_in(WAITING).map_or(WAITING_MOST, |bytes| bytes as u64);
+        let rate = self.pace.raw_in(WAITING).filter(|_| !self.pace.is_starting());
+        let waiting = rate.map_or(WAITING_MOST, |bytes| bytes as u64);
         let most = waiting.clamp(WAITING_LEAST, WAITING_MOST);
         room.min(most.saturating_sub(self.log.waiting())) as usize
     }
 
     /// There is no more output of this kind.
     pub fn output_ended(&mut self, kind: OutputKind) {
-        self.log.control(Control::End(kind.into()), self.now);
+        self.close(Control::End(kind.into()));
+    }
+
+    fn close(&mut self, control: Control) {
+        self.ends.push(control.clone());
+        if self.display.as_ref().is_none_or(Display::streams) {
+            self.log.control(control, self.now);
+        } else {
+            self.closing.push(control);
+        }
     }
 
     /// How the terminal treats input from here on.
@@ -153,14 +177,14 @@ impl LoginServer {
     /// The program ended: the client hears of it after all output. Output that comes later is thrown away.
     pub fn exited(&mut self, exit: Exit) {
         if !core::mem::replace(&mut self.exited, true) {
-            self.log.control(Control::Exited(exit), self.now);
+            self.close(Control::Exited(exit));
         }
     }
 
     /// Whether the program has ended and the client has all that there is to tell: nothing follows on the stream.
     #[must_use]
     pub fn finished(&self) -> bool {
-        self.exited && self.log.acked() == self.log.end()
+        self.exited && self.closing.is_empty() && self.log.acked() == self.log.end()
     }
 
     /// There is a stream: the first, or with `resume` a later one, whose ticket the caller has compared. A stream before it is of no
@@ -180,7 +204,7 @@ impl LoginServer {
             }
         } else if resume.is_some() {
             self.client += 1;
-            self.log.rewind(self.log.acked());
+            self.begin_again();
         }
         self.greeting = Some(if resume.is_some() { Greeting::Resumed } else { Greeting::Started });
         self.stream.restart();
@@ -188,6 +212,19 @@ impl LoginServer {
         self.pace.restart(now);
         (self.attached, self.now) = (true, now);
         Ok(())
+    }
+
+    /// Gets ready for a client that has nothing. What it gets of a command's output is what no other has taken.
+    fn begin_again(&mut self) {
+        if self.display.is_none() {
+            self.log.rewind(self.log.acked());
+            return;
+        }
+        self.show_all();
+        self.closing.clone_from(&self.ends);
+        if let Some(modes) = self.modes {
+            self.log.control(Control::Modes(modes), self.now);
+        }
     }
 
     /// The stream is lost.
@@ -208,11 +245,19 @@ impl LoginServer {
         self.events.pop_front()
     }
 
-    /// When [`LoginServer::send`] is to be called if nothing else happens.
+    /// When [`LoginServer::send`] is to be called if nothing else happens, even without room; there may be room for output then.
     #[must_use]
     pub fn deadline(&self) -> Option<Deadline> {
-        let at = self.incoming.deadline().filter(|_| self.attached)?;
-        Some(Deadline { at, why: "acknowledge input" })
+        let silence = self.pace.silent_at().filter(|_| self.display.is_some());
+        let reasons = [
+            (self.incoming.deadline(), "acknowledge input"),
+            (silence, "the path is silent"),
+            (self.catches_up_at(), "output has waited long"),
+            (self.paints_at(), "the next difference of screens"),
+        ];
+        // What is due already waits for room in the stream.
+        let due = reasons.into_iter().filter_map(|(at, why)| Some(Deadline { at: at?, why }));
+        due.filter(|due| self.attached && due.at > self.now).min_by_key(|due| due.at)
     }
 
     /// The session's ticket, to compare with that of a request.

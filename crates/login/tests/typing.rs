@@ -4,6 +4,8 @@
 //! `typing/record.py` recorded it. The counts do not ask the predictor: a key was shown if the terminal had the row and
 //! the cursor at once that the answer brought later.
 
+#![allow(clippy::unwrap_used)]
+
 use core::num::NonZeroU16;
 use core::time::Duration;
 use std::collections::BTreeMap;

@@ -187,6 +187,19 @@ pub fn open_stream(
     })
 }
 
+/// The same over the daemon whose socket is at `path`.
+///
+/// # Errors
+/// As [`open_stream`].
+pub fn open_stream_at(
+    path: &Path,
+    peer: &str,
+    priority: StreamPriority,
+) -> Result<OpenedStream, ClientError> {
+    let interface = path.file_stem().unwrap_or_default().to_string_lossy();
+    open_at(path, &interface, &Request::Open { peer: peer.to_owned(), priority })
+}
+
 /// The same over the daemon that listens at `path`.
 pub(crate) fn open_at(path: &Path, interface: &str, request: &Request) -> Result<OpenedStream, ClientError> {
     let failed = |source| ClientError::Io { interface: interface.to_owned(), source };

@@ -14,6 +14,7 @@
 mod account;
 mod folder;
 mod launch;
+mod limit;
 mod modes;
 mod pam;
 mod pty;

@@ -1,4 +1,6 @@
-//! Seeds of what a remote terminal is: predictions.
+//! Seeds of what a remote terminal is: predictions, and frames of tokens.
+
+use strait_kerberos::TokenFrame;
 
 use super::Seed;
 
@@ -101,5 +103,27 @@ pub fn prediction_seeds() -> Vec<Seed> {
         ("login_prediction", "editor", editor),
         ("login_prediction", "secret", secret),
         ("login_prediction", "middle", middle),
+    ]
+}
+
+/// Exchanges of tokens: accepted, refused, and what is no frame.
+pub fn kerberos_frame_seeds() -> Vec<Seed> {
+    let stream = |frames: &[TokenFrame]| {
+        let mut bytes = Vec::new();
+        frames.iter().for_each(|frame| frame.write(&mut bytes).unwrap());
+        bytes
+    };
+    let token = TokenFrame::Token(b"\x60\x06token".to_vec());
+    vec![
+        ("kerberos_frame", "accepted", stream(&[token.clone(), token.clone(), TokenFrame::Accepted])),
+        (
+            "kerberos_frame",
+            "refused",
+            stream(&[token, TokenFrame::Refused(Vec::new()), TokenFrame::Refused(vec![1])]),
+        ),
+        ("kerberos_frame", "cut", vec![0, 0, 9, 1, 2]),
+        ("kerberos_frame", "empty", vec![0, 0, 0]),
+        ("kerberos_frame", "accepted-with-more", vec![1, 0, 1, 7]),
+        ("kerberos_frame", "unknown", vec![9, 0, 1, 7]),
     ]
 }

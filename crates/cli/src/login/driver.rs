@@ -124,6 +124,8 @@ impl DrivenSession {
     /// Moves what can be moved; whether anything was.
     pub(crate) fn turn(&mut self) -> bool {
         let mut moved = self.open();
+        // A server that refuses may answer before it is asked: the request goes first.
+        moved |= self.write();
         moved |= self.read();
         moved |= self.write();
         while let Some(event) = self.client.next_event() {

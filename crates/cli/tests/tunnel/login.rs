@@ -1,6 +1,8 @@
 //! `strait login` between the daemons of two hosts, the second of which has accounts, PAM and records of its own.
 
 mod commands;
+mod keys;
 pub(crate) mod place;
+mod refusals;
 mod resume;
 mod terminals;

@@ -6,6 +6,7 @@ use super::{ClientEvent, LoginClient, Stage};
 use crate::incoming::Incoming;
 use crate::log::{CONTROL, SendLog};
 use crate::message::{Channel, LoginMessage, MessageUnit};
+use crate::screen::decode_rows;
 use crate::{LoginError, OutputKind, Request};
 
 impl LoginClient {
@@ -123,16 +124,39 @@ impl LoginClient {
     }
 
     fn output(&mut self, channel: Channel, bytes: Vec<u8>) -> Result<(), LoginError> {
+        let cost = bytes.len() as u64;
         if bytes.is_empty() {
             return Ok(());
         }
-        let length = bytes.len() as u64;
-        self.incoming.arrived(length, length, self.now)?;
-        self.events.push_back(match channel.output() {
-            Some(kind) => ClientEvent::Output { kind, bytes },
-            None if channel == Channel::Screen => ClientEvent::Screen(bytes),
-            None => ClientEvent::Output { kind: OutputKind::Terminal, bytes },
-        });
+        let event = match (channel.output(), channel, &mut self.screen) {
+            (Some(kind), _, screen) => {
+                if let Some(screen) = screen.as_mut().filter(|_| kind == OutputKind::Terminal) {
+                    screen.process(&bytes);
+                }
+                ClientEvent::Output { kind, bytes }
+            }
+            (None, Channel::Screen, Some(screen)) => {
+                let mut all = Vec::new();
+                if core::mem::take(&mut self.foreign) {
+                    all = clear_by_scrolling(screen.size().rows);
+                }
+                screen.process(&bytes);
+                all.extend(bytes);
+                ClientEvent::Screen(all)
+            }
+            (None, Channel::Scrollback, Some(screen)) => {
+                ClientEvent::Scrollback(screen.scroll_off(&decode_rows(&bytes)?))
+            }
+            _ => return Err(LoginError::Order),
+        };
+        let given = match &event {
+            ClientEvent::Output { bytes, .. }
+            | ClientEvent::Screen(bytes)
+            | ClientEvent::Scrollback(bytes) => bytes.len() as u64,
+            _ => 0,
+        };
+        self.incoming.arrived(cost, given, self.now)?;
+        self.events.push_back(event);
         Ok(())
     }
 
@@ -141,4 +165,11 @@ impl LoginClient {
         self.events.push_back(event);
         Ok(())
     }
+}
+
+/// Moves what a terminal shows to its scrollback.
+fn clear_by_scrolling(rows: u16) -> Vec<u8> {
+    let mut bytes = format!("\x18\x1b[r\x1b[{rows};1H").into_bytes();
+    bytes.extend(b"\r\n".repeat(usize::from(rows)));
+    bytes
 }

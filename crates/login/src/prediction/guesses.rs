@@ -21,8 +21,7 @@ pub(super) const ANSWER_TIME: Duration = Duration::from_millis(50);
 /// Keys that may wait: more than is typed in a round trip of half a minute.
 const QUEUE_MAX: usize = 256;
 
-/// One key that is not answered.
-#[derive(Debug)]
+/// One key that is not answered. It may be part of a secret, and is never printed.
 struct Guess {
     key: Key,
     /// The offset behind it in the session's input.
@@ -36,7 +35,6 @@ struct Guess {
 }
 
 /// Where an epoch is.
-#[derive(Debug)]
 struct Place {
     row: u16,
     /// The row, and the cursor in it, as the terminal had it behind the last key that was answered.
@@ -52,7 +50,7 @@ struct Place {
 }
 
 /// All that is expected of the terminal.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Guesses {
     queue: VecDeque<Guess>,
     place: Option<Place>,

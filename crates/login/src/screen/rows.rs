@@ -12,6 +12,9 @@ use crate::message::{leb128, put_number};
 /// What a row takes in memory beside its text.
 const ROW: u64 = 48;
 
+/// Bytes of a row with its looks at most. Without them, 1,000 cells of 22 bytes take less.
+const MAX_ROW: usize = 32 << 10;
+
 /// A row that scrolled off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ScrolledRow {
@@ -49,6 +52,9 @@ impl ScrolledRows {
             before.wrapped = !after.starts_with('\n');
         }
         let _ = contents.write_formatted_basic(&mut text, &mut BasicFormattedCaptureState::new());
+        if text.len() > MAX_ROW {
+            text = unstyled(&text);
+        }
         self.bytes += text.len() as u64 + ROW;
         self.rows.push_back(ScrolledRow { text, wrapped: false });
     }
@@ -93,6 +99,14 @@ impl ScrolledRows {
             self.rows.push_front(row);
         }
     }
+}
+
+/// A row without its looks.
+pub(super) fn unstyled(text: &str) -> String {
+    let mut pieces = text.split('\x1b');
+    let first = pieces.next().unwrap_or_default();
+    let rest = pieces.map(|piece| piece.split_once('m').map_or("", |(_, text)| text));
+    [first].into_iter().chain(rest).collect()
 }
 
 /// Takes away spaces at the end of a row that look like nothing. Of a row that goes on with another one is left: without any, the other

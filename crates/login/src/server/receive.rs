@@ -38,7 +38,13 @@ impl LoginServer {
             LoginMessage::Small(bytes) => self.input(bytes.to_vec()),
             LoginMessage::Unit(Channel::Input, unit) => self.unit(&unit),
             LoginMessage::End(Channel::Input) => self.told(ServerEvent::InputEnded),
-            LoginMessage::Resize(size) => self.told(ServerEvent::Resize(size.clamped())),
+            LoginMessage::Resize(size) => {
+                let size = size.clamped();
+                if let Some(display) = &mut self.display {
+                    display.resize(size);
+                }
+                self.told(ServerEvent::Resize(size))
+            }
             LoginMessage::Signal(signal) => self.told(ServerEvent::Signal(signal)),
             LoginMessage::Detach => self.told(ServerEvent::Detach),
             LoginMessage::HangUp => self.told(ServerEvent::HangUp),
@@ -67,6 +73,7 @@ impl LoginServer {
         }
         self.incoming.arrived(length, length, self.now)?;
         self.events.push_back(ServerEvent::Input(bytes));
+        self.typed();
         Ok(())
     }
 

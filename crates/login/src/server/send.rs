@@ -4,7 +4,7 @@ use strait_clock::Time;
 
 use super::{Greeting, LoginServer};
 use crate::log::Piece;
-use crate::message::LoginMessage;
+use crate::message::{Channel, LoginMessage};
 use crate::stream_end::is_small;
 
 impl LoginServer {
@@ -15,6 +15,9 @@ impl LoginServer {
             return;
         }
         self.stream.set_rate(self.pace.wire_rate());
+        if self.greeting.is_none() && self.catches_up_at().is_some_and(|at| at <= now) {
+            self.catch_up((0, now));
+        }
         let mut room = room;
         loop {
             room = self.stream.give(into, room);
@@ -31,11 +34,12 @@ impl LoginServer {
             self.stream.put(&message, self.incoming.taken());
             return true;
         }
+        self.go_on_catching_up();
         if self.make_piece(room) {
             return true;
         }
         if self.incoming.due(self.now) {
-            let taken = self.incoming.tell();
+            let taken = self.incoming.tell(self.now);
             self.stream.put(&LoginMessage::Small(&[]), taken);
             return true;
         }
@@ -44,14 +48,23 @@ impl LoginServer {
 
     fn make_piece(&mut self, room: usize) -> bool {
         let Some(piece) = self.log.peek() else { return false };
-        let room = room.min(budget(&piece, self.terminal, &mut self.pace));
+        let terminal = self.display.is_some();
+        let urgent = self.is_urgent(&piece);
+        let room = room.min(budget(&piece, terminal && !urgent, &mut self.pace));
         if room == 0 {
             return false;
         }
-        let taken = self.incoming.tell();
-        let (cost, wire) = self.stream.put_piece(&piece, room, self.terminal, taken);
+        let room = if terminal { room.min(self.pace.message()) } else { room };
+        let taken = self.incoming.tell(self.now);
+        let (cost, wire) = self.stream.put_piece(&piece, room, terminal, taken);
+        let sent = self.log.sent() + cost;
+        if let (Piece::Bytes { channel: Channel::Terminal, bytes, .. }, Some(display)) =
+            (&piece, &mut self.display)
+        {
+            display.sent(&bytes[..cost as usize], sent);
+        }
         self.log.advance(cost);
-        self.pace.sent(self.log.sent(), wire, self.now);
+        self.pace.sent(sent, wire, self.now);
         true
     }
 
@@ -71,12 +84,17 @@ impl LoginServer {
     /// Whether [`LoginServer::send`] may have anything.
     #[must_use]
     pub fn wants_to_send(&self, now: Time) -> bool {
-        let piece = self
-            .log
-            .peek()
-            .is_some_and(|piece| !self.terminal || self.pace.has_budget() || !is_bulk(&piece, self.terminal));
+        let terminal = self.display.is_some();
+        let goes = |piece: &Piece<'_>| {
+            !terminal || self.pace.has_budget() || !is_bulk(piece, terminal) || self.is_urgent(piece)
+        };
+        let piece = self.log.peek().is_some_and(|piece| goes(&piece));
         self.attached
-            && (piece || self.greeting.is_some() || self.stream.has_more() || self.incoming.due(now))
+            && (piece
+                || self.catches_up_now(now)
+                || self.greeting.is_some()
+                || self.stream.has_more()
+                || self.incoming.due(now))
     }
 }
 
@@ -86,8 +104,8 @@ fn is_bulk(piece: &Piece<'_>, typed: bool) -> bool {
 }
 
 /// Bytes that a piece may take in the stream.
-fn budget(piece: &Piece<'_>, terminal: bool, pace: &mut crate::pace::Pace) -> usize {
+fn budget(piece: &Piece<'_>, held_back: bool, pace: &mut crate::pace::Pace) -> usize {
     let budget = pace.budget();
     // A command's output fills what the stream takes: no person waits behind it.
-    if terminal && is_bulk(piece, terminal) { budget } else { usize::MAX }
+    if held_back && is_bulk(piece, true) { budget } else { usize::MAX }
 }

@@ -4,4 +4,6 @@ mod bulk;
 mod link;
 mod program;
 mod resume;
+mod terminal;
+mod tty;
 mod world;

@@ -95,7 +95,7 @@ impl<P: Program, U: User> World<P, U> {
             if done(self) {
                 return;
             }
-            let next = self.next().expect("nothing more will happen: the session stalls");
+            let next = self.next_at().expect("nothing more will happen: the session stalls");
             idle = if next > self.now { 0 } else { idle + 1 };
             assert!(idle < 100_000, "the ends ask to be called again and again at {:?}", self.now);
             self.now = self.now.max(next);
@@ -181,7 +181,8 @@ impl<P: Program, U: User> World<P, U> {
         self.away_until = Some(until);
     }
 
-    fn next(&self) -> Option<Time> {
+    /// When something happens next.
+    pub(crate) fn next_at(&self) -> Option<Time> {
         let now = self.now;
         let there = self.away_until.is_none();
         // A caller writes what is left a moment later.

@@ -9,6 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
+use super::limit::TimeLimit;
+
 /// The name of the service, and of its file.
 const SERVICE: &CStr = c"strait";
 /// Where that file may be (pam.d(5)).
@@ -336,39 +338,5 @@ impl Drop for PamSession {
             (self.library.end)(self.handle, self.last);
         }
         drop(limit);
-    }
-}
-
-/// Kills this process when it is over, which no module can put off: they may change what SIGALRM does, not SIGKILL.
-struct TimeLimit(libc::timer_t);
-
-impl TimeLimit {
-    fn set(limit: Duration) -> io::Result<TimeLimit> {
-        // SAFETY: all zeros is a valid sigevent and itimerspec; the pointers are to values that outlive the calls.
-        unsafe {
-            let mut event: libc::sigevent = std::mem::zeroed();
-            event.sigev_notify = libc::SIGEV_SIGNAL;
-            event.sigev_signo = libc::SIGKILL;
-            let mut timer: libc::timer_t = std::ptr::null_mut();
-            super::account::checked(libc::timer_create(
-                libc::CLOCK_MONOTONIC,
-                &raw mut event,
-                &raw mut timer,
-            ))?;
-            let guard = TimeLimit(timer);
-            let mut span: libc::itimerspec = std::mem::zeroed();
-            span.it_value.tv_sec = libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX);
-            span.it_value.tv_nsec = libc::c_long::from(limit.subsec_nanos() as i32);
-            let set = libc::timer_settime(timer, 0, &raw const span, std::ptr::null_mut());
-            super::account::checked(set)?;
-            Ok(guard)
-        }
-    }
-}
-
-impl Drop for TimeLimit {
-    fn drop(&mut self) {
-        // SAFETY: the timer was made by this and is deleted once.
-        unsafe { libc::timer_delete(self.0) };
     }
 }

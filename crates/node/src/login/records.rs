@@ -3,8 +3,14 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::limit::TimeLimit;
+use super::workers::wait_for;
+use crate::process::fork;
+
+/// How long writing a record may take.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// Where wtmp is (`<paths.h>`).
 const WTMP: &str = "/var/log/wtmp";
 
@@ -21,8 +27,25 @@ impl LoginRecord {
     pub(super) fn begin(terminal: &Path, account: &str, peer: &str, process: i32) -> Option<LoginRecord> {
         let line = terminal.strip_prefix("/dev").ok()?.as_os_str().as_encoded_bytes().to_vec();
         let record = LoginRecord { line, process };
-        record.write(libc::USER_PROCESS, account.as_bytes(), peer.as_bytes());
+        record.write_aside(libc::USER_PROCESS, account.as_bytes(), peer.as_bytes());
         Some(record)
+    }
+
+    /// Writes an entry, in a process of its own: what the library finds in these files may keep it busy, and others may have locked
+    /// them.
+    fn write_aside(&self, kind: libc::c_short, account: &[u8], peer: &[u8]) {
+        let written = fork(c"strait-record", &[], || match TimeLimit::set(PATIENCE) {
+            Ok(_limit) => {
+                self.write(kind, account, peer);
+                0
+            }
+            Err(_) => 1,
+        });
+        if let Ok(process) = written
+            && !wait_for(process).is_ok_and(|status| status.success())
+        {
+            tracing::warn!("a login or its end is not recorded: utmp or wtmp cannot be written in time");
+        }
     }
 
     fn write(&self, kind: libc::c_short, account: &[u8], peer: &[u8]) {
@@ -55,7 +78,7 @@ impl LoginRecord {
 
 impl Drop for LoginRecord {
     fn drop(&mut self) {
-        self.write(libc::DEAD_PROCESS, b"", b"");
+        self.write_aside(libc::DEAD_PROCESS, b"", b"");
     }
 }
 

@@ -245,11 +245,14 @@ fn serve(keeper: &ProcessChannel, permit: &LoginPermit, descriptors: Vec<OwnedFd
             return;
         }
     };
-    let OpenSession { process, launcher, pam, record, place } = session;
+    let OpenSession { process, launcher, pam, terminal, place } = session;
     tracing::info!("{} logged in as {}", permit.peer, permit.account.name);
     // A keeper that is gone takes the launcher with it, and the process ends.
     let _ = say(&MonitorSays::Opened { process }, &[launcher.as_fd()]);
     drop(launcher);
+    let record = terminal.filter(|_| privileges::is_root());
+    let record = record
+        .and_then(|terminal| LoginRecord::begin(&terminal, &permit.account.name, &permit.peer, process));
     let status = wait_for(process);
     let _ = say(&MonitorSays::Ended { status: status.map_or(255 << 8, ExitStatusExt::into_raw) }, &[]);
     drop(record);
@@ -258,12 +261,12 @@ fn serve(keeper: &ProcessChannel, permit: &LoginPermit, descriptors: Vec<OwnedFd
     tracing::info!("{}: the login as {} ended", permit.peer, permit.account.name);
 }
 
-/// A session that is open; fields are dropped in the order in which they are closed.
+/// A session that is open.
 struct OpenSession {
     process: libc::pid_t,
     launcher: ProcessChannel,
-    record: Option<LoginRecord>,
     pam: Option<PamSession>,
+    terminal: Option<PathBuf>,
     place: SessionPlace,
 }
 
@@ -306,15 +309,12 @@ impl OpenSession {
         let process =
             fork(c"strait-launch", &[launcher.as_fd()], || launch::run(&theirs, &permit.account, &with))
                 .map_err(system)?;
-        let record = terminal
-            .filter(|_| privileges::is_root())
-            .and_then(|terminal| LoginRecord::begin(&terminal, &permit.account.name, &permit.peer, process));
-        Ok(OpenSession { process, launcher, record, pam, place })
+        Ok(OpenSession { process, launcher, pam, terminal, place })
     }
 }
 
 /// Waits for the end of a child.
-fn wait_for(process: libc::pid_t) -> io::Result<ExitStatus> {
+pub(super) fn wait_for(process: libc::pid_t) -> io::Result<ExitStatus> {
     let mut status = 0;
     loop {
         // SAFETY: the pointer is to an integer that outlives the call; the process is this one's child.

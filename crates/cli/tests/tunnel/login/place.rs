@@ -140,7 +140,25 @@ impl LoginPlace {
         let end = |terminal: &OwnedFd| Stdio::from(terminal.try_clone().unwrap());
         command.args(arguments).stdin(end(&terminal)).stdout(end(&terminal)).stderr(end(&terminal));
         let child = command.spawn().unwrap();
-        Screen { child, pty, terminal, text: String::new() }
+        Screen { child, pty, _terminal: terminal, text: String::new() }
+    }
+}
+
+impl Drop for LoginPlace {
+    /// Sessions outlive daemons; not the test.
+    fn drop(&mut self) {
+        let folder = self.dir.path().display().to_string();
+        let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let ours = |number: &u32| {
+            let line = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+            let name = fs::read_to_string(format!("/proc/{number}/comm")).unwrap_or_default();
+            ["strait-keeper", "strait-session"].contains(&name.trim())
+                && String::from_utf8_lossy(&line).contains(&folder)
+        };
+        for number in numbers.filter(ours).collect::<Vec<_>>() {
+            let _ = Command::new("kill").args(["-KILL", &number.to_string()]).stderr(Stdio::null()).status();
+        }
     }
 }
 
@@ -148,7 +166,8 @@ impl LoginPlace {
 pub(crate) struct Screen {
     pub(crate) child: Child,
     pub(crate) pty: Pty,
-    pub(crate) terminal: OwnedFd,
+    /// Held, so that the terminal can be looked at when the client has ended.
+    _terminal: OwnedFd,
     /// All that it wrote and that was not asked for yet.
     pub(crate) text: String,
 }
@@ -208,16 +227,16 @@ impl Screen {
         }
     }
 
+    /// Closes the terminal, as one that vanishes; the client.
+    pub(crate) fn close(self) -> Child {
+        let Screen { child, pty, _terminal: terminal, .. } = self;
+        drop((pty, terminal));
+        child
+    }
+
     /// Whether the terminal is as it was before.
     pub(crate) fn is_sane(&self) -> bool {
         self.pty.echo_and_canonical().unwrap() == (true, true)
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -252,7 +271,7 @@ fn system(dir: &Path, pam: &str) -> PathBuf {
     let at = system.display();
     let script = format!(
         "#!/bin/sh\nset -e\nif [ -z \"$STRAIT_TEST_OWN\" ]; then export STRAIT_TEST_OWN=1; exec unshare --mount --propagation private \"$0\" \"$@\"; fi\n\
-         unset STRAIT_TEST_OWN\n\
+         unset STRAIT_TEST_OWN\nexport STRAIT_PAM_SECONDS=3\n\
          for name in passwd group shadow pam.d; do mount --bind {at}/$name /etc/$name; done\n\
          mount -t tmpfs -o mode=755 tmpfs /run\ntouch /run/utmp\n\
          test ! -e /var/log/wtmp || mount --bind {at}/wtmp /var/log/wtmp\n\

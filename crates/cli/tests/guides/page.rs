@@ -1,25 +1,25 @@
-//! Every command of docs/guide/files.md, as an ordinary user of two hosts runs it, says what the page says.
-#![allow(clippy::unwrap_used)]
+//! A guide's commands, and users' homes in which they run.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use strait_testbed::{LinkSpec, Namespace, TwoHosts, Workdir, sandbox};
+use strait_testbed::{LinkSpec, Namespace, TwoHosts, Workdir};
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/files.md");
+/// The folder of the guides.
+const GUIDES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");
 /// An ordinary user: that of `nobody`, who has no home and belongs to no group with rights.
 const USER: u32 = 65_534;
 
 /// A command of the page.
 #[derive(Debug, PartialEq, Eq)]
-struct Step {
-    host: String,
-    command: String,
+pub(crate) struct Step {
+    pub(crate) host: String,
+    pub(crate) command: String,
     /// What it prints, where `...` stands for anything, and as a line for any number of lines.
-    output: Vec<String>,
+    pub(crate) output: Vec<String>,
 }
 
 /// The commands in blocks of type `console`, with the prompts of these hosts.
@@ -76,49 +76,13 @@ fn match_all(lines: &[&str], told: &[String]) -> bool {
 }
 
 /// A user's home on a host.
-struct Home {
-    folder: PathBuf,
+pub(crate) struct Home {
+    pub(crate) folder: PathBuf,
     host: Namespace,
     /// Not where the user of the tests may not become another.
     user: Option<u32>,
-}
-
-impl Home {
-    fn new(dir: &Path, name: &str, host: &Namespace) -> Home {
-        let folder = dir.join(name);
-        let runtime = folder.join(".runtime");
-        fs::create_dir_all(&runtime).unwrap();
-        fs::set_permissions(&runtime, Permissions::from_mode(0o700)).unwrap();
-        let all = [&folder, &runtime];
-        let other = all.iter().all(|it| chown(it, Some(USER), Some(USER)).is_ok());
-        Home { folder, host: host.clone(), user: other.then_some(USER) }
-    }
-
-    /// Runs lines of a shell as the user, for 3 minutes at most: whether they ended well, and what they said. Standard error comes with the output.
-    fn run(&self, lines: &str) -> (bool, String) {
-        let mut command = Command::new("timeout");
-        command
-            .args(["180", "sh", "-c", &format!("exec 2>&1\n{lines}")])
-            .current_dir(&self.folder)
-            .env_clear();
-        let program = self.folder.join("../bin").canonicalize().unwrap();
-        command.env("PATH", format!("{}:/usr/bin:/bin", program.display())).env("HOME", &self.folder);
-        command.env("XDG_RUNTIME_DIR", self.folder.join(".runtime")).stdin(Stdio::null());
-        if let Some(user) = self.user {
-            command.uid(user).gid(user);
-        }
-        let output = self.host.run("run a command", || command.output()).unwrap();
-        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
-    }
-
-    /// Makes a file or folder the user's, with what is in it.
-    fn give(&self, path: &Path) {
-        let Some(user) = self.user else { return };
-        chown(path, Some(user), Some(user)).unwrap();
-        if path.is_dir() {
-            fs::read_dir(path).unwrap().for_each(|entry| self.give(&entry.unwrap().path()));
-        }
-    }
+    /// The system's file of accounts in place of its own, for the user to have a shell.
+    accounts: Option<PathBuf>,
 }
 
 /// Ends what runs of a user, if the page did not come so far.
@@ -130,44 +94,108 @@ impl Drop for Cleanup<'_> {
     }
 }
 
-#[test]
-fn the_commands_of_the_page_say_what_it_says() {
-    if !sandbox::allows_hosts() {
-        return;
+/// Two hosts, `laptop` and `office`, and a user on each.
+pub(crate) struct Homes {
+    pub(crate) laptop: Home,
+    pub(crate) office: Home,
+    pub(crate) dir: Workdir,
+    _hosts: TwoHosts,
+}
+
+impl Homes {
+    pub(crate) fn new() -> Homes {
+        let dir = Workdir::create().unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir(dir.path().join("bin")).unwrap();
+        // Where the user may run it, whoever may enter the folder of the repository.
+        let program = dir.path().join("bin/strait");
+        fs::hard_link(env!("CARGO_BIN_EXE_strait"), &program)
+            .or_else(|_| fs::copy(env!("CARGO_BIN_EXE_strait"), &program).map(drop))
+            .unwrap();
+        let hosts = TwoHosts::direct(LinkSpec::unshaped()).unwrap();
+        let home = |name, host| Home::new(dir.path(), name, host);
+        let (laptop, office) = (home("laptop", &hosts.a), home("office", &hosts.b));
+        Homes { laptop, office, dir, _hosts: hosts }
     }
-    let dir = Workdir::create().unwrap();
-    fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
-    fs::create_dir(dir.path().join("bin")).unwrap();
-    // Where the user may run it, whoever may enter the folder of the repository.
-    let program = dir.path().join("bin/strait");
-    fs::hard_link(env!("CARGO_BIN_EXE_strait"), &program)
-        .or_else(|_| fs::copy(env!("CARGO_BIN_EXE_strait"), &program).map(drop))
-        .unwrap();
-    let hosts = TwoHosts::direct(LinkSpec::unshaped()).unwrap();
-    let (laptop, office) =
-        (Home::new(dir.path(), "laptop", &hosts.a), Home::new(dir.path(), "office", &hosts.b));
-    let _cleanup = [Cleanup(&office), Cleanup(&laptop)];
-    let stick = dir.path().join("stick");
-    fs::create_dir(&stick).unwrap();
-    laptop.give(&stick);
-    for home in [&laptop, &office] {
-        symlink(&stick, home.folder.join("stick")).unwrap();
+
+    /// Runs the commands of a guide, of which there are more than `least`.
+    pub(crate) fn follow(&self, guide: &str, least: usize) {
+        let Homes { laptop, office, .. } = self;
+        let _cleanup = [Cleanup(office), Cleanup(laptop)];
+        let page = fs::read_to_string(Path::new(GUIDES).join(guide)).unwrap();
+        let steps = steps(&page, &["laptop", "office"]);
+        assert!(steps.len() > least, "{steps:?}");
+        for Step { host, command, output } in steps {
+            let (here, there) = if host == "laptop" { (laptop, office) } else { (office, laptop) };
+            let (good, said) = here.run(&command);
+            let lines: Vec<&str> = said.lines().collect();
+            assert!(
+                good && match_all(&lines, &output),
+                "{host}$ {command}said:\n{said}\nthe page:\n{}",
+                output.join("\n")
+            );
+            let public = format!("{host}.pub");
+            if here.folder.join(&public).exists() {
+                // What the page asks for in words.
+                fs::copy(here.folder.join(&public), there.folder.join(&public)).unwrap();
+            }
+        }
     }
-    let steps = steps(&fs::read_to_string(PAGE).unwrap(), &["laptop", "office"]);
-    assert!(steps.len() > 30, "{steps:?}");
-    for Step { host, command, output } in steps {
-        let (here, there) = if host == "laptop" { (&laptop, &office) } else { (&office, &laptop) };
-        let (good, said) = here.run(&command);
-        let lines: Vec<&str> = said.lines().collect();
-        assert!(
-            good && match_all(&lines, &output),
-            "{host}$ {command}said:\n{said}\nthe page:\n{}",
-            output.join("\n")
-        );
-        let public = format!("{host}.pub");
-        if here.folder.join(&public).exists() {
-            // What the page asks for in words.
-            fs::copy(here.folder.join(&public), there.folder.join(&public)).unwrap();
+}
+
+impl Home {
+    pub(crate) fn new(dir: &Path, name: &str, host: &Namespace) -> Home {
+        let folder = dir.join(name);
+        let runtime = folder.join(".runtime");
+        fs::create_dir_all(&runtime).unwrap();
+        fs::set_permissions(&runtime, Permissions::from_mode(0o700)).unwrap();
+        let all = [&folder, &runtime];
+        let other = all.iter().all(|it| chown(it, Some(USER), Some(USER)).is_ok());
+        Home { folder, host: host.clone(), user: other.then_some(USER), accounts: None }
+    }
+
+    /// The user has an account with a shell, and this home.
+    pub(crate) fn with_account(&mut self) {
+        let Some(user) = self.user else { return };
+        let file = self.folder.with_extension("passwd");
+        fs::write(&file, format!("user:x:{user}:{user}::{}:/bin/sh\n", self.folder.display())).unwrap();
+        self.accounts = Some(file);
+    }
+
+    /// Runs lines of a shell as the user, for 3 minutes at most: whether they ended well, and what they said. Standard error comes with the output.
+    pub(crate) fn run(&self, lines: &str) -> (bool, String) {
+        let mut command = Command::new("timeout");
+        let lines = format!("exec 2>&1\n{lines}");
+        match (&self.accounts, self.user) {
+            (Some(accounts), Some(user)) => {
+                let become_user = format!(
+                    "mount --bind {} /etc/passwd && exec setpriv --reuid {user} --regid {user} --clear-groups sh -c \"$0\"",
+                    accounts.display()
+                );
+                let apart = ["180", "unshare", "--mount", "--propagation", "private", "sh", "-c"];
+                command.args(apart).args([&*become_user, &*lines]);
+            }
+            _ => drop(command.args(["180", "sh", "-c", &*lines])),
+        }
+        command.current_dir(&self.folder).env_clear();
+        let program = self.folder.join("../bin").canonicalize().unwrap();
+        command
+            .env("PATH", format!("{}:/usr/bin:/bin:/usr/sbin:/sbin", program.display()))
+            .env("HOME", &self.folder);
+        command.env("XDG_RUNTIME_DIR", self.folder.join(".runtime")).stdin(Stdio::null());
+        if let Some(user) = self.user.filter(|_| self.accounts.is_none()) {
+            command.uid(user).gid(user);
+        }
+        let output = self.host.run("run a command", || command.output()).unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Makes a file or folder the user's, with what is in it.
+    pub(crate) fn give(&self, path: &Path) {
+        let Some(user) = self.user else { return };
+        chown(path, Some(user), Some(user)).unwrap();
+        if path.is_dir() {
+            fs::read_dir(path).unwrap().for_each(|entry| self.give(&entry.unwrap().path()));
         }
     }
 }

@@ -1,0 +1,157 @@
+//! Windows, signals, and keys that are for the program itself.
+
+use std::time::{Duration, Instant};
+
+use strait_node::login::PtySize;
+use strait_scheduler::Rate;
+use strait_testbed::LinkSpec;
+
+use super::place::{LoginPlace, gives_accounts};
+use crate::pair::fast;
+
+const ALICE: &str = "accounts = [\"alice\"]";
+
+/// Sends a signal to a client.
+#[allow(unsafe_code)]
+fn signal(child: &std::process::Child, number: &str) {
+    let sent = std::process::Command::new("kill").arg(number).arg(child.id().to_string()).status().unwrap();
+    assert!(sent.success());
+}
+
+#[test]
+fn the_window_and_signals_reach_the_program_in_front() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), ALICE);
+    let mut screen = place.terminal(&["site-b"], 80, 24);
+    screen.types("PS1='> '; trap 'echo size $(stty size)' WINCH; echo re''ady\r");
+    screen.sees("ready");
+    for (columns, rows) in [(132, 50), (20, 5)] {
+        screen.pty.resize(PtySize { columns, rows, width: 0, height: 0 }).unwrap();
+        // No session of the system has this terminal, which would tell the client.
+        signal(&screen.child, "-WINCH");
+        screen.sees(&format!("size {rows} {columns}"));
+    }
+    // Sizes that no screen has.
+    screen.pty.resize(PtySize { columns: u16::MAX, rows: u16::MAX, width: 0, height: 0 }).unwrap();
+    signal(&screen.child, "-WINCH");
+    screen.sees("size 131 1000");
+    screen.types("cat\r");
+    // The shell gives the terminal away as it runs a program.
+    screen.sees("\x1b[?2004l");
+    screen.types("typed\r");
+    screen.sees("typed\r\ntyped");
+    screen.types("\x03");
+    screen.sees("^C");
+    screen.types("sleep 1000\r");
+    screen.sees("\x1b[?2004l");
+    screen.types("\x1a");
+    screen.sees("Stopped");
+    screen.types("jobs; kill %1; fg\r");
+    screen.sees("Terminated");
+    screen.types("exit 0\r");
+    assert_eq!(screen.ends(), Some(0));
+}
+
+#[test]
+fn after_a_flood_of_output_an_interrupt_is_answered_at_once() {
+    if !gives_accounts() {
+        return;
+    }
+    // 64 KiB take a third of a second on this link.
+    let place = LoginPlace::new(LinkSpec::thin(Rate::from_bits(1_540_000).unwrap()), ALICE);
+    let mut screen = place.terminal(&["site-b"], 80, 24);
+    screen.types("PS1='> '; echo re''ady\r");
+    screen.sees("ready");
+    screen.types("head -c 400000000 /dev/urandom | base64 -w 79\r");
+    let begun = Instant::now();
+    let mut bytes = 0;
+    while begun.elapsed() < Duration::from_secs(3) {
+        screen.look();
+        bytes += screen.text.len();
+        screen.text.clear();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(bytes > 200_000, "{bytes} bytes of a flood");
+    let typed = Instant::now();
+    screen.types("\x03");
+    let after = screen.sees("> ");
+    println!("{bytes} bytes, then the prompt after {:?} and {} bytes", typed.elapsed(), after.len());
+    // What was on its way, and no queue of seconds.
+    assert!(after.len() < 400_000, "{} bytes after the interrupt", after.len());
+    screen.types("exit\r");
+    assert_eq!(screen.ends(), Some(130));
+}
+
+#[test]
+fn keys_of_the_program_itself() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), ALICE);
+    let mut screen = place.terminal(&["site-b"], 80, 24);
+    screen.types("PS1='> '; echo re''ady\r");
+    screen.sees("ready");
+    screen.types("\r~?");
+    screen.sees("~.   end the session");
+    screen.types("\r~#");
+    screen.sees("alice at site-b, session ");
+    screen.types("\r~~x\r");
+    screen.sees("~x");
+    screen.types("\r~.");
+    assert_eq!(screen.ends(), Some(255));
+    assert!(screen.is_sane());
+    let (out, _) = place.ends(0, &["--list"], b"");
+    assert_eq!(out, "no sessions\n");
+    let mut screen = place.terminal(&["-e", "^b", "site-b"], 80, 24);
+    screen.types("PS1='> '; echo re''ady\r");
+    screen.sees("ready");
+    screen.types("\r~.\r");
+    screen.sees("~.");
+    screen.types("\r\x02.");
+    assert_eq!(screen.ends(), Some(255));
+}
+
+#[test]
+fn the_terminal_is_put_back_whatever_ends_the_client() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), ALICE);
+    for number in ["-TERM", "-HUP", "-INT"] {
+        let mut screen = place.terminal(&["site-b"], 80, 24);
+        // As an editor does.
+        screen.types("PS1='> '; printf '\\033[?1049h\\033[?25l'; echo re''ady\r");
+        screen.sees("ready");
+        assert!(!screen.is_sane());
+        signal(&screen.child, number);
+        assert_eq!(screen.ends(), Some(255), "{number}");
+        assert!(screen.is_sane(), "{number}");
+        assert!(screen.text.contains("\x1b[?25h") && screen.text.contains("\x1b[?1049l"), "{number}");
+        assert!(screen.text.contains("left the session running"), "{}", screen.text);
+    }
+}
+
+#[test]
+fn a_shell_that_dies_and_a_terminal_that_vanishes_end_in_order() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), ALICE);
+    let mut screen = place.terminal(&["site-b"], 80, 24);
+    screen.types("PS1='> '; echo re''ady\r");
+    screen.sees("ready");
+    // Another process has the terminal, and the shell is killed.
+    screen.types("(trap '' HUP; sleep 100) & kill -9 $$\r");
+    assert_eq!(screen.ends(), Some(137));
+    assert!(screen.is_sane());
+    let mut screen = place.terminal(&["site-b"], 80, 24);
+    screen.types("PS1='> '; echo re''ady\r");
+    screen.sees("ready");
+    let mut client = screen.close();
+    crate::pair::eventually("the client ends", || client.try_wait().unwrap().is_some());
+    crate::pair::eventually("the session goes on without it", || {
+        place.ends(0, &["--list", "--json", "site-b"], b"").0.contains("\"attached\":false")
+    });
+}

@@ -1,0 +1,150 @@
+//! What keeps a peer out, or in bounds: modules of PAM that say no or nothing, limits, another key, a closed host.
+
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use super::place::{LoginPlace, PAM, gives_accounts};
+use crate::pair::{PATIENCE, eventually, fast};
+
+const ALICE: &str = "accounts = [\"alice\"]";
+
+#[test]
+fn modules_of_pam_that_refuse_or_lack_say_so() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::with_pam(fast(), ALICE, "account required pam_deny.so\n");
+    let (_, errors) = place.ends(255, &["site-b", "true"], b"");
+    assert!(errors.contains("the account may not log in"), "{errors}");
+    fs::remove_file(place.file("pam.d/strait")).unwrap();
+    let (_, errors) = place.ends(255, &["site-b", "true"], b"");
+    assert!(errors.contains("there is no /etc/pam.d/strait"), "{errors}");
+    // A module that asks for a password gets none.
+    let ask = format!("account required pam_exec.so quiet /bin/false\n{PAM}");
+    fs::write(place.file("pam.d/strait"), ask).unwrap();
+    place.ends(255, &["site-b", "true"], b"");
+    fs::write(place.file("pam.d/strait"), PAM).unwrap();
+    place.ends(0, &["site-b", "true"], b"");
+    let shadow = fs::read_to_string(place.file("shadow")).unwrap();
+    fs::write(
+        place.file("shadow"),
+        shadow.replace("alice:*:19000:0:99999:7:::", "alice:*:19000:0:99999:7::2:"),
+    )
+    .unwrap();
+    let (_, errors) = place.ends(255, &["site-b", "true"], b"");
+    assert!(errors.contains("expired"), "{errors}");
+}
+
+#[test]
+fn a_module_of_pam_that_hangs_is_ended() {
+    if !gives_accounts() {
+        return;
+    }
+    let pam = format!("account required pam_exec.so quiet /bin/sleep 1000\n{PAM}");
+    let place = LoginPlace::with_pam(fast(), ALICE, &pam);
+    let begun = Instant::now();
+    let (_, errors) = place.ends(255, &["site-b", "true"], b"");
+    assert!(errors.contains("(PAM) took too long"), "{errors}");
+    assert!(begun.elapsed() < PATIENCE);
+    fs::write(place.file("pam.d/strait"), PAM).unwrap();
+    place.ends(0, &["site-b", "true"], b"");
+}
+
+#[test]
+fn nologin_keeps_all_out_but_root() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), "accounts = [\"alice\", \"root\"]");
+    place.ends(0, &["root@site-b", "echo closed > /run/nologin"], b"");
+    let (_, errors) = place.ends(255, &["site-b", "true"], b"");
+    assert!(errors.contains("closed"), "{errors}");
+    place.ends(0, &["root@site-b", "rm /run/nologin"], b"");
+    place.ends(0, &["site-b", "true"], b"");
+}
+
+#[test]
+fn logins_are_recorded_and_a_full_record_hinders_none() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), "accounts = [\"alice\", \"root\"]");
+    let mut screen = place.terminal(&["site-b"], 80, 24);
+    screen.types("PS1='> '; echo re''ady\r");
+    screen.sees("ready");
+    let who = || place.ends(0, &["root@site-b", "who"], b"").0;
+    let said = who();
+    assert!(said.contains("alice") && said.contains("pts/") && said.contains("(site-a)"), "{said}");
+    screen.types("exit\r");
+    screen.ends();
+    eventually("the end is recorded", || !who().contains("alice"));
+    if fs::metadata("/var/log/wtmp").is_ok() {
+        assert!(fs::metadata(place.file("wtmp")).unwrap().len() > 0);
+    }
+    // Full, and not there.
+    place.ends(0, &["root@site-b", "mount --bind /dev/full /run/utmp; test -c /run/utmp"], b"");
+    let (out, _) = place.ends(0, &["-t", "site-b", "echo still"], b"");
+    assert!(out.contains("still"));
+    place.ends(0, &["root@site-b", "umount --lazy /run/utmp; rm /run/utmp"], b"");
+    place.ends(0, &["-t", "site-b", "true"], b"");
+}
+
+#[test]
+fn a_peer_has_as_many_sessions_as_it_may_and_those_of_another_are_not_told() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), "accounts = [\"alice\", \"bob\"]\nsessions = 2");
+    let mut running = Vec::new();
+    for who in ["site-b", "bob@site-b"] {
+        let mut command = place.command(&["login", who, "cat"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        running.push(command.spawn().unwrap());
+    }
+    let busy = || place.login(&["site-b", "true"], b"").status.code() == Some(255);
+    eventually("both are there", busy);
+    let (_, errors) = place.ends(255, &["site-b", "true"], b"");
+    assert!(errors.contains("as many sessions run as may"), "{errors}");
+    // Each account tells of its own.
+    let count = |who: &str| place.ends(0, &["--list", "--json", who], b"").0.matches("\"session\"").count();
+    assert_eq!((count("site-b"), count("bob@site-b")), (1, 1));
+    for mut child in running {
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
+    }
+    eventually("there is room again", || place.login(&["site-b", "true"], b"").status.success());
+}
+
+#[test]
+fn a_stream_that_says_nothing_is_ended() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), ALICE);
+    let opened = strait_node::client::open_stream_at(
+        &place.sites[0].folder().join("run/strait0.sock"),
+        "site-b",
+        strait_stream::StreamPriority::Now,
+    );
+    let mut stream = opened.unwrap().stream;
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    // The service, its version, no name, and half a request.
+    std::io::Write::write_all(&mut stream, &[2, 1, 0]).unwrap();
+    let begun = Instant::now();
+    assert_eq!(std::io::Read::read(&mut stream, &mut [0; 16]).unwrap_or(0), 0);
+    assert!(begun.elapsed() < PATIENCE);
+    // Nonsense gets a refusal, and harms nothing.
+    for nonsense in [&[0xff_u8; 4096][..], &[0; 4096], b"GET / HTTP/1.1\r\n\r\n"] {
+        let opened = strait_node::client::open_stream_at(
+            &place.sites[0].folder().join("run/strait0.sock"),
+            "site-b",
+            strait_stream::StreamPriority::Now,
+        );
+        let mut stream = opened.unwrap().stream;
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        std::io::Write::write_all(&mut stream, &[&[2, 1, 0], nonsense].concat()).unwrap();
+        let _ = std::io::Read::read(&mut stream, &mut [0; 512]);
+    }
+    place.ends(0, &["site-b", "true"], b"");
+}
