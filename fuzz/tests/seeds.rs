@@ -7,6 +7,8 @@ mod files;
 mod login;
 #[path = "seeds/prediction.rs"]
 mod prediction;
+#[path = "seeds/ssh.rs"]
+mod ssh;
 
 use std::fs;
 use std::path::PathBuf;
@@ -956,6 +958,10 @@ fn committed_seeds_are_what_the_emitters_write() {
         login::message_seeds(),
         login::screen_seeds(),
         prediction::kerberos_frame_seeds(),
+        login::prediction_seeds(),
+        login::kerberos_frame_seeds(),
+        ssh::packet_seeds(),
+        ssh::message_seeds(),
         transfer_record_seeds(),
         pattern_seeds(),
         sealed_seeds(),
