@@ -1,6 +1,8 @@
 //! What `show` says is what an onlooker counts.
 
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use strait_scheduler::Rate;
@@ -34,6 +36,20 @@ fn near(figure: u64, truth: u64, percent: u64) -> bool {
     figure.abs_diff(truth) * 100 <= truth * percent
 }
 
+/// Waits until nothing crosses the link: what is on its way is counted at one end only.
+fn settle(pair: &Pair) {
+    let end = Instant::now() + PATIENCE;
+    let mut before = on_the_link(pair);
+    loop {
+        thread::sleep(Duration::from_secs(1));
+        let now = on_the_link(pair);
+        if now == before || Instant::now() > end {
+            return;
+        }
+        before = now;
+    }
+}
+
 #[test]
 fn what_show_says_is_what_crossed() {
     if !allowed() {
@@ -51,6 +67,7 @@ fn what_show_says_is_what_crossed() {
     let transfer = Transfer { from, to, address, name: "test", content: &content, patience: PATIENCE };
     transfer.run(&mut |_| {}).unwrap_or_else(|error| panic!("{error}\n{}", pair.logs()));
 
+    settle(&pair);
     let (report, link, interface) =
         (pair.daemon(0).show().unwrap(), on_the_link(&pair) - before, on_the_interface(&pair));
     let (sent, received) = (&report["peers"][0]["sent"], &report["peers"][0]["received"]);
