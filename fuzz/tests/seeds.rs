@@ -958,8 +958,6 @@ fn committed_seeds_are_what_the_emitters_write() {
         login::message_seeds(),
         login::screen_seeds(),
         prediction::kerberos_frame_seeds(),
-        login::prediction_seeds(),
-        login::kerberos_frame_seeds(),
         ssh::packet_seeds(),
         ssh::message_seeds(),
         transfer_record_seeds(),
