@@ -28,7 +28,9 @@ pub mod ipcomp_payload;
 pub mod kerberos_frame;
 pub mod keys;
 pub mod link_layer;
+pub mod login_message;
 pub mod login_prediction;
+pub mod login_screen;
 pub mod operations_data;
 pub mod operations_keys;
 pub mod path_memory;
@@ -75,7 +77,9 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("kerberos_frame", kerberos_frame::check),
     ("keys", keys::check),
     ("link_layer", link_layer::check),
+    ("login_message", login_message::check),
     ("login_prediction", login_prediction::check),
+    ("login_screen", login_screen::check),
     ("operations_data", operations_data::check),
     ("operations_keys", operations_keys::check),
     ("path_memory", path_memory::check),

@@ -5,6 +5,8 @@
 mod files;
 #[path = "seeds/login.rs"]
 mod login;
+#[path = "seeds/prediction.rs"]
+mod prediction;
 
 use std::fs;
 use std::path::PathBuf;
@@ -950,8 +952,10 @@ fn committed_seeds_are_what_the_emitters_write() {
         files::unit_seeds(),
         files::delta_message_seeds(),
         files::delta_patch_seeds(),
-        login::prediction_seeds(),
-        login::kerberos_frame_seeds(),
+        login::message_seeds(),
+        login::screen_seeds(),
+        prediction::prediction_seeds(),
+        prediction::kerberos_frame_seeds(),
         transfer_record_seeds(),
         pattern_seeds(),
         sealed_seeds(),

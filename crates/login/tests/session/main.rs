@@ -1,5 +1,7 @@
 //! Sessions in virtual time.
 
+#![allow(clippy::unwrap_used)]
+
 mod bulk;
 mod link;
 mod program;

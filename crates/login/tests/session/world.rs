@@ -40,7 +40,6 @@ pub(crate) struct World<P, U> {
     pub(crate) up: Link,
     pub(crate) down: Link,
     pub(crate) now: Time,
-    pub(crate) ticket: Ticket,
     reader: Option<RequestReader>,
     habits: Habits,
     random: Random,
@@ -63,7 +62,7 @@ impl<P: Program, U: User> World<P, U> {
         let ticket = Ticket::new(SessionNumber(seed), [9; 32]);
         let terminal = request.terminal.as_ref().map(|terminal| terminal.size);
         let account = "alice".to_owned();
-        let options = ServerOptions { ticket: ticket.clone(), account, terminal, rate_bits };
+        let options = ServerOptions { ticket, account, terminal, rate_bits };
         World {
             client: LoginClient::start(request, ClientOptions { rate_bits }),
             server: LoginServer::new(options, Time::ZERO),
@@ -72,7 +71,6 @@ impl<P: Program, U: User> World<P, U> {
             up: Link::new(up, seed),
             down: Link::new(down, seed ^ 1),
             now: Time::ZERO,
-            ticket,
             reader: Some(RequestReader::new()),
             habits,
             random: Random::new(seed ^ 2),
