@@ -3,9 +3,11 @@
 //! - [`sifter`]: bytes on their way to the model, of which no escape sequence is cut and none costs much.
 //! - [`snapshot`]: a state of the terminal that can be painted.
 //! - [`paint`]: the bytes that bring a terminal from one state to another.
+//! - [`pen`]: how text looks.
 //! - [`rows`]: rows that scrolled off, in messages and in a terminal.
 
 mod paint;
+mod pen;
 mod rows;
 mod sifter;
 mod snapshot;

@@ -3,9 +3,10 @@
 
 use std::io::Write;
 
-use vt100::{Cell, Color, Screen};
+use vt100::{Cell, Screen};
 
 use super::Snapshot;
+use super::pen::Pen;
 use super::sifter::Charsets;
 use super::snapshot::Hidden;
 
@@ -18,26 +19,6 @@ pub(crate) enum Known<'a> {
     Unsure { alternate: bool },
     /// Its main screen is empty and shown; its modes and its saved cursor are right. `alternate`: the alternate one was shown before.
     Cleared { alternate: bool },
-}
-
-/// How text looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-struct Pen {
-    colors: (Color, Color),
-    /// Bold, dim, italic, underlined, inverse.
-    styles: [bool; 5],
-}
-
-impl Pen {
-    fn of_cell(cell: &Cell) -> Pen {
-        let styles = [cell.bold(), cell.dim(), cell.italic(), cell.underline(), cell.inverse()];
-        Pen { colors: (cell.fgcolor(), cell.bgcolor()), styles }
-    }
-
-    fn of_screen(screen: &Screen) -> Pen {
-        let styles = [screen.bold(), screen.dim(), screen.italic(), screen.underline(), screen.inverse()];
-        Pen { colors: (screen.fgcolor(), screen.bgcolor()), styles }
-    }
 }
 
 /// Appends what brings a terminal to the state `to`: nothing if it is there.
@@ -298,30 +279,9 @@ impl<'a> Painter<'a> {
     }
 
     fn pen(&mut self, pen: Pen) {
-        if self.pen == Some(pen) {
-            return;
-        }
-        self.pen = Some(pen);
-        self.put("\x1b[0");
-        for (set, code) in pen.styles.into_iter().zip([1, 2, 3, 4, 7]) {
-            if set {
-                self.number(format_args!(";{code}"));
-            }
-        }
-        self.color(pen.colors.0, 30);
-        self.color(pen.colors.1, 40);
-        self.put("m");
-    }
-
-    fn color(&mut self, color: Color, base: u16) {
-        match color {
-            Color::Default => {}
-            Color::Idx(index @ 0..8) => self.number(format_args!(";{}", base + u16::from(index))),
-            Color::Idx(index @ 8..16) => self.number(format_args!(";{}", base + 52 + u16::from(index))),
-            Color::Idx(index) => self.number(format_args!(";{};5;{index}", base + 8)),
-            Color::Rgb(red, green, blue) => {
-                self.number(format_args!(";{};2;{red};{green};{blue}", base + 8));
-            }
+        if self.pen != Some(pen) {
+            self.pen = Some(pen);
+            pen.put(self.out);
         }
     }
 
