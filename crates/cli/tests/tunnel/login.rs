@@ -6,3 +6,4 @@ mod place;
 mod refusals;
 mod resume;
 mod terminals;
+mod tmux;
