@@ -6,3 +6,4 @@ pub(crate) mod place;
 mod refusals;
 mod resume;
 mod terminals;
+mod tmux;

@@ -1,0 +1,273 @@
+//! A session in a real terminal, tmux's: editors, pagers and monitors, and a link that fails under them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use strait_scheduler::Rate;
+use strait_testbed::{InterfaceState, LinkSpec};
+use strait_testdata::skip::{Need, skip};
+
+use super::place::{LoginPlace, gives_accounts};
+use crate::pair::eventually;
+
+const ALICE: &str = "accounts = [\"alice\"]";
+
+/// A terminal of tmux at the first site, in which `strait login` runs.
+struct Tmux<'a> {
+    place: &'a LoginPlace,
+    socket: PathBuf,
+}
+
+impl<'a> Tmux<'a> {
+    fn start(place: &'a LoginPlace, name: &str, arguments: &str) -> Tmux<'a> {
+        let tmux = Tmux { place, socket: place.dir.path().join(name) };
+        let program = crate::pair::program().display();
+        let line = format!("env TERM=xterm-256color {program} login {arguments}; echo ended $?; sleep 1000");
+        tmux.run(&["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", &line]);
+        tmux.run(&["set-option", "-g", "status", "off"]);
+        tmux.run(&["resize-window", "-x", "80", "-y", "24"]);
+        tmux
+    }
+
+    fn command(&self) -> Command {
+        // What a daemon's commands have around them, and its host.
+        let own = self.place.command(&[]);
+        let mut command = self.place.sites[0].host.command("tmux");
+        for (name, value) in own.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.env_remove("TMUX").env("LC_ALL", "C.UTF-8").args(["-u", "-S"]).arg(&self.socket);
+        command.current_dir(self.place.dir.path());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> String {
+        let output = self.command().args(arguments).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "tmux {arguments:?}: {errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Presses keys by their names.
+    fn keys(&self, keys: &[&str]) {
+        self.run(&[&["send-keys"], keys].concat());
+    }
+
+    /// Types text.
+    fn types(&self, text: &str) {
+        self.run(&["send-keys", "-l", text]);
+    }
+
+    /// Types a line for the shell.
+    fn line(&self, text: &str) {
+        self.types(text);
+        self.keys(&["Enter"]);
+    }
+
+    fn screen(&self) -> String {
+        self.run(&["capture-pane", "-p"])
+    }
+
+    /// Waits until the screen is so.
+    fn shows(&self, what: &str, good: impl Fn(&str) -> bool) {
+        let begun = Instant::now();
+        loop {
+            let screen = self.screen();
+            if good(&screen) {
+                return;
+            }
+            assert!(
+                begun.elapsed() < crate::pair::PATIENCE,
+                "never: {what}\n{screen}\n{}",
+                self.place.logs()
+            );
+            thread::sleep(Duration::from_millis(30));
+        }
+    }
+
+    fn sees(&self, text: &str) {
+        self.shows(text, |screen| screen.contains(text));
+    }
+
+    /// The shell is there, with a prompt of its own.
+    fn shell(&self) {
+        self.shows("a prompt", |screen| screen.contains('$'));
+        self.line("PS1='at-b> '; clear");
+        self.shows("an empty screen", |screen| screen.trim() == "at-b>");
+    }
+
+    fn prompt(&self) {
+        self.shows("the prompt", |screen| screen.trim_end().ends_with("at-b>"));
+    }
+}
+
+impl Drop for Tmux<'_> {
+    fn drop(&mut self) {
+        let _ = self.command().arg("kill-server").output();
+    }
+}
+
+fn has_programs() -> bool {
+    let has = |name: &str| {
+        ["/usr/bin", "/bin", "/usr/local/bin"].iter().any(|at| fs::metadata(format!("{at}/{name}")).is_ok())
+    };
+    ["tmux", "vim", "top", "htop", "less"].into_iter().all(has)
+        || skip(Need::Programs, "no tmux, vim, top, htop or less")
+}
+
+/// The link of the papers.
+fn thin() -> LinkSpec {
+    LinkSpec::thin(Rate::from_bits(1_540_000).unwrap())
+}
+
+#[test]
+fn programs_of_the_whole_screen_look_as_they_do_there() {
+    if !gives_accounts() || !has_programs() {
+        return;
+    }
+    let place = LoginPlace::new(thin(), ALICE);
+    let tmux = Tmux::start(&place, "tmux", "site-b");
+    tmux.shell();
+
+    // An editor, with characters of two columns and of several bytes.
+    tmux.line("vim -u NONE -i NONE notes");
+    tmux.sees("\"notes\" [New");
+    tmux.types("igrüße 漢字 👍 end");
+    tmux.keys(&["Escape"]);
+    tmux.sees("grüße 漢字 👍 end");
+    tmux.types("yyp:%s/end/last/");
+    tmux.keys(&["Enter"]);
+    tmux.shows("both lines", |screen| screen.matches("漢字 👍 last").count() == 2);
+    // The editor draws its window anew when that has another size.
+    tmux.run(&["resize-window", "-x", "100", "-y", "30"]);
+    tmux.shows("a larger window", |screen| {
+        screen.lines().count() == 30 && screen.lines().nth(20) == Some("~")
+    });
+    tmux.line(":wq");
+    tmux.prompt();
+    let notes = fs::read_to_string(place.file("home/alice/notes")).unwrap();
+    assert_eq!(notes, "grüße 漢字 👍 last\ngrüße 漢字 👍 last\n");
+    tmux.line("clear; stty size");
+    tmux.sees("30 100");
+
+    tmux.line("top -d 1");
+    tmux.shows("top", |screen| screen.contains("load average") && screen.contains("PID"));
+    tmux.types("q");
+    tmux.prompt();
+    tmux.line("clear; htop");
+    tmux.shows("htop", |screen| screen.contains("F10") && screen.contains("PID"));
+    tmux.keys(&["F10"]);
+    tmux.prompt();
+    tmux.line("clear; seq 1 1000 | less");
+    tmux.shows("less", |screen| screen.starts_with("1\n2\n") && screen.trim_end().ends_with(':'));
+    tmux.types("G");
+    tmux.shows("its end", |screen| screen.contains("\n1000\n") && screen.contains("(END)"));
+    tmux.types("g");
+    tmux.shows("its beginning", |screen| screen.starts_with("1\n2\n"));
+    tmux.types("q");
+    tmux.prompt();
+
+    // Keys that stop and interrupt.
+    tmux.line("clear; sleep 1000");
+    tmux.keys(&["C-z"]);
+    tmux.sees("Stopped");
+    tmux.line("fg");
+    tmux.shows("it goes on", |screen| screen.trim_end().ends_with("sleep 1000"));
+    tmux.keys(&["C-c"]);
+    tmux.prompt();
+    tmux.line("clear; exit 5");
+    tmux.sees("ended 5");
+}
+
+#[test]
+fn an_editor_outlives_an_outage_a_change_of_address_and_its_client() {
+    if !gives_accounts() || !has_programs() {
+        return;
+    }
+    let place = LoginPlace::new(thin(), ALICE);
+    let tmux = Tmux::start(&place, "tmux", "site-b");
+    tmux.shell();
+    tmux.line("vim -u NONE -i NONE notes");
+    tmux.sees("\"notes\" [New");
+    tmux.types("ifirst");
+    tmux.keys(&["Enter"]);
+    tmux.sees("first");
+
+    place.hosts.link.b.set_state(InterfaceState::Down).unwrap();
+    tmux.types("second");
+    tmux.keys(&["Enter"]);
+    thread::sleep(Duration::from_secs(12));
+    place.hosts.link.b.set_state(InterfaceState::Up).unwrap();
+    tmux.types("third");
+    tmux.keys(&["Enter"]);
+    tmux.sees("first\nsecond\nthird\n");
+
+    let (old, new) = (place.hosts.address_of_a().0, "198.18.0.50".parse().unwrap());
+    place.hosts.link.a.remove_address(old, 24).unwrap();
+    place.hosts.link.a.add_address(new, 24).unwrap();
+    tmux.types("fourth");
+    tmux.keys(&["Enter"]);
+    tmux.sees("third\nfourth\n");
+
+    // The client is killed, and another goes back to the editor.
+    let clients = clients(&place);
+    assert_eq!(clients.len(), 1);
+    let killed = Command::new("kill").args(["-KILL", &clients[0].to_string()]).status().unwrap();
+    assert!(killed.success());
+    let again = Tmux::start(&place, "again", "--resume");
+    again.sees("first\nsecond\nthird\nfourth\n");
+    again.keys(&["Escape"]);
+    again.line(":wq");
+    again.prompt();
+    let notes = fs::read_to_string(place.file("home/alice/notes")).unwrap();
+    assert_eq!(notes, "first\nsecond\nthird\nfourth\n\n");
+}
+
+/// Clients of logins that run at the first site: their terminals are tmux's.
+fn clients(place: &LoginPlace) -> Vec<u32> {
+    let folder = place.daemon(0).log().parent().unwrap().display().to_string();
+    let numbers = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_client = |number: &u32| {
+        let line = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+        let environment = fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
+        line.starts_with(crate::pair::program().as_os_str().as_encoded_bytes())
+            && line.split(|byte| *byte == 0).nth(1) == Some(b"login")
+            && String::from_utf8_lossy(&environment).contains(&folder)
+    };
+    numbers.filter(is_client).collect()
+}
+
+/// As long as the specification of the project asks for.
+#[test]
+#[ignore = "ten minutes without a path"]
+fn the_screen_answers_soon_after_ten_minutes_without_a_path() {
+    if !gives_accounts() || !has_programs() {
+        return;
+    }
+    let place = LoginPlace::new(thin(), ALICE);
+    let tmux = Tmux::start(&place, "tmux", "site-b");
+    tmux.shell();
+    tmux.line("i=0; while sleep 1; do echo tick $((i+=1)); done");
+    tmux.sees("tick 3");
+    place.hosts.link.b.set_state(InterfaceState::Down).unwrap();
+    let minutes = std::env::var("STRAIT_OUTAGE_SECONDS").ok().and_then(|text| text.parse().ok());
+    thread::sleep(Duration::from_secs(minutes.unwrap_or(600)));
+    let newest = |screen: &str| -> u32 {
+        let ticks = screen.lines().filter_map(|line| line.strip_prefix("tick ")?.parse().ok());
+        ticks.max().unwrap_or(0)
+    };
+    let before = newest(&tmux.screen());
+    place.hosts.link.b.set_state(InterfaceState::Up).unwrap();
+    let back = Instant::now();
+    eventually("the screen answers", || newest(&tmux.screen()) > before + 5);
+    println!("the screen answered {:?} after the path was back", back.elapsed());
+    tmux.keys(&["C-c"]);
+    tmux.prompt();
+}
