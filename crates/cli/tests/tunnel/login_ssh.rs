@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
+use strait_testdata::skip::{Need, skip};
+
 use crate::files::noise;
 use crate::login::place::{LoginPlace, gives_accounts};
 use crate::pair::{eventually, fast, has, program};
@@ -24,9 +26,16 @@ struct Desk {
     surroundings: Vec<(OsString, OsString)>,
 }
 
+/// Where distributions have the server of sftp.
+const SFTP_SERVERS: [&str; 3] =
+    ["/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server"];
+
 /// Whether the tests can run here.
 fn can_run() -> bool {
-    gives_accounts() && ["rsync", "git", "script"].into_iter().all(has)
+    let sftp = SFTP_SERVERS.iter().any(|path| Path::new(path).exists());
+    gives_accounts()
+        && ["rsync", "git", "script"].into_iter().all(has)
+        && (sftp || skip(Need::Programs, "no sftp-server (scripts/setup test)"))
 }
 
 impl Desk {
