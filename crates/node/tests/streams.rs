@@ -47,7 +47,10 @@ fn in_a_role() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
     match role.as_str() {
-        "daemon" => daemon::run_with(&folder.join("strait.toml"), Some(Box::new(echo))).unwrap(),
+        "daemon" => {
+            let services = daemon::ServiceMains { files: Some(Box::new(echo)), login: None };
+            daemon::run_with(&folder.join("strait.toml"), services).unwrap()
+        }
         "client" => talk(|peer| Ok(client::open_stream("near", peer, StreamPriority::Normal)?.stream)),
         "command" => {
             let mut command = in_role("daemon", &folder);
