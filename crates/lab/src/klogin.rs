@@ -43,6 +43,8 @@ pub struct KloginLab {
     pub effort: Effort,
     /// Why no hosts can be made, if so: what needs them is left out then.
     pub hosts: Result<(), String>,
+    /// The `strait` whose logins are looked at, if there is one.
+    pub strait: Option<PathBuf>,
     /// OpenSSH's server, if not where systems install it.
     pub sshd: Option<PathBuf>,
 }
@@ -144,7 +146,8 @@ fn keystroke_notes(rows: &[KeystrokeRow]) -> Vec<String> {
          time; the kernel's TCP without timestamps. klogin's own code is not at hand: what it writes is, four bytes of length and \
          sixteen of data that DES encrypted, and so is Nagle's algorithm. \
          Its acknowledgements wait for answers, as 4.3BSD's did; Linux by itself sends one more at once. Times are of the keystroke in the middle, from its first \
-         to its last packet at the home machine"
+         to its last packet at the home machine. The line of strait login has packets of up to 1,500 bytes, as QUIC wants 1,200; \
+         its echo is not predicted here"
             .to_owned(),
     ];
     let lacking: Vec<&str> =

@@ -114,6 +114,9 @@ pub(crate) struct LabKlogin {
     /// What is printed (each keystroke with its packets with --json), and how much is made.
     #[command(flatten)]
     pub(crate) output: LabOutput,
+    /// Whose `strait login` keystrokes go into as well.
+    #[command(flatten)]
+    pub(crate) program: TunnelProgram,
 }
 
 /// Flags of `lab verify`.

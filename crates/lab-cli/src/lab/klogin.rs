@@ -14,7 +14,8 @@ pub(super) fn run(flags: &LabKlogin) -> CommandResult {
     // Before any thread: it may start this program again.
     let hosts = sandbox::enter().map_err(|error| error.to_string());
     let made = measured(&flags.output, |effort, tell| {
-        KloginLab { effort, hosts, sshd: flags.sshd.clone() }.run(tell)
+        let strait = flags.program.path().ok();
+        KloginLab { effort, hosts, strait, sshd: flags.sshd.clone() }.run(tell)
     })?;
     shown_with(
         &flags.output,

@@ -3,6 +3,7 @@
 mod mosh;
 mod openssh;
 mod record;
+mod strait;
 mod trace;
 
 use std::io;
@@ -23,6 +24,8 @@ use crate::steps::Effort;
 const BEFORE: usize = 4;
 /// The largest packet, as in Tables 1 and 2.
 pub(super) const MTU: u32 = 296;
+/// The largest packet of a line that QUIC can be used over: it wants 1,200 bytes in a datagram (RFC 9000 section 14).
+const ETHERNET_MTU: u32 = 1500;
 /// A keystroke is over when nothing has crossed the line for so long: twice what TCP delays an acknowledgement at most
 /// (RFC 1122 section 4.2.3.2).
 const QUIET: Duration = Duration::from_millis(1000);
@@ -74,21 +77,29 @@ trait LoginSession {
     fn press(&mut self) -> io::Result<()>;
 }
 
-/// How a program starts; nothing when it is not installed.
+/// How a program starts; nothing when it is not there.
 type StartLogin = fn(&TwoHosts, &KloginLab) -> Result<Option<Box<dyn LoginSession>>, Error>;
 
-/// A program: its name, the paper's row, how it starts.
-type LoginProgram = (&'static str, Option<usize>, StartLogin);
+/// A program: its name, the paper's row, the largest packet of its line, how it starts.
+type LoginProgram = (&'static str, Option<usize>, u32, StartLogin);
 
 /// Every program; the paper's first.
-const PROGRAMS: [LoginProgram; 5] = [
-    ("klogin as it was", Some(0), |hosts, _| record::start(hosts, RecordWrites::Apart, RecordAcks::Delayed)),
-    ("klogin, merged", Some(1), |hosts, _| record::start(hosts, RecordWrites::Merged, RecordAcks::Delayed)),
-    ("klogin as it was, Linux's acks", None, |hosts, _| {
+const PROGRAMS: [LoginProgram; 6] = [
+    ("klogin as it was", Some(0), MTU, |hosts, _| {
+        record::start(hosts, RecordWrites::Apart, RecordAcks::Delayed)
+    }),
+    ("klogin, merged", Some(1), MTU, |hosts, _| {
+        record::start(hosts, RecordWrites::Merged, RecordAcks::Delayed)
+    }),
+    ("klogin as it was, Linux's acks", None, MTU, |hosts, _| {
         record::start(hosts, RecordWrites::Apart, RecordAcks::System)
     }),
-    ("ssh", None, openssh::start),
-    ("mosh", None, |hosts, _| mosh::start(hosts)),
+    ("strait login", None, ETHERNET_MTU, |hosts, lab| match &lab.strait {
+        Some(program) => strait::start(hosts, program),
+        None => Ok(None),
+    }),
+    ("ssh", None, MTU, openssh::start),
+    ("mosh", None, MTU, |hosts, _| mosh::start(hosts)),
 ];
 
 /// Their names.
@@ -120,9 +131,9 @@ pub(super) fn measured(lab: &KloginLab) -> Result<Vec<KeystrokeRow>, Error> {
 
 /// Types into one program; nothing when it is not installed.
 fn row(program: &LoginProgram, count: usize, lab: &KloginLab) -> Result<Option<KeystrokeRow>, Error> {
-    let (name, printed, start) = *program;
+    let (name, printed, mtu, start) = *program;
     let line = DialledLine::new(DialUpSettings::default());
-    let (hosts, _relay) = dialled(&line)?;
+    let (hosts, _relay) = dialled(&line, mtu)?;
     let Some(mut session) = start(&hosts, lab)? else { return Ok(None) };
     // A connection's first segments are acknowledged at once; after some of them Linux waits for an answer that can carry it.
     for _ in 0..BEFORE {
@@ -136,8 +147,8 @@ fn row(program: &LoginProgram, count: usize, lab: &KloginLab) -> Result<Option<K
 }
 
 /// Two hosts of 1995 at a line: no timestamps, which no compressed header would survive, and small windows.
-pub(super) fn dialled(line: &DialledLine) -> Result<(TwoHosts, Relay), Error> {
-    let (hosts, relay) = Relay::dialled(line, MTU)?;
+pub(super) fn dialled(line: &DialledLine, mtu: u32) -> Result<(TwoHosts, Relay), Error> {
+    let (hosts, relay) = Relay::dialled(line, mtu)?;
     for host in [&hosts.a, &hosts.b] {
         settings_of_1995(host)?;
     }

@@ -35,7 +35,7 @@ pub(super) fn measured() -> Result<[f64; 3], Error> {
 fn transfer((file, cipher): (usize, usize)) -> Result<f64, Error> {
     let content: Arc<[u8]> = FileCipher::PAPERS[cipher].encrypted(files::content(file))?.into();
     let line = DialledLine::new(DialUpSettings::default());
-    let (hosts, _relay) = keystroke::dialled(&line)?;
+    let (hosts, _relay) = keystroke::dialled(&line, keystroke::MTU)?;
     let address = hosts.address_of_b().0;
     let (from, to) = (&hosts.a, &hosts.b);
     let transfer =
