@@ -114,8 +114,8 @@ impl Pace {
 
     /// What leads to `end` was sent as so many bytes.
     pub(crate) fn sent(&mut self, end: u64, wire: usize, now: Time) {
-        if self.flights.is_empty() {
-            // What was idle says nothing of the link.
+        if self.flights.back().is_none_or(|last| last.end < self.position + PROMPT) {
+            // What was idle says nothing of the link; what the client has not told of is there.
             self.heard = now;
             self.wire_acked = self.wire_sent;
             self.begin_round(self.wire_sent + wire as u64, now);
@@ -130,7 +130,7 @@ impl Pace {
         (self.heard, self.position) = (now, position);
         let mut newest = None;
         while let Some(flight) = self.flights.front().filter(|flight| flight.end <= position) {
-            self.wire_acked = flight.wire;
+            self.wire_acked = self.wire_acked.max(flight.wire);
             newest = Some(flight.at);
             self.flights.pop_front();
         }
@@ -277,11 +277,11 @@ impl Pace {
         self.smoothed
     }
 
-    /// When the path counts as silent if nothing is heard.
+    /// When the path counts as silent if nothing is heard: after a time with so much on the way that the client tells of it.
     pub(crate) fn silent_at(&self) -> Option<Time> {
-        let oldest = self.flights.front()?;
+        let told = self.flights.iter().find(|flight| flight.end >= self.position + PROMPT)?;
         let patience = SILENCE.max(self.smoothed.unwrap_or_default() * 4);
-        Some(self.heard.max(oldest.at) + patience)
+        Some(self.heard.max(told.at) + patience)
     }
 }
 

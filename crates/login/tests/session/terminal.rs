@@ -220,6 +220,18 @@ fn a_keystroke_and_its_echo_are_a_message_each_and_idle_is_silent() {
 }
 
 #[test]
+fn output_that_comes_long_after_a_key_is_sent_as_it_is() {
+    let shape = LinkShape::megabits(1.54, Duration::from_millis(100));
+    let script = vec![(after(20_000), log(200)), (after(60_000), log(2_000))];
+    let mut world = world(script, vec![(after(1_000), b"x".to_vec())], shape, USUAL);
+    world.finish();
+    check(&world);
+    assert_eq!((world.user.screens, world.user.scrollbacks), (0, 0), "the client was there all the time");
+    // 210 kB at 1.54 Mbit/s and a ratio of 5.
+    assert!(world.now < after(61_000), "a pause says nothing of the link");
+}
+
+#[test]
 fn modes_are_told_before_what_follows_them() {
     let shape = LinkShape::megabits(10.0, Duration::from_millis(40));
     let mut world = world(Vec::new(), Vec::new(), shape, USUAL);
