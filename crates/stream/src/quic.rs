@@ -130,6 +130,15 @@ impl Streams {
         self.peers.get(&self.pool.live.get(&handle)?.peer)?.counters.stream.rate()
     }
 
+    /// Has a stream that the peer opened go before or after others from here on. One that is over stays so.
+    pub fn set_priority(&mut self, key: StreamKey, priority: StreamPriority) {
+        if let Ok((handle, id)) = self.pool.place(key)
+            && let Some(connection) = self.pool.live.get_mut(&handle)
+        {
+            connection.set_priority(id, priority);
+        }
+    }
+
     /// Takes bytes to send off the front, as many as there is room for, and without a copy; an event says when there is more. A stream
     /// that waits for its connection takes none.
     ///

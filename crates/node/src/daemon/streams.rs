@@ -171,6 +171,10 @@ impl StreamRelay {
         let rate = self.core.rate(key);
         let named = peer.and_then(|peer| pending.named(peer, rate));
         self.heads.remove(&key);
+        if named.as_ref().is_some_and(|named| named.service == LOGIN) {
+            // What a key brings does not wait behind files.
+            self.core.set_priority(key, StreamPriority::Now);
+        }
         let given = named.and_then(|named| {
             let service = match named.service {
                 LOGIN => self.services.login.as_ref(),

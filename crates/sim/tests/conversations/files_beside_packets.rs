@@ -133,6 +133,27 @@ fn a_file_goes_on_within_seconds_after_ten_minutes_without_a_path() {
 }
 
 #[test]
+fn what_a_person_waits_for_goes_on_within_three_seconds_after_ten_minutes_without_a_path() {
+    let _seed = Seed(11);
+    for late in [0, 700, 1400, 2100] {
+        let mut network = site(11, 1_540_000, millis(300), LossModel::None);
+        network.send_stream(A, B, 2_000_000, StreamPriority::Now);
+        network.run_for(seconds(5));
+        for (from, to) in [(A, B), (B, A)] {
+            network.link(from, to).switch = LinkSwitch::Down;
+        }
+        network.run_for(seconds(600) + millis(late));
+        let before = network.node(B).streams().tally().read;
+        for (from, to) in [(A, B), (B, A)] {
+            network.link(from, to).switch = LinkSwitch::Up;
+        }
+        let goes_on =
+            network.run_until(seconds(3), |network| network.node(B).streams().tally().read > before);
+        assert!(goes_on, "{late} ms: {:?}", network.node(A).streams().tally());
+    }
+}
+
+#[test]
 fn a_file_goes_on_when_its_sender_moves() {
     let _seed = Seed(5);
     let mut network = site(5, 1_540_000, millis(50), LossModel::None);

@@ -94,6 +94,20 @@ impl LiveConnection {
         self.streams.values().any(|stream| stream.priority == StreamPriority::Now)
     }
 
+    /// Whether all of its streams go before others: persons wait for them, or for nothing.
+    pub(super) fn is_all_pressing(&self) -> bool {
+        self.streams.values().all(|stream| stream.priority == StreamPriority::Now)
+    }
+
+    /// Has a stream go before or after others from here on.
+    pub(super) fn set_priority(&mut self, id: StreamId, priority: StreamPriority) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.priority = priority;
+            // One that says no more needs none.
+            let _ = self.quic.send_stream(id).set_priority(priority as i32);
+        }
+    }
+
     /// Opens a stream, if the peer allows one more.
     pub(super) fn open(&mut self, key: StreamKey, priority: StreamPriority, now: Time) -> Option<StreamId> {
         let id = self.quic.streams().open(Dir::Bi)?;

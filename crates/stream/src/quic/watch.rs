@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! open streams, all answered     -> nothing to do
-//! something said, 5 s no answer  -> silent: a datagram every 5 s finds out whether the path carries again
+//! something said, 5 s no answer  -> silent: a datagram every 5 s finds out whether the path carries again; every 2 s for streams that
+//!                                   go first
 //! silent for 15 s                -> a handshake of the key manager looks for the peer
 //! silent, and the peer is heard  -> it has lost the connection, or moved: given up if that stays so for 3 s
 //! another connection or session  -> asked at once: the peer may have been restarted; no stream begins on it until it has answered,
@@ -26,8 +27,13 @@ const LOOK: Duration = Duration::from_secs(1);
 const SILENT: Duration = Duration::from_secs(5);
 /// How often a silent path is asked for a sign of life: 0.2 % of 1 Mbit/s.
 const ASK: Duration = Duration::from_secs(5);
+/// The same where a person waits, who is to see an answer within 3 s of the path's return: looked at each second, every 2 s.
+const ASK_FIRST: Duration = Duration::from_millis(1500);
 /// How long nothing may be heard while streams are open, before the end that only reads asks, too.
 const UNHEARD: Duration = Duration::from_secs(30);
+/// The same where all streams are of persons, who may type nothing for hours: soon enough that QUIC does not give the connection up
+/// after 15 minutes (RFC 9000 section 10.1).
+const UNHEARD_FIRST: Duration = Duration::from_secs(600);
 /// How long a path may be silent before a session is to find the peer, and how often: it may be elsewhere, and a handshake costs as
 /// much as a second of 50 kbit/s.
 const SEARCH: Duration = Duration::from_secs(15);
@@ -202,6 +208,8 @@ impl Streams {
         let Some(connection) = self.pool.live.get_mut(&handle) else { return };
         let peer = self.peers.get(&connection.peer).filter(|_| !connection.is_idle(now));
         let Some(peer) = peer else { return self.pool.forget(handle) };
+        let pause = if connection.is_pressing() { ASK_FIRST } else { ASK };
+        let unheard = if connection.is_all_pressing() { UNHEARD_FIRST } else { UNHEARD };
         let LiveConnection { quic, watch, .. } = connection;
         let was_silent = watch.silent;
         watch.look(quic, peer.queued() > 0, now);
@@ -229,8 +237,8 @@ impl Streams {
         if watch.searches(now) {
             self.pool.out.lost_sight.insert(connection.peer);
         }
-        let asks = watch.silent || watch.heard_at + UNHEARD <= now;
-        if asks && watch.asked_at + ASK <= now {
+        let asks = watch.silent || watch.heard_at + unheard <= now;
+        if asks && watch.asked_at + pause <= now {
             self.pool.ask(handle, now);
         }
     }

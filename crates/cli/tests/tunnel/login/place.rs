@@ -50,7 +50,11 @@ impl LoginPlace {
 
     /// The same with this as `/etc/pam.d/strait`.
     pub(crate) fn with_pam(link: LinkSpec, section: &str, pam: &str) -> LoginPlace {
-        let hosts = TwoHosts::direct(link).unwrap();
+        LoginPlace::on(TwoHosts::direct(link).unwrap(), section, pam)
+    }
+
+    /// The same on these hosts.
+    pub(crate) fn on(hosts: TwoHosts, section: &str, pam: &str) -> LoginPlace {
         let dir = Workdir::create().unwrap();
         fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
         let wrapper = system(dir.path(), pam);
@@ -96,6 +100,13 @@ impl LoginPlace {
 
     pub(crate) fn logs(&self) -> String {
         self.daemons.iter().flatten().map(DaemonProcess::last_words).collect::<Vec<_>>().join("\n----\n")
+    }
+
+    /// Has the router between the hosts drop everything, or forward again; neither host is told.
+    pub(crate) fn forward(&self, forwards: bool) {
+        let router = &self.hosts.router.as_ref().unwrap().host;
+        let file = "/proc/sys/net/ipv4/ip_forward";
+        router.run("switch forwarding", || fs::write(file, if forwards { "1" } else { "0" })).unwrap();
     }
 
     /// Where a file of the second site's system is.

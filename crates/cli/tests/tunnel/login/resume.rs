@@ -123,3 +123,20 @@ fn a_command_without_a_terminal_has_all_its_output_after_a_restart() {
     let expected: String = (1..=600_000).map(|number| format!("{number}\n")).collect();
     assert!(output.stdout == expected.as_bytes(), "{} bytes", output.stdout.len());
 }
+
+#[test]
+fn an_idle_session_sends_nothing() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), ALICE);
+    let mut screen = shell(&place);
+    // The tunnel's own first minute: sizes of the path, acknowledgements.
+    thread::sleep(Duration::from_secs(8));
+    let before = place.hosts.link.traffic().unwrap();
+    // Longer than streams of files go without a sign of life.
+    thread::sleep(Duration::from_secs(40));
+    let sent = place.hosts.link.traffic().unwrap().since(before);
+    assert!(sent.bytes() < 400, "{sent:?}");
+    goes_on(&mut screen);
+}

@@ -7,10 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use strait_scheduler::Rate;
-use strait_testbed::{InterfaceState, LinkSpec};
+use strait_testbed::{InterfaceState, LinkSpec, TwoHosts};
 use strait_testdata::skip::{Need, skip};
 
-use super::place::{LoginPlace, gives_accounts};
+use super::place::{LoginPlace, PAM, gives_accounts};
 use crate::pair::eventually;
 
 const ALICE: &str = "accounts = [\"alice\"]";
@@ -251,12 +251,12 @@ fn the_screen_answers_soon_after_ten_minutes_without_a_path() {
     if !gives_accounts() || !has_programs() {
         return;
     }
-    let place = LoginPlace::new(thin(), ALICE);
+    let place = LoginPlace::on(TwoHosts::routed(thin(), thin()).unwrap(), ALICE, PAM);
     let tmux = Tmux::start(&place, "tmux", "site-b");
     tmux.shell();
     tmux.line("i=0; while sleep 1; do echo tick $((i+=1)); done");
     tmux.sees("tick 3");
-    place.hosts.link.b.set_state(InterfaceState::Down).unwrap();
+    place.forward(false);
     let minutes = std::env::var("STRAIT_OUTAGE_SECONDS").ok().and_then(|text| text.parse().ok());
     thread::sleep(Duration::from_secs(minutes.unwrap_or(600)));
     let newest = |screen: &str| -> u32 {
@@ -264,7 +264,7 @@ fn the_screen_answers_soon_after_ten_minutes_without_a_path() {
         ticks.max().unwrap_or(0)
     };
     let before = newest(&tmux.screen());
-    place.hosts.link.b.set_state(InterfaceState::Up).unwrap();
+    place.forward(true);
     let back = Instant::now();
     eventually("the screen answers", || newest(&tmux.screen()) > before + 5);
     println!("the screen answered {:?} after the path was back", back.elapsed());
