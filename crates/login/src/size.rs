@@ -16,17 +16,20 @@ pub struct WindowSize {
 impl WindowSize {
     /// Columns and rows at most: a wall of screens with a small font.
     pub const MAX: (u16, u16) = (1000, 500);
+    /// Columns at least: in one column there is no place for a character of two, and the model of a screen would have to break off.
+    const LEAST_COLUMNS: u16 = 2;
     /// Cells at most. A screen has 32 bytes for each, and a session up to four screens.
     pub const MAX_CELLS: u32 = 131_072;
     /// What a terminal has that says nothing.
     pub const USUAL: WindowSize = WindowSize { columns: 80, rows: 24, width: 0, height: 0 };
 
-    /// The nearest size that a session has: at least one cell, at most [`WindowSize::MAX`] and [`WindowSize::MAX_CELLS`]. What says 0
+    /// The nearest size that a session has: at least two columns and a row, at most [`WindowSize::MAX`] and [`WindowSize::MAX_CELLS`]. What says 0
     /// does not know: it gets [`WindowSize::USUAL`].
     #[must_use]
     pub fn clamped(self) -> WindowSize {
         let usual = |asked: u16, usual: u16| if asked == 0 { usual } else { asked };
-        let columns = usual(self.columns, WindowSize::USUAL.columns).min(WindowSize::MAX.0);
+        let columns = usual(self.columns, WindowSize::USUAL.columns)
+            .clamp(WindowSize::LEAST_COLUMNS, WindowSize::MAX.0);
         let rows = usual(self.rows, WindowSize::USUAL.rows).min(WindowSize::MAX.1);
         // Columns are at most 1,000, so that at least 131 rows are left.
         let most = u16::try_from(WindowSize::MAX_CELLS / u32::from(columns)).unwrap_or(u16::MAX);
@@ -46,7 +49,7 @@ mod tests {
             (size.columns, size.rows)
         };
         assert_eq!(clamped(0, 0), (80, 24));
-        assert_eq!(clamped(1, 1), (1, 1));
+        assert_eq!(clamped(1, 1), (2, 1));
         assert_eq!(clamped(200, 60), (200, 60));
         assert_eq!(clamped(u16::MAX, u16::MAX), (1000, 131));
         assert_eq!(clamped(2, u16::MAX), (2, 500));

@@ -186,7 +186,9 @@ impl Sifter {
             held.clear();
         }
         match held.as_slice() {
-            [] => {}
+            // VARIATION SELECTOR-16 makes a character wide after it was printed. The model breaks off where there is no room for that;
+            // terminals do not agree on it.
+            [] | [0xef, 0xb8, 0x8f] => {}
             [0x1b, b'[', count @ .., b'b'] if repeats(count) => {
                 pass(format!("\x1b[{MAX_REPEATED}b").as_bytes());
             }

@@ -182,6 +182,59 @@ proptest! {
     }
 }
 
+/// Anything: sequences with any numbers and any letters, strings, bytes, and the window's size between.
+fn anything() -> impl Strategy<Value = Vec<(Vec<u8>, Option<WindowSize>)>> {
+    let number = prop_oneof![Just(0_u16), 1..20_u16, any::<u16>(), Just(u16::MAX)];
+    let intermediate = prop::sample::select(vec!["", "?", ">", "!", " ", "$"]);
+    let csi =
+        (intermediate, vec(number, 0..5), prop_oneof![0x40..0x7f_u8, Just(b'r'), Just(b'h'), Just(b'l')])
+            .prop_map(|(intermediate, numbers, letter)| {
+                let numbers: Vec<String> = numbers.iter().map(u16::to_string).collect();
+                format!("\x1b[{intermediate}{}{}", numbers.join(";"), char::from(letter)).into_bytes()
+            });
+    let escape = (0x20..0x7f_u8).prop_map(|letter| vec![0x1b, letter]);
+    let piece = prop_oneof![
+        output(),
+        csi,
+        escape,
+        vec(any::<u8>(), 0..40),
+        "[\\PC]{0,60}".prop_map(String::into_bytes),
+        "[a一\u{301}\u{200d}👩\u{fe0f}\u{1f1e6}\u{0}-\u{1f}]{0,40}".prop_map(String::into_bytes),
+    ];
+    let window = prop::option::weighted(0.15, (1..30_u16, 1..10_u16));
+    let window = window
+        .prop_map(|window| window.map(|(columns, rows)| WindowSize { columns, rows, width: 0, height: 0 }));
+    vec((piece, window), 0..30)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_output_harms_the_model(size in size(), all in anything()) {
+        let mut screen = SessionScreen::new(size);
+        let mut terminal = SessionScreen::new(size);
+        screen.keep_rows(true);
+        let mut base = screen.snapshot();
+        for (bytes, window) in all {
+            screen.process(&bytes);
+            terminal.process(&bytes);
+            if let Some(window) = window {
+                screen.resize(window);
+                terminal.resize(window);
+            }
+            let (mut painted, now) = (Vec::new(), screen.snapshot());
+            difference(Known::Same(&base), &now, &mut painted);
+            difference(Known::Unsure { alternate: base.is_alternate() }, &now, &mut painted);
+            terminal.process(&painted);
+            let rows = decode_rows(&encode_rows(&screen.take_rows(5000)));
+            prop_assert!(rows.is_ok(), "rows have no control characters");
+            terminal.scroll_off(&rows.unwrap_or_default());
+            base = now;
+        }
+    }
+}
+
 #[test]
 fn rows_are_bounded_and_what_is_lost_is_said() {
     let mut screen = SessionScreen::new(WindowSize::USUAL);
