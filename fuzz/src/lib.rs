@@ -37,6 +37,8 @@ pub mod probe_demux_vnet;
 pub mod reassembly;
 pub mod repair;
 pub mod sealed;
+pub mod ssh_messages;
+pub mod ssh_packets;
 pub mod super_packet;
 pub mod symbol;
 pub mod transfer_records;
@@ -84,6 +86,8 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("reassembly", reassembly::check),
     ("repair", repair::check),
     ("sealed", sealed::check),
+    ("ssh_messages", ssh_messages::check),
+    ("ssh_packets", ssh_packets::check),
     ("super_packet", super_packet::check),
     ("symbol", symbol::check),
     ("transfer_records", transfer_records::check),

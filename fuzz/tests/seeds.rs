@@ -5,6 +5,8 @@
 mod files;
 #[path = "seeds/login.rs"]
 mod login;
+#[path = "seeds/ssh.rs"]
+mod ssh;
 
 use std::fs;
 use std::path::PathBuf;
@@ -952,6 +954,8 @@ fn committed_seeds_are_what_the_emitters_write() {
         files::delta_patch_seeds(),
         login::prediction_seeds(),
         login::kerberos_frame_seeds(),
+        ssh::packet_seeds(),
+        ssh::message_seeds(),
         transfer_record_seeds(),
         pattern_seeds(),
         sealed_seeds(),

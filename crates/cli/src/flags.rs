@@ -7,6 +7,7 @@ mod login;
 mod outbox;
 #[cfg(test)]
 mod reference;
+mod ssh;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ pub(crate) use advise::Advise;
 pub(crate) use files::{FilePriority, GetFiles, ListFiles, SendFiles, SyncFiles, TransferFlags};
 pub(crate) use login::{Login, Predict};
 pub(crate) use outbox::{Carry, Keys, KeysCommand, OutboxFlags, SshCommand, SshExport, SshImport};
+pub(crate) use ssh::SshFlags;
 
 /// Printed under the help of `strait` itself.
 fn after() -> String {
@@ -94,6 +96,8 @@ pub(crate) enum StraitCommand {
     Sync(SyncFiles),
     /// Log in at a peer: a terminal or a command, which goes on when the link fails
     Login(Login),
+    /// Carry `ssh`, scp, sftp, rsync and git to a peer: an SSH server on standard input and output, which `ssh` starts
+    Ssh(SshFlags),
     /// Estimate what aggregation and compression would save on captured traffic
     #[cfg(feature = "advise")]
     Advise(Advise),

@@ -13,6 +13,7 @@ mod other;
 mod outbox;
 mod running;
 mod show;
+mod ssh;
 mod why;
 
 use std::process::ExitCode;
@@ -53,6 +54,7 @@ fn run(command: &StraitCommand) -> CommandResult {
         StraitCommand::Sync(flags) => files::sync(flags),
         // Its exit code is another program's.
         StraitCommand::Login(_) => Ok(()),
+        StraitCommand::Ssh(flags) => ssh::run(flags),
         #[cfg(feature = "advise")]
         StraitCommand::Advise(flags) => advise::run(flags),
         StraitCommand::Demo(flags) => other::run("demo", flags),

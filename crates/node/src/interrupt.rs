@@ -21,6 +21,14 @@ pub fn watch() {
     }
 }
 
+/// From here on what a terminal sends does nothing: its keys, and its end. What ends this program is something else.
+pub fn ignore() {
+    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
+        // SAFETY: ignoring a signal touches no memory.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
 extern "C" fn remember(signal: i32) {
     SIGNAL.store(signal, Ordering::SeqCst);
     for each in SIGNALS {

@@ -2,7 +2,7 @@
 
 mod commands;
 mod keys;
-mod place;
+pub(crate) mod place;
 mod refusals;
 mod resume;
 mod terminals;

@@ -1,0 +1,61 @@
+//! `ssh`: an SSH server on standard input and output for the user's own `ssh`, whose channels become streams to a peer.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`known`] | which peers there are, and the host key that is shown for each |
+//! | [`settings`] | the lines for `ssh_config` |
+//! | [`peer`] | streams to the peer, opened beside what goes on |
+//! | [`link`] | one stream, and what waits to be written to it |
+//! | [`session`] | a channel with a program at its other end |
+//! | [`forward`] | a channel with a connection at its other end: a forwarded port, the agent |
+//! | [`bridge`] | all of them, and the one place that waits |
+
+mod bridge;
+mod forward;
+mod known;
+mod link;
+mod peer;
+mod session;
+mod settings;
+
+use std::io::{IsTerminal, stdin};
+
+use strait_ssh::{Randomness, SshServer};
+
+use crate::failure::{Code, CommandResult, Failure};
+use crate::flags::SshFlags;
+use crate::keys;
+use bridge::Bridge;
+use known::Known;
+use peer::LoginPeer;
+
+/// Serves `ssh`, or prints what its configuration needs.
+pub(crate) fn run(flags: &SshFlags) -> CommandResult {
+    let known = Known::find(flags.tunnel.as_deref())?;
+    if flags.config {
+        return settings::print(flags, &known);
+    }
+    if let Some(host) = &flags.known_hosts {
+        println!("{}", known.line(host)?);
+        return Ok(());
+    }
+    let Some(host) = flags.peers.first() else {
+        return Err(Failure::new("no peer is named").remedy(COMMANDS).code(Code::Environment));
+    };
+    if stdin().is_terminal() {
+        return Err(Failure::new("this command speaks SSH, and is started by `ssh`")
+            .remedy(COMMANDS)
+            .code(Code::Environment));
+    }
+    let peer = known.peer(host)?;
+    let key = known.host_key(peer)?;
+    let seed = keys::seed().map_err(Failure::doing("read random numbers from the system"))?;
+    // `ssh` ends this process by a signal when it ends; a session's end is to be told first.
+    strait_node::interrupt::ignore();
+    let login = LoginPeer::find(flags.tunnel.as_deref(), &peer.name, known.interface())?;
+    let server = SshServer::new(key, Randomness::new(&seed)).map_err(Failure::new)?;
+    Bridge::new(server, login)?.run()
+}
+
+/// What to do instead.
+const COMMANDS: &str = "put the output of `strait ssh --config` into ~/.ssh/config, then run `ssh PEER`, with the name of a peer";

@@ -1,0 +1,285 @@
+//! A channel with a connection at its other end: a forwarded port, or the far end of the agent.
+//!
+//! As with sessions, nothing waits: bytes of the stream are read while few wait for `ssh`, and `ssh` is granted more as the stream
+//! takes them.
+
+use std::collections::VecDeque;
+
+use strait_login::{Forwarded, ForwardedEvent, Refusal, RefusedReason, Request};
+use strait_node::client::OpenedStream;
+use strait_ssh::{ChannelNumber, OpenRefusal, OutputStream, SshError, SshServer};
+
+use super::link::{Link, Lost, WAITING_MAX};
+use super::peer::{self, PartNumber};
+use crate::failure::Failure;
+
+/// What is at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Far {
+    /// A port that `ssh` has asked for.
+    Port,
+    /// A program that asks the agent, of this session: `ssh` is asked for a channel when there is one.
+    Agent(PartNumber),
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The stream is not there, or the far end is not.
+    Waiting,
+    /// Both ends are there.
+    Open,
+    /// It has ended.
+    Over,
+}
+
+/// A forwarded connection.
+pub(super) struct Forward {
+    far: Far,
+    /// None before a program asks the agent.
+    channel: Option<ChannelNumber>,
+    /// The first message of its stream.
+    request: Vec<u8>,
+    stage: Stage,
+    link: Link,
+    forwarded: Forwarded,
+    /// From `ssh`, and for it.
+    input: VecDeque<u8>,
+    output: VecDeque<u8>,
+    input_ended: bool,
+    output_ended: bool,
+    /// The stream is lost; what arrived before is still told.
+    broken: bool,
+    refused: bool,
+}
+
+impl Forward {
+    pub(super) fn port(channel: ChannelNumber, host: Vec<u8>, port: u16) -> Forward {
+        Forward::new(Far::Port, Some(channel), &Request::Connect { host, port })
+    }
+
+    pub(super) fn agent(session: PartNumber, request: &Request) -> Forward {
+        Forward::new(Far::Agent(session), None, request)
+    }
+
+    fn new(far: Far, channel: Option<ChannelNumber>, request: &Request) -> Forward {
+        Forward {
+            far,
+            channel,
+            request: request.bytes(),
+            stage: Stage::Waiting,
+            link: Link::default(),
+            forwarded: Forwarded::client(None),
+            input: VecDeque::new(),
+            output: VecDeque::new(),
+            input_ended: false,
+            output_ended: false,
+            broken: false,
+            refused: false,
+        }
+    }
+
+    pub(super) fn far(&self) -> Far {
+        self.far
+    }
+
+    pub(super) fn channel(&self) -> Option<ChannelNumber> {
+        self.channel
+    }
+
+    pub(super) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Whether it waits for its far end.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.stage == Stage::Waiting
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.stage == Stage::Over
+    }
+
+    /// Whether the peer does not do that.
+    pub(super) fn is_refused(&self) -> bool {
+        self.refused
+    }
+
+    /// Whether the stream is to be read: not while much waits for `ssh`.
+    pub(super) fn reads(&self) -> bool {
+        self.output.len() < WAITING_MAX
+    }
+
+    /// The stream is there, or cannot be.
+    pub(super) fn opened(
+        &mut self,
+        opened: Result<OpenedStream, Failure>,
+        server: &mut SshServer,
+    ) -> Result<(), SshError> {
+        match opened {
+            Ok(opened) if self.stage == Stage::Waiting => {
+                let (stream, rate) = peer::parts(opened);
+                self.link.set(stream);
+                self.forwarded = Forwarded::client(rate);
+                let request = std::mem::take(&mut self.request);
+                self.link.waiting().0.extend_from_slice(&request);
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+            Err(failure) => self.end(OpenRefusal::ConnectFailed, &failure.to_string(), server),
+        }
+    }
+
+    /// Bytes from `ssh`.
+    pub(super) fn data(&mut self, bytes: &[u8]) {
+        self.input.extend(bytes);
+    }
+
+    /// No more follow.
+    pub(super) fn eof(&mut self) {
+        self.input_ended = true;
+    }
+
+    /// `ssh` has closed the channel, or has refused it.
+    pub(super) fn close(&mut self) {
+        self.link.drop_stream();
+        self.stage = Stage::Over;
+    }
+
+    /// Bytes of the stream. Whether there were any.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> bool {
+        if !self.reads() {
+            return false;
+        }
+        match self.link.read(buffer) {
+            Ok(None) => return false,
+            Ok(Some(bytes)) => self.forwarded.received(bytes),
+            Err(Lost) => self.lost(),
+        }
+        true
+    }
+
+    /// Moves what can be moved, and says whether it was anything.
+    pub(super) fn pump(&mut self, server: &mut SshServer) -> Result<bool, SshError> {
+        if self.stage == Stage::Over {
+            return Ok(false);
+        }
+        let mut moved = self.give_input(server)?;
+        moved |= self.take_events(server)?;
+        moved |= self.give_output(server)?;
+        let (waiting, room) = self.link.waiting();
+        let before = waiting.len();
+        self.forwarded.send(waiting, room);
+        moved |= waiting.len() > before;
+        match self.link.flush() {
+            Ok(written) => moved |= written,
+            Err(Lost) => {
+                self.lost();
+                moved = true;
+            }
+        }
+        let done = self.broken || self.forwarded.finished() && !self.link.is_waiting();
+        if done && (self.output.is_empty() || self.stage == Stage::Waiting) {
+            self.end(OpenRefusal::ConnectFailed, "the peer has closed the stream", server)?;
+            moved = true;
+        }
+        Ok(moved)
+    }
+
+    fn lost(&mut self) {
+        self.link.drop_stream();
+        self.broken = true;
+    }
+
+    fn give_input(&mut self, server: &mut SshServer) -> Result<bool, SshError> {
+        let Some(channel) = self.channel.filter(|_| self.stage == Stage::Open) else { return Ok(false) };
+        let mut moved = false;
+        loop {
+            let (front, _) = self.input.as_slices();
+            let count = front.len().min(self.forwarded.room());
+            let count = if count == 0 { 0 } else { self.forwarded.write(&front[..count]) };
+            if count == 0 {
+                break;
+            }
+            self.input.drain(..count);
+            server.taken(channel, count)?;
+            moved = true;
+        }
+        if self.input_ended && self.input.is_empty() {
+            self.input_ended = false;
+            self.forwarded.end();
+            moved = true;
+        }
+        Ok(moved)
+    }
+
+    fn take_events(&mut self, server: &mut SshServer) -> Result<bool, SshError> {
+        let mut moved = false;
+        loop {
+            let event = match self.forwarded.next_event() {
+                Ok(Some(event)) => event,
+                Ok(None) => return Ok(moved),
+                Err(error) => {
+                    let text = format!("the peer sent what this version does not understand: {error}");
+                    self.end(OpenRefusal::ConnectFailed, &text, server)?;
+                    return Ok(true);
+                }
+            };
+            moved = true;
+            match event {
+                ForwardedEvent::Opened => {
+                    self.stage = Stage::Open;
+                    match self.channel {
+                        Some(channel) => server.confirm(channel)?,
+                        None => self.channel = server.open_agent()?,
+                    }
+                    if self.channel.is_none() {
+                        self.close();
+                    }
+                }
+                ForwardedEvent::Data(bytes) => self.output.extend(bytes),
+                ForwardedEvent::End => self.output_ended = true,
+                ForwardedEvent::Refused(Refusal { reason, text }) => {
+                    let why = match reason {
+                        RefusedReason::NotAllowed => OpenRefusal::Prohibited,
+                        RefusedReason::TooMany | RefusedReason::Busy => OpenRefusal::Shortage,
+                        _ => OpenRefusal::ConnectFailed,
+                    };
+                    self.refused = true;
+                    self.end(why, &text, server)?;
+                    return Ok(true);
+                }
+            }
+        }
+    }
+
+    fn give_output(&mut self, server: &mut SshServer) -> Result<bool, SshError> {
+        let Some(channel) = self.channel.filter(|_| self.stage == Stage::Open) else { return Ok(false) };
+        let mut moved = false;
+        loop {
+            let (front, _) = self.output.as_slices();
+            let count = if front.is_empty() { 0 } else { server.data(channel, OutputStream::Out, front)? };
+            if count == 0 {
+                break;
+            }
+            self.output.drain(..count);
+            moved = true;
+        }
+        if self.output_ended && self.output.is_empty() {
+            // Said once; the server knows.
+            server.eof(channel)?;
+        }
+        Ok(moved)
+    }
+
+    /// Ends it at both ends.
+    fn end(&mut self, why: OpenRefusal, text: &str, server: &mut SshServer) -> Result<(), SshError> {
+        match (self.channel, self.stage) {
+            (Some(channel), Stage::Waiting) => server.refuse(channel, why, text)?,
+            (Some(channel), Stage::Open) => server.close(channel)?,
+            _ => {}
+        }
+        self.close();
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! The lines for `ssh_config`.
+
+use std::fmt::Write;
+
+use super::known::Known;
+use crate::failure::{Code, CommandResult, Failure};
+use crate::flags::SshFlags;
+
+/// Prints a block for each peer that is named, or for all.
+pub(super) fn print(flags: &SshFlags, known: &Known) -> CommandResult {
+    let program = std::env::current_exe().map_err(Failure::doing("find this program's own file"))?;
+    let program =
+        program.to_str().filter(|path| !path.contains(['"', '\'', '%', '\\', '\n'])).ok_or_else(|| {
+            Failure::new("the path of this program has characters that ssh_config cannot have")
+                .remedy("copy the program to another folder")
+                .code(Code::Environment)
+        })?;
+    let mut named: Vec<(Option<&str>, &str)> = Vec::new();
+    for peer in &flags.peers {
+        let (user, host) =
+            peer.rsplit_once('@').map_or((None, peer.as_str()), |(user, host)| (Some(user), host));
+        named.push((user, &known.peer(host)?.name));
+    }
+    if named.is_empty() {
+        // A peer without a name is called by its key, which no one types.
+        named.extend(known.peers().iter().map(|it| (None, it.name.as_str())).filter(|(_, it)| is_host(it)));
+    }
+    if named.is_empty() {
+        return Err(
+            Failure::new("the configuration has no peer with a name").remedy("add a [[peer]] with a `name`")
+        );
+    }
+    let blocks: Vec<String> =
+        named.iter().map(|(user, name)| block(program, flags.tunnel.as_deref(), *user, name)).collect();
+    print!("{}", blocks.join("\n"));
+    Ok(())
+}
+
+/// Whether `ssh` takes it for a host, and a shell for one word.
+fn is_host(name: &str) -> bool {
+    let plain = |it: char| it.is_ascii_alphanumeric() || ".-_".contains(it);
+    !name.is_empty() && !name.starts_with('-') && name.chars().all(plain)
+}
+
+/// The lines for one peer.
+fn block(program: &str, tunnel: Option<&str>, user: Option<&str>, name: &str) -> String {
+    let tunnel = tunnel.map_or_else(String::new, |tunnel| format!(" --tunnel \"{tunnel}\""));
+    let command = format!("\"{program}\" ssh{tunnel}");
+    let mut text = format!("Host {name}\n");
+    if let Some(user) = user {
+        let _ = writeln!(text, "    User {user}");
+    }
+    for line in [
+        &format!("ProxyCommand {command} %h"),
+        // The key that is shown is told here, and nowhere else: a file of known hosts has another host under this name at most.
+        &format!("KnownHostsCommand {command} --known-hosts %H"),
+        "UserKnownHostsFile none",
+        "GlobalKnownHostsFile none",
+        "StrictHostKeyChecking yes",
+        "HostKeyAlgorithms ssh-ed25519",
+        "UpdateHostKeys no",
+        // Bytes are compressed before they are encrypted for the way; before that they would only be hidden.
+        "Compression no",
+        // A name of a peer is not one of the DNS.
+        "CanonicalizeHostname no",
+        // What is between ssh and this program stays on the host.
+        "IgnoreUnknown WarnWeakCrypto",
+        "WarnWeakCrypto no",
+    ] {
+        let _ = writeln!(text, "    {line}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_names_the_program_twice_and_what_was_asked_for() {
+        let text = block("/opt/my programs/strait", Some("strait1"), Some("alice"), "site-b");
+        let command = r#""/opt/my programs/strait" ssh --tunnel "strait1""#;
+        assert!(text.starts_with("Host site-b\n    User alice\n"), "{text}");
+        assert!(text.contains(&format!("    ProxyCommand {command} %h\n")), "{text}");
+        assert!(text.contains(&format!("    KnownHostsCommand {command} --known-hosts %H\n")), "{text}");
+        assert!(!block("/usr/bin/strait", None, None, "b").contains("User "));
+    }
+
+    #[test]
+    fn a_key_is_no_host() {
+        for (name, host) in
+            [("site-b", true), ("b_1.x", true), ("", false), ("-b", false), ("a b", false), ("x/+=", false)]
+        {
+            assert_eq!(is_host(name), host, "{name}");
+        }
+    }
+}
