@@ -22,6 +22,5 @@ mod tickets;
 mod wire;
 
 pub(crate) use escape::{EscapeCharacter, escape_character};
-pub(crate) use road::{LoginRoad, LoginStream, NoRoad};
 pub(crate) use serving::service;
 pub(crate) use start::login;

@@ -74,11 +74,6 @@ impl LoginRoad {
         Ok(LoginRoad { peer: peer.to_owned(), account: account.into(), node })
     }
 
-    /// The peer's name.
-    pub(crate) fn peer(&self) -> &str {
-        &self.peer
-    }
-
     /// Opens a stream and names the service and the account. Waits for half a minute at most while the peer is not reached.
     ///
     /// A node of this command's own that has ended is started again; it ends with the thread that calls this.

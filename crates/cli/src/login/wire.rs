@@ -1,7 +1,6 @@
 //! A stream of a login as its ends have it: reads and writes that do not wait, and what waits to be written.
 
 use std::io::{self, Read, Write};
-use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
@@ -92,12 +91,6 @@ impl Wire {
     /// What is awaited of it: always something to read, and room if there is something to write.
     pub(crate) fn interest(&self) -> PollFd<'_> {
         PollFd::ready_to(self.stream.as_fd(), true, !self.is_empty())
-    }
-
-    /// Says that nothing more is written.
-    pub(crate) fn end(&self) {
-        // One that is gone has heard it.
-        let _ = self.stream.shutdown(Shutdown::Write);
     }
 
     /// The stream itself, without what waits.
