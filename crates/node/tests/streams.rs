@@ -47,10 +47,7 @@ fn in_a_role() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
     match role.as_str() {
-        "daemon" => {
-            let services = daemon::ServiceMains { files: Some(Box::new(echo)), login: None };
-            daemon::run_with(&folder.join("strait.toml"), services).unwrap()
-        }
+        "daemon" => daemon::run_with(&folder.join("strait.toml"), served()).unwrap(),
         "client" => talk(|peer| Ok(client::open_stream("near", peer, StreamPriority::Normal)?.stream)),
         "command" => {
             let mut command = in_role("daemon", &folder);
@@ -60,6 +57,11 @@ fn in_a_role() {
         }
         other => panic!("no such role: {other}"),
     }
+}
+
+/// What serves streams of peers: files, as far as the daemon is concerned.
+fn served() -> daemon::ServiceMains {
+    daemon::ServiceMains { files: Some(Box::new(echo)), login: None }
 }
 
 /// A service that sends back what it gets.

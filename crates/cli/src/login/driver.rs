@@ -179,7 +179,7 @@ impl DrivenSession {
     fn write(&mut self) -> bool {
         let Some(wire) = &mut self.wire else { return false };
         let (client, now) = (&mut self.client, self.clock.now());
-        // Of a stream that is lost, what the peer said last is still there to be read.
+        // Of one that is gone, what the peer said last is still there to be read.
         wire.write(|into, room| client.send(into, room, now)).unwrap_or_default()
     }
 

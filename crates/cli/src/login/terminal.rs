@@ -1,24 +1,32 @@
 //! The person's side of a session: keys, screen, window, and what the link does.
 //!
+//! ```text
+//! here   the loop, the end
+//! keys   keys, signals, the window: what the person does
+//! show   output, prediction, the link: what the person sees
+//! ```
+//!
 //! One loop: it moves all that can be moved, and sleeps only when nothing could ([`LoginTerminal::turn`]).
 
+mod keys;
+mod show;
+
 use std::collections::VecDeque;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use strait_clock::Time;
+use strait_login::WindowSize;
 use strait_login::prediction::{PredictMode, Predictor};
-use strait_login::{ClientEvent, Exit, OutputKind, RefusedReason, WindowSize};
 use strait_node::clock::Clock;
-use strait_node::login::{PtySize, RawTerminal, TerminalSignal, TerminalSignals, stop_self};
+use strait_node::login::{PtySize, RawTerminal, TerminalSignals};
 use strait_node::poll::{self, PollFd};
 
-use super::driver::{DrivenSession, LinkChange};
-use super::escape::{EscapeCharacter, EscapeKey, EscapeReader, HELP, Typed};
+use super::driver::DrivenSession;
+use super::escape::{EscapeCharacter, EscapeReader};
 use super::output::OutputEnd;
 use super::sane::SaneTerminal;
-use super::tickets::{self, KeptTicket};
 use crate::failure::{Code, Failure};
 
 /// Bytes that one read of the keyboard takes.
@@ -185,296 +193,6 @@ impl LoginTerminal {
             return true;
         }
         out || errors
-    }
-
-    fn take_events(&mut self) -> bool {
-        let mut moved = false;
-        while let Some(event) = self.session.next_event() {
-            moved = true;
-            match event {
-                ClientEvent::Started { account } => self.started(account),
-                ClientEvent::Output { kind: OutputKind::Err, bytes } => self.errors.push(&bytes, bytes.len()),
-                ClientEvent::Output { bytes, .. } => self.show(&bytes, false),
-                ClientEvent::Screen(bytes) | ClientEvent::Scrollback(bytes) => self.show(&bytes, true),
-                ClientEvent::Modes(modes) => self.predict(|predictor, _| predictor.modes(modes)),
-                ClientEvent::InputTaken(offset) => {
-                    let trip = self.session.client().round_trip();
-                    self.predict(|predictor, now| {
-                        if let Some(trip) = trip {
-                            predictor.round_trip(trip);
-                        }
-                        predictor.confirmed(offset, now)
-                    });
-                }
-                ClientEvent::OutputEnded(_) | ClientEvent::Sessions(_) => {}
-                ClientEvent::Exited(exit) => {
-                    self.forget();
-                    self.end(LoginEnd::Status(exit.shell_status()));
-                    self.say_signal(&exit);
-                }
-                ClientEvent::Refused(refusal) => {
-                    if refusal.reason == RefusedReason::NoSuchSession {
-                        self.forget();
-                    }
-                    let text = if refusal.text.is_empty() { "no reason given" } else { &refusal.text };
-                    self.end(LoginEnd::Failed(Failure::new(format!("the peer refuses: {text}"))));
-                }
-            }
-        }
-        moved
-    }
-
-    /// Output of the session: `whole` for what draws its screen anew.
-    fn show(&mut self, bytes: &[u8], whole: bool) {
-        self.sane.advance(bytes);
-        let now = self.clock.now();
-        match &mut self.predictor {
-            Some(predictor) => {
-                let shown = if whole { predictor.redrawn(bytes, now) } else { predictor.output(bytes, now) };
-                self.out.push(&shown, bytes.len());
-            }
-            None => self.out.push(bytes, bytes.len()),
-        }
-    }
-
-    fn predict(&mut self, step: impl FnOnce(&mut Predictor, Time) -> Vec<u8>) {
-        if let Some(predictor) = &mut self.predictor {
-            let shown = step(predictor, self.clock.now());
-            self.out.push(&shown, 0);
-        }
-    }
-
-    fn predict_what_is_due(&mut self) -> bool {
-        let now = self.clock.now();
-        let due = self.predictor.as_ref().and_then(Predictor::deadline).is_some_and(|at| at <= now);
-        if due {
-            self.predict(Predictor::due);
-        }
-        // What is due again at once waits for the next sleep.
-        false
-    }
-
-    fn started(&mut self, account: String) {
-        self.account = Some(account);
-        if let Some(ticket) = self.session.client().ticket().cloned().filter(|_| self.options.terminal) {
-            let kept = KeptTicket::new(ticket, &self.options.peer, &self.options.account);
-            if let Err(error) = kept.keep() {
-                self.say(&format!("this session cannot be resumed by another command: {error}"));
-            }
-        }
-    }
-
-    fn forget(&mut self) {
-        if let Some(ticket) = self.session.client().ticket() {
-            tickets::forget(ticket.session());
-        }
-    }
-
-    fn say_signal(&mut self, exit: &Exit) {
-        if let Exit::Signal { name, core_dumped, .. } = exit
-            && self.options.raw.is_none()
-        {
-            let core = if *core_dumped { " (core dumped)" } else { "" };
-            self.errors.push(format!("strait: the program was ended by SIG{name}{core}\n").as_bytes(), 0);
-        }
-    }
-
-    fn take_changes(&mut self) -> bool {
-        let mut moved = false;
-        while let Some(change) = self.session.next_change() {
-            moved = true;
-            match change {
-                LinkChange::Lost if self.ending.is_some() => {}
-                LinkChange::Lost => {
-                    self.said_lost = true;
-                    let keys = self.options.raw.is_some();
-                    let keys =
-                        if keys { format!(" ({}. ends this)", self.escape.shown()) } else { String::new() };
-                    let peer = self.options.peer.clone();
-                    self.say(&format!("the connection to {peer} is lost; trying to get it back{keys}"));
-                }
-                LinkChange::Back => {
-                    if std::mem::take(&mut self.said_lost) {
-                        let peer = self.options.peer.clone();
-                        self.say(&format!("connected to {peer} again"));
-                        self.draw_again();
-                    }
-                }
-                LinkChange::Failed(failure) => self.end(LoginEnd::Failed(failure)),
-            }
-        }
-        moved
-    }
-
-    /// Shows a line of this program's own.
-    fn say(&mut self, line: &str) {
-        if self.options.raw.is_none() {
-            self.errors.push(format!("strait: {line}\n").as_bytes(), 0);
-        } else if self.sane.is_on_other_screen() {
-            // Over the first line, which is drawn again.
-            self.out.push(format!("\x1b7\x1b[1;1H\x1b[0;7m strait: {line} \x1b[m\x1b8").as_bytes(), 0);
-        } else {
-            self.out.push(format!("\r\nstrait: {line}\r\n").as_bytes(), 0);
-        }
-    }
-
-    /// Draws what a line of this program's own has hidden.
-    fn draw_again(&mut self) {
-        let Some(predictor) = &self.predictor else { return };
-        let screen = predictor.screen();
-        let shown = if self.sane.is_on_other_screen() {
-            screen.state_formatted()
-        } else {
-            // The line with the cursor, as a shell would do it.
-            let (row, _) = screen.cursor_position();
-            screen.rows_formatted(0, screen.size().1.get()).nth(usize::from(row)).unwrap_or_default()
-        };
-        self.out.push(shown.as_bytes(), 0);
-    }
-
-    fn take_signals(&mut self) -> bool {
-        if !std::mem::take(&mut self.signal_ready) {
-            return false;
-        }
-        while let Some(signal) = self.signals.next() {
-            match signal {
-                TerminalSignal::Window => self.resize(),
-                TerminalSignal::End(number) => {
-                    let status = u8::try_from(128 + number).unwrap_or(255);
-                    if self.options.terminal {
-                        self.leave(format!("ended by signal {number}"));
-                    } else {
-                        self.session.client().hang_up();
-                        self.end(LoginEnd::Status(status));
-                    }
-                }
-            }
-        }
-        true
-    }
-
-    fn resize(&mut self) {
-        let size = self.options.raw.as_ref().and_then(|raw| raw.size().ok()).map(window);
-        if let Some(size) = size.filter(|_| self.options.terminal) {
-            self.predict(|predictor, _| predictor.resize(size.clamped()));
-            self.session.client().resize(size);
-        }
-    }
-
-    fn read_keyboard(&mut self) -> bool {
-        if !std::mem::take(&mut self.keyboard_ready) || !self.wants_keys() {
-            return false;
-        }
-        let mut buffer = vec![0; KEYS];
-        match io::stdin().lock().read(&mut buffer) {
-            Ok(0) => self.keyboard_ended(),
-            Ok(length) => {
-                for typed in self.escape.read(buffer.get(..length).unwrap_or_default()) {
-                    match typed {
-                        Typed::Bytes(bytes) => self.type_in(&bytes),
-                        Typed::Key(key) => self.escape_key(key),
-                    }
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => self.keyboard_ended(),
-        }
-        true
-    }
-
-    fn keyboard_ended(&mut self) {
-        self.keyboard_ended = true;
-        if self.options.raw.is_some() {
-            self.leave("its keyboard is gone".to_owned());
-        }
-    }
-
-    fn type_in(&mut self, bytes: &[u8]) {
-        let offset = self.given + self.typed.len() as u64;
-        self.predict(|predictor, now| predictor.typed(bytes, offset, now));
-        self.typed.extend(bytes);
-    }
-
-    /// Gives the session what was typed.
-    fn give_input(&mut self) -> bool {
-        let mut moved = false;
-        while !self.typed.is_empty() {
-            let (first, _) = self.typed.as_slices();
-            let taken = self.session.client().input(first);
-            if taken == 0 {
-                break;
-            }
-            self.typed.drain(..taken);
-            self.given += taken as u64;
-            moved = true;
-        }
-        if self.keyboard_ended && self.typed.is_empty() && self.session.client().input_room() > 0 {
-            self.session.client().end_input();
-            moved = true;
-        }
-        moved
-    }
-
-    fn escape_key(&mut self, key: EscapeKey) {
-        match key {
-            EscapeKey::End if self.session.has_stream() => {
-                self.forget();
-                self.session.client().hang_up();
-                self.end(LoginEnd::Status(HUNG_UP));
-            }
-            EscapeKey::End => self.leave("the peer is not reached".to_owned()),
-            EscapeKey::Detach => self.leave("as asked".to_owned()),
-            EscapeKey::Stop => self.stop(),
-            EscapeKey::State => {
-                let state = self.state();
-                self.say(&state);
-                self.draw_again();
-            }
-            EscapeKey::Help => {
-                let keys = HELP.map(|line| line.replace('%', &self.escape.shown()));
-                let text = keys.join("\r\n  ");
-                self.say(&format!("keys at the beginning of a line:\r\n  {text}"));
-                self.draw_again();
-            }
-        }
-    }
-
-    /// The session in a line.
-    fn state(&mut self) -> String {
-        let account = self.account.clone().unwrap_or_else(|| "?".to_owned());
-        let number = self.session.client().ticket().map(|ticket| ticket.session().to_string());
-        let trip =
-            self.session.client().round_trip().map(|trip| format!(", round trip {} ms", trip.as_millis()));
-        let silent = self.clock.now().since(self.session.heard_at()).as_secs();
-        let link = if self.session.has_stream() { "connected" } else { "not connected" };
-        format!(
-            "{account} at {}, session {}, {link}, heard {silent} s ago{}",
-            self.options.peer,
-            number.unwrap_or_default(),
-            trip.unwrap_or_default()
-        )
-    }
-
-    fn stop(&mut self) {
-        let Some(raw) = &self.options.raw else { return };
-        self.out.push(&self.sane.restore(), 0);
-        self.out.write();
-        raw.end();
-        stop_self();
-        // From here on it goes on.
-        if raw.begin().is_err() {
-            return;
-        }
-        if self.sane.is_on_other_screen()
-            && let Some(predictor) = &self.predictor
-        {
-            let screen = predictor.screen();
-            let shown = [&b"\x1b[?1049h"[..], screen.state_formatted().as_bytes()].concat();
-            self.out.push(&shown, 0);
-        } else {
-            self.draw_again();
-        }
-        self.resize();
     }
 
     /// Leaves the session running.

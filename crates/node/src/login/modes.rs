@@ -125,10 +125,10 @@ pub(super) fn apply(mut modes: &[u8], termios: &mut libc::termios) {
             Some((_, Place::Local(flag))) => set(&mut termios.c_lflag, *flag),
             Some((_, Place::Output(flag))) => set(&mut termios.c_oflag, *flag),
             // A size of characters is set by the one that is on.
-            Some((_, Place::Control(libc::CS7 | libc::CS8))) if value == 0 => {}
-            Some((_, Place::Control(flag @ (libc::CS7 | libc::CS8)))) => {
+            Some((_, Place::Control(flag @ (libc::CS7 | libc::CS8)))) if value != 0 => {
                 termios.c_cflag = termios.c_cflag & !libc::CSIZE | flag;
             }
+            Some((_, Place::Control(libc::CS7 | libc::CS8))) => {}
             Some((_, Place::Control(flag))) => set(&mut termios.c_cflag, *flag),
             None => {}
         }

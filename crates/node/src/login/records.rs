@@ -60,7 +60,7 @@ impl LoginRecord {
         fill(&mut entry.ut_id, id.get(id.len().saturating_sub(room)..).unwrap_or(id));
         fill(&mut entry.ut_user, account);
         fill(&mut entry.ut_host, peer);
-        #[expect(clippy::disallowed_methods, reason = "the file has the time of day")]
+        #[expect(clippy::disallowed_methods, reason = "these files have the time of day")]
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         entry.ut_tv.tv_sec = now.as_secs() as _;
         entry.ut_tv.tv_usec = now.subsec_micros() as _;

@@ -155,9 +155,9 @@ impl LoginPlace {
     }
 }
 
-impl Drop for LoginPlace {
-    /// Sessions outlive daemons; not the test.
-    fn drop(&mut self) {
+impl LoginPlace {
+    /// Monitors and keepers that run at the second site.
+    pub(crate) fn session_processes(&self) -> Vec<u32> {
         let folder = self.dir.path().display().to_string();
         let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
         let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -167,7 +167,14 @@ impl Drop for LoginPlace {
             ["strait-keeper", "strait-session"].contains(&name.trim())
                 && String::from_utf8_lossy(&line).contains(&folder)
         };
-        for number in numbers.filter(ours).collect::<Vec<_>>() {
+        numbers.filter(ours).collect()
+    }
+}
+
+impl Drop for LoginPlace {
+    /// Sessions outlive daemons; not the test.
+    fn drop(&mut self) {
+        for number in self.session_processes() {
             let _ = Command::new("kill").args(["-KILL", &number.to_string()]).stderr(Stdio::null()).status();
         }
     }

@@ -102,13 +102,11 @@ fn a_peer_has_as_many_sessions_as_it_may_and_those_of_another_are_not_told() {
         command.stdin(Stdio::piped()).stdout(Stdio::null());
         running.push(command.spawn().unwrap());
     }
-    let busy = || place.login(&["site-b", "true"], b"").status.code() == Some(255);
-    eventually("both are there", busy);
-    let (_, errors) = place.ends(255, &["site-b", "true"], b"");
-    assert!(errors.contains("as many sessions run as may"), "{errors}");
     // Each account tells of its own.
     let count = |who: &str| place.ends(0, &["--list", "--json", who], b"").0.matches("\"session\"").count();
-    assert_eq!((count("site-b"), count("bob@site-b")), (1, 1));
+    eventually("both are there", || (count("site-b"), count("bob@site-b")) == (1, 1));
+    let (_, errors) = place.ends(255, &["site-b", "true"], b"");
+    assert!(errors.contains("as many sessions run as may"), "{errors}");
     for mut child in running {
         drop(child.stdin.take());
         assert!(child.wait().unwrap().success());
@@ -147,4 +145,23 @@ fn a_stream_that_says_nothing_is_ended() {
         let _ = std::io::Read::read(&mut stream, &mut [0; 512]);
     }
     place.ends(0, &["site-b", "true"], b"");
+}
+
+#[test]
+fn a_client_with_another_key_gets_no_session_and_is_told() {
+    if !gives_accounts() {
+        return;
+    }
+    let mut place = LoginPlace::new(fast(), ALICE);
+    place.ends(0, &["site-b", "true"], b"");
+    place.stop(0);
+    let key = place.sites[0].key_file();
+    fs::remove_file(&key).unwrap();
+    let made =
+        place.sites[0].host.command(crate::pair::program()).args(["keygen", "--out"]).arg(&key).output();
+    assert!(made.unwrap().status.success());
+    place.start(0, "");
+    let (_, errors) = place.ends(255, &["site-b", "true"], b"");
+    assert!(!errors.is_empty(), "no reason given");
+    println!("{errors}");
 }

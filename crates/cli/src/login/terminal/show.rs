@@ -1,0 +1,157 @@
+//! What the session and the link say, on the person's terminal.
+
+use strait_clock::Time;
+use strait_login::prediction::Predictor;
+use strait_login::{ClientEvent, Exit, OutputKind, RefusedReason};
+
+use super::super::driver::LinkChange;
+use super::super::tickets::{self, KeptTicket};
+use super::{LoginEnd, LoginTerminal};
+use crate::failure::Failure;
+
+impl LoginTerminal {
+    pub(super) fn take_events(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(event) = self.session.next_event() {
+            moved = true;
+            match event {
+                ClientEvent::Started { account } => self.started(account),
+                ClientEvent::Output { kind: OutputKind::Err, bytes } => self.errors.push(&bytes, bytes.len()),
+                ClientEvent::Output { bytes, .. } => self.show(&bytes, false),
+                ClientEvent::Screen(bytes) | ClientEvent::Scrollback(bytes) => self.show(&bytes, true),
+                ClientEvent::Modes(modes) => self.predict(|predictor, _| predictor.modes(modes)),
+                ClientEvent::InputTaken(offset) => {
+                    let trip = self.session.client().round_trip();
+                    self.predict(|predictor, now| {
+                        if let Some(trip) = trip {
+                            predictor.round_trip(trip);
+                        }
+                        predictor.confirmed(offset, now)
+                    });
+                }
+                ClientEvent::OutputEnded(_) | ClientEvent::Sessions(_) => {}
+                ClientEvent::Exited(exit) => {
+                    self.forget();
+                    self.end(LoginEnd::Status(exit.shell_status()));
+                    self.say_signal(&exit);
+                }
+                ClientEvent::Refused(refusal) => {
+                    if refusal.reason == RefusedReason::NoSuchSession {
+                        self.forget();
+                    }
+                    let text = if refusal.text.is_empty() { "no reason given" } else { &refusal.text };
+                    self.end(LoginEnd::Failed(Failure::new(format!("the peer refuses: {text}"))));
+                }
+            }
+        }
+        moved
+    }
+
+    /// Output of the session: `whole` for what draws its screen anew.
+    pub(super) fn show(&mut self, bytes: &[u8], whole: bool) {
+        self.sane.advance(bytes);
+        let now = self.clock.now();
+        match &mut self.predictor {
+            Some(predictor) => {
+                let shown = if whole { predictor.redrawn(bytes, now) } else { predictor.output(bytes, now) };
+                self.out.push(&shown, bytes.len());
+            }
+            None => self.out.push(bytes, bytes.len()),
+        }
+    }
+
+    pub(super) fn predict(&mut self, step: impl FnOnce(&mut Predictor, Time) -> Vec<u8>) {
+        if let Some(predictor) = &mut self.predictor {
+            let shown = step(predictor, self.clock.now());
+            self.out.push(&shown, 0);
+        }
+    }
+
+    pub(super) fn predict_what_is_due(&mut self) -> bool {
+        let now = self.clock.now();
+        let due = self.predictor.as_ref().and_then(Predictor::deadline).is_some_and(|at| at <= now);
+        if due {
+            self.predict(Predictor::due);
+        }
+        // What is due again at once waits for the next sleep.
+        false
+    }
+
+    pub(super) fn started(&mut self, account: String) {
+        self.account = Some(account);
+        if let Some(ticket) = self.session.client().ticket().cloned().filter(|_| self.options.terminal) {
+            let kept = KeptTicket::new(ticket, &self.options.peer, &self.options.account);
+            if let Err(error) = kept.keep() {
+                self.say(&format!("this session cannot be resumed by another command: {error}"));
+            }
+        }
+    }
+
+    pub(super) fn forget(&mut self) {
+        if let Some(ticket) = self.session.client().ticket() {
+            tickets::forget(ticket.session());
+        }
+    }
+
+    pub(super) fn say_signal(&mut self, exit: &Exit) {
+        if let Exit::Signal { name, core_dumped, .. } = exit
+            && self.options.raw.is_none()
+        {
+            let core = if *core_dumped { " (core dumped)" } else { "" };
+            self.errors.push(format!("strait: the program was ended by SIG{name}{core}\n").as_bytes(), 0);
+        }
+    }
+
+    pub(super) fn take_changes(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(change) = self.session.next_change() {
+            moved = true;
+            match change {
+                LinkChange::Lost if self.ending.is_some() => {}
+                LinkChange::Lost => {
+                    self.said_lost = true;
+                    let keys = self.options.raw.is_some();
+                    let keys =
+                        if keys { format!(" ({}. ends this)", self.escape.shown()) } else { String::new() };
+                    let peer = self.options.peer.clone();
+                    self.say(&format!("the connection to {peer} is lost; trying to get it back{keys}"));
+                }
+                LinkChange::Back => {
+                    if std::mem::take(&mut self.said_lost) {
+                        let peer = self.options.peer.clone();
+                        self.say(&format!("connected to {peer} again"));
+                        self.draw_again();
+                    }
+                }
+                LinkChange::Failed(failure) => self.end(LoginEnd::Failed(failure)),
+            }
+        }
+        moved
+    }
+
+    /// Shows a line of this program's own.
+    pub(super) fn say(&mut self, line: &str) {
+        if self.options.raw.is_none() {
+            self.errors.push(format!("strait: {line}\n").as_bytes(), 0);
+        } else if self.sane.is_on_other_screen() {
+            // Over the first line, which is drawn again.
+            self.out.push(format!("\x1b7\x1b[1;1H\x1b[0;7m strait: {line} \x1b[m\x1b8").as_bytes(), 0);
+        } else {
+            self.out.push(format!("\r\nstrait: {line}\r\n").as_bytes(), 0);
+        }
+    }
+
+    /// Draws what a line of this program's own has hidden.
+    pub(super) fn draw_again(&mut self) {
+        let Some(predictor) = &self.predictor else { return };
+        let screen = predictor.screen();
+        let shown = if self.sane.is_on_other_screen() {
+            screen.state_formatted()
+        } else {
+            // The line with the cursor, as a shell would do it.
+            let (row, _) = screen.cursor_position();
+            screen.rows_formatted(0, screen.size().1.get()).nth(usize::from(row)).unwrap_or_default()
+        };
+        self.out.push(shown.as_bytes(), 0);
+    }
+}
