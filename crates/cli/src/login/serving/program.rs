@@ -137,6 +137,11 @@ impl RunningProgram {
 
     /// Writes input that waits, as much as it takes: how much, and whether it takes no more.
     pub(super) fn write(&mut self) -> (usize, bool) {
+        // A terminal that no process has would be ready all the time and take nothing.
+        if matches!(self.ends, Ends::Terminal { ended: true, .. }) && self.takes_input() {
+            self.close_input();
+            return (0, true);
+        }
         let mut total = 0;
         while let Some(rest) = self.waiting.get(self.written..).filter(|rest| !rest.is_empty()) {
             let result = match &mut self.ends {
@@ -292,7 +297,7 @@ fn refused(reason: RefusedReason, text: String) -> Refusal {
     Refusal { reason, text }
 }
 
-fn from_monitor(SessionRefused { why, text }: SessionRefused) -> Refusal {
+pub(super) fn from_monitor(SessionRefused { why, text }: SessionRefused) -> Refusal {
     let reason = match why {
         WhyRefused::Account => RefusedReason::AccountRefused,
         WhyRefused::TooMany => RefusedReason::TooMany,
@@ -347,5 +352,39 @@ fn signal_number(signal: SessionSignal) -> i32 {
         SessionSignal::Term => 15,
         SessionSignal::Cont => CONT,
         SessionSignal::Tstp => 20,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use strait_node::poll;
+
+    use super::*;
+
+    #[test]
+    fn input_that_no_process_can_take_any_more_keeps_no_loop_awake() {
+        // Without lines and echo, so that what is typed fills the terminal.
+        let (pty, terminal) =
+            Pty::open(size(WindowSize::default()), &[53, 0, 0, 0, 0, 51, 0, 0, 0, 0, 0]).unwrap();
+        let mut program = RunningProgram {
+            ends: Ends::Terminal { pty, ended: false },
+            process: 0,
+            waiting: Vec::new(),
+            written: 0,
+            input: Input::Open,
+            modes: None,
+            what: String::new(),
+        };
+        program.input(&[b'x'; 1 << 20]);
+        while program.write().0 > 0 {}
+        assert!(!program.waiting.is_empty());
+        drop(terminal);
+        assert!(matches!(program.read(&mut [0; 64]), Some(Output::Ended(OutputKind::Terminal))));
+        assert_eq!(program.write(), (0, true));
+        assert!(!program.takes_input());
+        assert_eq!(program.write(), (0, false), "said once");
+        assert_eq!(poll::wait(&mut program.interest(true), Some(Duration::ZERO)).unwrap(), 0);
     }
 }
