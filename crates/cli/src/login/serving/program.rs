@@ -119,6 +119,9 @@ impl RunningProgram {
     /// Input for it, in order.
     pub(super) fn input(&mut self, bytes: &[u8]) {
         if self.input == Input::Open {
+            // A program that is slower than the link always leaves some: what it has is not kept with it.
+            self.waiting.drain(..self.written);
+            self.written = 0;
             self.waiting.extend_from_slice(bytes);
         }
     }
@@ -362,6 +365,37 @@ mod tests {
     use strait_node::poll;
 
     use super::*;
+
+    #[test]
+    fn what_a_slow_program_has_taken_is_not_kept() {
+        let (mut reader, input) = io::pipe().unwrap();
+        strait_node::login::do_not_wait(input.as_fd()).unwrap();
+        let mut program = RunningProgram {
+            ends: Ends::Pipes { input: Some(input), out: None, errors: None },
+            process: 0,
+            waiting: Vec::new(),
+            written: 0,
+            input: Input::Open,
+            modes: None,
+            what: String::new(),
+        };
+        let (mut given, mut taken, mut got) = (0_usize, 0, vec![0; 32 << 10]);
+        for _ in 0..200 {
+            // As much as a client may have on the way, so that some is left each time.
+            while given - taken < 256 << 10 {
+                let bytes: Vec<u8> =
+                    (given..given + 4096).map(|at| u8::try_from(at % 251).unwrap()).collect();
+                program.input(&bytes);
+                given += bytes.len();
+            }
+            let before = taken;
+            taken += program.write().0;
+            assert!(before < taken && taken < given && program.waiting.len() <= 512 << 10);
+            reader.read_exact(&mut got).unwrap();
+        }
+        let first = 199 * got.len();
+        assert!(got.iter().zip(first..).all(|(byte, at)| usize::from(*byte) == at % 251));
+    }
 
     #[test]
     fn input_that_no_process_can_take_any_more_keeps_no_loop_awake() {
