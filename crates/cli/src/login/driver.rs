@@ -287,16 +287,34 @@ impl Opener {
     }
 
     fn opened(&mut self) -> Option<Result<LoginStream, NoRoad>> {
+        // First, as what wakes for an answer that was taken already would keep the loop awake until the next.
+        let _ = self.wake.read(&mut [0; 16]);
         match self.answers.try_recv() {
-            Ok(answer) => {
-                let _ = self.wake.read(&mut [0; 16]);
-                Some(answer)
-            }
+            Ok(answer) => Some(answer),
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => {
                 let failure = Failure::new("the thread that opens streams has ended");
                 Some(Err(NoRoad { failure, may_return: false }))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use strait_node::poll;
+
+    use super::*;
+
+    #[test]
+    fn a_wake_without_an_answer_keeps_no_loop_awake() {
+        let ((asks, _asked), (_answer, answers)) = (mpsc::channel(), mpsc::channel());
+        let (wake, mut waker) = UnixStream::pair().unwrap();
+        wake.set_nonblocking(true).unwrap();
+        let mut opener = Opener { asks, answers, wake };
+        waker.write_all(&[0]).unwrap();
+        assert!(opener.opened().is_none());
+        let mut all = [PollFd::readable(opener.wake.as_fd())];
+        assert_eq!(poll::wait(&mut all, Some(Duration::ZERO)).unwrap(), 0);
     }
 }

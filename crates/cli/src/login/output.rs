@@ -12,6 +12,9 @@ use strait_node::poll::{self, PollFd};
 /// Bytes that one write gives a descriptor that may wait: what a pipe has room for when it says that it has any (pipe(7)).
 const PIPE_BUF: usize = 4096;
 
+/// Bytes that were written and are still kept, at which it is worth moving those behind them.
+const COMPACT: usize = 256 << 10;
+
 /// One of both.
 pub(super) struct OutputEnd {
     file: File,
@@ -97,8 +100,12 @@ impl OutputEnd {
         while let Some((_, more)) = self.credit.pop_front_if(|(at, _)| *at <= self.written) {
             credit += more;
         }
-        if self.is_empty() {
-            self.waiting.clear();
+        // Also what is written while more follows is left behind; a copy of as much at most each time.
+        if self.is_empty() || self.written >= COMPACT && self.written * 2 >= self.waiting.len() {
+            self.waiting.drain(..self.written);
+            for (at, _) in &mut self.credit {
+                *at -= self.written;
+            }
             self.written = 0;
         }
         (credit, moved || credit > 0)
@@ -115,6 +122,30 @@ mod tests {
     use std::io::Read;
 
     use super::*;
+
+    #[test]
+    fn what_a_slow_reader_has_taken_is_not_kept() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut end = OutputEnd::new(writer.as_fd()).unwrap();
+        drop(writer);
+        let (mut given, mut told, mut got) = (0_usize, 0, vec![0; 32 << 10]);
+        for _ in 0..200 {
+            // As much as a session may have on the way, so that some is left each time.
+            while given - told < 1 << 20 {
+                let bytes: Vec<u8> =
+                    (given..given + 4096).map(|at| u8::try_from(at % 251).unwrap()).collect();
+                end.push(&bytes, bytes.len());
+                given += bytes.len();
+            }
+            told += end.write().0;
+            assert!(!end.is_empty() && end.waiting.len() <= 3 << 20, "{} bytes", end.waiting.len());
+            reader.read_exact(&mut got).unwrap();
+        }
+        let first = 199 * got.len();
+        assert!(got.iter().zip(first..).all(|(byte, at)| usize::from(*byte) == at % 251));
+        end.write();
+        assert!(told >= first, "{told}");
+    }
 
     #[test]
     fn what_a_pipe_does_not_take_waits_and_is_reported_when_it_is_written() {

@@ -15,19 +15,22 @@ mod program;
 mod session;
 mod visits;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 use std::net::Shutdown;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use strait_login::{Refusal, RefusedReason, SERVICE, VERSION, refusal};
+use strait_node::clock::Clock;
 use strait_node::config::{Config, LoginSection};
 use strait_node::daemon::ServiceMain;
 use strait_node::login::{Account, LoginPermit, LoginWorkers};
 use strait_node::privileges;
 use strait_node::services::{ServiceChannel, ServiceEvent, StreamHead};
+use strait_scheduler::Budget;
 
 use keeper::Keeper;
 
@@ -47,13 +50,16 @@ pub(crate) fn service(path: &Path) -> Option<ServiceMain> {
     // The daemon reads the same file, and changes to no other folder before.
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let config = Config::load_without_identity(&path).ok().filter(|config| !config.logins.is_empty())?;
-    let mut service = LoginService { path, ..LoginService::default() };
+    let mut service = LoginService::new(path);
     service.take(config);
     Some(Box::new(move |channel| service.run(&channel)))
 }
 
+/// Lines that are logged on a peer that is refused: so many a second, and so many at once. As the daemon has it for handshakes.
+const LINES: u64 = 2;
+const LINES_BURST: u64 = 20;
+
 /// Who may log in, and who does.
-#[derive(Default)]
 struct LoginService {
     path: PathBuf,
     logins: Vec<LoginSection>,
@@ -62,9 +68,24 @@ struct LoginService {
     workers: LoginWorkers,
     /// Streams whose clients are told why they are not served, and since when.
     refused: VecDeque<(Instant, UnixStream)>,
+    /// Lines that may be logged on each peer, and how many were left out. Only peers of the configuration are here.
+    lines: BTreeMap<String, (Budget, u64)>,
+    clock: Clock,
 }
 
 impl LoginService {
+    fn new(path: PathBuf) -> LoginService {
+        LoginService {
+            path,
+            logins: Vec::new(),
+            peers: Vec::new(),
+            workers: LoginWorkers::default(),
+            refused: VecDeque::new(),
+            lines: BTreeMap::new(),
+            clock: Clock::start(),
+        }
+    }
+
     /// Takes the sections of the configuration; while something is wrong with it, those from before stay.
     fn read_again(&mut self) {
         match Config::load_without_identity(&self.path) {
@@ -79,6 +100,8 @@ impl LoginService {
         };
         self.peers = config.peers.iter().filter_map(peer).collect();
         self.logins = config.logins;
+        let peers = &self.peers;
+        self.lines.retain(|name, _| peers.iter().any(|(peer, _)| peer == name));
     }
 
     /// Serves until the node ends.
@@ -108,7 +131,7 @@ impl LoginService {
         let (section, account) = match self.permitted(head) {
             Ok(permitted) => permitted,
             Err(why) => {
-                tracing::warn!("{} may not log in: {}", head.peer, why.text);
+                self.say(&head.peer, || format!("{} may not log in: {}", head.peer, why.text));
                 return self.turn_away(stream, &why);
             }
         };
@@ -124,14 +147,31 @@ impl LoginService {
             Ok(theirs) => theirs,
             Err(error) => return tracing::error!("{}: no login: {error}", head.peer),
         };
-        let started = self.workers.start(channel, permit, move |port| keeper.run(&port, theirs));
+        // Those of other peers are none of a keeper's, and would stay open as long as it runs.
+        let refused = self.refused.iter().map(|(_, stream)| stream.as_fd());
+        let closes: Vec<_> = refused.chain([stream.as_fd()]).collect();
+        let started = self.workers.start(channel, &closes, permit, move |port| keeper.run(&port, theirs));
         if let Err(error) = started {
-            tracing::warn!("{}: a login is refused: {error}", head.peer);
+            self.say(&head.peer, || format!("{}: a login is refused: {error}", head.peer));
             let (reason, text) = match error.kind() {
                 io::ErrorKind::ResourceBusy => (RefusedReason::TooMany, "this peer has too many streams"),
                 _ => (RefusedReason::System, "no process could be started"),
             };
             self.turn_away(stream, &Refusal { reason, text: text.to_owned() });
+        }
+    }
+
+    /// Logs a line on a peer, which can be refused as fast as it can send; those that it has no budget for are counted.
+    fn say(&mut self, peer: &str, line: impl FnOnce() -> String) {
+        let new = || (Budget::new(LINES, LINES_BURST), 0);
+        let (budget, skipped) = self.lines.entry(peer.to_owned()).or_insert_with(new);
+        if !budget.take(1, self.clock.now()) {
+            *skipped += 1;
+            return;
+        }
+        match std::mem::take(skipped) {
+            0 => tracing::warn!("{}", line()),
+            skipped => tracing::warn!("{} ({skipped} such lines left out)", line()),
         }
     }
 

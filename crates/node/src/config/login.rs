@@ -8,7 +8,7 @@ use super::problem::Problem;
 use super::reader::{Placed, Section};
 use super::sections::{span, words};
 
-pub(super) const KEYS: &[&str] = &["peer", "accounts", "environment", "detached", "sessions"];
+pub(super) const KEYS: &[&str] = &["peer", "accounts", "environment", "detached", "sessions", "forward"];
 
 /// Most sessions of one peer that the file may allow: each takes processes and up to 16 MiB.
 const SESSIONS_MAX: u16 = 256;
@@ -34,6 +34,8 @@ pub struct LoginSection {
     pub detached: Duration,
     /// Sessions at once, at most.
     pub sessions: u16,
+    /// Whether its clients may make connections from this host, as the account.
+    pub forward: bool,
 }
 
 impl LoginSection {
@@ -79,6 +81,8 @@ fn login(
         environment,
         detached: span(section, "detached", least, most, ["1m", "365d"]).unwrap_or(DETACHED),
         sessions: section.short("sessions", 1..=SESSIONS_MAX).unwrap_or(SESSIONS),
+        // An account with a shell makes any connection by itself.
+        forward: section.boolean("forward").unwrap_or(true),
         peer: peer?.value,
     })
 }
@@ -115,6 +119,7 @@ mod tests {
             environment,
             detached: DETACHED,
             sessions: 1,
+            forward: true,
         };
         assert!(section.takes(b"LANG") && section.takes(b"LC_ALL") && section.takes(b"LC_"));
         assert!(!section.takes(b"LANGUAGE") && !section.takes(b"PATH") && !section.takes(b""));

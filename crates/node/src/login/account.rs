@@ -99,6 +99,9 @@ fn find(
     if look(&raw mut entry, buffer.as_mut_ptr(), buffer.len(), &raw mut found) != 0 || found.is_null() {
         return None;
     }
+    if !can_be(entry.pw_uid) || !can_be(entry.pw_gid) {
+        return None;
+    }
     // SAFETY: the library filled the entry; its texts are in the buffer, which is still there, and end in zero bytes.
     let text = |at: *const libc::c_char| unsafe { CStr::from_ptr(at) }.to_bytes();
     let shell = text(entry.pw_shell);
@@ -112,9 +115,20 @@ fn find(
     })
 }
 
+/// Whether a process can be this user or group: the greatest number has calls leave it as it is (setresuid(2)), which would be root.
+const fn can_be(number: u32) -> bool {
+    number != u32::MAX
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_that_would_leave_a_process_root_is_no_accounts() {
+        assert!(can_be(0) && can_be(65_534) && can_be(u32::MAX - 1));
+        assert!(!can_be(u32::MAX));
+    }
 
     #[test]
     fn accounts_are_found_by_name_and_by_number() {

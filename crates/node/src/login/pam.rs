@@ -217,17 +217,41 @@ pub(super) struct PamLogin<'a> {
 }
 
 impl PamSession {
-    /// Has the modules decide whether the account may log in, and opens its session. `before_credentials` runs between the two. A module that takes
-    /// longer than the limit costs this process.
+    /// Has the modules decide whether the account may log in, without a session. A module that takes longer than the limit costs
+    /// this process.
+    pub(super) fn check(login: PamLogin<'_>) -> Result<(), PamError> {
+        let _limit = TimeLimit::set(login.limit).map_err(PamError::Limit)?;
+        PamSession::begin(login).map(drop)
+    }
+
+    /// Has the modules decide whether the account may log in, and opens its session. `before_credentials` runs between the two. A
+    /// module that takes longer than the limit costs this process.
     pub(super) fn open(
         login: PamLogin<'_>,
         before_credentials: impl FnOnce() -> io::Result<()>,
     ) -> Result<PamSession, PamError> {
+        let _limit = TimeLimit::set(login.limit).map_err(PamError::Limit)?;
+        let mut session = PamSession::begin(login)?;
+        let library = session.library;
+        before_credentials()
+            .map_err(|error| PamError::Refused { step: "the account's groups", reason: error.to_string() })?;
+        // SAFETY: as above.
+        let result = unsafe { (library.setcred)(session.handle, PAM_ESTABLISH_CRED | PAM_SILENT) };
+        session.checked("no credentials for the account", result)?;
+        session.has_credentials = true;
+        // SAFETY: as above.
+        let result = unsafe { (library.open_session)(session.handle, 0) };
+        session.checked("no session for the account", result)?;
+        session.is_open = true;
+        Ok(session)
+    }
+
+    /// What both begin with.
+    fn begin(login: PamLogin<'_>) -> Result<PamSession, PamError> {
         if !FOLDERS.iter().any(|file| Path::new(file).is_file()) {
             return Err(PamError::NoService);
         }
         let library = Library::load()?;
-        let _limit = TimeLimit::set(login.limit).map_err(PamError::Limit)?;
         let mut said = Box::<Said>::default();
         let conversation = Conversation { talk: listen, data: (&raw mut *said).cast() };
         let account = CString::new(login.account).unwrap_or_default();
@@ -253,16 +277,6 @@ impl PamSession {
         // SAFETY: the handle is that of `start`.
         let result = unsafe { (library.acct_mgmt)(session.handle, 0) };
         session.checked("the account may not log in", result)?;
-        before_credentials()
-            .map_err(|error| PamError::Refused { step: "the account's groups", reason: error.to_string() })?;
-        // SAFETY: as above.
-        let result = unsafe { (library.setcred)(session.handle, PAM_ESTABLISH_CRED | PAM_SILENT) };
-        session.checked("no credentials for the account", result)?;
-        session.has_credentials = true;
-        // SAFETY: as above.
-        let result = unsafe { (library.open_session)(session.handle, 0) };
-        session.checked("no session for the account", result)?;
-        session.is_open = true;
         Ok(session)
     }
 

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::path::PathBuf;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
 
 use super::account::checked;
 use super::modes;
@@ -162,6 +163,16 @@ pub(super) fn name_of(pty: BorrowedFd<'_>) -> io::Result<PathBuf> {
     Ok(PathBuf::from(format!("/dev/pts/{number}")))
 }
 
+/// Whether the terminal of this name is the user's.
+pub(super) fn check_owner(terminal: &Path, user: u32) -> io::Result<()> {
+    let found = std::fs::symlink_metadata(terminal)?;
+    if found.file_type().is_char_device() && found.uid() == user {
+        Ok(())
+    } else {
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, "the terminal is another user's"))
+    }
+}
+
 /// What a terminal does.
 pub(super) fn attributes(terminal: RawFd) -> io::Result<libc::termios> {
     // SAFETY: all zeros is a valid termios; the pointer is to a value that outlives the call.
@@ -218,6 +229,16 @@ mod tests {
         set_modes(&terminal, &[53, 0, 0, 0, 0, 51, 0, 0, 0, 0, 0]).unwrap();
         assert_eq!(pty.echo_and_canonical().unwrap(), (false, false));
         assert_eq!(pty.end_of_file(), None);
+    }
+
+    #[test]
+    fn a_terminal_of_another_user_is_told_from_ones_own() {
+        let (pty, _terminal) = Pty::open(SIZE, &[]).unwrap();
+        let (name, own) = (pty.name().unwrap(), crate::privileges::user());
+        check_owner(&name, own).unwrap();
+        assert!(check_owner(&name, own + 1).is_err());
+        assert!(check_owner(Path::new("/dev/pts/nothing"), own).is_err());
+        assert!(check_owner(Path::new("/"), 0).is_err(), "no terminal");
     }
 
     #[test]

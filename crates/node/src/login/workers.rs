@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::account::{Account, checked};
 use super::folder::{self, SessionPlace};
 use super::launch::{self, Launcher, Surroundings};
-use super::pam::{PamLogin, PamSession};
+use super::pam::{PamError, PamLogin, PamSession};
 use super::pty::{self, Pty};
 use super::records::LoginRecord;
 use crate::privileges;
@@ -44,6 +44,12 @@ pub struct LoginPermit {
     pub patience: Duration,
 }
 
+impl LoginPermit {
+    fn pam<'a>(&'a self, terminal: Option<&'a Path>) -> PamLogin<'a> {
+        PamLogin { account: &self.account.name, peer: &self.peer, terminal, limit: self.patience }
+    }
+}
+
 /// The monitors that run.
 #[derive(Debug, Default)]
 pub struct LoginWorkers {
@@ -52,17 +58,24 @@ pub struct LoginWorkers {
 
 /// What the keeper asks for: a session, and whether a pseudo-terminal comes with the message.
 const OPEN: &[u8] = b"open";
+/// Or whether the account may log in now, without a session: for a connection.
+const CHECK: &[u8] = b"check";
 
 /// What the monitor says.
 #[derive(Debug, Serialize, Deserialize)]
 enum MonitorSays {
     /// The account's process is there.
     Opened { process: i32 },
-    /// It is not.
+    /// The account may log in.
+    Allowed,
+    /// It is not, or may not.
     Refused { why: WhyRefused, text: String },
     /// It ended, as wait(2) says it.
     Ended { status: i32 },
 }
+
+/// What a keeper says of a monitor that says nothing.
+const PAM_FAILED: &str = "the modules that check accounts (PAM) took too long, or failed";
 
 /// Why there is no session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,13 +113,15 @@ impl LoginWorkers {
         });
     }
 
-    /// Starts the processes of a stream, the keeper of which does `body`. To be called before there is any thread.
+    /// Starts the processes of a stream, the keeper of which does `body`; they give up `closes`, which are the caller's alone. To be
+    /// called before there is any thread.
     ///
     /// # Errors
     /// `ResourceBusy` when as many run as may; `fork(2)`.
     pub fn start(
         &mut self,
         channel: &ServiceChannel,
+        closes: &[BorrowedFd<'_>],
         permit: LoginPermit,
         body: impl FnOnce(KeeperPort) -> i32,
     ) -> io::Result<()> {
@@ -116,7 +131,8 @@ impl LoginWorkers {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
         let peer = permit.peer.clone();
-        let number = fork(c"strait-session", &[channel.as_fd()], move || monitor(permit, body))?;
+        let closes: Vec<_> = closes.iter().copied().chain([channel.as_fd()]).collect();
+        let number = fork(c"strait-session", &closes, move || monitor(permit, body))?;
         self.running.push((number, peer));
         Ok(())
     }
@@ -145,14 +161,27 @@ impl KeeperPort {
         let pty: Vec<BorrowedFd<'_>> = pty.into_iter().map(AsFd::as_fd).collect();
         self.channel.send(OPEN, &pty).map_err(|error| failed(error.to_string()))?;
         // It is killed where a module of PAM takes longer than it may.
-        let (said, mut descriptors) = self.channel.receive().map_err(|_| {
-            failed("the modules that check accounts (PAM) took too long, or failed".to_owned())
-        })?;
+        let (said, mut descriptors) = self.channel.receive().map_err(|_| failed(PAM_FAILED.to_owned()))?;
         match (serde_json::from_slice(&said), descriptors.pop()) {
             (Ok(MonitorSays::Opened { process }), Some(launcher)) => {
                 Ok((Launcher::new(ProcessChannel::from(launcher)), process))
             }
             (Ok(MonitorSays::Refused { why, text }), _) => Err(SessionRefused { why, text }),
+            _ => Err(failed("the monitor said something else".to_owned())),
+        }
+    }
+
+    /// Has PAM asked whether the account may log in now, without a session.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check_account(&self) -> Result<(), SessionRefused> {
+        let failed = |text: String| SessionRefused { why: WhyRefused::System, text };
+        self.channel.send(CHECK, &[]).map_err(|error| failed(error.to_string()))?;
+        let (said, _) = self.channel.receive().map_err(|_| failed(PAM_FAILED.to_owned()))?;
+        match serde_json::from_slice(&said) {
+            Ok(MonitorSays::Allowed) => Ok(()),
+            Ok(MonitorSays::Refused { why, text }) => Err(SessionRefused { why, text }),
             _ => Err(failed("the monitor said something else".to_owned())),
         }
     }
@@ -211,14 +240,40 @@ fn monitor(permit: LoginPermit, body: impl FnOnce(KeeperPort) -> i32) -> libc::c
     // What the keeper needs is its own now, and this process waits where no folder is in use.
     let _ = std::env::set_current_dir("/");
     // A stream that wants no session ends without a word.
-    if let Ok((message, descriptors)) = ours.receive()
-        && message == OPEN
-    {
-        serve(&ours, &permit, descriptors);
-    }
+    let place = match ours.receive() {
+        Ok((message, descriptors)) if message == OPEN => serve(&ours, &permit, descriptors),
+        Ok((message, _)) if message == CHECK => {
+            check(&ours, &permit);
+            None
+        }
+        _ => None,
+    };
     drop(ours);
     let _ = wait_for(keeper);
+    // The keeper's memory counts, also while it waits for a client to hear of the end.
+    drop(place);
     0
+}
+
+/// Says whether the account may log in now.
+fn check(keeper: &ProcessChannel, permit: &LoginPermit) {
+    let checked = if privileges::is_root() { PamSession::check(permit.pam(None)) } else { Ok(()) };
+    let says = match checked.map_err(from_pam) {
+        Ok(()) => MonitorSays::Allowed,
+        Err(SessionRefused { why, text }) => {
+            tracing::warn!("{} may make no connection as {}: {text}", permit.peer, permit.account.name);
+            MonitorSays::Refused { why, text }
+        }
+    };
+    let _ = serde_json::to_vec(&says).map_err(io::Error::from).and_then(|text| keeper.send(&text, &[]));
+}
+
+fn from_pam(error: PamError) -> SessionRefused {
+    let why = match error {
+        PamError::Refused { .. } => WhyRefused::Account,
+        _ => WhyRefused::System,
+    };
+    SessionRefused { why, text: error.to_string() }
 }
 
 /// Limits what a process may have, and lets a supervisor end it again.
@@ -232,8 +287,8 @@ fn limit_memory(memory: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens the session, waits for its end, and closes it.
-fn serve(keeper: &ProcessChannel, permit: &LoginPermit, descriptors: Vec<OwnedFd>) {
+/// Opens the session, waits for its end, and closes it; its place is still taken then.
+fn serve(keeper: &ProcessChannel, permit: &LoginPermit, descriptors: Vec<OwnedFd>) -> Option<SessionPlace> {
     let say = |says: &MonitorSays, descriptors: &[BorrowedFd<'_>]| {
         serde_json::to_vec(says).map_err(io::Error::from).and_then(|text| keeper.send(&text, descriptors))
     };
@@ -242,7 +297,7 @@ fn serve(keeper: &ProcessChannel, permit: &LoginPermit, descriptors: Vec<OwnedFd
         Err(SessionRefused { why, text }) => {
             tracing::warn!("{} may not log in as {}: {text}", permit.peer, permit.account.name);
             let _ = say(&MonitorSays::Refused { why, text }, &[]);
-            return;
+            return None;
         }
     };
     let OpenSession { process, launcher, pam, terminal, place } = session;
@@ -257,8 +312,8 @@ fn serve(keeper: &ProcessChannel, permit: &LoginPermit, descriptors: Vec<OwnedFd
     let _ = say(&MonitorSays::Ended { status: status.map_or(255 << 8, ExitStatusExt::into_raw) }, &[]);
     drop(record);
     drop(pam);
-    drop(place);
     tracing::info!("{}: the login as {} ended", permit.peer, permit.account.name);
+    Some(place)
 }
 
 /// A session that is open.
@@ -280,25 +335,18 @@ impl OpenSession {
         // The kernel says what it is called, not the keeper; it is not held, so that the keeper alone can hang it up.
         let terminal =
             descriptors.first().map(|pty| pty::name_of(pty.as_fd())).transpose().map_err(system)?;
+        // A keeper that was taken over may have one of another system of files, whose number is another's terminal here.
+        if let Some(name) = terminal.as_deref() {
+            pty::check_owner(name, permit.account.user).map_err(system)?;
+        }
         drop(descriptors);
         // SAFETY: takes an integer. What modules of PAM say of it comes later.
         unsafe { libc::umask(0o022) };
         let mut pam = None;
         if privileges::is_root() {
-            let login = PamLogin {
-                account: &permit.account.name,
-                peer: &permit.peer,
-                terminal: terminal.as_deref(),
-                limit: permit.patience,
-            };
+            let login = permit.pam(terminal.as_deref());
             let opened = PamSession::open(login, || permit.account.take_groups());
-            pam = Some(opened.map_err(|error| {
-                let why = match error {
-                    super::pam::PamError::Refused { .. } => WhyRefused::Account,
-                    _ => WhyRefused::System,
-                };
-                refused(why, error.to_string())
-            })?);
+            pam = Some(opened.map_err(from_pam)?);
         }
         let with = Surroundings {
             environment: pam.as_ref().map(PamSession::environment).unwrap_or_default(),

@@ -4,12 +4,16 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use strait_login::{Forwarded, ForwardedEvent};
 use strait_node::poll::{self, PollFd};
 
 use super::super::wire::{Wire, WireRead};
 use super::keeper::Opened;
+
+/// How long a connection may take nothing of what a peer said that is gone: programs that are stopped for a while, no longer.
+const UNTAKEN: Duration = Duration::from_secs(600);
 
 /// A socket that does not wait.
 pub(super) trait Connection: AsFd {
@@ -60,6 +64,7 @@ pub(super) fn run(opened: Opened, connection: &impl Connection, rate_bits: Optio
         written: 0,
         connection_said: false,
         peer_said: false,
+        peer_gone: false,
     };
     i32::from(carrier.run(&opened.rest).is_none())
 }
@@ -74,6 +79,8 @@ struct Carrier<'a, C> {
     /// Whether each end has said all it has to say.
     connection_said: bool,
     peer_said: bool,
+    /// Whether the peer is gone; what it said is still carried.
+    peer_gone: bool,
 }
 
 impl<C: Connection> Carrier<'_, C> {
@@ -86,23 +93,36 @@ impl<C: Connection> Carrier<'_, C> {
             if self.forwarded.finished() && self.wire.is_empty() && self.written == self.waiting.len() {
                 return Some(());
             }
-            let from_peer = self.written == self.waiting.len();
-            let stream =
-                PollFd::ready_to(self.wire.as_fd(), from_peer && !self.peer_said, !self.wire.is_empty());
-            let reads = !self.connection_said && self.forwarded.room() > 0;
-            // A connection that is half closed would be ready all the time.
-            let socket = match (reads, !from_peer) {
-                (false, false) => PollFd::ignored(),
-                (read, write) => PollFd::ready_to(self.connection.as_fd(), read, write),
-            };
-            let mut all = [stream, socket];
-            poll::wait(&mut all, None).ok()?;
-            let [stream, _] = all;
+            let patience = self.peer_gone.then_some(UNTAKEN);
+            if !self.sleep(patience)? && self.peer_gone {
+                return None;
+            }
             // It is not read any more, and would be ready all the time.
-            if self.peer_said && stream.is_gone() {
+            if self.peer_said && self.peer_gone {
                 return None;
             }
         }
+    }
+
+    /// Sleeps until something can be moved; whether anything can.
+    fn sleep(&mut self, patience: Option<Duration>) -> Option<bool> {
+        let from_peer = self.written == self.waiting.len();
+        let stream = if self.peer_gone && !from_peer {
+            PollFd::ignored()
+        } else {
+            PollFd::ready_to(self.wire.as_fd(), from_peer && !self.peer_said, !self.wire.is_empty())
+        };
+        let reads = !self.connection_said && self.forwarded.room() > 0;
+        // A connection that is half closed would be ready all the time.
+        let socket = match (reads, !from_peer) {
+            (false, false) => PollFd::ignored(),
+            (read, write) => PollFd::ready_to(self.connection.as_fd(), read, write),
+        };
+        let mut all = [stream, socket];
+        let ready = poll::wait(&mut all, patience).ok()?;
+        let [stream, _] = all;
+        self.peer_gone |= stream.is_gone();
+        Some(ready > 0)
     }
 
     /// Moves what can be moved; whether anything was.
@@ -181,5 +201,62 @@ impl<C: Connection> Carrier<'_, C> {
             }
             ForwardedEvent::Opened | ForwardedEvent::Refused(_) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_is_gone_while_the_connection_takes_nothing_keeps_no_loop_awake() {
+        let (peer, stream) = UnixStream::pair().unwrap();
+        let (far, near) = UnixStream::pair().unwrap();
+        for socket in [&peer, &near] {
+            socket.set_nonblocking(true).unwrap();
+        }
+        let mut carrier = Carrier {
+            wire: Wire::new(stream).unwrap(),
+            forwarded: Forwarded::server(None),
+            connection: &near,
+            waiting: Vec::new(),
+            written: 0,
+            connection_said: false,
+            peer_said: false,
+            peer_gone: false,
+        };
+        let (mut client, mut buffer, mut bytes) = (Forwarded::client(None), Wire::buffer(), Vec::new());
+        let mut said = 0;
+        // Until nothing moves: the connection takes no more.
+        loop {
+            said += client.write(&[7; 4096]);
+            client.send(&mut bytes, 64 << 10);
+            let written = (&peer).write(&bytes).unwrap_or(0);
+            bytes.drain(..written);
+            while carrier.turn(&mut buffer).unwrap() {}
+            if written == 0 && carrier.written < carrier.waiting.len() {
+                break;
+            }
+        }
+        drop(peer);
+        carrier.sleep(Some(Duration::ZERO)).unwrap();
+        assert!(!carrier.turn(&mut buffer).unwrap());
+        assert_eq!(carrier.sleep(Some(Duration::ZERO)), Some(false), "nothing can be moved");
+        // What it had said is carried as soon as there is room.
+        far.set_nonblocking(true).unwrap();
+        let (mut got, mut some) = (0, [0; 4096]);
+        loop {
+            while let Ok(length @ 1..) = (&far).read(&mut some) {
+                got += length;
+            }
+            if carrier.turn(&mut buffer) != Some(true) {
+                break;
+            }
+        }
+        while let Ok(length @ 1..) = (&far).read(&mut some) {
+            got += length;
+        }
+        assert!(got > 0 && got <= said, "{got} of {said}");
+        assert!(carrier.waiting.is_empty());
     }
 }

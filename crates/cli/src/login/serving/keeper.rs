@@ -13,7 +13,7 @@ use strait_node::services::StreamHead;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::super::wire::{Wire, WireRead};
-use super::{LINGER, forward, session, visits};
+use super::{LINGER, forward, program, session, visits};
 
 /// How long a stream may take to say what it wants.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -54,7 +54,9 @@ impl Keeper {
             Request::Resume(resume) => visits::resume(wire, &self.head.key, &resume.ticket, &raw),
             Request::List => visits::list(wire, &self.head.key, &raw),
             Request::Agent(ticket) => visits::agent(wire, &self.head, &ticket, &raw, rest),
-            Request::Connect { host, port } => self.connect(Opened { wire, rest }, &host, port),
+            Request::Connect { host, port: number } => {
+                self.connect(port, Opened { wire, rest }, &host, number)
+            }
         }
     }
 
@@ -65,7 +67,15 @@ impl Keeper {
         }
     }
 
-    fn connect(&self, opened: Opened, host: &[u8], port: u16) -> i32 {
+    fn connect(&self, monitor: &KeeperPort, opened: Opened, host: &[u8], port: u16) -> i32 {
+        if !self.section.forward {
+            let text = "this peer may make no connections here (forward = false in its [[login]])";
+            return turn_away(opened.wire, RefusedReason::NotAllowed, text);
+        }
+        if let Err(refused) = monitor.check_account() {
+            let Refusal { reason, text } = program::from_monitor(refused);
+            return turn_away(opened.wire, reason, &text);
+        }
         match connected(host, port) {
             Ok(connection) => forward::run(opened, &connection, self.head.rate_bits),
             Err(text) => turn_away(opened.wire, RefusedReason::System, &text),

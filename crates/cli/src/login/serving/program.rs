@@ -119,6 +119,9 @@ impl RunningProgram {
     /// Input for it, in order.
     pub(super) fn input(&mut self, bytes: &[u8]) {
         if self.input == Input::Open {
+            // A program that is slower than the link always leaves some: what it has is not kept with it.
+            self.waiting.drain(..self.written);
+            self.written = 0;
             self.waiting.extend_from_slice(bytes);
         }
     }
@@ -137,6 +140,11 @@ impl RunningProgram {
 
     /// Writes input that waits, as much as it takes: how much, and whether it takes no more.
     pub(super) fn write(&mut self) -> (usize, bool) {
+        // A terminal that no process has would be ready all the time and take nothing.
+        if matches!(self.ends, Ends::Terminal { ended: true, .. }) && self.takes_input() {
+            self.close_input();
+            return (0, true);
+        }
         let mut total = 0;
         while let Some(rest) = self.waiting.get(self.written..).filter(|rest| !rest.is_empty()) {
             let result = match &mut self.ends {
@@ -292,7 +300,7 @@ fn refused(reason: RefusedReason, text: String) -> Refusal {
     Refusal { reason, text }
 }
 
-fn from_monitor(SessionRefused { why, text }: SessionRefused) -> Refusal {
+pub(super) fn from_monitor(SessionRefused { why, text }: SessionRefused) -> Refusal {
     let reason = match why {
         WhyRefused::Account => RefusedReason::AccountRefused,
         WhyRefused::TooMany => RefusedReason::TooMany,
@@ -347,5 +355,70 @@ fn signal_number(signal: SessionSignal) -> i32 {
         SessionSignal::Term => 15,
         SessionSignal::Cont => CONT,
         SessionSignal::Tstp => 20,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use strait_node::poll;
+
+    use super::*;
+
+    #[test]
+    fn what_a_slow_program_has_taken_is_not_kept() {
+        let (mut reader, input) = io::pipe().unwrap();
+        strait_node::login::do_not_wait(input.as_fd()).unwrap();
+        let mut program = RunningProgram {
+            ends: Ends::Pipes { input: Some(input), out: None, errors: None },
+            process: 0,
+            waiting: Vec::new(),
+            written: 0,
+            input: Input::Open,
+            modes: None,
+            what: String::new(),
+        };
+        let (mut given, mut taken, mut got) = (0_usize, 0, vec![0; 32 << 10]);
+        for _ in 0..200 {
+            // As much as a client may have on the way, so that some is left each time.
+            while given - taken < 256 << 10 {
+                let bytes: Vec<u8> =
+                    (given..given + 4096).map(|at| u8::try_from(at % 251).unwrap()).collect();
+                program.input(&bytes);
+                given += bytes.len();
+            }
+            let before = taken;
+            taken += program.write().0;
+            assert!(before < taken && taken < given && program.waiting.len() <= 512 << 10);
+            reader.read_exact(&mut got).unwrap();
+        }
+        let first = 199 * got.len();
+        assert!(got.iter().zip(first..).all(|(byte, at)| usize::from(*byte) == at % 251));
+    }
+
+    #[test]
+    fn input_that_no_process_can_take_any_more_keeps_no_loop_awake() {
+        // Without lines and echo, so that what is typed fills the terminal.
+        let (pty, terminal) =
+            Pty::open(size(WindowSize::default()), &[53, 0, 0, 0, 0, 51, 0, 0, 0, 0, 0]).unwrap();
+        let mut program = RunningProgram {
+            ends: Ends::Terminal { pty, ended: false },
+            process: 0,
+            waiting: Vec::new(),
+            written: 0,
+            input: Input::Open,
+            modes: None,
+            what: String::new(),
+        };
+        program.input(&[b'x'; 1 << 20]);
+        while program.write().0 > 0 {}
+        assert!(!program.waiting.is_empty());
+        drop(terminal);
+        assert!(matches!(program.read(&mut [0; 64]), Some(Output::Ended(OutputKind::Terminal))));
+        assert_eq!(program.write(), (0, true));
+        assert!(!program.takes_input());
+        assert_eq!(program.write(), (0, false), "said once");
+        assert_eq!(poll::wait(&mut program.interest(true), Some(Duration::ZERO)).unwrap(), 0);
     }
 }

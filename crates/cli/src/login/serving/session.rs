@@ -331,8 +331,9 @@ impl<'a> Session<'a> {
     /// Whether there is nothing left to do.
     fn is_over(&self) -> bool {
         let now = self.clock.now();
-        let gone = self.hung_up.is_some_and(|since| {
-            self.wire.is_none() && (self.exit.is_some() || now.since(since) >= HANGING_UP)
+        let gone = self.hung_up.is_some_and(|since| match self.exit {
+            Some(_) => self.wire.is_none(),
+            None => now.since(since) >= HANGING_UP,
         });
         let forgotten = self.alone_since.is_some_and(|since| now.since(since) >= self.detached);
         self.exit_heard || gone || forgotten
@@ -343,15 +344,16 @@ impl<'a> Session<'a> {
         let now = self.clock.now();
         let wire = self.wire.as_ref().map_or_else(PollFd::ignored, Wire::interest);
         let ended = if self.exit.is_none() { PollFd::readable(self.port.as_fd()) } else { PollFd::ignored() };
-        let [one, two, three] = self.program.interest(self.server.output_room() > 0);
+        let output = self.server.output_room() > 0;
+        let [one, two, three] = self.program.interest(output);
         let (agents, waiting) =
             self.agents.as_ref().map_or_else(|| (PollFd::ignored(), PollFd::ignored()), AgentDoor::interest);
         let listener = PollFd::readable(self.listener.as_fd());
         let mut all = [wire, ended, one, two, three, agents, waiting, listener];
         let alone = self.alone_since.map(|since| since + self.detached);
-        let hung = self.hung_up.map(|since| since + HANGING_UP);
+        let hung = self.hung_up.filter(|_| self.exit.is_none()).map(|since| since + HANGING_UP);
         let due = self.server.deadline().map(|deadline| deadline.at).filter(|_| self.wire.is_some());
-        let ends = self.exit.is_some() && !self.exit_told && !self.program.output_ended();
+        let ends = output && self.exit.is_some() && !self.exit_told && !self.program.output_ended();
         let last = (ends && self.program.has_terminal()).then(|| self.last_output + LAST_OUTPUT);
         let due = [alone, hung, due, last].into_iter().flatten().min();
         poll::wait(&mut all, due.map(|at| at.since(now).max(LEAST_SLEEP))).map(drop)

@@ -114,6 +114,66 @@ fn a_peer_has_as_many_sessions_as_it_may_and_those_of_another_are_not_told() {
     eventually("there is room again", || place.login(&["site-b", "true"], b"").status.success());
 }
 
+/// What the second site answers to a client that wants a connection to one of its ports, where nothing listens.
+fn connection(place: &LoginPlace) -> String {
+    let socket = place.sites[0].folder().join("run/strait0.sock");
+    let mut stream =
+        strait_node::client::open_stream_at(&socket, "site-b", strait_stream::StreamPriority::Now)
+            .unwrap()
+            .stream;
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = strait_login::Request::Connect { host: b"127.0.0.1".to_vec(), port: 1 };
+    std::io::Write::write_all(&mut stream, &[&[2, 1, 0], &*request.bytes()].concat()).unwrap();
+    let mut said = Vec::new();
+    std::io::Read::read_to_end(&mut stream, &mut said).unwrap();
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+#[test]
+fn connections_are_made_only_where_they_may_be_and_the_account_may_log_in() {
+    if !gives_accounts() {
+        return;
+    }
+    let mut place = LoginPlace::new(fast(), ALICE);
+    let said = connection(&place);
+    assert!(said.contains("refused"), "nothing listens there: {said}");
+    fs::write(place.file("pam.d/strait"), "account required pam_deny.so\n").unwrap();
+    let said = connection(&place);
+    assert!(said.contains("the account may not log in"), "{said}");
+    fs::write(place.file("pam.d/strait"), PAM).unwrap();
+    place.stop(1);
+    place.start(1, &format!("{ALICE}\nforward = false"));
+    place.wait_for_session();
+    let said = connection(&place);
+    assert!(said.contains("may make no connections here"), "{said}");
+    place.ends(0, &["site-b", "true"], b"");
+}
+
+#[test]
+fn a_peer_that_is_refused_without_end_fills_no_log() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), ALICE);
+    let socket = place.sites[0].folder().join("run/strait0.sock");
+    for _ in 0..200 {
+        let opened =
+            strait_node::client::open_stream_at(&socket, "site-b", strait_stream::StreamPriority::Now);
+        let mut stream = opened.unwrap().stream;
+        std::io::Write::write_all(&mut stream, &[&[2, 1, 3][..], b"bob"].concat()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let _ = std::io::Read::read(&mut stream, &mut [0; 512]);
+    }
+    let log = || fs::read_to_string(place.daemon(1).log()).unwrap();
+    // The budget comes back, and with it how many were left out.
+    eventually("what was left out is said", || {
+        place.ends(255, &["bob@site-b", "true"], b"");
+        log().contains("such lines left out")
+    });
+    let lines = log().matches("may not log in").count();
+    assert!(lines < 100, "{lines} lines");
+}
+
 #[test]
 fn a_stream_that_says_nothing_is_ended() {
     if !gives_accounts() {

@@ -1,0 +1,134 @@
+//! Clients that do not do what this program's do, and what processes have of others.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+
+use strait_clock::Time;
+use strait_login::{ClientOptions, LoginClient, Program, SessionRequest};
+use strait_node::client::open_stream_at;
+use strait_stream::StreamPriority;
+
+use super::place::{LoginPlace, gives_accounts};
+use crate::pair::{PATIENCE, eventually, fast};
+
+/// A client that begins a command, and reads nothing.
+struct Deaf {
+    client: LoginClient,
+    stream: UnixStream,
+}
+
+impl Deaf {
+    fn start(place: &LoginPlace, command: &str) -> Deaf {
+        let stream = open(place);
+        let request = SessionRequest {
+            program: Program::Command(command.as_bytes().to_vec()),
+            terminal: None,
+            environment: Vec::new(),
+            agent: false,
+        };
+        let mut deaf =
+            Deaf { client: LoginClient::start(request, ClientOptions { rate_bits: None }), stream };
+        // The service, its version, and no name.
+        deaf.stream.write_all(&[2, 1, 0]).unwrap();
+        deaf.send();
+        deaf
+    }
+
+    fn send(&mut self) {
+        let mut bytes = Vec::new();
+        self.client.send(&mut bytes, 1 << 20, Time::ZERO);
+        self.stream.write_all(&bytes).unwrap();
+    }
+}
+
+fn open(place: &LoginPlace) -> UnixStream {
+    let socket = place.sites[0].folder().join("run/strait0.sock");
+    let stream = open_stream_at(&socket, "site-b", StreamPriority::Now).unwrap().stream;
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// The processes called `name` of the place's second site.
+fn processes(place: &LoginPlace, name: &str) -> Vec<u32> {
+    let folder = place.dir.path().display().to_string();
+    let numbers = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let ours = |number: &u32| {
+        let line = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+        let called = fs::read_to_string(format!("/proc/{number}/comm")).unwrap_or_default();
+        called.trim() == name && String::from_utf8_lossy(&line).contains(&folder)
+    };
+    numbers.filter(ours).collect()
+}
+
+/// Sockets that a process has, beside its standard descriptors.
+fn sockets(process: u32) -> usize {
+    let open = fs::read_dir(format!("/proc/{process}/fd")).unwrap().flatten();
+    let standard = |name: &str| ["0", "1", "2"].contains(&name);
+    open.filter(|entry| !standard(&entry.file_name().to_string_lossy()))
+        .filter(|entry| {
+            fs::read_link(entry.path()).is_ok_and(|to| to.to_string_lossy().starts_with("socket:"))
+        })
+        .count()
+}
+
+#[test]
+fn a_keeper_has_its_own_stream_and_none_that_was_refused() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), "accounts = [\"alice\"]");
+    // Refused streams stay open for a while, so that their clients hear why.
+    for _ in 0..3 {
+        place.ends(255, &["bob@site-b", "true"], b"");
+    }
+    let mut command = place.command(&["login", "site-b", "echo here; cat"]);
+    let mut running = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = [0; 5];
+    running.stdout.as_mut().unwrap().read_exact(&mut said).unwrap();
+    let (keepers, monitors) = (processes(&place, "strait-keeper"), processes(&place, "strait-session"));
+    assert_eq!((keepers.len(), monitors.len()), (1, 1));
+    assert_eq!(sockets(keepers[0]), 3, "its stream, its monitor, and where later streams come");
+    assert_eq!(sockets(monitors[0]), 1, "its keeper");
+    drop(running.stdin.take());
+    assert!(running.wait().unwrap().success());
+}
+
+#[test]
+fn a_session_has_its_place_as_long_as_it_has_memory() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), "accounts = [\"alice\"]\nsessions = 1");
+    let mut deaf = Deaf::start(&place, "true");
+    let log = place.daemon(1).log();
+    let over = || fs::read_to_string(&log).unwrap().contains("the login as alice ended");
+    eventually("the program has ended", over);
+    let (_, errors) = place.ends(255, &["site-b", "true"], b"");
+    assert!(errors.contains("as many sessions run as may"), "{errors}");
+    deaf.stream.shutdown(Shutdown::Write).unwrap();
+    while deaf.stream.read(&mut [0; 512]).unwrap() > 0 {}
+    eventually("there is room again", || place.login(&["site-b", "true"], b"").status.success());
+}
+
+#[test]
+fn a_program_that_outlives_its_hanging_up_keeps_no_client() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), "accounts = [\"alice\"]");
+    let mut deaf = Deaf::start(&place, "trap '' HUP; echo $$ > number; exec sleep 1000");
+    let number = place.file("home/alice/number");
+    eventually("the program runs", || fs::read_to_string(&number).is_ok_and(|text| text.ends_with('\n')));
+    deaf.client.hang_up();
+    deaf.send();
+    // The stream stays open at this end; the other has nothing to wait for.
+    let mut bytes = [0; 512];
+    while deaf.stream.read(&mut bytes).unwrap() > 0 {}
+    let process = fs::read_to_string(&number).unwrap();
+    let ended = std::process::Command::new("kill").args(["-KILL", process.trim()]).status().unwrap();
+    assert!(ended.success());
+}
