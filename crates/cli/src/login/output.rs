@@ -17,10 +17,11 @@ pub(super) struct OutputEnd {
     file: File,
     /// Whether a write may wait; then one is done only when there is room.
     may_wait: bool,
-    waiting: Vec<u8>,
-    written: usize,
-    /// Places in what waits, and what the session is to be told once they were reached.
-    credit: VecDeque<(usize, usize)>,
+    waiting: VecDeque<u8>,
+    /// Bytes that were written or lost, of all that came.
+    written: u64,
+    /// Places in all that came, and what the session is to be told once they were reached.
+    credit: VecDeque<(u64, usize)>,
     is_gone: bool,
 }
 
@@ -40,7 +41,7 @@ impl OutputEnd {
         Ok(OutputEnd {
             file,
             may_wait,
-            waiting: Vec::new(),
+            waiting: VecDeque::new(),
             written: 0,
             credit: VecDeque::new(),
             is_gone: false,
@@ -50,16 +51,20 @@ impl OutputEnd {
     /// Bytes to write; once they are, `credit` is reported by [`OutputEnd::write`].
     pub(super) fn push(&mut self, bytes: &[u8], credit: usize) {
         if !self.is_gone {
-            self.waiting.extend_from_slice(bytes);
+            self.waiting.extend(bytes);
         }
-        if credit > 0 {
-            self.credit.push_back((self.waiting.len(), credit));
+        let end = self.written + self.waiting.len() as u64;
+        match self.credit.back_mut() {
+            _ if credit == 0 => {}
+            // Many small pieces are told of together: each place takes memory, too.
+            Some((at, told)) if *told + credit <= PIPE_BUF => (*at, *told) = (end, *told + credit),
+            _ => self.credit.push_back((end, credit)),
         }
     }
 
     /// Whether all was written.
     pub(super) fn is_empty(&self) -> bool {
-        self.written == self.waiting.len()
+        self.waiting.is_empty()
     }
 
     /// Whether nothing can be written any more.
@@ -70,7 +75,8 @@ impl OutputEnd {
     /// Writes what can be written; what the session is to be told of, and whether anything moved.
     pub(super) fn write(&mut self) -> (usize, bool) {
         let mut moved = false;
-        while let Some(rest) = self.waiting.get(self.written..).filter(|rest| !rest.is_empty()) {
+        while !self.waiting.is_empty() {
+            let (rest, _) = self.waiting.as_slices();
             let mut part = rest;
             if self.may_wait {
                 let mut room = [PollFd::writable(self.file.as_fd())];
@@ -81,14 +87,14 @@ impl OutputEnd {
             }
             match self.file.write(part) {
                 Ok(length) => {
-                    self.written += length;
+                    self.drop_front(length);
                     moved = true;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => {
                     self.is_gone = true;
-                    self.written = self.waiting.len();
+                    self.drop_front(self.waiting.len());
                     moved = true;
                 }
             }
@@ -97,11 +103,13 @@ impl OutputEnd {
         while let Some((_, more)) = self.credit.pop_front_if(|(at, _)| *at <= self.written) {
             credit += more;
         }
-        if self.is_empty() {
-            self.waiting.clear();
-            self.written = 0;
-        }
         (credit, moved || credit > 0)
+    }
+
+    /// Lets go of bytes that were written or cannot be. A reader that is slower than the link never leaves nothing to be written.
+    fn drop_front(&mut self, length: usize) {
+        self.waiting.drain(..length);
+        self.written += length as u64;
     }
 
     /// What is awaited: room, if something waits.
@@ -115,6 +123,27 @@ mod tests {
     use std::io::Read;
 
     use super::*;
+
+    #[test]
+    fn a_reader_that_is_always_behind_costs_no_memory() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut end = OutputEnd::new(writer.as_fd()).unwrap();
+        let mut buffer = vec![0; 50_000];
+        let (mut pushed, mut told) = (0, 0);
+        for round in 0..200 {
+            // In small pieces, too.
+            let piece = if round % 2 == 0 { 50_000 } else { 10 };
+            while pushed < told + 200_000 {
+                end.push(&buffer[..piece], piece);
+                pushed += piece;
+            }
+            told += end.write().0;
+            assert!(!end.is_empty());
+            reader.read_exact(&mut buffer).unwrap();
+        }
+        assert!(end.waiting.capacity() <= 1 << 20, "{}", end.waiting.capacity());
+        assert!(end.credit.capacity() <= 256, "{}", end.credit.capacity());
+    }
 
     #[test]
     fn what_a_pipe_does_not_take_waits_and_is_reported_when_it_is_written() {

@@ -1,5 +1,6 @@
 //! A session's program: its terminal, or its pipes.
 
+use std::collections::VecDeque;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -25,8 +26,7 @@ pub(super) struct RunningProgram {
     /// Its process, the first of its group and session.
     process: i32,
     /// Input that it has not taken.
-    waiting: Vec<u8>,
-    written: usize,
+    waiting: VecDeque<u8>,
     input: Input,
     modes: Option<TerminalModes>,
     /// What the list of sessions says of it.
@@ -96,15 +96,7 @@ impl RunningProgram {
         };
         let theirs_borrowed: Vec<BorrowedFd<'_>> = theirs.iter().map(AsFd::as_fd).collect();
         launcher.launch(&launch, &theirs_borrowed).map_err(system)?;
-        Ok(RunningProgram {
-            ends,
-            process,
-            waiting: Vec::new(),
-            written: 0,
-            input: Input::Open,
-            modes: None,
-            what,
-        })
+        Ok(RunningProgram { ends, process, waiting: VecDeque::new(), input: Input::Open, modes: None, what })
     }
 
     pub(super) const fn has_terminal(&self) -> bool {
@@ -119,7 +111,7 @@ impl RunningProgram {
     /// Input for it, in order.
     pub(super) fn input(&mut self, bytes: &[u8]) {
         if self.input == Input::Open {
-            self.waiting.extend_from_slice(bytes);
+            self.waiting.extend(bytes);
         }
     }
 
@@ -138,7 +130,8 @@ impl RunningProgram {
     /// Writes input that waits, as much as it takes: how much, and whether it takes no more.
     pub(super) fn write(&mut self) -> (usize, bool) {
         let mut total = 0;
-        while let Some(rest) = self.waiting.get(self.written..).filter(|rest| !rest.is_empty()) {
+        while !self.waiting.is_empty() {
+            let (rest, _) = self.waiting.as_slices();
             let result = match &mut self.ends {
                 Ends::Terminal { pty, .. } => Write::write(&mut &*pty, rest),
                 Ends::Pipes { input: Some(pipe), .. } => pipe.write(rest),
@@ -146,7 +139,8 @@ impl RunningProgram {
             };
             match result {
                 Ok(length) => {
-                    self.written += length;
+                    // Not when all is written: a program that is slower than the link always leaves something.
+                    self.waiting.drain(..length);
                     total += length;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return (total, false),
@@ -157,8 +151,6 @@ impl RunningProgram {
                 }
             }
         }
-        self.waiting.clear();
-        self.written = 0;
         if self.input == Input::Ending {
             self.close_input();
         }
@@ -168,7 +160,6 @@ impl RunningProgram {
     fn close_input(&mut self) {
         self.input = Input::Closed;
         self.waiting.clear();
-        self.written = 0;
         if let Ends::Pipes { input, .. } = &mut self.ends {
             *input = None;
         }
@@ -347,5 +338,39 @@ fn signal_number(signal: SessionSignal) -> i32 {
         SessionSignal::Term => 15,
         SessionSignal::Cont => CONT,
         SessionSignal::Tstp => 20,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_always_behind_costs_no_memory() {
+        let (mut reader, input) = io::pipe().unwrap();
+        strait_node::login::do_not_wait(input.as_fd()).unwrap();
+        let mut program = RunningProgram {
+            ends: Ends::Pipes { input: Some(input), out: None, errors: None },
+            process: 0,
+            waiting: VecDeque::new(),
+            input: Input::Open,
+            modes: None,
+            what: String::new(),
+        };
+        let (mut given, mut written, mut read) = (0_usize, 0, 0_usize);
+        let mut buffer = vec![0; 50_000];
+        for _ in 0..200 {
+            while given < written + 200_000 {
+                let piece: Vec<u8> = (given..given + 7_001).map(|at| (at % 251) as u8).collect();
+                program.input(&piece);
+                given += piece.len();
+            }
+            written += program.write().0;
+            assert!(!program.waiting.is_empty());
+            reader.read_exact(&mut buffer).unwrap();
+            assert!(buffer.iter().enumerate().all(|(at, byte)| usize::from(*byte) == (read + at) % 251));
+            read += buffer.len();
+        }
+        assert!(program.waiting.capacity() <= 1 << 20, "{}", program.waiting.capacity());
     }
 }
