@@ -20,6 +20,7 @@ mod settings;
 
 use std::io::{IsTerminal, stdin};
 
+use strait_node::interrupt::EndSignal;
 use strait_ssh::{Randomness, SshServer};
 
 use crate::failure::{Code, CommandResult, Failure};
@@ -54,7 +55,9 @@ pub(crate) fn run(flags: &SshFlags) -> CommandResult {
     strait_node::interrupt::ignore();
     let login = LoginPeer::find(flags.tunnel.as_deref(), &peer.name, known.interface())?;
     let server = SshServer::new(key, Randomness::new(&seed)).map_err(Failure::new)?;
-    Bridge::new(server, login)?.run()
+    // Not before: a node of this command's own is to be ended by it.
+    let signal = EndSignal::take().map_err(Failure::doing("hear of signals"))?;
+    Bridge::new(server, login, signal)?.run()
 }
 
 /// What to do instead.

@@ -18,8 +18,8 @@ use crate::message::{Channel, LoginMessage};
 use crate::screen::SessionScreen;
 use crate::stream_end::StreamEnd;
 use crate::{
-    INPUT_WINDOW, OUTPUT_WINDOW, Request, ResumePoint, ResumeRequest, SLACK, SessionRequest, SessionSignal,
-    Ticket, WindowSize,
+    OUTPUT_WINDOW, Request, ResumePoint, ResumeRequest, SLACK, SessionRequest, SessionSignal, Ticket,
+    WindowSize, input_window,
 };
 
 /// What a client's end may know beside its request.
@@ -76,6 +76,8 @@ pub struct LoginClient {
     screen: Option<SessionScreen>,
     /// Whether the terminal shows something else, which goes to its scrollback when the session's screen comes.
     foreign: bool,
+    /// Bytes of input that are kept at most.
+    input_window: u64,
     input_ended: bool,
     /// Whether this client leaves.
     leaving: bool,
@@ -118,6 +120,8 @@ impl LoginClient {
     fn new(request: Request, size: Option<WindowSize>, options: &ClientOptions) -> LoginClient {
         let terminal = size.is_some();
         let policy = if terminal { TERMINAL_ACKS } else { COMMAND_ACKS };
+        // A client that comes back from another process has not seen what the session was asked for: the smaller fits both kinds.
+        let small = !matches!(&request, Request::Start(start) if start.terminal.is_none());
         LoginClient {
             request,
             stage: Stage::Asking,
@@ -130,6 +134,7 @@ impl LoginClient {
             terminal,
             screen: size.map(SessionScreen::new),
             foreign: false,
+            input_window: input_window(small),
             input_ended: false,
             leaving: false,
             exited: false,
@@ -152,7 +157,7 @@ impl LoginClient {
         if self.input_ended || self.stage == Stage::Over {
             return 0;
         }
-        INPUT_WINDOW.saturating_sub(self.log.kept()) as usize
+        self.input_window.saturating_sub(self.log.kept()) as usize
     }
 
     /// There is no more input: the end of a command's standard input.
@@ -194,7 +199,7 @@ impl LoginClient {
 
     /// What the program does not read is not worth more memory than the window has beside input: then the newest is left out.
     fn control(&mut self, control: Control) {
-        let room = (INPUT_WINDOW + SLACK).saturating_sub(self.log.kept());
+        let room = (self.input_window + SLACK).saturating_sub(self.log.kept());
         if !self.leaving && room > 4 * crate::log::CONTROL {
             self.log.control(control, self.now);
         }

@@ -50,9 +50,16 @@ pub const SERVICE: u8 = 2;
 /// The second: the version of what follows.
 pub const VERSION: u8 = 1;
 
-/// Input that is kept, or waits for the program, at most: what a person pastes, and a link of 10 Mbit/s for 0.2 s.
-const INPUT_WINDOW: u64 = 256 << 10;
+/// Input of a terminal that is kept, or waits for the program, at most: what a person pastes.
+const TERMINAL_INPUT_WINDOW: u64 = 256 << 10;
+/// The same of a command, whose input may be a file: what a connection has on the way at most (`docs/design/streams.md`), which is more
+/// than three times 10 Mbit/s times 600 ms. Beside it and [`OUTPUT_WINDOW`], compression fits into 16 MiB for a session.
+const COMMAND_INPUT_WINDOW: u64 = 5 << 19;
 /// Output that is kept, or waits for the client, at most: 34 Mbit/s at a round trip of a second.
 const OUTPUT_WINDOW: u64 = 4 << 20;
+/// The window of a session's input.
+const fn input_window(terminal: bool) -> u64 {
+    if terminal { TERMINAL_INPUT_WINDOW } else { COMMAND_INPUT_WINDOW }
+}
 /// What is sent beside bytes of channels while a window is full, at most.
 const SLACK: u64 = 64 << 10;

@@ -135,6 +135,10 @@ impl SendLog {
     }
 
     fn add(&mut self, said: Said, now: Time) {
+        // No bytes follow in the one before: all that was room for more would be kept with it.
+        if let Some(Entry { said: Said::Bytes { bytes, .. }, .. }) = self.entries.back_mut() {
+            bytes.shrink_to_fit();
+        }
         let entry = Entry { start: self.end, bytes_before: self.bytes, at: now, said };
         self.end = entry.end();
         if let Said::Bytes { bytes, .. } = &entry.said {

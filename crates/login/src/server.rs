@@ -18,8 +18,8 @@ use crate::log::{Control, SendLog};
 use crate::pace::Pace;
 use crate::stream_end::{StreamEnd, TYPED};
 use crate::{
-    Exit, INPUT_WINDOW, OUTPUT_WINDOW, OutputKind, Refusal, RefusedReason, ResumeRequest, SLACK,
-    TerminalModes, Ticket, WindowSize,
+    Exit, OUTPUT_WINDOW, OutputKind, Refusal, RefusedReason, ResumeRequest, SLACK, TerminalModes, Ticket,
+    WindowSize, input_window,
 };
 
 /// Output of a terminal that waits at most, so that a flood stalls the terminal and what follows an interrupt comes soon.
@@ -90,6 +90,7 @@ impl LoginServer {
     /// A session whose request has been read. [`LoginServer::attach`] gives it its first stream.
     #[must_use]
     pub fn new(options: ServerOptions, now: Time) -> LoginServer {
+        let window = input_window(options.terminal.is_some()) + SLACK;
         LoginServer {
             display: Display::new(&options),
             ticket: options.ticket,
@@ -98,7 +99,7 @@ impl LoginServer {
             greeting: None,
             stream: StreamEnd::new(options.rate_bits),
             log: SendLog::default(),
-            incoming: Incoming::new(0, INPUT_WINDOW + SLACK, INPUT_ACKS),
+            incoming: Incoming::new(0, window, INPUT_ACKS),
             pace: Pace::new(options.rate_bits, now),
             events: VecDeque::new(),
             client: 0,

@@ -1,6 +1,8 @@
 //! Signals that ask the program to end: remembered, so that everything is put away in order.
 #![allow(unsafe_code)]
 
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
@@ -26,6 +28,67 @@ pub fn ignore() {
     for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
         // SAFETY: ignoring a signal touches no memory.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
+/// A supervisor's signal to end (`SIGTERM`), to be waited for with descriptors ([`crate::poll::wait`]).
+#[derive(Debug)]
+pub struct EndSignal(OwnedFd);
+
+impl EndSignal {
+    /// From here on it is read. To be called before there is any thread, and after processes were started that are to be ended by it.
+    ///
+    /// # Errors
+    /// When the process has no file descriptor left.
+    pub fn take() -> io::Result<EndSignal> {
+        mask(libc::SIG_BLOCK)?;
+        let set = terminate();
+        // SAFETY: the set outlives the call, which returns a descriptor or an error.
+        let made = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        if made < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just made and has no other owner.
+        Ok(EndSignal(unsafe { OwnedFd::from_raw_fd(made) }))
+    }
+
+    /// Whether it came since the last time; a second one ends the program at once.
+    #[must_use]
+    pub fn came(&self) -> bool {
+        let mut buffer = [0_u8; size_of::<libc::signalfd_siginfo>()];
+        // SAFETY: the pointer and length describe `buffer`, which outlives the call.
+        let got = unsafe { libc::read(self.0.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+        let came = usize::try_from(got) == Ok(buffer.len());
+        if came {
+            let _ = mask(libc::SIG_UNBLOCK);
+        }
+        came
+    }
+}
+
+impl AsFd for EndSignal {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// The set of it alone.
+fn terminate() -> libc::sigset_t {
+    // SAFETY: all zeros is a valid set on Linux, and the calls get a pointer to one.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGTERM);
+        set
+    }
+}
+
+fn mask(how: i32) -> io::Result<()> {
+    let set = terminate();
+    // SAFETY: the set outlives the call; no old one is asked for.
+    match unsafe { libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
     }
 }
 

@@ -16,6 +16,7 @@ use rustix::stdio::{dup2_stderr, dup2_stdout};
 use strait_clock::Time;
 use strait_login::{Request, SERVICE, VERSION};
 use strait_node::clock::Clock;
+use strait_node::interrupt::EndSignal;
 use strait_node::poll::{PollFd, wait};
 use strait_ssh::{ChannelNumber, SshError, SshServer};
 use strait_stream::StreamPriority;
@@ -40,6 +41,8 @@ const OUT_MAX: usize = 1 << 20;
 pub(super) struct Bridge {
     server: SshServer,
     opener: Opener,
+    /// A supervisor's wish that this ends.
+    signal: EndSignal,
     clock: Clock,
     /// Standard input; none once `ssh` is gone.
     from: Option<File>,
@@ -59,7 +62,7 @@ pub(super) struct Bridge {
 
 impl Bridge {
     /// Between standard input and output, and `peer`.
-    pub(super) fn new(server: SshServer, peer: LoginPeer) -> Result<Bridge, Failure> {
+    pub(super) fn new(server: SshServer, peer: LoginPeer, signal: EndSignal) -> Result<Bridge, Failure> {
         let take = |fd: io::Result<std::os::fd::OwnedFd>| {
             let file = File::from(fd?);
             fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::NONBLOCK)?;
@@ -71,6 +74,7 @@ impl Bridge {
         Ok(Bridge {
             server,
             opener: Opener::new(peer).map_err(Failure::doing("wait for streams"))?,
+            signal,
             clock: Clock::start(),
             from: Some(from),
             to,
@@ -107,6 +111,9 @@ impl Bridge {
 
     /// Moves all that can be moved.
     fn step(&mut self, now: Time) -> CommandResult {
+        if self.signal.came() {
+            self.ssh_gone(now);
+        }
         let failed = |error: SshError| Failure::new(format!("what `ssh` says cannot be served: {error}"));
         while let Some((part, opened)) = self.opener.next() {
             if let Some(session) = self.sessions.get_mut(&part) {
@@ -133,7 +140,7 @@ impl Bridge {
         }
     }
 
-    /// `ssh` is gone: its programs end with it.
+    /// `ssh` is gone, or this is to end: its programs end with it.
     fn ssh_gone(&mut self, now: Time) {
         if self.until.is_some() {
             return;
@@ -260,7 +267,8 @@ impl Bridge {
     fn sleep(&mut self) -> CommandResult {
         let reads_ssh = self.server.out().len() < OUT_MAX;
         let writes_ssh = !self.server.out().is_empty() && self.until.is_none();
-        let mut fds = vec![PollFd::readable(self.opener.wake().as_fd())];
+        let mut fds =
+            vec![PollFd::readable(self.opener.wake().as_fd()), PollFd::readable(self.signal.as_fd())];
         fds.extend(self.from.as_ref().filter(|_| reads_ssh).map(|from| PollFd::readable(from.as_fd())));
         fds.extend(writes_ssh.then(|| PollFd::writable(self.to.as_fd())));
         let sessions = self.sessions.values().map(|it| (it.link(), true));

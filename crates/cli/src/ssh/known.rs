@@ -210,11 +210,14 @@ mod tests {
     #[test]
     fn a_secret_is_private_stays_and_is_made_once_by_many() {
         let dir = Workdir::create().unwrap();
-        let path = dir.path().join(SECRET);
+        // The folder itself has a lock in it.
+        let folder = dir.path().join("state");
+        fs::create_dir(&folder).unwrap();
+        let path = folder.join(SECRET);
         let first = secret(&path).unwrap();
         assert_eq!(*secret(&path).unwrap(), *first);
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         for wrong in [&[0_u8; 31][..], &[0; 33]] {
             fs::write(&path, wrong).unwrap();
             let failure = secret(&path).unwrap_err().to_string();

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use strait_clock::{Random, Time};
-use strait_login::{ClientEvent, Exit, LoginClient, OutputKind, Program as Runs, SessionRequest};
+use strait_login::{
+    ClientEvent, ClientOptions, Exit, LoginClient, LoginServer, OutputKind, Program as Runs, ServerEvent,
+    SessionNumber, SessionRequest, Terminal, Ticket, WindowSize,
+};
 
 use crate::link::LinkShape;
-use crate::program::Filter;
+use crate::program::{Filter, Program};
 use crate::world::{Habits, USUAL, User, World};
 
 /// Gives input, and keeps what comes back.
@@ -134,14 +137,88 @@ fn much_goes_through_full_windows_both_ways() {
 /// Reads nothing until it is told to end.
 #[test]
 fn a_program_that_reads_nothing_stops_its_client_and_nothing_else() {
-    let input = mixed(1_000_000, 5);
+    let input = mixed(4_000_000, 5);
     let shape = LinkShape::megabits(100.0, Duration::from_millis(10));
     let ends = (Filter::new(Vec::new(), 0), Feeder::new(input));
     let mut world = World::new(command(), None, ends, (shape, shape), USUAL, 6);
     world.run_until(|world| world.client.input_room() == 0 && world.up.next().is_none());
     assert_eq!(world.user.told, 0, "nothing was read");
-    assert!(world.up.carried < 300_000);
+    assert!((2_500_000..2_700_000).contains(&world.user.given), "{} bytes are kept", world.user.given);
     // What is thrown away counts as taken.
     world.server.input_closed();
-    world.run_until(|world| world.user.told == 1_000_000);
+    world.run_until(|world| world.user.told == 4_000_000);
+}
+
+/// Reads all of its input and writes all that it has, with nothing to do with each other.
+struct Both {
+    output: Vec<u8>,
+    given: usize,
+    input_ended: bool,
+    done: bool,
+}
+
+impl Program for Both {
+    fn event(&mut self, event: ServerEvent, server: &mut LoginServer, now: Time) {
+        match event {
+            ServerEvent::Input(bytes) => server.input_written(bytes.len(), now),
+            ServerEvent::InputEnded => self.input_ended = true,
+            other => panic!("unexpected: {other:?}"),
+        }
+    }
+
+    fn run(&mut self, server: &mut LoginServer, now: Time) {
+        // As much as one read of a pipe gives.
+        while let room @ 1.. = server.output_room().min(64 << 10).min(self.output.len() - self.given) {
+            server.output(OutputKind::Out, &self.output[self.given..self.given + room], now);
+            self.given += room;
+        }
+        if self.input_ended && self.given == self.output.len() && !self.done {
+            self.done = true;
+            server.output_ended(OutputKind::Out);
+            server.output_ended(OutputKind::Err);
+            server.exited(Exit::Status(7));
+        }
+    }
+}
+
+/// The share of a link of 10 Mbit/s and 600 ms that so many bytes of noise fill, from the first to the end of the session.
+fn share(input: usize, output: usize) -> f64 {
+    let mut random = Random::new(11);
+    let mut noise = |len: usize| -> Vec<u8> { (0..len).map(|_| random.next_u64() as u8).collect() };
+    let user = Feeder::new(noise(input));
+    let program = Both { output: noise(output), given: 0, input_ended: false, done: false };
+    let shape = LinkShape::megabits(10.0, Duration::from_millis(600));
+    let mut world = World::new(command(), Some(10_000_000), (program, user), (shape, shape), USUAL, 12);
+    world.finish();
+    let World { user, program, now, .. } = world;
+    assert_eq!((user.told, user.exit), (input as u64, Some(Exit::Status(7))));
+    assert!(user.out == program.output);
+    let took = now.since(Time::ZERO).as_secs_f64();
+    input.max(output) as f64 * 8.0 / 10_000_000.0 / took
+}
+
+#[test]
+fn a_command_fills_a_long_link_with_input_and_with_output() {
+    const LEN: usize = 30_000_000;
+    for (input, output) in [(LEN, 0), (0, LEN), (LEN, LEN)] {
+        let share = share(input, output);
+        println!("{input} bytes up, {output} down: {share:.3} of the link");
+        assert!(share > 0.9, "{input} bytes up, {output} down: {share:.3}");
+    }
+}
+
+#[test]
+fn only_a_command_that_is_known_as_one_has_the_large_window() {
+    let room = |terminal: bool| {
+        let terminal = terminal.then(|| Terminal {
+            term: b"xterm".to_vec(),
+            size: WindowSize::USUAL,
+            modes: Vec::new(),
+        });
+        LoginClient::start(SessionRequest { terminal, ..command() }, ClientOptions::default()).input_room()
+    };
+    assert_eq!((room(false), room(true)), (5 << 19, 256 << 10));
+    let ticket = Ticket::new(SessionNumber(1), [9; 32]);
+    let back = LoginClient::resume(ticket, None, ClientOptions::default());
+    assert_eq!(back.input_room(), 256 << 10, "the session may have a terminal");
 }

@@ -7,6 +7,9 @@ use strait_ssh::{Ended, OutputStream, SshError, SshServer};
 use super::{Session, Way};
 use crate::failure::Failure;
 
+/// Output that is put together to one piece at most: what that takes beside its bytes is little then, and so is what is copied.
+const TOGETHER: usize = 4096;
+
 impl Session {
     /// Moves what can be moved, and says whether it was anything.
     pub(in super::super) fn pump(&mut self, server: &mut SshServer, now: Time) -> Result<bool, SshError> {
@@ -53,10 +56,10 @@ impl Session {
             match event {
                 ClientEvent::Output { kind, bytes } => {
                     let stream = if kind == OutputKind::Err { OutputStream::Err } else { OutputStream::Out };
-                    self.output.push_back((stream, bytes));
+                    self.queue_output(stream, bytes);
                 }
                 ClientEvent::Screen(bytes) | ClientEvent::Scrollback(bytes) => {
-                    self.output.push_back((OutputStream::Out, bytes));
+                    self.queue_output(OutputStream::Out, bytes);
                 }
                 ClientEvent::OutputEnded(_) => self.outputs = self.outputs.saturating_sub(1),
                 ClientEvent::Exited(exit) => self.ended = Some(ended(exit)),
@@ -77,6 +80,21 @@ impl Session {
             }
         }
         moved
+    }
+
+    /// Bytes for `ssh`. Small pieces are put together: the window counts bytes, and each piece takes memory, too.
+    fn queue_output(&mut self, stream: OutputStream, bytes: Vec<u8>) {
+        match self.output.back_mut() {
+            Some((last, there)) if *last == stream && there.len() + bytes.len() <= TOGETHER => {
+                there.extend_from_slice(&bytes);
+            }
+            last => {
+                if let Some((_, full)) = last {
+                    full.shrink_to_fit();
+                }
+                self.output.push_back((stream, bytes));
+            }
+        }
     }
 
     fn give_output(&mut self, server: &mut SshServer) -> Result<bool, SshError> {

@@ -55,6 +55,30 @@ fn a_program_ends_though_the_way_to_it_was_away_when_its_ssh_did() {
     eventually("the end of the program", || !runs(&pid));
 }
 
+/// The process that `ssh` talks through: its only child.
+fn proxy_of(ssh: u32) -> String {
+    fs::read_to_string(format!("/proc/{ssh}/task/{ssh}/children")).unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_terminal_ends_with_the_proxy_that_is_told_to_end() {
+    if !can_run() {
+        return;
+    }
+    let desk = Desk::new();
+    let file = desk.path("pid");
+    let script = format!("echo $$ > {}; exec sleep 1000", file.display());
+    let mut child = Ending(desk.ssh(&["-tt", "site-b", &script]).spawn().unwrap());
+    eventually("a process's number", || fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n')));
+    let pid = fs::read_to_string(&file).unwrap();
+    let proxy = proxy_of(child.0.id());
+    desk.good(desk.command("kill").args(["-TERM", &proxy]));
+    // Else it would go on for as long as a session without a client does.
+    eventually("the end of the program", || !runs(&pid));
+    eventually("the end of the proxy", || !runs(&proxy));
+    child.0.wait().unwrap();
+}
+
 #[test]
 fn sessions_of_one_connection_do_not_wait_for_each_other() {
     if !can_run() {
