@@ -3,7 +3,7 @@
 
 mod channel;
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,5 +66,60 @@ fn prepare(name: &CStr, closes: &[BorrowedFd<'_>]) {
             libc::dup2(null, libc::STDIN_FILENO);
             libc::close(null);
         }
+        for number in [libc::STDOUT_FILENO, libc::STDERR_FILENO] {
+            only_write(number);
+        }
+    }
+}
+
+/// Opens a terminal anew for writing alone: what a process without privileges logs to is not what a person types passwords at. What is no
+/// terminal, or cannot be opened, stays.
+fn only_write(number: libc::c_int) {
+    let Ok(name) = CString::new(format!("/proc/self/fd/{number}")) else { return };
+    // SAFETY: the name ends in a zero byte and outlives the calls, which take integers beside it; the descriptor is replaced in place.
+    unsafe {
+        if libc::isatty(number) != 1 {
+            return;
+        }
+        let opened = libc::open(name.as_ptr(), libc::O_WRONLY | libc::O_NOCTTY | libc::O_CLOEXEC);
+        if opened >= 0 {
+            libc::dup2(opened, number);
+            libc::close(opened);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+    use crate::login::{Pty, PtySize};
+
+    #[test]
+    fn a_terminal_that_is_logged_to_is_not_read_from() {
+        let size = PtySize { columns: 80, rows: 24, width: 0, height: 0 };
+        let (pty, terminal) = Pty::open(size, &[]).unwrap();
+        let access = |of: &OwnedFd| {
+            // SAFETY: takes integers, and changes nothing.
+            unsafe { libc::fcntl(of.as_raw_fd(), libc::F_GETFL) & libc::O_ACCMODE }
+        };
+        assert_eq!(access(&terminal), libc::O_RDWR);
+        only_write(terminal.as_raw_fd());
+        assert_eq!(access(&terminal), libc::O_WRONLY);
+        let mut terminal = std::fs::File::from(terminal);
+        terminal.write_all(b"logged").unwrap();
+        assert!(terminal.read(&mut [0; 8]).is_err());
+        let mut got = [0; 6];
+        let begun = std::time::Instant::now();
+        while (&pty).read(&mut got).is_err() {
+            assert!(begun.elapsed().as_secs() < 60);
+        }
+        assert_eq!(&got, b"logged");
+        let (_reader, writer) = std::io::pipe().unwrap();
+        let writer = OwnedFd::from(writer);
+        only_write(writer.as_raw_fd());
+        assert_eq!(access(&writer), libc::O_WRONLY, "a pipe stays");
     }
 }

@@ -158,7 +158,9 @@ impl StreamRelay {
                     answer(&client, &refused(&lost));
                 }
                 // Closed without its end being said: what came of it is not all.
-                self.sockets.remove(&key);
+                if !self.sockets.get_mut(&key).is_some_and(|socket| socket.lost(&lost, now)) {
+                    self.sockets.remove(&key);
+                }
             }
         }
     }
@@ -183,10 +185,12 @@ impl StreamRelay {
             let (ours, theirs) = std::os::unix::net::UnixStream::pair().ok()?;
             ours.set_nonblocking(true).ok()?;
             service.give(&named, &theirs).ok()?;
-            UnixStream::from_std(ours).ok()
+            let socket = UnixStream::from_std(ours).ok()?;
+            // A login ends when its client gave it up, and waits for one that was lost.
+            Some(if named.service == LOGIN { RelaySocket::telling(socket) } else { RelaySocket::new(socket) })
         });
         match given {
-            Some(socket) => drop(self.sockets.insert(key, RelaySocket::new(socket))),
+            Some(socket) => drop(self.sockets.insert(key, socket)),
             None => {
                 tracing::debug!("a stream of a peer was refused: nothing here serves it");
                 self.core.give_up_stream(key);

@@ -132,3 +132,23 @@ fn a_program_that_outlives_its_hanging_up_keeps_no_client() {
     let ended = std::process::Command::new("kill").args(["-KILL", process.trim()]).status().unwrap();
     assert!(ended.success());
 }
+
+#[test]
+fn a_command_ends_with_a_client_that_is_killed_in_its_output() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), "accounts = [\"alice\"]");
+    let mut command = place.command(&["login", "site-b", "echo $$ > number; exec cat /dev/zero"]);
+    let mut client = command.stdout(Stdio::null()).spawn().unwrap();
+    let number = place.file("home/alice/number");
+    eventually("the program runs", || fs::read_to_string(&number).is_ok_and(|text| text.ends_with('\n')));
+    let process = fs::read_to_string(&number).unwrap();
+    // Output arrives all the time.
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    client.kill().unwrap();
+    client.wait().unwrap();
+    let runs = || fs::exists(format!("/proc/{}", process.trim())).unwrap();
+    eventually("the command has ended", || !runs());
+    eventually("its session too", || processes(&place, "strait-keeper").is_empty());
+}

@@ -4,6 +4,7 @@ use std::io;
 use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use strait_clock::Time;
@@ -35,17 +36,24 @@ pub(super) struct RelaySocket {
     end_told: bool,
     /// Whether the last turn ended before QUIC had nothing more, of which it says nothing again.
     has_more: bool,
+    /// Whether the process is told a stream that the peer gave up from one that was lost: it reads the end first, while it can write.
+    tells: bool,
+    /// When the peer gave the stream up, while the process is being told.
+    given_up: Option<Time>,
 }
 
+/// How long such a process has to read the end, before it is also told that nobody hears it.
+const TELLING: Duration = Duration::from_secs(1);
+
 /// What became of one direction in a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 enum Flow {
     /// It waits.
     Waits,
     /// All is said.
     Said,
-    /// One of both ends is gone.
-    Gone,
+    /// One of both ends is gone: the peer's, for this reason, or the process.
+    Gone(Option<StreamLost>),
 }
 
 impl RelaySocket {
@@ -60,7 +68,38 @@ impl RelaySocket {
             peer_said: false,
             end_told: false,
             has_more: false,
+            tells: false,
+            given_up: None,
         }
+    }
+
+    /// The same for a process that is told what was given up from what was lost.
+    pub(super) fn telling(socket: UnixStream) -> RelaySocket {
+        RelaySocket { tells: true, ..RelaySocket::new(socket) }
+    }
+
+    /// The stream is no more; false when its socket is to be closed now.
+    pub(super) fn lost(&mut self, why: &StreamLost, now: Time) -> bool {
+        if !self.tells || self.given_up.is_some() || !matches!(why, StreamLost::GivenUp) {
+            return self.given_up.is_some();
+        }
+        self.given_up = Some(now);
+        (self.up, self.down, self.written, self.has_more) = (Bytes::new(), Vec::new(), 0, false);
+        shut_down(&self.socket).is_ok() && !self.process_said
+    }
+
+    /// Reads past what the process still says of a stream that was given up; false when it has heard of that, or had the time.
+    fn tell(&mut self, since: Time, now: Time) -> bool {
+        for _ in 0..TURN {
+            self.room.clear();
+            self.room.reserve(LEAST);
+            match self.socket.try_read_buf(&mut self.room) {
+                Ok(1..) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                _ => return false,
+            }
+        }
+        now.since(since) < TELLING
     }
 
     /// Ready when the socket may do what is awaited of it, or a turn left something; else its task is woken then.
@@ -75,20 +114,28 @@ impl RelaySocket {
 
     /// Carries bytes both ways; false when the stream is over.
     pub(super) fn carry(&mut self, core: &mut Streams, key: StreamKey, now: Time) -> bool {
+        if let Some(since) = self.given_up {
+            return self.tell(since, now);
+        }
         let up = self.carry_up(core, key, now);
         let down = self.carry_down(core, key, now);
-        if up == Flow::Gone || down == Flow::Gone {
-            core.give_up_stream(key);
-            return false;
+        let goes_on = up != Flow::Said || down != Flow::Said;
+        for flow in [up, down] {
+            if let Flow::Gone(why) = flow {
+                core.give_up_stream(key);
+                return why.is_some_and(|why| self.lost(&why, now));
+            }
         }
-        up != Flow::Said || down != Flow::Said
+        goes_on
     }
 
     /// From the process to the peer.
     fn carry_up(&mut self, core: &mut Streams, key: StreamKey, now: Time) -> Flow {
         for _ in 0..TURN {
-            if !self.up.is_empty() && core.write(key, &mut self.up, now).is_err() {
-                return Flow::Gone;
+            if !self.up.is_empty()
+                && let Err(lost) = core.write(key, &mut self.up, now)
+            {
+                return Flow::Gone(Some(lost));
             }
             if !self.up.is_empty() {
                 return Flow::Waits;
@@ -103,13 +150,13 @@ impl RelaySocket {
             match self.socket.try_read_buf(&mut self.room) {
                 Ok(0) => {
                     self.process_said = true;
-                    if core.finish(key).is_err() {
-                        return Flow::Gone;
+                    if let Err(lost) = core.finish(key) {
+                        return Flow::Gone(Some(lost));
                     }
                 }
                 Ok(_) => self.up = self.room.split().freeze(),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Flow::Waits,
-                Err(_) => return Flow::Gone,
+                Err(_) => return Flow::Gone(None),
             }
         }
         Flow::Waits
@@ -123,7 +170,7 @@ impl RelaySocket {
                 match self.socket.try_write(rest) {
                     Ok(taken) => self.written += taken,
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Flow::Waits,
-                    Err(_) => return Flow::Gone,
+                    Err(_) => return Flow::Gone(None),
                 }
                 continue;
             }
@@ -140,7 +187,7 @@ impl RelaySocket {
             match self.gather(core, key, now) {
                 Ok(()) if self.down.is_empty() && !self.peer_said => return Flow::Waits,
                 Ok(()) => {}
-                Err(_) => return Flow::Gone,
+                Err(lost) => return Flow::Gone(Some(lost)),
             }
         }
         Flow::Waits
