@@ -13,13 +13,13 @@ mod driver;
 mod escape;
 mod list;
 mod output;
-mod road;
+pub(crate) mod road;
 mod sane;
 mod serving;
 mod start;
 mod terminal;
 mod tickets;
-mod wire;
+pub(crate) mod wire;
 
 pub(crate) use escape::{EscapeCharacter, escape_character};
 pub(crate) use serving::service;

@@ -4,8 +4,7 @@
 //! |---|---|
 //! | [`known`] | which peers there are, and the host key that is shown for each |
 //! | [`settings`] | the lines for `ssh_config` |
-//! | [`peer`] | streams to the peer, opened beside what goes on |
-//! | [`link`] | one stream, and what waits to be written to it |
+//! | [`opener`] | streams to the peer, opened beside what goes on |
 //! | [`session`] | a channel with a program at its other end |
 //! | [`forward`] | a channel with a connection at its other end: a forwarded port, the agent |
 //! | [`bridge`] | all of them, and the one place that waits |
@@ -13,8 +12,7 @@
 mod bridge;
 mod forward;
 mod known;
-mod link;
-mod peer;
+mod opener;
 mod session;
 mod settings;
 
@@ -26,9 +24,9 @@ use strait_ssh::{Randomness, SshServer};
 use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::SshFlags;
 use crate::keys;
+use crate::login::road::{LoginRoad, OwnNode};
 use bridge::Bridge;
 use known::Known;
-use peer::LoginPeer;
 
 /// Serves `ssh`, or prints what its configuration needs.
 pub(crate) fn run(flags: &SshFlags) -> CommandResult {
@@ -53,11 +51,11 @@ pub(crate) fn run(flags: &SshFlags) -> CommandResult {
     let seed = keys::seed().map_err(Failure::doing("read random numbers from the system"))?;
     // `ssh` ends this process by a signal when it ends; a session's end is to be told first.
     strait_node::interrupt::ignore();
-    let login = LoginPeer::find(flags.tunnel.as_deref(), &peer.name, known.interface())?;
+    let road = LoginRoad::find(flags.tunnel.as_deref(), &peer.name, "", OwnNode::Apart)?;
     let server = SshServer::new(key, Randomness::new(&seed)).map_err(Failure::new)?;
     // Not before: a node of this command's own is to be ended by it.
     let signal = EndSignal::take().map_err(Failure::doing("hear of signals"))?;
-    Bridge::new(server, login, signal)?.run()
+    Bridge::new(server, road, signal)?.run()
 }
 
 /// What to do instead.

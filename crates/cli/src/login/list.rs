@@ -11,7 +11,7 @@ use strait_node::clock::Clock;
 use strait_node::poll;
 
 use super::driver::{DrivenSession, LinkChange};
-use super::road::{LoginRoad, user_and_peer};
+use super::road::{LoginRoad, OwnNode, user_and_peer};
 use super::tickets;
 use crate::failure::{CommandResult, Failure};
 use crate::flags::Login;
@@ -89,7 +89,7 @@ fn span(seconds: u64) -> String {
 }
 
 fn ask(flags: &Login, peer: &str, account: &str) -> Result<Vec<ListedSession>, Failure> {
-    let road = Arc::new(LoginRoad::find(flags.tunnel.as_deref(), peer, account)?);
+    let road = Arc::new(LoginRoad::find(flags.tunnel.as_deref(), peer, account, OwnNode::Restarted)?);
     let clock = Clock::start();
     let stream = road.open()?;
     let mut session = DrivenSession::new(LoginClient::list(), stream, road, clock)?;

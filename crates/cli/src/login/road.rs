@@ -1,10 +1,11 @@
 //! The way to a peer's login service: streams over the daemon that runs, or over a node of this command's own.
 
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
-
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{PoisonError, RwLock};
 
 use strait_login::{SERVICE, VERSION};
 use strait_node::client::{self, ClientError};
@@ -31,7 +32,27 @@ enum Carrier {
     /// A daemon, by its interface.
     Running(String),
     /// This command's own, by its configuration.
-    Own { file: PathBuf, interface: String, daemon: Mutex<Option<PrivateDaemon>> },
+    Own { file: PathBuf, interface: String, daemon: RwLock<Option<PrivateDaemon>>, kind: OwnNode },
+}
+
+/// How a node of this command's own lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OwnNode {
+    /// With this command, which opens all streams in one thread: that thread starts it again.
+    Restarted,
+    /// Keys at the terminal, as Ctrl-C, do not end it: this command still has to say good-bye over it then. It is not started again,
+    /// as it would end with the thread that does that.
+    Apart,
+}
+
+impl OwnNode {
+    fn command(self, file: &Path) -> Result<Command, Failure> {
+        let mut command = node_command(file)?;
+        if self == OwnNode::Apart {
+            command.process_group(0);
+        }
+        Ok(command)
+    }
 }
 
 /// A stream to the login service of a peer, behind its head.
@@ -58,7 +79,12 @@ impl From<NoRoad> for Failure {
 impl LoginRoad {
     /// The way over the daemon that is meant; where none runs, over a node with the user's own configuration, which is started. An
     /// empty account is the one that the peer's configuration names first.
-    pub(crate) fn find(tunnel: Option<&str>, peer: &str, account: &str) -> Result<LoginRoad, Failure> {
+    pub(crate) fn find(
+        tunnel: Option<&str>,
+        peer: &str,
+        account: &str,
+        kind: OwnNode,
+    ) -> Result<LoginRoad, Failure> {
         if account.len() > ACCOUNT_MAX {
             return Err(Failure::new("the account's name is too long").code(Code::Environment));
         }
@@ -66,32 +92,36 @@ impl LoginRoad {
         let node = match (which, own_configuration()) {
             (Err(failure), Some(file)) if failure.number() == Code::NotRunning.number() => {
                 let interface = configuration::load(&file)?.node.interface;
-                let daemon = PrivateDaemon::start(node_command(&file)?, &interface).map_err(Failure::new)?;
-                Carrier::Own { file, interface, daemon: Mutex::new(Some(daemon)) }
+                let daemon = PrivateDaemon::start(kind.command(&file)?, &interface).map_err(Failure::new)?;
+                Carrier::Own { file, interface, daemon: RwLock::new(Some(daemon)), kind }
             }
             (which, _) => Carrier::Running(which?),
         };
         Ok(LoginRoad { peer: peer.to_owned(), account: account.into(), node })
     }
 
-    /// Opens a stream and names the service and the account. Waits for half a minute at most while the peer is not reached.
+    /// Opens a stream to the account, before all others.
     ///
-    /// A node of this command's own that has ended is started again; it ends with the thread that calls this.
+    /// # Errors
+    /// As [`LoginRoad::open_to`].
     pub(crate) fn open(&self) -> Result<LoginStream, NoRoad> {
+        self.open_to(&self.account, StreamPriority::Now)
+    }
+
+    /// Opens a stream and names the service and the account, of which 255 bytes count. Waits for half a minute at most while the peer
+    /// is not reached.
+    ///
+    /// A node of this command's own that has ended may be started again ([`OwnNode`]); it ends with the thread that calls this.
+    pub(crate) fn open_to(&self, account: &[u8], priority: StreamPriority) -> Result<LoginStream, NoRoad> {
         let opened = match &self.node {
-            Carrier::Running(interface) => client::open_stream(interface, &self.peer, StreamPriority::Now),
-            Carrier::Own { file, interface, daemon } => {
-                let mut daemon = daemon.lock().unwrap_or_else(PoisonError::into_inner);
-                if daemon.as_mut().is_none_or(PrivateDaemon::has_ended) {
-                    *daemon = None;
-                    let command =
-                        node_command(file).map_err(|failure| NoRoad { failure, may_return: false })?;
-                    let again = |failure| NoRoad { failure, may_return: true };
-                    let started = PrivateDaemon::start(command, interface);
-                    *daemon = Some(started.map_err(|error| again(Failure::new(error)))?);
+            Carrier::Running(interface) => client::open_stream(interface, &self.peer, priority),
+            Carrier::Own { file, interface, daemon, kind } => {
+                if *kind == OwnNode::Restarted {
+                    restart(&mut daemon.write().unwrap_or_else(PoisonError::into_inner), file, interface)?;
                 }
-                match &*daemon {
-                    Some(daemon) => daemon.open_stream(&self.peer, StreamPriority::Now),
+                // Streams that take their time do not wait for each other.
+                match &*daemon.read().unwrap_or_else(PoisonError::into_inner) {
+                    Some(daemon) => daemon.open_stream(&self.peer, priority),
                     None => return Err(NoRoad { failure: Failure::new("no node"), may_return: true }),
                 }
             }
@@ -101,19 +131,32 @@ impl LoginRoad {
             NoRoad { failure: running::refused(error), may_return }
         })?;
         let mut stream = opened.stream;
-        let written = stream.write_all(&self.head()).and_then(|()| stream.set_nonblocking(true));
+        let written = stream.write_all(&head(account)).and_then(|()| stream.set_nonblocking(true));
         written.map_err(|error| NoRoad {
             failure: Failure::new(format!("cannot open a stream to the peer: {error}")),
             may_return: true,
         })?;
         Ok(LoginStream { stream, rate_bits: opened.rate.map(strait_scheduler::Rate::bits) })
     }
+}
 
-    /// The first bytes of a stream: the service, its version, and the account's name behind its length.
-    fn head(&self) -> Vec<u8> {
-        let length = u8::try_from(self.account.len()).unwrap_or(u8::MAX);
-        [&[SERVICE, VERSION, length][..], &self.account].concat()
+/// Starts a node that has ended again.
+fn restart(daemon: &mut Option<PrivateDaemon>, file: &Path, interface: &str) -> Result<(), NoRoad> {
+    if daemon.as_mut().is_none_or(PrivateDaemon::has_ended) {
+        *daemon = None;
+        let command = OwnNode::Restarted.command(file);
+        let command = command.map_err(|failure| NoRoad { failure, may_return: false })?;
+        let started = PrivateDaemon::start(command, interface);
+        *daemon = Some(started.map_err(|error| NoRoad { failure: Failure::new(error), may_return: true })?);
     }
+    Ok(())
+}
+
+/// The first bytes of a stream: the service, its version, and the account's name behind its length.
+fn head(account: &[u8]) -> Vec<u8> {
+    let account = &account[..account.len().min(ACCOUNT_MAX)];
+    let length = u8::try_from(account.len()).unwrap_or(u8::MAX);
+    [&[SERVICE, VERSION, length], account].concat()
 }
 
 /// `USER@PEER`, of which the user may be missing.
@@ -130,6 +173,13 @@ pub(crate) fn user_and_peer(text: &str) -> Result<(&str, &str), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_head_names_the_service_and_as_much_of_the_account_as_fits() {
+        assert_eq!(head(b""), [SERVICE, VERSION, 0]);
+        assert_eq!(head(b"alice"), [&[SERVICE, VERSION, 5][..], b"alice"].concat());
+        assert_eq!(head(&[b'a'; 300]), [&[SERVICE, VERSION, 255][..], &[b'a'; 255]].concat());
+    }
 
     #[test]
     fn users_and_peers() {

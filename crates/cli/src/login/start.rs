@@ -14,7 +14,7 @@ use strait_node::login::{RawTerminal, TerminalSignals};
 
 use super::driver::DrivenSession;
 use super::list;
-use super::road::{LoginRoad, user_and_peer};
+use super::road::{LoginRoad, OwnNode, user_and_peer};
 use super::terminal::{LoginEnd, LoginTerminal, LoginTerminalOptions, own, window};
 use super::tickets::{self, KeptTicket};
 use crate::failure::{Code, Failure};
@@ -56,7 +56,7 @@ fn run(flags: &Login) -> Result<LoginEnd, Failure> {
     };
     let terminal = kept.is_some() || wants_terminal(flags);
     let raw = if terminal { RawTerminal::new(io::stdin().as_fd()).ok() } else { None };
-    let road = Arc::new(LoginRoad::find(flags.tunnel.as_deref(), &peer, &user)?);
+    let road = Arc::new(LoginRoad::find(flags.tunnel.as_deref(), &peer, &user, OwnNode::Restarted)?);
     let clock = Clock::start();
     let stream = road.open()?;
     let options = ClientOptions { rate_bits: stream.rate_bits };

@@ -68,19 +68,15 @@ impl Wire {
             }
             more(&mut self.waiting, room);
         }
-        let mut moved = false;
-        while let Some(rest) = self.waiting.get(self.written..).filter(|rest| !rest.is_empty()) {
-            match self.stream.write(rest) {
-                Ok(length) => {
-                    self.written += length;
-                    moved = true;
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(moved)
+        let rest = self.waiting.get(self.written..).unwrap_or_default();
+        let length = write_some(&mut self.stream, rest)?;
+        self.written += length;
+        Ok(length > 0)
+    }
+
+    /// Whether [`Wire::write`] would ask for more.
+    pub(crate) fn has_room(&self) -> bool {
+        self.waiting.len() - self.written < WAITING_MAX
     }
 
     /// Whether all was written.
@@ -97,6 +93,24 @@ impl Wire {
     pub(crate) fn into_stream(self) -> UnixStream {
         self.stream
     }
+}
+
+/// Writes what can be written without waiting: how many bytes that was.
+///
+/// # Errors
+/// When the other end is gone.
+pub(crate) fn write_some(to: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
+    let mut written = 0;
+    while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
+        match to.write(rest) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(length) => written += length,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(written)
 }
 
 impl AsFd for Wire {

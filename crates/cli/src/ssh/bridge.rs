@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 use strait_clock::Time;
-use strait_login::{Request, SERVICE, VERSION};
+use strait_login::Request;
 use strait_node::clock::Clock;
 use strait_node::interrupt::EndSignal;
 use strait_node::poll::{PollFd, wait};
@@ -22,10 +22,11 @@ use strait_ssh::{ChannelNumber, SshError, SshServer};
 use strait_stream::StreamPriority;
 
 use super::forward::{Far, Forward};
-use super::link::{is_later, write_some};
-use super::peer::{LoginPeer, Opener, PartNumber};
+use super::opener::{Opener, PartNumber};
 use super::session::Session;
 use crate::failure::{CommandResult, Failure};
+use crate::login::road::LoginRoad;
+use crate::login::wire::write_some;
 use asked::Asked;
 
 /// How long a program whose `ssh` is gone is tried to be ended where the peer cannot be reached. The peer ends it by itself then,
@@ -61,8 +62,8 @@ pub(super) struct Bridge {
 }
 
 impl Bridge {
-    /// Between standard input and output, and `peer`.
-    pub(super) fn new(server: SshServer, peer: LoginPeer, signal: EndSignal) -> Result<Bridge, Failure> {
+    /// Between standard input and output, and a peer.
+    pub(super) fn new(server: SshServer, road: LoginRoad, signal: EndSignal) -> Result<Bridge, Failure> {
         let take = |fd: io::Result<std::os::fd::OwnedFd>| {
             let file = File::from(fd?);
             fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::NONBLOCK)?;
@@ -73,7 +74,7 @@ impl Bridge {
         let to = take(io::stdout().as_fd().try_clone_to_owned()).map_err(doing())?;
         Ok(Bridge {
             server,
-            opener: Opener::new(peer).map_err(Failure::doing("wait for streams"))?,
+            opener: Opener::new(road).map_err(Failure::doing("wait for streams"))?,
             signal,
             clock: Clock::start(),
             from: Some(from),
@@ -129,8 +130,7 @@ impl Bridge {
             moved |= self.pump(now).map_err(failed)?;
             moved |= self.ask_streams(now);
             if self.until.is_none() {
-                let written = write_some(&mut self.to, self.server.out());
-                moved |= written.map_err(Failure::doing("write to `ssh`"))?;
+                moved |= self.write_ssh().map_err(Failure::doing("write to `ssh`"))?;
             } else {
                 self.server.out().clear();
             }
@@ -158,6 +158,13 @@ impl Bridge {
         self.sessions.values_mut().for_each(Session::close);
     }
 
+    /// What is said to `ssh`. Whether it was anything.
+    fn write_ssh(&mut self) -> io::Result<bool> {
+        let written = write_some(&mut self.to, self.server.out())?;
+        self.server.out().drain(..written);
+        Ok(written > 0)
+    }
+
     /// What `ssh` says. Whether it was anything.
     fn read_ssh(&mut self, now: Time) -> Result<bool, Failure> {
         if self.server.out().len() >= OUT_MAX {
@@ -166,7 +173,9 @@ impl Bridge {
         let Some(from) = &mut self.from else { return Ok(false) };
         let count = match from.read(&mut self.buffer) {
             Ok(count) => count,
-            Err(error) if is_later(&error) => return Ok(false),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                return Ok(false);
+            }
             // The other end of a pair of sockets that was closed with bytes in it.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => 0,
             Err(error) => return Err(Failure::doing("read from `ssh`")(error)),
@@ -179,7 +188,7 @@ impl Bridge {
             Ok(()) if count > 0 => {}
             Ok(()) | Err(SshError::Disconnected(_)) => self.ssh_gone(now),
             Err(error) => {
-                let _ = write_some(&mut self.to, self.server.out());
+                let _ = self.write_ssh();
                 return Err(Failure::new(format!("what `ssh` says cannot be served: {error}")));
             }
         }
@@ -189,13 +198,6 @@ impl Bridge {
     fn new_part(&mut self) -> PartNumber {
         self.next_part += 1;
         self.next_part
-    }
-
-    /// The first bytes of a stream: the service, its version, and the account behind its length.
-    fn head(&self) -> Vec<u8> {
-        let account = &self.account[..self.account.len().min(usize::from(u8::MAX))];
-        let length = u8::try_from(account.len()).unwrap_or(u8::MAX);
-        [&[SERVICE, VERSION, length], account].concat()
     }
 
     fn read_streams(&mut self, now: Time) -> bool {
@@ -235,11 +237,10 @@ impl Bridge {
 
     /// Asks for the streams that are needed. Whether there were any.
     fn ask_streams(&mut self, now: Time) -> bool {
-        let head = self.head();
         let mut moved = false;
         for (part, session) in &mut self.sessions {
             if session.asks(now) {
-                self.opener.open(*part, head.clone(), session.priority());
+                self.opener.open(*part, &self.account, session.priority());
                 moved = true;
             }
         }
@@ -257,7 +258,7 @@ impl Bridge {
         for (session, request) in needed {
             let part = self.new_part();
             self.forwards.insert(part, Forward::agent(session, &request));
-            self.opener.open(part, head.clone(), StreamPriority::Now);
+            self.opener.open(part, &self.account, StreamPriority::Now);
             moved = true;
         }
         moved
@@ -271,13 +272,8 @@ impl Bridge {
             vec![PollFd::readable(self.opener.wake().as_fd()), PollFd::readable(self.signal.as_fd())];
         fds.extend(self.from.as_ref().filter(|_| reads_ssh).map(|from| PollFd::readable(from.as_fd())));
         fds.extend(writes_ssh.then(|| PollFd::writable(self.to.as_fd())));
-        let sessions = self.sessions.values().map(|it| (it.link(), true));
-        for (link, reads) in sessions.chain(self.forwards.values().map(|it| (it.link(), it.reads()))) {
-            if let Some(fd) = link.fd() {
-                fds.extend(reads.then(|| PollFd::readable(fd)));
-                fds.extend(link.is_waiting().then(|| PollFd::writable(fd)));
-            }
-        }
+        fds.extend(self.sessions.values().filter_map(Session::interest));
+        fds.extend(self.forwards.values().filter_map(Forward::interest));
         let agent =
             (self.sessions.values().any(|it| it.agent_ticket().is_some())).then_some(self.agent_after);
         let now = self.clock.now();

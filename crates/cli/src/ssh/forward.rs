@@ -4,14 +4,19 @@
 //! takes them.
 
 use std::collections::VecDeque;
+use std::os::fd::AsFd;
 
 use strait_login::{Forwarded, ForwardedEvent, Refusal, RefusedReason, Request};
-use strait_node::client::OpenedStream;
+use strait_node::poll::PollFd;
 use strait_ssh::{ChannelNumber, OpenRefusal, OutputStream, SshError, SshServer};
 
-use super::link::{Link, Lost, WAITING_MAX};
-use super::peer::{self, PartNumber};
+use super::opener::PartNumber;
 use crate::failure::Failure;
+use crate::login::road::LoginStream;
+use crate::login::wire::{Wire, WireRead};
+
+/// Bytes that wait for `ssh` before no more is read of the stream: as much as the node takes from a process.
+const OUTPUT_MAX: usize = 64 * 1024;
 
 /// What is at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +46,8 @@ pub(super) struct Forward {
     /// The first message of its stream.
     request: Vec<u8>,
     stage: Stage,
-    link: Link,
+    /// Its stream, while it has one.
+    wire: Option<Wire>,
     forwarded: Forwarded,
     /// From `ssh`, and for it.
     input: VecDeque<u8>,
@@ -68,7 +74,7 @@ impl Forward {
             channel,
             request: request.bytes(),
             stage: Stage::Waiting,
-            link: Link::default(),
+            wire: None,
             forwarded: Forwarded::client(None),
             input: VecDeque::new(),
             output: VecDeque::new(),
@@ -87,8 +93,10 @@ impl Forward {
         self.channel
     }
 
-    pub(super) fn link(&self) -> &Link {
-        &self.link
+    /// What is awaited of its stream, if anything: else one that is closed would be ready all the time.
+    pub(super) fn interest(&self) -> Option<PollFd<'_>> {
+        let wire = self.wire.as_ref().filter(|wire| self.reads() || !wire.is_empty())?;
+        Some(PollFd::ready_to(wire.as_fd(), self.reads(), !wire.is_empty()))
     }
 
     /// Whether it waits for its far end.
@@ -106,23 +114,24 @@ impl Forward {
     }
 
     /// Whether the stream is to be read: not while much waits for `ssh`.
-    pub(super) fn reads(&self) -> bool {
-        self.output.len() < WAITING_MAX
+    fn reads(&self) -> bool {
+        self.output.len() < OUTPUT_MAX
     }
 
     /// The stream is there, or cannot be.
     pub(super) fn opened(
         &mut self,
-        opened: Result<OpenedStream, Failure>,
+        opened: Result<LoginStream, Failure>,
         server: &mut SshServer,
     ) -> Result<(), SshError> {
-        match opened {
-            Ok(opened) if self.stage == Stage::Waiting => {
-                let (stream, rate) = peer::parts(opened);
-                self.link.set(stream);
+        let doing = Failure::doing("use the stream");
+        match opened.and_then(|it| Ok((Wire::new(it.stream).map_err(doing)?, it.rate_bits))) {
+            Ok((mut wire, rate)) if self.stage == Stage::Waiting => {
                 self.forwarded = Forwarded::client(rate);
                 let request = std::mem::take(&mut self.request);
-                self.link.waiting().0.extend_from_slice(&request);
+                // Of a stream that is lost, a refusal is still there to be read.
+                let _ = wire.write(|into, _| into.extend_from_slice(&request));
+                self.wire = Some(wire);
                 Ok(())
             }
             Ok(_) => Ok(()),
@@ -142,7 +151,7 @@ impl Forward {
 
     /// `ssh` has closed the channel, or has refused it.
     pub(super) fn close(&mut self) {
-        self.link.drop_stream();
+        self.wire = None;
         self.stage = Stage::Over;
     }
 
@@ -151,10 +160,11 @@ impl Forward {
         if !self.reads() {
             return false;
         }
-        match self.link.read(buffer) {
-            Ok(None) => return false,
-            Ok(Some(bytes)) => self.forwarded.received(bytes),
-            Err(Lost) => self.lost(),
+        let Some(wire) = &mut self.wire else { return false };
+        match wire.read(buffer) {
+            WireRead::Nothing => return false,
+            WireRead::Bytes(length) => self.forwarded.received(&buffer[..length]),
+            WireRead::End => self.lost(),
         }
         true
     }
@@ -167,18 +177,17 @@ impl Forward {
         let mut moved = self.give_input(server)?;
         moved |= self.take_events(server)?;
         moved |= self.give_output(server)?;
-        let (waiting, room) = self.link.waiting();
-        let before = waiting.len();
-        self.forwarded.send(waiting, room);
-        moved |= waiting.len() > before;
-        match self.link.flush() {
-            Ok(written) => moved |= written,
-            Err(Lost) => {
+        let forwarded = &mut self.forwarded;
+        let written = self.wire.as_mut().map(|wire| wire.write(|into, room| forwarded.send(into, room)));
+        match written.transpose() {
+            Ok(written) => moved |= written.unwrap_or_default(),
+            Err(_) => {
                 self.lost();
                 moved = true;
             }
         }
-        let done = self.broken || self.forwarded.finished() && !self.link.is_waiting();
+        let all_written = self.wire.as_ref().is_none_or(Wire::is_empty);
+        let done = self.broken || self.forwarded.finished() && all_written;
         if done && (self.output.is_empty() || self.stage == Stage::Waiting) {
             self.end(OpenRefusal::ConnectFailed, "the peer has closed the stream", server)?;
             moved = true;
@@ -187,7 +196,7 @@ impl Forward {
     }
 
     fn lost(&mut self) {
-        self.link.drop_stream();
+        self.wire = None;
         self.broken = true;
     }
 

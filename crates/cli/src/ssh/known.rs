@@ -37,8 +37,6 @@ pub(super) struct KnownPeer {
 #[derive(Debug)]
 pub(super) struct Known {
     peers: Vec<KnownPeer>,
-    /// The interface of the daemon that has them; none where none runs, and the user's own configuration counts.
-    interface: Option<String>,
 }
 
 impl Known {
@@ -47,7 +45,7 @@ impl Known {
         let which = running::which(&Which { tunnel: tunnel.map(str::to_owned) });
         match (which, own_configuration()) {
             (Err(failure), Some(file)) if failure.number() == Code::NotRunning.number() => {
-                Ok(Known { peers: configured(&file)?, interface: None })
+                Ok(Known { peers: configured(&file)? })
             }
             (which, _) => {
                 let interface = which?;
@@ -56,7 +54,7 @@ impl Known {
                     let key = peer.public_key?.parse().ok()?;
                     Some(KnownPeer { name: peer.name, key })
                 });
-                Ok(Known { peers: peers.collect(), interface: Some(interface) })
+                Ok(Known { peers: peers.collect() })
             }
         }
     }
@@ -64,11 +62,6 @@ impl Known {
     /// All of them.
     pub(super) fn peers(&self) -> &[KnownPeer] {
         &self.peers
-    }
-
-    /// The interface of the daemon that has them.
-    pub(super) fn interface(&self) -> Option<&str> {
-        self.interface.as_deref()
     }
 
     /// The peer that `ssh` names: `ssh` may have made the letters small, and puts a port that is not 22 behind brackets.
@@ -182,7 +175,7 @@ mod tests {
             name: (*name).to_owned(),
             key: PrivateKey::generate(&[u8::try_from(at).unwrap(); 32]).public(),
         };
-        Known { peers: names.iter().enumerate().map(peer).collect(), interface: None }
+        Known { peers: names.iter().enumerate().map(peer).collect() }
     }
 
     #[test]

@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use strait_clock::Time;
 use strait_login::{ClientOptions, LoginClient, SessionRequest, SessionSignal, Ticket, WindowSize};
-use strait_node::client::OpenedStream;
+use strait_node::poll::PollFd;
 use strait_ssh::{ChannelNumber, Ended, OutputStream};
 use strait_stream::StreamPriority;
 
-use super::link::{Link, Lost};
-use super::peer;
 use crate::failure::Failure;
+use crate::login::road::LoginStream;
+use crate::login::wire::{Wire, WireRead};
 
 /// How long after a stream that could not be opened the next one is asked for.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -43,7 +43,8 @@ pub(super) struct Session {
     /// What is asked of the peer, until the first stream is there.
     request: Option<SessionRequest>,
     client: Option<LoginClient>,
-    link: Link,
+    /// Its stream, while it has one.
+    wire: Option<Wire>,
     way: Way,
     has_terminal: bool,
     wants_agent: bool,
@@ -72,7 +73,7 @@ impl Session {
             wants_agent: request.agent,
             request: Some(request),
             client: None,
-            link: Link::default(),
+            wire: None,
             way: Way::Wanted(now),
             input: VecDeque::new(),
             input_ended: false,
@@ -98,8 +99,9 @@ impl Session {
         if self.has_terminal { StreamPriority::Now } else { StreamPriority::Normal }
     }
 
-    pub(super) fn link(&self) -> &Link {
-        &self.link
+    /// What is awaited of its stream.
+    pub(super) fn interest(&self) -> Option<PollFd<'_>> {
+        self.wire.as_ref().map(Wire::interest)
     }
 
     /// The ticket, if the session is there and its program may use the agent.
@@ -133,7 +135,7 @@ impl Session {
         match self.way {
             Way::Wanted(at) => Some(at),
             // What is due has no room while the stream takes nothing; the stream itself is waited for then.
-            Way::Up if self.link.has_room() => {
+            Way::Up if self.wire.as_ref().is_some_and(Wire::has_room) => {
                 self.client.as_ref().and_then(LoginClient::deadline).map(|deadline| deadline.at)
             }
             Way::Up | Way::Asked | Way::Over => None,
@@ -141,14 +143,14 @@ impl Session {
     }
 
     /// A stream is there, or cannot be.
-    pub(super) fn opened(&mut self, opened: Result<OpenedStream, Failure>, now: Time) {
+    pub(super) fn opened(&mut self, opened: Result<LoginStream, Failure>, now: Time) {
         if self.way != Way::Asked {
             return;
         }
-        match opened {
-            Ok(opened) => {
-                let (stream, rate_bits) = peer::parts(opened);
-                self.link.set(stream);
+        let doing = Failure::doing("use the stream");
+        match opened.and_then(|it| Ok((Wire::new(it.stream).map_err(doing)?, it.rate_bits))) {
+            Ok((wire, rate_bits)) => {
+                self.wire = Some(wire);
                 self.way = Way::Up;
                 match (&mut self.client, self.request.take()) {
                     (Some(client), _) => client.reconnect(now),
@@ -224,9 +226,9 @@ impl Session {
 
     /// Bytes of the stream. Whether there were any.
     pub(super) fn read(&mut self, buffer: &mut [u8], now: Time) -> bool {
-        let read = self.link.read(buffer).map(|bytes| bytes.map(<[u8]>::len));
-        match (read, &mut self.client) {
-            (Ok(Some(count)), Some(client)) => {
+        let Some(wire) = &mut self.wire else { return false };
+        match (wire.read(buffer), &mut self.client) {
+            (WireRead::Bytes(count), Some(client)) => {
                 if let Err(error) = client.received(&buffer[..count], now) {
                     let failure =
                         Failure::new(format!("the peer sent what this version does not understand: {error}"));
@@ -234,7 +236,7 @@ impl Session {
                 }
                 true
             }
-            (Err(Lost), _) => {
+            (WireRead::End, _) => {
                 self.lost(now);
                 true
             }
@@ -244,18 +246,15 @@ impl Session {
 
     fn give_stream(&mut self, now: Time) -> bool {
         let Some(client) = self.client.as_mut().filter(|_| self.way == Way::Up) else { return false };
-        let (waiting, room) = self.link.waiting();
-        let before = waiting.len();
-        client.send(waiting, room, now);
-        let added = waiting.len() > before;
-        match self.link.flush() {
+        let Some(wire) = &mut self.wire else { return false };
+        match wire.write(|into, room| client.send(into, room, now)) {
             Ok(written) => {
-                if client.finished() && self.closed && !self.link.is_waiting() {
+                if client.finished() && self.closed && wire.is_empty() {
                     self.give_up();
                 }
-                added || written
+                written
             }
-            Err(Lost) => {
+            Err(_) => {
                 self.lost(now);
                 true
             }
@@ -264,7 +263,7 @@ impl Session {
 
     /// The stream is lost; the session goes on over another, if it was there.
     fn lost(&mut self, now: Time) {
-        self.link.drop_stream();
+        self.wire = None;
         let Some(client) = &mut self.client else { return };
         if client.finished() {
             self.way = Way::Over;
@@ -291,7 +290,7 @@ impl Session {
 
     /// No stream is needed any more.
     fn give_up(&mut self) {
-        self.link.drop_stream();
+        self.wire = None;
         self.way = Way::Over;
     }
 }

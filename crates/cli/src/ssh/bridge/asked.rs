@@ -133,7 +133,7 @@ impl Bridge {
         };
         let part = self.new_part();
         self.forwards.insert(part, Forward::port(channel, host, port));
-        self.opener.open(part, self.head(), StreamPriority::Normal);
+        self.opener.open(part, &self.account, StreamPriority::Normal);
         Ok(())
     }
 }
