@@ -299,14 +299,17 @@ enum Step {
 }
 
 fn step_of() -> impl Strategy<Value = Step> {
+    // Without the letter b: CSI b (REP) repeats the last character that the terminal got, which may be one of ours
+    // (docs/design/login-prediction.md).
+    let byte = any::<u8>().prop_map(|byte| if byte == b'b' { b'a' } else { byte });
     let piece = prop_oneof![
-        4 => "[a-c ]{1,3}".prop_map(String::into_bytes),
+        4 => "[acd ]{1,3}".prop_map(String::into_bytes),
         1 => Just("中é".as_bytes().to_vec()),
         2 => prop::sample::select(vec![
             &b"\x7f"[..], b"\x1b[D", b"\x1b[C", b"\r\n", b"\x08 \x08", b"\x01", b"\x1b[H", b"\x1b[K", b"\x1b[4m",
             b"\x1b[2J", b"\x1b[?25l", b"\x1b[?25h", b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[", b"\xe4\xb8", b"$ ",
         ]).prop_map(<[u8]>::to_vec),
-        1 => prop::collection::vec(any::<u8>(), 1..6),
+        1 => prop::collection::vec(byte, 1..6),
     ];
     prop_oneof![
         4 => piece.clone().prop_map(Step::Type),
