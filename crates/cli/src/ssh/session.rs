@@ -1,6 +1,6 @@
 //! A channel with a program at its other end: what `ssh` sends goes to the login client, what that has goes to `ssh`.
 //!
-//! [`Session::pump`] moves what can be moved and never waits. Each direction has one queue, bounded by the window of whoever fills
+//! [`Session::pump`] moves what can be moved and never waits. Each direction has one queue, bounded by the window of the end that fills
 //! it: input by the channel's, which is granted as the login client takes bytes; output by the login client's, which is granted as
 //! `ssh` does.
 

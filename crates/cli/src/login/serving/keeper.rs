@@ -42,7 +42,7 @@ impl Keeper {
         let mut raw = Zeroizing::new(Vec::new());
         let (request, rest) = match read_request(&mut wire, &mut raw) {
             Ok(Some(read)) => read,
-            // It ended, or said nothing: nobody waits for an answer.
+            // It ended, or said nothing: no client waits for an answer.
             Ok(None) => return 1,
             Err(text) => return turn_away(wire, RefusedReason::BadRequest, &text),
         };

@@ -110,7 +110,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Serves until the program has ended and the client knows, or nobody comes back; how this process ends.
+    /// Serves until the program has ended and the client knows, or no client comes back; how this process ends.
     pub(super) fn run(mut self, opened: Opened) -> i32 {
         let now = self.clock.now();
         if self.server.attach(None, now).is_ok() {

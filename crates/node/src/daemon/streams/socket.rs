@@ -42,7 +42,7 @@ pub(super) struct RelaySocket {
     given_up: Option<Time>,
 }
 
-/// How long such a process has to read the end, before it is also told that nobody hears it.
+/// How long such a process has to read the end, before it is also told that no peer hears it.
 const TELLING: Duration = Duration::from_secs(1);
 
 /// What became of one direction in a turn.
