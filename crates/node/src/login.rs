@@ -7,7 +7,7 @@
 //! the program     the account, as the keeper says                                              launch.rs, account.rs
 //! ```
 //!
-//! Keepers are found by later streams at sockets in a folder for each account ([`folder`]). At the client, [`RawTerminal`] is the
+//! Keepers are found by later streams at sockets in a folder for each account (`folder`). At the client, [`RawTerminal`] is the
 //! person's terminal.
 #![allow(unsafe_code)]
 

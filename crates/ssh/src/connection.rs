@@ -2,9 +2,9 @@
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`channel`] | one channel: windows, what was said and heard |
-//! | [`request`] | what is asked of a session, and of the connection |
-//! | [`speak`] | what is said to `ssh` |
+//! | `channel` | one channel: windows, what was said and heard |
+//! | `request` | what is asked of a session, and of the connection |
+//! | `speak` | what is said to `ssh` |
 
 mod channel;
 mod request;

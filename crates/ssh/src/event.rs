@@ -66,7 +66,7 @@ pub enum SshEvent {
     Environment(ChannelNumber, Vec<u8>, Vec<u8>),
     /// The session is to have the agent.
     Agent(ChannelNumber),
-    /// The session begins: [`crate::SshServer::start`].
+    /// The session begins.
     Start(ChannelNumber, Program),
     /// The terminal has another size.
     Resize(ChannelNumber, Size),

@@ -2,10 +2,10 @@
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`packet`] | packets, and their encryption |
-//! | [`negotiation`] | which algorithms |
-//! | [`exchange`] | the key exchange, and keys from it |
-//! | [`randomness`] | random bytes from a seed |
+//! | `packet` | packets, and their encryption |
+//! | `negotiation` | which algorithms |
+//! | `exchange` | the key exchange, and keys from it |
+//! | `randomness` | random bytes from a seed |
 
 mod exchange;
 mod negotiation;
