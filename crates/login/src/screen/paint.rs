@@ -261,6 +261,10 @@ impl<'a> Painter<'a> {
         if same && self.at.is_none() && !self.moved(known) {
             return;
         }
+        // Where positions count from the region, a row outside of it is not reached, and nothing is to be printed elsewhere.
+        if self.origin && !(hidden.region.0..=hidden.region.1).contains(&row) {
+            return;
+        }
         let continues = to.cell(row, columns - 1).is_some_and(Cell::is_wide_continuation);
         let last = columns - 1 - u16::from(continues && columns > 1);
         self.number(format_args!("\x1b[{};{}H", counted + 1, last + 1));
