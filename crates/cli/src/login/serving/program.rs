@@ -366,19 +366,23 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn what_a_slow_program_has_taken_is_not_kept() {
-        let (mut reader, input) = io::pipe().unwrap();
-        strait_node::login::do_not_wait(input.as_fd()).unwrap();
-        let mut program = RunningProgram {
-            ends: Ends::Pipes { input: Some(input), out: None, errors: None },
+    fn with_ends(ends: Ends) -> RunningProgram {
+        RunningProgram {
+            ends,
             process: 0,
             waiting: Vec::new(),
             written: 0,
             input: Input::Open,
             modes: None,
             what: String::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn what_a_slow_program_has_taken_is_not_kept() {
+        let (mut reader, input) = io::pipe().unwrap();
+        strait_node::login::do_not_wait(input.as_fd()).unwrap();
+        let mut program = with_ends(Ends::Pipes { input: Some(input), out: None, errors: None });
         let (mut given, mut taken, mut got) = (0_usize, 0, vec![0; 32 << 10]);
         for _ in 0..200 {
             // As much as a client may have on the way, so that some is left each time.
@@ -402,15 +406,7 @@ mod tests {
         // Without lines and echo, so that what is typed fills the terminal.
         let (pty, terminal) =
             Pty::open(size(WindowSize::default()), &[53, 0, 0, 0, 0, 51, 0, 0, 0, 0, 0]).unwrap();
-        let mut program = RunningProgram {
-            ends: Ends::Terminal { pty, ended: false },
-            process: 0,
-            waiting: Vec::new(),
-            written: 0,
-            input: Input::Open,
-            modes: None,
-            what: String::new(),
-        };
+        let mut program = with_ends(Ends::Terminal { pty, ended: false });
         program.input(&[b'x'; 1 << 20]);
         while program.write().0 > 0 {}
         assert!(!program.waiting.is_empty());
