@@ -191,6 +191,13 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
+    /// Gives its shell a short prompt, has it run `first`, and waits until it has.
+    pub(crate) fn ready(&mut self, first: &str) {
+        // What is typed is echoed, and must not be taken for the answer.
+        self.types(&format!("PS1='> '; {first}echo re''ady\r"));
+        self.sees("ready");
+    }
+
     /// Types.
     pub(crate) fn types(&self, text: &str) {
         let mut rest = text.as_bytes();
