@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout};
 use std::time::Duration;
 
 use strait_testbed::{DaemonProcess, Extra, PORT, Site, TwoHosts, Workdir, outside, program_with_accounts};
@@ -69,13 +69,7 @@ pub(super) fn start(hosts: &TwoHosts, program: &Path) -> Result<Option<Box<dyn L
     }
     // What is typed is to come back from the other end, and not from here.
     let login = daemons[0].command(&["login", "--predict", "never", "-t", b.name(), "echo ready; exec cat"]);
-    let words = std::iter::once(login.get_program()).chain(login.get_args());
-    let quoted = words.map(|word| format!("'{}'", word.to_string_lossy()));
-    let line = quoted.collect::<Vec<_>>().join(" ");
-    let mut client = hosts.a.command("script");
-    client.args(["-qfec", &format!("stty rows 24 cols 80; exec {line}"), "/dev/null"]);
-    client.envs(login.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
-    client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut client = outside::at_terminal(&hosts.a, &login);
     let mut client = client.spawn().map_err(Error::doing("start strait login"))?;
     let (keys, screen) = (client.stdin.take(), client.stdout.take());
     let (Some(keys), Some(screen)) = (keys, screen) else { return Ok(None) };
