@@ -184,7 +184,7 @@ fn a_dns_server_that_lies_is_refused_with_words() {
     }
     server.say(pair.hosts.link.b.v4);
     pair.wait_for_session();
-    // What it says now changes nothing: nobody asks while the peer is heard.
+    // What it says now changes nothing: it is not asked while the peer is heard.
     server.say(Ipv4Addr::new(203, 0, 113, 66));
     pair.tcp(1, Family::V4, 50_000);
 }
