@@ -13,8 +13,8 @@ use crate::error::Error;
 
 /// How long a session may take over a line on which its handshake takes some five seconds.
 const SESSION: Duration = Duration::from_secs(60);
-/// What the daemons are told of the line; less than its 14.4 kbit/s, as they do not know of its framing.
-const LINK: &str = "[link]\nup = \"14kbit\"\ndown = \"14kbit\"\n";
+/// What the daemons are told of the line, the lines of `[link]`; less than its 14.4 kbit/s, as they do not know of its framing.
+const LINK: &str = "up = \"14kbit\"\ndown = \"14kbit\"\n";
 
 /// A terminal on the other host in which `cat` runs.
 struct StraitSession {
@@ -80,4 +80,15 @@ pub(super) fn start(hosts: &TwoHosts, program: &Path) -> Result<Option<Box<dyn L
         said.extend(byte);
     }
     Ok(Some(Box::new(session)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_daemons_are_told_of_the_line_is_keys_without_a_section() {
+        assert_eq!(LINK.lines().count(), 2);
+        assert!(LINK.lines().all(|line| line.contains(" = ")), "{LINK}");
+    }
 }
