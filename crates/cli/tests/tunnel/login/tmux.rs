@@ -102,6 +102,12 @@ impl<'a> Tmux<'a> {
         self.shows("an empty screen", |screen| screen.trim() == "at-b>");
     }
 
+    /// An editor with an empty file.
+    fn editor(&self) {
+        self.line("vim -u NONE -i NONE notes");
+        self.sees("\"notes\" [New");
+    }
+
     fn prompt(&self) {
         self.shows("the prompt", |screen| screen.trim_end().ends_with("at-b>"));
     }
@@ -136,8 +142,7 @@ fn programs_of_the_whole_screen_look_as_they_do_there() {
     tmux.shell();
 
     // An editor, with characters of two columns and of several bytes.
-    tmux.line("vim -u NONE -i NONE notes");
-    tmux.sees("\"notes\" [New");
+    tmux.editor();
     tmux.types("igrüße 漢字 👍 end");
     tmux.keys(&["Escape"]);
     tmux.sees("grüße 漢字 👍 end");
@@ -193,8 +198,7 @@ fn an_editor_outlives_an_outage_a_change_of_address_and_its_client() {
     let place = LoginPlace::new(thin(), ALICE);
     let tmux = Tmux::start(&place, "tmux", "site-b");
     tmux.shell();
-    tmux.line("vim -u NONE -i NONE notes");
-    tmux.sees("\"notes\" [New");
+    tmux.editor();
     tmux.types("ifirst");
     tmux.keys(&["Enter"]);
     tmux.sees("first");

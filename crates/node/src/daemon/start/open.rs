@@ -100,7 +100,7 @@ fn identity(config: &Config) -> Result<PrivateKey, StartError> {
     }
 }
 
-/// The peers with manual keys, their counters opened while this process may open anybody's files.
+/// The peers with manual keys, their counters opened while this process may open the files of every user.
 fn entries(config: &Config, roster: &mut Roster) -> Result<Vec<ManualEntry>, StartError> {
     let mut entries = Vec::new();
     for peer in &config.peers {
