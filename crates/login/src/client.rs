@@ -180,12 +180,12 @@ impl LoginClient {
         self.control(Control::Signal(signal));
     }
 
-    /// Leaves the session running. [`LoginClient::finished`] once it is told.
+    /// Leaves the session running. [`LoginClient::finished`] once the server has heard of it.
     pub fn detach(&mut self) {
         self.leave(Control::Detach);
     }
 
-    /// Ends the session, as a telephone line that is hung up does. [`LoginClient::finished`] once it is told.
+    /// Ends the session, as a telephone line that is hung up does. [`LoginClient::finished`] once the server has heard of it.
     pub fn hang_up(&mut self) {
         self.leave(Control::HangUp);
     }
@@ -319,13 +319,17 @@ impl LoginClient {
         Some(Deadline { at, why: "acknowledge output" })
     }
 
-    /// Whether nothing follows for this client, and the server was told what it has to know: the stream may be closed.
+    /// Whether nothing follows for this client, and the server knows what it has to: the stream may be closed. That of a client that
+    /// leaves may be closed once the server has said that it heard so: what is on its way when a stream is closed may be lost.
     #[must_use]
     pub fn finished(&self) -> bool {
         let exit_told = self.exited && self.incoming.untold() == 0 && self.incoming.is_taken();
+        let leave_heard = self.leaving && self.log.acked() == self.log.end();
+        // Of a session that has not begun there is nothing to be told without a stream.
+        let never_began = self.leaving && self.stage == Stage::Away && self.ticket.is_none();
         match self.stage {
             Stage::Over => true,
-            _ => !self.stream.has_more() && (exit_told || self.leaving && !self.log.has_more()),
+            _ => !self.stream.has_more() && (exit_told || leave_heard || never_began),
         }
     }
 }

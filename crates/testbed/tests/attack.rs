@@ -74,14 +74,16 @@ fn first_flights_are_whole_and_all_different() {
 }
 
 #[test]
-fn tiny_packets_are_as_many_as_a_block_holds() {
-    let payload = hostile::tiny_packets(ME, HUB, 9);
-    let (header, compressed) = block::Header::parse(&payload).unwrap();
-    assert_eq!((header.codec, header.parts), (Codec::Zstd.id(), 1));
-    let mut plain = vec![0; 65_536];
-    let len = Codecs::new().expand(Codec::Zstd, compressed, &mut plain).unwrap();
-    assert_eq!(block::packets(&plain[..len]).filter(Result::is_ok).count(), 3276);
-    assert!(payload.len() < 228, "{} bytes", payload.len());
+fn tiny_packets_are_as_many_as_are_asked_for_up_to_what_a_block_holds() {
+    for (asked, expected) in [(2_048, 2_048), (hostile::TINY_MOST, 3_276), (usize::MAX, 3_276)] {
+        let payload = hostile::tiny_packets(asked, ME, HUB, 9);
+        let (header, compressed) = block::Header::parse(&payload).unwrap();
+        assert_eq!((header.codec, header.parts), (Codec::Zstd.id(), 1));
+        let mut plain = vec![0; 65_536];
+        let len = Codecs::new().expand(Codec::Zstd, compressed, &mut plain).unwrap();
+        assert_eq!(block::packets(&plain[..len]).filter(Result::is_ok).count(), expected);
+        assert!(payload.len() < 228, "{} bytes", payload.len());
+    }
 }
 
 #[test]

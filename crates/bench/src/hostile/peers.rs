@@ -183,7 +183,7 @@ fn start(
     }
     let sources = [PORT, PORT + 1].map(|port| route.own(port));
     let (me, hub, other, spi) = (me.inside(), hub.inside(), other.inside(), peer.received_spi());
-    let (tiny, way) = (hostile::tiny_packets(me, hub, 0), route.clone());
+    let (tiny, way) = (hostile::tiny_packets(hostile::TINY_MOST, me, hub, 0), route.clone());
     let mut next = move |number: u64| {
         let id = u16::try_from(number & 0xffff).unwrap_or(0);
         let (next, payload) = match kind {

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use strait_clock::Random;
+use strait_compress::headers::PACKETS_MAX;
 use strait_scheduler::Rate;
 use strait_testbed::attack::{AttackRoute, HostilePeer, SentFrames, hostile, stranger};
 use strait_testbed::{
@@ -130,8 +131,8 @@ impl Shared {
         Shared { hub, centre, sites, links, _daemons: daemons, _dir: dir }
     }
 
-    /// How many datagrams of the honest site arrive while the hostile one sends a payload at 1 Mbit/s.
-    fn attacked(&self, next: Protocol, payload: Vec<u8>) -> (SentFrames, u8) {
+    /// How many datagrams of the honest site arrive while the hostile one sends a payload at so many bit/s.
+    fn attacked(&self, bits: f64, next: Protocol, payload: Vec<u8>) -> (SentFrames, u8) {
         let bind = |site: &Site| {
             let address = SocketAddr::new(site.inside().into(), 0);
             site.host.run("bind", || UdpSocket::bind(address)).unwrap()
@@ -141,10 +142,17 @@ impl Shared {
         let mut peer = HostilePeer::of(&self.sites[1].folder().join("esp-keys"), 0).unwrap();
         let (way, source) = (route.clone(), route.own(PORT));
         let mut frame = move || way.frame(source, &peer.seal(next, &payload));
-        let rate = 1e6 / 8.0 / frame().len() as f64;
+        let rate = bits / 8.0 / frame().len() as f64;
         let attack = route.start(rate, move |_, place| *place = frame()).unwrap();
         let arrived = arriving(&sender, &receiver);
         (attack.stop().unwrap(), arrived)
+    }
+
+    /// How many packets the hub has dropped for a reason.
+    fn dropped(&self, reason: &str) -> u64 {
+        let report = self.hub.show().unwrap();
+        let found = report["drops"].as_array().unwrap().iter().find(|drop| drop["reason"] == reason);
+        found.unwrap_or_else(|| panic!("no reason {reason}"))["packets"].as_u64().unwrap()
     }
 }
 
@@ -154,11 +162,33 @@ fn a_peer_whose_blocks_are_all_headers_costs_others_little() {
         return;
     }
     let star = Shared::up();
-    let block = hostile::tiny_packets(star.sites[1].inside(), star.centre.inside(), 0);
+    let (hostile, hub) = (star.sites[1].inside(), star.centre.inside());
+    // 9 million packets a second are more than any host takes, so that the hub never gets to the end of them.
+    let block = hostile::tiny_packets(PACKETS_MAX, hostile, hub, 0);
     assert!(block.len() < 200, "{} bytes", block.len());
-    let (sent, arrived) = star.attacked(Protocol::AGGFRAG, block);
+    let (sent, arrived) = star.attacked(8e6, Protocol::AGGFRAG, block);
     assert!(sent.frames > 500, "{sent:?}");
     assert!(arrived > HONEST / 2, "{arrived} of {HONEST} arrived\n{}", star.hub.last_words());
+    // On a host that takes them all the same, the counter tells that the limit is there.
+    let refused = star.dropped("over-budget");
+    assert!(refused > sent.frames / 4, "{refused} of {sent:?} refused");
+    assert_eq!(star.dropped("block-too-many-packets"), 0);
+}
+
+#[test]
+fn a_block_of_more_packets_than_any_sender_makes_is_refused() {
+    if !allowed() {
+        return;
+    }
+    let star = Shared::up();
+    let (hostile, hub) = (star.sites[1].inside(), star.centre.inside());
+    let block = hostile::tiny_packets(hostile::TINY_MOST, hostile, hub, 0);
+    let (sent, arrived) = star.attacked(1e6, Protocol::AGGFRAG, block);
+    assert!(sent.frames > 500, "{sent:?}");
+    assert!(arrived > HONEST / 2, "{arrived} of {HONEST} arrived\n{}", star.hub.last_words());
+    // While the hub is busy it looks for fewer packets, and gives the other reason.
+    let refused = star.dropped("block-too-many-packets") + star.dropped("over-budget");
+    assert!(refused > sent.frames / 4, "{refused} of {sent:?} refused");
 }
 
 #[test]
@@ -167,7 +197,7 @@ fn a_peer_that_asks_for_answers_costs_others_little() {
         return;
     }
     let star = Shared::up();
-    let (sent, arrived) = star.attacked(Protocol::AGGFRAG, hostile::probe_request(1));
+    let (sent, arrived) = star.attacked(1e6, Protocol::AGGFRAG, hostile::probe_request(1));
     assert!(sent.frames > 500, "{sent:?}");
     assert!(arrived > HONEST / 2, "{arrived} of {HONEST} arrived\n{}", star.hub.last_words());
 }

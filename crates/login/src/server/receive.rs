@@ -46,8 +46,8 @@ impl LoginServer {
                 self.told(ServerEvent::Resize(size))
             }
             LoginMessage::Signal(signal) => self.told(ServerEvent::Signal(signal)),
-            LoginMessage::Detach => self.told(ServerEvent::Detach),
-            LoginMessage::HangUp => self.told(ServerEvent::HangUp),
+            LoginMessage::Detach => self.left(ServerEvent::Detach),
+            LoginMessage::HangUp => self.left(ServerEvent::HangUp),
             _ => Err(LoginError::Order),
         }
     }
@@ -80,6 +80,17 @@ impl LoginServer {
     fn told(&mut self, event: ServerEvent) -> Result<(), LoginError> {
         self.incoming.arrived(CONTROL, 0, self.now)?;
         self.events.push_back(event);
+        Ok(())
+    }
+
+    /// The client leaves, and closes the stream when it has heard that this is known.
+    fn left(&mut self, event: ServerEvent) -> Result<(), LoginError> {
+        if event == ServerEvent::HangUp {
+            // Input that waits for the program is not to keep the client: none follows it.
+            self.input_closed();
+        }
+        self.told(event)?;
+        self.incoming.hurry();
         Ok(())
     }
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use strait_clock::Time;
-use strait_login::{ClientOptions, Exit, LoginClient, RefusedReason};
+use strait_login::{ClientEvent, ClientOptions, Exit, LoginClient, LoginServer, RefusedReason, ServerEvent};
 
 use crate::bulk::{Feeder, command, mixed};
 use crate::link::LinkShape;
-use crate::program::Filter;
-use crate::world::{Habits, USUAL, World};
+use crate::program::{Filter, Program};
+use crate::world::{Habits, USUAL, User, World};
 
 /// Loses the stream whenever so many bytes more have gone up or down, for so long.
 fn with_losses(world: &mut World<Filter, Feeder>, losses: &[(u64, u64)]) {
@@ -85,4 +85,73 @@ fn a_start_that_was_not_answered_is_made_again() {
     world.lose_stream(world.now + Duration::from_millis(10));
     world.finish();
     assert_eq!(world.user.out, b"hello");
+}
+
+/// Goes on with its input unread until it is hung up.
+#[derive(Debug, Default)]
+struct Deaf {
+    heard: Vec<ServerEvent>,
+}
+
+impl Program for Deaf {
+    fn event(&mut self, event: ServerEvent, _server: &mut LoginServer, _now: Time) {
+        if !matches!(event, ServerEvent::Input(_)) {
+            self.heard.push(event);
+        }
+    }
+
+    fn run(&mut self, _server: &mut LoginServer, _now: Time) {}
+}
+
+/// Hears what there is.
+#[derive(Debug, Default)]
+struct Listener {
+    started: bool,
+}
+
+impl User for Listener {
+    fn event(&mut self, event: &ClientEvent, _client: &mut LoginClient, _now: Time) {
+        self.started |= matches!(event, ClientEvent::Started { .. });
+    }
+
+    fn run(&mut self, _client: &mut LoginClient, _now: Time) {}
+}
+
+fn leaving(leave: fn(&mut LoginClient)) -> World<Deaf, Listener> {
+    let shape = LinkShape::megabits(1.0, Duration::from_millis(200));
+    let ends = (Deaf::default(), Listener::default());
+    let mut world = World::new(command(), None, ends, (shape, shape), USUAL, 12);
+    assert_eq!(world.client.input(b"what is never read"), 18);
+    leave(&mut world.client);
+    world
+}
+
+#[test]
+fn a_client_that_hangs_up_is_there_until_the_server_has_heard_it() {
+    let mut world = leaving(LoginClient::hang_up);
+    world.run_until(|world| world.client.finished());
+    assert_eq!(world.program.heard, [ServerEvent::HangUp]);
+    assert!(world.user.started, "what the server said before did not meet a closed stream");
+}
+
+#[test]
+fn what_a_client_that_leaves_said_on_a_stream_that_is_lost_is_said_again() {
+    let mut world = leaving(|_| ());
+    world.run_until(|world| world.user.started);
+    world.client.hang_up();
+    let written = world.up.carried;
+    world.run_until(|world| world.up.carried > written);
+    world.lose_stream(world.now + Duration::from_secs(1));
+    assert!(world.program.heard.is_empty() && !world.client.finished());
+    world.run_until(|world| world.client.finished());
+    assert_eq!(world.program.heard, [ServerEvent::HangUp]);
+}
+
+#[test]
+fn a_client_that_leaves_before_anything_was_said_and_loses_its_stream_is_done() {
+    let mut world = leaving(LoginClient::detach);
+    world.run_until(|world| world.up.carried > 0);
+    assert!(!world.client.finished());
+    world.lose_stream(world.now + Duration::from_secs(1));
+    assert!(world.client.finished());
 }

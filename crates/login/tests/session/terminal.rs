@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use strait_clock::Time;
 use strait_login::{
     ClientEvent, ClientOptions, Exit, LoginClient, LoginServer, OutputKind, Program as Runs, ServerEvent,
@@ -400,9 +399,7 @@ fn output() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    // The same cases each time, until a rare difference is understood: with others, now and then one cell differs where
-    // random sequences were cut by a loss.
-    #![proptest_config(ProptestConfig { cases: 48, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_is_lost_the_terminal_is_right_in_the_end(

@@ -17,11 +17,14 @@ const LEAST: usize = 20;
 /// A protocol for experiments (RFC 3692), so that no host answers with more than an ICMP message.
 const PROTOCOL: u8 = 253;
 
-/// A whole block in one packet, of as many of the shortest IPv4 packets from `source` to `target` as a block can have: 3,276
-/// in a few bytes.
+/// As many of the shortest IPv4 packets as the bytes of a block hold: 3,276. That is more than a receiver takes,
+/// [`strait_compress::headers::PACKETS_MAX`].
+pub const TINY_MOST: usize = BLOCK_MAX / LEAST;
+
+/// A whole block in one packet, of so many of the shortest IPv4 packets from `source` to `target`, at most [`TINY_MOST`]: a few bytes.
 #[must_use]
-pub fn tiny_packets(source: Ipv4Addr, target: Ipv4Addr, id: u16) -> Vec<u8> {
-    let plain = packet(source, target, &[]).repeat(BLOCK_MAX / LEAST);
+pub fn tiny_packets(count: usize, source: Ipv4Addr, target: Ipv4Addr, id: u16) -> Vec<u8> {
+    let plain = packet(source, target, &[]).repeat(count.min(TINY_MOST));
     let mut compressed = vec![0; plain.len()];
     // A name that the table of methods has.
     let len = "zstd-3"
