@@ -9,7 +9,7 @@ pub(super) enum EscapeKey {
     Detach,
     /// `~^Z`: suspend this program.
     Stop,
-    /// `~#`: say how the session is.
+    /// `~#`: show the state of the session.
     State,
     /// `~?`: say what keys there are.
     Help,
