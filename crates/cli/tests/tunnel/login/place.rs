@@ -289,7 +289,7 @@ fn system(dir: &Path, pam: &str) -> PathBuf {
     let at = system.display();
     let script = format!(
         "#!/bin/sh\nset -e\nif [ -z \"$STRAIT_TEST_OWN\" ]; then export STRAIT_TEST_OWN=1; exec unshare --mount --propagation private \"$0\" \"$@\"; fi\n\
-         unset STRAIT_TEST_OWN\nexport STRAIT_PAM_SECONDS=3\n\
+         unset STRAIT_TEST_OWN\nexport STRAIT_PAM_SECONDS=3 STRAIT_UNHEARD_SECONDS=5\n\
          for name in passwd group shadow pam.d; do mount --bind {at}/$name /etc/$name; done\n\
          mount -t tmpfs -o mode=755 tmpfs /run\ntouch /run/utmp\n\
          test ! -e /var/log/wtmp || mount --bind {at}/wtmp /var/log/wtmp\n\
