@@ -79,6 +79,8 @@ pub struct LoginClient {
     /// Bytes of input that are kept at most.
     input_window: u64,
     input_ended: bool,
+    /// Whether the server is to hear that this client has the ticket.
+    confirms: bool,
     /// Whether this client leaves.
     leaving: bool,
     /// Whether the program ended.
@@ -136,6 +138,7 @@ impl LoginClient {
             foreign: false,
             input_window: input_window(small),
             input_ended: false,
+            confirms: false,
             leaving: false,
             exited: false,
             input_told: 0,
@@ -240,6 +243,11 @@ impl LoginClient {
             Stage::Asked if !matches!(self.request, Request::Start(_)) => return false,
             Stage::Asked | Stage::Open => {}
         }
+        if core::mem::take(&mut self.confirms) {
+            let taken = self.incoming.tell(self.now);
+            self.stream.put(&LoginMessage::Small(&[]), taken);
+            return true;
+        }
         if let Some(piece) = self.log.peek() {
             let taken = self.incoming.tell(self.now);
             let (cost, _) = self.stream.put_piece(&piece, room, self.terminal, taken);
@@ -262,7 +270,7 @@ impl LoginClient {
             Stage::Away | Stage::Over => false,
             Stage::Asking => true,
             Stage::Asked => matches!(self.request, Request::Start(_)) && self.log.has_more(),
-            Stage::Open => self.log.has_more() || self.incoming.due(now),
+            Stage::Open => self.confirms || self.log.has_more() || self.incoming.due(now),
         };
         makes || self.stream.has_more()
     }
@@ -272,6 +280,8 @@ impl LoginClient {
         if self.stage != Stage::Over {
             self.stage = Stage::Away;
         }
+        // On the next stream, the request shows it.
+        self.confirms = false;
         self.stream.restart();
         self.incoming.restart();
         self.trip.restart();

@@ -73,6 +73,8 @@ pub struct LoginServer {
     events: VecDeque<ServerEvent>,
     /// How many clients there were that knew nothing, less one: the client's number.
     client: u32,
+    /// Whether a client has shown that it has the ticket.
+    known: bool,
     modes: Option<TerminalModes>,
     /// Up to where output does not wait for the window, since a key was typed.
     hurried: u64,
@@ -103,6 +105,7 @@ impl LoginServer {
             pace: Pace::new(options.rate_bits, now),
             events: VecDeque::new(),
             client: 0,
+            known: false,
             modes: None,
             hurried: 0,
             echoes: 0,
@@ -207,6 +210,7 @@ impl LoginServer {
             self.client += 1;
             self.begin_again();
         }
+        self.known |= resume.is_some();
         self.greeting = Some(if resume.is_some() { Greeting::Resumed } else { Greeting::Started });
         self.stream.restart();
         self.incoming.restart();
@@ -239,6 +243,12 @@ impl LoginServer {
     #[must_use]
     pub fn attached(&self) -> bool {
         self.attached
+    }
+
+    /// Whether a client has shown that it has the ticket. Until then, no client may be able to come back if the stream is lost.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.known
     }
 
     /// The next event.

@@ -110,7 +110,7 @@ impl Desk {
 }
 
 /// Whether a process runs.
-fn runs(pid: &str) -> bool {
+pub(crate) fn runs(pid: &str) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat"));
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }

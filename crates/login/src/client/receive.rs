@@ -44,6 +44,7 @@ impl LoginClient {
             (LoginMessage::Sessions(all), Request::List) => self.over(ClientEvent::Sessions(all)),
             (LoginMessage::Started { ticket, account }, Request::Start(_)) => {
                 (self.ticket, self.number) = (Some(ticket), Some(0));
+                self.confirms = true;
                 self.stage = Stage::Open;
                 self.events.push_back(ClientEvent::Started { account });
             }

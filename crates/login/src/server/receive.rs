@@ -27,6 +27,7 @@ impl LoginServer {
     fn acknowledged(&mut self, ack: u32) -> Result<(), LoginError> {
         let before = self.log.acked();
         if self.log.acknowledge(ack)? {
+            self.known = true;
             let position = self.log.acked();
             self.pace.acked(position, position - before, self.now);
         }
@@ -35,6 +36,11 @@ impl LoginServer {
 
     fn message(&mut self, message: LoginMessage<'_>) -> Result<(), LoginError> {
         match message {
+            // What a client says without input, it says once it has heard that the session is there.
+            LoginMessage::Small([]) => {
+                self.known = true;
+                Ok(())
+            }
             LoginMessage::Small(bytes) => self.input(bytes.to_vec()),
             LoginMessage::Unit(Channel::Input, unit) => self.unit(&unit),
             LoginMessage::End(Channel::Input) => self.told(ServerEvent::InputEnded),

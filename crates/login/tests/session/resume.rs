@@ -155,3 +155,23 @@ fn a_client_that_leaves_before_anything_was_said_and_loses_its_stream_is_done() 
     world.lose_stream(world.now + Duration::from_secs(1));
     assert!(world.client.finished());
 }
+
+#[test]
+fn a_server_knows_whether_its_client_has_heard_of_the_session() {
+    let mut world = leaving(|_| ());
+    world.run_until(|world| world.down.carried > 0);
+    world.lose_stream(world.now + Duration::from_secs(1));
+    assert!(!world.server.is_known(), "the ticket is lost, and what came was sent before it was heard");
+    let mut world = leaving(|_| ());
+    world.run_until(|world| world.user.started && world.next_at().is_none());
+    assert!(world.server.is_known(), "it says so though nothing was written");
+}
+
+#[test]
+fn a_client_that_comes_back_has_heard_of_the_session() {
+    let mut world = leaving(|_| ());
+    world.run_until(|world| world.user.started);
+    world.lose_stream(world.now + Duration::from_secs(1));
+    assert!(!world.server.is_known());
+    world.run_until(|world| world.server.is_known());
+}

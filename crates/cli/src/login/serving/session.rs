@@ -32,6 +32,11 @@ const OUTPUT_TURNS: usize = 4;
 const LAST_OUTPUT: Duration = Duration::from_millis(200);
 /// The shortest sleep, should something be due that moves nothing.
 const LEAST_SLEEP: Duration = Duration::from_millis(1);
+/// How long a session goes on without a stream at most while no client has shown that it heard of it: none may be able to come back.
+/// One that heard may be without a path for so long, as the connections of logins are.
+const UNHEARD: Duration = Duration::from_secs(600);
+/// Set to another number of seconds, for tests.
+const UNHEARD_VARIABLE: &str = "STRAIT_UNHEARD_SECONDS";
 /// How long a program may take to end after it was hung up, until this process ends without it.
 const HANGING_UP: Duration = Duration::from_secs(5);
 
@@ -45,8 +50,9 @@ pub(super) struct Session<'a> {
     listener: SessionListener,
     pub(super) agents: Option<AgentDoor>,
     pub(super) clock: Clock,
-    /// How long it goes on without a stream.
+    /// How long it goes on without a stream, and at most while no client may have heard of it.
     detached: Duration,
+    unheard: Duration,
     /// Since when there is no stream.
     alone_since: Option<Time>,
     /// When something was typed last.
@@ -100,6 +106,7 @@ impl<'a> Session<'a> {
             agents,
             clock,
             detached: keeper.section.detached,
+            unheard: unheard(),
             alone_since: Some(now),
             typed: now,
             since: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
@@ -250,8 +257,15 @@ impl<'a> Session<'a> {
             Some(_) => self.wire.is_none(),
             None => now.since(since) >= HANGING_UP,
         });
-        let forgotten = self.alone_since.is_some_and(|since| now.since(since) >= self.detached);
+        let forgotten = self.forgotten_at().is_some_and(|at| at <= now);
         self.exit_heard || gone || forgotten
+    }
+
+    /// When no client is expected any more.
+    fn forgotten_at(&self) -> Option<Time> {
+        let known = self.server.is_known();
+        let patience = if known { self.detached } else { self.detached.min(self.unheard) };
+        self.alone_since.map(|since| since + patience)
     }
 
     /// Sleeps until something can be moved, or is due.
@@ -265,7 +279,7 @@ impl<'a> Session<'a> {
             self.agents.as_ref().map_or_else(|| (PollFd::ignored(), PollFd::ignored()), AgentDoor::interest);
         let listener = PollFd::readable(self.listener.as_fd());
         let mut all = [wire, ended, one, two, three, agents, waiting, listener];
-        let alone = self.alone_since.map(|since| since + self.detached);
+        let alone = self.forgotten_at();
         let hung = self.hung_up.filter(|_| self.exit.is_none()).map(|since| since + HANGING_UP);
         let due = self.server.deadline().map(|deadline| deadline.at).filter(|_| self.wire.is_some());
         let ends = output && self.exit.is_some() && !self.exit_told && !self.program.output_ended();
@@ -273,6 +287,11 @@ impl<'a> Session<'a> {
         let due = [alone, hung, due, last].into_iter().flatten().min();
         poll::wait(&mut all, due.map(|at| at.since(now).max(LEAST_SLEEP))).map(drop)
     }
+}
+
+fn unheard() -> Duration {
+    let set = std::env::var(UNHEARD_VARIABLE).ok().and_then(|text| text.parse().ok());
+    set.map_or(UNHEARD, Duration::from_secs)
 }
 
 fn exit_of(status: ExitStatus) -> Exit {

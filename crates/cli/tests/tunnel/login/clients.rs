@@ -7,11 +7,12 @@ use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
 use strait_clock::Time;
-use strait_login::{ClientOptions, LoginClient, Program, SessionRequest};
+use strait_login::{ClientOptions, LoginClient, Program, SessionRequest, Terminal, WindowSize};
 use strait_node::client::open_stream_at;
 use strait_stream::StreamPriority;
 
 use super::place::{LoginPlace, gives_accounts};
+use crate::login_ssh::runs;
 use crate::pair::{PATIENCE, eventually, fast};
 
 /// A client that begins a command, and reads nothing.
@@ -21,11 +22,11 @@ struct Deaf {
 }
 
 impl Deaf {
-    fn start(place: &LoginPlace, command: &str) -> Deaf {
+    fn start(place: &LoginPlace, command: &str, terminal: Option<Terminal>) -> Deaf {
         let stream = open(place);
         let request = SessionRequest {
             program: Program::Command(command.as_bytes().to_vec()),
-            terminal: None,
+            terminal,
             environment: Vec::new(),
             agent: false,
         };
@@ -103,7 +104,7 @@ fn a_session_has_its_place_as_long_as_it_has_memory() {
         return;
     }
     let place = LoginPlace::new(fast(), "accounts = [\"alice\"]\nsessions = 1");
-    let mut deaf = Deaf::start(&place, "true");
+    let mut deaf = Deaf::start(&place, "true", None);
     let log = place.daemon(1).log();
     let over = || fs::read_to_string(&log).unwrap().contains("the login as alice ended");
     eventually("the program has ended", over);
@@ -120,7 +121,7 @@ fn a_program_that_outlives_its_hanging_up_keeps_no_client() {
         return;
     }
     let place = LoginPlace::new(fast(), "accounts = [\"alice\"]");
-    let mut deaf = Deaf::start(&place, "trap '' HUP; echo $$ > number; exec sleep 1000");
+    let mut deaf = Deaf::start(&place, "trap '' HUP; echo $$ > number; exec sleep 1000", None);
     let number = place.file("home/alice/number");
     eventually("the program runs", || fs::read_to_string(&number).is_ok_and(|text| text.ends_with('\n')));
     deaf.client.hang_up();
@@ -151,4 +152,22 @@ fn a_command_ends_with_a_client_that_is_killed_in_its_output() {
     let runs = || fs::exists(format!("/proc/{}", process.trim())).unwrap();
     eventually("the command has ended", || !runs());
     eventually("its session too", || processes(&place, "strait-keeper").is_empty());
+}
+
+#[test]
+fn a_session_that_no_client_has_heard_of_ends_by_itself() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), "accounts = [\"alice\"]");
+    let file = place.file("home/alice/pid");
+    let terminal = Terminal { term: b"vt100".to_vec(), size: WindowSize::USUAL, modes: Vec::new() };
+    let lost = Deaf::start(&place, "echo $$ > ~/pid; exec sleep 1000", Some(terminal));
+    eventually("the program runs", || fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n')));
+    let pid = fs::read_to_string(&file).unwrap();
+    // Its ticket may be on the way, but it is not read.
+    drop(lost);
+    let listed = || place.ends(0, &["--list", "--json", "site-b"], b"").0.matches("\"session\"").count();
+    eventually("the end of the session", || listed() == 0);
+    eventually("the end of the program", || !runs(&pid));
 }

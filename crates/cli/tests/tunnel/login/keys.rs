@@ -43,8 +43,9 @@ fn the_window_and_signals_reach_the_program_in_front() {
     screen.sees("typed\r\ntyped");
     screen.types("\x03");
     screen.sees("^C");
-    screen.types("sleep 1000\r");
-    screen.sees("\x1b[?2004l");
+    // What it writes, it writes in front: only then does the key stop it, and not the shell.
+    screen.types("sh -c 'echo in''-front; exec sleep 1000'\r");
+    screen.sees("in-front");
     screen.types("\x1a");
     screen.sees("Stopped");
     screen.types("jobs; kill %1; fg\r");
@@ -65,8 +66,7 @@ fn after_a_flood_of_output_an_interrupt_is_answered_at_once() {
     screen.types("head -c 400000000 /dev/urandom | base64 -w 79\r");
     let begun = Instant::now();
     let mut bytes = 0;
-    // On a busy machine it comes later.
-    while begun.elapsed() < Duration::from_secs(3) || bytes <= 200_000 {
+    while bytes <= 400_000 {
         assert!(begun.elapsed() < PATIENCE, "{bytes} bytes of a flood");
         screen.look();
         bytes += screen.text.len();

@@ -295,7 +295,7 @@ fn system(dir: &Path, pam: &str) -> PathBuf {
     let wrapper = dir.join("strait-b");
     let at = system.display();
     let setup = format!(
-        "export STRAIT_PAM_SECONDS=3\n\
+        "export STRAIT_PAM_SECONDS=3 STRAIT_UNHEARD_SECONDS=5\n\
          for name in passwd group shadow pam.d; do mount --bind {at}/$name /etc/$name; done\n\
          mount -t tmpfs -o mode=755 tmpfs /run\ntouch /run/utmp\n\
          test ! -e /var/log/wtmp || mount --bind {at}/wtmp /var/log/wtmp"

@@ -179,11 +179,12 @@ fn programs_of_the_whole_screen_look_as_they_do_there() {
     tmux.prompt();
 
     // Keys that stop and interrupt.
-    tmux.line("clear; sleep 1000");
+    tmux.line("clear; sh -c 'echo in''-front; exec sleep 1000'");
+    tmux.shows("a program in front", |screen| screen.trim_end().ends_with("in-front"));
     tmux.keys(&["C-z"]);
     tmux.sees("Stopped");
     tmux.line("fg");
-    tmux.shows("it goes on", |screen| screen.trim_end().ends_with("sleep 1000"));
+    tmux.shows("it goes on", |screen| screen.trim_end().ends_with("sleep 1000'"));
     tmux.keys(&["C-c"]);
     tmux.prompt();
     tmux.line("clear; exit 5");

@@ -114,9 +114,14 @@ fn a_terminal_has_the_size_of_the_one_here_also_when_that_changes() {
         return;
     }
     let desk = Desk::new();
-    let far = "stty size; while [ \"$(stty size)\" = \"33 101\" ]; do sleep 0.1; done; stty size";
+    // The terminal here changes once the program has seen its first size.
+    let seen = desk.path("seen");
+    let seen = seen.display();
+    let far = format!(
+        "stty size; touch {seen}; while [ \"$(stty size)\" = \"33 101\" ]; do sleep 0.1; done; stty size"
+    );
     let near = format!(
-        "stty rows 33 columns 101; (sleep 1; stty rows 20 columns 50 < /dev/tty) & {} -t site-b '{far}'",
+        "stty rows 33 columns 101; (until [ -e {seen} ]; do sleep 0.1; done; stty rows 20 columns 50 < /dev/tty) & {} -t site-b '{far}'",
         desk.ssh_words()
     );
     let said = desk.good(desk.command("script").args(["-qec", &near, "/dev/null"]).env("SHELL", "/bin/sh"));
