@@ -23,11 +23,13 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use strait_login::{Refusal, RefusedReason, SERVICE, VERSION, refusal};
+use strait_login::{KERBEROS_SERVICE, Refusal, RefusedReason, SERVICE, VERSION, refusal};
 use strait_node::clock::Clock;
-use strait_node::config::{Config, LoginSection};
+use strait_node::config::{Config, KerberosSection, LoginSection};
 use strait_node::daemon::ServiceMain;
-use strait_node::login::{Account, LoginPermit, LoginWorkers};
+use strait_node::login::{
+    Account, KeeperPort, KerberosDemand, LoginPermit, LoginWho, LoginWorkers, refused_before_kerberos,
+};
 use strait_node::privileges;
 use strait_node::services::{ServiceChannel, ServiceEvent, StreamHead};
 use strait_scheduler::Budget;
@@ -63,6 +65,8 @@ const LINES_BURST: u64 = 20;
 struct LoginService {
     path: PathBuf,
     logins: Vec<LoginSection>,
+    /// What this host is to Kerberos.
+    kerberos: KerberosSection,
     /// Names and public keys.
     peers: Vec<(String, String)>,
     workers: LoginWorkers,
@@ -78,6 +82,7 @@ impl LoginService {
         LoginService {
             path,
             logins: Vec::new(),
+            kerberos: KerberosSection::default(),
             peers: Vec::new(),
             workers: LoginWorkers::default(),
             refused: VecDeque::new(),
@@ -100,6 +105,7 @@ impl LoginService {
         };
         self.peers = config.peers.iter().filter_map(peer).collect();
         self.logins = config.logins;
+        self.kerberos = config.kerberos;
         let peers = &self.peers;
         self.lines.retain(|name, _| peers.iter().any(|(peer, _)| peer == name));
     }
@@ -124,25 +130,25 @@ impl LoginService {
     /// Has a stream served, or says why not.
     fn stream(&mut self, channel: &ServiceChannel, head: &StreamHead, stream: UnixStream) {
         let known = self.peers.iter().any(|(name, key)| *name == head.peer && *key == head.key);
-        if !known || [head.service, head.version] != [SERVICE, VERSION] {
+        if !known || ![SERVICE, KERBEROS_SERVICE].contains(&head.service) || head.version != VERSION {
             tracing::debug!("{}: a stream to service {} is refused", head.peer, head.service);
             return;
         }
-        let (section, account) = match self.permitted(head) {
+        let (section, who) = match self.permitted(head) {
             Ok(permitted) => permitted,
             Err(why) => {
                 self.say(&head.peer, || format!("{} may not log in: {}", head.peer, why.text));
-                return self.turn_away(stream, &why);
+                return self.turn_away(stream, head, &why);
             }
         };
         let permit = LoginPermit {
             peer: head.peer.clone(),
             key: head.key.clone(),
-            account: account.clone(),
+            who,
             sessions: section.sessions,
             patience: patience(),
         };
-        let keeper = Keeper { head: head.clone(), account, section: section.clone() };
+        let keeper = Keeper { head: head.clone(), section: section.clone() };
         let theirs = match stream.try_clone() {
             Ok(theirs) => theirs,
             Err(error) => return tracing::error!("{}: no login: {error}", head.peer),
@@ -150,14 +156,15 @@ impl LoginService {
         // Those of other peers are none of a keeper's, and would stay open as long as it runs.
         let refused = self.refused.iter().map(|(_, stream)| stream.as_fd());
         let closes: Vec<_> = refused.chain([stream.as_fd()]).collect();
-        let started = self.workers.start(channel, &closes, permit, move |port| keeper.run(&port, theirs));
+        let body = move |port: KeeperPort, stream| keeper.run(&port, stream);
+        let started = self.workers.start(channel, &closes, permit, theirs, body);
         if let Err(error) = started {
             self.say(&head.peer, || format!("{}: a login is refused: {error}", head.peer));
             let (reason, text) = match error.kind() {
                 io::ErrorKind::ResourceBusy => (RefusedReason::TooMany, "this peer has too many streams"),
                 _ => (RefusedReason::System, "no process could be started"),
             };
-            self.turn_away(stream, &Refusal { reason, text: text.to_owned() });
+            self.turn_away(stream, head, &Refusal { reason, text: text.to_owned() });
         }
     }
 
@@ -175,44 +182,35 @@ impl LoginService {
         }
     }
 
-    /// What the peer may, and as whom it is served.
-    fn permitted(&self, head: &StreamHead) -> Result<(&LoginSection, Account), Refusal> {
-        let refused = |reason, text: String| Refusal { reason, text };
-        let section = self.logins.iter().find(|section| section.peer == head.peer).ok_or_else(|| {
-            refused(RefusedReason::NotAllowed, "this peer may not log in here (no [[login]])".to_owned())
-        })?;
+    /// What the peer may, and as whom it is served, or what says so.
+    fn permitted(&self, head: &StreamHead) -> Result<(&LoginSection, LoginWho), Refusal> {
+        let refused = |text: &str| Refusal { reason: RefusedReason::NotAllowed, text: text.to_owned() };
+        let section = self.logins.iter().find(|section| section.peer == head.peer);
+        let section = section.ok_or_else(|| refused("this peer may not log in here (no [[login]])"))?;
         let asked = std::str::from_utf8(&head.name).unwrap_or("\u{fffd}");
-        if !privileges::is_root() {
-            let own = Account::own().ok_or_else(|| {
-                refused(RefusedReason::System, "the daemon's user has no account".to_owned())
-            })?;
-            return if asked.is_empty() || asked == own.name {
-                Ok((section, own))
-            } else {
-                let text = format!("the daemon is {}'s, and gives no other account", own.name);
-                Err(refused(RefusedReason::NotAllowed, text))
-            };
-        }
-        let listed = match asked {
-            "" => section.accounts.first(),
-            asked => section.accounts.iter().find(|account| *account == asked),
+        let who = match (&section.kerberos, head.service == KERBEROS_SERVICE) {
+            (None, false) => LoginWho::Account(account(section, asked)?),
+            (None, true) => {
+                return Err(refused("logins here take no Kerberos ticket (no `kerberos` in [[login]])"));
+            }
+            (Some(_), false) => return Err(refused("logins here take a Kerberos ticket: use --kerberos")),
+            (Some(accounts), true) => LoginWho::Ticket(Box::new(KerberosDemand {
+                accounts: accounts.clone(),
+                service: self.kerberos.service.clone(),
+                keytab: self.kerberos.keytab.clone(),
+                // The node gives it with each such stream.
+                binding: head.binding.clone().ok_or_else(|| refused("the stream has no binding"))?,
+                asked: asked.to_owned(),
+            })),
         };
-        let name = listed.ok_or_else(|| {
-            let text = match asked {
-                "" => "its [[login]] lists no account".to_owned(),
-                _ => "this peer may not use that account".to_owned(),
-            };
-            refused(RefusedReason::NotAllowed, text)
-        })?;
-        let account = Account::named(name).ok_or_else(|| {
-            refused(RefusedReason::NoSuchAccount, format!("there is no account {name} here"))
-        })?;
-        Ok((section, account))
+        Ok((section, who))
     }
 
     /// Tells a client why it is not served. The stream is closed later: now, what it writes would undo what it is told.
-    fn turn_away(&mut self, mut stream: UnixStream, why: &Refusal) {
-        let told = stream.set_nonblocking(true).and_then(|()| stream.write_all(&refusal(why)));
+    fn turn_away(&mut self, mut stream: UnixStream, head: &StreamHead, why: &Refusal) {
+        let says =
+            if head.service == KERBEROS_SERVICE { refused_before_kerberos(&why.text) } else { refusal(why) };
+        let told = stream.set_nonblocking(true).and_then(|()| stream.write_all(&says));
         let told = told.and_then(|()| stream.shutdown(Shutdown::Write));
         if told.is_ok() && self.refused.len() < LINGERING {
             self.refused.push_back((Instant::now(), stream));
@@ -220,7 +218,35 @@ impl LoginService {
     }
 }
 
-/// How long PAM may take.
+/// The account of the section that is asked for.
+fn account(section: &LoginSection, asked: &str) -> Result<Account, Refusal> {
+    let refused = |reason, text: String| Refusal { reason, text };
+    if !privileges::is_root() {
+        let own = Account::own()
+            .ok_or_else(|| refused(RefusedReason::System, "the daemon's user has no account".to_owned()))?;
+        return if asked.is_empty() || asked == own.name {
+            Ok(own)
+        } else {
+            let text = format!("the daemon is {}'s, and gives no other account", own.name);
+            Err(refused(RefusedReason::NotAllowed, text))
+        };
+    }
+    let listed = match asked {
+        "" => section.accounts.first(),
+        asked => section.accounts.iter().find(|account| *account == asked),
+    };
+    let name = listed.ok_or_else(|| {
+        let text = match asked {
+            "" => "its [[login]] lists no account".to_owned(),
+            _ => "this peer may not use that account".to_owned(),
+        };
+        refused(RefusedReason::NotAllowed, text)
+    })?;
+    Account::named(name)
+        .ok_or_else(|| refused(RefusedReason::NoSuchAccount, format!("there is no account {name} here")))
+}
+
+/// How long PAM may take, and an exchange of Kerberos.
 fn patience() -> Duration {
     let set = std::env::var(PAM_VARIABLE).ok().and_then(|text| text.parse().ok());
     set.map_or(PAM, Duration::from_secs)

@@ -106,6 +106,10 @@ pub(super) struct Surroundings {
     pub(super) said: Vec<u8>,
     /// The peer's name.
     pub(super) peer: String,
+    /// Its principal, if a ticket said who it is.
+    pub(super) principal: Option<String>,
+    /// Where the ticket is that it passed on, as NAME=VALUE.
+    pub(super) cache: Option<Vec<u8>>,
 }
 
 /// Becomes the account and then what the keeper says; comes back only when it cannot, with the status to end with.
@@ -189,7 +193,10 @@ fn environment(account: &Account, launch: &Launch, with: &Surroundings) -> Vec<V
     set(b"PATH", if account.user == 0 { ROOT_PATH } else { PATH });
     set(b"MAIL", &[MAIL, account.name.as_bytes()].concat());
     set(b"STRAIT_PEER", with.peer.as_bytes());
-    for variable in &with.environment {
+    if let Some(principal) = &with.principal {
+        set(b"STRAIT_PRINCIPAL", principal.as_bytes());
+    }
+    for variable in with.environment.iter().chain(&with.cache) {
         if let Some(at) = variable.iter().position(|byte| *byte == b'=') {
             set(&variable[..at], &variable[at + 1..]);
         }
@@ -297,6 +304,8 @@ mod tests {
                 variable("LANG", "C"),
                 variable("PATH", "/tmp"),
                 variable("X", "1"),
+                variable("KRB5CCNAME", "FILE:/tmp/other"),
+                variable("STRAIT_PRINCIPAL", "root@R"),
                 variable("A=B", "x"),
             ],
             ..Launch::default()
@@ -305,6 +314,8 @@ mod tests {
             environment: vec![b"X=2".to_vec(), b"nothing".to_vec()],
             said: Vec::new(),
             peer: "b".to_owned(),
+            principal: Some("alice@R".to_owned()),
+            cache: Some(b"KRB5CCNAME=FILE:/run/x".to_vec()),
         };
         let all = environment(&account(), &launch, &with);
         let all: Vec<_> = all.iter().map(|it| String::from_utf8_lossy(it)).collect();
@@ -318,7 +329,9 @@ mod tests {
             &path,
             "MAIL=/var/mail/a",
             "STRAIT_PEER=b",
+            "STRAIT_PRINCIPAL=alice@R",
             "X=2",
+            "KRB5CCNAME=FILE:/run/x",
         ];
         assert_eq!(all, expected);
     }
