@@ -5,7 +5,8 @@ mod relayed;
 mod sessions;
 mod tickets;
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -37,6 +38,8 @@ impl Desk {
     /// With this in the `[[login]]` of the second site; `alice` has a ticket in the cache of that name.
     fn new(section: &str) -> Desk {
         let (hosts, folder) = (TwoHosts::direct(fast()).unwrap(), Workdir::create().unwrap());
+        // Accounts read krb5.conf; keys and tickets are their owners' alone.
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         let realms = Realms::start(folder.path(), Some(&hosts.a)).unwrap();
         realms.log_in("alice", "alice").unwrap();
         let section = format!("{section}\n[kerberos]\nkeytab = \"{}\"", realms.path("keytab").display());
