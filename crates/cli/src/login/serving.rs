@@ -135,20 +135,23 @@ impl LoginService {
             return;
         }
         let (section, who) = match self.permitted(head) {
-            Ok(permitted) => permitted,
+            Ok((section, who)) => (section.clone(), who),
             Err(why) => {
                 self.say(&head.peer, || format!("{} may not log in: {}", head.peer, why.text));
                 return self.turn_away(stream, head, &why);
             }
         };
+        // Tickets are judged in other processes, which know nothing of each other.
+        let logs = matches!(who, LoginWho::Account(_)) || self.may_log(&head.peer);
         let permit = LoginPermit {
             peer: head.peer.clone(),
             key: head.key.clone(),
             who,
             sessions: section.sessions,
             patience: patience(),
+            logs,
         };
-        let keeper = Keeper { head: head.clone(), section: section.clone() };
+        let keeper = Keeper { head: head.clone(), section };
         let theirs = match stream.try_clone() {
             Ok(theirs) => theirs,
             Err(error) => return tracing::error!("{}: no login: {error}", head.peer),
@@ -170,16 +173,23 @@ impl LoginService {
 
     /// Logs a line on a peer, which can be refused as fast as it can send; those that it has no budget for are counted.
     fn say(&mut self, peer: &str, line: impl FnOnce() -> String) {
-        let new = || (Budget::new(LINES, LINES_BURST), 0);
-        let (budget, skipped) = self.lines.entry(peer.to_owned()).or_insert_with(new);
-        if !budget.take(1, self.clock.now()) {
-            *skipped += 1;
+        if !self.may_log(peer) {
             return;
         }
-        match std::mem::take(skipped) {
+        let skipped = self.lines.get_mut(peer).map_or(0, |(_, skipped)| std::mem::take(skipped));
+        match skipped {
             0 => tracing::warn!("{}", line()),
             skipped => tracing::warn!("{} ({skipped} such lines left out)", line()),
         }
+    }
+
+    /// Takes a line from the peer's budget, or counts one that is left out.
+    fn may_log(&mut self, peer: &str) -> bool {
+        let new = || (Budget::new(LINES, LINES_BURST), 0);
+        let (budget, skipped) = self.lines.entry(peer.to_owned()).or_insert_with(new);
+        let has = budget.take(1, self.clock.now());
+        *skipped += u64::from(!has);
+        has
     }
 
     /// What the peer may, and as whom it is served, or what says so.

@@ -22,6 +22,7 @@ use strait_kerberos::{
 use super::account::Account;
 use super::folder;
 use super::limit::TimeLimit;
+use super::permit::LoginPermit;
 use super::workers::{MEMORY, limit_memory, wait_for};
 use crate::privileges;
 use crate::process::{ProcessChannel, fork};
@@ -66,17 +67,16 @@ enum ExchangeSays {
 }
 
 /// Has the client prove who it is; nothing if it did not, of which it is told.
-pub(super) fn prove(
-    stream: &UnixStream,
-    peer: &str,
-    demand: &KerberosDemand,
-    patience: Duration,
-) -> Option<Proven> {
-    let monitor = std::process::id();
+pub(super) fn prove(stream: &UnixStream, demand: &KerberosDemand, permit: &LoginPermit) -> Option<Proven> {
+    let (monitor, peer) = (std::process::id(), &permit.peer);
     let failed = |error: io::Error| tracing::error!("{peer}: no login: {error}");
+    let refused = |text: &str| match permit.logs {
+        true => tracing::warn!("{peer} may not log in: {}", printable(text)),
+        false => tracing::debug!("{peer} may not log in: {}", printable(text)),
+    };
     let (ours, theirs) = ProcessChannel::pair().map_err(failed).ok()?;
     let process = fork(c"strait-kerberos", &[ours.as_fd()], || {
-        Exchange { stream, demand, monitor: &theirs }.run(patience, monitor)
+        Exchange { stream, demand, monitor: &theirs }.run(permit.patience, monitor)
     });
     let process = process.map_err(failed).ok()?;
     drop(theirs);
@@ -86,13 +86,13 @@ pub(super) fn prove(
             proven(principal, &account, has_cache, monitor)
         }
         Some(ExchangeSays::Refused { text }) => {
-            tracing::warn!("{peer} may not log in: {}", printable(&text));
+            refused(&text);
             None
         }
         // It was killed.
         None => {
             let text = "the exchange of Kerberos took too long, or failed";
-            tracing::warn!("{peer} may not log in: {text}");
+            refused(text);
             refuse(stream, text, Vec::new());
             None
         }

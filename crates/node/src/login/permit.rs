@@ -21,6 +21,8 @@ pub struct LoginPermit {
     pub sessions: u16,
     /// How long PAM may take.
     pub patience: Duration,
+    /// Whether a line is logged if a ticket does not let it in; a peer can be refused as fast as it can send.
+    pub logs: bool,
 }
 
 /// As whom a stream is served.

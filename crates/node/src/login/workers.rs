@@ -209,9 +209,9 @@ fn monitor(
 ) -> libc::c_int {
     // SAFETY: takes nothing. The session goes on when the daemon's terminal is closed.
     unsafe { libc::setsid() };
-    let (account, principal, cache) = match permit.who {
-        LoginWho::Account(account) => (account, None, None),
-        LoginWho::Ticket(demand) => match kerberos::prove(&stream, &permit.peer, &demand, permit.patience) {
+    let (account, principal, cache) = match &permit.who {
+        LoginWho::Account(account) => (account.clone(), None, None),
+        LoginWho::Ticket(demand) => match kerberos::prove(&stream, demand, &permit) {
             Some(Proven { principal, account, cache }) => (account, Some(principal), cache),
             None => return UNFIT,
         },

@@ -154,3 +154,17 @@ fn what_is_no_token_or_none_at_all_is_refused_in_time_and_harms_no_one() {
     }
     desk.ends(0, "alice", &[SERVICE, "site-b", "true"]);
 }
+
+#[test]
+fn tickets_that_are_refused_without_end_fill_no_log() {
+    if !can_run() {
+        return;
+    }
+    let desk = Desk::new(SECTION);
+    for _ in 0..200 {
+        let frames = answers(stream(&desk).stream, &[4, 1, 0, 1, 0, 0]);
+        assert!(matches!(frames.last(), Some(TokenFrame::Refused(_))), "{frames:?}");
+    }
+    let lines = desk.log().matches("may not log in").count();
+    assert!(lines < 100, "{lines} lines");
+}
