@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use strait_scheduler::Rate;
-use strait_testbed::{DaemonProcess, Extra, LinkSpec, ProcessCost, TestTunnel, TwoHosts, interrupt};
+use strait_testbed::outside::{Sshd, SshdProgram};
+use strait_testbed::{DaemonProcess, Extra, LinkSpec, ProcessCost, TestTunnel, TwoHosts, Workdir, interrupt};
 
 use crate::error::Error;
 use crate::report::BenchSection;
@@ -25,6 +26,16 @@ pub(crate) struct BenchSetup {
     pub(crate) part: Option<String>,
     /// An older and a newer release of a package, between which a delta is measured; without them, generated ones.
     pub(crate) releases: Option<[PathBuf; 2]>,
+}
+
+impl BenchSetup {
+    /// An sshd on the second of `hosts` with its files in `dir`, which clients on the first trust; or why there is none.
+    pub(crate) fn sshd(&self, hosts: &TwoHosts, dir: &Workdir) -> Result<Sshd, String> {
+        let program = SshdProgram::find(&self.cache.with_file_name("openssh"))?;
+        let address = hosts.address_of_b().0;
+        let started = Sshd::start(&program, &hosts.b, address, &dir.path().join("sshd"));
+        started.and_then(|sshd| sshd.trusted_at(address).map(|()| sshd)).map_err(|error| error.to_string())
+    }
 }
 
 /// How much is measured.

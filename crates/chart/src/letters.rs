@@ -6,7 +6,7 @@ use noto_sans_mono_bitmap::{FontWeight, RasterHeight, RasterizedChar, get_raster
 pub(crate) const SCALE: f64 = 1.5;
 /// The width of every letter over the size of the font: Noto Sans Mono's, as most other monospaced fonts'.
 const ADVANCE: f64 = 0.6;
-/// Letters of a name below bars at most: names may be anybody's, and a chart is to fit a page.
+/// Letters of a name below bars at most: names may come from anywhere, and a chart is to fit a page.
 const LONGEST: usize = 24;
 /// What stands for the rest of a longer one; in ASCII, as the font has it.
 const ELLIPSIS: &str = "...";

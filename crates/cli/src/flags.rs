@@ -38,13 +38,13 @@ Exit codes:
   3    no tunnel is running (show, why, down, reload); interrupted, and goes on when run again (send, get, sync)
   4    queued: the transfer waits in the outbox (send)
   130  interrupted (128 + signal number)
-  255  login: this program failed, or was left; else the code is the program's at the peer
+  255  login: `strait login` failed, or left its session running; else the exit code of the program at the peer
 
 Environment:
   NO_COLOR            if set: no colours
   STRAIT_LOG          log filter of the daemon, such as `debug` or `strait_keying=trace`
   STRAIT_RUNTIME_DIR  directory of the daemon sockets [default: /run/strait, or $XDG_RUNTIME_DIR/strait]
-  STRAIT_STATE_DIR    directory of what outlives a daemon [default: /var/lib/strait, or $XDG_STATE_HOME/strait]
+  STRAIT_STATE_DIR    directory of state that is kept between runs [default: /var/lib/strait, or $XDG_STATE_HOME/strait]
 
 Quick start:
   strait demo                      two hosts, a slow link and a tunnel on this machine
@@ -107,11 +107,11 @@ pub(crate) enum StraitCommand {
     /// Reproduce the tables of a paper: its figures and this machine's figures (runs strait-lab)
     #[command(disable_help_flag = true)]
     Lab(PassedOn),
-    /// Carry transfers that wait in the outbox on a stick, and read from it what is for this node
+    /// Write transfers that wait in the outbox to a stick, and read from it what is for this node
     Carry(Carry),
     /// List transfers that wait for their peer, send them when it is there, cancel them or change their order
     Outbox(OutboxFlags),
-    /// Convert keys from and to the files of OpenSSH
+    /// Convert keys to and from files of OpenSSH
     Keys(Keys),
     /// Print a shell completion script
     Completions(Completions),

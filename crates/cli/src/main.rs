@@ -12,6 +12,7 @@ mod login;
 mod other;
 mod outbox;
 mod running;
+mod served;
 mod show;
 mod ssh;
 mod why;

@@ -152,6 +152,9 @@ fn not_running(cause: String) -> Failure {
 pub(crate) fn refused(error: ClientError) -> Failure {
     match error {
         ClientError::NotRunning { .. } => not_running(error.to_string()),
+        ClientError::Ended { .. } => {
+            Failure::new(error).remedy("run the same command again when it runs").code(Code::NotRunning)
+        }
         ClientError::Forbidden { .. } => Failure::new(error).code(Code::Environment),
         _ => Failure::new(error),
     }

@@ -80,7 +80,7 @@ pub(crate) struct Demo {
     /// How fast the link between the two hosts is, in each direction; files move as often over as takes half a second
     #[arg(long, value_name = "RATE|unshaped", default_value = "1.5Mbit")]
     pub(crate) link: DemoLink,
-    /// How long a small packet takes there and back while nothing else is on the way, such as 600ms by satellite
+    /// The round-trip time of a small packet while nothing else is on the way, such as 600ms by satellite
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) rtt: Option<Duration>,
     /// How many packets are lost on the way, each by itself, such as 1%

@@ -1,4 +1,4 @@
-//! The demonstration: that it ends with its figures, as anybody, and leaves nothing behind however it ends.
+//! The demonstration: that it ends with its figures, run by any user, and leaves nothing behind however it ends.
 #![allow(clippy::unwrap_used)]
 
 use std::os::unix::fs::PermissionsExt;
@@ -196,8 +196,8 @@ fn processes_in(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A copy of both programs that anybody may run, and a folder that anybody may write to.
-fn for_anybody() -> (Workdir, PathBuf) {
+/// A copy of both programs that every user may run, and a folder that every user may write to.
+fn for_every_user() -> (Workdir, PathBuf) {
     let dir = Workdir::create().unwrap();
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     for original in [tunnels().as_path(), program()] {
@@ -218,7 +218,7 @@ fn an_ordinary_user_can_run_it() {
         return;
     }
     let open = std::fs::metadata("/dev/net/tun").unwrap().permissions().mode() & 0o006 == 0o006;
-    let (dir, copy) = for_anybody();
+    let (dir, copy) = for_every_user();
     let mut command = within(&dir, Path::new(UNPRIVILEGED[0]));
     command.args(&UNPRIVILEGED[1..]).arg(&copy).args(["demo", "--link", "20Mbit", "--json"]);
     let output = command.output().unwrap();
@@ -241,7 +241,7 @@ fn a_closed_tun_device_is_named_with_the_fix() {
     if !sandbox::allows_tests() {
         return;
     }
-    let (dir, copy) = for_anybody();
+    let (dir, copy) = for_every_user();
     let closed = dir.path().join("closed");
     std::fs::write(&closed, "").unwrap();
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o600)).unwrap();
@@ -260,7 +260,7 @@ fn forbidden_user_namespaces_are_named_with_the_fix() {
     if !sandbox::allows_tests() {
         return;
     }
-    let (dir, copy) = for_anybody();
+    let (dir, copy) = for_every_user();
     // In a user namespace of its own, where the limit can be set without touching the system's.
     let script = format!(
         "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all {} demo",

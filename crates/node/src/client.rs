@@ -46,6 +46,12 @@ pub enum ClientError {
         /// The interface.
         interface: String,
     },
+    /// The daemon ended before it answered.
+    #[error("the tunnel on {interface} ended while it was asked")]
+    Ended {
+        /// The interface.
+        interface: String,
+    },
     /// The daemon does not answer.
     #[error("the tunnel on {interface} does not answer: {source}")]
     Io {
@@ -202,7 +208,7 @@ pub fn open_stream_at(
 
 /// The same over the daemon that listens at `path`.
 pub(crate) fn open_at(path: &Path, interface: &str, request: &Request) -> Result<OpenedStream, ClientError> {
-    let failed = |source| ClientError::Io { interface: interface.to_owned(), source };
+    let failed = |source| broken_off(interface, source);
     let mut stream = connect(path, interface)?;
     put(&mut stream, interface, request)?;
     stream.set_read_timeout(Some(CONNECTING)).map_err(failed)?;
@@ -210,6 +216,9 @@ pub(crate) fn open_at(path: &Path, interface: &str, request: &Request) -> Result
     let (mut line, mut byte) = (Vec::new(), [0]);
     while byte != *b"\n" && line.len() < LINE_MAX && stream.read(&mut byte).map_err(failed)? > 0 {
         line.extend_from_slice(&byte);
+    }
+    if line.is_empty() {
+        return Err(failed(io::ErrorKind::UnexpectedEof.into()));
     }
     let broken = |source| ClientError::Answer { interface: interface.to_owned(), source };
     match serde_json::from_slice(&line).map_err(broken)? {
@@ -231,12 +240,14 @@ pub(crate) fn ask_at(
     interface: &str,
     request: Request,
 ) -> Result<(Answer, UnixStream), ClientError> {
-    let failed = |source| ClientError::Io { interface: interface.to_owned(), source };
+    let failed = |source| broken_off(interface, source);
     let broken = |source| ClientError::Answer { interface: interface.to_owned(), source };
     let mut stream = connect(path, interface)?;
     put(&mut stream, interface, &request)?;
     let mut line = String::new();
-    BufReader::new((&stream).take(ANSWER_MAX)).read_line(&mut line).map_err(failed)?;
+    if BufReader::new((&stream).take(ANSWER_MAX)).read_line(&mut line).map_err(failed)? == 0 {
+        return Err(failed(io::ErrorKind::UnexpectedEof.into()));
+    }
     let answer = serde_json::from_str(&line).map_err(broken)?;
     Ok((answer, stream))
 }
@@ -260,8 +271,18 @@ fn connect(path: &Path, interface: &str) -> Result<UnixStream, ClientError> {
 fn put(stream: &mut UnixStream, interface: &str, request: &Request) -> Result<(), ClientError> {
     let broken = |source| ClientError::Answer { interface: interface.to_owned(), source };
     let question = serde_json::to_string(request).map_err(broken)? + "\n";
-    let failed = |source| ClientError::Io { interface: interface.to_owned(), source };
-    stream.write_all(question.as_bytes()).map_err(failed)
+    stream.write_all(question.as_bytes()).map_err(|source| broken_off(interface, source))
+}
+
+/// What the system says of a daemon that ended, or that does not answer.
+fn broken_off(interface: &str, source: io::Error) -> ClientError {
+    let interface = interface.to_owned();
+    match source.kind() {
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
+            ClientError::Ended { interface }
+        }
+        _ => ClientError::Io { interface, source },
+    }
 }
 
 fn unexpected(interface: &str, answer: Answer) -> ClientError {

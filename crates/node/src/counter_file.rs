@@ -197,7 +197,7 @@ fn found_or_begun(
     length: SequenceNumbers,
 ) -> Result<(File, Option<SequenceCounter>), CounterFileError> {
     loop {
-        // Never through a link: that could lead into anybody's file.
+        // Never through a link: that could lead into the file of any user.
         let mut options = OpenOptions::new();
         options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
         match options.open(path) {

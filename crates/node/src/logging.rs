@@ -14,7 +14,7 @@ pub use lossy::lost_lines;
 
 /// Says what is logged, such as `debug` or `strait_keying=trace`.
 pub const FILTER_VARIABLE: &str = "STRAIT_LOG";
-/// The netlink library warns of every attribute newer than itself, which is no one's concern here.
+/// The netlink library warns of every attribute newer than itself, which does not matter here.
 const DEFAULT_FILTER: &str = "info,netlink_packet_route=error";
 /// The same for a node that shares its standard error with a command: only what is wrong.
 pub const QUIET_FILTER: &str = "warn,netlink_packet_route=error";

@@ -4,7 +4,7 @@
 //! strait-login    root, or the daemon's user; reads who opened a stream, and no byte of it     (its caller)
 //! strait-session  the monitor of one stream: PAM, records, the program's end                   workers.rs, pam.rs, records.rs
 //! strait-keeper   the account without privileges: reads the stream, has the terminal           (its caller), pty.rs, modes.rs
-//! the program     the account, as the keeper says                                              launch.rs, account.rs
+//! the program     the account, as the keeper says                                              launch.rs, account.rs, signals.rs
 //! ```
 //!
 //! Keepers are found by later streams at sockets in a folder for each account (`folder`). At the client, [`RawTerminal`] is the
@@ -19,14 +19,16 @@ mod modes;
 mod pam;
 mod pty;
 mod records;
+mod signals;
 mod terminal;
 mod workers;
 
 pub use account::Account;
 pub use folder::{SessionChannel, SessionListener};
-pub use launch::{Launch, Launcher, signal_group, signal_name};
+pub use launch::{Launch, Launcher};
 pub use pam::PamError;
 pub use pty::{Pty, PtySize, do_not_wait};
+pub use signals::{signal_group, signal_name};
 pub use terminal::{
     NO_CONTROLLING_TERMINAL, NO_WAIT, RawTerminal, TerminalSignal, TerminalSignals, is_terminal, stop_self,
 };

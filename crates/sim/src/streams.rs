@@ -16,7 +16,7 @@ const AT_ONCE: usize = 16 * 1024;
 /// What stands at each place of a stream repeats after so many bytes, a prime.
 const PERIOD: u64 = 251;
 
-/// What became of a node's streams.
+/// The results of a node's streams.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamTally {
     /// Bytes that were read, each where it belongs.
@@ -50,7 +50,7 @@ impl SimStreams {
         SimStreams { core: Streams::new(settings), sending, reading, tally: StreamTally::default() }
     }
 
-    /// What became of them.
+    /// Their results so far.
     #[must_use]
     pub const fn tally(&self) -> &StreamTally {
         &self.tally

@@ -12,7 +12,7 @@
 //! | `back` | of the path back | as `rate` |
 //! | `rtt` | round trip of the empty path, in ms | `100` |
 //! | `jitter` | ms one way, so that packets overtake each other | `0` |
-//! | `loss` | percent there and back | `0` |
+//! | `loss` | percent in each direction | `0` |
 //! | `burst` | mean datagrams that are lost in a row; 1 is each by itself | `1` |
 //! | `queue` | ms that the modem's queue holds | `300` |
 //! | `data` | `random` or `text` | `random` |

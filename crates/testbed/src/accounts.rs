@@ -1,12 +1,11 @@
 //! A program that may give this machine's accounts to peers: it finds a PAM service of its own, in a mount namespace; the machine's
 //! files stay as they are.
 
-use std::fs::{self, Permissions};
-use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
+use crate::mounts::program_with_mounts;
 
 /// What PAM asks: as packaging/pam.d/strait, without modules that talk to the system's services.
 const SERVICE: &str =
@@ -17,22 +16,11 @@ const SERVICE: &str =
 /// # Errors
 /// [`Error::System`] when its files cannot be written.
 pub fn program_with_accounts(program: &Path, dir: &Path) -> Result<PathBuf, Error> {
-    let wrapper = dir.join("strait-with-accounts");
-    write(program, dir, &wrapper).map_err(Error::doing("write a PAM service"))?;
-    Ok(wrapper)
-}
-
-fn write(program: &Path, dir: &Path, wrapper: &Path) -> io::Result<()> {
     let services = dir.join("pam.d");
-    fs::create_dir(&services)?;
-    fs::write(services.join("strait"), SERVICE)?;
-    // As `sh` sees the arguments: the variable tells the second run of the script from the first.
-    let script = format!(
-        "#!/bin/sh\nset -e\nif [ -z \"$STRAIT_TEST_OWN\" ]; then export STRAIT_TEST_OWN=1; exec unshare --mount --propagation \
-         private \"$0\" \"$@\"; fi\nunset STRAIT_TEST_OWN\nmount --bind '{}' /etc/pam.d\nexec '{}' \"$@\"\n",
-        services.display(),
-        program.display()
-    );
-    fs::write(wrapper, script)?;
-    fs::set_permissions(wrapper, Permissions::from_mode(0o755))
+    let written = fs::create_dir(&services).and_then(|()| fs::write(services.join("strait"), SERVICE));
+    written.map_err(Error::doing("write a PAM service"))?;
+    let wrapper = dir.join("strait-with-accounts");
+    let mount = format!("mount --bind '{}' /etc/pam.d", services.display());
+    program_with_mounts(program, &wrapper, &mount)?;
+    Ok(wrapper)
 }

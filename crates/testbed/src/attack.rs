@@ -1,7 +1,7 @@
 //! Attackers: strangers who have no keys, and a peer who has.
 //!
 //! - [`AttackRoute`] makes frames from any source address and sends them at a steady rate, past every queue of its own;
-//! - [`stranger`] makes what anybody can send;
+//! - [`stranger`] makes what can be sent without keys;
 //! - [`HostilePeer`] seals whatever it likes with the keys of a real session, and [`hostile`] makes what it seals;
 //! - [`listen`] keeps what a host receives, for those who send it again; [`WireTap`] shows it as it comes.
 //!

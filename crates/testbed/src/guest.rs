@@ -43,7 +43,7 @@ impl Guest {
 
     /// Boots `kernel`, a User-Mode Linux, at the second end of `link`: the guest takes that end's addresses, and its host
     /// stays only as the place the wire ends in. To the guest, `neighbours` are behind the first end of the link too,
-    /// whether anybody answers for them or not. What the kernel says goes to `console`.
+    /// whether a host answers for them or not. What the kernel says goes to `console`.
     ///
     /// The link should be without offloads: the guest takes frames as they come on a wire.
     ///

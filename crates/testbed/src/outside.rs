@@ -7,8 +7,10 @@ use strait_testdata::skip::{Need, skip};
 
 use crate::Error;
 pub use listening::ListeningProgram;
+pub use mosh::MoshServer;
 pub use packages::unpack;
 pub use sshd::{Sshd, SshdProgram};
+pub use terminal::{at_terminal, quoted};
 
 /// Debian's python, which has scapy; another may come first in the path.
 pub const PYTHON: &str = "/usr/bin/python3";
@@ -38,6 +40,17 @@ pub fn has_scapy() -> bool {
     found.is_ok_and(|it| it.status.success()) || skip(Need::Scapy, "no scapy (scripts/setup test)")
 }
 
+/// What programs call themselves, each that is here: of each pair a program, and the flag that makes it say so.
+#[must_use]
+pub fn versions(programs: &[(&str, &str)]) -> String {
+    let first = |(program, flag): &(&str, &str)| {
+        let output = Command::new(program).arg(flag).stdin(Stdio::null()).output().ok()?;
+        let said = [output.stdout, output.stderr].concat();
+        Some(String::from_utf8_lossy(&said).lines().next()?.trim().to_owned())
+    };
+    programs.iter().filter_map(first).collect::<Vec<_>>().join("; ")
+}
+
 /// Where the project's file `name` for programs that are not its own is, in `tests/outside`.
 #[must_use]
 pub fn file(name: &str) -> PathBuf {
@@ -45,8 +58,10 @@ pub fn file(name: &str) -> PathBuf {
 }
 
 mod listening;
+mod mosh;
 mod packages;
 mod sshd;
+mod terminal;
 
 /// Fields of each frame of a capture, as tshark names and prints them. `options` are tshark's own, such as `-o NAME:VALUE`.
 ///

@@ -1,4 +1,4 @@
-//! Leave to make hosts: given to root, and to anybody inside a user namespace of their own.
+//! Leave to make hosts: given to root, and to every user inside a user namespace of its own.
 #![allow(unsafe_code)]
 
 use std::fs::{self, OpenOptions};

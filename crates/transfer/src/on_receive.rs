@@ -56,7 +56,7 @@ pub enum CommandEnd {
     NotStarted(i32),
 }
 
-/// What became of a command.
+/// A command that has ended, or was not started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishedCommand {
     /// The transfer.
@@ -122,7 +122,7 @@ impl ReceiveCommand {
 }
 
 /// Waits until the command has ended or its time is over. What it left behind in its process group is killed before its end is
-/// collected: until then the group's number is nobody else's. It would keep the pipes open.
+/// collected: until then no other process group gets the number. It would keep the pipes open.
 fn wait(child: &mut Child, limit: Duration) -> CommandEnd {
     let Some(id) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
         return CommandEnd::NotStarted(0);

@@ -9,7 +9,7 @@
 //! What was accepted stays until it is delivered, cancelled, expired or refused. It is delivered once: the
 //! [receiver](received::ReceivedTransfers) remembers what it has and answers a second delivery with the same receipt.
 //!
-//! Nothing here reads a clock or a network. [`Outbox::next`] says what is to run; who runs it says what became of it.
+//! Nothing here reads a clock or a network. [`Outbox::next`] says what is to run; the caller that runs it says how it ended.
 
 mod changes;
 mod decision;

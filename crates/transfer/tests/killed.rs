@@ -155,7 +155,7 @@ fn a_process_that_is_killed_loses_nothing_that_it_acknowledged_and_delivers_it_w
         }
     }
     assert!(accepted.len() as u64 >= KILLS, "it worked each time");
-    // Undisturbed, there and back.
+    // Undisturbed: the stick goes to the receiver and comes back.
     for seed in [1, 2, 1] {
         visit(&folder, seed);
     }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use strait_testbed::outside::{Sshd, SshdProgram};
+use strait_testbed::outside::Sshd;
 use strait_testbed::{
     DaemonProcess, EmulatedPath, Extra, Relay, Site, Transfer, TwoHosts, Workdir, interrupt, paced,
 };
@@ -76,21 +76,13 @@ impl FileStage {
         }
         let sites = Site::pair(&setting.program, &hosts, dir.path())?;
         let daemons = start(&sites, path, &dir.path().join("inbox"), node)?;
-        let sshd = match SshdProgram::find(&setting.cache.with_file_name("openssh")) {
-            Ok(program) => Sshd::start(&program, &hosts.b, hosts.address_of_b().0, &dir.path().join("sshd"))
-                .map_err(|error| error.to_string()),
-            Err(why) => Err(why),
-        };
+        let sshd = setting.sshd(&hosts, &dir);
         let (nodes, inbox) = (dir.path().join("nncp"), dir.path().join("inbox"));
         let nncp = NncpPrograms::find(&setting.cache.with_file_name("nncp")).and_then(|programs| {
             let nncp = Nncp::start(programs, &hosts, hosts.address_of_b().0, (&nodes, &inbox));
             nncp.map_err(|error| error.to_string())
         });
-        let stage = FileStage { daemons, sshd, nncp, sites, _relay: relay, hosts, dir, path };
-        if let Ok(sshd) = &stage.sshd {
-            sshd.trusted_at(stage.address())?;
-        }
-        Ok(stage)
+        Ok(FileStage { daemons, sshd, nncp, sites, _relay: relay, hosts, dir, path })
     }
 
     fn address(&self) -> IpAddr {

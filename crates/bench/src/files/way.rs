@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use strait_testbed::interrupt;
+use strait_testbed::{interrupt, outside};
 
 use crate::error::Error;
 
@@ -60,13 +60,7 @@ impl FileWay {
 
 /// What the compared programs call themselves, each that is there.
 pub(super) fn versions() -> String {
-    let programs = [("rsync", "--version"), ("ssh", "-V"), ("zstd", "--version")];
-    let first = |(program, flag): (&str, &str)| {
-        let output = Command::new(program).arg(flag).stdin(Stdio::null()).output().ok()?;
-        let said = [output.stdout, output.stderr].concat();
-        Some(String::from_utf8_lossy(&said).lines().next()?.trim().to_owned())
-    };
-    programs.into_iter().filter_map(first).collect::<Vec<_>>().join("; ")
+    outside::versions(&[("rsync", "--version"), ("ssh", "-V"), ("zstd", "--version")])
 }
 
 /// Waits until a child has ended, and kills it if it takes too long or a signal asks for the end.

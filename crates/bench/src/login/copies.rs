@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use strait_lab::measure::{RunValues, settle};
 use strait_sim::LossModel;
-use strait_testbed::outside;
+use strait_testbed::outside::{self, quoted};
 
 use super::stage::{LoginStage, same};
-use super::terminal::quoted;
 use super::way::{LoginWay, versions};
 use crate::error::Error;
 use crate::files::{FileContent, wait};

@@ -6,10 +6,10 @@ use std::time::Duration;
 use strait_lab::measure::{RunValues, settle};
 use strait_sim::LossModel;
 use strait_testbed::interrupt;
+use strait_testbed::outside::quoted;
 
 use super::output::sample_log;
 use super::stage::{LoginStage, PROMPT};
-use super::terminal::quoted;
 use super::way::LoginWay;
 use crate::error::Error;
 use crate::files::{all, own_memory, tree};

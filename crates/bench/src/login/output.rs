@@ -5,9 +5,9 @@ use std::time::Duration;
 use strait_lab::measure::{RunValues, settle};
 use strait_sim::LossModel;
 use strait_testbed::interrupt;
+use strait_testbed::outside::quoted;
 
 use super::stage::{LoginStage, PROMPT};
-use super::terminal::quoted;
 use super::way::{LoginWay, versions};
 use crate::error::Error;
 use crate::paths::ThinPath;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use strait_testbed::outside::{Sshd, SshdProgram};
+use strait_testbed::outside::{MoshServer, Sshd};
 use strait_testbed::{
     DaemonProcess, EmulatedPath, Extra, PORT, Relay, Site, TwoHosts, Workdir, paced, program_with_accounts,
 };
@@ -19,8 +19,6 @@ use crate::stage::{BenchSetup, MTU};
 /// How long a session of the tunnel may take, and how long a login.
 const SESSION: Duration = Duration::from_secs(30);
 const LOGIN: Duration = Duration::from_secs(60);
-/// The port of mosh's server.
-const MOSH_PORT: &str = "60001";
 /// What the shell says when it is ready, which no echo of a command has in it.
 pub(super) const PROMPT: &str = "ready>";
 
@@ -37,17 +35,9 @@ pub(super) struct LoginStage {
 
 /// A terminal that is logged in, and what must end with it.
 pub(super) struct Login {
+    // In the order in which they must go.
+    _server: Option<MoshServer>,
     pub(super) terminal: PersonTerminal,
-    /// mosh's server, which leaves its parent.
-    server: Option<String>,
-}
-
-impl Drop for Login {
-    fn drop(&mut self) {
-        if let Some(server) = &self.server {
-            let _ = Command::new("kill").arg(server).status();
-        }
-    }
 }
 
 impl LoginStage {
@@ -65,16 +55,8 @@ impl LoginStage {
             Site::create(&far, &hosts.b, 2, port(hosts.address_of_b().0), dir.path())?,
         ];
         let daemons = start(&sites, path)?;
-        let sshd = match SshdProgram::find(&setting.cache.with_file_name("openssh")) {
-            Ok(program) => Sshd::start(&program, &hosts.b, hosts.address_of_b().0, &dir.path().join("sshd"))
-                .map_err(|error| error.to_string()),
-            Err(why) => Err(why),
-        };
-        let stage = LoginStage { daemons, sshd, _relay: relay, hosts, dir, program: setting.program.clone() };
-        if let Ok(sshd) = &stage.sshd {
-            sshd.trusted_at(stage.address())?;
-        }
-        Ok(stage)
+        let sshd = setting.sshd(&hosts, &dir);
+        Ok(LoginStage { daemons, sshd, _relay: relay, hosts, dir, program: setting.program.clone() })
     }
 
     fn address(&self) -> IpAddr {
@@ -104,15 +86,15 @@ impl LoginStage {
                 command
             }
             LoginWay::Mosh => {
-                let (pid, key) = self.mosh_server(program)?;
-                server = Some(pid);
-                let mut command = self.hosts.a.command("mosh-client");
-                command.args([&self.address().to_string(), MOSH_PORT]).env("MOSH_KEY", key);
-                command
+                let words = ["sh", "-c", program];
+                let started = MoshServer::start(&self.hosts.b, self.address(), &words)?;
+                let client = started.client(&self.hosts.a);
+                server = Some(started);
+                client
             }
         };
         let terminal = PersonTerminal::start(way.name(), &self.hosts.a, &command)?;
-        Ok(Login { terminal, server })
+        Ok(Login { _server: server, terminal })
     }
 
     /// Logs in to a shell, and waits until it is ready.
@@ -121,24 +103,6 @@ impl LoginStage {
         let mut login = self.login(way, "PS1=ready'>' exec sh -i")?;
         login.terminal.wait_for(PROMPT, LOGIN)?;
         Ok(login)
-    }
-
-    /// Starts mosh's server; gives its process and the key of the session.
-    fn mosh_server(&self, program: &str) -> Result<(String, String), Error> {
-        let mut server = self.hosts.b.command("mosh-server");
-        let address = self.address().to_string();
-        server.args(["new", "-i", &address, "-p", MOSH_PORT, "--", "sh", "-c", program]);
-        server.env("LC_ALL", "C.UTF-8").env("TERM", "xterm").stdin(Stdio::null());
-        let said = server.output().map_err(Error::doing("start mosh-server"))?;
-        let words =
-            String::from_utf8_lossy(&[said.stdout, b"\n".to_vec(), said.stderr].concat()).into_owned();
-        let after = |text: &str| Some(words.split_once(text)?.1.trim_start().to_owned());
-        let key = after(&format!("MOSH CONNECT {MOSH_PORT} "))
-            .and_then(|rest| rest.split_whitespace().next().map(str::to_owned));
-        let pid = after("detached, pid = ")
-            .map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
-        let silent = || Error::Silent { what: "a port and a key", way: "mosh-server".to_owned() };
-        pid.zip(key).ok_or_else(silent)
     }
 
     /// The options of ssh, scp and what else runs ssh, for a way.

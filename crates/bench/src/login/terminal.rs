@@ -1,17 +1,16 @@
-//! A person's terminal: `script` gives a command one, keystrokes go in, and what the screen would get comes out.
+//! A person's terminal: keystrokes go in, and what the screen would get comes out.
 
 use std::io::{Read, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use strait_testbed::Namespace;
+use strait_testbed::outside::at_terminal;
 
 use crate::error::Error;
 
-/// The size that every login gets.
-const SIZE: &str = "stty rows 24 cols 80";
 /// Bytes of the screen that are remembered at least: a marker is far shorter.
 const KEPT: usize = 4096;
 
@@ -32,18 +31,8 @@ impl PersonTerminal {
         host: &Namespace,
         command: &Command,
     ) -> Result<PersonTerminal, Error> {
-        let words = std::iter::once(command.get_program()).chain(command.get_args());
-        let words: Vec<String> = words.map(|word| quoted(&word.to_string_lossy())).collect();
-        let mut script = host.command("script");
-        script.args(["-qfec", &format!("{SIZE}; exec {}", words.join(" ")), "/dev/null"]);
-        for (key, value) in command.get_envs() {
-            match value {
-                Some(value) => script.env(key, value),
-                None => script.env_remove(key),
-            };
-        }
-        script.env("TERM", "xterm").env("LC_ALL", "C.UTF-8");
-        script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut script = at_terminal(host, command);
+        script.env("LC_ALL", "C.UTF-8");
         let mut child = script.spawn().map_err(Error::doing(format!("start {name}")))?;
         let (Some(keys), Some(mut output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Error::Silent { what: "a terminal", way: name.to_owned() });
@@ -102,22 +91,5 @@ impl Drop for PersonTerminal {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// A word for a shell.
-pub(super) fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_with_quotes_stays_one_word() {
-        let output =
-            Command::new("sh").args(["-c", &format!("printf %s {}", quoted("it's $HOME \"x\""))]).output();
-        assert_eq!(String::from_utf8(output.unwrap().stdout).unwrap(), "it's $HOME \"x\"");
     }
 }

@@ -1,7 +1,5 @@
 //! What people log in with.
 
-use std::process::Command;
-
 use strait_testbed::outside;
 
 /// A program for logins.
@@ -49,12 +47,10 @@ impl LoginWay {
 
 /// What the compared programs call themselves, each that is there.
 pub(super) fn versions() -> String {
-    let programs =
-        [("ssh", "-V"), ("mosh-server", "--version"), ("rsync", "--version"), ("git", "--version")];
-    let first = |(program, flag): (&str, &str)| {
-        let output = Command::new(program).arg(flag).stdin(std::process::Stdio::null()).output().ok()?;
-        let said = [output.stdout, output.stderr].concat();
-        Some(String::from_utf8_lossy(&said).lines().next()?.trim().to_owned())
-    };
-    programs.into_iter().filter_map(first).collect::<Vec<_>>().join("; ")
+    outside::versions(&[
+        ("ssh", "-V"),
+        ("mosh-server", "--version"),
+        ("rsync", "--version"),
+        ("git", "--version"),
+    ])
 }

@@ -102,7 +102,7 @@ fn unreadable<E: std::error::Error + Send + Sync + 'static>(path: &Path) -> impl
 
 /// Who of a capture is behind which host: who speaks first is behind the first, whom that speaks to behind the second.
 struct CaptureEnds {
-    /// There and back. Both see every frame, so that a host has the same number in both.
+    /// Of both directions. Both see every frame, so that a host has the same number in both.
     crossings: [Crossing; 2],
     sides: BTreeMap<IpAddr, usize>,
 }

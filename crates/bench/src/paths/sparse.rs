@@ -13,7 +13,7 @@ use crate::report::{BenchSection, progress};
 use crate::stage::BenchSetup;
 use crate::target::Target;
 
-/// The link: a T1, 60 ms there and back.
+/// The link: a T1 with a round trip of 60 ms.
 const PATH: ThinPath = ThinPath::clean(1.54, 60);
 /// What is compared, wireguard-go first.
 const WAYS: [PathWay; 3] = [PathWay::WireGuard, PathWay::Told, PathWay::Auto];

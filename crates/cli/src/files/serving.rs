@@ -1,7 +1,6 @@
 //! The process that serves files to peers, for a node: it makes one process for each stream, which goes on as the owner of the
 //! folder that is meant, and has no other folder.
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::fs::MetadataExt;
@@ -9,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use strait_compress::Calibration;
 use strait_node::config::{Config, FolderSection};
@@ -28,6 +27,7 @@ use strait_transfer::session::{
 
 use super::kept;
 use super::stream::{FILES, bit_rate, measured, patient, random};
+use crate::served::{KnownPeers, RefusedStreams};
 
 /// A session has 24 MiB of compression history, 30 MiB of messages and records at most, and stacks of eight threads.
 const MEMORY: u64 = 256 << 20;
@@ -35,10 +35,6 @@ const MEMORY: u64 = 256 << 20;
 const LIMITS: WorkerLimits = WorkerLimits { all: 32, peer: 8, memory: MEMORY };
 /// How often it looks whether sessions have ended, while there are any.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long a stream that is refused stays open, so that its client hears why: round trips of a satellite link.
-const LINGER: Duration = Duration::from_secs(10);
-/// Refused streams that stay open at most; those beyond are closed without a word.
-const LINGERING: usize = 64;
 /// How long a run of a transfer waits for the one before it. That ends some 5 s after a client's host begins another connection
 /// since it was restarted, and at once where only the client was killed.
 const PREDECESSOR: Duration = Duration::from_secs(20);
@@ -62,13 +58,11 @@ struct FileService {
     folders: Vec<FolderSection>,
     /// Bytes of copies of what is sent, if they are kept.
     keep_sent: Option<u64>,
-    /// Names and public keys.
-    peers: Vec<(String, String)>,
+    peers: KnownPeers,
     workers: ServiceWorkers,
     /// What codecs take here, once there was a stream.
     calibration: Option<Calibration>,
-    /// Streams whose clients are told why they are not served, and since when.
-    refused: VecDeque<(Instant, UnixStream)>,
+    refused: RefusedStreams,
 }
 
 impl FileService {
@@ -78,10 +72,10 @@ impl FileService {
             path,
             folders: Vec::new(),
             keep_sent: None,
-            peers: Vec::new(),
+            peers: KnownPeers::default(),
             workers,
             calibration: None,
-            refused: VecDeque::new(),
+            refused: RefusedStreams::default(),
         };
         service.take(config);
         service
@@ -96,10 +90,7 @@ impl FileService {
     }
 
     fn take(&mut self, config: Config) {
-        let peer = |peer: &strait_node::config::PeerSection| {
-            Some((peer.name.clone(), peer.public_key()?.to_string()))
-        };
-        self.peers = config.peers.iter().filter_map(peer).collect();
+        self.peers = KnownPeers::of(&config);
         self.folders = config.folders;
         self.keep_sent = config.node.keep_sent;
     }
@@ -115,9 +106,7 @@ impl FileService {
                 Ok(ServiceEvent::Silence) => self.workers.reap(),
                 Err(_) => return 0,
             }
-            while self.refused.front().is_some_and(|(since, _)| since.elapsed() >= LINGER) {
-                self.refused.pop_front();
-            }
+            self.refused.expire();
         }
     }
 
@@ -138,8 +127,7 @@ impl FileService {
 
     /// Has a stream served, or closes it.
     fn stream(&mut self, channel: &ServiceChannel, head: &StreamHead, stream: UnixStream) {
-        let known = self.peers.iter().any(|(name, key)| *name == head.peer && *key == head.key);
-        if !known || [head.service, head.version] != FILES {
+        if !self.peers.opened(head) || [head.service, head.version] != FILES {
             tracing::debug!("{}: a stream to service {} is refused", head.peer, head.service);
             return;
         }
@@ -147,7 +135,7 @@ impl FileService {
         let meant = self.folders.iter().find(|folder| folder.name.as_bytes() == head.name);
         let meant =
             meant.filter(|folder| folder.read.contains(&head.peer) || folder.write.contains(&head.peer));
-        let user = match meant.map_or_else(|| Ok(nobody()), owner) {
+        let user = match meant.map_or_else(|| Ok(unprivileged()), owner) {
             Ok(user) => user,
             Err(error) => {
                 tracing::error!("files of {}: {error}", Printed(&head.name));
@@ -171,12 +159,10 @@ impl FileService {
         }
     }
 
-    /// Tells a client why it is not served. The stream is closed later: now, what it writes would undo what it is told.
+    /// Tells a client why it is not served.
     fn turn_away(&mut self, stream: UnixStream, why: FaultReason) {
-        let told = refuse(&stream, why.into()).and_then(|()| stream.shutdown(Shutdown::Write));
-        if told.is_ok() && self.refused.len() < LINGERING {
-            self.refused.push_back((Instant::now(), stream));
-        }
+        let told = refuse(&stream, why.into());
+        self.refused.keep(stream, told);
     }
 }
 
@@ -213,7 +199,7 @@ fn owner(folder: &FolderSection) -> Result<ServiceUser, String> {
 }
 
 /// A user without rights, if this process may become one.
-fn nobody() -> ServiceUser {
+fn unprivileged() -> ServiceUser {
     ServiceUser::find(None).unwrap_or(ServiceUser::Same)
 }
 

@@ -15,19 +15,19 @@ pub(crate) struct SendFiles {
     /// Files and folders, then where they go: PEER, PEER:FOLDER or PEER:FOLDER/PATH. A folder with a slash behind it stands for what is in it; - is standard input
     #[arg(value_name = "PATH", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<OsString>,
-    /// Leave the transfer in the outbox, from where it goes at this time of day only, such as 01:00-06:00
+    /// Put the transfer into the outbox, and send it at this time of day only, such as 01:00-06:00
     #[arg(long, value_name = "TIMES")]
     pub(crate) between: Option<DailyWindow>,
     /// If the transfer has to wait in the outbox, cancel it after this time, such as 3d
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) expire: Option<Duration>,
-    /// If the transfer has to wait in the outbox, keep an encrypted copy of the files there and send that: they need not stay where they are
+    /// If the transfer has to wait in the outbox, keep an encrypted copy of the files there and send that: the files may then change or be removed
     #[arg(long)]
     pub(crate) spool: bool,
-    /// If the transfer has to wait in the outbox, send at most this from there on each day, such as 2GB
+    /// If the transfer has to wait in the outbox, send at most this much a day, such as 2GB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_bytes: Option<u64>,
-    /// File at the place that the one that is sent is like: only what is new goes. A file of the same name there counts first
+    /// File at the destination that resembles the one that is sent: only what differs is sent. If there is a file of the same name, that one is used
     #[arg(long, value_name = "NAME")]
     pub(crate) like: Option<OsString>,
     /// How the files are sent.
@@ -98,7 +98,7 @@ pub(crate) struct TransferFlags {
     /// Before or after other streams to the same peer
     #[arg(long, value_name = "WHEN", default_value = "normal")]
     pub(crate) priority: FilePriority,
-    /// Send or receive at most this, such as 500kbit
+    /// Limit of the rate, such as 500kbit
     #[arg(long, value_name = "RATE")]
     pub(crate) max_rate: Option<Rate>,
     /// Interface of the tunnel, such as strait0, or its configuration file; not needed if only one tunnel is running
@@ -109,11 +109,11 @@ pub(crate) struct TransferFlags {
 /// Before or after other streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FilePriority {
-    /// Before others; among ordinary packets of the tunnel
+    /// Before other streams; shares the link with ordinary packets of the tunnel
     Now,
     /// As files usually go
     Normal,
-    /// When nothing else wants to leave
+    /// Only while nothing else is to be sent
     Bulk,
 }
 
@@ -154,7 +154,7 @@ impl Args for PatternFlags {
         command
             .arg(pattern(
                 "include",
-                "Do not leave out what matches; patterns as rsync has them, the first that matches decides",
+                "Send what matches, even if a later --exclude matches it; patterns are those of rsync, and the first that matches decides",
             ))
             .arg(pattern("exclude", "Leave out what matches"))
     }

@@ -15,28 +15,28 @@ pub(crate) struct Login {
     /// A command for the shell there, with its arguments; without one, the login shell
     #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true, conflicts_with_all = ["resume", "list"])]
     pub(crate) command: Vec<OsString>,
-    /// Give a command a terminal, too
+    /// Run the command in a terminal
     #[arg(short = 't', long = "terminal", conflicts_with = "no_terminal")]
     pub(crate) terminal: bool,
-    /// Give the shell no terminal
+    /// Run the shell without a terminal
     #[arg(short = 'T', long = "no-terminal")]
     pub(crate) no_terminal: bool,
-    /// The character before keys for this program at the beginning of a line (`~?` lists them), ^ and a letter, or none
+    /// Escape character: at the beginning of a line, this character and a key are a command to `strait login` (`~?` lists them). A character, ^ and a letter, or none
     #[arg(short = 'e', long, value_name = "CHAR", default_value = "~", value_parser = escape_character)]
     pub(crate) escape: EscapeCharacter,
-    /// Show what keys will do before the peer has answered: auto is above a round trip of 60 ms
+    /// Predicted echo: show what is typed before the peer has answered
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) predict: Predict,
-    /// Go back to a session: the one with this number, as --resume=NUMBER or the beginning of one, or the newest of the peer, or of all
+    /// Go back to a session: with --resume=NUMBER to that one (its first digits are enough), else to the newest one at the peer, or at all peers
     #[arg(long, value_name = "SESSION", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "list")]
     pub(crate) resume: Option<String>,
-    /// List sessions that run at the peer, or at all peers that this user left sessions at
+    /// List sessions that run at the peer, or at all peers where this user has left sessions
     #[arg(long)]
     pub(crate) list: bool,
     /// With --list: print one JSON document
     #[arg(long, requires = "list")]
     pub(crate) json: bool,
-    /// Send this variable of the environment beside LANG, LANGUAGE and LC_*; the peer's configuration says which it takes
+    /// Send this environment variable, too, besides LANG, LANGUAGE and LC_*; the peer's configuration says which it accepts
     #[arg(long, value_name = "NAME")]
     pub(crate) env: Vec<OsString>,
     /// Interface of the tunnel, such as strait0, or its configuration file; not needed if only one tunnel is running
@@ -47,7 +47,7 @@ pub(crate) struct Login {
 /// When keys are predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Predict {
-    /// While the link is slow
+    /// While the round trip is longer than 60 ms
     Auto,
     /// Wherever the terminal echoes
     Always,

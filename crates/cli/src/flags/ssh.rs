@@ -5,13 +5,13 @@ use clap::Args;
 /// Flags of `ssh`.
 #[derive(Debug, Args)]
 pub(crate) struct SshFlags {
-    /// The peer; with --config any number of them, USER@PEER where the account has another name than this user
+    /// The peer; with --config any number of them, USER@PEER if the account there has another name than this user
     #[arg(value_name = "PEER")]
     pub(crate) peers: Vec<String>,
     /// Print what ~/.ssh/config needs for these peers, or for all
     #[arg(long, conflicts_with = "known_hosts")]
     pub(crate) config: bool,
-    /// Print the host key that `ssh` is shown for this host, as a line of known hosts
+    /// Print the host key that `ssh` is shown for this host, as a line of a known_hosts file
     #[arg(long, value_name = "HOST", conflicts_with = "peers")]
     pub(crate) known_hosts: Option<String>,
     /// Interface of the tunnel, such as strait0, or its configuration file; not needed if only one tunnel is running

@@ -7,9 +7,9 @@ pub(super) enum EscapeKey {
     End,
     /// `~d`: leave it running.
     Detach,
-    /// `~^Z`: stop this program for a while.
+    /// `~^Z`: suspend this program.
     Stop,
-    /// `~#`: say how the session is.
+    /// `~#`: show the state of the session.
     State,
     /// `~?`: say what keys there are.
     Help,
@@ -19,8 +19,8 @@ pub(super) enum EscapeKey {
 pub(super) const HELP: [&str; 6] = [
     "%.   end the session",
     "%d   leave it running; `strait login --resume` goes back to it",
-    "%^Z  stop this program",
-    "%#   say how the session is",
+    "%^Z  suspend this program",
+    "%#   show the state of the session",
     "%?   this list",
     "%%   the character itself",
 ];

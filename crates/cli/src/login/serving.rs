@@ -15,13 +15,12 @@ mod program;
 mod session;
 mod visits;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use strait_login::{Refusal, RefusedReason, SERVICE, VERSION, refusal};
 use strait_node::clock::Clock;
@@ -32,6 +31,7 @@ use strait_node::privileges;
 use strait_node::services::{ServiceChannel, ServiceEvent, StreamHead};
 use strait_scheduler::Budget;
 
+use crate::served::{KnownPeers, RefusedStreams};
 use keeper::Keeper;
 
 /// How long PAM may take: a module that asks a server that is away, twice over.
@@ -40,10 +40,6 @@ const PAM: Duration = Duration::from_secs(30);
 const PAM_VARIABLE: &str = "STRAIT_PAM_SECONDS";
 /// How often it looks whether processes have ended, while there are any.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long a stream that is refused stays open, so that its client hears why: round trips of a satellite link.
-pub(super) const LINGER: Duration = Duration::from_secs(10);
-/// Refused streams that stay open at most; those beyond are closed without a word.
-const LINGERING: usize = 64;
 
 /// What serves the logins of the configuration at `path`; none if it has no `[[login]]`. What is wrong with it the daemon says.
 pub(crate) fn service(path: &Path) -> Option<ServiceMain> {
@@ -63,11 +59,9 @@ const LINES_BURST: u64 = 20;
 struct LoginService {
     path: PathBuf,
     logins: Vec<LoginSection>,
-    /// Names and public keys.
-    peers: Vec<(String, String)>,
+    peers: KnownPeers,
     workers: LoginWorkers,
-    /// Streams whose clients are told why they are not served, and since when.
-    refused: VecDeque<(Instant, UnixStream)>,
+    refused: RefusedStreams,
     /// Lines that may be logged on each peer, and how many were left out. Only peers of the configuration are here.
     lines: BTreeMap<String, (Budget, u64)>,
     clock: Clock,
@@ -78,9 +72,9 @@ impl LoginService {
         LoginService {
             path,
             logins: Vec::new(),
-            peers: Vec::new(),
+            peers: KnownPeers::default(),
             workers: LoginWorkers::default(),
-            refused: VecDeque::new(),
+            refused: RefusedStreams::default(),
             lines: BTreeMap::new(),
             clock: Clock::start(),
         }
@@ -95,13 +89,9 @@ impl LoginService {
     }
 
     fn take(&mut self, config: Config) {
-        let peer = |peer: &strait_node::config::PeerSection| {
-            Some((peer.name.clone(), peer.public_key()?.to_string()))
-        };
-        self.peers = config.peers.iter().filter_map(peer).collect();
+        self.peers = KnownPeers::of(&config);
         self.logins = config.logins;
-        let peers = &self.peers;
-        self.lines.retain(|name, _| peers.iter().any(|(peer, _)| peer == name));
+        self.lines.retain(|name, _| self.peers.has(name));
     }
 
     /// Serves until the node ends.
@@ -115,16 +105,13 @@ impl LoginService {
                 // Sessions go on: their processes have sockets of their own.
                 Err(_) => return 0,
             }
-            while self.refused.front().is_some_and(|(since, _)| since.elapsed() >= LINGER) {
-                self.refused.pop_front();
-            }
+            self.refused.expire();
         }
     }
 
     /// Has a stream served, or says why not.
     fn stream(&mut self, channel: &ServiceChannel, head: &StreamHead, stream: UnixStream) {
-        let known = self.peers.iter().any(|(name, key)| *name == head.peer && *key == head.key);
-        if !known || [head.service, head.version] != [SERVICE, VERSION] {
+        if !self.peers.opened(head) || [head.service, head.version] != [SERVICE, VERSION] {
             tracing::debug!("{}: a stream to service {} is refused", head.peer, head.service);
             return;
         }
@@ -148,8 +135,7 @@ impl LoginService {
             Err(error) => return tracing::error!("{}: no login: {error}", head.peer),
         };
         // Those of other peers are none of a keeper's, and would stay open as long as it runs.
-        let refused = self.refused.iter().map(|(_, stream)| stream.as_fd());
-        let closes: Vec<_> = refused.chain([stream.as_fd()]).collect();
+        let closes: Vec<_> = self.refused.descriptors().chain([stream.as_fd()]).collect();
         let started = self.workers.start(channel, &closes, permit, move |port| keeper.run(&port, theirs));
         if let Err(error) = started {
             self.say(&head.peer, || format!("{}: a login is refused: {error}", head.peer));
@@ -210,13 +196,10 @@ impl LoginService {
         Ok((section, account))
     }
 
-    /// Tells a client why it is not served. The stream is closed later: now, what it writes would undo what it is told.
+    /// Tells a client why it is not served.
     fn turn_away(&mut self, mut stream: UnixStream, why: &Refusal) {
         let told = stream.set_nonblocking(true).and_then(|()| stream.write_all(&refusal(why)));
-        let told = told.and_then(|()| stream.shutdown(Shutdown::Write));
-        if told.is_ok() && self.refused.len() < LINGERING {
-            self.refused.push_back((Instant::now(), stream));
-        }
+        self.refused.keep(stream, told);
     }
 }
 

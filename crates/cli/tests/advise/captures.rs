@@ -115,7 +115,7 @@ fn files_of_every_kind_are_told_by_content() {
     let dir = Workdir::create().unwrap();
     let capture = file(&dir, "one.txt", &log());
     let trace = file(&dir, "two.pcap", b"0.001340 1090\n0.001508 174\n");
-    let table = file(&dir, "three", &b"name,amount\nsomebody,17\nnobody,0\n".repeat(10_000));
+    let table = file(&dir, "three", &b"name,amount\nalice,17\nbob,0\n".repeat(10_000));
     let report = json(&[&capture, &trace, &table], &[]);
     let kinds: Vec<&Value> =
         report["inputs"].as_array().unwrap().iter().map(|input| &input["kind"]).collect();

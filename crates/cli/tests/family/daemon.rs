@@ -39,8 +39,7 @@ fn the_tunnel_and_a_newer_kernel_understand_each_other() {
 
 fn understand(kernel: &Kernel) {
     let mut place = Place::boot(kernel, &[]);
-    let content: Vec<u8> =
-        b"what is sent there and back again ".iter().copied().cycle().take(TRANSFER).collect();
+    let content: Vec<u8> = b"what is sent to the other end ".iter().copied().cycle().take(TRANSFER).collect();
     let mut tried = Tried::default();
     let outside = [&place.hosts.link.a, &place.hosts.link.b].map(|end| (end.v4, end.v6));
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! The near end of a link without anybody's kernel: IP packets as they cross.
+//! The near end of a link without a kernel: IP packets as they cross.
 
 use std::time::Duration;
 

@@ -107,7 +107,7 @@ impl Homes {
         let dir = Workdir::create().unwrap();
         fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
         fs::create_dir(dir.path().join("bin")).unwrap();
-        // Where the user may run it, whoever may enter the folder of the repository.
+        // Where the user may run it; the folder of the repository may be closed to that user.
         let program = dir.path().join("bin/strait");
         fs::hard_link(env!("CARGO_BIN_EXE_strait"), &program)
             .or_else(|_| fs::copy(env!("CARGO_BIN_EXE_strait"), &program).map(drop))

@@ -155,8 +155,8 @@ fn rogue_routes_take_nothing_outside_in_lockdown() {
         full.assert_through(route);
     }
     ip(&host, &["-6", "route", "add", "2001:db8::/32", "dev", &card]);
-    // TunnelCrack: the network of the host that is meant is on the link (LocalNet), and the endpoint's address is anybody's
-    // (ServerIP).
+    // TunnelCrack: the network of the host that is meant is on the link (LocalNet), and the endpoint's address belongs to another
+    // host (ServerIP).
     ip(&host, &["address", "add", "203.0.113.1/24", "dev", &card]);
     full.assert_through("LocalNet");
     let endpoint = SocketAddr::new(full.pair.hosts.link.b.v4.into(), 80);

@@ -24,7 +24,7 @@ const ROUNDS: usize = 30;
 const ROW: usize = 4;
 
 /// What is written in the datagrams to each port, and nowhere else.
-const WORDS: [&str; 3] = ["what belongs to one; ", "what another has; ", "what is nobody's; "];
+const WORDS: [&str; 3] = ["what belongs to one; ", "what another has; ", "what has no owner; "];
 
 /// The ports whose words are in some bytes, wherever they are.
 fn ports(bytes: &[u8]) -> impl Iterator<Item = u16> {

@@ -6,7 +6,7 @@ mod watcher;
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use strait_testbed::{Extra, LinkSpec, TwoHosts, children};
 use crate::pair::{PATIENCE, Pair, allowed, eventually};
 use content::Content;
 pub(crate) use content::noise;
-use watcher::{Permitted, Watcher, permit};
+use watcher::{Permitted, Watcher, files, permit};
 
 /// Bits a second.
 const LINK: u64 = 1_500_000;
@@ -124,6 +124,7 @@ impl Scene {
     /// Runs the command; with a victim, that is killed at a random moment.
     fn run(&mut self, victim: Option<Victim>) -> Run {
         let before = self.pair.hosts.link.traffic().unwrap();
+        let there = self.there();
         let mut command = self.command();
         if let Some(victim) = victim {
             thread::sleep(Duration::from_millis(200 + self.random.below(LATEST)));
@@ -148,7 +149,9 @@ impl Scene {
             println!("{:?} {victim:?}: ended after {:?}", self.case, begun.elapsed());
         }
         let wire = self.pair.hosts.link.traffic().unwrap().since(before).bytes();
-        Run { status, wire, held: self.held() }
+        // Files that are there are told one after the other: a run that is killed meanwhile did not tell all that it had.
+        let held = self.held().filter(|held| victim.is_none() || *held >= there);
+        Run { status, wire, held }
     }
 
     fn kill(&mut self, victim: Victim, command: &mut Child) {
@@ -173,6 +176,16 @@ impl Scene {
         let service = service.into_iter().filter(|(name, _)| name == "strait-service");
         let workers = service.flat_map(|(_, number)| children(number).unwrap());
         workers.filter(|(name, _)| name == "strait-files").map(|(_, number)| number).collect()
+    }
+
+    /// The bytes of the whole files of a tree that are there.
+    fn there(&self) -> u64 {
+        if self.case.content != Content::Tree {
+            return 0;
+        }
+        // One may be put in place of another meanwhile.
+        let sizes = files(&self.target, Path::new("")).unwrap().into_iter();
+        sizes.map(|path| fs::metadata(self.target.join(path)).map_or(0, |it| it.len())).sum()
     }
 
     /// What the run found to be there: the bytes of a file's pieces, or of whole files.

@@ -56,7 +56,7 @@ fn flooded(port: u16) -> (SentFrames, u8, u64) {
     let route = AttackRoute::over(&wire, port).unwrap();
     let flights = stranger::first_flights(500, &mut random).unwrap();
     let framed = flights.iter().flat_map(|flight| {
-        let source = stranger::anybody(&mut random);
+        let source = stranger::any_source(&mut random);
         let frames: Vec<_> = flight.iter().map(|payload| route.frame(source, payload)).collect();
         frames
     });

@@ -2,31 +2,21 @@
 
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use strait_testbed::{Extra, Namespace, Site, TwoHosts, Workdir};
+use strait_testbed::{Extra, Namespace, Site, TwoHosts, Workdir, program_with_mounts};
 
 use crate::pair::{Family, Pair, allowed, eventually, fast, program};
 
 /// A program that runs the real one with a file of its own in place of `/etc/NAME`.
 fn with_own(dir: &Workdir, name: &str) -> (PathBuf, PathBuf) {
     let (file, script) = (dir.path().join(name), dir.path().join("strait"));
-    let program = program().display();
-    fs::write(
-        &script,
-        format!(
-            "#!/bin/sh\nexec unshare --mount --propagation private sh -c 'mount --bind {} /etc/{name} && exec {program} \
-             \"$@\"' sh \"$@\"\n",
-            file.display()
-        ),
-    )
-    .unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let mount = format!("mount --bind {} /etc/{name}", file.display());
+    program_with_mounts(program(), &script, &mount).unwrap();
     (file, script)
 }
 
@@ -194,7 +184,7 @@ fn a_dns_server_that_lies_is_refused_with_words() {
     }
     server.say(pair.hosts.link.b.v4);
     pair.wait_for_session();
-    // What it says now changes nothing: nobody asks while the peer is heard.
+    // What it says now changes nothing: it is not asked while the peer is heard.
     server.say(Ipv4Addr::new(203, 0, 113, 66));
     pair.tcp(1, Family::V4, 50_000);
 }

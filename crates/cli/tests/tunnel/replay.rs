@@ -89,12 +89,12 @@ fn what_is_bent_or_cut_is_counted_and_harmless() {
     let (pair, relay, captured) = tapped();
     exchange(&pair, 5);
     let frame = captured.lock().unwrap().last().unwrap().clone();
-    // Without the UDP checksum, or the kernel would drop what is bent before anybody sees it.
+    // Without the UDP checksum, or the kernel would drop what is bent before the daemon sees it.
     let mut bare = frame.clone();
     bare[40..42].fill(0);
     for at in HEADERS..bare.len() {
         let mut bent = bare.clone();
-        // A number of its own for each, or it would be known as a repeated one before anybody looks inside.
+        // A number of its own for each, or it would be known as a repeated one before its inside is looked at.
         bent[HEADERS + 4..HEADERS + 8].copy_from_slice(&(1000 + u32::try_from(at).unwrap()).to_be_bytes());
         bent[at] ^= 0x55;
         relay.inject(FrameDirection::There, &bent);

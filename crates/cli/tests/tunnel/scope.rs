@@ -95,7 +95,7 @@ fn a_named_network_is_reached_and_only_its_switches_are_touched() {
     // As after a kill of both processes, the switch is put back by `strait down`.
     lan.pair.daemon(1).signal_starter(9).unwrap();
     lan.pair.kill(1);
-    assert_eq!(lan.switch(&inner), "1", "nobody was there to put it back");
+    assert_eq!(lan.switch(&inner), "1", "no process was there to put it back");
     let run = lan.pair.sites[1].folder().join("run");
     let mut down = lan.pair.hosts.b.command(program());
     let down = down.args(["down", "strait0"]).env("STRAIT_RUNTIME_DIR", run).output().unwrap();

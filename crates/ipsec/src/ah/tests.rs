@@ -13,7 +13,7 @@ use crate::{
     SequenceNumbers,
 };
 
-const TEXT: &[u8] = b"what nobody may change";
+const TEXT: &[u8] = b"what has to stay as is";
 
 fn spec(integrity: Integrity, align: Align, sequence: SequenceNumbers, ends: [&str; 2]) -> SaSpec {
     let key: Vec<u8> = (0..integrity.key_len()).map(|n| u8::try_from(n).unwrap()).collect();

@@ -170,7 +170,7 @@ fn open_queue<'a>(
     (queue, size, owner)
 }
 
-/// The hash of a flow, which depends on `seed`: without one, anybody can know which flows share a fate.
+/// The hash of a flow, which depends on `seed`: without one, an attacker can compute which flows share a fate.
 fn hash_of(flow: &Flow, seed: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
     seed.hash(&mut hasher);

@@ -1,5 +1,5 @@
 //! `crypt(1)`: the machine of one rotor with 256 contacts that Unix had for files (Reeds and Weinberger, *File security and the UNIX
-//! system crypt command*, 1984). It protects nothing from anybody today.
+//! system crypt command*, 1984). It protects nothing today.
 
 /// Contacts of the rotors.
 const CONTACTS: usize = 256;

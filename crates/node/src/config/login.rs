@@ -96,8 +96,8 @@ fn account(text: &str) -> Result<String, Problem> {
     Ok(name)
 }
 
-/// The name of a variable, or the beginning of one before an asterisk. Those by which a program that is started becomes another are
-/// nobody's to give.
+/// The name of a variable, or the beginning of one before an asterisk. Those by which a program that is started becomes another
+/// may come from no peer.
 fn variable(text: &str) -> Result<String, Problem> {
     let name = words("environment", text)?;
     let stem = name.strip_suffix('*').unwrap_or(&name);

@@ -43,7 +43,7 @@ impl KeyLog {
     /// Makes the file, or goes on with that of an earlier run.
     pub(super) fn open(path: &Path) -> Result<KeyLog, KeyLogError> {
         let failed = |source| KeyLogError::Io { path: path.to_owned(), source };
-        // Never through a link: that could lead into anybody's file.
+        // Never through a link: that could lead into the file of any user.
         let mut options = OpenOptions::new();
         options.append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
         let file = options.open(path).map_err(failed)?;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::client::{ClientError, ask_at};
+use crate::client::{ClientError, ask_at, open_at};
 use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 
@@ -49,6 +49,29 @@ fn questions_and_answers() {
     assert_eq!(stream.read(&mut [0]).unwrap(), 0, "closed when the daemon has ended");
     daemon.join().unwrap();
     assert!(!path.exists());
+}
+
+#[test]
+fn a_daemon_that_ends_while_it_is_asked_is_not_taken_for_one_that_does_not_answer() {
+    let path = std::env::temp_dir().join(format!("strait-local-ended-{}.sock", std::process::id()));
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let daemon = std::thread::spawn(move || {
+        for _ in 0..2 {
+            // With a question that was not read the kernel resets the connection; closed in order it only ends.
+            drop(listener.accept().unwrap());
+            let (mut asked, _) = listener.accept().unwrap();
+            assert!(asked.read(&mut [0; 512]).unwrap() > 0);
+        }
+    });
+    for _ in 0..2 {
+        assert!(matches!(ask_at(&path, "st0", Request::Show), Err(ClientError::Ended { .. })));
+    }
+    let open = Request::Open { peer: "b".to_owned(), priority: strait_stream::StreamPriority::Now };
+    for _ in 0..2 {
+        assert!(matches!(open_at(&path, "st0", &open), Err(ClientError::Ended { .. })));
+    }
+    daemon.join().unwrap();
+    std::fs::remove_file(&path).unwrap();
 }
 
 #[test]

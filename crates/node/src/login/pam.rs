@@ -1,39 +1,34 @@
 //! PAM (Linux-PAM, pam(3)): whether an account may log in, its credentials, and its session.
 //!
-//! The library is loaded when it is needed, so that the program runs where there is none. The conversation answers nothing: a peer has
-//! proved its key, and no module may ask it for a password. What modules have to say is kept for the person.
+//! The library is loaded when it is needed, so that the program runs where there is none (`library`). The conversation answers nothing:
+//! a peer has proved its key, and no module may ask it for a password. What modules have to say is kept for the person (`conversation`).
 
-use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, c_int};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
 use super::limit::TimeLimit;
+use conversation::{Conversation, Said};
+use library::{Handle, Library};
+
+mod conversation;
+mod library;
 
 /// The name of the service, and of its file.
 const SERVICE: &CStr = c"strait";
 /// Where that file may be (pam.d(5)).
 const FOLDERS: [&str; 3] = ["/etc/pam.d/strait", "/usr/lib/pam.d/strait", "/usr/etc/pam.d/strait"];
-/// The library's names: Linux-PAM's.
-const LIBRARY: &CStr = c"libpam.so.0";
 
 // _pam_types.h
 const PAM_SUCCESS: c_int = 0;
-const PAM_CONV_ERR: c_int = 19;
-const PAM_BUF_ERR: c_int = 5;
 const PAM_SILENT: c_int = 0x8000;
 const PAM_ESTABLISH_CRED: c_int = 2;
 const PAM_DELETE_CRED: c_int = 4;
 const PAM_TTY: c_int = 3;
 const PAM_RHOST: c_int = 4;
 const PAM_RUSER: c_int = 8;
-const PAM_ERROR_MSG: c_int = 3;
-const PAM_TEXT_INFO: c_int = 4;
-/// Most messages of one call (PAM_MAX_NUM_MSG).
-const MESSAGES_MAX: usize = 32;
-/// Bytes that modules may say in all: a message of the day and a few lines.
-const SAID_MAX: usize = 16 << 10;
 /// Variables that modules may set, and bytes of each.
 const VARIABLES_MAX: usize = 256;
 const VARIABLE_MAX: usize = 16 << 10;
@@ -59,136 +54,6 @@ pub enum PamError {
     /// The time limit could not be set.
     #[error("no time limit for PAM: {0}")]
     Limit(#[source] io::Error),
-}
-
-#[repr(C)]
-struct Message {
-    style: c_int,
-    text: *const c_char,
-}
-
-#[repr(C)]
-struct Response {
-    text: *mut c_char,
-    code: c_int,
-}
-
-type Talk = unsafe extern "C" fn(c_int, *mut *const Message, *mut *mut Response, *mut c_void) -> c_int;
-
-#[repr(C)]
-struct Conversation {
-    talk: Talk,
-    data: *mut c_void,
-}
-
-type Handle = *mut c_void;
-
-/// The calls of the library.
-#[derive(Clone, Copy)]
-struct Library {
-    start: unsafe extern "C" fn(*const c_char, *const c_char, *const Conversation, *mut Handle) -> c_int,
-    end: unsafe extern "C" fn(Handle, c_int) -> c_int,
-    set_item: unsafe extern "C" fn(Handle, c_int, *const c_void) -> c_int,
-    acct_mgmt: unsafe extern "C" fn(Handle, c_int) -> c_int,
-    setcred: unsafe extern "C" fn(Handle, c_int) -> c_int,
-    open_session: unsafe extern "C" fn(Handle, c_int) -> c_int,
-    close_session: unsafe extern "C" fn(Handle, c_int) -> c_int,
-    getenvlist: unsafe extern "C" fn(Handle) -> *mut *mut c_char,
-    strerror: unsafe extern "C" fn(Handle, c_int) -> *const c_char,
-}
-
-impl Library {
-    fn load() -> Result<Library, PamError> {
-        // SAFETY: the name ends in a zero byte; the library's initialisers have no demands. It stays loaded.
-        let loaded = unsafe { libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
-        if loaded.is_null() {
-            return Err(PamError::NoLibrary(said_by_loader()));
-        }
-        // SAFETY: each is called as <security/pam_appl.h> declares it.
-        unsafe {
-            Ok(Library {
-                start: symbol(loaded, c"pam_start")?,
-                end: symbol(loaded, c"pam_end")?,
-                set_item: symbol(loaded, c"pam_set_item")?,
-                acct_mgmt: symbol(loaded, c"pam_acct_mgmt")?,
-                setcred: symbol(loaded, c"pam_setcred")?,
-                open_session: symbol(loaded, c"pam_open_session")?,
-                close_session: symbol(loaded, c"pam_close_session")?,
-                getenvlist: symbol(loaded, c"pam_getenvlist")?,
-                strerror: symbol(loaded, c"pam_strerror")?,
-            })
-        }
-    }
-}
-
-/// A function of a loaded library.
-///
-/// # Safety
-/// `F` is a pointer to a function with the signature that the library's has.
-unsafe fn symbol<F: Copy>(library: *mut c_void, name: &CStr) -> Result<F, PamError> {
-    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    // SAFETY: the library is loaded, the name ends in a zero byte.
-    let found = unsafe { libc::dlsym(library, name.as_ptr()) };
-    if found.is_null() {
-        return Err(PamError::NoLibrary(said_by_loader()));
-    }
-    // SAFETY: both are pointers of one size, as asserted; the caller promises the signature.
-    Ok(unsafe { std::mem::transmute_copy(&found) })
-}
-
-fn said_by_loader() -> String {
-    // SAFETY: gives a text that ends in a zero byte and is valid until the next call, or nothing.
-    let said = unsafe { libc::dlerror() };
-    if said.is_null() {
-        return LIBRARY.to_string_lossy().into_owned();
-    }
-    // SAFETY: as above.
-    unsafe { CStr::from_ptr(said) }.to_string_lossy().into_owned()
-}
-
-/// What modules said.
-#[derive(Default)]
-struct Said(Vec<u8>);
-
-/// Answers nothing, and keeps what is said.
-unsafe extern "C" fn listen(
-    count: c_int,
-    messages: *mut *const Message,
-    responses: *mut *mut Response,
-    data: *mut c_void,
-) -> c_int {
-    let Some(count) = usize::try_from(count).ok().filter(|count| (1..=MESSAGES_MAX).contains(count)) else {
-        return PAM_CONV_ERR;
-    };
-    let mut asked = false;
-    for at in 0..count {
-        // SAFETY: Linux-PAM passes an array of `count` pointers to messages, each with a text or none, and the pointer that the
-        // conversation was made with.
-        unsafe {
-            let message = &**messages.add(at);
-            asked |= !matches!(message.style, PAM_ERROR_MSG | PAM_TEXT_INFO);
-            if let (false, false) = (asked, message.text.is_null()) {
-                let said = &mut (*data.cast::<Said>()).0;
-                let text = CStr::from_ptr(message.text).to_bytes();
-                let room = SAID_MAX.saturating_sub(said.len() + 1);
-                if room > 0 {
-                    said.extend_from_slice(text.get(..room).unwrap_or(text));
-                    said.push(b'\n');
-                }
-            }
-        }
-    }
-    if asked {
-        return PAM_CONV_ERR;
-    }
-    // SAFETY: takes sizes; the library frees what it gets.
-    let answers = unsafe { libc::calloc(count, size_of::<Response>()) };
-    if answers.is_null() {
-        return PAM_BUF_ERR;
-    }
-    // SAFETY: a pointer of the library's to be filled.
-    unsafe { *responses = answers.cast() };
-    PAM_SUCCESS
 }
 
 /// An account's session with PAM; dropped, it is closed.
@@ -253,7 +118,7 @@ impl PamSession {
         }
         let library = Library::load()?;
         let mut said = Box::<Said>::default();
-        let conversation = Conversation { talk: listen, data: (&raw mut *said).cast() };
+        let conversation = Conversation::kept_in(&raw mut *said);
         let account = CString::new(login.account).unwrap_or_default();
         let mut handle = std::ptr::null_mut();
         // SAFETY: texts end in zero bytes; the library copies the conversation, whose data is as long there as the handle.

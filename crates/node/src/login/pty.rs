@@ -129,7 +129,7 @@ impl Pty {
             // SAFETY: takes integers (TIOCSIG, Linux 2.6.36).
             return checked(unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TIOCSIG, signal) });
         }
-        super::launch::signal_group(self.foreground()?, signal)
+        super::signals::signal_group(self.foreground()?, signal)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Lockdown: a table of the packet filter that drops what would leave beside the tunnel, whatever routes say.
 //!
 //! Another program, or a DHCP server, may make routes that are more specific than the tunnel's (TunnelVision,
-//! CVE-2024-3661), or give the host an address in somebody else's network (TunnelCrack, CVE-2023-36672). The table lets out
+//! CVE-2024-3661), or give the host an address in a network of others (TunnelCrack, CVE-2023-36672). The table lets out
 //!
 //! - what leaves by the tunnel's interface or the loopback,
 //! - the tunnel's own datagrams, which bear its mark (a process needs CAP_NET_ADMIN or CAP_NET_RAW to set one),
@@ -23,7 +23,7 @@ use super::{Network, NetworkError, Plan, report};
 use crate::nftables::{self, NftAttributes, NftExpressions, NftHeader, NftMeta, NftVerb, interface_name};
 
 /// `NFT_TABLE_F_OWNER` and `NFT_TABLE_F_PERSIST` (Linux 6.9): only the daemon changes the table, `nft flush ruleset` leaves
-/// it, and when the daemon is gone it stays, until the next one takes it over or anybody removes it.
+/// it, and when the daemon is gone it stays, until the next one takes it over or it is removed by hand.
 const OWNED_AND_LASTING: u32 = 2 | 4;
 /// `NF_INET_FORWARD` and `NF_INET_LOCAL_OUT`.
 const HOOKS: [(&str, u32); 2] = [("forward", 2), ("output", 3)];

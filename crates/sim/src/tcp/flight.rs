@@ -8,7 +8,7 @@ use strait_clock::Time;
 /// Segments beyond one that have arrived for it to count as lost without more time (RFC 6675, `DupThresh`).
 const OVERTAKEN: usize = 3;
 
-/// What became of a segment.
+/// Where a segment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TcpFate {
     UnderWay,

@@ -7,7 +7,7 @@ use strait_sim::{Conversation, Filler, LinkSettings, LossModel, NodeId, PairSett
 
 use crate::stage::{A, B, Seed, joined, millis, seconds, v4};
 
-/// A link of 2 Mbit/s and 600 ms there and back that loses so much in each direction.
+/// A link of 2 Mbit/s with a round trip of 600 ms that loses so much in each direction.
 fn satellite(pair: &mut PairSettings, loss: LossModel) {
     (pair.a.up, pair.b.up) = ("2Mbit".parse().unwrap(), "2Mbit".parse().unwrap());
     let link = LinkSettings { delay: millis(300), loss, ..LinkSettings::default() };

@@ -15,7 +15,7 @@ fn packets_from_addresses_that_are_not_the_peers_are_dropped() {
         [C.inner_v4(7), B.inner_v4(8), stranger, NodeId(99).inner_v6(7)].into_iter().enumerate()
     {
         let dst = if src.is_ipv4() { B.inner_v4(9) } else { B.inner_v6(9) };
-        network.send(A, &FlowShape::new(src, dst).udp(b"I am somebody else"));
+        network.send(A, &FlowShape::new(src, dst).udp(b"I am another host"));
         network.run_for(millis(100));
         assert!(network.node(B).delivered().is_empty(), "{src}");
         assert_eq!(network.node(B).drops(Reason::ForeignSource), count as u64 + 1);

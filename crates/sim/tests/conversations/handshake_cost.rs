@@ -11,7 +11,7 @@ fn new_keys_take_two_and_a_half_round_trips_and_at_most_8_5_kb() {
         let mut network = pair(seed, |pair| pair.start = Start::OnTraffic);
         network.start_capture();
         let began = network.now();
-        network.send(A, &v4(A, B, 9).udp(b"somebody wants to speak"));
+        network.send(A, &v4(A, B, 9).udp(b"a first packet"));
         assert!(network.run_until_up(A, B, seconds(5)));
         // Two round trips of 10 ms and the confirmation's way.
         assert!(network.now() - began <= crate::stage::millis(25), "{:?}", network.now() - began);

@@ -12,7 +12,7 @@ use crate::stage::{A, B, Seed, joined, millis, seconds, v4};
 
 const RATE: &str = "10Mbit";
 
-/// A link of 10 Mbit/s and 100 ms there and back that loses so much in each direction.
+/// A link of 10 Mbit/s with a round trip of 100 ms that loses so much in each direction.
 fn lossy(pair: &mut PairSettings, loss: LossModel) {
     (pair.a.up, pair.b.up) = (RATE.parse().unwrap(), RATE.parse().unwrap());
     let link = LinkSettings { delay: millis(50), loss, ..LinkSettings::default() };

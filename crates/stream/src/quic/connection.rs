@@ -61,7 +61,8 @@ impl LiveConnection {
     }
 
     /// Lets as much wait for the link as keeps it busy, and no more: what a process left behind goes before what the next one says.
-    /// Where priorities differ, all may wait here: what goes first must not wait behind others for room.
+    /// Where priorities differ, all may wait here: the window is one for all streams, and bytes of less urgent ones that fill it
+    /// would keep those of the most urgent one out.
     pub(super) fn follow_window(&mut self) {
         let mut priorities = self.streams.values().map(|stream| stream.priority);
         let first = priorities.next();

@@ -1,4 +1,4 @@
-//! What anybody can send who knows an address: each function makes payloads of UDP datagrams.
+//! What a sender without keys can send to an address that it knows: each function makes payloads of UDP datagrams.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -121,7 +121,7 @@ pub fn forged_esp(spi: [u8; 4], number: u32, len: usize, random: &mut Random) ->
 
 /// An address of the Internet, with a port.
 #[must_use]
-pub fn anybody(random: &mut Random) -> SocketAddrV4 {
+pub fn any_source(random: &mut Random) -> SocketAddrV4 {
     let [.., a, b, c, port_high, port_low] = random.next_u64().to_be_bytes();
     // 100.64.0.0/10 (RFC 6598), which no host of the testbed has.
     let address = Ipv4Addr::new(100, 64 | a & 0x3f, b, c);

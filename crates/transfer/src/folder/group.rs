@@ -100,7 +100,7 @@ impl WholeGroup {
     }
 }
 
-/// What became of an entry.
+/// The result of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settled {
     /// What the caller named it.

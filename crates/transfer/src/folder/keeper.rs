@@ -29,7 +29,7 @@ pub(super) enum KeeperJob {
 /// What it says.
 #[derive(Debug)]
 pub(super) enum KeeperAnswer {
-    /// What became of a group.
+    /// The results of a group.
     Settled(Vec<Settled>),
     /// Records cannot be written: a resume will know less.
     Unrecorded(FolderError),

@@ -167,7 +167,7 @@ impl Receiving {
         self.since.get_or_insert_with(Instant::now);
     }
 
-    /// Hands the group over if it is old or large enough, and returns what became of earlier ones. Never waits for the disk, unless it
+    /// Hands the group over if it is old or large enough, and returns the results of earlier ones. Never waits for the disk, unless it
     /// is far behind.
     ///
     /// # Errors

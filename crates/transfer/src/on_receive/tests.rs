@@ -80,7 +80,7 @@ fn a_command_that_does_not_end_is_killed_with_its_children() {
     let done = command(scratch.path(), &["sh", "-c", line], &[]).carry_out(Duration::from_millis(500));
     assert_eq!(done.end, CommandEnd::TooLong);
     let child = std::fs::read_to_string(scratch.path().join("child")).unwrap();
-    // Gone, or a zombie that nobody has collected yet.
+    // Gone, or a zombie that its parent has not collected yet.
     let state = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
     assert!(state.is_err() || state.unwrap().contains(") Z "));
 }

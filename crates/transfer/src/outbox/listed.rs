@@ -21,7 +21,7 @@ pub struct ListedTransfer {
     pub priority: &'static str,
     /// How far it is.
     pub state: &'static str,
-    /// When it may go, what failed, or what became of it.
+    /// When it may go, what failed, or how it ended.
     pub note: String,
     /// When it was accepted, in seconds since 1970.
     pub accepted: i64,

@@ -1,8 +1,8 @@
 //! Encryption of what lies in the outbox, under a key that only the node can derive.
 //!
 //! A file is 32 random bytes, then ChaCha20-Poly1305 over its content with its name as associated data. The random bytes and the
-//! node's key give a key that this one writing of the file uses and no other, so the nonce is zero. Nobody without the node's
-//! key can read a record, make one, or put one in the place of another.
+//! node's key give a key that this one writing of the file uses and no other, so the nonce is zero. Without the node's key
+//! no record can be read, made, or put in the place of another.
 
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use strait_keying::PrivateKey;

@@ -51,7 +51,7 @@ pub enum HeaderError {
     /// The code over the header is wrong.
     #[error("its header was changed")]
     Forged,
-    /// There is nobody to encrypt it to, or too many.
+    /// There are no recipients, or too many.
     #[error("an object has 1 to {RECIPIENTS_MAX} recipients")]
     Recipients,
     /// A recipient's key is not usable.

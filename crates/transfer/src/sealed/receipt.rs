@@ -14,7 +14,7 @@ pub const FAILURES_MAX: usize = 1000;
 /// Bytes of a reason.
 const REASON_MAX: usize = 255;
 
-/// What became of a transfer at its receiver.
+/// The result of a transfer at its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryOutcome {
     /// Everything is durable under its name.
@@ -45,7 +45,7 @@ pub struct DeliveryReceipt {
     pub receiver: PublicKey,
     /// When, in seconds since 1970.
     pub at: i64,
-    /// What became of it.
+    /// Its result.
     pub outcome: DeliveryOutcome,
     /// Entries under their names.
     pub entries: u64,

@@ -91,7 +91,7 @@ pub enum Standing {
     },
 }
 
-/// What became of an entry, by index.
+/// The result of an entry, by index.
 pub type Settlement = (u64, Result<(), FileFault>);
 
 /// Where a receiver's entries go.
@@ -144,7 +144,7 @@ pub trait Destination {
     /// What is known at once; `settle` tells the rest.
     fn finish(&mut self, entry: &EntryMessage, content: Option<Self::Aside>) -> Result<(), FileFault>;
 
-    /// What became of finished entries, by index. Groups end when they are due; with `all`, now.
+    /// The results of finished entries, by index. Groups end when they are due; with `all`, now.
     ///
     /// # Errors
     ///

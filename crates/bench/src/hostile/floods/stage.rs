@@ -129,7 +129,7 @@ impl FloodStage<'_> {
         }
     }
 
-    /// Frames from the stranger's own address and from others in turn: anybody's, or the site's where that makes sense.
+    /// Frames from the stranger's own address and from others in turn: any, or the site's where that makes sense.
     fn frames(&mut self, kind: StrangerFlood, route: &AttackRoute, seen: &[Vec<u8>]) -> Arc<[Vec<u8>]> {
         /// How many different datagrams a flood has that are made without a key manager.
         const DIFFERENT: usize = 4096;
@@ -138,7 +138,7 @@ impl FloodStage<'_> {
         let mut source = |number: usize| match (number % 2, kind) {
             (0, _) => route.own(low16(1024 + number)),
             (_, StrangerFlood::Forged | StrangerFlood::Replayed) => site,
-            _ => stranger::anybody(random),
+            _ => stranger::any_source(random),
         };
         if kind == StrangerFlood::Initials {
             let flights = self.flights.iter().enumerate();

@@ -15,47 +15,29 @@ use super::keeper::Opened;
 /// How long a connection may take nothing of what a peer said that is gone: programs that are stopped for a while, no longer.
 const UNTAKEN: Duration = Duration::from_secs(600);
 
-/// A socket that does not wait.
+/// A socket that does not wait, read and written by reference.
 pub(super) trait Connection: AsFd {
-    fn take(&self, bytes: &mut [u8]) -> io::Result<usize>;
-    fn put(&self, bytes: &[u8]) -> io::Result<usize>;
+    /// Says that nothing more is written.
     fn end(&self);
 }
 
 impl Connection for TcpStream {
-    fn take(&self, bytes: &mut [u8]) -> io::Result<usize> {
-        let mut socket = self;
-        socket.read(bytes)
-    }
-
-    fn put(&self, bytes: &[u8]) -> io::Result<usize> {
-        let mut socket = self;
-        socket.write(bytes)
-    }
-
     fn end(&self) {
         let _ = self.shutdown(Shutdown::Write);
     }
 }
 
 impl Connection for UnixStream {
-    fn take(&self, bytes: &mut [u8]) -> io::Result<usize> {
-        let mut socket = self;
-        socket.read(bytes)
-    }
-
-    fn put(&self, bytes: &[u8]) -> io::Result<usize> {
-        let mut socket = self;
-        socket.write(bytes)
-    }
-
     fn end(&self) {
         let _ = self.shutdown(Shutdown::Write);
     }
 }
 
 /// Carries bytes both ways until both have ended; how this process ends.
-pub(super) fn run(opened: Opened, connection: &impl Connection, rate_bits: Option<u64>) -> i32 {
+pub(super) fn run<'a, C: Connection>(opened: Opened, connection: &'a C, rate_bits: Option<u64>) -> i32
+where
+    &'a C: Read + Write,
+{
     let carrier = Carrier {
         wire: opened.wire,
         forwarded: Forwarded::server(rate_bits),
@@ -83,7 +65,10 @@ struct Carrier<'a, C> {
     peer_gone: bool,
 }
 
-impl<C: Connection> Carrier<'_, C> {
+impl<'a, C: Connection> Carrier<'a, C>
+where
+    &'a C: Read + Write,
+{
     /// Nothing when it was cut off.
     fn run(mut self, rest: &[u8]) -> Option<()> {
         let mut buffer = Wire::buffer();
@@ -156,7 +141,8 @@ impl<C: Connection> Carrier<'_, C> {
         if self.connection_said || room == 0 {
             return Some(false);
         }
-        match self.connection.take(buffer.get_mut(..room)?) {
+        let mut connection = self.connection;
+        match connection.read(buffer.get_mut(..room)?) {
             Ok(0) => {
                 self.connection_said = true;
                 self.forwarded.end();
@@ -175,9 +161,9 @@ impl<C: Connection> Carrier<'_, C> {
     }
 
     fn put_to_connection(&mut self) -> Option<bool> {
-        let mut moved = false;
+        let (mut connection, mut moved) = (self.connection, false);
         while let Some(rest) = self.waiting.get(self.written..).filter(|rest| !rest.is_empty()) {
-            match self.connection.put(rest) {
+            match connection.write(rest) {
                 Ok(length) => {
                     self.written += length;
                     moved = true;

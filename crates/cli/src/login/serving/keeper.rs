@@ -13,7 +13,8 @@ use strait_node::services::StreamHead;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::super::wire::{Wire, WireRead};
-use super::{LINGER, forward, program, session, visits};
+use super::{forward, program, session, visits};
+use crate::served::LINGER;
 
 /// How long a stream may take to say what it wants.
 const SILENCE: Duration = Duration::from_secs(10);

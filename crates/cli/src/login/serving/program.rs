@@ -1,23 +1,17 @@
-//! A session's program: its terminal, or its pipes.
+//! A session's program: its terminal, or its pipes. `start` has how it comes to be.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::os::fd::AsFd;
 
-use strait_login::{
-    OutputKind, Program, Refusal, RefusedReason, SessionRequest, SessionSignal, TerminalModes, WindowSize,
-};
-use strait_node::login::{KeeperPort, Launch, Pty, PtySize, SessionRefused, WhyRefused, signal_group};
+use strait_login::{OutputKind, SessionSignal, TerminalModes, WindowSize};
+use strait_node::login::{Pty, PtySize, signal_group};
 use strait_node::poll::PollFd;
 
-/// Where distributions have the program that serves SFTP.
-const SFTP: [&str; 5] = [
-    "/usr/lib/openssh/sftp-server",
-    "/usr/libexec/openssh/sftp-server",
-    "/usr/lib/ssh/sftp-server",
-    "/usr/libexec/sftp-server",
-    "/usr/lib/sftp-server",
-];
+pub(super) use start::from_monitor;
+
+mod start;
+#[cfg(test)]
+mod tests;
 
 /// A program that runs.
 pub(super) struct RunningProgram {
@@ -55,58 +49,6 @@ pub(super) enum Output {
 }
 
 impl RunningProgram {
-    /// Has the session opened and the program started.
-    pub(super) fn start(
-        port: &KeeperPort,
-        request: &SessionRequest,
-        environment: Vec<(Vec<u8>, Vec<u8>)>,
-    ) -> Result<RunningProgram, Refusal> {
-        let system = |error: io::Error| refused(RefusedReason::System, error.to_string());
-        let (command, what) = match &request.program {
-            Program::Shell => (None, "shell".to_owned()),
-            Program::Command(command) => (Some(command.clone()), printable(command)),
-            Program::Subsystem(name) => {
-                (Some(subsystem(name)?.as_bytes().to_vec()), format!("subsystem {}", printable(name)))
-            }
-        };
-        let mut launch = Launch { command, terminal: request.terminal.is_some(), environment };
-        let (ends, theirs, process, launcher) = match &request.terminal {
-            Some(terminal) => {
-                let (pty, theirs) = Pty::open(size(terminal.size), &terminal.modes).map_err(system)?;
-                launch.environment.push((b"TERM".to_vec(), terminal.term.clone()));
-                if let Ok(name) = pty.name() {
-                    let name = name.into_os_string().into_encoded_bytes();
-                    launch.environment.push((b"SSH_TTY".to_vec(), name));
-                }
-                let (launcher, process) = port.open_session(Some(&pty)).map_err(from_monitor)?;
-                (Ends::Terminal { pty, ended: false }, vec![theirs], process, launcher)
-            }
-            None => {
-                let pipe = || io::pipe().map_err(system);
-                let [(in_reader, input), (out, out_writer), (errors, errors_writer)] =
-                    [pipe()?, pipe()?, pipe()?];
-                for end in [input.as_fd(), out.as_fd(), errors.as_fd()] {
-                    strait_node::login::do_not_wait(end).map_err(system)?;
-                }
-                let (launcher, process) = port.open_session(None).map_err(from_monitor)?;
-                let theirs: Vec<OwnedFd> = vec![in_reader.into(), out_writer.into(), errors_writer.into()];
-                let ends = Ends::Pipes { input: Some(input), out: Some(out), errors: Some(errors) };
-                (ends, theirs, process, launcher)
-            }
-        };
-        let theirs_borrowed: Vec<BorrowedFd<'_>> = theirs.iter().map(AsFd::as_fd).collect();
-        launcher.launch(&launch, &theirs_borrowed).map_err(system)?;
-        Ok(RunningProgram {
-            ends,
-            process,
-            waiting: Vec::new(),
-            written: 0,
-            input: Input::Open,
-            modes: None,
-            what,
-        })
-    }
-
     pub(super) const fn has_terminal(&self) -> bool {
         matches!(self.ends, Ends::Terminal { .. })
     }
@@ -296,47 +238,6 @@ fn size(window: WindowSize) -> PtySize {
     PtySize { columns, rows, width, height }
 }
 
-fn refused(reason: RefusedReason, text: String) -> Refusal {
-    Refusal { reason, text }
-}
-
-pub(super) fn from_monitor(SessionRefused { why, text }: SessionRefused) -> Refusal {
-    let reason = match why {
-        WhyRefused::Account => RefusedReason::AccountRefused,
-        WhyRefused::TooMany => RefusedReason::TooMany,
-        WhyRefused::System => RefusedReason::System,
-    };
-    refused(reason, text)
-}
-
-/// The command of a subsystem.
-fn subsystem(name: &[u8]) -> Result<&'static str, Refusal> {
-    let lacking = |text: &str| refused(RefusedReason::System, text.to_owned());
-    match name {
-        b"sftp" => SFTP
-            .into_iter()
-            .find(|file| Path::new(file).is_file())
-            .ok_or_else(|| lacking("there is no sftp-server here; install OpenSSH's")),
-        _ => Err(lacking("there is no such subsystem here")),
-    }
-}
-
-/// What a peer wrote, for a list: printable, and no longer than a line.
-fn printable(bytes: &[u8]) -> String {
-    /// What a list has room for.
-    const MOST: usize = 200;
-    let text = String::from_utf8_lossy(bytes);
-    let clean = |letter: char| if letter.is_control() { ' ' } else { letter };
-    let mut out = String::new();
-    for letter in text.chars().map(clean) {
-        if out.len() + letter.len_utf8() > MOST {
-            break;
-        }
-        out.push(letter);
-    }
-    out
-}
-
 /// Numbers of signals on every architecture of Linux that this runs on (signal(7)).
 const HUP: i32 = 1;
 const CONT: i32 = 18;
@@ -355,70 +256,5 @@ fn signal_number(signal: SessionSignal) -> i32 {
         SessionSignal::Term => 15,
         SessionSignal::Cont => CONT,
         SessionSignal::Tstp => 20,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use strait_node::poll;
-
-    use super::*;
-
-    #[test]
-    fn what_a_slow_program_has_taken_is_not_kept() {
-        let (mut reader, input) = io::pipe().unwrap();
-        strait_node::login::do_not_wait(input.as_fd()).unwrap();
-        let mut program = RunningProgram {
-            ends: Ends::Pipes { input: Some(input), out: None, errors: None },
-            process: 0,
-            waiting: Vec::new(),
-            written: 0,
-            input: Input::Open,
-            modes: None,
-            what: String::new(),
-        };
-        let (mut given, mut taken, mut got) = (0_usize, 0, vec![0; 32 << 10]);
-        for _ in 0..200 {
-            // As much as a client may have on the way, so that some is left each time.
-            while given - taken < 256 << 10 {
-                let bytes: Vec<u8> =
-                    (given..given + 4096).map(|at| u8::try_from(at % 251).unwrap()).collect();
-                program.input(&bytes);
-                given += bytes.len();
-            }
-            let before = taken;
-            taken += program.write().0;
-            assert!(before < taken && taken < given && program.waiting.len() <= 512 << 10);
-            reader.read_exact(&mut got).unwrap();
-        }
-        let first = 199 * got.len();
-        assert!(got.iter().zip(first..).all(|(byte, at)| usize::from(*byte) == at % 251));
-    }
-
-    #[test]
-    fn input_that_no_process_can_take_any_more_keeps_no_loop_awake() {
-        // Without lines and echo, so that what is typed fills the terminal.
-        let (pty, terminal) =
-            Pty::open(size(WindowSize::default()), &[53, 0, 0, 0, 0, 51, 0, 0, 0, 0, 0]).unwrap();
-        let mut program = RunningProgram {
-            ends: Ends::Terminal { pty, ended: false },
-            process: 0,
-            waiting: Vec::new(),
-            written: 0,
-            input: Input::Open,
-            modes: None,
-            what: String::new(),
-        };
-        program.input(&[b'x'; 1 << 20]);
-        while program.write().0 > 0 {}
-        assert!(!program.waiting.is_empty());
-        drop(terminal);
-        assert!(matches!(program.read(&mut [0; 64]), Some(Output::Ended(OutputKind::Terminal))));
-        assert_eq!(program.write(), (0, true));
-        assert!(!program.takes_input());
-        assert_eq!(program.write(), (0, false), "said once");
-        assert_eq!(poll::wait(&mut program.interest(true), Some(Duration::ZERO)).unwrap(), 0);
     }
 }

@@ -1,6 +1,7 @@
 //! One session: a program, the stream that is attached to it, if there is one, and what waits in between.
 //!
-//! One loop: it moves all that can be moved, and sleeps only when nothing could ([`Session::turn`]).
+//! One loop: it moves all that can be moved, and sleeps only when nothing could ([`Session::turn`]). `stream` has what is between
+//! the client and the server, this file the rest.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,18 +11,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use strait_clock::Time;
 use strait_login::{
-    Exit, LoginServer, Refusal, RefusedReason, ServerEvent, ServerOptions, SessionNumber, SessionRequest,
-    Ticket,
+    Exit, LoginServer, Refusal, RefusedReason, ServerOptions, SessionNumber, SessionRequest, Ticket,
 };
 use strait_node::clock::Clock;
 use strait_node::login::{KeeperPort, SessionListener, signal_name};
 use strait_node::poll::{self, PollFd};
 
-use super::super::wire::{Wire, WireRead};
+use super::super::wire::Wire;
 use super::keeper::{Keeper, Opened};
 use super::program::{Output, RunningProgram};
 use super::visits::{AgentDoor, socket_name};
 use crate::files::random;
+
+mod stream;
 
 /// Reads of output in one turn, between which input, which is urgent, has its own.
 const OUTPUT_TURNS: usize = 4;
@@ -136,13 +138,6 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// A stream is attached.
-    pub(super) fn take_stream(&mut self, opened: Opened) {
-        self.wire = Some(opened.wire);
-        self.alone_since = None;
-        self.received(&opened.rest);
-    }
-
     /// Moves all that can be moved once; whether anything was.
     fn turn(&mut self, buffer: &mut [u8]) -> bool {
         let mut moved = self.read_stream(buffer);
@@ -152,58 +147,6 @@ impl<'a> Session<'a> {
         moved |= self.write_stream();
         moved |= self.visits();
         moved
-    }
-
-    /// Bytes of the client.
-    fn read_stream(&mut self, buffer: &mut [u8]) -> bool {
-        let Some(wire) = &mut self.wire else { return false };
-        match wire.read(buffer) {
-            WireRead::Nothing => false,
-            WireRead::Bytes(length) => {
-                self.received(buffer.get(..length).unwrap_or_default());
-                true
-            }
-            WireRead::End => {
-                // Both ends are closed where the stream was lost; where the client's process ended, its own only.
-                let mut ends = [PollFd::ready_to(wire.as_fd(), false, false)];
-                let lost = poll::wait(&mut ends, Some(Duration::ZERO)).is_err() || ends[0].is_gone();
-                self.lose_stream();
-                let left = std::mem::take(&mut self.left);
-                if !lost && !left && !self.program.has_terminal() {
-                    self.hang_up();
-                }
-                true
-            }
-        }
-    }
-
-    fn received(&mut self, bytes: &[u8]) {
-        let now = self.clock.now();
-        let good = self.server.received(bytes, now);
-        self.handle_events();
-        if let Err(error) = good {
-            tracing::info!("a stream of a login is given up: {error}");
-            self.lose_stream();
-        }
-    }
-
-    fn handle_events(&mut self) {
-        while let Some(event) = self.server.next_event() {
-            match event {
-                ServerEvent::Input(bytes) => {
-                    self.typed = self.clock.now();
-                    if self.program.takes_input() {
-                        self.program.input(&bytes);
-                    }
-                }
-                ServerEvent::InputEnded => self.program.end_input(),
-                ServerEvent::Resize(size) => self.program.resize(size),
-                ServerEvent::Signal(signal) => self.program.signal(signal),
-                // The client closes its stream.
-                ServerEvent::Detach => self.left = true,
-                ServerEvent::HangUp => self.hang_up(),
-            }
-        }
     }
 
     /// Input for the program.
@@ -281,34 +224,6 @@ impl<'a> Session<'a> {
             moved = true;
         }
         moved
-    }
-
-    /// What the server has for the client.
-    fn write_stream(&mut self) -> bool {
-        let Some(wire) = &mut self.wire else { return false };
-        let (server, now) = (&mut self.server, self.clock.now());
-        match wire.write(|into, room| server.send(into, room, now)) {
-            Ok(moved) => {
-                if self.server.finished() && self.wire.as_ref().is_some_and(Wire::is_empty) {
-                    self.exit_heard = self.exit_told;
-                    self.lose_stream();
-                    return true;
-                }
-                moved
-            }
-            Err(_) => {
-                self.lose_stream();
-                true
-            }
-        }
-    }
-
-    fn lose_stream(&mut self) {
-        let now = self.clock.now();
-        self.wire = None;
-        self.server.stream_lost(now);
-        self.alone_since = Some(now);
-        self.handle_events();
     }
 
     fn hang_up(&mut self) {

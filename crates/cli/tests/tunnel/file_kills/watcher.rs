@@ -86,7 +86,7 @@ fn look(
 }
 
 /// The files below a folder. What vanishes meanwhile is left out.
-fn files(folder: &Path, below: &Path) -> io::Result<Vec<PathBuf>> {
+pub(super) fn files(folder: &Path, below: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let entries = match fs::read_dir(folder.join(below)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use strait_node::login::{Pty, PtySize};
-use strait_testbed::{DaemonProcess, Extra, LinkSpec, Site, TwoHosts, Workdir};
+use strait_testbed::{DaemonProcess, Extra, LinkSpec, Site, TwoHosts, Workdir, program_with_mounts};
 use strait_testdata::skip::{Need, skip};
 
 use crate::pair::{PATIENCE, allowed, program};
@@ -191,6 +191,13 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
+    /// Gives its shell a short prompt, has it run `first`, and waits until it has.
+    pub(crate) fn ready(&mut self, first: &str) {
+        // What is typed is echoed, and must not be taken for the answer.
+        self.types(&format!("PS1='> '; {first}echo re''ady\r"));
+        self.sees("ready");
+    }
+
     /// Types.
     pub(crate) fn types(&self, text: &str) {
         let mut rest = text.as_bytes();
@@ -293,17 +300,13 @@ fn system(dir: &Path, pam: &str) -> PathBuf {
     write("pam.d/env.conf", "FROM_PAM DEFAULT=of-pam\n");
     let wrapper = dir.join("strait-b");
     let at = system.display();
-    let script = format!(
-        "#!/bin/sh\nset -e\nif [ -z \"$STRAIT_TEST_OWN\" ]; then export STRAIT_TEST_OWN=1; exec unshare --mount --propagation private \"$0\" \"$@\"; fi\n\
-         unset STRAIT_TEST_OWN\nexport STRAIT_PAM_SECONDS=3 STRAIT_UNHEARD_SECONDS=5\n\
+    let setup = format!(
+        "export STRAIT_PAM_SECONDS=3 STRAIT_UNHEARD_SECONDS=5\n\
          for name in passwd group shadow pam.d; do mount --bind {at}/$name /etc/$name; done\n\
          test ! -e /etc/sudoers || mount --bind {at}/sudoers /etc/sudoers\n\
          mount -t tmpfs -o mode=755 tmpfs /run\ntouch /run/utmp\n\
-         test ! -e /var/log/wtmp || mount --bind {at}/wtmp /var/log/wtmp\n\
-         exec {} \"$@\"\n",
-        program().display()
+         test ! -e /var/log/wtmp || mount --bind {at}/wtmp /var/log/wtmp"
     );
-    fs::write(&wrapper, script).unwrap();
-    fs::set_permissions(&wrapper, Permissions::from_mode(0o755)).unwrap();
+    program_with_mounts(program(), &wrapper, &setup).unwrap();
     wrapper
 }

@@ -71,8 +71,7 @@ fn logins_are_recorded_and_a_full_record_hinders_none() {
     }
     let place = LoginPlace::new(fast(), "accounts = [\"alice\", \"root\"]");
     let mut screen = place.terminal(&["site-b"], 80, 24);
-    screen.types("PS1='> '; echo re''ady\r");
-    screen.sees("ready");
+    screen.ready("");
     let who = || place.ends(0, &["root@site-b", "who"], b"").0;
     let said = who();
     assert!(said.contains("alice") && said.contains("pts/") && said.contains("(site-a)"), "{said}");

@@ -14,8 +14,7 @@ const ALICE: &str = "accounts = [\"alice\"]";
 /// A shell with a short prompt, and a variable that only this one has.
 fn shell(place: &LoginPlace) -> Screen {
     let mut screen = place.terminal(&["site-b"], 80, 24);
-    screen.types("PS1='> '; mark=of-this-shell; echo be''gun\r");
-    screen.sees("begun");
+    screen.ready("mark=of-this-shell; ");
     screen
 }
 

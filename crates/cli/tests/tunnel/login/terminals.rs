@@ -43,8 +43,7 @@ fn a_session_has_less_than_16_mib() {
     let place = LoginPlace::new(fast(), "accounts = [\"alice\"]");
     let mut screen = place.terminal(&["site-b"], 250, 80);
     // Much more than scrollback and windows keep, with colours.
-    screen.types("PS1='> '; for i in $(seq 40000); do printf '\\033[3%dm%200d\\n' $((i % 8)) $i; done; echo all''out\r");
-    screen.sees("allout");
+    screen.ready("for i in $(seq 40000); do printf '\\033[3%dm%200d\\n' $((i % 8)) $i; done; ");
     let processes = place.session_processes();
     assert_eq!(processes.len(), 2, "{processes:?}");
     let used: u64 = processes.iter().map(|number| private_kib(*number)).sum();
@@ -67,8 +66,7 @@ fn sudo_asks_for_the_accounts_password_and_gives_a_shell_of_roots() {
     let shadow = fs::read_to_string(place.file("shadow")).unwrap();
     fs::write(place.file("shadow"), shadow.replace("alice:*:", &format!("alice:{SECRET}:"))).unwrap();
     let mut screen = place.terminal(&["site-b"], 80, 24);
-    screen.types("PS1='> '; echo re''ady\r");
-    screen.sees("ready");
+    screen.ready("");
     screen.types("sudo bash --norc --noprofile\r");
     screen.sees("[sudo] password for alice: ");
     screen.types("strait-secret\r");

@@ -107,6 +107,12 @@ impl<'a> Tmux<'a> {
         self.shows("an empty screen", |screen| screen.trim() == "at-b>");
     }
 
+    /// An editor with an empty file.
+    fn editor(&self) {
+        self.line("vim -u NONE -i NONE notes");
+        self.sees("\"notes\" [New");
+    }
+
     fn prompt(&self) {
         self.shows("the prompt", |screen| screen.trim_end().ends_with("at-b>"));
     }
@@ -141,8 +147,7 @@ fn programs_of_the_whole_screen_look_as_they_do_there() {
     tmux.shell();
 
     // An editor, with characters of two columns and of several bytes.
-    tmux.line("vim -u NONE -i NONE notes");
-    tmux.sees("\"notes\" [New");
+    tmux.editor();
     tmux.types("igrüße 漢字 👍 end");
     tmux.keys(&["Escape"]);
     tmux.sees("grüße 漢字 👍 end");
@@ -178,9 +183,9 @@ fn programs_of_the_whole_screen_look_as_they_do_there() {
     tmux.types("q");
     tmux.prompt();
 
-    // Keys that stop and interrupt.
-    tmux.line("clear; sh -c 'echo in''-front; exec sleep 1000'");
-    tmux.shows("a program in front", |screen| screen.trim_end().ends_with("in-front"));
+    // Keys that stop and interrupt; before the program runs, the shell takes them and does not stop.
+    tmux.line("clear; sh -c 'echo be\"\"gun; exec sleep 1000'");
+    tmux.sees("begun");
     tmux.keys(&["C-z"]);
     tmux.sees("Stopped");
     tmux.line("fg");
@@ -199,8 +204,7 @@ fn an_editor_outlives_an_outage_a_change_of_address_and_its_client() {
     let place = LoginPlace::new(thin(), ALICE);
     let tmux = Tmux::start(&place, "tmux", "site-b");
     tmux.shell();
-    tmux.line("vim -u NONE -i NONE notes");
-    tmux.sees("\"notes\" [New");
+    tmux.editor();
     tmux.types("ifirst");
     tmux.keys(&["Enter"]);
     tmux.sees("first");

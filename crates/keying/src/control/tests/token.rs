@@ -52,7 +52,7 @@ fn with_the_token_a_handshake_takes_as_long_as_without() {
 }
 
 #[test]
-fn a_node_with_a_token_answers_nobody_without_it() {
+fn a_node_with_a_token_does_not_answer_without_it() {
     let mut world = world(2, &[1]);
     world.run(5 * SECOND);
     assert!(!world.is_up(0, 1) && !world.is_up(1, 0), "not even a peer");

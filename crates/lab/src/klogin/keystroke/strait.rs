@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout};
 use std::time::Duration;
 
 use strait_testbed::{DaemonProcess, Extra, PORT, Site, TwoHosts, Workdir, outside, program_with_accounts};
@@ -13,8 +13,8 @@ use crate::error::Error;
 
 /// How long a session may take over a line on which its handshake takes some five seconds.
 const SESSION: Duration = Duration::from_secs(60);
-/// What the daemons are told of the line; less than its 14.4 kbit/s, as they do not know of its framing.
-const LINK: &str = "[link]\nup = \"14kbit\"\ndown = \"14kbit\"\n";
+/// What the daemons are told of the line, the lines of `[link]`; less than its 14.4 kbit/s, as they do not know of its framing.
+const LINK: &str = "up = \"14kbit\"\ndown = \"14kbit\"\n";
 
 /// A terminal on the other host in which `cat` runs.
 struct StraitSession {
@@ -69,13 +69,7 @@ pub(super) fn start(hosts: &TwoHosts, program: &Path) -> Result<Option<Box<dyn L
     }
     // What is typed is to come back from the other end, and not from here.
     let login = daemons[0].command(&["login", "--predict", "never", "-t", b.name(), "echo ready; exec cat"]);
-    let words = std::iter::once(login.get_program()).chain(login.get_args());
-    let quoted = words.map(|word| format!("'{}'", word.to_string_lossy()));
-    let line = quoted.collect::<Vec<_>>().join(" ");
-    let mut client = hosts.a.command("script");
-    client.args(["-qfec", &format!("stty rows 24 cols 80; exec {line}"), "/dev/null"]);
-    client.envs(login.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
-    client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut client = outside::at_terminal(&hosts.a, &login);
     let mut client = client.spawn().map_err(Error::doing("start strait login"))?;
     let (keys, screen) = (client.stdin.take(), client.stdout.take());
     let (Some(keys), Some(screen)) = (keys, screen) else { return Ok(None) };
@@ -86,4 +80,15 @@ pub(super) fn start(hosts: &TwoHosts, program: &Path) -> Result<Option<Box<dyn L
         said.extend(byte);
     }
     Ok(Some(Box::new(session)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_daemons_are_told_of_the_line_is_keys_without_a_section() {
+        assert_eq!(LINK.lines().count(), 2);
+        assert!(LINK.lines().all(|line| line.contains(" = ")), "{LINK}");
+    }
 }

@@ -22,8 +22,9 @@ use crate::privileges;
 use crate::tun::{Tun, TunError};
 use crate::udp::{UdpError, UdpSocket};
 
-/// How often, and how far apart, what is in use is tried again: the kernel takes some 10 ms to bury a process.
-const RELEASE_TRIES: u32 = 10;
+/// How often, and how far apart, what is in use is tried again: the kernel takes some 10 ms to bury a process, and where processors
+/// are busy the starter of a killed daemon may take a second to see that it is gone.
+const RELEASE_TRIES: u32 = 60;
 const RELEASE_PAUSE: Duration = Duration::from_millis(50);
 
 /// Everything that takes privileges to open.
@@ -99,7 +100,7 @@ fn identity(config: &Config) -> Result<PrivateKey, StartError> {
     }
 }
 
-/// The peers with manual keys, their counters opened while this process may open anybody's files.
+/// The peers with manual keys, their counters opened while this process may open the files of every user.
 fn entries(config: &Config, roster: &mut Roster) -> Result<Vec<ManualEntry>, StartError> {
     let mut entries = Vec::new();
     for peer in &config.peers {

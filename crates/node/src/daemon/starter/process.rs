@@ -131,6 +131,8 @@ impl StarterProcess {
     /// The packet process is gone without a word: it was killed, or it panicked. What went through a full tunnel does not go
     /// another way; the next start takes that over, and `strait down` opens the host.
     fn abandon(&mut self) {
+        // The next start takes their ports.
+        self.marked.clear();
         if let Some(mut network) = self.network.take() {
             tracing::error!(
                 interface = self.config.node.interface,

@@ -45,7 +45,7 @@ pub(super) struct RelaySocket {
 /// How long such a process has to read the end, before it is also told that no peer hears it.
 const TELLING: Duration = Duration::from_secs(1);
 
-/// What became of one direction in a turn.
+/// The state of one direction after a turn.
 #[derive(Debug, PartialEq, Eq)]
 enum Flow {
     /// It waits.

@@ -34,7 +34,7 @@ pub enum OpenError {
     Landing(io::Error),
 }
 
-/// What became of the entries of a transfer.
+/// The result of opening the entries of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LandedEntries {
     /// All, some, or none.

@@ -173,7 +173,7 @@ fn a_source_that_changes_shrinks_grows_or_vanishes_seals_nothing() {
 #[test]
 fn contents_of_another_manifest_get_no_name() {
     let (manifest, _) = sealed(&mut memory(&[("a", b"right"), ("b", b"right")]));
-    // Anybody can encrypt to the receiver.
+    // No key is needed to encrypt to the receiver.
     for (other, arrived) in [(["wrong", "right"], 0), (["right", "wrong"], 1)] {
         let (_, bytes) = sealed(&mut memory(&[("a", other[0].as_bytes()), ("b", other[1].as_bytes())]));
         let mut shelf = shelf();

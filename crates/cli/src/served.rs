@@ -1,0 +1,72 @@
+//! What the processes have in common that serve streams of peers, for a node: who the peers are, and streams that were refused.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use strait_node::config::Config;
+use strait_node::services::StreamHead;
+
+/// How long a stream that is refused stays open, so that its client hears why: round trips of a satellite link.
+pub(crate) const LINGER: Duration = Duration::from_secs(10);
+/// Refused streams that stay open at most; those beyond are closed without a word.
+const LINGERING: usize = 64;
+
+/// The peers of a configuration: names and public keys.
+#[derive(Default)]
+pub(crate) struct KnownPeers(Vec<(String, String)>);
+
+impl KnownPeers {
+    /// Those that have a public key.
+    pub(crate) fn of(config: &Config) -> KnownPeers {
+        let key = |peer: &strait_node::config::PeerSection| {
+            Some((peer.name.clone(), peer.public_key()?.to_string()))
+        };
+        KnownPeers(config.peers.iter().filter_map(key).collect())
+    }
+
+    /// Whether a stream is of one of them: the configuration may have changed since it was opened.
+    pub(crate) fn opened(&self, head: &StreamHead) -> bool {
+        self.0.iter().any(|(name, key)| *name == head.peer && *key == head.key)
+    }
+
+    /// Whether one is called so.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(other, _)| other == name)
+    }
+}
+
+/// Streams whose clients were told why they are not served, and since when. They are closed later: at once, what a client still writes
+/// would undo what it is told.
+#[derive(Default)]
+pub(crate) struct RefusedStreams(VecDeque<(Instant, UnixStream)>);
+
+impl RefusedStreams {
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Keeps a stream on which `told` was written; one on which that failed, or that is one too many, is closed.
+    pub(crate) fn keep(&mut self, stream: UnixStream, told: io::Result<()>) {
+        let said = told.and_then(|()| stream.shutdown(Shutdown::Write));
+        if said.is_ok() && self.0.len() < LINGERING {
+            self.0.push_back((Instant::now(), stream));
+        }
+    }
+
+    /// Closes those that were open for long enough.
+    pub(crate) fn expire(&mut self) {
+        while self.0.front().is_some_and(|(since, _)| since.elapsed() >= LINGER) {
+            self.0.pop_front();
+        }
+    }
+
+    /// Those that are open.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.0.iter().map(|(_, stream)| stream.as_fd())
+    }
+}

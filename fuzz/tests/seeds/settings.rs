@@ -1,0 +1,50 @@
+//! Seeds of what two nodes are told to do: configurations, and messages of the control channel.
+
+use super::Seed;
+
+pub fn configuration_seeds() -> Vec<Seed> {
+    let template = strait_node::config::template(std::path::Path::new("site.key"));
+    // Every suggestion of the template taken up: its comments explain, or suggest a line that can be read.
+    let suggestion = |line: &str| {
+        let bare = line.strip_prefix("# ").unwrap_or(line);
+        let reads =
+            bare.starts_with('[') || bare.split_once(" = ").is_some_and(|(key, _)| !key.contains(' '));
+        reads.then(|| format!("{bare}\n"))
+    };
+    let full: String = template.lines().filter_map(suggestion).collect();
+    vec![
+        ("configuration", "template", template.clone().into_bytes()),
+        ("configuration", "full", full.into_bytes()),
+        ("configuration", "misspelt", template.replace("address", "adress").into_bytes()),
+        ("configuration", "cut", template.as_bytes()[..template.len() / 2].to_vec()),
+    ]
+}
+
+pub fn control_message_seeds() -> Vec<Seed> {
+    let field = |tag: u8, value: &[u8]| {
+        let [high, low] = u16::try_from(value.len()).unwrap().to_be_bytes();
+        [&[tag, high, low], value].concat()
+    };
+    let terms = [
+        field(1, &[4, 0, 0, 1]),
+        field(2, &[7]),
+        field(3, &[1, 0, 0, 3, 232, 2, 0, 0, 4, 76, 3, 0, 0, 15, 160]),
+        field(4, &[15]),
+        field(5, &[0, 1, 0, 0]),
+        field(6, &[1]),
+        field(7, &[0]),
+        field(8, &[5, 140]),
+    ]
+    .concat();
+    let rates =
+        [field(9, &1_500_000_u64.to_be_bytes()), field(10, &[3, 253, 0, 0, 0, 0, 8, 240, 209, 128])].concat();
+    let message = |kind: u8, parts: &[&[u8]]| [&[kind, 1], parts.concat().as_slice()].concat();
+    vec![
+        ("control_message", "offer", message(1, &[&terms])),
+        ("control_message", "accept-with-rates", message(2, &[&terms, &rates])),
+        ("control_message", "confirm", message(3, &[])),
+        ("control_message", "unknown-field", message(1, &[&field(200, b"later"), &terms])),
+        ("control_message", "field-twice", message(1, &[&terms, &field(2, &[1])])),
+        ("control_message", "cut", message(1, &[&terms[..20]])),
+    ]
+}
