@@ -3,6 +3,7 @@
 #[cfg(feature = "advise")]
 mod advise;
 mod files;
+mod kerberos;
 mod login;
 mod outbox;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use strait_terminal::pages::{Completions, Man};
 #[cfg(feature = "advise")]
 pub(crate) use advise::Advise;
 pub(crate) use files::{FilePriority, GetFiles, ListFiles, SendFiles, SyncFiles, TransferFlags};
+pub(crate) use kerberos::KerberosFlags;
 pub(crate) use login::{Login, Predict};
 pub(crate) use outbox::{Carry, Keys, KeysCommand, OutboxFlags, SshCommand, SshExport, SshImport};
 pub(crate) use ssh::SshFlags;

@@ -5,12 +5,14 @@
 //! terminal  keys, screen, window, the link          driver   a session over its streams
 //! escape    keys that are for this program          wire     one stream
 //! output    standard output and error               tickets  sessions that may be resumed
+//! kerberos  a ticket before all else of a stream
 //! sane      what a session left switched on         list     sessions that run at peers
 //! serving   the other end, for a node
 //! ```
 
 mod driver;
 mod escape;
+pub(crate) mod kerberos;
 mod list;
 mod output;
 pub(crate) mod road;

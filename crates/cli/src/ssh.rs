@@ -51,7 +51,8 @@ pub(crate) fn run(flags: &SshFlags) -> CommandResult {
     let seed = keys::seed().map_err(Failure::doing("read random numbers from the system"))?;
     // `ssh` ends this process by a signal when it ends; a session's end is to be told first.
     strait_node::interrupt::ignore();
-    let road = LoginRoad::find(flags.tunnel.as_deref(), &peer.name, "", OwnNode::Apart)?;
+    let road =
+        LoginRoad::find(flags.tunnel.as_deref(), &peer.name, "", OwnNode::Apart, (&flags.kerberos).into())?;
     let server = SshServer::new(key, Randomness::new(&seed)).map_err(Failure::new)?;
     // Not before: a node of this command's own is to be ended by it.
     let signal = EndSignal::take().map_err(Failure::doing("hear of signals"))?;

@@ -14,6 +14,12 @@ pub struct Accounts {
 }
 
 impl Accounts {
+    /// Whether the configuration says itself which accounts `peer` gets.
+    #[must_use]
+    pub fn names(&self, peer: &KerberosPeer) -> bool {
+        self.named.contains_key(&peer.principal)
+    }
+
     /// The account that `peer` gets when it asks for `asked`, or for its own if that is empty. None: it may not.
     #[must_use]
     pub fn account<'a>(&'a self, peer: &'a KerberosPeer, asked: &str) -> Option<&'a str> {
@@ -65,6 +71,7 @@ mod tests {
         assert_eq!(accounts.account(&eve, ""), Some("guest"));
         assert_eq!(accounts.account(&eve, "mail"), Some("mail"));
         assert_eq!(accounts.account(&eve, "eve"), None);
+        assert!(accounts.names(&eve) && !accounts.names(&alice));
         assert_eq!(accounts.account(&peer("x@B", None), ""), None);
     }
 }

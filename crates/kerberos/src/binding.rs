@@ -1,5 +1,7 @@
 //! The TLS connection below an exchange.
 
+use serde::{Deserialize, Serialize};
+
 /// The label of the exporter (RFC 9266 section 4.1). Its context is empty.
 pub const BINDING_LABEL: &[u8] = b"EXPORTER-Channel-Binding";
 /// How many bytes the exporter gives (RFC 9266 section 4.1).
@@ -9,7 +11,7 @@ pub const BINDING_LEN: usize = 32;
 const PREFIX: &[u8] = b"tls-exporter:";
 
 /// A channel binding of type `tls-exporter` (RFC 9266): both ends of one TLS connection have the same, and no others.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding([u8; BINDING_LEN]);
 
 impl Binding {

@@ -54,6 +54,19 @@ pub enum ServiceName {
     Principal(String),
 }
 
+impl ServiceName {
+    /// As people write it: a principal has a slash; all else is a service, of the host behind an `@`. An acceptor without a host is the
+    /// service of any host that it has a key for.
+    #[must_use]
+    pub fn parse(text: &str) -> ServiceName {
+        if text.contains('/') {
+            ServiceName::Principal(text.to_owned())
+        } else {
+            ServiceName::HostBased(text.to_owned())
+        }
+    }
+}
+
 /// A result of the library's, or what is wrong.
 pub(crate) fn check(
     library: &'static Library,

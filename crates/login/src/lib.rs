@@ -47,6 +47,8 @@ pub use ticket::{SessionNumber, Ticket};
 
 /// The first byte of a stream of this crate's: its service.
 pub const SERVICE: u8 = 2;
+/// The same for a stream that begins with an exchange of Kerberos: all else follows behind it (`docs/design/kerberos.md`).
+pub const KERBEROS_SERVICE: u8 = 4;
 /// The second: the version of what follows.
 pub const VERSION: u8 = 1;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use strait_scheduler::Rate;
 use strait_stream::StreamPriority;
 
-use crate::local::{Answer, Changes, Request};
+use crate::local::{Answer, Changes, KerberosWay, Request};
 use crate::report::DaemonReport;
 use crate::runtime::{self, RuntimeError};
 
@@ -160,6 +160,28 @@ pub fn down(interface: &str) -> Result<(), ClientError> {
     }
 }
 
+/// What a client wants of a stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StreamOptions {
+    /// Which streams it goes before.
+    pub priority: StreamPriority,
+    /// Whether to tell what Kerberos needs on it.
+    pub kerberos: bool,
+}
+
+impl From<StreamPriority> for StreamOptions {
+    fn from(priority: StreamPriority) -> StreamOptions {
+        StreamOptions { priority, kerberos: false }
+    }
+}
+
+impl StreamOptions {
+    pub(crate) fn request(self, peer: &str) -> Request {
+        let StreamOptions { priority, kerberos } = self;
+        Request::Open { peer: peer.to_owned(), priority, kerberos }
+    }
+}
+
 /// A stream to a peer.
 #[derive(Debug)]
 pub struct OpenedStream {
@@ -167,6 +189,8 @@ pub struct OpenedStream {
     pub stream: UnixStream,
     /// The rate of the link to the peer when it was opened, if it is told or was found.
     pub rate: Option<Rate>,
+    /// What Kerberos needs on it, if that was asked for.
+    pub kerberos: Option<KerberosWay>,
 }
 
 /// Opens a stream to a service of `peer` over the daemon of `interface`: the first bytes to write name the service.
@@ -176,9 +200,9 @@ pub struct OpenedStream {
 pub fn open_stream(
     interface: &str,
     peer: &str,
-    priority: StreamPriority,
+    options: impl Into<StreamOptions>,
 ) -> Result<OpenedStream, ClientError> {
-    let request = Request::Open { peer: peer.to_owned(), priority };
+    let request = options.into().request(peer);
     let own = runtime::folder().map_err(ClientError::from);
     let own = own.and_then(|folder| open_at(&runtime::socket(&folder, interface), interface, &request));
     own.or_else(|error| match error {
@@ -200,10 +224,10 @@ pub fn open_stream(
 pub fn open_stream_at(
     path: &Path,
     peer: &str,
-    priority: StreamPriority,
+    options: impl Into<StreamOptions>,
 ) -> Result<OpenedStream, ClientError> {
     let interface = path.file_stem().unwrap_or_default().to_string_lossy();
-    open_at(path, &interface, &Request::Open { peer: peer.to_owned(), priority })
+    open_at(path, &interface, &options.into().request(peer))
 }
 
 /// The same over the daemon that listens at `path`.
@@ -222,9 +246,9 @@ pub(crate) fn open_at(path: &Path, interface: &str, request: &Request) -> Result
     }
     let broken = |source| ClientError::Answer { interface: interface.to_owned(), source };
     match serde_json::from_slice(&line).map_err(broken)? {
-        Answer::Connected { rate_bits } => {
+        Answer::Connected { rate_bits, kerberos } => {
             stream.set_read_timeout(None).and_then(|()| stream.set_write_timeout(None)).map_err(failed)?;
-            Ok(OpenedStream { stream, rate: rate_bits.and_then(Rate::from_bits) })
+            Ok(OpenedStream { stream, rate: rate_bits.and_then(Rate::from_bits), kerberos })
         }
         other => Err(unexpected(interface, other)),
     }

@@ -10,6 +10,7 @@ mod diagnostic;
 mod folder;
 mod forward;
 mod handed;
+mod kerberos;
 mod key_file;
 mod login;
 mod manual;
@@ -41,6 +42,7 @@ pub use diagnostic::Diagnostic;
 pub use folder::FolderSection;
 pub use forward::ForwardScope;
 pub(crate) use handed::HandedConfig;
+pub use kerberos::KerberosSection;
 pub use key_file::KeyFileError;
 pub use login::LoginSection;
 pub use manual::{
@@ -78,6 +80,8 @@ pub struct Config {
     pub folders: Vec<FolderSection>,
     /// Which peers may log in here.
     pub logins: Vec<LoginSection>,
+    /// What this host is to Kerberos.
+    pub kerberos: KerberosSection,
     /// Of the file itself.
     access: Access,
 }

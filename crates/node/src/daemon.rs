@@ -74,7 +74,7 @@ use roster::Roster;
 use signals::{SignalAction, Signals};
 use start::StartedDaemon;
 use starter::{Starter, StarterEvent};
-use streams::StreamRelay;
+use streams::{OpeningStream, StreamRelay};
 
 /// Messages of the packet threads that are taken before anything else is looked at again.
 const BURST: usize = 64;
@@ -377,9 +377,10 @@ impl Daemon {
             }
             Request::Down => Answer::Ending,
             Request::Reload => self.read_again(),
-            Request::Open { peer, priority } => {
+            Request::Open { peer, priority, kerberos } => {
                 let now = self.clock.now();
-                stream.into_iter().for_each(|stream| self.streams.open(&peer, priority, stream, now));
+                let wanted = |stream| OpeningStream { client: stream, kerberos, peer: None };
+                stream.into_iter().for_each(|stream| self.streams.open(&peer, priority, wanted(stream), now));
                 return;
             }
         };

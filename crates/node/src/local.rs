@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use strait_kerberos::Binding;
 use strait_stream::StreamPriority;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -41,6 +42,9 @@ pub enum Request {
         /// Whether it goes before other streams.
         #[serde(default)]
         priority: StreamPriority,
+        /// Whether the answer is to have what Kerberos needs.
+        #[serde(default)]
+        kerberos: bool,
     },
 }
 
@@ -65,12 +69,24 @@ pub enum Answer {
         /// The rate of the link to the peer, in bit/s, if it is told or was found.
         #[serde(default)]
         rate_bits: Option<u64>,
+        /// What Kerberos needs, if that was asked for.
+        #[serde(default)]
+        kerberos: Option<KerberosWay>,
     },
     /// It did not do it.
     Refused {
         /// Why, and what to do.
         message: String,
     },
+}
+
+/// What a client needs that authenticates itself by Kerberos on a stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KerberosWay {
+    /// The connection that carries the stream.
+    pub binding: Binding,
+    /// The service's name at the peer, if the configuration has one.
+    pub service: Option<String>,
 }
 
 /// What reading the configuration again changed.

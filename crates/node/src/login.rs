@@ -3,6 +3,7 @@
 //! ```text
 //! strait-login    root, or the daemon's user; reads who opened a stream, and no byte of it     (its caller)
 //! strait-session  the monitor of one stream: PAM, records, the program's end                   workers.rs, pam.rs, records.rs
+//! strait-kerberos root; who the client is, where a ticket says that: reads tokens, ends with them   kerberos.rs
 //! strait-keeper   the account without privileges: reads the stream, has the terminal           (its caller), pty.rs, modes.rs
 //! the program     the account, as the keeper says                                              launch.rs, account.rs, signals.rs
 //! ```
@@ -13,10 +14,12 @@
 
 mod account;
 mod folder;
+mod kerberos;
 mod launch;
 mod limit;
 mod modes;
 mod pam;
+mod permit;
 mod pty;
 mod records;
 mod signals;
@@ -25,11 +28,13 @@ mod workers;
 
 pub use account::Account;
 pub use folder::{SessionChannel, SessionListener};
+pub use kerberos::{KerberosDemand, refused_before_kerberos};
 pub use launch::{Launch, Launcher};
 pub use pam::PamError;
+pub use permit::{LoginPermit, LoginWho};
 pub use pty::{Pty, PtySize, do_not_wait};
 pub use signals::{signal_group, signal_name};
 pub use terminal::{
     NO_CONTROLLING_TERMINAL, NO_WAIT, RawTerminal, TerminalSignal, TerminalSignals, is_terminal, stop_self,
 };
-pub use workers::{KeeperPort, LoginPermit, LoginWorkers, SessionRefused, WhyRefused};
+pub use workers::{KeeperPort, LoginWorkers, SessionRefused, WhyRefused};

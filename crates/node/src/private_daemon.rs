@@ -11,9 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use strait_stream::StreamPriority;
-
-use crate::client::{self, ClientError, OpenedStream};
+use crate::client::{self, ClientError, OpenedStream, StreamOptions};
 use crate::local::Request;
 use crate::runtime::{self, FOLDER_VARIABLE, READY_VARIABLE, RuntimeError};
 
@@ -86,8 +84,12 @@ impl PrivateDaemon {
     ///
     /// # Errors
     /// [`ClientError`]; [`ClientError::Refused`] says why there is none.
-    pub fn open_stream(&self, peer: &str, priority: StreamPriority) -> Result<OpenedStream, ClientError> {
-        let request = Request::Open { peer: peer.to_owned(), priority };
+    pub fn open_stream(
+        &self,
+        peer: &str,
+        options: impl Into<StreamOptions>,
+    ) -> Result<OpenedStream, ClientError> {
+        let request = options.into().request(peer);
         client::open_at(&runtime::socket(&self.folder, &self.interface), &self.interface, &request)
     }
 }

@@ -82,6 +82,15 @@ pub(crate) fn drop_all_but_users() -> Result<(), PrivilegeError> {
     reduce(&kept, ServiceUser::Same)
 }
 
+/// Keeps what [`drop_all_but_users`] keeps, and CAP_CHOWN, to make a folder an account's. The rest as [`drop_all_but_network`].
+///
+/// # Errors
+/// [`PrivilegeError`]; privileges may be dropped in part then.
+pub(crate) fn drop_all_but_accounts() -> Result<(), PrivilegeError> {
+    use Capability::{CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID};
+    reduce(&[CAP_SETUID, CAP_SETGID, CAP_DAC_READ_SEARCH, CAP_CHOWN], ServiceUser::Same)
+}
+
 /// Goes on as `user` without any capability; the rest as [`drop_all_but_network`].
 ///
 /// # Errors

@@ -11,6 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use strait_kerberos::Binding;
 
 use crate::process::ProcessChannel;
 pub use workers::{ServiceWorkers, WorkerLimits};
@@ -25,7 +26,7 @@ pub struct StreamHead {
     pub peer: String,
     /// Its public key, 44 characters of base64.
     pub key: String,
-    /// The first byte of the stream: 1 files, 2 login, 3 broker.
+    /// The first byte of the stream: 1 files, 2 login, 3 broker, 4 login behind Kerberos.
     pub service: u8,
     /// The second: the version of the service.
     pub version: u8,
@@ -33,6 +34,9 @@ pub struct StreamHead {
     pub name: Vec<u8>,
     /// The rate of the link to the peer when it was opened, in bit/s, if it is told or was found.
     pub rate_bits: Option<u64>,
+    /// The connection that carries it, for a service that begins with Kerberos.
+    #[serde(default)]
+    pub binding: Option<Binding>,
 }
 
 /// What the serving process hears of.
@@ -118,7 +122,9 @@ mod tests {
         let (giver, server) = ServiceChannel::pair().unwrap();
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         let (peer, key, name) = ("home".to_owned(), "key".to_owned(), b"inbox".to_vec());
-        let head = StreamHead { peer, key, service: 1, version: 1, name, rate_bits: Some(1_500_000) };
+        let binding = Some(Binding::new([7; 32]));
+        let head =
+            StreamHead { peer, key, service: 4, version: 1, name, rate_bits: Some(1_500_000), binding };
         assert!(matches!(server.next(Some(Duration::from_millis(1))).unwrap(), ServiceEvent::Silence));
         giver.tell_changed().unwrap();
         assert!(matches!(server.next(None).unwrap(), ServiceEvent::ConfigChanged));

@@ -8,7 +8,7 @@ use strait_clock::{Deadline, Time};
 use strait_ipsec::{PeerCounters, PeerId, StreamTrain};
 use strait_keying::{Control, StreamTransport};
 use strait_stream::{
-    StreamEvent, StreamKey, StreamLost, StreamPriority, StreamRead, StreamSettings, Streams,
+    EXPORTED, StreamEvent, StreamKey, StreamLost, StreamPriority, StreamRead, StreamSettings, Streams,
 };
 
 /// Bytes that a service writes or reads at once.
@@ -60,6 +60,12 @@ impl SimStreams {
     #[must_use]
     pub const fn core(&self) -> &Streams {
         &self.core
+    }
+
+    /// What the connection of each stream that goes on exports for `label`.
+    #[must_use]
+    pub fn exports(&self, label: &[u8]) -> Vec<[u8; EXPORTED]> {
+        self.sending.keys().chain(self.reading.keys()).flat_map(|key| self.core.export(*key, label)).collect()
     }
 
     pub(crate) fn transport(&self) -> Arc<dyn StreamTransport> {

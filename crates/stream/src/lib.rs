@@ -9,4 +9,6 @@
 mod quic;
 pub mod unit;
 
-pub use quic::{StreamEvent, StreamKey, StreamLost, StreamPriority, StreamRead, StreamSettings, Streams};
+pub use quic::{
+    EXPORTED, StreamEvent, StreamKey, StreamLost, StreamPriority, StreamRead, StreamSettings, Streams,
+};

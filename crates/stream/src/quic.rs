@@ -42,6 +42,9 @@ use peer::StreamPeer;
 use pool::ConnectionPool;
 use transport::PeerTransports;
 
+/// Bytes that [`Streams::export`] gives: what a channel binding has (RFC 9266 section 4.1).
+pub const EXPORTED: usize = 32;
+
 /// Settings of a node's streams.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamSettings {
@@ -128,6 +131,15 @@ impl Streams {
     pub fn rate(&self, key: StreamKey) -> Option<Rate> {
         let (handle, _) = self.pool.place(key).ok()?;
         self.peers.get(&self.pool.live.get(&handle)?.peer)?.counters.stream.rate()
+    }
+
+    /// Bytes that both ends of the connection below a stream have for `label`, and no one else (RFC 8446 section 7.5), without a context.
+    ///
+    /// # Errors
+    /// [`StreamLost::Unknown`] when the stream is over, or has no connection yet.
+    pub fn export(&self, key: StreamKey, label: &[u8]) -> Result<[u8; EXPORTED], StreamLost> {
+        let (handle, _) = self.pool.place(key)?;
+        self.pool.live.get(&handle).and_then(|connection| connection.export(label)).ok_or(StreamLost::Unknown)
     }
 
     /// Has a stream that the peer opened go before or after others from here on. One that is over stays so.

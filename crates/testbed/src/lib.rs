@@ -10,6 +10,7 @@
 //! - [`attack`] is what strangers and hostile peers send, at a steady rate;
 //! - [`ClearWatch`] counts what a host sends in the clear;
 //! - [`Relay`] is a wire that loses, repeats and delays, or an [`EmulatedPath`] with rate, delay, loss and a modem's queue, or a [`DialledLine`] with modems that compress;
+//! - [`kerberos::Realms`] has KDCs, users with tickets and services with keys;
 //! - [`Feed`] is what comes from the network behind a host;
 //! - [`outside`] starts programs that are not ours, such as tshark on a capture;
 //! - [`PingTrain`] asks again and again and notes when answers come, [`listen`] hears datagrams;
@@ -33,6 +34,7 @@ mod guest;
 mod hosts;
 mod interface;
 pub mod interrupt;
+pub mod kerberos;
 mod link;
 mod listener;
 mod log;

@@ -121,6 +121,12 @@ pub fn kerberos_frame_seeds() -> Vec<Seed> {
             "refused",
             stream(&[token, TokenFrame::Refused(Vec::new()), TokenFrame::Refused(vec![1])]),
         ),
+        (
+            "kerberos_frame",
+            "told",
+            stream(&[TokenFrame::told("no such account"), TokenFrame::Refused(Vec::new())]),
+        ),
+        ("kerberos_frame", "told-too-much", vec![3, 2, 1, 7]),
         ("kerberos_frame", "cut", vec![0, 0, 9, 1, 2]),
         ("kerberos_frame", "empty", vec![0, 0, 0]),
         ("kerberos_frame", "accepted-with-more", vec![1, 0, 1, 7]),

@@ -113,7 +113,7 @@ impl PeerStream {
         node: CarryingNode,
         own: Option<PrivateDaemon>,
     ) -> Result<PeerStream, NoStream> {
-        let OpenedStream { mut stream, rate } = opened;
+        let OpenedStream { mut stream, rate, .. } = opened;
         // A peer of which nothing is heard, and a stream that others keep from being served, look the same.
         let silence = (priority != FilePriority::Bulk).then_some(SILENCE);
         let begun = patient(&stream, silence).and_then(|()| stream.write_all(&place.head()));

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
 
+use super::KerberosFlags;
 use crate::login::{EscapeCharacter, escape_character};
 
 /// Flags of `login`.
@@ -39,6 +40,8 @@ pub(crate) struct Login {
     /// Send this environment variable, too, besides LANG, LANGUAGE and LC_*; the peer's configuration says which it accepts
     #[arg(long, value_name = "NAME")]
     pub(crate) env: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) kerberos: KerberosFlags,
     /// Interface of the tunnel, such as strait0, or its configuration file; not needed if only one tunnel is running
     #[arg(long, value_name = "INTERFACE|FILE")]
     pub(crate) tunnel: Option<String>,

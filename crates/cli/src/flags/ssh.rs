@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use super::KerberosFlags;
+
 /// Flags of `ssh`.
 #[derive(Debug, Args)]
 pub(crate) struct SshFlags {
@@ -14,6 +16,8 @@ pub(crate) struct SshFlags {
     /// Print the host key that `ssh` is shown for this host, as a line of a known_hosts file
     #[arg(long, value_name = "HOST", conflicts_with = "peers")]
     pub(crate) known_hosts: Option<String>,
+    #[command(flatten)]
+    pub(crate) kerberos: KerberosFlags,
     /// Interface of the tunnel, such as strait0, or its configuration file; not needed if only one tunnel is running
     #[arg(long, short, value_name = "INTERFACE|FILE")]
     pub(crate) tunnel: Option<String>,

@@ -89,7 +89,13 @@ fn span(seconds: u64) -> String {
 }
 
 fn ask(flags: &Login, peer: &str, account: &str) -> Result<Vec<ListedSession>, Failure> {
-    let road = Arc::new(LoginRoad::find(flags.tunnel.as_deref(), peer, account, OwnNode::Restarted)?);
+    let road = Arc::new(LoginRoad::find(
+        flags.tunnel.as_deref(),
+        peer,
+        account,
+        OwnNode::Restarted,
+        (&flags.kerberos).into(),
+    )?);
     let clock = Clock::start();
     let stream = road.open()?;
     let mut session = DrivenSession::new(LoginClient::list(), stream, road, clock)?;

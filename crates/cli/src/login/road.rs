@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{PoisonError, RwLock};
 
-use strait_login::{SERVICE, VERSION};
-use strait_node::client::{self, ClientError};
+use strait_login::{KERBEROS_SERVICE, SERVICE, VERSION};
+use strait_node::client::{self, ClientError, OpenedStream, StreamOptions};
 use strait_node::private_daemon::{PrivateDaemon, own_configuration};
+use strait_scheduler::Rate;
 use strait_stream::StreamPriority;
 
+use super::kerberos::TicketWish;
 use crate::failure::{Code, Failure};
 use crate::files::node_command;
 use crate::flags::Which;
@@ -20,11 +22,15 @@ use crate::{configuration, running};
 /// Most bytes of an account's name: what the head of a stream has room for.
 const ACCOUNT_MAX: usize = 255;
 
+/// How often a stream is opened that ends before the peer said anything.
+const ATTEMPTS: usize = 2;
+
 /// The way to one account of one peer, by which streams are opened again and again. It may be shared between threads.
 pub(crate) struct LoginRoad {
     peer: String,
     account: Vec<u8>,
     node: Carrier,
+    tickets: TicketWish,
 }
 
 /// The node that carries streams.
@@ -77,13 +83,14 @@ impl From<NoRoad> for Failure {
 }
 
 impl LoginRoad {
-    /// The way over the daemon that is meant; where none runs, over a node with the user's own configuration, which is started. An
+    /// The way, on which `tickets` are shown, over the daemon that is meant; where none runs, over a node with the user's own configuration, which is started. An
     /// empty account is the one that the peer's configuration names first.
     pub(crate) fn find(
         tunnel: Option<&str>,
         peer: &str,
         account: &str,
         kind: OwnNode,
+        tickets: TicketWish,
     ) -> Result<LoginRoad, Failure> {
         if account.len() > ACCOUNT_MAX {
             return Err(Failure::new("the account's name is too long").code(Code::Environment));
@@ -97,7 +104,7 @@ impl LoginRoad {
             }
             (which, _) => Carrier::Running(which?),
         };
-        Ok(LoginRoad { peer: peer.to_owned(), account: account.into(), node })
+        Ok(LoginRoad { peer: peer.to_owned(), account: account.into(), node, tickets })
     }
 
     /// Opens a stream to the account, before all others.
@@ -108,35 +115,54 @@ impl LoginRoad {
         self.open_to(&self.account, StreamPriority::Now)
     }
 
-    /// Opens a stream and names the service and the account, of which 255 bytes count. Waits for half a minute at most while the peer
-    /// is not reached.
+    /// Opens a stream, shows a ticket if one is wanted, and names the service and the account, of which 255 bytes count. Waits for half a
+    /// minute at most while the peer is not reached, and as long for each answer of Kerberos.
     ///
     /// A node of this command's own that has ended may be started again ([`OwnNode`]); it ends with the thread that calls this.
     pub(crate) fn open_to(&self, account: &[u8], priority: StreamPriority) -> Result<LoginStream, NoRoad> {
+        for _ in 0..ATTEMPTS {
+            let opened = self.connect(priority)?;
+            let (mut stream, rate_bits) = (opened.stream, opened.rate.map(Rate::bits));
+            let broken = |error| NoRoad {
+                failure: Failure::new(format!("cannot open a stream to the peer: {error}")),
+                may_return: true,
+            };
+            match self.tickets.exchange(&self.peer, opened.kerberos.as_ref())? {
+                None => stream.write_all(&head(SERVICE, account)).map_err(broken)?,
+                Some(ready) => match ready.run(&mut stream, &head(KERBEROS_SERVICE, account))? {
+                    Some(()) => {}
+                    // What the daemon had was of a node that has been restarted.
+                    None => continue,
+                },
+            }
+            stream.set_nonblocking(true).map_err(broken)?;
+            return Ok(LoginStream { stream, rate_bits });
+        }
+        let failure = Failure::new("the peer closed the stream before it said anything");
+        let remedy = "it allows no logins if its configuration has no [[login]], and no Kerberos if it is of an older version";
+        Err(NoRoad { failure: failure.remedy(remedy).code(Code::Interrupted), may_return: true })
+    }
+
+    /// A stream that nothing was written to.
+    fn connect(&self, priority: StreamPriority) -> Result<OpenedStream, NoRoad> {
+        let options = StreamOptions { priority, kerberos: true };
         let opened = match &self.node {
-            Carrier::Running(interface) => client::open_stream(interface, &self.peer, priority),
+            Carrier::Running(interface) => client::open_stream(interface, &self.peer, options),
             Carrier::Own { file, interface, daemon, kind } => {
                 if *kind == OwnNode::Restarted {
                     restart(&mut daemon.write().unwrap_or_else(PoisonError::into_inner), file, interface)?;
                 }
                 // Streams that take their time do not wait for each other.
                 match &*daemon.read().unwrap_or_else(PoisonError::into_inner) {
-                    Some(daemon) => daemon.open_stream(&self.peer, priority),
+                    Some(daemon) => daemon.open_stream(&self.peer, options),
                     None => return Err(NoRoad { failure: Failure::new("no node"), may_return: true }),
                 }
             }
         };
-        let opened = opened.map_err(|error| {
+        opened.map_err(|error| {
             let may_return = !matches!(error, ClientError::Forbidden { .. } | ClientError::Answer { .. });
             NoRoad { failure: running::refused(error), may_return }
-        })?;
-        let mut stream = opened.stream;
-        let written = stream.write_all(&head(account)).and_then(|()| stream.set_nonblocking(true));
-        written.map_err(|error| NoRoad {
-            failure: Failure::new(format!("cannot open a stream to the peer: {error}")),
-            may_return: true,
-        })?;
-        Ok(LoginStream { stream, rate_bits: opened.rate.map(strait_scheduler::Rate::bits) })
+        })
     }
 }
 
@@ -153,10 +179,10 @@ fn restart(daemon: &mut Option<PrivateDaemon>, file: &Path, interface: &str) -> 
 }
 
 /// The first bytes of a stream: the service, its version, and the account's name behind its length.
-fn head(account: &[u8]) -> Vec<u8> {
+fn head(service: u8, account: &[u8]) -> Vec<u8> {
     let account = &account[..account.len().min(ACCOUNT_MAX)];
     let length = u8::try_from(account.len()).unwrap_or(u8::MAX);
-    [&[SERVICE, VERSION, length], account].concat()
+    [&[service, VERSION, length], account].concat()
 }
 
 /// `USER@PEER`, of which the user may be missing.
@@ -176,9 +202,12 @@ mod tests {
 
     #[test]
     fn a_head_names_the_service_and_as_much_of_the_account_as_fits() {
-        assert_eq!(head(b""), [SERVICE, VERSION, 0]);
-        assert_eq!(head(b"alice"), [&[SERVICE, VERSION, 5][..], b"alice"].concat());
-        assert_eq!(head(&[b'a'; 300]), [&[SERVICE, VERSION, 255][..], &[b'a'; 255]].concat());
+        assert_eq!(head(SERVICE, b""), [SERVICE, VERSION, 0]);
+        assert_eq!(
+            head(KERBEROS_SERVICE, b"alice"),
+            [&[KERBEROS_SERVICE, VERSION, 5][..], b"alice"].concat()
+        );
+        assert_eq!(head(SERVICE, &[b'a'; 300]), [&[SERVICE, VERSION, 255][..], &[b'a'; 255]].concat());
     }
 
     #[test]

@@ -22,11 +22,13 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use strait_login::{Refusal, RefusedReason, SERVICE, VERSION, refusal};
+use strait_login::{KERBEROS_SERVICE, Refusal, RefusedReason, SERVICE, VERSION, refusal};
 use strait_node::clock::Clock;
-use strait_node::config::{Config, LoginSection};
+use strait_node::config::{Config, KerberosSection, LoginSection};
 use strait_node::daemon::ServiceMain;
-use strait_node::login::{Account, LoginPermit, LoginWorkers};
+use strait_node::login::{
+    Account, KeeperPort, KerberosDemand, LoginPermit, LoginWho, LoginWorkers, refused_before_kerberos,
+};
 use strait_node::privileges;
 use strait_node::services::{ServiceChannel, ServiceEvent, StreamHead};
 use strait_scheduler::Budget;
@@ -59,6 +61,8 @@ const LINES_BURST: u64 = 20;
 struct LoginService {
     path: PathBuf,
     logins: Vec<LoginSection>,
+    /// What this host is to Kerberos.
+    kerberos: KerberosSection,
     peers: KnownPeers,
     workers: LoginWorkers,
     refused: RefusedStreams,
@@ -72,6 +76,7 @@ impl LoginService {
         LoginService {
             path,
             logins: Vec::new(),
+            kerberos: KerberosSection::default(),
             peers: KnownPeers::default(),
             workers: LoginWorkers::default(),
             refused: RefusedStreams::default(),
@@ -91,6 +96,7 @@ impl LoginService {
     fn take(&mut self, config: Config) {
         self.peers = KnownPeers::of(&config);
         self.logins = config.logins;
+        self.kerberos = config.kerberos;
         self.lines.retain(|name, _| self.peers.has(name));
     }
 
@@ -111,99 +117,130 @@ impl LoginService {
 
     /// Has a stream served, or says why not.
     fn stream(&mut self, channel: &ServiceChannel, head: &StreamHead, stream: UnixStream) {
-        if !self.peers.opened(head) || [head.service, head.version] != [SERVICE, VERSION] {
+        let known = self.peers.opened(head);
+        if !known || ![SERVICE, KERBEROS_SERVICE].contains(&head.service) || head.version != VERSION {
             tracing::debug!("{}: a stream to service {} is refused", head.peer, head.service);
             return;
         }
-        let (section, account) = match self.permitted(head) {
-            Ok(permitted) => permitted,
+        let (section, who) = match self.permitted(head) {
+            Ok((section, who)) => (section.clone(), who),
             Err(why) => {
                 self.say(&head.peer, || format!("{} may not log in: {}", head.peer, why.text));
-                return self.turn_away(stream, &why);
+                return self.turn_away(stream, head, &why);
             }
         };
+        // Tickets are judged in other processes, which know nothing of each other.
+        let logs = matches!(who, LoginWho::Account(_)) || self.may_log(&head.peer);
         let permit = LoginPermit {
             peer: head.peer.clone(),
             key: head.key.clone(),
-            account: account.clone(),
+            who,
             sessions: section.sessions,
             patience: patience(),
+            logs,
         };
-        let keeper = Keeper { head: head.clone(), account, section: section.clone() };
+        let keeper = Keeper { head: head.clone(), section };
         let theirs = match stream.try_clone() {
             Ok(theirs) => theirs,
             Err(error) => return tracing::error!("{}: no login: {error}", head.peer),
         };
         // Those of other peers are none of a keeper's, and would stay open as long as it runs.
         let closes: Vec<_> = self.refused.descriptors().chain([stream.as_fd()]).collect();
-        let started = self.workers.start(channel, &closes, permit, move |port| keeper.run(&port, theirs));
+        let body = move |port: KeeperPort, stream| keeper.run(&port, stream);
+        let started = self.workers.start(channel, &closes, permit, theirs, body);
         if let Err(error) = started {
             self.say(&head.peer, || format!("{}: a login is refused: {error}", head.peer));
             let (reason, text) = match error.kind() {
                 io::ErrorKind::ResourceBusy => (RefusedReason::TooMany, "this peer has too many streams"),
                 _ => (RefusedReason::System, "no process could be started"),
             };
-            self.turn_away(stream, &Refusal { reason, text: text.to_owned() });
+            self.turn_away(stream, head, &Refusal { reason, text: text.to_owned() });
         }
     }
 
     /// Logs a line on a peer, which can be refused as fast as it can send; those that it has no budget for are counted.
     fn say(&mut self, peer: &str, line: impl FnOnce() -> String) {
-        let new = || (Budget::new(LINES, LINES_BURST), 0);
-        let (budget, skipped) = self.lines.entry(peer.to_owned()).or_insert_with(new);
-        if !budget.take(1, self.clock.now()) {
-            *skipped += 1;
+        if !self.may_log(peer) {
             return;
         }
-        match std::mem::take(skipped) {
+        let skipped = self.lines.get_mut(peer).map_or(0, |(_, skipped)| std::mem::take(skipped));
+        match skipped {
             0 => tracing::warn!("{}", line()),
             skipped => tracing::warn!("{} ({skipped} such lines left out)", line()),
         }
     }
 
-    /// What the peer may, and as whom it is served.
-    fn permitted(&self, head: &StreamHead) -> Result<(&LoginSection, Account), Refusal> {
-        let refused = |reason, text: String| Refusal { reason, text };
-        let section = self.logins.iter().find(|section| section.peer == head.peer).ok_or_else(|| {
-            refused(RefusedReason::NotAllowed, "this peer may not log in here (no [[login]])".to_owned())
-        })?;
+    /// Takes a line from the peer's budget, or counts one that is left out.
+    fn may_log(&mut self, peer: &str) -> bool {
+        let new = || (Budget::new(LINES, LINES_BURST), 0);
+        let (budget, skipped) = self.lines.entry(peer.to_owned()).or_insert_with(new);
+        let has = budget.take(1, self.clock.now());
+        *skipped += u64::from(!has);
+        has
+    }
+
+    /// What the peer may, and as whom it is served, or what says so.
+    fn permitted(&self, head: &StreamHead) -> Result<(&LoginSection, LoginWho), Refusal> {
+        let refused = |text: &str| Refusal { reason: RefusedReason::NotAllowed, text: text.to_owned() };
+        let section = self.logins.iter().find(|section| section.peer == head.peer);
+        let section = section.ok_or_else(|| refused("this peer may not log in here (no [[login]])"))?;
         let asked = std::str::from_utf8(&head.name).unwrap_or("\u{fffd}");
-        if !privileges::is_root() {
-            let own = Account::own().ok_or_else(|| {
-                refused(RefusedReason::System, "the daemon's user has no account".to_owned())
-            })?;
-            return if asked.is_empty() || asked == own.name {
-                Ok((section, own))
-            } else {
-                let text = format!("the daemon is {}'s, and gives no other account", own.name);
-                Err(refused(RefusedReason::NotAllowed, text))
-            };
-        }
-        let listed = match asked {
-            "" => section.accounts.first(),
-            asked => section.accounts.iter().find(|account| *account == asked),
+        let who = match (&section.kerberos, head.service == KERBEROS_SERVICE) {
+            (None, false) => LoginWho::Account(account(section, asked)?),
+            (None, true) => {
+                return Err(refused("logins here take no Kerberos ticket (no `kerberos` in [[login]])"));
+            }
+            (Some(_), false) => return Err(refused("logins here take a Kerberos ticket: use --kerberos")),
+            (Some(accounts), true) => LoginWho::Ticket(Box::new(KerberosDemand {
+                accounts: accounts.clone(),
+                service: self.kerberos.service.clone(),
+                keytab: self.kerberos.keytab.clone(),
+                // The node gives it with each such stream.
+                binding: head.binding.clone().ok_or_else(|| refused("the stream has no binding"))?,
+                asked: asked.to_owned(),
+            })),
         };
-        let name = listed.ok_or_else(|| {
-            let text = match asked {
-                "" => "its [[login]] lists no account".to_owned(),
-                _ => "this peer may not use that account".to_owned(),
-            };
-            refused(RefusedReason::NotAllowed, text)
-        })?;
-        let account = Account::named(name).ok_or_else(|| {
-            refused(RefusedReason::NoSuchAccount, format!("there is no account {name} here"))
-        })?;
-        Ok((section, account))
+        Ok((section, who))
     }
 
     /// Tells a client why it is not served.
-    fn turn_away(&mut self, mut stream: UnixStream, why: &Refusal) {
-        let told = stream.set_nonblocking(true).and_then(|()| stream.write_all(&refusal(why)));
+    fn turn_away(&mut self, mut stream: UnixStream, head: &StreamHead, why: &Refusal) {
+        let says =
+            if head.service == KERBEROS_SERVICE { refused_before_kerberos(&why.text) } else { refusal(why) };
+        let told = stream.set_nonblocking(true).and_then(|()| stream.write_all(&says));
         self.refused.keep(stream, told);
     }
 }
 
-/// How long PAM may take.
+/// The account of the section that is asked for.
+fn account(section: &LoginSection, asked: &str) -> Result<Account, Refusal> {
+    let refused = |reason, text: String| Refusal { reason, text };
+    if !privileges::is_root() {
+        let own = Account::own()
+            .ok_or_else(|| refused(RefusedReason::System, "the daemon's user has no account".to_owned()))?;
+        return if asked.is_empty() || asked == own.name {
+            Ok(own)
+        } else {
+            let text = format!("the daemon is {}'s, and gives no other account", own.name);
+            Err(refused(RefusedReason::NotAllowed, text))
+        };
+    }
+    let listed = match asked {
+        "" => section.accounts.first(),
+        asked => section.accounts.iter().find(|account| *account == asked),
+    };
+    let name = listed.ok_or_else(|| {
+        let text = match asked {
+            "" => "its [[login]] lists no account".to_owned(),
+            _ => "this peer may not use that account".to_owned(),
+        };
+        refused(RefusedReason::NotAllowed, text)
+    })?;
+    Account::named(name)
+        .ok_or_else(|| refused(RefusedReason::NoSuchAccount, format!("there is no account {name} here")))
+}
+
+/// How long PAM may take, and an exchange of Kerberos.
 fn patience() -> Duration {
     let set = std::env::var(PAM_VARIABLE).ok().and_then(|text| text.parse().ok());
     set.map_or(PAM, Duration::from_secs)

@@ -56,7 +56,13 @@ fn run(flags: &Login) -> Result<LoginEnd, Failure> {
     };
     let terminal = kept.is_some() || wants_terminal(flags);
     let raw = if terminal { RawTerminal::new(io::stdin().as_fd()).ok() } else { None };
-    let road = Arc::new(LoginRoad::find(flags.tunnel.as_deref(), &peer, &user, OwnNode::Restarted)?);
+    let road = Arc::new(LoginRoad::find(
+        flags.tunnel.as_deref(),
+        &peer,
+        &user,
+        OwnNode::Restarted,
+        (&flags.kerberos).into(),
+    )?);
     let clock = Clock::start();
     let stream = road.open()?;
     let options = ClientOptions { rate_bits: stream.rate_bits };

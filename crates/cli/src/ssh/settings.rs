@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::known::Known;
 use crate::failure::{Code, CommandResult, Failure};
-use crate::flags::SshFlags;
+use crate::flags::{KerberosFlags, SshFlags};
 
 /// Prints a block for each peer that is named, or for all.
 pub(super) fn print(flags: &SshFlags, known: &Known) -> CommandResult {
@@ -30,8 +30,7 @@ pub(super) fn print(flags: &SshFlags, known: &Known) -> CommandResult {
             Failure::new("the configuration has no peer with a name").remedy("add a [[peer]] with a `name`")
         );
     }
-    let blocks: Vec<String> =
-        named.iter().map(|(user, name)| block(program, flags.tunnel.as_deref(), *user, name)).collect();
+    let blocks: Vec<String> = named.iter().map(|(user, name)| block(program, flags, *user, name)).collect();
     print!("{}", blocks.join("\n"));
     Ok(())
 }
@@ -42,16 +41,26 @@ fn is_host(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('-') && name.chars().all(plain)
 }
 
+/// Flags for tickets, as they were given.
+fn tickets(flags: &KerberosFlags) -> String {
+    let service = flags.kerberos.as_ref().map(|service| match service.as_str() {
+        "" => " --kerberos".to_owned(),
+        service => format!(" \"--kerberos={service}\""),
+    });
+    service.unwrap_or_default() + if flags.delegate { " --delegate" } else { "" }
+}
+
 /// The lines for one peer.
-fn block(program: &str, tunnel: Option<&str>, user: Option<&str>, name: &str) -> String {
-    let tunnel = tunnel.map_or_else(String::new, |tunnel| format!(" --tunnel \"{tunnel}\""));
+fn block(program: &str, flags: &SshFlags, user: Option<&str>, name: &str) -> String {
+    let tunnel = flags.tunnel.as_ref().map_or_else(String::new, |tunnel| format!(" --tunnel \"{tunnel}\""));
     let command = format!("\"{program}\" ssh{tunnel}");
+    let tickets = tickets(&flags.kerberos);
     let mut text = format!("Host {name}\n");
     if let Some(user) = user {
         let _ = writeln!(text, "    User {user}");
     }
     for line in [
-        &format!("ProxyCommand {command} %h"),
+        &format!("ProxyCommand {command}{tickets} %h"),
         // The key that is shown is told here, and nowhere else: a file of known hosts has another host under this name at most.
         &format!("KnownHostsCommand {command} --known-hosts %H"),
         "UserKnownHostsFile none",
@@ -78,12 +87,24 @@ mod tests {
 
     #[test]
     fn a_block_names_the_program_twice_and_what_was_asked_for() {
-        let text = block("/opt/my programs/strait", Some("strait1"), Some("alice"), "site-b");
+        let flags = |tunnel: Option<&str>, kerberos: Option<&str>, delegate| SshFlags {
+            peers: Vec::new(),
+            config: true,
+            known_hosts: None,
+            kerberos: KerberosFlags { kerberos: kerberos.map(str::to_owned), delegate },
+            tunnel: tunnel.map(str::to_owned),
+        };
+        let plain = flags(Some("strait1"), None, false);
+        let text = block("/opt/my programs/strait", &plain, Some("alice"), "site-b");
         let command = r#""/opt/my programs/strait" ssh --tunnel "strait1""#;
         assert!(text.starts_with("Host site-b\n    User alice\n"), "{text}");
         assert!(text.contains(&format!("    ProxyCommand {command} %h\n")), "{text}");
         assert!(text.contains(&format!("    KnownHostsCommand {command} --known-hosts %H\n")), "{text}");
-        assert!(!block("/usr/bin/strait", None, None, "b").contains("User "));
+        assert!(!block("/usr/bin/strait", &flags(None, None, false), None, "b").contains("User "));
+        let text = block("s", &flags(None, Some("host@b.example"), true), None, "b");
+        let command = r#"    ProxyCommand "s" ssh "--kerberos=host@b.example" --delegate %h"#;
+        assert!(text.contains(command), "{text}");
+        assert!(block("s", &flags(None, Some(""), false), None, "b").contains("ssh --kerberos %h"));
     }
 
     #[test]

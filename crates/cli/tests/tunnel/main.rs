@@ -30,6 +30,7 @@ mod keystroke;
 mod life;
 mod link_rate_estimate;
 mod login;
+mod login_kerberos;
 mod login_ssh;
 mod loss;
 mod manual;

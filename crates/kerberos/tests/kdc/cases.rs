@@ -3,8 +3,12 @@
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 
+use strait_testbed::kerberos::{OTHER_REALM, REALM, Realms, SERVER, shift_clock};
+
 use super::ends::EndSettings;
-use super::realms::{HOST, OTHER_REALM, REALM, Realms, SERVICE, faketime};
+
+/// The service that the acceptor is.
+const SERVICE: &str = "strait@server.strait.test";
 
 /// A case by its name.
 type Case = (&'static str, fn(&Realms));
@@ -35,7 +39,7 @@ impl End {
         let mut command = Command::new(std::env::current_exe().unwrap());
         realms.set_environment(&mut command);
         if !clock.is_empty() {
-            command.env("LD_PRELOAD", faketime().unwrap()).env("FAKETIME", clock);
+            shift_clock(&mut command, clock);
         }
         command.arg(role).args(settings.arguments());
         End(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
@@ -74,7 +78,7 @@ fn initiator(realms: &Realms, cache: &str) -> EndSettings {
 fn acceptor(realms: &Realms) -> EndSettings {
     EndSettings {
         service: SERVICE.to_owned(),
-        store: realms.path("keytab"),
+        store: realms.path("keytab").display().to_string(),
         binding: 1,
         extra: realms.cache("delegated"),
     }
@@ -116,7 +120,7 @@ fn expect(said: &str, parts: &[&str]) {
 }
 
 fn a_right_ticket_proves_both_ends(realms: &Realms) {
-    realms.log_in("alice", "alice");
+    realms.log_in("alice", "alice").unwrap();
     let (one, other) = exchange(realms, &initiator(realms, "alice"), &acceptor(realms));
     assert_eq!(one, "done Some(Accepted)");
     assert_eq!(other, format!("done alice@{REALM} Some(\"alice\") delegated=false"));
@@ -124,7 +128,7 @@ fn a_right_ticket_proves_both_ends(realms: &Realms) {
 
 fn a_principal_gets_the_account_of_auth_to_local(realms: &Realms) {
     for (user, account) in [("harbour-master", "Some(\"harbour\")"), ("alice/admin", "None")] {
-        realms.log_in(user, "mapped");
+        realms.log_in(user, "mapped").unwrap();
         let (_, other) = exchange(realms, &initiator(realms, "mapped"), &acceptor(realms));
         assert_eq!(other, format!("done {user}@{REALM} {account} delegated=false"));
     }
@@ -132,11 +136,14 @@ fn a_principal_gets_the_account_of_auth_to_local(realms: &Realms) {
 
 fn a_ticket_is_delegated_only_with_the_flag(realms: &Realms) {
     let settings = EndSettings { extra: "delegate".to_owned(), ..initiator(realms, "alice") };
-    assert!(!realms.folder.join("delegated").exists());
+    assert!(!realms.path("delegated").exists());
     let (one, other) = exchange(realms, &settings, &acceptor(realms));
     assert_eq!(one, "done Some(Accepted)");
     assert_eq!(other, format!("done alice@{REALM} Some(\"alice\") delegated=true"));
-    expect(&realms.tickets("delegated"), &[&format!("alice@{REALM}"), &format!("krbtgt/{REALM}@{REALM}")]);
+    expect(
+        &realms.tickets("delegated").unwrap(),
+        &[&format!("alice@{REALM}"), &format!("krbtgt/{REALM}@{REALM}")],
+    );
 }
 
 fn without_a_ticket_nothing_is_sent(realms: &Realms) {
@@ -158,7 +165,7 @@ fn an_expired_ticket_is_refused(realms: &Realms) {
 }
 
 fn a_user_of_another_realm_gets_no_ticket(realms: &Realms) {
-    realms.log_in(&format!("alice@{OTHER_REALM}"), "elsewhere");
+    realms.log_in(&format!("alice@{OTHER_REALM}"), "elsewhere").unwrap();
     let (end, token) = first_token(realms, &initiator(realms, "elsewhere"));
     assert_eq!(token.first(), Some(&2));
     expect(&end.said(), &["refused"]);
@@ -166,7 +173,7 @@ fn a_user_of_another_realm_gets_no_ticket(realms: &Realms) {
 
 fn a_ticket_of_another_realm_is_refused(realms: &Realms) {
     // That realm has a service of the same name, with a key of its own.
-    let service = format!("strait/{HOST}@{OTHER_REALM}");
+    let service = format!("strait/{SERVER}@{OTHER_REALM}");
     let settings = EndSettings { service, ..initiator(realms, "elsewhere") };
     let (_end, token) = first_token(realms, &settings);
     assert_eq!(token.first(), Some(&0));
@@ -177,14 +184,14 @@ fn a_ticket_of_another_realm_is_refused(realms: &Realms) {
 
 fn a_ticket_for_another_service_is_refused(realms: &Realms) {
     // Its key is in the same keytab.
-    let settings = EndSettings { service: format!("other@{HOST}"), ..initiator(realms, "alice") };
+    let settings = EndSettings { service: format!("other@{SERVER}"), ..initiator(realms, "alice") };
     let (_end, token) = first_token(realms, &settings);
     assert_eq!(token.first(), Some(&0));
     let (said, frame) = answer(realms, &acceptor(realms), &token, "");
     expect(&said, &["refused"]);
     assert_eq!(frame.first(), Some(&2));
     // And it is good for that service.
-    let other = EndSettings { service: format!("other@{HOST}"), ..acceptor(realms) };
+    let other = EndSettings { service: format!("other@{SERVER}"), ..acceptor(realms) };
     let (said, _) = answer(realms, &other, &first_token(realms, &settings).1, "");
     expect(&said, &["done alice"]);
 }

@@ -26,14 +26,6 @@ impl EndSettings {
     }
 }
 
-fn service(text: &str) -> ServiceName {
-    if text.contains('/') {
-        ServiceName::Principal(text.to_owned())
-    } else {
-        ServiceName::HostBased(text.to_owned())
-    }
-}
-
 fn read() -> Option<TokenFrame> {
     let mut reader = TokenReader::default();
     let mut byte = [0];
@@ -61,7 +53,7 @@ pub(crate) fn run(role: &str, arguments: &[String]) {
     let ended = match role {
         "initiate" => {
             let options = InitiatorOptions {
-                service: service(name),
+                service: ServiceName::parse(name),
                 delegate: extra.contains("delegate"),
                 cache: Some(store.clone()),
                 danger_unbound: extra.contains("unbound"),
@@ -69,7 +61,8 @@ pub(crate) fn run(role: &str, arguments: &[String]) {
             initiate(&options, &binding)
         }
         _ => {
-            let options = AcceptorOptions { service: service(name), keytab: Some(format!("FILE:{store}")) };
+            let options =
+                AcceptorOptions { service: ServiceName::parse(name), keytab: Some(format!("FILE:{store}")) };
             accept(&options, &binding, extra)
         }
     };

@@ -1,13 +1,14 @@
 //! Exchanges with tickets of real KDCs (`krb5kdc` of MIT Kerberos), which this test starts on loopback with realms of its own.
 //!
 //! Each end is a process of its own, because the library reads its configuration from the environment: this program again,
-//! as `kdc initiate …` and `kdc accept …` ([`ends`]). [`realms`] has the KDCs, [`cases`] what is tried.
+//! as `kdc initiate …` and `kdc accept …` ([`ends`]). `strait_testbed::kerberos` has the KDCs, [`cases`] what is tried.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod cases;
 mod ends;
-mod realms;
 
+use strait_testbed::Workdir;
+use strait_testbed::kerberos::{self, Realms};
 use strait_testdata::skip::{Need, skip};
 
 fn main() {
@@ -24,13 +25,14 @@ fn main() {
     if arguments.iter().any(|argument| argument == "--list") {
         return chosen.for_each(|(name, _)| println!("{name}: test"));
     }
-    let missing = realms::missing();
+    let missing = kerberos::missing();
     if let Some(missing) = missing
         && skip(Need::Programs, &format!("no {missing}"))
     {
         return;
     }
-    let realms = realms::Realms::start();
+    let folder = Workdir::create().unwrap();
+    let realms = Realms::start(folder.path(), None).unwrap();
     for (name, case) in chosen {
         case(&realms);
         println!("test {name} ... ok");

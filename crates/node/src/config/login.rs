@@ -2,13 +2,26 @@
 
 use std::time::Duration;
 
+use strait_kerberos::Accounts;
+
 use super::checks::FoundPeer;
 use super::folder::one_of_the_peers;
+use super::kerberos;
 use super::problem::Problem;
 use super::reader::{Placed, Section};
 use super::sections::{span, words};
 
-pub(super) const KEYS: &[&str] = &["peer", "accounts", "environment", "detached", "sessions", "forward"];
+pub(super) const KEYS: &[&str] = &[
+    "peer",
+    "accounts",
+    "kerberos",
+    "principals",
+    "auth_to_local",
+    "environment",
+    "detached",
+    "sessions",
+    "forward",
+];
 
 /// Most sessions of one peer that the file may allow: each takes processes and up to 16 MiB.
 const SESSIONS_MAX: u16 = 256;
@@ -28,6 +41,8 @@ pub struct LoginSection {
     /// Accounts of this host that it may use, the first where it names none. A daemon of an ordinary user has its user's own
     /// account only, which need not be named.
     pub accounts: Vec<String>,
+    /// Where it has to show a ticket, the accounts of principals, which count in place of these.
+    pub kerberos: Option<Accounts>,
     /// Names of variables that its clients may set; an asterisk at the end stands for anything.
     pub environment: Vec<String>,
     /// How long a session goes on that no client is attached to.
@@ -78,6 +93,7 @@ fn login(
     let [least, most] = DETACHED_RANGE;
     Some(LoginSection {
         accounts: accounts.into_iter().map(|account| account.value).collect(),
+        kerberos: kerberos::accounts(section),
         environment,
         detached: span(section, "detached", least, most, ["1m", "365d"]).unwrap_or(DETACHED),
         sessions: section.short("sessions", 1..=SESSIONS_MAX).unwrap_or(SESSIONS),
@@ -88,7 +104,7 @@ fn login(
 }
 
 /// An account as `passwd(5)` can have it.
-fn account(text: &str) -> Result<String, Problem> {
+pub(super) fn account(text: &str) -> Result<String, Problem> {
     let name = words("accounts", text)?;
     if name.contains([':', '/']) || name.starts_with('-') {
         return Err(Problem::AccountName { name });
@@ -116,6 +132,7 @@ mod tests {
         let section = LoginSection {
             peer: "b".to_owned(),
             accounts: Vec::new(),
+            kerberos: None,
             environment,
             detached: DETACHED,
             sessions: 1,

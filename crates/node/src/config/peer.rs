@@ -12,10 +12,23 @@ use super::checks::FoundPeer;
 use super::manual::{self, Manual, ManualProblem};
 use super::reader::{Placed, Section};
 use super::sections::{span, words};
-use super::value;
+use super::{kerberos, value};
 
-pub(super) const KEYS: &[&str] =
-    &["name", "public_key", "endpoint", "allowed_ips", "keepalive", "mtu", "payloads", "repair", "manual"];
+pub(super) const KEYS: &[&str] = &[
+    "name",
+    "public_key",
+    "endpoint",
+    "allowed_ips",
+    "keepalive",
+    "mtu",
+    "payloads",
+    "repair",
+    "kerberos",
+    "manual",
+];
+
+/// What [`PeerSection::kerberos`] is.
+const SERVICE: &str = "a service's name in quotes, as \"strait@server.example.org\"";
 
 /// Every IPv4 host takes packets of this size (RFC 791 section 3.1).
 const LEAST_PATH_MTU: u16 = 576;
@@ -37,6 +50,8 @@ pub struct PeerSection {
     pub keepalive: Option<Duration>,
     /// Largest outer packet on the path to it.
     pub mtu: Option<u16>,
+    /// The name that its login service has with Kerberos, if logins there take a ticket.
+    pub kerberos: Option<String>,
     /// Where in the file it is described.
     pub line: usize,
 }
@@ -125,6 +140,7 @@ struct Common {
     prefixes: Vec<Placed<IpNet>>,
     keepalive: Option<Duration>,
     mtu: Option<u16>,
+    kerberos: Option<String>,
 }
 
 /// A peer, of a node with a tunnel or without.
@@ -136,6 +152,7 @@ pub(super) fn read(section: &Section<'_>, beside: &Beside<'_>, tunnel: bool) -> 
         prefixes: prefixes.into_iter().map(truncate).collect(),
         keepalive: span(section, "keepalive", Duration::from_secs(1), MOST_KEEPALIVE, ["1s", "65535s"]),
         mtu: section.short("mtu", LEAST_PATH_MTU..=u16::MAX),
+        kerberos: section.parsed("kerberos", SERVICE, kerberos::service_of_host).map(|service| service.value),
     };
     match section.value("manual") {
         Some(_) => manual(section, common, beside),
@@ -213,6 +230,7 @@ impl Common {
             allowed_ips,
             keepalive: self.keepalive,
             mtu: self.mtu,
+            kerberos: self.kerberos.clone(),
             line: section.line(),
         }
     }

@@ -213,6 +213,33 @@ pub enum Problem {
         /// As written.
         name: String,
     },
+    /// A key that says something of tickets where none is wanted.
+    #[error("`{key}` counts only with `kerberos = true`; write that too, or leave this out")]
+    WithoutKerberos {
+        /// The key.
+        key: &'static str,
+    },
+    /// Accounts of a peer whose logins take a ticket.
+    #[error("with `kerberos = true` the ticket says which accounts there are; write them in `principals`")]
+    AccountsWithKerberos,
+    /// Tickets that give no account.
+    #[error(
+        "`kerberos = true` lets no one in by itself; add principals = {{ \"alice@EXAMPLE.ORG\" = [\"alice\"] }}, or \
+         auth_to_local = true"
+    )]
+    NoPrincipals,
+    /// A name that no principal has.
+    #[error("`{name}` is not a principal with its realm; write it as `klist` prints it: alice@EXAMPLE.ORG")]
+    Principal {
+        /// As written.
+        name: String,
+    },
+    /// A name that no service has.
+    #[error("`{name}` is not the name of a service with Kerberos; write it as strait@server.example.org")]
+    Service {
+        /// As written.
+        name: String,
+    },
     /// A variable that clients cannot set.
     #[error(
         "clients cannot set `{name}`; write names of letters, digits and underscores, with `*` at the end for all that \

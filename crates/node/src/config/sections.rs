@@ -19,11 +19,11 @@ use super::problem::Problem;
 use super::queueing::queueing;
 use super::reader::{Findings, Section};
 use super::{Config, ConfigError, KeyFileError, LinkSection, NodeSection, RouteTable, Session};
-use super::{compress, folder, login, outside, peer, value};
+use super::{compress, folder, kerberos, login, outside, peer, value};
 use crate::tun;
 use crate::udp::Listen;
 
-const SECTIONS: &[&str] = &["node", "link", "session", "peer", "compress", "folder", "login"];
+const SECTIONS: &[&str] = &["node", "link", "session", "peer", "compress", "folder", "login", "kerberos"];
 const NODE: &[&str] = &[
     "private_key_file",
     "token_file",
@@ -104,6 +104,8 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
     let shared = root.many("folder", "[[folder]]", folder::KEYS);
     let folders = folder::folders(&shared, beside, &peers);
     let logins = login::logins(&root.many("login", "[[login]]", login::KEYS), &peers);
+    let kerberos = root.one("kerberos", "[kerberos]", kerberos::KEYS);
+    let kerberos = kerberos.map(|section| kerberos::read(&section, beside)).unwrap_or_default();
     let section = node?;
     let (node, key) = node_section(&section, beside, tunnel);
     checks::own_key(findings, &peers, key);
@@ -117,6 +119,7 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
         domains,
         folders,
         logins,
+        kerberos,
         access: beside.files.access(),
     })
 }

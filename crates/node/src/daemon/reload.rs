@@ -166,7 +166,7 @@ impl Daemon {
         let id = spec.id;
         match roster::session(peer, spec) {
             Some(entry) => {
-                self.streams.add_peer(id, &entry.name, Arc::clone(&entry.spec.counters));
+                self.streams.add_peer(id, peer, Arc::clone(&entry.spec.counters));
                 self.control.update_peer(entry, self.clock.now());
             }
             None => self.manual.set_keepalive(id, peer.keepalive),
@@ -197,7 +197,7 @@ fn changes(old: &Config, new: &Config) -> Changes {
         rules: (old.rules.rules(), &old.domains) != (new.rules.rules(), &new.domains),
         link: old.link != new.link,
         folders: old.folders != new.folders,
-        logins: old.logins != new.logins,
+        logins: (&old.logins, &old.kerberos) != (&new.logins, &new.kerberos),
         node: names(&different),
         ..Changes::default()
     }

@@ -189,7 +189,7 @@ fn add_sessions(
     let _ = control.set_aside(manual::spis(&config.peers));
     for peer in &config.peers {
         if let Some(session) = roster::session(peer, roster.enter(peer)) {
-            streams.add_peer(session.spec.id, &session.name, Arc::clone(&session.spec.counters));
+            streams.add_peer(session.spec.id, peer, Arc::clone(&session.spec.counters));
             control.add_peer(session, now);
         }
     }

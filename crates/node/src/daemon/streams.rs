@@ -17,18 +17,31 @@ use std::task::Poll;
 
 use strait_clock::Time;
 use strait_ipsec::{PeerCounters, PeerId, StreamTrain};
+use strait_kerberos::{BINDING_LABEL, Binding};
 use strait_keying::Control;
 use strait_scheduler::Rate;
 use strait_stream::{StreamEvent, StreamKey, StreamLost, StreamPriority, StreamSettings, Streams};
 use tokio::net::UnixStream;
 
 use super::ServiceChannels;
-use crate::local::Answer;
+use crate::config::PeerSection;
+use crate::local::{Answer, KerberosWay};
 use head::PendingHead;
 use socket::RelaySocket;
 
-/// The service of logins, by the first byte of a stream.
+/// The service of logins, by the first byte of a stream, and that of logins behind Kerberos.
 const LOGIN: u8 = 2;
+const KERBEROS_LOGIN: u8 = 4;
+
+/// What a client wants: its socket, which is answered and becomes the stream.
+#[derive(Debug)]
+pub(super) struct OpeningStream {
+    pub(super) client: UnixStream,
+    /// Whether it is told what Kerberos needs.
+    pub(super) kerberos: bool,
+    /// The peer, once that is known.
+    pub(super) peer: Option<PeerId>,
+}
 
 /// All streams of a node, and the sockets that they go to.
 #[derive(Debug)]
@@ -36,11 +49,13 @@ pub(super) struct StreamRelay {
     core: Streams,
     sockets: BTreeMap<StreamKey, RelaySocket>,
     /// Clients whose streams are not open yet.
-    opening: BTreeMap<StreamKey, UnixStream>,
+    opening: BTreeMap<StreamKey, OpeningStream>,
     /// Streams of peers that have not named a service yet.
     heads: BTreeMap<StreamKey, PendingHead>,
     /// The names of peers.
     names: BTreeMap<PeerId, String>,
+    /// The names that their services have with Kerberos, as far as the configuration has them.
+    kerberos: BTreeMap<PeerId, String>,
     /// The processes that serve peers.
     services: ServiceChannels,
 }
@@ -60,17 +75,23 @@ impl StreamRelay {
             opening: BTreeMap::new(),
             heads: BTreeMap::new(),
             names: BTreeMap::new(),
+            kerberos: BTreeMap::new(),
             services,
         }
     }
 
-    pub(super) fn add_peer(&mut self, id: PeerId, name: &str, counters: Arc<PeerCounters>) {
-        self.names.insert(id, name.to_owned());
+    pub(super) fn add_peer(&mut self, id: PeerId, peer: &PeerSection, counters: Arc<PeerCounters>) {
+        self.names.insert(id, peer.name.clone());
+        match &peer.kerberos {
+            Some(service) => drop(self.kerberos.insert(id, service.clone())),
+            None => drop(self.kerberos.remove(&id)),
+        }
         self.core.add_peer(id, counters);
     }
 
     pub(super) fn remove_peer(&mut self, id: PeerId, now: Time) {
         self.names.remove(&id);
+        self.kerberos.remove(&id);
         self.core.remove_peer(id, now);
     }
 
@@ -84,13 +105,13 @@ impl StreamRelay {
     }
 
     /// A client wants a stream to the peer called `name`; its socket is answered and becomes the stream, or is closed.
-    pub(super) fn open(&mut self, name: &str, priority: StreamPriority, client: UnixStream, now: Time) {
+    pub(super) fn open(&mut self, name: &str, priority: StreamPriority, wanted: OpeningStream, now: Time) {
         let found = self.names.iter().find(|(_, its)| *its == name).map(|(id, _)| *id);
         let unknown =
             || StreamLost::NoConnection(format!("no peer is called `{name}`, or its keys are in the file"));
         match found.ok_or_else(unknown).and_then(|peer| self.core.open(peer, priority, now)) {
-            Ok(key) => drop(self.opening.insert(key, client)),
-            Err(lost) => answer(&client, &refused(&lost)),
+            Ok(key) => drop(self.opening.insert(key, OpeningStream { peer: found, ..wanted })),
+            Err(lost) => answer(&wanted.client, &refused(&lost)),
         }
     }
 
@@ -146,16 +167,18 @@ impl StreamRelay {
             }
             StreamEvent::Readable(key) => self.read_head(key, now),
             StreamEvent::Writable(key) => {
-                if let Some(client) = self.opening.remove(&key) {
-                    answer(&client, &Answer::Connected { rate_bits: self.core.rate(key).map(Rate::bits) });
-                    self.sockets.insert(key, RelaySocket::new(client));
+                if let Some(opening) = self.opening.remove(&key) {
+                    let kerberos = opening.kerberos.then(|| self.kerberos_way(key, opening.peer)).flatten();
+                    let rate_bits = self.core.rate(key).map(Rate::bits);
+                    answer(&opening.client, &Answer::Connected { rate_bits, kerberos });
+                    self.sockets.insert(key, RelaySocket::new(opening.client));
                 }
             }
             StreamEvent::Delivered(_) => {}
             StreamEvent::Lost(key, lost) => {
                 self.heads.remove(&key);
-                if let Some(client) = self.opening.remove(&key) {
-                    answer(&client, &refused(&lost));
+                if let Some(opening) = self.opening.remove(&key) {
+                    answer(&opening.client, &refused(&lost));
                 }
                 // Closed without its end being said: what came of it is not all.
                 if !self.sockets.get_mut(&key).is_some_and(|socket| socket.lost(&lost, now)) {
@@ -163,6 +186,16 @@ impl StreamRelay {
                 }
             }
         }
+    }
+
+    /// What an exchange of Kerberos on the stream is bound to.
+    fn binding(&self, key: StreamKey) -> Option<Binding> {
+        self.core.export(key, BINDING_LABEL).ok().map(Binding::new)
+    }
+
+    fn kerberos_way(&self, key: StreamKey, peer: Option<PeerId>) -> Option<KerberosWay> {
+        let service = peer.and_then(|peer| self.kerberos.get(&peer)).cloned();
+        Some(KerberosWay { binding: self.binding(key)?, service })
     }
 
     /// Gives a stream of a peer to the process that serves it, once it has named the service.
@@ -173,21 +206,23 @@ impl StreamRelay {
         let rate = self.core.rate(key);
         let named = peer.and_then(|peer| pending.named(peer, rate));
         self.heads.remove(&key);
-        if named.as_ref().is_some_and(|named| named.service == LOGIN) {
+        let is_login = named.as_ref().is_some_and(|named| [LOGIN, KERBEROS_LOGIN].contains(&named.service));
+        if is_login {
             // What a key brings does not wait behind files.
             self.core.set_priority(key, StreamPriority::Now);
         }
-        let given = named.and_then(|named| {
-            let service = match named.service {
-                LOGIN => self.services.login.as_ref(),
-                _ => self.services.files.as_ref(),
-            }?;
+        let given = named.and_then(|mut named| {
+            if named.service == KERBEROS_LOGIN {
+                named.binding = Some(self.binding(key)?);
+            }
+            let service = if is_login { &self.services.login } else { &self.services.files };
+            let service = service.as_ref()?;
             let (ours, theirs) = std::os::unix::net::UnixStream::pair().ok()?;
             ours.set_nonblocking(true).ok()?;
             service.give(&named, &theirs).ok()?;
             let socket = UnixStream::from_std(ours).ok()?;
             // A login ends when its client gave it up, and waits for one that was lost.
-            Some(if named.service == LOGIN { RelaySocket::telling(socket) } else { RelaySocket::new(socket) })
+            Some(if is_login { RelaySocket::telling(socket) } else { RelaySocket::new(socket) })
         });
         match given {
             Some(socket) => drop(self.sockets.insert(key, socket)),

@@ -66,7 +66,8 @@ fn a_daemon_that_ends_while_it_is_asked_is_not_taken_for_one_that_does_not_answe
     for _ in 0..2 {
         assert!(matches!(ask_at(&path, "st0", Request::Show), Err(ClientError::Ended { .. })));
     }
-    let open = Request::Open { peer: "b".to_owned(), priority: strait_stream::StreamPriority::Now };
+    let priority = strait_stream::StreamPriority::Now;
+    let open = Request::Open { peer: "b".to_owned(), priority, kerberos: false };
     for _ in 0..2 {
         assert!(matches!(open_at(&path, "st0", &open), Err(ClientError::Ended { .. })));
     }

@@ -31,6 +31,11 @@ pub(super) fn folder() -> Result<PathBuf, runtime::RuntimeError> {
     Ok(name.into())
 }
 
+/// Where the sockets of an account's sessions are.
+pub(super) fn of(account: &Account) -> Result<PathBuf, runtime::RuntimeError> {
+    Ok(folder()?.join(account.user.to_string()))
+}
+
 /// Makes the account's folder and works in it from here on; says where it is.
 pub(super) fn enter(account: &Account) -> io::Result<PathBuf> {
     let parent = folder().map_err(io::Error::other)?;

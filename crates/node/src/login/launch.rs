@@ -100,6 +100,10 @@ pub(super) struct Surroundings {
     pub(super) said: Vec<u8>,
     /// The peer's name.
     pub(super) peer: String,
+    /// Its principal, if a ticket said who it is.
+    pub(super) principal: Option<String>,
+    /// Where the ticket is that it passed on, as NAME=VALUE.
+    pub(super) cache: Option<Vec<u8>>,
 }
 
 /// Becomes the account and then what the keeper says; comes back only when it cannot, with the status to end with.

@@ -3,17 +3,19 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::account::{Account, checked};
 use super::folder::{self, SessionPlace};
+use super::kerberos::{self, Proven, TicketCache};
 use super::launch::{self, Launcher, Surroundings};
-use super::pam::{PamError, PamLogin, PamSession};
+use super::pam::{PamError, PamSession};
+use super::permit::{LoginPermit, LoginWho, Served};
 use super::pty::{self, Pty};
 use super::records::LoginRecord;
 use crate::privileges;
@@ -27,28 +29,7 @@ const STREAMS: usize = 64;
 /// Streams of all peers at once.
 const ALL_MAX: usize = 1024;
 /// Memory of a keeper: a session has 16 MiB, with windows of the greatest size four times as much.
-const MEMORY: u64 = 96 << 20;
-
-/// Who opened a stream, and as whom it is served.
-#[derive(Clone, Debug)]
-pub struct LoginPermit {
-    /// The peer's name.
-    pub peer: String,
-    /// Its public key.
-    pub key: String,
-    /// The account.
-    pub account: Account,
-    /// Sessions that the peer may have at once.
-    pub sessions: u16,
-    /// How long PAM may take.
-    pub patience: Duration,
-}
-
-impl LoginPermit {
-    fn pam<'a>(&'a self, terminal: Option<&'a Path>) -> PamLogin<'a> {
-        PamLogin { account: &self.account.name, peer: &self.peer, terminal, limit: self.patience }
-    }
-}
+pub(super) const MEMORY: u64 = 96 << 20;
 
 /// The monitors that run.
 #[derive(Debug, Default)]
@@ -113,8 +94,8 @@ impl LoginWorkers {
         });
     }
 
-    /// Starts the processes of a stream, the keeper of which does `body`; they give up `closes`, which are the caller's alone. To be
-    /// called before there is any thread.
+    /// Starts the processes of a stream, the keeper of which does `body` with it; they give up `closes`, which are the caller's alone.
+    /// To be called before there is any thread.
     ///
     /// # Errors
     /// `ResourceBusy` when as many run as may; `fork(2)`.
@@ -123,7 +104,8 @@ impl LoginWorkers {
         channel: &ServiceChannel,
         closes: &[BorrowedFd<'_>],
         permit: LoginPermit,
-        body: impl FnOnce(KeeperPort) -> i32,
+        stream: UnixStream,
+        body: impl FnOnce(KeeperPort, UnixStream) -> i32,
     ) -> io::Result<()> {
         self.reap();
         let of_peer = self.running.iter().filter(|(_, its)| *its == permit.peer).count();
@@ -132,7 +114,7 @@ impl LoginWorkers {
         }
         let peer = permit.peer.clone();
         let closes: Vec<_> = closes.iter().copied().chain([channel.as_fd()]).collect();
-        let number = fork(c"strait-session", &closes, move || monitor(permit, body))?;
+        let number = fork(c"strait-session", &closes, move || monitor(permit, stream, body))?;
         self.running.push((number, peer));
         Ok(())
     }
@@ -143,6 +125,8 @@ impl LoginWorkers {
 pub struct KeeperPort {
     channel: ProcessChannel,
     folder: PathBuf,
+    account: Account,
+    principal: Option<String>,
 }
 
 impl KeeperPort {
@@ -150,6 +134,18 @@ impl KeeperPort {
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// The account that this process is.
+    #[must_use]
+    pub const fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Who the client is by its ticket, if it had to show one.
+    #[must_use]
+    pub fn principal(&self) -> Option<&str> {
+        self.principal.as_deref()
     }
 
     /// Has the account's session opened, with a terminal if there is one: the process that waits for what to run, and its number.
@@ -206,24 +202,38 @@ impl AsFd for KeeperPort {
 }
 
 /// What the monitor does.
-fn monitor(permit: LoginPermit, body: impl FnOnce(KeeperPort) -> i32) -> libc::c_int {
+fn monitor(
+    permit: LoginPermit,
+    stream: UnixStream,
+    body: impl FnOnce(KeeperPort, UnixStream) -> i32,
+) -> libc::c_int {
     // SAFETY: takes nothing. The session goes on when the daemon's terminal is closed.
     unsafe { libc::setsid() };
+    let (account, principal, cache) = match &permit.who {
+        LoginWho::Account(account) => (account.clone(), None, None),
+        LoginWho::Ticket(demand) => match kerberos::prove(&stream, demand, &permit) {
+            Some(Proven { principal, account, cache }) => (account, Some(principal), cache),
+            None => return UNFIT,
+        },
+    };
+    let LoginPermit { peer, key, sessions, patience, .. } = permit;
+    let permit = Served { peer, key, principal, account, sessions, patience };
     let entered = folder::enter(&permit.account)
         .and_then(|folder| ProcessChannel::pair().map(|(ours, theirs)| (folder, ours, theirs)));
     let (folder, ours, theirs) = match entered {
         Ok(entered) => entered,
         Err(error) => {
-            tracing::error!("{}: no login: {error}", permit.peer);
+            tracing::error!("{permit}: no login: {error}");
             return UNFIT;
         }
     };
     let user = permit.account.service_user();
+    let (account, principal) = (permit.account.clone(), permit.principal.clone());
     let keeper = fork(c"strait-keeper", &[ours.as_fd()], move || {
         let limited =
             limit_memory(MEMORY).and_then(|()| privileges::drop_all(user).map_err(io::Error::other));
         match limited {
-            Ok(()) => body(KeeperPort { channel: theirs, folder }),
+            Ok(()) => body(KeeperPort { channel: theirs, folder, account, principal }, stream),
             Err(error) => {
                 tracing::error!("no login: {error}");
                 UNFIT
@@ -233,7 +243,7 @@ fn monitor(permit: LoginPermit, body: impl FnOnce(KeeperPort) -> i32) -> libc::c
     let keeper = match keeper {
         Ok(keeper) => keeper,
         Err(error) => {
-            tracing::error!("{}: no login: {error}", permit.peer);
+            tracing::error!("{permit}: no login: {error}");
             return UNFIT;
         }
     };
@@ -241,12 +251,15 @@ fn monitor(permit: LoginPermit, body: impl FnOnce(KeeperPort) -> i32) -> libc::c
     let _ = std::env::set_current_dir("/");
     // A stream that wants no session ends without a word.
     let place = match ours.receive() {
-        Ok((message, descriptors)) if message == OPEN => serve(&ours, &permit, descriptors),
-        Ok((message, _)) if message == CHECK => {
-            check(&ours, &permit);
+        Ok((message, descriptors)) if message == OPEN => serve(&ours, &permit, descriptors, cache),
+        received => {
+            // No session is to have what was passed on.
+            drop(cache);
+            if received.is_ok_and(|(message, _)| message == CHECK) {
+                check(&ours, &permit);
+            }
             None
         }
-        _ => None,
     };
     drop(ours);
     let _ = wait_for(keeper);
@@ -256,12 +269,12 @@ fn monitor(permit: LoginPermit, body: impl FnOnce(KeeperPort) -> i32) -> libc::c
 }
 
 /// Says whether the account may log in now.
-fn check(keeper: &ProcessChannel, permit: &LoginPermit) {
+fn check(keeper: &ProcessChannel, permit: &Served) {
     let checked = if privileges::is_root() { PamSession::check(permit.pam(None)) } else { Ok(()) };
     let says = match checked.map_err(from_pam) {
         Ok(()) => MonitorSays::Allowed,
         Err(SessionRefused { why, text }) => {
-            tracing::warn!("{} may make no connection as {}: {text}", permit.peer, permit.account.name);
+            tracing::warn!("{permit} may make no connection as {}: {text}", permit.account.name);
             MonitorSays::Refused { why, text }
         }
     };
@@ -277,7 +290,7 @@ fn from_pam(error: PamError) -> SessionRefused {
 }
 
 /// Limits what a process may have, and lets a supervisor end it again.
-fn limit_memory(memory: u64) -> io::Result<()> {
+pub(super) fn limit_memory(memory: u64) -> io::Result<()> {
     let limit = libc::rlimit { rlim_cur: memory, rlim_max: memory };
     // SAFETY: the pointer is to a whole rlimit that outlives the call; the default is no handler of this program's.
     unsafe {
@@ -288,20 +301,25 @@ fn limit_memory(memory: u64) -> io::Result<()> {
 }
 
 /// Opens the session, waits for its end, and closes it; its place is still taken then.
-fn serve(keeper: &ProcessChannel, permit: &LoginPermit, descriptors: Vec<OwnedFd>) -> Option<SessionPlace> {
+fn serve(
+    keeper: &ProcessChannel,
+    permit: &Served,
+    descriptors: Vec<OwnedFd>,
+    cache: Option<TicketCache>,
+) -> Option<SessionPlace> {
     let say = |says: &MonitorSays, descriptors: &[BorrowedFd<'_>]| {
         serde_json::to_vec(says).map_err(io::Error::from).and_then(|text| keeper.send(&text, descriptors))
     };
-    let session = match OpenSession::open(permit, descriptors) {
+    let session = match OpenSession::open(permit, descriptors, cache.as_ref()) {
         Ok(session) => session,
         Err(SessionRefused { why, text }) => {
-            tracing::warn!("{} may not log in as {}: {text}", permit.peer, permit.account.name);
+            tracing::warn!("{permit} may not log in as {}: {text}", permit.account.name);
             let _ = say(&MonitorSays::Refused { why, text }, &[]);
             return None;
         }
     };
     let OpenSession { process, launcher, pam, terminal, place } = session;
-    tracing::info!("{} logged in as {}", permit.peer, permit.account.name);
+    tracing::info!("{permit} logged in as {}", permit.account.name);
     // A keeper that is gone takes the launcher with it, and the process ends.
     let _ = say(&MonitorSays::Opened { process }, &[launcher.as_fd()]);
     drop(launcher);
@@ -312,7 +330,9 @@ fn serve(keeper: &ProcessChannel, permit: &LoginPermit, descriptors: Vec<OwnedFd
     let _ = say(&MonitorSays::Ended { status: status.map_or(255 << 8, ExitStatusExt::into_raw) }, &[]);
     drop(record);
     drop(pam);
-    tracing::info!("{}: the login as {} ended", permit.peer, permit.account.name);
+    // The keeper may wait for a client for days.
+    drop(cache);
+    tracing::info!("{permit}: the login as {} ended", permit.account.name);
     Some(place)
 }
 
@@ -326,7 +346,11 @@ struct OpenSession {
 }
 
 impl OpenSession {
-    fn open(permit: &LoginPermit, descriptors: Vec<OwnedFd>) -> Result<OpenSession, SessionRefused> {
+    fn open(
+        permit: &Served,
+        descriptors: Vec<OwnedFd>,
+        cache: Option<&TicketCache>,
+    ) -> Result<OpenSession, SessionRefused> {
         let refused = |why, text: String| SessionRefused { why, text };
         let system = |error: io::Error| refused(WhyRefused::System, error.to_string());
         let place = SessionPlace::take(&permit.key, permit.sessions).map_err(system)?.ok_or_else(|| {
@@ -352,6 +376,8 @@ impl OpenSession {
             environment: pam.as_ref().map(PamSession::environment).unwrap_or_default(),
             said: pam.as_mut().map(PamSession::take_said).unwrap_or_default(),
             peer: permit.peer.clone(),
+            principal: permit.principal.clone(),
+            cache: cache.map(TicketCache::variable),
         };
         let (launcher, theirs) = ProcessChannel::pair().map_err(system)?;
         let process =

@@ -332,3 +332,23 @@ fn transfer_ended(network: &mut SimNetwork, bytes: u64, priority: StreamPriority
     assert!(done, "{:?}", network.node(B).streams().tally());
     network.now() - begun
 }
+
+#[test]
+fn both_ends_of_a_connection_export_the_same_and_no_others() {
+    let _seed = Seed(31);
+    let mut exports = Vec::new();
+    for seed in [31, 32] {
+        let mut network = site(seed, 1_000_000, millis(20), LossModel::None);
+        for _ in 0..2 {
+            network.send_stream(A, B, 1_000_000, StreamPriority::Normal);
+        }
+        network.run_for(seconds(2));
+        let of = |node, label: &[u8]| network.node(node).streams().exports(label);
+        let (a, b) = (of(A, b"EXPORTER-Channel-Binding"), of(B, b"EXPORTER-Channel-Binding"));
+        assert_eq!((a.len(), b.len()), (2, 2), "two streams of one connection");
+        assert!(a.iter().chain(&b).all(|it| *it == a[0]) && a[0] != [0; 32]);
+        assert_ne!(of(A, b"EXPORTER-other")[0], a[0]);
+        exports.push(a[0]);
+    }
+    assert_ne!(exports[0], exports[1], "another connection");
+}

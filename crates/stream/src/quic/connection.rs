@@ -14,7 +14,7 @@ use strait_keying::{Epoch, LentConnection, PublicKey, Role};
 use super::follow::FollowedRate;
 use super::transport::{UNSENT, WINDOW};
 use super::watch::Watch;
-use super::{StreamKey, StreamLost, StreamPriority, StreamRead};
+use super::{EXPORTED, StreamKey, StreamLost, StreamPriority, StreamRead};
 
 /// The application error code of a stream that was given up, and of a connection that is not needed (RFC 9000 section 20.2).
 pub(super) const GIVEN_UP: VarInt = VarInt::from_u32(0);
@@ -80,6 +80,13 @@ impl LiveConnection {
 
     pub(super) fn is_used(&self) -> bool {
         !self.streams.is_empty()
+    }
+
+    /// Keying material of its TLS session; none before the handshake is done.
+    pub(super) fn export(&self, label: &[u8]) -> Option<[u8; EXPORTED]> {
+        let mut exported = [0; EXPORTED];
+        self.quic.crypto_session().export_keying_material(&mut exported, label, &[]).ok()?;
+        Some(exported)
     }
 
     pub(super) fn has(&self, key: StreamKey) -> bool {

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use strait_login::{Refusal, RefusedReason, Request, RequestReader, SessionRequest, refusal};
 use strait_node::config::LoginSection;
-use strait_node::login::{Account, KeeperPort};
+use strait_node::login::KeeperPort;
 use strait_node::poll::{self, PollFd};
 use strait_node::services::StreamHead;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::super::wire::{Wire, WireRead};
+use super::visits::SessionOwner;
 use super::{forward, program, session, visits};
 use crate::served::LINGER;
 
@@ -24,7 +25,6 @@ const CONNECTING: Duration = Duration::from_secs(10);
 /// One stream, in a process of its own.
 pub(super) struct Keeper {
     pub(super) head: StreamHead,
-    pub(super) account: Account,
     pub(super) section: LoginSection,
 }
 
@@ -47,17 +47,28 @@ impl Keeper {
             Ok(None) => return 1,
             Err(text) => return turn_away(wire, RefusedReason::BadRequest, &text),
         };
+        let owner = self.owner(port);
         match request {
             Request::Start(request) => {
                 raw.zeroize();
                 self.start(port, Opened { wire, rest }, request)
             }
-            Request::Resume(resume) => visits::resume(wire, &self.head.key, &resume.ticket, &raw),
-            Request::List => visits::list(wire, &self.head.key, &raw),
-            Request::Agent(ticket) => visits::agent(wire, &self.head, &ticket, &raw, rest),
+            Request::Resume(resume) => visits::resume(wire, &owner, &resume.ticket, &raw),
+            Request::List => visits::list(wire, &owner, &raw),
+            Request::Agent(ticket) => {
+                visits::agent(Opened { wire, rest }, &owner, &ticket, &raw, self.head.rate_bits)
+            }
             Request::Connect { host, port: number } => {
                 self.connect(port, Opened { wire, rest }, &host, number)
             }
+        }
+    }
+
+    /// Whose sessions these are.
+    pub(super) fn owner(&self, port: &KeeperPort) -> SessionOwner {
+        SessionOwner {
+            key: self.head.key.clone(),
+            principal: port.principal().unwrap_or_default().to_owned(),
         }
     }
 

@@ -20,7 +20,7 @@ use strait_node::poll::{self, PollFd};
 use super::super::wire::Wire;
 use super::keeper::{Keeper, Opened};
 use super::program::{Output, RunningProgram};
-use super::visits::{AgentDoor, socket_name};
+use super::visits::{AgentDoor, SessionOwner, socket_name};
 use crate::files::random;
 
 mod stream;
@@ -43,7 +43,7 @@ const HANGING_UP: Duration = Duration::from_secs(5);
 /// A session.
 pub(super) struct Session<'a> {
     pub(super) port: &'a KeeperPort,
-    pub(super) key: String,
+    pub(super) owner: SessionOwner,
     pub(super) server: LoginServer,
     program: RunningProgram,
     wire: Option<Wire>,
@@ -91,14 +91,14 @@ impl<'a> Session<'a> {
         let clock = Clock::start();
         let options = ServerOptions {
             ticket,
-            account: keeper.account.name.clone(),
+            account: port.account().name.clone(),
             terminal: request.terminal.as_ref().map(|terminal| terminal.size.clamped()),
             rate_bits: keeper.head.rate_bits,
         };
         let now = clock.now();
         Ok(Session {
             port,
-            key: keeper.head.key.clone(),
+            owner: keeper.owner(port),
             server: LoginServer::new(options, now),
             program,
             wire: None,

@@ -1,5 +1,5 @@
 //! Later streams of a session. A process of the account has read what such a stream wants, and finds the session's keeper at its
-//! socket: to it go the request, as it came, and the stream. The keeper compares the peer's key and the ticket.
+//! socket: to it go the request, as it came, and the stream. The keeper compares whose it is and the ticket.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,7 +12,6 @@ use strait_login::{
 };
 use strait_node::login::{KeeperPort, SessionChannel};
 use strait_node::poll::{self, PollFd};
-use strait_node::services::StreamHead;
 use zeroize::Zeroizing;
 
 use super::super::wire::Wire;
@@ -28,6 +27,8 @@ const VISITOR: Duration = Duration::from_secs(1);
 const AGENTS_MAX: usize = 16;
 /// Bytes of a public key in base64.
 const KEY_LEN: usize = 44;
+/// What stands before a principal.
+const PRINCIPAL: u8 = 0;
 /// Sessions in a list at most.
 const LISTED_MAX: usize = 256;
 
@@ -40,14 +41,45 @@ const FOREIGN: &[u8] = b"foreign";
 /// A refusal, whose text follows.
 const REFUSED: &[u8] = b"refused ";
 
+/// Whose a session is: a node's, and where it had to show a ticket, of one person there.
+#[derive(Clone, Debug)]
+pub(super) struct SessionOwner {
+    /// The node's public key, in base64.
+    pub(super) key: String,
+    /// The principal; empty without a ticket.
+    pub(super) principal: String,
+}
+
+impl SessionOwner {
+    /// What a message to a keeper begins with: the key, and a principal behind a byte that no request begins with, and its length.
+    fn bytes(&self) -> io::Result<Vec<u8>> {
+        if self.key.len() != KEY_LEN {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut bytes = self.key.as_bytes().to_vec();
+        if !self.principal.is_empty() {
+            let length = u16::try_from(self.principal.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+            bytes.push(PRINCIPAL);
+            bytes.extend(length.to_be_bytes());
+            bytes.extend(self.principal.as_bytes());
+        }
+        Ok(bytes)
+    }
+
+    /// The request that follows this owner; nothing if another stands there.
+    fn strip<'m>(&self, message: &'m [u8]) -> Option<&'m [u8]> {
+        message.strip_prefix(&*self.bytes().ok()?).filter(|rest| rest.first() != Some(&PRINCIPAL))
+    }
+}
+
 /// The name of a session's socket.
 pub(super) fn socket_name(number: SessionNumber) -> String {
     number.to_string()
 }
 
 /// Brings a stream back to its session; how this process ends.
-pub(super) fn resume(wire: Wire, key: &str, ticket: &Ticket, raw: &[u8]) -> i32 {
-    match visit(&socket_name(ticket.session()), key, raw, Some(&wire)) {
+pub(super) fn resume(wire: Wire, owner: &SessionOwner, ticket: &Ticket, raw: &[u8]) -> i32 {
+    match visit(&socket_name(ticket.session()), owner, raw, Some(&wire)) {
         Ok((answer, _)) if answer == TAKEN => 0,
         Ok((answer, _)) => turn_away_as_told(wire, &answer),
         Err(_) => no_such_session(wire),
@@ -55,8 +87,15 @@ pub(super) fn resume(wire: Wire, key: &str, ticket: &Ticket, raw: &[u8]) -> i32 
 }
 
 /// Waits for a connection to the agent's socket of a session, and carries it; how this process ends.
-pub(super) fn agent(wire: Wire, head: &StreamHead, ticket: &Ticket, raw: &[u8], rest: Vec<u8>) -> i32 {
-    let channel = match visit(&socket_name(ticket.session()), &head.key, raw, None) {
+pub(super) fn agent(
+    opened: Opened,
+    owner: &SessionOwner,
+    ticket: &Ticket,
+    raw: &[u8],
+    rate_bits: Option<u64>,
+) -> i32 {
+    let Opened { wire, rest } = opened;
+    let channel = match visit(&socket_name(ticket.session()), owner, raw, None) {
         Ok((answer, channel)) if answer == WAITS => channel,
         Ok((answer, _)) => return turn_away_as_told(wire, &answer),
         Err(_) => return no_such_session(wire),
@@ -68,7 +107,7 @@ pub(super) fn agent(wire: Wire, head: &StreamHead, ticket: &Ticket, raw: &[u8], 
                 if connection.set_nonblocking(true).is_err() {
                     return 1;
                 }
-                return forward::run(Opened { wire, rest }, &connection, head.rate_bits);
+                return forward::run(Opened { wire, rest }, &connection, rate_bits);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => return no_such_session(wire),
@@ -85,13 +124,13 @@ pub(super) fn agent(wire: Wire, head: &StreamHead, ticket: &Ticket, raw: &[u8], 
 }
 
 /// Lists the peer's sessions of this account; how this process ends.
-pub(super) fn list(wire: Wire, key: &str, raw: &[u8]) -> i32 {
+pub(super) fn list(wire: Wire, owner: &SessionOwner, raw: &[u8]) -> i32 {
     let names = std::fs::read_dir(".").into_iter().flatten();
     let names = names.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut found = Vec::new();
     for name in names {
         let Some(number) = number_of(&name) else { continue };
-        if let Ok((answer, _)) = visit(&name, key, raw, None)
+        if let Ok((answer, _)) = visit(&name, owner, raw, None)
             && let Some(listed) = parse(number, &answer)
         {
             found.push(listed);
@@ -117,13 +156,15 @@ fn parse(number: SessionNumber, answer: &[u8]) -> Option<ListedSession> {
 }
 
 /// Tells a keeper what a stream wants, and gives it the stream: what it answers.
-fn visit(name: &str, key: &str, raw: &[u8], wire: Option<&Wire>) -> io::Result<(Vec<u8>, SessionChannel)> {
-    if key.len() != KEY_LEN {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
+fn visit(
+    name: &str,
+    owner: &SessionOwner,
+    raw: &[u8],
+    wire: Option<&Wire>,
+) -> io::Result<(Vec<u8>, SessionChannel)> {
     let channel = SessionChannel::connect(name)?;
     channel.set_patience(PATIENCE)?;
-    let message = Zeroizing::new([key.as_bytes(), raw].concat());
+    let message = Zeroizing::new([&owner.bytes()?, raw].concat());
     let stream: Vec<_> = wire.into_iter().map(AsFd::as_fd).collect();
     channel.send(&message, &stream)?;
     let (answer, _) = channel.receive()?;
@@ -161,10 +202,7 @@ impl Session<'_> {
 
     fn answer(&mut self, message: &[u8], mut descriptors: Vec<OwnedFd>) -> Vec<u8> {
         let foreign = FOREIGN.to_vec();
-        let Some((key, raw)) = message.split_at_checked(KEY_LEN) else { return foreign };
-        if key != self.key.as_bytes() {
-            return foreign;
-        }
+        let Some(raw) = self.owner.strip(message) else { return foreign };
         let Ok(Some((request, rest))) = RequestReader::new().read(raw) else { return foreign };
         match request {
             Request::List => self.description().into_bytes(),
@@ -259,6 +297,25 @@ impl Drop for AgentDoor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_session_is_its_owners_and_of_no_other_that_looks_like_it() {
+        let owner = |key: &str, principal: &str| SessionOwner {
+            key: key.to_owned(),
+            principal: principal.to_owned(),
+        };
+        let (key, other) = ("k".repeat(KEY_LEN), "o".repeat(KEY_LEN));
+        let all = [(&key, "alice@R"), (&key, "alice@"), (&key, "alice@Rr"), (&key, ""), (&other, "alice@R")];
+        for (at, (key, principal)) in all.iter().enumerate() {
+            let message = [&*owner(key, principal).bytes().unwrap(), b"Brest"].concat();
+            for (other_at, (key, principal)) in all.iter().enumerate() {
+                let stripped = owner(key, principal).strip(&message).map(<[u8]>::to_vec);
+                assert_eq!(stripped, (at == other_at).then(|| b"Brest".to_vec()), "{at} {other_at}");
+            }
+        }
+        assert!(owner(&key, &"a".repeat(70_000)).bytes().is_err());
+        assert!(owner("short", "").bytes().is_err());
+    }
 
     #[test]
     fn what_a_session_says_of_itself_is_read_back() {

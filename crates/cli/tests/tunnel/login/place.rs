@@ -55,9 +55,19 @@ impl LoginPlace {
 
     /// The same on these hosts.
     pub(crate) fn on(hosts: TwoHosts, section: &str, pam: &str) -> LoginPlace {
+        LoginPlace::with_environment(hosts, section, pam, &[])
+    }
+
+    /// The same with these variables for the daemon of the second.
+    pub(crate) fn with_environment(
+        hosts: TwoHosts,
+        section: &str,
+        pam: &str,
+        variables: &[(&str, PathBuf)],
+    ) -> LoginPlace {
         let dir = Workdir::create().unwrap();
         fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
-        let wrapper = system(dir.path(), pam);
+        let wrapper = system(dir.path(), pam, variables);
         let port = |address| SocketAddr::new(address, strait_testbed::PORT);
         let (a, b) = (port(hosts.address_of_a().0), port(hosts.address_of_b().0));
         let sites = [
@@ -145,11 +155,17 @@ impl LoginPlace {
 
     /// `login` at a terminal of this size.
     pub(crate) fn terminal(&self, arguments: &[&str], columns: u16, rows: u16) -> Screen {
+        let mut command = self.command(&["login"]);
+        command.args(arguments);
+        self.terminal_of(command, columns, rows)
+    }
+
+    /// A command at a terminal of this size.
+    pub(crate) fn terminal_of(&self, mut command: Command, columns: u16, rows: u16) -> Screen {
         let size = PtySize { columns, rows, width: 0, height: 0 };
         let (pty, terminal) = Pty::open(size, &[]).unwrap();
-        let mut command = self.command(&["login"]);
         let end = |terminal: &OwnedFd| Stdio::from(terminal.try_clone().unwrap());
-        command.args(arguments).stdin(end(&terminal)).stdout(end(&terminal)).stderr(end(&terminal));
+        command.stdin(end(&terminal)).stdout(end(&terminal)).stderr(end(&terminal));
         let child = command.spawn().unwrap();
         Screen { child, pty, _terminal: terminal, text: String::new() }
     }
@@ -266,7 +282,7 @@ impl Screen {
 }
 
 /// Makes the files of the second site's system, and the program that runs a daemon with them.
-fn system(dir: &Path, pam: &str) -> PathBuf {
+fn system(dir: &Path, pam: &str, variables: &[(&str, PathBuf)]) -> PathBuf {
     let system = dir.join("system");
     let write = |name: &str, text: &str| {
         let path = system.join(name);
@@ -300,8 +316,10 @@ fn system(dir: &Path, pam: &str) -> PathBuf {
     write("pam.d/env.conf", "FROM_PAM DEFAULT=of-pam\n");
     let wrapper = dir.join("strait-b");
     let at = system.display();
+    let export = |(name, value): &(&str, PathBuf)| format!("export {name}='{}'\n", value.display());
+    let exports: String = variables.iter().map(export).collect();
     let setup = format!(
-        "export STRAIT_PAM_SECONDS=3 STRAIT_UNHEARD_SECONDS=5\n\
+        "export STRAIT_PAM_SECONDS=3 STRAIT_UNHEARD_SECONDS=5\n{exports}\
          for name in passwd group shadow pam.d; do mount --bind {at}/$name /etc/$name; done\n\
          test ! -e /etc/sudoers || mount --bind {at}/sudoers /etc/sudoers\n\
          mount -t tmpfs -o mode=755 tmpfs /run\ntouch /run/utmp\n\

@@ -56,6 +56,7 @@ impl PendingHead {
             version: *version,
             name: name.to_vec(),
             rate_bits: rate.map(Rate::bits),
+            binding: None,
         })
     }
 }

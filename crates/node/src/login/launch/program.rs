@@ -93,7 +93,8 @@ fn environment(account: &Account, launch: &Launch, with: &Surroundings) -> Vec<V
     set(b"PATH", if account.user == 0 { ROOT_PATH } else { PATH });
     set(b"MAIL", &[MAIL, account.name.as_bytes()].concat());
     set(b"STRAIT_PEER", with.peer.as_bytes());
-    for variable in &with.environment {
+    set(b"STRAIT_PRINCIPAL", with.principal.as_deref().unwrap_or_default().as_bytes());
+    for variable in with.environment.iter().chain(&with.cache) {
         if let Some(at) = variable.iter().position(|byte| *byte == b'=') {
             set(&variable[..at], &variable[at + 1..]);
         }
@@ -155,6 +156,8 @@ mod tests {
                 variable("LANG", "C"),
                 variable("PATH", "/tmp"),
                 variable("X", "1"),
+                variable("KRB5CCNAME", "FILE:/tmp/other"),
+                variable("STRAIT_PRINCIPAL", "root@R"),
                 variable("A=B", "x"),
             ],
             ..Launch::default()
@@ -163,6 +166,8 @@ mod tests {
             environment: vec![b"X=2".to_vec(), b"nothing".to_vec()],
             said: Vec::new(),
             peer: "b".to_owned(),
+            principal: Some("alice@R".to_owned()),
+            cache: Some(b"KRB5CCNAME=FILE:/run/x".to_vec()),
         };
         let all = environment(&account(), &launch, &with);
         let all: Vec<_> = all.iter().map(|it| String::from_utf8_lossy(it)).collect();
@@ -176,9 +181,13 @@ mod tests {
             &path,
             "MAIL=/var/mail/a",
             "STRAIT_PEER=b",
+            "STRAIT_PRINCIPAL=alice@R",
             "X=2",
+            "KRB5CCNAME=FILE:/run/x",
         ];
         assert_eq!(all, expected);
+        let with = Surroundings { principal: None, ..with };
+        assert!(environment(&account(), &launch, &with).contains(&b"STRAIT_PRINCIPAL=".to_vec()));
     }
 
     #[test]

@@ -1,0 +1,58 @@
+//! Frames of tokens on a stream, read and written where waiting is allowed.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use strait_kerberos::{TokenFrame, TokenReader};
+
+use super::Refused;
+
+/// How long a stream that is refused stays open, so that its client hears why: round trips of a satellite link.
+const LINGER: Duration = Duration::from_secs(10);
+
+/// The next frame, and nothing behind it, which is another process's to read.
+pub(super) fn read(mut stream: &UnixStream, reader: &mut TokenReader) -> Result<TokenFrame, Refused> {
+    let mut bytes = vec![0; strait_kerberos::TOKEN_MAX];
+    loop {
+        let wanted = reader.wanted().min(bytes.len());
+        let room = bytes.get_mut(..wanted).unwrap_or_default();
+        let length = match stream.read(room) {
+            Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        if let Some(frame) = reader.read(&mut bytes.get(..length).unwrap_or_default())? {
+            return Ok(frame);
+        }
+    }
+}
+
+pub(super) fn write(mut stream: &UnixStream, frame: &TokenFrame) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    frame.write(&mut bytes).map_err(io::Error::other)?;
+    stream.write_all(&bytes)
+}
+
+/// Tells a client why it is refused, and waits a while until it has heard: what it writes to a closed stream would undo that.
+pub(super) fn refuse(stream: &UnixStream, text: &str, token: Vec<u8>) {
+    let patient = stream.set_write_timeout(Some(LINGER)).and_then(|()| stream.set_read_timeout(Some(LINGER)));
+    let told = patient
+        .and_then(|()| write(stream, &TokenFrame::told(text)))
+        .and_then(|()| write(stream, &TokenFrame::Refused(token)))
+        .and_then(|()| stream.shutdown(Shutdown::Write));
+    let (begun, mut rest, mut stream) = (Instant::now(), [0; 4096], stream);
+    while told.is_ok() && begun.elapsed() < LINGER && matches!(stream.read(&mut rest), Ok(1..)) {}
+}
+
+/// What a client is told, which awaits frames, and is refused before any exchange.
+#[must_use]
+pub fn refused_before_kerberos(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for frame in [TokenFrame::told(text), TokenFrame::Refused(Vec::new())] {
+        // Both are within their bounds.
+        let _ = frame.write(&mut bytes);
+    }
+    bytes
+}

@@ -1,0 +1,65 @@
+//! Who opened a stream, and as whom it is served.
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use super::account::Account;
+use super::kerberos::{self, KerberosDemand};
+use super::pam::PamLogin;
+
+/// Who opened a stream, and as whom it is served.
+#[derive(Clone, Debug)]
+pub struct LoginPermit {
+    /// The peer's name.
+    pub peer: String,
+    /// Its public key.
+    pub key: String,
+    /// As whom it is served, or what says so.
+    pub who: LoginWho,
+    /// Sessions that the peer may have at once.
+    pub sessions: u16,
+    /// How long PAM may take.
+    pub patience: Duration,
+    /// Whether a line is logged if a ticket does not let it in; a peer can be refused as fast as it can send.
+    pub logs: bool,
+}
+
+/// As whom a stream is served.
+#[derive(Clone, Debug)]
+pub enum LoginWho {
+    /// As this account.
+    Account(Account),
+    /// As the account that a ticket gives, which the stream begins with.
+    Ticket(Box<KerberosDemand>),
+}
+
+/// A stream that is served.
+#[derive(Clone, Debug)]
+pub(super) struct Served {
+    /// The peer's name.
+    pub(super) peer: String,
+    /// Its public key.
+    pub(super) key: String,
+    /// Its principal, if a ticket said who it is.
+    pub(super) principal: Option<String>,
+    pub(super) account: Account,
+    pub(super) sessions: u16,
+    pub(super) patience: Duration,
+}
+
+/// `site-b`, or `site-b (alice@EXAMPLE.ORG)`.
+impl fmt::Display for Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.principal {
+            None => f.write_str(&self.peer),
+            Some(principal) => write!(f, "{} ({})", self.peer, kerberos::printable(principal)),
+        }
+    }
+}
+
+impl Served {
+    pub(super) fn pam<'a>(&'a self, terminal: Option<&'a Path>) -> PamLogin<'a> {
+        PamLogin { account: &self.account.name, peer: &self.peer, terminal, limit: self.patience }
+    }
+}
