@@ -43,6 +43,8 @@ fn the_window_and_signals_reach_the_program_in_front() {
     screen.sees("typed\r\ntyped");
     screen.types("\x03");
     screen.sees("^C");
+    // What is typed before the prompt is there, the shell throws away with the interrupt.
+    screen.sees("> ");
     // What it writes, it writes in front: only then does the key stop it, and not the shell.
     screen.types("sh -c 'echo in''-front; exec sleep 1000'\r");
     screen.sees("in-front");
