@@ -43,6 +43,8 @@ fn the_window_and_signals_reach_the_program_in_front() {
     screen.sees("typed\r\ntyped");
     screen.types("\x03");
     screen.sees("^C");
+    // What is typed before the prompt is there, the shell throws away with the interrupt.
+    screen.sees("> ");
     // What it writes, it writes in front: only then does the key stop it, and not the shell.
     screen.types("sh -c 'echo in''-front; exec sleep 1000'\r");
     screen.sees("in-front");
@@ -66,7 +68,8 @@ fn after_a_flood_of_output_an_interrupt_is_answered_at_once() {
     screen.types("head -c 400000000 /dev/urandom | base64 -w 79\r");
     let begun = Instant::now();
     let mut bytes = 0;
-    while bytes <= 400_000 {
+    // On a busy machine it comes later.
+    while begun.elapsed() < Duration::from_secs(3) || bytes <= 200_000 {
         assert!(begun.elapsed() < PATIENCE, "{bytes} bytes of a flood");
         screen.look();
         bytes += screen.text.len();

@@ -307,6 +307,12 @@ fn system(dir: &Path, pam: &str, variables: &[(&str, PathBuf)]) -> PathBuf {
     fs::set_permissions(system.join("shadow"), Permissions::from_mode(0o600)).unwrap();
     write("wtmp", "");
     write("pam.d/strait", pam);
+    write(
+        "pam.d/sudo",
+        "auth required pam_unix.so\naccount required pam_unix.so\nsession required pam_limits.so\n",
+    );
+    write("sudoers", "Defaults use_pty\nalice ALL=(ALL) ALL\n");
+    fs::set_permissions(system.join("sudoers"), Permissions::from_mode(0o440)).unwrap();
     write("pam.d/env.conf", "FROM_PAM DEFAULT=of-pam\n");
     let wrapper = dir.join("strait-b");
     let at = system.display();
@@ -315,6 +321,7 @@ fn system(dir: &Path, pam: &str, variables: &[(&str, PathBuf)]) -> PathBuf {
     let setup = format!(
         "export STRAIT_PAM_SECONDS=3 STRAIT_UNHEARD_SECONDS=5\n{exports}\
          for name in passwd group shadow pam.d; do mount --bind {at}/$name /etc/$name; done\n\
+         test ! -e /etc/sudoers || mount --bind {at}/sudoers /etc/sudoers\n\
          mount -t tmpfs -o mode=755 tmpfs /run\ntouch /run/utmp\n\
          test ! -e /var/log/wtmp || mount --bind {at}/wtmp /var/log/wtmp"
     );

@@ -23,10 +23,15 @@ struct Tmux<'a> {
 
 impl<'a> Tmux<'a> {
     fn start(place: &'a LoginPlace, name: &str, arguments: &str) -> Tmux<'a> {
-        let tmux = Tmux { place, socket: place.dir.path().join(name) };
         let program = crate::pair::program().display();
         let line = format!("env TERM=xterm-256color {program} login {arguments}; echo ended $?; sleep 1000");
-        tmux.run(&["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", &line]);
+        Tmux::with(place, name, &line)
+    }
+
+    /// A terminal in which this line runs.
+    fn with(place: &'a LoginPlace, name: &str, line: &str) -> Tmux<'a> {
+        let tmux = Tmux { place, socket: place.dir.path().join(name) };
+        tmux.run(&["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", line]);
         tmux.run(&["set-option", "-g", "status", "off"]);
         tmux.run(&["resize-window", "-x", "80", "-y", "24"]);
         tmux
@@ -247,6 +252,68 @@ fn clients(place: &LoginPlace) -> Vec<u32> {
             && String::from_utf8_lossy(&environment).contains(&folder)
     };
     numbers.filter(is_client).collect()
+}
+
+#[test]
+fn a_client_that_is_stopped_by_its_key_goes_on_in_the_foreground() {
+    if !gives_accounts() || !has_programs() {
+        return;
+    }
+    let place = LoginPlace::new(thin(), ALICE);
+    let tmux = Tmux::with(&place, "tmux", "env TERM=xterm-256color bash --norc --noprofile -i");
+    tmux.sees("bash-");
+    tmux.line("PS1='at-a> '; clear");
+    let local = |what: &str| tmux.shows(what, |screen| screen.trim_end().ends_with("at-a>"));
+    local("an empty screen");
+    tmux.line(&format!("clear; {} login site-b", crate::pair::program().display()));
+    tmux.shell();
+    tmux.line("(until [ -e go ]; do sleep 0.1; done; touch went; echo while''-stopped) &");
+    tmux.prompt();
+    let stop = || {
+        tmux.keys(&["Enter"]);
+        tmux.types("~");
+        tmux.keys(&["C-z"]);
+        tmux.sees("Stopped");
+        local("the shell here");
+    };
+    stop();
+    tmux.line("clear; stty -a; echo lo''cal");
+    tmux.sees("local");
+    let modes = tmux.screen();
+    let is_set = |mode: &str| modes.split_whitespace().any(|word| word == mode);
+    assert!(["icanon", "echo", "isig", "opost"].into_iter().all(is_set), "{modes}");
+    // Output and another window come while it is stopped.
+    fs::write(place.file("home/alice/go"), "").unwrap();
+    eventually("output at the other end", || fs::metadata(place.file("home/alice/went")).is_ok());
+    tmux.run(&["resize-window", "-x", "100", "-y", "30"]);
+    tmux.line("clear; fg");
+    tmux.sees("while-stopped");
+    tmux.line("clear; stty size");
+    tmux.sees("30 100");
+    tmux.prompt();
+
+    // In a program that has the whole screen.
+    tmux.line("vim -u NONE -i NONE notes");
+    tmux.sees("\"notes\" [New");
+    tmux.types("ione");
+    tmux.keys(&["Enter"]);
+    tmux.types("two");
+    tmux.keys(&["Escape"]);
+    tmux.sees("one\ntwo\n~\n");
+    stop();
+    tmux.line("clear; echo lo''cal; tput cnorm");
+    tmux.shows("the shell's own screen", |screen| screen.starts_with("local\n"));
+    tmux.line("fg");
+    tmux.shows("the editor", |screen| screen.starts_with("one\ntwo\n~\n"));
+    tmux.types("othree");
+    tmux.keys(&["Escape"]);
+    tmux.sees("three\n~\n");
+    tmux.line(":wq");
+    tmux.prompt();
+    tmux.line("exit 3");
+    local("the shell here again");
+    tmux.line("echo ended $?");
+    tmux.sees("ended 3");
 }
 
 /// As long as the specification of the project asks for.
