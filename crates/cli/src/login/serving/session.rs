@@ -146,6 +146,7 @@ impl<'a> Session<'a> {
         moved |= self.see_end();
         moved |= self.write_stream();
         moved |= self.visits();
+        moved |= self.forget();
         moved
     }
 
@@ -257,8 +258,17 @@ impl<'a> Session<'a> {
             Some(_) => self.wire.is_none(),
             None => now.since(since) >= HANGING_UP,
         });
-        let forgotten = self.forgotten_at().is_some_and(|at| at <= now);
-        self.exit_heard || gone || forgotten
+        self.exit_heard || gone
+    }
+
+    /// Hangs the program up once no client is expected any more: without a terminal, it would not notice the end of this process.
+    fn forget(&mut self) -> bool {
+        let now = self.clock.now();
+        let forgotten = self.hung_up.is_none() && self.forgotten_at().is_some_and(|at| at <= now);
+        if forgotten {
+            self.hang_up();
+        }
+        forgotten
     }
 
     /// When no client is expected any more.
@@ -279,7 +289,7 @@ impl<'a> Session<'a> {
             self.agents.as_ref().map_or_else(|| (PollFd::ignored(), PollFd::ignored()), AgentDoor::interest);
         let listener = PollFd::readable(self.listener.as_fd());
         let mut all = [wire, ended, one, two, three, agents, waiting, listener];
-        let alone = self.forgotten_at();
+        let alone = self.forgotten_at().filter(|_| self.hung_up.is_none());
         let hung = self.hung_up.filter(|_| self.exit.is_none()).map(|since| since + HANGING_UP);
         let due = self.server.deadline().map(|deadline| deadline.at).filter(|_| self.wire.is_some());
         let ends = output && self.exit.is_some() && !self.exit_told && !self.program.output_ended();

@@ -171,3 +171,22 @@ fn a_session_that_no_client_has_heard_of_ends_by_itself() {
     eventually("the end of the session", || listed() == 0);
     eventually("the end of the program", || !runs(&pid));
 }
+
+#[test]
+fn a_command_ends_with_a_session_that_is_forgotten() {
+    if !gives_accounts() {
+        return;
+    }
+    let mut place = LoginPlace::new(fast(), "accounts = [\"alice\"]");
+    let file = place.file("home/alice/pid");
+    let _lost = Deaf::start(&place, "echo $$ > ~/pid; exec sleep 1000", None);
+    eventually("the program runs", || fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n')));
+    let pid = fs::read_to_string(&file).unwrap();
+    // The stream is lost with its daemon; the next one's session says so to the other end.
+    let mut daemon = place.daemons[0].take().unwrap();
+    daemon.signal(9).unwrap();
+    eventually("the end of the daemon", || daemon.ended().unwrap().is_some());
+    place.start(0, "");
+    // It has no terminal whose end it would notice.
+    eventually("the end of the program", || !runs(&pid));
+}
