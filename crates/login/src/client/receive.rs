@@ -34,13 +34,12 @@ impl LoginClient {
 
     /// The first message of a stream.
     fn answer(&mut self, message: LoginMessage<'_>) -> Result<(), LoginError> {
-        if self.stage != Stage::Asked {
-            return Err(LoginError::Order);
-        }
         match (message, &self.request) {
-            (LoginMessage::Refused(refusal), _) => {
+            // By the head of the stream a server may know that it does not serve it, before the request is on its way.
+            (LoginMessage::Refused(refusal), _) if matches!(self.stage, Stage::Asking | Stage::Asked) => {
                 self.over(ClientEvent::Refused(refusal));
             }
+            _ if self.stage != Stage::Asked => return Err(LoginError::Order),
             (LoginMessage::Sessions(all), Request::List) => self.over(ClientEvent::Sessions(all)),
             (LoginMessage::Started { ticket, account }, Request::Start(_)) => {
                 (self.ticket, self.number) = (Some(ticket), Some(0));

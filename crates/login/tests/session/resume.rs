@@ -5,7 +5,10 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use strait_clock::Time;
-use strait_login::{ClientEvent, ClientOptions, Exit, LoginClient, LoginServer, RefusedReason, ServerEvent};
+use strait_login::{
+    ClientEvent, ClientOptions, Exit, LoginClient, LoginServer, Refusal, RefusedReason, ServerEvent, refusal,
+    sessions,
+};
 
 use crate::bulk::{Feeder, command, mixed};
 use crate::link::LinkShape;
@@ -74,6 +77,18 @@ fn another_client_gets_what_output_is_left_and_the_first_is_told_so() {
     let strait_login::Request::Resume(resume) = request else { panic!("{request:?}") };
     let refused = world.server.attach(Some(&resume), world.now).unwrap_err();
     assert_eq!(refused.reason, RefusedReason::Busy);
+}
+
+#[test]
+fn a_refusal_may_come_before_the_request_is_sent() {
+    let why = Refusal { reason: RefusedReason::NotAllowed, text: "not here".to_owned() };
+    let mut client = LoginClient::list();
+    client.received(&refusal(&why), Time::ZERO).unwrap();
+    assert_eq!(client.next_event(), Some(ClientEvent::Refused(why)));
+    assert!(client.finished());
+    // Nothing else may.
+    let mut client = LoginClient::list();
+    assert!(client.received(&sessions(&[]), Time::ZERO).is_err());
 }
 
 #[test]
