@@ -4,6 +4,8 @@
 //! [`DrivenSession::turn`] until that moves nothing.
 
 use std::collections::VecDeque;
+use std::io::Read;
+use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +26,11 @@ mod opener;
 const PAUSES: [Duration; 4] =
     [Duration::ZERO, Duration::from_millis(250), Duration::from_millis(500), Duration::from_secs(1)];
 
+/// How long the peer may take to close the stream of a session that is over: a round trip over a satellite, several times.
+const PARTING: Duration = Duration::from_secs(3);
+/// Reads of what it may still say meanwhile.
+const PARTING_READS: usize = 16;
+
 /// A change of a session's stream.
 #[derive(Debug)]
 pub(crate) enum LinkChange {
@@ -40,6 +47,8 @@ pub(crate) struct DrivenSession {
     client: LoginClient,
     wire: Option<Wire>,
     opener: Opener,
+    /// Whether the streams are of a node that ends with this command.
+    own_node: bool,
     clock: Clock,
     events: VecDeque<ClientEvent>,
     changes: VecDeque<LinkChange>,
@@ -65,6 +74,24 @@ enum LinkState {
     Over,
 }
 
+impl Drop for DrivenSession {
+    /// A node of this command's own ends with it, and with the node what the peer has not received: the peer closes the stream when it
+    /// knows that the session is over. Otherwise it would keep the session for a client that comes back.
+    fn drop(&mut self) {
+        let wire = self.wire.take().filter(|_| self.own_node && self.client.finished());
+        let Some(mut stream) = wire.map(Wire::into_stream) else { return };
+        let prepared = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(PARTING)));
+        if prepared.and_then(|()| stream.shutdown(Shutdown::Write)).is_err() {
+            return;
+        }
+        for _ in 0..PARTING_READS {
+            if !matches!(stream.read(&mut self.buffer), Ok(1..)) {
+                return;
+            }
+        }
+    }
+}
+
 impl DrivenSession {
     /// Drives `client` over `stream`, the first, and streams of `road`.
     pub(crate) fn new(
@@ -77,6 +104,7 @@ impl DrivenSession {
         Ok(DrivenSession {
             client,
             wire: Some(wire),
+            own_node: road.is_own(),
             opener: Opener::start(road).map_err(Failure::doing("start a thread"))?,
             clock,
             events: VecDeque::new(),

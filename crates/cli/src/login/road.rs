@@ -107,6 +107,11 @@ impl LoginRoad {
         Ok(LoginRoad { peer: peer.to_owned(), account: account.into(), node, tickets })
     }
 
+    /// Whether its node is this command's own, and ends with it.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self.node, Carrier::Own { .. })
+    }
+
     /// Opens a stream to the account, before all others.
     ///
     /// # Errors
