@@ -226,6 +226,10 @@ impl Predictor {
         };
         if self.painted.is_some() || wanted.is_some() {
             let real = real_line(screen);
+            let wanted = wanted.map(|mut line| {
+                line.keep_last_column(&real);
+                line
+            });
             let from = self.painted.as_ref().unwrap_or(&real);
             paint::change(from, wanted.as_ref().unwrap_or(&real), screen, out);
             self.painted = wanted;

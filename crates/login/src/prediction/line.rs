@@ -214,6 +214,20 @@ impl Line {
         }
     }
 
+    /// Has the last column as `real` has it, which the terminal shows: nothing is ever written there, as a terminal might wrap. A wide
+    /// character that ends there stays whole.
+    pub(super) fn keep_last_column(&mut self, real: &Line) {
+        let columns = self.cells.len().min(real.cells.len());
+        let wide = real.cells.last().is_some_and(|cell| cell.content == Content::Rest);
+        let kept = columns.saturating_sub(if wide { 2 } else { 1 });
+        self.cells[kept..columns].clone_from_slice(&real.cells[kept..columns]);
+        if let Some(before) = self.cells[..kept].last_mut()
+            && matches!(before.content, Content::Wide(_))
+        {
+            before.content = Content::Empty;
+        }
+    }
+
     fn erase(&mut self, rules: Rules) -> Option<u16> {
         let column = self.step_left(rules.start)?;
         let (from, to) = (usize::from(column), usize::from(self.cursor));

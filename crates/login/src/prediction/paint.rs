@@ -24,10 +24,9 @@ pub(super) fn change(from: &Line, to: &Line, screen: &Screen, out: &mut Vec<u8>)
     out.extend_from_slice(text.as_bytes());
 }
 
-/// The first and the last column that differ, whole characters in both rows. The last column of the row is not written:
-/// a terminal might wrap.
+/// The first and the last column that differ, whole characters in both rows.
 fn difference(from: &Line, to: &Line) -> Option<(usize, usize)> {
-    let columns = from.cells.len().min(to.cells.len()).saturating_sub(1);
+    let columns = from.cells.len().min(to.cells.len());
     let differs = |column: &usize| from.cells[*column] != to.cells[*column];
     let mut first = (0..columns).find(differs)?;
     let mut last = (0..columns).rfind(differs)?;

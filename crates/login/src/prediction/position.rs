@@ -77,7 +77,7 @@ impl Position {
             State::Escape => self.escape(byte),
             State::Intermediate(g0) => match byte {
                 0x20..=0x2f => State::Intermediate(false),
-                0x00..0x20 => State::Intermediate(g0),
+                0x00..0x20 | 0x7f => State::Intermediate(g0),
                 _ => {
                     if g0 {
                         self.graphics = byte == b'0';
@@ -110,7 +110,8 @@ impl Position {
             b']' | b'P' | b'_' | b'^' | b'X' => State::Text(false),
             b'(' => State::Intermediate(true),
             0x20..=0x2f => State::Intermediate(false),
-            0x00..0x20 => State::Escape,
+            // A control acts at once, and DEL does nothing; the sequence goes on.
+            0x00..0x20 | 0x7f => State::Escape,
             b'c' => {
                 *self = Position::default();
                 State::Ground
@@ -175,6 +176,7 @@ mod tests {
         assert_eq!(places(b"\x1b]0;t\x1b\\a"), "------++");
         assert_eq!(places(b"\x1b[1\x18a"), "---++");
         assert_eq!(places(b"\x1bMa"), "-++");
+        assert_eq!(places(b"\x1b\x7f \x7fFa"), "----++");
         assert_eq!(places(b"\x1b(Ba"), "--++");
         assert_eq!(places(b"\x1b[?25\x94a\x1b[ma"), "---------++");
         assert_eq!(places(b"\x1b\xaaa\x18a"), "---++");

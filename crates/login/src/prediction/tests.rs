@@ -242,6 +242,22 @@ fn nothing_is_written_into_a_sequence_of_the_program() {
     assert_eq!((cell.contents(), cell.fgcolor()), ("a", vt100::Color::Idx(1)));
 }
 
+/// In the last two columns, it can neither be moved nor be written again.
+#[test]
+fn a_wide_character_at_the_edge_stays_whole() {
+    let mut seat = Seat::at_known_prompt();
+    seat.output("\x1b[39G中\x1b[3G");
+    let whole = seat.terminal.screen().contents_formatted();
+    seat.typed("ab");
+    seat.shows("$ ab");
+    assert_eq!(seat.terminal.screen().cell(2, 38).unwrap().contents(), "中");
+    seat.typed("\x7f\x7f");
+    seat.confirmed();
+    seat.wait(50);
+    assert!(!seat.predictor.is_showing());
+    assert_eq!(seat.terminal.screen().contents_formatted(), whole);
+}
+
 #[test]
 fn what_is_pasted_and_what_an_unknown_terminal_gets_is_not_predicted() {
     let mut seat = Seat::at_known_prompt();
