@@ -2,6 +2,8 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use strait_node::client::{self, ClientError};
 use strait_node::daemon::{ServiceMains, StartError};
@@ -13,6 +15,9 @@ use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{self, LogForm};
 use crate::{configuration, files, login};
 
+/// How long a daemon may take to end that ends by itself while it is asked, and how often it is looked for.
+const ENDING: Duration = Duration::from_secs(10);
+const AGAIN: Duration = Duration::from_millis(50);
 /// Where the system keeps logs (hier(7)).
 const LOG_FOLDER: &str = "/var/log";
 
@@ -86,11 +91,20 @@ pub(crate) fn down(flags: &flags::Which) -> CommandResult {
         (Err(_), Some(only)) if flags.tunnel.is_none() => only,
         (which, _) => which?,
     };
-    match client::down(&interface) {
+    let mut answer = client::down(&interface);
+    // One that ends by itself, or is killed, may still hear the question. What it leaves is known when it is gone.
+    let ends = matches!(answer, Err(ClientError::Ended { .. }));
+    let asked = Instant::now();
+    while matches!(answer, Err(ClientError::Ended { .. })) && asked.elapsed() < ENDING {
+        thread::sleep(AGAIN);
+        answer = client::down(&interface);
+    }
+    match answer {
         Err(ClientError::NotRunning { .. }) if network::put_back(&interface).is_ok_and(|count| count > 0) => {
             println!("{interface} was not running; removed what it left: settings, rules and routes");
             return Ok(());
         }
+        Err(ClientError::NotRunning { .. }) if ends => {}
         other => other.map_err(refused)?,
     }
     println!("{interface} is down");

@@ -53,6 +53,10 @@ impl Home {
     }
 }
 
+fn free_port() -> u16 {
+    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
 /// A daemon that ends with the test.
 struct Running(Child);
 
@@ -67,8 +71,7 @@ impl Drop for Running {
 fn a_user_without_a_daemon_sends_lists_and_gets() {
     let dir = Workdir::create().unwrap();
     let [near, far] = ["near", "far"].map(|name| Home::new(dir.path(), name));
-    let port = || UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let (here, there) = (port(), port());
+    let (here, there) = (free_port(), free_port());
     near.configure("near", here, ("office", &far), there);
     far.configure("far", there, ("laptop", &near), here);
     let _daemon = Running(far.command(&["up", "strait/strait.toml", "--foreground"]).spawn().unwrap());
@@ -91,4 +94,38 @@ fn a_user_without_a_daemon_sends_lists_and_gets() {
     assert_eq!(fs::read_to_string(near.0.join("files/letter")).unwrap(), text);
     let left = fs::read_dir(near.0.join("run")).map_or(0, Iterator::count);
     assert_eq!(left, 0, "the node of a command leaves nothing behind");
+}
+
+/// It took the question, and is killed before it answers.
+#[test]
+fn a_daemon_that_is_killed_while_it_is_told_to_end_is_down() {
+    let root = Workdir::create().unwrap();
+    let (near, far) = (Home::new(root.path(), "near"), Home::new(root.path(), "far"));
+    near.configure("near", free_port(), ("office", &far), free_port());
+    let mut up = near.command(&["up", "strait/strait.toml", "--foreground"]);
+    let mut daemon = Running(up.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let begun = Instant::now();
+    while !near.strait(&["show", "near"]).status.success() {
+        assert!(begun.elapsed() < PATIENCE, "the node is not up");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let stop = Command::new("kill").args(["-STOP", &daemon.0.id().to_string()]).status().unwrap();
+    assert!(stop.success());
+    let down = near.command(&["down", "near"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It has a socket, and sleeps.
+    let process = PathBuf::from(format!("/proc/{}", down.id()));
+    let sleeps = || fs::read_to_string(process.join("stat")).unwrap().contains(") S ");
+    let has_socket = || {
+        let opened = fs::read_dir(process.join("fd")).unwrap().flatten();
+        let names = opened.filter_map(|entry| fs::read_link(entry.path()).ok());
+        names.into_iter().any(|name| name.to_string_lossy().starts_with("socket:"))
+    };
+    while !(has_socket() && sleeps()) {
+        assert!(begun.elapsed() < PATIENCE, "it does not ask");
+        thread::sleep(Duration::from_millis(20));
+    }
+    daemon.0.kill().unwrap();
+    let output = down.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "near is down\n");
 }
