@@ -74,24 +74,6 @@ enum LinkState {
     Over,
 }
 
-impl Drop for DrivenSession {
-    /// A node of this command's own ends with it, and with the node what the peer has not received: the peer closes the stream when it
-    /// knows that the session is over. Otherwise it would keep the session for a client that comes back.
-    fn drop(&mut self) {
-        let wire = self.wire.take().filter(|_| self.own_node && self.client.finished());
-        let Some(mut stream) = wire.map(Wire::into_stream) else { return };
-        let prepared = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(PARTING)));
-        if prepared.and_then(|()| stream.shutdown(Shutdown::Write)).is_err() {
-            return;
-        }
-        for _ in 0..PARTING_READS {
-            if !matches!(stream.read(&mut self.buffer), Ok(1..)) {
-                return;
-            }
-        }
-    }
-}
-
 impl DrivenSession {
     /// Drives `client` over `stream`, the first, and streams of `road`.
     pub(crate) fn new(
@@ -258,8 +240,8 @@ impl DrivenSession {
         // One that was closed at once: what the daemon had was of a node that has been restarted. Twice, and nothing is served there.
         if !self.ever_heard && self.attempts > 0 {
             let cause = "the peer closed the stream before it said anything";
-            let remedy =
-                "it allows no logins if its configuration has no [[login]]; else run the same command again";
+            let remedy = "it allows no logins if its configuration has no [[login]], and of nodes that it does not list only those \
+                          with --kerberos; else run the same command again";
             return self.fail(Failure::new(cause).remedy(remedy).code(Code::Interrupted));
         }
         if self.ever_heard {
@@ -281,5 +263,23 @@ impl DrivenSession {
         self.wire = None;
         self.state = LinkState::Over;
         self.changes.push_back(LinkChange::Failed(failure));
+    }
+}
+
+impl Drop for DrivenSession {
+    /// A node of this command's own ends with it, and with the node what the peer has not received: the peer closes the stream when it
+    /// knows that the session is over. Otherwise it would keep the session for a client that comes back.
+    fn drop(&mut self) {
+        let wire = self.wire.take().filter(|_| self.own_node && self.client.finished());
+        let Some(mut stream) = wire.map(Wire::into_stream) else { return };
+        let prepared = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(PARTING)));
+        if prepared.and_then(|()| stream.shutdown(Shutdown::Write)).is_err() {
+            return;
+        }
+        for _ in 0..PARTING_READS {
+            if !matches!(stream.read(&mut self.buffer), Ok(1..)) {
+                return;
+            }
+        }
     }
 }

@@ -83,8 +83,8 @@ impl From<NoRoad> for Failure {
 }
 
 impl LoginRoad {
-    /// The way, on which `tickets` are shown, over the daemon that is meant; where none runs, over a node with the user's own configuration, which is started. An
-    /// empty account is the one that the peer's configuration names first.
+    /// The way, on which `tickets` are shown, over the daemon that is meant; where none runs, over a node with the user's own
+    /// configuration, which is started. An empty account is the one that the peer's configuration names first.
     pub(crate) fn find(
         tunnel: Option<&str>,
         peer: &str,

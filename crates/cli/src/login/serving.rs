@@ -36,7 +36,7 @@ use strait_scheduler::Budget;
 use crate::served::{KnownPeers, RefusedStreams};
 use keeper::Keeper;
 
-/// How long PAM may take: a module that asks a server that is away, twice over.
+/// How long PAM may take, and an exchange of Kerberos: a module that asks a server that is away, twice over.
 const PAM: Duration = Duration::from_secs(30);
 /// Set to another number of seconds, for tests of modules that hang.
 const PAM_VARIABLE: &str = "STRAIT_PAM_SECONDS";
@@ -136,7 +136,7 @@ impl LoginService {
             key: head.key.clone(),
             who,
             sessions: section.sessions,
-            patience: patience(),
+            patience: seconds_of(PAM_VARIABLE, PAM),
             logs,
         };
         let keeper = Keeper { head: head.clone(), section };
@@ -240,8 +240,8 @@ fn account(section: &LoginSection, asked: &str) -> Result<Account, Refusal> {
         .ok_or_else(|| refused(RefusedReason::NoSuchAccount, format!("there is no account {name} here")))
 }
 
-/// How long PAM may take, and an exchange of Kerberos.
-fn patience() -> Duration {
-    let set = std::env::var(PAM_VARIABLE).ok().and_then(|text| text.parse().ok());
-    set.map_or(PAM, Duration::from_secs)
+/// The seconds that a variable of the environment says; `usual` where it says nothing.
+fn seconds_of(variable: &str, usual: Duration) -> Duration {
+    let set = std::env::var(variable).ok().and_then(|text| text.parse().ok());
+    set.map_or(usual, Duration::from_secs)
 }

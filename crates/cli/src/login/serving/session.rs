@@ -20,6 +20,7 @@ use strait_node::poll::{self, PollFd};
 use super::super::wire::Wire;
 use super::keeper::{Keeper, Opened};
 use super::program::{Output, RunningProgram};
+use super::seconds_of;
 use super::visits::{AgentDoor, SessionOwner, socket_name};
 use crate::files::random;
 
@@ -106,7 +107,7 @@ impl<'a> Session<'a> {
             agents,
             clock,
             detached: keeper.section.detached,
-            unheard: unheard(),
+            unheard: seconds_of(UNHEARD_VARIABLE, UNHEARD),
             alone_since: Some(now),
             typed: now,
             since: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
@@ -297,11 +298,6 @@ impl<'a> Session<'a> {
         let due = [alone, hung, due, last].into_iter().flatten().min();
         poll::wait(&mut all, due.map(|at| at.since(now).max(LEAST_SLEEP))).map(drop)
     }
-}
-
-fn unheard() -> Duration {
-    let set = std::env::var(UNHEARD_VARIABLE).ok().and_then(|text| text.parse().ok());
-    set.map_or(UNHEARD, Duration::from_secs)
 }
 
 fn exit_of(status: ExitStatus) -> Exit {
