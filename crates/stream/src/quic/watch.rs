@@ -60,7 +60,7 @@ pub(super) struct Watch {
     unanswered: Option<Time>,
     silent: bool,
     asked_at: Time,
-    searched_at: Time,
+    searched_at: Option<Time>,
     /// When the peer was heard beside a silent connection, and what had come from it before.
     signs: (Option<Time>, u64),
     /// Since when the peer may have lost it, if nothing was heard on it since.
@@ -82,7 +82,7 @@ impl Watch {
             unanswered: None,
             silent: false,
             asked_at: now,
-            searched_at: Time::ZERO,
+            searched_at: None,
             signs: (None, 0),
             doubted_at: None,
             sessions: 0,
@@ -149,9 +149,9 @@ impl Watch {
     /// Whether a session is to find the peer.
     fn searches(&mut self, now: Time) -> bool {
         let silent = self.unanswered.is_some_and(|since| since + SEARCH <= now);
-        let searches = silent && self.searched_at + 4 * SEARCH <= now;
+        let searches = silent && self.searched_at.is_none_or(|at| at + 4 * SEARCH <= now);
         if searches {
-            self.searched_at = now;
+            self.searched_at = Some(now);
         }
         searches
     }
@@ -174,9 +174,9 @@ fn heard(quic: &Connection) -> u64 {
     frames(&stats.frame_rx) + stats.frame_rx.acks
 }
 
-/// Frames that a peer answers.
+/// Frames that a peer answers. QUIC's own probes are IMMEDIATE_ACK, as both ends know that (draft-ietf-quic-ack-frequency-11).
 const fn frames(of: &FrameStats) -> u64 {
-    of.stream + of.ping + of.max_data + of.max_stream_data
+    of.stream + of.ping + of.max_data + of.max_stream_data + of.immediate_ack
 }
 
 impl LiveConnection {
