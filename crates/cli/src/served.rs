@@ -8,34 +8,40 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use strait_node::config::Config;
-use strait_node::services::StreamHead;
+use strait_node::services::{StreamHead, UNLISTED};
 
 /// How long a stream that is refused stays open, so that its client hears why: round trips of a satellite link.
 pub(crate) const LINGER: Duration = Duration::from_secs(10);
 /// Refused streams that stay open at most; those beyond are closed without a word.
 const LINGERING: usize = 64;
 
-/// The peers of a configuration: names and public keys.
+/// Who may open streams by a configuration.
 #[derive(Default)]
-pub(crate) struct KnownPeers(Vec<(String, String)>);
+pub(crate) struct KnownPeers {
+    /// Names and public keys.
+    peers: Vec<(String, String)>,
+    /// Whether nodes that are no peers may.
+    unlisted: bool,
+}
 
 impl KnownPeers {
-    /// Those that have a public key.
+    /// Peers that have a public key, and what the file says of others.
     pub(crate) fn of(config: &Config) -> KnownPeers {
         let key = |peer: &strait_node::config::PeerSection| {
             Some((peer.name.clone(), peer.public_key()?.to_string()))
         };
-        KnownPeers(config.peers.iter().filter_map(key).collect())
+        KnownPeers { peers: config.peers.iter().filter_map(key).collect(), unlisted: config.unlisted() > 0 }
     }
 
     /// Whether a stream is of one of them: the configuration may have changed since it was opened.
     pub(crate) fn opened(&self, head: &StreamHead) -> bool {
-        self.0.iter().any(|(name, key)| *name == head.peer && *key == head.key)
+        let listed = self.peers.iter().any(|(name, key)| *name == head.peer && *key == head.key);
+        listed || (self.unlisted && head.peer == UNLISTED)
     }
 
     /// Whether one is called so.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(other, _)| other == name)
+        self.peers.iter().any(|(other, _)| other == name) || name == UNLISTED
     }
 }
 

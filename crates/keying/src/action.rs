@@ -1,7 +1,9 @@
 //! What the key manager orders.
 
+use std::sync::Arc;
+
 use strait_crypto::{KeyMaterial, Suite};
-use strait_ipsec::{IvMode, PeerId, inbound, outbound};
+use strait_ipsec::{IvMode, PeerCounters, PeerId, inbound, outbound};
 use strait_wire::Spi;
 
 use crate::ControlEvent;
@@ -15,6 +17,9 @@ pub enum Action {
     In(inbound::Order),
     /// Look up this `host:port` and answer with [`Control::resolved`](crate::Control::resolved).
     Resolve(PeerId, String),
+    /// A node that the configuration does not list is there: it may open streams, until
+    /// [`Control::remove_peer`](crate::Control::remove_peer).
+    Unlisted(PeerId, Arc<PeerCounters>),
     /// Log it.
     Log(ControlEvent),
     /// Write this key where an analyser reads it; only with

@@ -93,10 +93,12 @@ pub(crate) enum CloseCode {
     Internal = 7,
     /// More handshakes than a peer may complete.
     TooOften = 8,
+    /// No room for another node that the configuration does not list.
+    Full = 9,
 }
 
 impl CloseCode {
-    const ALL: [CloseCode; 9] = [
+    const ALL: [CloseCode; 10] = [
         CloseCode::Done,
         CloseCode::Yield,
         CloseCode::Malformed,
@@ -106,6 +108,7 @@ impl CloseCode {
         CloseCode::GaveUp,
         CloseCode::Internal,
         CloseCode::TooOften,
+        CloseCode::Full,
     ];
 
     const fn number(self) -> u32 {
@@ -124,6 +127,7 @@ impl CloseCode {
             CloseCode::GaveUp => "handshake timeout",
             CloseCode::Internal => "internal error",
             CloseCode::TooOften => "too many handshakes from this node",
+            CloseCode::Full => "it has no room for another node that it does not list; try again in a minute",
         }
     }
 }

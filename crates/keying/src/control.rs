@@ -18,6 +18,7 @@ mod spis;
 mod streams;
 #[cfg(test)]
 pub(crate) mod tests;
+mod unlisted;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -139,6 +140,18 @@ impl Control {
     pub fn remove_peer(&mut self, peer: PeerId, now: Time) {
         self.remove(peer, now);
         self.handshakes.pump(&mut self.sessions, now);
+    }
+
+    /// Takes so many nodes at once that are no peers, from now on: each becomes a peer without addresses, of which
+    /// [`Action::Unlisted`] tells. With 0, those that are there go.
+    pub fn take_unlisted(&mut self, most: usize, now: Time) {
+        self.sessions.unlisted.take_at_most(most);
+        self.sessions.peers.allow_any(most > 0);
+        if most == 0 {
+            let all: Vec<PeerId> =
+                self.sessions.peers.ids().filter(|id| unlisted::is_unlisted(*id)).collect();
+            all.into_iter().for_each(|id| self.remove_peer(id, now));
+        }
     }
 
     /// Keeps `spis`, which others receive with, out of what is handed out from now on; says which of them a session

@@ -105,6 +105,8 @@ pub enum ControlEvent {
 pub enum Refusal {
     /// No peer has this key, or none has it any longer.
     Stranger(PublicKey),
+    /// No peer has this key, and there is no room for another node that is not listed.
+    Full(PublicKey),
     /// The handshake ended before a key was proved.
     Handshake,
     /// So many handshakes are under way that this one was dropped.
@@ -115,6 +117,10 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Stranger(key) => write!(f, "no peer has the public key {key}"),
+            Refusal::Full(key) => write!(
+                f,
+                "no peer has the public key {key}, and there is no room for another node that is not listed"
+            ),
             Refusal::Handshake => f.write_str("authentication failed"),
             Refusal::Crowded => f.write_str("too many handshakes in progress"),
         }

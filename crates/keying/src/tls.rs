@@ -4,6 +4,7 @@
 //! computers if the peer can (X25519MLKEM768, draft-ietf-tls-ecdhe-mlkem).
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use quinn_proto::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig, QuicServerConfig};
@@ -33,6 +34,8 @@ pub(crate) const SERVER_NAME: &str = "strait";
 #[derive(Debug, Default)]
 pub(crate) struct AllowList {
     keys: RwLock<BTreeSet<PublicKey>>,
+    /// Whether any other key may, too: what its node may do is decided later.
+    any: AtomicBool,
     /// The last key turned away, for a log.
     stranger: Mutex<Option<PublicKey>>,
 }
@@ -46,13 +49,19 @@ impl AllowList {
         self.keys.write().unwrap_or_else(PoisonError::into_inner).remove(&key);
     }
 
+    /// Whether keys that are not listed may shake hands, too.
+    pub(crate) fn allow_any(&self, any: bool) {
+        self.any.store(any, Ordering::Relaxed);
+    }
+
     /// The last key turned away since this was asked.
     pub(crate) fn take_stranger(&self) -> Option<PublicKey> {
         self.stranger.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn admits(&self, key: PublicKey) -> bool {
-        let known = self.keys.read().unwrap_or_else(PoisonError::into_inner).contains(&key);
+        let listed = self.keys.read().unwrap_or_else(PoisonError::into_inner).contains(&key);
+        let known = listed || self.any.load(Ordering::Relaxed);
         if !known {
             *self.stranger.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);
         }

@@ -61,6 +61,9 @@ use beside::{Access, Nothing, OnDisk, WithoutIdentity};
 /// Most bytes in a configuration file: some ten thousand peers.
 const FILE_MAX: u64 = 4 << 20;
 
+/// Nodes that are no peers, at once: each has keys and a queue, as a peer has. More people at once are worth an entry.
+const UNLISTED_MAX: usize = 64;
+
 /// A whole configuration; one that exists is consistent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -214,6 +217,12 @@ fn remedy(error: &io::Error) -> &'static str {
 }
 
 impl Config {
+    /// How many nodes may log in at once that are no peers; 0 where a ticket admits none.
+    #[must_use]
+    pub fn unlisted(&self) -> usize {
+        if self.logins.iter().any(LoginSection::is_for_unlisted) { UNLISTED_MAX } else { 0 }
+    }
+
     /// Reads and checks the file at `path` and the keys it names.
     ///
     /// # Errors

@@ -420,6 +420,9 @@ impl Daemon {
         let now = self.clock.now();
         self.control.timeout(now);
         self.streams.timeout(now);
+        for peer in self.streams.forget_unlisted(&self.control, now) {
+            self.control.remove_peer(peer, now);
+        }
         self.manual.look(now).into_iter().for_each(|order| self.order_out(order));
         self.note_paths(now);
         if now >= self.shown_by {

@@ -65,6 +65,9 @@ pub struct NodeReport {
     pub forward: bool,
     /// Networks behind it that its peers may reach.
     pub forward_networks: Vec<String>,
+    /// Nodes that it does not list and that have a session, for logins with a ticket.
+    #[serde(default)]
+    pub unlisted_nodes: u64,
     /// Path of its configuration file.
     pub configuration: String,
     /// Seconds since it started.

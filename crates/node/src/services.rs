@@ -19,10 +19,13 @@ pub use workers::{ServiceWorkers, WorkerLimits};
 /// How long the serving process may take to make room for a message: it takes one for each stream, and does nothing else with it.
 const PATIENCE: Duration = Duration::from_millis(100);
 
+/// The name that all nodes have together which the configuration does not list; no peer is called so.
+pub const UNLISTED: &str = "unlisted";
+
 /// Who opened a stream, and for what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamHead {
-    /// The peer's name in the configuration.
+    /// The peer's name in the configuration, or [`UNLISTED`].
     pub peer: String,
     /// Its public key, 44 characters of base64.
     pub key: String,

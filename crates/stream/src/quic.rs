@@ -120,6 +120,13 @@ impl Streams {
         self.len() == 0
     }
 
+    /// Whose stream it is, once it has a connection, and until it is over.
+    #[must_use]
+    pub fn peer_of(&self, key: StreamKey) -> Option<PeerId> {
+        let (handle, _) = self.pool.place(key).ok()?;
+        Some(self.pool.live.get(&handle)?.peer)
+    }
+
     /// Connections that are not over.
     #[must_use]
     pub fn connections(&self) -> usize {
@@ -129,8 +136,7 @@ impl Streams {
     /// The rate of the link to the peer of a stream, if it is told or was found.
     #[must_use]
     pub fn rate(&self, key: StreamKey) -> Option<Rate> {
-        let (handle, _) = self.pool.place(key).ok()?;
-        self.peers.get(&self.pool.live.get(&handle)?.peer)?.counters.stream.rate()
+        self.peers.get(&self.peer_of(key)?)?.counters.stream.rate()
     }
 
     /// Bytes that both ends of the connection below a stream have for `label`, and no one else (RFC 8446 section 7.5), without a context.

@@ -74,8 +74,11 @@ fn node(node: &NodeReport) -> String {
     ];
     let lost = (node.lost_log_lines > 0)
         .then(|| ("log", format!("{} could not be written", counted(node.lost_log_lines, "line"))));
+    let unlisted = (node.unlisted_nodes > 0).then(|| {
+        ("not listed", format!("{}, for logins with a ticket", counted(node.unlisted_nodes, "node")))
+    });
     let warnings = node.warnings.iter().map(|warning| ("WARNING", warning.clone()));
-    let lines: Vec<_> = lines.into_iter().chain(lost).chain(warnings).collect();
+    let lines: Vec<_> = lines.into_iter().chain(unlisted).chain(lost).chain(warnings).collect();
     format!("{}\n{}", node.interface, list(&lines))
 }
 

@@ -4,6 +4,7 @@ mod delegation;
 mod relayed;
 mod sessions;
 mod tickets;
+mod unlisted;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -23,11 +24,19 @@ const SERVICE: &str = "--kerberos=strait@server.strait.test";
 const SECTION: &str = "kerberos = true\n\
     principals = { \"alice@STRAIT.TEST\" = [\"alice\", \"root\"], \"alice/admin@STRAIT.TEST\" = [\"alice\"] }";
 
+/// Who may log in from nodes that are not listed.
+const UNLISTED: &str = "[[login]]\nunlisted = true\nsessions = 1\nkerberos = true\n\
+    principals = { \"alice@STRAIT.TEST\" = [\"alice\"] }";
+
 /// Two sites and a KDC. Fields are dropped in this order.
 struct Desk {
     place: LoginPlace,
     realms: Realms,
     folder: Workdir,
+}
+
+fn keytab(realms: &Realms) -> String {
+    format!("[kerberos]\nkeytab = \"{}\"\n", realms.path("keytab").display())
 }
 
 fn can_run() -> bool {
@@ -42,9 +51,15 @@ impl Desk {
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         let realms = Realms::start(folder.path(), Some(&hosts.a)).unwrap();
         realms.log_in("alice", "alice").unwrap();
-        let section = format!("{section}\n[kerberos]\nkeytab = \"{}\"", realms.path("keytab").display());
+        let section = format!("{section}\n{}", keytab(&realms));
         let place = LoginPlace::with_environment(hosts, &section, PAM, &realms.environment());
         Desk { place, realms, folder }
+    }
+
+    /// The second site lists no peer from here on; it has these sections.
+    fn list_no_peers(&mut self, sections: &str) {
+        self.place.stop(1);
+        self.place.run(1, &[], &format!("{sections}\n{}", keytab(&self.realms)));
     }
 
     /// `login` with the tickets of this cache.

@@ -13,7 +13,8 @@ use strait_wire::condition::Condition;
 use super::context::ControlContext;
 use super::peer::{ATTEMPT, PeerRecord};
 use super::peer_table::PeerTable;
-use crate::{ControlEvent, PublicKey};
+use super::unlisted::{UnlistedPeers, is_unlisted};
+use crate::{Action, ControlEvent, PublicKey, Refusal};
 
 /// Least time between two handshakes on account of unknown SPIs, which strangers can make up.
 const UNKNOWN_APART: Duration = Duration::from_secs(1);
@@ -23,13 +24,14 @@ const UNKNOWN_APART: Duration = Duration::from_secs(1);
 pub(crate) struct Sessions {
     pub(crate) peers: PeerTable,
     pub(crate) context: ControlContext,
+    pub(crate) unlisted: UnlistedPeers,
     /// When a handshake was last begun on account of an unknown SPI, of any peer.
     unknown_at: Option<Time>,
 }
 
 impl Sessions {
     pub(crate) const fn new(peers: PeerTable, context: ControlContext) -> Sessions {
-        Sessions { peers, context, unknown_at: None }
+        Sessions { peers, context, unlisted: UnlistedPeers::new(), unknown_at: None }
     }
 
     /// A peer, and what it shares with the others.
@@ -57,6 +59,16 @@ impl Sessions {
         if let Some((peer, context)) = self.with(id) {
             peer.update_pace(context);
         }
+    }
+
+    /// Adds a node that the configuration does not list, at `from`, if such nodes are taken and there is room.
+    pub(crate) fn admit(&mut self, key: PublicKey, from: SocketAddr, now: Time) -> Result<PeerId, Refusal> {
+        let places = self.peers.iter().filter(|peer| is_unlisted(peer.id())).map(|peer| peer.endpoint);
+        let config = self.unlisted.admit(key, from, places)?;
+        let (id, counters) = (config.spec.id, Arc::clone(&config.spec.counters));
+        self.add(PeerRecord::new(config, now), Some(from));
+        self.context.actions.push_back(Action::Unlisted(id, counters));
+        Ok(id)
     }
 
     /// Removes a peer with its associations; says whether there was one.

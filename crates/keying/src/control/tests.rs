@@ -10,4 +10,5 @@ mod reload;
 mod simultaneous;
 mod streams;
 mod token;
+mod unlisted;
 mod world;

@@ -115,11 +115,8 @@ fn service(text: &str) -> Result<String, Problem> {
 
 /// The name of a service that a ticket is asked for, which says of which host.
 pub(super) fn service_of_host(text: &str) -> Result<String, Problem> {
-    service(text).and_then(
-        |name| {
-            if name.contains(['@', '/']) { Ok(name) } else { Err(Problem::Service { name }) }
-        },
-    )
+    let name = service(text)?;
+    if name.contains(['@', '/']) { Ok(name) } else { Err(Problem::Service { name }) }
 }
 
 fn is_name(text: &str) -> bool {
@@ -162,6 +159,9 @@ mod tests {
         assert_eq!(named, expected.map(|(name, all)| (name, all.to_owned())));
         let keytab = Some("dir/tab".into());
         assert_eq!(config.kerberos, KerberosSection { service: "host".to_owned(), keytab });
+        assert_eq!(config.unlisted(), 0);
+        let config = parse("[[login]]\nunlisted = true\nkerberos = true\nauth_to_local = true").unwrap();
+        assert!(config.logins[1].is_for_unlisted() && config.unlisted() > 0);
         let config = parse("kerberos = true\nauth_to_local = true").unwrap();
         assert!(config.logins[0].kerberos.as_ref().unwrap().auth_to_local);
     }
@@ -187,6 +187,14 @@ mod tests {
                 "kerberos = true\nprincipals = [\"a@R\"]",
                 "`principals` must be principals with their accounts",
             ),
+            ("unlisted = true\nkerberos = true\nauth_to_local = true", "is for nodes that are not peers"),
+            ("[[login]]\nunlisted = true\naccounts = [\"a\"]", "takes a ticket of every node"),
+            (
+                "[[login]]\nunlisted = true\nkerberos = true\nauth_to_local = true\n[[login]]\nunlisted = true\n\
+                 kerberos = true\nauth_to_local = true",
+                "`unlisted` already has a [[login]] in line",
+            ),
+            ("[[peer]]\nname = \"unlisted\"", "give this peer another name"),
             ("[kerberos]\nservice = \"@x\"", "`@x` is not the name of a service"),
         ] {
             let error = parse(lines).unwrap_err();

@@ -10,9 +10,11 @@ use super::kerberos;
 use super::problem::Problem;
 use super::reader::{Placed, Section};
 use super::sections::{span, words};
+use crate::services::UNLISTED;
 
 pub(super) const KEYS: &[&str] = &[
     "peer",
+    "unlisted",
     "accounts",
     "kerberos",
     "principals",
@@ -36,7 +38,7 @@ const ENVIRONMENT: [&str; 2] = ["LANG", "LC_*"];
 /// `[[login]]`: a peer that may log in. Who is not named may not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoginSection {
-    /// The peer's name.
+    /// The peer's name, or [`UNLISTED`] for nodes that are no peers.
     pub peer: String,
     /// Accounts of this host that it may use, the first where it names none. A daemon of an ordinary user has its user's own
     /// account only, which need not be named.
@@ -54,6 +56,12 @@ pub struct LoginSection {
 }
 
 impl LoginSection {
+    /// Whether it is for nodes that are no peers.
+    #[must_use]
+    pub fn is_for_unlisted(&self) -> bool {
+        self.peer == UNLISTED
+    }
+
     /// Whether a client may set the variable called `name`.
     #[must_use]
     pub fn takes(&self, name: &[u8]) -> bool {
@@ -74,8 +82,7 @@ fn login(
     peers: &[FoundPeer],
     seen: &mut Vec<(String, usize)>,
 ) -> Option<LoginSection> {
-    section.require("peer", "peer = \"site-b\"");
-    let peer = section.parsed("peer", "a peer's name in quotes", |name| one_of_the_peers(name, peers));
+    let peer = whose(section, peers);
     if let Some(Placed { value, span }) = &peer {
         match seen.iter().find(|(other, _)| other == value) {
             Some((name, line)) => {
@@ -101,6 +108,21 @@ fn login(
         forward: section.boolean("forward").unwrap_or(true),
         peer: peer?.value,
     })
+}
+
+/// The peer that may log in, or [`UNLISTED`].
+fn whose(section: &Section<'_>, peers: &[FoundPeer]) -> Option<Placed<String>> {
+    if !section.boolean("unlisted").unwrap_or(false) {
+        section.require("peer", "peer = \"site-b\"");
+        return section.parsed("peer", "a peer's name in quotes", |name| one_of_the_peers(name, peers));
+    }
+    if let Some(value) = section.value("peer") {
+        section.note(value.span(), Problem::PeerAndUnlisted);
+    }
+    if !section.boolean("kerberos").unwrap_or(false) {
+        section.note(section.span(), Problem::UnlistedWithoutKerberos);
+    }
+    Some(Placed { value: UNLISTED.to_owned(), span: section.span() })
 }
 
 /// An account as `passwd(5)` can have it.

@@ -10,9 +10,11 @@ use strait_keying::{PublicKey, RepairMode};
 use super::beside::Beside;
 use super::checks::FoundPeer;
 use super::manual::{self, Manual, ManualProblem};
+use super::problem::Problem;
 use super::reader::{Placed, Section};
 use super::sections::{span, words};
 use super::{kerberos, value};
+use crate::services::UNLISTED;
 
 pub(super) const KEYS: &[&str] = &[
     "name",
@@ -148,7 +150,7 @@ pub(super) fn read(section: &Section<'_>, beside: &Beside<'_>, tunnel: bool) -> 
     let prefixes = section.list("allowed_ips", "a list of networks, as [\"10.77.0.2/32\"]", value::network);
     let truncate = |Placed { value, span }: Placed<IpNet>| Placed { value: value.trunc(), span };
     let common = Common {
-        name: section.parsed("name", "a name in quotes", |text| words("name", text)),
+        name: section.parsed("name", "a name in quotes", name_of_peer),
         prefixes: prefixes.into_iter().map(truncate).collect(),
         keepalive: span(section, "keepalive", Duration::from_secs(1), MOST_KEEPALIVE, ["1s", "65535s"]),
         mtu: section.short("mtu", LEAST_PATH_MTU..=u16::MAX),
@@ -234,4 +236,10 @@ impl Common {
             line: section.line(),
         }
     }
+}
+
+/// A name that is not what nodes are called that the file does not list.
+fn name_of_peer(text: &str) -> Result<String, Problem> {
+    let name = words("name", text)?;
+    if name == UNLISTED { Err(Problem::ReservedName { name }) } else { Ok(name) }
 }

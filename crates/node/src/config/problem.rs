@@ -163,6 +163,12 @@ pub enum Problem {
         /// Where the other is.
         line: usize,
     },
+    /// A peer with a name that means others.
+    #[error("`{name}` is what all nodes are called that are not peers; give this peer another name")]
+    ReservedName {
+        /// As written.
+        name: String,
+    },
     /// Two peers with one name.
     #[error("the name `{name}` is already used by the peer in line {line}")]
     DuplicateName {
@@ -199,8 +205,19 @@ pub enum Problem {
         /// Where the other is.
         line: usize,
     },
+    /// Logins of one peer, and of nodes that are none, in one section.
+    #[error(
+        "with `unlisted = true` a [[login]] is for nodes that are not peers; give the peer one of its own"
+    )]
+    PeerAndUnlisted,
+    /// Logins of nodes that are no peers, who show nothing.
+    #[error(
+        "`unlisted = true` takes a ticket of every node, whatever its key; add kerberos = true, and `principals` or \
+         `auth_to_local`"
+    )]
+    UnlistedWithoutKerberos,
     /// Two sections for the logins of one peer.
-    #[error("the peer `{name}` already has a [[login]] in line {line}; write all its accounts there")]
+    #[error("`{name}` already has a [[login]] in line {line}; write all its accounts there")]
     DuplicateLogin {
         /// The peer.
         name: String,

@@ -17,6 +17,9 @@ impl Daemon {
                 Action::Out(order) => self.order_out(order),
                 Action::In(order) => self.order_in(order),
                 Action::Resolve(peer, name) => self.look_up(peer, name),
+                Action::Unlisted(peer, counters) => {
+                    self.streams.add_unlisted(peer, counters, self.clock.now());
+                }
                 Action::Log(event) => self.log(&event),
                 Action::DangerKey(key) => {
                     if let Some(log) = &mut self.key_log {

@@ -60,6 +60,7 @@ impl Daemon {
             self.change_link();
         }
         let changes = self.change_peers(&before, new, beside_peers);
+        self.control.take_unlisted(self.config.unlisted(), self.clock.now());
         self.act();
         self.announce_policies();
         self.reroute(true).map_err(ReloadError::Routes)?;

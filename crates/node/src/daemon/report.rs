@@ -64,6 +64,7 @@ impl Daemon {
             down_auto: self.config.link.down == LinkRate::Auto,
             forward: node.forward.peers,
             forward_networks: node.forward.networks.iter().map(ToString::to_string).collect(),
+            unlisted_nodes: self.streams.unlisted(),
             // Those who read it are in other folders.
             configuration: std::path::absolute(&self.path)
                 .unwrap_or_else(|_| self.path.clone())

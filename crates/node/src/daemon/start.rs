@@ -187,6 +187,7 @@ fn add_sessions(
 ) {
     // No session has an SPI yet.
     let _ = control.set_aside(manual::spis(&config.peers));
+    control.take_unlisted(config.unlisted(), now);
     for peer in &config.peers {
         if let Some(session) = roster::session(peer, roster.enter(peer)) {
             streams.add_peer(session.spec.id, peer, Arc::clone(&session.spec.counters));

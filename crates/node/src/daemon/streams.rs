@@ -10,6 +10,7 @@
 
 mod head;
 mod socket;
+mod unlisted;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,8 +27,10 @@ use tokio::net::UnixStream;
 use super::ServiceChannels;
 use crate::config::PeerSection;
 use crate::local::{Answer, KerberosWay};
+use crate::services::UNLISTED;
 use head::PendingHead;
 use socket::RelaySocket;
+use unlisted::UnlistedNodes;
 
 /// The service of logins, by the first byte of a stream, and that of logins behind Kerberos.
 const LOGIN: u8 = 2;
@@ -56,6 +59,7 @@ pub(super) struct StreamRelay {
     names: BTreeMap<PeerId, String>,
     /// The names that their services have with Kerberos, as far as the configuration has them.
     kerberos: BTreeMap<PeerId, String>,
+    unlisted: UnlistedNodes,
     /// The processes that serve peers.
     services: ServiceChannels,
 }
@@ -76,6 +80,7 @@ impl StreamRelay {
             heads: BTreeMap::new(),
             names: BTreeMap::new(),
             kerberos: BTreeMap::new(),
+            unlisted: UnlistedNodes::default(),
             services,
         }
     }
@@ -93,6 +98,27 @@ impl StreamRelay {
         self.names.remove(&id);
         self.kerberos.remove(&id);
         self.core.remove_peer(id, now);
+    }
+
+    /// A node that is not listed may open streams to the service that begins with Kerberos.
+    pub(super) fn add_unlisted(&mut self, id: PeerId, counters: Arc<PeerCounters>, now: Time) {
+        self.core.add_peer(id, counters);
+        self.unlisted.add(id, now);
+    }
+
+    /// Nodes that are not listed.
+    pub(super) fn unlisted(&self) -> u64 {
+        self.unlisted.count()
+    }
+
+    /// Forgets those of them that had no stream for a while, or that the key manager forgot; says which.
+    pub(super) fn forget_unlisted(&mut self, control: &Control, now: Time) -> Vec<PeerId> {
+        let (core, sockets) = (&self.core, &self.sockets);
+        // A stream that has named no service keeps no place.
+        let served = |id| sockets.keys().any(|key| core.peer_of(*key) == Some(id));
+        let gone = self.unlisted.look(served, |id| control.status(id).is_some(), now);
+        gone.iter().for_each(|id| self.core.remove_peer(*id, now));
+        gone
     }
 
     /// The configuration was read again.
@@ -117,7 +143,8 @@ impl StreamRelay {
 
     /// When something is due.
     pub(super) fn poll_timeout(&self) -> Option<Time> {
-        self.core.poll_timeout().map(|deadline| deadline.at)
+        let core = self.core.poll_timeout().map(|deadline| deadline.at);
+        core.into_iter().chain(self.unlisted.due()).min()
     }
 
     pub(super) fn timeout(&mut self, now: Time) {
@@ -202,9 +229,13 @@ impl StreamRelay {
     fn read_head(&mut self, key: StreamKey, now: Time) {
         let Some(pending) = self.heads.get_mut(&key) else { return };
         let Some(whole) = pending.read(&mut self.core, key, now) else { return };
-        let peer = self.names.get(&pending.peer).filter(|_| whole);
+        let peer = self.names.get(&pending.peer).map(String::as_str);
+        let unlisted = peer.is_none() && self.unlisted.has(pending.peer);
+        let peer = peer.or(unlisted.then_some(UNLISTED)).filter(|_| whole);
         let rate = self.core.rate(key);
         let named = peer.and_then(|peer| pending.named(peer, rate));
+        // Whatever else is served, is for peers.
+        let named = named.filter(|named| !unlisted || named.service == KERBEROS_LOGIN);
         self.heads.remove(&key);
         let is_login = named.as_ref().is_some_and(|named| [LOGIN, KERBEROS_LOGIN].contains(&named.service));
         if is_login {

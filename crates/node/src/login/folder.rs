@@ -62,7 +62,7 @@ pub(super) struct SessionPlace {
 }
 
 impl SessionPlace {
-    /// Takes a place of the peer with this key, which may have `most`. Nothing if all are taken.
+    /// Takes a place of the peer with this key, or of those that are counted by this name, which may have `most`. Nothing if all are taken.
     pub(super) fn take(key: &str, most: u16) -> io::Result<Option<SessionPlace>> {
         let places = folder().map_err(io::Error::other)?.join(PLACES);
         match DirBuilder::new().mode(0o700).create(&places) {

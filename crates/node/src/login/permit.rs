@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::account::Account;
 use super::kerberos::{self, KerberosDemand};
 use super::pam::PamLogin;
+use crate::services::UNLISTED;
 
 /// Who opened a stream, and as whom it is served.
 #[derive(Clone, Debug)]
@@ -59,6 +60,11 @@ impl fmt::Display for Served {
 }
 
 impl Served {
+    /// By whom its session is counted: nodes that are not listed are counted together, as keys cost nothing.
+    pub(super) fn counted_as(&self) -> &str {
+        if self.peer == UNLISTED { UNLISTED } else { &self.key }
+    }
+
     pub(super) fn pam<'a>(&'a self, terminal: Option<&'a Path>) -> PamLogin<'a> {
         PamLogin { account: &self.account.name, peer: &self.peer, terminal, limit: self.patience }
     }

@@ -353,7 +353,8 @@ impl OpenSession {
     ) -> Result<OpenSession, SessionRefused> {
         let refused = |why, text: String| SessionRefused { why, text };
         let system = |error: io::Error| refused(WhyRefused::System, error.to_string());
-        let place = SessionPlace::take(&permit.key, permit.sessions).map_err(system)?.ok_or_else(|| {
+        let place = SessionPlace::take(permit.counted_as(), permit.sessions).map_err(system)?;
+        let place = place.ok_or_else(|| {
             refused(WhyRefused::TooMany, "as many sessions run as may; `strait login --list`".to_owned())
         })?;
         // The kernel says what it is called, not the keeper; it is not held, so that the keeper alone can hang it up.

@@ -134,6 +134,7 @@ fn report() -> DaemonReport {
             pid: 1,
             version: "0.1.0".to_owned(),
             warnings: vec!["danger".to_owned()],
+            unlisted_nodes: 3,
             lost_log_lines: 2,
         },
         peers: vec![peer()],

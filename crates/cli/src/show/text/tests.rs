@@ -24,6 +24,7 @@ pub(crate) fn report() -> DaemonReport {
             pid: 42,
             version: "0.1.0".to_owned(),
             warnings: Vec::new(),
+            unlisted_nodes: 0,
             lost_log_lines: 0,
         },
         peers: vec![peer()],
@@ -382,9 +383,11 @@ fn what_is_insecure_or_lost_has_a_line_and_no_line_otherwise() {
     assert!(!quiet.contains("WARNING") && !quiet.contains("could not be written"), "{quiet}");
     report.node.warnings = vec!["the keys of all traffic are written to keys".to_owned()];
     report.node.lost_log_lines = 3;
+    report.node.unlisted_nodes = 1;
     report.control.refused_connections = 1;
     let shown = render(&report);
     for line in [
+        "  not listed     1 node, for logins with a ticket",
         "  log            3 lines could not be written",
         "  WARNING        the keys of all traffic are written to keys",
         "metrics: 1 connection refused",

@@ -83,15 +83,25 @@ impl LoginPlace {
 
     /// Starts a daemon; `section` are lines of its `[[login]]`.
     pub(crate) fn start(&mut self, which: usize, section: &str) {
-        let (site, peer) = (&self.sites[which], &self.sites[1 - which]);
+        let peer = &self.sites[1 - which];
         let section = if section.is_empty() {
             String::new()
         } else {
             format!("[[login]]\npeer = \"{}\"\n{section}\n", peer.name())
         };
-        let config =
-            site.configure("strait", &[peer], Extra { sections: &section, ..Extra::default() }).unwrap();
-        self.daemons[which] = Some(site.start(&config, "run").unwrap());
+        self.run(which, &[1 - which], &section);
+    }
+
+    /// Starts a daemon with these peers and sections.
+    pub(crate) fn run(&mut self, which: usize, peers: &[usize], sections: &str) {
+        let config = self.configure(which, peers, sections);
+        self.daemons[which] = Some(self.sites[which].start(&config, "run").unwrap());
+    }
+
+    /// Writes the configuration of a daemon.
+    pub(crate) fn configure(&self, which: usize, peers: &[usize], sections: &str) -> PathBuf {
+        let peers: Vec<_> = peers.iter().map(|peer| &self.sites[*peer]).collect();
+        self.sites[which].configure("strait", &peers, Extra { sections, ..Extra::default() }).unwrap()
     }
 
     /// Ends a daemon in order.

@@ -1,5 +1,7 @@
 //! Handshakes that a peer begins.
 
+use std::net::SocketAddr;
+
 use strait_clock::Time;
 use strait_ipsec::{PeerId, Reason, inbound};
 use strait_wire::Spi;
@@ -11,7 +13,7 @@ use super::super::sessions::Sessions;
 use super::{ChannelOwner, ChannelStage, Handshakes};
 use crate::agreement::PairAgreement;
 use crate::channel::{ChannelId, CloseCode, Closed};
-use crate::{HandshakeFailure, Message, Refusal, Role, SessionTerms};
+use crate::{HandshakeFailure, Message, PublicKey, Refusal, Role, SessionTerms};
 
 impl Handshakes {
     /// TLS is through on a channel begun elsewhere: the key says who it is.
@@ -20,10 +22,7 @@ impl Handshakes {
             return self.channels.close(id, CloseCode::Internal, now);
         };
         // Its key was allowed when TLS looked; the peer may have been removed since.
-        let Some(peer) = sessions.peers.by_key(key) else {
-            self.channels.close(id, CloseCode::Stranger, now);
-            return self.refused(&mut sessions.context, from, Refusal::Stranger(key), now);
-        };
+        let Some(peer) = self.peer_of(sessions, id, (key, from), now) else { return };
         // One at a time: a peer that begins again has given up what it began before.
         let began =
             |stage: &ChannelStage| matches!(stage, ChannelStage::Awaiting | ChannelStage::Accepted { .. });
@@ -31,6 +30,24 @@ impl Handshakes {
             self.channels.close(earlier, CloseCode::Superseded, now);
         }
         self.owners.insert(id, ChannelOwner { peer, stage: ChannelStage::Awaiting });
+    }
+
+    /// The peer that a channel begun elsewhere belongs to, which may be one for its time; else the channel is closed.
+    pub(super) fn peer_of(
+        &mut self,
+        sessions: &mut Sessions,
+        id: ChannelId,
+        (key, from): (PublicKey, SocketAddr),
+        now: Time,
+    ) -> Option<PeerId> {
+        let why = match sessions.peers.by_key(key).map_or_else(|| sessions.admit(key, from, now), Ok) {
+            Ok(peer) => return Some(peer),
+            Err(why) => why,
+        };
+        let full = matches!(why, Refusal::Full(_));
+        self.channels.close(id, if full { CloseCode::Full } else { CloseCode::Stranger }, now);
+        self.refused(&mut sessions.context, from, why, now);
+        None
     }
 
     /// The peer's offer: unless a handshake of our own goes first, it is accepted.

@@ -6,7 +6,7 @@ use strait_ipsec::{PeerId, Reason, inbound};
 use super::super::sessions::Sessions;
 use super::{ChannelOwner, ChannelStage, Handshakes};
 use crate::channel::{CannotConnect, ChannelId, CloseCode};
-use crate::{PublicKey, Refusal, Role};
+use crate::{PublicKey, Role};
 
 impl Handshakes {
     /// Begins a connection for streams with a peer that there is a session with; else the session is wanted first, which also
@@ -44,10 +44,7 @@ impl Handshakes {
         let (Some(key), Some(from)) = (self.channels.peer_key(id), self.channels.remote(id)) else {
             return self.channels.close(id, CloseCode::Internal, now);
         };
-        let Some(peer) = sessions.peers.by_key(key) else {
-            self.channels.close(id, CloseCode::Stranger, now);
-            return self.refused(&mut sessions.context, from, Refusal::Stranger(key), now);
-        };
+        let Some(peer) = self.peer_of(sessions, id, (key, from), now) else { return };
         if !sessions.peers.get_mut(peer).is_some_and(|peer| peer.may_offer(now)) {
             self.channels.refuse(Reason::TooOften);
             return self.channels.close(id, CloseCode::TooOften, now);

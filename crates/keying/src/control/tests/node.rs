@@ -40,6 +40,8 @@ pub(super) struct ControlNode {
     pub(super) wishes: BTreeMap<PeerId, ReportWish>,
     pub(super) keys: Vec<DangerKey>,
     pub(super) events: Vec<(Time, ControlEvent)>,
+    /// Nodes that are not listed, which it was told of.
+    pub(super) unlisted: Vec<PeerId>,
     pub(super) datagrams: u64,
     pub(super) keepalives: Vec<Time>,
     pub(super) probes: Vec<Time>,
@@ -119,6 +121,7 @@ impl ControlNode {
             wishes: BTreeMap::new(),
             keys: Vec::new(),
             events: Vec::new(),
+            unlisted: Vec::new(),
             datagrams: 0,
             keepalives: Vec::new(),
             probes: Vec::new(),

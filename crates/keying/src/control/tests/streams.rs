@@ -74,6 +74,28 @@ fn a_peer_is_lent_a_connection_and_a_stranger_none() {
     assert_eq!(world.count(0, |event| matches!(event, ControlEvent::Refused { .. })), 1);
 }
 
+/// Its node may have a session that this one has forgotten.
+#[test]
+fn one_that_is_not_listed_is_lent_a_connection_where_such_are_taken() {
+    let mut world = serving(3);
+    world.ask(0, |control, now| control.take_unlisted(1, now));
+    for (node, lent) in [(9, true), (8, false)] {
+        let mut unlisted = rogue(&world, node);
+        begin(&mut unlisted, &mut world, 1);
+        unlisted.exchange(&mut world, SECOND);
+        match world.nodes[0].control.poll_lent() {
+            Some(LentEvent::Connected(it)) => {
+                assert_eq!(
+                    (world.nodes[0].unlisted.as_slice(), it.key),
+                    (&[it.peer][..], key(node).public())
+                );
+                assert!(lent);
+            }
+            other => assert!(!lent, "{other:?}"),
+        }
+    }
+}
+
 #[test]
 fn a_peer_begins_no_more_connections_than_handshakes() {
     let mut world = serving(2);

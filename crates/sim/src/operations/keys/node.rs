@@ -104,6 +104,7 @@ impl KeyNode {
                 Action::Resolve(peer, name) => self.lookups.push((peer, name)),
                 Action::Log(event) => self.event(&event)?,
                 Action::DangerKey(key) => self.key(&key)?,
+                Action::Unlisted(peer, _) => hold(false, || format!("an unlisted peer {}", peer.0))?,
             }
         }
         for peer in &self.peers {
