@@ -18,6 +18,8 @@ const MOST: f64 = 4_194_304.0;
 const STANDING: Duration = Duration::from_millis(25);
 /// The same in bytes, while no rate is known, and at least: a datagram.
 const STANDING_LEAST: f64 = 1_250.0;
+/// What a message takes of the link at most.
+const MESSAGE: Duration = Duration::from_millis(40);
 /// A delay that does not count: clocks of processes and the client's wait before it acknowledges.
 const GRACE: Duration = Duration::from_millis(15);
 /// For how long the least round trip counts, as QUIC's and BBR's do; then the window is halved for a round, so that what stands in
@@ -205,7 +207,7 @@ impl Pace {
             (self.window, self.starting) = (next.min(self.window), false);
         } else if self.starting {
             self.start(base);
-        } else {
+        } else if waits <= STANDING + GRACE {
             // Of a long path an eighth would be much at once.
             self.window += standing.max((self.window / 8.0).min(standing * 2.0));
         }
@@ -243,9 +245,12 @@ impl Pace {
         (self.window - self.on_the_way() as f64) as usize
     }
 
-    /// Bytes of a message at most: an eighth of the window, so that acknowledgements tell of less, and a datagram at least.
+    /// Bytes of a message at most: an eighth of the window, so that acknowledgements tell of less, what leaves in [`MESSAGE`], so that
+    /// what a key brings does not wait behind more, and a datagram at least.
     pub(crate) fn message(&self) -> usize {
-        (self.window / 8.0).max(LEAST / 2.0) as usize
+        let rate = self.rate_known.or(self.wire_rate);
+        let leaves = rate.map_or(f64::MAX, |rate| rate * MESSAGE.as_secs_f64());
+        (self.window / 8.0).min(leaves).max(LEAST / 2.0) as usize
     }
 
     /// Whether anything may be sent now.
