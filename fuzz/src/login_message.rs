@@ -67,7 +67,8 @@ fn at_client(data: &[u8]) {
     for terminal in [None, Some(terminal)] {
         let (program, environment) = (Program::Shell, Vec::new());
         let request = SessionRequest { program, terminal, environment, agent: false };
-        let mut client = LoginClient::start(request, ClientOptions::default());
+        let mut client =
+            LoginClient::start(Ticket::new(SessionNumber(1), [1; 32]), request, ClientOptions::default());
         let mut sent = Vec::new();
         client.send(&mut sent, 1 << 16, Time::ZERO);
         assert!(matches!(RequestReader::new().read(&sent), Ok(Some(_))), "a client asks rightly");

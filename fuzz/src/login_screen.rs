@@ -52,9 +52,10 @@ impl Session {
         let (program, environment) = (Program::Shell, Vec::new());
         let request = SessionRequest { program, terminal, environment, agent: false };
         let (ticket, account) = (Ticket::new(SessionNumber(1), [1; 32]), "alice".to_owned());
-        let options = ServerOptions { ticket, account, terminal: Some(size), rate_bits: None };
+        let options =
+            ServerOptions { ticket: ticket.clone(), account, terminal: Some(size), rate_bits: None };
         let mut session = Session {
-            client: LoginClient::start(request, ClientOptions::default()),
+            client: LoginClient::start(ticket.clone(), request, ClientOptions::default()),
             server: LoginServer::new(options, Time::ZERO),
             reader: Some(RequestReader::new()),
             connected: true,

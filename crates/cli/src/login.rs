@@ -26,3 +26,4 @@ pub(crate) mod wire;
 pub(crate) use escape::{EscapeCharacter, escape_character};
 pub(crate) use serving::service;
 pub(crate) use start::login;
+pub(crate) use tickets::new_ticket;

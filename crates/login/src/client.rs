@@ -68,6 +68,10 @@ pub struct LoginClient {
     incoming: Incoming,
     events: VecDeque<ClientEvent>,
     ticket: Option<Ticket>,
+    /// The session that this client wants, until the server has said that it is there.
+    wanted: Option<SessionRequest>,
+    /// Whether it may be there: it was asked for, and the answer may be lost.
+    may_be_there: bool,
     /// Which of the session's clients this is; nothing before the session has told.
     number: Option<u32>,
     /// Whether what is typed comes from a person: the session has a terminal.
@@ -92,11 +96,13 @@ pub struct LoginClient {
 }
 
 impl LoginClient {
-    /// A new session. The caller has checked the request ([`SessionRequest::check`]).
+    /// A new session. The caller has checked the request ([`SessionRequest::check`]); `ticket` is of random numbers.
     #[must_use]
-    pub fn start(request: SessionRequest, options: ClientOptions) -> LoginClient {
+    pub fn start(ticket: Ticket, request: SessionRequest, options: ClientOptions) -> LoginClient {
         let size = request.terminal.as_ref().map(|terminal| terminal.size);
-        LoginClient::new(Request::Start(request), size, &options)
+        let mut client = LoginClient::new(Request::Start(ticket.clone(), request.clone()), size, &options);
+        (client.ticket, client.wanted, client.number) = (Some(ticket), Some(request), Some(0));
+        client
     }
 
     /// Back to a session of which this client knows nothing but the ticket: the screen comes first, of a command what output is left.
@@ -123,7 +129,7 @@ impl LoginClient {
         let terminal = size.is_some();
         let policy = if terminal { TERMINAL_ACKS } else { COMMAND_ACKS };
         // A client that comes back from another process has not seen what the session was asked for: the smaller fits both kinds.
-        let small = !matches!(&request, Request::Start(start) if start.terminal.is_none());
+        let small = !matches!(&request, Request::Start(_, start) if start.terminal.is_none());
         LoginClient {
             request,
             stage: Stage::Asking,
@@ -132,6 +138,8 @@ impl LoginClient {
             incoming: Incoming::new(0, OUTPUT_WINDOW + SLACK, policy),
             events: VecDeque::new(),
             ticket: None,
+            wanted: None,
+            may_be_there: false,
             number: None,
             terminal,
             screen: size.map(SessionScreen::new),
@@ -237,10 +245,11 @@ impl LoginClient {
             Stage::Asking => {
                 self.stream.put(&self.request.message(), 0);
                 self.stage = Stage::Asked;
+                self.may_be_there |= matches!(self.request, Request::Start(..));
                 return true;
             }
             // What a session that goes on has of the input, it has to say first.
-            Stage::Asked if !matches!(self.request, Request::Start(_)) => return false,
+            Stage::Asked if !matches!(self.request, Request::Start(..)) => return false,
             Stage::Asked | Stage::Open => {}
         }
         if core::mem::take(&mut self.confirms) {
@@ -269,7 +278,7 @@ impl LoginClient {
         let makes = match self.stage {
             Stage::Away | Stage::Over => false,
             Stage::Asking => true,
-            Stage::Asked => matches!(self.request, Request::Start(_)) && self.log.has_more(),
+            Stage::Asked => matches!(self.request, Request::Start(..)) && self.log.has_more(),
             Stage::Open => self.confirms || self.log.has_more() || self.incoming.due(now),
         };
         makes || self.stream.has_more()
@@ -295,23 +304,26 @@ impl LoginClient {
             return;
         }
         self.stage = Stage::Asking;
-        match &self.ticket {
-            Some(ticket) => {
+        match (&self.ticket, &self.wanted) {
+            // The server has not begun: all over again.
+            (Some(ticket), Some(wanted)) if !self.may_be_there => {
+                self.request = Request::Start(ticket.clone(), wanted.clone());
+                self.log.rewind(0);
+            }
+            (Some(ticket), _) => {
                 let received = self.incoming.received();
                 let point = self.number.map(|client| ResumePoint { client, received });
                 self.request = Request::Resume(ResumeRequest { ticket: ticket.clone(), point });
             }
-            // The server said nothing: all over again.
-            None => {
-                self.log.rewind(0);
-            }
+            // A list is asked for again.
+            (None, _) => {}
         }
     }
 
-    /// The ticket, once the session has one.
+    /// The ticket, once the session is there.
     #[must_use]
     pub fn ticket(&self) -> Option<&Ticket> {
-        self.ticket.as_ref()
+        self.ticket.as_ref().filter(|_| self.wanted.is_none())
     }
 
     /// The smoothed time from a keystroke to what the server says of it, its echo for example; nothing before the first.
@@ -336,7 +348,7 @@ impl LoginClient {
         let exit_told = self.exited && self.incoming.untold() == 0 && self.incoming.is_taken();
         let leave_heard = self.leaving && self.log.acked() == self.log.end();
         // Of a session that has not begun there is nothing to be told without a stream.
-        let never_began = self.leaving && self.stage == Stage::Away && self.ticket.is_none();
+        let never_began = self.leaving && self.stage == Stage::Away && self.ticket().is_none();
         match self.stage {
             Stage::Over => true,
             _ => !self.stream.has_more() && (exit_told || leave_heard || never_began),

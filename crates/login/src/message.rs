@@ -105,8 +105,8 @@ pub enum LoginMessage<'a> {
     Unit(Channel, MessageUnit<'a>),
     /// There are no more bytes of this channel.
     End(Channel),
-    /// First message: a new session.
-    Start(SessionRequest),
+    /// First message: a new session, with what lets the client come back to it.
+    Start(Ticket, SessionRequest),
     /// First message: back to a session.
     Resume(ResumeRequest),
     /// First message: a list of sessions.
@@ -132,8 +132,6 @@ pub enum LoginMessage<'a> {
     Refused(Refusal),
     /// A session began.
     Started {
-        /// What lets the client come back.
-        ticket: Ticket,
         /// The account.
         account: String,
     },

@@ -98,11 +98,13 @@ pub enum RefusedReason {
     System,
     /// The request cannot be understood.
     BadRequest,
+    /// The session that is to begin is there already.
+    Begun,
 }
 
 impl RefusedReason {
     /// All of them, by their number in a message.
-    pub const ALL: [RefusedReason; 8] = [
+    pub const ALL: [RefusedReason; 9] = [
         RefusedReason::NotAllowed,
         RefusedReason::NoSuchAccount,
         RefusedReason::AccountRefused,
@@ -111,6 +113,7 @@ impl RefusedReason {
         RefusedReason::Busy,
         RefusedReason::System,
         RefusedReason::BadRequest,
+        RefusedReason::Begun,
     ];
 }
 

@@ -58,8 +58,9 @@ pub struct ResumePoint {
 /// A stream's first message.
 #[derive(Clone, Debug)]
 pub enum Request {
-    /// A new session.
-    Start(SessionRequest),
+    /// A new session. Its client has made up the ticket: it does not know whether a session began whose answer was lost, and asks for
+    /// that one first.
+    Start(Ticket, SessionRequest),
     /// Back to a session.
     Resume(ResumeRequest),
     /// A list of this peer's sessions.

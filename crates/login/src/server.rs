@@ -37,7 +37,7 @@ const ECHOES: usize = 64;
 /// What a session's server knows of it.
 #[derive(Debug)]
 pub struct ServerOptions {
-    /// What lets the client come back; it is told.
+    /// What lets the client come back, as its request has it.
     pub ticket: Ticket,
     /// The account, which the client is told: printable, at most 255 bytes.
     pub account: String,

@@ -44,7 +44,7 @@ fn conversation(terminal: Option<WindowSize>) -> Vec<u8> {
 }
 
 fn typed() -> Vec<u8> {
-    let mut client = LoginClient::start(request(Program::Shell, true), ClientOptions::default());
+    let mut client = LoginClient::start(ticket(), request(Program::Shell, true), ClientOptions::default());
     client.input(&b"a pasted line that is long enough to be compressed, ".repeat(4));
     client.resize(WindowSize { columns: u16::MAX, rows: 0, width: 0, height: 0 });
     client.signal(SessionSignal::Int);
@@ -53,7 +53,7 @@ fn typed() -> Vec<u8> {
     let mut bytes = Vec::new();
     client.send(&mut bytes, 1 << 16, Time::ZERO);
     // Less the request.
-    let first = of(&[LoginMessage::Start(request(Program::Shell, true))]).len();
+    let first = of(&[LoginMessage::Start(ticket(), request(Program::Shell, true))]).len();
     bytes.split_off(first)
 }
 
@@ -73,9 +73,15 @@ pub fn message_seeds() -> Vec<Seed> {
     let resumed = LoginMessage::Resumed { account: "bob".to_owned(), client: 2, input: 3, output: 1 << 60 };
     let zstd = MessageUnit::Zstd { anew: true, raw: 90, payload: &[0, 0x58, 0x41, 0, 0] };
     let seeds = [
-        ("start-shell", of(&[LoginMessage::Start(request(Program::Shell, true))])),
-        ("start-command", of(&[LoginMessage::Start(request(Program::Command(b"ls -l".to_vec()), false))])),
-        ("start-subsystem", of(&[LoginMessage::Start(request(Program::Subsystem(b"sftp".to_vec()), false))])),
+        ("start-shell", of(&[LoginMessage::Start(ticket(), request(Program::Shell, true))])),
+        (
+            "start-command",
+            of(&[LoginMessage::Start(ticket(), request(Program::Command(b"ls -l".to_vec()), false))]),
+        ),
+        (
+            "start-subsystem",
+            of(&[LoginMessage::Start(ticket(), request(Program::Subsystem(b"sftp".to_vec()), false))]),
+        ),
         ("resume", of(&[resume(None), resume(point)])),
         (
             "others",

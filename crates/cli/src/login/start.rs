@@ -69,7 +69,9 @@ fn run(flags: &Login) -> Result<LoginEnd, Failure> {
     let size = raw.as_ref().and_then(|raw| raw.size().ok()).map_or(WindowSize::USUAL, window);
     let client = match kept {
         Some(kept) => LoginClient::resume(kept.ticket, Some(size), options),
-        None => LoginClient::start(request(flags, terminal, raw.as_ref(), size), options),
+        None => {
+            LoginClient::start(tickets::new_ticket()?, request(flags, terminal, raw.as_ref(), size), options)
+        }
     };
     // The thread that opens streams has them blocked, as it comes later.
     let signals = TerminalSignals::take().map_err(Failure::doing("hear of signals"))?;

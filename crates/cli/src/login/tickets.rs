@@ -11,10 +11,18 @@ use strait_node::path_memory::state_folder;
 use strait_node::runtime;
 use zeroize::Zeroizing;
 
+use crate::failure::Failure;
+use crate::files::random;
+
 /// The folder in the state directory.
 const FOLDER: &str = "sessions";
 /// Most bytes of a file: a ticket, two names, a number.
 const FILE_MAX: u64 = 4096;
+
+/// What lets a client come back to a session that it begins.
+pub(crate) fn new_ticket() -> Result<Ticket, Failure> {
+    Ok(Ticket::new(SessionNumber(u64::from_le_bytes(random()?)), random()?))
+}
 
 /// A session that was left.
 #[derive(Clone, Debug)]

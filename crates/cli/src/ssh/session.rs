@@ -16,6 +16,7 @@ use strait_ssh::{ChannelNumber, Ended, OutputStream};
 use strait_stream::StreamPriority;
 
 use crate::failure::Failure;
+use crate::login::new_ticket;
 use crate::login::road::LoginStream;
 use crate::login::wire::{Wire, WireRead};
 
@@ -148,14 +149,15 @@ impl Session {
             return;
         }
         let doing = Failure::doing("use the stream");
-        match opened.and_then(|it| Ok((Wire::new(it.stream).map_err(doing)?, it.rate_bits))) {
-            Ok((wire, rate_bits)) => {
+        let opened = opened.and_then(|it| Ok((Wire::new(it.stream).map_err(doing)?, it.rate_bits)));
+        match opened.and_then(|opened| Ok((opened, new_ticket()?))) {
+            Ok(((wire, rate_bits), ticket)) => {
                 self.wire = Some(wire);
                 self.way = Way::Up;
                 match (&mut self.client, self.request.take()) {
                     (Some(client), _) => client.reconnect(now),
                     (None, Some(request)) => {
-                        self.client = Some(LoginClient::start(request, ClientOptions { rate_bits }));
+                        self.client = Some(LoginClient::start(ticket, request, ClientOptions { rate_bits }));
                     }
                     (None, None) => {}
                 }

@@ -7,7 +7,7 @@ use crate::incoming::Incoming;
 use crate::log::{CONTROL, SendLog};
 use crate::message::{Channel, LoginMessage, MessageUnit};
 use crate::screen::decode_rows;
-use crate::{LoginError, OutputKind, Request};
+use crate::{LoginError, OutputKind, Refusal, RefusedReason, Request};
 
 impl LoginClient {
     /// Takes bytes of the stream, cut anywhere.
@@ -18,7 +18,7 @@ impl LoginClient {
         self.now = now;
         let mut framer = core::mem::take(&mut self.stream.framer);
         framer.push(bytes);
-        while self.stage != Stage::Over
+        while !matches!(self.stage, Stage::Over | Stage::Away)
             && let Some((ack, message)) = framer.next_message()?
         {
             if self.stage == Stage::Open {
@@ -35,17 +35,28 @@ impl LoginClient {
     /// The first message of a stream.
     fn answer(&mut self, message: LoginMessage<'_>) -> Result<(), LoginError> {
         match (message, &self.request) {
+            // On the next stream it begins.
+            (
+                LoginMessage::Refused(Refusal { reason: RefusedReason::NoSuchSession, .. }),
+                Request::Resume(_),
+            ) if self.stage == Stage::Asked && self.wanted.is_some() => {
+                self.stage = Stage::Away;
+                self.may_be_there = false;
+            }
+            // What was asked for before arrived later.
+            (LoginMessage::Refused(Refusal { reason: RefusedReason::Begun, .. }), Request::Start(..)) => {
+                self.stage = Stage::Away;
+                self.may_be_there = true;
+            }
             // By the head of the stream a server may know that it does not serve it, before the request is on its way.
             (LoginMessage::Refused(refusal), _) if matches!(self.stage, Stage::Asking | Stage::Asked) => {
                 self.over(ClientEvent::Refused(refusal));
             }
             _ if self.stage != Stage::Asked => return Err(LoginError::Order),
             (LoginMessage::Sessions(all), Request::List) => self.over(ClientEvent::Sessions(all)),
-            (LoginMessage::Started { ticket, account }, Request::Start(_)) => {
-                (self.ticket, self.number) = (Some(ticket), Some(0));
+            (LoginMessage::Started { account }, Request::Start(..)) => {
                 self.confirms = true;
-                self.stage = Stage::Open;
-                self.events.push_back(ClientEvent::Started { account });
+                self.opened(account);
             }
             (LoginMessage::Resumed { account, client, input, output }, Request::Resume(resume)) => {
                 if resume.point.is_some() {
@@ -56,12 +67,17 @@ impl LoginClient {
                 } else {
                     self.adopt(client, input, output);
                 }
-                self.stage = Stage::Open;
-                self.events.push_back(ClientEvent::Started { account });
+                self.opened(account);
             }
             _ => return Err(LoginError::Order),
         }
         Ok(())
+    }
+
+    fn opened(&mut self, account: String) {
+        self.stage = Stage::Open;
+        self.wanted = None;
+        self.events.push_back(ClientEvent::Started { account });
     }
 
     /// Goes on where another client was.

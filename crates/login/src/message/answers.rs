@@ -2,7 +2,6 @@
 
 use super::LoginMessage;
 use super::fields::{FieldReader, MAX_TEXT, put_number, put_string, put_text};
-use super::requests::{put_ticket, ticket};
 use crate::{Exit, ListedSession, LoginError, Refusal, RefusedReason, SessionNumber, TerminalModes};
 
 /// The name of an account at most.
@@ -82,7 +81,7 @@ pub(super) fn parse(
                 text: body.text(MAX_TEXT)?,
             })
         }
-        0x61 => LoginMessage::Started { ticket: ticket(body)?, account: body.text(MAX_ACCOUNT)? },
+        0x61 => LoginMessage::Started { account: body.text(MAX_ACCOUNT)? },
         0x62 => LoginMessage::Resumed {
             account: body.text(MAX_ACCOUNT)?,
             client: u32::try_from(body.number()?).map_err(|_| LoginError::Bound)?,
@@ -105,8 +104,7 @@ pub(super) fn put(message: &LoginMessage<'_>, out: &mut Vec<u8>) -> Option<u8> {
             put_text(out, &refusal.text, MAX_TEXT);
             0x60
         }
-        LoginMessage::Started { ticket, account } => {
-            put_ticket(out, ticket);
+        LoginMessage::Started { account } => {
             put_text(out, account, MAX_ACCOUNT);
             0x61
         }

@@ -129,13 +129,13 @@ fn name(body: &mut FieldReader<'_>) -> Result<Vec<u8>, LoginError> {
     if name.is_empty() { Err(LoginError::Bound) } else { Ok(name) }
 }
 
-pub(super) fn ticket(body: &mut FieldReader<'_>) -> Result<Ticket, LoginError> {
+fn ticket(body: &mut FieldReader<'_>) -> Result<Ticket, LoginError> {
     let session = SessionNumber(u64::from_le_bytes(body.fixed()?));
     let secret = Zeroizing::new(body.fixed::<32>()?);
     Ok(Ticket::new(session, *secret))
 }
 
-pub(super) fn put_ticket(out: &mut Vec<u8>, ticket: &Ticket) {
+fn put_ticket(out: &mut Vec<u8>, ticket: &Ticket) {
     out.extend(ticket.session().0.to_le_bytes());
     out.extend(ticket.secret());
 }
@@ -146,7 +146,7 @@ pub(super) fn parse(
     body: &mut FieldReader<'_>,
 ) -> Result<Option<LoginMessage<'static>>, LoginError> {
     Ok(Some(match head {
-        0x40 => LoginMessage::Start(SessionRequest::parse(body)?),
+        0x40 => LoginMessage::Start(ticket(body)?, SessionRequest::parse(body)?),
         0x41 => {
             let ticket = ticket(body)?;
             let known = body.flag()?;
@@ -171,7 +171,8 @@ pub(super) fn parse(
 /// Appends the body of a request and gives its head; nothing for other messages.
 pub(super) fn put(message: &LoginMessage<'_>, out: &mut Vec<u8>) -> Option<u8> {
     Some(match message {
-        LoginMessage::Start(request) => {
+        LoginMessage::Start(ticket, request) => {
+            put_ticket(out, ticket);
             request.put(out);
             0x40
         }
@@ -201,7 +202,7 @@ pub(super) fn put(message: &LoginMessage<'_>, out: &mut Vec<u8>) -> Option<u8> {
 impl Request {
     pub(crate) fn message(&self) -> LoginMessage<'static> {
         match self {
-            Request::Start(request) => LoginMessage::Start(request.clone()),
+            Request::Start(ticket, request) => LoginMessage::Start(ticket.clone(), request.clone()),
             Request::Resume(resume) => LoginMessage::Resume(resume.clone()),
             Request::List => LoginMessage::List,
             Request::Connect { host, port } => LoginMessage::Connect { host: host.clone(), port: *port },
@@ -211,7 +212,7 @@ impl Request {
 
     pub(crate) fn from_message(message: LoginMessage<'_>) -> Option<Request> {
         Some(match message {
-            LoginMessage::Start(request) => Request::Start(request),
+            LoginMessage::Start(ticket, request) => Request::Start(ticket, request),
             LoginMessage::Resume(resume) => Request::Resume(resume),
             LoginMessage::List => Request::List,
             LoginMessage::Connect { host, port } => Request::Connect { host, port },

@@ -61,7 +61,7 @@ fn request() -> impl Strategy<Value = LoginMessage<'static>> {
     let point = any::<Option<(u32, u64)>>()
         .prop_map(|point| point.map(|(client, received)| ResumePoint { client, received }));
     prop_oneof![
-        start().prop_map(LoginMessage::Start),
+        (ticket(), start()).prop_map(|(ticket, request)| LoginMessage::Start(ticket, request)),
         (ticket(), point).prop_map(|(ticket, point)| LoginMessage::Resume(ResumeRequest { ticket, point })),
         Just(LoginMessage::List),
         (words(1, 30), any::<u16>()).prop_map(|(host, port)| LoginMessage::Connect { host, port }),
@@ -93,7 +93,7 @@ fn answer() -> impl Strategy<Value = LoginMessage<'static>> {
     });
     prop_oneof![
         refused.prop_map(|(reason, text)| LoginMessage::Refused(Refusal { reason, text })),
-        (ticket(), text(30)).prop_map(|(ticket, account)| LoginMessage::Started { ticket, account }),
+        text(30).prop_map(|account| LoginMessage::Started { account }),
         (text(30), any::<(u32, u64, u64)>()).prop_map(|(account, (client, input, output))| {
             LoginMessage::Resumed { account, client, input, output }
         }),
@@ -125,7 +125,8 @@ fn check(message: &LoginMessage<'_>, taken: u64) {
         assert_eq!(MessageFrame::parse(&whole[..end]), Ok(None), "it ends at {end}");
     }
     let longer = [frame.body, &[0]].concat();
-    let open = matches!(message, LoginMessage::Unit(..) | LoginMessage::Start(_) | LoginMessage::Sessions(_));
+    let open =
+        matches!(message, LoginMessage::Unit(..) | LoginMessage::Start(..) | LoginMessage::Sessions(_));
     assert!(open || LoginMessage::parse(frame.head, &longer).is_err());
 }
 

@@ -71,7 +71,7 @@ impl LoginServer {
     fn greet(&self, greeting: Greeting) -> LoginMessage<'static> {
         let account = self.account.clone();
         match greeting {
-            Greeting::Started => LoginMessage::Started { ticket: self.ticket.clone(), account },
+            Greeting::Started => LoginMessage::Started { account },
             Greeting::Resumed => LoginMessage::Resumed {
                 account,
                 client: self.client,

@@ -215,7 +215,9 @@ fn only_a_command_that_is_known_as_one_has_the_large_window() {
             size: WindowSize::USUAL,
             modes: Vec::new(),
         });
-        LoginClient::start(SessionRequest { terminal, ..command() }, ClientOptions::default()).input_room()
+        let (ticket, request) =
+            (Ticket::new(SessionNumber(1), [9; 32]), SessionRequest { terminal, ..command() });
+        LoginClient::start(ticket, request, ClientOptions::default()).input_room()
     };
     assert_eq!((room(false), room(true)), (5 << 19, 256 << 10));
     let ticket = Ticket::new(SessionNumber(1), [9; 32]);

@@ -99,7 +99,34 @@ fn a_start_that_was_not_answered_is_made_again() {
     world.run_until(|world| world.now >= Time::from_millis(50) || world.up.next().is_some());
     world.lose_stream(world.now + Duration::from_millis(10));
     world.finish();
-    assert_eq!(world.user.out, b"hello");
+    assert_eq!((world.user.out.as_slice(), world.begun), (&b"hello"[..], 1));
+}
+
+#[test]
+fn a_session_whose_answer_was_lost_is_not_begun_twice() {
+    let shape = LinkShape::megabits(1.0, Duration::from_millis(200));
+    let ends = (Filter::new(Vec::new(), 4096), Feeder::new(b"hello".to_vec()));
+    let mut world = World::new(command(), None, ends, (shape, shape), USUAL, 13);
+    // The program has read what was sent with the request.
+    world.run_until(|world| world.program.read == b"hello");
+    assert!(world.client.ticket().is_none(), "the answer is on its way");
+    world.lose_stream(world.now + Duration::from_millis(10));
+    world.finish();
+    assert_eq!((world.user.out.as_slice(), world.program.read.as_slice()), (&b"hello"[..], &b"hello"[..]));
+    assert_eq!(world.begun, 1);
+}
+
+/// A request that was late is what the server has begun with.
+#[test]
+fn a_session_that_has_begun_after_all_is_resumed() {
+    let shape = LinkShape::megabits(1.0, Duration::from_millis(200));
+    let ends = (Filter::new(Vec::new(), 4096), Feeder::new(b"hello".to_vec()));
+    let mut world = World::new(command(), None, ends, (shape, shape), USUAL, 14);
+    world.run_until(|world| world.program.read == b"hello");
+    (world.begun, world.late) = (0, true);
+    world.lose_stream(world.now + Duration::from_millis(10));
+    world.finish();
+    assert_eq!((world.user.out.as_slice(), world.begun), (&b"hello"[..], 1));
 }
 
 /// Goes on with its input unread until it is hung up.

@@ -1,10 +1,12 @@
 //! A client and a server with a stream between them, in virtual time. Time goes on only to what an end or a link has asked for, so that
 //! a wake-up that is forgotten is a stall.
 
+use core::time::Duration;
+
 use strait_clock::{Random, Time};
 use strait_login::{
-    ClientEvent, ClientOptions, LoginClient, LoginServer, Request, RequestReader, ServerOptions,
-    SessionNumber, SessionRequest, Ticket,
+    ClientEvent, ClientOptions, LoginClient, LoginServer, Refusal, RefusedReason, Request, RequestReader,
+    ServerOptions, SessionNumber, SessionRequest, Ticket, refusal,
 };
 
 use crate::link::{Link, LinkShape};
@@ -40,6 +42,10 @@ pub(crate) struct World<P, U> {
     pub(crate) up: Link,
     pub(crate) down: Link,
     pub(crate) now: Time,
+    /// How often the server was asked to begin the session, and did.
+    pub(crate) begun: u32,
+    /// Whether the next request for a session comes behind one that was late.
+    pub(crate) late: bool,
     reader: Option<RequestReader>,
     habits: Habits,
     random: Random,
@@ -62,9 +68,11 @@ impl<P: Program, U: User> World<P, U> {
         let ticket = Ticket::new(SessionNumber(seed), [9; 32]);
         let terminal = request.terminal.as_ref().map(|terminal| terminal.size);
         let account = "alice".to_owned();
-        let options = ServerOptions { ticket, account, terminal, rate_bits };
+        let options = ServerOptions { ticket: ticket.clone(), account, terminal, rate_bits };
         World {
-            client: LoginClient::start(request, ClientOptions { rate_bits }),
+            client: LoginClient::start(ticket, request, ClientOptions { rate_bits }),
+            begun: 0,
+            late: false,
             server: LoginServer::new(options, Time::ZERO),
             program,
             user,
@@ -134,7 +142,15 @@ impl<P: Program, U: User> World<P, U> {
         let Some((request, rest)) = reader.read(bytes).expect("the client asks rightly") else { return };
         self.reader = None;
         match request {
-            Request::Start(_) => self.server.attach(None, now).unwrap(),
+            Request::Start(ticket, _) => {
+                assert!(ticket.opens(self.server.ticket()));
+                self.begun += 1;
+                if core::mem::take(&mut self.late) {
+                    return self.refuse(RefusedReason::Begun);
+                }
+                self.server.attach(None, now).unwrap();
+            }
+            Request::Resume(_) if self.begun == 0 => return self.refuse(RefusedReason::NoSuchSession),
             Request::Resume(resume) => {
                 assert!(resume.ticket.opens(self.server.ticket()));
                 self.server.attach(Some(&resume), now).unwrap();
@@ -142,6 +158,13 @@ impl<P: Program, U: User> World<P, U> {
             other => panic!("unexpected: {other:?}"),
         }
         self.server.received(&rest, now).expect("the client's bytes are right");
+    }
+
+    /// The server closes the stream behind that.
+    pub(crate) fn refuse(&mut self, reason: RefusedReason) {
+        let refused = refusal(&Refusal { reason, text: String::new() });
+        self.client.received(&refused, self.now).expect("the server's bytes are right");
+        self.lose_stream(self.now + Duration::from_millis(10));
     }
 
     fn at_program(&mut self) {

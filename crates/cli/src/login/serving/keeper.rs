@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use strait_login::{Refusal, RefusedReason, Request, RequestReader, SessionRequest, refusal};
+use strait_login::{Refusal, RefusedReason, Request, RequestReader, SessionRequest, Ticket, refusal};
 use strait_node::config::LoginSection;
 use strait_node::login::KeeperPort;
 use strait_node::poll::{self, PollFd};
@@ -49,9 +49,9 @@ impl Keeper {
         };
         let owner = self.owner(port);
         match request {
-            Request::Start(request) => {
+            Request::Start(ticket, request) => {
                 raw.zeroize();
-                self.start(port, Opened { wire, rest }, request)
+                self.start(port, Opened { wire, rest }, (ticket, request))
             }
             Request::Resume(resume) => visits::resume(wire, &owner, &resume.ticket, &raw),
             Request::List => visits::list(wire, &owner, &raw),
@@ -72,8 +72,8 @@ impl Keeper {
         }
     }
 
-    fn start(self, port: &KeeperPort, opened: Opened, request: SessionRequest) -> i32 {
-        match session::Session::begin(port, &self, request) {
+    fn start(self, port: &KeeperPort, opened: Opened, asked: (Ticket, SessionRequest)) -> i32 {
+        match session::Session::begin(port, &self, asked) {
             Ok(session) => session.run(opened),
             Err(why) => turn_away(opened.wire, why.reason, &why.text),
         }

@@ -10,11 +10,9 @@ use std::process::ExitStatus;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use strait_clock::Time;
-use strait_login::{
-    Exit, LoginServer, Refusal, RefusedReason, ServerOptions, SessionNumber, SessionRequest, Ticket,
-};
+use strait_login::{Exit, LoginServer, Refusal, RefusedReason, ServerOptions, SessionRequest, Ticket};
 use strait_node::clock::Clock;
-use strait_node::login::{KeeperPort, SessionListener, signal_name};
+use strait_node::login::{KeeperPort, SessionChannel, SessionListener, signal_name};
 use strait_node::poll::{self, PollFd};
 
 use super::super::wire::Wire;
@@ -22,7 +20,6 @@ use super::keeper::{Keeper, Opened};
 use super::program::{Output, RunningProgram};
 use super::seconds_of;
 use super::visits::{AgentDoor, SessionOwner, socket_name};
-use crate::files::random;
 
 mod stream;
 
@@ -77,14 +74,10 @@ impl<'a> Session<'a> {
     pub(super) fn begin(
         port: &'a KeeperPort,
         keeper: &Keeper,
-        request: SessionRequest,
+        (ticket, request): (Ticket, SessionRequest),
     ) -> Result<Session<'a>, Refusal> {
-        let system = |error: String| Refusal { reason: RefusedReason::System, text: error };
-        let failure = |failure: crate::failure::Failure| system(failure.to_string());
-        let number = SessionNumber(u64::from_le_bytes(random().map_err(failure)?));
-        let ticket = Ticket::new(number, random().map_err(failure)?);
-        let listener = SessionListener::bind(&socket_name(number))
-            .map_err(|error| system(format!("no socket for the session: {error}")))?;
+        let number = ticket.session();
+        let listener = listen(&socket_name(number))?;
         let mut environment = request.environment.clone();
         environment.retain(|(name, _)| keeper.section.takes(name));
         let agents = if request.agent { AgentDoor::open(port, number, &mut environment).ok() } else { None };
@@ -298,6 +291,25 @@ impl<'a> Session<'a> {
         let due = [alone, hung, due, last].into_iter().flatten().min();
         poll::wait(&mut all, due.map(|at| at.since(now).max(LEAST_SLEEP))).map(drop)
     }
+}
+
+/// The socket of a new session.
+fn listen(name: &str) -> Result<SessionListener, Refusal> {
+    let mut listener = SessionListener::bind(name);
+    let taken = |listener: &io::Result<_>| {
+        listener.as_ref().is_err_and(|error: &io::Error| error.kind() == io::ErrorKind::AddrInUse)
+    };
+    if taken(&listener) {
+        // One that nobody listens at goes with that.
+        if SessionChannel::connect(name).is_ok() {
+            return Err(Refusal { reason: RefusedReason::Begun, text: "the session has begun".to_owned() });
+        }
+        listener = SessionListener::bind(name);
+    }
+    listener.map_err(|error| Refusal {
+        reason: RefusedReason::System,
+        text: format!("no socket for the session: {error}"),
+    })
 }
 
 fn exit_of(status: ExitStatus) -> Exit {

@@ -5,9 +5,13 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use strait_clock::Time;
-use strait_login::{ClientOptions, LoginClient, Program, SessionRequest, Terminal, WindowSize};
+use strait_login::{
+    ClientEvent, ClientOptions, Exit, LoginClient, Program, SessionNumber, SessionRequest, Terminal, Ticket,
+    WindowSize,
+};
 use strait_node::client::open_stream_at;
 use strait_stream::StreamPriority;
 
@@ -23,19 +27,35 @@ struct Deaf {
 
 impl Deaf {
     fn start(place: &LoginPlace, command: &str, terminal: Option<Terminal>) -> Deaf {
-        let stream = open(place);
         let request = SessionRequest {
             program: Program::Command(command.as_bytes().to_vec()),
             terminal,
             environment: Vec::new(),
             agent: false,
         };
-        let mut deaf =
-            Deaf { client: LoginClient::start(request, ClientOptions { rate_bits: None }), stream };
-        // The service, its version, and no name.
-        deaf.stream.write_all(&[2, 1, 0]).unwrap();
+        static STARTED: AtomicU64 = AtomicU64::new(1);
+        let number = SessionNumber(STARTED.fetch_add(1, Ordering::Relaxed));
+        Deaf::ask(place, LoginClient::start(Ticket::new(number, [7; 32]), request, ClientOptions::default()))
+    }
+
+    fn ask(place: &LoginPlace, client: LoginClient) -> Deaf {
+        let mut deaf = Deaf { client, stream: open(place) };
         deaf.send();
         deaf
+    }
+
+    /// Everything until the server closes the stream, or the program has ended.
+    fn hears(&mut self) -> Vec<ClientEvent> {
+        let (mut events, mut bytes) = (Vec::new(), [0; 512]);
+        while !events.iter().any(|event| matches!(event, ClientEvent::Exited(_))) {
+            let length = self.stream.read(&mut bytes).unwrap();
+            if length == 0 {
+                break;
+            }
+            self.client.received(&bytes[..length], Time::ZERO).unwrap();
+            events.extend(core::iter::from_fn(|| self.client.next_event()));
+        }
+        events
     }
 
     fn send(&mut self) {
@@ -47,8 +67,10 @@ impl Deaf {
 
 fn open(place: &LoginPlace) -> UnixStream {
     let socket = place.sites[0].folder().join("run/strait0.sock");
-    let stream = open_stream_at(&socket, "site-b", StreamPriority::Now).unwrap().stream;
+    let mut stream = open_stream_at(&socket, "site-b", StreamPriority::Now).unwrap().stream;
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    // The service, its version, and no name.
+    stream.write_all(&[2, 1, 0]).unwrap();
     stream
 }
 
@@ -189,4 +211,42 @@ fn a_command_ends_with_a_session_that_is_forgotten() {
     place.start(0, "");
     // It has no terminal whose end it would notice.
     eventually("the end of the program", || !runs(&pid));
+}
+
+/// It wrote something, and nothing of it was read.
+#[test]
+fn a_command_whose_answer_was_lost_runs_once() {
+    if !gives_accounts() {
+        return;
+    }
+    let mut place = LoginPlace::new(fast(), "accounts = [\"alice\"]");
+    let ran = place.file("home/alice/ran");
+    let request = SessionRequest {
+        program: Program::Command(b"echo once >> ran; echo done".to_vec()),
+        terminal: None,
+        environment: Vec::new(),
+        agent: false,
+    };
+    let ticket = Ticket::new(SessionNumber(u64::MAX), [7; 32]);
+    let begin = || LoginClient::start(ticket.clone(), request.clone(), ClientOptions::default());
+    let lost = Deaf::ask(&place, begin());
+    eventually("the command runs", || fs::read_to_string(&ran).is_ok_and(|text| text == "once\n"));
+    let mut daemon = place.daemons[0].take().unwrap();
+    daemon.signal(9).unwrap();
+    eventually("the end of the daemon", || daemon.ended().unwrap().is_some());
+    place.start(0, "");
+    place.wait_for_session();
+    // The same request again is refused, and the session that it has begun is there.
+    let mut again = Deaf::ask(&place, begin());
+    assert!(again.hears().is_empty());
+    again.stream = open(&place);
+    again.client.reconnect(Time::ZERO);
+    again.send();
+    let events = again.hears();
+    assert!(matches!(&events[0], ClientEvent::Started { account } if account == "alice"), "{events:?}");
+    let done = |event: &ClientEvent| matches!(event, ClientEvent::Output { bytes, .. } if bytes == b"done\n");
+    assert!(events.iter().any(done), "{events:?}");
+    assert!(events.contains(&ClientEvent::Exited(Exit::Status(0))), "{events:?}");
+    drop(lost);
+    assert_eq!(fs::read_to_string(&ran).unwrap(), "once\n");
 }
