@@ -36,6 +36,7 @@ impl Namespace {
                 .spawn(|| {
                     unshare_network()?;
                     interface::set_state("lo", interface::InterfaceState::Up)?;
+                    seek_no_routers();
                     File::open("/proc/thread-self/ns/net").map(OwnedFd::from)
                 })
                 .join()
@@ -164,6 +165,12 @@ impl Namespace {
         }
         command
     }
+}
+
+/// Interfaces of this namespace ask for no routers (RFC 4861 section 6.3.7): what crosses an idle link is not the system's. Without
+/// IPv6, or where the system forbids it, they are as they are.
+fn seek_no_routers() {
+    let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/accept_ra", "0");
 }
 
 fn unshare_network() -> io::Result<()> {
