@@ -129,8 +129,8 @@ impl LoginService {
                 return self.turn_away(stream, head, &why);
             }
         };
-        // Tickets are judged in other processes, which know nothing of each other.
-        let logs = matches!(who, LoginWho::Account(_)) || self.may_log(&head.peer);
+        // What other processes find out, they log, which know nothing of each other.
+        let logs = self.has_line(&head.peer);
         let permit = LoginPermit {
             peer: head.peer.clone(),
             key: head.key.clone(),
@@ -160,23 +160,22 @@ impl LoginService {
 
     /// Logs a line on a peer, which can be refused as fast as it can send; those that it has no budget for are counted.
     fn say(&mut self, peer: &str, line: impl FnOnce() -> String) {
-        if !self.may_log(peer) {
-            return;
-        }
-        let skipped = self.lines.get_mut(peer).map_or(0, |(_, skipped)| std::mem::take(skipped));
-        match skipped {
-            0 => tracing::warn!("{}", line()),
-            skipped => tracing::warn!("{} ({skipped} such lines left out)", line()),
+        let has = self.has_line(peer);
+        let skipped = self.lines.get_mut(peer).map(|(_, skipped)| skipped);
+        match (has, skipped) {
+            (false, Some(skipped)) => *skipped += 1,
+            (true, Some(skipped @ 1..)) => {
+                tracing::warn!("{} ({} such lines left out)", line(), std::mem::take(skipped));
+            }
+            _ => tracing::warn!("{}", line()),
         }
     }
 
-    /// Takes a line from the peer's budget, or counts one that is left out.
-    fn may_log(&mut self, peer: &str) -> bool {
+    /// Takes a line from the peer's budget.
+    fn has_line(&mut self, peer: &str) -> bool {
         let new = || (Budget::new(LINES, LINES_BURST), 0);
-        let (budget, skipped) = self.lines.entry(peer.to_owned()).or_insert_with(new);
-        let has = budget.take(1, self.clock.now());
-        *skipped += u64::from(!has);
-        has
+        let (budget, _) = self.lines.entry(peer.to_owned()).or_insert_with(new);
+        budget.take(1, self.clock.now())
     }
 
     /// What the peer may, and as whom it is served, or what says so.
@@ -186,7 +185,7 @@ impl LoginService {
         let section = section.ok_or_else(|| refused("this peer may not log in here (no [[login]])"))?;
         let asked = std::str::from_utf8(&head.name).unwrap_or("\u{fffd}");
         let who = match (&section.kerberos, head.service == KERBEROS_SERVICE) {
-            (None, false) => LoginWho::Account(account(section, asked)?),
+            (None, false) => account(section, asked)?,
             (None, true) => {
                 return Err(refused("logins here take no Kerberos ticket (no `kerberos` in [[login]])"));
             }
@@ -213,13 +212,13 @@ impl LoginService {
 }
 
 /// The account of the section that is asked for.
-fn account(section: &LoginSection, asked: &str) -> Result<Account, Refusal> {
+fn account(section: &LoginSection, asked: &str) -> Result<LoginWho, Refusal> {
     let refused = |reason, text: String| Refusal { reason, text };
     if !privileges::is_root() {
         let own = Account::own()
             .ok_or_else(|| refused(RefusedReason::System, "the daemon's user has no account".to_owned()))?;
         return if asked.is_empty() || asked == own.name {
-            Ok(own)
+            Ok(LoginWho::Own(own))
         } else {
             let text = format!("the daemon is {}'s, and gives no other account", own.name);
             Err(refused(RefusedReason::NotAllowed, text))
@@ -236,8 +235,8 @@ fn account(section: &LoginSection, asked: &str) -> Result<Account, Refusal> {
         };
         refused(RefusedReason::NotAllowed, text)
     })?;
-    Account::named(name)
-        .ok_or_else(|| refused(RefusedReason::NoSuchAccount, format!("there is no account {name} here")))
+    let unknown = refused(RefusedReason::NoSuchAccount, format!("there is no account {name} here"));
+    Ok(LoginWho::Named { name: name.clone(), unknown: refusal(&unknown) })
 }
 
 /// The seconds that a variable of the environment says; `usual` where it says nothing.

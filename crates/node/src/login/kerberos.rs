@@ -29,6 +29,7 @@ use crate::process::{ProcessChannel, fork};
 pub(super) use cache::TicketCache;
 use cache::{cache_file, store};
 pub use frames::refused_before_kerberos;
+pub(super) use frames::say_last;
 use frames::{read, refuse, write};
 
 /// Tokens of a client's at most. Kerberos takes one, or two where the library asks for a second exchange of clocks (RFC 4121).
@@ -70,10 +71,7 @@ enum ExchangeSays {
 pub(super) fn prove(stream: &UnixStream, demand: &KerberosDemand, permit: &LoginPermit) -> Option<Proven> {
     let (monitor, peer) = (std::process::id(), &permit.peer);
     let failed = |error: io::Error| tracing::error!("{peer}: no login: {error}");
-    let refused = |text: &str| match permit.logs {
-        true => tracing::warn!("{peer} may not log in: {}", printable(text)),
-        false => tracing::debug!("{peer} may not log in: {}", printable(text)),
-    };
+    let refused = |text: &str| permit.log_refused(text);
     let (ours, theirs) = ProcessChannel::pair().map_err(failed).ok()?;
     let process = fork(c"strait-kerberos", &[ours.as_fd()], || {
         Exchange { stream, demand, monitor: &theirs }.run(permit.patience, monitor)

@@ -22,15 +22,37 @@ pub struct LoginPermit {
     pub sessions: u16,
     /// How long PAM may take.
     pub patience: Duration,
-    /// Whether a line is logged if a ticket does not let it in; a peer can be refused as fast as it can send.
+    /// Whether a line is logged if it is not let in; a peer can be refused as fast as it can send.
     pub logs: bool,
+}
+
+impl LoginPermit {
+    /// The same for a peer that is no account yet.
+    pub(super) fn log_refused(&self, text: &str) {
+        log_refused(self.logs, &format!("{} may not log in: {}", self.peer, kerberos::printable(text)));
+    }
+}
+
+fn log_refused(logs: bool, line: &str) {
+    if logs {
+        tracing::warn!("{line}");
+    } else {
+        tracing::debug!("{line}");
+    }
 }
 
 /// As whom a stream is served.
 #[derive(Clone, Debug)]
 pub enum LoginWho {
-    /// As this account.
-    Account(Account),
+    /// As this account, of this process's user.
+    Own(Account),
+    /// As the account with a name, which is looked up where no other stream waits for it: the system may ask a server that is away.
+    Named {
+        /// The name.
+        name: String,
+        /// What the client is told if there is none.
+        unknown: Vec<u8>,
+    },
     /// As the account that a ticket gives, which the stream begins with.
     Ticket(Box<KerberosDemand>),
 }
@@ -47,6 +69,7 @@ pub(super) struct Served {
     pub(super) account: Account,
     pub(super) sessions: u16,
     pub(super) patience: Duration,
+    pub(super) logs: bool,
 }
 
 /// `site-b`, or `site-b (alice@EXAMPLE.ORG)`.
@@ -60,6 +83,11 @@ impl fmt::Display for Served {
 }
 
 impl Served {
+    /// Logs why it is not let in, unless the peer has had its lines.
+    pub(super) fn log_refused(&self, text: &str) {
+        log_refused(self.logs, &format!("{self} may not {text}"));
+    }
+
     /// By whom its session is counted: nodes that are not listed are counted together, as keys cost nothing.
     pub(super) fn counted_as(&self) -> &str {
         if self.peer == UNLISTED { UNLISTED } else { &self.key }

@@ -14,6 +14,7 @@ use super::account::{Account, checked};
 use super::folder::{self, SessionPlace};
 use super::kerberos::{self, Proven, TicketCache};
 use super::launch::{self, Launcher, Surroundings};
+use super::limit::TimeLimit;
 use super::pam::{PamError, PamSession};
 use super::permit::{LoginPermit, LoginWho, Served};
 use super::pty::{self, Pty};
@@ -87,9 +88,15 @@ impl LoginWorkers {
 
     /// Forgets those that have ended.
     pub fn reap(&mut self) {
-        self.running.retain(|(number, _)| {
-            // SAFETY: no status is asked for; the process is this one's child, which was not waited for yet.
-            let waited = unsafe { libc::waitpid(*number, std::ptr::null_mut(), libc::WNOHANG) };
+        self.running.retain(|(number, peer)| {
+            let mut status = 0;
+            // SAFETY: the pointer is to an integer that outlives the call; the process is this one's child, which was not waited for yet.
+            let waited = unsafe { libc::waitpid(*number, &raw mut status, libc::WNOHANG) };
+            if waited > 0 && libc::WIFSIGNALED(status) {
+                tracing::warn!(
+                    "{peer}: a login was killed: what the system says of accounts, or PAM, took too long"
+                );
+            }
             waited == 0
         });
     }
@@ -209,15 +216,9 @@ fn monitor(
 ) -> libc::c_int {
     // SAFETY: takes nothing. The session goes on when the daemon's terminal is closed.
     unsafe { libc::setsid() };
-    let (account, principal, cache) = match &permit.who {
-        LoginWho::Account(account) => (account.clone(), None, None),
-        LoginWho::Ticket(demand) => match kerberos::prove(&stream, demand, &permit) {
-            Some(Proven { principal, account, cache }) => (account, Some(principal), cache),
-            None => return UNFIT,
-        },
-    };
-    let LoginPermit { peer, key, sessions, patience, .. } = permit;
-    let permit = Served { peer, key, principal, account, sessions, patience };
+    let Some((account, principal, cache)) = served_as(&permit, &stream) else { return UNFIT };
+    let LoginPermit { peer, key, sessions, patience, logs, .. } = permit;
+    let permit = Served { peer, key, principal, account, sessions, patience, logs };
     let entered = folder::enter(&permit.account)
         .and_then(|folder| ProcessChannel::pair().map(|(ours, theirs)| (folder, ours, theirs)));
     let (folder, ours, theirs) = match entered {
@@ -268,13 +269,45 @@ fn monitor(
     0
 }
 
+/// The account that a stream is served as, and what a ticket has brought; nothing if it is not served, of which the client is told.
+fn served_as(
+    permit: &LoginPermit,
+    stream: &UnixStream,
+) -> Option<(Account, Option<String>, Option<TicketCache>)> {
+    match &permit.who {
+        LoginWho::Own(account) => Some((account.clone(), None, None)),
+        LoginWho::Named { name, unknown } => {
+            let account = named(name, permit);
+            if account.is_none() {
+                kerberos::say_last(stream, unknown);
+            }
+            Some((account?, None, None))
+        }
+        LoginWho::Ticket(demand) => {
+            let Proven { principal, account, cache } = kerberos::prove(stream, demand, permit)?;
+            Some((account, Some(principal), cache))
+        }
+    }
+}
+
+/// Looks the account up, for as long as PAM may take; then this process is killed.
+fn named(name: &str, permit: &LoginPermit) -> Option<Account> {
+    let limit = TimeLimit::set(permit.patience).ok()?;
+    let account = Account::named(name);
+    drop(limit);
+    if account.is_none() {
+        permit.log_refused(&format!("there is no account {name} here"));
+    }
+    account
+}
+
 /// Says whether the account may log in now.
 fn check(keeper: &ProcessChannel, permit: &Served) {
     let checked = if privileges::is_root() { PamSession::check(permit.pam(None)) } else { Ok(()) };
     let says = match checked.map_err(from_pam) {
         Ok(()) => MonitorSays::Allowed,
         Err(SessionRefused { why, text }) => {
-            tracing::warn!("{permit} may make no connection as {}: {text}", permit.account.name);
+            permit.log_refused(&format!("make a connection as {}: {text}", permit.account.name));
             MonitorSays::Refused { why, text }
         }
     };
@@ -313,7 +346,7 @@ fn serve(
     let session = match OpenSession::open(permit, descriptors, cache.as_ref()) {
         Ok(session) => session,
         Err(SessionRefused { why, text }) => {
-            tracing::warn!("{permit} may not log in as {}: {text}", permit.account.name);
+            permit.log_refused(&format!("log in as {}: {text}", permit.account.name));
             let _ = say(&MonitorSays::Refused { why, text }, &[]);
             return None;
         }

@@ -41,11 +41,13 @@ fn a_module_of_pam_that_hangs_is_ended() {
     if !gives_accounts() {
         return;
     }
-    let pam = format!("account required pam_exec.so quiet /bin/sleep 1000\n{PAM}");
+    let pam = format!("account required pam_exec.so quiet /bin/sleep 60\n{PAM}");
     let place = LoginPlace::with_pam(fast(), ALICE, &pam);
     let begun = Instant::now();
     let (_, errors) = place.ends(255, &["site-b", "true"], b"");
     assert!(errors.contains("(PAM) took too long"), "{errors}");
+    let log = place.daemon(1).log();
+    eventually("it is logged", || fs::read_to_string(&log).unwrap().contains("site-a: a login was killed"));
     assert!(begun.elapsed() < PATIENCE);
     fs::write(place.file("pam.d/strait"), PAM).unwrap();
     place.ends(0, &["site-b", "true"], b"");

@@ -37,22 +37,28 @@ pub(super) fn write(mut stream: &UnixStream, frame: &TokenFrame) -> io::Result<(
 
 /// Tells a client why it is refused, and waits a while until it has heard: what it writes to a closed stream would undo that.
 pub(super) fn refuse(stream: &UnixStream, text: &str, token: Vec<u8>) {
+    say_last(stream, &refusal(text, token));
+}
+
+fn refusal(text: &str, token: Vec<u8>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for frame in [TokenFrame::told(text), TokenFrame::Refused(token)] {
+        // Both are within their bounds.
+        let _ = frame.write(&mut bytes);
+    }
+    bytes
+}
+
+/// Says the last bytes of a stream, and waits a while until the client has closed it.
+pub(in crate::login) fn say_last(mut stream: &UnixStream, bytes: &[u8]) {
     let patient = stream.set_write_timeout(Some(LINGER)).and_then(|()| stream.set_read_timeout(Some(LINGER)));
-    let told = patient
-        .and_then(|()| write(stream, &TokenFrame::told(text)))
-        .and_then(|()| write(stream, &TokenFrame::Refused(token)))
-        .and_then(|()| stream.shutdown(Shutdown::Write));
-    let (begun, mut rest, mut stream) = (Instant::now(), [0; 4096], stream);
+    let told = patient.and_then(|()| stream.write_all(bytes)).and_then(|()| stream.shutdown(Shutdown::Write));
+    let (begun, mut rest) = (Instant::now(), [0; 4096]);
     while told.is_ok() && begun.elapsed() < LINGER && matches!(stream.read(&mut rest), Ok(1..)) {}
 }
 
 /// What a client is told, which awaits frames, and is refused before any exchange.
 #[must_use]
 pub fn refused_before_kerberos(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for frame in [TokenFrame::told(text), TokenFrame::Refused(Vec::new())] {
-        // Both are within their bounds.
-        let _ = frame.write(&mut bytes);
-    }
-    bytes
+    refusal(text, Vec::new())
 }
