@@ -442,6 +442,10 @@ impl Daemon {
     /// The threads end when their order channels close; then the network is taken down.
     async fn end(mut self) {
         self.note_all_paths();
+        // Others would find out by silence.
+        for (to, bytes) in self.streams.close(self.clock.now()) {
+            self.order_out(outbound::Order::Transmit(to, bytes));
+        }
         let Daemon { threads, starter, config, manual, paths, .. } = self;
         let Threads { outward, inward, messages, handles, .. } = threads;
         drop((outward, inward, messages));

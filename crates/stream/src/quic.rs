@@ -26,6 +26,7 @@ mod watch;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -214,6 +215,12 @@ impl Streams {
             self.pool.out.stirred.insert(handle);
         }
         self.pool.out.events.retain(|event| event.stream() != key);
+    }
+
+    /// Closes all connections, as this node ends: what says so to the peers, for the sender to send at once. All streams are lost.
+    pub fn close_all(&mut self, now: Time) -> Vec<(SocketAddr, Box<[u8]>)> {
+        let handles: Vec<usize> = self.pool.live.keys().copied().collect();
+        handles.into_iter().filter_map(|handle| self.pool.say_closed(handle, now)).collect()
     }
 
     /// Does what is due at `now`.

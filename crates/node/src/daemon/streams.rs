@@ -13,6 +13,7 @@ mod socket;
 mod unlisted;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -180,6 +181,11 @@ impl StreamRelay {
                 return;
             }
         }
+    }
+
+    /// Tells peers that this node ends: datagrams that are to leave at once.
+    pub(super) fn close(&mut self, now: Time) -> Vec<(SocketAddr, Box<[u8]>)> {
+        self.core.close_all(now)
     }
 
     /// The next datagrams for the sender.

@@ -1,6 +1,7 @@
 //! All connections, the streams on them, and what is to be taken from them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
 
 use quinn_proto::{ConnectionHandle, EndpointEvent, StreamId};
 use strait_clock::Time;
@@ -90,6 +91,15 @@ impl ConnectionPool {
         connection.close(self.epoch, now);
         self.lose_streams(handle, why);
         self.out.stirred.insert(handle);
+    }
+
+    /// Closes a connection; the datagram that says so.
+    pub(super) fn say_closed(&mut self, handle: usize, now: Time) -> Option<(SocketAddr, Box<[u8]>)> {
+        self.close(handle, "this node ends", now);
+        let connection = self.live.get_mut(&handle)?;
+        self.out.buffer.clear();
+        let transmit = connection.poll_transmit(self.epoch, now, 1, &mut self.out.buffer)?;
+        Some((transmit.destination, self.out.buffer.get(..transmit.size)?.into()))
     }
 
     /// The streams of a connection are lost.

@@ -205,9 +205,7 @@ fn a_command_ends_with_a_session_that_is_forgotten() {
     eventually("the program runs", || fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n')));
     let pid = fs::read_to_string(&file).unwrap();
     // The stream is lost with its daemon; the next one's session says so to the other end.
-    let mut daemon = place.daemons[0].take().unwrap();
-    daemon.signal(9).unwrap();
-    eventually("the end of the daemon", || daemon.ended().unwrap().is_some());
+    place.kill(0);
     place.start(0, "");
     // It has no terminal whose end it would notice.
     eventually("the end of the program", || !runs(&pid));
@@ -231,9 +229,7 @@ fn a_command_whose_answer_was_lost_runs_once() {
     let begin = || LoginClient::start(ticket.clone(), request.clone(), ClientOptions::default());
     let lost = Deaf::ask(&place, begin());
     eventually("the command runs", || fs::read_to_string(&ran).is_ok_and(|text| text == "once\n"));
-    let mut daemon = place.daemons[0].take().unwrap();
-    daemon.signal(9).unwrap();
-    eventually("the end of the daemon", || daemon.ended().unwrap().is_some());
+    place.kill(0);
     place.start(0, "");
     place.wait_for_session();
     // The same request again is refused, and the session that it has begun is there.

@@ -15,7 +15,7 @@ use strait_node::login::{Pty, PtySize};
 use strait_testbed::{DaemonProcess, Extra, LinkSpec, Site, TwoHosts, Workdir, program_with_mounts};
 use strait_testdata::skip::{Need, skip};
 
-use crate::pair::{PATIENCE, allowed, program};
+use crate::pair::{PATIENCE, allowed, eventually, program};
 
 /// The number of `alice`; that of `bob` is one more.
 pub(crate) const ALICE: u32 = 24_001;
@@ -107,6 +107,13 @@ impl LoginPlace {
     /// Ends a daemon in order.
     pub(crate) fn stop(&mut self, which: usize) {
         self.daemons[which].take().unwrap().stop().unwrap();
+    }
+
+    /// Ends a daemon without giving it time.
+    pub(crate) fn kill(&mut self, which: usize) {
+        let mut daemon = self.daemons[which].take().unwrap();
+        daemon.signal(9).unwrap();
+        eventually("the end of the daemon", || daemon.ended().unwrap().is_some());
     }
 
     pub(crate) fn wait_for_session(&self) {

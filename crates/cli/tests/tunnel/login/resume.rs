@@ -106,6 +106,22 @@ fn a_session_goes_on_when_its_path_or_a_daemon_was_away() {
 }
 
 #[test]
+fn an_idle_client_hears_of_a_peer_that_ends() {
+    if !gives_accounts() {
+        return;
+    }
+    let mut place = LoginPlace::new(fast(), ALICE);
+    let mut screen = shell(&place);
+    place.stop(1);
+    screen.sees("is lost");
+    place.start(1, ALICE);
+    screen.sees("again");
+    goes_on(&mut screen);
+    screen.types("exit\r");
+    assert_eq!(screen.ends(), Some(0));
+}
+
+#[test]
 fn a_command_without_a_terminal_has_all_its_output_after_a_restart() {
     if !gives_accounts() {
         return;

@@ -32,6 +32,7 @@ fn a_node_that_is_not_listed_logs_in_with_a_ticket_and_may_nothing_else() {
     screen.sees("begun");
     desk.refused("alice", &[SERVICE, "-t", "alice@site-b", "true"], "as many sessions run as may");
     // It goes on at a server that has forgotten the node, and cannot find it: what is typed right behind an answer is not answered.
+    desk.place.kill(1);
     desk.list_no_peers(UNLISTED);
     screen.types("echo still he''re\r");
     screen.sees("still here");
