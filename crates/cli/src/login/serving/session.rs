@@ -300,7 +300,7 @@ fn listen(name: &str) -> Result<SessionListener, Refusal> {
         listener.as_ref().is_err_and(|error: &io::Error| error.kind() == io::ErrorKind::AddrInUse)
     };
     if taken(&listener) {
-        // One that nobody listens at goes with that.
+        // A socket that a session has left behind is removed by that.
         if SessionChannel::connect(name).is_ok() {
             return Err(Refusal { reason: RefusedReason::Begun, text: "the session has begun".to_owned() });
         }

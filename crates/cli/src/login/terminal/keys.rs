@@ -7,6 +7,9 @@ use strait_node::login::{TerminalSignal, stop_self};
 use super::super::escape::{EscapeKey, HELP, Typed};
 use super::{HUNG_UP, KEYS, LoginEnd, LoginTerminal, window};
 
+/// Times that what is on its way is moved before this program stops.
+const PARTING_TURNS: usize = 16;
+
 impl LoginTerminal {
     pub(super) fn take_signals(&mut self) -> bool {
         if !std::mem::take(&mut self.signal_ready) {
@@ -48,7 +51,11 @@ impl LoginTerminal {
                 for typed in self.escape.read(buffer.get(..length).unwrap_or_default()) {
                     match typed {
                         Typed::Bytes(bytes) => self.type_in(&bytes),
-                        Typed::Key(key) => self.escape_key(key),
+                        Typed::Key(key) => {
+                            // What was typed before goes first, and is not left behind.
+                            self.give_input();
+                            self.escape_key(key);
+                        }
                     }
                 }
             }
@@ -133,6 +140,8 @@ impl LoginTerminal {
 
     pub(super) fn stop(&mut self) {
         let Some(raw) = &self.options.raw else { return };
+        // Output that comes meanwhile is not waited for.
+        let _ = (0..PARTING_TURNS).take_while(|_| self.session.turn()).count();
         self.out.push(&self.sane.restore(), 0);
         self.out.write();
         raw.end();

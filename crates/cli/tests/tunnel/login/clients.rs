@@ -187,7 +187,7 @@ fn a_session_that_no_client_has_heard_of_ends_by_itself() {
     let lost = Deaf::start(&place, "echo $$ > ~/pid; exec sleep 1000", Some(terminal));
     eventually("the program runs", || fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n')));
     let pid = fs::read_to_string(&file).unwrap();
-    // Its ticket may be on the way, but it is not read.
+    // The answer may be on its way, but it is not read.
     drop(lost);
     let listed = || place.ends(0, &["--list", "--json", "site-b"], b"").0.matches("\"session\"").count();
     eventually("the end of the session", || listed() == 0);
