@@ -149,16 +149,19 @@ impl Session {
             return;
         }
         let doing = Failure::doing("use the stream");
-        let opened = opened.and_then(|it| Ok((Wire::new(it.stream).map_err(doing)?, it.rate_bits)));
-        match opened.and_then(|opened| Ok((opened, new_ticket()?))) {
-            Ok(((wire, rate_bits), ticket)) => {
+        match opened.and_then(|it| Ok((Wire::new(it.stream).map_err(doing)?, it.rate_bits))) {
+            Ok((wire, rate_bits)) => {
                 self.wire = Some(wire);
                 self.way = Way::Up;
                 match (&mut self.client, self.request.take()) {
                     (Some(client), _) => client.reconnect(now),
-                    (None, Some(request)) => {
-                        self.client = Some(LoginClient::start(ticket, request, ClientOptions { rate_bits }));
-                    }
+                    (None, Some(request)) => match new_ticket() {
+                        Ok(ticket) => {
+                            let options = ClientOptions { rate_bits };
+                            self.client = Some(LoginClient::start(ticket, request, options));
+                        }
+                        Err(failure) => self.fail(&failure),
+                    },
                     (None, None) => {}
                 }
             }

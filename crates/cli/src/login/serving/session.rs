@@ -295,21 +295,16 @@ impl<'a> Session<'a> {
 
 /// The socket of a new session.
 fn listen(name: &str) -> Result<SessionListener, Refusal> {
-    let mut listener = SessionListener::bind(name);
-    let taken = |listener: &io::Result<_>| {
-        listener.as_ref().is_err_and(|error: &io::Error| error.kind() == io::ErrorKind::AddrInUse)
+    let refused = |reason, text| Refusal { reason, text };
+    let listener = match SessionListener::bind(name) {
+        // A socket that a session has left behind is removed by looking whether one is there.
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => match SessionChannel::connect(name) {
+            Ok(_) => return Err(refused(RefusedReason::Begun, "the session has begun".to_owned())),
+            Err(_) => SessionListener::bind(name),
+        },
+        bound => bound,
     };
-    if taken(&listener) {
-        // A socket that a session has left behind is removed by that.
-        if SessionChannel::connect(name).is_ok() {
-            return Err(Refusal { reason: RefusedReason::Begun, text: "the session has begun".to_owned() });
-        }
-        listener = SessionListener::bind(name);
-    }
-    listener.map_err(|error| Refusal {
-        reason: RefusedReason::System,
-        text: format!("no socket for the session: {error}"),
-    })
+    listener.map_err(|error| refused(RefusedReason::System, format!("no socket for the session: {error}")))
 }
 
 fn exit_of(status: ExitStatus) -> Exit {
