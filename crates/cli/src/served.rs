@@ -5,13 +5,11 @@ use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use strait_node::config::Config;
-use strait_node::services::{StreamHead, UNLISTED};
+use strait_node::services::{LINGER, StreamHead, UNLISTED};
 
-/// How long a stream that is refused stays open, so that its client hears why: round trips of a satellite link.
-pub(crate) const LINGER: Duration = Duration::from_secs(10);
 /// Refused streams that stay open at most; those beyond are closed without a word.
 const LINGERING: usize = 64;
 

@@ -5,10 +5,11 @@
 
 mod workers;
 
-use std::io;
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use strait_kerberos::Binding;
@@ -18,6 +19,22 @@ pub use workers::{ServiceWorkers, WorkerLimits};
 
 /// How long the serving process may take to make room for a message: it takes one for each stream, and does nothing else with it.
 const PATIENCE: Duration = Duration::from_millis(100);
+
+/// How long a stream that is refused stays open, so that its client hears why: round trips of a satellite link.
+pub const LINGER: Duration = Duration::from_secs(10);
+
+/// Says the last bytes of a stream, and waits a while until the client has closed it: what it writes to a closed stream would undo
+/// that. The stream has to be one that waits.
+pub fn say_last(mut stream: &UnixStream, bytes: &[u8]) {
+    let patient = stream.set_write_timeout(Some(LINGER));
+    let told = patient.and_then(|()| stream.write_all(bytes)).and_then(|()| stream.shutdown(Shutdown::Write));
+    let (begun, mut rest) = (Instant::now(), [0; 4096]);
+    while told.is_ok()
+        && let Some(left) = LINGER.checked_sub(begun.elapsed()).filter(|left| !left.is_zero())
+        && stream.set_read_timeout(Some(left)).is_ok()
+        && matches!(stream.read(&mut rest), Ok(1..))
+    {}
+}
 
 /// The name that all nodes have together which the configuration does not list; no peer is called so.
 pub const UNLISTED: &str = "unlisted";
@@ -116,8 +133,6 @@ impl AsFd for ServiceChannel {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
-
     use super::*;
 
     #[test]

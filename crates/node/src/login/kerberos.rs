@@ -29,7 +29,6 @@ use crate::process::{ProcessChannel, fork};
 pub(super) use cache::TicketCache;
 use cache::{cache_file, store};
 pub use frames::refused_before_kerberos;
-pub(super) use frames::say_last;
 use frames::{read, refuse, write};
 
 /// Tokens of a client's at most. Kerberos takes one, or two where the library asks for a second exchange of clocks (RFC 4121).

@@ -21,7 +21,7 @@ use super::pty::{self, Pty};
 use super::records::LoginRecord;
 use crate::privileges;
 use crate::process::{ProcessChannel, fork};
-use crate::services::ServiceChannel;
+use crate::services::{ServiceChannel, say_last};
 
 /// How a process ends that could not begin.
 const UNFIT: libc::c_int = 77;
@@ -279,7 +279,7 @@ fn served_as(
         LoginWho::Named { name, unknown } => {
             let account = named(name, permit);
             if account.is_none() {
-                kerberos::say_last(stream, unknown);
+                say_last(stream, unknown);
             }
             Some((account?, None, None))
         }

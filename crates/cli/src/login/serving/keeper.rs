@@ -1,21 +1,19 @@
 //! The first message of a stream, and what becomes of it. From here on this process is the account and has no privilege.
 
-use std::io::Write;
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use strait_login::{Refusal, RefusedReason, Request, RequestReader, SessionRequest, Ticket, refusal};
 use strait_node::config::LoginSection;
 use strait_node::login::KeeperPort;
-use strait_node::poll::{self, PollFd};
-use strait_node::services::StreamHead;
+use strait_node::poll;
+use strait_node::services::{StreamHead, say_last};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::super::wire::{Wire, WireRead};
 use super::visits::SessionOwner;
 use super::{forward, program, session, visits};
-use crate::served::LINGER;
 
 /// How long a stream may take to say what it wants.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -143,25 +141,9 @@ pub(super) fn turn_away(wire: Wire, reason: RefusedReason, text: &str) -> i32 {
 
 /// Says the only message of a stream, and waits a while until it has arrived.
 pub(super) fn say(wire: Wire, message: &[u8]) -> i32 {
-    let mut stream = wire.into_stream();
-    let patient = stream.set_nonblocking(false).and_then(|()| stream.set_write_timeout(Some(LINGER)));
-    if patient.and_then(|()| stream.write_all(message)).is_err() || stream.shutdown(Shutdown::Write).is_err()
-    {
-        return 1;
-    }
-    let begun = Instant::now();
-    let Ok(mut wire) = Wire::new(stream) else { return 1 };
-    let mut buffer = Wire::buffer();
-    while let Some(left) = LINGER.checked_sub(begun.elapsed()) {
-        match wire.read(&mut buffer) {
-            WireRead::End => break,
-            WireRead::Bytes(_) => {}
-            WireRead::Nothing => {
-                if poll::wait(&mut [PollFd::readable(std::os::fd::AsFd::as_fd(&wire))], Some(left)).is_err() {
-                    break;
-                }
-            }
-        }
+    let stream = wire.into_stream();
+    if stream.set_nonblocking(false).is_ok() {
+        say_last(&stream, message);
     }
     1
 }

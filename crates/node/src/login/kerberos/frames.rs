@@ -1,16 +1,12 @@
 //! Frames of tokens on a stream, read and written where waiting is allowed.
 
 use std::io::{self, Read, Write};
-use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
 
 use strait_kerberos::{TokenFrame, TokenReader};
 
 use super::Refused;
-
-/// How long a stream that is refused stays open, so that its client hears why: round trips of a satellite link.
-const LINGER: Duration = Duration::from_secs(10);
+use crate::services::say_last;
 
 /// The next frame, and nothing behind it, which is another process's to read.
 pub(super) fn read(mut stream: &UnixStream, reader: &mut TokenReader) -> Result<TokenFrame, Refused> {
@@ -35,7 +31,7 @@ pub(super) fn write(mut stream: &UnixStream, frame: &TokenFrame) -> io::Result<(
     stream.write_all(&bytes)
 }
 
-/// Tells a client why it is refused, and waits a while until it has heard: what it writes to a closed stream would undo that.
+/// Tells a client why it is refused.
 pub(super) fn refuse(stream: &UnixStream, text: &str, token: Vec<u8>) {
     say_last(stream, &refusal(text, token));
 }
@@ -47,14 +43,6 @@ fn refusal(text: &str, token: Vec<u8>) -> Vec<u8> {
         let _ = frame.write(&mut bytes);
     }
     bytes
-}
-
-/// Says the last bytes of a stream, and waits a while until the client has closed it.
-pub(in crate::login) fn say_last(mut stream: &UnixStream, bytes: &[u8]) {
-    let patient = stream.set_write_timeout(Some(LINGER)).and_then(|()| stream.set_read_timeout(Some(LINGER)));
-    let told = patient.and_then(|()| stream.write_all(bytes)).and_then(|()| stream.shutdown(Shutdown::Write));
-    let (begun, mut rest) = (Instant::now(), [0; 4096]);
-    while told.is_ok() && begun.elapsed() < LINGER && matches!(stream.read(&mut rest), Ok(1..)) {}
 }
 
 /// What a client is told, which awaits frames, and is refused before any exchange.
