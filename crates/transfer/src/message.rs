@@ -5,7 +5,7 @@
 
 mod entry;
 mod fault;
-mod fields;
+pub(crate) mod fields;
 mod greeting;
 mod parse;
 mod stream;

@@ -29,23 +29,23 @@ pub enum MessageFault {
 
 /// Reads fields from the front of a body.
 #[derive(Debug)]
-pub(super) struct BodyReader<'a> {
+pub(crate) struct BodyReader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> BodyReader<'a> {
-    pub(super) fn new(body: &'a [u8]) -> BodyReader<'a> {
+    pub(crate) fn new(body: &'a [u8]) -> BodyReader<'a> {
         BodyReader { rest: body }
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, MessageFault> {
+    pub(crate) fn byte(&mut self) -> Result<u8, MessageFault> {
         let (first, rest) = self.rest.split_first().ok_or(MessageFault::Short)?;
         self.rest = rest;
         Ok(*first)
     }
 
     /// A flag: 0 or 1.
-    pub(super) fn flag(&mut self) -> Result<bool, MessageFault> {
+    pub(crate) fn flag(&mut self) -> Result<bool, MessageFault> {
         match self.byte()? {
             0 => Ok(false),
             1 => Ok(true),
@@ -53,13 +53,13 @@ impl<'a> BodyReader<'a> {
         }
     }
 
-    pub(super) fn fixed<const N: usize>(&mut self) -> Result<[u8; N], MessageFault> {
+    pub(crate) fn fixed<const N: usize>(&mut self) -> Result<[u8; N], MessageFault> {
         let (first, rest) = self.rest.split_first_chunk().ok_or(MessageFault::Short)?;
         self.rest = rest;
         Ok(*first)
     }
 
-    pub(super) fn number(&mut self) -> Result<u64, MessageFault> {
+    pub(crate) fn number(&mut self) -> Result<u64, MessageFault> {
         let mut value = 0_u64;
         for shift in (0..).step_by(7) {
             let byte = self.byte()?;
@@ -76,12 +76,12 @@ impl<'a> BodyReader<'a> {
         Ok(value)
     }
 
-    pub(super) fn number32(&mut self) -> Result<u32, MessageFault> {
+    pub(crate) fn number32(&mut self) -> Result<u32, MessageFault> {
         u32::try_from(self.number()?).map_err(|_| MessageFault::Bound)
     }
 
     /// A byte string of at most `limit` bytes.
-    pub(super) fn string(&mut self, limit: usize) -> Result<&'a [u8], MessageFault> {
+    pub(crate) fn string(&mut self, limit: usize) -> Result<&'a [u8], MessageFault> {
         let length = usize::try_from(self.number()?).map_err(|_| MessageFault::Bound)?;
         if length > limit {
             return Err(MessageFault::Bound);
@@ -92,7 +92,7 @@ impl<'a> BodyReader<'a> {
     }
 
     /// Byte strings until the end of a list of at most `limit` bytes.
-    pub(super) fn strings(&mut self, limit: usize) -> Result<Vec<Vec<u8>>, MessageFault> {
+    pub(crate) fn strings(&mut self, limit: usize) -> Result<Vec<Vec<u8>>, MessageFault> {
         let mut list = BodyReader::new(self.string(limit)?);
         let mut all = Vec::new();
         while !list.rest.is_empty() {
@@ -102,22 +102,22 @@ impl<'a> BodyReader<'a> {
     }
 
     /// A range as two numbers, the second not below the first.
-    pub(super) fn ordered(&mut self) -> Result<(u64, u64), MessageFault> {
+    pub(crate) fn ordered(&mut self) -> Result<(u64, u64), MessageFault> {
         let (first, more) = (self.number()?, self.number()?);
         Ok((first, first.checked_add(more).ok_or(MessageFault::Bound)?))
     }
 
     /// What is left, as it is.
-    pub(super) fn rest(&mut self) -> &'a [u8] {
+    pub(crate) fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }
 
-    pub(super) fn end(&self) -> Result<(), MessageFault> {
+    pub(crate) fn end(&self) -> Result<(), MessageFault> {
         if self.rest.is_empty() { Ok(()) } else { Err(MessageFault::Long) }
     }
 }
 
-pub(super) fn put_number(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn put_number(out: &mut Vec<u8>, mut value: u64) {
     while value > 0x7f {
         out.push(value.to_le_bytes()[0] | 0x80);
         value >>= 7;
@@ -125,12 +125,12 @@ pub(super) fn put_number(out: &mut Vec<u8>, mut value: u64) {
     out.push(value.to_le_bytes()[0]);
 }
 
-pub(super) fn put_string(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(crate) fn put_string(out: &mut Vec<u8>, bytes: &[u8]) {
     put_number(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-pub(super) fn put_strings(out: &mut Vec<u8>, all: &[Vec<u8>]) {
+pub(crate) fn put_strings(out: &mut Vec<u8>, all: &[Vec<u8>]) {
     let mut list = Vec::new();
     for one in all {
         put_string(&mut list, one);
@@ -138,12 +138,12 @@ pub(super) fn put_strings(out: &mut Vec<u8>, all: &[Vec<u8>]) {
     put_string(out, &list);
 }
 
-pub(super) fn put_ordered(out: &mut Vec<u8>, first: u64, last: u64) {
+pub(crate) fn put_ordered(out: &mut Vec<u8>, first: u64, last: u64) {
     put_number(out, first);
     put_number(out, last.saturating_sub(first));
 }
 
 /// Whether bytes are an [`EntryPath`]. What a peer names is checked here first, and again by the system where it is opened.
-pub(super) fn checked_path(path: &[u8]) -> Result<(), MessageFault> {
+pub(crate) fn checked_path(path: &[u8]) -> Result<(), MessageFault> {
     EntryPath::new(path).map(drop).map_err(|_| MessageFault::Path)
 }
