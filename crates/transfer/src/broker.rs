@@ -5,7 +5,9 @@
 //! [`BROKER`]. The broker knows who is at the other end of a stream by the keys of the nodes; no message names a file.
 //!
 //! - [`message`]: what client and broker say.
+//! - [`names`]: what objects are called in the store.
 pub mod message;
+pub mod names;
 
 /// The first two bytes of a stream: the broker's service, and its version.
 pub const BROKER: [u8; 2] = [3, 1];
