@@ -6,8 +6,10 @@
 //!
 //! - [`message`]: what client and broker say.
 //! - [`client`]: the client's end of a stream.
+//! - [`download`]: what a receiver does with its letters.
 
 pub mod client;
+pub mod download;
 pub mod message;
 
 /// The first two bytes of a stream: the broker's service, and its version.
