@@ -160,7 +160,7 @@ impl<R: Read + Send, W: Write + Send> Visit<'_, '_, R, W> {
         let (arrivals, event) = (self.with.arrivals, self.with.event);
         let at = spool.as_ref().map_or(0, |spool| spool.len());
         let held = spool.as_ref().map(|spool| spool.read()).transpose().map_err(BrokerError::Local)?;
-        let held = held.map_or_else(|| Box::new(io::empty()) as Box<dyn Read>, |held| Box::new(held));
+        let held = held.map_or_else(|| Box::new(io::empty()) as Box<dyn Read + Send>, |held| Box::new(held));
         let mut client = match self.client.take() {
             Some(client) => client,
             None => (self.connect)()?,

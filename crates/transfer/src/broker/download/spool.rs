@@ -110,7 +110,7 @@ impl SpooledPart {
     ///
     /// # Errors
     /// As the system's.
-    pub fn read(&self) -> io::Result<impl Read + use<>> {
+    pub fn read(&self) -> io::Result<impl Read + Send + use<>> {
         Ok(HeldBytes { file: self.file.try_clone()?, at: 0, end: self.len })
     }
 

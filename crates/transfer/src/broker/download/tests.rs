@@ -134,7 +134,7 @@ impl Site {
     }
 
     fn place(&self) -> ArrivalPlace {
-        ArrivalPlace { folder: self.inbox.clone(), rules: FolderRules::default(), replace: false }
+        ArrivalPlace { replace: false, ..ArrivalPlace::open_to_all(self.inbox.clone()) }
     }
 
     /// Visits the broker, and takes everything into the inbox.
