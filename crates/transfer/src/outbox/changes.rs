@@ -52,15 +52,16 @@ impl<D: OutboxDisk> Outbox<D> {
         self.change(id, |transfer| transfer.state = QueuedState::Carried { at: now })
     }
 
-    /// A broker has a copy of it, from which its receiver fetches it; it also goes straight there when the peer is there.
+    /// A broker has a copy of it, from which its receiver fetches it; it also goes straight there when the peer is there. That of
+    /// a transfer which came to its end meanwhile is of no use.
     ///
     /// # Errors
     /// [`OutboxError`].
     pub fn at_broker(&mut self, id: TransferId, copy: BrokerCopy) -> Result<(), OutboxError> {
-        self.change(id, |transfer| {
-            transfer.copy = Some(copy);
-            transfer.tries = FailedTries::default();
-        })
+        let mut transfer = self.get(id)?.clone();
+        transfer.copy = Some(copy);
+        transfer.tries = FailedTries::default();
+        self.keep(transfer)
     }
 
     /// The broker has no copy of it any more.
@@ -71,6 +72,14 @@ impl<D: OutboxDisk> Outbox<D> {
         let mut transfer = self.get(id)?.clone();
         transfer.copy = None;
         self.keep(transfer)
+    }
+
+    /// The brokers that have copies, and whether each copy is of no use any more.
+    pub fn copies(&self) -> impl Iterator<Item = (PublicKey, bool)> {
+        let copy = |transfer: &QueuedTransfer| {
+            Some((transfer.copy.as_ref()?.broker, transfer.state.over().is_some()))
+        };
+        self.transfers.values().filter_map(copy)
     }
 
     /// Copies at this broker that are of no use any more: of transfers that are over.
