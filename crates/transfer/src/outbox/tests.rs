@@ -250,12 +250,12 @@ fn numbers_rise_also_when_the_clock_is_set_back_and_old_records_are_gone() {
 
 #[test]
 fn numbers_that_were_taken_go_to_no_transfer_also_after_a_restart() {
-    let mut outbox = outbox(FaultyDisk::default());
+    let mut outbox = outbox(FaultyDisk::new());
     let first = outbox.take_serials(1000, NOW).unwrap();
     assert_eq!(first, NOW.unsigned_abs() * 1_000_000);
     assert_eq!(outbox.take_serials(1, NOW).unwrap(), first + 1000);
     let disk = outbox.disk;
-    let mut outbox = super::tests::outbox(disk);
+    let mut outbox = Outbox::open(disk, &node(), random(8)).unwrap();
     let id = accept(&mut outbox, TransferLimits::default());
     assert_eq!(outbox.get(id).unwrap().serial, first + 1001);
     assert_eq!(outbox.take_serials(1, NOW - 86_400).unwrap(), first + 1002);
