@@ -6,9 +6,11 @@
 //!
 //! - [`message`]: what client and broker say.
 //! - [`client`]: the client's end of a stream.
+//! - [`download`]: what a receiver does with its letters.
 //! - [`upload`]: objects are sealed while they are sent; [`journal`]: what that needs to go on where it stopped.
 
 pub mod client;
+pub mod download;
 pub mod journal;
 pub mod message;
 pub mod upload;
