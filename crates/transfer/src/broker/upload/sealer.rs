@@ -51,8 +51,8 @@ pub(super) enum Sealed {
     Manifest { bytes: Vec<u8> },
     /// The object is whole; bytes of its contents.
     Commit { contents: u64 },
-    /// It is given up; whether the broker is told.
-    Abandon { number: u32, id: TransferId, tell: bool },
+    /// It is given up.
+    Abandon { number: u32, id: TransferId },
 }
 
 impl Sealed {
@@ -172,7 +172,7 @@ impl<'a> Sealer<'a> {
                 }
                 Some((number, old)) if self.is_usable(&old, &object) => (number, old, false),
                 Some((number, old)) => {
-                    self.push(Sealed::Abandon { number, id: old.id, tell: true })?;
+                    self.give_up(number, old.id)?;
                     self.begin(&object, (place, state))?
                 }
                 None => self.begin(&object, (place, state))?,
@@ -232,11 +232,14 @@ impl<'a> Sealer<'a> {
             None => (self.serial)().map_err(UploadError::Serial)?,
         };
         let id = object.id.unwrap_or_else(|| {
-            // Ids in the order of serial numbers: a receiver that fetches by id has them in order.
+            // Ids in the order of serial numbers: a receiver that fetches by id has them in order. Those of now have 51 bits; moved up,
+            // the first digits tell the objects of two seconds apart.
             let random = (self.random)();
             let mut id = [0; 16];
-            id[..8].copy_from_slice(&serial.to_be_bytes());
             id[8..].copy_from_slice(&random[..8]);
+            let low = u64::from(random[8]) << 4 | u64::from(random[9] >> 4);
+            let high = if serial >> 52 == 0 { serial << 12 | low } else { serial };
+            id[..8].copy_from_slice(&high.to_be_bytes());
             TransferId::from_bytes(id)
         });
         let begun = JournaledObject {
@@ -257,9 +260,8 @@ impl<'a> Sealer<'a> {
     }
 
     fn give_up(&mut self, number: u32, id: TransferId) -> Result<(), UploadError> {
-        self.push(Sealed::Abandon { number, id, tell: true })?;
         self.shared.forget(id);
-        Ok(())
+        self.push(Sealed::Abandon { number, id })
     }
 
     fn push(&self, sealed: Sealed) -> Result<(), UploadError> {
