@@ -1,62 +1,62 @@
-//! What objects are called in the store, as its paths; see [`strait_transfer::broker::names`].
+//! What objects are called in the store, as its paths; see [`strait_transfer::broker::places`].
 
 use object_store::path::Path;
 use strait_keying::PublicKey;
 use strait_transfer::broker::message::{LetterKind, ObjectName};
-use strait_transfer::broker::names;
+use strait_transfer::broker::places;
 
-pub use names::{LetterName, PIECE, hex, piece_length, pieces};
+pub use places::{LetterName, PIECE, hex, piece_length, pieces};
 
 /// The folder of all inboxes.
 #[must_use]
 pub fn inboxes() -> Path {
-    Path::from(names::inboxes())
+    Path::from(places::inboxes())
 }
 
 /// The folder of one inbox.
 #[must_use]
 pub fn inbox(receiver: &PublicKey) -> Path {
-    Path::from(names::inbox(receiver))
+    Path::from(places::inbox(receiver))
 }
 
 /// A letter in the inbox of `receiver`.
 #[must_use]
 pub fn letter(receiver: &PublicKey, name: &LetterName) -> Path {
-    Path::from(names::letter(receiver, name))
+    Path::from(places::letter(receiver, name))
 }
 
 /// Where the letters of an object begin in an inbox that is listed in order.
 #[must_use]
 pub fn before(receiver: &PublicKey, kind: LetterKind, object: &ObjectName) -> Path {
-    Path::from(names::before(receiver, kind, object))
+    Path::from(places::before(receiver, kind, object))
 }
 
 /// Whose letter this is, if it is one.
 #[must_use]
 pub fn parse_letter(path: &Path) -> Option<(PublicKey, LetterName)> {
-    names::parse_letter(path.as_ref())
+    places::parse_letter(path.as_ref())
 }
 
 /// The folder of all contents.
 #[must_use]
 pub fn all_contents() -> Path {
-    Path::from(names::all_contents())
+    Path::from(places::all_contents())
 }
 
 /// The folder of an object's contents.
 #[must_use]
 pub fn contents(object: &ObjectName) -> Path {
-    Path::from(names::contents(object))
+    Path::from(places::contents(object))
 }
 
 /// A piece of an object's contents.
 #[must_use]
 pub fn piece(object: &ObjectName, number: u64) -> Path {
-    Path::from(names::piece(object, number))
+    Path::from(places::piece(object, number))
 }
 
 /// Which piece this is, if it is one.
 #[must_use]
 pub fn parse_piece(path: &Path) -> Option<(ObjectName, u64)> {
-    names::parse_piece(path.as_ref())
+    places::parse_piece(path.as_ref())
 }

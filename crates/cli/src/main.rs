@@ -3,6 +3,7 @@
 
 #[cfg(feature = "advise")]
 mod advise;
+mod broker;
 mod carry;
 mod configuration;
 mod files;
@@ -53,6 +54,9 @@ fn run(command: &StraitCommand) -> CommandResult {
         StraitCommand::Get(flags) => files::get(flags),
         StraitCommand::Ls(flags) => files::ls(flags),
         StraitCommand::Sync(flags) => files::sync(flags),
+        StraitCommand::Put(flags) => broker::put(flags),
+        StraitCommand::Rm(flags) => broker::rm(flags),
+        StraitCommand::Fetch(flags) => broker::fetch(flags),
         // Its exit code is another program's.
         StraitCommand::Login(_) => Ok(()),
         StraitCommand::Ssh(flags) => ssh::run(flags),

@@ -6,7 +6,7 @@ use strait_transfer::broker::message::{
     BrokerAnswer, BrokerFault, BrokerRequest, FaultKind, Letter, LetterBox, LetterKind, ObjectName,
     ObjectPart, WireMessage, frame,
 };
-use strait_transfer::broker::names::{self, LetterName};
+use strait_transfer::broker::places::{self, LetterName};
 
 use super::Seed;
 
@@ -98,10 +98,10 @@ pub fn name_seeds() -> Vec<Seed> {
     let text = |name: String| name.into_bytes();
     vec![
         ("broker_names", "file", text(name.file())),
-        ("broker_names", "letter", text(names::letter(&receiver, &name))),
-        ("broker_names", "receipt", text(names::letter(&receiver, &receipt))),
-        ("broker_names", "piece", text(names::piece(&object, 204_799))),
-        ("broker_names", "upper-case", text(names::piece(&object, 1).to_uppercase())),
+        ("broker_names", "letter", text(places::letter(&receiver, &name))),
+        ("broker_names", "receipt", text(places::letter(&receiver, &receipt))),
+        ("broker_names", "piece", text(places::piece(&object, 204_799))),
+        ("broker_names", "upper-case", text(places::piece(&object, 1).to_uppercase())),
         ("broker_names", "count", text(name.file().replace("-40", "-41"))),
         ("broker_names", "kind", text(name.file().replacen('t', "x", 1))),
         ("broker_names", "more", text(name.file() + "-")),

@@ -1,280 +1,228 @@
-//! What objects are called in a broker's store. Every name follows from what it names, so that brokers that share a store agree.
-//!
-//! ```text
-//! contents/SENDER/ID/NNNNNNNNNNNN      a piece of the sealed contents, 5 MiB but for the last; joined in order they are the contents
-//! inbox/RECEIVER/KIND-SENDER-ID-MADE-EXPIRES-MANIFEST-CONTENTS-COUNT    a letter
-//! ```
-//!
-//! Keys and ids are hexadecimal. The numbers of a letter have 16 digits of hexadecimal each: two times in seconds since 1970 and two
-//! lengths in bytes; the count of receivers has two. So names have one length, and a list of an inbox tells all that its receiver is
-//! told. The content of a letter is the sealed manifest, or the receipt; behind the keys of all receivers, if they are more than one.
+//! What is in the transfers of an inbox, by name: opened once, then kept in a file that is encrypted as the outbox's records are.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
-use strait_keying::PublicKey;
-use super::message::{Letter, LetterKind, MAX_RECIPIENTS, ObjectName};
+use serde::{Deserialize, Serialize};
+use strait_keying::PrivateKey;
 
-/// Bytes of a piece but the last: the least part of an upload that S3 takes in several (Amazon S3, "multipart upload limits").
-pub const PIECE: u64 = 5 << 20;
-/// Pieces at most: as many as twelve digits number.
-const PIECES: u64 = 1_000_000_000_000;
+use super::message::ObjectName;
+use crate::outbox::PathBytes;
+use crate::outbox::vault::Vault;
+use crate::sealed::{AgeIdentity, AgeRecipient, Manifest, OpenError, open_manifest};
 
-const CONTENTS: &str = "contents";
-const INBOX: &str = "inbox";
+/// Bytes of names that are kept of one transfer; a manifest may have thousands of times as many.
+const NAMES_MAX: usize = 4096;
+/// Bytes of the file at most: some 100,000 transfers with a name or two.
+const FILE_MAX: u64 = 64 << 20;
+/// The folder in that of the outbox.
+const FOLDER: &str = "names";
 
-/// A letter, as its name tells it: what it is for every receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LetterName {
-    /// What it is.
-    pub kind: LetterKind,
-    /// The object.
-    pub object: ObjectName,
-    /// When its sender made it, in seconds since 1970.
-    pub made: i64,
-    /// When it expires, in seconds since 1970.
-    pub expires: i64,
-    /// Bytes of the sealed manifest.
-    pub manifest: u64,
-    /// Bytes of the sealed contents.
-    pub contents: u64,
-    /// Receivers: 1 to [`MAX_RECIPIENTS`].
-    pub count: u8,
+/// What is in a transfer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransferNames {
+    /// The folder that it is for.
+    pub folder: String,
+    /// Where it goes below that.
+    pub below: PathBytes,
+    /// Its entries.
+    pub entries: u64,
+    /// Bytes of its files.
+    pub bytes: u64,
+    /// The first paths.
+    pub names: Vec<PathBytes>,
 }
 
-impl LetterName {
-    /// The letter in the inbox of `receiver`, as clients are told.
-    #[must_use]
-    pub const fn to(&self, receiver: PublicKey) -> Letter {
-        let LetterName { kind, object, made, expires, manifest, contents, .. } = *self;
-        Letter { object, receiver, kind, made, expires, manifest, contents }
-    }
-
-    /// Bytes before the manifest.
-    #[must_use]
-    pub fn head(&self) -> u64 {
-        if self.count > 1 { u64::from(self.count) * 32 } else { 0 }
-    }
-
-    /// The name in an inbox.
-    #[must_use]
-    pub fn file(&self) -> String {
-        let mut text = start(self.kind, &self.object);
-        for number in [self.made.cast_unsigned(), self.expires.cast_unsigned(), self.manifest, self.contents]
-        {
-            let _ = write!(text, "{number:016x}-");
+impl TransferNames {
+    /// Opens a sealed manifest, which has to be that of this object and for this node.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(manifest: &[u8], object: &ObjectName, node: &PrivateKey) -> Result<TransferNames, OpenError> {
+        let receiver = AgeRecipient::Node(node.public());
+        let manifest = open_manifest(manifest, &AgeIdentity::Node(node), &receiver)?;
+        if manifest.transfer != object.id || manifest.sender != object.sender {
+            return Err(OpenError::Mismatch);
         }
-        let _ = write!(text, "{:02x}", self.count);
-        text
+        Ok(TransferNames::of(&manifest))
     }
 
-    /// Reads what [`LetterName::file`] wrote, and nothing else.
-    #[must_use]
-    pub fn parse(file: &str) -> Option<LetterName> {
-        let mut parts = file.split('-');
-        let kind = match parts.next()? {
-            "t" => LetterKind::Transfer,
-            "r" => LetterKind::Receipt,
-            _ => return None,
+    fn of(manifest: &Manifest) -> TransferNames {
+        let mut room = NAMES_MAX;
+        let fits = |path: &&[u8]| {
+            room = room.saturating_sub(path.len() + 8);
+            room > 0
         };
-        let object = ObjectName { sender: key(parts.next()?)?, id: parts.next()?.parse().ok()? };
-        let mut next = |digits: usize| number(parts.next()?, digits);
-        let (made, expires) = (next(16)?.cast_signed(), next(16)?.cast_signed());
-        let (manifest, contents) = (next(16)?, next(16)?);
-        let count = u8::try_from(next(2)?)
+        let names = manifest.entries.iter().map(|entry| &entry.path[..]).take_while(fits);
+        TransferNames {
+            folder: manifest.folder.clone(),
+            below: PathBytes(manifest.below.clone()),
+            entries: manifest.entries.len() as u64,
+            bytes: manifest.content_len(),
+            names: names.map(|path| PathBytes(path.to_vec())).collect(),
+        }
+    }
+}
+
+/// The names of the transfers in one inbox.
+pub struct NameCache {
+    folder: PathBuf,
+    /// Of the broker: what the file is called.
+    name: String,
+    vault: Vault,
+    known: BTreeMap<ObjectName, TransferNames>,
+    changed: bool,
+}
+
+/// As it is in the file.
+#[derive(Serialize, Deserialize)]
+struct KeptNames {
+    sender: String,
+    id: String,
+    names: TransferNames,
+}
+
+impl NameCache {
+    /// That of the outbox in this folder for a broker, by digits of the broker's key. A file that cannot be read counts as none.
+    #[must_use]
+    pub fn open(outbox: &Path, broker: &str, node: &PrivateKey) -> NameCache {
+        let (folder, vault) = (outbox.join(FOLDER), Vault::new(node));
+        let name = format!("{broker}.names");
+        let mut bytes = Vec::new();
+        let read =
+            File::open(folder.join(&name)).and_then(|file| file.take(FILE_MAX).read_to_end(&mut bytes));
+        let kept: Vec<KeptNames> = read
             .ok()
-            .filter(|count| (1..=MAX_RECIPIENTS).contains(&usize::from(*count)))?;
-        parts.next().is_none().then_some(LetterName {
-            kind,
-            object,
-            made,
-            expires,
-            manifest,
-            contents,
-            count,
-        })
+            .and_then(|_| vault.open(&name, &bytes))
+            .and_then(|content| serde_json::from_slice(&content).ok())
+            .unwrap_or_default();
+        let object = |kept: &KeptNames| {
+            Some(ObjectName { sender: kept.sender.parse().ok()?, id: kept.id.parse().ok()? })
+        };
+        let known = kept.into_iter().filter_map(|kept| Some((object(&kept)?, kept.names))).collect();
+        NameCache { folder, name, vault, known, changed: false }
     }
-}
 
-/// How all letters of an object begin.
-#[must_use]
-pub fn start(kind: LetterKind, object: &ObjectName) -> String {
-    let kind = match kind {
-        LetterKind::Transfer => 't',
-        LetterKind::Receipt => 'r',
-    };
-    format!("{kind}-{}-{}-", hex(&object.sender), object.id)
-}
-
-/// The folder of all inboxes.
-#[must_use]
-pub fn inboxes() -> String {
-    INBOX.to_owned()
-}
-
-/// The folder of one inbox.
-#[must_use]
-pub fn inbox(receiver: &PublicKey) -> String {
-    format!("{INBOX}/{}", hex(receiver))
-}
-
-/// A letter in the inbox of `receiver`.
-#[must_use]
-pub fn letter(receiver: &PublicKey, name: &LetterName) -> String {
-    format!("{INBOX}/{}/{}", hex(receiver), name.file())
-}
-
-/// Where the letters of an object begin in an inbox that is listed in order.
-#[must_use]
-pub fn before(receiver: &PublicKey, kind: LetterKind, object: &ObjectName) -> String {
-    format!("{INBOX}/{}/{}", hex(receiver), start(kind, object))
-}
-
-/// Whose letter this is, if it is one.
-#[must_use]
-pub fn parse_letter(path: &str) -> Option<(PublicKey, LetterName)> {
-    let mut parts = path.split('/');
-    let (INBOX, receiver, file, None) = (parts.next()?, parts.next()?, parts.next()?, parts.next()) else {
-        return None;
-    };
-    Some((key(receiver)?, LetterName::parse(file)?))
-}
-
-/// The folder of all contents.
-#[must_use]
-pub fn all_contents() -> String {
-    CONTENTS.to_owned()
-}
-
-/// The folder of an object's contents.
-#[must_use]
-pub fn contents(object: &ObjectName) -> String {
-    format!("{CONTENTS}/{}/{}", hex(&object.sender), object.id)
-}
-
-/// A piece of an object's contents.
-#[must_use]
-pub fn piece(object: &ObjectName, number: u64) -> String {
-    format!("{CONTENTS}/{}/{}/{number:012}", hex(&object.sender), object.id)
-}
-
-/// Which piece this is, if it is one.
-#[must_use]
-pub fn parse_piece(path: &str) -> Option<(ObjectName, u64)> {
-    let mut parts = path.split('/');
-    if parts.next()? != CONTENTS {
-        return None;
+    /// What is known of a transfer.
+    #[must_use]
+    pub fn get(&self, object: &ObjectName) -> Option<&TransferNames> {
+        self.known.get(object)
     }
-    let object = ObjectName { sender: key(parts.next()?)?, id: parts.next()?.parse().ok()? };
-    let digits = parts
-        .next()
-        .filter(|digits| digits.len() == 12 && digits.bytes().all(|digit| digit.is_ascii_digit()))?;
-    let number = digits.parse().ok()?;
-    parts.next().is_none().then_some((object, number))
-}
 
-/// How many pieces contents have, and how long the last is; nothing beyond what names can number.
-#[must_use]
-pub const fn pieces(contents: u64) -> Option<u64> {
-    let count = contents.div_ceil(PIECE);
-    if count <= PIECES { Some(count) } else { None }
-}
-
-/// Bytes of a piece of contents of this length.
-#[must_use]
-pub const fn piece_length(contents: u64, number: u64) -> u64 {
-    let rest = contents.saturating_sub(number.saturating_mul(PIECE));
-    if rest < PIECE { rest } else { PIECE }
-}
-
-/// A key in lower-case hexadecimal.
-#[must_use]
-pub fn hex(key: &PublicKey) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in key.as_bytes() {
-        let _ = write!(text, "{byte:02x}");
+    /// A transfer was opened.
+    pub fn insert(&mut self, object: ObjectName, names: TransferNames) {
+        self.known.insert(object, names);
+        self.changed = true;
     }
-    text
-}
 
-fn key(text: &str) -> Option<PublicKey> {
-    let mut bytes = [0; 32];
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
+    /// Forgets what `keep` does not want, and writes the rest if anything changed. The salt is random and used once.
+    ///
+    /// # Errors
+    /// As the system's; readers then have what was there before.
+    pub fn save(&mut self, keep: impl Fn(&ObjectName) -> bool, salt: [u8; 32]) -> io::Result<()> {
+        let before = self.known.len();
+        self.known.retain(|object, _| keep(object));
+        if !std::mem::take(&mut self.changed) && before == self.known.len() {
+            return Ok(());
+        }
+        let kept: Vec<KeptNames> = self
+            .known
+            .iter()
+            .map(|(object, names)| KeptNames {
+                sender: object.sender.to_string(),
+                id: object.id.to_string(),
+                names: names.clone(),
+            })
+            .collect();
+        let content = serde_json::to_vec(&kept).map_err(io::Error::other)?;
+        if content.len() as u64 + 64 > FILE_MAX {
+            // So many are read from the broker each time.
+            return Ok(());
+        }
+        let sealed = self.vault.seal(&self.name, &content, salt).ok_or(io::ErrorKind::FileTooLarge)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let aside = self.folder.join(format!("{}.new", self.name));
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+        file.write_all(&sealed)?;
+        fs::rename(aside, self.folder.join(&self.name))
     }
-    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        *byte = u8::try_from(number(str::from_utf8(digits).ok()?, 2)?).ok()?;
-    }
-    Some(PublicKey::from_bytes(bytes))
-}
-
-/// A number with exactly so many lower-case digits.
-fn number(text: &str, digits: usize) -> Option<u64> {
-    let fits = text.len() == digits && text.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
-    if fits { u64::from_str_radix(text, 16).ok() } else { None }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use crate::TransferId;
+    use std::os::unix::fs::PermissionsExt;
 
-    fn any_name() -> impl Strategy<Value = LetterName> {
-        let times = (any::<i64>(), any::<i64>());
-        (any::<bool>(), any::<[u8; 32]>(), any::<[u8; 16]>(), times, any::<(u64, u64)>(), 1..=64_u8).prop_map(
-            |(transfer, sender, id, (made, expires), (manifest, contents), count)| LetterName {
-                kind: if transfer { LetterKind::Transfer } else { LetterKind::Receipt },
-                object: ObjectName { sender: PublicKey::from_bytes(sender), id: TransferId::from_bytes(id) },
-                made,
-                expires,
-                manifest,
-                contents,
-                count,
-            },
-        )
+    use super::*;
+    use crate::TransferId;
+    use crate::scratch::ScratchFolder;
+    use crate::sealed::frames::SizePadding;
+    use crate::sealed::{ObjectSealing, ObjectSeed, SealedEntry, SealedKind, seal_message};
+
+    fn key(number: u8) -> PrivateKey {
+        PrivateKey::generate(&[number; 32])
     }
 
-    proptest! {
-        #[test]
-        fn letters_are_read_as_they_were_written(name in any_name(), receiver in any::<[u8; 32]>()) {
-            let receiver = PublicKey::from_bytes(receiver);
-            let file = name.file();
-            prop_assert_eq!(file.len(), 170);
-            prop_assert_eq!(LetterName::parse(&file), Some(name));
-            prop_assert_eq!(parse_letter(&letter(&receiver, &name)), Some((receiver, name)));
-            prop_assert!(file.starts_with(&start(name.kind, &name.object)));
-            for cut in 0..file.len() {
-                prop_assert_eq!(LetterName::parse(&file[..cut]), None);
-            }
-        }
+    fn object(number: u8) -> ObjectName {
+        ObjectName { sender: key(1).public(), id: TransferId::from_bytes([number; 16]) }
+    }
 
-        #[test]
-        fn what_is_read_has_one_spelling(file in "[tr]-[0-9a-fA-F]{62,64}-[0-9a-f]{32}(-[0-9a-f]{15,16}){4}-[0-9a-f]{2}") {
-            if let Some(name) = LetterName::parse(&file) {
-                prop_assert_eq!(name.file(), file);
-            }
-        }
-
-        #[test]
-        fn pieces_are_read_as_they_were_written(name in any_name(), number in 0..PIECES) {
-            prop_assert_eq!(parse_piece(&piece(&name.object, number)), Some((name.object, number)));
-        }
-
-        #[test]
-        fn pieces_add_up(contents in 0_u64..1 << 40) {
-            let count = pieces(contents).unwrap();
-            let last = count.checked_sub(1).map_or(0, |last| last * PIECE + piece_length(contents, last));
-            prop_assert_eq!(last, contents);
-            prop_assert_eq!(piece_length(contents, count), 0);
-        }
+    /// A manifest from 1 to 2 with so many names.
+    fn sealed(number: u8, names: usize) -> Vec<u8> {
+        let recipients = vec![AgeRecipient::Node(key(2).public())];
+        let entry = |number| SealedEntry {
+            path: format!("{number:08}").into_bytes(),
+            mode: 0o600,
+            mtime: 0,
+            kind: SealedKind::File { size: 3, root: [0; 32] },
+        };
+        let manifest = Manifest {
+            transfer: object(number).id,
+            sender: key(1).public(),
+            serial: 1,
+            made: 0,
+            expires: 1,
+            folder: "inbox".to_owned(),
+            below: b"x".to_vec(),
+            recipients: recipients.clone(),
+            entries: (0..names).map(entry).collect(),
+        };
+        let sealing = ObjectSealing { recipients: &recipients, level: 1, padding: SizePadding::Padme };
+        seal_message(&manifest.sign(&key(1)).unwrap(), Vec::new(), ObjectSeed::new([number; 32]), &sealing)
+            .unwrap()
     }
 
     #[test]
-    fn other_names_are_none() {
-        for other in ["", "inbox", "inbox/x/y", "contents/a/b/000000000000", "inbox/a/b/c", "probe/x"] {
-            assert_eq!(parse_letter(other), None, "{other}");
-            assert_eq!(parse_piece(other), None, "{other}");
-        }
-        assert_eq!(pieces(u64::MAX), None);
+    fn a_manifest_gives_its_names_to_its_receiver_and_only_as_what_it_is() {
+        let names = TransferNames::open(&sealed(1, 2), &object(1), &key(2)).unwrap();
+        let paths = vec![PathBytes(b"00000000".to_vec()), PathBytes(b"00000001".to_vec())];
+        assert_eq!((names.entries, names.bytes, &names.folder[..], names.names), (2, 6, "inbox", paths));
+        let many = TransferNames::open(&sealed(1, 3000), &object(1), &key(2)).unwrap();
+        assert_eq!((many.entries, many.names.len()), (3000, 255));
+        assert!(matches!(TransferNames::open(&sealed(2, 2), &object(1), &key(2)), Err(OpenError::Mismatch)));
+        assert!(TransferNames::open(&sealed(1, 2), &object(1), &key(3)).is_err());
+    }
+
+    #[test]
+    fn names_are_kept_for_who_has_the_key_and_forgotten_with_their_letters() {
+        let scratch = ScratchFolder::new();
+        let open = |number| NameCache::open(scratch.path(), "ab", &key(number));
+        let names = |number| TransferNames::open(&sealed(number, 2), &object(number), &key(2)).unwrap();
+        let mut cache = open(2);
+        cache.insert(object(1), names(1));
+        cache.insert(object(2), names(2));
+        cache.save(|_| true, [1; 32]).unwrap();
+        assert_eq!(open(2).get(&object(1)), Some(&names(1)));
+        assert_eq!(open(3).get(&object(1)), None);
+        let file = scratch.path().join("names/ab.names");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        let mut cache = open(2);
+        cache.save(|object| object.id == super::tests::object(2).id, [2; 32]).unwrap();
+        assert_eq!((open(2).get(&object(1)), open(2).get(&object(2))), (None, Some(&names(2))));
+        fs::write(&file, "x").unwrap();
+        assert_eq!(open(2).get(&object(2)), None);
     }
 }
