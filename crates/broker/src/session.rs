@@ -150,9 +150,9 @@ impl Session {
             BrokerRequest::Manifest { bytes } => self.manifest(bytes).await,
             BrokerRequest::Commit { contents } => self.commit(contents).await,
             BrokerRequest::Abandon { id } => self.abandon(ObjectName { sender: self.client.key, id }).await,
-            BrokerRequest::List { which } => self.ask(Question::List(which)).await,
+            BrokerRequest::List { which } => return self.ask(Question::List(which)).await,
             BrokerRequest::Read { object, kind, part, at } => {
-                self.ask(Question::Read { object, kind, part, at }).await;
+                return self.ask(Question::Read { object, kind, part, at }).await;
             }
             BrokerRequest::Remove { object, kind } => self.remove(object, kind).await,
             BrokerRequest::Alive => {}
@@ -160,8 +160,8 @@ impl Session {
         Ok(())
     }
 
-    async fn ask(&self, question: Question) {
-        let _ = self.questions.send(question).await;
+    async fn ask(&self, question: Question) -> Result<(), InputEnd> {
+        self.questions.send(question).await.map_err(|_| InputEnd::Closed)
     }
 
     /// Begins an upload, or goes on with it.

@@ -195,6 +195,8 @@ impl Store {
             Some(offset) => self.inner.list_with_offset(Some(folder), offset),
             None => self.inner.list(Some(folder)),
         };
+        // Some of these streams may not be asked again behind their end.
+        let stream = stream.fuse().boxed();
         Listing { stream, patience: self.patience.attempt, errors: self.errors.clone() }
     }
 

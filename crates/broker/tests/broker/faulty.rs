@@ -179,13 +179,15 @@ impl ObjectStore for Faulty {
                 async move { this.before().await.and_then(|is_late| late((), is_late)) },
             )
         };
-        first
+        let all = first
             .flat_map(move |begun| match begun {
                 Err(error) => futures_util::stream::iter([Err(error)]).left_stream(),
                 Ok(()) => futures_util::stream::iter([]).right_stream(),
             })
-            .chain(inner.map(move |about| about.map(|about| this.shifted(about))))
-            .boxed()
+            .chain(inner.map(move |about| about.map(|about| this.shifted(about))));
+        // One that may not be asked again behind its end, as that of a bucket.
+        let next = |mut all: BoxStream<'static, _>| async move { all.next().await.map(|one| (one, all)) };
+        futures_util::stream::unfold(all.boxed(), next).boxed()
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
