@@ -3,6 +3,7 @@
 
 #[cfg(feature = "advise")]
 mod advise;
+mod broker;
 mod carry;
 mod configuration;
 mod files;
@@ -53,13 +54,15 @@ fn run(command: &StraitCommand) -> CommandResult {
         StraitCommand::Get(flags) => files::get(flags),
         StraitCommand::Ls(flags) => files::ls(flags),
         StraitCommand::Sync(flags) => files::sync(flags),
+        StraitCommand::Fetch(flags) => broker::fetch(flags),
         // Its exit code is another program's.
         StraitCommand::Login(_) => Ok(()),
         StraitCommand::Ssh(flags) => ssh::run(flags),
         #[cfg(feature = "advise")]
         StraitCommand::Advise(flags) => advise::run(flags),
-        StraitCommand::Demo(flags) => other::run("demo", flags),
-        StraitCommand::Lab(flags) => other::run("lab", flags),
+        StraitCommand::Demo(flags) => other::lab("demo", flags),
+        StraitCommand::Lab(flags) => other::lab("lab", flags),
+        StraitCommand::Broker(flags) => other::broker(flags),
         StraitCommand::Carry(flags) => carry::run(flags),
         StraitCommand::Outbox(flags) => outbox::run(flags),
         StraitCommand::Keys(flags) => keys::ssh::run(flags),

@@ -5,7 +5,15 @@
 //! [`BROKER`]. The broker knows who is at the other end of a stream by the keys of the nodes; no message names a file.
 //!
 //! - [`message`]: what client and broker say.
+//! - [`client`]: the client's end of a stream.
+//! - [`download`]: what a receiver does with its letters.
+//! - [`upload`]: objects are sealed while they are sent; [`journal`]: what that needs to go on where it stopped.
+
+pub mod client;
+pub mod download;
+pub mod journal;
 pub mod message;
+pub mod upload;
 
 /// The first two bytes of a stream: the broker's service, and its version.
 pub const BROKER: [u8; 2] = [3, 1];

@@ -1,8 +1,12 @@
 //! zstd frames (RFC 8878), one for each piece of 1 MiB, and padding that `zstd -d` skips.
 
+mod maker;
+
 use std::io::{self, Read, Write};
 
-use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer};
+use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
+
+pub use maker::{FrameLevel, FrameMaker};
 
 /// Bytes of a piece: a frame holds no more, and all but the last hold as many.
 pub const PIECE: usize = 1024 * 1024;
@@ -25,6 +29,17 @@ pub enum SizePadding {
     /// Rounded up so that it shows only its magnitude and a few bits (Padmé; Nikitin et al., PETS 2019): at most 12 % more,
     /// 1.1 % on average from 100 kB on.
     Padme,
+}
+
+impl SizePadding {
+    /// Bytes of padding behind `len` bytes of frames.
+    #[must_use]
+    pub const fn of(self, len: u64) -> u64 {
+        match self {
+            SizePadding::Exact => 0,
+            SizePadding::Padme => padded_len(len) - len,
+        }
+    }
 }
 
 /// The next size that Padmé has.
@@ -53,73 +68,111 @@ pub const fn padded_len(len: u64) -> u64 {
     }
 }
 
-/// Compresses what is written, a frame a piece.
-pub struct FrameWriter<W: Write> {
-    inner: W,
-    codec: CCtx<'static>,
+/// Writes skippable frames of `len` bytes together, which is 0 or at least 8 (see [`padded_len`]).
+///
+/// # Errors
+/// As the output.
+pub fn pad(out: &mut impl Write, len: u64) -> io::Result<()> {
+    let mut left = len;
+    while left > 0 {
+        // As long as it may be, so that what is left then has room for another or is nothing.
+        let frame = if left <= SKIPPABLE_MAX { left } else { SKIPPABLE_MAX - SKIPPABLE_HEAD };
+        let content = frame.checked_sub(SKIPPABLE_HEAD).and_then(|content| u32::try_from(content).ok());
+        let content = content.ok_or(io::ErrorKind::InvalidInput)?;
+        out.write_all(&SKIPPABLE.to_le_bytes())?;
+        out.write_all(&content.to_le_bytes())?;
+        io::copy(&mut io::repeat(0).take(content.into()), out)?;
+        left -= frame;
+    }
+    Ok(())
+}
+
+/// Takes the pieces of what is written.
+pub(crate) trait PieceTaker {
+    /// The next piece: [`PIECE`] bytes, the last one fewer.
+    fn take_piece(&mut self, piece: &[u8]) -> io::Result<()>;
+}
+
+/// Cuts what is written into pieces.
+pub(crate) struct PieceWriter<T> {
+    to: T,
     piece: Vec<u8>,
-    frame: Vec<u8>,
+    any: bool,
+}
+
+impl<T: PieceTaker> PieceWriter<T> {
+    pub(crate) fn new(to: T) -> PieceWriter<T> {
+        PieceWriter { to, piece: Vec::with_capacity(PIECE), any: false }
+    }
+
+    /// Ends the last piece.
+    pub(crate) fn finish(mut self) -> io::Result<T> {
+        // Even nothing has a frame: `zstd -d` takes an empty file for an error.
+        if !self.piece.is_empty() || !self.any {
+            self.to.take_piece(&self.piece)?;
+        }
+        Ok(self.to)
+    }
+}
+
+impl<T: PieceTaker> Write for PieceWriter<T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(PIECE - self.piece.len());
+        self.piece.extend_from_slice(&bytes[..taken]);
+        if self.piece.len() == PIECE {
+            self.any = true;
+            self.to.take_piece(&self.piece)?;
+            self.piece.clear();
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Compresses what is written, a frame a piece.
+pub struct FrameWriter<W: Write>(PieceWriter<FramesOut<W>>);
+
+/// Compresses pieces at one level.
+struct FramesOut<W> {
+    inner: W,
+    maker: FrameMaker,
+    level: FrameLevel,
     /// Bytes of frames so far.
     written: u64,
+}
+
+impl<W: Write> PieceTaker for FramesOut<W> {
+    fn take_piece(&mut self, piece: &[u8]) -> io::Result<()> {
+        let frame = self.maker.make(piece, self.level)?;
+        self.written += frame.len() as u64;
+        self.inner.write_all(frame)
+    }
 }
 
 impl<W: Write> FrameWriter<W> {
     /// Compresses at this level of zstd, -7 to 19; others are taken as the nearest.
     pub fn new(inner: W, level: i32) -> FrameWriter<W> {
-        let mut codec = CCtx::create();
-        // Inside the library's bounds; it does not refuse it.
-        let level = codec.set_parameter(CParameter::CompressionLevel(level.clamp(-7, 19)));
-        debug_assert!(level.is_ok());
-        let frame = vec![0; zstd_safe::compress_bound(PIECE)];
-        FrameWriter { inner, codec, piece: Vec::with_capacity(PIECE), frame, written: 0 }
+        let level = FrameLevel::Zstd(i8::try_from(level.clamp(-7, 19)).unwrap_or(0));
+        FrameWriter(PieceWriter::new(FramesOut { inner, maker: FrameMaker::new(), level, written: 0 }))
     }
 
     /// Ends the last piece, pads, and returns what was written to.
     ///
     /// # Errors
     /// As the output.
-    pub fn finish(mut self, padding: SizePadding) -> io::Result<W> {
-        // Even nothing has a frame: `zstd -d` takes an empty file for an error.
-        if !self.piece.is_empty() || self.written == 0 {
-            self.end_piece()?;
-        }
-        if padding == SizePadding::Padme {
-            let end = padded_len(self.written);
-            while self.written < end {
-                self.skip(end - self.written)?;
-            }
-        }
-        Ok(self.inner)
-    }
-
-    fn end_piece(&mut self) -> io::Result<()> {
-        let len = self.codec.compress2(&mut self.frame[..], &self.piece).map_err(failed)?;
-        self.inner.write_all(&self.frame[..len])?;
-        self.written += len as u64;
-        self.piece.clear();
-        Ok(())
-    }
-
-    /// Writes a skippable frame as long as it may be of `left` bytes, so that what is left then has room for another or is nothing.
-    fn skip(&mut self, left: u64) -> io::Result<()> {
-        let len = if left <= SKIPPABLE_MAX { left } else { SKIPPABLE_MAX - SKIPPABLE_HEAD };
-        let content = u32::try_from(len - SKIPPABLE_HEAD).map_err(io::Error::other)?;
-        self.inner.write_all(&SKIPPABLE.to_le_bytes())?;
-        self.inner.write_all(&content.to_le_bytes())?;
-        io::copy(&mut io::repeat(0).take(content.into()), &mut self.inner)?;
-        self.written += len;
-        Ok(())
+    pub fn finish(self, padding: SizePadding) -> io::Result<W> {
+        let mut out = self.0.finish()?;
+        pad(&mut out.inner, padding.of(out.written))?;
+        Ok(out.inner)
     }
 }
 
 impl<W: Write> Write for FrameWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = bytes.len().min(PIECE - self.piece.len());
-        self.piece.extend_from_slice(&bytes[..taken]);
-        if self.piece.len() == PIECE {
-            self.end_piece()?;
-        }
-        Ok(taken)
+        self.0.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
