@@ -6,7 +6,8 @@ use strait_keying::PublicKey;
 use strait_node::config::PeerKeys;
 use strait_terminal::output::print;
 use strait_terminal::units::{bytes, counted};
-use strait_transfer::carry::{CarryPermission, CarryReport, StickVisit};
+use strait_transfer::arrival::{ArrivalPermission, ArrivalPlace};
+use strait_transfer::carry::{CarryReport, StickVisit};
 use strait_transfer::sealed::{DeliveryOutcome, DeliveryReceipt, Manifest};
 
 use crate::configuration::load;
@@ -32,8 +33,8 @@ pub(crate) fn run(flags: &flags::Carry) -> CommandResult {
     let mut outbox = outbox::open(&folder, &node)?;
     let into = flags.into.clone();
     let permit = move |_: &Manifest| match &into {
-        Some(folder) => CarryPermission::Take(folder.clone()),
-        None => CarryPermission::Leave("it is for this node; `--into FOLDER` takes it".to_owned()),
+        Some(folder) => ArrivalPermission::Take(ArrivalPlace::open_to_all(folder.clone())),
+        None => ArrivalPermission::Leave("it is for this node; `--into FOLDER` takes it".to_owned()),
     };
     let mut carrier = StickVisit {
         node: &node,

@@ -29,12 +29,13 @@ use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{GetFiles, SendFiles, SyncFiles, TransferFlags};
 use address::PeerPlace;
 pub(crate) use delivery::{deliver, is_delivered};
+pub(crate) use limit::Limited;
 pub(crate) use listing::ls;
 use meter::{TransferMeter, fault_text};
 use queue::queued;
 pub(crate) use serving::service;
-use stream::{NoStream, PeerStream, transfer_name};
-pub(crate) use stream::{node_command, random};
+use stream::transfer_name;
+pub(crate) use stream::{NoStream, PeerStream, StreamHalf, StreamTarget, node_command, random};
 
 /// Standard input or output.
 const PIPE: &str = "-";
@@ -180,7 +181,7 @@ fn origin(paths: &[PathBuf], options: &TransferOptions) -> Result<DiskOrigin, Fa
 }
 
 fn open(flags: &TransferFlags, place: &PeerPlace) -> Result<PeerStream, NoStream> {
-    PeerStream::open(flags.tunnel.as_deref(), place, flags.priority)
+    PeerStream::open(flags.tunnel.as_deref(), place.target(), flags.priority)
 }
 
 fn push_from(

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "advise")]
 mod advise;
+mod broker;
 mod carry;
 mod configuration;
 mod files;

@@ -34,7 +34,12 @@ fn foreground(flags: &flags::Up) -> CommandResult {
     logging::start(form).map_err(Failure::new)?;
     daemon::run_with(
         &flags.file,
-        ServiceMains { files: files::service(&flags.file), login: login::service(&flags.file) },
+        ServiceMains {
+            files: files::service(&flags.file),
+            login: login::service(&flags.file),
+            // A broker is another program's.
+            broker: None,
+        },
     )
     .map_err(|error| {
         let code = code(&error);

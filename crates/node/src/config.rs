@@ -4,6 +4,7 @@
 //! write instead; nothing unknown is ignored.
 
 mod beside;
+mod broker;
 mod checks;
 mod compress;
 mod diagnostic;
@@ -38,6 +39,7 @@ use strait_keying::{Lifetime, PresharedToken, PrivateKey};
 use strait_scheduler::LinkRate;
 use zeroize::Zeroizing;
 
+pub use broker::{BrokerAccess, BrokerBucket, BrokerSection, BrokerStore};
 pub use diagnostic::Diagnostic;
 pub use folder::FolderSection;
 pub use forward::ForwardScope;
@@ -85,6 +87,8 @@ pub struct Config {
     pub logins: Vec<LoginSection>,
     /// What this host is to Kerberos.
     pub kerberos: KerberosSection,
+    /// What this node is as a broker, if it is one.
+    pub broker: Option<BrokerSection>,
     /// Of the file itself.
     access: Access,
 }

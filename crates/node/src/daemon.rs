@@ -54,7 +54,7 @@ use crate::config::Config;
 use crate::direct::Direct;
 use crate::local::{Answer, PendingRequest, Request};
 use crate::network::Plan;
-use crate::privileges;
+use crate::privileges::{self, ServiceUser};
 use crate::process::fork;
 use crate::services::ServiceChannel;
 use crate::udp::UdpSocket;
@@ -142,6 +142,13 @@ struct Processes {
 struct ServiceChannels {
     files: Option<ServiceChannel>,
     login: Option<ServiceChannel>,
+    broker: Option<ServiceChannel>,
+}
+
+impl ServiceChannels {
+    fn all(&self) -> impl Iterator<Item = &ServiceChannel> {
+        [&self.files, &self.login, &self.broker].into_iter().flatten()
+    }
 }
 
 /// What serves streams of peers.
@@ -151,6 +158,8 @@ pub struct ServiceMains {
     pub files: Option<ServiceMain>,
     /// Logins: in a process that keeps all rights of the daemon's start.
     pub login: Option<ServiceMain>,
+    /// Objects that wait for others: in a process that keeps no privilege, and acts as the user that is named here.
+    pub broker: Option<(ServiceUser, ServiceMain)>,
 }
 
 /// What the process does that serves the streams of peers, until [`ServiceChannel::next`] says that the node has ended; how it
@@ -182,12 +191,13 @@ pub fn run_with(path: &Path, mains: ServiceMains) -> Result<(), StartError> {
     let files = mains.files.map(|main| start_files(main, &[resolver.as_fd()])).transpose()?;
     let held: Vec<_> = [resolver.as_fd()].into_iter().chain(files.iter().map(AsFd::as_fd)).collect();
     let login = mains.login.map(|main| start_login(main, &held)).transpose()?;
-    let services = ServiceChannels { files, login };
+    let held: Vec<_> = held.into_iter().chain(login.iter().map(AsFd::as_fd)).collect();
+    let broker = mains.broker.map(|(user, main)| start_broker(user, main, &held)).transpose()?;
+    let services = ServiceChannels { files, login, broker };
     // A working directory is not this program's to keep.
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let config = Config::load(path)?;
-    let channels = [&services.files, &services.login].into_iter().flatten();
-    let others: Vec<_> = [resolver.as_fd()].into_iter().chain(channels.map(AsFd::as_fd)).collect();
+    let others: Vec<_> = [resolver.as_fd()].into_iter().chain(services.all().map(AsFd::as_fd)).collect();
     let starter = Starter::start(path, &config, &others)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(StartError::Runtime)?;
@@ -225,6 +235,21 @@ fn start_files(main: ServiceMain, closes: &[BorrowedFd<'_>]) -> Result<ServiceCh
 /// Starts the process that serves logins, which needs all rights: it gives accounts.
 fn start_login(main: ServiceMain, closes: &[BorrowedFd<'_>]) -> Result<ServiceChannel, StartError> {
     start_service(c"strait-login", closes, main)
+}
+
+/// Starts the process that holds objects for others.
+fn start_broker(
+    user: ServiceUser,
+    main: ServiceMain,
+    closes: &[BorrowedFd<'_>],
+) -> Result<ServiceChannel, StartError> {
+    start_service(c"strait-broker", closes, move |channel| match privileges::drop_all(user) {
+        Ok(()) => main(channel),
+        Err(error) => {
+            tracing::error!("no objects are held: {error}");
+            1
+        }
+    })
 }
 
 fn start_service(

@@ -61,7 +61,7 @@ fn in_a_role() {
 
 /// What serves streams of peers: files, as far as the daemon is concerned.
 fn served() -> daemon::ServiceMains {
-    daemon::ServiceMains { files: Some(Box::new(echo)), login: None }
+    daemon::ServiceMains { files: Some(Box::new(echo)), ..daemon::ServiceMains::default() }
 }
 
 /// A service that sends back what it gets.

@@ -5,6 +5,9 @@
 //! [`BROKER`]. The broker knows who is at the other end of a stream by the keys of the nodes; no message names a file.
 //!
 //! - [`message`]: what client and broker say.
+//! - [`client`]: the client's end of a stream.
+
+pub mod client;
 pub mod message;
 
 /// The first two bytes of a stream: the broker's service, and its version.

@@ -12,32 +12,21 @@ mod reading;
 mod writing;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use strait_keying::{PrivateKey, PublicKey};
 
 use crate::TransferId;
+use crate::arrival::{ArrivalPermission, Arrivals};
 use crate::outbox::spool::SpoolFolder;
 use crate::outbox::{FolderDisk, Outbox, OutboxError, RandomBytes};
 use crate::sealed::files::{ObjectFolder, ObjectPart};
-use crate::sealed::object::open_message;
-use crate::sealed::{AgeIdentity, DeliveryReceipt, Manifest, OpenError};
+use crate::sealed::{DeliveryReceipt, Manifest, OpenError};
 
 /// The folder on the stick.
 const FOLDER: &str = "strait";
 /// zstd's level: a stick is filled once and read once, and is often what is short.
 const LEVEL: i32 = 9;
-
-/// What is to be done with a transfer that came.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CarryPermission {
-    /// It goes into this folder.
-    Take(PathBuf),
-    /// Its sender is told that it is not wanted, and why.
-    Refuse(String),
-    /// It stays on the stick, for this reason.
-    Leave(String),
-}
 
 /// What happened at one visit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,8 +51,8 @@ pub struct StickVisit<'a> {
     pub node: &'a PrivateKey,
     /// Whom it takes transfers from, by name.
     pub peers: &'a BTreeMap<PublicKey, String>,
-    /// What is to be done with a transfer: sender, folder's name, bytes.
-    pub permit: &'a dyn Fn(&Manifest) -> CarryPermission,
+    /// What is to be done with a transfer.
+    pub permit: &'a dyn Fn(&Manifest) -> ArrivalPermission,
     /// Secret random bytes.
     pub random: RandomBytes,
     /// What time it is, in seconds since 1970.
@@ -119,8 +108,11 @@ impl StickVisit<'_> {
 
     fn receipt(&self, objects: &ObjectFolder, id: TransferId) -> Result<DeliveryReceipt, OpenError> {
         let file = objects.read(id, ObjectPart::Receipt).map_err(OpenError::Read)?;
-        let signed = open_message(file, &AgeIdentity::Node(self.node))?;
-        Ok(DeliveryReceipt::verify(&signed, &self.node.public())?)
+        self.arrivals().open_receipt(file)
+    }
+
+    fn arrivals(&self) -> Arrivals<'_> {
+        Arrivals { node: self.node, peers: self.peers, permit: self.permit, now: self.now }
     }
 }
 

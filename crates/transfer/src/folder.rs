@@ -18,7 +18,7 @@ mod partial;
 mod prune;
 mod receiving;
 pub mod records;
-mod usage;
+pub(crate) mod usage;
 mod work;
 
 use std::fs::File;

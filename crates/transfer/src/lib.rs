@@ -6,11 +6,13 @@
 //! - [`session`]: both ends of a transfer over a stream, on [`message`], [`source`], [`folder`] and [`delta`].
 //! - [`outbox`]: transfers that wait on disk until their peer is there.
 //! - [`sealed`]: transfers as encrypted, signed objects (age v1 over zstd frames) that can lie anywhere.
+//! - [`arrival`]: sealed transfers at their receiver, whatever brought them.
 //! - [`broker`]: sealed objects at a broker, a place in between that holds only ciphertext.
 //! - [`carry`]: sealed objects on a stick, and the receipts that come back with it.
 //! - [`on_receive`]: the command that a folder runs when a transfer has arrived.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod arrival;
 mod beneath;
 pub mod broker;
 pub mod carry;

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use super::stream::FILES;
+use super::stream::{FILES, StreamTarget};
 use crate::failure::{Code, Failure};
 
 /// A place at a peer.
@@ -47,10 +47,9 @@ impl PeerPlace {
         Ok(PeerPlace { peer: peer.to_owned(), folder: folder.to_vec(), path: path.to_vec() })
     }
 
-    /// The first bytes of a stream to it: the service, its version, and the folder's name behind its length.
-    pub(super) fn head(&self) -> Vec<u8> {
-        let length = u8::try_from(self.folder.len()).unwrap_or(u8::MAX);
-        [&FILES[..], &[length], &self.folder].concat()
+    /// What a stream to it goes to.
+    pub(super) fn target(&self) -> StreamTarget<'_> {
+        StreamTarget { peer: &self.peer, service: FILES, name: &self.folder }
     }
 
     /// The last name of the path, or of the folder.

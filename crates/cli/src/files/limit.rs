@@ -11,7 +11,7 @@ const SLICE: Duration = Duration::from_millis(50);
 
 /// Passes bytes at most at a rate.
 #[derive(Debug)]
-pub(super) struct Limited<T> {
+pub(crate) struct Limited<T> {
     inner: T,
     rate: Option<Rate>,
     /// When the next bytes may pass.
@@ -19,7 +19,7 @@ pub(super) struct Limited<T> {
 }
 
 impl<T> Limited<T> {
-    pub(super) fn new(inner: T, rate: Option<Rate>) -> Limited<T> {
+    pub(crate) fn new(inner: T, rate: Option<Rate>) -> Limited<T> {
         Limited { inner, rate, next: Instant::now() }
     }
 

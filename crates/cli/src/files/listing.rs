@@ -18,7 +18,7 @@ use crate::units::bytes;
 /// Lists what is in a place of a peer.
 pub(crate) fn ls(flags: &ListFiles) -> CommandResult {
     let place = PeerPlace::parse(&flags.place)?;
-    let stream = PeerStream::open(flags.tunnel.as_deref(), &place, FilePriority::Now)?;
+    let stream = PeerStream::open(flags.tunnel.as_deref(), place.target(), FilePriority::Now)?;
     let PeerPlace { folder, path, .. } = place;
     let asked = Asked::List { folder, place: path, deep: flags.recursive };
     let hello = Hello { transfer: random()?, nonce: random()?, asked };

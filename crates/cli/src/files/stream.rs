@@ -1,4 +1,4 @@
-//! A stream to the file service of a peer.
+//! A stream to a service of a peer: its files, or what it keeps as a broker.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -29,8 +30,27 @@ use crate::{configuration, running};
 /// The first two bytes of a stream: the file service, and its version.
 pub(super) const FILES: [u8; 2] = [1, 1];
 
+/// What a stream goes to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StreamTarget<'a> {
+    /// The peer's name in the configuration.
+    pub(crate) peer: &'a str,
+    /// The service, and its version.
+    pub(crate) service: [u8; 2],
+    /// What of the service is meant: a folder, at most 255 bytes.
+    pub(crate) name: &'a [u8],
+}
+
+impl StreamTarget<'_> {
+    /// The first bytes of a stream to it: the service, its version, and the name behind its length.
+    fn head(self) -> Vec<u8> {
+        let length = u8::try_from(self.name.len()).unwrap_or(u8::MAX);
+        [&self.service[..], &[length], self.name].concat()
+    }
+}
+
 /// A stream, and the node that carries it where none ran.
-pub(super) struct PeerStream {
+pub(crate) struct PeerStream {
     stream: UnixStream,
     link: Option<BitRate>,
     /// Whether the peer said anything.
@@ -41,7 +61,7 @@ pub(super) struct PeerStream {
 
 /// The node that carries a stream.
 #[derive(Clone)]
-pub(super) enum CarryingNode {
+pub(crate) enum CarryingNode {
     /// A daemon, by its interface.
     Running(String),
     /// This command's own, by its configuration.
@@ -49,10 +69,10 @@ pub(super) enum CarryingNode {
 }
 
 /// Why there is no stream.
-pub(super) struct NoStream {
+pub(crate) struct NoStream {
     failure: Failure,
     /// Whether there is none because the daemon did not reach the peer.
-    pub(super) unreached: bool,
+    pub(crate) unreached: bool,
 }
 
 impl NoStream {
@@ -79,9 +99,9 @@ pub(super) type Ends<'a> = StreamEnds<Limited<&'a PeerStream>, Limited<&'a PeerS
 
 impl PeerStream {
     /// Opens a stream over the daemon that runs; without one, over a node of this command's own, with the user's own configuration.
-    pub(super) fn open(
+    pub(crate) fn open(
         tunnel: Option<&str>,
-        place: &PeerPlace,
+        target: StreamTarget<'_>,
         priority: FilePriority,
     ) -> Result<PeerStream, NoStream> {
         let which = running::which(&Which { tunnel: tunnel.map(str::to_owned) });
@@ -89,26 +109,26 @@ impl PeerStream {
             (Err(failure), Some(file)) if failure.number() == Code::NotRunning.number() => {
                 let interface = configuration::load(&file)?.node.interface;
                 let own = PrivateDaemon::start(node_command(&file)?, &interface).map_err(Failure::new)?;
-                let stream = own.open_stream(&place.peer, of(priority)).map_err(NoStream::asked)?;
-                PeerStream::begin(stream, place, priority, CarryingNode::Own(file), Some(own))
+                let stream = own.open_stream(target.peer, of(priority)).map_err(NoStream::asked)?;
+                PeerStream::begin(stream, target, priority, CarryingNode::Own(file), Some(own))
             }
-            (which, _) => PeerStream::over(&which?, place, priority),
+            (which, _) => PeerStream::over(&which?, target, priority),
         }
     }
 
     /// Opens a stream over the daemon of `interface`.
-    pub(super) fn over(
+    pub(crate) fn over(
         interface: &str,
-        place: &PeerPlace,
+        target: StreamTarget<'_>,
         priority: FilePriority,
     ) -> Result<PeerStream, NoStream> {
-        let stream = client::open_stream(interface, &place.peer, of(priority)).map_err(NoStream::asked)?;
-        PeerStream::begin(stream, place, priority, CarryingNode::Running(interface.to_owned()), None)
+        let stream = client::open_stream(interface, target.peer, of(priority)).map_err(NoStream::asked)?;
+        PeerStream::begin(stream, target, priority, CarryingNode::Running(interface.to_owned()), None)
     }
 
     fn begin(
         opened: OpenedStream,
-        place: &PeerPlace,
+        target: StreamTarget<'_>,
         priority: FilePriority,
         node: CarryingNode,
         own: Option<PrivateDaemon>,
@@ -116,23 +136,32 @@ impl PeerStream {
         let OpenedStream { mut stream, rate, .. } = opened;
         // A peer of which nothing is heard, and a stream that others keep from being served, look the same.
         let silence = (priority != FilePriority::Bulk).then_some(SILENCE);
-        let begun = patient(&stream, silence).and_then(|()| stream.write_all(&place.head()));
+        let begun = patient(&stream, silence).and_then(|()| stream.write_all(&target.head()));
         begun.map_err(Failure::doing("open a stream to the peer"))?;
         let (link, heard) = (rate.and_then(bit_rate), AtomicBool::new(false));
         Ok(PeerStream { stream, link, heard, node, _own: own })
     }
 
     /// The node that carries it.
-    pub(super) fn node(&self) -> &CarryingNode {
+    pub(crate) fn node(&self) -> &CarryingNode {
         &self.node
+    }
+
+    /// One half, which keeps to a rate.
+    fn half(&self, limit: Option<Rate>) -> Limited<&PeerStream> {
+        Limited::new(self, limit)
+    }
+
+    /// The rate of the link to the peer, if the node knows it.
+    pub(crate) fn link(&self) -> Option<BitRate> {
+        self.link
     }
 
     /// Both halves.
     pub(super) fn ends(&self, limit: Option<Rate>) -> Ends<'_> {
-        let half = || Limited::new(self, limit);
         StreamEnds {
-            reader: half(),
-            writer: half(),
+            reader: self.half(limit),
+            writer: self.half(limit),
             calibration: measured(),
             limit: limit.and_then(bit_rate),
             link: self.link,
@@ -168,7 +197,7 @@ impl PeerStream {
     }
 
     /// Ends the stream in both directions.
-    pub(super) fn hang_up(&self) {
+    pub(crate) fn hang_up(&self) {
         // It may have ended already.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
@@ -189,6 +218,26 @@ impl Write for &PeerStream {
 
     fn flush(&mut self) -> io::Result<()> {
         (&self.stream).flush()
+    }
+}
+
+/// A half of a stream that keeps it open.
+#[derive(Clone)]
+pub(crate) struct StreamHalf(pub(crate) Arc<PeerStream>);
+
+impl Read for StreamHalf {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        (&*self.0).read(bytes)
+    }
+}
+
+impl Write for StreamHalf {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (&*self.0).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (&*self.0).flush()
     }
 }
 

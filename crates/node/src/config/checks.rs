@@ -19,6 +19,8 @@ pub(super) struct FoundPeer {
     pub(super) name: Option<Placed<String>>,
     pub(super) endpoint: Option<Placed<Endpoint>>,
     pub(super) prefixes: Vec<Placed<IpNet>>,
+    /// The broker by way of which it gets files.
+    pub(super) via: Option<Placed<String>>,
     /// Its keys, if they are in the file.
     pub(super) manual: Option<FoundManual>,
 }
@@ -42,6 +44,7 @@ pub(super) fn peers(findings: &Findings<'_>, peers: &[FoundPeer]) {
         line,
     });
     prefixes(findings, peers);
+    via(findings, peers);
     manual(findings, peers);
 }
 
@@ -64,6 +67,31 @@ fn manual(findings: &Findings<'_>, peers: &[FoundPeer]) {
     unique(findings, alone, |remote, line| ManualProblem::DuplicateRemote { remote: *remote, line }.into());
     let keys = found().flat_map(|peer| &peer.sealing);
     unique(findings, keys, |(_, suite), line| ManualProblem::SameKey { suite: *suite, line }.into());
+}
+
+/// A broker has streams only.
+pub(super) fn without_tunnel(section: &Section<'_>) {
+    let wrong = [
+        section.value("tunnel").filter(|value| value.get_ref().as_bool() != Some(false)),
+        section.value("address"),
+    ];
+    for value in wrong.into_iter().flatten() {
+        section.note(value.span(), Problem::BrokerTunnel);
+    }
+}
+
+/// By way of which broker a peer gets files: one that is marked as a broker.
+fn via(findings: &Findings<'_>, peers: &[FoundPeer]) {
+    let found = || peers.iter().filter_map(|peer| peer.peer.as_ref());
+    for peer in peers {
+        let Some(Placed { value: name, span }) = &peer.via else { continue };
+        let is_itself = peer.name.as_ref().is_some_and(|own| own.value == *name);
+        let is_broker = found().any(|other| other.name == *name && other.broker);
+        // A peer that could not be read has been complained about.
+        if is_itself || !is_broker && peers.iter().all(|peer| peer.peer.is_some()) {
+            findings.note(span.clone(), Problem::NoBroker { name: name.clone() });
+        }
+    }
 }
 
 /// What `[node]` must say, which depends on the peers: a key of its own for those with which keys are agreed,

@@ -26,6 +26,8 @@ pub(super) const KEYS: &[&str] = &[
     "payloads",
     "repair",
     "kerberos",
+    "broker",
+    "via",
     "manual",
 ];
 
@@ -54,6 +56,10 @@ pub struct PeerSection {
     pub mtu: Option<u16>,
     /// The name that its login service has with Kerberos, if logins there take a ticket.
     pub kerberos: Option<String>,
+    /// Whether it is a broker, which holds objects for others.
+    pub broker: bool,
+    /// The name of the broker that `send` uses while the peer is away.
+    pub via: Option<String>,
     /// Where in the file it is described.
     pub line: usize,
 }
@@ -143,6 +149,8 @@ struct Common {
     keepalive: Option<Duration>,
     mtu: Option<u16>,
     kerberos: Option<String>,
+    broker: bool,
+    via: Option<Placed<String>>,
 }
 
 /// A peer, of a node with a tunnel or without.
@@ -155,6 +163,8 @@ pub(super) fn read(section: &Section<'_>, beside: &Beside<'_>, tunnel: bool) -> 
         keepalive: span(section, "keepalive", Duration::from_secs(1), MOST_KEEPALIVE, ["1s", "65535s"]),
         mtu: section.short("mtu", LEAST_PATH_MTU..=u16::MAX),
         kerberos: section.parsed("kerberos", SERVICE, kerberos::service_of_host).map(|service| service.value),
+        broker: section.boolean("broker").unwrap_or(false),
+        via: section.parsed("via", "the name of a broker in quotes", |name| words("via", name)),
     };
     match section.value("manual") {
         Some(_) => manual(section, common, beside),
@@ -180,8 +190,8 @@ fn session(section: &Section<'_>, common: Common, tunnel: bool) -> FoundPeer {
         let name = common.name.as_ref().map_or_else(|| key.value.to_string(), |name| name.value.clone());
         common.peer(name, keys, endpoint.as_ref(), section)
     });
-    let Common { name, prefixes, .. } = common;
-    FoundPeer { peer, key, name, endpoint, prefixes, manual: None }
+    let Common { name, prefixes, via, .. } = common;
+    FoundPeer { peer, key, name, endpoint, prefixes, via, manual: None }
 }
 
 /// A peer whose keys are in the file.
@@ -200,8 +210,14 @@ fn manual(section: &Section<'_>, mut common: Common, beside: &Beside<'_>) -> Fou
     let peer = keys
         .zip(common.name.as_ref())
         .map(|(keys, name)| common.peer(name.value.clone(), keys, found.endpoint.as_ref(), section));
+    // Keys in the file have no streams.
+    for key in ["broker", "via"] {
+        if let Some(value) = section.value(key) {
+            section.note(value.span(), ManualProblem::Streams { key });
+        }
+    }
     let Common { name, prefixes, .. } = common;
-    FoundPeer { peer, key: None, name, endpoint: None, prefixes, manual: Some(found) }
+    FoundPeer { peer, key: None, name, endpoint: None, prefixes, via: None, manual: Some(found) }
 }
 
 /// The one address of a peer in transport mode, whatever was written, so that no other peer can have it.
@@ -233,6 +249,8 @@ impl Common {
             keepalive: self.keepalive,
             mtu: self.mtu,
             kerberos: self.kerberos.clone(),
+            broker: self.broker,
+            via: self.via.as_ref().map(|via| via.value.clone()),
             line: section.line(),
         }
     }

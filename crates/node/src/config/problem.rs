@@ -185,6 +185,33 @@ pub enum Problem {
         /// Where the other is.
         line: usize,
     },
+    /// A broker with a tunnel.
+    #[error("a node with [broker] has no tunnel; remove `address`, and `tunnel` if it is not false")]
+    BrokerTunnel,
+    /// A place for objects that is none.
+    #[error("`{given}` is no bucket; write for example \"s3://bucket/prefix\"")]
+    Bucket {
+        /// As written.
+        given: String,
+    },
+    /// A key that only a bucket has.
+    #[error("`{key}` is for a store in a bucket: store = \"s3://bucket/prefix\"")]
+    BucketOnly {
+        /// Which.
+        key: &'static str,
+    },
+    /// Two sections for one peer.
+    #[error("the [[broker.access]] in line {line} is for the same peer")]
+    DuplicateAccess {
+        /// Where the other is.
+        line: usize,
+    },
+    /// A way that leads nowhere.
+    #[error("`via` needs the name of another [[peer]] with `broker = true`; `{name}` is none")]
+    NoBroker {
+        /// As written.
+        name: String,
+    },
     /// A folder for a peer that is not in the file.
     #[error("no [[peer]] has the name `{name}`")]
     NoPeer {

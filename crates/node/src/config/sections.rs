@@ -19,11 +19,12 @@ use super::problem::Problem;
 use super::queueing::queueing;
 use super::reader::{Findings, Section};
 use super::{Config, ConfigError, KeyFileError, LinkSection, NodeSection, RouteTable, Session};
-use super::{compress, folder, kerberos, login, outside, peer, value};
+use super::{broker, compress, folder, kerberos, login, outside, peer, value};
 use crate::tun;
 use crate::udp::Listen;
 
-const SECTIONS: &[&str] = &["node", "link", "session", "peer", "compress", "folder", "login", "kerberos"];
+const SECTIONS: &[&str] =
+    &["node", "link", "session", "peer", "compress", "folder", "login", "kerberos", "broker"];
 const NODE: &[&str] = &[
     "private_key_file",
     "token_file",
@@ -96,7 +97,8 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
     let link = root.one("link", "[link]", LINK).map(|section| link_section(&section));
     let session = root.one("session", "[session]", SESSION).map(|section| session_section(&section));
     let peers = root.many("peer", "[[peer]]", peer::KEYS);
-    let tunnel = node.as_ref().and_then(|node| node.boolean("tunnel")).unwrap_or(true);
+    let holder = root.one("broker", "[broker]", broker::KEYS);
+    let tunnel = node.as_ref().and_then(|node| node.boolean("tunnel")).unwrap_or(holder.is_none());
     let peers: Vec<FoundPeer> = peers.iter().map(|section| peer::read(section, beside, tunnel)).collect();
     checks::peers(findings, &peers);
     let rules = root.many("compress", "[[compress]]", compress::KEYS);
@@ -106,7 +108,11 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
     let logins = login::logins(&root.many("login", "[[login]]", login::KEYS), &peers);
     let kerberos = root.one("kerberos", "[kerberos]", kerberos::KEYS);
     let kerberos = kerberos.map(|section| kerberos::read(&section, beside)).unwrap_or_default();
+    let holds = holder.map(|section| broker::broker(&section, beside, &peers));
     let section = node?;
+    if holds.is_some() {
+        checks::without_tunnel(&section);
+    }
     let (node, key) = node_section(&section, beside, tunnel);
     checks::own_key(findings, &peers, key);
     checks::needs(&section, &node, &peers);
@@ -120,6 +126,7 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
         folders,
         logins,
         kerberos,
+        broker: holds.flatten(),
         access: beside.files.access(),
     })
 }

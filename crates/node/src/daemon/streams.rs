@@ -37,6 +37,9 @@ use unlisted::UnlistedNodes;
 const LOGIN: u8 = 2;
 const KERBEROS_LOGIN: u8 = 4;
 
+/// The service of a broker.
+const BROKER: u8 = 3;
+
 /// What a client wants: its socket, which is answered and becomes the stream.
 #[derive(Debug)]
 pub(super) struct OpeningStream {
@@ -124,7 +127,7 @@ impl StreamRelay {
 
     /// The configuration was read again.
     pub(super) fn config_changed(&self) {
-        for service in [&self.services.files, &self.services.login].into_iter().flatten() {
+        for service in self.services.all() {
             if let Err(error) = service.tell_changed() {
                 tracing::warn!("a process that serves peers does not hear of the configuration: {error}");
             }
@@ -252,7 +255,11 @@ impl StreamRelay {
             if named.service == KERBEROS_LOGIN {
                 named.binding = Some(self.binding(key)?);
             }
-            let service = if is_login { &self.services.login } else { &self.services.files };
+            let service = match named.service {
+                LOGIN | KERBEROS_LOGIN => &self.services.login,
+                BROKER => &self.services.broker,
+                _ => &self.services.files,
+            };
             let service = service.as_ref()?;
             let (ours, theirs) = std::os::unix::net::UnixStream::pair().ok()?;
             ours.set_nonblocking(true).ok()?;

@@ -13,7 +13,7 @@ use strait_keying::PublicKey;
 use crate::TransferId;
 use crate::message::fields::{BodyReader, MessageFault, put_number, put_string};
 
-pub use stream::{BrokerReader, WireMessage, frame, length};
+pub use stream::{BrokerReader, WireMessage, frame, frame_data, length};
 pub use text::{BrokerFault, FaultKind};
 
 /// Bytes of an object in one message at most: a quarter of what a stream has on the way at 10 Mbit/s and 600 ms.
@@ -28,6 +28,9 @@ pub const MAX_RECIPIENTS: usize = 64;
 pub const MAX_LETTERS: usize = 1024;
 /// Bytes of an explanation at most.
 pub const MAX_TEXT: usize = 255;
+
+/// The type of [`BrokerRequest::Data`].
+const DATA: u8 = 0x02;
 
 /// What an object is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -290,7 +293,7 @@ impl WireMessage for BrokerRequest {
     fn kind(&self) -> u8 {
         match self {
             BrokerRequest::Put { .. } => 0x01,
-            BrokerRequest::Data { .. } => 0x02,
+            BrokerRequest::Data { .. } => DATA,
             BrokerRequest::Manifest { .. } => 0x03,
             BrokerRequest::Commit { .. } => 0x04,
             BrokerRequest::Abandon { .. } => 0x05,
@@ -317,7 +320,7 @@ impl WireMessage for BrokerRequest {
                 }
                 BrokerRequest::Put { id, kind, made, expires, receivers }
             }
-            0x02 => {
+            DATA => {
                 let at = body.number()?;
                 let bytes = bytes(body)?;
                 at.checked_add(bytes.len() as u64).ok_or(MessageFault::Bound)?;

@@ -1,10 +1,12 @@
 use std::cell::RefCell;
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use strait_testdata::skip::{Need, skip};
 
 use super::*;
+use crate::arrival::ArrivalPlace;
 use crate::outbox::spool::SpoolFolder;
 use crate::outbox::{PathBytes, TransferLimits, TransferOrder};
 use crate::scratch::ScratchFolder;
@@ -73,14 +75,14 @@ impl Site {
 
     fn visit(&mut self, stick: &Path) -> CarryReport {
         let inbox = self.inbox.clone();
-        self.visit_with(stick, NOW, &move |_| CarryPermission::Take(inbox.clone()))
+        self.visit_with(stick, NOW, &move |_| ArrivalPermission::Take(ArrivalPlace::open_to_all(inbox.clone())))
     }
 
     fn visit_with(
         &mut self,
         stick: &Path,
         now: i64,
-        permit: &dyn Fn(&Manifest) -> CarryPermission,
+        permit: &dyn Fn(&Manifest) -> ArrivalPermission,
     ) -> CarryReport {
         let mut outbox = self.open();
         let random = self.random();
@@ -281,10 +283,10 @@ fn strangers_are_left_and_unwanted_folders_are_refused_to_the_sender() {
     assert!(report.problems[0].1.contains("none of the peers"), "{report:?}");
     assert_eq!(files(&stick), 2);
     b.peers = peers;
-    let report = b.visit_with(&stick, NOW, &|_| CarryPermission::Leave("say where to".to_owned()));
+    let report = b.visit_with(&stick, NOW, &|_| ArrivalPermission::Leave("say where to".to_owned()));
     assert_eq!((report.problems, files(&stick)), (vec![(id, "say where to".to_owned())], 2));
     let report = b.visit_with(&stick, NOW, &|manifest| {
-        CarryPermission::Refuse(format!("no folder {}", manifest.folder))
+        ArrivalPermission::Refuse(format!("no folder {}", manifest.folder))
     });
     assert_eq!(report.received[0].outcome, DeliveryOutcome::Refused);
     a.visit(&stick);
@@ -302,10 +304,10 @@ fn what_expired_on_the_way_is_not_delivered() {
     let taken = RefCell::new(0);
     let report = b.visit_with(&stick, NOW + 10, &|_| {
         *taken.borrow_mut() += 1;
-        CarryPermission::Leave(String::new())
+        ArrivalPermission::Leave(String::new())
     });
     assert_eq!((report.received[0].outcome, *taken.borrow()), (DeliveryOutcome::Refused, 0));
-    a.visit_with(&stick, NOW + 11, &|_| CarryPermission::Leave(String::new()));
+    a.visit_with(&stick, NOW + 11, &|_| ArrivalPermission::Leave(String::new()));
     assert_eq!(a.state(id), "failed");
 }
 

@@ -47,7 +47,12 @@ impl Usage {
 
     /// Takes a name.
     pub(crate) fn take_entry(&self) -> Result<(), FolderError> {
-        take(&self.entries, 1).ok_or(FolderError::MaxEntries)
+        self.take_entries(1)
+    }
+
+    /// Takes so many names.
+    pub(crate) fn take_entries(&self, count: u64) -> Result<(), FolderError> {
+        take(&self.entries, count).ok_or(FolderError::MaxEntries)
     }
 
     /// Gives bytes and names back: something was removed or replaced.

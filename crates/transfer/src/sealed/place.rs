@@ -2,7 +2,10 @@
 //!
 //! Every path is resolved by openat2(2) below the folder and through no symbolic link, so what a manifest says cannot lead out of
 //! it, also when others change the folder meanwhile. A file is written aside, in the folder where it will be, and renamed when
-//! it is whole, synchronised and has its mode and time.
+//! it is whole, synchronised and has its mode and time. In the folder itself, no entry has the name of the [working
+//! folder](crate::folder), in which only this host writes.
+
+mod naming;
 
 use std::fs::File;
 use std::io;
@@ -15,6 +18,7 @@ use rustix::fs::{self, AtFlags, Mode, OFlags, ResolveFlags, Timespec, Timestamps
 use super::manifest::{SealedEntry, SealedKind, check_path};
 use super::object::Landing;
 use crate::TransferId;
+use crate::folder::{FolderError, WORKING_FOLDER};
 
 /// A folder that takes the entries of one transfer.
 pub struct LandingFolder {
@@ -24,6 +28,10 @@ pub struct LandingFolder {
     file: Option<(File, u64)>,
     /// Where the last entry went, and its path.
     parent: Option<(OwnedFd, Vec<u8>)>,
+    /// Whether paths begin in a folder that peers may be permitted, which may have a working folder.
+    top: bool,
+    /// Whether what is there under a name may be replaced.
+    replace: bool,
 }
 
 impl LandingFolder {
@@ -35,12 +43,21 @@ impl LandingFolder {
         let mut root = fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         if !below.is_empty() {
             check_path(below).map_err(io::Error::other)?;
+            allowed(below)?;
             for end in ends(below) {
                 make_folder(&root, &below[..end])?;
             }
             root = folder(&root, below)?;
         }
-        Ok(LandingFolder { root, aside: format!(".strait-{transfer}.part"), file: None, parent: None })
+        let aside = format!(".strait-{transfer}.part");
+        Ok(LandingFolder { root, aside, file: None, parent: None, top: below.is_empty(), replace: true })
+    }
+
+    /// The same, but what is there under a name stays, unless it is what would be put there.
+    #[must_use]
+    pub fn replacing_nothing(mut self) -> LandingFolder {
+        self.replace = false;
+        self
     }
 
     /// The folder in which `path` has its last name, and that name. The folder that was used before is synchronised.
@@ -72,13 +89,15 @@ impl LandingFolder {
     }
 
     fn name(&self, name: &[u8]) -> io::Result<()> {
-        let parent = self.parent()?;
-        Ok(fs::renameat(parent, &self.aside, parent, name)?)
+        naming::rename(self.parent()?, self.aside.as_bytes(), name, self.replace)
     }
 }
 
 impl Landing for LandingFolder {
     fn begin(&mut self, entry: &SealedEntry) -> io::Result<()> {
+        if self.top {
+            allowed(&entry.path)?;
+        }
         if let SealedKind::Folder = entry.kind {
             return make_folder(&self.root, &entry.path);
         }
@@ -159,6 +178,15 @@ impl core::fmt::Debug for LandingFolder {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("LandingFolder").field("aside", &self.aside).finish_non_exhaustive()
     }
+}
+
+/// Refuses what would be written below the working folder of a permitted folder: its records are believed.
+fn allowed(path: &[u8]) -> io::Result<()> {
+    let first = path.split(|byte| *byte == b'/').next();
+    if first == Some(WORKING_FOLDER.as_bytes()) {
+        return Err(io::Error::other(FolderError::Reserved));
+    }
+    Ok(())
 }
 
 /// Where each name of a path ends.

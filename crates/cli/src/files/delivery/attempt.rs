@@ -184,7 +184,7 @@ impl DeliveryTry {
             TransferPriority::Normal => FilePriority::Normal,
             TransferPriority::Bulk => FilePriority::Bulk,
         };
-        let opened = PeerStream::over(&self.here.interface, &place, priority)?;
+        let opened = PeerStream::over(&self.here.interface, place.target(), priority)?;
         if !self.here.is_still(&self.peer) {
             return Err(Failure::new(format!("another peer is called {} now", self.here.name)));
         }

@@ -201,6 +201,12 @@ pub enum ManualProblem {
         "`carrier = \"udp\"` needs a fixed port, which the peer sends to: set `listen` in [node], for example listen = 4500"
     )]
     NoListen,
+    /// What takes streams, of a peer that has none.
+    #[error("`{key}` needs streams, which a peer with manual keys does not have")]
+    Streams {
+        /// Which.
+        key: &'static str,
+    },
     /// A peer with both kinds of keys.
     #[error("a peer has either a `public_key` (session keys) or [peer.manual] (manual keys), not both")]
     TwoKindsOfKeys,

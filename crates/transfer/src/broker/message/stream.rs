@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::MAX_BODY;
+use super::{DATA, MAX_BODY};
 use crate::message::fields::{MessageFault, put_number};
 
 /// What goes over a stream as a type, a length and a body.
@@ -27,6 +27,16 @@ pub fn frame(message: &impl WireMessage, out: &mut Vec<u8>) {
     message.emit(&mut body);
     put_number(out, body.len() as u64);
     out.append(&mut body);
+}
+
+/// Appends what stands before the bytes of a [`BrokerRequest::Data`](super::BrokerRequest::Data) of `len` bytes, at most
+/// [`super::MAX_DATA`].
+pub fn frame_data(at: u64, len: usize, out: &mut Vec<u8>) {
+    let mut number = Vec::new();
+    put_number(&mut number, at);
+    out.push(DATA);
+    put_number(out, (number.len() + len) as u64);
+    out.append(&mut number);
 }
 
 /// Reads messages from a stream.
