@@ -83,7 +83,8 @@ fn words(report: &CarryReport, peers: &BTreeMap<PublicKey, String>) -> String {
     if text.is_empty() { "nothing to carry\n".to_owned() } else { text }
 }
 
-fn outcome(receipt: &DeliveryReceipt) -> String {
+/// What became of a transfer, in words.
+pub(crate) fn outcome(receipt: &DeliveryReceipt) -> String {
     let arrived = format!("{}, {}", entries(receipt.entries), bytes(receipt.bytes));
     match receipt.outcome {
         DeliveryOutcome::Whole => arrived,
@@ -99,24 +100,26 @@ fn entries(count: u64) -> String {
     if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
 }
 
-fn json(report: &CarryReport) -> Result<String, Failure> {
-    let receipt = |receipt: &DeliveryReceipt| {
-        let outcome = match receipt.outcome {
-            DeliveryOutcome::Whole => "whole",
-            DeliveryOutcome::Partly => "partly",
-            DeliveryOutcome::Refused => "refused",
-        };
-        let DeliveryReceipt { entries, bytes, failed, .. } = receipt;
-        serde_json::json!({
-            "transfer": receipt.transfer.to_string(),
-            "sender": receipt.sender.to_string(),
-            "receiver": receipt.receiver.to_string(),
-            "outcome": outcome,
-            "entries": entries,
-            "bytes": bytes,
-            "failed": failed,
-        })
+/// A receipt for programs.
+pub(crate) fn receipt_json(receipt: &DeliveryReceipt) -> serde_json::Value {
+    let outcome = match receipt.outcome {
+        DeliveryOutcome::Whole => "whole",
+        DeliveryOutcome::Partly => "partly",
+        DeliveryOutcome::Refused => "refused",
     };
+    let DeliveryReceipt { entries, bytes, failed, .. } = receipt;
+    serde_json::json!({
+        "transfer": receipt.transfer.to_string(),
+        "sender": receipt.sender.to_string(),
+        "receiver": receipt.receiver.to_string(),
+        "outcome": outcome,
+        "entries": entries,
+        "bytes": bytes,
+        "failed": failed,
+    })
+}
+
+fn json(report: &CarryReport) -> Result<String, Failure> {
     let written = report
         .written
         .iter()
@@ -126,8 +129,8 @@ fn json(report: &CarryReport) -> Result<String, Failure> {
         .iter()
         .map(|(id, why)| serde_json::json!({ "transfer": id.to_string(), "reason": why }));
     let whole = serde_json::json!({
-        "delivered": report.delivered.iter().map(receipt).collect::<Vec<_>>(),
-        "received": report.received.iter().map(receipt).collect::<Vec<_>>(),
+        "delivered": report.delivered.iter().map(receipt_json).collect::<Vec<_>>(),
+        "received": report.received.iter().map(receipt_json).collect::<Vec<_>>(),
         "written": written.collect::<Vec<_>>(),
         "there": report.there.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "others": report.others,

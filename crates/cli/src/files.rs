@@ -33,7 +33,7 @@ pub(crate) use limit::Limited;
 pub(crate) use listing::ls;
 use meter::{TransferMeter, fault_text};
 use queue::queued;
-pub(crate) use serving::service;
+pub(crate) use serving::{ReceivedNames, folder_owner, run_commands, service};
 use stream::transfer_name;
 pub(crate) use stream::{NoStream, PeerStream, StreamHalf, StreamTarget, node_command, random};
 

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "advise")]
 mod advise;
+mod fetch;
 mod files;
 mod kerberos;
 mod login;
@@ -18,6 +19,7 @@ use strait_terminal::pages::{Completions, Man};
 
 #[cfg(feature = "advise")]
 pub(crate) use advise::Advise;
+pub(crate) use fetch::FetchFlags;
 pub(crate) use files::{FilePriority, GetFiles, ListFiles, SendFiles, SyncFiles, TransferFlags};
 pub(crate) use kerberos::KerberosFlags;
 pub(crate) use login::{Login, Predict};
@@ -37,7 +39,7 @@ Exit codes:
   0    done
   1    failed; the message says why and what to do
   2    wrong usage, or a missing permission or system feature (the message names the fix)
-  3    no tunnel is running (show, why, down, reload); interrupted, and goes on when run again (send, get, sync)
+  3    no tunnel is running (show, why, down, reload); interrupted, and goes on when run again (send, get, sync, fetch)
   4    queued: the transfer waits in the outbox (send)
   130  interrupted (128 + signal number)
   255  login: `strait login` failed, or left its session running; else the exit code of the program at the peer
@@ -96,6 +98,8 @@ pub(crate) enum StraitCommand {
     Ls(ListFiles),
     /// Make a folder of a peer like a folder here
     Sync(SyncFiles),
+    /// Fetch what a broker holds for this node, and the receipts of what this node sent
+    Fetch(FetchFlags),
     /// Log in at a peer: a terminal or a command, which goes on when the link fails
     Login(Login),
     /// Carry `ssh`, scp, sftp, rsync and git to a peer: an SSH server on standard input and output, which `ssh` starts

@@ -54,6 +54,7 @@ fn run(command: &StraitCommand) -> CommandResult {
         StraitCommand::Get(flags) => files::get(flags),
         StraitCommand::Ls(flags) => files::ls(flags),
         StraitCommand::Sync(flags) => files::sync(flags),
+        StraitCommand::Fetch(flags) => broker::fetch(flags),
         // Its exit code is another program's.
         StraitCommand::Login(_) => Ok(()),
         StraitCommand::Ssh(flags) => ssh::run(flags),

@@ -9,6 +9,7 @@
 //! 4. [`ReceivedTransfers::remember`]: so is what is said of it. A process that is killed before does 3 again, which changes nothing.
 //! 5. [`Arrivals::seal_receipt`]: its sender is told.
 
+mod owner;
 mod place;
 
 use std::collections::BTreeMap;
@@ -22,11 +23,14 @@ use crate::outbox::OutboxError;
 use crate::outbox::received::{ReceivedTransfers, SeenBefore};
 use crate::outbox::{FolderDisk, OutboxDisk};
 use crate::sealed::frames::SizePadding;
-use crate::sealed::object::open_message;
+use crate::sealed::object::{LandedEntries, open_message};
 use crate::sealed::{
     AgeIdentity, AgeRecipient, DeliveryOutcome, DeliveryReceipt, EntryFailure, LandingFolder, Manifest,
     ObjectSealError, ObjectSealing, ObjectSeed, OpenError, open_contents, open_manifest, seal_message,
 };
+
+pub use owner::FolderOwner;
+pub use place::full_path;
 
 /// zstd's level of a receipt: some hundred bytes, and a name for each entry that failed.
 const RECEIPT_LEVEL: i32 = 9;
@@ -51,13 +55,15 @@ pub struct ArrivalPlace {
     pub rules: FolderRules,
     /// Whether a file that is there may be replaced by one of its name.
     pub replace: bool,
+    /// As whom it is written.
+    pub owner: FolderOwner,
 }
 
 impl ArrivalPlace {
     /// A folder without limits whose files may be replaced.
     #[must_use]
     pub fn open_to_all(folder: PathBuf) -> ArrivalPlace {
-        ArrivalPlace { folder, rules: FolderRules::default(), replace: true }
+        ArrivalPlace { folder, rules: FolderRules::default(), replace: true, owner: FolderOwner::Same }
     }
 }
 
@@ -142,7 +148,8 @@ impl Arrivals<'_> {
     /// # Errors
     /// Why it does not, in words; nothing was changed.
     pub fn check_place(&self, manifest: &Manifest, place: &ArrivalPlace) -> Result<(), String> {
-        place::check(manifest, place)
+        let checked = place.owner.run(|| place::check(manifest, place));
+        checked.unwrap_or_else(|error| Err(error.to_string()))
     }
 
     /// Takes a transfer's entries out of its sealed contents; all that the receipt says is durable.
@@ -152,15 +159,12 @@ impl Arrivals<'_> {
     pub fn land(
         &self,
         manifest: &Manifest,
-        contents: impl Read,
+        contents: impl Read + Send,
         place: &ArrivalPlace,
     ) -> Result<DeliveryReceipt, OpenError> {
-        let landing = LandingFolder::open(&place.folder, &manifest.below, manifest.transfer);
-        let mut landing = landing.map_err(OpenError::Landing)?;
-        if !place.replace {
-            landing = landing.replacing_nothing();
-        }
-        let landed = open_contents(contents, &AgeIdentity::Node(self.node), manifest, &mut landing)?;
+        let node = self.node;
+        let landed = place.owner.run(|| land(node, manifest, contents, place));
+        let landed = landed.map_err(OpenError::Landing)??;
         Ok(DeliveryReceipt {
             outcome: landed.outcome,
             entries: landed.entries,
@@ -215,4 +219,18 @@ impl Arrivals<'_> {
             failures: Vec::new(),
         }
     }
+}
+
+fn land(
+    node: &PrivateKey,
+    manifest: &Manifest,
+    contents: impl Read,
+    place: &ArrivalPlace,
+) -> Result<LandedEntries, OpenError> {
+    let landing = LandingFolder::open(&place.folder, &manifest.below, manifest.transfer);
+    let mut landing = landing.map_err(OpenError::Landing)?;
+    if !place.replace {
+        landing = landing.replacing_nothing();
+    }
+    open_contents(contents, &AgeIdentity::Node(node), manifest, &mut landing)
 }

@@ -6,8 +6,12 @@
 //!
 //! - [`message`]: what client and broker say.
 //! - [`client`]: the client's end of a stream.
+//! - [`download`]: what a receiver does with its letters.
+//! - [`journal`]: what an upload needs to go on where it stopped.
 
 pub mod client;
+pub mod download;
+pub mod journal;
 pub mod message;
 
 /// The first two bytes of a stream: the broker's service, and its version.

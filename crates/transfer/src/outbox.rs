@@ -22,7 +22,7 @@ mod reading;
 pub mod received;
 mod record;
 pub mod spool;
-mod vault;
+pub(crate) mod vault;
 pub mod window;
 
 use std::collections::{BTreeMap, BTreeSet};

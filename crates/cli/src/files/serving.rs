@@ -116,7 +116,7 @@ impl FileService {
             if !OwedCommands::open(&folder.path).is_ok_and(|owed| owed.may_owe()) {
                 continue;
             }
-            let Ok(user) = owner(folder) else { continue };
+            let Ok(user) = folder_owner(folder) else { continue };
             let place = format!("[[folder]] {}", folder.name);
             let run = || i32::from(!run_commands(folder));
             if let Err(error) = self.workers.start(channel, &place, user, run) {
@@ -135,7 +135,7 @@ impl FileService {
         let meant = self.folders.iter().find(|folder| folder.name.as_bytes() == head.name);
         let meant =
             meant.filter(|folder| folder.read.contains(&head.peer) || folder.write.contains(&head.peer));
-        let user = match meant.map_or_else(|| Ok(unprivileged()), owner) {
+        let user = match meant.map_or_else(|| Ok(unprivileged()), folder_owner) {
             Ok(user) => user,
             Err(error) => {
                 tracing::error!("files of {}: {error}", Printed(&head.name));
@@ -186,7 +186,7 @@ fn shared(folder: &FolderSection, peer: &String) -> SharedFolder {
 }
 
 /// As whom a folder's files are read and written.
-fn owner(folder: &FolderSection) -> Result<ServiceUser, String> {
+pub(crate) fn folder_owner(folder: &FolderSection) -> Result<ServiceUser, String> {
     if let Some(name) = &folder.owner {
         return ServiceUser::find(Some(name)).map_err(|error| error.to_string());
     }
@@ -301,7 +301,7 @@ impl Serving<'_> {
 }
 
 /// Runs a folder's command for each transfer that it was not run for, but for those that another process has. Whether it could.
-fn run_commands(folder: &FolderSection) -> bool {
+pub(crate) fn run_commands(folder: &FolderSection) -> bool {
     let run = |owed: OwedCommand| {
         let command = ReceiveCommand {
             argv: folder.on_receive.clone(),
@@ -335,13 +335,19 @@ struct ArrivedTransfer {
 
 /// Names that arrived, as many as a command is told.
 #[derive(Default)]
-struct ReceivedNames {
+pub(crate) struct ReceivedNames {
     all: Vec<Vec<u8>>,
     bytes: usize,
 }
 
 impl ReceivedNames {
-    fn add(&mut self, path: Vec<u8>) {
+    /// All that were added and fit.
+    pub(crate) fn all(self) -> Vec<Vec<u8>> {
+        self.all
+    }
+
+    /// Adds a name.
+    pub(crate) fn add(&mut self, path: Vec<u8>) {
         // With what a vector takes beside its bytes.
         let weight = path.len() + 32;
         if !path.is_empty() && self.bytes + weight <= NAMES_MAX {

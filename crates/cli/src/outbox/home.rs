@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use strait_keying::{PrivateKey, PublicKey};
 use strait_node::client;
-use strait_node::config::PeerKeys;
+use strait_node::config::{Config, PeerKeys};
 use strait_node::path_memory::state_folder;
 use strait_node::private_daemon::own_configuration;
 use strait_transfer::outbox::{FolderDisk, Outbox};
@@ -86,6 +86,11 @@ impl OutboxHome {
             Some(interface) => vec![interface.clone()],
             None => client::running().unwrap_or_default(),
         }
+    }
+
+    /// The configuration of the node; none where that is another user's.
+    pub(crate) fn config(&self) -> Result<Option<Config>, Failure> {
+        self.configuration.as_deref().map(load).transpose()
     }
 
     /// How a command names it: its configuration, with a blank before it, or nothing.

@@ -43,7 +43,8 @@ fn names(manifest: &Manifest, beneath: &Beneath, folder: &Path) -> Result<(), St
 }
 
 /// The path of an entry below the folder.
-pub(crate) fn full_path(manifest: &Manifest, path: &[u8]) -> Vec<u8> {
+#[must_use]
+pub fn full_path(manifest: &Manifest, path: &[u8]) -> Vec<u8> {
     if manifest.below.is_empty() { path.to_vec() } else { [&manifest.below[..], b"/", path].concat() }
 }
 

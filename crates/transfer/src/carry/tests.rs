@@ -75,7 +75,9 @@ impl Site {
 
     fn visit(&mut self, stick: &Path) -> CarryReport {
         let inbox = self.inbox.clone();
-        self.visit_with(stick, NOW, &move |_| ArrivalPermission::Take(ArrivalPlace::open_to_all(inbox.clone())))
+        self.visit_with(stick, NOW, &move |_| {
+            ArrivalPermission::Take(ArrivalPlace::open_to_all(inbox.clone()))
+        })
     }
 
     fn visit_with(

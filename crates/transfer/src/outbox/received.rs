@@ -1,6 +1,6 @@
 //! What this node received, so that nothing is delivered twice: by whichever way it comes again, the answer is the same receipt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use strait_keying::{PrivateKey, PublicKey};
@@ -80,16 +80,34 @@ impl<'d, D: OutboxDisk> ReceivedTransfers<'d, D> {
         serial: u64,
         random: &mut RandomBytes,
     ) -> Result<(), OutboxError> {
-        let mut record = self.read(&receipt.sender)?;
-        record.entries.insert(serial, (receipt.transfer, said(receipt)));
-        while record.entries.len() > REMEMBERED {
-            if let Some((number, _)) = record.entries.pop_first() {
-                record.floor = record.floor.max(number);
+        self.remember_all(&[(receipt, serial)], random)
+    }
+
+    /// The same of several transfers with their numbers, in one step for each sender.
+    ///
+    /// # Errors
+    /// [`OutboxError::Disk`].
+    pub fn remember_all(
+        &mut self,
+        receipts: &[(&DeliveryReceipt, u64)],
+        random: &mut RandomBytes,
+    ) -> Result<(), OutboxError> {
+        let senders: BTreeSet<PublicKey> = receipts.iter().map(|(receipt, _)| receipt.sender).collect();
+        for sender in senders {
+            let mut record = self.read(&sender)?;
+            for (receipt, serial) in receipts.iter().filter(|(receipt, _)| receipt.sender == sender) {
+                record.entries.insert(*serial, (receipt.transfer, said(receipt)));
             }
+            while record.entries.len() > REMEMBERED {
+                if let Some((number, _)) = record.entries.pop_first() {
+                    record.floor = record.floor.max(number);
+                }
+            }
+            let name = name(&sender);
+            let bytes = self.vault.seal(&name, &record.encode(), random()).ok_or(OutboxError::TooLong)?;
+            replace(self.disk, &name, &bytes)?;
         }
-        let name = name(&receipt.sender);
-        let bytes = self.vault.seal(&name, &record.encode(), random()).ok_or(OutboxError::TooLong)?;
-        Ok(replace(self.disk, &name, &bytes)?)
+        Ok(())
     }
 
     fn read(&self, sender: &PublicKey) -> Result<SenderRecord, OutboxError> {

@@ -59,9 +59,7 @@ impl SpoolFolder {
     /// # Errors
     /// As the system's.
     pub fn room(&self) -> io::Result<u64> {
-        let disk = statvfs(&self.path)?;
-        let [whole, free] = [disk.f_blocks, disk.f_bavail].map(|blocks| blocks.saturating_mul(disk.f_frsize));
-        Ok(free.saturating_sub((whole / FREE).min(FREE_MAX)))
+        room_in(&self.path)
     }
 
     /// Copies what is gathered, into `room` bytes at most; durable when it returns. The transfer is to be accepted after it.
@@ -166,6 +164,13 @@ impl SpoolFolder {
         }
         Ok(())
     }
+}
+
+/// Bytes that copies in a folder may still take.
+pub(crate) fn room_in(folder: &Path) -> io::Result<u64> {
+    let disk = statvfs(folder)?;
+    let [whole, free] = [disk.f_blocks, disk.f_bavail].map(|blocks| blocks.saturating_mul(disk.f_frsize));
+    Ok(free.saturating_sub((whole / FREE).min(FREE_MAX)))
 }
 
 /// A file that takes no more than so many bytes.

@@ -16,22 +16,22 @@ const INFO: &str = "strait outbox 1";
 const SALT: usize = 32;
 
 /// The key.
-pub(super) struct Vault(Zeroizing<[u8; 32]>);
+pub(crate) struct Vault(Zeroizing<[u8; 32]>);
 
 impl Vault {
-    pub(super) fn new(node: &PrivateKey) -> Vault {
+    pub(crate) fn new(node: &PrivateKey) -> Vault {
         Vault(derive(node.expose_seed(), &[], INFO))
     }
 
     /// The bytes of the file `name` with this content; `salt` is random and used once.
-    pub(super) fn seal(&self, name: &str, content: &[u8], salt: [u8; SALT]) -> Option<Vec<u8>> {
+    pub(crate) fn seal(&self, name: &str, content: &[u8], salt: [u8; SALT]) -> Option<Vec<u8>> {
         let mut text = content.to_vec();
         self.key(&salt).seal_in_place_append_tag(zero(), Aad::from(name), &mut text).ok()?;
         Some([&salt[..], &text].concat())
     }
 
     /// The content of the file `name`; nothing where its bytes are not what [`Vault::seal`] made of it.
-    pub(super) fn open(&self, name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn open(&self, name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
         let (salt, text) = bytes.split_first_chunk::<SALT>()?;
         let mut text = text.to_vec();
         let len = self.key(salt).open_in_place(zero(), Aad::from(name), &mut text).ok()?.len();

@@ -34,10 +34,16 @@ pub struct ChunkWriter<W: Write> {
 impl<W: Write> ChunkWriter<W> {
     /// Writes behind a header, under the key that [`super::header::write`] returned: each key once.
     pub fn new(inner: W, key: &[u8; 32]) -> ChunkWriter<W> {
+        ChunkWriter::go_on(inner, key, 0)
+    }
+
+    /// Goes on with the chunk of this number: for who is sure that the bytes are those that were sealed before under this key, as far
+    /// as any were.
+    pub(crate) fn go_on(inner: W, key: &[u8; 32], number: u64) -> ChunkWriter<W> {
         ChunkWriter {
             inner,
             key: scheduled(key),
-            number: 0,
+            number,
             held: Vec::with_capacity(CHUNK + TAG),
             failed: false,
         }

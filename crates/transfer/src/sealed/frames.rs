@@ -1,8 +1,12 @@
 //! zstd frames (RFC 8878), one for each piece of 1 MiB, and padding that `zstd -d` skips.
 
+mod maker;
+
 use std::io::{self, Read, Write};
 
-use zstd_safe::{CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer};
+use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
+
+pub use maker::{FrameLevel, FrameMaker};
 
 /// Bytes of a piece: a frame holds no more, and all but the last hold as many.
 pub const PIECE: usize = 1024 * 1024;
@@ -25,6 +29,17 @@ pub enum SizePadding {
     /// Rounded up so that it shows only its magnitude and a few bits (Padmé; Nikitin et al., PETS 2019): at most 12 % more,
     /// 1.1 % on average from 100 kB on.
     Padme,
+}
+
+impl SizePadding {
+    /// Bytes of padding behind `len` bytes of frames.
+    #[must_use]
+    pub const fn of(self, len: u64) -> u64 {
+        match self {
+            SizePadding::Exact => 0,
+            SizePadding::Padme => padded_len(len) - len,
+        }
+    }
 }
 
 /// The next size that Padmé has.
@@ -53,12 +68,31 @@ pub const fn padded_len(len: u64) -> u64 {
     }
 }
 
+/// Writes skippable frames of `len` bytes together, which is 0 or at least 8 (see [`padded_len`]).
+///
+/// # Errors
+/// As the output.
+pub fn pad(out: &mut impl Write, len: u64) -> io::Result<()> {
+    let mut left = len;
+    while left > 0 {
+        // As long as it may be, so that what is left then has room for another or is nothing.
+        let frame = if left <= SKIPPABLE_MAX { left } else { SKIPPABLE_MAX - SKIPPABLE_HEAD };
+        let content = frame.checked_sub(SKIPPABLE_HEAD).and_then(|content| u32::try_from(content).ok());
+        let content = content.ok_or(io::ErrorKind::InvalidInput)?;
+        out.write_all(&SKIPPABLE.to_le_bytes())?;
+        out.write_all(&content.to_le_bytes())?;
+        io::copy(&mut io::repeat(0).take(content.into()), out)?;
+        left -= frame;
+    }
+    Ok(())
+}
+
 /// Compresses what is written, a frame a piece.
 pub struct FrameWriter<W: Write> {
     inner: W,
-    codec: CCtx<'static>,
+    maker: FrameMaker,
+    level: FrameLevel,
     piece: Vec<u8>,
-    frame: Vec<u8>,
     /// Bytes of frames so far.
     written: u64,
 }
@@ -66,12 +100,9 @@ pub struct FrameWriter<W: Write> {
 impl<W: Write> FrameWriter<W> {
     /// Compresses at this level of zstd, -7 to 19; others are taken as the nearest.
     pub fn new(inner: W, level: i32) -> FrameWriter<W> {
-        let mut codec = CCtx::create();
-        // Inside the library's bounds; it does not refuse it.
-        let level = codec.set_parameter(CParameter::CompressionLevel(level.clamp(-7, 19)));
-        debug_assert!(level.is_ok());
-        let frame = vec![0; zstd_safe::compress_bound(PIECE)];
-        FrameWriter { inner, codec, piece: Vec::with_capacity(PIECE), frame, written: 0 }
+        let level = FrameLevel::Zstd(i8::try_from(level.clamp(-7, 19)).unwrap_or(0));
+        let piece = Vec::with_capacity(PIECE);
+        FrameWriter { inner, maker: FrameMaker::new(), level, piece, written: 0 }
     }
 
     /// Ends the last piece, pads, and returns what was written to.
@@ -83,31 +114,15 @@ impl<W: Write> FrameWriter<W> {
         if !self.piece.is_empty() || self.written == 0 {
             self.end_piece()?;
         }
-        if padding == SizePadding::Padme {
-            let end = padded_len(self.written);
-            while self.written < end {
-                self.skip(end - self.written)?;
-            }
-        }
+        pad(&mut self.inner, padding.of(self.written))?;
         Ok(self.inner)
     }
 
     fn end_piece(&mut self) -> io::Result<()> {
-        let len = self.codec.compress2(&mut self.frame[..], &self.piece).map_err(failed)?;
-        self.inner.write_all(&self.frame[..len])?;
-        self.written += len as u64;
+        let frame = self.maker.make(&self.piece, self.level)?;
+        self.inner.write_all(frame)?;
+        self.written += frame.len() as u64;
         self.piece.clear();
-        Ok(())
-    }
-
-    /// Writes a skippable frame as long as it may be of `left` bytes, so that what is left then has room for another or is nothing.
-    fn skip(&mut self, left: u64) -> io::Result<()> {
-        let len = if left <= SKIPPABLE_MAX { left } else { SKIPPABLE_MAX - SKIPPABLE_HEAD };
-        let content = u32::try_from(len - SKIPPABLE_HEAD).map_err(io::Error::other)?;
-        self.inner.write_all(&SKIPPABLE.to_le_bytes())?;
-        self.inner.write_all(&content.to_le_bytes())?;
-        io::copy(&mut io::repeat(0).take(content.into()), &mut self.inner)?;
-        self.written += len;
         Ok(())
     }
 }

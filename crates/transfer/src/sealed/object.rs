@@ -116,18 +116,28 @@ pub fn seal<W: Write>(
 ) -> Result<W, ObjectSealError> {
     let key = header::write(&mut out, sealing.recipients, seed)?;
     let mut frames = FrameWriter::new(ChunkWriter::new(out, &key), sealing.level);
+    pour(&mut manifest.entries, contents, &mut frames)?;
+    let chunks = frames.finish(sealing.padding).map_err(ObjectSealError::Write)?;
+    chunks.finish().map_err(ObjectSealError::Write)
+}
+
+/// Writes the bytes of all files, one after the other, and puts their BLAKE3 roots into the entries.
+pub(crate) fn pour(
+    entries: &mut [SealedEntry],
+    contents: &mut dyn Contents,
+    out: &mut impl Write,
+) -> Result<(), ObjectSealError> {
     let mut buffer = vec![0; STEP];
-    for entry in &mut manifest.entries {
+    for entry in entries {
         let SealedKind::File { size, .. } = entry.kind else { continue };
-        let root = copy(&entry.path, size, contents, &mut frames, &mut buffer)?;
+        let root = copy(&entry.path, size, contents, out, &mut buffer)?;
         let unchanged = contents.unchanged(entry).map_err(reading(&entry.path))?;
         if !unchanged {
             return Err(ObjectSealError::Changed { path: entry.path.clone() });
         }
         entry.kind = SealedKind::File { size, root };
     }
-    let chunks = frames.finish(sealing.padding).map_err(ObjectSealError::Write)?;
-    chunks.finish().map_err(ObjectSealError::Write)
+    Ok(())
 }
 
 /// One file's bytes, neither more nor fewer than its size; returns their BLAKE3.

@@ -82,9 +82,12 @@ fn padding_of_any_size_is_whole_skippable_frames() {
         let first = SKIPPABLE_MAX - SKIPPABLE_HEAD;
         assert!(left - first >= SKIPPABLE_HEAD, "{left}");
     }
-    let mut writer = FrameWriter::new(Count(0), 1);
-    writer.skip(SKIPPABLE_HEAD).unwrap();
-    assert_eq!((writer.inner.0, writer.written), (8, 8));
+    for len in [0, SKIPPABLE_HEAD, 9, 100_000] {
+        let mut count = Count(0);
+        pad(&mut count, len).unwrap();
+        assert_eq!(count.0, len);
+    }
+    assert!(pad(&mut Count(0), 7).is_err());
 }
 
 proptest! {

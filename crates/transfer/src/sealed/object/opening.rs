@@ -92,24 +92,36 @@ pub fn open_contents(
         failures: Vec::new(),
     };
     let mut buffer = vec![0; STEP];
-    for entry in &manifest.entries {
+    let is_file = |entry: &SealedEntry| matches!(entry.kind, SealedKind::File { .. });
+    let last = manifest.entries.iter().rposition(is_file);
+    if last.is_none() {
+        ended(&mut frames, &mut buffer)?;
+    }
+    for (at, entry) in manifest.entries.iter().enumerate() {
         let result = match &entry.kind {
-            SealedKind::File { size, root } => file(entry, *size, root, &mut frames, landing, &mut buffer)?,
+            SealedKind::File { size, root } => {
+                let is_last = last == Some(at);
+                file((entry, is_last), *size, root, &mut frames, landing, &mut buffer)?
+            }
             _ => landing.begin(entry),
         };
         landed.count(entry, result)?;
-    }
-    // What is behind the last file has to be padding alone, and the object whole.
-    if frames.read(&mut buffer).map_err(OpenError::Read)? > 0 {
-        return Err(OpenError::Mismatch);
     }
     landing.finish(&manifest.entries).map_err(OpenError::Landing)?;
     Ok(landed)
 }
 
-/// The bytes of one file, to `landing` as long as that takes them.
+/// What is behind the last file has to be padding alone, and the object whole.
+fn ended(frames: &mut impl Read, buffer: &mut [u8]) -> Result<(), OpenError> {
+    match frames.read(buffer).map_err(OpenError::Read)? {
+        0 => Ok(()),
+        _ => Err(OpenError::Mismatch),
+    }
+}
+
+/// The bytes of one file, to `landing` as long as that takes them. The last one gets its name when all of the object was checked.
 fn file(
-    entry: &SealedEntry,
+    (entry, is_last): (&SealedEntry, bool),
     size: u64,
     root: &[u8; 32],
     frames: &mut impl Read,
@@ -136,6 +148,9 @@ fn file(
     if hasher.finalize() != *root {
         landing.abandon();
         return Err(OpenError::Mismatch);
+    }
+    if is_last {
+        ended(frames, buffer).inspect_err(|_| landing.abandon())?;
     }
     let result = result.and_then(|()| landing.end(entry));
     if result.is_err() {

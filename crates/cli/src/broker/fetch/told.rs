@@ -1,0 +1,226 @@
+//! What is shown of a visit to the inbox.
+
+use std::io::{IsTerminal, Write};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use strait_transfer::broker::download::{FetchEvent, FetchTally};
+use strait_transfer::path::Printable;
+use strait_transfer::sealed::Manifest;
+
+use crate::broker::places::ArrivalPlaces;
+use crate::carry::{outcome, receipt_json};
+use crate::units::{bytes, counted, per_second};
+
+/// How often a line on a terminal is written anew, and how often a JSON event tells how far it is.
+const SHOWN: Duration = Duration::from_millis(250);
+const TOLD: Duration = Duration::from_secs(1);
+
+/// Tells what happens.
+pub(super) struct FetchTold<'a> {
+    json: bool,
+    terminal: bool,
+    places: &'a ArrivalPlaces,
+    far: Mutex<HowFar>,
+}
+
+struct HowFar {
+    begun: Instant,
+    shown: Instant,
+    /// Sealed bytes that came, those of an earlier visit, and all that are there.
+    moved: u64,
+    held: u64,
+    all: u64,
+}
+
+impl<'a> FetchTold<'a> {
+    pub(super) fn new(json: bool, places: &'a ArrivalPlaces) -> FetchTold<'a> {
+        let begun = Instant::now();
+        let far = Mutex::new(HowFar { begun, shown: begun, moved: 0, held: 0, all: 0 });
+        FetchTold { json, terminal: std::io::stderr().is_terminal(), places, far }
+    }
+
+    /// Tells of an event.
+    pub(super) fn event(&self, event: &FetchEvent<'_>) {
+        let Ok(mut far) = self.far.lock() else { return };
+        match event {
+            FetchEvent::Listed { bytes, .. } => far.all = *bytes,
+            FetchEvent::Begun { held, .. } => far.held += held,
+            FetchEvent::Moved { bytes } => far.moved += bytes,
+            _ => {}
+        }
+        if self.json {
+            if let Some(value) = self.value(event) {
+                print_json(&value);
+            }
+        } else if let Some((line, wrong)) = self.line(event) {
+            self.clear();
+            // Who reads may have gone; the visit goes on.
+            let _ = if wrong {
+                writeln!(std::io::stderr(), "{line}")
+            } else {
+                writeln!(std::io::stdout(), "{line}")
+            };
+        }
+        let pause = if self.json { TOLD } else { SHOWN };
+        if (self.json || self.terminal) && far.shown.elapsed() >= pause {
+            far.shown = Instant::now();
+            if self.json {
+                print_json(&far.value());
+            } else {
+                let _ = write!(std::io::stderr(), "\r\u{1b}[K{}", far.line());
+            }
+        }
+    }
+
+    fn clear(&self) {
+        if self.terminal {
+            let _ = write!(std::io::stderr(), "\r\u{1b}[K");
+        }
+    }
+
+    /// Says what the visit came to; one of many only where something came.
+    pub(super) fn finish(&self, tally: Option<&FetchTally>, one_of_many: bool) {
+        let (Ok(far), Some(tally)) = (self.far.lock(), tally) else { return self.clear() };
+        let FetchTally { received, failed_entries, delivered, left, failed } = *tally;
+        if one_of_many && received + delivered + failed == 0 {
+            return;
+        }
+        if self.json {
+            let mut value = far.value();
+            value["event"] = "done".into();
+            value["received"] = received.into();
+            value["delivered"] = delivered.into();
+            value["left"] = left.into();
+            value["failed"] = failed.into();
+            value["failed_entries"] = failed_entries.into();
+            return print_json(&value);
+        }
+        self.clear();
+        let time = far.begun.elapsed();
+        let rate = per_second(far.moved, time);
+        eprintln!("{} received, {}, {rate}", counted(received, "transfer"), bytes(far.moved));
+    }
+
+    /// An event in a line, and whether it says that something is wrong.
+    fn line(&self, event: &FetchEvent<'_>) -> Option<(String, bool)> {
+        let name = |key| self.places.name(key);
+        Some(match event {
+            FetchEvent::Found { manifest, place } => {
+                let to = below(&place.folder.display().to_string(), manifest);
+                let (what, from) = (what(manifest), name(&manifest.sender));
+                (format!("{}  from {from}: {what}, to {to}", manifest.transfer), false)
+            }
+            FetchEvent::Received { manifest, place, receipt } => {
+                let to = place.map_or_else(
+                    || "; it came before, or is not taken".to_owned(),
+                    |place| format!(", in {}", below(&place.folder.display().to_string(), manifest)),
+                );
+                let from = name(&manifest.sender);
+                (format!("{}  received from {from}: {}{to}", receipt.transfer, outcome(receipt)), false)
+            }
+            FetchEvent::Delivered { receipt } => {
+                let to = name(&receipt.receiver);
+                (format!("{}  delivered to {to}: {}", receipt.transfer, outcome(receipt)), false)
+            }
+            // What a stranger wrote may be in it.
+            FetchEvent::Left { object, reason } => {
+                (format!("{}  stays at the broker: {}", object.id, reason.escape_debug()), true)
+            }
+            FetchEvent::Failed { object, reason } => {
+                (format!("{}  {}", object.id, reason.escape_debug()), true)
+            }
+            FetchEvent::Listed { .. } | FetchEvent::Begun { .. } | FetchEvent::Moved { .. } => return None,
+        })
+    }
+
+    fn value(&self, event: &FetchEvent<'_>) -> Option<Value> {
+        let name = |key| self.places.name(key);
+        Some(match event {
+            FetchEvent::Listed { transfers, bytes } => {
+                json!({"event": "listed", "transfers": transfers, "sealed_bytes": bytes})
+            }
+            FetchEvent::Found { manifest, place } => {
+                let names = manifest.entries.iter().map(|entry| Printable(&entry.path).to_string());
+                json!({
+                    "event": "found",
+                    "transfer": manifest.transfer.to_string(),
+                    "peer": name(&manifest.sender),
+                    "folder": Printable(manifest.folder.as_bytes()).to_string(),
+                    "to": below(&place.folder.display().to_string(), manifest),
+                    "entries": manifest.entries.len(),
+                    "bytes": manifest.content_len(),
+                    "names": names.collect::<Vec<_>>(),
+                })
+            }
+            FetchEvent::Begun { manifest, sealed, held, .. } => json!({
+                "event": "begun",
+                "transfer": manifest.transfer.to_string(),
+                "sealed_bytes": sealed,
+                "held_bytes": held,
+            }),
+            FetchEvent::Received { manifest, place, receipt } => {
+                let mut value = receipt_json(receipt);
+                value["event"] = "received".into();
+                value["peer"] = name(&receipt.sender).into();
+                let to = place.map(|place| below(&place.folder.display().to_string(), manifest));
+                value["to"] = to.into();
+                value
+            }
+            FetchEvent::Delivered { receipt } => {
+                let mut value = receipt_json(receipt);
+                value["event"] = "delivered".into();
+                value["peer"] = name(&receipt.receiver).into();
+                value
+            }
+            FetchEvent::Left { object, reason } => {
+                json!({"event": "left", "transfer": object.id.to_string(), "reason": reason})
+            }
+            FetchEvent::Failed { object, reason } => {
+                json!({"event": "failed", "transfer": object.id.to_string(), "reason": reason})
+            }
+            FetchEvent::Moved { .. } => return None,
+        })
+    }
+}
+
+impl HowFar {
+    fn line(&self) -> String {
+        let time = self.begun.elapsed();
+        format!("{} of {}  {}", bytes(self.moved + self.held), bytes(self.all), per_second(self.moved, time))
+    }
+
+    fn value(&self) -> Value {
+        json!({
+            "event": "progress",
+            "moved_bytes": self.moved,
+            "held_bytes": self.held,
+            "announced_bytes": self.all,
+            "seconds": self.begun.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+/// A folder and the path below it.
+fn below(folder: &str, manifest: &Manifest) -> String {
+    if manifest.below.is_empty() {
+        folder.to_owned()
+    } else {
+        format!("{folder}/{}", Printable(&manifest.below))
+    }
+}
+
+/// What is in a transfer: its only name, or how many there are.
+fn what(manifest: &Manifest) -> String {
+    let size = bytes(manifest.content_len());
+    match manifest.entries.as_slice() {
+        [only] => format!("{}, {size}", Printable(&only.path)),
+        entries => format!("{} entries, {size}", entries.len()),
+    }
+}
+
+fn print_json(value: &Value) {
+    // Who reads may have gone; the visit goes on.
+    let _ = writeln!(std::io::stdout(), "{value}");
+}
