@@ -113,6 +113,9 @@ pub(crate) enum StraitCommand {
     /// Reproduce the tables of a paper: its figures and this machine's figures (runs strait-lab)
     #[command(disable_help_flag = true)]
     Lab(PassedOn),
+    /// Hold sealed objects of peers for peers, until they fetch them (runs strait-broker)
+    #[command(disable_help_flag = true)]
+    Broker(PassedOn),
     /// Write transfers that wait in the outbox to a stick, and read from it what is for this node
     Carry(Carry),
     /// List transfers that wait for their peer, send them when it is there, cancel them or change their order
@@ -221,7 +224,7 @@ pub(crate) struct Why {
 /// Arguments of a command that another program has.
 #[derive(Debug, Args)]
 pub(crate) struct PassedOn {
-    /// Passed on to strait-lab as they are; --help shows them
+    /// Passed on to the other program as they are; --help shows them
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<OsString>,
 }

@@ -60,8 +60,9 @@ fn run(command: &StraitCommand) -> CommandResult {
         StraitCommand::Ssh(flags) => ssh::run(flags),
         #[cfg(feature = "advise")]
         StraitCommand::Advise(flags) => advise::run(flags),
-        StraitCommand::Demo(flags) => other::run("demo", flags),
-        StraitCommand::Lab(flags) => other::run("lab", flags),
+        StraitCommand::Demo(flags) => other::lab("demo", flags),
+        StraitCommand::Lab(flags) => other::lab("lab", flags),
+        StraitCommand::Broker(flags) => other::broker(flags),
         StraitCommand::Carry(flags) => carry::run(flags),
         StraitCommand::Outbox(flags) => outbox::run(flags),
         StraitCommand::Keys(flags) => keys::ssh::run(flags),

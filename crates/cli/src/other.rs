@@ -1,4 +1,4 @@
-//! Commands that another program has: `strait-lab` takes over with the same arguments, and its exit code is the command's.
+//! Commands that another program has, which takes over with the same arguments; its exit code is the command's.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -8,14 +8,30 @@ use strait_terminal::program;
 use crate::failure::{CommandResult, Failure};
 use crate::flags;
 
-/// The program that has them.
-const PROGRAM: &str = "strait-lab";
-/// The cargo package that builds it.
-const PACKAGE: &str = "strait-lab-cli";
+/// A program, and the cargo package that builds it.
+#[derive(Clone, Copy, Debug)]
+struct Program {
+    name: &'static str,
+    package: &'static str,
+}
+
+/// What shows and measures tunnels.
+const LAB: Program = Program { name: "strait-lab", package: "strait-lab-cli" };
+/// What holds objects for others, with all that an S3 client takes.
+const BROKER: Program = Program { name: "strait-broker", package: "strait-broker" };
 
 /// Replaces this process by `strait-lab command ...`; returns only why that failed.
-pub(crate) fn run(command: &str, flags: &flags::PassedOn) -> CommandResult {
-    let program = program::find(PROGRAM, PACKAGE)?;
-    let error = Command::new(&program).arg(command).args(&flags.arguments).exec();
-    Err(Failure::doing(format!("run {}", program.display()))(error))
+pub(crate) fn lab(command: &str, flags: &flags::PassedOn) -> CommandResult {
+    run(LAB, Some(command), flags)
+}
+
+/// Replaces this process by `strait-broker ...`; returns only why that failed.
+pub(crate) fn broker(flags: &flags::PassedOn) -> CommandResult {
+    run(BROKER, None, flags)
+}
+
+fn run(program: Program, command: Option<&str>, flags: &flags::PassedOn) -> CommandResult {
+    let file = program::find(program.name, program.package)?;
+    let error = Command::new(&file).args(command).args(&flags.arguments).exec();
+    Err(Failure::doing(format!("run {}", file.display()))(error))
 }

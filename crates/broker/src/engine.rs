@@ -1,0 +1,330 @@
+//! What all streams of a broker share.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use serde::Serialize;
+use strait_keying::PublicKey;
+use strait_transfer::broker::message::{BrokerFault, FaultKind};
+use tokio::net::UnixStream;
+use tokio::sync::{Semaphore, watch};
+
+use crate::access::Access;
+use crate::active::Active;
+use crate::audit::Audit;
+use crate::buffers::Buffers;
+use crate::letters::LetterIndex;
+use crate::session;
+use crate::spool::Spool;
+use crate::store::{Store, StoreFault};
+use crate::usage::Usage;
+
+/// Limits that do not come from the configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Streams at once.
+    pub streams: usize,
+    /// Streams of one peer at once.
+    pub peer_streams: usize,
+    /// Uploads of one peer at once, those on their way to the store included.
+    pub uploads: usize,
+    /// How often sums are made anew, at least.
+    pub refresh: Duration,
+    /// How old the newest piece of an upload is when it counts as forgotten, by the store's clock.
+    pub forgotten: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            streams: 512,
+            peer_streams: 32,
+            uploads: 128,
+            refresh: Duration::from_secs(60),
+            forgotten: Duration::from_secs(24 * 3600),
+        }
+    }
+}
+
+/// Objects on their way to the store at once, of all streams: each waits for the disk several times.
+pub(crate) const COMMITS: usize = 64;
+/// Lists at once: the store makes pages of a thousand names.
+const LISTS: usize = 32;
+/// Memory for bytes that are read, beyond the least that each stream has, and the unit in which it is given out.
+const READ_BUDGET: usize = 8 << 20;
+/// Bytes that a stream may always have on the way.
+pub(crate) const READ_LEAST: usize = 32 << 10;
+
+/// A broker.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) store: Store,
+    pub(crate) spool: Spool,
+    pub(crate) audit: Audit,
+    pub(crate) limits: Limits,
+    pub(crate) buffers: Buffers,
+    pub(crate) usage: Usage,
+    pub(crate) active: Active,
+    pub(crate) index: LetterIndex,
+    pub(crate) counts: Counts,
+    /// Manifests above a piece that are in memory: one.
+    pub(crate) large: Arc<Semaphore>,
+    pub(crate) commits: Arc<Semaphore>,
+    pub(crate) lists: Semaphore,
+    pub(crate) reads: Arc<Semaphore>,
+    /// Seconds that the store's clock is before this host's.
+    pub(crate) store_clock: AtomicI64,
+    access: RwLock<Arc<Access>>,
+    streams: Mutex<BTreeMap<PublicKey, usize>>,
+    ending: watch::Sender<bool>,
+    /// Where what is counted is written.
+    status: PathBuf,
+}
+
+/// What is counted.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    refused: Mutex<BTreeMap<String, u64>>,
+    pub(crate) received: AtomicU64,
+    pub(crate) sent: AtomicU64,
+    pub(crate) stored: AtomicU64,
+}
+
+/// What is counted, for people and programs: the file `status.json` of the spool.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// When it was written, in seconds since 1970.
+    pub time: i64,
+    /// Letters in the store, of all brokers.
+    pub letters: u64,
+    /// Bytes of letters and contents in the store.
+    pub bytes: u64,
+    /// Streams that are open.
+    pub streams: usize,
+    /// Uploads that are open.
+    pub uploads: usize,
+    /// Objects that were put since the start.
+    pub stored: u64,
+    /// Bytes of contents that came since the start, and that went.
+    pub received: u64,
+    /// See `received`.
+    pub sent: u64,
+    /// Refusals since the start, by reason.
+    pub refused: BTreeMap<String, u64>,
+    /// Errors of the store since the start, repetitions included.
+    pub store_errors: u64,
+}
+
+/// Who is at the other end of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// What people call it.
+    pub name: String,
+    /// Its key.
+    pub key: PublicKey,
+}
+
+impl Engine {
+    /// A broker over a store; to be called in a runtime. `status` is the file for [`Status`].
+    #[must_use]
+    pub fn new(
+        store: Store,
+        spool: Spool,
+        audit: Audit,
+        access: Access,
+        limits: Limits,
+        status: PathBuf,
+    ) -> Arc<Engine> {
+        Arc::new(Engine {
+            store,
+            spool,
+            audit,
+            limits,
+            buffers: Buffers::default(),
+            usage: Usage::default(),
+            active: Active::default(),
+            index: LetterIndex::default(),
+            counts: Counts::default(),
+            large: Arc::new(Semaphore::new(1)),
+            commits: Arc::new(Semaphore::new(COMMITS)),
+            lists: Semaphore::new(LISTS),
+            reads: Arc::new(Semaphore::new(READ_BUDGET / READ_LEAST)),
+            store_clock: AtomicI64::new(0),
+            access: RwLock::new(Arc::new(access)),
+            streams: Mutex::default(),
+            ending: watch::Sender::new(false),
+            status,
+        })
+    }
+
+    /// Makes sums, removes what expired and collects what was forgotten, until the broker ends.
+    pub async fn keep(self: Arc<Engine>) {
+        crate::sweeper::run(&self).await;
+    }
+
+    /// One such turn, now.
+    ///
+    /// # Errors
+    /// [`StoreFault`]; what was done until then is done.
+    pub async fn sweep(&self) -> Result<(), StoreFault> {
+        crate::sweeper::sweep(self).await
+    }
+
+    /// Serves one stream until it ends.
+    pub async fn serve(self: Arc<Engine>, client: Client, stream: UnixStream) {
+        session::run(self, client, stream).await;
+    }
+
+    /// What the configuration says now.
+    pub(crate) fn access(&self) -> Arc<Access> {
+        Arc::clone(&self.access.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The configuration was read again.
+    pub fn change(&self, access: Access) {
+        *self.access.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(access);
+        if let Err(error) = self.audit.reopen() {
+            tracing::error!("the audit log cannot be opened again: {error}");
+        }
+    }
+
+    /// Tells all streams that the broker ends: they put what they have into the spool.
+    pub fn end(&self) {
+        self.ending.send_replace(true);
+    }
+
+    pub(crate) fn ending(&self) -> watch::Receiver<bool> {
+        self.ending.subscribe()
+    }
+
+    /// Whether no stream is served, and nothing is on its way to the store.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.streams().is_empty() && self.commits.available_permits() == COMMITS
+    }
+
+    /// Counts a stream of a peer, if it may have another.
+    pub(crate) fn admit(self: &Arc<Engine>, key: PublicKey) -> Option<Admitted> {
+        let mut streams = self.streams();
+        let all: usize = streams.values().sum();
+        let own = streams.entry(key).or_default();
+        if all >= self.limits.streams || *own >= self.limits.peer_streams {
+            return None;
+        }
+        *own += 1;
+        drop(streams);
+        Some(Admitted { engine: Arc::clone(self), key })
+    }
+
+    fn streams(&self) -> std::sync::MutexGuard<'_, BTreeMap<PublicKey, usize>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a refusal.
+    pub(crate) fn refused(&self, fault: FaultKind) {
+        let mut refused = self.counts.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        *refused.entry(word(fault).to_owned()).or_default() += 1;
+    }
+
+    /// What is left to do when no stream is served any more.
+    pub async fn finish(&self) {
+        self.audit.flush().await;
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let (letters, bytes) = self.usage.totals();
+        let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        Status {
+            time: crate::now(),
+            letters,
+            bytes,
+            streams: self.streams().values().sum(),
+            uploads: self.active.open(&PublicKey::from_bytes([0; 32])).1,
+            stored: count(&self.counts.stored),
+            received: count(&self.counts.received),
+            sent: count(&self.counts.sent),
+            refused: self.counts.refused.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            store_errors: self.store.errors(),
+        }
+    }
+
+    /// Writes what is counted, and logs it.
+    pub(crate) async fn tell_status(&self) -> io::Result<()> {
+        let status = self.status();
+        tracing::info!(
+            letters = status.letters,
+            bytes = status.bytes,
+            streams = status.streams,
+            uploads = status.uploads,
+            store_errors = status.store_errors,
+            "broker"
+        );
+        let (text, path) = (serde_json::to_vec(&status)?, self.status.clone());
+        let written = tokio::task::spawn_blocking(move || {
+            let draft = path.with_extension("new");
+            std::fs::write(&draft, text)?;
+            std::fs::rename(draft, path)
+        });
+        written.await.map_err(io::Error::other)?
+    }
+}
+
+/// A stream that is counted.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    engine: Arc<Engine>,
+    key: PublicKey,
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        let mut streams = self.engine.streams();
+        if let Some(count) = streams.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                streams.remove(&self.key);
+            }
+        }
+    }
+}
+
+/// A refusal in the words of a client, of what the store did.
+pub(crate) fn refusal(fault: &StoreFault) -> BrokerFault {
+    BrokerFault::from(match fault {
+        StoreFault::Missing => FaultKind::NotFound,
+        StoreFault::Other => FaultKind::Exists,
+        StoreFault::Full => FaultKind::Full,
+        StoreFault::Failed(_) => FaultKind::Store,
+    })
+}
+
+/// The same of the spool.
+pub(crate) fn spool_refusal(error: &io::Error) -> BrokerFault {
+    tracing::error!("spool: {error}");
+    BrokerFault::from(if crate::store::is_full(error) { FaultKind::Full } else { FaultKind::Store })
+}
+
+/// A reason in one word, for the audit log and for counters.
+pub(crate) const fn word(fault: FaultKind) -> &'static str {
+    match fault {
+        FaultKind::Forbidden => "forbidden",
+        FaultKind::Receiver => "receiver",
+        FaultKind::SenderQuota => "sender-quota",
+        FaultKind::ReceiverQuota => "receiver-quota",
+        FaultKind::TooLarge => "too-large",
+        FaultKind::Expired => "expired",
+        FaultKind::NotFound => "not-found",
+        FaultKind::Exists => "exists",
+        FaultKind::Mismatch => "mismatch",
+        FaultKind::Store => "store",
+        FaultKind::Full => "full",
+        FaultKind::TooMany => "too-many",
+        FaultKind::Ending => "ending",
+    }
+}

@@ -1,0 +1,221 @@
+//! The spool: a folder for what was received and is not in the store yet.
+//!
+//! What is in it outlives this process, but not the system: files of an earlier boot are removed, since what of them is on the disk is
+//! not known. So nothing here is flushed, and most of it never reaches the disk.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use strait_transfer::broker::message::ObjectName;
+use tokio::task::spawn_blocking;
+
+use crate::names::hex;
+
+/// Bytes that are gathered before they are written.
+const TAIL: usize = 64 << 10;
+/// Where Linux tells one boot from another (proc_sys_kernel(5)).
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// The folder. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Spool {
+    folder: Arc<Path>,
+    numbers: Arc<AtomicU64>,
+}
+
+/// A file that grows.
+#[derive(Debug)]
+pub struct SpoolFile {
+    file: Arc<File>,
+    /// Where it is; nothing for one without a name.
+    path: Option<PathBuf>,
+    /// Bytes in the file, and those that are not in it yet.
+    written: u64,
+    tail: Vec<u8>,
+}
+
+impl Spool {
+    /// The spool in `folder`, which has to be there; removes what an earlier boot left.
+    ///
+    /// # Errors
+    /// As `mkdir(2)` and others.
+    pub fn open(folder: &Path) -> io::Result<Spool> {
+        let boot = fs::read_to_string(BOOT)?.trim().to_owned();
+        let this = folder.join(format!("boot-{boot}"));
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_name().to_string_lossy().starts_with("boot-") && entry.path() != this {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        match fs::create_dir(&this) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        Ok(Spool { folder: this.into(), numbers: Arc::default() })
+    }
+
+    fn place(&self, object: &ObjectName, number: u64) -> PathBuf {
+        self.folder.join(format!("{}-{}-{number:012}", hex(&object.sender), object.id))
+    }
+
+    /// A new file for a piece, in the place of one that is there.
+    ///
+    /// # Errors
+    /// As `open(2)`.
+    pub async fn begin(&self, object: &ObjectName, number: u64) -> io::Result<SpoolFile> {
+        let path = self.place(object, number);
+        blocking(move || {
+            let file = options().truncate(true).open(&path)?;
+            Ok(SpoolFile { file: Arc::new(file), path: Some(path), written: 0, tail: Vec::new() })
+        })
+        .await
+    }
+
+    /// What is there of a piece.
+    ///
+    /// # Errors
+    /// As `open(2)`.
+    pub async fn resume(&self, object: &ObjectName, number: u64) -> io::Result<Option<SpoolFile>> {
+        let path = self.place(object, number);
+        blocking(move || match OpenOptions::new().read(true).write(true).open(&path) {
+            Ok(file) => {
+                let written = file.metadata()?.len();
+                Ok(Some(SpoolFile { file: Arc::new(file), path: Some(path), written, tail: Vec::new() }))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        })
+        .await
+    }
+
+    /// A file without a name, which is gone with this process.
+    ///
+    /// # Errors
+    /// As `open(2)`.
+    pub async fn unnamed(&self) -> io::Result<SpoolFile> {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let path = self.folder.join(format!("unnamed-{}-{number}", std::process::id()));
+        blocking(move || {
+            let file = options().truncate(true).open(&path)?;
+            fs::remove_file(&path)?;
+            Ok(SpoolFile { file: Arc::new(file), path: None, written: 0, tail: Vec::new() })
+        })
+        .await
+    }
+
+    /// Removes what was not touched for so long; how many files that were.
+    ///
+    /// # Errors
+    /// As `readdir(3)`.
+    pub async fn sweep(&self, age: Duration) -> io::Result<usize> {
+        let folder = Arc::clone(&self.folder);
+        blocking(move || {
+            let (now, mut removed) = (SystemTime::now(), 0);
+            for entry in fs::read_dir(&folder)? {
+                let entry = entry?;
+                let old = entry.metadata().and_then(|about| about.modified()).ok();
+                let old = old.and_then(|at| now.duration_since(at).ok()).is_some_and(|since| since >= age);
+                if old && fs::remove_file(entry.path()).is_ok() {
+                    removed += 1;
+                }
+            }
+            Ok(removed)
+        })
+        .await
+    }
+}
+
+impl SpoolFile {
+    /// Bytes of it.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.written + self.tail.len() as u64
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Where the next bytes go, at most `count`; [`SpoolFile::filled`] follows.
+    pub fn room(&mut self, count: usize) -> &mut Vec<u8> {
+        self.tail.reserve(count.min(TAIL));
+        &mut self.tail
+    }
+
+    /// How many bytes it takes before they are to be written.
+    #[must_use]
+    pub fn free(&self) -> usize {
+        TAIL.saturating_sub(self.tail.len())
+    }
+
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// As `write(2)`.
+    pub async fn append(&mut self, bytes: impl AsRef<[u8]> + Send + 'static) -> io::Result<()> {
+        self.flush().await?;
+        let (file, at) = (Arc::clone(&self.file), self.written);
+        self.written += bytes.as_ref().len() as u64;
+        blocking(move || file.write_all_at(bytes.as_ref(), at)).await
+    }
+
+    /// Writes what was gathered.
+    ///
+    /// # Errors
+    /// As `write(2)`.
+    pub async fn flush(&mut self) -> io::Result<()> {
+        if self.tail.is_empty() {
+            return Ok(());
+        }
+        let (file, at, tail) = (Arc::clone(&self.file), self.written, std::mem::take(&mut self.tail));
+        let (count, mut tail) = blocking(move || {
+            file.write_all_at(&tail, at)?;
+            Ok((tail.len() as u64, tail))
+        })
+        .await?;
+        tail.clear();
+        self.written += count;
+        self.tail = tail;
+        Ok(())
+    }
+
+    /// Reads all of it, which was written, into the front of `buffer`.
+    ///
+    /// # Errors
+    /// As `read(2)`; `UnexpectedEof` if it became shorter.
+    pub async fn read<B: AsMut<[u8]> + Send + 'static>(&self, mut buffer: B) -> io::Result<B> {
+        let (file, length) = (Arc::clone(&self.file), self.written);
+        blocking(move || {
+            let length = usize::try_from(length).map_err(io::Error::other)?;
+            let part = buffer.as_mut().get_mut(..length).ok_or(io::ErrorKind::InvalidData)?;
+            file.read_exact_at(part, 0)?;
+            Ok(buffer)
+        })
+        .await
+    }
+
+    /// Removes it.
+    pub async fn remove(self) {
+        if let Some(path) = self.path {
+            let _ = blocking(move || fs::remove_file(path)).await;
+        }
+    }
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).mode(0o600);
+    options
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    spawn_blocking(work).await.map_err(io::Error::other)?
+}

@@ -1,0 +1,219 @@
+//! What is done once in a while: sums of what is in the store, what has expired, and uploads that were forgotten.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use object_store::ObjectMeta;
+use strait_keying::PublicKey;
+use strait_transfer::broker::message::ObjectName;
+use tokio::time::{Instant, sleep};
+
+use crate::audit::{Deed, Line};
+use crate::engine::Engine;
+use crate::names::{self, LetterName};
+use crate::removal;
+use crate::store::StoreFault;
+use crate::usage::Sums;
+
+/// A turn takes at most one part in so many of the time.
+const SHARE: u32 = 20;
+/// Letters that one turn removes at most, and uploads that it collects; the next turn has the others.
+const REMOVED: usize = 10_000;
+/// Objects that one turn can tell from forgotten uploads: 16 MiB of memory.
+const OBJECTS: usize = 2 << 20;
+/// What is put to learn the store's clock.
+const PROBE: &str = "probe";
+
+/// Takes turns until the broker ends.
+pub(crate) async fn run(engine: &Engine) {
+    let mut ending = engine.ending();
+    loop {
+        let begun = Instant::now();
+        if let Err(fault) = sweep(engine).await {
+            tracing::warn!("store: {fault}");
+        }
+        if let Err(error) = engine.tell_status().await {
+            tracing::warn!("the status cannot be written: {error}");
+        }
+        let pause = engine.limits.refresh.max(begun.elapsed() * SHARE);
+        tokio::select! {
+            () = sleep(pause) => {}
+            _ = ending.wait_for(|ending| *ending) => return,
+        }
+    }
+}
+
+/// What a list of all letters tells.
+struct Letters {
+    sums: Sums,
+    expired: Vec<(PublicKey, LetterName)>,
+    /// Hashes of objects that have a letter, in order; nothing where there are too many.
+    objects: Option<Vec<u64>>,
+}
+
+/// One turn.
+pub(crate) async fn sweep(engine: &Engine) -> Result<(), StoreFault> {
+    let hasher = RandomState::new();
+    engine.usage.begin();
+    let Letters { mut sums, expired, objects } = list_letters(engine, &hasher).await?;
+    let forgotten = list_contents(engine, &hasher, objects.as_deref(), &mut sums).await?;
+    engine.usage.finish(sums);
+    for (receiver, name) in expired {
+        removal::letter(engine, &receiver, &name).await?;
+        let mut line = Line::new(Deed::Expire, None, &name.object.sender);
+        line.id = Some(name.object.id.to_string());
+        line.receivers = vec![receiver.to_string()];
+        line.bytes = name.manifest.saturating_add(name.contents);
+        engine.audit.say(line).await;
+    }
+    collect(engine, forgotten).await?;
+    let removed = engine.spool.sweep(engine.limits.forgotten).await;
+    if let Err(error) = removed {
+        tracing::warn!("spool: {error}");
+    }
+    if let Some(folder) = engine.store.folder() {
+        remove_drafts(folder.to_owned(), engine.limits.forgotten).await;
+    }
+    Ok(())
+}
+
+async fn list_letters(engine: &Engine, hasher: &RandomState) -> Result<Letters, StoreFault> {
+    let now = crate::now();
+    let begin = || Letters { sums: Sums::default(), expired: Vec::new(), objects: Some(Vec::new()) };
+    let each = |all: &mut Letters, about: ObjectMeta| {
+        let Some((receiver, name)) = names::parse_letter(&about.location) else { return };
+        let bytes = i128::from(name.manifest);
+        *all.sums.sent.entry(name.object.sender).or_default() += bytes;
+        *all.sums.kept.entry(receiver).or_default() += bytes + i128::from(name.contents);
+        all.sums.letters += 1;
+        all.sums.bytes += bytes;
+        if let Some(objects) = all.objects.as_mut().filter(|_| name.contents > 0) {
+            objects.push(hasher.hash_one(name.object));
+            if objects.len() > OBJECTS {
+                all.objects = None;
+            }
+        }
+        if name.expires <= now && all.expired.len() < REMOVED {
+            all.expired.push((receiver, name));
+        }
+    };
+    let mut all = engine.store.gather(&names::inboxes(), begin, each).await?;
+    match &mut all.objects {
+        Some(objects) => objects.sort_unstable(),
+        None => tracing::warn!("more than {OBJECTS} objects: uploads that were forgotten are not collected"),
+    }
+    Ok(all)
+}
+
+/// Adds contents to the sums; objects that no letter is about.
+async fn list_contents(
+    engine: &Engine,
+    hasher: &RandomState,
+    objects: Option<&[u64]>,
+    sums: &mut Sums,
+) -> Result<Vec<ObjectName>, StoreFault> {
+    type Found = (BTreeMap<PublicKey, i128>, BTreeMap<ObjectName, i64>);
+    let each = |(sent, orphans): &mut Found, about: ObjectMeta| {
+        let Some((object, _)) = names::parse_piece(&about.location) else { return };
+        *sent.entry(object.sender).or_default() += i128::from(about.size);
+        let has_letter = objects.is_none_or(|all| all.binary_search(&hasher.hash_one(object)).is_ok());
+        if !has_letter && (orphans.len() < REMOVED || orphans.contains_key(&object)) {
+            let newest = orphans.entry(object).or_insert(i64::MIN);
+            *newest = (*newest).max(about.last_modified.timestamp());
+        }
+    };
+    let (sent, orphans) = engine.store.gather(&names::all_contents(), Found::default, each).await?;
+    for (sender, bytes) in sent {
+        *sums.sent.entry(sender).or_default() += bytes;
+        sums.bytes += bytes;
+    }
+    if orphans.is_empty() {
+        return Ok(Vec::new());
+    }
+    let old = too_old(engine, learn_clock(engine).await?);
+    Ok(orphans.into_iter().filter(|(_, newest)| *newest <= old).map(|(object, _)| object).collect())
+}
+
+/// The newest time of a forgotten upload.
+fn too_old(engine: &Engine, now: i64) -> i64 {
+    now.saturating_sub(i64::try_from(engine.limits.forgotten.as_secs()).unwrap_or(i64::MAX))
+}
+
+/// Seconds since 1970 by the store's clock: when it has what was put just now.
+async fn learn_clock(engine: &Engine) -> Result<i64, StoreFault> {
+    let path = object_store::path::Path::from(PROBE);
+    engine.store.replace(&path, Bytes::from_static(b"probe").into()).await?;
+    let about = engine.store.about(&path).await?.ok_or(StoreFault::Missing)?;
+    let now = about.last_modified.timestamp();
+    engine.store_clock.store(now.saturating_sub(crate::now()), Ordering::Relaxed);
+    Ok(now)
+}
+
+/// Removes the pieces of uploads that were forgotten; looks at each again before.
+async fn collect(engine: &Engine, forgotten: Vec<ObjectName>) -> Result<(), StoreFault> {
+    for object in forgotten {
+        if engine.active.has(&object) || removal::has_letter(engine, &object).await? {
+            continue;
+        }
+        let now = crate::now().saturating_add(engine.store_clock.load(Ordering::Relaxed));
+        let (bytes, newest) = engine
+            .store
+            .gather(
+                &names::contents(&object),
+                || (0, i64::MIN),
+                |(bytes, newest): &mut (u64, i64), about| {
+                    *bytes += about.size;
+                    *newest = (*newest).max(about.last_modified.timestamp());
+                },
+            )
+            .await?;
+        if newest > too_old(engine, now) {
+            continue;
+        }
+        removal::all_pieces(engine, &object).await?;
+        let mut line = Line::new(Deed::Collect, None, &object.sender);
+        line.id = Some(object.id.to_string());
+        line.bytes = bytes;
+        engine.audit.say(line).await;
+    }
+    Ok(())
+}
+
+/// Removes what puts into a folder left that were killed: files beside their final names, which no list has (`NAME#1`).
+async fn remove_drafts(folder: PathBuf, age: Duration) {
+    let walked = tokio::task::spawn_blocking(move || {
+        let now = SystemTime::now();
+        walk(&folder, 4, &mut |path, about| {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let is_draft = name.rsplit_once('#').is_some_and(|(_, number)| {
+                !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
+            });
+            let is_old = about.modified().ok().and_then(|at| now.duration_since(at).ok());
+            if is_draft && is_old.is_some_and(|since| since >= age) {
+                let _ = fs::remove_file(path);
+            }
+        });
+    });
+    let _ = walked.await;
+}
+
+fn walk(folder: &Path, depth: usize, each: &mut impl FnMut(&Path, &fs::Metadata)) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        // Only names with the mark are looked at: the others are many.
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_folder && depth > 1 {
+            walk(&entry.path(), depth - 1, each);
+        } else if !is_folder
+            && entry.file_name().to_string_lossy().contains('#')
+            && let Ok(about) = entry.metadata()
+        {
+            each(&entry.path(), &about);
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! An upload: pieces of 5 MiB that go to the store while the next one comes, then letters that make it an object.
+//!
+//! What was said to be `stored` is in the store and durable. The growing piece is in memory or in the spool; a piece that is whole is in the
+//! spool or in the store before bytes of the next are taken, so that a kill loses less than a piece.
+
+mod commit;
+mod held;
+
+use std::sync::Arc;
+
+use strait_keying::PublicKey;
+use strait_transfer::TransferId;
+use strait_transfer::broker::message::{
+    BrokerAnswer, BrokerFault, FaultKind, LetterKind, MAX_MANIFEST, ObjectName,
+};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use crate::active::Claim;
+use crate::audit::{Deed, Line};
+use crate::engine::{Client, Engine, refusal, spool_refusal, word};
+use crate::growing::{Growing, Stopped};
+use crate::names::{self, PIECE};
+use crate::session::answers::Answers;
+use crate::session::input::{Input, InputEnd};
+use crate::store::{Made, StoreFault};
+use crate::usage::Side;
+
+pub(crate) use commit::finish;
+
+/// Seconds by which an object may stay longer than the configuration says: what its sender takes from the welcome to its request.
+const SLACK: i64 = 300;
+
+/// What a client asks to put.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) name: ObjectName,
+    pub(crate) kind: LetterKind,
+    pub(crate) made: i64,
+    pub(crate) expires: i64,
+    pub(crate) receivers: Vec<PublicKey>,
+}
+
+/// An upload that is open.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    pub(crate) asked: Asked,
+    claim: Claim,
+    /// Whether it is known what is there of it.
+    is_known: bool,
+    /// Whether something of it was there before this stream.
+    was_there: bool,
+    /// Bytes in the store, and on their way there.
+    stored: u64,
+    part: Growing,
+    manifest: Growing,
+    putting: Option<Putting>,
+    /// Bytes of the sender's quota that were taken for it on this stream.
+    taken: u64,
+}
+
+type Putting = JoinHandle<Result<Made, StoreFault>>;
+
+/// Why an upload does not go on.
+#[derive(Debug)]
+pub(crate) enum UploadEnd {
+    /// The client says no more.
+    Input(InputEnd),
+    /// It is refused; so many bytes of this message are still to be read.
+    Fault { fault: BrokerFault, rest: u64 },
+}
+
+impl Upload {
+    /// Checks what a client asks, and finds what is there already; if `look` is false, only when the first bytes do not begin at 0.
+    pub(crate) async fn begin(
+        engine: &Engine,
+        client: &Client,
+        asked: Asked,
+        look: bool,
+    ) -> Result<Upload, BrokerFault> {
+        allowed(engine, client, &asked)?;
+        let claim = engine.active.claim(asked.name, asked.kind).await;
+        let claim =
+            claim.ok_or_else(|| BrokerFault::new(FaultKind::TooMany, "another stream has this upload"))?;
+        let part = Growing::piece(asked.name, 0);
+        let mut upload = Upload {
+            asked,
+            claim,
+            is_known: false,
+            was_there: false,
+            stored: 0,
+            part,
+            manifest: Growing::manifest(),
+            putting: None,
+            taken: 0,
+        };
+        if look {
+            upload.look(engine).await?;
+        }
+        Ok(upload)
+    }
+
+    /// Told when another stream wants it.
+    pub(crate) fn wanted(&self) -> Arc<Notify> {
+        self.claim.wanted()
+    }
+
+    /// Where the client goes on.
+    pub(crate) fn next(&self) -> u64 {
+        self.stored + self.part.len()
+    }
+
+    /// What is said of it; nothing while that is not known.
+    pub(crate) fn held(&self) -> Option<BrokerAnswer> {
+        // What is on its way to the store is not said to be there.
+        let stored = if self.putting.is_some() { self.stored.saturating_sub(PIECE) } else { self.stored };
+        self.is_known.then(|| BrokerAnswer::Held { id: self.asked.name.id, stored, next: self.next() })
+    }
+
+    /// Finds what the store and the spool have of it.
+    async fn look(&mut self, engine: &Engine) -> Result<(), BrokerFault> {
+        self.is_known = true;
+        if self.asked.kind == LetterKind::Receipt {
+            return Ok(());
+        }
+        let stored = held::stored(engine, &self.asked.name).await.map_err(|fault| refusal(&fault))?;
+        (self.stored, self.was_there) = (stored, stored > 0);
+        let number = stored / PIECE;
+        self.part = Growing::piece(self.asked.name, number);
+        if stored % PIECE == 0 {
+            let file = engine.spool.resume(&self.asked.name, number).await;
+            if let Some(file) =
+                file.map_err(|error| spool_refusal(&error))?.filter(|file| file.len() <= PIECE)
+            {
+                self.part = Growing::resumed(self.asked.name, number, file);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes bytes that the client says now.
+    pub(crate) async fn data(
+        &mut self,
+        engine: &Arc<Engine>,
+        input: &mut Input,
+        answers: &Answers,
+        at: u64,
+        length: usize,
+    ) -> Result<(), UploadEnd> {
+        let mut rest = length as u64;
+        if !self.is_known {
+            if at == 0 {
+                self.is_known = true;
+            } else {
+                self.look(engine).await.map_err(|fault| UploadEnd::Fault { fault, rest })?;
+            }
+            if let Some(held) = self.held() {
+                answers.say(&held).await;
+            }
+        }
+        let next = self.next();
+        if at > next {
+            let fault = BrokerFault::new(FaultKind::Mismatch, "bytes are left out");
+            return Err(UploadEnd::Fault { fault, rest });
+        }
+        let known = rest.min(next - at);
+        input.skip(known).await.map_err(UploadEnd::Input)?;
+        rest -= known;
+        while rest > 0 {
+            let fault = |fault| UploadEnd::Fault { fault, rest };
+            self.may_grow(engine, rest).map_err(fault)?;
+            let part = rest.min(PIECE - self.part.len());
+            let count = usize::try_from(part).unwrap_or(length);
+            match self.part.receive(input, count, engine).await {
+                Ok(()) => {}
+                Err(Stopped::Input(end)) => return Err(UploadEnd::Input(end)),
+                // How much of the message was read is not known.
+                Err(Stopped::Spool(error)) => {
+                    spool_refusal(&error);
+                    return Err(UploadEnd::Input(InputEnd::Closed));
+                }
+            }
+            rest -= part;
+            if self.part.len() == PIECE {
+                let fault = |fault| UploadEnd::Fault { fault, rest };
+                self.send_piece(engine, Some(answers)).await.map_err(fault)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the object may have more bytes.
+    fn may_grow(&self, engine: &Engine, more: u64) -> Result<(), BrokerFault> {
+        let whole = self.next().saturating_add(more);
+        // A last piece that is shorter than others is there already.
+        if self.stored % PIECE != 0 {
+            return Err(FaultKind::Exists.into());
+        }
+        if self.asked.kind == LetterKind::Receipt {
+            return Err(BrokerFault::new(FaultKind::Mismatch, "a receipt has no contents"));
+        }
+        let fits = whole <= engine.access().largest && names::pieces(whole).is_some();
+        if fits { Ok(()) } else { Err(FaultKind::TooLarge.into()) }
+    }
+
+    /// Takes bytes of the manifest.
+    pub(crate) async fn manifest(&mut self, engine: &Engine, bytes: Vec<u8>) -> Result<(), BrokerFault> {
+        if self.manifest.len() + bytes.len() as u64 > MAX_MANIFEST {
+            return Err(FaultKind::TooLarge.into());
+        }
+        self.manifest.append(bytes, engine).await.map_err(|error| spool_refusal(&error))
+    }
+
+    /// Begins to put the piece that is whole, when the one before it is in the store; it is in the spool or in the store then.
+    async fn send_piece(
+        &mut self,
+        engine: &Arc<Engine>,
+        answers: Option<&Answers>,
+    ) -> Result<(), BrokerFault> {
+        self.settle().await?;
+        let (name, number, length) = (self.asked.name, self.stored / PIECE, self.part.len());
+        self.take_quota(engine, length)?;
+        let mut part = std::mem::replace(&mut self.part, Growing::piece(name, number + 1));
+        let staged = part.stage(engine).await;
+        let (engine, answers) = (Arc::clone(engine), answers.cloned());
+        let (id, stored) = (name.id, self.stored + length);
+        self.stored = stored;
+        let mut putting = tokio::spawn(async move {
+            let made = put_piece(&engine, &name, number, part).await?;
+            if let Some(answers) = answers {
+                answers.say(&BrokerAnswer::Held { id, stored, next: stored }).await;
+            }
+            Ok(made)
+        });
+        // Without a copy in the spool, the next piece waits for this one.
+        if staged.is_err() {
+            let made = (&mut putting).await;
+            return self.settled(made);
+        }
+        self.putting = Some(putting);
+        Ok(())
+    }
+
+    /// Puts the last piece, which is shorter than others.
+    async fn send_last(&mut self, engine: &Engine) -> Result<(), BrokerFault> {
+        let (name, number, length) = (self.asked.name, self.stored / PIECE, self.part.len());
+        self.take_quota(engine, length)?;
+        let part = std::mem::replace(&mut self.part, Growing::piece(name, number + 1));
+        let made = put_piece(engine, &name, number, part).await;
+        self.stored += length;
+        self.settled(Ok(made))
+    }
+
+    /// Waits for the piece that is on its way.
+    async fn settle(&mut self) -> Result<(), BrokerFault> {
+        match self.putting.take() {
+            Some(putting) => {
+                let made = putting.await;
+                self.settled(made)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn settled(
+        &mut self,
+        made: Result<Result<Made, StoreFault>, tokio::task::JoinError>,
+    ) -> Result<(), BrokerFault> {
+        let made = made.unwrap_or_else(|error| Err(StoreFault::Failed(error.to_string())));
+        self.was_there |= made.map_err(|fault| refusal(&fault))? == Made::Same;
+        Ok(())
+    }
+
+    fn take_quota(&mut self, engine: &Engine, bytes: u64) -> Result<(), BrokerFault> {
+        let sender = &self.asked.name.sender;
+        let limit = engine.access().rights(sender).and_then(|rights| rights.quota_sent);
+        if !engine.usage.add(Side::Sent, sender, bytes, limit) {
+            return Err(FaultKind::SenderQuota.into());
+        }
+        engine.usage.count(0, i128::from(bytes));
+        self.taken += bytes;
+        Ok(())
+    }
+
+    /// Puts what there is into the spool, for a stream that goes on with it.
+    pub(crate) async fn keep(&mut self, engine: &Engine) {
+        let _ = self.settle().await;
+        if self.part.len() > 0
+            && let Err(error) = self.part.spill(engine).await
+        {
+            spool_refusal(&error);
+        }
+    }
+
+    /// Ends it: what its quota does not allow, or its size, is removed; of other faults a later stream may go on.
+    pub(crate) async fn give_up(mut self, engine: &Engine, fault: &BrokerFault) {
+        let _ = self.settle().await;
+        if matches!(fault.kind, FaultKind::SenderQuota | FaultKind::TooLarge) && !self.was_there {
+            engine.usage.subtract(Side::Sent, &self.asked.name.sender, self.taken);
+            engine.usage.count(0, -i128::from(self.taken));
+            crate::removal::pieces(engine, &self.asked.name, self.stored).await;
+        }
+    }
+}
+
+/// Puts a piece, and removes its copy in the spool.
+async fn put_piece(
+    engine: &Engine,
+    name: &ObjectName,
+    number: u64,
+    part: Growing,
+) -> Result<Made, StoreFault> {
+    let payload = part.payload(engine).await.map_err(|error| {
+        let fault = spool_refusal(&error);
+        if fault.kind == FaultKind::Full { StoreFault::Full } else { StoreFault::Failed(error.to_string()) }
+    });
+    let (payload, file) = payload?;
+    let bytes = payload.content_length() as u64;
+    let made = engine.store.create(&names::piece(name, number), payload).await?;
+    if made == Made::Same {
+        engine.usage.subtract(Side::Sent, &name.sender, bytes);
+        engine.usage.count(0, -i128::from(bytes));
+    }
+    engine.counts.received.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+    if let Some(file) = file {
+        file.remove().await;
+    }
+    Ok(made)
+}
+
+/// Whether a client may put this.
+fn allowed(engine: &Engine, client: &Client, asked: &Asked) -> Result<(), BrokerFault> {
+    let access = engine.access();
+    access.may_put(&client.key, asked.kind, &asked.receivers)?;
+    let now = crate::now();
+    let most = now.saturating_add_unsigned(access.keep.as_secs()).saturating_add(SLACK);
+    if asked.expires <= now || asked.expires > most {
+        let text = if asked.expires <= now { "its time is over" } else { "it may not stay for so long" };
+        return Err(BrokerFault::new(FaultKind::Expired, text));
+    }
+    if engine.active.open(&client.key).0 >= engine.limits.uploads {
+        return Err(FaultKind::TooMany.into());
+    }
+    let quota = access.rights(&client.key).and_then(|rights| rights.quota_sent);
+    if quota.is_some_and(|quota| engine.usage.of(Side::Sent, &client.key) >= quota) {
+        return Err(FaultKind::SenderQuota.into());
+    }
+    Ok(())
+}
+
+/// Counts and writes down that an upload was refused.
+pub(crate) async fn tell_refused(
+    engine: &Engine,
+    client: &Client,
+    id: TransferId,
+    fault: &BrokerFault,
+    bytes: u64,
+) {
+    engine.refused(fault.kind);
+    let mut line = Line::new(Deed::Put, Some(&client.name), &client.key);
+    word(fault.kind).clone_into(&mut line.outcome);
+    line.id = Some(id.to_string());
+    line.bytes = bytes;
+    engine.audit.say(line).await;
+}
