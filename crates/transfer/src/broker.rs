@@ -7,12 +7,13 @@
 //! - [`message`]: what client and broker say.
 //! - [`client`]: the client's end of a stream.
 //! - [`download`]: what a receiver does with its letters.
-//! - [`journal`]: what an upload needs to go on where it stopped.
+//! - [`upload`]: objects are sealed while they are sent; [`journal`]: what that needs to go on where it stopped.
 
 pub mod client;
 pub mod download;
 pub mod journal;
 pub mod message;
+pub mod upload;
 
 /// The first two bytes of a stream: the broker's service, and its version.
 pub const BROKER: [u8; 2] = [3, 1];

@@ -43,7 +43,7 @@ pub use record::{
 
 use crate::TransferId;
 use disk::{ASIDE, replace};
-use reading::{order, record};
+use reading::{order, record, taken};
 use vault::Vault;
 
 /// Transfers that wait at once: a queue of more is a mistake of a program.
@@ -54,6 +54,8 @@ const RECORD_MAX: u64 = 1024 * 1024;
 const RECORD: &str = ".transfer";
 /// The file with the order.
 const ORDER: &str = "order";
+/// The file with the last serial number that was taken for what is not here.
+const SERIAL: &str = "serial";
 
 /// Gives 32 secret random bytes, others at each call.
 pub type RandomBytes = Box<dyn FnMut() -> [u8; 32] + Send>;
@@ -110,6 +112,8 @@ pub struct Outbox<D: OutboxDisk> {
     transfers: BTreeMap<TransferId, QueuedTransfer>,
     /// Those that are not over.
     order: Vec<TransferId>,
+    /// The highest serial number that was taken for what is not here.
+    taken: u64,
     damaged: Vec<String>,
     doubtful: bool,
 }
@@ -133,7 +137,8 @@ impl<D: OutboxDisk> Outbox<D> {
             }
         }
         let order = order(&disk, &vault, &transfers)?;
-        Ok(Outbox { disk, vault, random, transfers, order, damaged, doubtful: false })
+        let taken = taken(&disk, &vault)?;
+        Ok(Outbox { disk, vault, random, transfers, order, taken, damaged, doubtful: false })
     }
 
     /// Files that are not what this node wrote; the disk or another program changed them.
@@ -177,12 +182,9 @@ impl<D: OutboxDisk> Outbox<D> {
         if self.order.len() >= WAITING_MAX {
             return Err(OutboxError::Full);
         }
-        // A number that is higher than all before, also after records were lost with a disk.
-        let clock = u64::try_from(now).unwrap_or(0).saturating_mul(1_000_000);
-        let last = self.transfers.values().map(|transfer| transfer.serial).max().unwrap_or(0);
         let transfer = QueuedTransfer {
             id,
-            serial: clock.max(last + 1),
+            serial: self.next_serial(now),
             accepted: now,
             order,
             limits,
@@ -196,6 +198,26 @@ impl<D: OutboxDisk> Outbox<D> {
         self.keep(transfer)?;
         self.order.push(id);
         Ok(())
+    }
+
+    /// Takes serial numbers for transfers that do not wait here: the first of `count`, which no others get. They are higher than all
+    /// before, and durable when this returns.
+    ///
+    /// # Errors
+    /// [`OutboxError::Disk`].
+    pub fn take_serials(&mut self, count: u64, now: i64) -> Result<u64, OutboxError> {
+        let first = self.next_serial(now);
+        let last = first.saturating_add(count.saturating_sub(1));
+        self.put(SERIAL, &last.to_be_bytes())?;
+        self.taken = last;
+        Ok(first)
+    }
+
+    /// A number that is higher than all before, also after records were lost with a disk.
+    fn next_serial(&self, now: i64) -> u64 {
+        let clock = u64::try_from(now).unwrap_or(0).saturating_mul(1_000_000);
+        let last = self.transfers.values().map(|transfer| transfer.serial).max().unwrap_or(0);
+        clock.max(last.max(self.taken) + 1)
     }
 
     /// What is to run now, and when to ask again.

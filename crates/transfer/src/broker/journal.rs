@@ -30,7 +30,7 @@ use crate::outbox::vault::Vault;
 use crate::sealed::derive;
 
 pub use reading::JournaledFrames;
-use record::{CHECK, Check, JournalRecord};
+use record::{Check, JournalRecord};
 pub(crate) use record::{Ending, JournalFrame};
 
 /// What the file begins with.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use super::vault::Vault;
-use super::{ORDER, OutboxDisk, OutboxError, QueuedTransfer, RECORD_MAX, WAITING_MAX};
+use super::{ORDER, OutboxDisk, OutboxError, QueuedTransfer, RECORD_MAX, SERIAL, WAITING_MAX};
 use crate::TransferId;
 
 /// The record in a file; nothing where the file is no such record.
@@ -42,4 +42,13 @@ pub(super) fn order(
     rest.sort_by_key(|transfer| transfer.serial);
     order.extend(rest.iter().map(|transfer| transfer.id));
     Ok(order)
+}
+
+/// The last serial number that was taken for what is not in the outbox. One that cannot be read is as one that was lost with a disk.
+pub(super) fn taken(disk: &impl OutboxDisk, vault: &Vault) -> Result<u64, OutboxError> {
+    let bytes = match disk.read(SERIAL, 128) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::FileTooLarge) => None,
+        result => vault.open(SERIAL, &result?),
+    };
+    Ok(bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes))
 }

@@ -226,6 +226,20 @@ fn numbers_rise_also_when_the_clock_is_set_back_and_old_records_are_gone() {
 }
 
 #[test]
+fn numbers_that_were_taken_go_to_no_transfer_also_after_a_restart() {
+    let mut outbox = outbox(FaultyDisk::default());
+    let first = outbox.take_serials(1000, NOW).unwrap();
+    assert_eq!(first, NOW.unsigned_abs() * 1_000_000);
+    assert_eq!(outbox.take_serials(1, NOW).unwrap(), first + 1000);
+    let disk = outbox.disk;
+    let mut outbox = super::tests::outbox(disk);
+    let id = accept(&mut outbox, TransferLimits::default());
+    assert_eq!(outbox.get(id).unwrap().serial, first + 1001);
+    assert_eq!(outbox.take_serials(1, NOW - 86_400).unwrap(), first + 1002);
+    assert!(outbox.damaged().is_empty());
+}
+
+#[test]
 fn a_transfer_with_too_many_paths_is_refused_with_what_to_do() {
     let mut outbox = outbox(FaultyDisk::new());
     let id = outbox.new_id();

@@ -64,6 +64,11 @@ impl<W: Write> ChunkWriter<W> {
         &self.inner
     }
 
+    /// The same, to take out what was written.
+    pub(crate) fn get_mut(&mut self) -> &mut W {
+        &mut self.inner
+    }
+
     fn seal(&mut self, last: bool) -> io::Result<()> {
         if self.failed {
             return Err(failed_before());

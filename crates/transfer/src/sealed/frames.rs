@@ -87,54 +87,92 @@ pub fn pad(out: &mut impl Write, len: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Takes the pieces of what is written.
+pub(crate) trait PieceTaker {
+    /// The next piece: [`PIECE`] bytes, the last one fewer.
+    fn take_piece(&mut self, piece: &[u8]) -> io::Result<()>;
+}
+
+/// Cuts what is written into pieces.
+pub(crate) struct PieceWriter<T> {
+    to: T,
+    piece: Vec<u8>,
+    any: bool,
+}
+
+impl<T: PieceTaker> PieceWriter<T> {
+    pub(crate) fn new(to: T) -> PieceWriter<T> {
+        PieceWriter { to, piece: Vec::with_capacity(PIECE), any: false }
+    }
+
+    /// Ends the last piece.
+    pub(crate) fn finish(mut self) -> io::Result<T> {
+        // Even nothing has a frame: `zstd -d` takes an empty file for an error.
+        if !self.piece.is_empty() || !self.any {
+            self.to.take_piece(&self.piece)?;
+        }
+        Ok(self.to)
+    }
+}
+
+impl<T: PieceTaker> Write for PieceWriter<T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(PIECE - self.piece.len());
+        self.piece.extend_from_slice(&bytes[..taken]);
+        if self.piece.len() == PIECE {
+            self.any = true;
+            self.to.take_piece(&self.piece)?;
+            self.piece.clear();
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Compresses what is written, a frame a piece.
-pub struct FrameWriter<W: Write> {
+pub struct FrameWriter<W: Write>(PieceWriter<FramesOut<W>>);
+
+/// Compresses pieces at one level.
+struct FramesOut<W> {
     inner: W,
     maker: FrameMaker,
     level: FrameLevel,
-    piece: Vec<u8>,
     /// Bytes of frames so far.
     written: u64,
+}
+
+impl<W: Write> PieceTaker for FramesOut<W> {
+    fn take_piece(&mut self, piece: &[u8]) -> io::Result<()> {
+        let frame = self.maker.make(piece, self.level)?;
+        self.written += frame.len() as u64;
+        self.inner.write_all(frame)
+    }
 }
 
 impl<W: Write> FrameWriter<W> {
     /// Compresses at this level of zstd, -7 to 19; others are taken as the nearest.
     pub fn new(inner: W, level: i32) -> FrameWriter<W> {
         let level = FrameLevel::Zstd(i8::try_from(level.clamp(-7, 19)).unwrap_or(0));
-        let piece = Vec::with_capacity(PIECE);
-        FrameWriter { inner, maker: FrameMaker::new(), level, piece, written: 0 }
+        FrameWriter(PieceWriter::new(FramesOut { inner, maker: FrameMaker::new(), level, written: 0 }))
     }
 
     /// Ends the last piece, pads, and returns what was written to.
     ///
     /// # Errors
     /// As the output.
-    pub fn finish(mut self, padding: SizePadding) -> io::Result<W> {
-        // Even nothing has a frame: `zstd -d` takes an empty file for an error.
-        if !self.piece.is_empty() || self.written == 0 {
-            self.end_piece()?;
-        }
-        pad(&mut self.inner, padding.of(self.written))?;
-        Ok(self.inner)
-    }
-
-    fn end_piece(&mut self) -> io::Result<()> {
-        let frame = self.maker.make(&self.piece, self.level)?;
-        self.inner.write_all(frame)?;
-        self.written += frame.len() as u64;
-        self.piece.clear();
-        Ok(())
+    pub fn finish(self, padding: SizePadding) -> io::Result<W> {
+        let mut out = self.0.finish()?;
+        pad(&mut out.inner, padding.of(out.written))?;
+        Ok(out.inner)
     }
 }
 
 impl<W: Write> Write for FrameWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = bytes.len().min(PIECE - self.piece.len());
-        self.piece.extend_from_slice(&bytes[..taken]);
-        if self.piece.len() == PIECE {
-            self.end_piece()?;
-        }
-        Ok(taken)
+        self.0.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -146,7 +146,7 @@ fn forgotten_journals_are_removed_and_others_stay() {
     let scratch = ScratchFolder::new();
     write(scratch.path());
     fs::write(scratch.path().join("x"), "").unwrap();
-    let now = SystemTime::now();
+    let now = fs::metadata(scratch.path().join("x")).unwrap().modified().unwrap();
     UploadJournal::tidy(scratch.path(), now);
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 2);
     UploadJournal::tidy(scratch.path(), now + FORGOTTEN + Duration::from_secs(60));

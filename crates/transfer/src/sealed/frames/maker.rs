@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn frames_of_every_level_expand_and_come_again_byte_by_byte() {
-        let text: Vec<u8> = (0..PIECE).map(|at| (at / 7 % 251 ^ at % 13) as u8).collect();
+        let text: Vec<u8> = (0..PIECE).map(|at| ((at / 7 % 251) ^ (at % 13)) as u8).collect();
         let mut noise = vec![0; PIECE];
         blake3::Hasher::new().finalize_xof().fill(&mut noise);
         let mut used = FrameMaker::new();
