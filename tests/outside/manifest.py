@@ -4,7 +4,7 @@
     manifest.py --public KEY                                            the public key of a private one, in hexadecimal
 
 KEY is a node's key file, TRANSFER 32 digits of hexadecimal, MADE a number of seconds since 1970, RECEIVER a public key as
-`strait pubkey` prints it. The contents are the files one after the other in the order of their names. Ed25519 is
+`strait pubkey` prints it. The contents are the files one after the other in the order of their names; the folders that these are in are entries, too. Ed25519 is
 python-cryptography's; BLAKE3 is written here, from the specification's section 2.
 """
 
@@ -83,6 +83,10 @@ def entry(name, path):
     return sized(os.fsencode(name)) + about + blake3(content)
 
 
+def folder(name):
+    return sized(name) + struct.pack(">HqB", 0o755, 0, 2)
+
+
 def private_key(path):
     with open(path, encoding="ascii") as file:
         return Ed25519PrivateKey.from_private_bytes(base64.b64decode(file.read()))
@@ -92,13 +96,16 @@ def public_key(key):
     return key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
 
 
-def manifest(key, transfer, serial, made, folder, receiver, files):
+def manifest(key, transfer, serial, made, place, receiver, files):
     never = (1 << 63) - 1
-    files = sorted((os.fsencode(name), path) for name, path in files)
+    entries = {os.fsencode(name): entry(name, path) for name, path in files}
+    for name in list(entries):
+        for at in (at for at, byte in enumerate(name) if byte == ord("/") and at):
+            entries.setdefault(name[:at], folder(name[:at]))
     signed = b"strait manifest 1\n" + bytes.fromhex(transfer) + public_key(key)
-    signed += struct.pack(">Qqq", serial, made, never) + sized(folder.encode()) + sized(b"")
+    signed += struct.pack(">Qqq", serial, made, never) + sized(place.encode()) + sized(b"")
     signed += struct.pack(">HB", 1, 1) + base64.b64decode(receiver)
-    signed += struct.pack(">I", len(files)) + b"".join(entry(os.fsdecode(name), path) for name, path in files)
+    signed += struct.pack(">I", len(entries)) + b"".join(entries[name] for name in sorted(entries))
     return signed + key.sign(signed)
 
 
@@ -106,9 +113,9 @@ def main(arguments):
     if arguments[0] == "--public":
         print(public_key(private_key(arguments[1])).hex())
         return
-    key, transfer, serial, made, folder, receiver, *files = arguments
+    key, transfer, serial, made, place, receiver, *files = arguments
     files = [tuple(file.split("=", 1)) for file in files]
-    signed = manifest(private_key(key), transfer, int(serial), int(made), folder, receiver, files)
+    signed = manifest(private_key(key), transfer, int(serial), int(made), place, receiver, files)
     sys.stdout.buffer.write(signed)
 
 

@@ -188,7 +188,7 @@ impl Scene {
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         let code = output.status.code();
         assert!(code.is_some_and(|code| code > 0 && code < 64), "{code:?}: {error}\n{}", self.logs());
-        assert!(error.contains("error"), "{error}");
+        assert!(error.contains("strait: ") || error.contains("error: "), "{error}");
         error
     }
 
