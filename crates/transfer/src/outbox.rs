@@ -25,20 +25,21 @@ pub mod spool;
 pub(crate) mod vault;
 pub mod window;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 
 use jiff::tz::TimeZone;
-use strait_keying::{PrivateKey, PublicKey};
+use strait_keying::PrivateKey;
 
-pub use decision::{AT_ONCE, QueueDecision, RunOrder};
+pub use decision::{AT_ONCE, QueueDecision, ReachablePeers, RunOrder};
 pub use disk::{FolderDisk, OutboxDisk};
 pub use json::PathBytes;
 pub use listed::ListedTransfer;
 pub use live::{ProgressFile, RunningTransfer, TransferProgress};
 pub use lookup::WEIGHT_MAX;
 pub use record::{
-    DaySpent, FailedTries, QueuedState, QueuedTransfer, TransferLimits, TransferOrder, TransferPriority,
+    BrokerCopy, DaySpent, FailedTries, QueuedState, QueuedTransfer, TransferLimits, TransferOrder,
+    TransferPriority,
 };
 
 use crate::TransferId;
@@ -191,6 +192,7 @@ impl<D: OutboxDisk> Outbox<D> {
             state: QueuedState::Waiting,
             spent: DaySpent::default(),
             tries: FailedTries::default(),
+            copy: None,
         };
         if !self.has_room(&transfer) {
             return Err(OutboxError::Full);
@@ -222,8 +224,8 @@ impl<D: OutboxDisk> Outbox<D> {
 
     /// What is to run now, and when to ask again.
     #[must_use]
-    pub fn next(&self, there: &BTreeSet<PublicKey>, now: i64, zone: &TimeZone) -> QueueDecision {
-        decision::next(self.waiting(), there, now, zone)
+    pub fn next(&self, reachable: &ReachablePeers, now: i64, zone: &TimeZone) -> QueueDecision {
+        decision::next(self.waiting(), reachable, now, zone)
     }
 
     /// What is not over, in the user's order.

@@ -20,7 +20,7 @@ use crate::flags::{FetchFlags, FilePriority};
 use crate::outbox::OutboxHome;
 use crate::units::counted;
 pub(crate) use later::LettersLater;
-use told::FetchTold;
+pub(crate) use told::FetchTold;
 
 /// Digits of a transfer's whole name.
 const DIGITS: usize = 32;

@@ -5,6 +5,9 @@
 
 mod allowance;
 mod attempt;
+mod peers;
+mod upload;
+mod visits;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -17,9 +20,8 @@ use std::time::{Duration, SystemTime};
 
 use jiff::tz::TimeZone;
 use strait_keying::PublicKey;
-use strait_node::client;
-use strait_node::report::PeerReport;
 use strait_transfer::TransferId;
+use strait_transfer::broker::journal::UploadJournal;
 use strait_transfer::outbox::spool::SpoolFolder;
 use strait_transfer::outbox::{
     FolderDisk, Outbox, OutboxError, ProgressFile, QueueDecision, QueuedTransfer, RunningTransfer,
@@ -29,6 +31,8 @@ use super::stream::random;
 use crate::failure::{CommandResult, Failure};
 use crate::outbox::{self, OutboxHome};
 use attempt::{DeliveryTry, TryEnd};
+use peers::{BrokerRoutes, PeerHere, peers_here};
+use visits::BrokerVisits;
 
 /// How often it looks for peers that came and for changes of the outbox.
 const LOOK: Duration = Duration::from_secs(1);
@@ -72,6 +76,9 @@ pub(crate) fn deliver(home: OutboxHome) -> CommandResult {
         tell,
         running: BTreeMap::new(),
         ended: Vec::new(),
+        routes: BrokerRoutes::default(),
+        copies: BTreeSet::new(),
+        visits: BrokerVisits::default(),
         complaint: String::new(),
     };
     delivery.run(&ends)
@@ -94,26 +101,12 @@ struct OutboxDelivery {
     tell: Sender<EndedTry>,
     running: BTreeMap<TransferId, Arc<DeliveryTry>>,
     ended: Vec<EndedTry>,
+    /// Which brokers peers have, and which have copies of transfers, as it was known last.
+    routes: BrokerRoutes,
+    copies: BTreeSet<PublicKey>,
+    visits: BrokerVisits,
     /// What was complained of last: it is said once.
     complaint: String,
-}
-
-/// A peer that a stream can be opened to: its name now, and the daemon that has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct PeerHere {
-    name: String,
-    interface: String,
-}
-
-impl PeerHere {
-    /// Whether the name is still that of the peer with this key: the configuration may have been read again.
-    fn is_still(&self, key: &PublicKey) -> bool {
-        let is = |peer: &PeerReport| {
-            let its = peer.public_key.as_ref().and_then(|its| its.parse().ok());
-            peer.name == self.name && its.as_ref() == Some(key)
-        };
-        client::show(&self.interface).is_ok_and(|report| report.peers.iter().any(is))
-    }
 }
 
 impl OutboxDelivery {
@@ -122,12 +115,18 @@ impl OutboxDelivery {
         let (mut seen, mut wake) = (None, i64::MIN);
         loop {
             let now = (self.changed(), self.there());
-            if !self.ended.is_empty() || seen.as_ref() != Some(&now) || outbox::now() >= wake {
+            let is_new = seen.as_ref() != Some(&now);
+            if !self.ended.is_empty() || is_new || outbox::now() >= wake {
                 match self.turn(&now.1) {
-                    Ok(next) => (seen, wake) = (Some(now), next.min(outbox::now() + READ_AGAIN)),
-                    Err(failure) => self.complain(&failure),
+                    Ok(next) => wake = next.min(outbox::now() + READ_AGAIN),
+                    Err(failure) => {
+                        self.complain(&failure);
+                        wake = i64::MIN;
+                    }
                 }
             }
+            self.visits.begin(&self.home, (&self.routes, &self.copies), &now.1);
+            seen = Some(now);
             self.tell();
             self.ended.extend(ends.recv_timeout(LOOK));
             self.ended.extend(ends.try_iter());
@@ -167,16 +166,7 @@ impl OutboxDelivery {
 
     /// The peers that a stream can be opened to, with those that a try has one to, or waits for one.
     fn there(&self) -> BTreeMap<PublicKey, PeerHere> {
-        let mut there = BTreeMap::new();
-        for interface in self.home.interfaces() {
-            let report = client::show(&interface).ok();
-            for peer in report.into_iter().flat_map(|report| report.peers) {
-                // With an idle peer the daemon begins a session when a stream is wanted.
-                let key = peer.public_key.filter(|_| peer.state == "up" || peer.state == "idle");
-                let Some(key) = key.and_then(|key| key.parse().ok()) else { continue };
-                there.insert(key, PeerHere { name: peer.name, interface: interface.clone() });
-            }
-        }
+        let mut there = peers_here(self.home.interfaces());
         for running in self.running.values() {
             there.entry(running.peer).or_insert_with(|| running.here.clone());
         }
@@ -191,33 +181,48 @@ impl OutboxDelivery {
             self.running.remove(id);
             self.ended.pop();
         }
-        let (now, keys) = (outbox::now(), there.keys().copied().collect::<BTreeSet<_>>());
+        let now = outbox::now();
+        self.routes = self.home.config()?.as_ref().map(BrokerRoutes::of).unwrap_or_default();
         outbox.tidy(now).map_err(outbox::refused)?;
         let spool = SpoolFolder::open(&self.home.folder).map_err(Failure::doing("open the outbox"))?;
         spool.tidy(&outbox).map_err(outbox::refused)?;
-        let QueueDecision { run, expired, wake } = outbox.next(&keys, now, &TimeZone::system());
+        UploadJournal::tidy(&self.home.folder.join(upload::UPLOADS), SystemTime::now());
+        let reachable = self.routes.reachable(there);
+        let QueueDecision { run, expired, wake } = outbox.next(&reachable, now, &TimeZone::system());
         for id in expired {
             outbox.expire(id, now).map_err(outbox::refused)?;
         }
         for (id, running) in &self.running {
-            if !run.iter().any(|order| order.id == *id) {
+            let goes_on = run.iter().find(|order| order.id == *id);
+            // A peer that came while its broker was sent to is served itself.
+            if goes_on.is_none_or(|order| order.broker.is_some() != running.by_broker) {
                 running.stop();
             }
         }
         for order in run {
             if !self.running.contains_key(&order.id) {
                 let transfer = outbox.get(order.id).map_err(outbox::refused)?.clone();
-                if let Some(here) = there.get(&transfer.order.peer) {
-                    self.begin(transfer, here.clone());
+                let to = order.broker.unwrap_or(transfer.order.peer);
+                if let Some(here) = there.get(&to) {
+                    self.begin(transfer, (to, order.broker.is_some()), here.clone());
                 }
             }
         }
+        self.copies = outbox
+            .copies()
+            .map(|(broker, useless)| {
+                if useless {
+                    self.visits.hurry(&broker);
+                }
+                broker
+            })
+            .collect();
         Ok(wake.unwrap_or(i64::MAX))
     }
 
-    /// Sends a transfer to its peer, which is there.
-    fn begin(&mut self, transfer: QueuedTransfer, here: PeerHere) {
-        let begun = Arc::new(DeliveryTry::new(transfer.order.peer, here));
+    /// Sends a transfer to its peer, or its peer's broker, which is there.
+    fn begin(&mut self, transfer: QueuedTransfer, (to, by_broker): (PublicKey, bool), here: PeerHere) {
+        let begun = Arc::new(DeliveryTry::new(to, by_broker, here));
         self.running.insert(transfer.id, Arc::clone(&begun));
         let (tell, home) = (self.tell.clone(), Arc::clone(&self.home));
         thread::spawn(move || tell.send((transfer.id, begun.run(&home, &transfer))));
@@ -239,6 +244,11 @@ impl OutboxDelivery {
                 let written = outbox.delivered(&receipt, now);
                 println!("{id} arrived at {peer}: {} whole, {} failed", receipt.entries, receipt.failed);
                 written
+            }
+            TryEnd::AtBroker(copy) => {
+                let peer = &outbox.get(id).map_err(outbox::refused)?.order.name;
+                println!("{id} waits at {} for {peer}", copy.name);
+                outbox.at_broker(id, copy.clone())
             }
             TryEnd::Failed { error, went_on } => {
                 eprintln!("strait: {id}: {error}");

@@ -1,9 +1,11 @@
 //! What becomes of a transfer in the outbox.
 
 use jiff::tz::TimeZone;
+use strait_keying::PublicKey;
 
 use super::{
-    DaySpent, FailedTries, ORDER, OrderPlace, Outbox, OutboxDisk, OutboxError, QueuedState, RECORD, window,
+    BrokerCopy, DaySpent, FailedTries, ORDER, OrderPlace, Outbox, OutboxDisk, OutboxError, QueuedState,
+    QueuedTransfer, RECORD, window,
 };
 use crate::TransferId;
 use crate::sealed::DeliveryReceipt;
@@ -48,6 +50,46 @@ impl<D: OutboxDisk> Outbox<D> {
     /// [`OutboxError`].
     pub fn carried(&mut self, id: TransferId, now: i64) -> Result<(), OutboxError> {
         self.change(id, |transfer| transfer.state = QueuedState::Carried { at: now })
+    }
+
+    /// A broker has a copy of it, from which its receiver fetches it; it also goes straight there when the peer is there. That of
+    /// a transfer which came to its end meanwhile is of no use.
+    ///
+    /// # Errors
+    /// [`OutboxError`].
+    pub fn at_broker(&mut self, id: TransferId, copy: BrokerCopy) -> Result<(), OutboxError> {
+        let mut transfer = self.get(id)?.clone();
+        transfer.copy = Some(copy);
+        transfer.tries = FailedTries::default();
+        self.keep(transfer)
+    }
+
+    /// The broker has no copy of it any more.
+    ///
+    /// # Errors
+    /// [`OutboxError`].
+    pub fn gone_from_broker(&mut self, id: TransferId) -> Result<(), OutboxError> {
+        let mut transfer = self.get(id)?.clone();
+        transfer.copy = None;
+        self.keep(transfer)
+    }
+
+    /// The brokers that have copies, and whether each copy is of no use any more.
+    pub fn copies(&self) -> impl Iterator<Item = (PublicKey, bool)> {
+        let copy = |transfer: &QueuedTransfer| {
+            Some((transfer.copy.as_ref()?.broker, transfer.state.over().is_some()))
+        };
+        self.transfers.values().filter_map(copy)
+    }
+
+    /// Copies at this broker that are of no use any more: of transfers that are over.
+    #[must_use]
+    pub fn useless_copies(&self, broker: &PublicKey) -> Vec<TransferId> {
+        let useless = |transfer: &&QueuedTransfer| {
+            transfer.state.over().is_some()
+                && transfer.copy.as_ref().is_some_and(|copy| copy.broker == *broker)
+        };
+        self.transfers.values().filter(useless).map(|transfer| transfer.id).collect()
     }
 
     /// Its receiver says what it has; a receipt that was seen before changes nothing. The caller checked who signed it.

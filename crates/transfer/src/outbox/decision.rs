@@ -13,11 +13,28 @@ use crate::TransferId;
 /// Transfers that run at once, over all peers: each holds files open and 24 MiB of codecs.
 pub const AT_ONCE: usize = 16;
 
+/// Where transfers can go now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReachablePeers {
+    /// Peers that are there.
+    pub there: BTreeSet<PublicKey>,
+    /// Brokers that are there, by the peers that they are used for while these are away.
+    pub brokers: BTreeMap<PublicKey, PublicKey>,
+}
+
+impl From<BTreeSet<PublicKey>> for ReachablePeers {
+    fn from(there: BTreeSet<PublicKey>) -> ReachablePeers {
+        ReachablePeers { there, brokers: BTreeMap::new() }
+    }
+}
+
 /// A transfer that is to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunOrder {
     /// Which.
     pub id: TransferId,
+    /// The broker that it goes to; nothing where it goes to its peer.
+    pub broker: Option<PublicKey>,
     /// Its class, which gives its share of the link beside other classes.
     pub priority: TransferPriority,
     /// Bytes a second at most.
@@ -39,13 +56,14 @@ pub struct QueueDecision {
 
 /// Decides. `queue` stands in the order that the user gave it.
 ///
-/// At each peer that is there, the first transfer of each class runs that may: its window is open, it has bytes left for the day,
+/// A transfer goes to its peer, or to the peer's broker as long as the peer is away and the broker has no copy of it. At each peer
+/// and each broker that is there, the first transfer of each class runs that may: its window is open, it has bytes left for the day,
 /// and its last failure is long enough ago. Classes share the link ([`TransferPriority::share`]); so a long transfer of a low
 /// class delays no short one of a higher class, and none waits for ever.
 #[must_use]
 pub(super) fn next<'a>(
     queue: impl IntoIterator<Item = &'a QueuedTransfer>,
-    there: &BTreeSet<PublicKey>,
+    reachable: &ReachablePeers,
     now: i64,
     zone: &TimeZone,
 ) -> QueueDecision {
@@ -60,15 +78,21 @@ pub(super) fn next<'a>(
             continue;
         }
         wake = wake.min(expires);
-        if !there.contains(&transfer.order.peer) {
-            continue;
-        }
+        let peer = transfer.order.peer;
+        let copy = transfer.waits_at(now);
+        wake = wake.min(copy.map_or(i64::MAX, |copy| copy.until));
+        let broker = match reachable.brokers.get(&peer) {
+            _ if reachable.there.contains(&peer) => None,
+            Some(broker) if copy.is_none() => Some(*broker),
+            _ => continue,
+        };
         let (may_run, changes) = may_run(transfer, now, (today, midnight), zone);
         wake = wake.min(changes);
-        let place = (transfer.limits.priority, transfer.order.peer);
+        let place = (transfer.limits.priority, broker.unwrap_or(peer));
         if may_run && places.insert(place, ()).is_none() {
             decision.run.push(RunOrder {
                 id: transfer.id,
+                broker,
                 priority: transfer.limits.priority,
                 max_rate: transfer.limits.max_rate,
                 allowance: transfer.allowance(today),

@@ -23,6 +23,8 @@ pub struct ListedTransfer {
     pub state: &'static str,
     /// When it may go, what failed, or how it ended.
     pub note: String,
+    /// The broker that has a copy of it.
+    pub broker: Option<String>,
     /// When it was accepted, in seconds since 1970.
     pub accepted: i64,
     /// When it is no longer wanted, in seconds since 1970.
@@ -37,6 +39,7 @@ impl ListedTransfer {
     /// What is to be said of a transfer.
     #[must_use]
     pub fn of(transfer: &QueuedTransfer) -> ListedTransfer {
+        let at_broker = transfer.state.over().is_none() && transfer.copy.is_some();
         let order = &transfer.order;
         let below =
             if order.below.0.is_empty() { String::new() } else { format!("/{}", visible(&order.below.0)) };
@@ -46,8 +49,9 @@ impl ListedTransfer {
             to: format!("{}{below}", visible(order.folder.as_bytes())),
             what: order.paths.iter().map(|path| visible(&path.0)).collect(),
             priority: transfer.limits.priority.name(),
-            state: transfer.state.name(),
+            state: if at_broker { "at broker" } else { transfer.state.name() },
             note: note(transfer),
+            broker: transfer.copy.as_ref().map(|copy| visible(copy.name.as_bytes())),
             accepted: transfer.accepted,
             expires: transfer.limits.expires,
             spooled: order.spooled,
@@ -58,7 +62,7 @@ impl ListedTransfer {
     /// The same on a day, as [`day`](super::window::day) numbers it: with why it does not go any more on this one.
     #[must_use]
     pub fn on(mut self, transfer: &QueuedTransfer, day: i32) -> ListedTransfer {
-        if transfer.state.over().is_none() && transfer.allowance(day) == Some(0) {
+        if transfer.state.over().is_none() && transfer.copy.is_none() && transfer.allowance(day) == Some(0) {
             self.note = "the bytes of this day are used up".to_owned();
         }
         self
@@ -86,6 +90,10 @@ fn note(transfer: &QueuedTransfer) -> String {
             format!("{failed} failed: {reason}")
         }
         Failed { reason, .. } => visible(reason.as_bytes()),
+        _ if transfer.tries.error.is_none() && transfer.copy.is_some() => {
+            let name = transfer.copy.as_ref().map(|copy| visible(copy.name.as_bytes()));
+            name.map_or_else(String::new, |name| format!("{name} keeps it for the peer"))
+        }
         _ => match (&transfer.tries.error, transfer.limits.between) {
             (Some(error), _) => format!("try {}: {}", transfer.tries.count, visible(error.as_bytes())),
             (None, between) => between.as_ref().map(DailyWindow::to_string).unwrap_or_default(),

@@ -206,6 +206,20 @@ pub struct FailedTries {
     pub error: Option<String>,
 }
 
+/// A sealed copy that a broker has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokerCopy {
+    /// The broker's key.
+    #[serde(with = "as_text")]
+    pub broker: PublicKey,
+    /// What the user calls it.
+    pub name: String,
+    /// Since when, in seconds since 1970.
+    pub at: i64,
+    /// Until when the broker keeps it, in seconds since 1970.
+    pub until: i64,
+}
+
 /// A transfer in the outbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueuedTransfer {
@@ -226,9 +240,18 @@ pub struct QueuedTransfer {
     pub spent: DaySpent,
     /// What failed so far.
     pub tries: FailedTries,
+    /// What a broker has of it, also when it is over, until that is removed there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<BrokerCopy>,
 }
 
 impl QueuedTransfer {
+    /// The copy at a broker that the receiver can still fetch.
+    #[must_use]
+    pub fn waits_at(&self, now: i64) -> Option<&BrokerCopy> {
+        self.copy.as_ref().filter(|copy| self.state.over().is_none() && copy.until > now)
+    }
+
     /// Bytes that it may still send on this day; nothing where it has no limit.
     #[must_use]
     pub fn allowance(&self, day: i32) -> Option<u64> {

@@ -2,6 +2,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use proptest::prelude::*;
 use strait_clock::Random;
+use strait_keying::PublicKey;
 
 use super::disk::faulty::FaultyDisk;
 use super::*;
@@ -171,6 +172,28 @@ fn a_receipt_ends_a_transfer_once_and_only_its_own_peers() {
     assert!(outbox.cancel(id, NOW).is_err() && outbox.waiting().next().is_none());
 }
 
+fn copy() -> BrokerCopy {
+    BrokerCopy { broker: peer(9), name: "store".to_owned(), at: NOW, until: NOW + 100 }
+}
+
+#[test]
+fn a_copy_at_a_broker_waits_for_the_receipt_and_is_useless_when_the_transfer_is_over() {
+    let mut outbox = outbox(FaultyDisk::new());
+    let id = accept(&mut outbox, TransferLimits::default());
+    outbox.failed_try(id, "the broker was away", NOW).unwrap();
+    outbox.at_broker(id, copy()).unwrap();
+    let transfer = outbox.get(id).unwrap();
+    assert_eq!(ListedTransfer::of(transfer).state, "at broker");
+    assert_eq!(ListedTransfer::of(transfer).broker.as_deref(), Some("store"));
+    assert!(transfer.waits_at(NOW + 99).is_some() && transfer.waits_at(NOW + 100).is_none());
+    assert_eq!(outbox.useless_copies(&peer(9)), []);
+    outbox.delivered(&receipt(id, 2), NOW).unwrap();
+    assert_eq!((outbox.useless_copies(&peer(9)), outbox.useless_copies(&peer(8))), (vec![id], vec![]));
+    outbox.gone_from_broker(id).unwrap();
+    assert_eq!(outbox.useless_copies(&peer(9)), []);
+    assert_eq!(ListedTransfer::of(outbox.get(id).unwrap()).state, "delivered");
+}
+
 #[test]
 fn tries_come_later_each_time_but_at_least_every_hour() {
     let mut outbox = outbox(FaultyDisk::new());
@@ -227,12 +250,12 @@ fn numbers_rise_also_when_the_clock_is_set_back_and_old_records_are_gone() {
 
 #[test]
 fn numbers_that_were_taken_go_to_no_transfer_also_after_a_restart() {
-    let mut outbox = outbox(FaultyDisk::default());
+    let mut outbox = outbox(FaultyDisk::new());
     let first = outbox.take_serials(1000, NOW).unwrap();
     assert_eq!(first, NOW.unsigned_abs() * 1_000_000);
     assert_eq!(outbox.take_serials(1, NOW).unwrap(), first + 1000);
     let disk = outbox.disk;
-    let mut outbox = super::tests::outbox(disk);
+    let mut outbox = Outbox::open(disk, &node(), random(8)).unwrap();
     let id = accept(&mut outbox, TransferLimits::default());
     assert_eq!(outbox.get(id).unwrap().serial, first + 1001);
     assert_eq!(outbox.take_serials(1, NOW - 86_400).unwrap(), first + 1002);
@@ -291,12 +314,14 @@ fn act(outbox: &mut Outbox<FaultyDisk>, chance: &mut Random) -> Result<(), Outbo
         );
     }
     let id = pick(chance);
-    match chance.below(7) {
+    match chance.below(9) {
         0 => outbox.cancel(id, NOW),
         1 => outbox.delivered(&receipt(id, 2), NOW),
         2 => outbox.failed_try(id, "x", NOW),
         3 => outbox.grant(id, 10, NOW, &TimeZone::UTC).map(drop),
         4 => outbox.carried(id, NOW),
+        6 => outbox.at_broker(id, copy()),
+        7 => outbox.gone_from_broker(id),
         5 => outbox.tidy(NOW + chance.below(60 * 86_400).cast_signed()),
         _ => outbox.reorder(id, OrderPlace::Before(pick(chance))),
     }

@@ -30,6 +30,12 @@ impl LettersLater {
         self.letters.get(object).is_none_or(|(due, _)| *due <= self.visit)
     }
 
+    /// A letter is to wait for so many visits, if it was not seen before.
+    pub(crate) fn first_wait(&mut self, object: ObjectName, visits: u32) {
+        let due = self.visit + u64::from(visits);
+        self.letters.entry(object).or_insert((due, 1));
+    }
+
     /// A letter was left: each time it waits twice as long.
     pub(crate) fn put_off(&mut self, object: ObjectName) {
         let (due, wait) = self.letters.entry(object).or_insert((0, 1));

@@ -18,7 +18,7 @@ const SHOWN: Duration = Duration::from_millis(250);
 const TOLD: Duration = Duration::from_secs(1);
 
 /// Tells what happens.
-pub(super) struct FetchTold<'a> {
+pub(crate) struct FetchTold<'a> {
     json: bool,
     terminal: bool,
     places: &'a ArrivalPlaces,
@@ -35,14 +35,14 @@ struct HowFar {
 }
 
 impl<'a> FetchTold<'a> {
-    pub(super) fn new(json: bool, places: &'a ArrivalPlaces) -> FetchTold<'a> {
+    pub(crate) fn new(json: bool, places: &'a ArrivalPlaces) -> FetchTold<'a> {
         let begun = Instant::now();
         let far = Mutex::new(HowFar { begun, shown: begun, moved: 0, held: 0, all: 0 });
         FetchTold { json, terminal: std::io::stderr().is_terminal(), places, far }
     }
 
     /// Tells of an event.
-    pub(super) fn event(&self, event: &FetchEvent<'_>) {
+    pub(crate) fn event(&self, event: &FetchEvent<'_>) {
         let Ok(mut far) = self.far.lock() else { return };
         match event {
             FetchEvent::Listed { bytes, .. } => far.all = *bytes,
@@ -81,7 +81,7 @@ impl<'a> FetchTold<'a> {
     }
 
     /// Says what the visit came to; one of many only where something came.
-    pub(super) fn finish(&self, tally: Option<&FetchTally>, one_of_many: bool) {
+    pub(crate) fn finish(&self, tally: Option<&FetchTally>, one_of_many: bool) {
         let (Ok(far), Some(tally)) = (self.far.lock(), tally) else { return self.clear() };
         let FetchTally { received, failed_entries, delivered, left, failed } = *tally;
         if one_of_many && received + delivered + failed == 0 {

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use strait_keying::PublicKey;
 use strait_scheduler::Rate;
 use strait_transfer::TransferId;
 use strait_transfer::message::{Asked, EntryKind, Hello, TransferOptions};
 use strait_transfer::outbox::spool::{SpoolFolder, SpooledOrigin};
-use strait_transfer::outbox::{PathBytes, QueuedTransfer, TransferPriority, TransferProgress};
+use strait_transfer::outbox::{BrokerCopy, PathBytes, QueuedTransfer, TransferPriority, TransferProgress};
 use strait_transfer::path::Printable;
 use strait_transfer::sealed::{DeliveryOutcome, DeliveryReceipt, EntryFailure};
 use strait_transfer::session::{Origin, StreamEnds, Tally, TransferEvent, Watch, push};
@@ -19,8 +19,8 @@ use super::super::kept;
 use super::super::meter::{MeterState, fault_text};
 use super::super::origin;
 use super::super::stream::{CarryingNode, PeerStream, random};
-use super::PeerHere;
 use super::allowance::{Allowed, DayAllowance};
+use super::peers::PeerHere;
 use crate::failure::Failure;
 use crate::flags::FilePriority;
 use crate::outbox::{OutboxHome, now};
@@ -29,6 +29,8 @@ use crate::outbox::{OutboxHome, now};
 pub(super) enum TryEnd {
     /// The receiver has said what it has of all entries.
     Arrived(ArrivedEntries),
+    /// A broker has it, and keeps it for the receiver.
+    AtBroker(BrokerCopy),
     /// It was to end.
     Stopped,
     /// There is to be another.
@@ -80,22 +82,32 @@ impl ArrivedEntries {
 
 /// A try, which another thread may end.
 pub(super) struct DeliveryTry {
-    /// To whom.
+    /// To whom: the receiver, or a broker.
     pub(super) peer: PublicKey,
+    /// Whether that is a broker.
+    pub(super) by_broker: bool,
     /// What the peer is called now, and the daemon that has it.
     pub(super) here: PeerHere,
-    cancel: AtomicBool,
-    stream: OnceLock<PeerStream>,
-    meter: Mutex<MeterState>,
+    pub(super) cancel: AtomicBool,
+    pub(super) stream: OnceLock<Arc<PeerStream>>,
+    pub(super) meter: Mutex<MeterState>,
+    /// Whether something was sent.
+    pub(super) moved: AtomicBool,
     /// What was granted for the day and not sent.
-    left: AtomicU64,
+    pub(super) left: AtomicU64,
 }
 
 impl DeliveryTry {
-    pub(super) fn new(peer: PublicKey, here: PeerHere) -> DeliveryTry {
+    /// A try to send to a peer; it is a broker that is to keep it, or the receiver.
+    pub(super) fn new(peer: PublicKey, by_broker: bool, here: PeerHere) -> DeliveryTry {
         let meter = Mutex::new(MeterState::new());
-        let (cancel, left) = (AtomicBool::new(false), AtomicU64::new(0));
-        DeliveryTry { peer, here, cancel, stream: OnceLock::new(), meter, left }
+        let (cancel, moved, left) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU64::new(0));
+        DeliveryTry { peer, by_broker, here, cancel, stream: OnceLock::new(), meter, moved, left }
+    }
+
+    /// Whether it was to end.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
     }
 
     /// Ends it soon.
@@ -117,10 +129,13 @@ impl DeliveryTry {
     }
 
     /// Sends a transfer of this outbox.
-    pub(super) fn run(&self, home: &OutboxHome, transfer: &QueuedTransfer) -> TryEnd {
-        let (arrived, moved) = (Mutex::new(ArrivedEntries::default()), AtomicBool::new(false));
+    pub(super) fn run(&self, home: &Arc<OutboxHome>, transfer: &QueuedTransfer) -> TryEnd {
+        if self.by_broker {
+            return self.put(home, transfer);
+        }
+        let arrived = Mutex::new(ArrivedEntries::default());
         let event = |event: TransferEvent| {
-            moved.fetch_or(matches!(event, TransferEvent::Moved { .. }), Ordering::Relaxed);
+            self.moved.fetch_or(matches!(event, TransferEvent::Moved { .. }), Ordering::Relaxed);
             self.meter.lock().unwrap_or_else(PoisonError::into_inner).count(&event);
             if let Ok(mut arrived) = arrived.lock() {
                 arrived.take(event);
@@ -131,9 +146,9 @@ impl DeliveryTry {
                 let arrived = arrived.into_inner().unwrap_or_default();
                 TryEnd::Arrived(ArrivedEntries { tally, ..arrived })
             }
-            Err(_) if self.cancel.load(Ordering::Relaxed) => TryEnd::Stopped,
+            Err(_) if self.is_stopped() => TryEnd::Stopped,
             Err(failure) => {
-                let went_on = moved.load(Ordering::Relaxed) || self.stream.get().is_none();
+                let went_on = self.moved.load(Ordering::Relaxed) || self.stream.get().is_none();
                 TryEnd::Failed { error: failure.to_string(), went_on }
             }
         }
@@ -179,16 +194,12 @@ impl DeliveryTry {
         (origin, event): (&mut impl Origin, &(dyn Fn(TransferEvent) + Sync)),
     ) -> Result<Tally, Failure> {
         let (place, limits) = (self.place(transfer), &transfer.limits);
-        let priority = match limits.priority {
-            TransferPriority::Now => FilePriority::Now,
-            TransferPriority::Normal => FilePriority::Normal,
-            TransferPriority::Bulk => FilePriority::Bulk,
-        };
+        let priority = priority(limits.priority);
         let opened = PeerStream::over(&self.here.interface, place.target(), priority)?;
         if !self.here.is_still(&self.peer) {
             return Err(Failure::new(format!("another peer is called {} now", self.here.name)));
         }
-        let stream = self.stream.get_or_init(|| opened);
+        let stream = self.stream.get_or_init(|| Arc::new(opened));
         let asked = Asked::Push { folder: place.folder, place: place.path, options };
         let hello = Hello { transfer: *transfer.id.as_bytes(), nonce: random()?, asked };
         let hang_up = || stream.hang_up();
@@ -200,6 +211,15 @@ impl DeliveryTry {
         let ended = push(StreamEnds { reader, writer, calibration, limit, link }, hello, origin, watch);
         stream.hang_up();
         ended.map_err(|error| stream.failed(error))
+    }
+}
+
+/// The priority of a stream for transfers of a class.
+pub(super) fn priority(class: TransferPriority) -> FilePriority {
+    match class {
+        TransferPriority::Now => FilePriority::Now,
+        TransferPriority::Normal => FilePriority::Normal,
+        TransferPriority::Bulk => FilePriority::Bulk,
     }
 }
 

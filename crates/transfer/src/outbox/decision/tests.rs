@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use strait_keying::PrivateKey;
 
-use super::super::record::{DaySpent, FailedTries, QueuedState, TransferLimits, TransferOrder};
+use super::super::record::{BrokerCopy, DaySpent, FailedTries, QueuedState, TransferLimits, TransferOrder};
 use super::super::{PathBytes, window::DailyWindow};
 use super::*;
 
@@ -34,6 +34,7 @@ fn queued(number: u8, to: u8, limits: TransferLimits) -> QueuedTransfer {
         state: QueuedState::Waiting,
         spent: DaySpent::default(),
         tries: FailedTries::default(),
+        copy: None,
     }
 }
 
@@ -42,7 +43,7 @@ fn class(priority: TransferPriority) -> TransferLimits {
 }
 
 fn decide(queue: &[QueuedTransfer], now: i64) -> QueueDecision {
-    next(queue, &BTreeSet::from([peer(1), peer(2)]), now, &berlin())
+    next(queue, &BTreeSet::from([peer(1), peer(2)]).into(), now, &berlin())
 }
 
 fn numbers(decision: &QueueDecision) -> Vec<u8> {
@@ -62,7 +63,37 @@ fn the_first_of_each_class_runs_at_each_peer_that_is_there() {
         queued(6, 3, class(Now)),
     ];
     assert_eq!(numbers(&decide(&queue, NOW)), [5, 2, 4, 1]);
-    assert!(next(&queue, &BTreeSet::new(), NOW, &berlin()).run.is_empty());
+    assert!(next(&queue, &ReachablePeers::default(), NOW, &berlin()).run.is_empty());
+}
+
+fn by_broker(queue: &[QueuedTransfer], there: &[u8], now: i64) -> Vec<(u8, Option<PublicKey>)> {
+    let reachable = ReachablePeers {
+        there: there.iter().map(|seed| peer(*seed)).collect(),
+        brokers: BTreeMap::from([(peer(1), peer(9)), (peer(2), peer(9))]),
+    };
+    let run = next(queue, &reachable, now, &berlin()).run;
+    run.iter().map(|order| (order.id.as_bytes()[0], order.broker)).collect()
+}
+
+#[test]
+fn a_broker_takes_what_is_for_peers_that_are_away_one_of_a_class_at_a_time_and_once() {
+    let queue = [
+        queued(1, 1, class(Normal)),
+        queued(2, 2, class(Normal)),
+        queued(3, 1, class(Now)),
+        queued(4, 5, class(Now)),
+    ];
+    let broker = Some(peer(9));
+    assert_eq!(by_broker(&queue, &[], NOW), [(3, broker), (1, broker)], "peer 5 has none");
+    assert_eq!(by_broker(&queue, &[1], NOW), [(3, None), (1, None), (2, broker)]);
+    let copy = BrokerCopy { broker: peer(9), name: "store".to_owned(), at: NOW, until: NOW + 100 };
+    let mut queue = queue;
+    queue[0].copy = Some(copy);
+    assert_eq!(by_broker(&queue, &[], NOW), [(3, broker), (2, broker)]);
+    assert_eq!(by_broker(&queue, &[1, 2], NOW), [(3, None), (1, None), (2, None)], "the peer is faster");
+    assert_eq!(by_broker(&queue[..1], &[], NOW + 100), [(1, broker)], "the broker keeps it no longer");
+    let decision = next(&queue[..1], &ReachablePeers::default(), NOW, &berlin());
+    assert_eq!(decision.wake, Some(NOW + 100));
 }
 
 #[test]
@@ -127,7 +158,7 @@ fn expiry_counts_also_for_peers_that_are_away() {
 fn at_most_so_many_run_at_once_and_the_more_urgent_ones_first() {
     let queue: Vec<_> =
         (0..40).map(|number| queued(number, number, class(if number < 20 { Bulk } else { Now }))).collect();
-    let there = (0..40).map(peer).collect();
+    let there = (0..40).map(peer).collect::<BTreeSet<_>>().into();
     let decision = next(&queue, &there, NOW, &berlin());
     assert_eq!(numbers(&decision), (20..36).collect::<Vec<u8>>());
 }

@@ -1,0 +1,93 @@
+//! Which peers are there, and which brokers are used for those that are not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use strait_keying::PublicKey;
+use strait_node::client;
+use strait_node::config::Config;
+use strait_node::report::PeerReport;
+use strait_transfer::outbox::ReachablePeers;
+
+/// A peer that a stream can be opened to: its name now, and the daemon that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PeerHere {
+    pub(super) name: String,
+    pub(super) interface: String,
+    /// Whether no session is up and the last handshake failed: it is asked only where there is no other way.
+    pub(super) doubtful: bool,
+}
+
+impl PeerHere {
+    /// Whether the name is still that of the peer with this key: the configuration may have been read again.
+    pub(super) fn is_still(&self, key: &PublicKey) -> bool {
+        let is = |peer: &PeerReport| {
+            let its = peer.public_key.as_ref().and_then(|its| its.parse().ok());
+            peer.name == self.name && its.as_ref() == Some(key)
+        };
+        client::show(&self.interface).is_ok_and(|report| report.peers.iter().any(is))
+    }
+}
+
+/// The peers that the daemons of these interfaces can open a stream to.
+pub(super) fn peers_here(interfaces: Vec<String>) -> BTreeMap<PublicKey, PeerHere> {
+    let mut there = BTreeMap::new();
+    for interface in interfaces {
+        let report = client::show(&interface).ok();
+        for peer in report.into_iter().flat_map(|report| report.peers) {
+            // With an idle peer the daemon begins a session when a stream is wanted.
+            let idle = peer.state == "idle";
+            let key = peer.public_key.filter(|_| idle || peer.state == "up");
+            let Some(key) = key.and_then(|key| key.parse().ok()) else { continue };
+            let doubtful = idle && peer.handshake_failures > 0;
+            there.insert(key, PeerHere { name: peer.name, interface: interface.clone(), doubtful });
+        }
+    }
+    there
+}
+
+/// Brokers by the peers that they are used for (`via`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct BrokerRoutes(pub(super) BTreeMap<PublicKey, PublicKey>);
+
+impl BrokerRoutes {
+    pub(super) fn of(config: &Config) -> BrokerRoutes {
+        let key = |name: &str| config.peers.iter().find(|peer| peer.name == name)?.public_key().copied();
+        let route =
+            |peer: &strait_node::config::PeerSection| Some((*peer.public_key()?, key(peer.via.as_deref()?)?));
+        BrokerRoutes(config.peers.iter().filter_map(route).collect())
+    }
+
+    /// All brokers.
+    pub(super) fn brokers(&self) -> BTreeSet<PublicKey> {
+        self.0.values().copied().collect()
+    }
+
+    /// Where transfers can go: a peer with a broker that did not answer lately counts as away.
+    pub(super) fn reachable(&self, here: &BTreeMap<PublicKey, PeerHere>) -> ReachablePeers {
+        let there = here.iter().filter(|(key, peer)| !(peer.doubtful && self.0.contains_key(key)));
+        let brokers = self.0.iter().filter(|(_, broker)| here.contains_key(broker));
+        ReachablePeers {
+            there: there.map(|(key, _)| *key).collect(),
+            brokers: brokers.map(|(peer, broker)| (*peer, *broker)).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use strait_keying::PrivateKey;
+
+    use super::*;
+
+    #[test]
+    fn a_peer_that_did_not_answer_is_away_only_if_it_has_a_broker() {
+        let key = |seed: u8| PrivateKey::generate(&[seed; 32]).public();
+        let here = |doubtful| PeerHere { name: String::new(), interface: String::new(), doubtful };
+        let routes = BrokerRoutes([(key(1), key(9)), (key(2), key(9)), (key(3), key(8))].into());
+        let there =
+            [(key(1), here(true)), (key(2), here(false)), (key(4), here(true)), (key(9), here(true))].into();
+        let reachable = routes.reachable(&there);
+        assert_eq!(reachable.there, [key(2), key(4), key(9)].into());
+        assert_eq!(reachable.brokers, [(key(1), key(9)), (key(2), key(9))].into());
+    }
+}
