@@ -20,7 +20,7 @@ use crate::spool::SpoolFile;
 /// Bytes that are in memory of their own: what most small objects have.
 const SMALL: usize = 64 << 10;
 /// A piece that brings nothing for this long, or takes this long while others wait, gives its buffer back.
-const SLOW: Duration = Duration::from_secs(2);
+pub(crate) const SLOW: Duration = Duration::from_secs(2);
 
 /// What grows.
 #[derive(Debug)]
@@ -84,6 +84,11 @@ impl Growing {
         }
     }
 
+    /// Whether it holds a buffer that others may wait for.
+    pub(crate) const fn has_buffer(&self) -> bool {
+        matches!(self.room, Room::Buffer(_))
+    }
+
     /// Appends bytes that are in memory: of a manifest.
     pub(crate) async fn append(&mut self, bytes: Vec<u8>, engine: &Engine) -> io::Result<()> {
         if let Room::Small(small) = &mut self.room {
@@ -139,10 +144,7 @@ impl Growing {
                 Room::Whole(..) => return Err(io::Error::from(io::ErrorKind::InvalidInput).into()),
             };
         }
-        if matches!(self.room, Room::Buffer(_))
-            && self.since.elapsed() > SLOW
-            && engine.buffers.try_take().is_none()
-        {
+        if self.has_buffer() && self.since.elapsed() > SLOW && engine.buffers.try_take().is_none() {
             self.spill(engine).await?;
         }
         Ok(())

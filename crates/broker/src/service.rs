@@ -18,7 +18,7 @@ use crate::access::Access;
 use crate::audit::Audit;
 use crate::engine::{Client, Engine, Limits};
 use crate::spool::Spool;
-use crate::store::{self, OpenError, Patience};
+use crate::store::{self, OpenError, Patience, Store};
 
 /// Threads that wait for disks: as many as objects that are stored at once.
 const BLOCKING: usize = 96;
@@ -83,7 +83,9 @@ pub fn service(path: &Path) -> Result<(ServiceUser, ServiceMain), BrokerError> {
         BrokerStore::Bucket(_) => &spool,
     };
     let user = owner(home)?;
-    let main = move |channel: ServiceChannel| match run(&path, &config, &broker, &spool, channel) {
+    // Before privileges are given up, which its credentials may need; it has no connection yet.
+    let store = store::open(&broker.store, Patience::default())?;
+    let main = move |channel: ServiceChannel| match run(&path, &config, &broker, store, channel) {
         Ok(()) => 0,
         Err(error) => {
             tracing::error!("no objects are held: {error}");
@@ -116,15 +118,15 @@ fn run(
     path: &Path,
     config: &Config,
     broker: &BrokerSection,
-    spool: &Path,
+    store: Store,
     channel: ServiceChannel,
 ) -> Result<(), BrokerError> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(BLOCKING).build()?;
     runtime.block_on(async {
-        let store = store::open(&broker.store, Patience::default())?;
+        let spool = &spool_folder(broker, &config.node.interface)?;
         let opened = Spool::open(spool);
-        let opened = opened.map_err(|source| BrokerError::Spool { path: spool.to_owned(), source })?;
+        let opened = opened.map_err(|source| BrokerError::Spool { path: spool.clone(), source })?;
         let audit = broker.audit.clone().unwrap_or_else(|| spool.join("audit.jsonl"));
         let audit = Audit::open(&audit).map_err(|source| BrokerError::Audit { path: audit, source })?;
         let access = Access::of(config, broker);

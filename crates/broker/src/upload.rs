@@ -217,6 +217,10 @@ impl Upload {
         engine: &Arc<Engine>,
         answers: Option<&Answers>,
     ) -> Result<(), BrokerFault> {
+        // Who waits for a piece before gives up its buffer, which that one may wait for.
+        if self.putting.as_ref().is_some_and(|putting| !putting.is_finished()) {
+            self.part.spill(engine).await.map_err(|error| spool_refusal(&error))?;
+        }
         self.settle().await?;
         let (name, number, length) = (self.asked.name, self.stored / PIECE, self.part.len());
         self.take_quota(engine, length)?;
@@ -280,6 +284,15 @@ impl Upload {
         engine.usage.count(0, i128::from(bytes));
         self.taken += bytes;
         Ok(())
+    }
+
+    /// The client is slow: others may have the buffer that the piece fills.
+    pub(crate) async fn release(&mut self, engine: &Engine) {
+        if self.part.has_buffer()
+            && let Err(error) = self.part.spill(engine).await
+        {
+            spool_refusal(&error);
+        }
     }
 
     /// Puts what there is into the spool, for a stream that goes on with it.
