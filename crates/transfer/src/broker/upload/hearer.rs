@@ -26,11 +26,16 @@ pub(super) fn hear<R: Read>(
                     journal.write().map_err(UploadError::Journal)?;
                 }
             }
-            BrokerAnswer::Refused { id: Some(id), fault } => shared.hear_refused(id, fault),
+            // That it could not be forgotten is no matter: the broker collects it.
+            BrokerAnswer::Refused { id: Some(id), fault } => {
+                if !shared.hear_forgotten(id) {
+                    shared.hear_refused(id, fault);
+                }
+            }
             BrokerAnswer::Refused { id: None, fault } => {
                 return Err(BrokerError::Refused { id: None, fault }.into());
             }
-            BrokerAnswer::Removed { .. } => {}
+            BrokerAnswer::Removed { object } => drop(shared.hear_forgotten(object.id)),
             _ => return Err(BrokerError::Protocol("an answer is none to an upload").into()),
         }
     }

@@ -51,8 +51,8 @@ pub(super) enum Sealed {
     Manifest { bytes: Vec<u8> },
     /// The object is whole; bytes of its contents.
     Commit { contents: u64 },
-    /// It is given up; whether the broker is told.
-    Abandon { number: u32, id: TransferId, tell: bool },
+    /// It is given up.
+    Abandon { number: u32, id: TransferId },
 }
 
 impl Sealed {
@@ -172,7 +172,7 @@ impl<'a> Sealer<'a> {
                 }
                 Some((number, old)) if self.is_usable(&old, &object) => (number, old, false),
                 Some((number, old)) => {
-                    self.push(Sealed::Abandon { number, id: old.id, tell: true })?;
+                    self.give_up(number, old.id)?;
                     self.begin(&object, (place, state))?
                 }
                 None => self.begin(&object, (place, state))?,
@@ -257,9 +257,8 @@ impl<'a> Sealer<'a> {
     }
 
     fn give_up(&mut self, number: u32, id: TransferId) -> Result<(), UploadError> {
-        self.push(Sealed::Abandon { number, id, tell: true })?;
         self.shared.forget(id);
-        Ok(())
+        self.push(Sealed::Abandon { number, id })
     }
 
     fn push(&self, sealed: Sealed) -> Result<(), UploadError> {

@@ -82,12 +82,9 @@ impl<W: Write> Out<'_, W> {
                 *current = Some(Outgoing { id, chunks: None, at: 0, from: 0 });
                 return Ok(());
             }
-            Sealed::Abandon { id, tell, .. } => {
+            Sealed::Abandon { id, .. } => {
                 *current = None;
-                if tell {
-                    self.requests.say(&BrokerRequest::Abandon { id })?;
-                }
-                return Ok(());
+                return Ok(self.requests.say(&BrokerRequest::Abandon { id })?);
             }
             _ => {}
         }

@@ -1,6 +1,6 @@
 //! What the threads of an upload know together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -53,6 +53,8 @@ pub(super) struct Shared<'a> {
 
 struct State {
     open: BTreeMap<TransferId, OpenObject>,
+    /// Uploads that the broker was asked to forget.
+    abandoned: BTreeSet<TransferId>,
     /// What was said last of the object that is resumed.
     resumed: Option<(TransferId, Option<Heard>)>,
     failed: Option<UploadError>,
@@ -64,6 +66,7 @@ impl<'a> Shared<'a> {
     pub(super) fn new(known: Option<f64>, event: &'a (dyn Fn(UploadEvent) + Sync)) -> Shared<'a> {
         let state = State {
             open: BTreeMap::new(),
+            abandoned: BTreeSet::new(),
             resumed: None,
             failed: None,
             finished: false,
@@ -191,19 +194,29 @@ impl<'a> Shared<'a> {
         self.lock().open.contains_key(&id)
     }
 
-    /// It is given up at this end, and begun anew or failed.
+    /// It is given up at this end, and begun anew or failed; the broker will be asked to forget it.
     pub(super) fn forget(&self, id: TransferId) {
-        self.lock().open.remove(&id);
+        let mut state = self.lock();
+        state.open.remove(&id);
+        state.abandoned.insert(id);
         self.changed.notify_all();
+    }
+
+    /// The broker has answered that; false where it was not asked.
+    pub(super) fn hear_forgotten(&self, id: TransferId) -> bool {
+        let was = self.lock().abandoned.remove(&id);
+        self.changed.notify_all();
+        was
     }
 
     /// Waits until all objects are answered, for so long; whether they are.
     pub(super) fn all_answered(&self, wait: Duration) -> Result<bool, UploadError> {
         let state = self.lock();
-        let open = |state: &mut State| !state.open.is_empty() && !self.is_stopped();
+        let waits = |state: &State| !state.open.is_empty() || !state.abandoned.is_empty();
+        let open = |state: &mut State| waits(state) && !self.is_stopped();
         let state =
             self.changed.wait_timeout_while(state, wait, open).unwrap_or_else(PoisonError::into_inner).0;
-        if self.is_stopped() { Err(UploadError::Stopped) } else { Ok(state.open.is_empty()) }
+        if self.is_stopped() { Err(UploadError::Stopped) } else { Ok(!waits(&state)) }
     }
 
     /// The broker has so much of an object.

@@ -8,7 +8,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 
 use crate::TransferId;
-use crate::broker::message::{BrokerAnswer, BrokerFault, BrokerReader, BrokerRequest, FaultKind, frame};
+use crate::broker::message::{
+    BrokerAnswer, BrokerFault, BrokerReader, BrokerRequest, FaultKind, ObjectName, frame,
+};
 
 /// Bytes of a piece.
 pub(super) const PIECE: usize = 150_000;
@@ -126,7 +128,8 @@ impl FakeBroker {
                 if objects.get(&id).is_some_and(|object| !object.committed) {
                     objects.remove(&id);
                 }
-                None
+                let sender = strait_keying::PrivateKey::generate(&[1; 32]).public();
+                Some(BrokerAnswer::Removed { object: ObjectName { sender, id } })
             }
             BrokerRequest::Alive => None,
             _ => panic!("an upload does not say that"),
