@@ -176,6 +176,7 @@ mod tests {
             priority: "bulk",
             state: "waiting",
             note: "01:00-06:00".to_owned(),
+            broker: None,
             accepted: 0,
             expires: None,
             spooled: false,

@@ -12,7 +12,8 @@ use std::time::Duration;
 use strait_clock::Random;
 use strait_keying::{PrivateKey, PublicKey};
 use strait_transfer::TransferId;
-use strait_transfer::carry::{CarryPermission, StickVisit};
+use strait_transfer::arrival::{ArrivalPermission, ArrivalPlace};
+use strait_transfer::carry::StickVisit;
 use strait_transfer::outbox::{
     FolderDisk, Outbox, PathBytes, QueuedState, RandomBytes, TransferLimits, TransferOrder,
 };
@@ -53,7 +54,7 @@ fn content(name: &str) -> Vec<u8> {
 fn visit(folder: &Path, seed: u8) {
     let peers: BTreeMap<PublicKey, String> = [(node(3 - seed).public(), "peer".to_owned())].into();
     let inbox = folder.join("inbox");
-    let permit = |_: &_| CarryPermission::Take(inbox.clone());
+    let permit = |_: &_| ArrivalPermission::Take(ArrivalPlace::open_to_all(inbox.clone()));
     let key = node(seed);
     let mut carrier = StickVisit { node: &key, peers: &peers, permit: &permit, random: random(), now: NOW };
     carrier.run(&folder.join("stick"), &mut outbox(folder, seed)).unwrap();

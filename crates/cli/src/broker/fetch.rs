@@ -131,7 +131,7 @@ impl Fetching<'_> {
         if let (Some(later), Ok(stays)) = (later, stays.into_inner()) {
             stays.into_iter().for_each(|object| later.borrow_mut().put_off(object));
         }
-        told.finish(ended.as_ref().ok(), later.is_some());
+        told.finish(ended.as_ref().ok(), later.is_some() || self.flags.dry_run && !self.flags.json);
         let missing = self.ids.iter().find(|id| !found.borrow().contains(*id)).cloned();
         ended.map(|tally| (tally, missing))
     }

@@ -141,3 +141,71 @@ fn folder_place(folder: &FolderSection) -> Result<ArrivalPlace, String> {
     // As over the network: the newer one of two files of a name has it.
     Ok(ArrivalPlace { folder: folder.path.clone(), rules, replace: true, owner })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use strait_keying::PrivateKey;
+
+    use super::*;
+
+    fn key(seed: u8) -> PublicKey {
+        PrivateKey::generate(&[seed; 32]).public()
+    }
+
+    /// A node with a folder `inbox` that site-a may write and site-c may not, and one that is not there.
+    fn places(elsewhere: Elsewhere) -> ArrivalPlaces {
+        let mut text = "[node]\nprivate_key_file = \"a.key\"\ntunnel = false\n\n".to_owned();
+        for (seed, name) in [(1, "site-a"), (3, "site-c")] {
+            text += &format!("[[peer]]\nname = \"{name}\"\npublic_key = \"{}\"\n\n", key(seed));
+        }
+        for (name, path) in [("inbox", std::env::temp_dir()), ("lost", "/nowhere/at/all".into())] {
+            let path = path.display();
+            text += &format!("[[folder]]\nname = \"{name}\"\npath = \"{path}\"\nwrite = [\"site-a\"]\n\n");
+        }
+        let config = Config::parse(&text, Path::new("a.toml")).unwrap_or_else(|error| panic!("{error}"));
+        ArrivalPlaces::new(&config, elsewhere)
+    }
+
+    fn manifest(from: u8, folder: &str) -> Manifest {
+        Manifest {
+            transfer: TransferId::from_bytes([1; 16]),
+            sender: key(from),
+            serial: 1,
+            made: 0,
+            expires: i64::MAX,
+            folder: folder.to_owned(),
+            below: Vec::new(),
+            recipients: Vec::new(),
+            entries: Vec::new(),
+        }
+    }
+
+    /// Where it goes and whether it replaces files; or why it stays.
+    fn goes(elsewhere: &Elsewhere, from: u8, folder: &str) -> Result<(PathBuf, bool), String> {
+        match places(elsewhere.clone()).permit(&manifest(from, folder)) {
+            ArrivalPermission::Take(place) => Ok((place.folder, place.replace)),
+            ArrivalPermission::Leave(reason) | ArrivalPermission::Refuse(reason) => Err(reason),
+        }
+    }
+
+    #[test]
+    fn a_transfer_goes_where_the_command_says_else_to_its_folder_else_to_the_current_one() {
+        let nowhere = Elsewhere::default();
+        let here = Elsewhere { rest: Some("/here".into()), ..Elsewhere::default() };
+        let named = Elsewhere { into: Some("/named".into()), overwrite: true, ..here.clone() };
+        assert_eq!(goes(&here, 1, "inbox"), Ok((std::env::temp_dir(), true)));
+        assert_eq!(goes(&nowhere, 1, "inbox"), Ok((std::env::temp_dir(), true)));
+        for (from, folder) in [(3, "inbox"), (1, "other")] {
+            assert_eq!(goes(&here, from, folder), Ok(("/here".into(), false)), "{from} {folder}");
+            let left = goes(&nowhere, from, folder).unwrap_err();
+            assert!(left.contains("no [[folder]] called") && left.contains("--into"), "{left}");
+        }
+        let left = goes(&here, 1, "lost").unwrap_err();
+        assert!(left.contains("/nowhere/at/all"), "{left}");
+        for folder in ["inbox", "lost", "other"] {
+            assert_eq!(goes(&named, 1, folder), Ok(("/named".into(), true)));
+        }
+    }
+}

@@ -37,7 +37,11 @@ pub(super) fn queued(
     if flags.how.json {
         println!("{}", serde_json::json!({"event": "queued", "transfer": id.to_string()}));
     }
-    let queued = Failure::new(format!("{why}: the transfer waits in the outbox as {id}")).code(Code::Queued);
+    let by = home
+        .broker_of(&place.peer)
+        .map_or_else(String::new, |broker| format!(", and goes by way of {broker}"));
+    let queued =
+        Failure::new(format!("{why}: the transfer waits in the outbox as {id}{by}")).code(Code::Queued);
     if is_delivered(&home.folder) {
         return Ok(queued);
     }

@@ -93,6 +93,12 @@ impl OutboxHome {
         self.configuration.as_deref().map(load).transpose()
     }
 
+    /// What the broker is called that is used for a peer while that is away.
+    pub(crate) fn broker_of(&self, peer: &str) -> Option<String> {
+        let config = self.config().ok().flatten()?;
+        config.peers.into_iter().find(|it| it.name == peer)?.via
+    }
+
     /// How a command names it: its configuration, with a blank before it, or nothing.
     pub(crate) fn named(&self) -> String {
         self.configuration.as_ref().map_or_else(String::new, |file| format!(" {}", file.display()))

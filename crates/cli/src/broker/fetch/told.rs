@@ -80,11 +80,11 @@ impl<'a> FetchTold<'a> {
         }
     }
 
-    /// Says what the visit came to; one of many only where something came.
-    pub(crate) fn finish(&self, tally: Option<&FetchTally>, one_of_many: bool) {
+    /// Says what the visit came to; `quiet`: only where something came.
+    pub(crate) fn finish(&self, tally: Option<&FetchTally>, quiet: bool) {
         let (Ok(far), Some(tally)) = (self.far.lock(), tally) else { return self.clear() };
         let FetchTally { received, failed_entries, delivered, left, failed } = *tally;
-        if one_of_many && received + delivered + failed == 0 {
+        if quiet && received + delivered + failed == 0 {
             return;
         }
         if self.json {
