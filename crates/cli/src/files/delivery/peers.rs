@@ -13,7 +13,8 @@ use strait_transfer::outbox::ReachablePeers;
 pub(super) struct PeerHere {
     pub(super) name: String,
     pub(super) interface: String,
-    /// Whether no session is up and the last handshake failed: it is asked only where there is no other way.
+    /// Whether no session is up, and the last handshake failed or it is not known where the peer is: it is asked only where there is no
+    /// other way.
     pub(super) doubtful: bool,
 }
 
@@ -38,7 +39,7 @@ pub(super) fn peers_here(interfaces: Vec<String>) -> BTreeMap<PublicKey, PeerHer
             let idle = peer.state == "idle";
             let key = peer.public_key.filter(|_| idle || peer.state == "up");
             let Some(key) = key.and_then(|key| key.parse().ok()) else { continue };
-            let doubtful = idle && peer.handshake_failures > 0;
+            let doubtful = idle && (peer.handshake_failures > 0 || peer.endpoint.is_none());
             there.insert(key, PeerHere { name: peer.name, interface: interface.clone(), doubtful });
         }
     }
