@@ -10,6 +10,7 @@ pub(crate) mod answers;
 pub(crate) mod input;
 mod questions;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -18,9 +19,11 @@ use strait_transfer::broker::message::{
 };
 use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
 
 use crate::audit::{Deed, Line};
 use crate::engine::{Client, Engine, word};
+use crate::growing::SLOW;
 use crate::removal;
 use crate::upload::{Asked, Upload};
 use crate::usage::Side;
@@ -92,13 +95,29 @@ impl Session {
     async fn serve(&mut self) -> InputEnd {
         self.answers.say(&self.welcome()).await;
         loop {
-            let served = match self.input.next().await {
+            let next = self.next().await;
+            let served = match next {
                 Ok(Frame::Data { at, length }) => self.data(at, length).await,
                 Ok(Frame::Request(request)) => self.request(request).await,
                 Err(end) => Err(end),
             };
             if let Err(end) = served {
                 return end;
+            }
+        }
+    }
+
+    /// What the client says next. While it says nothing, it holds no memory that others may wait for.
+    async fn next(&mut self) -> Result<Frame, InputEnd> {
+        let mut next = pin!(self.input.next());
+        loop {
+            match timeout(SLOW, &mut next).await {
+                Ok(next) => return next,
+                Err(_) => {
+                    if let Current::Open(upload) = &mut self.upload {
+                        upload.release(&self.engine).await;
+                    }
+                }
             }
         }
     }

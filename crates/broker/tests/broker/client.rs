@@ -48,7 +48,6 @@ pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
 }
 
 pub(crate) struct TestClient {
-    pub(crate) key: PublicKey,
     stream: UnixStream,
     reader: BrokerReader<BufReader<UnixStream>>,
 }
@@ -85,11 +84,11 @@ impl Object {
 }
 
 impl TestClient {
-    pub(crate) fn new(key: PublicKey, stream: UnixStream) -> TestClient {
+    pub(crate) fn new(stream: UnixStream) -> TestClient {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
         let reader = BrokerReader::new(BufReader::new(stream.try_clone().unwrap()));
-        TestClient { key, stream, reader }
+        TestClient { stream, reader }
     }
 
     /// Says messages at once; false when the broker does not take them any more.
@@ -168,6 +167,15 @@ impl TestClient {
             other => return other,
         };
         self.data(object, next as usize, object.contents.len());
+        self.end(object);
+        self.outcome()
+    }
+
+    /// The same without waiting for where to begin.
+    pub(crate) fn upload_at_once(&mut self, object: &Object) -> BrokerAnswer {
+        let first = object.contents.len().min(1000);
+        self.say(&[object.put(), BrokerRequest::Data { at: 0, bytes: object.contents[..first].to_vec() }]);
+        self.data(object, first, object.contents.len());
         self.end(object);
         self.outcome()
     }

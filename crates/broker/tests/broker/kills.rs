@@ -9,7 +9,7 @@ use strait_transfer::broker::message::{BrokerAnswer, BrokerRequest, FaultKind, L
 
 use crate::client::{Object, id, key, why};
 use crate::faulty::{Faulty, Trouble};
-use crate::place::{ALL, Broker, Kind};
+use crate::place::{ALL, Broker, Kind, LONG, SHORT};
 
 const PIECE: usize = 5 << 20;
 
@@ -19,7 +19,7 @@ fn start(dir: &Workdir, kind: &Kind) -> Broker {
 
 fn faulty() -> (Faulty, Kind) {
     let store = Faulty::default();
-    (store.clone(), Kind::Memory(Arc::new(store)))
+    (store.clone(), Kind::Memory(Arc::new(store), LONG))
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn an_upload_that_is_killed_at_any_request_of_its_store_is_whole_later() {
     for trouble in [Trouble::Error, Trouble::Silence, Trouble::Late, Trouble::Full] {
         for after in 0..requests {
             let object = Object::new(1 + after as u64 + 1000 * trouble as u64, &[2, 3], PIECE + 10);
-            let broker = start(&dir, &kind);
+            let broker = start(&dir, &Kind::Memory(Arc::new(store.clone()), SHORT));
             let mut client = broker.client(1);
             store.trouble(after, usize::MAX, trouble);
             let answer = client.upload(&object);

@@ -12,13 +12,13 @@ use strait_transfer::broker::message::{
 
 use crate::client::{Object, TestClient, key, noise, why};
 use crate::faulty::Faulty;
-use crate::place::{ALL, Broker, Kind, access};
+use crate::place::{ALL, Broker, Kind, LONG, access};
 
 const PIECE: usize = 5 << 20;
 
 fn start(dir: &Workdir, sections: &str) -> (Faulty, Broker) {
     let store = Faulty::default();
-    let kind = Kind::Memory(Arc::new(store.clone()));
+    let kind = Kind::Memory(Arc::new(store.clone()), LONG);
     let broker = Broker::start(&kind, &dir.path().join("spool"), sections, Limits::default());
     (store, broker)
 }
@@ -69,7 +69,7 @@ fn a_receivers_quota_holds_for_all_senders_and_does_not_hold_receipts() {
     other.store(&receipt);
     let mut receiver = broker.client(2);
     receiver.remove(ObjectName { sender: key(1), id: Object::new(1, &[2], 0).id }).unwrap();
-    other.store(&Object { to: vec![key(2)], contents: noise(2, 9000), ..both });
+    other.store(&Object::new(3, &[2], 9000));
     assert!(names(&broker, &store) > 0);
 }
 
@@ -148,7 +148,7 @@ fn a_receiver_that_is_removed_while_an_upload_goes_on_gets_no_letter() {
 #[test]
 fn streams_and_uploads_of_a_peer_are_bounded() {
     let dir = Workdir::create().unwrap();
-    let kind = Kind::Memory(Arc::new(Faulty::default()));
+    let kind = Kind::Memory(Arc::new(Faulty::default()), LONG);
     let limits = Limits { peer_streams: 3, streams: 5, uploads: 2, ..Limits::default() };
     let broker = Broker::start(&kind, Path::new(&dir.path().join("spool")), ALL, limits);
     let mut clients: Vec<TestClient> = (0..3).map(|_| broker.client(1)).collect();

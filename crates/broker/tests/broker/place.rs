@@ -26,7 +26,7 @@ const PEERS: u8 = 5;
 #[derive(Clone)]
 pub(crate) enum Kind {
     Folder(PathBuf),
-    Memory(Arc<dyn ObjectStore>),
+    Memory(Arc<dyn ObjectStore>, Patience),
 }
 
 /// A broker.
@@ -49,10 +49,16 @@ pub(crate) fn access(broker: &str) -> Access {
 /// All may do all.
 pub(crate) const ALL: &str = "[[broker.access]]\npeer = \"*\"\n";
 
-/// Patience of tests with a store that fails on purpose.
+/// Patience with a store that fails to the end.
 pub(crate) const SHORT: Patience = Patience {
-    attempt: Duration::from_millis(300),
-    total: Duration::from_millis(1500),
+    attempt: Duration::from_millis(100),
+    total: Duration::from_millis(300),
+    pause: Duration::from_millis(10),
+};
+/// Patience with one that fails once.
+pub(crate) const LONG: Patience = Patience {
+    attempt: Duration::from_secs(1),
+    total: Duration::from_secs(60),
     pause: Duration::from_millis(10),
 };
 
@@ -64,7 +70,7 @@ impl Broker {
             Kind::Folder(folder) => {
                 store::open(&BrokerStore::Folder(folder.clone()), Patience::default()).unwrap()
             }
-            Kind::Memory(inner) => Store::new(Arc::clone(inner), SHORT),
+            Kind::Memory(inner, patience) => Store::new(Arc::clone(inner), *patience),
         };
         std::fs::create_dir_all(spool).unwrap();
         let engine = {
@@ -93,7 +99,7 @@ impl Broker {
         let _inside = self.runtime().enter();
         let theirs = tokio::net::UnixStream::from_std(theirs).unwrap();
         self.runtime().spawn(Arc::clone(&self.engine).serve(who(peer), theirs));
-        TestClient::new(key(peer), ours)
+        TestClient::new(ours)
     }
 
     /// The same behind it.

@@ -9,7 +9,7 @@ use strait_transfer::broker::message::{BrokerAnswer, FaultKind, LetterBox, Objec
 
 use crate::client::{Object, key, noise, why};
 use crate::faulty::Faulty;
-use crate::place::{ALL, Broker, Kind};
+use crate::place::{ALL, Broker, Kind, LONG};
 
 const PIECE: usize = 5 << 20;
 
@@ -20,14 +20,15 @@ fn two(dir: &Workdir, kind: &Kind) -> [Broker; 2] {
 #[test]
 fn of_two_objects_with_one_id_at_two_brokers_one_is_stored_whole() {
     let dir = Workdir::create().unwrap();
-    for kind in [Kind::Folder(dir.path().join("store")), Kind::Memory(Arc::new(Faulty::default()))] {
+    for kind in [Kind::Folder(dir.path().join("store")), Kind::Memory(Arc::new(Faulty::default()), LONG)] {
         let brokers = two(&dir, &kind);
         for round in 0..10 {
             let one = Object::new(round, &[2], if round % 2 == 0 { 3000 } else { PIECE + 50_000 });
             let other = Object { contents: noise(round + 500, one.contents.len()), ..one.clone() };
             let put = |broker: &Broker, object: &Object| {
                 let (mut client, object) = (broker.client(1), object.clone());
-                thread::spawn(move || client.upload(&object))
+                // From the beginning, without a look at what the other put.
+                thread::spawn(move || client.upload_at_once(&object))
             };
             let both = [put(&brokers[0], &one), put(&brokers[1], &other)];
             let answers = both.map(|one| one.join().unwrap());
@@ -106,7 +107,7 @@ fn a_second_stream_takes_an_upload_over() {
 fn receivers_that_remove_at_two_brokers_at_once_leave_nothing() {
     let dir = Workdir::create().unwrap();
     let store = Faulty::default();
-    let brokers = two(&dir, &Kind::Memory(Arc::new(store.clone())));
+    let brokers = two(&dir, &Kind::Memory(Arc::new(store.clone()), LONG));
     for round in 0..20 {
         let object = Object::new(round, &[2, 3], 2000);
         brokers[0].client(1).store(&object);
@@ -115,7 +116,7 @@ fn receivers_that_remove_at_two_brokers_at_once_leave_nothing() {
             let mut client = brokers[broker].client(peer);
             thread::spawn(move || client.remove(name))
         });
-        both.map(|one| one.join().unwrap().unwrap());
+        both.into_iter().for_each(|one| one.join().unwrap().unwrap());
         assert_eq!(brokers[0].runtime().block_on(store.names()), Vec::<String>::new());
     }
 }
