@@ -30,7 +30,7 @@ use crate::flags::{GetFiles, SendFiles, SyncFiles, TransferFlags};
 use address::PeerPlace;
 pub(crate) use delivery::{deliver, is_delivered};
 pub(crate) use limit::Limited;
-pub(crate) use listing::ls;
+pub(crate) use listing::{day_and_time, ls};
 use meter::{TransferMeter, fault_text};
 use queue::queued;
 pub(crate) use serving::{ReceivedNames, folder_owner, run_commands, service};

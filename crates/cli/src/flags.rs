@@ -7,6 +7,7 @@ mod files;
 mod kerberos;
 mod login;
 mod outbox;
+mod put;
 #[cfg(test)]
 mod reference;
 mod ssh;
@@ -24,6 +25,7 @@ pub(crate) use files::{FilePriority, GetFiles, ListFiles, SendFiles, SyncFiles, 
 pub(crate) use kerberos::KerberosFlags;
 pub(crate) use login::{Login, Predict};
 pub(crate) use outbox::{Carry, Keys, KeysCommand, OutboxFlags, SshCommand, SshExport, SshImport};
+pub(crate) use put::{PutFlags, RmFlags};
 pub(crate) use ssh::SshFlags;
 
 /// Printed under the help of `strait` itself.
@@ -39,7 +41,7 @@ Exit codes:
   0    done
   1    failed; the message says why and what to do
   2    wrong usage, or a missing permission or system feature (the message names the fix)
-  3    no tunnel is running (show, why, down, reload); interrupted, and goes on when run again (send, get, sync, fetch)
+  3    no tunnel is running (show, why, down, reload); interrupted, and goes on when run again (send, get, sync, put, fetch)
   4    queued: the transfer waits in the outbox (send)
   130  interrupted (128 + signal number)
   255  login: `strait login` failed, or left its session running; else the exit code of the program at the peer
@@ -98,6 +100,10 @@ pub(crate) enum StraitCommand {
     Ls(ListFiles),
     /// Make a folder of a peer like a folder here
     Sync(SyncFiles),
+    /// Leave files and folders at a broker, encrypted to peers that fetch them when they like
+    Put(PutFlags),
+    /// Remove transfers from a broker
+    Rm(RmFlags),
     /// Fetch what a broker holds for this node, and the receipts of what this node sent
     Fetch(FetchFlags),
     /// Log in at a peer: a terminal or a command, which goes on when the link fails

@@ -54,6 +54,8 @@ fn run(command: &StraitCommand) -> CommandResult {
         StraitCommand::Get(flags) => files::get(flags),
         StraitCommand::Ls(flags) => files::ls(flags),
         StraitCommand::Sync(flags) => files::sync(flags),
+        StraitCommand::Put(flags) => broker::put(flags),
+        StraitCommand::Rm(flags) => broker::rm(flags),
         StraitCommand::Fetch(flags) => broker::fetch(flags),
         // Its exit code is another program's.
         StraitCommand::Login(_) => Ok(()),

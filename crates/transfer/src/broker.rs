@@ -6,6 +6,7 @@
 //!
 //! - [`message`]: what client and broker say.
 //! - [`client`]: the client's end of a stream.
+//! - [`names`]: what is in the transfers of an inbox.
 //! - [`download`]: what a receiver does with its letters.
 //! - [`upload`]: objects are sealed while they are sent; [`journal`]: what that needs to go on where it stopped.
 
@@ -13,6 +14,7 @@ pub mod client;
 pub mod download;
 pub mod journal;
 pub mod message;
+pub mod names;
 pub mod upload;
 
 /// The first two bytes of a stream: the broker's service, and its version.

@@ -11,6 +11,7 @@ use strait_transfer::session::{Watch, list};
 
 use super::address::PeerPlace;
 use super::stream::{PeerStream, random};
+use crate::broker;
 use crate::failure::{CommandResult, Failure};
 use crate::flags::{FilePriority, ListFiles};
 use crate::units::bytes;
@@ -18,6 +19,9 @@ use crate::units::bytes;
 /// Lists what is in a place of a peer.
 pub(crate) fn ls(flags: &ListFiles) -> CommandResult {
     let place = PeerPlace::parse(&flags.place)?;
+    if let Some(listed) = broker::ls(flags, &place.peer, place.folder.is_empty() && place.path.is_empty()) {
+        return listed;
+    }
     let stream = PeerStream::open(flags.tunnel.as_deref(), place.target(), FilePriority::Now)?;
     let PeerPlace { folder, path, .. } = place;
     let asked = Asked::List { folder, place: path, deep: flags.recursive };
@@ -56,7 +60,7 @@ fn permissions(mode: u32) -> String {
 }
 
 /// A time of modification as `2026-11-22 18:45`, UTC. Days into dates: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
-fn day_and_time(nanoseconds: i64) -> String {
+pub(crate) fn day_and_time(nanoseconds: i64) -> String {
     let seconds = nanoseconds.div_euclid(1_000_000_000);
     let (days, second) = (seconds.div_euclid(86_400) + 719_468, seconds.rem_euclid(86_400));
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

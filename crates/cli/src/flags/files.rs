@@ -49,12 +49,18 @@ pub(crate) struct GetFiles {
 /// Flags of `ls`.
 #[derive(Debug, Args)]
 pub(crate) struct ListFiles {
-    /// What to list: PEER: for the folders that the peer lets this node use, PEER:FOLDER or PEER:FOLDER/PATH
+    /// What to list: PEER: for the folders that the peer lets this node use, PEER:FOLDER or PEER:FOLDER/PATH; BROKER: for what a broker holds for this node
     #[arg(value_name = "PLACE")]
     pub(crate) place: OsString,
     /// List what is in folders too
     #[arg(long, short)]
     pub(crate) recursive: bool,
+    /// Of a broker: list what this node put there, and for whom
+    #[arg(long)]
+    pub(crate) sent: bool,
+    /// Of a broker: list the names that are in each transfer too
+    #[arg(long, conflicts_with = "sent")]
+    pub(crate) names: bool,
     /// Print one JSON object for each name
     #[arg(long)]
     pub(crate) json: bool,
