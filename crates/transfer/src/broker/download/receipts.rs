@@ -145,14 +145,24 @@ impl<R: Read + Send, W: Write + Send> Visit<'_, '_, R, W> {
         for Letter { object, kind, .. } in letters {
             self.client()?.say(&BrokerRequest::Remove { object: *object, kind: *kind })?;
         }
-        for letter in letters {
-            match self.client()?.next_answer()? {
-                BrokerAnswer::Removed { object } if object == letter.object => {}
-                BrokerAnswer::Refused { id: Some(_), fault } if fault.kind == FaultKind::NotFound => {}
-                BrokerAnswer::Refused { id: Some(_), fault } => {
+        // Each is done beside the others, and answered when it is done.
+        let mut waiting: Vec<&Letter> = letters.iter().collect();
+        while !waiting.is_empty() {
+            let answer = self.client()?.next_answer()?;
+            let place = waiting.iter().position(|letter| match &answer {
+                BrokerAnswer::Removed { object } => letter.object == *object,
+                BrokerAnswer::Refused { id, .. } => *id == Some(letter.object.id),
+                _ => false,
+            });
+            match (place.map(|place| waiting.swap_remove(place)), answer) {
+                (Some(_), BrokerAnswer::Removed { .. }) => {}
+                (Some(_), BrokerAnswer::Refused { fault, .. }) if fault.kind == FaultKind::NotFound => {}
+                (Some(letter), BrokerAnswer::Refused { fault, .. }) => {
                     self.failed(letter, format!("its letter cannot be removed: {fault}"));
                 }
-                BrokerAnswer::Refused { id, fault } => return Err(BrokerError::Refused { id, fault }.into()),
+                (None, BrokerAnswer::Refused { id, fault }) => {
+                    return Err(BrokerError::Refused { id, fault }.into());
+                }
                 _ => return Err(BrokerError::Protocol("an answer is none to what was asked").into()),
             }
         }
