@@ -6,6 +6,8 @@
 pub mod aggfrag;
 pub mod ah;
 pub mod block;
+pub mod broker_message;
+pub mod broker_names;
 pub mod capture;
 pub mod compress_round_trip;
 pub mod configuration;
@@ -57,6 +59,8 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("aggfrag", aggfrag::check),
     ("ah", ah::check),
     ("block", block::check),
+    ("broker_message", broker_message::check),
+    ("broker_names", broker_names::check),
     ("capture", capture::check),
     ("compress_round_trip", compress_round_trip::check),
     ("configuration", configuration::check),

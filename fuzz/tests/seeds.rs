@@ -1,6 +1,8 @@
 //! The seeds, those of the wire targets written by the emitters themselves. `STRAIT_SEEDS=write cargo test --test seeds` writes
 //! them; without it the test checks that the committed files are what the emitters write.
 
+#[path = "seeds/broker.rs"]
+mod broker;
 #[path = "seeds/captures.rs"]
 mod captures;
 #[path = "seeds/files.rs"]
@@ -76,6 +78,8 @@ fn committed_seeds_are_what_the_emitters_write() {
         transfers::transfer_record_seeds(),
         transfers::pattern_seeds(),
         transfers::sealed_seeds(),
+        broker::message_seeds(),
+        broker::name_seeds(),
         modems::v42bis_seeds(),
         modems::vj_seeds(),
     ];

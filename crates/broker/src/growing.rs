@@ -36,8 +36,8 @@ enum Room {
     Small(Vec<u8>),
     Buffer(PieceBuffer),
     File(SpoolFile),
-    /// Whole, in memory and, if that could be, in the spool.
-    Whole(Bytes, Option<SpoolFile>),
+    /// Whole, and shared with who puts it into the store.
+    Whole(Bytes),
 }
 
 /// Why nothing more came.
@@ -80,7 +80,7 @@ impl Growing {
             Room::Small(bytes) => bytes.len() as u64,
             Room::Buffer(buffer) => buffer.filled().len() as u64,
             Room::File(file) => file.len(),
-            Room::Whole(bytes, _) => bytes.len() as u64,
+            Room::Whole(bytes) => bytes.len() as u64,
         }
     }
 
@@ -141,7 +141,7 @@ impl Growing {
                     let most = file.free().min(count);
                     input.read_into(file.room(most), most).await?
                 }
-                Room::Whole(..) => return Err(io::Error::from(io::ErrorKind::InvalidInput).into()),
+                Room::Whole(_) => return Err(io::Error::from(io::ErrorKind::InvalidInput).into()),
             };
         }
         if self.has_buffer() && self.since.elapsed() > SLOW && engine.buffers.try_take().is_none() {
@@ -178,35 +178,26 @@ impl Growing {
         match std::mem::replace(&mut self.room, Room::Small(Vec::new())) {
             Room::Small(bytes) => file.append(bytes).await?,
             Room::Buffer(buffer) => file.append(buffer).await?,
-            Room::Whole(bytes, _) => file.append(bytes).await?,
+            Room::Whole(bytes) => file.append(bytes).await?,
             Room::File(_) => {}
         }
         self.room = Room::File(file);
         Ok(())
     }
 
-    /// A whole piece goes into the spool too, where it outlives this process, and stays in memory for the store.
-    pub(crate) async fn stage(&mut self, engine: &Engine) -> io::Result<()> {
+    /// The bytes of a whole piece that is in memory, which stay there for the store; nothing if the spool has it.
+    pub(crate) fn share(&mut self) -> Option<Bytes> {
         let bytes = match std::mem::replace(&mut self.room, Room::Small(Vec::new())) {
             Room::Small(bytes) => Bytes::from(bytes),
             Room::Buffer(buffer) => Bytes::from_owner(buffer),
-            Room::File(mut file) => {
-                let flushed = file.flush().await;
+            Room::Whole(bytes) => bytes,
+            Room::File(file) => {
                 self.room = Room::File(file);
-                return flushed;
+                return None;
             }
-            Room::Whole(bytes, _) => bytes,
         };
-        self.room = Room::Whole(bytes.clone(), None);
-        let Some((object, number)) = &self.piece else { return Ok(()) };
-        let mut file = engine.spool.begin(object, *number).await?;
-        let written = file.append(bytes.clone()).await;
-        if written.is_err() {
-            file.remove().await;
-        } else {
-            self.room = Room::Whole(bytes, Some(file));
-        }
-        written
+        self.room = Room::Whole(bytes.clone());
+        Some(bytes)
     }
 
     /// What is put into the store, and the file to remove then.
@@ -214,7 +205,7 @@ impl Growing {
         let mut file = match self.room {
             Room::Small(bytes) => return Ok((Bytes::from(bytes).into(), None)),
             Room::Buffer(buffer) => return Ok((Bytes::from_owner(buffer).into(), None)),
-            Room::Whole(bytes, file) => return Ok((bytes.into(), file)),
+            Room::Whole(bytes) => return Ok((bytes.into(), None)),
             Room::File(file) => file,
         };
         file.flush().await?;

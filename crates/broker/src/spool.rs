@@ -77,6 +77,21 @@ impl Spool {
         .await
     }
 
+    /// A new file with these bytes of a piece.
+    ///
+    /// # Errors
+    /// As `write(2)`; then there is none.
+    pub async fn copy(&self, object: &ObjectName, number: u64, bytes: bytes::Bytes) -> io::Result<SpoolFile> {
+        let mut file = self.begin(object, number).await?;
+        match file.append(bytes).await {
+            Ok(()) => Ok(file),
+            Err(error) => {
+                file.remove().await;
+                Err(error)
+            }
+        }
+    }
+
     /// What is there of a piece.
     ///
     /// # Errors

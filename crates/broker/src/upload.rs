@@ -7,6 +7,7 @@ mod commit;
 mod held;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use strait_keying::PublicKey;
 use strait_transfer::TransferId;
@@ -15,6 +16,7 @@ use strait_transfer::broker::message::{
 };
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::active::Claim;
 use crate::audit::{Deed, Line};
@@ -23,6 +25,7 @@ use crate::growing::{Growing, Stopped};
 use crate::names::{self, PIECE};
 use crate::session::answers::Answers;
 use crate::session::input::{Input, InputEnd};
+use crate::spool::SpoolFile;
 use crate::store::{Made, StoreFault};
 use crate::usage::Side;
 
@@ -30,6 +33,10 @@ pub(crate) use commit::finish;
 
 /// Seconds by which an object may stay longer than the configuration says: what its sender takes from the welcome to its request.
 const SLACK: i64 = 300;
+
+/// How long a piece may take into the store before it is copied into the spool: a disk has 5 MiB within it. Meanwhile, what the client sends
+/// waits in the buffers of its stream.
+const SOON: Duration = Duration::from_millis(50);
 
 /// What a client asks to put.
 #[derive(Clone, Debug)]
@@ -55,6 +62,8 @@ pub(crate) struct Upload {
     part: Growing,
     manifest: Growing,
     putting: Option<Putting>,
+    /// Its copy in the spool, if the store takes long.
+    copied: Option<SpoolFile>,
     /// Bytes of the sender's quota that were taken for it on this stream.
     taken: u64,
 }
@@ -92,6 +101,7 @@ impl Upload {
             part,
             manifest: Growing::manifest(),
             putting: None,
+            copied: None,
             taken: 0,
         };
         if look {
@@ -127,7 +137,7 @@ impl Upload {
         (self.stored, self.was_there) = (stored, stored > 0);
         let number = stored / PIECE;
         self.part = Growing::piece(self.asked.name, number);
-        if stored % PIECE == 0 {
+        if stored.is_multiple_of(PIECE) {
             let file = engine.spool.resume(&self.asked.name, number).await;
             if let Some(file) =
                 file.map_err(|error| spool_refusal(&error))?.filter(|file| file.len() <= PIECE)
@@ -193,7 +203,7 @@ impl Upload {
     fn may_grow(&self, engine: &Engine, more: u64) -> Result<(), BrokerFault> {
         let whole = self.next().saturating_add(more);
         // A last piece that is shorter than others is there already.
-        if self.stored % PIECE != 0 {
+        if !self.stored.is_multiple_of(PIECE) {
             return Err(FaultKind::Exists.into());
         }
         if self.asked.kind == LetterKind::Receipt {
@@ -211,7 +221,8 @@ impl Upload {
         self.manifest.append(bytes, engine).await.map_err(|error| spool_refusal(&error))
     }
 
-    /// Begins to put the piece that is whole, when the one before it is in the store; it is in the spool or in the store then.
+    /// Puts the piece that is whole, when the one before it is in the store. It is in the store too when this returns, or at least in the
+    /// spool.
     async fn send_piece(
         &mut self,
         engine: &Arc<Engine>,
@@ -225,21 +236,31 @@ impl Upload {
         let (name, number, length) = (self.asked.name, self.stored / PIECE, self.part.len());
         self.take_quota(engine, length)?;
         let mut part = std::mem::replace(&mut self.part, Growing::piece(name, number + 1));
-        let staged = part.stage(engine).await;
-        let (engine, answers) = (Arc::clone(engine), answers.cloned());
+        let copy = part.share();
         let (id, stored) = (name.id, self.stored + length);
         self.stored = stored;
+        let (task, answers) = (Arc::clone(engine), answers.cloned());
         let mut putting = tokio::spawn(async move {
-            let made = put_piece(&engine, &name, number, part).await?;
+            let made = put_piece(&task, &name, number, part).await?;
             if let Some(answers) = answers {
                 answers.say(&BrokerAnswer::Held { id, stored, next: stored }).await;
             }
             Ok(made)
         });
-        // Without a copy in the spool, the next piece waits for this one.
-        if staged.is_err() {
-            let made = (&mut putting).await;
-            return self.settled(made);
+        if let Some(copy) = copy {
+            // A disk has it before a copy would be of use.
+            if let Ok(made) = timeout(SOON, &mut putting).await {
+                return self.settled(made);
+            }
+            match engine.spool.copy(&name, number, copy).await {
+                Ok(file) => self.copied = Some(file),
+                // Then the next piece waits for this one.
+                Err(error) => {
+                    spool_refusal(&error);
+                    let made = putting.await;
+                    return self.settled(made);
+                }
+            }
         }
         self.putting = Some(putting);
         Ok(())
@@ -260,7 +281,11 @@ impl Upload {
         match self.putting.take() {
             Some(putting) => {
                 let made = putting.await;
-                self.settled(made)
+                self.settled(made)?;
+                if let Some(copy) = self.copied.take() {
+                    copy.remove().await;
+                }
+                Ok(())
             }
             None => Ok(()),
         }

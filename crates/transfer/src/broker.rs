@@ -7,6 +7,7 @@
 //! - [`message`]: what client and broker say.
 //! - [`client`]: the client's end of a stream.
 //! - [`names`]: what is in the transfers of an inbox.
+//! - [`places`]: what objects are called in the store.
 //! - [`download`]: what a receiver does with its letters.
 //! - [`upload`]: objects are sealed while they are sent; [`journal`]: what that needs to go on where it stopped.
 
@@ -15,6 +16,7 @@ pub mod download;
 pub mod journal;
 pub mod message;
 pub mod names;
+pub mod places;
 pub mod upload;
 
 /// The first two bytes of a stream: the broker's service, and its version.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use strait_keying::PublicKey;
 use strait_transfer::broker::message::{
     BrokerAnswer, BrokerFault, Letter, LetterBox, LetterKind, ObjectName, ObjectPart,
 };
@@ -10,7 +11,8 @@ use tokio::sync::mpsc;
 use super::answers::Answers;
 use crate::audit::{Deed, Line};
 use crate::engine::{Client, Engine, refusal, word};
-use crate::names;
+use crate::letters;
+use crate::names::LetterName;
 use crate::reading;
 
 /// Letters in one answer: as many as are told after one look at the store's pages, at 120 bytes each.
@@ -80,7 +82,7 @@ async fn tell(
     engine.audit.say(line).await;
 }
 
-/// Tells all letters of a box that have not expired, as the store lists them.
+/// Tells all letters of a box that have not expired, as the store lists them: of the client's inbox, or of all inboxes those that it sent.
 async fn list(
     engine: &Engine,
     client: &Client,
@@ -88,33 +90,32 @@ async fn list(
     answers: &Answers,
 ) -> Result<(), BrokerFault> {
     let _permit = engine.lists.acquire().await;
-    let now = crate::now();
-    let folder = match which {
-        LetterBox::Inbox => names::inbox(&client.key),
-        LetterBox::Sent => names::inboxes(),
+    let (now, access, own) = (crate::now(), engine.access(), [client.key]);
+    let inboxes: Vec<&PublicKey> = match which {
+        LetterBox::Inbox => own.iter().collect(),
+        LetterBox::Sent => access.keys().collect(),
     };
-    let mut listing = engine.store.list(&folder, None);
-    let mut letters: Vec<Letter> = Vec::with_capacity(LETTERS);
-    while let Some(about) = listing.next().await {
-        let about = about.map_err(|fault| refusal(&fault))?;
-        let Some((receiver, name)) = names::parse_letter(&about.location) else { continue };
-        let is_own = match which {
-            LetterBox::Inbox => receiver == client.key,
-            LetterBox::Sent => name.object.sender == client.key,
-        };
-        if !is_own || name.expires <= now {
-            continue;
+    for receiver in inboxes {
+        let mut inbox = letters::Inbox::open(engine, receiver, None);
+        while let Some(page) = inbox.next().await {
+            let page = page.map_err(|fault| refusal(&fault))?;
+            let is_told = |name: &&LetterName| {
+                name.expires > now && (which == LetterBox::Inbox || name.object.sender == client.key)
+            };
+            let told: Vec<Letter> = page
+                .iter()
+                .filter(is_told)
+                .map(|name| {
+                    engine.index.insert(receiver, name);
+                    name.to(*receiver)
+                })
+                .collect();
+            for some in told.chunks(LETTERS) {
+                if !answers.say(&BrokerAnswer::Letters(some.to_vec())).await {
+                    return Ok(());
+                }
+            }
         }
-        engine.index.insert(&receiver, &name);
-        letters.push(name.to(receiver));
-        if letters.len() == LETTERS
-            && !answers.say(&BrokerAnswer::Letters(std::mem::take(&mut letters))).await
-        {
-            return Ok(());
-        }
-    }
-    if !letters.is_empty() {
-        answers.say(&BrokerAnswer::Letters(letters)).await;
     }
     Ok(())
 }

@@ -45,14 +45,7 @@ pub(crate) fn put(flags: &PutFlags) -> CommandResult {
     }
     let broker_key = home.peer(&plan.broker)?;
     let (receivers, readers) = receivers(&home, &flags.to)?;
-    let folder = home.folder.join(UPLOADS);
-    let name = plan.journal_name(flags, &broker_key, &receivers, &readers);
-    UploadJournal::tidy(&folder, SystemTime::now());
-    let journal = UploadJournal::open(&folder, &name, &home.key).map_err(|error| match error.kind() {
-        std::io::ErrorKind::WouldBlock => Failure::new("the same command runs already")
-            .remedy("wait until it ends; if it is interrupted, run it again: it goes on where it stopped"),
-        _ => Failure::doing("keep what the upload needs to go on")(error),
-    })?;
+    let mut objects = plan.objects(flags)?;
     let link = BrokerLink::open(flags.tunnel.as_deref(), &plan.broker, flags.priority, flags.max_rate)?;
     let made = outbox::now();
     let order = UploadOrder {
@@ -64,6 +57,14 @@ pub(crate) fn put(flags: &PutFlags) -> CommandResult {
         made,
         expires: expires(flags, &plan.broker, &link.client.welcome())?,
     };
+    let folder = home.folder.join(UPLOADS);
+    let name = plan.journal_name(flags, &broker_key, &order.receivers, &order.readers);
+    UploadJournal::tidy(&folder, SystemTime::now());
+    let journal = UploadJournal::open(&folder, &name, &home.key).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => Failure::new("the same command runs already")
+            .remedy("wait until it ends; if it is interrupted, run it again: it goes on where it stopped"),
+        _ => Failure::doing("keep what the upload needs to go on")(error),
+    })?;
     let meter = PutMeter::new(flags.json, plan.shown());
     let (event, stream) = (|event: UploadEvent| meter.event(&event), Arc::clone(&link.stream));
     let hang_up = || stream.hang_up();
@@ -75,7 +76,7 @@ pub(crate) fn put(flags: &PutFlags) -> CommandResult {
         hang_up: &hang_up,
         rate: rate(flags, &link),
     };
-    let ended = upload(link.client, journal, &mut plan.objects(flags)?, &order, means);
+    let ended = upload(link.client, journal, &mut objects, &order, means);
     stream.hang_up();
     meter.finish(ended.as_ref().ok(), order.expires);
     outcome(&plan.broker, ended)

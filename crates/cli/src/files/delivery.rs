@@ -77,6 +77,7 @@ pub(crate) fn deliver(home: OutboxHome) -> CommandResult {
         running: BTreeMap::new(),
         ended: Vec::new(),
         routes: BrokerRoutes::default(),
+        unreached: BTreeSet::new(),
         copies: BTreeSet::new(),
         visits: BrokerVisits::default(),
         complaint: String::new(),
@@ -103,6 +104,8 @@ struct OutboxDelivery {
     ended: Vec<EndedTry>,
     /// Which brokers peers have, and which have copies of transfers, as it was known last.
     routes: BrokerRoutes,
+    /// Peers to which the last try found no way.
+    unreached: BTreeSet<PublicKey>,
     copies: BTreeSet<PublicKey>,
     visits: BrokerVisits,
     /// What was complained of last: it is said once.
@@ -178,16 +181,24 @@ impl OutboxDelivery {
         let mut outbox = self.home.open()?;
         while let Some((id, end)) = self.ended.last() {
             self.write_down(&mut outbox, *id, end)?;
-            self.running.remove(id);
+            if let Some(ended) = self.running.remove(id) {
+                let found = ended.found_way() || matches!(end, TryEnd::Stopped);
+                if found {
+                    self.unreached.remove(&ended.peer)
+                } else {
+                    self.unreached.insert(ended.peer)
+                };
+            }
             self.ended.pop();
         }
+        self.unreached.retain(|peer| !there.get(peer).is_some_and(|here| here.up));
         let now = outbox::now();
         self.routes = self.home.config()?.as_ref().map(BrokerRoutes::of).unwrap_or_default();
         outbox.tidy(now).map_err(outbox::refused)?;
         let spool = SpoolFolder::open(&self.home.folder).map_err(Failure::doing("open the outbox"))?;
         spool.tidy(&outbox).map_err(outbox::refused)?;
         UploadJournal::tidy(&self.home.folder.join(upload::UPLOADS), SystemTime::now());
-        let reachable = self.routes.reachable(there);
+        let reachable = self.routes.reachable(there, &self.unreached);
         let QueueDecision { run, expired, wake } = outbox.next(&reachable, now, &TimeZone::system());
         for id in expired {
             outbox.expire(id, now).map_err(outbox::refused)?;

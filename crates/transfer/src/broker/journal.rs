@@ -211,6 +211,11 @@ impl UploadJournal {
         Ok(())
     }
 
+    /// Whether it says nothing of any object.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.end <= MAGIC.len() as u64
+    }
+
     /// All is stored, or given up: the journal is of no more use.
     ///
     /// # Errors

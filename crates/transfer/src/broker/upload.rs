@@ -89,12 +89,12 @@ pub fn upload<R: Read + Send, W: Write + Send>(
         // The hearer waits for what will not come.
         hang_up();
     });
-    let tally = shared.into_tally()?;
-    if tally.failed == 0 {
-        let journal = journal.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let journal = journal.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let tally = shared.into_tally();
+    if journal.is_empty() || tally.as_ref().is_ok_and(|tally| tally.failed == 0) {
         journal.remove().map_err(UploadError::Journal)?;
     }
-    Ok(tally)
+    tally
 }
 
 #[cfg(test)]

@@ -32,6 +32,8 @@ struct Counted {
     /// Bytes of files that were read, and those of all objects that were begun.
     read: u64,
     announced: u64,
+    /// Of the object that was begun last.
+    last: u64,
     sent: u64,
     objects: u64,
     stored: u64,
@@ -47,6 +49,7 @@ impl PutMeter {
             shown: begun,
             read: 0,
             announced: 0,
+            last: 0,
             sent: 0,
             objects: 0,
             stored: 0,
@@ -143,10 +146,14 @@ impl Counted {
             UploadEvent::Begun { bytes, .. } => {
                 self.objects += 1;
                 self.announced = self.announced.saturating_add(*bytes);
+                self.last = *bytes;
             }
             UploadEvent::Read { bytes } => self.read = self.read.saturating_add(*bytes),
             UploadEvent::Sent { bytes } => self.sent = self.sent.saturating_add(*bytes),
-            UploadEvent::Changed { .. } => self.objects = self.objects.saturating_sub(1),
+            UploadEvent::Changed { .. } => {
+                self.objects = self.objects.saturating_sub(1);
+                self.announced = self.announced.saturating_sub(self.last);
+            }
             UploadEvent::Stored { id, .. } => {
                 self.stored += 1;
                 self.id = id.to_string();

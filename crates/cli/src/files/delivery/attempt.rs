@@ -118,6 +118,11 @@ impl DeliveryTry {
         }
     }
 
+    /// Whether there was a stream.
+    pub(super) fn found_way(&self) -> bool {
+        self.stream.get().is_some()
+    }
+
     /// How far it is.
     pub(super) fn progress(&self) -> TransferProgress {
         self.meter.lock().unwrap_or_else(PoisonError::into_inner).look()

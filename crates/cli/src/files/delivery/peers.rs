@@ -13,7 +13,9 @@ use strait_transfer::outbox::ReachablePeers;
 pub(super) struct PeerHere {
     pub(super) name: String,
     pub(super) interface: String,
-    /// Whether no session is up and the last handshake failed: it is asked only where there is no other way.
+    /// Whether a session is up.
+    pub(super) up: bool,
+    /// Whether it can hardly be reached: the last handshake failed, or it is not known where it is.
     pub(super) doubtful: bool,
 }
 
@@ -38,8 +40,9 @@ pub(super) fn peers_here(interfaces: Vec<String>) -> BTreeMap<PublicKey, PeerHer
             let idle = peer.state == "idle";
             let key = peer.public_key.filter(|_| idle || peer.state == "up");
             let Some(key) = key.and_then(|key| key.parse().ok()) else { continue };
-            let doubtful = idle && peer.handshake_failures > 0;
-            there.insert(key, PeerHere { name: peer.name, interface: interface.clone(), doubtful });
+            let doubtful = idle && (peer.handshake_failures > 0 || peer.endpoint.is_none());
+            there
+                .insert(key, PeerHere { name: peer.name, interface: interface.clone(), up: !idle, doubtful });
         }
     }
     there
@@ -62,9 +65,17 @@ impl BrokerRoutes {
         self.0.values().copied().collect()
     }
 
-    /// Where transfers can go: a peer with a broker that did not answer lately counts as away.
-    pub(super) fn reachable(&self, here: &BTreeMap<PublicKey, PeerHere>) -> ReachablePeers {
-        let there = here.iter().filter(|(key, peer)| !(peer.doubtful && self.0.contains_key(key)));
+    /// Where transfers can go: a peer with a broker that can hardly be reached counts as away, and so does one of those to which
+    /// the last try found no way.
+    pub(super) fn reachable(
+        &self,
+        here: &BTreeMap<PublicKey, PeerHere>,
+        unreached: &BTreeSet<PublicKey>,
+    ) -> ReachablePeers {
+        let is_away = |(key, peer): (&PublicKey, &PeerHere)| {
+            !peer.up && (peer.doubtful || unreached.contains(key)) && self.0.contains_key(key)
+        };
+        let there = here.iter().filter(|(key, peer)| !is_away((key, peer)));
         let brokers = self.0.iter().filter(|(_, broker)| here.contains_key(broker));
         ReachablePeers {
             there: there.map(|(key, _)| *key).collect(),
@@ -82,12 +93,21 @@ mod tests {
     #[test]
     fn a_peer_that_did_not_answer_is_away_only_if_it_has_a_broker() {
         let key = |seed: u8| PrivateKey::generate(&[seed; 32]).public();
-        let here = |doubtful| PeerHere { name: String::new(), interface: String::new(), doubtful };
-        let routes = BrokerRoutes([(key(1), key(9)), (key(2), key(9)), (key(3), key(8))].into());
-        let there =
-            [(key(1), here(true)), (key(2), here(false)), (key(4), here(true)), (key(9), here(true))].into();
-        let reachable = routes.reachable(&there);
-        assert_eq!(reachable.there, [key(2), key(4), key(9)].into());
-        assert_eq!(reachable.brokers, [(key(1), key(9)), (key(2), key(9))].into());
+        let here = |up, doubtful| PeerHere { name: String::new(), interface: String::new(), up, doubtful };
+        let routes = [(1, 9), (2, 9), (3, 8), (5, 9), (6, 9)].map(|(peer, broker)| (key(peer), key(broker)));
+        let routes = BrokerRoutes(routes.into());
+        let there = [
+            (key(1), here(false, true)),
+            (key(2), here(false, false)),
+            (key(4), here(false, true)),
+            (key(5), here(false, false)),
+            (key(6), here(true, false)),
+            (key(9), here(false, true)),
+        ];
+        let unreached = [key(4), key(5), key(6)].into();
+        let reachable = routes.reachable(&there.into(), &unreached);
+        assert_eq!(reachable.there, [key(2), key(4), key(6), key(9)].into());
+        let brokers = [1, 2, 5, 6].map(|peer| (key(peer), key(9)));
+        assert_eq!(reachable.brokers, brokers.into());
     }
 }

@@ -69,7 +69,7 @@ impl BrokerVisits {
             }
             visited.due = now + PAUSE;
             let (state, home) = (Arc::clone(&visited.state), Arc::clone(home));
-            let senders = here.iter().filter(|(_, peer)| !peer.doubtful).map(|(key, _)| *key).collect();
+            let senders = here.iter().filter(|(_, peer)| peer.up).map(|(key, _)| *key).collect();
             let visit = BrokerVisit { broker: *broker, at: at.clone(), senders };
             thread::spawn(move || visit.run(&home, &state));
         }

@@ -147,3 +147,56 @@ fn folders_below_are_made_where_they_lack() {
     assert_eq!(names(&scratch.path().join("x/y")), ["a"]);
     assert!(LandingFolder::open(scratch.path(), b"x/../..", id).is_err());
 }
+
+#[test]
+fn where_nothing_is_replaced_only_the_same_may_be_there() {
+    let scratch = ScratchFolder::new();
+    let of = |name: &str| scratch.path().join(name);
+    let link = |target: &[u8]| entry(b"link", SealedKind::Symlink { target: target.to_vec() });
+    std::fs::write(of("same"), "abc").unwrap();
+    std::fs::write(of("other"), "old").unwrap();
+    std::fs::write(of("longer"), "abcd").unwrap();
+    symlink("there", of("link")).unwrap();
+    scratch.folder("folder");
+    let mut landing = landing(scratch.path()).replacing_nothing();
+    for name in ["same", "new"] {
+        land(&mut landing, &file(name), b"abc").unwrap();
+        assert_eq!(std::fs::read(of(name)).unwrap(), b"abc");
+    }
+    for (name, kept) in [("other", "old"), ("longer", "abcd")] {
+        let error = land(&mut landing, &file(name), b"abc").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        landing.abandon();
+        assert_eq!(std::fs::read(of(name)).unwrap(), kept.as_bytes());
+    }
+    land(&mut landing, &link(b"there"), b"").unwrap();
+    assert!(land(&mut landing, &link(b"elsewhere"), b"").is_err());
+    assert!(land(&mut landing, &file("link"), b"abc").is_err());
+    assert_eq!(std::fs::read_link(of("link")).unwrap(), Path::new("there"));
+    assert!(land(&mut landing, &file("folder"), b"abc").is_err());
+    land(&mut landing, &entry(b"folder", SealedKind::Folder), b"").unwrap();
+    for _ in 0..2 {
+        land(&mut landing, &entry(b"hard", SealedKind::HardLink { to: b"new".to_vec() }), b"").unwrap();
+    }
+    assert!(land(&mut landing, &entry(b"other", SealedKind::HardLink { to: b"new".to_vec() }), b"").is_err());
+    landing.begin(&file("last")).unwrap();
+    landing.abandon();
+    assert_eq!(names(scratch.path()), ["folder", "hard", "link", "longer", "new", "other", "same"]);
+}
+
+#[test]
+fn nothing_is_made_in_the_working_folder_of_a_permitted_folder() {
+    let scratch = ScratchFolder::new();
+    scratch.folder(WORKING_FOLDER);
+    scratch.folder("below");
+    let inside = format!("{WORKING_FOLDER}/x.arrived");
+    let id = TransferId::from_bytes([1; 16]);
+    let mut top = landing(scratch.path());
+    assert!(land(&mut top, &file(&inside), b"abc").is_err());
+    assert!(land(&mut top, &entry(WORKING_FOLDER.as_bytes(), SealedKind::Folder), b"").is_err());
+    assert!(LandingFolder::open(scratch.path(), inside.as_bytes(), id).is_err());
+    // Deeper it is a name as any other.
+    let mut below = LandingFolder::open(scratch.path(), b"below", id).unwrap();
+    land(&mut below, &entry(WORKING_FOLDER.as_bytes(), SealedKind::Folder), b"").unwrap();
+    assert_eq!(names(&scratch.path().join(WORKING_FOLDER)), [""; 0]);
+}

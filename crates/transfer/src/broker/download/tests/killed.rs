@@ -84,3 +84,29 @@ fn a_process_that_ends_between_landing_and_remembering_lands_again() {
     a.visit(&broker).1.unwrap();
     assert_eq!(a.state(name.id), "delivered");
 }
+
+#[test]
+fn a_download_that_is_cut_again_and_again_comes_to_its_end_and_takes_no_byte_twice() {
+    let (_scratch, a, b, broker, file) = setting(LARGE);
+    a.put(&broker, &[&b], &[&file]);
+    let mut chance = strait_clock::Random::new(7);
+    let mut cuts = 0;
+    loop {
+        // As many steps as a third of it takes, and too few for the manifest.
+        broker.change(|state| state.steps = Some(usize::try_from(chance.below(45)).unwrap()));
+        if b.visit(&broker).1.is_ok() {
+            break;
+        }
+        cuts += 1;
+        assert!(cuts < 1_000, "it does not come to an end");
+    }
+    assert!(cuts > 3, "{cuts}");
+    let (asked, sent) = broker.change(|state| (state.asked.clone(), state.sent));
+    assert!(asked.is_sorted(), "{asked:?}");
+    // What was on its way when the broker hung up may come again.
+    assert!(sent <= LARGE as u64 + (1 << 20), "{sent}");
+    assert!(fs::read(b.inbox.join("data")).unwrap() == noise(LARGE));
+    broker.change(|state| state.steps = None);
+    a.visit(&broker).1.unwrap();
+    assert!(broker.change(|state| state.objects.is_empty()));
+}
