@@ -95,6 +95,13 @@ impl Scene {
         }
     }
 
+    /// The letters of transfers in the store; receipts are others.
+    fn letters(&self) -> Vec<PathBuf> {
+        let mut letters = files(&self.objects().join("inbox"));
+        letters.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("t-")));
+        letters
+    }
+
     /// Kills the broker as hard as can be, and starts it again.
     fn restart_broker(&mut self) {
         self.kill_broker();
@@ -173,6 +180,11 @@ impl Scene {
 
     /// Fetches all there is into [`Scene::here`].
     fn fetch(&self) -> Output {
+        self.at_receiver(&["fetch", "site-b", "--into", "."])
+    }
+
+    /// Fetches all there is into the receiver's folder, or where the user is.
+    fn fetch_into_folders(&self) -> Output {
         self.at_receiver(&["fetch", "site-b"])
     }
 
@@ -195,7 +207,8 @@ impl Scene {
     /// The objects in the receiver's inbox, as `strait ls --json` has them.
     fn listed(&self) -> Vec<serde_json::Value> {
         let said = self.good(self.at_receiver(&["ls", "site-b:", "--json"]));
-        serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
+        let line = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {said}"));
+        said.lines().map(line).collect()
     }
 
     /// The ends of all logs.

@@ -54,8 +54,7 @@ fn what_is_sent_by_way_of_a_broker_arrives_once_and_its_receipt_comes_back() {
         crate::files::Ending(command.spawn().unwrap())
     };
     let delivery = run(&scene);
-    let inboxes = scene.objects().join("inbox");
-    eventually("it is at the broker", || files(&inboxes).len() == 1);
+    eventually("it is at the broker", || scene.letters().len() == 1);
     drop(delivery);
     assert_eq!(states(&scene, &[]), ["at the broker"]);
     scene.stop_sender();

@@ -78,14 +78,14 @@ fn what_one_broker_stored_another_gives_and_a_killed_one_loses_nothing() {
         }
     });
     scene.kill_broker();
-    assert_eq!(files(&scene.objects().join("inbox")).len(), 2);
+    assert_eq!(scene.letters().len(), 2);
     // The one that is left knows of both.
-    scene.good(scene.at_receiver(&["fetch", "site-d"]));
+    scene.good(scene.at_receiver(&["fetch", "site-d", "--into", "."]));
     for name in ["one", "two"] {
         let [there, here] = [scene.source().join(name), scene.here().join(name)];
         assert!(fs::read(there).unwrap() == fs::read(here).unwrap(), "{name}");
     }
-    assert!(files(&scene.objects().join("inbox")).is_empty());
+    assert!(scene.letters().is_empty());
     drop(second.daemon);
 }
 
@@ -105,7 +105,7 @@ fn two_that_fetch_one_object_from_two_brokers_have_it_once() {
     thread::scope(|scope| {
         let from = |broker: &'static str| {
             let scene = &scene;
-            scope.spawn(move || scene.at_receiver(&["fetch", broker]))
+            scope.spawn(move || scene.at_receiver(&["fetch", broker, "--into", "."]))
         };
         let ended = [from("site-b"), from("site-d")].map(|one| one.join().unwrap());
         let good = ended.iter().filter(|output| output.status.success()).count();
@@ -113,6 +113,6 @@ fn two_that_fetch_one_object_from_two_brokers_have_it_once() {
     });
     assert_eq!(files(&scene.here()), [scene.here().join("file")]);
     assert!(fs::read(scene.source().join("file")).unwrap() == fs::read(scene.here().join("file")).unwrap());
-    scene.good(scene.at_receiver(&["fetch", "site-d"]));
+    scene.good(scene.at_receiver(&["fetch", "site-d", "--into", "."]));
     assert!(scene.listed().is_empty());
 }

@@ -20,14 +20,14 @@ impl TwoObjects {
         let mut scene = Scene::new();
         scene.start_sender();
         let put = |name: &str, seed: u32| {
-            let before = (folders(&scene), letters(&scene));
+            let before = (folders(&scene), scene.letters());
             fs::write(scene.source().join(name), noise(6_000_000, seed)).unwrap();
             scene.good(scene.put(&[name]));
             let new = |now: Vec<PathBuf>, before: &[PathBuf]| {
                 let mut new = now.into_iter().filter(|path| !before.contains(path));
                 new.next().unwrap()
             };
-            (new(folders(&scene), &before.0), new(letters(&scene), &before.1))
+            (new(folders(&scene), &before.0), new(scene.letters(), &before.1))
         };
         let (one, two) = (put("one", 1), put("two", 2));
         scene.stop_sender();
@@ -58,10 +58,6 @@ fn folders(scene: &Scene) -> Vec<PathBuf> {
     found
 }
 
-fn letters(scene: &Scene) -> Vec<PathBuf> {
-    files(&scene.objects().join("inbox"))
-}
-
 /// The names where the receiver's user is, without what is unfinished.
 fn names(scene: &Scene) -> Vec<String> {
     let all = files(&scene.here());
@@ -83,7 +79,7 @@ fn another_objects_contents_are_not_taken() {
     }
     let objects = TwoObjects::put();
     copy_all(&objects.contents[1], &objects.contents[0]);
-    objects.first_fails("error");
+    objects.first_fails("are not those of the manifest");
 }
 
 #[test]
@@ -107,7 +103,7 @@ fn truncated_contents_are_not_taken() {
     let last = files(&objects.contents[0]).pop().unwrap();
     let length = fs::metadata(&last).unwrap().len();
     fs::File::options().write(true).open(&last).unwrap().set_len(length / 2).unwrap();
-    objects.first_fails("error");
+    objects.first_fails("cannot be read");
 }
 
 #[test]
@@ -117,7 +113,7 @@ fn contents_that_are_gone_are_missed() {
     }
     let objects = TwoObjects::put();
     fs::remove_dir_all(&objects.contents[0]).unwrap();
-    objects.first_fails("error");
+    objects.first_fails("does not have it");
 }
 
 #[test]

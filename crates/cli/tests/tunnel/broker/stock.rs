@@ -152,7 +152,7 @@ fn what_zstd_age_and_another_manifest_writer_made_is_fetched() {
     let contents = outside.seal(&[fs::read(&two).unwrap(), fs::read(&one).unwrap()].concat());
     outside.store(&manifest, &contents);
     scene.start_receiver();
-    scene.good(scene.fetch());
+    scene.good(scene.fetch_into_folders());
     for (name, source) in [("b/two", &two), ("one", &one)] {
         assert!(fs::read(scene.inbox().join(name)).unwrap() == fs::read(source).unwrap(), "{name}");
     }
