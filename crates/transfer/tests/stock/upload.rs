@@ -18,8 +18,8 @@ use strait_transfer::source::patterns::Patterns;
 
 use super::{AgeRecipient, Folder, bytes, shell};
 
-/// Of what random bytes are made.
-static RANDOM: AtomicU64 = AtomicU64::new(0);
+/// Serial numbers, and of what random bytes are made.
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 /// A broker that keeps one object, and closes the stream once it has so many bytes of it.
 fn serve(stream: &UnixStream, (contents, manifest): (&mut Vec<u8>, &mut Vec<u8>), most: usize) {
@@ -55,6 +55,32 @@ fn serve(stream: &UnixStream, (contents, manifest): (&mut Vec<u8>, &mut Vec<u8>)
     let _ = stream.shutdown(Shutdown::Both);
 }
 
+/// Uploads a file to a broker that takes so many bytes; whether it came to its end.
+fn put(folder: &Folder, order: &UploadOrder<'_>, kept: (&mut Vec<u8>, &mut Vec<u8>), most: usize) -> bool {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let journal = UploadJournal::open(&folder.0.join("uploads"), "00", order.node).unwrap();
+    let hang_up = || drop(ours.shutdown(Shutdown::Both));
+    let numbers = || NUMBERS.fetch_add(1, Ordering::Relaxed);
+    let means = UploadMeans {
+        random: Box::new(move || *blake3::hash(&numbers().to_be_bytes()).as_bytes()),
+        serial: Box::new(move || Ok(numbers())),
+        event: &|_| (),
+        hang_up: &hang_up,
+        rate: None,
+    };
+    let plain = folder.0.join("plain");
+    let gather = move || GatheredSource::gather([plain.as_path()], Patterns::default());
+    let (place, below, source) = (b"plain".to_vec(), Vec::new(), Box::new(gather));
+    let object = UploadObject { place, id: None, serial: None, below, source };
+    thread::scope(|scope| {
+        scope.spawn(|| serve(&theirs, kept, most));
+        let client = BrokerClient::begin(ours.try_clone().unwrap(), ours.try_clone().unwrap()).unwrap();
+        let ended = upload(client, journal, &mut [object].into_iter(), order, means);
+        hang_up();
+        ended.is_ok_and(|tally| tally.stored == 1)
+    })
+}
+
 #[test]
 fn age_and_zstd_open_what_was_uploaded_in_two_parts() {
     let folder = Folder::new("upload");
@@ -74,47 +100,10 @@ fn age_and_zstd_open_what_was_uploaded_in_two_parts() {
         made: 0,
         expires: 100,
     };
-    let plain = folder.0.join("plain");
-    let (mut contents, mut manifest, mut first) = (Vec::new(), Vec::new(), 0);
-    let next = AtomicU64::new(1);
-    for most in [130_000, usize::MAX] {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        let journal = UploadJournal::open(&folder.0.join("uploads"), "00", &sender).unwrap();
-        let hang_up = || drop(ours.shutdown(Shutdown::Both));
-        let means = UploadMeans {
-            random: Box::new(|| {
-                *blake3::hash(&RANDOM.fetch_add(1, Ordering::Relaxed).to_be_bytes()).as_bytes()
-            }),
-            serial: Box::new(|| Ok(next.fetch_add(1, Ordering::Relaxed))),
-            event: &|_| (),
-            hang_up: &hang_up,
-            rate: None,
-        };
-        let plain = plain.clone();
-        let gather = move || GatheredSource::gather([plain.as_path()], Patterns::default());
-        let object = UploadObject {
-            place: b"plain".to_vec(),
-            id: None,
-            serial: None,
-            below: Vec::new(),
-            source: Box::new(gather),
-        };
-        let kept = (&mut contents, &mut manifest);
-        let ended = thread::scope(|scope| {
-            scope.spawn(|| serve(&theirs, kept, most));
-            let client = BrokerClient::begin(ours.try_clone().unwrap(), ours.try_clone().unwrap()).unwrap();
-            let ended = upload(client, journal, &mut [object].into_iter(), &order, means);
-            hang_up();
-            ended
-        });
-        match most {
-            usize::MAX => assert_eq!(ended.unwrap().stored, 1),
-            _ => drop(ended.unwrap_err()),
-        }
-        if first == 0 {
-            first = contents.len();
-        }
-    }
+    let (mut contents, mut manifest) = (Vec::new(), Vec::new());
+    assert!(!put(&folder, &order, (&mut contents, &mut manifest), 130_000));
+    let first = contents.len();
+    assert!(put(&folder, &order, (&mut contents, &mut manifest), usize::MAX));
     assert!(first > 130_000 && first < contents.len(), "it was cut in the middle");
     folder.write("contents", &contents);
     folder.write("manifest", &manifest);
