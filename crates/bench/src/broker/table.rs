@@ -25,8 +25,13 @@ pub(super) struct BrokerTable {
 
 impl BrokerTable {
     /// A section whose rows such tables give.
-    pub(super) fn section(name: &'static str, title: impl Into<String>) -> BenchSection {
-        let mut section = BenchSection::new(name, title, &BrokerWay::ALL.map(BrokerWay::name));
+    pub(super) fn section(
+        name: &'static str,
+        title: impl Into<String>,
+        columns: &[BrokerWay],
+    ) -> BenchSection {
+        let names: Vec<&str> = columns.iter().map(|way| way.name()).collect();
+        let mut section = BenchSection::new(name, title, &names);
         section.notes.push(
             "wire bytes in Ethernet frames on the sender's link; processor seconds of all processes of an end, those of the store with \
              the broker's, without the kernel's work for others; memory is VmHWM of the largest process, and what all had at one \
@@ -91,22 +96,30 @@ impl BrokerTable {
     }
 
     /// Adds the rows.
-    pub(super) fn rows(&self, section: &mut BenchSection, subject: &str) {
-        let cell = |of: &dyn Fn(&BrokerRun) -> f64| BrokerWay::ALL.map(|way| self.of(way, of));
-        section.row(format!("{subject}, s"), cell(&|run| run.durable));
-        section.row("  until the command ends, s", cell(&|run| run.command));
-        section.row("  MB/s", cell(&|run| self.bytes / 1e6 / run.durable));
-        section.row("  wire MB", cell(&|run| run.wire as f64 / 1e6));
+    pub(super) fn rows(&self, section: &mut BenchSection, columns: &[BrokerWay], subject: &str) {
+        let cells =
+            |of: &dyn Fn(&BrokerRun) -> f64| columns.iter().map(|way| self.of(*way, of)).collect::<Vec<_>>();
+        section.row(format!("{subject}, s"), cells(&|run| run.durable));
+        section.row("  until the command ends, s", cells(&|run| run.command));
+        section.row("  MB/s", cells(&|run| self.bytes / 1e6 / run.durable));
+        section.row("  wire MB", cells(&|run| run.wire as f64 / 1e6));
         for (end, name) in ENDS.into_iter().enumerate() {
-            let cells = BrokerWay::ALL.map(|way| self.processor(way, end));
-            section.row(format!("  processor s/GB, {name}"), cells);
-        }
-        for (end, name) in ENDS.into_iter().enumerate() {
-            let of = |of: fn(&EndPeaks) -> f64| {
-                cell(&move |run| run.peaks.as_ref().map_or(f64::NAN, |it| of(&it[end])))
+            let at_end = |of: &dyn Fn(BrokerWay) -> RunValues| -> Option<Vec<RunValues>> {
+                let one = |way: &BrokerWay| if way.takes_part(end) { of(*way) } else { RunValues::default() };
+                columns.iter().any(|way| way.takes_part(end)).then(|| columns.iter().map(one).collect())
             };
-            section.row(format!("  largest process, MiB, {name}"), of(EndPeaks::largest));
-            section.row(format!("  all processes at once, MiB, {name}"), of(EndPeaks::together));
+            let memory = |of: fn(&EndPeaks) -> f64| {
+                let peak = move |run: &BrokerRun| run.peaks.as_ref().map_or(f64::NAN, |it| of(&it[end]));
+                at_end(&|way| self.of(way, peak))
+            };
+            let rows = [
+                (format!("  processor s/GB, {name}"), at_end(&|way| self.processor(way, end))),
+                (format!("  largest process, MiB, {name}"), memory(EndPeaks::largest)),
+                (format!("  all processes at once, MiB, {name}"), memory(EndPeaks::together)),
+            ];
+            for (quantity, cells) in rows {
+                cells.into_iter().for_each(|cells| section.row(quantity.clone(), cells));
+            }
         }
     }
 

@@ -20,6 +20,8 @@ const LINKS: [f64; 2] = [10.0, 1.54];
 /// Seconds that a file takes as it is.
 const SECONDS: f64 = 30.0;
 const QUICK: f64 = 8.0;
+/// What is measured, plain TCP with random bytes only.
+const WAYS: [BrokerWay; 3] = [BrokerWay::Put, BrokerWay::Pipe, BrokerWay::Tcp];
 /// The level of the pipe.
 const LEVEL: u8 = 3;
 /// Wall time over that of the pipe.
@@ -33,7 +35,7 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
         "files that take {seconds} s as they are, into a bucket, a link with a queue of 300 ms, daemons told the rate, {runs} runs, \
          median (min-max)"
     );
-    let mut section = BrokerTable::section("broker: thin", title);
+    let mut section = BrokerTable::section("broker: thin", title, &WAYS);
     for megabits in LINKS {
         let path = ThinPath { megabits: Some(megabits), rtt: None, loss: LossModel::None };
         let stage = BrokerStage::set(setting, path, BrokerStore::Bucket, LEVEL)?;
@@ -53,9 +55,8 @@ fn measure(
 ) -> Result<(), Error> {
     let (name, path) = (content.name(), stage.path);
     content.write(&stage.source(name), size)?;
-    let ways = [BrokerWay::Put, BrokerWay::Pipe, BrokerWay::Tcp];
     let random = content == FileContent::Random;
-    let ways = if random { &ways[..] } else { &ways[..2] };
+    let ways = if random { &WAYS[..] } else { &WAYS[..2] };
     let (mut stored, mut piped) = (RunValues::default(), RunValues::default());
     let mut fetched = |way: BrokerWay| {
         match way {
@@ -69,11 +70,9 @@ fn measure(
     };
     let table = BrokerTable::measure(section, stage, (name, size), (ways, runs), &mut fetched)?;
     let subject = format!("{path}, {name}, {}", size_name(size));
-    table.rows(section, &subject);
-    let none = RunValues::default;
+    table.rows(section, &WAYS, &subject);
     let share = |bytes: &RunValues| bytes.map(|bytes| bytes / size as f64);
-    section
-        .row("  object, of the file's size", [share(&stored), share(&piped), none(), none(), none(), none()]);
+    section.row("  object, of the file's size", [share(&stored), share(&piped), RunValues::default()]);
     let (ours, theirs) = (table.seconds(BrokerWay::Put), table.command(BrokerWay::Pipe));
     if random {
         let tcp = table.seconds(BrokerWay::Tcp).map(|seconds| size as f64 / seconds);

@@ -33,7 +33,7 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
          median (min-max)",
         size_name(size)
     );
-    let mut section = BrokerTable::section("broker: unshaped", title);
+    let mut section = BrokerTable::section("broker: unshaped", title, &BrokerWay::ALL);
     let stage = BrokerStage::set(setting, UNSHAPED, BrokerStore::Folder, LEVEL)?;
     for content in [FileContent::Mixed, FileContent::Random] {
         measure(&mut section, &stage, (content, size), runs)?;
@@ -51,7 +51,7 @@ fn measure(
     let name = content.name();
     content.write(&stage.source(name), size)?;
     let table = BrokerTable::measure(section, stage, (name, size), (&BrokerWay::ALL, runs), &mut |_| Ok(()))?;
-    table.rows(section, &format!("{name}, {}", size_name(size)));
+    table.rows(section, &BrokerWay::ALL, &format!("{name}, {}", size_name(size)));
     table.judge_memory(section, name);
     for (ours, theirs) in [(BrokerWay::Put, BrokerWay::Pipe), (BrokerWay::Fetch, BrokerWay::PipeBack)] {
         let figure = format!("{name}, rate, {} / {} -{LEVEL}", ours.name(), theirs.name());

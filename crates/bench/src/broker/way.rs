@@ -46,6 +46,15 @@ impl BrokerWay {
         matches!(self, BrokerWay::Pipe | BrokerWay::PipeBack)
     }
 
+    /// Whether processes of an end take part: 0 is the sender, 1 the store, 2 the receiver.
+    pub(super) const fn takes_part(self, end: usize) -> bool {
+        match self {
+            BrokerWay::Put | BrokerWay::Pipe => end < 2,
+            BrokerWay::Fetch | BrokerWay::PipeBack => end > 0,
+            BrokerWay::Tcp | BrokerWay::Quic => false,
+        }
+    }
+
     /// Whether its command runs at the receiver.
     pub(super) const fn is_back(self) -> bool {
         matches!(self, BrokerWay::Fetch | BrokerWay::PipeBack)

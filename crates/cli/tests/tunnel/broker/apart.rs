@@ -54,9 +54,9 @@ fn what_is_sent_by_way_of_a_broker_arrives_once_and_its_receipt_comes_back() {
         crate::files::Ending(command.spawn().unwrap())
     };
     let delivery = run(&scene);
-    eventually("it is at the broker", || scene.letters().len() == 1);
+    eventually("it is at the broker", || states(&scene, &[]) == ["at broker"]);
     drop(delivery);
-    assert_eq!(states(&scene, &[]), ["at the broker"]);
+    assert_eq!(scene.letters().len(), 1);
     scene.stop_sender();
     scene.restart_broker();
 

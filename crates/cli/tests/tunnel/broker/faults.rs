@@ -1,4 +1,5 @@
-//! A bucket that fails: what is acknowledged is there, and the rest ends with a clear error.
+//! A bucket that fails: what is acknowledged is there, and the rest ends with a clear error. The broker's own tests have silence, and
+//! each fault in each request; they need not wait a minute for each that lasts.
 
 use std::fs;
 
@@ -45,6 +46,7 @@ fn a_store_that_fails_for_a_while_is_waited_for() {
     let put = |fault| Rule::every(fault).method("PUT");
     let mut scene = Scene::failing();
     scene.rules([
+        put(Fault::Slow(1500)).on("/contents/").times(1),
         put(Fault::Status(500)).on("/contents/").times(1),
         put(Fault::Status(503)).on("/contents/").times(2),
         put(Fault::CutRequest(1 << 20)).on("/contents/").times(1),
@@ -55,21 +57,7 @@ fn a_store_that_fails_for_a_while_is_waited_for() {
         Rule::every(Fault::CutAnswer(100_000)).method("GET").on("/contents/").times(1),
     ]);
     scene.passes();
-    assert!(scene.faults_met() >= 9, "{} faults met", scene.faults_met());
-}
-
-#[test]
-fn a_store_that_does_not_answer_is_asked_again() {
-    if !allowed_with_broker() {
-        return;
-    }
-    let mut scene = Scene::failing();
-    scene.rules([
-        Rule::every(Fault::Silence).method("PUT").on("/contents/").after(1).times(1),
-        Rule::every(Fault::Slow(1500)).method("PUT").times(1),
-    ]);
-    scene.passes();
-    assert_eq!(scene.faults_met(), 2);
+    assert!(scene.faults_met() >= 10, "{} faults met", scene.faults_met());
 }
 
 #[test]
@@ -93,11 +81,11 @@ fn clocks_that_are_off_lose_nothing() {
         return;
     }
     let mut scene = Scene::failing();
-    let shift = |scene: &Scene, seconds, strict| {
-        scene.bucket.as_ref().unwrap().faults().shift_clock(ClockShift { seconds, strict });
+    let shift = |scene: &Scene, seconds| {
+        scene.bucket.as_ref().unwrap().faults().shift_clock(ClockShift { seconds, strict: false });
     };
     for (seconds, name) in [(-3 * DAY, "before"), (3 * DAY, "ahead")] {
-        shift(&scene, seconds, false);
+        shift(&scene, seconds);
         fs::write(scene.source().join(name), noise(6_000_000, 5)).unwrap();
         scene.good(scene.put(&[name]));
     }
@@ -105,10 +93,6 @@ fn clocks_that_are_off_lose_nothing() {
     scene.start_receiver();
     scene.good(scene.fetch());
     assert_eq!(files(&scene.here()).len(), 2);
-    // A store that refuses what was signed at another time, as Amazon's does.
-    shift(&scene, DAY, true);
-    let said = scene.bad(scene.put(&["file"]));
-    assert!(said.contains("store"), "{said}");
-    shift(&scene, 0, false);
+    shift(&scene, 0);
     scene.good(scene.put(&["file"]));
 }
