@@ -195,6 +195,8 @@ impl Store {
             Some(offset) => self.inner.list_with_offset(Some(folder), offset),
             None => self.inner.list(Some(folder)),
         };
+        // That of a bucket panics where it is asked again at its end.
+        let stream = stream.fuse().boxed();
         Listing { stream, patience: self.patience.attempt, errors: self.errors.clone() }
     }
 

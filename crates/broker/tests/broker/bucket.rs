@@ -225,6 +225,24 @@ fn what_fails_for_good_is_not_acknowledged_and_not_seen() {
 }
 
 #[test]
+fn a_list_ends_and_can_be_asked_for_again() {
+    let server = Server::start();
+    let broker = server.broker("spool");
+    let mut sender = broker.client(1);
+    for number in 0..3 {
+        sender.store(&Object::new(number, &[2], 100));
+    }
+    for (peer, which) in [(2, LetterBox::Inbox), (1, LetterBox::Sent)] {
+        let mut client = broker.client(peer);
+        // Once more on the same stream: the first did not break it.
+        for _ in 0..2 {
+            assert_eq!(client.list(which).len(), 3, "{which:?}");
+        }
+    }
+    assert!(broker.client(3).list(LetterBox::Inbox).is_empty());
+}
+
+#[test]
 fn a_second_receivers_letter_that_fails_is_no_acknowledgement() {
     let server = Server::start();
     let broker = server.broker("spool");
