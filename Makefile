@@ -15,9 +15,10 @@ FUZZ ?= 2
 demo: build build-lab
 	$(TARGET)/release/strait demo $(DEMO)
 
-# Each by itself: built together, `strait` would have the features that only the lab wants.
+# Each by itself: built together, `strait` would have the features that only the others want.
 build: setup-build
 	$(CARGO) build --release --locked --package strait
+	$(CARGO) build --release --locked --package strait-broker
 
 build-lab: setup-build
 	$(CARGO) build --release --locked --package strait-lab-cli

@@ -10,7 +10,7 @@
 //! reading     bytes of objects, from the store to a stream                        reading.rs
 //! sweeper     sums, expiry, uploads that were forgotten                           sweeper.rs
 //! store       any that `object_store` knows; names in it                          store.rs, names.rs
-//! access, usage, audit                                                            who may do what, limits, the audit log
+//! access, usage, audit, status                                                    who may do what, limits, what is told
 //! ```
 //!
 //! All state is in the store. What this process has beside it (sums, the spool, an index of letters) can be lost; several brokers may
@@ -30,6 +30,7 @@ mod removal;
 pub mod service;
 mod session;
 pub mod spool;
+pub mod status;
 pub mod store;
 mod sweeper;
 mod upload;

@@ -11,10 +11,11 @@ use strait_transfer::broker::message::{
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use crate::engine::{Client, Engine, READ_LEAST, refusal};
+use crate::engine::{Client, Engine, READ_LEAST};
 use crate::letters;
 use crate::names::{self, LetterName, PIECE};
 use crate::session::answers::Answers;
+use crate::status::refusal;
 use crate::store::StoreFault;
 
 /// Bytes that are read at once at most.

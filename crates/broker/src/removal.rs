@@ -5,9 +5,10 @@ use futures_util::stream;
 use strait_keying::PublicKey;
 use strait_transfer::broker::message::{BrokerFault, FaultKind, LetterKind, ObjectName};
 
-use crate::engine::{Client, Engine, refusal};
+use crate::engine::{Client, Engine};
 use crate::letters;
 use crate::names::{self, LetterName};
+use crate::status::refusal;
 use crate::store::StoreFault;
 use crate::usage::Side;
 

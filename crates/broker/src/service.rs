@@ -83,6 +83,9 @@ pub fn service(path: &Path) -> Result<(ServiceUser, ServiceMain), BrokerError> {
         BrokerStore::Bucket(_) => &spool,
     };
     let user = owner(home)?;
+    if let ServiceUser::Other { user, group } = user {
+        std::os::unix::fs::chown(&spool, Some(user), Some(group))?;
+    }
     // Before privileges are given up, which its credentials may need; it has no connection yet.
     let store = store::open(&broker.store, Patience::default())?;
     let main = move |channel: ServiceChannel| match run(&path, &config, &broker, store, channel) {

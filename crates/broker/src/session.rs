@@ -22,9 +22,10 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
 use crate::audit::{Deed, Line};
-use crate::engine::{Client, Engine, word};
+use crate::engine::{Client, Engine};
 use crate::growing::SLOW;
 use crate::removal;
+use crate::status::word;
 use crate::upload::{Asked, Upload};
 use crate::usage::Side;
 use answers::Answers;

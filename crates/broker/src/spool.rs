@@ -45,11 +45,14 @@ impl Spool {
     /// # Errors
     /// As `mkdir(2)` and others.
     pub fn open(folder: &Path) -> io::Result<Spool> {
-        let boot = fs::read_to_string(BOOT)?.trim().to_owned();
-        let this = folder.join(format!("boot-{boot}"));
+        // Where that cannot be read, nothing of an earlier run is known to be of this boot.
+        let boot = fs::read_to_string(BOOT).ok();
+        let this = folder.join(format!("boot-{}", boot.as_deref().map_or("unknown", str::trim)));
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
-            if entry.file_name().to_string_lossy().starts_with("boot-") && entry.path() != this {
+            if entry.file_name().to_string_lossy().starts_with("boot-")
+                && (entry.path() != this || boot.is_none())
+            {
                 fs::remove_dir_all(entry.path())?;
             }
         }

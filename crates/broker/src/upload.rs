@@ -5,9 +5,9 @@
 
 mod commit;
 mod held;
+mod pieces;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use strait_keying::PublicKey;
 use strait_transfer::TransferId;
@@ -15,28 +15,24 @@ use strait_transfer::broker::message::{
     BrokerAnswer, BrokerFault, FaultKind, LetterKind, MAX_MANIFEST, ObjectName,
 };
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
-use tokio::time::timeout;
 
 use crate::active::Claim;
 use crate::audit::{Deed, Line};
-use crate::engine::{Client, Engine, refusal, spool_refusal, word};
+use crate::engine::{Client, Engine};
 use crate::growing::{Growing, Stopped};
 use crate::names::{self, PIECE};
 use crate::session::answers::Answers;
 use crate::session::input::{Input, InputEnd};
 use crate::spool::SpoolFile;
-use crate::store::{Made, StoreFault};
+use crate::status::{refusal, spool_refusal, word};
 use crate::usage::Side;
+
+use pieces::Putting;
 
 pub(crate) use commit::finish;
 
 /// Seconds by which an object may stay longer than the configuration says: what its sender takes from the welcome to its request.
 const SLACK: i64 = 300;
-
-/// How long a piece may take into the store before it is copied into the spool: a disk has 5 MiB within it. Meanwhile, what the client sends
-/// waits in the buffers of its stream.
-const SOON: Duration = Duration::from_millis(50);
 
 /// What a client asks to put.
 #[derive(Clone, Debug)]
@@ -67,8 +63,6 @@ pub(crate) struct Upload {
     /// Bytes of the sender's quota that were taken for it on this stream.
     taken: u64,
 }
-
-type Putting = JoinHandle<Result<Made, StoreFault>>;
 
 /// Why an upload does not go on.
 #[derive(Debug)]
@@ -221,96 +215,6 @@ impl Upload {
         self.manifest.append(bytes, engine).await.map_err(|error| spool_refusal(&error))
     }
 
-    /// Puts the piece that is whole, when the one before it is in the store. It is in the store too when this returns, or at least in the
-    /// spool.
-    async fn send_piece(
-        &mut self,
-        engine: &Arc<Engine>,
-        answers: Option<&Answers>,
-    ) -> Result<(), BrokerFault> {
-        // Who waits for a piece before gives up its buffer, which that one may wait for.
-        if self.putting.as_ref().is_some_and(|putting| !putting.is_finished()) {
-            self.part.spill(engine).await.map_err(|error| spool_refusal(&error))?;
-        }
-        self.settle().await?;
-        let (name, number, length) = (self.asked.name, self.stored / PIECE, self.part.len());
-        self.take_quota(engine, length)?;
-        let mut part = std::mem::replace(&mut self.part, Growing::piece(name, number + 1));
-        let copy = part.share();
-        let (id, stored) = (name.id, self.stored + length);
-        self.stored = stored;
-        let (task, answers) = (Arc::clone(engine), answers.cloned());
-        let mut putting = tokio::spawn(async move {
-            let made = put_piece(&task, &name, number, part).await?;
-            if let Some(answers) = answers {
-                answers.say(&BrokerAnswer::Held { id, stored, next: stored }).await;
-            }
-            Ok(made)
-        });
-        if let Some(copy) = copy {
-            // A disk has it before a copy would be of use.
-            if let Ok(made) = timeout(SOON, &mut putting).await {
-                return self.settled(made);
-            }
-            match engine.spool.copy(&name, number, copy).await {
-                Ok(file) => self.copied = Some(file),
-                // Then the next piece waits for this one.
-                Err(error) => {
-                    spool_refusal(&error);
-                    let made = putting.await;
-                    return self.settled(made);
-                }
-            }
-        }
-        self.putting = Some(putting);
-        Ok(())
-    }
-
-    /// Puts the last piece, which is shorter than others.
-    async fn send_last(&mut self, engine: &Engine) -> Result<(), BrokerFault> {
-        let (name, number, length) = (self.asked.name, self.stored / PIECE, self.part.len());
-        self.take_quota(engine, length)?;
-        let part = std::mem::replace(&mut self.part, Growing::piece(name, number + 1));
-        let made = put_piece(engine, &name, number, part).await;
-        self.stored += length;
-        self.settled(Ok(made))
-    }
-
-    /// Waits for the piece that is on its way.
-    async fn settle(&mut self) -> Result<(), BrokerFault> {
-        match self.putting.take() {
-            Some(putting) => {
-                let made = putting.await;
-                self.settled(made)?;
-                if let Some(copy) = self.copied.take() {
-                    copy.remove().await;
-                }
-                Ok(())
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn settled(
-        &mut self,
-        made: Result<Result<Made, StoreFault>, tokio::task::JoinError>,
-    ) -> Result<(), BrokerFault> {
-        let made = made.unwrap_or_else(|error| Err(StoreFault::Failed(error.to_string())));
-        self.was_there |= made.map_err(|fault| refusal(&fault))? == Made::Same;
-        Ok(())
-    }
-
-    fn take_quota(&mut self, engine: &Engine, bytes: u64) -> Result<(), BrokerFault> {
-        let sender = &self.asked.name.sender;
-        let limit = engine.access().rights(sender).and_then(|rights| rights.quota_sent);
-        if !engine.usage.add(Side::Sent, sender, bytes, limit) {
-            return Err(FaultKind::SenderQuota.into());
-        }
-        engine.usage.count(0, i128::from(bytes));
-        self.taken += bytes;
-        Ok(())
-    }
-
     /// The client is slow: others may have the buffer that the piece fills.
     pub(crate) async fn release(&mut self, engine: &Engine) {
         if self.part.has_buffer()
@@ -339,31 +243,6 @@ impl Upload {
             crate::removal::pieces(engine, &self.asked.name, self.stored).await;
         }
     }
-}
-
-/// Puts a piece, and removes its copy in the spool.
-async fn put_piece(
-    engine: &Engine,
-    name: &ObjectName,
-    number: u64,
-    part: Growing,
-) -> Result<Made, StoreFault> {
-    let payload = part.payload(engine).await.map_err(|error| {
-        let fault = spool_refusal(&error);
-        if fault.kind == FaultKind::Full { StoreFault::Full } else { StoreFault::Failed(error.to_string()) }
-    });
-    let (payload, file) = payload?;
-    let bytes = payload.content_length() as u64;
-    let made = engine.store.create(&names::piece(name, number), payload).await?;
-    if made == Made::Same {
-        engine.usage.subtract(Side::Sent, &name.sender, bytes);
-        engine.usage.count(0, -i128::from(bytes));
-    }
-    engine.counts.received.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
-    if let Some(file) = file {
-        file.remove().await;
-    }
-    Ok(made)
 }
 
 /// Whether a client may put this.

@@ -34,6 +34,14 @@ fn nothing_of_the_lab_is_in_it() {
 }
 
 #[test]
+fn nothing_of_a_broker_is_in_it() {
+    let crates = crates(&[]);
+    for of_a_broker in ["strait-broker", "object_store", "reqwest", "hyper-rustls", "quick-xml"] {
+        assert!(!crates.contains(of_a_broker), "{of_a_broker} is in {crates:?}");
+    }
+}
+
+#[test]
 fn historic_algorithms_are_there_when_asked_for_only() {
     let historic = ["idea", "md-5", "rc2", "rc4", "rc5", "sha1"];
     let found = |flags| crates(flags).iter().filter(|it| historic.contains(&it.as_str())).count();

@@ -1,4 +1,4 @@
-//! Commands that `strait-lab` has: `strait` runs it from beside its own file or from `PATH`, or says where it looked.
+//! Commands that other programs have: `strait` runs it from beside its own file or from `PATH`, or says where it looked.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::{self, Permissions};
@@ -62,6 +62,19 @@ fn arguments_and_exit_code_pass_as_they_are() {
     stand_in(&dir.path().join("strait-lab"));
     let output = command.args(["lab", "vpn", "--here", "a b", "--help", "--", "-x"]).output().unwrap();
     assert_passed_on(&output, "lab\nvpn\n--here\na b\n--help\n--\n-x\n");
+}
+
+#[test]
+fn a_broker_is_a_program_of_its_own() {
+    let _alone = alone();
+    let dir = Workdir::create().unwrap();
+    let missing = copied(&dir).args(["broker", "relay.toml"]).output().unwrap();
+    assert_eq!(missing.status.code(), Some(2));
+    let said = said(&missing.stderr);
+    assert!(said.contains("cargo build --release --package strait-broker"), "{said}");
+    stand_in(&dir.path().join("strait-broker"));
+    let output = copied(&dir).args(["broker", "relay.toml", "--log", "json"]).output().unwrap();
+    assert_passed_on(&output, "relay.toml\n--log\njson\n");
 }
 
 #[test]

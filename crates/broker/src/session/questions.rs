@@ -10,10 +10,11 @@ use tokio::sync::mpsc;
 
 use super::answers::Answers;
 use crate::audit::{Deed, Line};
-use crate::engine::{Client, Engine, refusal, word};
+use crate::engine::{Client, Engine};
 use crate::letters;
 use crate::names::LetterName;
 use crate::reading;
+use crate::status::{refusal, word};
 
 /// Letters in one answer: as many as are told after one look at the store's pages, at 120 bytes each.
 const LETTERS: usize = 128;

@@ -11,10 +11,11 @@ use strait_transfer::broker::message::{BrokerAnswer, BrokerFault, FaultKind, Let
 
 use super::{Upload, held, tell_refused};
 use crate::audit::{Deed, Line};
-use crate::engine::{Client, Engine, refusal, spool_refusal};
+use crate::engine::{Client, Engine};
 use crate::letters;
 use crate::names::{self, LetterName};
 use crate::session::answers::Answers;
+use crate::status::{refusal, spool_refusal};
 use crate::store::{Made, StoreFault};
 use crate::usage::Side;
 
